@@ -1,0 +1,1 @@
+"""The mathematics: numpy, scipy and the standard library, and nothing that has a clock or a file."""

@@ -1,0 +1,37 @@
+"""Argument checks: each raises ``ValueError`` saying what the argument must be."""
+
+import math
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+
+Number = int | float | Fraction
+
+
+def positive(**arguments: Number) -> None:
+    """Refuse any argument that is not a finite number above 0."""
+    for name, value in arguments.items():
+        if not (math.isfinite(value) and value > 0):
+            raise ValueError(f"{name}={value} must be a finite number above 0")
+
+
+def at_least(least: int, **arguments: int) -> None:
+    """Refuse any argument below ``least``."""
+    for name, value in arguments.items():
+        if value < least:
+            raise ValueError(f"{name}={value} must be at least {least}")
+
+
+def same_length(**arguments: np.ndarray[Any, Any]) -> None:
+    """Refuse one-dimensional arrays of different lengths."""
+    lengths = {name: array.shape for name, array in arguments.items()}
+    if len(set(lengths.values())) > 1 or any(len(shape) != 1 for shape in lengths.values()):
+        raise ValueError(f"shapes {lengths} must be one-dimensional and equal")
+
+
+def all_at_least(least: int, **arguments: np.ndarray[Any, Any]) -> None:
+    """Refuse an array with an element below ``least``."""
+    for name, array in arguments.items():
+        if array.size and array.min() < least:
+            raise ValueError(f"{name} must be at least {least} in every element, not {array.min()}")

@@ -1,0 +1,132 @@
+"""What a release costs each user: exact integers over one common denominator."""
+
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dpmath import _check
+from dpmath.occupancy import IntArray, Occupancy
+
+LOSS_UNIT_BITS = 50
+LOSS_UNITS = 1 << LOSS_UNIT_BITS
+"""Privacy losses are whole numbers of 2^-50, noise scales are 2^50 over a whole number: so every loss and
+every sum of losses, over any number of releases, is an exact integer whose digits do not grow."""
+
+ExactIntArray = NDArray[Any]
+"""An array of Python integers, dtype object: products and sums in it never overflow."""
+
+
+def exact_integers(array: IntArray) -> ExactIntArray:
+    """Return the same integers as Python integers, which cannot overflow."""
+    return array.astype(object)
+
+
+@dataclass(frozen=True)
+class NoisySum:
+    """One bounded sum per cell that a release publishes: its clipping intervals and its noise.
+
+    A user with m records in the cell has a total in [0, value_range m]. It is clipped to the interval of
+    integer width w that starts at floor((value_range m - w) / 2), and the sum of the clipped totals gets
+    discrete Laplace noise of scale LOSS_UNITS / inverse_scale. A cell of inverse scale 0 is not published.
+
+    Attributes:
+        value_range: The largest value R one record can have, in ticks; the least is 0.
+        width: Width of each pair's interval, in ticks, shape (P,), 0 <= width <= value_range m.
+        inverse_scale: LOSS_UNITS over the noise scale in ticks, for each cell, shape (G,), >= 0.
+    """
+
+    value_range: int
+    width: ExactIntArray
+    inverse_scale: ExactIntArray
+
+    def lower(self, occupancy: Occupancy) -> ExactIntArray:
+        """Return where each pair's interval starts, in ticks, shape (P,)."""
+        return (self.value_range * exact_integers(occupancy.n_records) - self.width) // 2
+
+    def bias(self, occupancy: Occupancy) -> ExactIntArray:
+        """Return the most by which clipping can move each pair's total, in ticks, shape (P,)."""
+        return self.value_range * exact_integers(occupancy.n_records) - self.lower(occupancy) - self.width
+
+
+def pair_losses(occupancy: Occupancy, noisy_sum: NoisySum) -> ExactIntArray:
+    """Return each pair's privacy loss w/b, in units of 1/LOSS_UNITS, shape (P,).
+
+    Args:
+        occupancy: The occupancy array, P pairs in G cells.
+        noisy_sum: What is published.
+
+    Returns:
+        width * inverse_scale of each pair, exact.
+
+    Raises:
+        ValueError: A shape is wrong, or a width or inverse scale is negative.
+
+    Source:
+        HV-L1.
+    """
+    _check.same_length(width=noisy_sum.width, n_records=occupancy.n_records)
+    _check.same_length(inverse_scale=noisy_sum.inverse_scale, cell_records=occupancy.cell_records)
+    _check.all_at_least(0, width=noisy_sum.width, inverse_scale=noisy_sum.inverse_scale)
+    return noisy_sum.width * noisy_sum.inverse_scale[occupancy.cell]
+
+
+def user_losses(occupancy: Occupancy, noisy_sums: list[NoisySum]) -> ExactIntArray:
+    """Return each user's exact privacy loss by a whole release, in units of 1/LOSS_UNITS.
+
+    The loss of user l is sum_g w[g,l]/b_g over every cell and sum: the densities of independent noises
+    multiply, and user l can move the sum of cell g by at most w[g,l].
+
+    Args:
+        occupancy: The occupancy array, L users.
+        noisy_sums: Everything that the release publishes.
+
+    Returns:
+        Exact losses, shape (L,).
+
+    Raises:
+        ValueError: A shape is wrong, or a width or inverse scale is negative.
+
+    Source:
+        HV-L1.
+    """
+    losses = np.zeros(occupancy.n_users, dtype=object)
+    for noisy_sum in noisy_sums:
+        np.add.at(losses, occupancy.user, pair_losses(occupancy, noisy_sum))
+    return losses
+
+
+def promised_errors(occupancy: Occupancy, noisy_sum: NoisySum) -> list[Fraction | None]:
+    """Return each cell's promised error of the mean, in ticks; None where nothing is published.
+
+    The largest expected |published - true mean| over every dataset with this occupancy: what clipping can
+    take off plus the scale of the noise, which bounds its mean absolute value.
+
+    Args:
+        occupancy: The occupancy array, G cells.
+        noisy_sum: What is published.
+
+    Returns:
+        Exact bounds in ticks, one for each cell.
+
+    Raises:
+        ValueError: A shape is wrong.
+
+    Source:
+        HV-L2.
+    """
+    _check.same_length(width=noisy_sum.width, n_records=occupancy.n_records)
+    bias = occupancy.cell_sums(noisy_sum.bias(occupancy))
+    cells = zip(bias, noisy_sum.inverse_scale, occupancy.cell_records.tolist(), strict=True)
+    return [Fraction(int(b) * s + LOSS_UNITS, s * n) if s else None for b, s, n in cells]
+
+
+def loss_as_fraction(loss_units: int) -> Fraction:
+    """Return a loss counted in units of 1/LOSS_UNITS as a rational number.
+
+    Source:
+        HV-L1.
+    """
+    return Fraction(int(loss_units), LOSS_UNITS)

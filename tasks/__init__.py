@@ -1,0 +1,1 @@
+"""One module for each step of the pipeline, and what the steps share."""

@@ -1,0 +1,88 @@
+"""What an operator may be told: errors whose text is safe to log, and the wall that keeps the rest inside."""
+
+import functools
+import os
+import traceback
+from collections.abc import Callable
+from pathlib import Path
+from typing import ParamSpec, TypeVar
+
+P = ParamSpec("P")
+R = TypeVar("R")
+
+
+class HexveilError(Exception):
+    """A failure that says what is wrong and what to do, and holds no private value."""
+
+
+class BadConfig(HexveilError):
+    """The configuration file cannot be used."""
+
+
+class BadInput(HexveilError):
+    """The input files, or too many of their rows, cannot be used."""
+
+
+class SchemaBroken(HexveilError):
+    """A table between two steps is not what the next step may rely on."""
+
+
+class NothingToPublish(HexveilError):
+    """No cell of the day can keep its promise, so nothing is published and nothing is spent."""
+
+
+class BudgetExceeded(HexveilError):
+    """The day cannot be paid from what is left of the users' budgets."""
+
+
+class LedgerBroken(HexveilError):
+    """The ledger or a file it names is missing or is not what it was."""
+
+
+def contained(step: Callable[P, R]) -> Callable[P, R]:
+    """Let nothing private leave ``step`` by way of an exception.
+
+    Libraries put values and user ids into their messages, and Prefect pickles and logs whatever a task
+    raises. So an error of ours is raised anew without the exception behind it, and any other becomes a
+    HexveilError that names only its class; its full text goes to ``private-errors.log`` in the storage
+    folder, which lies beside the sensitive data and is as protected. Raising outside the ``except`` block
+    leaves ``__context__`` empty.
+    """
+
+    @functools.wraps(step)
+    def run(*args: P.args, **kwargs: P.kwargs) -> R:
+        try:
+            return step(*args, **kwargs)
+        except HexveilError as error:
+            failure = type(error)(*error.args)
+        except OSError as error:
+            failure = HexveilError(_system_error(step.__name__, error))
+        except Exception as error:
+            failure = HexveilError(_unexpected_error(step.__name__, error, args, kwargs))
+        raise failure
+
+    return run
+
+
+def _system_error(step: str, error: OSError) -> str:
+    where = f": {error.filename}" if isinstance(error.filename, str) else ""
+    reason = os.strerror(error.errno) if error.errno else type(error).__name__
+    return f"{step} failed: {reason}{where}. Free space or mend the permissions, then run the day again."
+
+
+def _unexpected_error(step: str, error: Exception, args: tuple[object, ...], kwargs: dict[str, object]) -> str:
+    log = _keep_privately(error, [*args, *kwargs.values()])
+    kept = f"its text is in {log}" if log else "its text could not be written down"
+    return f"{step} failed with {type(error).__name__}; {kept}, because it may hold private values."
+
+
+def _keep_privately(error: Exception, arguments: list[object]) -> Path | None:
+    folders = [one for one in (getattr(argument, "storage_path", None) for argument in arguments) if one]
+    try:
+        log = Path(folders[0]) / "private-errors.log"
+        descriptor = os.open(log, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
+        with os.fdopen(descriptor, "a", encoding="utf-8") as file:
+            file.writelines(traceback.format_exception(error))
+    except (IndexError, OSError):
+        return None
+    return log
