@@ -1,0 +1,29 @@
+# From nothing: Python 3.11+ and make. Everything is installed into .venv, pinned by constraints.txt.
+PYTHON ?= python3
+BIN := .venv/bin
+
+.PHONY: demo test lint clean
+
+demo: .venv/run
+	$(BIN)/hexveil demo
+
+test: .venv/test
+	$(BIN)/pytest
+
+lint: .venv/test
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/lint-imports
+	$(BIN)/pyright
+
+clean:
+	rm -rf .venv var
+
+.venv/run: pyproject.toml constraints.txt
+	$(PYTHON) -m venv .venv
+	PIP_CONSTRAINT=$(CURDIR)/constraints.txt $(BIN)/pip install --quiet --disable-pip-version-check --editable .
+	touch $@
+
+.venv/test: .venv/run
+	PIP_CONSTRAINT=$(CURDIR)/constraints.txt $(BIN)/pip install --quiet --disable-pip-version-check --editable '.[test]'
+	touch $@

@@ -1,0 +1,1 @@
+"""The Prefect flows, and the command line that calls them."""

@@ -1,0 +1,1 @@
+"""The SQL of the pipeline: one statement a file, read by tasks.warehouse."""

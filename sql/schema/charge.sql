@@ -1,0 +1,13 @@
+-- charge: what each release cost its worst user, mirrored from the ledger for queries; the ledger counts.
+-- Grain    one row per release_id
+-- Units    epsilon and epsilon_total_after are privacy losses
+-- Privacy  public
+create table if not exists charge (
+    number bigint not null,
+    release_id varchar not null,
+    local_date date not null,
+    epsilon double not null,
+    epsilon_total_after double not null,
+    committed_at timestamptz not null,
+    entry_hash varchar not null
+)

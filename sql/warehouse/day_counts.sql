@@ -1,0 +1,14 @@
+-- What became of the rows of one local day.
+-- Grain    one row per reason; the reason 'kept' counts the valid records
+-- Reads    record, quarantine
+-- Params   $date
+-- Privacy  counts of records, assumed public; no rule that decides them looks at a value
+select 'kept' as reason, count(*) as n_rows
+from record
+where local_date = $date
+union all
+select reason, count(*) as n_rows
+from quarantine
+where local_date = $date
+group by reason
+order by n_rows desc, reason

@@ -1,0 +1,5 @@
+-- The first and the last local day that any raw record belongs to.
+-- Grain    one row
+-- Reads    raw_record
+select min(local_date) as first_date, max(local_date) as last_date
+from raw_record

@@ -1,0 +1,36 @@
+-- judged: every raw record of one local day with the first rule it breaks, null where it breaks none.
+-- Grain    one row per raw record of the day
+-- Reads    raw_record, raw_file
+-- Params   $date, $day_start and $day_end in UTC, $south, $north, $west, $east in degrees
+-- Privacy  SENSITIVE: a temporary table. No rule looks at the value, and which of several duplicates is kept
+--          is told by the names of their files and their order, never by content
+create or replace temp table judged as
+with ruled as (
+    select
+        raw_record.*,
+        raw_file.name,
+        case
+            when observed_at is null then 'time_unreadable'
+            when observed_at < $day_start or observed_at >= $day_end then 'time_outside_day'
+            when user_id is null then 'no_user'
+            when latitude is null or longitude is null then 'place_unreadable'
+            when isnan(latitude) or isnan(longitude) then 'place_unreadable'
+            when abs(latitude) > 90 or abs(longitude) > 180 then 'place_outside_world'
+            when latitude = 0 and longitude = 0 then 'place_zero'
+            when latitude not between $south and $north or longitude not between $west and $east
+                then 'place_outside_area'
+        end as rule
+    from raw_record
+    join raw_file using (file_id)
+    where local_date = $date
+)
+select
+    * exclude (rule, name),
+    case
+        when rule is not null then rule
+        when row_number() over (
+            partition by rule, user_id, observed_at, latitude, longitude
+            order by name, file_id, row_number
+        ) > 1 then 'duplicate'
+    end as reason
+from ruled

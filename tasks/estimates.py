@@ -1,0 +1,112 @@
+"""From noisy sums to the published table. Everything here is computed from noise-protected and public numbers."""
+
+import math
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any
+
+import h3
+import polars as pl
+
+from dpmath.accounting import LOSS_UNITS, loss_as_fraction
+from dpmath.intervals import noise_quantile
+from tasks.config import Config
+
+_ERROR_RATE = 0.05
+
+Row = dict[str, Any]
+
+
+@dataclass(frozen=True)
+class _NoisyMean:
+    """A cell's noisy mean of one moment, with what is known of its error; all in the moment's own ticks."""
+
+    estimate: Fraction
+    noise_scale: Fraction
+    error_bound: Fraction
+    half_width: Fraction
+
+
+def statistic_frame(noisy: pl.DataFrame, release_id: str, config: Config) -> pl.DataFrame:
+    """Return the published table of a release.
+
+    Args:
+        noisy: One row per published cell: the plan's cell columns, and ``noisy_mean_sum`` in ticks and, where
+            variance is published, ``noisy_square_sum``, as Python integers.
+        release_id: Goes into every row.
+        config: Says the bounds, the tick and the statistics.
+
+    Returns:
+        One row per cell, by slot and hexagon, in the documented columns.
+    """
+    rows = [_statistic(cell, config) | {"release_id": release_id} for cell in noisy.iter_rows(named=True)]
+    return pl.DataFrame(rows, schema_overrides={"slot_start": pl.Datetime("us", "UTC")})
+
+
+def _statistic(cell: Row, config: Config) -> Row:
+    row: Row = {
+        "h3_cell": h3.int_to_str(cell["h3_cell"]),
+        "slot_start": cell["slot_start"],
+        "slot_minutes": config.grid.slot_minutes,
+        "n_records": cell["n_records"],
+        "n_users": cell["n_users"],
+        **_mean_columns(cell, config),
+    }
+    if config.statistics.variance:
+        row |= _variance_columns(cell, config)
+    return row | {"epsilon": _rounded_up(loss_as_fraction(cell["epsilon_units"]))}
+
+
+def _mean_columns(cell: Row, config: Config) -> Row:
+    mean = _noisy_mean(cell, "mean", _ERROR_RATE)
+    tick, lower = Fraction(config.value.tick), Fraction(config.value.lower)
+    return _estimate_columns("mean", mean, tick, lower, lower, Fraction(config.value.upper))
+
+
+def _variance_columns(cell: Row, config: Config) -> Row:
+    """Var = mean(d)/4 - (mean(q) - R/2)^2 with d = (2q - R)^2: half of the error rate for each of the two."""
+    n_ticks = config.value.n_ticks
+    mean, square = _noisy_mean(cell, "mean", _ERROR_RATE / 2), _noisy_mean(cell, "square", _ERROR_RATE / 2)
+    from_middle = _clamped(mean.estimate, Fraction(0), Fraction(n_ticks)) - Fraction(n_ticks, 2)
+    second = _clamped(square.estimate, Fraction(0), Fraction(n_ticks) ** 2) / 4
+    variance = _NoisyMean(
+        estimate=second - from_middle**2,
+        noise_scale=square.noise_scale / 4,
+        error_bound=square.error_bound / 4 + n_ticks * mean.error_bound,
+        half_width=square.half_width / 4 + n_ticks * mean.half_width,
+    )
+    most = config.value.span**2 / 4
+    return _estimate_columns("variance", variance, Fraction(config.value.tick) ** 2, Fraction(0), Fraction(0), most)
+
+
+def _noisy_mean(cell: Row, moment: str, error_rate: float) -> _NoisyMean:
+    n, bias, inverse_scale = cell["n_records"], int(cell[f"{moment}_bias"]), cell[f"{moment}_inverse_scale"]
+    scale = Fraction(LOSS_UNITS, inverse_scale)
+    return _NoisyMean(
+        estimate=Fraction(int(cell[f"noisy_{moment}_sum"]), n),
+        noise_scale=scale / n,
+        error_bound=(bias + scale) / n,
+        half_width=Fraction(bias + noise_quantile(inverse_scale, error_rate), n),
+    )
+
+
+def _estimate_columns(
+    name: str, noisy: _NoisyMean, unit: Fraction, zero: Fraction, lower: Fraction, upper: Fraction
+) -> Row:
+    centre, half_width = zero + unit * noisy.estimate, unit * noisy.half_width
+    return {
+        name: float(_clamped(centre, lower, upper)),
+        f"{name}_noise_scale": float(unit * noisy.noise_scale),
+        f"{name}_error_bound": _rounded_up(unit * noisy.error_bound),
+        f"{name}_ci95_low": float(_clamped(centre - half_width, lower, upper)),
+        f"{name}_ci95_high": float(_clamped(centre + half_width, lower, upper)),
+    }
+
+
+def _clamped(number: Fraction, lower: Fraction, upper: Fraction) -> Fraction:
+    return min(max(number, lower), upper)
+
+
+def _rounded_up(bound: Fraction) -> float:
+    nearest = float(bound)
+    return nearest if Fraction(nearest) >= bound else math.nextafter(nearest, math.inf)

@@ -1,0 +1,135 @@
+"""The ledger: what was released and what it cost, one line a release, chained by hash. Appending is releasing."""
+
+import fcntl
+import json
+import logging
+import os
+from collections import Counter
+from collections.abc import Iterator
+from contextlib import contextmanager
+from decimal import Decimal
+from pathlib import Path
+from typing import Any
+
+from dpmath.accounting import LOSS_UNIT_BITS
+from tasks.config import Config
+from tasks.durable import canonical_json, flush_folder, sha256
+from tasks.errors import LedgerBroken
+
+Entry = dict[str, Any]
+
+NO_PREVIOUS = "0" * 64
+
+log = logging.getLogger("hexveil.ledger")
+
+
+def ledger_path(config: Config) -> Path:
+    """Return where the ledger is."""
+    return config.storage_path / "ledger.jsonl"
+
+
+@contextmanager
+def locked(config: Config) -> Iterator[None]:
+    """Hold the ledger alone: only one process at a time may look for a release, draw noise and append."""
+    config.storage_path.mkdir(parents=True, exist_ok=True)
+    with (config.storage_path / "ledger.lock").open("a") as file:
+        fcntl.flock(file, fcntl.LOCK_EX)
+        yield
+
+
+def read_entries(config: Config) -> list[Entry]:
+    """Return every entry, oldest first, after checking the chain.
+
+    Raises:
+        LedgerBroken: Names the first line that is not what it was when it was written.
+    """
+    path = ledger_path(config)
+    if not path.exists():
+        return []
+    text = path.read_bytes()
+    lines = text.split(b"\n")
+    if lines.pop():
+        raise LedgerBroken(f"{path}: line {len(lines) + 1} is not finished; restore the file from backup")
+    entries: list[Entry] = []
+    for number, line in enumerate(lines, start=1):
+        problem = _problem(line, number, entries[-1]["hash"] if entries else NO_PREVIOUS)
+        if problem:
+            raise LedgerBroken(f"{path}: line {number} {problem}; restore the file from backup")
+        entries.append(json.loads(line))
+    return entries
+
+
+def find_release(release_id: str, config: Config) -> Entry | None:
+    """Return the entry of a release, None where it has not been made."""
+    return next((entry for entry in read_entries(config) if entry["release_id"] == release_id), None)
+
+
+def append(entry: Entry, config: Config) -> Entry:
+    """Append an entry and flush it to disk; the caller holds the lock. From here on the release is made.
+
+    Args:
+        entry: Everything but its number, the previous entry's hash and its own.
+        config: Says where the ledger is.
+
+    Returns:
+        The whole entry.
+
+    Raises:
+        OSError: It could not be written; the ledger is as it was before.
+    """
+    entries = read_entries(config)
+    entry = {**entry, "number": len(entries) + 1, "previous_hash": entries[-1]["hash"] if entries else NO_PREVIOUS}
+    entry["hash"] = entry_hash(entry)
+    _append_line(ledger_path(config), canonical_json(entry) + b"\n")
+    return entry
+
+
+def entry_hash(entry: Entry) -> str:
+    """Return the SHA-256 of an entry's canonical form without its own hash."""
+    return sha256(canonical_json({key: value for key, value in entry.items() if key != "hash"}))
+
+
+def exact_decimal(loss_units: int) -> str:
+    """Return a privacy loss, counted in units of 2^-50, as the exact decimal number it is."""
+    sign, digits, _ = Decimal(loss_units * 5**LOSS_UNIT_BITS).as_tuple()
+    exact = Decimal((sign, digits, -LOSS_UNIT_BITS))
+    return format(exact, "f").rstrip("0").rstrip(".")
+
+
+def total_losses(losses: list[dict[str, int]]) -> Counter[str]:
+    """Return what each user, by keyed hash, has lost over several releases, in units of 2^-50."""
+    total: Counter[str] = Counter()
+    for of_one_release in losses:
+        total.update(of_one_release)
+    return total
+
+
+def _problem(line: bytes, number: int, previous_hash: str) -> str | None:
+    try:
+        entry = json.loads(line)
+        if canonical_json(entry) != line:
+            return "is not in canonical form"
+        if entry["hash"] != entry_hash(entry):
+            return "was changed: its hash does not match"
+        if entry["previous_hash"] != previous_hash or entry["number"] != number:
+            return "does not follow the line before it"
+    except (ValueError, TypeError, KeyError):
+        return "is not a ledger entry"
+    return None
+
+
+def _append_line(path: Path, line: bytes) -> None:
+    descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o644)
+    try:
+        size = os.fstat(descriptor).st_size
+        try:
+            if os.write(descriptor, line) < len(line):
+                raise OSError(28, os.strerror(28), str(path))
+            os.fsync(descriptor)
+        except OSError:
+            os.ftruncate(descriptor, size)
+            os.fsync(descriptor)
+            raise
+    finally:
+        os.close(descriptor)
+    flush_folder(path.parent)

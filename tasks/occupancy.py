@@ -1,0 +1,28 @@
+"""Occupancy: how often each user was in each cell of a day, and what the user's records add up to."""
+
+import datetime as dt
+import logging
+
+from prefect import task
+
+from tasks import warehouse
+from tasks.config import Config
+from tasks.errors import contained
+
+log = logging.getLogger("hexveil.occupancy")
+
+
+@task
+@contained
+def build_occupancy(date: dt.date, config: Config) -> None:
+    """Write a day's occupancy array anew, with each user's exact integer totals per cell.
+
+    Args:
+        date: The local day.
+        config: Says the ticks, and whether sums of squares are needed.
+    """
+    settings = {"n_ticks": config.value.n_ticks, "with_squares": config.statistics.variance}
+    with warehouse.connect(config) as connection, warehouse.transaction(connection):
+        warehouse.run(connection, "warehouse/clear_user_cell", {"date": date})
+        n_pairs = warehouse.run(connection, "warehouse/user_cell", {"date": date, **settings}).fetchone()
+    log.info("%s: %d pairs of user and cell", date, n_pairs[0] if n_pairs else 0)

@@ -1,0 +1,80 @@
+"""Private files named by their hash: plans, what each user lost, and release files before they are published."""
+
+from io import BytesIO
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+
+from tasks import durable
+from tasks.config import Config
+from tasks.errors import LedgerBroken
+from tasks.ledger import Entry, total_losses
+from tasks.warehouse import private_folder
+
+
+def plans(config: Config) -> Path:
+    """Return the folder of plans and of what each user lost; precious, the budgets rest on it."""
+    return private_folder(config) / "plans"
+
+
+def releases(config: Config) -> Path:
+    """Return the folder of the files to publish; precious, they cannot be made again."""
+    return private_folder(config) / "releases"
+
+
+def remove_unreleased(entries: list[Entry], config: Config) -> None:
+    """Delete the noisy files of a release that did not reach the ledger: nobody saw them, nobody ever may."""
+    released = {name for entry in entries for name in entry["files"].values()}
+    for path in releases(config).glob("*"):
+        if path.name not in released:
+            path.unlink()
+
+
+def write_frame(folder: Path, frame: pl.DataFrame) -> str:
+    """Write a frame as Parquet and return its hash."""
+    return durable.write_named_by_hash(folder, parquet_bytes(frame))
+
+
+def write_json(folder: Path, value: Any) -> str:
+    """Write a value as canonical JSON and return its hash."""
+    return durable.write_named_by_hash(folder, durable.canonical_json(value))
+
+
+def parquet_bytes(frame: pl.DataFrame) -> bytes:
+    """Return a frame as Parquet."""
+    buffer = BytesIO()
+    frame.write_parquet(buffer)
+    return buffer.getvalue()
+
+
+def read(folder: Path, name: str) -> bytes:
+    """Return the bytes of a private file.
+
+    Raises:
+        LedgerBroken: It is missing, or is not what its name says.
+    """
+    content = durable.read_named_by_hash(folder, name)
+    if content is None:
+        raise LedgerBroken(f"{folder / name} is missing or was changed; restore it from backup")
+    return content
+
+
+def read_frame(folder: Path, name: str) -> pl.DataFrame:
+    """Return the frame of a private file.
+
+    Raises:
+        LedgerBroken: It is missing, or is not what its name says.
+    """
+    return pl.read_parquet(BytesIO(read(folder, name)))
+
+
+def losses(entry: Entry, config: Config) -> dict[str, int]:
+    """Return what one release cost each user, by keyed hash, in units of 2^-50."""
+    frame = read_frame(plans(config), entry["losses"])
+    return {user: int(loss) for user, loss in frame.select("user_hash", "loss_units").iter_rows()}
+
+
+def spent(entries: list[Entry], config: Config) -> dict[str, int]:
+    """Return what all releases together cost each user, by keyed hash, in units of 2^-50."""
+    return dict(total_losses([losses(entry, config) for entry in entries]))

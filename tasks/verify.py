@@ -1,0 +1,67 @@
+"""Verify: recompute every loss from its stored plan, and hold files and sums against what the ledger says."""
+
+from collections import Counter
+
+import polars as pl
+
+from tasks import durable, ledger, private_files
+from tasks.config import Config
+from tasks.errors import LedgerBroken, contained
+from tasks.plan import MOMENTS, load_plan
+from tasks.progress import progress
+from tasks.publish import published_folder
+
+
+@contained
+def verify_ledger(config: Config) -> int:
+    """Check the whole ledger and return how many releases it holds.
+
+    Each entry's hash and place in the chain, each user's loss and their maximum against the stored plan, the
+    running totals, and the published files are recomputed; nothing that the ledger says is taken on trust.
+
+    Raises:
+        LedgerBroken: Names the first entry that disagrees, and with what.
+    """
+    entries = ledger.read_entries(config)
+    totals: Counter[str] = Counter()
+    for entry in progress(entries, "verifying releases"):
+        for problem in _problems(entry, totals, config):
+            raise LedgerBroken(f"entry {entry['number']} ({entry['release_id']}): {problem}")
+    return len(entries)
+
+
+def recomputed_losses(plan_hash: str, config: Config) -> dict[str, int]:
+    """Return each user's loss, by keyed hash in units of 2^-50, from a stored plan's intervals and scales alone."""
+    plan = load_plan(plan_hash, config)
+    folder = private_files.plans(config)
+    cells = private_files.read_frame(folder, plan["files"]["cells"])
+    pairs = private_files.read_frame(folder, plan["files"]["pairs"]).join(cells, on=["slot_start", "h3_cell"])
+    losses: Counter[str] = Counter()
+    for moment in [moment for moment in MOMENTS if f"{moment}_width" in pairs.columns]:
+        for user, width, inverse_scale in pairs.select(
+            "user_hash", f"{moment}_width", f"{moment}_inverse_scale"
+        ).iter_rows():
+            losses[user] += width * inverse_scale
+    return {user: loss for user, loss in losses.items() if loss}
+
+
+def _problems(entry: ledger.Entry, totals: Counter[str], config: Config) -> list[str]:
+    problems = []
+    losses = recomputed_losses(entry["plan"], config)
+    if losses != private_files.losses(entry, config):
+        problems.append("the stored losses are not those of the plan")
+    if ledger.exact_decimal(max(losses.values())) != entry["epsilon"]:
+        problems.append("epsilon is not the worst loss of the plan")
+    totals.update(losses)
+    if ledger.exact_decimal(max(totals.values())) != entry["epsilon_total_after"]:
+        problems.append("epsilon_total_after is not the sum of the losses so far")
+    for name, file_hash in entry["files"].items():
+        path = published_folder(entry["date"], config) / name
+        if not path.exists():
+            problems.append(f"{path} is missing; run the day again to publish it")
+        elif durable.sha256(path.read_bytes()) != file_hash:
+            problems.append(f"{path} is not the file that was released; run the day again to publish it")
+    table = pl.read_parquet(private_files.releases(config) / entry["files"]["statistics.parquet"])
+    if table.height != entry["cells"]["published"]:
+        problems.append("cells.published is not the number of released rows")
+    return problems

@@ -1,0 +1,146 @@
+"""DuckDB: the only module that imports it. Connections, transactions, and the files of sql/."""
+
+import importlib.resources
+import logging
+import time
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import duckdb
+import polars as pl
+import polars.selectors as cs
+import pyarrow as pa
+from h3ronpy.vector import coordinates_to_cells
+
+from tasks.config import Config
+from tasks.errors import HexveilError
+
+Connection = duckdb.DuckDBPyConnection
+EngineError = duckdb.Error
+
+_TABLES = ("raw_file", "raw_path", "raw_record", "quarantine", "record", "value_repair", "user_cell")
+_MIRROR_TABLES = ("statistic", "charge")
+_WAIT_SECONDS = 600
+_BATCH_ROWS = 1_000_000
+
+log = logging.getLogger("hexveil.warehouse")
+
+
+def private_folder(config: Config) -> Path:
+    """Return the folder of everything that is sensitive, made so that only its owner may enter."""
+    folder = config.storage_path / "private"
+    folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+    return folder
+
+
+@contextmanager
+def connect(config: Config) -> Iterator[Connection]:
+    """Open the dataset's warehouse, waiting while another process has it.
+
+    Args:
+        config: Says where the warehouse is, its time zone and its memory limit.
+
+    Yields:
+        A connection whose session is in the dataset's time zone, with the function ``h3_cell``.
+
+    Raises:
+        HexveilError: Another process kept the warehouse for ten minutes.
+    """
+    folder = private_folder(config)
+    connection = _open(folder / "warehouse.duckdb", config, folder / "spill")
+    try:
+        connection.execute(f"set TimeZone = '{config.dataset.timezone}'")
+        connection.create_function("h3_cell", _h3_cells, ["DOUBLE", "DOUBLE", "INTEGER"], "UBIGINT", type="arrow")
+        for table in _TABLES:
+            run(connection, f"schema/{table}")
+        yield connection
+    finally:
+        connection.close()
+
+
+@contextmanager
+def connect_mirror(config: Config) -> Iterator[Connection]:
+    """Open the database of published rows and charges, which holds nothing private and can be made again."""
+    connection = _open(config.storage_path / "release.duckdb", config, config.storage_path / "private" / "spill")
+    try:
+        connection.execute("set TimeZone = 'UTC'")
+        for table in _MIRROR_TABLES:
+            run(connection, f"schema/{table}")
+        yield connection
+    finally:
+        connection.close()
+
+
+@contextmanager
+def transaction(connection: Connection) -> Iterator[None]:
+    """Commit what the block does, or none of it: DuckDB answers OK to a COMMIT that rolled back."""
+    connection.begin()
+    try:
+        yield
+    except BaseException:
+        connection.rollback()
+        raise
+    connection.commit()
+
+
+def statement(name: str) -> str:
+    """Return the text of ``sql/<name>.sql``."""
+    return (importlib.resources.files("sql") / f"{name}.sql").read_text(encoding="utf-8")
+
+
+def run(connection: Connection, name: str, parameters: Mapping[str, Any] | None = None) -> Connection:
+    """Execute ``sql/<name>.sql`` with named parameters, and return the connection to fetch from."""
+    return connection.execute(statement(name), dict(parameters or {}))
+
+
+def rows(connection: Connection, name: str, parameters: Mapping[str, Any] | None = None) -> list[tuple[Any, ...]]:
+    """Return the rows of ``sql/<name>.sql``."""
+    return run(connection, name, parameters).fetchall()
+
+
+def frame(connection: Connection, name: str, parameters: Mapping[str, Any] | None = None) -> pl.DataFrame:
+    """Return the rows of ``sql/<name>.sql`` as a polars frame."""
+    return _in_utc(connection.sql(statement(name), params=dict(parameters or {})).pl())
+
+
+def batches(connection: Connection, name: str, parameters: Mapping[str, Any]) -> Iterator[pl.DataFrame]:
+    """Yield the rows of ``sql/<name>.sql`` in frames of at most a million rows."""
+    reader = connection.sql(statement(name), params=dict(parameters)).to_arrow_reader(_BATCH_ROWS)
+    for batch in reader:
+        yield _in_utc(pl.DataFrame(pl.from_arrow(pa.Table.from_batches([batch]))))
+
+
+def _in_utc(frame: pl.DataFrame) -> pl.DataFrame:
+    """Show instants in UTC: DuckDB hands them over in the time zone of its session."""
+    return frame.with_columns(cs.datetime(time_zone="*").dt.convert_time_zone("UTC"))
+
+
+def _open(path: Path, config: Config, spill: Path) -> Connection:
+    settings = {
+        "memory_limit": config.storage.memory_limit,
+        "temp_directory": str(spill),
+        "autoinstall_known_extensions": "false",
+        "autoload_known_extensions": "false",
+    }
+    deadline = time.monotonic() + _WAIT_SECONDS
+    waiting = False
+    while True:
+        try:
+            return duckdb.connect(str(path), config=settings)
+        except duckdb.IOException as error:
+            if "lock" not in str(error):
+                raise
+        if time.monotonic() > deadline:
+            raise HexveilError(f"{path} has been in use by another process for {_WAIT_SECONDS} s; end it first")
+        if not waiting:
+            log.info("waiting for another process to release %s", path)
+        waiting = True
+        time.sleep(0.2)
+
+
+def _h3_cells(latitude: pa.ChunkedArray, longitude: pa.ChunkedArray, resolution: pa.ChunkedArray) -> pa.Array:
+    """Return the H3 cell of each place in degrees; places must be finite."""
+    cells = coordinates_to_cells(latitude.combine_chunks(), longitude.combine_chunks(), resolution[0].as_py())
+    return pa.array(cells)
