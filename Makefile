@@ -5,25 +5,26 @@ BIN := .venv/bin
 .PHONY: demo test lint clean
 
 demo: .venv/run
-	$(BIN)/hexveil demo
+	@$(BIN)/hexveil demo
 
 test: .venv/test
-	$(BIN)/pytest
+	@$(BIN)/pytest
 
 lint: .venv/test
-	$(BIN)/ruff check .
-	$(BIN)/ruff format --check .
-	$(BIN)/lint-imports
-	$(BIN)/pyright
+	@$(BIN)/ruff check .
+	@$(BIN)/ruff format --check .
+	@$(BIN)/lint-imports
+	@$(BIN)/pyright
 
 clean:
 	rm -rf .venv var
 
 .venv/run: pyproject.toml constraints.txt
-	$(PYTHON) -m venv .venv
-	PIP_CONSTRAINT=$(CURDIR)/constraints.txt $(BIN)/pip install --quiet --disable-pip-version-check --editable .
-	touch $@
+	@echo "Installing the pinned dependencies into .venv; the first time this takes about a minute."
+	@$(PYTHON) -m venv .venv
+	@PIP_CONSTRAINT=$(CURDIR)/constraints.txt $(BIN)/pip install --quiet --disable-pip-version-check --editable .
+	@touch $@
 
 .venv/test: .venv/run
-	PIP_CONSTRAINT=$(CURDIR)/constraints.txt $(BIN)/pip install --quiet --disable-pip-version-check --editable '.[test]'
-	touch $@
+	@PIP_CONSTRAINT=$(CURDIR)/constraints.txt $(BIN)/pip install --quiet --disable-pip-version-check --editable '.[test]'
+	@touch $@

@@ -141,9 +141,7 @@ def _noisy_sum(occupancy: Occupancy, trial: _Trial, value_range: int, epsilon: F
     return NoisySum(value_range, value_range * exact_integers(capped), np.array(scale, dtype=object))
 
 
-def _without_rounding_excess(
-    occupancy: Occupancy, sums: list[NoisySum], epsilon: Fraction
-) -> list[NoisySum]:
+def _without_rounding_excess(occupancy: Occupancy, sums: list[NoisySum], epsilon: Fraction) -> list[NoisySum]:
     """Lower the inverse scales by what floating point put the exact worst loss above ``epsilon``."""
     worst = max(user_losses(occupancy, sums), default=0)
     limit = int(epsilon * LOSS_UNITS)
@@ -152,20 +150,16 @@ def _without_rounding_excess(
     return [NoisySum(s.value_range, s.width, s.inverse_scale * limit // worst) for s in sums]
 
 
-def _within_budgets(
-    occupancy: Occupancy, sums: list[NoisySum], budgets: ExactIntArray
-) -> list[NoisySum]:
+def _within_budgets(occupancy: Occupancy, sums: list[NoisySum], budgets: ExactIntArray) -> list[NoisySum]:
     """Narrow the intervals of each user whose budget is below the loss, so that it is met exactly."""
     losses = user_losses(occupancy, sums)
-    short = losses > budgets
+    short = losses > np.maximum(budgets, 0)
     share = [(max(b, 0), loss) if cut else (1, 1) for b, loss, cut in zip(budgets, losses, short, strict=True)]
     numerator, denominator = np.array(share, dtype=object).reshape(-1, 2)[occupancy.user].T
     return [NoisySum(s.value_range, s.width * numerator // denominator, s.inverse_scale) for s in sums]
 
 
-def _keeping_promise(
-    occupancy: Occupancy, sums: list[NoisySum], promise: Fraction
-) -> list[NoisySum]:
+def _keeping_promise(occupancy: Occupancy, sums: list[NoisySum], promise: Fraction) -> list[NoisySum]:
     """Withhold, in every sum, the cells in which one sum breaks its promise or nobody is left."""
     withheld = np.zeros(occupancy.n_cells, dtype=bool)
     for noisy_sum in sums:

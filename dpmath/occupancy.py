@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -62,8 +63,8 @@ class Occupancy:
         """Users of each cell, shape (G,)."""
         return np.diff(self.cell_start)
 
-    def cell_sums(self, per_pair: NDArray[np.generic]) -> IntArray:
-        """Return the exact sum of an integer per pair over each cell, shape (G,)."""
+    def cell_sums(self, per_pair: NDArray[Any]) -> NDArray[Any]:
+        """Return the exact sum of an integer per pair over each cell, in the same type, shape (G,)."""
         sums = np.zeros(self.n_cells, dtype=per_pair.dtype)
         np.add.at(sums, self.cell, per_pair)
         return sums

@@ -119,7 +119,8 @@ class _Rounds:
         return position
 
     def _at(self, position: int, cell: int) -> tuple[int, int]:
+        """Return the pair at a position of the sorted order, and its records; none past the cell's end."""
         if position >= self._cell_end[cell]:
             return -1, 0
         pair = self._order[position]
-        return pair, self._records[pair]
+        return int(pair), int(self._records[pair])

@@ -144,7 +144,7 @@ def _prepare_prefect(verbose: bool) -> None:
         "PREFECT_SERVER_ANALYTICS_ENABLED": "false",
         "DO_NOT_TRACK": "1",
         "PREFECT_LOGGING_EXTRA_LOGGERS": "hexveil",
-        "PREFECT_LOGGING_LEVEL": "INFO" if verbose else "CRITICAL",
+        "PREFECT_LOGGING_HANDLERS_CONSOLE_LEVEL": "INFO" if verbose else "CRITICAL",
     }
     for name, value in defaults.items():
         os.environ.setdefault(name, value)
@@ -173,8 +173,8 @@ def _show_day(day: "DayReport", config: Config) -> None:
     unit = config.value.unit
     reasons = ", ".join(f"{n:,} {reason}" for reason, n in day.rows.items() if reason != "kept")
     out.print(day.release_id)
-    out.print(f"  rows       {day.n_rows:,} read = {day.n_kept:,} kept + {day.n_rows - day.n_kept:,} quarantined", end="")
-    out.print(f" ({reasons})" if reasons else "")
+    quarantined = f"{day.n_rows - day.n_kept:,} quarantined" + (f" ({reasons})" if reasons else "")
+    out.print(f"  rows       {day.n_rows:,} read = {day.n_kept:,} kept + {quarantined}")
     out.print(f"  cells      {day.n_published:,} published, {day.n_withheld:,} withheld at no cost")
     out.print(f"  promise    expected error at most {day.worst_error:.3g} {unit}, median {day.median_error:.3g} {unit}")
     out.print(f"  cost       epsilon {day.epsilon:.6f} for any one user at most; ", end="")

@@ -11,6 +11,8 @@ from tasks.ledger import exact_decimal
 
 _LIBRARIES = ("hexveil", "prefect", "duckdb", "polars", "numpy", "pandera", "h3", "h3ronpy", "pyarrow")
 
+_THEOREMS = {"clip-user": ("CPL-A1", "BUCv-T1", "CKS-A2", "HV-L1", "HV-L2", "HV-L3", "HV-L4")}
+
 GUARANTEE = {
     "definition": "pure epsilon-differential privacy",
     "unit_of_privacy": "one user: all of the user's values, in every cell of the day",
@@ -58,6 +60,7 @@ def describe_release(identity: str, date: dt.date, config: Config) -> dict[str, 
         "nearer bound and a missing one as the midpoint; in a file it is one well-formed UTF-8 field",
         "guarantee": GUARANTEE,
         "mechanism": config.privacy.mechanism,
+        "theorems": list(_THEOREMS[config.privacy.mechanism]),
         "noise": {
             "distribution": "discrete Laplace on integer ticks, drawn exactly",
             "source": entropy.SOURCE,

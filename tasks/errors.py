@@ -44,8 +44,8 @@ def contained(step: Callable[P, R]) -> Callable[P, R]:
 
     Libraries put values and user ids into their messages, and Prefect pickles and logs whatever a task
     raises. So an error of ours is raised anew without the exception behind it, and any other becomes a
-    HexveilError that names only its class; its full text goes to ``private-errors.log`` in the storage
-    folder, which lies beside the sensitive data and is as protected. Raising outside the ``except`` block
+    HexveilError that names only its class; its full text goes to ``private/errors.log`` in the storage
+    folder, beside the sensitive data and as protected. Raising outside the ``except`` block
     leaves ``__context__`` empty.
     """
 
@@ -72,14 +72,15 @@ def _system_error(step: str, error: OSError) -> str:
 
 def _unexpected_error(step: str, error: Exception, args: tuple[object, ...], kwargs: dict[str, object]) -> str:
     log = _keep_privately(error, [*args, *kwargs.values()])
-    kept = f"its text is in {log}" if log else "its text could not be written down"
-    return f"{step} failed with {type(error).__name__}; {kept}, because it may hold private values."
+    kept = f"its text is in {log}, because it may hold private values" if log else "its text could not be kept"
+    likely = "The disk is full, read-only or damaged? " if "IO" in type(error).__name__ else ""
+    return f"{step} failed with {type(error).__name__}; {kept}. {likely}Mend the cause, then run the day again."
 
 
 def _keep_privately(error: Exception, arguments: list[object]) -> Path | None:
     folders = [one for one in (getattr(argument, "storage_path", None) for argument in arguments) if one]
     try:
-        log = Path(folders[0]) / "private-errors.log"
+        log = Path(folders[0]) / "private" / "errors.log"
         descriptor = os.open(log, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
         with os.fdopen(descriptor, "a", encoding="utf-8") as file:
             file.writelines(traceback.format_exception(error))

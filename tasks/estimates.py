@@ -9,6 +9,7 @@ import h3
 import polars as pl
 
 from dpmath.accounting import LOSS_UNITS, loss_as_fraction
+from dpmath.bias import variance_error
 from dpmath.intervals import noise_quantile
 from tasks.config import Config
 
@@ -72,8 +73,8 @@ def _variance_columns(cell: Row, config: Config) -> Row:
     variance = _NoisyMean(
         estimate=second - from_middle**2,
         noise_scale=square.noise_scale / 4,
-        error_bound=square.error_bound / 4 + n_ticks * mean.error_bound,
-        half_width=square.half_width / 4 + n_ticks * mean.half_width,
+        error_bound=variance_error(square.error_bound, mean.error_bound, n_ticks),
+        half_width=variance_error(square.half_width, mean.half_width, n_ticks),
     )
     most = config.value.span**2 / 4
     return _estimate_columns("variance", variance, Fraction(config.value.tick) ** 2, Fraction(0), Fraction(0), most)

@@ -83,7 +83,9 @@ def _read_csv(
     for line in warehouse.rows(connection, "checks/not_utf8"):
         raise BadInput(f"{path}: line {line[0]} is not UTF-8; convert the file, for example with iconv")
     for line in warehouse.rows(connection, "checks/broken_quotes"):
-        raise BadInput(f"{path}: a quote opened in line {line[0]} does not close, so the lines after it are lost; mend it")
+        raise BadInput(
+            f"{path}: a quote opened in line {line[0]} does not close, so the lines after it are lost; mend it"
+        )
     return _count(warehouse.run(connection, "warehouse/rejected_csv", {"file_id": file_id, "file_date": file_date}))
 
 

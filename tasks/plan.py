@@ -16,6 +16,7 @@ import polars as pl
 from prefect import task
 
 from dpmath.accounting import LOSS_UNITS, ExactIntArray, NoisySum, pair_losses, promised_errors, user_losses
+from dpmath.bias import variance_error
 from dpmath.mechanisms import clip_user_sums
 from dpmath.occupancy import Occupancy
 from tasks import private_files, warehouse
@@ -223,15 +224,12 @@ def _sums(
 
 
 def promised_share(config: Config) -> Fraction | None:
-    """Return the promised error of every published sum as a share of its range; None promises nothing.
-
-    With values q in ticks from 0 to R and d = (2q - R)^2, Var = mean(d)/4 - (mean(q) - R/2)^2 is off by at most
-    E_d/4 + R E_q. Both means at error share e keep the variance within 5/4 e R^2.
-    """
+    """Return the promised error of every published sum as a share of its range; None promises nothing."""
     privacy, span = config.privacy, config.value.span
     shares = []
     if privacy.target_error is not None:
         shares.append(Fraction(privacy.target_error) / span)
     if privacy.target_error_variance is not None:
-        shares.append(Fraction(privacy.target_error_variance) / (span**2 * Fraction(5, 4)))
+        at_share_one = variance_error(span**2, span, span)
+        shares.append(Fraction(privacy.target_error_variance) / at_share_one)
     return min(shares, default=None)

@@ -100,7 +100,9 @@ def _find(date: dt.date, config: Config) -> str | None:
 
 def _noisy_cells(date: dt.date, plan: dict[str, Any], config: Config, noise: Noise) -> pl.DataFrame:
     """Return the published cells of the plan with their clipped sums and noise on them."""
-    cells = private_files.read_frame(private_files.plans(config), plan["files"]["cells"]).filter(pl.col("mean_inverse_scale") > 0)
+    cells = private_files.read_frame(private_files.plans(config), plan["files"]["cells"]).filter(
+        pl.col("mean_inverse_scale") > 0
+    )
     private_sums = _private_sums(date, plan, config)
     if not private_sums.select("slot_start", "h3_cell").equals(cells.select("slot_start", "h3_cell")):
         raise HexveilError("the cells of the warehouse are not those of the plan; run the day again")

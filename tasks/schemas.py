@@ -37,7 +37,9 @@ def statistic_schema(config: Config) -> pa.DataFrameSchema:
     if config.statistics.variance:
         columns |= _estimate_columns("variance", 0.0, float(config.value.span**2 / 4))
     columns |= {
-        "epsilon": pa.Column(pl.Float64, pa.Check.in_range(0, float(config.privacy.epsilon_per_day), include_min=False)),
+        "epsilon": pa.Column(
+            pl.Float64, pa.Check.in_range(0, float(config.privacy.epsilon_per_day), include_min=False)
+        ),
         "release_id": pa.Column(pl.String),
     }
     return pa.DataFrameSchema(columns, strict=True, ordered=True, unique=["h3_cell", "slot_start"])

@@ -51,9 +51,7 @@ def _write_day(connection: warehouse.Connection, date: dt.date, config: Config) 
     start, end = config.day_bounds(date)
     for table in ("quarantine", "record", "value_repair"):
         warehouse.run(connection, f"warehouse/clear_{table}", {"date": date})
-    warehouse.run(
-        connection, "warehouse/judged", {"date": date, "day_start": start, "day_end": end, **_area(config)}
-    )
+    warehouse.run(connection, "warehouse/judged", {"date": date, "day_start": start, "day_end": end, **_area(config)})
     warehouse.run(connection, "warehouse/quarantine")
     bounds = {"lower": float(config.value.lower), "upper": float(config.value.upper)}
     warehouse.run(connection, "warehouse/value_repair", bounds)
@@ -90,9 +88,7 @@ def _empty_day(connection: warehouse.Connection, date: dt.date, counts: dict[str
     return f"{date} has no valid records{why}; {held}. Check the date, dataset.timezone and columns.time."
 
 
-def _too_many(
-    date: dt.date, counts: dict[str, int], n_lost: int, n_rows: int, n_swapped: int, limit: Decimal
-) -> str:
+def _too_many(date: dt.date, counts: dict[str, int], n_lost: int, n_rows: int, n_swapped: int, limit: Decimal) -> str:
     message = (
         f"{date}: {n_lost} of {n_rows} rows are unusable ({_listed(counts)}), "
         f"more than validation.max_quarantined_share = {limit} allows; nothing was spent."

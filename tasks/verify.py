@@ -2,8 +2,6 @@
 
 from collections import Counter
 
-import polars as pl
-
 from tasks import durable, ledger, private_files
 from tasks.config import Config
 from tasks.errors import LedgerBroken, contained
@@ -61,7 +59,7 @@ def _problems(entry: ledger.Entry, totals: Counter[str], config: Config) -> list
             problems.append(f"{path} is missing; run the day again to publish it")
         elif durable.sha256(path.read_bytes()) != file_hash:
             problems.append(f"{path} is not the file that was released; run the day again to publish it")
-    table = pl.read_parquet(private_files.releases(config) / entry["files"]["statistics.parquet"])
+    table = private_files.read_frame(private_files.releases(config), entry["files"]["statistics.parquet"])
     if table.height != entry["cells"]["published"]:
         problems.append("cells.published is not the number of released rows")
     return problems

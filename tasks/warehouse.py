@@ -12,6 +12,7 @@ import duckdb
 import polars as pl
 import polars.selectors as cs
 import pyarrow as pa
+from duckdb.functional import PythonUDFType
 from h3ronpy.vector import coordinates_to_cells
 
 from tasks.config import Config
@@ -52,7 +53,9 @@ def connect(config: Config) -> Iterator[Connection]:
     connection = _open(folder / "warehouse.duckdb", config, folder / "spill")
     try:
         connection.execute(f"set TimeZone = '{config.dataset.timezone}'")
-        connection.create_function("h3_cell", _h3_cells, ["DOUBLE", "DOUBLE", "INTEGER"], "UBIGINT", type="arrow")
+        connection.create_function(
+            "h3_cell", _h3_cells, ["DOUBLE", "DOUBLE", "INTEGER"], "UBIGINT", type=PythonUDFType.ARROW
+        )
         for table in _TABLES:
             run(connection, f"schema/{table}")
         yield connection
@@ -118,7 +121,7 @@ def _in_utc(frame: pl.DataFrame) -> pl.DataFrame:
 
 
 def _open(path: Path, config: Config, spill: Path) -> Connection:
-    settings = {
+    settings: dict[str, str | bool | int | float | list[str]] = {
         "memory_limit": config.storage.memory_limit,
         "temp_directory": str(spill),
         "autoinstall_known_extensions": "false",

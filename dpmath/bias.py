@@ -1,0 +1,23 @@
+"""Worst-case errors of statistics that are computed from noisy means."""
+
+from fractions import Fraction
+
+
+def variance_error(square_error: Fraction, mean_error: Fraction, value_range: int | Fraction) -> Fraction:
+    """Return how far a variance can be off when it is computed from two means that may be off.
+
+    With values q in [0, R] and d = (2q - R)^2, the variance is mean(d)/4 - (mean(q) - R/2)^2. Both noisy means
+    are first cut to the range they can have.
+
+    Args:
+        square_error: Error of mean(d), in the square of the value's unit.
+        mean_error: Error of mean(q), in the value's unit.
+        value_range: R, in the value's unit.
+
+    Returns:
+        A bound on the variance's error, in the square of the value's unit.
+
+    Source:
+        HV-L4.
+    """
+    return square_error / 4 + value_range * mean_error

@@ -1,0 +1,58 @@
+"""What tests share: tiny occupancies, a dataset in a temporary folder, and the real records where they are present."""
+
+import os
+
+os.environ |= {"PREFECT_SERVER_ANALYTICS_ENABLED": "false", "DO_NOT_TRACK": "1"}
+
+import datetime as dt
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pytest
+from support import CONFIG, DATE, HEADER, REAL_DATA, Dataset
+
+from dpmath.occupancy import Occupancy
+from tasks.synthetic import write_city
+
+MakeOccupancy = Callable[[list[list[int]]], Occupancy]
+
+
+@pytest.fixture
+def rng() -> np.random.Generator:
+    return np.random.default_rng(20161125)
+
+
+@pytest.fixture
+def dataset(tmp_path: Path) -> Dataset:
+    """Return an empty dataset: write files to it, then run its steps."""
+    (tmp_path / "dataset.toml").write_text(CONFIG)
+    return Dataset(tmp_path)
+
+
+@pytest.fixture
+def busy_dataset(dataset: Dataset) -> Dataset:
+    """Return a dataset of one small, busy, clean day that can be released."""
+    lines = []
+    for bus in range(12):
+        for minute in range(0, 120, 5):
+            speed = 10 + (bus * 7 + minute) % 50
+            lines.append(f"bus{bus:02},{DATE}T{8 + minute // 60:02}:{minute % 60:02}:00Z,47.0500,8.3100,{speed}")
+    dataset.write("day.csv", HEADER + "\n".join(lines) + "\n")
+    return dataset
+
+
+@pytest.fixture(scope="session")
+def city(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Return a folder with one day of the synthetic city."""
+    folder = tmp_path_factory.mktemp("city")
+    write_city(folder, [dt.date(2026, 3, 2)])
+    return folder
+
+
+@pytest.fixture(scope="session")
+def real_data() -> Path:
+    """Return the folder of real bus records, or skip: they are not part of the project."""
+    if not REAL_DATA.is_dir():
+        pytest.skip(f"the real records are not at {REAL_DATA}")
+    return REAL_DATA

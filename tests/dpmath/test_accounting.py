@@ -1,0 +1,140 @@
+import itertools
+import math
+from fractions import Fraction
+
+import numpy as np
+import pytest
+from support import occupancy_of
+
+from dpmath.accounting import (
+    LOSS_UNITS,
+    NoisySum,
+    loss_as_fraction,
+    pair_losses,
+    promised_errors,
+    user_losses,
+)
+from dpmath.occupancy import Occupancy
+
+
+def exact(values: list[int]) -> np.ndarray:
+    return np.array(values, dtype=object)
+
+
+def release_of(occupancy: Occupancy, value_range: int, rng: np.random.Generator, steps: int = 8) -> NoisySum:
+    width = [int(rng.integers(0, value_range * m + 1)) for m in occupancy.n_records]
+    scale = [LOSS_UNITS * int(n) // steps for n in rng.integers(1, 2 * steps, occupancy.n_cells)]
+    return NoisySum(value_range, exact(width), exact(scale))
+
+
+def log_probability(noisy: NoisySum, cell: int, outcome: int, clipped_sum: int) -> float:
+    """Return log P(outcome) up to the constant that all datasets share."""
+    return -abs(outcome - clipped_sum) * noisy.inverse_scale[cell] / LOSS_UNITS
+
+
+def worst_ratio(occupancy: Occupancy, noisy: NoisySum, user: int) -> float:
+    """Search all totals of one user in all cells, and all outcomes, for the largest log-likelihood ratio."""
+    lower = noisy.lower(occupancy)
+    total = 0.0
+    for pair in np.flatnonzero(occupancy.user == user):
+        cell, low, width = occupancy.cell[pair], lower[pair], noisy.width[pair]
+        totals = range(noisy.value_range * int(occupancy.n_records[pair]) + 1)
+        sums = {min(max(one, low), low + width) for one in totals}
+        outcomes = range(-3, noisy.value_range * int(occupancy.n_records[pair]) + 4)
+        total += max(
+            log_probability(noisy, cell, y, s) - log_probability(noisy, cell, y, t)
+            for y in outcomes
+            for s, t in itertools.product(sums, repeat=2)
+        )
+    return total
+
+
+@pytest.mark.theorem("HV-L1")
+def test_no_pair_of_neighbours_and_outcome_shows_more_than_the_loss_and_some_show_it_all(
+    rng: np.random.Generator,
+) -> None:
+    for _ in range(30):
+        occupancy = occupancy_of([[2, 1, 0], [1, 0, 2], [1, 1, 1]])
+        noisy = release_of(occupancy, 3, rng)
+        losses = user_losses(occupancy, [noisy])
+        for user in range(3):
+            assert worst_ratio(occupancy, noisy, user) == pytest.approx(float(loss_as_fraction(losses[user])))
+
+
+@pytest.mark.theorem("HV-L1")
+def test_losses_of_several_sums_add_up_and_are_exact_beyond_64_bits() -> None:
+    occupancy = occupancy_of([[1 << 40, 5]])
+    wide = NoisySum(1 << 40, exact([1 << 80, 3]), exact([LOSS_UNITS]))
+    narrow = NoisySum(7, exact([1, 0]), exact([LOSS_UNITS // 2]))
+    losses = user_losses(occupancy, [wide, narrow])
+    assert [loss_as_fraction(loss) for loss in losses] == [Fraction(1 << 80) + Fraction(1, 2), Fraction(3)]
+    assert pair_losses(occupancy, narrow).tolist() == [LOSS_UNITS // 2, 0]
+
+
+@pytest.mark.theorem("HV-L1")
+def test_a_loss_claimed_smaller_is_exceeded() -> None:
+    occupancy = occupancy_of([[2, 1], [1, 3]])
+    noisy = NoisySum(2, exact([4, 1, 2, 6]), exact([LOSS_UNITS // 2, LOSS_UNITS]))
+    claimed = user_losses(occupancy, [noisy])
+    for user in range(2):
+        assert worst_ratio(occupancy, noisy, user) > float(loss_as_fraction(claimed[user] - LOSS_UNITS // 1000))
+
+
+@pytest.mark.theorem("HV-L2")
+def test_promised_errors_are_never_passed_by_any_dataset_and_nearly_reached(rng: np.random.Generator) -> None:
+    for _ in range(30):
+        occupancy = occupancy_of([[2, 1]])
+        noisy = release_of(occupancy, 3, rng)
+        promise = promised_errors(occupancy, noisy)[0]
+        assert promise is not None
+        scale = float(Fraction(LOSS_UNITS, noisy.inverse_scale[0]))
+        noise = 1 / math.sinh(1 / scale)
+        lower = noisy.lower(occupancy)
+        biases = [
+            abs(sum(min(max(t, low), low + w) - t for t, low, w in zip(totals, lower, noisy.width, strict=True)))
+            for totals in itertools.product(range(7), range(4))
+        ]
+        assert (max(biases) + noise) / 3 <= float(promise) + 1e-12
+        assert max(biases) == sum(noisy.bias(occupancy)), "some dataset is off by the whole bias"
+
+
+@pytest.mark.theorem("HV-L2")
+def test_a_cell_without_noise_is_not_published_and_promises_nothing() -> None:
+    occupancy = occupancy_of([[1], [1]])
+    noisy = NoisySum(10, exact([10, 0]), exact([LOSS_UNITS, 0]))
+    assert promised_errors(occupancy, noisy) == [Fraction(1), None]
+
+
+def test_a_suppressed_user_counts_as_the_midpoint() -> None:
+    occupancy = occupancy_of([[4, 3]])
+    noisy = NoisySum(5, exact([0, 0]), exact([1]))
+    assert noisy.lower(occupancy).tolist() == [10, 7]
+    assert noisy.bias(occupancy).tolist() == [10, 8]
+
+
+def test_bad_shapes_and_negative_numbers_are_refused() -> None:
+    occupancy = occupancy_of([[1, 1]])
+    with pytest.raises(ValueError, match="shapes"):
+        pair_losses(occupancy, NoisySum(1, exact([1]), exact([1])))
+    with pytest.raises(ValueError, match="shapes"):
+        promised_errors(occupancy, NoisySum(1, exact([1]), exact([1])))
+    with pytest.raises(ValueError, match="inverse_scale"):
+        user_losses(occupancy, [NoisySum(1, exact([1, 1]), exact([-1]))])
+
+
+@pytest.mark.parametrize(
+    ("cell", "user", "records", "problem"),
+    [
+        ([0, 0], [0, 0], [1, 1], "each pair once"),
+        ([1, 0], [0, 0], [1, 1], "sorted"),
+        ([0, 0], [0, 1], [1, 0], "n_records"),
+        ([0, 0], [0, 2], [1, 1], "user"),
+        ([1, 1], [0, 1], [1, 1], "n_cells"),
+        ([0], [0, 1], [1, 1], "shapes"),
+    ],
+)
+def test_an_occupancy_that_is_not_one_is_refused(
+    cell: list[int], user: list[int], records: list[int], problem: str
+) -> None:
+    with pytest.raises(ValueError, match=problem):
+        Occupancy(np.array(cell), np.array(user), np.array(records), 2, 2)

@@ -1,0 +1,111 @@
+"""Helpers of the tests: a dataset in a folder, and occupancies from tables of counts."""
+
+import datetime as dt
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from dpmath.occupancy import Occupancy
+from tasks import warehouse
+from tasks.config import Config, load_config
+from tasks.errors import contained
+from tasks.ingest import ingest_records
+from tasks.occupancy import build_occupancy
+from tasks.plan import plan_release
+from tasks.publish import publish_files
+from tasks.release import Noise, draw_noise, release_with
+from tasks.validate import validate_records
+
+REAL_DATA = Path(__file__).parents[2] / "shared" / "data" / "capmetro"
+DATE = dt.date(2026, 1, 15)
+HEADER = "bus,time,lat,lon,speed\n"
+CONFIG = """
+[dataset]
+name = "test"
+files = ["raw/*"]
+timezone = "UTC"
+[columns]
+user = "bus"
+time = "time"
+latitude = "lat"
+longitude = "lon"
+value = "speed"
+[value]
+name = "speed"
+unit = "km/h"
+lower = 0.0
+upper = 100.0
+tick = 0.01
+[grid]
+h3_resolution = 7
+slot_minutes = 60
+[privacy]
+epsilon_per_day = 2.0
+target_error = 40.0
+[budget]
+epsilon_total = 5.0
+[storage]
+path = "store"
+"""
+
+
+@dataclass(frozen=True)
+class Dataset:
+    """A dataset in a temporary folder, with its steps run in this process without a scheduler."""
+
+    folder: Path
+
+    @property
+    def config_file(self) -> Path:
+        return self.folder / "dataset.toml"
+
+    @property
+    def config(self) -> Config:
+        return load_config(self.config_file)
+
+    def set(self, old: str, new: str) -> None:
+        """Replace text of the configuration file, which must be there."""
+        text = self.config_file.read_text()
+        assert old in text
+        self.config_file.write_text(text.replace(old, new))
+
+    def write(self, name: str, content: str | bytes) -> Path:
+        path = self.folder / "raw" / name
+        path.parent.mkdir(exist_ok=True)
+        path.write_bytes(content.encode() if isinstance(content, str) else content)
+        return path
+
+    def prepare(self, date: dt.date = DATE) -> None:
+        for step in (ingest_records, validate_records, build_occupancy):
+            step.fn(date, self.config)
+
+    def release(self, date: dt.date = DATE, noise: Noise = draw_noise) -> str:
+        """Prepare, plan, release and publish a day; return the release's id."""
+        self.prepare(date)
+        plan_hash = plan_release.fn(date, self.config)
+        identity = contained(release_with)(date, plan_hash, self.config, noise)
+        publish_files.fn(identity, self.config)
+        return identity
+
+    def query(self, sql: str) -> list[tuple[Any, ...]]:
+        with warehouse.connect(self.config) as connection:
+            return connection.execute(sql).fetchall()
+
+    def published(self, name: str, date: dt.date = DATE) -> Path:
+        return self.folder / "store" / "published" / f"date={date}" / name
+
+
+def occupancy_of(table: list[list[int]]) -> Occupancy:
+    """Return the occupancy with ``table[cell][user]`` records; every cell must have some."""
+    counts = np.array(table, dtype=np.int64)
+    cell, user = np.nonzero(counts)
+    return Occupancy(cell, user, counts[cell, user], *counts.shape)
+
+
+def random_occupancy(rng: np.random.Generator, n_cells: int, n_users: int, most: int = 9) -> Occupancy:
+    """Return an occupancy in which about half of the pairs have records and every cell has some."""
+    counts = rng.integers(1, most + 1, (n_cells, n_users)) * (rng.random((n_cells, n_users)) < 0.5)
+    counts[np.arange(n_cells), rng.integers(0, n_users, n_cells)] += 1
+    return occupancy_of(counts.tolist())
