@@ -12,7 +12,7 @@ import duckdb
 import polars as pl
 import polars.selectors as cs
 import pyarrow as pa
-from duckdb.functional import PythonUDFType
+from duckdb.func import PythonUDFType
 from h3ronpy.vector import coordinates_to_cells
 
 from tasks.config import Config
