@@ -59,7 +59,9 @@ def _read_file(
         n_malformed = _READERS[kind](connection, path, file_id, file_date, config)
     except warehouse.EngineError as error:
         problem = type(error).__name__
-        raise BadInput(f"{path}: cannot be read as {kind} ({problem}); check its line ends and quotes") from None
+        raise BadInput(
+            f"{path}: cannot be read as {kind} ({problem}); check its encoding (UTF-8), line ends and quotes"
+        ) from None
     n_told_apart = warehouse.rows(connection, "warehouse/incoming_rows")[0][0]
     n_rows = n_told_apart + (n_malformed if kind == "csv" else 0)
     warehouse.run(connection, "warehouse/raw_record", {"file_id": file_id, "file_date": file_date})

@@ -121,7 +121,7 @@ def make_plan(date: dt.date, config: Config) -> DayPlan:
         user_hashes=user_hashes,
         occupancy=occupancy,
         sums=dict(zip(MOMENTS, sums, strict=False)),
-        settings={"date": date.isoformat(), **config.public_settings()},
+        settings=plan_settings(date, config),
     )
 
 
@@ -161,6 +161,11 @@ def load_plan(plan_hash: str, config: Config) -> dict[str, Any]:
     return stored
 
 
+def plan_settings(date: dt.date, config: Config) -> dict[str, Any]:
+    """Return what a plan is made from besides the occupancy; a plan is executed under the same or not at all."""
+    return {"date": date.isoformat(), **config.public_settings()}
+
+
 def plan_file(plan: dict[str, Any], name: str, config: Config) -> Path:
     """Return where one of a stored plan's files is."""
     return private_files.plans(config) / str(plan["files"][name])
@@ -172,11 +177,11 @@ def cell_frame(plan: DayPlan) -> pl.DataFrame:
     for moment, noisy_sum in plan.sums.items():
         bias = plan.occupancy.cell_sums(noisy_sum.bias(plan.occupancy))
         moments[f"{moment}_inverse_scale"] = pl.Series(list(noisy_sum.inverse_scale), dtype=pl.Int64)
-        moments[f"{moment}_bias"] = pl.Series(list(bias), dtype=pl.Decimal(38, 0))
+        moments[f"{moment}_bias"] = private_files.exact_series(bias)
     per_pair = sum(pair_losses(plan.occupancy, noisy_sum) for noisy_sum in plan.sums.values())
     epsilon = np.zeros(plan.occupancy.n_cells, dtype=object)
     np.maximum.at(epsilon, plan.occupancy.cell, per_pair)
-    return plan.cells.with_columns(**moments, epsilon_units=pl.Series(list(epsilon), dtype=pl.Decimal(38, 0)))
+    return plan.cells.with_columns(**moments, epsilon_units=private_files.exact_series(epsilon))
 
 
 def pair_frame(plan: DayPlan) -> pl.DataFrame:
@@ -195,8 +200,7 @@ def pair_frame(plan: DayPlan) -> pl.DataFrame:
 
 
 def _loss_frame(plan: DayPlan) -> pl.DataFrame:
-    losses = pl.Series(list(plan.losses), dtype=pl.Decimal(38, 0))
-    frame = pl.DataFrame({"user_hash": plan.user_hashes, "loss_units": losses})
+    frame = pl.DataFrame({"user_hash": plan.user_hashes, "loss_units": private_files.exact_series(plan.losses)})
     return frame.filter(pl.col("loss_units") > 0).sort("user_hash")
 
 
@@ -205,22 +209,22 @@ def _sums(
 ) -> list[NoisySum]:
     total = int(Fraction(config.budget.epsilon_total) * LOSS_UNITS)
     budgets = np.array([total - spent.get(user, 0) for user in user_hashes], dtype=object)
-    if max(budgets) <= 0:
-        raise BudgetExceeded(
-            f"{date}: every user of the day has spent budget.epsilon_total = {config.budget.epsilon_total}; "
-            "nothing more may be released about them. `hexveil ledger show` says on what it went."
-        )
     n_ticks = config.value.n_ticks
     value_ranges = [n_ticks, n_ticks**2] if config.statistics.variance else [n_ticks]
-    epsilon = Fraction(config.privacy.epsilon_per_day)
-    sums = clip_user_sums(occupancy, value_ranges, epsilon, promised_share(config), budgets)
-    if not any(sums[0].inverse_scale):
-        raise NothingToPublish(
-            f"{date}: none of {occupancy.n_cells} cells can keep its promise at epsilon "
-            f"{config.privacy.epsilon_per_day}, so nothing is published and nothing was spent. Raise "
-            "privacy.epsilon_per_day or privacy.target_error, or make the cells larger in [grid]."
+    epsilon, share = Fraction(config.privacy.epsilon_per_day), promised_share(config)
+    sums = clip_user_sums(occupancy, value_ranges, epsilon, share, budgets)
+    if any(sums[0].inverse_scale):
+        return sums
+    if any(clip_user_sums(occupancy, value_ranges, epsilon, share)[0].inverse_scale):
+        raise BudgetExceeded(
+            f"{date}: too little is left of budget.epsilon_total = {config.budget.epsilon_total} for any cell to "
+            "keep its promise, so nothing is published. `hexveil ledger show` says what it was spent on."
         )
-    return sums
+    raise NothingToPublish(
+        f"{date}: none of {occupancy.n_cells} cells can keep its promise at epsilon "
+        f"{config.privacy.epsilon_per_day}, so nothing is published and nothing was spent. Raise "
+        "privacy.epsilon_per_day or privacy.target_error, or make the cells larger in [grid]."
+    )
 
 
 def promised_share(config: Config) -> Fraction | None:

@@ -1,5 +1,7 @@
 """Private files named by their hash: plans, what each user lost, and release files before they are published."""
 
+from collections.abc import Iterable
+from decimal import Decimal
 from io import BytesIO
 from pathlib import Path
 from typing import Any
@@ -39,6 +41,11 @@ def write_frame(folder: Path, frame: pl.DataFrame) -> str:
 def write_json(folder: Path, value: Any) -> str:
     """Write a value as canonical JSON and return its hash."""
     return durable.write_named_by_hash(folder, durable.canonical_json(value))
+
+
+def exact_series(integers: Iterable[int]) -> pl.Series:
+    """Return integers of up to 38 digits as a column that holds them exactly."""
+    return pl.Series([Decimal(int(one)) for one in integers], dtype=pl.Decimal(38, 0))
 
 
 def parquet_bytes(frame: pl.DataFrame) -> bytes:

@@ -18,7 +18,7 @@ from tasks.config import Config
 from tasks.disclosure import COLUMNS, describe_cost, describe_release, now
 from tasks.errors import BudgetExceeded, HexveilError, contained
 from tasks.estimates import statistic_frame
-from tasks.plan import MOMENTS, load_plan, plan_file
+from tasks.plan import MOMENTS, load_plan, plan_file, plan_settings
 
 Noise = Callable[[ExactIntArray], Any]
 
@@ -74,6 +74,8 @@ def release_with(date: dt.date, plan_hash: str, config: Config, noise: Noise) ->
         if found is not None:
             return found
         plan = load_plan(plan_hash, config)
+        if plan["settings"] != plan_settings(date, config):
+            raise HexveilError("the plan was made for another day or other settings; run the day again to plan anew")
         private_files.remove_unreleased(ledger.read_entries(config), config)
         identity = release_id(date, config)
         statistics = statistic_frame(_noisy_cells(date, plan, config, noise), identity, config)
@@ -111,8 +113,7 @@ def _noisy_cells(date: dt.date, plan: dict[str, Any], config: Config, noise: Noi
     for moment in moments:
         inverse_scale = np.array(cells[f"{moment}_inverse_scale"].to_list(), dtype=object)
         private_sum = np.array([int(one) for one in private_sums[f"private_{moment}_sum"]], dtype=object)
-        values = list(private_sum + noise(inverse_scale))
-        noisy[f"noisy_{moment}_sum"] = pl.Series(values, dtype=pl.Decimal(38, 0))
+        noisy[f"noisy_{moment}_sum"] = private_files.exact_series(private_sum + noise(inverse_scale))
     return cells.with_columns(**noisy)
 
 

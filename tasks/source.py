@@ -7,7 +7,7 @@ import gzip
 import hashlib
 import zlib
 from pathlib import Path
-from typing import TextIO
+from typing import BinaryIO
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -86,10 +86,11 @@ def csv_columns(path: Path, config: Config) -> list[str]:
         BadInput: The header is missing, not UTF-8, or lacks a column.
     """
     try:
-        with _open_text(path) as file:
-            header = next(csv.reader(file, delimiter=config.dataset.delimiter), [])
+        with _open_binary(path) as file:
+            first_line = file.readline().decode("utf-8-sig")
     except UnicodeDecodeError:
         raise BadInput(f"{path}: not UTF-8; convert the file, for example with iconv") from None
+    header = next(csv.reader([first_line], delimiter=config.dataset.delimiter), [])
     roles = _roles(path, header, config)
     return [roles.get(position, f"unused_{position}") for position in range(len(header))]
 
@@ -112,10 +113,8 @@ def source_names(config: Config) -> dict[str, str]:
     return {role: getattr(config.columns, role) for role in ROLES}
 
 
-def _open_text(path: Path) -> TextIO:
-    if path.suffix == ".gz":
-        return gzip.open(path, "rt", encoding="utf-8-sig", newline="")
-    return path.open(encoding="utf-8-sig", newline="")
+def _open_binary(path: Path) -> BinaryIO | gzip.GzipFile:
+    return gzip.open(path) if path.suffix == ".gz" else path.open("rb")
 
 
 def _roles(path: Path, header: list[str], config: Config) -> dict[int, str]:

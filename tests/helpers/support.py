@@ -18,7 +18,7 @@ from tasks.publish import publish_files
 from tasks.release import Noise, draw_noise, release_with
 from tasks.validate import validate_records
 
-REAL_DATA = Path(__file__).parents[2] / "shared" / "data" / "capmetro"
+REAL_DATA = Path(__file__).parents[3] / "shared" / "data" / "capmetro"
 DATE = dt.date(2026, 1, 15)
 HEADER = "bus,time,lat,lon,speed\n"
 CONFIG = """

@@ -1,0 +1,191 @@
+import csv
+import gzip
+import io
+import json
+from pathlib import Path
+
+import polars as pl
+import pytest
+from support import DATE, HEADER, Dataset
+
+from tasks.errors import BadInput, HexveilError
+from tasks.ingest import ingest_records
+
+ROW = f"bus1,{DATE}T08:00:00Z,47.05,8.31,30\n"
+
+
+def ingest(dataset: Dataset) -> None:
+    ingest_records.fn(DATE, dataset.config)
+
+
+def refusal(dataset: Dataset) -> str:
+    with pytest.raises(BadInput) as caught:
+        ingest(dataset)
+    assert caught.value.__context__ is None
+    assert caught.value.__cause__ is None
+    return str(caught.value)
+
+
+def rows_of(dataset: Dataset) -> list[tuple[object, ...]]:
+    return dataset.query("select user_id, epoch(observed_at), latitude, longitude, value from raw_record order by all")
+
+
+def test_every_format_gives_the_same_records(dataset: Dataset) -> None:
+    records = [
+        {
+            "bus": f"bus{n}",
+            "time": f"{DATE}T08:0{n}:00Z",
+            "lat": 47.0 + n,
+            "lon": 8.5,
+            "speed": None if n == 3 else n / 7,
+        }
+        for n in range(6)
+    ]
+    frame = pl.DataFrame(records)
+    (dataset.folder / "raw").mkdir()
+    raw = dataset.folder / "raw"
+    contents = {}
+    frame.write_csv(raw / "a.csv")
+    frame.write_parquet(raw / "a.parquet")
+    frame.with_columns(pl.col("time").str.to_datetime(time_zone="UTC")).write_parquet(raw / "b.parquet")
+    frame.write_ndjson(raw / "a.ndjson")
+    (raw / "a.csv.gz").write_bytes(gzip.compress((raw / "a.csv").read_bytes()))
+    (raw / "a.jsonl.gz").write_bytes(gzip.compress((raw / "a.ndjson").read_bytes()))
+    for path in sorted(raw.iterdir()):
+        dataset.set('files = ["raw/*"]', f'files = ["raw/{path.name}"]')
+        dataset.set('path = "store', f'path = "store-{path.name}')
+        ingest(dataset)
+        contents[path.name] = rows_of(dataset)
+        dataset.set(f'path = "store-{path.name}', 'path = "store')
+        dataset.set(f'files = ["raw/{path.name}"]', 'files = ["raw/*"]')
+    assert len(contents) == 6
+    assert all(rows == contents["a.csv"] for rows in contents.values())
+    assert len(contents["a.csv"]) == 6
+
+
+def test_a_file_read_twice_adds_nothing_under_any_name(dataset: Dataset) -> None:
+    path = dataset.write("a.csv", HEADER + ROW)
+    ingest(dataset)
+    ingest(dataset)
+    path.rename(path.with_name("b.csv"))
+    dataset.write("c.csv", HEADER + ROW)
+    ingest(dataset)
+    assert dataset.query("select count(*) from raw_record") == [(1,)]
+    assert dataset.query("select count(*) from raw_file") == [(1,)]
+
+
+def test_a_row_with_the_wrong_number_of_fields_is_kept_count_of_with_its_line(dataset: Dataset) -> None:
+    dataset.write(
+        "a.csv", HEADER + ROW + "bus2,short\n" + ROW.replace("30", "31,extra,extra") + ROW.replace("08:", "09:")
+    )
+    ingest(dataset)
+    assert dataset.query("select line_number, reason from quarantine order by all") == [
+        (3, "malformed_row"),
+        (4, "malformed_row"),
+    ]
+    assert dataset.query("select n_rows, n_malformed from raw_file") == [(4, 2)]
+
+
+def test_a_line_that_is_not_an_object_is_kept_count_of_with_its_line(dataset: Dataset) -> None:
+    good = json.dumps({"bus": "a", "time": f"{DATE}T08:00:00Z", "lat": 47, "lon": 8, "speed": 3})
+    dataset.write("a.ndjson", f"{good}\nnot json\n[1]\n{good.replace('3}', 'NaN}')}\n")
+    ingest(dataset)
+    assert dataset.query("select line_number from quarantine order by all") == [(2,), (3,)]
+    assert dataset.query("select n_rows, n_malformed from raw_file") == [(4, 2)]
+    assert dataset.query("select count(*), count(value) from raw_record") == [(2, 2)]
+
+
+def test_rows_read_are_those_that_an_independent_reader_counts(dataset: Dataset, city: Path) -> None:
+    content = gzip.decompress(next(city.glob("*.gz")).read_bytes())
+    dataset.write("city.csv", content)
+    dataset.set('user = "bus"\ntime = "time"', 'user = "bus"\ntime = "time"')
+    dataset.set('value = "speed"', 'value = "speed_kmh"')
+    ingest(dataset)
+    counted = list(csv.reader(io.StringIO(content.decode())))[1:]
+    n_rows, n_malformed = dataset.query("select n_rows, n_malformed from raw_file")[0]
+    assert n_rows == len(counted)
+    assert n_malformed == sum(len(row) != 5 for row in counted)
+
+
+def test_times_with_an_offset_without_one_and_through_a_clock_change(dataset: Dataset) -> None:
+    dataset.set('timezone = "UTC"', 'timezone = "America/Chicago"')
+    times = {
+        "2016-11-06T00:30:00-05:00": 1478410200,
+        "2016-11-06T05:30:00Z": 1478410200,
+        "2016-11-06 00:30:00": 1478410200,
+        "2016-11-06T01:30:00-05:00": 1478413800,
+        "2016-11-06T01:30:00-06:00": 1478417400,
+        "2016-11-06T07:30:00+00:00": 1478417400,
+    }
+    dataset.write("a.csv", HEADER + "".join(f"bus,{time},47,8,1\n" for time in times))
+    ingest(dataset)
+    assert dataset.query("select epoch(observed_at)::bigint from raw_record order by row_number") == [
+        (epoch,) for epoch in times.values()
+    ]
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "said"),
+    [
+        ("a.csv", HEADER.replace("speed", "pace") + ROW, 'no column "speed" (columns.value); the file has: bus, time'),
+        ("a.csv", HEADER.replace("lat", "bus") + ROW, 'more than one column "bus" (columns.user)'),
+        ("a.csv", "", "the file is empty, without even a header"),
+        ("a.csv.gz", gzip.compress((HEADER + ROW * 999).encode())[:-20], "truncated or damaged"),
+        ("a.csv.gz", b"plain text", "truncated or damaged"),
+        ("a.csv", (HEADER + ROW).encode() + b"bus\xff,2026-01-15T08:00:00Z,47,8,1\n", "line 3 is not UTF-8"),
+        ("a.csv", (HEADER + ROW).encode("utf-16"), "not UTF-8"),
+        ("a.csv", HEADER + ROW + f'bus2,{DATE}T08:00:00Z,47,8,"30\n' + ROW * 3, "a quote opened in line 3"),
+        ("a.parquet", b"PAR1 but not really", "not a whole Parquet file"),
+        ("a.xlsx", b"PK", "unknown kind of file"),
+    ],
+)
+def test_a_file_that_cannot_be_read_is_named_with_what_to_do(
+    dataset: Dataset, name: str, content: str | bytes, said: str
+) -> None:
+    path = dataset.write(name, content)
+    message = refusal(dataset)
+    assert said in message
+    assert str(path) in message
+
+
+def test_a_gzip_file_whose_checksum_is_wrong_is_refused_though_it_unpacks(dataset: Dataset) -> None:
+    whole = bytearray(gzip.compress((HEADER + ROW).encode()))
+    whole[-8] ^= 1
+    dataset.write("a.csv.gz", bytes(whole))
+    assert "truncated or damaged" in refusal(dataset)
+
+
+def test_a_parquet_file_without_a_column_is_refused(dataset: Dataset) -> None:
+    path = dataset.write("a.parquet", b"")
+    pl.DataFrame({"bus": ["a"]}).write_parquet(path)
+    assert 'no column "time" (columns.time); the file has: bus' in refusal(dataset)
+
+
+def test_nothing_of_a_refused_file_is_kept_and_the_files_before_it_are(dataset: Dataset) -> None:
+    dataset.write("a.csv", HEADER + ROW)
+    dataset.write("b.csv", HEADER + ROW.replace("bus1", "bus2") + f'bus3,{DATE}T08:00:00Z,47,8,"30\n' + ROW)
+    refusal(dataset)
+    assert dataset.query("select user_id from raw_record") == [("bus1",)]
+    assert dataset.query("select count(*) from quarantine") == [(0,)]
+    assert dataset.query("select count(*) from raw_file") == [(1,)]
+
+
+def test_no_file_for_the_day_is_said_with_the_pattern(dataset: Dataset) -> None:
+    dataset.set('files = ["raw/*"]', 'files = ["raw/day_{date}.csv"]')
+    dataset.write("day_2026-01-14.csv", HEADER + ROW)
+    assert "no file for 2026-01-15 matches dataset.files = raw/day_{date}.csv" in refusal(dataset)
+
+
+def test_an_error_of_a_library_says_its_class_and_keeps_its_text_private(
+    dataset: Dataset, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    dataset.write("a.csv", HEADER + ROW)
+    monkeypatch.setattr("tasks.source.content_hash", lambda _: [][secret_position])
+    secret_position = 7_654_321
+    with pytest.raises(HexveilError) as caught:
+        ingest(dataset)
+    log = dataset.folder / "store" / "private" / "errors.log"
+    assert "IndexError" in str(caught.value)
+    assert str(log) in str(caught.value)
+    assert "content_hash" in log.read_text()
+    assert log.stat().st_mode & 0o077 == 0

@@ -1,0 +1,129 @@
+import json
+import subprocess
+import sys
+from fractions import Fraction
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from support import Dataset
+
+from dpmath.accounting import LOSS_UNITS
+from tasks import ledger
+from tasks.errors import LedgerBroken
+
+
+def entry(number: int) -> ledger.Entry:
+    return {"release_id": f"release-{number}", "dataset": "test", "date": "2026-01-15", "files": {}}
+
+
+@pytest.fixture
+def written(dataset: Dataset) -> Dataset:
+    (dataset.folder / "store").mkdir()
+    for number in range(4):
+        ledger.append(entry(number), dataset.config)
+    return dataset
+
+
+def lines_of(dataset: Dataset) -> list[bytes]:
+    return ledger.ledger_path(dataset.config).read_bytes().splitlines(keepends=True)
+
+
+def test_entries_come_back_in_order_numbered_and_chained(written: Dataset) -> None:
+    entries = ledger.read_entries(written.config)
+    assert [one["number"] for one in entries] == [1, 2, 3, 4]
+    assert [one["previous_hash"] for one in entries] == [ledger.NO_PREVIOUS, *(one["hash"] for one in entries[:-1])]
+    found = ledger.find_release("release-2", written.config)
+    assert found is not None
+    assert found["number"] == 3
+    assert ledger.find_release("release-9", written.config) is None
+
+
+def test_a_stranger_can_check_an_entry_with_standard_tools(written: Dataset) -> None:
+    import hashlib
+
+    for line in lines_of(written):
+        content = json.loads(line)
+        claimed = content.pop("hash")
+        canonical = json.dumps(content, sort_keys=True, separators=(",", ":"), ensure_ascii=True)
+        assert hashlib.sha256(canonical.encode()).hexdigest() == claimed
+
+
+@pytest.mark.parametrize(
+    ("damage", "line"),
+    [
+        (lambda lines: [lines[0], lines[1].replace(b"release-1", b"release-7"), *lines[2:]], 2),
+        (lambda lines: [lines[1], lines[0], *lines[2:]], 1),
+        (lambda lines: [lines[0], *lines[2:]], 2),
+        (lambda lines: lines[1:], 1),
+        (lambda lines: [*lines[:3], lines[3][:-20]], 4),
+        (lambda lines: [*lines[:2], b"\n", *lines[2:]], 3),
+        (lambda lines: [lines[0].replace(b",", b", "), *lines[1:]], 1),
+        (lambda lines: [bytes([lines[0][0] ^ 4]) + lines[0][1:], *lines[1:]], 1),
+        (lambda lines: [*lines, lines[3]], 5),
+        (lambda lines: [*lines, b"3\n"], 5),
+    ],
+    ids=["changed", "swapped", "cut", "beheaded", "torn", "gap", "spaced", "flipped", "repeated", "number"],
+)
+def test_the_first_line_that_was_tampered_with_is_named(written: Dataset, damage, line: int) -> None:  # type: ignore[no-untyped-def]
+    ledger.ledger_path(written.config).write_bytes(b"".join(damage(lines_of(written))))
+    with pytest.raises(LedgerBroken, match=f"line {line} "):
+        ledger.read_entries(written.config)
+    with pytest.raises(LedgerBroken):
+        ledger.append(entry(9), written.config)
+
+
+def test_any_flipped_bit_is_noticed(written: Dataset) -> None:
+    whole = b"".join(lines_of(written))
+    for position in range(0, 8 * len(whole), 61):
+        damaged = bytearray(whole)
+        damaged[position // 8] ^= 1 << position % 8
+        ledger.ledger_path(written.config).write_bytes(bytes(damaged))
+        with pytest.raises(LedgerBroken):
+            ledger.read_entries(written.config)
+
+
+def test_an_append_that_fails_leaves_the_ledger_as_it_was(written: Dataset, monkeypatch: pytest.MonkeyPatch) -> None:
+    before = lines_of(written)
+    real_write = ledger.os.write
+
+    def half(descriptor: int, line: bytes) -> int:
+        return real_write(descriptor, line[: len(line) // 2])
+
+    monkeypatch.setattr(ledger.os, "write", half)
+    with pytest.raises(OSError, match="No space left"):
+        ledger.append(entry(9), written.config)
+    assert lines_of(written) == before
+
+
+APPEND_SOME = """
+import sys
+from pathlib import Path
+from tasks import ledger
+from tasks.config import load_config
+
+config = load_config(Path(sys.argv[1]))
+for number in range(20):
+    with ledger.locked(config):
+        ledger.append({"release_id": f"{sys.argv[2]}-{number}", "dataset": "test", "date": "d", "files": {}}, config)
+"""
+
+
+def test_processes_that_append_at_once_take_turns(written: Dataset) -> None:
+    hands = [
+        subprocess.Popen([sys.executable, "-c", APPEND_SOME, str(written.config_file), str(hand)]) for hand in range(4)
+    ]
+    assert [hand.wait() for hand in hands] == [0] * 4
+    entries = ledger.read_entries(written.config)
+    assert len({one["release_id"] for one in entries}) == len(entries) == 84
+
+
+@given(st.integers(0, 1 << 90))
+def test_losses_are_written_as_the_exact_decimal_they_are(units: int) -> None:
+    assert Fraction(ledger.exact_decimal(units)) == Fraction(units, LOSS_UNITS)
+
+
+def test_a_float_cannot_enter_the_ledger(written: Dataset) -> None:
+    with pytest.raises(TypeError, match="canonical"):
+        ledger.append(entry(9) | {"epsilon": [0.1]}, written.config)
+    assert len(ledger.read_entries(written.config)) == 4

@@ -1,0 +1,217 @@
+import datetime as dt
+import random
+
+import h3
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from support import DATE, HEADER, Dataset
+
+from tasks.errors import BadInput, HexveilError
+from tasks.ingest import ingest_records
+from tasks.validate import validate_records
+
+
+def write_rows(dataset: Dataset, rows: list[str], name: str = "a.csv") -> None:
+    dataset.write(name, HEADER + "".join(row + "\n" for row in rows))
+
+
+def validate(dataset: Dataset, date: dt.date = DATE) -> None:
+    ingest_records.fn(date, dataset.config)
+    validate_records.fn(date, dataset.config)
+
+
+def refusal(dataset: Dataset, date: dt.date = DATE) -> str:
+    with pytest.raises(BadInput) as caught:
+        validate(dataset, date)
+    return str(caught.value)
+
+
+GOOD = f"bus1,{DATE}T08:00:00Z,47.05,8.31,30"
+
+
+@pytest.mark.parametrize(
+    ("row", "reason"),
+    [
+        (f",{DATE}T08:00:00Z,47.05,8.31,30", "no_user"),
+        (f"   ,{DATE}T08:00:00Z,47.05,8.31,30", "no_user"),
+        (f"bus1,{DATE}T08:01:00Z,,8.31,30", "place_unreadable"),
+        (f"bus1,{DATE}T08:01:00Z,north,8.31,30", "place_unreadable"),
+        (f"bus1,{DATE}T08:01:00Z,nan,8.31,30", "place_unreadable"),
+        (f"bus1,{DATE}T08:01:00Z,inf,8.31,30", "place_outside_world"),
+        (f"bus1,{DATE}T08:01:00Z,91,8.31,30", "place_outside_world"),
+        (f"bus1,{DATE}T08:01:00Z,47,181,30", "place_outside_world"),
+        (f"bus1,{DATE}T08:01:00Z,0.0,-0.0,30", "place_zero"),
+        (f"bus1,{DATE}T08:01:00Z,12,8.31,30", "place_outside_area"),
+        ("bus1,soon,47.05,8.31,30", "time_unreadable"),
+        ("bus1,2025-01-15T08:01:00Z,47.05,8.31,30", "time_outside_day"),
+        (GOOD.replace(",30", ",99"), "duplicate"),
+    ],
+)
+def test_a_rule_on_user_place_or_time_quarantines_a_record_with_its_reason(
+    dataset: Dataset, row: str, reason: str
+) -> None:
+    dataset.set("[privacy]", "[validation]\nmax_quarantined_share = 1\nsouth = 40\n[privacy]")
+    dataset.set('files = ["raw/*"]', 'files = ["raw/{date}.csv"]')
+    write_rows(dataset, [GOOD, row], f"{DATE}.csv")
+    validate(dataset)
+    assert dataset.query("select reason, row_number from quarantine") == [(reason, 2)]
+    assert dataset.query("select user_id, value_ticks from record") == [("bus1", 3000)]
+
+
+@pytest.mark.parametrize(
+    ("value", "ticks", "repair"),
+    [
+        ("12.34", 1234, None),
+        ("12.345", 1235, None),
+        ("0", 0, None),
+        ("100", 10000, None),
+        ("", 5000, "missing"),
+        ("fast", 5000, "missing"),
+        ("NaN", 5000, "missing"),
+        ("-3", 0, "below_lower"),
+        ("-inf", 0, "below_lower"),
+        ("291", 10000, "above_upper"),
+        ("2e400", 10000, "above_upper"),
+        ("inf", 10000, "above_upper"),
+    ],
+)
+def test_a_value_is_never_a_reason_it_is_clamped_and_counted_where_only_the_owner_sees(
+    dataset: Dataset, value: str, ticks: int, repair: str | None
+) -> None:
+    write_rows(dataset, [f"bus1,{DATE}T08:00:00Z,47.05,8.31,{value}"])
+    validate(dataset)
+    assert dataset.query("select value_ticks from record") == [(ticks,)]
+    assert dataset.query("select repair, n_records from value_repair") == ([(repair, 1)] if repair else [])
+
+
+FIELD = st.text(st.characters(codec="utf-8", exclude_characters='\r\n\x00"'), max_size=12)
+NUMBER_LIKE = st.one_of(FIELD, st.floats(allow_nan=True, allow_infinity=True).map(str), st.just(""))
+
+
+@settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(values=st.lists(NUMBER_LIKE, min_size=6, max_size=6))
+def test_which_records_survive_does_not_depend_on_any_value(
+    tmp_path_factory: pytest.TempPathFactory, values: list[str]
+) -> None:
+    """Quoted fields of any text, duplicates among the rows: users, cells and counts stay the same."""
+    from support import CONFIG
+
+    occupancies = []
+    for written in (["1"] * 6, values):
+        folder = tmp_path_factory.mktemp("survival")
+        (folder / "dataset.toml").write_text(
+            CONFIG.replace("[privacy]", "[validation]\nmax_quarantined_share = 1\n[privacy]")
+        )
+        dataset = Dataset(folder)
+        rows = [f'bus{n % 4},{DATE}T08:0{n % 5}:00Z,{47 + n % 2},8.3,"{value}"' for n, value in enumerate(written)]
+        write_rows(dataset, [*rows, f"bus0,{DATE}T08:00:00Z,47,8.3,1"])
+        validate(dataset)
+        kept = dataset.query("select slot_start, h3_cell, user_id, count(*) from record group by all order by all")
+        occupancies.append((kept, dataset.query("select row_number, reason from quarantine order by all")))
+    assert occupancies[0] == occupancies[1]
+
+
+def test_of_duplicates_the_first_by_file_name_and_row_is_kept_whatever_was_read_first(dataset: Dataset) -> None:
+    write_rows(dataset, [GOOD.replace(",30", ",2")], "b.csv")
+    validate(dataset)
+    write_rows(dataset, [GOOD.replace(",30", ",1"), GOOD.replace(",30", ",3")], "a.csv")
+    validate(dataset)
+    assert dataset.query("select value_ticks from record") == [(100,)]
+    assert dataset.query("select count(*) from quarantine") == [(2,)]
+
+
+def test_rows_add_up_for_the_file_and_for_each_of_its_days(dataset: Dataset) -> None:
+    dataset.set("[privacy]", "[validation]\nmax_quarantined_share = 1\n[privacy]")
+    next_day = DATE + dt.timedelta(days=1)
+    rows = [GOOD, GOOD, GOOD.replace(str(DATE), str(next_day)), "bus,never,1,1,1", "short", f",{DATE}T08:00:00Z,1,1,1"]
+    write_rows(dataset, rows)
+    for date in (DATE, next_day, DATE):
+        validate(dataset, date)
+    assert dataset.query("select n_rows, n_malformed, n_undated from raw_file") == [(6, 1, 1)]
+    assert dataset.query("select count(*) from record") == [(2,)]
+    assert dataset.query("select reason, local_date, count(*) from quarantine group by all order by all") == [
+        ("duplicate", DATE, 1),
+        ("malformed_row", None, 1),
+        ("no_user", DATE, 1),
+        ("time_unreadable", None, 1),
+    ]
+
+
+def test_too_large_a_share_of_unusable_rows_fails_the_day_and_says_why(dataset: Dataset) -> None:
+    write_rows(dataset, [GOOD, "bus2,never,47,8,1", "short", f"bus3,{DATE}T09:00:00Z,0,0,1"])
+    message = refusal(dataset)
+    assert "3 of 4 rows are unusable (1 place_zero), more than validation.max_quarantined_share = 0.05" in message
+    assert "nothing was spent" in message
+
+
+def test_duplicates_never_fail_a_day(dataset: Dataset) -> None:
+    write_rows(dataset, [GOOD] * 50)
+    validate(dataset)
+    assert dataset.query("select count(*) from record") == [(1,)]
+
+
+def test_swapped_coordinates_are_guessed_at(dataset: Dataset) -> None:
+    dataset.set("[privacy]", "[validation]\nsouth = 46\nnorth = 48\nwest = 7\neast = 9\n[privacy]")
+    write_rows(dataset, [f"bus{n},{DATE}T08:00:00Z,8.31,47.05,30" for n in range(5)])
+    assert "columns.latitude and columns.longitude swapped" in refusal(dataset)
+
+
+def test_a_day_without_records_says_which_days_there_are(dataset: Dataset) -> None:
+    write_rows(dataset, [GOOD])
+    message = refusal(dataset, DATE + dt.timedelta(days=3))
+    assert "2026-01-18 has no valid records; the files hold 2026-01-15 to 2026-01-15" in message
+
+
+def test_a_file_with_a_header_alone_is_an_empty_day(dataset: Dataset) -> None:
+    write_rows(dataset, [])
+    assert "has no valid records; the files hold no readable day" in refusal(dataset)
+
+
+def test_cells_are_those_of_the_reference_library(dataset: Dataset) -> None:
+    places = random.Random(5)
+    points = [(places.uniform(-89, 89), places.uniform(-179, 179)) for _ in range(200)]
+    write_rows(dataset, [f"bus{n},{DATE}T08:00:00Z,{lat!r},{lon!r},1" for n, (lat, lon) in enumerate(points)])
+    validate(dataset)
+    expected = {f"bus{n}": h3.str_to_int(h3.latlng_to_cell(lat, lon, 7)) for n, (lat, lon) in enumerate(points)}
+    assert dict(dataset.query("select user_id, h3_cell from record")) == expected
+
+
+@pytest.mark.parametrize(
+    ("zone", "date", "n_slots", "first"),
+    [
+        ("America/Chicago", dt.date(2016, 3, 13), 23, "2016-03-13T06:00:00+00:00"),
+        ("America/Chicago", dt.date(2016, 11, 6), 25, "2016-11-06T05:00:00+00:00"),
+        ("Asia/Kolkata", dt.date(2016, 11, 6), 24, "2016-11-05T18:30:00+00:00"),
+        ("Africa/Cairo", dt.date(2024, 4, 26), 23, "2024-04-25T22:00:00+00:00"),
+    ],
+)
+def test_a_day_has_the_slots_of_its_local_hours(
+    dataset: Dataset, zone: str, date: dt.date, n_slots: int, first: str
+) -> None:
+    dataset.set('timezone = "UTC"', f'timezone = "{zone}"')
+    start = dt.datetime.fromisoformat(first)
+    instants = [start + dt.timedelta(minutes=20 * n) for n in range(-3, 26 * 3)]
+    write_rows(dataset, [f"bus1,{instant.isoformat()},47,8.3,1" for instant in instants])
+    validate(dataset, date)
+    slots = dataset.query("select distinct epoch(slot_start)::bigint from record order by all")
+    assert slots == [(int(start.timestamp()) + 3600 * n,) for n in range(n_slots)]
+
+
+def test_a_record_that_breaks_the_contract_stops_the_day_without_showing_it(
+    dataset: Dataset, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from tasks import warehouse
+
+    write_rows(dataset, [GOOD])
+    whole = warehouse.statement("warehouse/record")
+    broken = whole.replace("::bigint as value_ticks", "::bigint + 99999 as value_ticks")
+    original = warehouse.statement
+    monkeypatch.setattr(warehouse, "statement", lambda name: broken if name == "warehouse/record" else original(name))
+    with pytest.raises(
+        HexveilError, match=r"record is not what .* value_ticks: in_range\(0, 10000\) \(1 times\)"
+    ) as caught:
+        validate(dataset)
+    assert "bus1" not in str(caught.value)
+    assert "102999" not in str(caught.value)
+    assert dataset.query("select count(*) from record") == [(0,)]
