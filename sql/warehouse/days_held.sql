@@ -1,5 +1,6 @@
 -- The first and the last local day that any raw record belongs to.
 -- Grain    one row
 -- Reads    raw_record
+-- Privacy  times of records, assumed public
 select min(local_date) as first_date, max(local_date) as last_date
 from raw_record

@@ -1,6 +1,8 @@
 """Helpers of the tests: a dataset in a folder, and occupancies from tables of counts."""
 
 import datetime as dt
+import subprocess
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -17,6 +19,9 @@ from tasks.plan import plan_release
 from tasks.publish import publish_files
 from tasks.release import Noise, draw_noise, release_with
 from tasks.validate import validate_records
+
+Hexveil = Callable[..., subprocess.CompletedProcess[str]]
+"""Runs the command line with arguments, in another process."""
 
 REAL_DATA = Path(__file__).parents[3] / "shared" / "data" / "capmetro"
 DATE = dt.date(2026, 1, 15)

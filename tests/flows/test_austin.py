@@ -1,0 +1,93 @@
+"""The whole chain on one real day."""
+
+import csv
+import gzip
+import json
+from collections import defaultdict
+from fractions import Fraction
+from pathlib import Path
+
+import numpy as np
+import polars as pl
+import pytest
+from support import Dataset, Hexveil
+
+from dpmath.accounting import LOSS_UNITS
+from tasks import ledger, private_files
+from tasks.config import load_config
+
+CONFIG = Path(__file__).parents[2] / "deploy" / "config" / "austin.toml"
+DAY = "2016-11-25"
+PLAIN_MEANS = """
+select avg(least(greatest(value, 0), 100))
+from raw_record
+where observed_at::date = '2016-11-25'
+group by time_bucket(interval '1 hour', observed_at), h3_cell(latitude, longitude, 7)
+order by time_bucket(interval '1 hour', observed_at), h3_cell(latitude, longitude, 7)
+"""
+
+
+@pytest.fixture
+def config_file(real_data: Path, tmp_path: Path) -> Path:
+    text = CONFIG.read_text()
+    assert "../../../shared/data/capmetro" in text
+    copied = tmp_path / "austin.toml"
+    copied.write_text(
+        text.replace("../../../shared/data/capmetro", str(real_data)).replace(
+            "../../var/austin", str(tmp_path / "store")
+        )
+    )
+    return copied
+
+
+def rows_of_the_day(real_data: Path) -> list[dict[str, str]]:
+    """Read the day with the standard library alone."""
+    with gzip.open(real_data / "capmetro_austin_2016-11-24_27.csv.gz", "rt", newline="") as file:
+        return [row for row in csv.DictReader(file) if row["ts"].startswith(DAY)]
+
+
+def test_a_real_day_reconciles_keeps_its_promises_and_charges_what_its_plan_costs(
+    hexveil: Hexveil, config_file: Path, real_data: Path
+) -> None:
+    ended = hexveil("run", "--config", config_file, "--date", DAY)
+    assert ended.returncode == 0, ended.stderr
+    config = load_config(config_file)
+    rows = rows_of_the_day(real_data)
+    assert f"{len(rows):,} read" in ended.stdout
+
+    entry = ledger.read_entries(config)[0]
+    published = pl.read_parquet(
+        config.storage_path / "published" / f"date={DAY}" / "statistics.parquet", hive_partitioning=False
+    )
+    assert published.height == entry["cells"]["published"] > 0
+    assert (published["mean_error_bound"] <= 10).all()
+
+    plan = json.loads((private_files.plans(config) / entry["plan"]).read_bytes())
+    cells, pairs = (pl.read_parquet(private_files.plans(config) / plan["files"][name]) for name in ("cells", "pairs"))
+    assert cells["n_records"].sum() == len(rows)
+    scales = {
+        (slot, cell): scale
+        for slot, cell, scale in cells.select("slot_start", "h3_cell", "mean_inverse_scale").iter_rows()
+    }
+    losses: dict[str, Fraction] = defaultdict(Fraction)
+    for slot, cell, user, width in pairs.select("slot_start", "h3_cell", "user_hash", "mean_width").iter_rows():
+        losses[user] += Fraction(width * scales[slot, cell], LOSS_UNITS)
+    assert Fraction(entry["epsilon"]) == max(losses.values()) <= 2
+    assert hexveil("ledger", "verify", "--config", config_file).returncode == 0
+
+
+def test_with_no_noise_and_an_infinite_budget_the_real_means_are_the_plain_ones(config_file: Path) -> None:
+    import datetime as dt
+
+    dataset = Dataset(config_file.parent)
+    config_file.rename(dataset.config_file)
+    dataset.set("epsilon_per_day = 2.0", "epsilon_per_day = 1000000.0")
+    dataset.set("epsilon_total = 100.0", "epsilon_total = 1000000.0")
+    dataset.set("target_error = 10.0", "# no target_error")
+    date = dt.date.fromisoformat(DAY)
+    dataset.release(date, noise=lambda scales: np.zeros(scales.size, dtype=object))
+    path = config_file.parent / "store" / "published" / f"date={DAY}" / "statistics.parquet"
+    published = pl.read_parquet(path, hive_partitioning=False)
+    plain = dataset.query(PLAIN_MEANS)
+    assert published.height == len(plain) == 1580
+    assert published["mean"].to_list() == pytest.approx([mean for (mean,) in plain], abs=0.01)

@@ -1,0 +1,94 @@
+import json
+import re
+from pathlib import Path
+
+import pytest
+from support import DATE, HEADER, Dataset, Hexveil
+
+from tasks import ledger
+
+ROOT = Path(__file__).parents[2]
+
+
+def test_help_explains_every_command(hexveil: Hexveil) -> None:
+    whole = hexveil("--help")
+    assert whole.returncode == 0
+    for command in ("demo", "run", "plan", "ledger"):
+        assert re.search(rf"\b{command}\b", whole.stdout)
+        assert hexveil(command, "--help").returncode == 0
+
+
+def test_a_day_is_run_again_shown_verified_and_exported(hexveil: Hexveil, busy_dataset: Dataset) -> None:
+    where = ("--config", busy_dataset.config_file)
+    first = hexveil("run", *where, "--date", DATE)
+    assert first.returncode == 0, first.stderr
+    assert first.stderr == ""
+    assert "288 read = 288 kept + 0 quarantined" in first.stdout
+    assert "2 published, 0 withheld" in first.stdout
+    assert "2.000000 of 5.0 in all" in first.stdout
+    before = {path: path.read_bytes() for path in busy_dataset.published(".").iterdir()}
+    again = hexveil("run", *where, "--date", DATE)
+    assert again.stdout == first.stdout
+    assert {path: path.read_bytes() for path in busy_dataset.published(".").iterdir()} == before
+    shown = hexveil("ledger", "show", *where).stdout
+    assert "test-2026-01-15-h3r7-60min-mean" in shown
+    assert "2.000000 of budget.epsilon_total = 5.0" in shown
+    assert "1 releases: chain, losses, sums and published files agree" in hexveil("ledger", "verify", *where).stdout
+    exported = hexveil("ledger", "export", *where).stdout
+    assert [json.loads(line) for line in exported.splitlines()] == ledger.read_entries(busy_dataset.config)
+
+
+def test_a_plan_is_shown_as_a_table_and_as_json_and_spends_nothing(hexveil: Hexveil, busy_dataset: Dataset) -> None:
+    where = ("--config", busy_dataset.config_file, "--date", DATE)
+    plan = json.loads(hexveil("plan", *where, "--json").stdout)
+    assert plan["cells_published"] == 2
+    assert plan["cells_total"] == 2
+    assert plan["mechanism"] == "clip-user"
+    assert float(plan["epsilon"]) == pytest.approx(2)
+    table = hexveil("plan", *where).stdout
+    assert "Nothing was spent" in table
+    assert plan["plan_hash"] in table
+    assert ledger.read_entries(busy_dataset.config) == []
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (("run", "--config", "absent.toml", "--date", "2026-01-15"), "absent.toml: cannot be read"),
+        (("plan", "--config", "absent.toml", "--date", "2026-01-15"), "absent.toml: cannot be read"),
+        (("run", "--config", "absent.toml", "--date", "15.1.2026"), "does not match the format"),
+        (("run",), "--config"),
+        (("ledger", "verify", "--config", "absent.toml"), "absent.toml: cannot be read"),
+    ],
+)
+def test_wrong_arguments_are_named_and_the_exit_code_is_not_zero(
+    hexveil: Hexveil, arguments: tuple[str, ...], said: str
+) -> None:
+    ended = hexveil(*arguments)
+    assert ended.returncode != 0
+    assert said in ended.stderr
+    assert "Traceback" not in ended.stderr
+
+
+def test_a_day_that_fails_says_why_spends_nothing_and_leaves_nothing_published(
+    hexveil: Hexveil, dataset: Dataset
+) -> None:
+    dataset.write("a.csv", HEADER + f"bus1,{DATE}T08:00:00Z,0,0,30\n")
+    ended = hexveil("run", "--config", dataset.config_file, "--date", DATE)
+    assert ended.returncode == 1
+    assert ended.stderr.startswith("hexveil: 2026-01-15 has no valid records (1 place_zero)")
+    assert "Traceback" not in ended.stderr
+    assert ledger.read_entries(dataset.config) == []
+    assert not (dataset.folder / "store" / "published").exists()
+
+
+def test_a_whole_day_of_the_city_is_published_as_the_demo_does(hexveil: Hexveil, city: Path, tmp_path: Path) -> None:
+    text = (ROOT / "deploy" / "config" / "demo.toml").read_text()
+    config_file = tmp_path / "demo.toml"
+    config_file.write_text(
+        text.replace("../../var/demo/raw", str(city)).replace("../../var/demo/store", str(tmp_path / "store"))
+    )
+    ended = hexveil("run", "--config", config_file, "--date", "2026-03-02")
+    assert ended.returncode == 0, ended.stderr
+    for reason in ("duplicate", "malformed_row", "no_user", "place_zero", "time_unreadable", "time_outside_day"):
+        assert reason in ended.stdout

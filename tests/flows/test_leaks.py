@@ -1,0 +1,115 @@
+"""User ids and values are planted, the flow is run well and badly, and everything it wrote is searched for them."""
+
+import struct
+import subprocess
+import sys
+from pathlib import Path
+
+from support import DATE, HEADER, Dataset
+
+USER = "PLANTED-USER-7Q"
+VALUE = "73.1937"
+LATE_VALUE = "88.4413"
+
+RUN_EACH = """
+import datetime as dt
+import sys
+from pathlib import Path
+
+import pandera.errors
+import polars as pl
+
+from flows.daily import daily
+from tasks import schemas, validate
+from tasks.plan import DayPlan
+
+date = dt.date(2026, 1, 15)
+for name in sys.argv[1:]:
+    if name.endswith("raw-pandera.toml"):
+        def check(frame, schema, table):
+            schema.columns["value_ticks"].checks.clear()
+            from pandera.polars import Check, Column, DataFrameSchema
+            DataFrameSchema({"user_id": Column(pl.String, Check.eq("nobody"))}).validate(frame, lazy=True)
+        schemas.check = check
+    if name.endswith("raw-text.toml"):
+        def read(*_):
+            raise ValueError("PLANTED-USER-7Q was at 73.1937")
+        validate.warehouse.rows = read
+    try:
+        daily(Path(name), date)
+        print(name, "released")
+    except Exception as error:
+        print(name, "failed:", type(error).__name__, error, error.__context__, error.__cause__)
+"""
+
+
+def dataset_with(folder: Path, rows: list[str], settings: str = "") -> Dataset:
+    from support import CONFIG
+
+    folder.mkdir()
+    (folder / f"{folder.name}.toml").write_text(CONFIG.replace("[privacy]", settings + "[privacy]"))
+    dataset = Dataset(folder)
+    dataset.write("day.csv", HEADER + "\n".join(rows) + "\n")
+    return dataset
+
+
+def good_rows() -> list[str]:
+    return [
+        f"{USER}-{bus},{DATE}T08:{minute:02}:00Z,47.05,8.31,{VALUE}" for bus in range(12) for minute in range(0, 60, 5)
+    ]
+
+
+def test_no_planted_id_or_value_is_found_outside_the_warehouse(
+    tmp_path: Path, prefect_home: Path, environment: dict[str, str]
+) -> None:
+    good = good_rows()
+    cases = {
+        "good": good,
+        "repaired": [*good, f"{USER}-1,{DATE}T08:59:00Z,47.05,8.31,1e9", f"{USER}-2,{DATE}T08:59:00Z,47.05,8.31,"],
+        "quarantined": [*good, *[f"{USER}-{n},{DATE}T09:00:00Z,0,0,{LATE_VALUE}" for n in range(99)]],
+        "short": [*good, *[f"{USER}-{n},{LATE_VALUE}" for n in range(99)]],
+        "quoted": [*good, f'{USER}-1,{DATE}T08:59:00Z,47.05,8.31,"{LATE_VALUE}', *good],
+        "unreadable": [f"{USER}-{n},{USER},{USER},{USER},{LATE_VALUE}" for n in range(9)],
+        "encoded": [*good, f"{USER}-1,{DATE}T08:59:00Z,47.05,8.31,{LATE_VALUE}\udcff"],
+        "raw-pandera": good,
+        "raw-text": good,
+    }
+    files = []
+    for name, rows in cases.items():
+        dataset = dataset_with(tmp_path / name, ["placeholder"])
+        content = HEADER + "\n".join(rows) + "\n"
+        dataset.write("day.csv", content.encode("utf-8", "surrogateescape"))
+        files.append(str(tmp_path / name / f"{name}.toml"))
+    ended = subprocess.run(
+        [sys.executable, "-c", RUN_EACH, *files],
+        env=environment | {"PREFECT_LOGGING_EXTRA_LOGGERS": "hexveil", "PREFECT_LOGGING_LEVEL": "DEBUG"},
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=300,
+    )
+    outcomes = [line for line in ended.stdout.splitlines() if line.startswith(str(tmp_path))]
+    assert len(outcomes) == len(cases), ended.stderr[-3000:]
+    assert sum("released" in line for line in outcomes) == 2, "\n".join(outcomes)
+    assert all(line.endswith("None None") for line in outcomes if "failed" in line)
+
+    searched = {"output": (ended.stdout + ended.stderr).encode()}
+    for folder in (tmp_path, prefect_home):
+        for path in folder.rglob("*"):
+            inside = "raw" in path.parts or path.name.startswith("warehouse.duckdb") or path.name == "errors.log"
+            if path.is_file() and not inside:
+                searched[str(path)] = path.read_bytes()
+    assert any(name.endswith("prefect.db") for name in searched), "Prefect's own database is searched"
+    assert any("published" in name for name in searched)
+    needles = {text.encode() for text in (USER, VALUE, LATE_VALUE)}
+    needles |= {struct.pack("<d", float(text)) for text in (VALUE, LATE_VALUE)}
+    found = [(name, needle) for name, content in searched.items() for needle in needles if needle in content]
+    assert found == []
+
+
+def test_the_search_finds_what_it_looks_for(tmp_path: Path) -> None:
+    """The warehouse itself holds both, so the needles are the right ones."""
+    dataset = dataset_with(tmp_path / "dataset", good_rows())
+    dataset.release()
+    content = b"".join(path.read_bytes() for path in (tmp_path / "dataset" / "store" / "private").glob("warehouse*"))
+    assert USER.encode() in content or struct.pack("<d", float(VALUE)) in content

@@ -1,0 +1,59 @@
+"""An adversary who knows everything but one heavy user's values, and tries to tell all-low from all-high."""
+
+import math
+import shutil
+
+import numpy as np
+import pytest
+from scipy.stats import beta
+from support import DATE, HEADER, Dataset
+
+from dpmath.accounting import LOSS_UNITS, ExactIntArray
+from tasks import private_files, release
+from tasks.plan import load_plan, plan_release
+
+pytestmark = [pytest.mark.statistical, pytest.mark.theorem("HV-L1")]
+
+N_DRAWS = 300_000
+FALSE_ALARM = 1e-9
+HEAVY_USER = "bus11"
+
+
+def prepared(dataset: Dataset, value: int) -> tuple[ExactIntArray, ExactIntArray]:
+    """Return the clipped sums before noise and the inverse scales, with every value of one user as given."""
+    path = dataset.folder / "raw" / "day.csv"
+    rows = path.read_text().splitlines()[1:]
+    changed = [row.rsplit(",", 1)[0] + f",{value}" if row.startswith(HEAVY_USER) else row for row in rows]
+    dataset.write("day.csv", HEADER + "\n".join(changed) + "\n")
+    dataset.prepare()
+    plan = load_plan(plan_release.fn(DATE, dataset.config), dataset.config)
+    cells = private_files.read_frame(private_files.plans(dataset.config), plan["files"]["cells"])
+    sums = release._private_sums(DATE, plan, dataset.config)["private_mean_sum"]
+    return np.array([int(one) for one in sums], dtype=object), cells["mean_inverse_scale"].to_numpy().astype(object)
+
+
+def lower_bound_on_loss(low: ExactIntArray, high: ExactIntArray, inverse_scale: ExactIntArray) -> float:
+    """Return what the loss is at least, wrong once in 1e9 runs: the event is that no sum is above the low one."""
+    counts = []
+    for sums in (low, high):
+        scales = np.tile(inverse_scale, N_DRAWS)
+        noisy = (release.draw_noise(scales).reshape(N_DRAWS, -1) + sums).astype(np.int64)
+        counts.append(int((noisy <= low.astype(np.int64)).all(axis=1).sum()))
+    often = beta.ppf(FALSE_ALARM / 2, counts[0], N_DRAWS - counts[0] + 1)
+    seldom = beta.ppf(1 - FALSE_ALARM / 2, counts[1] + 1, N_DRAWS - counts[1])
+    return math.log(often / seldom)
+
+
+def test_the_adversary_learns_no_more_than_claimed_and_more_if_the_noise_is_halved(busy_dataset: Dataset) -> None:
+    low, inverse_scale = prepared(busy_dataset, 0)
+    secret = busy_dataset.folder / "store" / "private" / "user-key"
+    kept = secret.read_bytes()
+    shutil.rmtree(busy_dataset.folder / "store")
+    secret.parent.mkdir(parents=True)
+    secret.write_bytes(kept)
+    high, same_scale = prepared(busy_dataset, 100)
+    assert (inverse_scale == same_scale).all()
+    claimed = 2.0
+    assert 0.99 * claimed < sum((high - low) * inverse_scale) / LOSS_UNITS <= claimed, "the user is a worst one"
+    assert 0.85 * claimed < lower_bound_on_loss(low, high, inverse_scale) <= claimed
+    assert lower_bound_on_loss(low, high, 2 * inverse_scale) > claimed

@@ -1,0 +1,81 @@
+"""The rules of the house that a linter does not know."""
+
+import ast
+import importlib
+import re
+import tomllib
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tasks.disclosure import _THEOREMS
+
+ROOT = Path(__file__).parents[1]
+THEOREM_ID = r"(?:CPL|BUCs|BUCv|STI|DAME|CKS|HV)-[A-Z]+[0-9]+(?:\.[0-9]+)?"
+MODULES = sorted(path.stem for path in (ROOT / "dpmath").glob("*.py") if not path.stem.startswith("_"))
+
+
+def public_functions() -> Iterator[tuple[str, str]]:
+    for name in MODULES:
+        module = importlib.import_module(f"dpmath.{name}")
+        for node in ast.parse((ROOT / "dpmath" / f"{name}.py").read_text()).body:
+            if isinstance(node, ast.FunctionDef) and not node.name.startswith("_"):
+                yield f"{name}.{node.name}", getattr(module, node.name).__doc__ or ""
+
+
+def rows() -> dict[str, str]:
+    table = (ROOT / "dpmath" / "THEOREMS.md").read_text()
+    return dict(re.findall(rf"^\| ({THEOREM_ID}) \|(.*)$", table, re.MULTILINE))
+
+
+def marked() -> set[str]:
+    tests = "\n".join(path.read_text() for path in (ROOT / "tests").rglob("*.py"))
+    marks = re.findall(r"mark\.theorem\(([^)]*)\)", tests)
+    return set(re.findall(THEOREM_ID, " ".join(marks)))
+
+
+HELPERS = {"accounting.exact_integers"}
+
+
+@pytest.mark.parametrize(("name", "doc"), list(public_functions()), ids=lambda value: value[:40])
+def test_every_result_has_a_source_that_the_theorems_list_with_this_function(name: str, doc: str) -> None:
+    if name in HELPERS:
+        return
+    source = doc.partition("Source:")[2]
+    ids = re.findall(THEOREM_ID, source)
+    assert ids, f"{name} names no theorem"
+    assert set(ids) <= set(rows())
+    composed = name.startswith("mechanisms.")
+    assert composed or any(f"`{name}`" in rows()[one] for one in ids)
+
+
+def test_every_theorem_has_a_test_and_every_test_a_theorem() -> None:
+    assert marked() == set(rows())
+
+
+def test_releases_name_theorems_that_are_listed() -> None:
+    assert {one for ids in _THEOREMS.values() for one in ids} <= set(rows())
+
+
+def test_every_dependency_is_pinned_by_name_and_version_alone() -> None:
+    lines = (ROOT / "constraints.txt").read_text().split()
+    assert all(re.fullmatch(r"[A-Za-z0-9._-]+==[A-Za-z0-9.+]+", line) for line in lines)
+    assert lines == sorted(lines, key=str.lower)
+    pinned = {re.sub(r"[-_.]+", "-", line.split("==")[0]).lower() for line in lines}
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())
+    wanted = project["build-system"]["requires"] + project["project"]["dependencies"]
+    wanted += project["project"]["optional-dependencies"]["test"]
+    assert {re.split(r"[^a-z0-9-]", one)[0] for one in wanted} <= pinned
+
+
+def test_real_randomness_and_pseudo_randomness_each_have_one_place() -> None:
+    for path in [*(ROOT / "tasks").glob("*.py"), *(ROOT / "dpmath").glob("*.py"), *(ROOT / "flows").glob("*.py")]:
+        text = path.read_text()
+        assert ("urandom(" in text) == (path.name == "entropy.py"), path
+        assert ("default_rng" in text) == (path.name == "synthetic.py"), path
+
+
+def test_modules_can_be_read_in_one_sitting() -> None:
+    for path in [*(ROOT / "tasks").glob("*.py"), *(ROOT / "dpmath").glob("*.py"), *(ROOT / "flows").glob("*.py")]:
+        assert len(path.read_text().splitlines()) <= 300, path
