@@ -13,12 +13,10 @@ from dpmath.accounting import (
     ExactIntArray,
     NoisySum,
     exact_integers,
-    pair_losses,
-    promised_errors,
-    user_losses,
 )
 from dpmath.clipping import clipped_errors, clipping_thresholds, threshold_rank
 from dpmath.occupancy import IntArray, Occupancy
+from dpmath.safeguard import safeguarded
 from dpmath.suppression import clip_user
 
 _GRID = 32
@@ -77,10 +75,7 @@ def clip_user_sums(
     _check.all_at_least(1, value_ranges=np.array(value_ranges))
     trial = _best_trial(occupancy, len(value_ranges), float(epsilon), target)
     sums = [_noisy_sum(occupancy, trial, value_range, epsilon) for value_range in value_ranges]
-    sums = _without_rounding_excess(occupancy, sums, epsilon)
-    if budgets is not None:
-        sums = _within_budgets(occupancy, sums, budgets)
-    return _keeping_promise(occupancy, sums, _no_worse_than_midpoint(target))
+    return safeguarded(occupancy, sums, epsilon, _no_worse_than_midpoint(target), budgets)
 
 
 def _no_worse_than_midpoint(target: Fraction | None) -> Fraction:
@@ -141,37 +136,94 @@ def _noisy_sum(occupancy: Occupancy, trial: _Trial, value_range: int, epsilon: F
     return NoisySum(value_range, value_range * exact_integers(capped), np.array(scale, dtype=object))
 
 
-def _without_rounding_excess(occupancy: Occupancy, sums: list[NoisySum], epsilon: Fraction) -> list[NoisySum]:
-    """Lower the inverse scales by what floating point put the exact worst loss above ``epsilon``."""
-    worst = max(user_losses(occupancy, sums), default=0)
-    limit = int(epsilon * LOSS_UNITS)
-    if worst <= limit:
-        return sums
-    return [NoisySum(s.value_range, s.width, s.inverse_scale * limit // worst) for s in sums]
+def baseline_sums(
+    occupancy: Occupancy, value_ranges: list[int], epsilon: Fraction, target: Fraction
+) -> tuple[list[NoisySum], Fraction]:
+    """Return full-width sums with one epsilon for all cells, charged by the number of a user's cells.
+
+    The cells that need the least epsilon for the promise are taken first, as long as the busiest user's number of
+    cells times the largest epsilon needed so far is within ``epsilon``.
+
+    Args:
+        occupancy: The occupancy array, G cells.
+        value_ranges: Largest value R of a record in each sum to publish, in ticks.
+        epsilon: The most that any user may be charged, > 0.
+        target: Promised error of each cell's mean, as a share of R, > 0.
+
+    Returns:
+        The sums, and what they are charged: K times the epsilon of a cell, at least the exact loss.
+
+    Raises:
+        ValueError: An argument is outside its range.
+
+    Source:
+        CPL-T2.3.
+    """
+    _check.positive(epsilon=epsilon, target=target)
+    needed = _needed_epsilons(occupancy, target)
+    n_cells_of_user = np.zeros(occupancy.n_users, dtype=np.int64)
+    carried = np.zeros(occupancy.n_cells, dtype=bool)
+    charged = Fraction(0)
+    for cell in sorted(range(occupancy.n_cells), key=lambda one: needed[one]):
+        users = occupancy.user[occupancy.cell_start[cell] : occupancy.cell_start[cell + 1]]
+        n_cells_of_user[users] += 1
+        charge = int(n_cells_of_user.max()) * needed[cell] * len(value_ranges)
+        if charge > epsilon:
+            break
+        carried[cell], charged = True, charge
+    cell_epsilon = max((needed[cell] for cell in np.flatnonzero(carried)), default=Fraction(0))
+    return _full_width_sums(occupancy, value_ranges, carried, [cell_epsilon] * occupancy.n_cells), charged
 
 
-def _within_budgets(occupancy: Occupancy, sums: list[NoisySum], budgets: ExactIntArray) -> list[NoisySum]:
-    """Narrow the intervals of each user whose budget is below the loss, so that it is met exactly."""
-    losses = user_losses(occupancy, sums)
-    short = losses > np.maximum(budgets, 0)
-    share = [(max(b, 0), loss) if cut else (1, 1) for b, loss, cut in zip(budgets, losses, short, strict=True)]
-    numerator, denominator = np.array(share, dtype=object).reshape(-1, 2)[occupancy.user].T
-    return [NoisySum(s.value_range, s.width * numerator // denominator, s.inverse_scale) for s in sums]
+def exact_sums(occupancy: Occupancy, value_ranges: list[int], epsilon: Fraction, target: Fraction) -> list[NoisySum]:
+    """Return full-width sums, each cell with the noise its promise allows, charged by the exact loss.
+
+    Nothing is suppressed or clipped. Cells are taken in the order of the epsilon they need, leaving out those with
+    which some user would lose more than ``epsilon``.
+
+    Args:
+        occupancy: The occupancy array, G cells.
+        value_ranges: Largest value R of a record in each sum to publish, in ticks.
+        epsilon: The most that any user may lose, > 0.
+        target: Promised error of each cell's mean, as a share of R, > 0.
+
+    Returns:
+        One NoisySum for each value range.
+
+    Raises:
+        ValueError: An argument is outside its range.
+
+    Source:
+        HV-L1.
+    """
+    _check.positive(epsilon=epsilon, target=target)
+    needed = _needed_epsilons(occupancy, target)
+    largest = np.maximum.reduceat(occupancy.n_records, occupancy.cell_start[:-1])
+    losses, carried = np.zeros(occupancy.n_users), np.zeros(occupancy.n_cells, dtype=bool)
+    for cell in sorted(range(occupancy.n_cells), key=lambda one: needed[one]):
+        pairs = slice(occupancy.cell_start[cell], occupancy.cell_start[cell + 1])
+        users, share = occupancy.user[pairs], occupancy.n_records[pairs] / largest[cell]
+        after = losses[users] + len(value_ranges) * float(needed[cell]) * share
+        if after.max() <= float(epsilon) * (1 - 1e-9):
+            losses[users], carried[cell] = after, True
+    sums = _full_width_sums(occupancy, value_ranges, carried, needed)
+    return safeguarded(occupancy, sums, epsilon, target, None)
 
 
-def _keeping_promise(occupancy: Occupancy, sums: list[NoisySum], promise: Fraction) -> list[NoisySum]:
-    """Withhold, in every sum, the cells in which one sum breaks its promise or nobody is left."""
-    withheld = np.zeros(occupancy.n_cells, dtype=bool)
-    for noisy_sum in sums:
-        withheld |= occupancy.cell_sums(pair_losses(occupancy, noisy_sum)) == 0
-        limit = promise * noisy_sum.value_range
-        errors = promised_errors(occupancy, noisy_sum)
-        withheld |= np.array([error is None or error > limit for error in errors], dtype=bool)
-    return [
-        NoisySum(
-            s.value_range,
-            np.where(withheld[occupancy.cell], 0, s.width),
-            np.where(withheld, 0, s.inverse_scale),
-        )
-        for s in sums
-    ]
+def _needed_epsilons(occupancy: Occupancy, target: Fraction) -> list[Fraction]:
+    """Return, for each cell, the epsilon at which full-width noise alone keeps the promise: m* / (N target)."""
+    largest = np.maximum.reduceat(occupancy.n_records, occupancy.cell_start[:-1])
+    return [int(m) / (int(n) * target) for m, n in zip(largest, occupancy.cell_records, strict=True)]
+
+
+def _full_width_sums(
+    occupancy: Occupancy, value_ranges: list[int], carried: NDArray[np.bool_], epsilons: list[Fraction]
+) -> list[NoisySum]:
+    largest = np.maximum.reduceat(occupancy.n_records, occupancy.cell_start[:-1])
+    records = np.where(carried[occupancy.cell], exact_integers(occupancy.n_records), 0)
+    sums = []
+    for value_range in value_ranges:
+        per_cell = zip(carried, largest.tolist(), epsilons, strict=True)
+        scale = [math.ceil(LOSS_UNITS * e / (value_range * m)) if one else 0 for one, m, e in per_cell]
+        sums.append(NoisySum(value_range, value_range * records, np.array(scale, dtype=object)))
+    return sums

@@ -80,19 +80,22 @@ def plan(
     config: ConfigOption,
     date: DateOption,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON instead of a table.")] = False,
+    compare: Annotated[bool, typer.Option("--compare", help="Show the day under every mechanism.")] = False,
+    cells: Annotated[bool, typer.Option("--cells", help="Show every cell of the plan.")] = False,
 ) -> None:
     """Show what a day would publish, at which promised error and cost; spends nothing."""
     settings = load_config(config)
-    summary = _preview(date.date(), settings)
-    if as_json:
-        out.print_json(json.dumps(summary), highlight=False, indent=2)
-        return
-    table = Table("", f"{settings.dataset.name} {date.date()}", box=SIMPLE)
-    table.columns[1].overflow = "fold"
-    for name, value in summary.items():
-        table.add_row(name, _readable(name, value))
-    out.print(table)
-    out.print(f"Errors are in {settings.value.unit}. Nothing was spent.")
+    _prepare_day(date.date(), settings)
+    from tasks import preview
+
+    if compare or cells:
+        rows = (preview.compare_mechanisms if compare else preview.preview_cells)(date.date(), settings)
+        _print_json(rows) if as_json else out.print(_table_of(rows))
+    else:
+        summary = preview.preview_plan(date.date(), settings)
+        _print_json(summary) if as_json else out.print(_table_about(f"{settings.dataset.name} {date.date()}", summary))
+    if not as_json:
+        out.print(f"Errors are in {settings.value.unit}. Nothing was spent.")
 
 
 @ledger_app.command("show")
@@ -158,15 +161,13 @@ def _run_day(config_file: Path, date: dt.date, config: Config) -> "DayReport":
     return report_day(date, config)
 
 
-def _preview(date: dt.date, config: Config) -> dict[str, Any]:
+def _prepare_day(date: dt.date, config: Config) -> None:
     from tasks.ingest import ingest_records
     from tasks.occupancy import build_occupancy
-    from tasks.plan import preview_plan
     from tasks.validate import validate_records
 
     for step in (ingest_records, validate_records, build_occupancy):
         step.fn(date, config)
-    return preview_plan(date, config)
 
 
 def _show_day(day: "DayReport", config: Config) -> None:
@@ -182,9 +183,30 @@ def _show_day(day: "DayReport", config: Config) -> None:
     out.print(f"  files      {_shown(day.folder)}\n")
 
 
-def _readable(name: str, value: Any) -> str:
-    if name == "epsilon" or isinstance(value, float):
-        return f"{float(value):.6g}"
+def _print_json(value: Any) -> None:
+    out.print_json(json.dumps(value), highlight=False, indent=2)
+
+
+def _table_about(title: str, summary: dict[str, Any]) -> Table:
+    table = Table("", title, box=SIMPLE)
+    table.columns[1].overflow = "fold"
+    for name, value in summary.items():
+        table.add_row(name, _readable(float(value) if name == "epsilon" else value))
+    return table
+
+
+def _table_of(rows: list[dict[str, Any]]) -> Table:
+    table = Table(*(name.replace("_", " ") for name in rows[0]), box=SIMPLE)
+    for row in rows:
+        table.add_row(*(_readable(value) for value in row.values()))
+    return table
+
+
+def _readable(value: Any) -> str:
+    if value is None:
+        return "-"
+    if isinstance(value, float):
+        return f"{value:.6g}"
     return f"{value:,}" if isinstance(value, int) else str(value)
 
 

@@ -131,7 +131,7 @@ class Privacy(_Section):
     """What one day's release may cost a user, and how the day is planned."""
 
     epsilon_per_day: Positive
-    mechanism: Literal["clip-user"] = "clip-user"
+    mechanism: Literal["planned", "clip-user"] = "planned"
     target_error: Positive | None = None
     target_error_variance: Positive | None = None
 

@@ -18,7 +18,7 @@ from tasks.config import Config
 from tasks.disclosure import COLUMNS, describe_cost, describe_release, now
 from tasks.errors import BudgetExceeded, HexveilError, contained
 from tasks.estimates import statistic_frame
-from tasks.plan import MOMENTS, load_plan, plan_file, plan_settings
+from tasks.plan_files import MOMENTS, load_plan, plan_file, plan_settings
 
 Noise = Callable[[ExactIntArray], Any]
 

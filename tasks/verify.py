@@ -5,7 +5,7 @@ from collections import Counter
 from tasks import durable, ledger, private_files
 from tasks.config import Config
 from tasks.errors import LedgerBroken, contained
-from tasks.plan import MOMENTS, load_plan
+from tasks.plan_files import MOMENTS, load_plan
 from tasks.progress import progress
 from tasks.publish import published_folder
 

@@ -48,6 +48,7 @@ h3_resolution = 7
 slot_minutes = 60
 [privacy]
 epsilon_per_day = 2.0
+mechanism = "clip-user"
 target_error = 40.0
 [budget]
 epsilon_total = 5.0

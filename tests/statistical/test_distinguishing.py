@@ -10,7 +10,8 @@ from support import DATE, HEADER, Dataset
 
 from dpmath.accounting import LOSS_UNITS, ExactIntArray
 from tasks import private_files, release
-from tasks.plan import load_plan, plan_release
+from tasks.plan import plan_release
+from tasks.plan_files import load_plan
 
 pytestmark = [pytest.mark.statistical, pytest.mark.theorem("HV-L1")]
 

@@ -12,7 +12,8 @@ from support import DATE, HEADER, Dataset
 from dpmath.accounting import LOSS_UNITS
 from tasks import ledger, private_files, release, verify
 from tasks.errors import BudgetExceeded, HexveilError, LedgerBroken, NothingToPublish
-from tasks.plan import make_plan, plan_release, preview_plan
+from tasks.plan import make_plan, plan_release
+from tasks.preview import preview_plan
 from tasks.release import find_release, release_statistics
 from tasks.report import report_day
 
@@ -199,7 +200,7 @@ def test_a_plan_is_not_executed_under_other_settings(busy_dataset: Dataset) -> N
 
 def test_a_day_whose_cells_cannot_keep_their_promise_is_not_released(busy_dataset: Dataset) -> None:
     busy_dataset.set("target_error = 40.0", "target_error = 0.1")
-    with pytest.raises(NothingToPublish, match="none of 2 cells can keep its promise"):
+    with pytest.raises(NothingToPublish, match="the 2 cells cannot keep a promise"):
         busy_dataset.release()
     assert ledger.read_entries(busy_dataset.config) == []
     assert not (busy_dataset.folder / "store" / "published").exists()

@@ -1,0 +1,288 @@
+"""The planner: the least privacy loss for promised errors, or as many cells as a privacy loss can carry."""
+
+from dataclasses import dataclass, replace
+from fractions import Fraction
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dpmath import _check
+from dpmath.accounting import LOSS_UNITS, ExactIntArray, NoisySum, exact_integers, promised_errors, user_losses
+from dpmath.clipping import clipped_errors, clipping_thresholds
+from dpmath.occupancy import Occupancy
+from dpmath.programme import FloatArray, Programme
+from dpmath.safeguard import safeguarded
+from dpmath.solver import Cover, least_worst_load, most_shares
+
+GAP = 0.008
+"""Where the search stops; what rounding to integers adds keeps the certified gap below 1 %."""
+
+_FITS = 0.999
+_ERROR_BISECTIONS = 14
+_ERROR_GAP = 1e-3
+_DROP = 0.2
+_ADD_TRIES = 60
+_LEAST_LIMIT = 1e-6
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What to publish, and what no plan of this class could do better.
+
+    Attributes:
+        sums: Intervals and noise of each sum, all with the same cells published.
+        worst_load: The largest share of what a user may lose by this release that a user does lose, exact.
+        lower_bound: What no plan for the same cells and promises can have a worst load below.
+        most_cells: A number of cells that no plan within the limits can pass.
+    """
+
+    sums: list[NoisySum]
+    worst_load: float
+    lower_bound: float
+    most_cells: int
+
+    @property
+    def gap(self) -> float:
+        """How far the plan may be from the best, relative."""
+        return self.worst_load / self.lower_bound - 1 if self.lower_bound else 0.0
+
+
+def most_cells(
+    occupancy: Occupancy,
+    value_ranges: list[int],
+    epsilon: Fraction,
+    target: Fraction,
+    budgets: ExactIntArray | None = None,
+) -> Plan:
+    """Return a plan for as many cells as a privacy loss can carry, each with a promised error.
+
+    The cells are chosen by the relaxed programme in which a cell may be carried in part: those with the least
+    share are dropped until the rest fits, then as many as possible are taken back in the order of their shares. For
+    the cells chosen, the plan has the least loss for the promised errors, which may be below ``epsilon``.
+
+    Args:
+        occupancy: The occupancy array, P pairs, G cells, L users. Nothing else decides.
+        value_ranges: Largest value R of a record in each sum to publish, in ticks (the least is 0).
+        epsilon: The most that any user may lose by the release, > 0.
+        target: Promised error of each published cell's mean, as a share of R, > 0; 1/2 and more is kept by the
+            midpoint alone, so just below 1/2 is promised then.
+        budgets: What each user may still lose, in units of 1/LOSS_UNITS, shape (L,); None is no limit.
+
+    Returns:
+        The plan; where no cell can be carried, all widths and inverse scales are 0.
+
+    Raises:
+        ValueError: An argument is outside its range.
+
+    Source:
+        HV-L1, HV-L5, HV-L6.
+    """
+    _check.positive(epsilon=epsilon, target=target)
+    _check.all_at_least(1, value_ranges=np.array(value_ranges))
+    promise = min(target, Fraction(499, 1000))
+    limits = _limits(occupancy, len(value_ranges), epsilon, budgets)
+    alone = _carried_alone(occupancy, limits, promise)
+    if not alone.any():
+        return _empty_plan(occupancy, value_ranges, 0)
+    programme = _programme(occupancy, limits, alone, np.full(int(alone.sum()), float(promise)))
+    bound, shares, _ = most_shares(programme)
+    chosen = _cells_that_fit(programme, shares)
+    most = min(int(bound), int(alone.sum()))
+    cells = np.zeros(occupancy.n_cells, dtype=bool)
+    cells[np.flatnonzero(alone)[chosen]] = True
+    if not cells.any():
+        return _empty_plan(occupancy, value_ranges, most)
+    cover = least_worst_load(programme.restricted(chosen), GAP, at_most=_FITS)
+    plan = _exact_plan(occupancy, value_ranges, limits, cells, [promise] * int(cells.sum()), cover, most)
+    return replace(plan, sums=safeguarded(occupancy, plan.sums, epsilon, promise, budgets))
+
+
+def least_epsilon(occupancy: Occupancy, value_ranges: list[int], errors: list[Fraction]) -> Plan:
+    """Return a plan of the least privacy loss for every cell with promised errors.
+
+    Args:
+        occupancy: The occupancy array, G cells.
+        value_ranges: Largest value R of a record in each sum to publish, in ticks.
+        errors: Promised error of each cell's mean, as a share of R, above 0 and below 1/2, length G.
+
+    Returns:
+        The plan; its worst load is the privacy loss itself, as every user's limit is 1.
+
+    Raises:
+        ValueError: An argument is outside its range.
+
+    Source:
+        HV-L1, HV-L5.
+    """
+    _check.positive(least_error=min(errors))
+    if len(errors) != occupancy.n_cells or max(errors) >= Fraction(1, 2):
+        raise ValueError("errors must be one number below 1/2 for each cell")
+    limits = np.full(occupancy.n_users, 1 / len(value_ranges))
+    everywhere = np.ones(occupancy.n_cells, dtype=bool)
+    programme = _programme(occupancy, limits, everywhere, np.array([float(error) for error in errors]))
+    cover = least_worst_load(programme, GAP)
+    return _exact_plan(occupancy, value_ranges, limits, everywhere, errors, cover, occupancy.n_cells)
+
+
+def least_error(
+    occupancy: Occupancy, value_ranges: list[int], epsilon: Fraction, budgets: ExactIntArray | None = None
+) -> tuple[Plan, Fraction]:
+    """Return a plan for every cell with the least common promised error that a privacy loss can keep.
+
+    Args:
+        occupancy: The occupancy array, G cells.
+        value_ranges: Largest value R of a record in each sum to publish, in ticks.
+        epsilon: The most that any user may lose by the release, > 0.
+        budgets: What each user may still lose, in units of 1/LOSS_UNITS, shape (L,); None is no limit.
+
+    Returns:
+        The plan, and a share of R that no plan for all cells can promise less than; an empty plan and 1/2 where
+        some cell can promise nothing better than the midpoint.
+
+    Raises:
+        ValueError: An argument is outside its range.
+
+    Source:
+        HV-L1, HV-L5.
+    """
+    _check.positive(epsilon=epsilon)
+    limits = _limits(occupancy, len(value_ranges), epsilon, budgets)
+    everywhere = np.ones(occupancy.n_cells, dtype=bool)
+    if not _carried_alone(occupancy, limits, Fraction(499, 1000)).all():
+        return _empty_plan(occupancy, value_ranges, occupancy.n_cells), Fraction(1, 2)
+    impossible, low, high, best = Fraction(0), Fraction(0), Fraction(1, 2), None
+    for _ in range(_ERROR_BISECTIONS):
+        middle = (low + high) / 2
+        programme = _programme(occupancy, limits, everywhere, np.full(occupancy.n_cells, float(middle)))
+        cover = least_worst_load(programme, _ERROR_GAP, decide_at=_FITS)
+        if cover.worst_load <= _FITS:
+            high = best = middle
+            continue
+        low = middle
+        if cover.lower_bound > 1:
+            impossible = middle
+    if best is None:
+        return _empty_plan(occupancy, value_ranges, occupancy.n_cells), impossible
+    programme = _programme(occupancy, limits, everywhere, np.full(occupancy.n_cells, float(best)))
+    cover = least_worst_load(programme, GAP, at_most=_FITS)
+    errors = [best] * occupancy.n_cells
+    plan = _exact_plan(occupancy, value_ranges, limits, everywhere, errors, cover, occupancy.n_cells)
+    return replace(plan, sums=safeguarded(occupancy, plan.sums, epsilon, best, budgets)), impossible
+
+
+def _limits(occupancy: Occupancy, n_sums: int, epsilon: Fraction, budgets: ExactIntArray | None) -> FloatArray:
+    """Return what each user may lose by one of the sums; 0 for a user who has next to nothing left."""
+    allowed = np.full(occupancy.n_users, float(epsilon))
+    if budgets is not None:
+        allowed = np.minimum(allowed, np.array([float(Fraction(int(b), LOSS_UNITS)) for b in budgets]))
+    return np.where(allowed > _LEAST_LIMIT * float(epsilon), allowed, 0) / n_sums
+
+
+def _carried_alone(occupancy: Occupancy, limits: FloatArray, promise: Fraction) -> NDArray[np.bool_]:
+    """Return the cells that could keep their promise if they were the only one; the others never can."""
+    may_spend = limits[occupancy.user] > 0
+    if not may_spend.any():
+        return np.zeros(occupancy.n_cells, dtype=bool)
+    thresholds = clipping_thresholds(occupancy, may_spend, float(limits.max()))
+    errors = clipped_errors(occupancy, may_spend, thresholds, float(limits.max()))
+    return (thresholds > 0) & (errors <= float(promise))
+
+
+def _programme(occupancy: Occupancy, limits: FloatArray, cells: NDArray[np.bool_], errors: FloatArray) -> Programme:
+    keep = cells[occupancy.cell] & (limits[occupancy.user] > 0)
+    number = np.cumsum(cells) - 1
+    return Programme(
+        number[occupancy.cell[keep]],
+        occupancy.user[keep],
+        occupancy.n_records[keep].astype(float),
+        occupancy.cell_records[cells].astype(float),
+        errors,
+        limits,
+    )
+
+
+def _cells_that_fit(programme: Programme, shares: FloatArray) -> NDArray[np.bool_]:
+    """Return a choice of cells that fits every limit: drop what the relaxed programme carries least, add back."""
+    chosen = np.ones(shares.size, dtype=bool)
+    last_share = np.zeros(shares.size)
+    while chosen.any() and not _fits(programme, chosen):
+        inside = np.flatnonzero(chosen)
+        last_share[inside] = shares
+        n_drop = max(1, int(_DROP * (inside.size - shares.sum())))
+        chosen[inside[np.argsort(shares, kind="stable")[:n_drop]]] = False
+        if chosen.any():
+            _, shares, _ = most_shares(programme.restricted(chosen), n_steps=600)
+    for cell in np.argsort(-np.where(chosen, -1, last_share), kind="stable")[: min(_ADD_TRIES, (~chosen).sum())]:
+        chosen[cell] = True
+        chosen[cell] = _fits(programme, chosen)
+    return chosen
+
+
+def _fits(programme: Programme, cells: NDArray[np.bool_]) -> bool:
+    return least_worst_load(programme.restricted(cells), GAP, decide_at=_FITS).worst_load <= _FITS
+
+
+def _exact_plan(
+    occupancy: Occupancy,
+    value_ranges: list[int],
+    limits: FloatArray,
+    cells: NDArray[np.bool_],
+    errors: list[Fraction],
+    cover: Cover,
+    most: int,
+) -> Plan:
+    """Round a plan to integers that keep every promise, and recompute its worst load from them."""
+    keep = cells[occupancy.cell] & (limits[occupancy.user] > 0)
+    shares = np.zeros(occupancy.cell.size)
+    shares[keep] = cover.widths
+    promised = dict(zip(np.flatnonzero(cells).tolist(), errors, strict=True))
+    sums = [_exact_sum(occupancy, value_range, shares, promised) for value_range in value_ranges]
+    losses = user_losses(occupancy, sums)
+    spending = losses.astype(bool)
+    allowed = limits[spending] * len(value_ranges) * LOSS_UNITS
+    worst = float(np.max(losses[spending].astype(float) / allowed, initial=0))
+    return Plan(sums, worst, cover.lower_bound, most)
+
+
+def _exact_sum(occupancy: Occupancy, value_range: int, shares: FloatArray, promised: dict[int, Fraction]) -> NoisySum:
+    """Return integer widths, and for each cell the largest noise that still keeps its promise exactly."""
+    records = exact_integers(occupancy.n_records)
+    widths = np.array([round(share * value_range) for share in shares], dtype=object)
+    widths = np.minimum(widths, value_range * records)
+    no_noise = np.zeros(occupancy.n_cells, dtype=object)
+    bias = occupancy.cell_sums(NoisySum(value_range, widths, no_noise).bias(occupancy))
+    inverse_scale = no_noise.copy()
+    for cell, error in promised.items():
+        room = int(occupancy.cell_records[cell]) * value_range * error - bias[cell]
+        if room > 0:
+            inverse_scale[cell] = -(-LOSS_UNITS * room.denominator // room.numerator)
+    widths = np.where(inverse_scale[occupancy.cell].astype(bool), widths, 0)
+    return NoisySum(value_range, widths, inverse_scale)
+
+
+def _empty_plan(occupancy: Occupancy, value_ranges: list[int], most: int) -> Plan:
+    nothing = np.zeros(occupancy.n_cells, dtype=object)
+    sums = [NoisySum(value_range, np.zeros(occupancy.cell.size, dtype=object), nothing) for value_range in value_ranges]
+    return Plan(sums, 0.0, 0.0, most)
+
+
+def lower_bound(occupancy: Occupancy, sums: list[NoisySum]) -> float:
+    """Return a privacy loss below which no plan publishes the same cells with the same promised errors.
+
+    Args:
+        occupancy: The occupancy array, G cells.
+        sums: What is published, by whatever mechanism; the promises of the first are taken for all.
+
+    Returns:
+        The bound; 0 where nothing is published.
+
+    Source:
+        HV-L5.
+    """
+    cells = sums[0].inverse_scale.astype(bool)
+    if not cells.any():
+        return 0.0
+    promised = [error for error in promised_errors(occupancy, sums[0]) if error is not None]
+    errors = np.array([float(error) for error in promised]) / sums[0].value_range
+    limits = np.full(occupancy.n_users, 1 / len(sums))
+    return least_worst_load(_programme(occupancy, limits, cells, np.minimum(errors, 0.499)), GAP).lower_bound

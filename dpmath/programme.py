@@ -1,0 +1,124 @@
+"""The linear programme over clipping widths and noise scales of all cells together.
+
+Everything is in shares of the range R of one value: a user with m records in a cell has a total in [0, m], a width
+v in [0, m], and for s = 1/scale the loss v s. Cell g promises an error e_g if its spending rho = v s satisfies
+sum_l rho[g,l] >= 2 x_g + s_g N_g (1 - 2 e_g) with x_g = 1; x_g = 0 withholds it.
+"""
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dpmath.occupancy import IntArray
+
+FloatArray = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class Programme:
+    """One instance.
+
+    Attributes:
+        cell: Cell of each pair that may spend, sorted, every cell at least once, shape (P,).
+        user: User of each such pair, shape (P,).
+        records: Records of each such pair, shape (P,).
+        cell_records: Records N_g of each cell, those of users who may not spend included, shape (G,).
+        errors: Promised error of each cell as a share of R, below 1/2, shape (G,).
+        limits: What each user may lose, > 0 where the user has a pair, shape (L,).
+    """
+
+    cell: IntArray
+    user: IntArray
+    records: FloatArray
+    cell_records: FloatArray
+    errors: FloatArray
+    limits: FloatArray
+
+    @cached_property
+    def need(self) -> FloatArray:
+        """The width that clipping must leave over all users of a cell before noise can keep its promise."""
+        return self.cell_records * (1 - 2 * self.errors)
+
+    @cached_property
+    def start(self) -> IntArray:
+        """First pair of each cell."""
+        return np.searchsorted(self.cell, np.arange(self.cell_records.size)).astype(np.int64)
+
+    @cached_property
+    def per_limit(self) -> FloatArray:
+        """One over the limit of each pair's user."""
+        return 1 / self.limits[self.user]
+
+    @cached_property
+    def mean_records(self) -> FloatArray:
+        """Mean of the records of a cell's pairs: the unit that keeps the steps below well scaled."""
+        return self.sums(self.records) / np.diff(np.append(self.start, self.cell.size))
+
+    def loads(self, spending: FloatArray) -> FloatArray:
+        """Return each user's loss as a share of the user's limit."""
+        return np.bincount(self.user, spending * self.per_limit, minlength=self.limits.size).astype(np.float64)
+
+    def sums(self, per_pair: FloatArray) -> FloatArray:
+        """Return the sum over each cell."""
+        return np.add.reduceat(per_pair, self.start)
+
+    def restricted(self, cells: NDArray[np.bool_]) -> "Programme":
+        """Return the programme of some of the cells, numbered anew in the same order."""
+        keep = cells[self.cell]
+        number = np.cumsum(cells) - 1
+        return Programme(
+            number[self.cell[keep]],
+            self.user[keep],
+            self.records[keep],
+            self.cell_records[cells],
+            self.errors[cells],
+            self.limits,
+        )
+
+    def cheapest(self, prices: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
+        """Return the cheapest way to carry each cell at given prices of the users' loads.
+
+        The cost 2 (sum of price m) / (sum of m - need) is least for a prefix of the cell's users in the order of
+        price, each with the full width m.
+
+        Args:
+            prices: Price of each user's load, >= 0, shape (L,).
+
+        Returns:
+            Cost (G,), spending (P,) and inverse scale (G,).
+
+        Source:
+            HV-L5.
+        """
+        price = prices / np.where(self.limits > 0, self.limits, 1)
+        rank = np.empty(price.size, dtype=np.int64)
+        rank[np.argsort(price, kind="stable")] = np.arange(price.size)
+        order = np.argsort(self.cell * price.size + rank[self.user])
+        records = self.records[order]
+        width, paid = self._prefix_sums(records), self._prefix_sums(price[self.user[order]] * records)
+        over = width - self.need[self.cell]
+        with np.errstate(divide="ignore", invalid="ignore"):
+            ratio = np.where(over > 1e-12 * self.cell_records[self.cell], paid / over, np.inf)
+        least = np.minimum.reduceat(ratio, self.start)
+        position = np.arange(self.cell.size)
+        last = np.minimum.reduceat(np.where(ratio <= least[self.cell], position, self.cell.size), self.start)
+        scale = 2 / over[last]
+        spending = np.zeros(self.cell.size)
+        spending[order] = np.where(position <= last[self.cell], records * scale[self.cell], 0)
+        return 2 * least, spending, scale
+
+    def _prefix_sums(self, per_pair: FloatArray) -> FloatArray:
+        sums = np.cumsum(per_pair)
+        return sums - np.append(0, sums)[self.start][self.cell]
+
+    def repaired(self, spending: FloatArray, scale: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """Return widths and the inverse scales that make them keep every promise, near a point that may not."""
+        with np.errstate(divide="ignore", invalid="ignore"):
+            ratio = np.where(scale[self.cell] > 0, spending / scale[self.cell], np.inf)
+        widths = np.minimum(ratio, self.records)
+        over, most = self.sums(widths) - self.need, self.sums(self.records) - self.need
+        hopeless = over < 1e-3 * most
+        widths = np.where(hopeless[self.cell], self.records, widths)
+        return widths, 2 / np.where(hopeless, most, over)

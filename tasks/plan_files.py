@@ -1,0 +1,123 @@
+"""A day's plan, and how it is kept: private files named by their hash, written before the plan is executed."""
+
+import datetime as dt
+import json
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import polars as pl
+
+from dpmath.accounting import ExactIntArray, NoisySum, pair_losses, promised_errors, user_losses
+from dpmath.occupancy import Occupancy
+from tasks import private_files
+from tasks.config import Config
+
+MOMENTS = ("mean", "square")
+"""The sums a cell may publish: of q, and of (2q - R)^2, for values q in ticks from 0 to R."""
+
+
+@dataclass(frozen=True)
+class DayPlan:
+    """What a day's release would publish, before anything of it is drawn or spent.
+
+    Attributes:
+        cells: One row per cell, by slot and hexagon: slot_start, h3_cell, n_records, n_users.
+        user_hashes: Keyed hash of each user of the occupancy.
+        occupancy: Pairs of cell and user, numbered by the rows above.
+        sums: Intervals and noise of each moment published, "mean" first.
+        settings: What the plan was made from, as the ledger records it.
+        epsilon_lower_bound: What no plan for the same cells and promises can charge less than.
+        cells_upper_bound: How many cells no plan can pass at this epsilon and promise; None where it is not known.
+    """
+
+    cells: pl.DataFrame
+    user_hashes: list[str]
+    occupancy: Occupancy
+    sums: dict[str, NoisySum]
+    settings: dict[str, Any]
+    epsilon_lower_bound: float
+    cells_upper_bound: int | None
+
+    @cached_property
+    def published(self) -> np.ndarray[Any, np.dtype[np.bool_]]:
+        """Which cells are published, shape (G,)."""
+        return self.sums["mean"].inverse_scale.astype(bool)
+
+    @cached_property
+    def losses(self) -> ExactIntArray:
+        """Each user's exact loss, in units of 2^-50, shape (L,)."""
+        return user_losses(self.occupancy, list(self.sums.values()))
+
+    @cached_property
+    def mean_errors(self) -> list[Fraction]:
+        """Promised error of each published cell's mean, in the value's unit."""
+        tick = Fraction(self.settings["value"]["tick"])
+        return [tick * error for error in promised_errors(self.occupancy, self.sums["mean"]) if error is not None]
+
+
+def store_plan(plan: DayPlan, config: Config) -> str:
+    """Write a plan's private files, each named by its hash, and return the hash that names the plan."""
+    folder = private_files.plans(config)
+    files = {
+        "cells": private_files.write_frame(folder, cell_frame(plan)),
+        "pairs": private_files.write_frame(folder, pair_frame(plan)),
+        "losses": private_files.write_frame(folder, _loss_frame(plan)),
+    }
+    return private_files.write_json(folder, {"settings": plan.settings, "files": files})
+
+
+def load_plan(plan_hash: str, config: Config) -> dict[str, Any]:
+    """Return a stored plan's settings and the hashes of its files.
+
+    Raises:
+        LedgerBroken: It is missing or changed.
+    """
+    stored: dict[str, Any] = json.loads(private_files.read(private_files.plans(config), plan_hash))
+    return stored
+
+
+def plan_settings(date: dt.date, config: Config) -> dict[str, Any]:
+    """Return what a plan is made from besides the occupancy; a plan is executed under the same or not at all."""
+    return {"date": date.isoformat(), **config.public_settings()}
+
+
+def plan_file(plan: dict[str, Any], name: str, config: Config) -> Path:
+    """Return where one of a stored plan's files is."""
+    return private_files.plans(config) / str(plan["files"][name])
+
+
+def cell_frame(plan: DayPlan) -> pl.DataFrame:
+    """Return one row per cell: its size, and each moment's noise and greatest clipping bias, in ticks."""
+    moments = {}
+    for moment, noisy_sum in plan.sums.items():
+        bias = plan.occupancy.cell_sums(noisy_sum.bias(plan.occupancy))
+        moments[f"{moment}_inverse_scale"] = pl.Series(list(noisy_sum.inverse_scale), dtype=pl.Int64)
+        moments[f"{moment}_bias"] = private_files.exact_series(bias)
+    per_pair = sum(pair_losses(plan.occupancy, noisy_sum) for noisy_sum in plan.sums.values())
+    epsilon = np.zeros(plan.occupancy.n_cells, dtype=object)
+    np.maximum.at(epsilon, plan.occupancy.cell, per_pair)
+    return plan.cells.with_columns(**moments, epsilon_units=private_files.exact_series(epsilon))
+
+
+def pair_frame(plan: DayPlan) -> pl.DataFrame:
+    """Return one row per pair of a published cell and a user: the interval of each moment's total, in ticks."""
+    published = plan.published[plan.occupancy.cell]
+    users = pl.Series("user_hash", plan.user_hashes)
+    columns = {
+        "user_hash": users.gather(pl.Series(plan.occupancy.user)),
+        "n_records": pl.Series(plan.occupancy.n_records),
+    }
+    for moment, noisy_sum in plan.sums.items():
+        columns[f"{moment}_lower"] = pl.Series(list(noisy_sum.lower(plan.occupancy)), dtype=pl.Int64)
+        columns[f"{moment}_width"] = pl.Series(list(noisy_sum.width), dtype=pl.Int64)
+    cells = plan.cells.select("slot_start", "h3_cell")[plan.occupancy.cell]
+    return cells.with_columns(**columns).filter(pl.Series(published))
+
+
+def _loss_frame(plan: DayPlan) -> pl.DataFrame:
+    frame = pl.DataFrame({"user_hash": plan.user_hashes, "loss_units": private_files.exact_series(plan.losses)})
+    return frame.filter(pl.col("loss_units") > 0).sort("user_hash")

@@ -1,0 +1,65 @@
+"""Preview: what a day would publish, at which promised error and cost. Spends nothing."""
+
+import datetime as dt
+import time
+from fractions import Fraction
+from statistics import median
+from typing import Any
+
+import h3
+
+from dpmath.accounting import loss_as_fraction, promised_errors
+from tasks.config import Config
+from tasks.errors import contained
+from tasks.mechanism import COMPARED, propose
+from tasks.plan import make_plan, read_day, summarise_plan
+from tasks.plan_files import cell_frame, store_plan
+from tasks.progress import progress
+
+
+@contained
+def preview_plan(date: dt.date, config: Config) -> dict[str, Any]:
+    """Return what the day would publish and cost, after storing the plan; spends nothing."""
+    start = time.perf_counter()
+    plan = make_plan(date, config)
+    plan_hash = store_plan(plan, config)
+    return {**summarise_plan(plan), "plan_hash": plan_hash, "seconds": round(time.perf_counter() - start, 3)}
+
+
+@contained
+def preview_cells(date: dt.date, config: Config) -> list[dict[str, Any]]:
+    """Return one row per cell of the day's plan: its size, and what it would promise and cost if it is published."""
+    plan = make_plan(date, config)
+    tick = Fraction(config.value.tick)
+    errors = promised_errors(plan.occupancy, plan.sums["mean"])
+    rows = []
+    for cell, error in zip(cell_frame(plan).iter_rows(named=True), errors, strict=True):
+        published = {
+            "mean_error_bound": None if error is None else float(tick * error),
+            "epsilon": float(loss_as_fraction(cell["epsilon_units"])),
+        }
+        place = {"h3_cell": h3.int_to_str(cell["h3_cell"]), "slot_start": cell["slot_start"].isoformat()}
+        rows.append({**place, "n_records": cell["n_records"], "n_users": cell["n_users"], **published})
+    return rows
+
+
+@contained
+def compare_mechanisms(date: dt.date, config: Config) -> list[dict[str, Any]]:
+    """Return the same day under every mechanism: cells published, epsilon charged, promised errors."""
+    request = read_day(date, config).request
+    tick = Fraction(config.value.tick)
+    rows = []
+    for mechanism in progress(list(COMPARED), "planning by every mechanism"):
+        proposal = propose(mechanism, request)
+        errors = [tick * error for error in promised_errors(request.occupancy, proposal.sums[0]) if error is not None]
+        rows.append(
+            {
+                "mechanism": mechanism,
+                "cells_published": len(errors),
+                "epsilon": float(proposal.charged),
+                "epsilon_lower_bound": proposal.epsilon_lower_bound,
+                "worst_error": float(max(errors)) if errors else None,
+                "median_error": float(median(errors)) if errors else None,
+            }
+        )
+    return rows

@@ -1,0 +1,210 @@
+from fractions import Fraction
+
+import numpy as np
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from support import occupancy_of, random_occupancy
+
+from dpmath.accounting import LOSS_UNITS, loss_as_fraction, promised_errors, user_losses
+from dpmath.mechanisms import baseline_sums, clip_user_sums, exact_sums
+from dpmath.occupancy import Occupancy
+from dpmath.planner import Plan, least_epsilon, least_error, lower_bound, most_cells
+
+QUICK = settings(max_examples=12, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+SEEDS = st.integers(0, 2**32 - 1)
+
+
+def a_city(seed: int, n_cells: int = 12, n_users: int = 40) -> Occupancy:
+    return random_occupancy(np.random.default_rng(seed), n_cells, n_users, most=20)
+
+
+def epsilon_of(occupancy: Occupancy, plan: Plan) -> Fraction:
+    return loss_as_fraction(max(user_losses(occupancy, plan.sums)))
+
+
+def n_published(plan: Plan) -> int:
+    return int(plan.sums[0].inverse_scale.astype(bool).sum())
+
+
+@pytest.mark.theorem("HV-L5", "HV-L6")
+@QUICK
+@given(
+    SEEDS,
+    st.fractions(Fraction(1, 4), Fraction(8)),
+    st.fractions(Fraction(1, 20), Fraction(2, 5)),
+    st.sampled_from([[100], [100, 10_000]]),
+)
+def test_no_budget_is_passed_and_no_promise_broken(
+    seed: int, epsilon: Fraction, target: Fraction, ranges: list[int]
+) -> None:
+    occupancy = a_city(seed)
+    shares = np.random.default_rng(seed).integers(-1, 6, occupancy.n_users)
+    budgets = np.array([int(LOSS_UNITS * epsilon * int(share) / 5) for share in shares], dtype=object)
+    plan = most_cells(occupancy, ranges, epsilon, target, budgets)
+    losses = user_losses(occupancy, plan.sums)
+    assert all(loss <= max(budget, 0) for loss, budget in zip(losses, budgets, strict=True))
+    assert loss_as_fraction(max(losses)) <= epsilon
+    for noisy_sum in plan.sums:
+        errors = [error for error in promised_errors(occupancy, noisy_sum) if error is not None]
+        assert all(error <= target * noisy_sum.value_range for error in errors)
+        assert len(errors) == n_published(plan)
+    assert n_published(plan) <= plan.most_cells
+
+
+@pytest.mark.theorem("HV-L5")
+@QUICK
+@given(SEEDS)
+def test_the_plan_is_within_one_percent_of_its_certified_bound(seed: int) -> None:
+    occupancy = a_city(seed)
+    errors = [Fraction(1, int(one)) for one in np.random.default_rng(seed).integers(3, 12, occupancy.n_cells)]
+    plan = least_epsilon(occupancy, [10_000], errors)
+    assert plan.gap <= 0.01
+    assert float(epsilon_of(occupancy, plan)) == pytest.approx(plan.worst_load)
+    assert lower_bound(occupancy, plan.sums) <= plan.worst_load
+    for error, promised in zip(promised_errors(occupancy, plan.sums[0]), errors, strict=True):
+        assert error is not None
+        assert error <= promised * 10_000
+
+
+@pytest.mark.theorem("HV-L5")
+def test_the_promise_is_used_up_to_the_last_tick(rng: np.random.Generator) -> None:
+    occupancy = random_occupancy(rng, 8, 30)
+    plan = least_epsilon(occupancy, [10_000], [Fraction(1, 5)] * 8)
+    for error in promised_errors(occupancy, plan.sums[0]):
+        assert error is not None
+        assert 0 <= 2000 - error < Fraction(1, 1000)
+
+
+@pytest.mark.theorem("HV-L5")
+def test_for_the_same_promises_every_other_mechanism_costs_at_least_the_bound(rng: np.random.Generator) -> None:
+    occupancy = random_occupancy(rng, 10, 60, most=40)
+    target, epsilon = Fraction(1, 4), Fraction(6)
+    others = [
+        clip_user_sums(occupancy, [10_000], epsilon, target),
+        baseline_sums(occupancy, [10_000], epsilon, target)[0],
+        exact_sums(occupancy, [10_000], epsilon, target),
+    ]
+    for sums in others:
+        assert any(sums[0].inverse_scale)
+        assert 0 < lower_bound(occupancy, sums) <= float(loss_as_fraction(max(user_losses(occupancy, sums))))
+
+
+@pytest.mark.theorem("HV-L5")
+@QUICK
+@given(SEEDS)
+def test_a_larger_target_never_costs_more(seed: int) -> None:
+    occupancy = a_city(seed)
+    plans = [
+        least_epsilon(occupancy, [10_000], [target] * occupancy.n_cells)
+        for target in (Fraction(1, 10), Fraction(1, 5), Fraction(2, 5))
+    ]
+    losses = [plan.worst_load for plan in plans]
+    assert losses == sorted(losses, reverse=True)
+
+
+@pytest.mark.theorem("HV-L5")
+def test_a_larger_epsilon_never_promises_a_larger_error(rng: np.random.Generator) -> None:
+    occupancy = random_occupancy(rng, 10, 60, most=20)
+    worst = []
+    for epsilon in (Fraction(2), Fraction(4), Fraction(8)):
+        plan, least = least_error(occupancy, [10_000], epsilon)
+        errors = [error for error in promised_errors(occupancy, plan.sums[0]) if error is not None]
+        assert len(errors) == 10
+        assert epsilon_of(occupancy, plan) <= epsilon
+        assert least * 10_000 <= max(errors) <= least * 10_000 * Fraction(102, 100) + 10
+        worst.append(max(errors))
+    assert worst == sorted(worst, reverse=True)
+
+
+@pytest.mark.theorem("HV-L6")
+@QUICK
+@given(SEEDS)
+def test_twice_the_epsilon_carries_at_least_as_many_cells(seed: int) -> None:
+    occupancy = a_city(seed)
+    counts = [n_published(most_cells(occupancy, [100], Fraction(e), Fraction(1, 5))) for e in (1, 2, 4, 8)]
+    assert counts == sorted(counts)
+
+
+@pytest.mark.theorem("HV-L5", "HV-L6")
+@QUICK
+@given(SEEDS)
+def test_the_names_of_users_and_cells_do_not_matter(seed: int) -> None:
+    occupancy = a_city(seed)
+    shuffle = np.random.default_rng(seed)
+    cells, users = shuffle.permutation(occupancy.n_cells), shuffle.permutation(occupancy.n_users)
+    cell, user = cells[occupancy.cell], users[occupancy.user]
+    order = np.lexsort((user, cell))
+    renamed = Occupancy(cell[order], user[order], occupancy.n_records[order], occupancy.n_cells, occupancy.n_users)
+    plans = [most_cells(one, [10_000], Fraction(3), Fraction(1, 5)) for one in (occupancy, renamed)]
+    published = [plan.sums[0].inverse_scale.astype(bool) for plan in plans]
+    assert (published[1][cells] == published[0]).all()
+    assert plans[0].worst_load == pytest.approx(plans[1].worst_load, rel=1e-6)
+
+
+@pytest.mark.theorem("HV-L6")
+def test_no_choice_of_cells_that_fits_is_larger_than_the_bound(rng: np.random.Generator) -> None:
+    """All 2^7 choices of a small city are tried."""
+    import itertools
+
+    occupancy = random_occupancy(rng, 7, 14, most=8)
+    epsilon, target = Fraction(3, 2), Fraction(1, 5)
+    plan = most_cells(occupancy, [10_000], epsilon, target)
+    most = 0
+    for choice in itertools.product([False, True], repeat=7):
+        if not any(choice):
+            continue
+        keep = np.array(choice)[occupancy.cell]
+        number = np.cumsum(choice) - 1
+        part = Occupancy(number[occupancy.cell[keep]], occupancy.user[keep], occupancy.n_records[keep], sum(choice), 14)
+        if least_epsilon(part, [10_000], [target] * sum(choice)).worst_load <= float(epsilon):
+            most = max(most, sum(choice))
+    assert 0 < n_published(plan) <= most <= plan.most_cells
+    assert n_published(plan) >= most - 1
+
+
+def test_users_with_nothing_left_are_left_out_without_failing_the_day(rng: np.random.Generator) -> None:
+    occupancy = random_occupancy(rng, 4, 60, most=5)
+    budgets = np.full(60, 100 * LOSS_UNITS, dtype=object)
+    budgets[:6] = 0
+    plan = most_cells(occupancy, [100], Fraction(6), Fraction(2, 5), budgets)
+    assert n_published(plan) == 4
+    assert not any(plan.sums[0].width[occupancy.user < 6])
+
+
+def test_where_no_cell_can_be_carried_the_plan_is_empty() -> None:
+    occupancy = occupancy_of([[1, 0], [0, 1]])
+    assert n_published(most_cells(occupancy, [100], Fraction(1, 10), Fraction(1, 10))) == 0
+    plan, least = least_error(occupancy, [100], Fraction(1, 10))
+    assert n_published(plan) == 0
+    assert least == Fraction(1, 2)
+
+
+@pytest.mark.theorem("CPL-T2.3")
+def test_equal_shares_are_charged_by_the_number_of_cells_at_least_the_exact_loss(rng: np.random.Generator) -> None:
+    occupancy = random_occupancy(rng, 8, 50, most=20)
+    sums, charged = baseline_sums(occupancy, [10_000], Fraction(5), Fraction(1, 5))
+    exact = loss_as_fraction(max(user_losses(occupancy, sums)))
+    assert 0 < exact <= charged * (1 + Fraction(1, 10**6)) <= 5 * (1 + Fraction(1, 10**6))
+    n_cells = np.bincount(occupancy.user[sums[0].width.astype(bool)]).max()
+    cell_losses = sums[0].width * sums[0].inverse_scale[occupancy.cell]
+    assert n_cells * loss_as_fraction(max(cell_losses)) == pytest.approx(float(charged), rel=1e-6)
+
+
+@pytest.mark.parametrize(
+    ("call", "name"),
+    [
+        (lambda o: most_cells(o, [100], Fraction(0), Fraction(1, 5)), "epsilon"),
+        (lambda o: most_cells(o, [100], Fraction(1), Fraction(0)), "target"),
+        (lambda o: most_cells(o, [0], Fraction(1), Fraction(1, 5)), "value_ranges"),
+        (lambda o: least_epsilon(o, [100], [Fraction(1, 2)]), "errors"),
+        (lambda o: least_epsilon(o, [100], [Fraction(0)]), "error"),
+        (lambda o: least_epsilon(o, [100], [Fraction(1, 5)] * 2), "errors"),
+        (lambda o: least_error(o, [100], Fraction(-1)), "epsilon"),
+        (lambda o: baseline_sums(o, [100], Fraction(1), Fraction(0)), "target"),
+        (lambda o: exact_sums(o, [100], Fraction(0), Fraction(1, 5)), "epsilon"),
+    ],
+)
+def test_bad_arguments_are_refused(call, name: str) -> None:  # type: ignore[no-untyped-def]
+    with pytest.raises(ValueError, match=name):
+        call(occupancy_of([[1, 1]]))

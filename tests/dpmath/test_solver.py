@@ -1,0 +1,145 @@
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from scipy.optimize import linprog
+from support import random_occupancy
+
+from dpmath.programme import Programme
+from dpmath.solver import least_worst_load, most_shares
+
+
+def random_programme(
+    rng: np.random.Generator, n_cells: int, n_users: int, limits: np.ndarray | None = None
+) -> Programme:
+    occupancy = random_occupancy(rng, n_cells, n_users, most=30)
+    return Programme(
+        occupancy.cell,
+        occupancy.user,
+        occupancy.n_records.astype(float),
+        occupancy.cell_records.astype(float) * rng.choice([1.0, 1.1], n_cells),
+        rng.uniform(0.15, 0.45, n_cells),
+        np.ones(n_users) if limits is None else limits,
+    )
+
+
+def constraints(programme: Programme, n_extra: int) -> tuple[sp.csr_matrix, sp.csr_matrix, np.ndarray]:
+    """Return the rows of loads, and those of widths and promises, over (spending, scale, extra) variables."""
+    pairs, cells = programme.cell.size, programme.cell_records.size
+    pair, cell = np.arange(pairs), np.arange(cells)
+    shape = pairs + cells + n_extra
+    loads = sp.csr_matrix((programme.per_limit, (programme.user, pair)), (programme.limits.size, shape))
+    widths = sp.csr_matrix(
+        (
+            np.append(np.ones(pairs), -programme.records),
+            (np.append(pair, pair), np.append(pair, pairs + programme.cell)),
+        ),
+        (pairs, shape),
+    )
+    promises = sp.csr_matrix(
+        (np.append(-np.ones(pairs), programme.need), (np.append(programme.cell, cell), np.append(pair, pairs + cell))),
+        (cells, shape),
+    )
+    return loads, sp.csr_matrix(sp.vstack([widths, promises])), pair
+
+
+def worst_load_by_highs(programme: Programme) -> float:
+    pairs, cells, users = programme.cell.size, programme.cell_records.size, programme.limits.size
+    loads, others, _ = constraints(programme, 1)
+    loads = loads.tolil()
+    loads[:, -1] = -1
+    bounds = np.concatenate([np.zeros(users + pairs), np.full(cells, -2.0)])
+    cost = np.zeros(pairs + cells + 1)
+    cost[-1] = 1
+    solved = linprog(cost, sp.vstack([loads.tocsr(), others]), bounds, method="highs")
+    return float(solved.fun)
+
+
+def shares_by_highs(programme: Programme) -> float:
+    pairs, cells, users = programme.cell.size, programme.cell_records.size, programme.limits.size
+    loads, others, _ = constraints(programme, cells)
+    others = others.tolil()
+    for cell in range(cells):
+        others[pairs + cell, pairs + cells + cell] = 2
+    right = np.concatenate([np.ones(users), np.zeros(pairs + cells)])
+    cost = np.concatenate([np.zeros(pairs + cells), -np.ones(cells)])
+    limits = [(0, None)] * (pairs + cells) + [(0, 1)] * cells
+    solved = linprog(cost, sp.vstack([loads, others.tocsr()]), right, bounds=limits, method="highs")
+    return -float(solved.fun)
+
+
+@pytest.mark.theorem("HV-L5")
+@pytest.mark.parametrize("shape", [(1, 1), (1, 6), (5, 3), (12, 20), (40, 15)])
+def test_plan_and_bound_enclose_the_optimum_of_an_independent_solver(
+    rng: np.random.Generator, shape: tuple[int, int]
+) -> None:
+    for unequal in (False, True):
+        limits = rng.uniform(0.2, 3, shape[1]) if unequal else None
+        programme = random_programme(rng, *shape, limits)
+        optimum = worst_load_by_highs(programme)
+        cover = least_worst_load(programme, 0.01)
+        assert cover.lower_bound <= optimum * (1 + 1e-7)
+        assert cover.worst_load >= optimum * (1 - 1e-7)
+        assert cover.worst_load <= 1.01 * cover.lower_bound
+
+
+@pytest.mark.theorem("HV-L5")
+def test_the_plan_is_one_it_keeps_every_promise_and_causes_the_load_it_says(rng: np.random.Generator) -> None:
+    programme = random_programme(rng, 15, 12)
+    cover = least_worst_load(programme, 0.01)
+    assert (cover.widths >= 0).all()
+    assert (cover.widths <= programme.records).all()
+    kept = (programme.cell_records - programme.sums(cover.widths)) / 2 + 1 / cover.scale
+    assert kept == pytest.approx(programme.cell_records * programme.errors)
+    loads = programme.loads(cover.widths * cover.scale[programme.cell])
+    assert loads.max() == pytest.approx(cover.worst_load)
+
+
+@pytest.mark.theorem("HV-L5")
+def test_any_prices_give_a_lower_bound_and_the_prefix_is_the_best_corner(rng: np.random.Generator) -> None:
+    """Over all corners of one small cell, none is cheaper; a bound 1 % higher than the optimum would be wrong."""
+    import itertools
+
+    for _ in range(50):
+        programme = random_programme(rng, 1, 6)
+        prices = rng.dirichlet(np.ones(6))
+        price = prices[programme.user] * programme.per_limit
+        corners = []
+        for corner in itertools.product([0, 1], repeat=programme.cell.size):
+            widths = programme.records * corner
+            if widths.sum() > programme.need[0]:
+                corners.append(2 * (price * widths).sum() / (widths.sum() - programme.need[0]))
+        cost, spending, scale = programme.cheapest(prices)
+        assert cost[0] == pytest.approx(min(corners))
+        assert cost[0] == pytest.approx((price * spending).sum())
+        assert spending.sum() - programme.need[0] * scale[0] == pytest.approx(2)
+
+
+@pytest.mark.theorem("HV-L5")
+def test_deciding_a_side_stops_on_the_right_one(rng: np.random.Generator) -> None:
+    programme = random_programme(rng, 12, 10)
+    optimum = worst_load_by_highs(programme)
+    above = least_worst_load(programme, 1e-9, decide_at=1.05 * optimum)
+    below = least_worst_load(programme, 1e-9, decide_at=0.95 * optimum)
+    assert above.worst_load <= 1.05 * optimum
+    assert below.lower_bound > 0.95 * optimum * (1 - 1e-6)
+
+
+@pytest.mark.theorem("HV-L6")
+@pytest.mark.parametrize("shape", [(6, 4), (25, 10), (30, 40)])
+def test_the_bound_on_cells_is_above_the_relaxed_optimum_and_near_it(
+    rng: np.random.Generator, shape: tuple[int, int]
+) -> None:
+    programme = random_programme(rng, *shape, rng.uniform(0.3, 2, shape[1]))
+    optimum = shares_by_highs(programme)
+    bound, shares, _ = most_shares(programme)
+    assert bound >= optimum * (1 - 1e-7)
+    assert bound <= 1.02 * optimum
+    assert shares.sum() == pytest.approx(optimum, rel=0.05)
+
+
+def test_a_restricted_programme_is_that_of_its_cells_alone(rng: np.random.Generator) -> None:
+    programme = random_programme(rng, 8, 9)
+    some = np.array([True, False] * 4)
+    part = programme.restricted(some)
+    prices = rng.dirichlet(np.ones(9))
+    assert part.cheapest(prices)[0] == pytest.approx(programme.cheapest(prices)[0][some])
