@@ -2,7 +2,7 @@
 PYTHON ?= python3
 BIN := .venv/bin
 
-.PHONY: demo test lint clean
+.PHONY: demo test lint bench clean
 
 demo: .venv/run
 	@$(BIN)/hexveil demo
@@ -16,6 +16,9 @@ lint: .venv/test
 	@$(BIN)/lint-imports
 	@$(BIN)/pyright
 
+bench: .venv/bench
+	@PYTHONPATH=tests/helpers $(BIN)/python -m tests.bench.planner
+
 clean:
 	rm -rf .venv var
 
@@ -27,4 +30,8 @@ clean:
 
 .venv/test: .venv/run
 	@PIP_CONSTRAINT=$(CURDIR)/constraints.txt $(BIN)/pip install --quiet --disable-pip-version-check --editable '.[test]'
+	@touch $@
+
+.venv/bench: .venv/test
+	@PIP_CONSTRAINT=$(CURDIR)/constraints.txt $(BIN)/pip install --quiet --disable-pip-version-check --editable '.[test,bench]'
 	@touch $@

@@ -13,6 +13,7 @@ def clip_user(
     epsilon: float,
     error_bound: float,
     min_users: int = 1,
+    dropped: bool = False,
 ) -> NDArray[np.bool_]:
     """Return which pairs are still kept after CLIP-USER.
 
@@ -27,6 +28,8 @@ def clip_user(
         epsilon: Privacy loss of one cell, > 0.
         error_bound: Bound E on every cell's error, as a share of the range of one value, > 0.
         min_users: Users that no cell may fall below, >= 1.
+        dropped: Take the error as the paper does, who drops the suppressed records: the whole of them is bias,
+            and what is kept is the denominator of the noise.
 
     Returns:
         ``kept`` without the suppressed pairs, a new array, shape (P,).
@@ -41,7 +44,7 @@ def clip_user(
     _check.positive(epsilon=epsilon, error_bound=error_bound)
     _check.at_least(1, min_users=min_users)
     _check.same_length(kept=kept, n_records=occupancy.n_records)
-    rounds = _Rounds(occupancy, kept.copy(), epsilon, min_users)
+    rounds = _Rounds(occupancy, kept.copy(), epsilon, min_users, dropped)
     while True:
         users = rounds.busiest_users()
         if not users.size or not all(rounds.suppress_once(user, error_bound) for user in users):
@@ -51,10 +54,12 @@ def clip_user(
 class _Rounds:
     """The state of CLIP-USER: each suppression costs the user's own cells, not the whole array."""
 
-    def __init__(self, occupancy: Occupancy, kept: NDArray[np.bool_], epsilon: float, min_users: int) -> None:
+    def __init__(
+        self, occupancy: Occupancy, kept: NDArray[np.bool_], epsilon: float, min_users: int, dropped: bool
+    ) -> None:
         self.kept = kept
         self._cell, self._records = occupancy.cell, occupancy.n_records
-        self._epsilon, self._min_users = epsilon, min_users
+        self._epsilon, self._min_users, self._dropped = epsilon, min_users, dropped
         self._cell_records = occupancy.cell_records
         self._pairs = np.lexsort((occupancy.cell, occupancy.user))
         self._user_start = np.searchsorted(occupancy.user[self._pairs], np.arange(occupancy.n_users + 1))
@@ -93,8 +98,11 @@ class _Rounds:
         cell, records = self._cell[pairs], self._records[pairs]
         is_largest = self._first_pair[cell] == pairs
         largest = np.where(is_largest, self._second_records[cell], self._first_records[cell])
-        bias = (self._suppressed_records[cell] + records) / 2
-        errors = (bias + largest / self._epsilon) / self._cell_records[cell]
+        suppressed, total = self._suppressed_records[cell] + records, self._cell_records[cell]
+        if self._dropped:
+            errors = suppressed / total + largest / self._epsilon / np.maximum(total - suppressed, 1)
+        else:
+            errors = (suppressed / 2 + largest / self._epsilon) / total
         return np.where(self._n_users_of_cell[cell] > self._min_users, errors, np.inf)
 
     def _suppress(self, pair: int, user: int) -> None:
