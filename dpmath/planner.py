@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from dpmath import _check
 from dpmath.accounting import LOSS_UNITS, ExactIntArray, NoisySum, exact_integers, promised_errors, user_losses
 from dpmath.clipping import clipped_errors, clipping_thresholds
-from dpmath.occupancy import Occupancy
+from dpmath.occupancy import IntArray, Occupancy
 from dpmath.programme import FloatArray, Programme
 from dpmath.safeguard import safeguarded
 from dpmath.solver import Cover, least_worst_load, most_shares
@@ -18,10 +18,12 @@ GAP = 0.008
 """Where the search stops; what rounding to integers adds keeps the certified gap below 1 %."""
 
 _FITS = 0.999
+_FIT_STEPS = 2_000
 _ERROR_BISECTIONS = 14
 _ERROR_GAP = 1e-3
 _DROP = 0.2
-_ADD_TRIES = 60
+_DROP_LEAST = 0.005
+_ADD_TRIES = 40
 _LEAST_LIMIT = 1e-6
 
 
@@ -208,18 +210,36 @@ def _cells_that_fit(programme: Programme, shares: FloatArray) -> NDArray[np.bool
     while chosen.any() and not _fits(programme, chosen):
         inside = np.flatnonzero(chosen)
         last_share[inside] = shares
-        n_drop = max(1, int(_DROP * (inside.size - shares.sum())))
+        excess = inside.size - shares.sum()
+        n_drop = max(1, int(_DROP * excess), int(_DROP_LEAST * inside.size))
         chosen[inside[np.argsort(shares, kind="stable")[:n_drop]]] = False
         if chosen.any():
             _, shares, _ = most_shares(programme.restricted(chosen), n_steps=600)
-    for cell in np.argsort(-np.where(chosen, -1, last_share), kind="stable")[: min(_ADD_TRIES, (~chosen).sum())]:
-        chosen[cell] = True
-        chosen[cell] = _fits(programme, chosen)
+    outside = np.argsort(-np.where(chosen, -1, last_share), kind="stable")[: (~chosen).sum()]
+    return _with_added(programme, chosen, outside)
+
+
+def _with_added(programme: Programme, chosen: NDArray[np.bool_], queue: IntArray) -> NDArray[np.bool_]:
+    """Return the choice with cells of the queue added, in blocks that double when they fit and halve when not."""
+    block = 1
+    for _ in range(_ADD_TRIES):
+        if not queue.size:
+            break
+        more = chosen.copy()
+        more[queue[:block]] = True
+        if _fits(programme, more):
+            chosen, queue, block = more, queue[block:], 2 * block
+        elif block == 1:
+            queue = queue[1:]
+        else:
+            block //= 2
     return chosen
 
 
 def _fits(programme: Programme, cells: NDArray[np.bool_]) -> bool:
-    return least_worst_load(programme.restricted(cells), GAP, decide_at=_FITS).worst_load <= _FITS
+    """Return whether a plan for these cells was found; a doubtful case counts as none, since time is finite."""
+    cover = least_worst_load(programme.restricted(cells), GAP, decide_at=_FITS, n_steps=_FIT_STEPS)
+    return cover.worst_load <= _FITS
 
 
 def _exact_plan(
