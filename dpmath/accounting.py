@@ -15,6 +15,9 @@ LOSS_UNITS = 1 << LOSS_UNIT_BITS
 """Privacy losses are whole numbers of 2^-50, noise scales are 2^50 over a whole number: so every loss and
 every sum of losses, over any number of releases, is an exact integer whose digits do not grow."""
 
+LARGEST_INVERSE_SCALE = 1 << 62
+"""The finest noise that can be drawn, 2^-12 ticks."""
+
 ExactIntArray = NDArray[Any]
 """An array of Python integers, dtype object: products and sums in it never overflow."""
 

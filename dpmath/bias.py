@@ -3,6 +3,21 @@
 from fractions import Fraction
 
 
+def rounding_errors(value_range: int) -> tuple[Fraction, Fraction]:
+    """Return how far rounding every value to the nearest tick can move a mean and a variance.
+
+    Args:
+        value_range: The largest value R, in ticks; the least is 0.
+
+    Returns:
+        Half a tick for the mean, and R squared ticks for the variance.
+
+    Source:
+        HV-L7.
+    """
+    return Fraction(1, 2), Fraction(value_range)
+
+
 def variance_error(square_error: Fraction, mean_error: Fraction, value_range: int | Fraction) -> Fraction:
     """Return how far a variance can be off when it is computed from two means that may be off.
 

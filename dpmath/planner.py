@@ -8,22 +8,15 @@ from numpy.typing import NDArray
 
 from dpmath import _check
 from dpmath.accounting import LOSS_UNITS, ExactIntArray, NoisySum, exact_integers, promised_errors, user_losses
+from dpmath.choice import FITS, GAP, cells_that_fit
 from dpmath.clipping import clipped_errors, clipping_thresholds
-from dpmath.occupancy import IntArray, Occupancy
+from dpmath.occupancy import Occupancy
 from dpmath.programme import FloatArray, Programme
 from dpmath.safeguard import safeguarded
 from dpmath.solver import Cover, least_worst_load, most_shares
 
-GAP = 0.008
-"""Where the search stops; what rounding to integers adds keeps the certified gap below 1 %."""
-
-_FITS = 0.999
-_FIT_STEPS = 2_000
 _ERROR_BISECTIONS = 14
 _ERROR_GAP = 1e-3
-_DROP = 0.2
-_DROP_LEAST = 0.005
-_ADD_TRIES = 40
 _LEAST_LIMIT = 1e-6
 
 
@@ -88,13 +81,13 @@ def most_cells(
         return _empty_plan(occupancy, value_ranges, 0)
     programme = _programme(occupancy, limits, alone, np.full(int(alone.sum()), float(promise)))
     bound, shares, _ = most_shares(programme)
-    chosen = _cells_that_fit(programme, shares)
+    chosen = cells_that_fit(programme, shares)
     most = min(int(bound), int(alone.sum()))
     cells = np.zeros(occupancy.n_cells, dtype=bool)
     cells[np.flatnonzero(alone)[chosen]] = True
     if not cells.any():
         return _empty_plan(occupancy, value_ranges, most)
-    cover = least_worst_load(programme.restricted(chosen), GAP, at_most=_FITS)
+    cover = least_worst_load(programme.restricted(chosen), GAP, at_most=FITS)
     plan = _exact_plan(occupancy, value_ranges, limits, cells, [promise] * int(cells.sum()), cover, most)
     return replace(plan, sums=safeguarded(occupancy, plan.sums, epsilon, promise, budgets))
 
@@ -156,8 +149,8 @@ def least_error(
     for _ in range(_ERROR_BISECTIONS):
         middle = (low + high) / 2
         programme = _programme(occupancy, limits, everywhere, np.full(occupancy.n_cells, float(middle)))
-        cover = least_worst_load(programme, _ERROR_GAP, decide_at=_FITS)
-        if cover.worst_load <= _FITS:
+        cover = least_worst_load(programme, _ERROR_GAP, decide_at=FITS)
+        if cover.worst_load <= FITS:
             high = best = middle
             continue
         low = middle
@@ -166,7 +159,7 @@ def least_error(
     if best is None:
         return _empty_plan(occupancy, value_ranges, occupancy.n_cells), impossible
     programme = _programme(occupancy, limits, everywhere, np.full(occupancy.n_cells, float(best)))
-    cover = least_worst_load(programme, GAP, at_most=_FITS)
+    cover = least_worst_load(programme, GAP, at_most=FITS)
     errors = [best] * occupancy.n_cells
     plan = _exact_plan(occupancy, value_ranges, limits, everywhere, errors, cover, occupancy.n_cells)
     return replace(plan, sums=safeguarded(occupancy, plan.sums, epsilon, best, budgets)), impossible
@@ -201,45 +194,6 @@ def _programme(occupancy: Occupancy, limits: FloatArray, cells: NDArray[np.bool_
         errors,
         limits,
     )
-
-
-def _cells_that_fit(programme: Programme, shares: FloatArray) -> NDArray[np.bool_]:
-    """Return a choice of cells that fits every limit: drop what the relaxed programme carries least, add back."""
-    chosen = np.ones(shares.size, dtype=bool)
-    last_share = np.zeros(shares.size)
-    while chosen.any() and not _fits(programme, chosen):
-        inside = np.flatnonzero(chosen)
-        last_share[inside] = shares
-        excess = inside.size - shares.sum()
-        n_drop = max(1, int(_DROP * excess), int(_DROP_LEAST * inside.size))
-        chosen[inside[np.argsort(shares, kind="stable")[:n_drop]]] = False
-        if chosen.any():
-            _, shares, _ = most_shares(programme.restricted(chosen), n_steps=600)
-    outside = np.argsort(-np.where(chosen, -1, last_share), kind="stable")[: (~chosen).sum()]
-    return _with_added(programme, chosen, outside)
-
-
-def _with_added(programme: Programme, chosen: NDArray[np.bool_], queue: IntArray) -> NDArray[np.bool_]:
-    """Return the choice with cells of the queue added, in blocks that double when they fit and halve when not."""
-    block = 1
-    for _ in range(_ADD_TRIES):
-        if not queue.size:
-            break
-        more = chosen.copy()
-        more[queue[:block]] = True
-        if _fits(programme, more):
-            chosen, queue, block = more, queue[block:], 2 * block
-        elif block == 1:
-            queue = queue[1:]
-        else:
-            block //= 2
-    return chosen
-
-
-def _fits(programme: Programme, cells: NDArray[np.bool_]) -> bool:
-    """Return whether a plan for these cells was found; a doubtful case counts as none, since time is finite."""
-    cover = least_worst_load(programme.restricted(cells), GAP, decide_at=_FITS, n_steps=_FIT_STEPS)
-    return cover.worst_load <= _FITS
 
 
 def _exact_plan(

@@ -4,7 +4,15 @@ from fractions import Fraction
 
 import numpy as np
 
-from dpmath.accounting import LOSS_UNITS, ExactIntArray, NoisySum, pair_losses, promised_errors, user_losses
+from dpmath.accounting import (
+    LARGEST_INVERSE_SCALE,
+    LOSS_UNITS,
+    ExactIntArray,
+    NoisySum,
+    pair_losses,
+    promised_errors,
+    user_losses,
+)
 from dpmath.occupancy import Occupancy
 
 
@@ -33,6 +41,7 @@ def safeguarded(
     Source:
         HV-L1, HV-L2.
     """
+    sums = [NoisySum(s.value_range, s.width, np.minimum(s.inverse_scale, LARGEST_INVERSE_SCALE)) for s in sums]
     sums = _without_excess(occupancy, sums, epsilon)
     if budgets is not None:
         sums = _within_budgets(occupancy, sums, budgets)

@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpmath import _check
-from dpmath.accounting import LOSS_UNIT_BITS, LOSS_UNITS, ExactIntArray
+from dpmath.accounting import LARGEST_INVERSE_SCALE, LOSS_UNIT_BITS, LOSS_UNITS, ExactIntArray
 
 RandomBytes = Callable[[int], bytes]
 _LARGEST_WHOLE_PART = (1 << 62) >> LOSS_UNIT_BITS
@@ -32,7 +32,7 @@ def discrete_laplace(inverse_scale: ExactIntArray, random_bytes: RandomBytes) ->
     Source:
         CKS-A2 (Canonne, Kamath, Steinke 2020, Algorithm 2), for a scale whose numerator is a power of two.
     """
-    if inverse_scale.size and not 1 <= inverse_scale.min() <= inverse_scale.max() <= 1 << 62:
+    if inverse_scale.size and not 1 <= inverse_scale.min() <= inverse_scale.max() <= LARGEST_INVERSE_SCALE:
         raise ValueError("inverse_scale must be from 1 to 2^62 in every element")
     scale = inverse_scale.astype(np.int64)
     draws = np.zeros(scale.size, dtype=np.int64)

@@ -49,7 +49,10 @@ def main() -> None:
     try:
         app()
     except HexveilError as error:
-        Console(stderr=True, highlight=False, soft_wrap=True, markup=False).print(f"hexveil: {error}")
+        _say_error(str(error))
+        sys.exit(1)
+    except Exception as error:  # what fails outside our own steps is the scheduler, which holds nothing private
+        _say_error(f"the scheduler failed with {type(error).__name__}: {error}; run it again, --verbose shows more")
         sys.exit(1)
 
 
@@ -93,7 +96,10 @@ def plan(
         _print_json(rows) if as_json else out.print(_table_of(rows))
     else:
         summary = preview.preview_plan(date.date(), settings)
+        released = summary["release_id"]
         _print_json(summary) if as_json else out.print(_table_about(f"{settings.dataset.name} {date.date()}", summary))
+        if released and not as_json:
+            out.print(f"The day was released already, as {released}; running it again spends nothing.")
     if not as_json:
         out.print(f"Errors are in {settings.value.unit}. Nothing was spent.")
 
@@ -101,10 +107,10 @@ def plan(
 @ledger_app.command("show")
 def ledger_show(config: ConfigOption) -> None:
     """List every release, what it cost its worst user, and what is left."""
-    from tasks.ledger import read_entries
+    from tasks.ledger import list_entries
 
     settings = load_config(config)
-    entries = read_entries(settings)
+    entries = list_entries(settings)
     table = Table("no", "release", "cells", "epsilon", "in all", box=SIMPLE)
     table.columns[1].no_wrap = True
     for entry in entries:
@@ -128,11 +134,15 @@ def ledger_verify(config: ConfigOption) -> None:
 @ledger_app.command("export")
 def ledger_export(config: ConfigOption) -> None:
     """Print the ledger as JSON Lines, after checking its chain."""
-    from tasks.ledger import ledger_path, read_entries
+    from tasks.durable import canonical_json
+    from tasks.ledger import list_entries
 
-    settings = load_config(config)
-    if read_entries(settings):
-        sys.stdout.write(ledger_path(settings).read_text(encoding="utf-8"))
+    for entry in list_entries(load_config(config)):
+        sys.stdout.write(canonical_json(entry).decode() + "\n")
+
+
+def _say_error(message: str) -> None:
+    Console(stderr=True, highlight=False, soft_wrap=True, markup=False).print(f"hexveil: {message}")
 
 
 def _drop_teardown_noise() -> None:

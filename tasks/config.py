@@ -11,6 +11,7 @@ from zoneinfo import ZoneInfo, available_timezones
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError, field_validator, model_validator
 
+from dpmath.bias import rounding_errors
 from tasks.errors import BadConfig
 
 DATE_PLACEHOLDER = "{date}"
@@ -44,7 +45,7 @@ class Dataset(_Section):
     @field_validator("timezone")
     @classmethod
     def _known_zone(cls, value: str) -> str:
-        if value not in available_timezones():
+        if value not in available_timezones() - {"localtime", "Factory", "posixrules"}:
             close = difflib.get_close_matches(value, available_timezones(), n=1)
             raise ValueError("must be an IANA time zone" + (f"; did you mean {close[0]}?" if close else ""))
         return value
@@ -130,7 +131,7 @@ class Validation(_Section):
 class Privacy(_Section):
     """What one day's release may cost a user, and how the day is planned."""
 
-    epsilon_per_day: Positive
+    epsilon_per_day: Number = Field(ge=Decimal("1e-6"), le=Decimal(1_000_000))
     mechanism: Literal["planned", "clip-user"] = "planned"
     target_error: Positive | None = None
     target_error_variance: Positive | None = None
@@ -176,6 +177,16 @@ class Config(_Section):
             raise ValueError("privacy.target_error_variance needs statistics.variance = true")
         return self
 
+    @model_validator(mode="after")
+    def _promise_above_rounding(self) -> Self:
+        rounding = rounding_errors(self.value.n_ticks)
+        targets = (self.privacy.target_error, self.privacy.target_error_variance)
+        for power, (target, ticks) in enumerate(zip(targets, rounding, strict=True), start=1):
+            least = ticks * Fraction(self.value.tick) ** power
+            if target is not None and Fraction(target) <= least:
+                raise ValueError(f"a target of {target} must be above {float(least)}, which rounding to ticks takes")
+        return self
+
     @property
     def storage_path(self) -> Path:
         """The folder of the warehouse, the ledger and the published files."""
@@ -187,6 +198,11 @@ class Config(_Section):
         midnights = (dt.datetime.combine(day, dt.time(), zone) for day in (date, date + dt.timedelta(days=1)))
         start, end = (midnight.astimezone(dt.UTC) for midnight in midnights)
         return start, end
+
+    def reading_settings(self) -> dict[str, Any]:
+        """Return the settings on which depends what is read from a file."""
+        settings = self.public_settings()
+        return {"columns": settings["columns"], "dataset": settings["dataset"]}
 
     def public_settings(self) -> dict[str, Any]:
         """Return the settings that the ledger records: all but where things lie on this machine."""

@@ -11,7 +11,7 @@ from tasks.ledger import exact_decimal
 
 _LIBRARIES = ("hexveil", "prefect", "duckdb", "polars", "numpy", "pandera", "h3", "h3ronpy", "pyarrow")
 
-_COMMON = ("CKS-A2", "HV-L1", "HV-L2", "HV-L3", "HV-L4")
+_COMMON = ("CKS-A2", "HV-L1", "HV-L2", "HV-L3", "HV-L4", "HV-L7")
 _THEOREMS = {"clip-user": ("CPL-A1", "BUCv-T1", *_COMMON), "planned": ("HV-L5", "HV-L6", *_COMMON)}
 
 GUARANTEE = {
@@ -21,9 +21,9 @@ GUARANTEE = {
     "cell how often does not change",
     "not_protected": "which users were in which cell how often, and with it n_records and n_users, which cells "
     "are published, and every number in this file",
-    "epsilon": "the most that any one user loses by this release, exact",
-    "composition": "exact: a user's loss is the sum over cells of interval width / noise scale; losses of "
-    "several releases add up",
+    "epsilon": "the most that any one user loses by this release; exact where only the mean is published, else at most",
+    "composition": "a user's loss is the sum over cells and statistics of interval width / noise scale, an exact "
+    "rational; losses of several releases add up",
 }
 
 COLUMNS = {
@@ -58,7 +58,8 @@ def describe_release(identity: str, date: dt.date, config: Config) -> dict[str, 
         "statistics": [name for name, wanted in settings["statistics"].items() if wanted],
         "value": settings["value"],
         "data_domain": "a record is (user, time, place, value); a value outside [lower, upper] counts as the "
-        "nearer bound and a missing one as the midpoint; in a file it is one well-formed UTF-8 field",
+        "nearer bound and a missing one as the midpoint; in a file it is one well-formed UTF-8 field of a line of at "
+        "most 64 KiB, and some line of each file has the field",
         "guarantee": GUARANTEE,
         "mechanism": config.privacy.mechanism,
         "theorems": list(_THEOREMS[config.privacy.mechanism]),

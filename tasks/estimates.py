@@ -1,7 +1,7 @@
 """From noisy sums to the published table. Everything here is computed from noise-protected and public numbers."""
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any
 
@@ -9,7 +9,7 @@ import h3
 import polars as pl
 
 from dpmath.accounting import LOSS_UNITS, loss_as_fraction
-from dpmath.bias import variance_error
+from dpmath.bias import rounding_errors, variance_error
 from dpmath.intervals import noise_quantile
 from tasks.config import Config
 
@@ -59,7 +59,8 @@ def _statistic(cell: Row, config: Config) -> Row:
 
 
 def _mean_columns(cell: Row, config: Config) -> Row:
-    mean = _noisy_mean(cell, "mean", _ERROR_RATE)
+    rounding, _ = rounding_errors(config.value.n_ticks)
+    mean = _with_rounding(_noisy_mean(cell, "mean", _ERROR_RATE), rounding)
     tick, lower = Fraction(config.value.tick), Fraction(config.value.lower)
     return _estimate_columns("mean", mean, tick, lower, lower, Fraction(config.value.upper))
 
@@ -77,6 +78,8 @@ def _variance_columns(cell: Row, config: Config) -> Row:
         half_width=variance_error(square.half_width, mean.half_width, n_ticks),
     )
     most = config.value.span**2 / 4
+    _, rounding = rounding_errors(n_ticks)
+    variance = _with_rounding(variance, rounding)
     return _estimate_columns("variance", variance, Fraction(config.value.tick) ** 2, Fraction(0), Fraction(0), most)
 
 
@@ -89,6 +92,11 @@ def _noisy_mean(cell: Row, moment: str, error_rate: float) -> _NoisyMean:
         error_bound=(bias + scale) / n,
         half_width=Fraction(bias + noise_quantile(inverse_scale, error_rate), n),
     )
+
+
+def _with_rounding(noisy: _NoisyMean, rounding: Fraction) -> _NoisyMean:
+    """Return the same with room for what rounding the values to ticks took."""
+    return replace(noisy, error_bound=noisy.error_bound + rounding, half_width=noisy.half_width + rounding)
 
 
 def _estimate_columns(

@@ -10,8 +10,11 @@ from prefect import task
 
 from tasks import source, warehouse
 from tasks.config import Config
+from tasks.durable import canonical_json, sha256
 from tasks.errors import BadInput, HexveilError, contained
 from tasks.progress import progress
+
+_BLANK = {"blank": "".join(chr(one) for one in range(0x3001) if chr(one).isspace())}
 
 log = logging.getLogger("hexveil.ingest")
 
@@ -35,25 +38,62 @@ def ingest_records(date: dt.date, config: Config) -> None:
         _ingest_file(path, file_date, config)
 
 
+def current_files(connection: warehouse.Connection, date: dt.date, config: Config) -> list[int]:
+    """Return the numbers of the files that the configuration names for a day, as they are now.
+
+    Rows of files that were removed, changed or read with other settings stay in the warehouse and are not used.
+
+    Raises:
+        HexveilError: A file has not been read yet.
+    """
+    numbers = []
+    for path, file_date in source.find_files(date, config):
+        known = warehouse.rows(connection, "warehouse/known_path", _seen(path, file_date, config))
+        if not known:
+            raise HexveilError(f"{path} changed while the day was being prepared; run the day again")
+        numbers.append(known[0][0])
+    return numbers
+
+
+def _seen(path: Path, file_date: dt.date | None, config: Config) -> dict[str, Any]:
+    """Return by what a file is known without reading it."""
+    status = path.stat()
+    settings = {**config.reading_settings(), "file_date": file_date.isoformat() if file_date else None}
+    return {
+        "path": str(path),
+        "n_bytes": status.st_size,
+        "modified_ns": status.st_mtime_ns,
+        "settings_hash": sha256(canonical_json(settings)),
+    }
+
+
 def _ingest_file(path: Path, file_date: dt.date | None, config: Config) -> None:
     kind = source.file_format(path)
-    status = path.stat()
-    seen: dict[str, Any] = {"path": str(path), "n_bytes": status.st_size, "modified_ns": status.st_mtime_ns}
+    seen = _seen(path, file_date, config)
     with warehouse.connect(config) as connection:
         if warehouse.rows(connection, "warehouse/known_path", seen):
             return
-        digest = source.content_hash(path)
-        known = warehouse.rows(connection, "warehouse/known_content", {"content_hash": digest})
+        identity = {
+            "name": os.path.relpath(path, config.folder),
+            "content_hash": source.content_hash(path),
+            "settings_hash": seen["settings_hash"],
+        }
+        known = warehouse.rows(connection, "warehouse/known_content", identity)
         with warehouse.transaction(connection):
-            file_id = known[0][0] if known else _read_file(connection, path, kind, file_date, digest, config)
+            file_id = known[0][0] if known else _read_file(connection, path, kind, file_date, identity, config)
             warehouse.run(connection, "warehouse/raw_path", {**seen, "file_id": file_id})
 
 
 def _read_file(
-    connection: warehouse.Connection, path: Path, kind: str, file_date: dt.date | None, digest: str, config: Config
+    connection: warehouse.Connection,
+    path: Path,
+    kind: str,
+    file_date: dt.date | None,
+    identity: dict[str, str],
+    config: Config,
 ) -> int:
     """Read one new file whole and return its number."""
-    source.check_whole(path)
+    n_rows = source.count_rows(path, kind)
     file_id = warehouse.rows(connection, "warehouse/next_file_id")[0][0]
     try:
         n_malformed = _READERS[kind](connection, path, file_id, file_date, config)
@@ -62,16 +102,14 @@ def _read_file(
         raise BadInput(
             f"{path}: cannot be read as {kind} ({problem}); check its encoding (UTF-8), line ends and quotes"
         ) from None
-    n_told_apart = warehouse.rows(connection, "warehouse/incoming_rows")[0][0]
-    n_rows = n_told_apart + (n_malformed if kind == "csv" else 0)
     warehouse.run(connection, "warehouse/raw_record", {"file_id": file_id, "file_date": file_date})
     n_undated = _count(warehouse.run(connection, "warehouse/undated", {"file_id": file_id}))
+    if kind == "csv" and warehouse.rows(connection, "warehouse/incoming_rows")[0][0] + n_malformed != n_rows:
+        n_rows = source.count_csv_rows(path, config)
     counts = {"n_rows": n_rows, "n_malformed": n_malformed, "n_undated": n_undated}
-    identity = {"file_id": file_id, "content_hash": digest, "file_date": file_date}
-    name = os.path.relpath(path, config.folder)
-    warehouse.run(connection, "warehouse/raw_file", {**identity, "name": name, **counts})
+    warehouse.run(connection, "warehouse/raw_file", {"file_id": file_id, "file_date": file_date, **identity, **counts})
     if warehouse.rows(connection, "checks/file_rows", {"file_id": file_id}):
-        raise HexveilError(f"{path}: rows read are not rows kept plus rows quarantined; this is a defect, report it")
+        raise BadInput(f"{path}: {n_rows} rows were counted, but not as many were read; check its line ends and quotes")
     log.info("%s: %d rows read, %d malformed, %d without a day", path.name, n_rows, n_malformed, n_undated)
     return file_id
 
@@ -80,7 +118,7 @@ def _read_csv(
     connection: warehouse.Connection, path: Path, file_id: int, file_date: dt.date | None, config: Config
 ) -> int:
     columns = dict.fromkeys(_csv_names(path, config), "VARCHAR")
-    parameters = {"path": str(path), "columns": columns, "delimiter": config.dataset.delimiter}
+    parameters = {"path": str(path), "columns": columns, "delimiter": config.dataset.delimiter, **_BLANK}
     warehouse.run(connection, "warehouse/incoming_csv", parameters)
     for line in warehouse.rows(connection, "checks/not_utf8"):
         raise BadInput(f"{path}: line {line[0]} is not UTF-8; convert the file, for example with iconv")
@@ -100,14 +138,21 @@ def _read_parquet(
     connection: warehouse.Connection, path: Path, _file_id: int, _file_date: dt.date | None, config: Config
 ) -> int:
     source.check_parquet_columns(path, config)
-    warehouse.run(connection, "warehouse/incoming_parquet", {"path": str(path), **source.source_names(config)})
+    warehouse.run(
+        connection, "warehouse/incoming_parquet", {"path": str(path), **source.source_names(config), **_BLANK}
+    )
     return 0
 
 
 def _read_ndjson(
     connection: warehouse.Connection, path: Path, file_id: int, file_date: dt.date | None, config: Config
 ) -> int:
-    warehouse.run(connection, "warehouse/incoming_ndjson", {"path": str(path), **source.source_names(config)})
+    pointers = source.json_pointers(config)
+    warehouse.run(connection, "warehouse/incoming_ndjson", {"path": str(path), **pointers, **_BLANK})
+    absent = {pointer for (pointer,) in warehouse.rows(connection, "checks/absent_members", pointers)}
+    for role, name in source.source_names(config).items():
+        if pointers[role] in absent:
+            raise BadInput(f'{path}: no column "{name}" (columns.{role}) in any line')
     return _count(warehouse.run(connection, "warehouse/rejected_ndjson", {"file_id": file_id, "file_date": file_date}))
 
 

@@ -13,8 +13,8 @@ from typing import Any
 
 from dpmath.accounting import LOSS_UNIT_BITS
 from tasks.config import Config
-from tasks.durable import canonical_json, flush_folder, sha256
-from tasks.errors import LedgerBroken
+from tasks.durable import canonical_json, flush_folder, sha256, write_whole
+from tasks.errors import LedgerBroken, contained
 
 Entry = dict[str, Any]
 
@@ -34,6 +34,7 @@ def locked(config: Config) -> Iterator[None]:
     config.storage_path.mkdir(parents=True, exist_ok=True)
     with (config.storage_path / "ledger.lock").open("a") as file:
         fcntl.flock(file, fcntl.LOCK_EX)
+        _cut_unfinished_line(config)
         yield
 
 
@@ -44,19 +45,26 @@ def read_entries(config: Config) -> list[Entry]:
         LedgerBroken: Names the first line that is not what it was when it was written.
     """
     path = ledger_path(config)
-    if not path.exists():
-        return []
-    text = path.read_bytes()
-    lines = text.split(b"\n")
+    lines = path.read_bytes().split(b"\n") if path.exists() else [b""]
     if lines.pop():
-        raise LedgerBroken(f"{path}: line {len(lines) + 1} is not finished; restore the file from backup")
+        raise LedgerBroken(
+            f"{path}: line {len(lines) + 1} is not finished: it was being written, and was not released. Run a day "
+            "again, which takes it away"
+        )
     entries: list[Entry] = []
     for number, line in enumerate(lines, start=1):
         problem = _problem(line, number, entries[-1]["hash"] if entries else NO_PREVIOUS)
         if problem:
             raise LedgerBroken(f"{path}: line {number} {problem}; restore the file from backup")
         entries.append(json.loads(line))
+    _check_head(entries, config)
     return entries
+
+
+@contained
+def list_entries(config: Config) -> list[Entry]:
+    """Return every entry, for showing; see ``read_entries``."""
+    return read_entries(config)
 
 
 def find_release(release_id: str, config: Config) -> Entry | None:
@@ -81,6 +89,7 @@ def append(entry: Entry, config: Config) -> Entry:
     entry = {**entry, "number": len(entries) + 1, "previous_hash": entries[-1]["hash"] if entries else NO_PREVIOUS}
     entry["hash"] = entry_hash(entry)
     _append_line(ledger_path(config), canonical_json(entry) + b"\n")
+    write_whole(_head_path(config), canonical_json({key: entry[key] for key in ("number", "hash")}))
     return entry
 
 
@@ -102,6 +111,39 @@ def total_losses(losses: list[dict[str, int]]) -> Counter[str]:
     for of_one_release in losses:
         total.update(of_one_release)
     return total
+
+
+def _head_path(config: Config) -> Path:
+    """Return where the last entry's number and hash are noted, so that a ledger cut short is noticed."""
+    return config.storage_path / "private" / "ledger-head"
+
+
+def _check_head(entries: list[Entry], config: Config) -> None:
+    path = _head_path(config)
+    if not path.exists():
+        return
+    head = json.loads(path.read_bytes())
+    if len(entries) < head["number"] or entries[head["number"] - 1]["hash"] != head["hash"]:
+        raise LedgerBroken(
+            f"{ledger_path(config)}: {len(entries)} entries are here, but entry {head['number']} with hash "
+            f"{head['hash'][:12]}… was written; restore the whole file from backup"
+        )
+
+
+def _cut_unfinished_line(config: Config) -> None:
+    """Take away a last line without an end: its append was never acknowledged, so nobody saw what it names."""
+    path = ledger_path(config)
+    if not path.exists():
+        return
+    content = path.read_bytes()
+    whole = content[: content.rfind(b"\n") + 1]
+    head = _head_path(config)
+    n_written = json.loads(head.read_bytes())["number"] if head.exists() else 0
+    if len(whole) < len(content) and whole.count(b"\n") >= n_written:
+        log.warning("an unfinished line at the end of %s is taken away: it was never released", path)
+        with path.open("r+b") as file:
+            file.truncate(len(whole))
+            os.fsync(file.fileno())
 
 
 def _problem(line: bytes, number: int, previous_hash: str) -> str | None:

@@ -2,14 +2,21 @@
 
 import datetime as dt
 import logging
+from typing import Any
 
 from prefect import task
 
 from tasks import warehouse
 from tasks.config import Config
+from tasks.durable import canonical_json, sha256
 from tasks.errors import contained
 
 log = logging.getLogger("hexveil.occupancy")
+
+
+def prepared_by(date: dt.date, config: Config) -> dict[str, Any]:
+    """Return by what it is known that a day's occupancy was written with these settings."""
+    return {"date": date, "settings_hash": sha256(canonical_json(config.public_settings()))}
 
 
 @task
@@ -25,4 +32,5 @@ def build_occupancy(date: dt.date, config: Config) -> None:
     with warehouse.connect(config) as connection, warehouse.transaction(connection):
         warehouse.run(connection, "warehouse/clear_user_cell", {"date": date})
         n_pairs = warehouse.run(connection, "warehouse/user_cell", {"date": date, **settings}).fetchone()
+        warehouse.run(connection, "warehouse/prepared_day", prepared_by(date, config))
     log.info("%s: %d pairs of user and cell", date, n_pairs[0] if n_pairs else 0)

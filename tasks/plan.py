@@ -15,7 +15,7 @@ from dpmath.accounting import (
     LOSS_UNITS,
     loss_as_fraction,
 )
-from dpmath.bias import variance_error
+from dpmath.bias import rounding_errors, variance_error
 from dpmath.occupancy import Occupancy
 from tasks import private_files, warehouse
 from tasks.config import Config
@@ -23,6 +23,7 @@ from tasks.entropy import known_users
 from tasks.errors import BudgetExceeded, HexveilError, NothingToPublish, contained
 from tasks.ledger import exact_decimal, read_entries
 from tasks.mechanism import Request, propose
+from tasks.occupancy import prepared_by
 from tasks.plan_files import MOMENTS, DayPlan, plan_settings, store_plan
 
 log = logging.getLogger("hexveil.plan")
@@ -79,6 +80,8 @@ def make_plan(date: dt.date, config: Config) -> DayPlan:
 def read_day(date: dt.date, config: Config) -> PlannedDay:
     """Return what a day asks of a mechanism."""
     with warehouse.connect(config) as connection:
+        if warehouse.rows(connection, "checks/prepared_otherwise", prepared_by(date, config)):
+            raise HexveilError(f"{date} was last prepared with other settings; run the day again")
         pairs = warehouse.frame(connection, "warehouse/occupancy", {"date": date})
     entries = read_entries(config)
     keys = known_users(config, entries)
@@ -144,11 +147,12 @@ def summarise_plan(plan: DayPlan) -> dict[str, Any]:
 
 def promised_share(config: Config) -> Fraction | None:
     """Return the promised error of every published sum as a share of its range; None promises nothing."""
-    privacy, span = config.privacy, config.value.span
+    privacy, span, tick = config.privacy, config.value.span, Fraction(config.value.tick)
+    mean_rounding, variance_rounding = rounding_errors(config.value.n_ticks)
     shares = []
     if privacy.target_error is not None:
-        shares.append(Fraction(privacy.target_error) / span)
+        shares.append((Fraction(privacy.target_error) - mean_rounding * tick) / span)
     if privacy.target_error_variance is not None:
         at_share_one = variance_error(span**2, span, span)
-        shares.append(Fraction(privacy.target_error_variance) / at_share_one)
+        shares.append((Fraction(privacy.target_error_variance) - variance_rounding * tick**2) / at_share_one)
     return min(shares, default=None)

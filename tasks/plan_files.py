@@ -12,12 +12,20 @@ import numpy as np
 import polars as pl
 
 from dpmath.accounting import ExactIntArray, NoisySum, pair_losses, promised_errors, user_losses
+from dpmath.bias import rounding_errors
 from dpmath.occupancy import Occupancy
 from tasks import private_files
 from tasks.config import Config
 
 MOMENTS = ("mean", "square")
 """The sums a cell may publish: of q, and of (2q - R)^2, for values q in ticks from 0 to R."""
+
+
+def mean_errors(occupancy: Occupancy, noisy_sum: NoisySum, tick: Fraction) -> list[Fraction | None]:
+    """Return each cell's promised error of the mean, in the value's unit, rounding to ticks included."""
+    rounding, _ = rounding_errors(noisy_sum.value_range)
+    errors = promised_errors(occupancy, noisy_sum)
+    return [None if error is None else tick * (error + rounding) for error in errors]
 
 
 @dataclass(frozen=True)
@@ -55,8 +63,8 @@ class DayPlan:
     @cached_property
     def mean_errors(self) -> list[Fraction]:
         """Promised error of each published cell's mean, in the value's unit."""
-        tick = Fraction(self.settings["value"]["tick"])
-        return [tick * error for error in promised_errors(self.occupancy, self.sums["mean"]) if error is not None]
+        errors = mean_errors(self.occupancy, self.sums["mean"], Fraction(self.settings["value"]["tick"]))
+        return [error for error in errors if error is not None]
 
 
 def store_plan(plan: DayPlan, config: Config) -> str:

@@ -8,13 +8,15 @@ from typing import Any
 
 import h3
 
-from dpmath.accounting import loss_as_fraction, promised_errors
+from dpmath.accounting import loss_as_fraction
 from tasks.config import Config
 from tasks.errors import contained
+from tasks.ledger import find_release
 from tasks.mechanism import COMPARED, propose
 from tasks.plan import make_plan, read_day, summarise_plan
-from tasks.plan_files import cell_frame, store_plan
+from tasks.plan_files import cell_frame, mean_errors, store_plan
 from tasks.progress import progress
+from tasks.release import release_id
 
 
 @contained
@@ -23,19 +25,24 @@ def preview_plan(date: dt.date, config: Config) -> dict[str, Any]:
     start = time.perf_counter()
     plan = make_plan(date, config)
     plan_hash = store_plan(plan, config)
-    return {**summarise_plan(plan), "plan_hash": plan_hash, "seconds": round(time.perf_counter() - start, 3)}
+    released = find_release(release_id(date, config), config)
+    return {
+        **summarise_plan(plan),
+        "plan_hash": plan_hash,
+        "release_id": released["release_id"] if released else None,
+        "seconds": round(time.perf_counter() - start, 3),
+    }
 
 
 @contained
 def preview_cells(date: dt.date, config: Config) -> list[dict[str, Any]]:
     """Return one row per cell of the day's plan: its size, and what it would promise and cost if it is published."""
     plan = make_plan(date, config)
-    tick = Fraction(config.value.tick)
-    errors = promised_errors(plan.occupancy, plan.sums["mean"])
+    errors = mean_errors(plan.occupancy, plan.sums["mean"], Fraction(config.value.tick))
     rows = []
     for cell, error in zip(cell_frame(plan).iter_rows(named=True), errors, strict=True):
         published = {
-            "mean_error_bound": None if error is None else float(tick * error),
+            "mean_error_bound": None if error is None else float(error),
             "epsilon": float(loss_as_fraction(cell["epsilon_units"])),
         }
         place = {"h3_cell": h3.int_to_str(cell["h3_cell"]), "slot_start": cell["slot_start"].isoformat()}
@@ -51,7 +58,7 @@ def compare_mechanisms(date: dt.date, config: Config) -> list[dict[str, Any]]:
     rows = []
     for mechanism in progress(list(COMPARED), "planning by every mechanism"):
         proposal = propose(mechanism, request)
-        errors = [tick * error for error in promised_errors(request.occupancy, proposal.sums[0]) if error is not None]
+        errors = [error for error in mean_errors(request.occupancy, proposal.sums[0], tick) if error is not None]
         rows.append(
             {
                 "mechanism": mechanism,

@@ -18,6 +18,8 @@ from tasks.config import Config
 from tasks.disclosure import COLUMNS, describe_cost, describe_release, now
 from tasks.errors import BudgetExceeded, HexveilError, contained
 from tasks.estimates import statistic_frame
+from tasks.ingest import current_files
+from tasks.occupancy import prepared_by
 from tasks.plan_files import MOMENTS, load_plan, plan_file, plan_settings
 
 Noise = Callable[[ExactIntArray], Any]
@@ -126,6 +128,8 @@ def _private_sums(date: dt.date, plan: dict[str, Any], config: Config) -> pl.Dat
         users = warehouse.frame(connection, "warehouse/day_users", {"date": date})["user_id"]
         user_key = pl.DataFrame({"user_id": users, "user_hash": keys.users(users.to_list())})
         connection.register("user_key", user_key)
+        if warehouse.rows(connection, "checks/prepared_otherwise", prepared_by(date, config)):
+            raise HexveilError("the day was prepared with other settings since the plan was made; run the day again")
         if warehouse.rows(connection, "checks/occupancy_changed", parameters):
             raise HexveilError("the occupancy changed since the plan was made; run the day again to plan anew")
         return warehouse.frame(connection, statement, parameters)
@@ -147,7 +151,7 @@ def _entry(
         "plan": plan_hash,
         "losses": plan["files"]["losses"],
         "user_key_fingerprint": keys.fingerprint,
-        "inputs": _inputs(date, keys, config),
+        **_inputs(date, keys, config),
     }
 
 
@@ -165,14 +169,20 @@ def _worst_losses(plan: dict[str, Any], entries: list[ledger.Entry], config: Con
     return worst, worst_total
 
 
-def _inputs(date: dt.date, keys: entropy.UserKeys, config: Config) -> list[dict[str, Any]]:
-    """Return the day's files with a keyed digest of each: a plain hash would confirm a guess at the values."""
+def _inputs(date: dt.date, keys: entropy.UserKeys, config: Config) -> dict[str, Any]:
+    """Return the day's rows by what became of them, and its files with a keyed digest of each.
+
+    A plain hash would confirm a guess at the values.
+    """
     with warehouse.connect(config) as connection:
-        files = warehouse.frame(connection, "warehouse/day_files", {"date": date})
-    return [
+        day = {"date": date, "file_ids": current_files(connection, date, config)}
+        files = warehouse.frame(connection, "warehouse/day_files", day)
+        rows = dict(warehouse.rows(connection, "warehouse/day_counts", day))
+    inputs = [
         {"name": file["name"], "rows": file["n_rows"], "digest": keys.digest("file", file["content_hash"].encode())}
         for file in files.iter_rows(named=True)
     ]
+    return {"inputs": inputs, "rows": rows}
 
 
 def _write_files(statistics: pl.DataFrame, entry: ledger.Entry, config: Config) -> dict[str, str]:

@@ -8,7 +8,7 @@ from statistics import median
 
 import polars as pl
 
-from tasks import ledger, warehouse
+from tasks import ledger
 from tasks.config import Config
 from tasks.errors import contained
 from tasks.publish import published_folder
@@ -55,17 +55,15 @@ class DayReport:
 
 @contained
 def report_day(date: dt.date, config: Config) -> DayReport:
-    """Return what a released day came to; for a day released before, the rows are those the warehouse holds now."""
+    """Return what a released day came to, from the ledger and the published files."""
     entry = ledger.find_release(release_id(date, config), config)
     if entry is None:
         raise LookupError(f"{date} has not been released")
-    with warehouse.connect(config) as connection:
-        rows = dict(warehouse.rows(connection, "warehouse/day_counts", {"date": date}))
     folder = published_folder(entry["date"], config)
     errors = pl.read_parquet(folder / "statistics.parquet", hive_partitioning=False)["mean_error_bound"].to_list()
     return DayReport(
         release_id=entry["release_id"],
-        rows=rows,
+        rows=entry["rows"],
         n_published=entry["cells"]["published"],
         n_withheld=entry["cells"]["withheld"],
         worst_error=max(errors),

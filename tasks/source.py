@@ -11,6 +11,7 @@ from typing import BinaryIO
 
 import pyarrow as pa
 import pyarrow.parquet as pq
+import pyarrow.types as pat
 
 from tasks.config import DATE_PLACEHOLDER, Config
 from tasks.errors import BadInput
@@ -25,7 +26,16 @@ _FORMATS = {
     ".jsonl": "ndjson",
     ".jsonl.gz": "ndjson",
 }
-_CHUNK = 1 << 20
+_LONGEST_LINE = 1 << 16
+_TEXT = (pat.is_string, pat.is_large_string, pat.is_string_view)
+_NUMBER = (pat.is_integer, pat.is_floating, pat.is_decimal)
+_PARQUET_TYPES = {
+    "user": (*_TEXT, pat.is_integer, pat.is_binary, pat.is_large_binary),
+    "time": (*_TEXT, pat.is_timestamp),
+    "latitude": (*_TEXT, *_NUMBER),
+    "longitude": (*_TEXT, *_NUMBER),
+    "value": (*_TEXT, *_NUMBER, pat.is_boolean, pat.is_null),
+}
 
 
 def find_files(date: dt.date, config: Config) -> list[tuple[Path, dt.date | None]]:
@@ -37,11 +47,15 @@ def find_files(date: dt.date, config: Config) -> list[tuple[Path, dt.date | None
     found: dict[Path, dt.date | None] = {}
     for pattern in config.dataset.files:
         file_date = date if DATE_PLACEHOLDER in pattern else None
-        filled = str(config.folder / pattern.replace(DATE_PLACEHOLDER, date.isoformat()))
+        dated = pattern.replace(DATE_PLACEHOLDER, date.isoformat())
+        filled = dated if Path(dated).is_absolute() else f"{glob.escape(str(config.folder))}/{dated}"
         found |= {Path(path).resolve(): file_date for path in glob.glob(filled, recursive=True)}
     if not found:
         patterns = ", ".join(config.dataset.files)
         raise BadInput(f"no file for {date} matches dataset.files = {patterns} in {config.folder}")
+    for path in found:
+        if glob.escape(str(path)) != str(path):
+            raise BadInput(f"{path}: the characters * ? [ cannot be part of a file's path; rename it")
     return sorted(found.items())
 
 
@@ -63,49 +77,81 @@ def content_hash(path: Path) -> str:
         return hashlib.file_digest(file, "sha256").hexdigest()
 
 
-def check_whole(path: Path) -> None:
-    """Unpack a gzip file to its end: the engine notices a missing end, but not a wrong checksum.
+def count_rows(path: Path, kind: str) -> int:
+    """Return how many rows a file has, counted without the engine; reads it to its end.
+
+    The engine notices a missing end of a gzip file but not a wrong checksum, and loses lines beyond some length
+    without a word. So every file is read once here, and lines longer than 64 KiB are refused, whatever makes them
+    long. Blank lines are no rows. A line break within quotes counts as one here; `count_csv_rows` does not.
 
     Raises:
-        BadInput: The file is truncated or damaged.
+        BadInput: The file is truncated or damaged, or a line is too long.
     """
-    if path.suffix != ".gz":
-        return
+    if kind == "parquet":
+        return _parquet_rows(path)
+    n_rows = 0
     try:
-        with gzip.open(path) as file:
-            while file.read(_CHUNK):
-                pass
+        with _open_binary(path) as file:
+            for number, line in enumerate(file, start=1):
+                if len(line) > _LONGEST_LINE:
+                    raise BadInput(f"{path}: line {number} is longer than 64 KiB; check the line ends and quotes")
+                n_rows += not line.isspace()
     except (EOFError, gzip.BadGzipFile, zlib.error):
         raise BadInput(f"{path}: the gzip file is truncated or damaged; fetch it again") from None
+    return n_rows - (kind == "csv")
+
+
+def count_csv_rows(path: Path, config: Config) -> int:
+    """Return how many rows a CSV file has, line breaks within quotes understood; slow, for files that have any."""
+    with _open_binary(path) as file:
+        lines = (line.decode("utf-8", "replace") for line in file)
+        return sum(1 for row in csv.reader(lines, delimiter=config.dataset.delimiter) if row) - 1
 
 
 def csv_columns(path: Path, config: Config) -> list[str]:
     """Return a CSV file's columns, with the five that are read named by their role, in the file's order.
 
     Raises:
-        BadInput: The header is missing, not UTF-8, or lacks a column.
+        BadInput: The header is missing, not UTF-8, or lacks a column. What the first line holds is not told: it
+            is a record where the header is missing.
     """
     try:
         with _open_binary(path) as file:
             first_line = file.readline().decode("utf-8-sig")
     except UnicodeDecodeError:
         raise BadInput(f"{path}: not UTF-8; convert the file, for example with iconv") from None
+    if "\r" in first_line.rstrip("\r\n"):
+        raise BadInput(f"{path}: lines end in a carriage return alone; convert them to line feeds")
     header = next(csv.reader([first_line], delimiter=config.dataset.delimiter), [])
-    roles = _roles(path, header, config)
+    if not header:
+        raise BadInput(f"{path}: the file is empty, or its first line is, without a header")
+    hint = f"its first line has {len(header)} fields; check that it is a header, and dataset.delimiter"
+    roles = _roles(path, header, hint, config)
     return [roles.get(position, f"unused_{position}") for position in range(len(header))]
 
 
 def check_parquet_columns(path: Path, config: Config) -> None:
-    """Check that a Parquet file can be read and has the five columns.
+    """Check that a Parquet file can be read and has the five columns, of types that say what they are.
 
     Raises:
-        BadInput: It cannot, or it lacks a column.
+        BadInput: It cannot, it lacks a column, or a column has a type that would be read as something else.
     """
     try:
-        header = pq.read_schema(path).names
+        schema = pq.read_schema(path)
     except pa.ArrowInvalid:
         raise BadInput(f"{path}: not a whole Parquet file; fetch it again") from None
-    _roles(path, header, config)
+    for position, role in _roles(path, schema.names, f"the file has: {', '.join(schema.names)}", config).items():
+        kind = schema.field(position).type
+        kind = kind.value_type if pat.is_dictionary(kind) else kind
+        if not any(test(kind) for test in _PARQUET_TYPES[role]):
+            name = source_names(config)[role]
+            raise BadInput(f'{path}: column "{name}" (columns.{role}) has the type {kind}, which cannot be used')
+
+
+def json_pointers(config: Config) -> dict[str, str]:
+    """Return where each role's member is in a JSON object, as a pointer that takes the name to the letter."""
+    names = source_names(config).items()
+    return {role: "/" + name.replace("~", "~0").replace("/", "~1") for role, name in names}
 
 
 def source_names(config: Config) -> dict[str, str]:
@@ -117,14 +163,18 @@ def _open_binary(path: Path) -> BinaryIO | gzip.GzipFile:
     return gzip.open(path) if path.suffix == ".gz" else path.open("rb")
 
 
-def _roles(path: Path, header: list[str], config: Config) -> dict[int, str]:
-    if not header:
-        raise BadInput(f"{path}: the file is empty, without even a header")
+def _parquet_rows(path: Path) -> int:
+    try:
+        return int(pq.read_metadata(path).num_rows)
+    except pa.ArrowInvalid:
+        raise BadInput(f"{path}: not a whole Parquet file; fetch it again") from None
+
+
+def _roles(path: Path, header: list[str], hint: str, config: Config) -> dict[int, str]:
     positions = {}
     for role, name in source_names(config).items():
         if header.count(name) != 1:
             problem = "no column" if name not in header else "more than one column"
-            has = ", ".join(header)
-            raise BadInput(f'{path}: {problem} "{name}" (columns.{role}); the file has: {has}')
+            raise BadInput(f'{path}: {problem} "{name}" (columns.{role}); {hint}')
         positions[header.index(name)] = role
     return positions

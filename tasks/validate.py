@@ -10,6 +10,7 @@ from prefect import task
 from tasks import schemas, warehouse
 from tasks.config import Config
 from tasks.errors import BadInput, HexveilError, contained
+from tasks.ingest import current_files
 
 KEPT = "kept"
 DUPLICATE = "duplicate"
@@ -35,34 +36,49 @@ def validate_records(date: dt.date, config: Config) -> None:
         SchemaBroken: The valid records break the contract of their schema.
     """
     with warehouse.connect(config) as connection:
+        day = {"date": date, "file_ids": current_files(connection, date, config)}
         with warehouse.transaction(connection):
-            _write_day(connection, date, config)
-        counts = dict(warehouse.rows(connection, "warehouse/day_counts", {"date": date}))
+            _write_day(connection, day, config)
+        counts = dict(warehouse.rows(connection, "warehouse/day_counts", day))
         n_swapped = warehouse.rows(connection, "warehouse/swapped_places", _area(config))[0][0]
+        log.info("%s: %s", date, ", ".join(f"{n} {reason}" for reason, n in counts.items()))
+        _refuse_crowded_files(connection, day["file_ids"], config)
         if not counts.get(KEPT) and not n_swapped:
-            raise BadInput(_empty_day(connection, date, counts))
-        n_lost, n_rows = _share(connection, date, counts)
-    log.info("%s: %d rows, of which %s", date, n_rows, ", ".join(f"{n} {reason}" for reason, n in counts.items()))
+            raise BadInput(_empty_day(connection, day, counts))
+    n_rows = sum(counts.values()) - counts.get(DUPLICATE, 0)
+    n_lost = n_rows - counts.get(KEPT, 0)
     if n_lost > config.validation.max_quarantined_share * n_rows:
         raise BadInput(_too_many(date, counts, n_lost, n_rows, n_swapped, config.validation.max_quarantined_share))
 
 
-def _write_day(connection: warehouse.Connection, date: dt.date, config: Config) -> None:
+def _write_day(connection: warehouse.Connection, day: dict[str, Any], config: Config) -> None:
+    date = day["date"]
     start, end = config.day_bounds(date)
     for table in ("quarantine", "record", "value_repair"):
         warehouse.run(connection, f"warehouse/clear_{table}", {"date": date})
-    warehouse.run(connection, "warehouse/judged", {"date": date, "day_start": start, "day_end": end, **_area(config)})
+    warehouse.run(connection, "warehouse/judged", {**day, "day_start": start, "day_end": end, **_area(config)})
     warehouse.run(connection, "warehouse/quarantine")
     bounds = {"lower": float(config.value.lower), "upper": float(config.value.upper)}
     warehouse.run(connection, "warehouse/value_repair", bounds)
     grid = config.grid.model_dump()
     ticks = {"lower": bounds["lower"], "tick": float(config.value.tick), "n_ticks": config.value.n_ticks}
     warehouse.run(connection, "warehouse/record", {"day_start": start, **grid, **ticks})
-    if warehouse.rows(connection, "checks/day_rows", {"date": date}):
+    if warehouse.rows(connection, "checks/day_rows", day):
         raise HexveilError(f"{date}: raw records are not kept plus quarantined ones; this is a defect, report it")
     schema = schemas.record_schema(config)
     for batch in warehouse.batches(connection, "warehouse/day_records", {"date": date}):
         schemas.check(batch, schema, "record")
+
+
+def _refuse_crowded_files(connection: warehouse.Connection, file_ids: list[int], config: Config) -> None:
+    limit = config.validation.max_quarantined_share
+    parameters = {"file_ids": file_ids, "limit": float(limit)}
+    for name, n_malformed, n_undated, n_rows in warehouse.rows(connection, "checks/crowded_file", parameters):
+        raise BadInput(
+            f"{name}: {n_malformed} malformed rows and {n_undated} with a time that cannot be read, of {n_rows}, are "
+            f"more than validation.max_quarantined_share = {limit} allows; nothing was spent. Times must be "
+            "ISO 8601, with or without an offset."
+        )
 
 
 def _area(config: Config) -> dict[str, float]:
@@ -70,22 +86,11 @@ def _area(config: Config) -> dict[str, float]:
     return {side: float(degrees) for side, degrees in area.items()}
 
 
-def _share(connection: warehouse.Connection, date: dt.date, counts: dict[str, int]) -> tuple[int, int]:
-    """Return rows lost and rows in all, of the day and of those that may belong to it; duplicates lose nothing."""
-    undated = 0
-    for _, _, _, file_date, _, n_malformed, n_undated in warehouse.rows(
-        connection, "warehouse/day_files", {"date": date}
-    ):
-        undated += n_undated if file_date else n_undated + n_malformed
-    n_rows = sum(counts.values()) + undated
-    return n_rows - counts.get(KEPT, 0) - counts.get(DUPLICATE, 0), n_rows
-
-
-def _empty_day(connection: warehouse.Connection, date: dt.date, counts: dict[str, int]) -> str:
-    first, last = warehouse.rows(connection, "warehouse/days_held")[0]
+def _empty_day(connection: warehouse.Connection, day: dict[str, Any], counts: dict[str, int]) -> str:
+    first, last = warehouse.rows(connection, "warehouse/days_held", {"file_ids": day["file_ids"]})[0]
     why = f" ({_listed(counts)})" if sum(counts.values()) else ""
     held = f"the files hold {first} to {last}" if first else "the files hold no readable day"
-    return f"{date} has no valid records{why}; {held}. Check the date, dataset.timezone and columns.time."
+    return f"{day['date']} has no valid records{why}; {held}. Check the date, dataset.timezone and columns.time."
 
 
 def _too_many(date: dt.date, counts: dict[str, int], n_lost: int, n_rows: int, n_swapped: int, limit: Decimal) -> str:

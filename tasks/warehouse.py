@@ -16,12 +16,13 @@ from duckdb.func import PythonUDFType
 from h3ronpy.vector import coordinates_to_cells
 
 from tasks.config import Config
+from tasks.durable import write_new
 from tasks.errors import HexveilError
 
 Connection = duckdb.DuckDBPyConnection
 EngineError = duckdb.Error
 
-_TABLES = ("raw_file", "raw_path", "raw_record", "quarantine", "record", "value_repair", "user_cell")
+_TABLES = ("raw_file", "raw_path", "raw_record", "quarantine", "record", "value_repair", "user_cell", "prepared_day")
 _MIRROR_TABLES = ("statistic", "charge")
 _WAIT_SECONDS = 600
 _BATCH_ROWS = 1_000_000
@@ -32,7 +33,9 @@ log = logging.getLogger("hexveil.warehouse")
 def private_folder(config: Config) -> Path:
     """Return the folder of everything that is sensitive, made so that only its owner may enter."""
     folder = config.storage_path / "private"
-    folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+    folder.mkdir(parents=True, exist_ok=True)
+    if folder.stat().st_mode & 0o077:
+        folder.chmod(0o700)
     return folder
 
 
@@ -50,6 +53,7 @@ def connect(config: Config) -> Iterator[Connection]:
         HexveilError: Another process kept the warehouse for ten minutes.
     """
     folder = private_folder(config)
+    _claim(folder / "dataset", config)
     connection = _open(folder / "warehouse.duckdb", config, folder / "spill")
     try:
         connection.execute(f"set TimeZone = '{config.dataset.timezone}'")
@@ -120,6 +124,18 @@ def _in_utc(frame: pl.DataFrame) -> pl.DataFrame:
     return frame.with_columns(cs.datetime(time_zone="*").dt.convert_time_zone("UTC"))
 
 
+def _claim(marker: Path, config: Config) -> None:
+    """Note whose storage this is, and refuse one that is another dataset's: their records would be mixed."""
+    if not marker.exists():
+        write_new(marker, config.dataset.name.encode())
+    owner = marker.read_text(encoding="utf-8")
+    if owner != config.dataset.name:
+        raise HexveilError(
+            f"{marker.parent.parent} holds the dataset {owner}, not {config.dataset.name}; give each dataset a "
+            "storage.path of its own"
+        )
+
+
 def _open(path: Path, config: Config, spill: Path) -> Connection:
     settings: dict[str, str | bool | int | float | list[str]] = {
         "memory_limit": config.storage.memory_limit,
@@ -133,7 +149,7 @@ def _open(path: Path, config: Config, spill: Path) -> Connection:
         try:
             return duckdb.connect(str(path), config=settings)
         except duckdb.IOException as error:
-            if "lock" not in str(error):
+            if "Could not set lock on file" not in str(error):
                 raise
         if time.monotonic() > deadline:
             raise HexveilError(f"{path} has been in use by another process for {_WAIT_SECONDS} s; end it first")

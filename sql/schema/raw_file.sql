@@ -1,13 +1,16 @@
--- raw_file: the input files that were read, each known by the hash of its content.
--- Grain    one row per content_hash
--- Units    counts are rows
--- Privacy  SENSITIVE: the hash and the size depend on private values; never leaves the warehouse
+-- raw_file: the input files that were read, each known by its name, its content and how it was to be read.
+-- Grain    one row per (name, content_hash, settings_hash)
+-- Units    counts are rows; n_rows was counted without the engine
+-- Privacy  SENSITIVE: the hash depends on private values; never leaves the warehouse. A copy under another name is
+--          a file of its own, all duplicates: were it passed over, equal content would show
 create table if not exists raw_file (
     file_id integer primary key,
-    content_hash varchar not null unique,
     name varchar not null,
+    content_hash varchar not null,
+    settings_hash varchar not null,
     file_date date,
     n_rows bigint not null,
     n_malformed bigint not null,
-    n_undated bigint not null
+    n_undated bigint not null,
+    unique (name, content_hash, settings_hash)
 )

@@ -1,7 +1,7 @@
 -- What became of the rows of one local day.
 -- Grain    one row per reason; the reason 'kept' counts the valid records
 -- Reads    record, quarantine
--- Params   $date
+-- Params   $date, $file_ids
 -- Privacy  counts of records, assumed public; no rule that decides them looks at a value
 select 'kept' as reason, count(*) as n_rows
 from record
@@ -9,6 +9,6 @@ where local_date = $date
 union all
 select reason, count(*) as n_rows
 from quarantine
-where local_date = $date
+where local_date = $date and file_id in $file_ids
 group by reason
 order by n_rows desc, reason

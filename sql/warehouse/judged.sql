@@ -1,7 +1,7 @@
 -- judged: every raw record of one local day with the first rule it breaks, null where it breaks none.
 -- Grain    one row per raw record of the day
 -- Reads    raw_record, raw_file
--- Params   $date, $day_start and $day_end in UTC, $south, $north, $west, $east in degrees
+-- Params   $date, $file_ids: the files that the configuration names now, $day_start and $day_end in UTC, $south, $north, $west, $east in degrees
 -- Privacy  SENSITIVE: a temporary table. No rule looks at the value, and which of several duplicates is kept
 --          is told by the names of their files and their order, never by content
 create or replace temp table judged as
@@ -22,7 +22,7 @@ with ruled as (
         end as rule
     from raw_record
     join raw_file using (file_id)
-    where local_date = $date
+    where local_date = $date and file_id in $file_ids
 )
 select
     * exclude (rule, name),

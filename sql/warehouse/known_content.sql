@@ -1,6 +1,6 @@
--- Whether a file with this content was read, under any name.
+-- Whether a file of this name and content was read as now.
 -- Grain    one row if it was
--- Params   $content_hash
+-- Params   $name, $content_hash, $settings_hash
 select file_id
 from raw_file
-where content_hash = $content_hash
+where name = $name and content_hash = $content_hash and settings_hash = $settings_hash

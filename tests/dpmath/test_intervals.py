@@ -4,7 +4,7 @@ from fractions import Fraction
 import pytest
 
 from dpmath.accounting import LOSS_UNITS
-from dpmath.bias import variance_error
+from dpmath.bias import rounding_errors, variance_error
 from dpmath.intervals import noise_quantile
 
 
@@ -52,3 +52,17 @@ def test_no_pair_of_wrong_means_moves_the_variance_by_more_than_the_bound_and_so
                     assert off <= bound
                     worst_share = max(worst_share, off / bound)
     assert worst_share > Fraction(4, 5), "a much smaller bound would fail"
+
+
+@pytest.mark.theorem("HV-L7")
+def test_rounding_moves_mean_and_variance_by_at_most_the_bounds_and_nearly_by_them() -> None:
+    from itertools import product
+    from statistics import fmean, pvariance
+
+    mean_bound, variance_bound = (float(one) for one in rounding_errors(2))
+    moved = []
+    for values in product([step / 8 for step in range(17)], repeat=3):
+        rounded = [math.floor(value + 0.5) for value in values]
+        moved.append((abs(fmean(values) - fmean(rounded)), abs(pvariance(values) - pvariance(rounded))))
+    assert max(mean for mean, _ in moved) == mean_bound
+    assert 0.3 * variance_bound < max(variance for _, variance in moved) <= variance_bound

@@ -1,10 +1,13 @@
 """User ids and values are planted, the flow is run well and badly, and everything it wrote is searched for them."""
 
+import base64
+import json
 import struct
 import subprocess
 import sys
 from pathlib import Path
 
+import polars as pl
 from support import DATE, HEADER, Dataset
 
 USER = "PLANTED-USER-7Q"
@@ -53,6 +56,18 @@ def dataset_with(folder: Path, rows: list[str], settings: str = "") -> Dataset:
     return dataset
 
 
+def readable(path: Path) -> bytes:
+    """Return a file's bytes, with what is packed inside unpacked: results of the scheduler, columns of Parquet."""
+    content = path.read_bytes()
+    if content.startswith(b"PAR1"):
+        return content + pl.read_parquet(path, hive_partitioning=False).write_csv().encode()
+    try:
+        packed = json.loads(content)["result"]
+        return content + base64.b64decode(packed)
+    except (ValueError, KeyError, TypeError):
+        return content
+
+
 def good_rows() -> list[str]:
     return [
         f"{USER}-{bus},{DATE}T08:{minute:02}:00Z,47.05,8.31,{VALUE}" for bus in range(12) for minute in range(0, 60, 5)
@@ -71,6 +86,7 @@ def test_no_planted_id_or_value_is_found_outside_the_warehouse(
         "quoted": [*good, f'{USER}-1,{DATE}T08:59:00Z,47.05,8.31,"{LATE_VALUE}', *good],
         "unreadable": [f"{USER}-{n},{USER},{USER},{USER},{LATE_VALUE}" for n in range(9)],
         "encoded": [*good, f"{USER}-1,{DATE}T08:59:00Z,47.05,8.31,{LATE_VALUE}\udcff"],
+        "headless": [],
         "raw-pandera": good,
         "raw-text": good,
     }
@@ -78,6 +94,8 @@ def test_no_planted_id_or_value_is_found_outside_the_warehouse(
     for name, rows in cases.items():
         dataset = dataset_with(tmp_path / name, ["placeholder"])
         content = HEADER + "\n".join(rows) + "\n"
+        if name == "headless":
+            content = "\n".join(good) + "\n"
         dataset.write("day.csv", content.encode("utf-8", "surrogateescape"))
         files.append(str(tmp_path / name / f"{name}.toml"))
     ended = subprocess.run(
@@ -98,8 +116,9 @@ def test_no_planted_id_or_value_is_found_outside_the_warehouse(
         for path in folder.rglob("*"):
             inside = "raw" in path.parts or path.name.startswith("warehouse.duckdb") or path.name == "errors.log"
             if path.is_file() and not inside:
-                searched[str(path)] = path.read_bytes()
+                searched[str(path)] = readable(path)
     assert any(name.endswith("prefect.db") for name in searched), "Prefect's own database is searched"
+    assert any(b"HexveilError" in content for content in searched.values()), "pickled failures are unpacked"
     assert any("published" in name for name in searched)
     needles = {text.encode() for text in (USER, VALUE, LATE_VALUE)}
     needles |= {struct.pack("<d", float(text)) for text in (VALUE, LATE_VALUE)}

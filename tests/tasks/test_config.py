@@ -29,8 +29,16 @@ def problem_with(dataset: Dataset, old: str, new: str) -> str:
         ("tick = 0.01", "tick = 0.03", "tick = 0.03 must divide upper - lower"),
         ("tick = 0.01", "tick = 0.00001", "tick = 0.00001 must leave at most"),
         ("tick = 0.01", "tick = 0", "value.tick: input should be greater than 0, not 0"),
-        ("epsilon_per_day = 2.0", "epsilon_per_day = 0", "privacy.epsilon_per_day: input should be greater than 0"),
-        ("epsilon_per_day = 2.0", "epsilon_per_day = -1.5", "privacy.epsilon_per_day: input should be greater than 0"),
+        (
+            "epsilon_per_day = 2.0",
+            "epsilon_per_day = 0",
+            "privacy.epsilon_per_day: input should be greater than or equal to",
+        ),
+        (
+            "epsilon_per_day = 2.0",
+            "epsilon_per_day = -1.5",
+            "privacy.epsilon_per_day: input should be greater than or equal to",
+        ),
         ("epsilon_per_day = 2.0", "epsilon_per_day = inf", "privacy.epsilon_per_day: input should be a finite number"),
         ("epsilon_per_day = 2.0", "epsilon_per_day = nan", "privacy.epsilon_per_day"),
         ("epsilon_per_day = 2.0", "epsilon_per_day = true", "privacy.epsilon_per_day"),

@@ -63,15 +63,107 @@ def test_every_format_gives_the_same_records(dataset: Dataset) -> None:
     assert len(contents["a.csv"]) == 6
 
 
-def test_a_file_read_twice_adds_nothing_under_any_name(dataset: Dataset) -> None:
+def test_a_file_read_twice_adds_nothing(dataset: Dataset) -> None:
     path = dataset.write("a.csv", HEADER + ROW)
     ingest(dataset)
-    ingest(dataset)
-    path.rename(path.with_name("b.csv"))
-    dataset.write("c.csv", HEADER + ROW)
+    path.touch()
     ingest(dataset)
     assert dataset.query("select count(*) from raw_record") == [(1,)]
     assert dataset.query("select count(*) from raw_file") == [(1,)]
+
+
+def test_a_copy_adds_no_record_and_looks_like_any_re_delivery(dataset: Dataset) -> None:
+    """Were an identical copy passed over, counts would tell it from one that differs in a single value."""
+    dataset.write("a.csv", HEADER + ROW)
+    counts = []
+    for copy in (ROW, ROW.replace(",30", ",31")):
+        dataset.write("b.csv", HEADER + copy)
+        dataset.prepare()
+        assert dataset.query("select value_ticks from record") == [(3000,)]
+        counts.append(dataset.query("select reason, count(*) from quarantine group by all"))
+    assert counts == [[("duplicate", 1)]] * 2
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "ticks"),
+    [
+        ('value = "speed"', 'value = "pace"', 7000),
+        ('latitude = "lat"\nlongitude = "lon"', 'latitude = "lon"\nlongitude = "lat"', 3000),
+    ],
+)
+def test_what_was_read_under_other_settings_is_not_used(dataset: Dataset, old: str, new: str, ticks: int) -> None:
+    dataset.write("a.csv", f"bus,time,lat,lon,speed,pace\nbus1,{DATE}T08:00:00Z,47,8,30,70\n")
+    dataset.prepare()
+    before = dataset.query("select h3_cell, value_ticks from record")
+    dataset.set(old, new)
+    dataset.prepare()
+    after = dataset.query("select h3_cell, value_ticks from record")
+    assert len(after) == 1
+    assert after != before
+    assert after[0][1] == ticks
+
+
+def test_rows_of_files_that_changed_or_are_gone_are_not_used(dataset: Dataset) -> None:
+    path = dataset.write("a.csv", HEADER + ROW)
+    dataset.write("b.csv", HEADER + ROW.replace("bus1", "bus2"))
+    dataset.prepare()
+    path.write_text(HEADER + ROW.replace(",30", ",90"))
+    (dataset.folder / "raw" / "b.csv").unlink()
+    dataset.prepare()
+    assert dataset.query("select user_id, value_ticks from record") == [("bus1", 9000)]
+
+
+def test_two_datasets_do_not_share_a_storage(dataset: Dataset) -> None:
+    dataset.write("a.csv", HEADER + ROW)
+    ingest(dataset)
+    dataset.set('name = "test"', 'name = "other"')
+    with pytest.raises(HexveilError, match=r"holds the dataset test, not other"):
+        ingest(dataset)
+
+
+def test_what_is_private_can_be_entered_by_its_owner_alone(dataset: Dataset) -> None:
+    private = dataset.folder / "store" / "private"
+    private.mkdir(parents=True, mode=0o755)
+    dataset.write("a.csv", HEADER + ROW)
+    ingest(dataset)
+    assert private.stat().st_mode & 0o077 == 0
+
+
+def test_ids_that_differ_in_white_space_alone_are_one_user(dataset: Dataset) -> None:
+    rows = [ROW.replace("bus1", one) for one in ("bus1", "bus1 ", "\tbus1", "\u00a0bus1\u2003")]
+    dataset.write("a.csv", HEADER + "".join(rows))
+    ingest(dataset)
+    assert dataset.query("select distinct user_id from raw_record") == [("bus1",)]
+
+
+@pytest.mark.parametrize("name", ["a.b", "$x", "/x", "[0]", "*", "~1", "0"])
+def test_a_member_is_found_by_its_name_to_the_letter(dataset: Dataset, name: str) -> None:
+    dataset.set('value = "speed"', f'value = "{name}"')
+    record = {"bus": "a", "time": f"{DATE}T08:00:00Z", "lat": 47, "lon": 8, name: 30.5}
+    dataset.write("a.ndjson", json.dumps(record) + "\n")
+    ingest(dataset)
+    assert dataset.query("select value from raw_record") == [(30.5,)]
+
+
+def test_a_member_that_no_line_has_is_refused(dataset: Dataset) -> None:
+    dataset.write("a.ndjson", json.dumps({"bus": "a", "time": f"{DATE}T08:00:00Z", "lat": 47, "lon": 8}) + "\n")
+    assert 'no column "speed" (columns.value) in any line' in refusal(dataset)
+
+
+@pytest.mark.parametrize(("column", "values"), [("bus", [1.0]), ("speed", [[1]]), ("speed", [{"a": 1}]), ("time", [5])])
+def test_a_parquet_column_of_a_type_that_says_nothing_is_refused(
+    dataset: Dataset, column: str, values: list[object]
+) -> None:
+    record = {"bus": ["a"], "time": [f"{DATE}T08:00:00Z"], "lat": [47.0], "lon": [8.0], "speed": [1.0]}
+    path = dataset.write("a.parquet", b"")
+    pl.DataFrame(record | {column: values}).write_parquet(path)
+    assert f'column "{column}"' in refusal(dataset)
+
+
+def test_line_breaks_within_quotes_are_counted_right(dataset: Dataset) -> None:
+    dataset.write("a.csv", "note," + HEADER + f'"two\nlines",{ROW}\n\nplain,{ROW.replace("bus1", "bus2")}')
+    ingest(dataset)
+    assert dataset.query("select n_rows from raw_file") == [(2,)]
 
 
 def test_a_row_with_the_wrong_number_of_fields_is_kept_count_of_with_its_line(dataset: Dataset) -> None:
@@ -127,9 +219,13 @@ def test_times_with_an_offset_without_one_and_through_a_clock_change(dataset: Da
 @pytest.mark.parametrize(
     ("name", "content", "said"),
     [
-        ("a.csv", HEADER.replace("speed", "pace") + ROW, 'no column "speed" (columns.value); the file has: bus, time'),
+        (
+            "a.csv",
+            HEADER.replace("speed", "pace") + ROW,
+            'no column "speed" (columns.value); its first line has 5 fields',
+        ),
         ("a.csv", HEADER.replace("lat", "bus") + ROW, 'more than one column "bus" (columns.user)'),
-        ("a.csv", "", "the file is empty, without even a header"),
+        ("a.csv", "", "the file is empty, or its first line is"),
         ("a.csv.gz", gzip.compress((HEADER + ROW * 999).encode())[:-20], "truncated or damaged"),
         ("a.csv.gz", b"plain text", "truncated or damaged"),
         ("a.csv", (HEADER + ROW).encode() + b"bus\xff,2026-01-15T08:00:00Z,47,8,1\n", "line 3 is not UTF-8"),
@@ -137,6 +233,10 @@ def test_times_with_an_offset_without_one_and_through_a_clock_change(dataset: Da
         ("a.csv", HEADER + ROW + f'bus2,{DATE}T08:00:00Z,47,8,"30\n' + ROW * 3, "a quote opened in line 3"),
         ("a.parquet", b"PAR1 but not really", "not a whole Parquet file"),
         ("a.xlsx", b"PK", "unknown kind of file"),
+        ("a.csv", (HEADER + ROW).replace("\n", "\r"), "carriage return alone"),
+        ("a.csv", "\n" + HEADER + ROW, "its first line is"),
+        ("a.csv", HEADER + ROW.replace("30", "3" * 70_000), "line 2 is longer than 64 KiB"),
+        ("a[1].csv", HEADER + ROW, "cannot be part of a file's path"),
     ],
 )
 def test_a_file_that_cannot_be_read_is_named_with_what_to_do(

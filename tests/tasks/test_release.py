@@ -1,8 +1,11 @@
 import datetime as dt
 import json
 import shutil
+from collections.abc import Callable
 from decimal import Decimal
 from fractions import Fraction
+from functools import partial
+from typing import Any
 
 import numpy as np
 import polars as pl
@@ -13,7 +16,7 @@ from dpmath.accounting import LOSS_UNITS
 from tasks import ledger, private_files, release, verify
 from tasks.errors import BudgetExceeded, HexveilError, LedgerBroken, NothingToPublish
 from tasks.plan import make_plan, plan_release
-from tasks.preview import preview_plan
+from tasks.preview import compare_mechanisms, preview_cells, preview_plan
 from tasks.release import find_release, release_statistics
 from tasks.report import report_day
 
@@ -295,14 +298,24 @@ def test_verify_recomputes_losses_and_sums_and_trusts_no_entry(
 ) -> None:
     """Entries that lie from the start, with a chain in order, are found out."""
     honest = release._entry
-    for lie, said in (
-        ({"epsilon": "1"}, "epsilon is not the worst loss"),
-        ({"epsilon_total_after": "9"}, "epsilon_total_after is not the sum"),
-        ({"cells": {"total": 2, "published": 1, "withheld": 1}}, "cells.published"),
-    ):
+    lies = {
+        "epsilon is not the worst loss": lambda entry: entry.update(epsilon="1"),
+        "epsilon_total_after is not the sum": lambda entry: entry.update(epsilon_total_after="9"),
+        "records_covered is not": lambda entry: entry.update(records_covered=1),
+        "the limit is not": lambda entry: entry.update(epsilon_total_limit="1"),
+        "settings are not": lambda entry: entry["settings"]["privacy"].update(epsilon_per_day="9"),
+        "cells are not those": lambda entry: entry["cells"].update(total=3),
+    }
+
+    def lying(lie: Callable[[ledger.Entry], None], *args: Any) -> ledger.Entry:
+        entry = honest(*args)
+        lie(entry)
+        return entry
+
+    for said, lie in lies.items():
         shutil.rmtree(busy_dataset.folder / "store", ignore_errors=True)
         with monkeypatch.context() as patch:
-            patch.setattr(release, "_entry", lambda *args, lie=lie: honest(*args) | lie)
+            patch.setattr(release, "_entry", partial(lying, lie))
             busy_dataset.release()
         with pytest.raises(LedgerBroken, match=f"entry 1 .*{said}"):
             verify.verify_ledger(busy_dataset.config)
@@ -388,3 +401,98 @@ def test_plans_do_not_depend_on_when_files_came(busy_dataset: Dataset) -> None:
     once = make_plan(DATE, busy_dataset.config)
     busy_dataset.prepare()
     assert make_plan(DATE, busy_dataset.config).cells.equals(once.cells)
+
+
+def test_a_ledger_that_lost_its_last_lines_is_refused_and_nothing_is_destroyed(busy_dataset: Dataset) -> None:
+    busy_dataset.release()
+    busy_dataset.release(later_day(busy_dataset, 1))
+    path = ledger.ledger_path(busy_dataset.config)
+    whole = path.read_bytes()
+    kept = {one.name for one in private_files.releases(busy_dataset.config).iterdir()}
+    for rest in (whole.splitlines(keepends=True)[0], b"", None, whole[:-30]):
+        path.unlink() if rest is None else path.write_bytes(rest)
+        with pytest.raises(LedgerBroken):
+            busy_dataset.release(later_day(busy_dataset, 2))
+        with pytest.raises(LedgerBroken):
+            verify.verify_ledger(busy_dataset.config)
+    assert {one.name for one in private_files.releases(busy_dataset.config).iterdir()} == kept
+    path.write_bytes(whole)
+    assert verify.verify_ledger(busy_dataset.config) == 2
+
+
+def test_an_append_that_a_crash_cut_short_is_taken_away_by_the_next_run(busy_dataset: Dataset) -> None:
+    busy_dataset.release()
+    path = ledger.ledger_path(busy_dataset.config)
+    whole = path.read_bytes()
+    path.write_bytes(whole + whole[: len(whole) // 2])
+    with pytest.raises(LedgerBroken, match="Run a day again"):
+        verify.verify_ledger(busy_dataset.config)
+    plan_hash = ledger.sha256(b"no such plan")
+    with pytest.raises(LedgerBroken):
+        release_statistics.fn(DATE + dt.timedelta(days=9), plan_hash, busy_dataset.config)
+    assert path.read_bytes() == whole
+
+
+def test_a_published_day_that_no_entry_pays_for_is_noticed(busy_dataset: Dataset) -> None:
+    busy_dataset.release()
+    shutil.copytree(busy_dataset.published("."), busy_dataset.published(".", DATE + dt.timedelta(days=1)))
+    with pytest.raises(LedgerBroken, match="no entry pays for it"):
+        verify.verify_ledger(busy_dataset.config)
+
+
+def test_an_occupancy_prepared_with_other_settings_meanwhile_is_not_released(busy_dataset: Dataset) -> None:
+    busy_dataset.prepare()
+    plan_hash = plan_release.fn(DATE, busy_dataset.config)
+    asked = busy_dataset.config
+    busy_dataset.set("tick = 0.01", "tick = 0.1")
+    busy_dataset.prepare()
+    with pytest.raises(HexveilError, match="other settings"):
+        release_statistics.fn(DATE, plan_hash, asked)
+
+
+def test_promise_and_interval_hold_though_values_are_rounded_to_ticks(busy_dataset: Dataset) -> None:
+    """A tick of half the range rounds 24 to 0: the bound says so."""
+    path = busy_dataset.folder / "raw" / "day.csv"
+    rows = path.read_text().splitlines()[1:]
+    busy_dataset.write("day.csv", HEADER + "\n".join(row.rsplit(",", 1)[0] + ",24" for row in rows) + "\n")
+    busy_dataset.set("tick = 0.01", "tick = 50")
+    busy_dataset.set("target_error = 40.0", "target_error = 49.0")
+    busy_dataset.set("epsilon_per_day = 2.0", "epsilon_per_day = 1000")
+    busy_dataset.set("epsilon_total = 5.0", "epsilon_total = 1000")
+    busy_dataset.release(noise=silence)
+    for row in table(busy_dataset).iter_rows(named=True):
+        assert abs(row["mean"] - 24) <= row["mean_error_bound"] <= 49
+        assert row["mean_ci95_low"] <= 24 <= row["mean_ci95_high"]
+
+
+@pytest.mark.parametrize("variance", [False, True])
+def test_the_planner_releases_what_it_promised_and_verify_agrees(busy_dataset: Dataset, variance: bool) -> None:
+    busy_dataset.set('"clip-user"', '"planned"')
+    if variance:
+        busy_dataset.set("[storage]", "[statistics]\nvariance = true\n[storage]")
+    busy_dataset.prepare()
+    summary = preview_plan(DATE, busy_dataset.config)
+    assert summary["gap"] <= 0.01
+    assert summary["epsilon_lower_bound"] <= float(summary["epsilon"]) <= 2
+    busy_dataset.release()
+    assert (table(busy_dataset)["mean_error_bound"] <= 40).all()
+    assert verify.verify_ledger(busy_dataset.config) == 1
+
+
+def test_without_a_target_the_planner_promises_the_least_error_for_all_cells(busy_dataset: Dataset) -> None:
+    busy_dataset.set('"clip-user"', '"planned"')
+    busy_dataset.set("target_error = 40.0", "")
+    busy_dataset.release()
+    published = table(busy_dataset)
+    assert published.height == 2
+    assert (published["mean_error_bound"] < 40).all()
+
+
+def test_mechanisms_are_compared_side_by_side(busy_dataset: Dataset) -> None:
+    busy_dataset.prepare()
+    rows = {row["mechanism"]: row for row in compare_mechanisms(DATE, busy_dataset.config)}
+    assert list(rows) == ["baseline", "clip-user", "exact", "planned"]
+    assert all(row["epsilon"] <= 2 for row in rows.values())
+    assert rows["planned"]["cells_published"] >= rows["clip-user"]["cells_published"]
+    cells = preview_cells(DATE, busy_dataset.config)
+    assert [cell["n_records"] for cell in cells] == [144, 144]

@@ -139,10 +139,23 @@ def test_rows_add_up_for_the_file_and_for_each_of_its_days(dataset: Dataset) -> 
 
 
 def test_too_large_a_share_of_unusable_rows_fails_the_day_and_says_why(dataset: Dataset) -> None:
-    write_rows(dataset, [GOOD, "bus2,never,47,8,1", "short", f"bus3,{DATE}T09:00:00Z,0,0,1"])
+    write_rows(dataset, [GOOD, f"bus3,{DATE}T09:00:00Z,0,0,1", f",{DATE}T09:00:00Z,47,8,1", GOOD])
     message = refusal(dataset)
-    assert "3 of 4 rows are unusable (1 place_zero), more than validation.max_quarantined_share = 0.05" in message
+    assert "2 of 3 rows are unusable (1 duplicate, 1 no_user, 1 place_zero), more than" in message
     assert "nothing was spent" in message
+
+
+def test_too_many_rows_without_a_day_fail_the_file_and_say_why(dataset: Dataset) -> None:
+    write_rows(dataset, [GOOD, "bus2,never,47,8,1", "short"])
+    assert "1 malformed rows and 1 with a time that cannot be read, of 3" in refusal(dataset)
+
+
+def test_a_few_malformed_rows_in_a_file_of_many_days_fail_none_of_them(dataset: Dataset) -> None:
+    days = [DATE + dt.timedelta(days=n) for n in range(10)]
+    rows = [GOOD.replace(str(DATE), str(day)).replace("bus1", f"bus{bus}") for day in days for bus in range(10)]
+    write_rows(dataset, [*rows, "short", "short"])
+    for day in days:
+        validate(dataset, day)
 
 
 def test_duplicates_never_fail_a_day(dataset: Dataset) -> None:
