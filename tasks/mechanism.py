@@ -17,13 +17,17 @@ class Proposal:
     Attributes:
         sums: Intervals and noise of each sum.
         charged: What the mechanism's own accounting charges the worst user.
-        epsilon_lower_bound: What no plan for the same cells and promises can charge less than.
+        epsilon_lower_bound: What no plan for the same cells and promises can charge less than; where users have
+            different budgets left, what the user who loses the largest share of what it may loses at least, as
+            that share of the day's epsilon.
+        gap: How far above that bound the proposal is, relative.
         cells_upper_bound: How many cells no plan can pass at this epsilon and promise; None where it is not known.
     """
 
     sums: list[NoisySum]
     charged: Fraction
     epsilon_lower_bound: float
+    gap: float
     cells_upper_bound: int | None = None
 
 
@@ -58,25 +62,30 @@ def _planned(request: Request) -> Proposal:
     else:
         plan = planner.most_cells(occupancy, ranges, epsilon, request.target, request.budgets)
     bound = float(epsilon) * plan.lower_bound
-    return Proposal(plan.sums, _exact_loss(occupancy, plan.sums), bound, plan.most_cells)
+    return Proposal(plan.sums, _exact_loss(occupancy, plan.sums), bound, plan.gap, plan.most_cells)
 
 
 def _clip_user(request: Request) -> Proposal:
     occupancy = request.occupancy
     sums = clip_user_sums(occupancy, request.value_ranges, request.epsilon, request.target, request.budgets)
-    return Proposal(sums, _exact_loss(occupancy, sums), planner.lower_bound(occupancy, sums))
+    return _bounded(occupancy, sums, _exact_loss(occupancy, sums))
 
 
 def _exact(request: Request) -> Proposal:
     occupancy, target = request.occupancy, request.target or Fraction(1, 2)
     sums = exact_sums(occupancy, request.value_ranges, request.epsilon, target)
-    return Proposal(sums, _exact_loss(occupancy, sums), planner.lower_bound(occupancy, sums))
+    return _bounded(occupancy, sums, _exact_loss(occupancy, sums))
 
 
 def _baseline(request: Request) -> Proposal:
     occupancy, target = request.occupancy, request.target or Fraction(1, 2)
     sums, charged = baseline_sums(occupancy, request.value_ranges, request.epsilon, target)
-    return Proposal(sums, charged, planner.lower_bound(occupancy, sums))
+    return _bounded(occupancy, sums, charged)
+
+
+def _bounded(occupancy: Occupancy, sums: list[NoisySum], charged: Fraction) -> Proposal:
+    bound = planner.lower_bound(occupancy, sums)
+    return Proposal(sums, charged, bound, float(charged) / bound - 1 if bound else 0.0)
 
 
 def _exact_loss(occupancy: Occupancy, sums: list[NoisySum]) -> Fraction:

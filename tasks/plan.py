@@ -13,7 +13,6 @@ from prefect import task
 
 from dpmath.accounting import (
     LOSS_UNITS,
-    loss_as_fraction,
 )
 from dpmath.bias import rounding_errors, variance_error
 from dpmath.occupancy import Occupancy
@@ -73,6 +72,7 @@ def make_plan(date: dt.date, config: Config) -> DayPlan:
         sums=dict(zip(MOMENTS, proposal.sums, strict=False)),
         settings=plan_settings(date, config),
         epsilon_lower_bound=proposal.epsilon_lower_bound,
+        gap=proposal.gap,
         cells_upper_bound=proposal.cells_upper_bound,
     )
 
@@ -138,7 +138,7 @@ def summarise_plan(plan: DayPlan) -> dict[str, Any]:
         "cells_upper_bound": plan.cells_upper_bound,
         "epsilon": exact_decimal(max(plan.losses)),
         "epsilon_lower_bound": plan.epsilon_lower_bound,
-        "gap": float(loss_as_fraction(max(plan.losses))) / plan.epsilon_lower_bound - 1,
+        "gap": plan.gap,
         "worst_error": float(max(plan.mean_errors)),
         "median_error": float(median(plan.mean_errors)),
         "mechanism": plan.settings["privacy"]["mechanism"],

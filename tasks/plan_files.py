@@ -38,7 +38,8 @@ class DayPlan:
         occupancy: Pairs of cell and user, numbered by the rows above.
         sums: Intervals and noise of each moment published, "mean" first.
         settings: What the plan was made from, as the ledger records it.
-        epsilon_lower_bound: What no plan for the same cells and promises can charge less than.
+        epsilon_lower_bound: What no plan for the same cells and promises can charge less than; see Proposal.
+        gap: How far above that bound the plan is, relative.
         cells_upper_bound: How many cells no plan can pass at this epsilon and promise; None where it is not known.
     """
 
@@ -48,6 +49,7 @@ class DayPlan:
     sums: dict[str, NoisySum]
     settings: dict[str, Any]
     epsilon_lower_bound: float
+    gap: float
     cells_upper_bound: int | None
 
     @cached_property

@@ -1,6 +1,7 @@
 """The whole chain on one real day."""
 
 import csv
+import datetime as dt
 import gzip
 import json
 from collections import defaultdict
@@ -15,6 +16,7 @@ from support import Dataset, Hexveil
 from dpmath.accounting import LOSS_UNITS
 from tasks import ledger, private_files
 from tasks.config import load_config
+from tasks.preview import preview_plan
 
 CONFIG = Path(__file__).parents[2] / "deploy" / "config" / "austin.toml"
 DAY = "2016-11-25"
@@ -77,8 +79,6 @@ def test_a_real_day_reconciles_keeps_its_promises_and_charges_what_its_plan_cost
 
 
 def test_with_no_noise_and_an_infinite_budget_the_real_means_are_the_plain_ones(config_file: Path) -> None:
-    import datetime as dt
-
     dataset = Dataset(config_file.parent)
     config_file.rename(dataset.config_file)
     dataset.set("epsilon_per_day = 2.0", "epsilon_per_day = 1000000.0")
@@ -91,3 +91,16 @@ def test_with_no_noise_and_an_infinite_budget_the_real_means_are_the_plain_ones(
     plain = dataset.query(PLAIN_MEANS)
     assert published.height == len(plain) == 1580
     assert published["mean"].to_list() == pytest.approx([mean for (mean,) in plain], abs=0.01)
+
+
+@pytest.mark.theorem("HV-L5")
+def test_every_real_day_is_planned_within_one_percent_of_its_bound(config_file: Path) -> None:
+    dataset = Dataset(config_file.parent)
+    config_file.rename(dataset.config_file)
+    for day in ("2015-09-06", "2016-11-24", "2016-11-25", "2016-11-26", "2016-11-27"):
+        date = dt.date.fromisoformat(day)
+        dataset.prepare(date)
+        summary = preview_plan(date, dataset.config)
+        assert 0 <= summary["gap"] <= 0.01, day
+        assert 0 < summary["cells_published"] <= summary["cells_upper_bound"], day
+        assert summary["worst_error"] <= 10, day
