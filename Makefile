@@ -16,7 +16,7 @@ lint: .venv/test
 	@$(BIN)/lint-imports
 	@$(BIN)/pyright
 
-bench: .venv/bench
+bench: .venv/test
 	@PYTHONPATH=tests/helpers $(BIN)/python -m tests.bench.planner
 
 clean:
@@ -30,8 +30,4 @@ clean:
 
 .venv/test: .venv/run
 	@PIP_CONSTRAINT=$(CURDIR)/constraints.txt $(BIN)/pip install --quiet --disable-pip-version-check --editable '.[test]'
-	@touch $@
-
-.venv/bench: .venv/test
-	@PIP_CONSTRAINT=$(CURDIR)/constraints.txt $(BIN)/pip install --quiet --disable-pip-version-check --editable '.[test,bench]'
 	@touch $@
