@@ -84,7 +84,7 @@ def append(entry: Entry, config: Config) -> Entry:
 
     Raises:
         OSError: It could not be written, and the ledger is as it was before; or only the note of the ledger's end
-            could not, which the next run makes good.
+            could not, which the next release makes good.
     """
     entries = read_entries(config)
     entry = {**entry, "number": len(entries) + 1, "previous_hash": entries[-1]["hash"] if entries else NO_PREVIOUS}
