@@ -17,7 +17,8 @@ from dpmath.solver import Cover, least_worst_load, most_shares
 
 _ERROR_BISECTIONS = 14
 _ERROR_GAP = 1e-3
-_LEAST_LIMIT = 1e-6
+_LEAST_LIMIT = 1e-3
+_ROUNDING_SLACKS = (Fraction(1), Fraction(101, 100), Fraction(105, 100), Fraction(6, 5), Fraction(3, 2), Fraction(2))
 
 
 @dataclass(frozen=True)
@@ -156,21 +157,31 @@ def least_error(
         low = middle
         if cover.lower_bound > 1:
             impossible = middle
+    plan = _empty_plan(occupancy, value_ranges, occupancy.n_cells)
     if best is None:
-        return _empty_plan(occupancy, value_ranges, occupancy.n_cells), impossible
-    programme = _programme(occupancy, limits, everywhere, np.full(occupancy.n_cells, float(best)))
-    cover = least_worst_load(programme, GAP, at_most=FITS)
-    errors = [best] * occupancy.n_cells
-    plan = _exact_plan(occupancy, value_ranges, limits, everywhere, errors, cover, occupancy.n_cells)
-    return replace(plan, sums=safeguarded(occupancy, plan.sums, epsilon, best, budgets)), impossible
+        return plan, impossible
+    for slack in _ROUNDING_SLACKS:
+        error = min(best * slack, Fraction(499, 1000))
+        programme = _programme(occupancy, limits, everywhere, np.full(occupancy.n_cells, float(error)))
+        cover = least_worst_load(programme, GAP, at_most=FITS)
+        errors = [error] * occupancy.n_cells
+        plan = _exact_plan(occupancy, value_ranges, limits, everywhere, errors, cover, occupancy.n_cells)
+        plan = replace(plan, sums=safeguarded(occupancy, plan.sums, epsilon, error, budgets))
+        if all(plan.sums[0].inverse_scale):
+            break
+    return plan, impossible
 
 
 def _limits(occupancy: Occupancy, n_sums: int, epsilon: Fraction, budgets: ExactIntArray | None) -> FloatArray:
-    """Return what each user may lose by one of the sums; 0 for a user who has next to nothing left."""
+    """Return what each user may lose by one of the sums; 0 for a user with under a thousandth of the largest.
+
+    Such a user adds next to nothing, but one limit far from the others spoils the steps. Plans and bounds are for
+    the users who are left.
+    """
     allowed = np.full(occupancy.n_users, float(epsilon))
     if budgets is not None:
         allowed = np.minimum(allowed, np.array([float(Fraction(int(b), LOSS_UNITS)) for b in budgets]))
-    return np.where(allowed > _LEAST_LIMIT * float(epsilon), allowed, 0) / n_sums
+    return np.where(allowed > _LEAST_LIMIT * allowed.max(), np.maximum(allowed, 0), 0) / n_sums
 
 
 def _carried_alone(occupancy: Occupancy, limits: FloatArray, promise: Fraction) -> NDArray[np.bool_]:

@@ -47,10 +47,10 @@ def read_entries(config: Config) -> list[Entry]:
     path = ledger_path(config)
     lines = path.read_bytes().split(b"\n") if path.exists() else [b""]
     if lines.pop():
-        raise LedgerBroken(
-            f"{path}: line {len(lines) + 1} is not finished: it was being written, and was not released. Run a day "
-            "again, which takes it away"
-        )
+        unfinished = f"{path}: line {len(lines) + 1} is not finished"
+        if len(lines) < _read_head(config)["number"]:
+            raise LedgerBroken(f"{unfinished}, though it was once written whole; restore the file from backup")
+        raise LedgerBroken(f"{unfinished}: its release was not made. Run a day again, which takes the line away")
     entries: list[Entry] = []
     for number, line in enumerate(lines, start=1):
         problem = _problem(line, number, entries[-1]["hash"] if entries else NO_PREVIOUS)
@@ -83,14 +83,13 @@ def append(entry: Entry, config: Config) -> Entry:
         The whole entry.
 
     Raises:
-        OSError: It could not be written, and the ledger is as it was before; or only the note of the ledger's end
-            could not, which the next release makes good.
+        OSError: It could not be written, and the ledger is as it was before.
     """
     entries = read_entries(config)
     entry = {**entry, "number": len(entries) + 1, "previous_hash": entries[-1]["hash"] if entries else NO_PREVIOUS}
     entry["hash"] = entry_hash(entry)
     _append_line(ledger_path(config), canonical_json(entry) + b"\n")
-    write_whole(_head_path(config), canonical_json({key: entry[key] for key in ("number", "hash")}))
+    _note_head(entry, config)
     return entry
 
 
@@ -119,12 +118,29 @@ def _head_path(config: Config) -> Path:
     return config.storage_path / "private" / "ledger-head"
 
 
-def _check_head(entries: list[Entry], config: Config) -> None:
+def _note_head(entry: Entry, config: Config) -> None:
+    try:
+        write_whole(_head_path(config), canonical_json({key: entry[key] for key in ("number", "hash")}))
+    except OSError:
+        log.warning("the end of the ledger could not be noted in %s; the next release does", _head_path(config))
+
+
+def _read_head(config: Config) -> Entry:
+    """Return the number and hash of the last entry that was noted; number 0 where none was."""
     path = _head_path(config)
     if not path.exists():
-        return
-    head = json.loads(path.read_bytes())
-    if len(entries) < head["number"] or entries[head["number"] - 1]["hash"] != head["hash"]:
+        return {"number": 0, "hash": NO_PREVIOUS}
+    try:
+        head = json.loads(path.read_bytes())
+        return {"number": int(head["number"]), "hash": str(head["hash"])}
+    except (ValueError, TypeError, KeyError):
+        problem = f"{path} is damaged; restore it from backup, or delete it if the ledger is known to be whole"
+    raise LedgerBroken(problem)
+
+
+def _check_head(entries: list[Entry], config: Config) -> None:
+    head = _read_head(config)
+    if head["number"] and (len(entries) < head["number"] or entries[head["number"] - 1]["hash"] != head["hash"]):
         raise LedgerBroken(
             f"{ledger_path(config)}: {len(entries)} entries are here, but entry {head['number']} with hash "
             f"{head['hash'][:12]}… was written; restore the whole file from backup"
@@ -138,9 +154,7 @@ def _cut_unfinished_line(config: Config) -> None:
         return
     content = path.read_bytes()
     whole = content[: content.rfind(b"\n") + 1]
-    head = _head_path(config)
-    n_written = json.loads(head.read_bytes())["number"] if head.exists() else 0
-    if len(whole) < len(content) and whole.count(b"\n") >= n_written:
+    if len(whole) < len(content) and whole.count(b"\n") >= _read_head(config)["number"]:
         log.warning("an unfinished line at the end of %s is taken away: it was never released", path)
         with path.open("r+b") as file:
             file.truncate(len(whole))

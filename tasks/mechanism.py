@@ -8,6 +8,7 @@ from dpmath import planner
 from dpmath.accounting import ExactIntArray, NoisySum, loss_as_fraction, user_losses
 from dpmath.mechanisms import baseline_sums, clip_user_sums, exact_sums
 from dpmath.occupancy import Occupancy
+from dpmath.safeguard import safeguarded
 
 
 @dataclass(frozen=True)
@@ -22,6 +23,7 @@ class Proposal:
             that share of the day's epsilon.
         gap: How far above that bound the proposal is, relative.
         cells_upper_bound: How many cells no plan can pass at this epsilon and promise; None where it is not known.
+            With variance, no plan that holds both moments to the same share and shares the limits evenly.
     """
 
     sums: list[NoisySum]
@@ -74,13 +76,15 @@ def _clip_user(request: Request) -> Proposal:
 def _exact(request: Request) -> Proposal:
     occupancy, target = request.occupancy, request.target or Fraction(1, 2)
     sums = exact_sums(occupancy, request.value_ranges, request.epsilon, target)
+    sums = safeguarded(occupancy, sums, request.epsilon, target, request.budgets)
     return _bounded(occupancy, sums, _exact_loss(occupancy, sums))
 
 
 def _baseline(request: Request) -> Proposal:
     occupancy, target = request.occupancy, request.target or Fraction(1, 2)
     sums, charged = baseline_sums(occupancy, request.value_ranges, request.epsilon, target)
-    return _bounded(occupancy, sums, charged)
+    sums = safeguarded(occupancy, sums, request.epsilon, target, request.budgets)
+    return _bounded(occupancy, sums, charged if any(sums[0].inverse_scale) else Fraction(0))
 
 
 def _bounded(occupancy: Occupancy, sums: list[NoisySum], charged: Fraction) -> Proposal:

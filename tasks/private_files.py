@@ -1,4 +1,4 @@
-"""Private files named by their hash: plans, what each user lost, and release files before they are published."""
+"""Where files are: private ones named by their hash, and the folders of what is published."""
 
 from collections.abc import Iterable
 from decimal import Decimal
@@ -23,6 +23,11 @@ def plans(config: Config) -> Path:
 def releases(config: Config) -> Path:
     """Return the folder of the files to publish; precious, they cannot be made again."""
     return private_folder(config) / "releases"
+
+
+def published_folder(date: str, config: Config) -> Path:
+    """Return where the files of a day are published."""
+    return config.storage_path / "published" / f"date={date}"
 
 
 def remove_unreleased(entries: list[Entry], config: Config) -> None:

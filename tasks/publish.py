@@ -8,15 +8,11 @@ from prefect import task
 from tasks import durable, ledger, private_files, warehouse
 from tasks.config import Config
 from tasks.errors import LedgerBroken, contained
+from tasks.private_files import published_folder
 
 log = logging.getLogger("hexveil.publish")
 
 _MIRRORED = ("number", "release_id", "date", "epsilon", "epsilon_total_after", "committed_at", "hash")
-
-
-def published_folder(date: str, config: Config) -> Path:
-    """Return where the files of a day are published."""
-    return config.storage_path / "published" / f"date={date}"
 
 
 @task

@@ -16,11 +16,12 @@ from dpmath.sampling import discrete_laplace
 from tasks import durable, entropy, ledger, private_files, schemas, warehouse
 from tasks.config import Config
 from tasks.disclosure import COLUMNS, describe_cost, describe_release, now
-from tasks.errors import BudgetExceeded, HexveilError, contained
+from tasks.errors import BudgetExceeded, HexveilError, LedgerBroken, contained
 from tasks.estimates import statistic_frame
 from tasks.ingest import current_files
 from tasks.occupancy import prepared_by
 from tasks.plan_files import MOMENTS, load_plan, plan_file, plan_settings
+from tasks.private_files import published_folder
 
 Noise = Callable[[ExactIntArray], Any]
 
@@ -49,7 +50,8 @@ def find_release(date: dt.date, config: Config) -> str | None:
     Raises:
         HexveilError: The day was released with another grid or other statistics.
     """
-    return _find(date, config)
+    with ledger.locked(config):
+        return _find(date, config)
 
 
 @task(retries=0, cache_policy=NO_CACHE, persist_result=False)
@@ -75,6 +77,12 @@ def release_with(date: dt.date, plan_hash: str, config: Config, noise: Noise) ->
         found = _find(date, config)
         if found is not None:
             return found
+        if published_folder(date.isoformat(), config).exists():
+            raise LedgerBroken(
+                f"{published_folder(date.isoformat(), config)} is there, but no entry of the ledger pays for it: a "
+                "backup older than that release was restored. Restore the last one; releasing the day again would "
+                "spend twice."
+            )
         plan = load_plan(plan_hash, config)
         if plan["settings"] != plan_settings(date, config):
             raise HexveilError("the plan was made for another day or other settings; run the day again to plan anew")

@@ -11,7 +11,7 @@ import polars as pl
 from tasks import ledger
 from tasks.config import Config
 from tasks.errors import contained
-from tasks.publish import published_folder
+from tasks.private_files import published_folder
 from tasks.release import release_id
 from tasks.validate import KEPT
 

@@ -103,9 +103,12 @@ def count_rows(path: Path, kind: str) -> int:
 
 def count_csv_rows(path: Path, config: Config) -> int:
     """Return how many rows a CSV file has, line breaks within quotes understood; slow, for files that have any."""
-    with _open_binary(path) as file:
-        lines = (line.decode("utf-8", "replace") for line in file)
-        return sum(1 for row in csv.reader(lines, delimiter=config.dataset.delimiter) if row) - 1
+    try:
+        with _open_binary(path) as file:
+            lines = (line.decode("utf-8", "replace") for line in file)
+            return sum(1 for row in csv.reader(lines, delimiter=config.dataset.delimiter) if row) - 1
+    except csv.Error:
+        raise BadInput(f"{path}: a quoted field is longer than 128 KiB; check the quotes") from None
 
 
 def csv_columns(path: Path, config: Config) -> list[str]:

@@ -8,8 +8,8 @@ from tasks import durable, ledger, private_files
 from tasks.config import Config
 from tasks.errors import LedgerBroken, contained
 from tasks.plan_files import MOMENTS, load_plan
+from tasks.private_files import published_folder
 from tasks.progress import progress
-from tasks.publish import published_folder
 
 
 @contained

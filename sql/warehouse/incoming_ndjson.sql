@@ -8,6 +8,7 @@ create or replace temp table incoming as
 with parsed as (
     select
         row_number() over () as row_number,
+        coalesce(trim(line, $blank), '') = '' as is_blank,
         json_valid(line) and coalesce(json_type(if(json_valid(line), line, 'null')) = 'OBJECT', false) as is_object,
         if(is_object, line, '{}') as object
     from read_csv(
@@ -37,3 +38,4 @@ select
         lambda pointer: json_exists(object, pointer)
     ) as members
 from parsed
+where not is_blank

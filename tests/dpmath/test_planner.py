@@ -208,3 +208,28 @@ def test_equal_shares_are_charged_by_the_number_of_cells_at_least_the_exact_loss
 def test_bad_arguments_are_refused(call, name: str) -> None:  # type: ignore[no-untyped-def]
     with pytest.raises(ValueError, match=name):
         call(occupancy_of([[1, 1]]))
+
+
+@pytest.mark.parametrize("tiny", [0, 1, LOSS_UNITS // 500_000])
+def test_users_with_next_to_nothing_left_spoil_neither_plan_nor_bound(rng: np.random.Generator, tiny: int) -> None:
+    occupancy = random_occupancy(rng, 15, 60, most=5)
+    budgets = np.full(60, 2 * LOSS_UNITS, dtype=object)
+    budgets[::6] = tiny
+    plan = most_cells(occupancy, [1000], Fraction(2), Fraction(1, 4), budgets)
+    assert n_published(plan) >= 5
+    assert plan.gap <= 0.01
+
+
+@pytest.mark.parametrize("value_range", [1, 2, 5, 20, 1000])
+def test_the_least_error_is_published_though_ticks_are_coarse(rng: np.random.Generator, value_range: int) -> None:
+    occupancy = random_occupancy(rng, 20, 60, most=20)
+    plan, _ = least_error(occupancy, [value_range], Fraction(4))
+    assert n_published(plan) == 20
+    assert epsilon_of(occupancy, plan) <= 4
+
+
+def test_an_epsilon_beyond_every_budget_is_the_largest_budget(rng: np.random.Generator) -> None:
+    occupancy = random_occupancy(rng, 5, 60, most=5)
+    budgets = np.full(60, LOSS_UNITS, dtype=object)
+    counts = [n_published(most_cells(occupancy, [1000], Fraction(e), Fraction(1, 5), budgets)) for e in (1, 10**6)]
+    assert counts[0] == counts[1] > 0

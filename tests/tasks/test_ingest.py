@@ -289,3 +289,13 @@ def test_an_error_of_a_library_says_its_class_and_keeps_its_text_private(
     assert str(log) in str(caught.value)
     assert "content_hash" in log.read_text()
     assert log.stat().st_mode & 0o077 == 0
+
+
+def test_blank_lines_are_no_rows_in_any_format(dataset: Dataset) -> None:
+    record = json.dumps({"bus": "a", "time": f"{DATE}T08:00:00Z", "lat": 47, "lon": 8, "speed": 3})
+    other = record.replace('"a"', '"b"')
+    dataset.write("a.ndjson", f"{record}\n\n   \n{other}\n\n")
+    later = ROW.replace("08:", "09:")
+    dataset.write("b.csv", f"{HEADER}\n{ROW}\r\n\n{later}\n\n".replace("\r\n", "\n"))
+    ingest(dataset)
+    assert dataset.query("select n_rows, n_malformed from raw_file order by name") == [(2, 0), (2, 0)]

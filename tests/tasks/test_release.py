@@ -496,3 +496,33 @@ def test_mechanisms_are_compared_side_by_side(busy_dataset: Dataset) -> None:
     assert rows["planned"]["cells_published"] >= rows["clip-user"]["cells_published"]
     cells = preview_cells(DATE, busy_dataset.config)
     assert [cell["n_records"] for cell in cells] == [144, 144]
+
+
+def test_an_unfinished_line_does_not_keep_the_next_run_from_its_day(busy_dataset: Dataset) -> None:
+    identity = busy_dataset.release()
+    path = ledger.ledger_path(busy_dataset.config)
+    whole = path.read_bytes()
+    path.write_bytes(whole + b'{"release_id":"x')
+    assert find_release.fn(DATE, busy_dataset.config) == identity
+    assert path.read_bytes() == whole
+
+
+def test_a_day_that_is_published_but_not_in_a_restored_ledger_is_not_drawn_again(busy_dataset: Dataset) -> None:
+    busy_dataset.prepare()
+    store = busy_dataset.folder / "store"
+    shutil.copytree(store / "private", busy_dataset.folder / "backup")
+    busy_dataset.release()
+    before = all_files(busy_dataset)
+    shutil.rmtree(store / "private")
+    shutil.copytree(busy_dataset.folder / "backup", store / "private")
+    ledger.ledger_path(busy_dataset.config).unlink()
+    with pytest.raises(LedgerBroken, match="spend twice"):
+        busy_dataset.release()
+    assert all_files(busy_dataset) == before
+
+
+def test_a_damaged_note_of_the_ledgers_end_is_named(busy_dataset: Dataset) -> None:
+    busy_dataset.release()
+    (busy_dataset.folder / "store" / "private" / "ledger-head").write_bytes(b"")
+    with pytest.raises(LedgerBroken, match="ledger-head is damaged"):
+        find_release.fn(DATE, busy_dataset.config)
