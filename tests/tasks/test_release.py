@@ -116,8 +116,12 @@ def test_the_entry_charges_what_an_independent_sum_over_the_plan_gives(busy_data
     assert Fraction(0) < 2 - Fraction(entry["epsilon"]) < Fraction(1, 10**6)
 
 
-def test_the_plan_reads_no_value(busy_dataset: Dataset, tmp_path_factory: pytest.TempPathFactory) -> None:
+@pytest.mark.parametrize("mechanism", ["clip-user", "planned"])
+def test_the_plan_reads_no_value(
+    busy_dataset: Dataset, tmp_path_factory: pytest.TempPathFactory, mechanism: str
+) -> None:
     """The same records with other values give the same plan to the byte, on a machine with the same secret."""
+    busy_dataset.set('"clip-user"', f'"{mechanism}"')
     busy_dataset.prepare()
     first = plan_release.fn(DATE, busy_dataset.config)
     rows = (busy_dataset.folder / "raw" / "day.csv").read_text().splitlines()
