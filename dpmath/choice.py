@@ -41,7 +41,7 @@ def cells_that_fit(programme: Programme, shares: FloatArray) -> NDArray[np.bool_
         n_drop = max(1, int(_DROP * excess), int(_DROP_LEAST * inside.size))
         chosen[inside[np.argsort(shares, kind="stable")[:n_drop]]] = False
         if chosen.any():
-            _, shares, _ = most_shares(programme.restricted(chosen), n_steps=600)
+            _, shares = most_shares(programme.restricted(chosen), n_steps=600)
     outside = np.argsort(-np.where(chosen, -1, last_share), kind="stable")[: (~chosen).sum()]
     return _with_added(programme, chosen, outside)
 

@@ -121,8 +121,7 @@ def _trial(occupancy: Occupancy, n_sums: int, cell_epsilon: float, target: Fract
 
 def _largest_error(occupancy: Occupancy, carried: NDArray[np.bool_], cell_epsilon: float) -> float:
     """Return the paper's own bound E: the largest error of a cell that nothing is suppressed in."""
-    largest = np.maximum.reduceat(occupancy.n_records, occupancy.cell_start[:-1])
-    return float((largest / occupancy.cell_records)[carried].max() / cell_epsilon)
+    return float((occupancy.cell_largest / occupancy.cell_records)[carried].max() / cell_epsilon)
 
 
 def _noisy_sum(occupancy: Occupancy, trial: _Trial, value_range: int, epsilon: Fraction) -> NoisySum:
@@ -175,7 +174,13 @@ def baseline_sums(
     return _full_width_sums(occupancy, value_ranges, carried, [cell_epsilon] * occupancy.n_cells), charged
 
 
-def exact_sums(occupancy: Occupancy, value_ranges: list[int], epsilon: Fraction, target: Fraction) -> list[NoisySum]:
+def exact_sums(
+    occupancy: Occupancy,
+    value_ranges: list[int],
+    epsilon: Fraction,
+    target: Fraction,
+    budgets: ExactIntArray | None = None,
+) -> list[NoisySum]:
     """Return full-width sums, each cell with the noise its promise allows, charged by the exact loss.
 
     Nothing is suppressed or clipped. Cells are taken in the order of the epsilon they need, leaving out those with
@@ -186,6 +191,7 @@ def exact_sums(occupancy: Occupancy, value_ranges: list[int], epsilon: Fraction,
         value_ranges: Largest value R of a record in each sum to publish, in ticks.
         epsilon: The most that any user may lose, > 0.
         target: Promised error of each cell's mean, as a share of R, > 0.
+        budgets: What each user may still lose, in units of 1/LOSS_UNITS, shape (L,); None is no limit.
 
     Returns:
         One NoisySum for each value range.
@@ -198,32 +204,29 @@ def exact_sums(occupancy: Occupancy, value_ranges: list[int], epsilon: Fraction,
     """
     _check.positive(epsilon=epsilon, target=target)
     needed = _needed_epsilons(occupancy, target)
-    largest = np.maximum.reduceat(occupancy.n_records, occupancy.cell_start[:-1])
     losses, carried = np.zeros(occupancy.n_users), np.zeros(occupancy.n_cells, dtype=bool)
     for cell in sorted(range(occupancy.n_cells), key=lambda one: needed[one]):
         pairs = slice(occupancy.cell_start[cell], occupancy.cell_start[cell + 1])
-        users, share = occupancy.user[pairs], occupancy.n_records[pairs] / largest[cell]
+        users, share = occupancy.user[pairs], occupancy.n_records[pairs] / occupancy.cell_largest[cell]
         after = losses[users] + len(value_ranges) * float(needed[cell]) * share
         if after.max() <= float(epsilon) * (1 - 1e-9):
             losses[users], carried[cell] = after, True
     sums = _full_width_sums(occupancy, value_ranges, carried, needed)
-    return safeguarded(occupancy, sums, epsilon, target, None)
+    return safeguarded(occupancy, sums, epsilon, target, budgets)
 
 
 def _needed_epsilons(occupancy: Occupancy, target: Fraction) -> list[Fraction]:
     """Return, for each cell, the epsilon at which full-width noise alone keeps the promise: m* / (N target)."""
-    largest = np.maximum.reduceat(occupancy.n_records, occupancy.cell_start[:-1])
-    return [int(m) / (int(n) * target) for m, n in zip(largest, occupancy.cell_records, strict=True)]
+    return [int(m) / (int(n) * target) for m, n in zip(occupancy.cell_largest, occupancy.cell_records, strict=True)]
 
 
 def _full_width_sums(
     occupancy: Occupancy, value_ranges: list[int], carried: NDArray[np.bool_], epsilons: list[Fraction]
 ) -> list[NoisySum]:
-    largest = np.maximum.reduceat(occupancy.n_records, occupancy.cell_start[:-1])
     records = np.where(carried[occupancy.cell], exact_integers(occupancy.n_records), 0)
     sums = []
     for value_range in value_ranges:
-        per_cell = zip(carried, largest.tolist(), epsilons, strict=True)
+        per_cell = zip(carried, occupancy.cell_largest.tolist(), epsilons, strict=True)
         scale = [math.ceil(LOSS_UNITS * e / (value_range * m)) if one else 0 for one, m, e in per_cell]
         sums.append(NoisySum(value_range, value_range * records, np.array(scale, dtype=object)))
     return sums

@@ -59,6 +59,11 @@ class Occupancy:
         return self.cell_sums(self.n_records)
 
     @cached_property
+    def cell_largest(self) -> IntArray:
+        """Largest number of records that one user has in each cell, shape (G,)."""
+        return np.maximum.reduceat(self.n_records, self.cell_start[:-1])
+
+    @cached_property
     def cell_users(self) -> IntArray:
         """Users of each cell, shape (G,)."""
         return np.diff(self.cell_start)

@@ -81,7 +81,7 @@ def most_cells(
     if not alone.any():
         return _empty_plan(occupancy, value_ranges, 0)
     programme = _programme(occupancy, limits, alone, np.full(int(alone.sum()), float(promise)))
-    bound, shares, _ = most_shares(programme)
+    bound, shares = most_shares(programme)
     chosen = cells_that_fit(programme, shares)
     most = min(int(bound), int(alone.sum()))
     cells = np.zeros(occupancy.n_cells, dtype=bool)

@@ -81,16 +81,15 @@ def least_worst_load(
     return search.result()
 
 
-def most_shares(programme: Programme, n_steps: int = 4_000) -> tuple[float, FloatArray, FloatArray]:
-    """Return how many cells any plan can carry at most, the share of each in the relaxed optimum, and prices.
+def most_shares(programme: Programme, n_steps: int = 4_000) -> tuple[float, FloatArray]:
+    """Return how many cells any plan can carry at most, and the share of each in the relaxed optimum.
 
     Args:
         programme: The instance, G cells.
         n_steps: How long to improve the bound at most; it ends when 400 steps improve it by less than 0.05 %.
 
     Returns:
-        An upper bound on the number of cells carried within every user's limit, shares from 0 to 1 (G,), and the
-        prices that prove the bound (L,).
+        An upper bound on the number of cells carried within every user's limit, and shares from 0 to 1 (G,).
 
     Source:
         HV-L6.
@@ -99,18 +98,16 @@ def most_shares(programme: Programme, n_steps: int = 4_000) -> tuple[float, Floa
     none = np.zeros(n_cells)
     zero = np.zeros(programme.cell.size)
     point = _Point(zero, none, none, np.full(n_users, 1 / n_users), none, zero)
-    bound, shares, prices = float(n_cells), np.ones(n_cells), np.zeros(n_users)
+    bound, shares = float(n_cells), np.ones(n_cells)
     earlier = bound
     for number, current in enumerate(_Steps(programme, 1.0, packing=True).checkpoints(point, n_steps), start=1):
-        found = _packing_bound(programme, current.user_price)
-        if found < bound:
-            bound, prices = found, current.user_price
+        bound = min(bound, _packing_bound(programme, current.user_price))
         shares = current.share
         if number % (2 * _RESTART_EVERY // _CHECK_EVERY) == 0:
             if bound > earlier * 0.9995:
                 break
             earlier = bound
-    return bound * (1 + _SAFETY), shares, prices
+    return bound * (1 + _SAFETY), shares
 
 
 def _packing_bound(programme: Programme, prices: FloatArray) -> float:

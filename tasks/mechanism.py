@@ -75,8 +75,7 @@ def _clip_user(request: Request) -> Proposal:
 
 def _exact(request: Request) -> Proposal:
     occupancy, target = request.occupancy, request.target or Fraction(1, 2)
-    sums = exact_sums(occupancy, request.value_ranges, request.epsilon, target)
-    sums = safeguarded(occupancy, sums, request.epsilon, target, request.budgets)
+    sums = exact_sums(occupancy, request.value_ranges, request.epsilon, target, request.budgets)
     return _bounded(occupancy, sums, _exact_loss(occupancy, sums))
 
 

@@ -86,11 +86,12 @@ def release_with(date: dt.date, plan_hash: str, config: Config, noise: Noise) ->
         plan = load_plan(plan_hash, config)
         if plan["settings"] != plan_settings(date, config):
             raise HexveilError("the plan was made for another day or other settings; run the day again to plan anew")
-        private_files.remove_unreleased(ledger.read_entries(config), config)
+        entries = ledger.read_entries(config)
+        private_files.remove_unreleased(entries, config)
         identity = release_id(date, config)
-        statistics = statistic_frame(_noisy_cells(date, plan, config, noise), identity, config)
+        statistics = statistic_frame(_noisy_cells(date, plan, entries, config, noise), identity, config)
         schemas.check(statistics, schemas.statistic_schema(config), "statistics")
-        entry = _entry(date, plan_hash, plan, statistics, config)
+        entry = _entry(date, plan_hash, plan, statistics, entries, config)
         files = _write_files(statistics, entry, config)
         ledger.append({**entry, "files": files, "committed_at": now()}, config)
     log.info("%s released: %d cells", identity, statistics.height)
@@ -110,12 +111,14 @@ def _find(date: dt.date, config: Config) -> str | None:
     return None
 
 
-def _noisy_cells(date: dt.date, plan: dict[str, Any], config: Config, noise: Noise) -> pl.DataFrame:
+def _noisy_cells(
+    date: dt.date, plan: dict[str, Any], entries: list[ledger.Entry], config: Config, noise: Noise
+) -> pl.DataFrame:
     """Return the published cells of the plan with their clipped sums and noise on them."""
     cells = private_files.read_frame(private_files.plans(config), plan["files"]["cells"]).filter(
         pl.col("mean_inverse_scale") > 0
     )
-    private_sums = _private_sums(date, plan, config)
+    private_sums = _private_sums(date, plan, entries, config)
     if not private_sums.select("slot_start", "h3_cell").equals(cells.select("slot_start", "h3_cell")):
         raise HexveilError("the cells of the warehouse are not those of the plan; run the day again")
     moments = MOMENTS if config.statistics.variance else MOMENTS[:1]
@@ -127,10 +130,10 @@ def _noisy_cells(date: dt.date, plan: dict[str, Any], config: Config, noise: Noi
     return cells.with_columns(**noisy)
 
 
-def _private_sums(date: dt.date, plan: dict[str, Any], config: Config) -> pl.DataFrame:
+def _private_sums(date: dt.date, plan: dict[str, Any], entries: list[ledger.Entry], config: Config) -> pl.DataFrame:
     private_files.read(private_files.plans(config), plan["files"]["pairs"])
     parameters = {"date": date, "pairs": str(plan_file(plan, "pairs", config))}
-    keys = entropy.known_users(config, ledger.read_entries(config))
+    keys = entropy.known_users(config, entries)
     statement = "release/cell_sum_with_squares" if config.statistics.variance else "release/cell_sum"
     with warehouse.connect(config) as connection:
         users = warehouse.frame(connection, "warehouse/day_users", {"date": date})["user_id"]
@@ -144,16 +147,20 @@ def _private_sums(date: dt.date, plan: dict[str, Any], config: Config) -> pl.Dat
 
 
 def _entry(
-    date: dt.date, plan_hash: str, plan: dict[str, Any], statistics: pl.DataFrame, config: Config
+    date: dt.date,
+    plan_hash: str,
+    plan: dict[str, Any],
+    statistics: pl.DataFrame,
+    entries: list[ledger.Entry],
+    config: Config,
 ) -> ledger.Entry:
-    """Return everything the ledger says of the release but when it was committed; checks the budget."""
-    entries = ledger.read_entries(config)
-    worst, worst_total = _worst_losses(plan, entries, config)
-    cells = private_files.read_frame(private_files.plans(config), plan["files"]["cells"])
+    """Return what the ledger says of the release, but for its files and when it was committed; checks the budget."""
     keys = entropy.known_users(config, entries)
+    cost = describe_cost(*_worst_losses(plan, entries, config), config)
+    cells = private_files.read_frame(private_files.plans(config), plan["files"]["cells"])
     return {
         **describe_release(release_id(date, config), date, config),
-        **describe_cost(worst, worst_total, config),
+        **cost,
         "cells": {"total": cells.height, "published": statistics.height, "withheld": cells.height - statistics.height},
         "records_covered": int(statistics["n_records"].sum()),
         "plan": plan_hash,

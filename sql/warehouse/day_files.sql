@@ -3,7 +3,7 @@
 -- Reads    raw_file, raw_record, quarantine
 -- Params   $date, $file_ids
 -- Privacy  SENSITIVE: content_hash depends on values
-select file_id, name, content_hash, file_date, n_rows, n_malformed, n_undated
+select name, content_hash, n_rows
 from raw_file
 where file_id in $file_ids
     and (file_date = $date or file_id in (select file_id from raw_record where local_date = $date))

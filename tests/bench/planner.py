@@ -45,7 +45,7 @@ def optimum_by_highs(occupancy: Occupancy, error: float) -> float:
 def cpl_row(gamma: float, cell_epsilon: float) -> dict[str, float]:
     """Return one row of the table: the same worst-case error, under every accounting."""
     occupancy = cpl(gamma, np.random.default_rng(round(1000 * gamma)))
-    largest = np.maximum.reduceat(occupancy.n_records, occupancy.cell_start[:-1])
+    largest = occupancy.cell_largest
     error = float((largest / occupancy.cell_records).max() / cell_epsilon)
     kept = clip_user(occupancy, np.ones(occupancy.cell.size, dtype=bool), cell_epsilon, error, dropped=True)
     exact = np.bincount(occupancy.user, occupancy.n_records / largest[occupancy.cell]).max() * cell_epsilon

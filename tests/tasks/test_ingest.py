@@ -190,7 +190,6 @@ def test_a_line_that_is_not_an_object_is_kept_count_of_with_its_line(dataset: Da
 def test_rows_read_are_those_that_an_independent_reader_counts(dataset: Dataset, city: Path) -> None:
     content = gzip.decompress(next(city.glob("*.gz")).read_bytes())
     dataset.write("city.csv", content)
-    dataset.set('user = "bus"\ntime = "time"', 'user = "bus"\ntime = "time"')
     dataset.set('value = "speed"', 'value = "speed_kmh"')
     ingest(dataset)
     counted = list(csv.reader(io.StringIO(content.decode())))[1:]
