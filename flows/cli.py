@@ -2,17 +2,15 @@
 
 import atexit
 import datetime as dt
-import json
 import os
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
-from rich.box import SIMPLE
-from rich.console import Console
-from rich.table import Table
 
+from flows import show
+from flows.show import out
 from tasks.config import Config, load_config
 from tasks.errors import HexveilError
 
@@ -38,9 +36,13 @@ DateOption = Annotated[
     dt.datetime,
     typer.Option("--date", formats=["%Y-%m-%d"], help="A local day of the dataset.", show_default=False),
 ]
+FromOption = Annotated[
+    dt.datetime, typer.Option("--from", formats=["%Y-%m-%d"], help="The first local day.", show_default=False)
+]
+ToOption = Annotated[
+    dt.datetime, typer.Option("--to", formats=["%Y-%m-%d"], help="The last local day.", show_default=False)
+]
 VerboseOption = Annotated[bool, typer.Option("--verbose", help="Show every step as it happens.")]
-
-out = Console(highlight=False, soft_wrap=True)
 
 
 def main() -> None:
@@ -49,10 +51,10 @@ def main() -> None:
     try:
         app()
     except HexveilError as error:
-        _say_error(str(error))
+        show.say_error(str(error))
         sys.exit(1)
     except Exception as error:  # what fails outside our own steps is the scheduler, which holds nothing private
-        _say_error(f"the scheduler failed with {type(error).__name__}: {error}; run it again, --verbose shows more")
+        show.say_error(f"the scheduler failed with {type(error).__name__}: {error}; run it again, --verbose shows more")
         sys.exit(1)
 
 
@@ -64,18 +66,84 @@ def demo(verbose: VerboseOption = False) -> None:
 
     config = load_config(_DEMO_CONFIG)
     n_rows = write_city(_PROJECT / "var" / "demo" / "raw", _DEMO_DATES)
-    out.print(f"A synthetic city of {n_rows:,} rows in three days, in {_shown(_PROJECT / 'var' / 'demo' / 'raw')}.\n")
+    out.print(
+        f"A synthetic city of {n_rows:,} rows in three days, in {show.shown(_PROJECT / 'var' / 'demo' / 'raw')}.\n"
+    )
     for date in _DEMO_DATES:
-        _show_day(_run_day(_DEMO_CONFIG, date, config), config)
+        show.show_day(_run_day(_DEMO_CONFIG, date, config), config)
     out.print("Next: hexveil ledger show --config deploy/config/demo.toml")
 
 
 @app.command()
-def run(config: ConfigOption, date: DateOption, verbose: VerboseOption = False) -> None:
+def run(
+    config: ConfigOption,
+    date: DateOption,
+    revision: Annotated[
+        str | None,
+        typer.Option("--revision", help="Release a released day once more under this name, at a charge of its own."),
+    ] = None,
+    verbose: VerboseOption = False,
+) -> None:
     """Publish one day, or publish it again without drawing or spending anything anew."""
     _prepare_prefect(verbose)
     settings = load_config(config)
-    _show_day(_run_day(config, date.date(), settings), settings)
+    show.show_day(_run_day(config, date.date(), settings, revision), settings)
+
+
+@app.command()
+def backfill(
+    config: ConfigOption,
+    first: FromOption,
+    last: ToOption,
+    spread: Annotated[
+        bool, typer.Option("--spread", help="Spread what is left of the budget evenly over the range.")
+    ] = False,
+    clip: Annotated[
+        bool, typer.Option("--clip", help="Go on where the budget is short, with users clipped to what they have left.")
+    ] = False,
+    verbose: VerboseOption = False,
+) -> None:
+    """Publish every day of a range; run it again to go on where it was interrupted."""
+    if spread and clip:
+        raise HexveilError("give --spread or --clip, not both")
+    _prepare_prefect(verbose)
+    settings = load_config(config)
+    from flows.backfill import backfill as fill
+    from tasks.report import report_range
+
+    try:
+        fill(config.resolve(), first.date(), last.date(), "spread" if spread else "clip" if clip else "refuse")
+    finally:
+        show.show_range(report_range(first.date(), last.date(), settings), settings)
+
+
+@app.command()
+def forget(
+    config: ConfigOption,
+    date: Annotated[
+        dt.datetime | None, typer.Option("--date", formats=["%Y-%m-%d"], help="A local day of the dataset.")
+    ] = None,
+    older_than: Annotated[
+        int | None, typer.Option("--older-than", min=0, help="All days more than so many days before today.")
+    ] = None,
+    yes: Annotated[bool, typer.Option("--yes", help="Do not ask.")] = False,
+) -> None:
+    """Delete the raw records of days for good; what was released of them stays, and stays verifiable."""
+    from tasks.forget import days_older_than, forget_days, held_days
+
+    settings = load_config(config)
+    if (date is None) == (older_than is None):
+        raise HexveilError("say which days: --date YYYY-MM-DD, or --older-than DAYS")
+    held = held_days(settings)
+    dates = [date.date()] if date else days_older_than(older_than or 0, held, settings)
+    if not dates:
+        out.print(f"There is nothing older than {older_than} days.")
+        return
+    n_rows = sum(held.get(one, 0) for one in dates)
+    days = f"{len(dates):,} days, {dates[0]} to {dates[-1]}" if len(dates) > 1 else str(dates[0])
+    if not yes:
+        typer.confirm(f"Delete the {n_rows:,} raw rows of {days} for good?", abort=True)
+    show.show_forgotten(forget_days(dates, settings), settings)
 
 
 @app.command()
@@ -93,11 +161,13 @@ def plan(
 
     if compare or cells:
         rows = (preview.compare_mechanisms if compare else preview.preview_cells)(date.date(), settings)
-        _print_json(rows) if as_json else out.print(_table_of(rows))
+        show.print_json(rows) if as_json else out.print(show.table_of(rows))
     else:
         summary = preview.preview_plan(date.date(), settings)
         released = summary["release_id"]
-        _print_json(summary) if as_json else out.print(_table_about(f"{settings.dataset.name} {date.date()}", summary))
+        show.print_json(summary) if as_json else out.print(
+            show.table_about(f"{settings.dataset.name} {date.date()}", summary)
+        )
         if released and not as_json:
             out.print(f"The day was released already, as {released}; running it again spends nothing.")
     if not as_json:
@@ -106,20 +176,12 @@ def plan(
 
 @ledger_app.command("show")
 def ledger_show(config: ConfigOption) -> None:
-    """List every release, what it cost its worst user, and what is left."""
+    """List every release, what it cost its worst user, how the losses are spread over users, and what is left."""
+    from tasks.budget import report_budget
     from tasks.ledger import list_entries
 
     settings = load_config(config)
-    entries = list_entries(settings)
-    table = Table("no", "release", "cells", "epsilon", "in all", box=SIMPLE)
-    table.columns[1].no_wrap = True
-    for entry in entries:
-        losses = [f"{float(entry[key]):.6f}" for key in ("epsilon", "epsilon_total_after")]
-        cells = f"{entry['cells']['published']:,} of {entry['cells']['total']:,}"
-        table.add_row(str(entry["number"]), entry["release_id"], cells, *losses)
-    out.print(table)
-    spent = float(entries[-1]["epsilon_total_after"]) if entries else 0.0
-    out.print(f"The worst user has lost {spent:.6f} of budget.epsilon_total = {settings.budget.epsilon_total}.")
+    show.show_ledger(list_entries(settings), report_budget(settings), settings)
 
 
 @ledger_app.command("verify")
@@ -133,16 +195,10 @@ def ledger_verify(config: ConfigOption) -> None:
 
 @ledger_app.command("export")
 def ledger_export(config: ConfigOption) -> None:
-    """Print the ledger as JSON Lines, after checking its chain."""
-    from tasks.durable import canonical_json
-    from tasks.ledger import list_entries
+    """Print the ledger as JSON Lines, after checking its chain; deploy/LEDGER.md says how anyone may check it."""
+    from tasks.ledger import export
 
-    for entry in list_entries(load_config(config)):
-        sys.stdout.write(canonical_json(entry).decode() + "\n")
-
-
-def _say_error(message: str) -> None:
-    Console(stderr=True, highlight=False, soft_wrap=True, markup=False).print(f"hexveil: {message}")
+    sys.stdout.writelines(export(load_config(config)))
 
 
 def _drop_teardown_noise() -> None:
@@ -163,12 +219,12 @@ def _prepare_prefect(verbose: bool) -> None:
         os.environ.setdefault(name, value)
 
 
-def _run_day(config_file: Path, date: dt.date, config: Config) -> "DayReport":
+def _run_day(config_file: Path, date: dt.date, config: Config, revision: str | None = None) -> "DayReport":
     from flows.daily import daily
     from tasks.report import report_day
 
-    daily(config_file.resolve(), date)
-    return report_day(date, config)
+    daily(config_file.resolve(), date, revision)
+    return report_day(date, config, revision)
 
 
 def _prepare_day(date: dt.date, config: Config) -> None:
@@ -178,51 +234,6 @@ def _prepare_day(date: dt.date, config: Config) -> None:
 
     for step in (ingest_records, validate_records, build_occupancy):
         step.fn(date, config)
-
-
-def _show_day(day: "DayReport", config: Config) -> None:
-    unit = config.value.unit
-    reasons = ", ".join(f"{n:,} {reason}" for reason, n in day.rows.items() if reason != "kept")
-    out.print(day.release_id)
-    quarantined = f"{day.n_rows - day.n_kept:,} quarantined" + (f" ({reasons})" if reasons else "")
-    out.print(f"  rows       {day.n_rows:,} read = {day.n_kept:,} kept + {quarantined}")
-    out.print(f"  cells      {day.n_published:,} published, {day.n_withheld:,} withheld at no cost")
-    out.print(f"  promise    expected error at most {day.worst_error:.3g} {unit}, median {day.median_error:.3g} {unit}")
-    out.print(f"  cost       epsilon {day.epsilon:.6f} for any one user at most; ", end="")
-    out.print(f"{day.epsilon_total:.6f} of {config.budget.epsilon_total} in all")
-    out.print(f"  files      {_shown(day.folder)}\n")
-
-
-def _print_json(value: Any) -> None:
-    out.print_json(json.dumps(value), highlight=False, indent=2)
-
-
-def _table_about(title: str, summary: dict[str, Any]) -> Table:
-    table = Table("", title, box=SIMPLE)
-    table.columns[1].overflow = "fold"
-    for name, value in summary.items():
-        table.add_row(name, _readable(float(value) if name == "epsilon" else value))
-    return table
-
-
-def _table_of(rows: list[dict[str, Any]]) -> Table:
-    table = Table(*(name.replace("_", " ") for name in rows[0]), box=SIMPLE)
-    for row in rows:
-        table.add_row(*(_readable(value) for value in row.values()))
-    return table
-
-
-def _readable(value: Any) -> str:
-    if value is None:
-        return "-"
-    if isinstance(value, float):
-        return f"{value:.6g}"
-    return f"{value:,}" if isinstance(value, int) else str(value)
-
-
-def _shown(path: Path) -> str:
-    """Return a path as short as it can be said from here."""
-    return os.path.relpath(path) if path.is_relative_to(Path.cwd()) else str(path)
 
 
 if __name__ == "__main__":

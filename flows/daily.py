@@ -5,8 +5,9 @@ from pathlib import Path
 
 from prefect import flow
 
-from tasks.config import load_config
+from tasks.config import Config, load_config
 from tasks.ingest import ingest_records
+from tasks.late import count_late_records
 from tasks.occupancy import build_occupancy
 from tasks.plan import plan_release
 from tasks.publish import publish_files
@@ -15,19 +16,26 @@ from tasks.validate import validate_records
 
 
 @flow(name="daily", flow_run_name="daily-{date:%Y-%m-%d}", log_prints=False)
-def daily(config_file: Path, date: dt.date) -> None:
+def daily(config_file: Path, date: dt.date, revision: str | None = None) -> None:
     """Publish one local day; a day that was released already is only published again, to the same bytes.
 
     Args:
         config_file: The dataset's TOML file.
         date: The local day.
+        revision: Name of a deliberate further release of a released day, which is charged for anew.
     """
     config = load_config(config_file)
-    release_id = find_release(date, config)
+    release_id = find_release(date, config, revision)
     if release_id is None:
-        ingest_records(date, config)
-        validate_records(date, config)
-        build_occupancy(date, config)
+        prepare_day(date, config)
         plan_hash = plan_release(date, config)
-        release_id = release_statistics(date, plan_hash, config)
+        release_id = release_statistics(date, plan_hash, config, revision)
     publish_files(release_id, config)
+    count_late_records(date, config)
+
+
+def prepare_day(date: dt.date, config: Config) -> None:
+    """Bring a day's records into the warehouse, and write its occupancy."""
+    ingest_records(date, config)
+    validate_records(date, config)
+    build_occupancy(date, config)

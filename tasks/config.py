@@ -15,6 +15,7 @@ from dpmath.bias import rounding_errors
 from tasks.errors import BadConfig
 
 DATE_PLACEHOLDER = "{date}"
+LEAST_EPSILON_PER_DAY = Decimal("1e-6")
 
 
 def _finite_decimal(value: Any) -> Any:
@@ -35,6 +36,7 @@ class Dataset(_Section):
     name: str = Field(pattern=r"^[a-z0-9][a-z0-9_-]*$")
     files: tuple[str, ...] = Field(min_length=1)
     timezone: str
+    purpose: str = "not stated"
     delimiter: str = Field(default=",", min_length=1, max_length=1)
 
     @field_validator("files", mode="before")
@@ -131,16 +133,17 @@ class Validation(_Section):
 class Privacy(_Section):
     """What one day's release may cost a user, and how the day is planned."""
 
-    epsilon_per_day: Number = Field(ge=Decimal("1e-6"), le=Decimal(1_000_000))
+    epsilon_per_day: Number = Field(ge=LEAST_EPSILON_PER_DAY, le=Decimal(1_000_000))
     mechanism: Literal["planned", "clip-user"] = "planned"
     target_error: Positive | None = None
     target_error_variance: Positive | None = None
 
 
 class Budget(_Section):
-    """What all releases together may cost a user."""
+    """What all releases together may cost a user: for ever, or within any ``window_days`` days in a row."""
 
     epsilon_total: Positive
+    window_days: int | None = Field(default=None, ge=1, le=3660)
 
 
 class Statistics(_Section):
@@ -209,6 +212,17 @@ class Config(_Section):
         settings = self.model_dump(mode="json", exclude={"storage"})
         del settings["dataset"]["files"]
         return settings
+
+    def with_settings(self, settings: dict[str, Any]) -> Self:
+        """Return the configuration that recorded public settings were written under, with the files of this one."""
+        here = self.model_dump(mode="json")
+        whole = {
+            **settings,
+            "dataset": {**settings["dataset"], "files": here["dataset"]["files"]},
+            "storage": here["storage"],
+            "folder": str(self.folder),
+        }
+        return type(self).model_validate(whole, strict=False)
 
 
 def load_config(path: Path) -> Config:

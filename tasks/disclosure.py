@@ -1,14 +1,24 @@
 """What a release says of itself: the ledger entry, and the manifest beside the published files."""
 
 import datetime as dt
+import functools
 import importlib.metadata
 import platform
+from pathlib import Path
 from typing import Any
 
-from tasks import entropy
-from tasks.config import Config
-from tasks.ledger import exact_decimal
+import polars as pl
 
+from dpmath.accounting import LOSS_UNITS
+from tasks import entropy, private_files
+from tasks.budget import epsilon_units
+from tasks.config import Config
+from tasks.durable import canonical_json, sha256
+from tasks.identity import release_id
+from tasks.ledger import exact_decimal
+from tasks.plan_files import MOMENTS
+
+_PACKAGES = ("dpmath", "flows", "sql", "tasks")
 _LIBRARIES = ("hexveil", "prefect", "duckdb", "polars", "numpy", "pandera", "h3", "h3ronpy", "pyarrow")
 
 _COMMON = ("CKS-A2", "HV-L1", "HV-L2", "HV-L3", "HV-L4", "HV-L7")
@@ -44,14 +54,16 @@ COLUMNS = {
 }
 
 
-def describe_release(identity: str, date: dt.date, config: Config) -> dict[str, Any]:
+def describe_release(date: dt.date, revision: str | None, config: Config) -> dict[str, Any]:
     """Return what a release says of its subject, its guarantee and what made it."""
     start, end = config.day_bounds(date)
     settings = config.public_settings()
     return {
         "kind": "release",
-        "release_id": identity,
+        "release_id": release_id(date, config, revision),
+        "revision": revision,
         "dataset": config.dataset.name,
+        "purpose": config.dataset.purpose,
         "date": date.isoformat(),
         "period": {"start": start.isoformat(), "end": end.isoformat(), "timezone": config.dataset.timezone},
         "grid": settings["grid"],
@@ -69,19 +81,60 @@ def describe_release(identity: str, date: dt.date, config: Config) -> dict[str, 
             "draws": "once, independent for each cell and moment",
         },
         "settings": settings,
+        "code": code_hash(),
         "versions": {name: importlib.metadata.version(name) for name in _LIBRARIES}
         | {"python": platform.python_version()},
         "intended_at": now(),
     }
 
 
-def describe_cost(worst: int, worst_total: int, config: Config) -> dict[str, str]:
-    """Return what a release costs its worst user, now and in all; exact decimals."""
+def describe_cost(worst: int, worst_total: int, worst_used: int, config: Config) -> dict[str, str | None]:
+    """Return what a release costs its worst user, now and in all, and what the limit leaves; exact decimals."""
+    limit = config.budget.epsilon_total
     return {
         "epsilon": exact_decimal(worst),
         "epsilon_total_after": exact_decimal(worst_total),
-        "epsilon_total_limit": str(config.budget.epsilon_total),
+        "epsilon_window_after": exact_decimal(worst_used) if config.budget.window_days else None,
+        "epsilon_total_limit": str(limit),
+        "epsilon_left": exact_decimal(max(0, epsilon_units(limit) - worst_used)),
     }
+
+
+def describe_plan(plan: dict[str, Any], config: Config) -> dict[str, Any]:
+    """Return what a stored plan publishes and withholds, suppresses and clips, and each sum's scales and sensitivity.
+
+    Scales and sensitivities are in the sum's own unit: ticks for the mean, squared half ticks for the second moment.
+    """
+    folder = private_files.plans(config)
+    cells = private_files.read_frame(folder, plan["files"]["cells"])
+    pairs = private_files.read_frame(folder, plan["files"]["pairs"])
+    n_published = cells.filter(pl.col("mean_inverse_scale") > 0).height
+    sums = {}
+    for moment in [one for one in MOMENTS if f"{one}_width" in pairs.columns]:
+        inverse_scales = cells[f"{moment}_inverse_scale"].filter(cells[f"{moment}_inverse_scale"] > 0)
+        per_user = pairs.group_by("user_hash").agg(pl.col(f"{moment}_width").cast(pl.Decimal(38, 0)).sum())
+        sums[moment] = {
+            "scale_least": f"{LOSS_UNITS}/{inverse_scales.max()}",
+            "scale_largest": f"{LOSS_UNITS}/{inverse_scales.min()}",
+            "sensitivity_of_a_cell": max(pairs[f"{moment}_width"]),
+            "sensitivity_of_all_cells": int(max(per_user[f"{moment}_width"])),
+        }
+    n_suppressed = int((pairs["mean_width"] == 0).sum())
+    n_whole = int((pairs["mean_width"] == pairs["n_records"] * config.value.n_ticks).sum())
+    return {
+        "cells": {"total": cells.height, "published": n_published, "withheld": cells.height - n_published},
+        "pairs": {"total": pairs.height, "suppressed": n_suppressed, "clipped": pairs.height - n_suppressed - n_whole},
+        "sums": sums,
+    }
+
+
+@functools.cache
+def code_hash() -> str:
+    """Return a SHA-256 over the project's own source files: the paths and hashes of every .py and .sql, sorted."""
+    root = Path(__file__).parents[1]
+    files = [path for name in _PACKAGES for kind in ("*.py", "*.sql") for path in (root / name).rglob(kind)]
+    hashes = sorted([path.relative_to(root).as_posix(), sha256(path.read_bytes())] for path in files)
+    return sha256(canonical_json(hashes))
 
 
 def now() -> str:

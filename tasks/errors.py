@@ -39,6 +39,10 @@ class LedgerBroken(HexveilError):
     """The ledger or a file it names is missing or is not what it was."""
 
 
+class InUse(HexveilError):
+    """Another program has a database open."""
+
+
 def contained(step: Callable[P, R]) -> Callable[P, R]:
     """Let nothing private leave ``step`` by way of an exception.
 

@@ -12,6 +12,7 @@ from tasks import source, warehouse
 from tasks.config import Config
 from tasks.durable import canonical_json, sha256
 from tasks.errors import BadInput, HexveilError, contained
+from tasks.forget import forgotten_days
 from tasks.progress import progress
 
 _BLANK = {"blank": "".join(chr(one) for one in range(0x3001) if chr(one).isspace())}
@@ -24,16 +25,24 @@ log = logging.getLogger("hexveil.ingest")
 def ingest_records(date: dt.date, config: Config) -> None:
     """Read into the warehouse the files for a day that it does not hold yet.
 
-    A file is known by its content: read again, under any name, it adds nothing. Every row that was read is in
-    raw_record, or in quarantine where it could not be told apart into fields.
+    A file is known by its name and content: read again it adds nothing. Every row that was read is in raw_record, or
+    in quarantine where it could not be told apart into fields; rows of days that were forgotten are only counted.
 
     Args:
         date: The local day.
         config: Says which files.
 
     Raises:
-        BadInput: No file is there, or one cannot be read; nothing of that file is kept.
+        BadInput: No file is there, or one cannot be read; nothing of that file is kept. Or the day was forgotten.
     """
+    when = forgotten_days(config).get(date)
+    if when is not None:
+        raise BadInput(f"{date} was forgotten at {when}: its records were deleted for good and are not read again")
+    ingest(date, config)
+
+
+def ingest(date: dt.date, config: Config) -> None:
+    """Do what ``ingest_records`` does, whether or not the day was forgotten."""
     for path, file_date in progress(source.find_files(date, config), "reading files"):
         _ingest_file(path, file_date, config)
 
@@ -102,15 +111,20 @@ def _read_file(
         raise BadInput(
             f"{path}: cannot be read as {kind} ({problem}); check its encoding (UTF-8), line ends and quotes"
         ) from None
-    warehouse.run(connection, "warehouse/raw_record", {"file_id": file_id, "file_date": file_date})
+    file = {"file_id": file_id, "file_date": file_date}
+    n_told_apart, n_readable = warehouse.rows(connection, "warehouse/incoming_rows")[0]
+    n_kept = _count(
+        warehouse.run(connection, "warehouse/raw_record", {**file, "forgotten": list(forgotten_days(config))})
+    )
     n_undated = _count(warehouse.run(connection, "warehouse/undated", {"file_id": file_id}))
-    if kind == "csv" and warehouse.rows(connection, "warehouse/incoming_rows")[0][0] + n_malformed != n_rows:
+    if kind == "csv" and n_told_apart + n_malformed != n_rows:
         n_rows = source.count_csv_rows(path, config)
-    counts = {"n_rows": n_rows, "n_malformed": n_malformed, "n_undated": n_undated}
-    warehouse.run(connection, "warehouse/raw_file", {"file_id": file_id, "file_date": file_date, **identity, **counts})
+    counts = {"n_malformed": n_malformed, "n_undated": n_undated, "n_forgotten": n_readable - n_kept}
+    warehouse.run(connection, "warehouse/raw_file", {**file, **identity, "n_rows": n_rows, **counts})
     if warehouse.rows(connection, "checks/file_rows", {"file_id": file_id}):
         raise BadInput(f"{path}: {n_rows} rows were counted, but not as many were read; check its line ends and quotes")
-    log.info("%s: %d rows read, %d malformed, %d without a day", path.name, n_rows, n_malformed, n_undated)
+    listed = ", ".join(f"{n} {name.removeprefix('n_')}" for name, n in counts.items())
+    log.info("%s: %d rows read, %s", path.name, n_rows, listed)
     return file_id
 
 

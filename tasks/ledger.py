@@ -4,7 +4,6 @@ import fcntl
 import json
 import logging
 import os
-from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
 from decimal import Decimal
@@ -67,25 +66,32 @@ def list_entries(config: Config) -> list[Entry]:
     return read_entries(config)
 
 
-def find_release(release_id: str, config: Config) -> Entry | None:
-    """Return the entry of a release, None where it has not been made."""
-    return next((entry for entry in read_entries(config) if entry["release_id"] == release_id), None)
+@contained
+def export(config: Config) -> list[str]:
+    """Return the ledger as JSON Lines, byte for byte as it stands, after checking its chain.
+
+    ``deploy/LEDGER.md`` says what each field means and how a stranger checks the whole.
+    """
+    return [canonical_json(entry).decode() + "\n" for entry in read_entries(config)]
 
 
-def append(entry: Entry, config: Config) -> Entry:
+def append(entry: Entry, entries: list[Entry], config: Config) -> Entry:
     """Append an entry and flush it to disk; the caller holds the lock. From here on the release is made.
 
     Args:
         entry: Everything but its number, the previous entry's hash and its own.
+        entries: The entries before it, as the caller read them under the lock.
         config: Says where the ledger is.
 
     Returns:
         The whole entry.
 
     Raises:
+        LedgerBroken: The release is in the ledger already.
         OSError: It could not be written, and the ledger is as it was before.
     """
-    entries = read_entries(config)
+    if any(entry["release_id"] == one["release_id"] for one in entries):
+        raise LedgerBroken(f"{entry['release_id']} is in the ledger already; it cannot be released twice")
     entry = {**entry, "number": len(entries) + 1, "previous_hash": entries[-1]["hash"] if entries else NO_PREVIOUS}
     entry["hash"] = entry_hash(entry)
     _append_line(ledger_path(config), canonical_json(entry) + b"\n")
@@ -103,14 +109,6 @@ def exact_decimal(loss_units: int) -> str:
     sign, digits, _ = Decimal(loss_units * 5**LOSS_UNIT_BITS).as_tuple()
     exact = Decimal((sign, digits, -LOSS_UNIT_BITS))
     return format(exact, "f").rstrip("0").rstrip(".")
-
-
-def total_losses(losses: list[dict[str, int]]) -> Counter[str]:
-    """Return what each user, by keyed hash, has lost over several releases, in units of 2^-50."""
-    total: Counter[str] = Counter()
-    for of_one_release in losses:
-        total.update(of_one_release)
-    return total
 
 
 def _head_path(config: Config) -> Path:

@@ -11,12 +11,10 @@ import numpy as np
 import polars as pl
 from prefect import task
 
-from dpmath.accounting import (
-    LOSS_UNITS,
-)
 from dpmath.bias import rounding_errors, variance_error
 from dpmath.occupancy import Occupancy
-from tasks import private_files, warehouse
+from tasks import warehouse
+from tasks.budget import Account
 from tasks.config import Config
 from tasks.entropy import known_users
 from tasks.errors import BudgetExceeded, HexveilError, NothingToPublish, contained
@@ -59,9 +57,19 @@ class PlannedDay:
     request: Request
 
 
-def make_plan(date: dt.date, config: Config) -> DayPlan:
-    """Return the plan of a day from its occupancy, the public bounds and what each user has left."""
-    day = read_day(date, config)
+def make_plan(date: dt.date, config: Config, account: Account | None = None) -> DayPlan:
+    """Return the plan of a day from its occupancy, the public bounds and what each user has left.
+
+    Args:
+        date: The local day, prepared.
+        config: Says the bounds and what is asked for.
+        account: What each user has lost; None reads it from the ledger.
+
+    Raises:
+        NothingToPublish: No cell can keep its promise.
+        BudgetExceeded: No user of the day has budget left.
+    """
+    day = read_day(date, config, account)
     proposal = propose(config.privacy.mechanism, day.request)
     if not any(proposal.sums[0].inverse_scale):
         raise _why_nothing(date, day.request, config)
@@ -77,8 +85,8 @@ def make_plan(date: dt.date, config: Config) -> DayPlan:
     )
 
 
-def read_day(date: dt.date, config: Config) -> PlannedDay:
-    """Return what a day asks of a mechanism."""
+def read_day(date: dt.date, config: Config, account: Account | None = None) -> PlannedDay:
+    """Return what a day asks of a mechanism; the arguments are those of ``make_plan``."""
     with warehouse.connect(config) as connection:
         if warehouse.rows(connection, "checks/prepared_otherwise", prepared_by(date, config)):
             raise HexveilError(f"{date} was last prepared with other settings; run the day again")
@@ -97,15 +105,13 @@ def read_day(date: dt.date, config: Config) -> PlannedDay:
         pairs["cell"].to_numpy(), pairs["user"].to_numpy(), pairs["n_records"].to_numpy(), cells.height, len(user_ids)
     )
     user_hashes = keys.users(user_ids)
-    spent = private_files.spent(entries, config)
-    total = int(Fraction(config.budget.epsilon_total) * LOSS_UNITS)
     n_ticks = config.value.n_ticks
     request = Request(
         occupancy=occupancy,
         value_ranges=[n_ticks, n_ticks**2] if config.statistics.variance else [n_ticks],
         epsilon=Fraction(config.privacy.epsilon_per_day),
         target=promised_share(config),
-        budgets=np.array([total - spent.get(user, 0) for user in user_hashes], dtype=object),
+        budgets=np.array((account or Account(entries, config)).left(date, user_hashes), dtype=object),
     )
     return PlannedDay(cells.sort("cell").drop("cell"), user_hashes, request)
 

@@ -11,12 +11,12 @@ import h3
 from dpmath.accounting import loss_as_fraction
 from tasks.config import Config
 from tasks.errors import contained
-from tasks.ledger import find_release
+from tasks.identity import release_id
+from tasks.ledger import read_entries
 from tasks.mechanism import COMPARED, propose
 from tasks.plan import make_plan, read_day, summarise_plan
 from tasks.plan_files import cell_frame, mean_errors, store_plan
 from tasks.progress import progress
-from tasks.release import release_id
 
 
 @contained
@@ -25,11 +25,12 @@ def preview_plan(date: dt.date, config: Config) -> dict[str, Any]:
     start = time.perf_counter()
     plan = make_plan(date, config)
     plan_hash = store_plan(plan, config)
-    released = find_release(release_id(date, config), config)
+    identity = release_id(date, config)
+    released = any(entry["release_id"] == identity for entry in read_entries(config))
     return {
         **summarise_plan(plan),
         "plan_hash": plan_hash,
-        "release_id": released["release_id"] if released else None,
+        "release_id": identity if released else None,
         "seconds": round(time.perf_counter() - start, 3),
     }
 

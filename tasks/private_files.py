@@ -1,5 +1,6 @@
-"""Where files are: private ones named by their hash, and the folders of what is published."""
+"""Where private files are, each named by its hash, and how they are written and read."""
 
+import os
 from collections.abc import Iterable
 from decimal import Decimal
 from io import BytesIO
@@ -11,7 +12,7 @@ import polars as pl
 from tasks import durable
 from tasks.config import Config
 from tasks.errors import LedgerBroken
-from tasks.ledger import Entry, total_losses
+from tasks.ledger import Entry
 from tasks.warehouse import private_folder
 
 
@@ -25,17 +26,33 @@ def releases(config: Config) -> Path:
     return private_folder(config) / "releases"
 
 
-def published_folder(date: str, config: Config) -> Path:
-    """Return where the files of a day are published."""
-    return config.storage_path / "published" / f"date={date}"
+def totals(config: Config) -> Path:
+    """Return the folder of what each user lost in all; it can be made again from the plans."""
+    return private_folder(config) / "totals"
+
+
+def count_attempt(release_id: str, config: Config) -> int:
+    """Note on disk that a release is about to be drawn, and return how often that was noted, this time included."""
+    folder = private_folder(config) / "attempts"
+    folder.mkdir(exist_ok=True)
+    with (folder / release_id).open("ab") as file:
+        file.write(b".")
+        file.flush()
+        os.fsync(file.fileno())
+        return file.tell()
 
 
 def remove_unreleased(entries: list[Entry], config: Config) -> None:
-    """Delete the noisy files of a release that did not reach the ledger: nobody saw them, nobody ever may."""
+    """Delete the noisy files of a release that did not reach the ledger: nobody saw them, nobody ever may.
+
+    With them go the totals of any but the last entry, which nobody needs.
+    """
     released = {name for entry in entries for name in entry["files"].values()}
-    for path in releases(config).glob("*"):
-        if path.name not in released:
-            path.unlink()
+    last_totals = {entry["totals"] for entry in entries[-1:]}
+    for folder, names in ((releases(config), released), (totals(config), last_totals)):
+        for path in folder.glob("*"):
+            if path.name not in names:
+                path.unlink()
 
 
 def write_frame(folder: Path, frame: pl.DataFrame) -> str:
@@ -85,8 +102,3 @@ def losses(entry: Entry, config: Config) -> dict[str, int]:
     """Return what one release cost each user, by keyed hash, in units of 2^-50."""
     frame = read_frame(plans(config), entry["losses"])
     return {user: int(loss) for user, loss in frame.select("user_hash", "loss_units").iter_rows()}
-
-
-def spent(entries: list[Entry], config: Config) -> dict[str, int]:
-    """Return what all releases together cost each user, by keyed hash, in units of 2^-50."""
-    return dict(total_losses([losses(entry, config) for entry in entries]))

@@ -3,7 +3,6 @@
 import datetime as dt
 import logging
 from collections.abc import Callable
-from fractions import Fraction
 from typing import Any
 
 import numpy as np
@@ -11,20 +10,22 @@ import polars as pl
 from prefect import task
 from prefect.cache_policies import NO_CACHE
 
-from dpmath.accounting import LOSS_UNITS, ExactIntArray
+from dpmath.accounting import ExactIntArray
 from dpmath.sampling import discrete_laplace
-from tasks import durable, entropy, ledger, private_files, schemas, warehouse
+from tasks import durable, entropy, ledger, mirror, private_files, schemas, warehouse
+from tasks.budget import Account, epsilon_units
 from tasks.config import Config
-from tasks.disclosure import COLUMNS, describe_cost, describe_release, now
-from tasks.errors import BudgetExceeded, HexveilError, LedgerBroken, contained
+from tasks.disclosure import COLUMNS, describe_cost, describe_plan, describe_release, now
+from tasks.errors import BudgetExceeded, HexveilError, contained
 from tasks.estimates import statistic_frame
+from tasks.identity import check_nothing_unpaid, find_entry, of_day
 from tasks.ingest import current_files
 from tasks.occupancy import prepared_by
 from tasks.plan_files import MOMENTS, load_plan, plan_file, plan_settings
-from tasks.private_files import published_folder
 
 Noise = Callable[[ExactIntArray], Any]
 
+_NOT_IN_MANIFEST = ("inputs", "losses", "totals", "user_key_fingerprint")
 _INSTANT = "%Y-%m-%dT%H:%M:%SZ"
 
 log = logging.getLogger("hexveil.release")
@@ -35,80 +36,69 @@ def draw_noise(inverse_scale: ExactIntArray) -> ExactIntArray:
     return discrete_laplace(inverse_scale, entropy.random_bytes).astype(object)
 
 
-def release_id(date: dt.date, config: Config) -> str:
-    """Return what a release is known by: dataset, day, grid and statistics."""
-    statistics = "mean-variance" if config.statistics.variance else "mean"
-    grid = f"h3r{config.grid.h3_resolution}-{config.grid.slot_minutes}min"
-    return f"{config.dataset.name}-{date}-{grid}-{statistics}"
-
-
 @task
 @contained
-def find_release(date: dt.date, config: Config) -> str | None:
-    """Return the id of the day's release, None where it has not been made.
+def find_release(date: dt.date, config: Config, revision: str | None = None) -> str | None:
+    """Return the id of the day's release or of a revision of it, None where it has not been made.
 
     Raises:
-        HexveilError: The day was released with another grid or other statistics.
+        HexveilError: The day was released with another grid or other statistics, or there is nothing to revise.
     """
     with ledger.locked(config):
-        return _find(date, config)
+        entries = ledger.read_entries(config)
+    entry = find_entry(date, revision, entries, config)
+    if entry is None and revision is not None and not of_day(date, entries):
+        raise HexveilError(f"{date} has not been released, so there is nothing to revise; run it without --revision")
+    return entry["release_id"] if entry else None
 
 
 @task(retries=0, cache_policy=NO_CACHE, persist_result=False)
 @contained
-def release_statistics(date: dt.date, plan_hash: str, config: Config) -> str:
-    """Release a planned day and return the release's id; a day that was released already is left as it is.
+def release_statistics(date: dt.date, plan_hash: str, config: Config, revision: str | None = None) -> str:
+    """Release a planned day and return the release's id; what was released already is left as it is.
 
     In this order: the noisy table is written to files named by their hash and flushed; the ledger entry that
     names them and charges for them is appended and flushed. A crash before the append spent nothing and
     nobody saw anything; after it, all else can be redone from the files. So this step is never retried,
     cached or stored by the scheduler: running the day again finds the release.
 
+    Args:
+        date: The local day.
+        plan_hash: The stored plan.
+        config: That the plan was made under.
+        revision: Name of a deliberate further release of the day, with a charge of its own; None for the first.
+
     Raises:
         BudgetExceeded: Another release has meanwhile spent what the plan counted on.
         HexveilError: The warehouse is no longer what the plan was made from.
     """
-    return release_with(date, plan_hash, config, draw_noise)
+    return release_with(date, plan_hash, config, draw_noise, revision)
 
 
-def release_with(date: dt.date, plan_hash: str, config: Config, noise: Noise) -> str:
+def release_with(date: dt.date, plan_hash: str, config: Config, noise: Noise, revision: str | None = None) -> str:
     """Release a planned day with a given source of noise; only tests use another than ``draw_noise``."""
     with ledger.locked(config):
-        found = _find(date, config)
+        entries = ledger.read_entries(config)
+        found = find_entry(date, revision, entries, config)
         if found is not None:
-            return found
-        if published_folder(date.isoformat(), config).exists():
-            raise LedgerBroken(
-                f"{published_folder(date.isoformat(), config)} is there, but no entry of the ledger pays for it: a "
-                "backup older than that release was restored. Restore the last one; releasing the day again would "
-                "spend twice."
-            )
+            return str(found["release_id"])
+        check_nothing_unpaid(entries, config)
+        mirror.check(entries, config)
         plan = load_plan(plan_hash, config)
         if plan["settings"] != plan_settings(date, config):
             raise HexveilError("the plan was made for another day or other settings; run the day again to plan anew")
-        entries = ledger.read_entries(config)
         private_files.remove_unreleased(entries, config)
-        identity = release_id(date, config)
-        statistics = statistic_frame(_noisy_cells(date, plan, entries, config, noise), identity, config)
+        intent = describe_release(date, revision, config)
+        costs = _checked_costs(date, plan, entries, config)
+        attempt = private_files.count_attempt(intent["release_id"], config)
+        statistics = statistic_frame(_noisy_cells(date, plan, entries, config, noise), intent["release_id"], config)
         schemas.check(statistics, schemas.statistic_schema(config), "statistics")
-        entry = _entry(date, plan_hash, plan, statistics, entries, config)
+        execution = _execution(date, plan_hash, plan, statistics, entries, config)
+        entry = {**intent, **costs, **execution, "attempt": attempt}
         files = _write_files(statistics, entry, config)
-        ledger.append({**entry, "files": files, "committed_at": now()}, config)
-    log.info("%s released: %d cells", identity, statistics.height)
-    return identity
-
-
-def _find(date: dt.date, config: Config) -> str | None:
-    wanted = release_id(date, config)
-    for entry in ledger.read_entries(config):
-        if entry["release_id"] == wanted:
-            return wanted
-        if entry["dataset"] == config.dataset.name and entry["date"] == date.isoformat():
-            raise HexveilError(
-                f"{date} was released as {entry['release_id']}; releasing it as {wanted} would cost its users "
-                "again. Restore [grid] and [statistics] to publish the release that was made."
-            )
-    return None
+        ledger.append({**entry, "files": files, "committed_at": now()}, entries, config)
+    log.info("%s released: %d cells", intent["release_id"], statistics.height)
+    return str(intent["release_id"])
 
 
 def _noisy_cells(
@@ -146,7 +136,22 @@ def _private_sums(date: dt.date, plan: dict[str, Any], entries: list[ledger.Entr
         return warehouse.frame(connection, statement, parameters)
 
 
-def _entry(
+def _checked_costs(
+    date: dt.date, plan: dict[str, Any], entries: list[ledger.Entry], config: Config
+) -> dict[str, str | None]:
+    """Return what the release costs, and keep each user's new total; refuses what would pass anyone's limit."""
+    here = private_files.losses(plan["files"], config)
+    account = Account(entries, config)
+    account.add(date, here)
+    used = account.used(date)
+    worst, worst_used = max(here.values()), max(used.values())
+    if max(used[user] for user in here) > account.limit or worst > epsilon_units(config.privacy.epsilon_per_day):
+        raise BudgetExceeded("the plan is older than the last release or the budget; run the day again to plan anew")
+    total_hash = private_files.write_json(private_files.totals(config), dict(account.total))
+    return {**describe_cost(worst, max(account.total.values()), worst_used, config), "totals": total_hash}
+
+
+def _execution(
     date: dt.date,
     plan_hash: str,
     plan: dict[str, Any],
@@ -154,34 +159,16 @@ def _entry(
     entries: list[ledger.Entry],
     config: Config,
 ) -> ledger.Entry:
-    """Return what the ledger says of the release, but for its files and when it was committed; checks the budget."""
+    """Return what was planned, read and published."""
     keys = entropy.known_users(config, entries)
-    cost = describe_cost(*_worst_losses(plan, entries, config), config)
-    cells = private_files.read_frame(private_files.plans(config), plan["files"]["cells"])
     return {
-        **describe_release(release_id(date, config), date, config),
-        **cost,
-        "cells": {"total": cells.height, "published": statistics.height, "withheld": cells.height - statistics.height},
-        "records_covered": int(statistics["n_records"].sum()),
         "plan": plan_hash,
         "losses": plan["files"]["losses"],
         "user_key_fingerprint": keys.fingerprint,
+        **describe_plan(plan, config),
+        "records_covered": int(statistics["n_records"].sum()),
         **_inputs(date, keys, config),
     }
-
-
-def _worst_losses(plan: dict[str, Any], entries: list[ledger.Entry], config: Config) -> tuple[int, int]:
-    """Return the worst user's loss by this release and in all with it, in units of 2^-50, within the budget."""
-    here = private_files.losses(plan["files"], config)
-    totals = ledger.total_losses([private_files.spent(entries, config), here])
-    worst, worst_total = max(here.values()), max(totals.values())
-    worst_here = max(totals[user] for user in here)
-    if (
-        worst_here > Fraction(config.budget.epsilon_total) * LOSS_UNITS
-        or worst > Fraction(config.privacy.epsilon_per_day) * LOSS_UNITS
-    ):
-        raise BudgetExceeded("the plan is older than the last release or the budget; run the day again to plan anew")
-    return worst, worst_total
 
 
 def _inputs(date: dt.date, keys: entropy.UserKeys, config: Config) -> dict[str, Any]:
@@ -193,6 +180,9 @@ def _inputs(date: dt.date, keys: entropy.UserKeys, config: Config) -> dict[str, 
         day = {"date": date, "file_ids": current_files(connection, date, config)}
         files = warehouse.frame(connection, "warehouse/day_files", day)
         rows = dict(warehouse.rows(connection, "warehouse/day_counts", day))
+        with warehouse.transaction(connection):
+            warehouse.run(connection, "warehouse/clear_released_file", {"date": date})
+            warehouse.run(connection, "warehouse/released_file", day)
     inputs = [
         {"name": file["name"], "rows": file["n_rows"], "digest": keys.digest("file", file["content_hash"].encode())}
         for file in files.iter_rows(named=True)
@@ -207,7 +197,7 @@ def _write_files(statistics: pl.DataFrame, entry: ledger.Entry, config: Config) 
         "statistics.parquet": private_files.write_frame(folder, statistics),
         "statistics.csv": durable.write_named_by_hash(folder, statistics.write_csv(datetime_format=_INSTANT).encode()),
     }
-    manifest = {key: value for key, value in entry.items() if key not in ("inputs", "losses", "user_key_fingerprint")}
+    manifest = {key: value for key, value in entry.items() if key not in _NOT_IN_MANIFEST}
     manifest |= {"files": dict(hashes), "columns": COLUMNS}
     hashes["manifest.json"] = durable.write_named_by_hash(folder, durable.readable_json(manifest))
     return hashes

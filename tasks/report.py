@@ -6,13 +6,11 @@ from decimal import Decimal
 from pathlib import Path
 from statistics import median
 
-import polars as pl
-
-from tasks import ledger
+from tasks import ledger, private_files
 from tasks.config import Config
 from tasks.errors import contained
-from tasks.private_files import published_folder
-from tasks.release import release_id
+from tasks.identity import find_entry, published_folder
+from tasks.late import late_records
 from tasks.validate import KEPT
 
 
@@ -29,7 +27,9 @@ class DayReport:
         median_error: Median promised error of a published mean, in the value's unit.
         epsilon: The most that any one user lost by this release.
         epsilon_total: The most that any one user has lost over everything released up to it.
+        epsilon_left: What its worst user could still lose when it was released.
         folder: Where the files are.
+        late: Records that came after their day's release, by day; of whatever day.
     """
 
     release_id: str
@@ -40,7 +40,9 @@ class DayReport:
     median_error: float
     epsilon: Decimal
     epsilon_total: Decimal
+    epsilon_left: Decimal
     folder: Path
+    late: dict[dt.date, int]
 
     @property
     def n_rows(self) -> int:
@@ -54,13 +56,26 @@ class DayReport:
 
 
 @contained
-def report_day(date: dt.date, config: Config) -> DayReport:
-    """Return what a released day came to, from the ledger and the published files."""
-    entry = ledger.find_release(release_id(date, config), config)
+def report_day(date: dt.date, config: Config, revision: str | None = None) -> DayReport:
+    """Return what a released day, or a revision of it, came to, from the ledger and the published files."""
+    entry = find_entry(date, revision, ledger.read_entries(config), config)
     if entry is None:
         raise LookupError(f"{date} has not been released")
-    folder = published_folder(entry["date"], config)
-    errors = pl.read_parquet(folder / "statistics.parquet", hive_partitioning=False)["mean_error_bound"].to_list()
+    return _report(entry, late_records(config), config)
+
+
+@contained
+def report_range(first: dt.date, last: dt.date, config: Config) -> dict[dt.date, DayReport | None]:
+    """Return what each day of a range came to, None where it has not been released."""
+    entries = {entry["date"]: entry for entry in ledger.read_entries(config) if entry["revision"] is None}
+    dates = [first + dt.timedelta(days=shift) for shift in range((last - first).days + 1)]
+    found = {date: entries.get(date.isoformat()) for date in dates}
+    return {date: _report(entry, {}, config) if entry else None for date, entry in found.items()}
+
+
+def _report(entry: ledger.Entry, late: dict[dt.date, int], config: Config) -> DayReport:
+    table = private_files.read_frame(private_files.releases(config), entry["files"]["statistics.parquet"])
+    errors = table["mean_error_bound"].to_list()
     return DayReport(
         release_id=entry["release_id"],
         rows=entry["rows"],
@@ -70,5 +85,7 @@ def report_day(date: dt.date, config: Config) -> DayReport:
         median_error=median(errors),
         epsilon=Decimal(entry["epsilon"]),
         epsilon_total=Decimal(entry["epsilon_total_after"]),
-        folder=folder,
+        epsilon_left=Decimal(entry["epsilon_left"]),
+        folder=published_folder(entry["date"], entry["revision"], config),
+        late=late,
     )

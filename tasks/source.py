@@ -38,11 +38,11 @@ _PARQUET_TYPES = {
 }
 
 
-def find_files(date: dt.date, config: Config) -> list[tuple[Path, dt.date | None]]:
+def find_files(date: dt.date, config: Config, needed: bool = True) -> list[tuple[Path, dt.date | None]]:
     """Return the files for a day, sorted, each with the day it is for where its pattern says ``{date}``.
 
     Raises:
-        BadInput: A pattern's folder holds no such file.
+        BadInput: There is no such file, though one is needed, or its path cannot be used.
     """
     found: dict[Path, dt.date | None] = {}
     for pattern in config.dataset.files:
@@ -50,7 +50,7 @@ def find_files(date: dt.date, config: Config) -> list[tuple[Path, dt.date | None
         dated = pattern.replace(DATE_PLACEHOLDER, date.isoformat())
         filled = dated if Path(dated).is_absolute() else f"{glob.escape(str(config.folder))}/{dated}"
         found |= {Path(path).resolve(): file_date for path in glob.glob(filled, recursive=True)}
-    if not found:
+    if needed and not found:
         patterns = ", ".join(config.dataset.files)
         raise BadInput(f"no file for {date} matches dataset.files = {patterns} in {config.folder}")
     for path in found:

@@ -1,14 +1,16 @@
 """Verify: recompute every loss from its stored plan, and hold files and sums against what the ledger says."""
 
+import datetime as dt
 from collections import Counter
 from collections.abc import Iterator
-from decimal import Decimal
 
-from tasks import durable, ledger, private_files
+from tasks import durable, ledger, mirror, private_files
+from tasks.budget import Account, epsilon_units
 from tasks.config import Config
+from tasks.disclosure import describe_cost, describe_plan
 from tasks.errors import LedgerBroken, contained
+from tasks.identity import check_nothing_unpaid, published_folder, release_id
 from tasks.plan_files import MOMENTS, load_plan
-from tasks.private_files import published_folder
 from tasks.progress import progress
 
 
@@ -17,21 +19,20 @@ def verify_ledger(config: Config) -> int:
     """Check the whole ledger and return how many releases it holds.
 
     Each entry's hash and place in the chain, each user's loss and their maximum against the stored plan, the
-    running totals, counts, settings and limits, and the published files are recomputed or compared with what is
-    stored. Taken as it is: what the entry says of the input files and rows, times and versions.
+    running totals, counts, scales, settings and limits, the published files and the mirror are recomputed or
+    compared with what is stored. Taken as it is: what the entry says of the input files and rows, times and versions.
 
     Raises:
         LedgerBroken: Names the first entry that disagrees, and with what.
     """
     entries = ledger.read_entries(config)
-    totals: Counter[str] = Counter()
+    account = Account([], config)
     for entry in progress(entries, "verifying releases"):
-        for problem in _problems(entry, totals, config):
+        problem = _first_problem(entry, account, config)
+        if problem:
             raise LedgerBroken(f"entry {entry['number']} ({entry['release_id']}): {problem}")
-    released = {entry["date"] for entry in entries}
-    for folder in sorted(published_folder("*", config).parent.glob("date=*")):
-        if folder.name.removeprefix("date=") not in released:
-            raise LedgerBroken(f"{folder} was published, but no entry pays for it; restore the ledger from backup")
+    check_nothing_unpaid(entries, config)
+    mirror.check(entries, config)
     return len(entries)
 
 
@@ -50,29 +51,43 @@ def recomputed_losses(plan_hash: str, config: Config) -> dict[str, int]:
     return {user: loss for user, loss in losses.items() if loss}
 
 
-def _problems(entry: ledger.Entry, totals: Counter[str], config: Config) -> Iterator[str]:
+def _first_problem(entry: ledger.Entry, account: Account, config: Config) -> str | None:
+    try:
+        return next(_problems(entry, account, config), None)
+    except LedgerBroken as error:
+        return str(error)
+    except Exception as error:  # an entry with a chain in order but without what an entry must have
+        return f"it cannot be checked: {type(error).__name__}"
+
+
+def _problems(entry: ledger.Entry, account: Account, config: Config) -> Iterator[str]:
+    """Yield what of an entry disagrees with the files; ``account`` holds the entries before, and takes this one."""
+    date = dt.date.fromisoformat(entry["date"])
     plan = load_plan(entry["plan"], config)
     losses = recomputed_losses(entry["plan"], config)
-    totals.update(losses)
-    cells = private_files.read_frame(private_files.plans(config), plan["files"]["cells"])
+    settings = config.with_settings(entry["settings"])
+    account.add(date, losses)
+    account.budget = settings.budget
+    used = account.used(date)
+    costs = describe_cost(max(losses.values()), max(account.total.values()), max(used.values()), settings)
+    described = describe_plan(plan, settings)
     table = private_files.read_frame(private_files.releases(config), entry["files"]["statistics.parquet"])
-    counts = {"total": cells.height, "published": table.height, "withheld": cells.height - table.height}
     agreed = {
         "the stored losses are not those of the plan": losses == private_files.losses(entry, config),
-        "epsilon is not the worst loss of the plan": ledger.exact_decimal(max(losses.values())) == entry["epsilon"],
-        "epsilon_total_after is not the sum of the losses so far": ledger.exact_decimal(max(totals.values()))
-        == entry["epsilon_total_after"],
-        "cells are not those of the plan and the released table": counts == entry["cells"],
+        "the totals are not the sums of the losses so far": entry["totals"]
+        == durable.sha256(durable.canonical_json(account.total)),
+        **{f"{key} is not what the plans give": entry[key] == value for key, value in {**costs, **described}.items()},
+        "cells published are not those of the released table": table.height == entry["cells"]["published"],
         "records_covered is not that of the released table": table["n_records"].sum() == entry["records_covered"],
         "settings are not those of the plan": plan["settings"] == {"date": entry["date"], **entry["settings"]},
-        "epsilon passes privacy.epsilon_per_day": Decimal(entry["epsilon"])
-        <= Decimal(entry["settings"]["privacy"]["epsilon_per_day"]),
-        "the limit is not budget.epsilon_total": entry["epsilon_total_limit"]
-        == entry["settings"]["budget"]["epsilon_total"],
+        "release_id is not that of its settings": release_id(date, settings, entry["revision"]) == entry["release_id"],
+        "epsilon passes privacy.epsilon_per_day": max(losses.values())
+        <= epsilon_units(settings.privacy.epsilon_per_day),
+        "a user's losses pass budget.epsilon_total": max(used[user] for user in losses) <= account.limit,
     }
     yield from (problem for problem, agrees in agreed.items() if not agrees)
     for name, file_hash in entry["files"].items():
-        path = published_folder(entry["date"], config) / name
+        path = published_folder(entry["date"], entry["revision"], config) / name
         if not path.exists():
             yield f"{path} is missing; run the day again to publish it"
         elif durable.sha256(path.read_bytes()) != file_hash:

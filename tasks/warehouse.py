@@ -1,7 +1,9 @@
 """DuckDB: the only module that imports it. Connections, transactions, and the files of sql/."""
 
+import fcntl
 import importlib.resources
 import logging
+import shutil
 import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -16,15 +18,27 @@ from duckdb.func import PythonUDFType
 from h3ronpy.vector import coordinates_to_cells
 
 from tasks.config import Config
-from tasks.durable import write_new
-from tasks.errors import HexveilError
+from tasks.durable import flush_folder, write_new
+from tasks.errors import HexveilError, InUse
 
 Connection = duckdb.DuckDBPyConnection
 EngineError = duckdb.Error
 
-_TABLES = ("raw_file", "raw_path", "raw_record", "quarantine", "record", "value_repair", "user_cell", "prepared_day")
+_TABLES = (
+    "raw_file",
+    "raw_path",
+    "raw_record",
+    "quarantine",
+    "record",
+    "value_repair",
+    "user_cell",
+    "prepared_day",
+    "released_file",
+    "late_day",
+)
 _MIRROR_TABLES = ("statistic", "charge")
 _WAIT_SECONDS = 600
+_WAIT_SECONDS_MIRROR = 5
 _BATCH_ROWS = 1_000_000
 
 log = logging.getLogger("hexveil.warehouse")
@@ -50,27 +64,39 @@ def connect(config: Config) -> Iterator[Connection]:
         A connection whose session is in the dataset's time zone, with the function ``h3_cell``.
 
     Raises:
-        HexveilError: Another process kept the warehouse for ten minutes.
+        InUse: Another program, none of this project, kept the warehouse for ten minutes.
     """
     folder = private_folder(config)
     _claim(folder / "dataset", config)
-    connection = _open(folder / "warehouse.duckdb", config, folder / "spill")
-    try:
-        connection.execute(f"set TimeZone = '{config.dataset.timezone}'")
-        connection.create_function(
-            "h3_cell", _h3_cells, ["DOUBLE", "DOUBLE", "INTEGER"], "UBIGINT", type=PythonUDFType.ARROW
-        )
-        for table in _TABLES:
-            run(connection, f"schema/{table}")
-        yield connection
-    finally:
-        connection.close()
+    with _alone(folder):
+        connection = _open(folder / "warehouse.duckdb", config)
+        try:
+            connection.execute(f"set TimeZone = '{config.dataset.timezone}'")
+            connection.create_function(
+                "h3_cell", _h3_cells, ["DOUBLE", "DOUBLE", "INTEGER"], "UBIGINT", type=PythonUDFType.ARROW
+            )
+            for table in _TABLES:
+                run(connection, f"schema/{table}")
+            yield connection
+        finally:
+            connection.close()
 
 
 @contextmanager
 def connect_mirror(config: Config) -> Iterator[Connection]:
-    """Open the database of published rows and charges, which holds nothing private and can be made again."""
-    connection = _open(config.storage_path / "release.duckdb", config, config.storage_path / "private" / "spill")
+    """Open the database of published rows and charges, which holds nothing private and can be made again.
+
+    Raises:
+        InUse: Another program, perhaps one that reads it, kept it for some seconds.
+    """
+    path = config.storage_path / "release.duckdb"
+    try:
+        connection = _open(path, config, _WAIT_SECONDS_MIRROR)
+    except EngineError:
+        log.warning("%s cannot be read and is made anew", path)
+        for damaged in (path, _log_of(path)):
+            damaged.unlink(missing_ok=True)
+        connection = _open(path, config)
     try:
         connection.execute("set TimeZone = 'UTC'")
         for table in _MIRROR_TABLES:
@@ -78,6 +104,42 @@ def connect_mirror(config: Config) -> Iterator[Connection]:
         yield connection
     finally:
         connection.close()
+
+
+def compact(config: Config) -> None:
+    """Write the warehouse anew without the space of deleted rows, and leave nothing of them in files beside it.
+
+    DuckDB neither overwrites nor gives back the blocks of deleted rows. What the disk itself keeps of a file that
+    was removed is beyond this.
+    """
+    folder = private_folder(config)
+    path, fresh = folder / "warehouse.duckdb", folder / "warehouse.compact.duckdb"
+    with _alone(folder):
+        for leftover in (fresh, _log_of(fresh)):
+            leftover.unlink(missing_ok=True)
+        connection = _open(path, config)
+        try:
+            connection.execute(f"attach '{_quoted(fresh)}' as fresh")
+            connection.execute("copy from database warehouse to fresh")
+            connection.execute("detach fresh")
+        finally:
+            connection.close()
+        fresh.replace(path)
+        _log_of(path).unlink(missing_ok=True)
+        flush_folder(folder)
+        shutil.rmtree(folder / "spill", ignore_errors=True)
+
+
+@contextmanager
+def _alone(folder: Path) -> Iterator[None]:
+    """Wait for one's turn at the warehouse: DuckDB lets one process write, and turns the others away."""
+    with (folder / "warehouse.lock").open("a") as file:
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            log.info("waiting for another process to release the warehouse in %s", folder)
+            fcntl.flock(file, fcntl.LOCK_EX)
+        yield
 
 
 @contextmanager
@@ -136,15 +198,14 @@ def _claim(marker: Path, config: Config) -> None:
         )
 
 
-def _open(path: Path, config: Config, spill: Path) -> Connection:
+def _open(path: Path, config: Config, wait_seconds: int = _WAIT_SECONDS) -> Connection:
     settings: dict[str, str | bool | int | float | list[str]] = {
         "memory_limit": config.storage.memory_limit,
-        "temp_directory": str(spill),
+        "temp_directory": str(config.storage_path / "private" / "spill"),
         "autoinstall_known_extensions": "false",
         "autoload_known_extensions": "false",
     }
-    deadline = time.monotonic() + _WAIT_SECONDS
-    waiting = False
+    deadline = time.monotonic() + wait_seconds
     while True:
         try:
             return duckdb.connect(str(path), config=settings)
@@ -152,11 +213,17 @@ def _open(path: Path, config: Config, spill: Path) -> Connection:
             if "Could not set lock on file" not in str(error):
                 raise
         if time.monotonic() > deadline:
-            raise HexveilError(f"{path} has been in use by another process for {_WAIT_SECONDS} s; end it first")
-        if not waiting:
-            log.info("waiting for another process to release %s", path)
-        waiting = True
+            raise InUse(f"{path} has been in use by another program for {wait_seconds} s; end it first")
         time.sleep(0.2)
+
+
+def _log_of(path: Path) -> Path:
+    """Return where DuckDB keeps what it has not yet written into a database."""
+    return path.with_name(f"{path.name}.wal")
+
+
+def _quoted(path: Path) -> str:
+    return str(path).replace("'", "''")
 
 
 def _h3_cells(latitude: pa.ChunkedArray, longitude: pa.ChunkedArray, resolution: pa.ChunkedArray) -> pa.Array:

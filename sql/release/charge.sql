@@ -1,12 +1,13 @@
 -- charge: what one release cost.
 -- Grain    one row
--- Params   $number, $release_id, $date, $epsilon, $epsilon_total_after, $committed_at, $hash: of the ledger entry
+-- Params   $number, $release_id, $date, $revision, $epsilon, $epsilon_total_after, $committed_at, $hash: of the ledger entry
 -- Privacy  public
 insert into charge by name
 select
     $number::bigint as number,
     $release_id as release_id,
     $date::date as local_date,
+    $revision::varchar as revision,
     $epsilon::double as epsilon,
     $epsilon_total_after::double as epsilon_total_after,
     $committed_at::timestamptz as committed_at,

@@ -6,6 +6,7 @@ create table if not exists charge (
     number bigint not null,
     release_id varchar not null,
     local_date date not null,
+    revision varchar,
     epsilon double not null,
     epsilon_total_after double not null,
     committed_at timestamptz not null,

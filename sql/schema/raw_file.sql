@@ -12,5 +12,6 @@ create table if not exists raw_file (
     n_rows bigint not null,
     n_malformed bigint not null,
     n_undated bigint not null,
+    n_forgotten bigint not null,
     unique (name, content_hash, settings_hash)
 )

@@ -1,6 +1,7 @@
 -- raw_file: one file that has now been read whole.
 -- Grain    one row
--- Params   $file_id, $name, $content_hash, $settings_hash, $file_date, $n_rows, $n_malformed, $n_undated
+-- Params   $file_id, $name, $content_hash, $settings_hash, $file_date, $n_rows, $n_malformed, $n_undated,
+--          $n_forgotten
 -- Privacy  SENSITIVE: content_hash depends on values
 insert into raw_file by name
 select
@@ -11,4 +12,5 @@ select
     $file_date::date as file_date,
     $n_rows::bigint as n_rows,
     $n_malformed::bigint as n_malformed,
-    $n_undated::bigint as n_undated
+    $n_undated::bigint as n_undated,
+    $n_forgotten::bigint as n_forgotten

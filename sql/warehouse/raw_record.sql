@@ -1,7 +1,8 @@
 -- raw_record: the rows of one file, each with the local day it belongs to.
--- Grain    one row per readable row of the file
+-- Grain    one row per readable row of the file that is not of a forgotten day
 -- Reads    incoming
--- Params   $file_id, $file_date: the day the file is for, or null where each row's own time tells
+-- Params   $file_id, $file_date: the day the file is for, or null where each row's own time tells;
+--          $forgotten: local days of which no row may be kept
 -- Privacy  SENSITIVE
 insert into raw_record by name
 select
@@ -15,3 +16,4 @@ select
     value
 from incoming
 where is_object
+    and coalesce(not list_contains($forgotten::date[], coalesce($file_date::date, observed_at::date)), true)

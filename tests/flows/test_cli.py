@@ -25,14 +25,14 @@ def test_a_day_is_run_again_shown_verified_and_exported(hexveil: Hexveil, busy_d
     assert first.stderr == ""
     assert "288 read = 288 kept + 0 quarantined" in first.stdout
     assert "2 published, 0 withheld" in first.stdout
-    assert "2.000000 of 5.0 in all" in first.stdout
+    assert "2.000000 in all, 3.000000 left of 5.0" in first.stdout
     before = {path: path.read_bytes() for path in busy_dataset.published(".").iterdir()}
     again = hexveil("run", *where, "--date", DATE)
     assert again.stdout == first.stdout
     assert {path: path.read_bytes() for path in busy_dataset.published(".").iterdir()} == before
     shown = hexveil("ledger", "show", *where).stdout
     assert "test-2026-01-15-h3r7-60min-mean" in shown
-    assert "2.000000 of budget.epsilon_total = 5.0" in shown
+    assert "The worst user has lost 2.000000 in all. The budget is 5.0" in shown
     assert "1 releases: chain, losses, sums and published files agree" in hexveil("ledger", "verify", *where).stdout
     exported = hexveil("ledger", "export", *where).stdout
     assert [json.loads(line) for line in exported.splitlines()] == ledger.read_entries(busy_dataset.config)

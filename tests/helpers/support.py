@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import polars as pl
 
 from dpmath.occupancy import Occupancy
 from tasks import warehouse
@@ -115,3 +116,24 @@ def random_occupancy(rng: np.random.Generator, n_cells: int, n_users: int, most:
     counts = rng.integers(1, most + 1, (n_cells, n_users)) * (rng.random((n_cells, n_users)) < 0.5)
     counts[np.arange(n_cells), rng.integers(0, n_users, n_cells)] += 1
     return occupancy_of(counts.tolist())
+
+
+def silence(inverse_scale: np.ndarray) -> np.ndarray:
+    return np.zeros(inverse_scale.size, dtype=object)
+
+
+def table(dataset: Dataset, date: dt.date = DATE) -> pl.DataFrame:
+    return pl.read_parquet(dataset.published("statistics.parquet", date), hive_partitioning=False)
+
+
+def all_files(dataset: Dataset) -> dict[str, bytes]:
+    folder = dataset.folder / "store" / "published"
+    return {str(path.relative_to(folder)): path.read_bytes() for path in folder.rglob("*") if path.is_file()}
+
+
+def later_day(dataset: Dataset, n: int) -> dt.date:
+    """Write the busy day's records again, n days later, and return that day."""
+    date = DATE + dt.timedelta(days=n)
+    text = (dataset.folder / "raw" / "day.csv").read_text().replace(str(DATE), str(date))
+    dataset.write(f"day{n}.csv", text)
+    return date

@@ -17,11 +17,15 @@ def entry(number: int) -> ledger.Entry:
     return {"release_id": f"release-{number}", "dataset": "test", "date": "2026-01-15", "files": {}}
 
 
+def append(new: ledger.Entry, dataset: Dataset) -> None:
+    ledger.append(new, ledger.read_entries(dataset.config), dataset.config)
+
+
 @pytest.fixture
 def written(dataset: Dataset) -> Dataset:
     (dataset.folder / "store").mkdir()
     for number in range(4):
-        ledger.append(entry(number), dataset.config)
+        append(entry(number), dataset)
     return dataset
 
 
@@ -33,10 +37,12 @@ def test_entries_come_back_in_order_numbered_and_chained(written: Dataset) -> No
     entries = ledger.read_entries(written.config)
     assert [one["number"] for one in entries] == [1, 2, 3, 4]
     assert [one["previous_hash"] for one in entries] == [ledger.NO_PREVIOUS, *(one["hash"] for one in entries[:-1])]
-    found = ledger.find_release("release-2", written.config)
-    assert found is not None
-    assert found["number"] == 3
-    assert ledger.find_release("release-9", written.config) is None
+
+
+def test_a_release_is_never_appended_twice(written: Dataset) -> None:
+    with pytest.raises(LedgerBroken, match="release-2 is in the ledger already"):
+        append(entry(2), written)
+    assert len(ledger.read_entries(written.config)) == 4
 
 
 def test_a_stranger_can_check_an_entry_with_standard_tools(written: Dataset) -> None:
@@ -70,7 +76,7 @@ def test_the_first_line_that_was_tampered_with_is_named(written: Dataset, damage
     with pytest.raises(LedgerBroken, match=f"line {line} "):
         ledger.read_entries(written.config)
     with pytest.raises(LedgerBroken):
-        ledger.append(entry(9), written.config)
+        append(entry(9), written)
 
 
 def test_any_flipped_bit_is_noticed(written: Dataset) -> None:
@@ -92,7 +98,7 @@ def test_an_append_that_fails_leaves_the_ledger_as_it_was(written: Dataset, monk
 
     monkeypatch.setattr(ledger.os, "write", half)
     with pytest.raises(OSError, match="No space left"):
-        ledger.append(entry(9), written.config)
+        append(entry(9), written)
     assert lines_of(written) == before
 
 
@@ -105,7 +111,8 @@ from tasks.config import load_config
 config = load_config(Path(sys.argv[1]))
 for number in range(20):
     with ledger.locked(config):
-        ledger.append({"release_id": f"{sys.argv[2]}-{number}", "dataset": "test", "date": "d", "files": {}}, config)
+        new = {"release_id": f"{sys.argv[2]}-{number}", "dataset": "test", "date": "d", "files": {}}
+        ledger.append(new, ledger.read_entries(config), config)
 """
 
 
@@ -125,5 +132,5 @@ def test_losses_are_written_as_the_exact_decimal_they_are(units: int) -> None:
 
 def test_a_float_cannot_enter_the_ledger(written: Dataset) -> None:
     with pytest.raises(TypeError, match="canonical"):
-        ledger.append(entry(9) | {"epsilon": [0.1]}, written.config)
+        append(entry(9) | {"epsilon": [0.1]}, written)
     assert len(ledger.read_entries(written.config)) == 4

@@ -1,45 +1,19 @@
 import datetime as dt
 import json
 import shutil
-from collections.abc import Callable
 from decimal import Decimal
 from fractions import Fraction
-from functools import partial
-from typing import Any
 
 import numpy as np
 import polars as pl
 import pytest
-from support import DATE, HEADER, Dataset
+from support import DATE, HEADER, Dataset, all_files, later_day, silence, table
 
 from dpmath.accounting import LOSS_UNITS
-from tasks import ledger, private_files, release, verify
-from tasks.errors import BudgetExceeded, HexveilError, LedgerBroken, NothingToPublish
-from tasks.plan import make_plan, plan_release
-from tasks.preview import compare_mechanisms, preview_cells, preview_plan
-from tasks.release import find_release, release_statistics
+from tasks import ledger, private_files, verify
+from tasks.errors import BudgetExceeded, HexveilError
+from tasks.release import find_release
 from tasks.report import report_day
-
-
-def silence(inverse_scale: np.ndarray) -> np.ndarray:
-    return np.zeros(inverse_scale.size, dtype=object)
-
-
-def table(dataset: Dataset, date: dt.date = DATE) -> pl.DataFrame:
-    return pl.read_parquet(dataset.published("statistics.parquet", date), hive_partitioning=False)
-
-
-def all_files(dataset: Dataset) -> dict[str, bytes]:
-    folder = dataset.folder / "store" / "published"
-    return {str(path.relative_to(folder)): path.read_bytes() for path in folder.rglob("*") if path.is_file()}
-
-
-def later_day(dataset: Dataset, n: int) -> dt.date:
-    """Write the busy day's records again, n days later, and return that day."""
-    date = DATE + dt.timedelta(days=n)
-    text = (dataset.folder / "raw" / "day.csv").read_text().replace(str(DATE), str(date))
-    dataset.write(f"day{n}.csv", text)
-    return date
 
 
 def test_a_day_is_published_in_the_documented_columns(busy_dataset: Dataset) -> None:
@@ -116,41 +90,6 @@ def test_the_entry_charges_what_an_independent_sum_over_the_plan_gives(busy_data
     assert Fraction(0) < 2 - Fraction(entry["epsilon"]) < Fraction(1, 10**6)
 
 
-@pytest.mark.parametrize("mechanism", ["clip-user", "planned"])
-def test_the_plan_reads_no_value(
-    busy_dataset: Dataset, tmp_path_factory: pytest.TempPathFactory, mechanism: str
-) -> None:
-    """The same records with other values give the same plan to the byte, on a machine with the same secret."""
-    busy_dataset.set('"clip-user"', f'"{mechanism}"')
-    busy_dataset.prepare()
-    first = plan_release.fn(DATE, busy_dataset.config)
-    rows = (busy_dataset.folder / "raw" / "day.csv").read_text().splitlines()
-    other = Dataset(tmp_path_factory.mktemp("other"))
-    other.config_file.write_text(busy_dataset.config_file.read_text())
-    changed = [row.rsplit(",", 1)[0] + "," + str(n * 7919 % 300 - 50) for n, row in enumerate(rows[1:])]
-    other.write("day.csv", HEADER + "\n".join(changed) + "\n")
-    private = other.folder / "store" / "private"
-    private.mkdir(parents=True)
-    shutil.copy(busy_dataset.folder / "store" / "private" / "user-key", private)
-    other.prepare()
-    assert plan_release.fn(DATE, other.config) == first
-
-
-def test_a_preview_spends_nothing_and_says_what_the_release_then_does(busy_dataset: Dataset) -> None:
-    busy_dataset.prepare()
-    summary = preview_plan(DATE, busy_dataset.config)
-    assert ledger.read_entries(busy_dataset.config) == []
-    busy_dataset.release()
-    entry = ledger.read_entries(busy_dataset.config)[0]
-    assert summary["plan_hash"] == entry["plan"]
-    assert summary["epsilon"] == entry["epsilon"]
-    assert (summary["cells_total"], summary["cells_published"]) == (
-        entry["cells"]["total"],
-        entry["cells"]["published"],
-    )
-    assert summary["worst_error"] == pytest.approx(table(busy_dataset)["mean_error_bound"].max())
-
-
 def test_losses_add_up_over_days_to_the_users_budget_and_no_further(busy_dataset: Dataset) -> None:
     """5 in all at 2 a day: two full days, a third clipped to what is left, no fourth."""
     days = [DATE, *(later_day(busy_dataset, n) for n in (1, 2, 3))]
@@ -166,71 +105,11 @@ def test_losses_add_up_over_days_to_the_users_budget_and_no_further(busy_dataset
     assert verify.verify_ledger(busy_dataset.config) == 3
 
 
-def test_a_plan_older_than_another_release_cannot_overspend(busy_dataset: Dataset) -> None:
-    busy_dataset.set("epsilon_total = 5.0", "epsilon_total = 3.0")
-    tomorrow = later_day(busy_dataset, 1)
-    for date in (DATE, tomorrow):
-        busy_dataset.prepare(date)
-    first, second = (plan_release.fn(date, busy_dataset.config) for date in (DATE, tomorrow))
-    release_statistics.fn(DATE, first, busy_dataset.config)
-    with pytest.raises(BudgetExceeded, match="run the day again"):
-        release_statistics.fn(tomorrow, second, busy_dataset.config)
-    assert len(ledger.read_entries(busy_dataset.config)) == 1
-
-
-def test_a_plan_is_not_executed_on_another_day(busy_dataset: Dataset) -> None:
-    tomorrow = later_day(busy_dataset, 1)
-    for date in (DATE, tomorrow):
-        busy_dataset.prepare(date)
-    plan_hash = plan_release.fn(DATE, busy_dataset.config)
-    with pytest.raises(HexveilError):
-        release_statistics.fn(tomorrow, plan_hash, busy_dataset.config)
-
-
-def test_a_plan_is_not_executed_on_an_occupancy_that_changed(busy_dataset: Dataset) -> None:
-    busy_dataset.prepare()
-    plan_hash = plan_release.fn(DATE, busy_dataset.config)
-    busy_dataset.write("late.csv", HEADER + f"bus01,{DATE}T08:59:59Z,47.0500,8.3100,30\n")
-    busy_dataset.prepare()
-    with pytest.raises(HexveilError, match="occupancy changed"):
-        release_statistics.fn(DATE, plan_hash, busy_dataset.config)
-    assert ledger.read_entries(busy_dataset.config) == []
-
-
-def test_a_plan_is_not_executed_under_other_settings(busy_dataset: Dataset) -> None:
-    busy_dataset.prepare()
-    plan_hash = plan_release.fn(DATE, busy_dataset.config)
-    busy_dataset.set("upper = 100.0", "upper = 200.0")
-    with pytest.raises(HexveilError, match="settings"):
-        release_statistics.fn(DATE, plan_hash, busy_dataset.config)
-
-
-def test_a_day_whose_cells_cannot_keep_their_promise_is_not_released(busy_dataset: Dataset) -> None:
-    busy_dataset.set("target_error = 40.0", "target_error = 0.1")
-    with pytest.raises(NothingToPublish, match="the 2 cells cannot keep a promise"):
-        busy_dataset.release()
-    assert ledger.read_entries(busy_dataset.config) == []
-    assert not (busy_dataset.folder / "store" / "published").exists()
-
-
 def test_the_same_day_in_another_grid_is_refused(busy_dataset: Dataset) -> None:
     busy_dataset.release()
     busy_dataset.set("h3_resolution = 7", "h3_resolution = 6")
     with pytest.raises(HexveilError, match="was released as test-2026-01-15-h3r7-60min-mean"):
         find_release.fn(DATE, busy_dataset.config)
-
-
-def test_without_the_machines_secret_nothing_more_is_released(busy_dataset: Dataset) -> None:
-    busy_dataset.release()
-    key = busy_dataset.folder / "store" / "private" / "user-key"
-    secret = key.read_bytes()
-    assert key.stat().st_mode & 0o077 == 0
-    key.unlink()
-    with pytest.raises(LedgerBroken, match="user-key is missing"):
-        busy_dataset.release(later_day(busy_dataset, 1))
-    key.write_bytes(secret[::-1])
-    with pytest.raises(LedgerBroken, match="not the key"):
-        busy_dataset.release(later_day(busy_dataset, 1))
 
 
 class Killed(BaseException):
@@ -257,7 +136,7 @@ def test_noisy_files_that_never_reached_the_ledger_are_destroyed_before_the_next
     assert not kept & orphans
 
 
-@pytest.mark.parametrize("at", ["_holds", "_mirror"])
+@pytest.mark.parametrize("at", ["published_folder", "mirror.bring_in_line"])
 def test_a_crash_after_the_append_is_made_good_by_the_next_run(
     busy_dataset: Dataset, monkeypatch: pytest.MonkeyPatch, at: str
 ) -> None:
@@ -281,56 +160,6 @@ def test_what_is_mirrored_is_what_is_published(busy_dataset: Dataset) -> None:
         charges = connection.execute("select number, epsilon from charge").fetchall()
     assert [mean for (mean,) in means] == table(busy_dataset)["mean"].to_list()
     assert charges == [(1, float(ledger.read_entries(busy_dataset.config)[0]["epsilon"]))]
-
-
-@pytest.mark.parametrize("name", ["statistics.parquet", "statistics.csv", "manifest.json"])
-def test_verify_names_a_published_file_that_was_changed_or_is_gone(busy_dataset: Dataset, name: str) -> None:
-    busy_dataset.release()
-    path = busy_dataset.published(name)
-    path.write_bytes(path.read_bytes() + b" ")
-    with pytest.raises(LedgerBroken, match=rf"entry 1 .*{name} is not the file"):
-        verify.verify_ledger(busy_dataset.config)
-    path.unlink()
-    with pytest.raises(LedgerBroken, match=rf"entry 1 .*{name} is missing"):
-        verify.verify_ledger(busy_dataset.config)
-    busy_dataset.release()
-    assert verify.verify_ledger(busy_dataset.config) == 1
-
-
-def test_verify_recomputes_losses_and_sums_and_trusts_no_entry(
-    busy_dataset: Dataset, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Entries that lie from the start, with a chain in order, are found out."""
-    honest = release._entry
-    lies = {
-        "epsilon is not the worst loss": lambda entry: entry.update(epsilon="1"),
-        "epsilon_total_after is not the sum": lambda entry: entry.update(epsilon_total_after="9"),
-        "records_covered is not": lambda entry: entry.update(records_covered=1),
-        "the limit is not": lambda entry: entry.update(epsilon_total_limit="1"),
-        "settings are not": lambda entry: entry["settings"]["privacy"].update(epsilon_per_day="9"),
-        "cells are not those": lambda entry: entry["cells"].update(total=3),
-    }
-
-    def lying(lie: Callable[[ledger.Entry], None], *args: Any) -> ledger.Entry:
-        entry = honest(*args)
-        lie(entry)
-        return entry
-
-    for said, lie in lies.items():
-        shutil.rmtree(busy_dataset.folder / "store", ignore_errors=True)
-        with monkeypatch.context() as patch:
-            patch.setattr(release, "_entry", partial(lying, lie))
-            busy_dataset.release()
-        with pytest.raises(LedgerBroken, match=f"entry 1 .*{said}"):
-            verify.verify_ledger(busy_dataset.config)
-
-
-def test_a_changed_or_missing_plan_is_noticed(busy_dataset: Dataset) -> None:
-    busy_dataset.release()
-    plan = private_files.plans(busy_dataset.config) / ledger.read_entries(busy_dataset.config)[0]["plan"]
-    plan.write_bytes(plan.read_bytes() + b" ")
-    with pytest.raises(LedgerBroken, match="missing or was changed"):
-        verify.verify_ledger(busy_dataset.config)
 
 
 def test_the_manifest_says_what_a_reader_must_know_and_no_plain_hash_of_the_input(busy_dataset: Dataset) -> None:
@@ -400,60 +229,6 @@ def test_a_report_reconciles_rows_and_cost(busy_dataset: Dataset) -> None:
     assert day.epsilon == Decimal(ledger.read_entries(busy_dataset.config)[0]["epsilon"])
 
 
-def test_plans_do_not_depend_on_when_files_came(busy_dataset: Dataset) -> None:
-    busy_dataset.prepare()
-    once = make_plan(DATE, busy_dataset.config)
-    busy_dataset.prepare()
-    assert make_plan(DATE, busy_dataset.config).cells.equals(once.cells)
-
-
-def test_a_ledger_that_lost_its_last_lines_is_refused_and_nothing_is_destroyed(busy_dataset: Dataset) -> None:
-    busy_dataset.release()
-    busy_dataset.release(later_day(busy_dataset, 1))
-    path = ledger.ledger_path(busy_dataset.config)
-    whole = path.read_bytes()
-    kept = {one.name for one in private_files.releases(busy_dataset.config).iterdir()}
-    for rest in (whole.splitlines(keepends=True)[0], b"", None, whole[:-30]):
-        path.unlink() if rest is None else path.write_bytes(rest)
-        with pytest.raises(LedgerBroken):
-            busy_dataset.release(later_day(busy_dataset, 2))
-        with pytest.raises(LedgerBroken):
-            verify.verify_ledger(busy_dataset.config)
-    assert {one.name for one in private_files.releases(busy_dataset.config).iterdir()} == kept
-    path.write_bytes(whole)
-    assert verify.verify_ledger(busy_dataset.config) == 2
-
-
-def test_an_append_that_a_crash_cut_short_is_taken_away_by_the_next_run(busy_dataset: Dataset) -> None:
-    busy_dataset.release()
-    path = ledger.ledger_path(busy_dataset.config)
-    whole = path.read_bytes()
-    path.write_bytes(whole + whole[: len(whole) // 2])
-    with pytest.raises(LedgerBroken, match="Run a day again"):
-        verify.verify_ledger(busy_dataset.config)
-    plan_hash = ledger.sha256(b"no such plan")
-    with pytest.raises(LedgerBroken):
-        release_statistics.fn(DATE + dt.timedelta(days=9), plan_hash, busy_dataset.config)
-    assert path.read_bytes() == whole
-
-
-def test_a_published_day_that_no_entry_pays_for_is_noticed(busy_dataset: Dataset) -> None:
-    busy_dataset.release()
-    shutil.copytree(busy_dataset.published("."), busy_dataset.published(".", DATE + dt.timedelta(days=1)))
-    with pytest.raises(LedgerBroken, match="no entry pays for it"):
-        verify.verify_ledger(busy_dataset.config)
-
-
-def test_an_occupancy_prepared_with_other_settings_meanwhile_is_not_released(busy_dataset: Dataset) -> None:
-    busy_dataset.prepare()
-    plan_hash = plan_release.fn(DATE, busy_dataset.config)
-    asked = busy_dataset.config
-    busy_dataset.set("tick = 0.01", "tick = 0.1")
-    busy_dataset.prepare()
-    with pytest.raises(HexveilError, match="other settings"):
-        release_statistics.fn(DATE, plan_hash, asked)
-
-
 def test_promise_and_interval_hold_though_values_are_rounded_to_ticks(busy_dataset: Dataset) -> None:
     """A tick of half the range rounds 24 to 0: the bound says so."""
     path = busy_dataset.folder / "raw" / "day.csv"
@@ -467,66 +242,3 @@ def test_promise_and_interval_hold_though_values_are_rounded_to_ticks(busy_datas
     for row in table(busy_dataset).iter_rows(named=True):
         assert abs(row["mean"] - 24) <= row["mean_error_bound"] <= 49
         assert row["mean_ci95_low"] <= 24 <= row["mean_ci95_high"]
-
-
-@pytest.mark.parametrize("variance", [False, True])
-def test_the_planner_releases_what_it_promised_and_verify_agrees(busy_dataset: Dataset, variance: bool) -> None:
-    busy_dataset.set('"clip-user"', '"planned"')
-    if variance:
-        busy_dataset.set("[storage]", "[statistics]\nvariance = true\n[storage]")
-    busy_dataset.prepare()
-    summary = preview_plan(DATE, busy_dataset.config)
-    assert summary["gap"] <= 0.01
-    assert summary["epsilon_lower_bound"] <= float(summary["epsilon"]) <= 2
-    busy_dataset.release()
-    assert (table(busy_dataset)["mean_error_bound"] <= 40).all()
-    assert verify.verify_ledger(busy_dataset.config) == 1
-
-
-def test_without_a_target_the_planner_promises_the_least_error_for_all_cells(busy_dataset: Dataset) -> None:
-    busy_dataset.set('"clip-user"', '"planned"')
-    busy_dataset.set("target_error = 40.0", "")
-    busy_dataset.release()
-    published = table(busy_dataset)
-    assert published.height == 2
-    assert (published["mean_error_bound"] < 40).all()
-
-
-def test_mechanisms_are_compared_side_by_side(busy_dataset: Dataset) -> None:
-    busy_dataset.prepare()
-    rows = {row["mechanism"]: row for row in compare_mechanisms(DATE, busy_dataset.config)}
-    assert list(rows) == ["baseline", "clip-user", "exact", "planned"]
-    assert all(row["epsilon"] <= 2 for row in rows.values())
-    assert rows["planned"]["cells_published"] >= rows["clip-user"]["cells_published"]
-    cells = preview_cells(DATE, busy_dataset.config)
-    assert [cell["n_records"] for cell in cells] == [144, 144]
-
-
-def test_an_unfinished_line_does_not_keep_the_next_run_from_its_day(busy_dataset: Dataset) -> None:
-    identity = busy_dataset.release()
-    path = ledger.ledger_path(busy_dataset.config)
-    whole = path.read_bytes()
-    path.write_bytes(whole + b'{"release_id":"x')
-    assert find_release.fn(DATE, busy_dataset.config) == identity
-    assert path.read_bytes() == whole
-
-
-def test_a_day_that_is_published_but_not_in_a_restored_ledger_is_not_drawn_again(busy_dataset: Dataset) -> None:
-    busy_dataset.prepare()
-    store = busy_dataset.folder / "store"
-    shutil.copytree(store / "private", busy_dataset.folder / "backup")
-    busy_dataset.release()
-    before = all_files(busy_dataset)
-    shutil.rmtree(store / "private")
-    shutil.copytree(busy_dataset.folder / "backup", store / "private")
-    ledger.ledger_path(busy_dataset.config).unlink()
-    with pytest.raises(LedgerBroken, match="spend twice"):
-        busy_dataset.release()
-    assert all_files(busy_dataset) == before
-
-
-def test_a_damaged_note_of_the_ledgers_end_is_named(busy_dataset: Dataset) -> None:
-    busy_dataset.release()
-    (busy_dataset.folder / "store" / "private" / "ledger-head").write_bytes(b"")
-    with pytest.raises(LedgerBroken, match="ledger-head is damaged"):
-        find_release.fn(DATE, busy_dataset.config)

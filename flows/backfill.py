@@ -1,0 +1,63 @@
+"""The backfill flow: a range of days, seen whole before the first of them spends."""
+
+import datetime as dt
+from pathlib import Path
+
+from prefect import flow
+
+from flows.daily import prepare_day
+from tasks.backfill import Shortage, plan_range, released_days, spread_budget
+from tasks.config import Config, load_config
+from tasks.errors import HexveilError
+from tasks.late import count_late_records
+from tasks.progress import progress
+from tasks.publish import publish_files
+from tasks.release import release_statistics
+
+
+@flow(name="backfill", flow_run_name="backfill-{first:%Y-%m-%d}-{last:%Y-%m-%d}", log_prints=False)
+def backfill(config_file: Path, first: dt.date, last: dt.date, shortage: Shortage = "refuse") -> None:
+    """Publish every local day of a range: all are prepared and planned first, then released in order.
+
+    A day that was released already is only published again; a day that fails is reported and the others are done.
+    Run again, the backfill goes on where it was interrupted.
+
+    Args:
+        config_file: The dataset's TOML file.
+        first: The first local day.
+        last: The last local day.
+        shortage: What to do where the budget does not pay every day in full: "refuse" before anything is spent,
+            "spread" it evenly over the range, or "clip" users to what they have left.
+
+    Raises:
+        BudgetExceeded: The budget does not pay every day in full; nothing was spent.
+        HexveilError: Names the days that were not released, and why.
+    """
+    config = load_config(config_file)
+    released = released_days(first, last, config)
+    if shortage == "spread":
+        config = spread_budget(list(released), config)
+    problems = _prepare([date for date, release_id in released.items() if release_id is None], config)
+    waiting = [date for date, release_id in released.items() if release_id is None and date not in problems]
+    planned = plan_range(waiting, shortage, config)
+    problems |= planned.problems
+    for date in progress(sorted(released.keys() - problems.keys()), "releasing days"):
+        try:
+            publish_files(released[date] or release_statistics(date, planned.plans[date], config), config)
+            count_late_records(date, config)
+        except HexveilError as error:
+            problems[date] = str(error)
+    if problems:
+        listed = "\n".join(f"  {date}: {problem}" for date, problem in sorted(problems.items()))
+        raise HexveilError(f"{len(problems)} of {len(released)} days were not released, the others were:\n{listed}")
+
+
+def _prepare(dates: list[dt.date], config: Config) -> dict[dt.date, str]:
+    """Prepare days, and return what is wrong with those that cannot be."""
+    problems = {}
+    for date in progress(dates, "preparing days"):
+        try:
+            prepare_day(date, config)
+        except HexveilError as error:
+            problems[date] = str(error)
+    return problems

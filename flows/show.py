@@ -1,0 +1,134 @@
+"""What the command line prints: days, plans, the ledger, in a few lines or a table."""
+
+import datetime as dt
+import json
+import os
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from rich.box import SIMPLE
+from rich.console import Console
+from rich.table import Table
+
+from tasks.config import Config
+
+if TYPE_CHECKING:
+    from tasks.budget import BudgetReport
+    from tasks.forget import Forgotten
+    from tasks.report import DayReport
+
+out = Console(highlight=False, soft_wrap=True)
+
+
+def say_error(message: str) -> None:
+    """Print a failure on standard error."""
+    Console(stderr=True, highlight=False, soft_wrap=True, markup=False).print(f"hexveil: {message}")
+
+
+def show_day(day: "DayReport", config: Config) -> None:
+    """Print what a day's release came to."""
+    unit = config.value.unit
+    reasons = ", ".join(f"{n:,} {reason}" for reason, n in day.rows.items() if reason != "kept")
+    out.print(day.release_id)
+    quarantined = f"{day.n_rows - day.n_kept:,} quarantined" + (f" ({reasons})" if reasons else "")
+    out.print(f"  rows       {day.n_rows:,} read = {day.n_kept:,} kept + {quarantined}")
+    out.print(f"  cells      {day.n_published:,} published, {day.n_withheld:,} withheld at no cost")
+    out.print(f"  promise    expected error at most {day.worst_error:.3g} {unit}, median {day.median_error:.3g} {unit}")
+    out.print(f"  cost       epsilon {day.epsilon:.6f} for any one user at most; ", end="")
+    out.print(f"{day.epsilon_total:.6f} in all, {day.epsilon_left:.6f} left of {_limit(config)}")
+    out.print(f"  files      {shown(day.folder)}")
+    for date, n_records in day.late.items():
+        out.print(
+            f"  late       {n_records:,} records of {date} came after its release; they are kept and change nothing"
+        )
+    out.print()
+
+
+def show_range(days: dict[dt.date, "DayReport | None"], config: Config) -> None:
+    """Print one line a day: what was released, and what it cost."""
+    table = Table("day", "cells", "worst error", "epsilon", "in all", "left", box=SIMPLE)
+    for date, day in days.items():
+        if day is None:
+            table.add_row(str(date), "not released")
+            continue
+        cells = f"{day.n_published:,} of {day.n_published + day.n_withheld:,}"
+        losses = [f"{loss:.6f}" for loss in (day.epsilon, day.epsilon_total, day.epsilon_left)]
+        table.add_row(str(date), cells, f"{day.worst_error:.3g}", *losses)
+    out.print(table)
+    n_released = sum(day is not None for day in days.values())
+    out.print(f"{n_released} of {len(days)} days are released. The budget is {_limit(config)}.")
+
+
+def show_ledger(entries: list[dict[str, Any]], budget: "BudgetReport", config: Config) -> None:
+    """Print the releases, and where the users' budgets stand."""
+    table = Table("no", "release", "cells", "epsilon", "in all", "left", box=SIMPLE)
+    table.columns[1].no_wrap = True
+    for entry in entries:
+        losses = [f"{float(entry[key]):.6f}" for key in ("epsilon", "epsilon_total_after", "epsilon_left")]
+        cells = f"{entry['cells']['published']:,} of {entry['cells']['total']:,}"
+        table.add_row(str(entry["number"]), entry["release_id"], cells, *losses)
+    out.print(table)
+    worst, used, left = (float(loss) for loss in (budget.worst_total, budget.worst_used, budget.left))
+    out.print(f"The worst user has lost {worst:.6f} in all. The budget is {_limit(config)}: ", end="")
+    out.print(f"{used:.6f} of it counts for the day after the last, which leaves {left:.6f}.")
+    if not budget.n_users:
+        return
+    deciles = ", ".join(f"{budget.deciles[number]:.3g}" for number in (0, 1, 5, 9, 10))
+    out.print(f"\n{budget.n_users:,} users: least, 10 %, median, 90 % and largest loss: {deciles}")
+    widest = max(budget.bars)
+    for number, n_users in enumerate(budget.bars):
+        low, high = (worst * step / len(budget.bars) for step in (number, number + 1))
+        out.print(f"  {low:9.3f} to {high:9.3f}  {'█' * round(40 * n_users / widest):40} {n_users:,}")
+
+
+def show_forgotten(forgotten: "Forgotten", config: Config) -> None:
+    """Print what was deleted, and what the operator may still have."""
+    n_rows = sum(forgotten.rows.values())
+    sizes = " -> ".join(f"{size / 2**20:.1f} MiB" for size in (forgotten.n_bytes_before, forgotten.n_bytes_after))
+    out.print(f"{n_rows:,} raw rows of {len(forgotten.rows):,} days deleted; the warehouse: {sizes}.")
+    if forgotten.files:
+        named = ", ".join(forgotten.files[:5]) + (
+            f" and {len(forgotten.files) - 5:,} more" if forgotten.files[5:] else ""
+        )
+        out.print(f"They came from {named}, relative to {shown(config.folder)}: these files are yours to delete.")
+    out.print("Releases, the ledger and what each user lost stay; hexveil ledger verify checks them as before.")
+
+
+def _limit(config: Config) -> str:
+    days = config.budget.window_days
+    return f"{config.budget.epsilon_total}" + (f" within any {days} days" if days else "")
+
+
+def print_json(value: Any) -> None:
+    """Print a value as JSON."""
+    out.print_json(json.dumps(value), highlight=False, indent=2)
+
+
+def table_about(title: str, summary: dict[str, Any]) -> Table:
+    """Return a table of names and values."""
+    table = Table("", title, box=SIMPLE)
+    table.columns[1].overflow = "fold"
+    for name, value in summary.items():
+        table.add_row(name, _readable(float(value) if name == "epsilon" else value))
+    return table
+
+
+def table_of(rows: list[dict[str, Any]]) -> Table:
+    """Return a table of rows with the same names."""
+    table = Table(*(name.replace("_", " ") for name in rows[0]), box=SIMPLE)
+    for row in rows:
+        table.add_row(*(_readable(value) for value in row.values()))
+    return table
+
+
+def _readable(value: Any) -> str:
+    if value is None:
+        return "-"
+    if isinstance(value, float):
+        return f"{value:.6g}"
+    return f"{value:,}" if isinstance(value, int) else str(value)
+
+
+def shown(path: Path) -> str:
+    """Return a path as short as it can be said from here."""
+    return os.path.relpath(path) if path.is_relative_to(Path.cwd()) else str(path)

@@ -1,0 +1,6 @@
+-- quarantine: deletes some local days for good.
+-- Grain    none, rows are deleted
+-- Params   $dates
+-- Privacy  SENSITIVE: deletes private rows
+delete from quarantine
+where local_date in $dates

@@ -1,0 +1,6 @@
+-- raw_record: deletes the rows without a day of files of which no other row is left.
+-- Grain    none, rows are deleted
+-- Privacy  SENSITIVE: deletes private rows
+delete from raw_record
+where local_date is null
+    and file_id not in (select file_id from raw_record where local_date is not null)

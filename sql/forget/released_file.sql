@@ -1,0 +1,6 @@
+-- released_file: deletes some local days for good.
+-- Grain    none, rows are deleted
+-- Params   $dates
+-- Privacy  SENSITIVE: deletes private rows
+delete from released_file
+where local_date in $dates

@@ -1,0 +1,31 @@
+-- How many rows of each released day were in none of the files that the day was released from.
+-- Grain    one row per released local_date that the files hold
+-- Reads    raw_record, released_file, and released_day: each released day with its rows then
+-- Params   $file_ids
+-- Privacy  counts of records, told by user, time and place; no value is looked at
+with now as (
+    select
+        local_date,
+        n_rows,
+        local_date in (select local_date from released_file) as is_noted,
+        exists (
+            select 1
+            from raw_record as used
+            join released_file using (local_date, file_id)
+            where used.local_date = raw_record.local_date
+                and used.user_id is not distinct from raw_record.user_id
+                and used.observed_at is not distinct from raw_record.observed_at
+                and used.latitude is not distinct from raw_record.latitude
+                and used.longitude is not distinct from raw_record.longitude
+        ) as is_known
+    from raw_record
+    join released_day using (local_date)
+    where file_id in $file_ids
+)
+select
+    local_date,
+    case when bool_and(is_noted) then count(*) filter (not is_known) else greatest(count(*) - min(n_rows), 0) end
+        as n_records
+from now
+group by local_date
+order by local_date

@@ -1,0 +1,151 @@
+"""Backfill: plan a range of days before the first of them spends, and spread a budget over it."""
+
+import datetime as dt
+import logging
+from dataclasses import dataclass
+from decimal import ROUND_DOWN, Context, Decimal
+from fractions import Fraction
+from typing import Literal
+
+from prefect import task
+
+from dpmath.accounting import LOSS_UNITS
+from tasks import ledger, private_files
+from tasks.budget import Account, epsilon_units
+from tasks.config import LEAST_EPSILON_PER_DAY, Config
+from tasks.errors import BudgetExceeded, HexveilError, contained
+from tasks.identity import find_entry
+from tasks.plan import make_plan
+from tasks.plan_files import store_plan
+from tasks.progress import progress
+
+Shortage = Literal["refuse", "spread", "clip"]
+"""What to do where the budget does not pay every day of a range in full."""
+
+log = logging.getLogger("hexveil.backfill")
+
+
+@dataclass(frozen=True)
+class PlannedRange:
+    """The plans of a range of days.
+
+    Attributes:
+        plans: Hash of each day's stored plan.
+        problems: What is wrong with each day that cannot be planned.
+    """
+
+    plans: dict[dt.date, str]
+    problems: dict[dt.date, str]
+
+
+@task
+@contained
+def released_days(first: dt.date, last: dt.date, config: Config) -> dict[dt.date, str | None]:
+    """Return each day of a range in order, with the id of its release, None where it has not been made.
+
+    Raises:
+        HexveilError: The range is empty, or a day was released in another grid or with other statistics.
+    """
+    if last < first:
+        raise HexveilError(f"the range from {first} to {last} is empty; give --from before --to")
+    with ledger.locked(config):
+        entries = ledger.read_entries(config)
+    dates = [first + dt.timedelta(days=shift) for shift in range((last - first).days + 1)]
+    found = {date: find_entry(date, None, entries, config) for date in dates}
+    return {date: entry["release_id"] if entry else None for date, entry in found.items()}
+
+
+@task
+@contained
+def spread_budget(dates: list[dt.date], config: Config) -> Config:
+    """Return the configuration with an epsilon_per_day that every day of a range can be paid with in full.
+
+    Days of the range that were released at no more than that are part of the spread, so that a backfill that was
+    interrupted goes on with the same number.
+
+    Args:
+        dates: Every day of the range, released or not.
+        config: Says the budget, and the most for a day.
+
+    Raises:
+        BudgetExceeded: Nothing is left to spread.
+    """
+    entries = ledger.read_entries(config)
+    spent = {dt.date.fromisoformat(one["date"]): _epsilon_per_day(one) for one in entries if one["revision"] is None}
+    spread = set(dates)
+    while True:
+        epsilon = _even_share(spread, entries, config)
+        dearer = {date for date in spread & spent.keys() if spent[date] > epsilon}
+        if not dearer:
+            break
+        spread -= dearer
+    privacy = config.privacy.model_copy(update={"epsilon_per_day": epsilon})
+    log.info("epsilon %s for each of %d days", epsilon, len(spread))
+    return config.model_copy(update={"privacy": privacy})
+
+
+@task
+@contained
+def plan_range(dates: list[dt.date], shortage: Shortage, config: Config) -> PlannedRange:
+    """Plan prepared days in order, each as if those before it were released; spends nothing.
+
+    Args:
+        dates: Days to plan, in order.
+        shortage: "clip" goes on where the budget does not pay a day in full: users who are short of it are clipped
+            harder or left out.
+        config: Says the budget.
+
+    Raises:
+        BudgetExceeded: The budget does not pay every day in full; says how far it reaches.
+    """
+    account = Account(ledger.read_entries(config), config)
+    plans: dict[dt.date, str] = {}
+    problems: dict[dt.date, str] = {}
+    for date in progress(dates, "planning days"):
+        try:
+            plan = make_plan(date, config, account)
+        except BudgetExceeded as error:
+            if shortage != "clip":
+                raise _too_small(date, list(plans), dates, config) from None
+            problems[date] = str(error)
+            continue
+        except HexveilError as error:
+            problems[date] = str(error)
+            continue
+        short = min(account.left(date, plan.user_hashes)) < epsilon_units(config.privacy.epsilon_per_day)
+        if short and shortage != "clip":
+            raise _too_small(date, list(plans), dates, config)
+        plans[date] = store_plan(plan, config)
+        account.add(date, dict(zip(plan.user_hashes, plan.losses, strict=True)))
+    return PlannedRange(plans, problems)
+
+
+def _even_share(spread: set[dt.date], entries: list[ledger.Entry], config: Config) -> Decimal:
+    """Return what the budget leaves each of some days, after all releases but their first ones."""
+    account = Account([], config)
+    for entry in entries:
+        date = dt.date.fromisoformat(entry["date"])
+        if date not in spread or entry["revision"] is not None:
+            account.add(date, private_files.losses(entry, config))
+    used = max((max(account.used(date).values(), default=0) for date in spread), default=0)
+    n_days = max(1, min(len(spread), config.budget.window_days or len(spread)))
+    share = Fraction(max(0, account.limit - used), LOSS_UNITS * n_days)
+    epsilon = Context(prec=6, rounding=ROUND_DOWN).divide(Decimal(share.numerator), Decimal(share.denominator))
+    if epsilon < LEAST_EPSILON_PER_DAY:
+        raise BudgetExceeded(f"too little is left of budget.epsilon_total = {config.budget.epsilon_total} to spread")
+    return min(config.privacy.epsilon_per_day, epsilon)
+
+
+def _epsilon_per_day(entry: ledger.Entry) -> Decimal:
+    return Decimal(entry["settings"]["privacy"]["epsilon_per_day"])
+
+
+def _too_small(date: dt.date, paid: list[dt.date], dates: list[dt.date], config: Config) -> BudgetExceeded:
+    reach = f"{len(paid)} of {len(dates)} days in full" + (f", {paid[0]} to {paid[-1]}" if paid else "")
+    until = f"Backfill --to {paid[-1]}, or" if paid else "Give"
+    return BudgetExceeded(
+        f"budget.epsilon_total = {config.budget.epsilon_total} pays {reach}, at privacy.epsilon_per_day = "
+        f"{config.privacy.epsilon_per_day}; on {date} a user would be short of it. Nothing was spent. {until} "
+        "--spread, which gives every day of the range the same smaller epsilon, or --clip, which goes on as the daily "
+        "run does: users who are short are clipped to what they have left."
+    )

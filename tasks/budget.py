@@ -1,0 +1,149 @@
+"""What each user has lost and may still lose, from the private loss files. Users go by keyed hash, losses in 2^-50."""
+
+import datetime as dt
+import json
+from collections import Counter, defaultdict
+from dataclasses import dataclass
+from decimal import Decimal
+from fractions import Fraction
+from statistics import quantiles
+
+from dpmath.accounting import LOSS_UNITS
+from tasks import durable, private_files
+from tasks.config import Config
+from tasks.errors import LedgerBroken, contained
+from tasks.ledger import Entry, exact_decimal, read_entries
+
+Losses = dict[str, int]
+
+_N_BARS = 10
+
+
+class Account:
+    """What every user has lost by the releases made, and by planned ones that are added.
+
+    Attributes:
+        budget: The limit, and the window it holds for.
+        total: Each user's loss by everything.
+    """
+
+    def __init__(self, entries: list[Entry], config: Config) -> None:
+        """Open the account of a ledger's entries, under the configuration's budget."""
+        self._config = config
+        self.budget = config.budget
+        self.total = Counter(totals(entries, config))
+        self._entries: defaultdict[dt.date, list[Entry]] = defaultdict(list)
+        for entry in entries:
+            self._entries[dt.date.fromisoformat(entry["date"])].append(entry)
+        self._days: dict[dt.date, Counter[str]] = {}
+
+    @property
+    def limit(self) -> int:
+        """What any user may lose, for ever or within a window, in units of 2^-50."""
+        return epsilon_units(self.budget.epsilon_total)
+
+    def add(self, date: dt.date, losses: Losses) -> None:
+        """Count a day's losses too."""
+        self._on(date).update(losses)
+        self.total.update(losses)
+
+    def used(self, date: dt.date) -> Counter[str]:
+        """Return what counts against each user's limit for a release of that day.
+
+        That is everything, or with ``budget.window_days`` the most within any window that holds the day. Windows
+        are of the days that were released, not of when: neither a backfill nor a clock set wrong changes them.
+        """
+        n_days = self.budget.window_days
+        if n_days is None:
+            return self.total
+        days = [date + dt.timedelta(days=shift) for shift in range(1 - n_days, n_days)]
+        window, worst = Counter[str](), Counter[str]()
+        for number, day in enumerate(days):
+            window.update(self._on(day))
+            if number >= n_days:
+                window.subtract(self._on(days[number - n_days]))
+            if number >= n_days - 1:
+                worst |= window
+        return worst
+
+    def left(self, date: dt.date, user_hashes: list[str]) -> list[int]:
+        """Return what each user may still lose by a release of that day; below 0 where the limit was lowered."""
+        used = self.used(date)
+        return [self.limit - used[user] for user in user_hashes]
+
+    def _on(self, date: dt.date) -> Counter[str]:
+        if date not in self._days:
+            self._days[date] = Counter()
+            for entry in self._entries.get(date, []):
+                self._days[date].update(private_files.losses(entry, self._config))
+        return self._days[date]
+
+
+def epsilon_units(epsilon: Decimal) -> int:
+    """Return a privacy loss in units of 2^-50, rounded down."""
+    return int(Fraction(epsilon) * LOSS_UNITS)
+
+
+def totals(entries: list[Entry], config: Config) -> Losses:
+    """Return what all releases together cost each user; from the losses themselves where the sum was not kept.
+
+    Raises:
+        LedgerBroken: The losses do not add up to what the last entry was written with.
+    """
+    if not entries:
+        return {}
+    kept = durable.read_named_by_hash(private_files.totals(config), entries[-1]["totals"])
+    if kept is not None:
+        return dict(json.loads(kept))
+    total = Counter[str]()
+    for entry in entries:
+        total.update(private_files.losses(entry, config))
+    if durable.sha256(durable.canonical_json(total)) != entries[-1]["totals"]:
+        raise LedgerBroken(
+            f"the losses in {private_files.plans(config)} do not add up to the totals that the last entry was written "
+            "with; restore the folder from backup"
+        )
+    return dict(total)
+
+
+@dataclass(frozen=True)
+class BudgetReport:
+    """Where the users' budgets stand, naming nobody; losses as exact decimal numbers.
+
+    Attributes:
+        n_users: Users that have lost anything.
+        worst_total: What the worst user has lost by everything released.
+        worst_used: What counts of the worst user's losses against the limit for the day after the last one.
+        left: What that leaves.
+        deciles: Least, each tenth, and largest of the users' losses by everything released; empty without users.
+        bars: How many users have lost at most each tenth of the worst total, and more than the tenth before.
+    """
+
+    n_users: int
+    worst_total: str
+    worst_used: str
+    left: str
+    deciles: list[float]
+    bars: list[int]
+
+
+@contained
+def report_budget(config: Config) -> BudgetReport:
+    """Return where the users' budgets stand."""
+    entries = read_entries(config)
+    account = Account(entries, config)
+    dates = [dt.date.fromisoformat(entry["date"]) for entry in entries]
+    tomorrow = max(dates, default=dt.date.min) + dt.timedelta(days=1)
+    used = max(account.used(tomorrow).values(), default=0) if entries else 0
+    losses = sorted(account.total.values())
+    worst = losses[-1] if losses else 0
+    inner = quantiles(losses, n=_N_BARS, method="inclusive") if len(losses) > 1 else losses * (_N_BARS - 1)
+    bars = Counter(max(1, -(-loss * _N_BARS // worst)) for loss in losses)
+    return BudgetReport(
+        n_users=len(losses),
+        worst_total=exact_decimal(worst),
+        worst_used=exact_decimal(used),
+        left=exact_decimal(max(0, account.limit - used)),
+        deciles=[loss / LOSS_UNITS for loss in [*losses[:1], *inner, *losses[-1:]]],
+        bars=[bars[number] for number in range(1, _N_BARS + 1)],
+    )

@@ -1,0 +1,103 @@
+"""Forget: the raw records of days are deleted for good; releases and ledger stay, and stay verifiable."""
+
+import datetime as dt
+import json
+import logging
+from dataclasses import dataclass
+from pathlib import Path
+from zoneinfo import ZoneInfo
+
+from tasks import durable, ledger, warehouse
+from tasks.config import Config
+from tasks.disclosure import now
+from tasks.errors import contained
+
+log = logging.getLogger("hexveil.forget")
+
+_OF_DAYS = (
+    "forget/raw_record",
+    "forget/record",
+    "forget/user_cell",
+    "forget/quarantine",
+    "forget/value_repair",
+    "forget/prepared_day",
+    "forget/late_day",
+    "forget/released_file",
+)
+_OF_EMPTIED_FILES = ("forget/raw_record_undated", "forget/quarantine_undated", "forget/raw_file", "forget/raw_path")
+
+
+@dataclass(frozen=True)
+class Forgotten:
+    """What was deleted.
+
+    Attributes:
+        rows: Raw rows of each day.
+        files: Names of the input files they came from, which are the operator's to delete.
+        n_bytes_before: Size of the warehouse before.
+        n_bytes_after: Size of the warehouse after.
+    """
+
+    rows: dict[dt.date, int]
+    files: list[str]
+    n_bytes_before: int
+    n_bytes_after: int
+
+
+@contained
+def held_days(config: Config) -> dict[dt.date, int]:
+    """Return the days of which the warehouse holds anything private, with their raw rows."""
+    with warehouse.connect(config) as connection:
+        return dict(warehouse.rows(connection, "warehouse/held_days"))
+
+
+def days_older_than(n_days: int, held: dict[dt.date, int], config: Config) -> list[dt.date]:
+    """Return the held days that lie more than so many days before today in the dataset's time zone."""
+    today = dt.datetime.now(ZoneInfo(config.dataset.timezone)).date()
+    return [date for date in held if (today - date).days > n_days]
+
+
+@contained
+def forget_days(dates: list[dt.date], config: Config) -> Forgotten:
+    """Delete everything private of some days but what releases and budgets rest on, and give the space back.
+
+    The days are noted first, in ``private/forgotten``, so that their rows are not read again from files that still
+    hold them, and so that a crash on the way leaves no doubt: forgetting again finishes it.
+
+    Args:
+        dates: Local days, released or not; a day that was not released can then not be released any more.
+        config: Says where the warehouse is.
+    """
+    path = config.storage_path / "private" / "warehouse.duckdb"
+    with ledger.locked(config), warehouse.connect(config) as connection:
+        _note(dates, config)
+        held = dict(warehouse.rows(connection, "warehouse/held_days"))
+        files = [name for (name,) in warehouse.rows(connection, "warehouse/forgotten_files", {"dates": dates})]
+        n_bytes = path.stat().st_size
+        with warehouse.transaction(connection):
+            for statement in _OF_DAYS:
+                warehouse.run(connection, statement, {"dates": dates})
+            for statement in _OF_EMPTIED_FILES:
+                warehouse.run(connection, statement)
+    warehouse.compact(config)
+    (config.storage_path / "private" / "errors.log").unlink(missing_ok=True)
+    rows = {date: held.get(date, 0) for date in dates}
+    log.info("%d days forgotten, %d rows", len(dates), sum(rows.values()))
+    return Forgotten(rows, files, n_bytes, path.stat().st_size)
+
+
+def forgotten_days(config: Config) -> dict[dt.date, str]:
+    """Return the days that were forgotten, each with the time when."""
+    path = _path(config)
+    days: dict[str, str] = json.loads(path.read_bytes()) if path.exists() else {}
+    return {dt.date.fromisoformat(date): when for date, when in days.items()}
+
+
+def _path(config: Config) -> Path:
+    return warehouse.private_folder(config) / "forgotten"
+
+
+def _note(dates: list[dt.date], config: Config) -> None:
+    days = {date: now() for date in dates} | forgotten_days(config)
+    content = {date.isoformat(): when for date, when in days.items()}
+    durable.write_whole(_path(config), durable.canonical_json(content))

@@ -1,0 +1,71 @@
+"""What a release is known by, and where it is published."""
+
+import datetime as dt
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+from tasks.config import Config
+from tasks.errors import HexveilError, LedgerBroken
+from tasks.ledger import Entry
+
+_REVISION = re.compile(r"[a-z0-9][a-z0-9_]{0,39}")
+
+
+def release_id(date: dt.date, config: Config, revision: str | None = None) -> str:
+    """Return what a release is known by: dataset, day, grid, statistics, and the revision's name if it is one."""
+    statistics = "mean-variance" if config.statistics.variance else "mean"
+    grid = f"h3r{config.grid.h3_resolution}-{config.grid.slot_minutes}min"
+    return f"{config.dataset.name}-{date}-{grid}-{statistics}" + (f"-revision-{revision}" if revision else "")
+
+
+def find_entry(date: dt.date, revision: str | None, entries: list[Entry], config: Config) -> Entry | None:
+    """Return the entry of a day's release or of a revision of it, None where it has not been made.
+
+    Raises:
+        HexveilError: It was made in another grid or with other statistics, or the revision's name cannot be one.
+    """
+    if revision is not None and not _REVISION.fullmatch(revision):
+        raise HexveilError("a revision's name is made of at most 40 of a-z, 0-9 and _, and begins with no _")
+    wanted = release_id(date, config, revision)
+    for entry in of_day(date, entries):
+        if entry["revision"] == revision and entry["release_id"] != wanted:
+            raise HexveilError(
+                f"{date} was released as {entry['release_id']}; releasing it as {wanted} would cost its users "
+                "again. Restore [grid] and [statistics] to publish the release that was made, or, if it shall be paid "
+                "for a second time, name a revision: --revision NAME."
+            )
+        if entry["release_id"] == wanted:
+            return entry
+    return None
+
+
+def of_day(date: dt.date, entries: list[Entry]) -> list[Entry]:
+    """Return the entries of a day: its first release, then revisions."""
+    return [entry for entry in entries if entry["date"] == date.isoformat()]
+
+
+def published_folder(date: str, revision: str | None, config: Config) -> Path:
+    """Return where the files of a release are published; a revision's are in a folder within that of the day."""
+    folder = config.storage_path / "published" / f"date={date}"
+    return folder / f"revision={revision}" if revision else folder
+
+
+def check_nothing_unpaid(entries: list[Entry], config: Config) -> None:
+    """Check that each published folder has its entry: a ledger restored from an older backup may lack some.
+
+    Raises:
+        LedgerBroken: Names the first folder that no entry pays for.
+    """
+    paid = {published_folder(entry["date"], entry["revision"], config) for entry in entries}
+    for folder in _published_folders(config):
+        if folder not in paid:
+            raise LedgerBroken(
+                f"{folder} was published, but no entry of the ledger pays for it: a backup older than that release "
+                "was restored. Restore the last one; releasing anything now would spend without knowing what is spent."
+            )
+
+
+def _published_folders(config: Config) -> Iterator[Path]:
+    root = config.storage_path / "published"
+    return (path for pattern in ("date=*", "date=*/revision=*") for path in sorted(root.glob(pattern)))

@@ -1,0 +1,60 @@
+"""Late: records that come after their day was released are kept and counted; the release stays as it is."""
+
+import datetime as dt
+import logging
+
+import polars as pl
+from prefect import task
+
+from tasks import ledger, warehouse
+from tasks.config import Config
+from tasks.errors import contained
+from tasks.forget import forgotten_days
+from tasks.ingest import current_files, ingest
+from tasks.source import find_files
+
+log = logging.getLogger("hexveil.late")
+
+
+@task
+@contained
+def count_late_records(date: dt.date, config: Config) -> None:
+    """Read what has come since for a released day, and count what is late in that day's files, whatever day it is of.
+
+    A row is late if none of the files that its day was released from holds a row of the same user, time and place.
+    Where the warehouse was made anew since, and so does not know which files those were, the rows that are more than
+    there were are counted instead.
+
+    Args:
+        date: A local day that has been released.
+        config: Says which files are the day's.
+    """
+    if date in forgotten_days(config) or not find_files(date, config, needed=False):
+        return
+    ingest(date, config)
+    entries = ledger.read_entries(config)
+    with warehouse.connect(config) as connection:
+        file_ids = current_files(connection, date, config)
+        connection.register("released_day", _released_days(entries))
+        for local_date, n_records in warehouse.rows(connection, "warehouse/late_records", {"file_ids": file_ids}):
+            warehouse.run(connection, "warehouse/late_day", {"date": local_date, "n_records": n_records})
+            if n_records:
+                log.warning(
+                    "%s: %d records came after its release; they are kept and change nothing", local_date, n_records
+                )
+
+
+@contained
+def late_records(config: Config) -> dict[dt.date, int]:
+    """Return how many late records there are of each day that has any."""
+    with warehouse.connect(config) as connection:
+        return dict(warehouse.rows(connection, "warehouse/late_days"))
+
+
+def _released_days(entries: list[ledger.Entry]) -> pl.DataFrame:
+    """Return each released day with how many raw rows it had then, by its last release."""
+    n_rows = {
+        dt.date.fromisoformat(entry["date"]): sum(n for reason, n in entry["rows"].items() if reason != "malformed_row")
+        for entry in entries
+    }
+    return pl.DataFrame(list(n_rows.items()), {"local_date": pl.Date, "n_rows": pl.Int64}, orient="row")

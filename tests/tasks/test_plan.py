@@ -1,0 +1,142 @@
+import shutil
+
+import pytest
+from support import DATE, HEADER, Dataset, later_day, table
+
+from tasks import ledger, verify
+from tasks.errors import BudgetExceeded, HexveilError, NothingToPublish
+from tasks.plan import make_plan, plan_release
+from tasks.preview import compare_mechanisms, preview_cells, preview_plan
+from tasks.release import release_statistics
+
+
+@pytest.mark.parametrize("mechanism", ["clip-user", "planned"])
+def test_the_plan_reads_no_value(
+    busy_dataset: Dataset, tmp_path_factory: pytest.TempPathFactory, mechanism: str
+) -> None:
+    """The same records with other values give the same plan to the byte, on a machine with the same secret."""
+    busy_dataset.set('"clip-user"', f'"{mechanism}"')
+    busy_dataset.prepare()
+    first = plan_release.fn(DATE, busy_dataset.config)
+    rows = (busy_dataset.folder / "raw" / "day.csv").read_text().splitlines()
+    other = Dataset(tmp_path_factory.mktemp("other"))
+    other.config_file.write_text(busy_dataset.config_file.read_text())
+    changed = [row.rsplit(",", 1)[0] + "," + str(n * 7919 % 300 - 50) for n, row in enumerate(rows[1:])]
+    other.write("day.csv", HEADER + "\n".join(changed) + "\n")
+    private = other.folder / "store" / "private"
+    private.mkdir(parents=True)
+    shutil.copy(busy_dataset.folder / "store" / "private" / "user-key", private)
+    other.prepare()
+    assert plan_release.fn(DATE, other.config) == first
+
+
+def test_a_preview_spends_nothing_and_says_what_the_release_then_does(busy_dataset: Dataset) -> None:
+    busy_dataset.prepare()
+    summary = preview_plan(DATE, busy_dataset.config)
+    assert ledger.read_entries(busy_dataset.config) == []
+    busy_dataset.release()
+    entry = ledger.read_entries(busy_dataset.config)[0]
+    assert summary["plan_hash"] == entry["plan"]
+    assert summary["epsilon"] == entry["epsilon"]
+    assert (summary["cells_total"], summary["cells_published"]) == (
+        entry["cells"]["total"],
+        entry["cells"]["published"],
+    )
+    assert summary["worst_error"] == pytest.approx(table(busy_dataset)["mean_error_bound"].max())
+
+
+def test_a_plan_older_than_another_release_cannot_overspend(busy_dataset: Dataset) -> None:
+    busy_dataset.set("epsilon_total = 5.0", "epsilon_total = 3.0")
+    tomorrow = later_day(busy_dataset, 1)
+    for date in (DATE, tomorrow):
+        busy_dataset.prepare(date)
+    first, second = (plan_release.fn(date, busy_dataset.config) for date in (DATE, tomorrow))
+    release_statistics.fn(DATE, first, busy_dataset.config)
+    with pytest.raises(BudgetExceeded, match="run the day again"):
+        release_statistics.fn(tomorrow, second, busy_dataset.config)
+    assert len(ledger.read_entries(busy_dataset.config)) == 1
+
+
+def test_a_plan_is_not_executed_on_another_day(busy_dataset: Dataset) -> None:
+    tomorrow = later_day(busy_dataset, 1)
+    for date in (DATE, tomorrow):
+        busy_dataset.prepare(date)
+    plan_hash = plan_release.fn(DATE, busy_dataset.config)
+    with pytest.raises(HexveilError):
+        release_statistics.fn(tomorrow, plan_hash, busy_dataset.config)
+
+
+def test_a_plan_is_not_executed_on_an_occupancy_that_changed(busy_dataset: Dataset) -> None:
+    busy_dataset.prepare()
+    plan_hash = plan_release.fn(DATE, busy_dataset.config)
+    busy_dataset.write("late.csv", HEADER + f"bus01,{DATE}T08:59:59Z,47.0500,8.3100,30\n")
+    busy_dataset.prepare()
+    with pytest.raises(HexveilError, match="occupancy changed"):
+        release_statistics.fn(DATE, plan_hash, busy_dataset.config)
+    assert ledger.read_entries(busy_dataset.config) == []
+
+
+def test_a_plan_is_not_executed_under_other_settings(busy_dataset: Dataset) -> None:
+    busy_dataset.prepare()
+    plan_hash = plan_release.fn(DATE, busy_dataset.config)
+    busy_dataset.set("upper = 100.0", "upper = 200.0")
+    with pytest.raises(HexveilError, match="settings"):
+        release_statistics.fn(DATE, plan_hash, busy_dataset.config)
+
+
+def test_a_day_whose_cells_cannot_keep_their_promise_is_not_released(busy_dataset: Dataset) -> None:
+    busy_dataset.set("target_error = 40.0", "target_error = 0.1")
+    with pytest.raises(NothingToPublish, match="the 2 cells cannot keep a promise"):
+        busy_dataset.release()
+    assert ledger.read_entries(busy_dataset.config) == []
+    assert not (busy_dataset.folder / "store" / "published").exists()
+
+
+def test_an_occupancy_prepared_with_other_settings_meanwhile_is_not_released(busy_dataset: Dataset) -> None:
+    busy_dataset.prepare()
+    plan_hash = plan_release.fn(DATE, busy_dataset.config)
+    asked = busy_dataset.config
+    busy_dataset.set("tick = 0.01", "tick = 0.1")
+    busy_dataset.prepare()
+    with pytest.raises(HexveilError, match="other settings"):
+        release_statistics.fn(DATE, plan_hash, asked)
+
+
+@pytest.mark.parametrize("variance", [False, True])
+def test_the_planner_releases_what_it_promised_and_verify_agrees(busy_dataset: Dataset, variance: bool) -> None:
+    busy_dataset.set('"clip-user"', '"planned"')
+    if variance:
+        busy_dataset.set("[storage]", "[statistics]\nvariance = true\n[storage]")
+    busy_dataset.prepare()
+    summary = preview_plan(DATE, busy_dataset.config)
+    assert summary["gap"] <= 0.01
+    assert summary["epsilon_lower_bound"] <= float(summary["epsilon"]) <= 2
+    busy_dataset.release()
+    assert (table(busy_dataset)["mean_error_bound"] <= 40).all()
+    assert verify.verify_ledger(busy_dataset.config) == 1
+
+
+def test_without_a_target_the_planner_promises_the_least_error_for_all_cells(busy_dataset: Dataset) -> None:
+    busy_dataset.set('"clip-user"', '"planned"')
+    busy_dataset.set("target_error = 40.0", "")
+    busy_dataset.release()
+    published = table(busy_dataset)
+    assert published.height == 2
+    assert (published["mean_error_bound"] < 40).all()
+
+
+def test_mechanisms_are_compared_side_by_side(busy_dataset: Dataset) -> None:
+    busy_dataset.prepare()
+    rows = {row["mechanism"]: row for row in compare_mechanisms(DATE, busy_dataset.config)}
+    assert list(rows) == ["baseline", "clip-user", "exact", "planned"]
+    assert all(row["epsilon"] <= 2 for row in rows.values())
+    assert rows["planned"]["cells_published"] >= rows["clip-user"]["cells_published"]
+    cells = preview_cells(DATE, busy_dataset.config)
+    assert [cell["n_records"] for cell in cells] == [144, 144]
+
+
+def test_plans_do_not_depend_on_when_files_came(busy_dataset: Dataset) -> None:
+    busy_dataset.prepare()
+    once = make_plan(DATE, busy_dataset.config)
+    busy_dataset.prepare()
+    assert make_plan(DATE, busy_dataset.config).cells.equals(once.cells)

@@ -1,0 +1,150 @@
+import datetime as dt
+import shutil
+from collections.abc import Callable
+from contextlib import suppress
+from functools import partial
+from typing import Any
+
+import pytest
+from support import DATE, Dataset, all_files, later_day
+
+from tasks import ledger, private_files, verify
+from tasks.errors import LedgerBroken
+from tasks.release import find_release, release_statistics
+
+
+@pytest.mark.parametrize("name", ["statistics.parquet", "statistics.csv", "manifest.json"])
+def test_verify_names_a_published_file_that_was_changed_or_is_gone(busy_dataset: Dataset, name: str) -> None:
+    busy_dataset.release()
+    path = busy_dataset.published(name)
+    path.write_bytes(path.read_bytes() + b" ")
+    with pytest.raises(LedgerBroken, match=rf"entry 1 .*{name} is not the file"):
+        verify.verify_ledger(busy_dataset.config)
+    path.unlink()
+    with pytest.raises(LedgerBroken, match=rf"entry 1 .*{name} is missing"):
+        verify.verify_ledger(busy_dataset.config)
+    busy_dataset.release()
+    assert verify.verify_ledger(busy_dataset.config) == 1
+
+
+def test_verify_recomputes_losses_and_sums_and_trusts_no_entry(
+    busy_dataset: Dataset, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Entries that lie from the start, with a chain in order, are found out."""
+    honest = ledger.append
+    lies = {
+        "epsilon is not what the plans give": lambda entry: entry.update(epsilon="1"),
+        "epsilon_total_after is not what": lambda entry: entry.update(epsilon_total_after="9"),
+        "epsilon_left is not what": lambda entry: entry.update(epsilon_left="4"),
+        "records_covered is not": lambda entry: entry.update(records_covered=1),
+        "epsilon_total_limit is not": lambda entry: entry.update(epsilon_total_limit="1"),
+        "settings are not": lambda entry: entry["settings"]["privacy"].update(epsilon_per_day="9"),
+        "release_id is not": lambda entry: entry.update(release_id="test-2026-01-15-h3r7-60min-variance"),
+        "cells is not what": lambda entry: entry["cells"].update(total=3),
+        "pairs is not what": lambda entry: entry["pairs"].update(clipped=99),
+        "sums is not what": lambda entry: entry["sums"]["mean"].update(scale_least="1/2"),
+        "the totals are not": lambda entry: entry.update(totals=entry["losses"]),
+        "cannot be checked: KeyError": lambda entry: entry.pop("settings"),
+        "is missing or was changed": lambda entry: entry.update(plan=entry["losses"][::-1]),
+    }
+
+    def lying(lie: Callable[[ledger.Entry], None], entry: ledger.Entry, *args: Any) -> ledger.Entry:
+        lie(entry)
+        return honest(entry, *args)
+
+    for said, lie in lies.items():
+        shutil.rmtree(busy_dataset.folder / "store", ignore_errors=True)
+        with monkeypatch.context() as patch:
+            patch.setattr(ledger, "append", partial(lying, lie))
+            with suppress(LedgerBroken):
+                busy_dataset.release()
+        with pytest.raises(LedgerBroken, match=f"entry 1 .*{said}"):
+            verify.verify_ledger(busy_dataset.config)
+
+
+def test_a_changed_or_missing_plan_is_noticed(busy_dataset: Dataset) -> None:
+    busy_dataset.release()
+    plan = private_files.plans(busy_dataset.config) / ledger.read_entries(busy_dataset.config)[0]["plan"]
+    plan.write_bytes(plan.read_bytes() + b" ")
+    with pytest.raises(LedgerBroken, match="missing or was changed"):
+        verify.verify_ledger(busy_dataset.config)
+
+
+def test_a_ledger_that_lost_its_last_lines_is_refused_and_nothing_is_destroyed(busy_dataset: Dataset) -> None:
+    busy_dataset.release()
+    busy_dataset.release(later_day(busy_dataset, 1))
+    path = ledger.ledger_path(busy_dataset.config)
+    whole = path.read_bytes()
+    kept = {one.name for one in private_files.releases(busy_dataset.config).iterdir()}
+    for rest in (whole.splitlines(keepends=True)[0], b"", None, whole[:-30]):
+        path.unlink() if rest is None else path.write_bytes(rest)
+        with pytest.raises(LedgerBroken):
+            busy_dataset.release(later_day(busy_dataset, 2))
+        with pytest.raises(LedgerBroken):
+            verify.verify_ledger(busy_dataset.config)
+    assert {one.name for one in private_files.releases(busy_dataset.config).iterdir()} == kept
+    path.write_bytes(whole)
+    assert verify.verify_ledger(busy_dataset.config) == 2
+
+
+def test_an_append_that_a_crash_cut_short_is_taken_away_by_the_next_run(busy_dataset: Dataset) -> None:
+    busy_dataset.release()
+    path = ledger.ledger_path(busy_dataset.config)
+    whole = path.read_bytes()
+    path.write_bytes(whole + whole[: len(whole) // 2])
+    with pytest.raises(LedgerBroken, match="Run a day again"):
+        verify.verify_ledger(busy_dataset.config)
+    plan_hash = ledger.sha256(b"no such plan")
+    with pytest.raises(LedgerBroken):
+        release_statistics.fn(DATE + dt.timedelta(days=9), plan_hash, busy_dataset.config)
+    assert path.read_bytes() == whole
+
+
+def test_a_published_day_that_no_entry_pays_for_is_noticed(busy_dataset: Dataset) -> None:
+    busy_dataset.release()
+    shutil.copytree(busy_dataset.published("."), busy_dataset.published(".", DATE + dt.timedelta(days=1)))
+    with pytest.raises(LedgerBroken, match="no entry of the ledger pays for it"):
+        verify.verify_ledger(busy_dataset.config)
+
+
+def test_an_unfinished_line_does_not_keep_the_next_run_from_its_day(busy_dataset: Dataset) -> None:
+    identity = busy_dataset.release()
+    path = ledger.ledger_path(busy_dataset.config)
+    whole = path.read_bytes()
+    path.write_bytes(whole + b'{"release_id":"x')
+    assert find_release.fn(DATE, busy_dataset.config) == identity
+    assert path.read_bytes() == whole
+
+
+def test_a_day_that_is_published_but_not_in_a_restored_ledger_is_not_drawn_again(busy_dataset: Dataset) -> None:
+    busy_dataset.prepare()
+    store = busy_dataset.folder / "store"
+    shutil.copytree(store / "private", busy_dataset.folder / "backup")
+    busy_dataset.release()
+    before = all_files(busy_dataset)
+    shutil.rmtree(store / "private")
+    shutil.copytree(busy_dataset.folder / "backup", store / "private")
+    ledger.ledger_path(busy_dataset.config).unlink()
+    with pytest.raises(LedgerBroken, match="no entry of the ledger pays for it"):
+        busy_dataset.release()
+    assert all_files(busy_dataset) == before
+
+
+def test_a_damaged_note_of_the_ledgers_end_is_named(busy_dataset: Dataset) -> None:
+    busy_dataset.release()
+    (busy_dataset.folder / "store" / "private" / "ledger-head").write_bytes(b"")
+    with pytest.raises(LedgerBroken, match="ledger-head is damaged"):
+        find_release.fn(DATE, busy_dataset.config)
+
+
+def test_without_the_machines_secret_nothing_more_is_released(busy_dataset: Dataset) -> None:
+    busy_dataset.release()
+    key = busy_dataset.folder / "store" / "private" / "user-key"
+    secret = key.read_bytes()
+    assert key.stat().st_mode & 0o077 == 0
+    key.unlink()
+    with pytest.raises(LedgerBroken, match="user-key is missing"):
+        busy_dataset.release(later_day(busy_dataset, 1))
+    key.write_bytes(secret[::-1])
+    with pytest.raises(LedgerBroken, match="not the key"):
+        busy_dataset.release(later_day(busy_dataset, 1))
