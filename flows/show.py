@@ -3,6 +3,7 @@
 import datetime as dt
 import json
 import os
+import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -17,7 +18,7 @@ if TYPE_CHECKING:
     from tasks.forget import Forgotten
     from tasks.report import DayReport
 
-out = Console(highlight=False, soft_wrap=True)
+out = Console(highlight=False, soft_wrap=True, width=None if sys.stdout.isatty() else 160)
 
 
 def say_error(message: str) -> None:
@@ -64,7 +65,7 @@ def show_ledger(entries: list[dict[str, Any]], budget: "BudgetReport", config: C
     table = Table("no", "release", "cells", "epsilon", "in all", "left", box=SIMPLE)
     table.columns[1].no_wrap = True
     for entry in entries:
-        losses = [f"{float(entry[key]):.6f}" for key in ("epsilon", "epsilon_total_after", "epsilon_left")]
+        losses = [f"{float(entry[key]):.4f}" for key in ("epsilon", "epsilon_total_after", "epsilon_left")]
         cells = f"{entry['cells']['published']:,} of {entry['cells']['total']:,}"
         table.add_row(str(entry["number"]), entry["release_id"], cells, *losses)
     out.print(table)

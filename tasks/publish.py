@@ -26,6 +26,8 @@ def publish_files(release_id: str, config: Config) -> None:
         if entry is None:
             raise LedgerBroken(f"{release_id} is not in {ledger.ledger_path(config)}; restore the file from backup")
         folder = published_folder(entry["date"], entry["revision"], config)
+        for unfinished in folder.glob(".*"):
+            unfinished.unlink()
         for name, file_hash in sorted(entry["files"].items(), reverse=True):
             content = private_files.read(private_files.releases(config), file_hash)
             path = folder / name

@@ -15,10 +15,11 @@ from tasks import warehouse
 from tasks.config import Config, load_config
 from tasks.errors import contained
 from tasks.ingest import ingest_records
+from tasks.late import count_late_records
 from tasks.occupancy import build_occupancy
 from tasks.plan import plan_release
 from tasks.publish import publish_files
-from tasks.release import Noise, draw_noise, release_with
+from tasks.release import Noise, draw_noise, find_release, release_statistics, release_with
 from tasks.validate import validate_records
 
 Hexveil = Callable[..., subprocess.CompletedProcess[str]]
@@ -94,6 +95,17 @@ class Dataset:
         plan_hash = plan_release.fn(date, self.config)
         identity = contained(release_with)(date, plan_hash, self.config, noise)
         publish_files.fn(identity, self.config)
+        return identity
+
+    def run_day(self, date: dt.date = DATE, revision: str | None = None) -> str:
+        """Do what the daily flow does, below the scheduler; return the release's id."""
+        identity = find_release.fn(date, self.config, revision)
+        if identity is None:
+            self.prepare(date)
+            plan_hash = plan_release.fn(date, self.config)
+            identity = release_statistics.fn(date, plan_hash, self.config, revision)
+        publish_files.fn(identity, self.config)
+        count_late_records.fn(date, self.config)
         return identity
 
     def query(self, sql: str) -> list[tuple[Any, ...]]:

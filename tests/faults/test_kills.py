@@ -1,0 +1,86 @@
+"""SIGKILL at any moment: one release, one charge, and no byte that a reader may have seen is ever another."""
+
+import random
+import shutil
+import sys
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from itertools import count
+from pathlib import Path
+
+import pytest
+import victim
+from support import Dataset, all_files
+
+N_KILLS = 300
+"""Random moments; half of them in a whole day, half in a day that is prepared, where releasing takes most of it."""
+
+Trial = Callable[[Path], bool]
+
+
+@pytest.fixture
+def trials(tmp_path_factory: pytest.TempPathFactory) -> Callable[[Path, list[Trial]], int]:
+    """Return a function that tries each way to be killed on a copy of a folder and returns how many were."""
+    numbers = count()
+
+    def tried(template: Path, kill: Trial) -> bool:
+        folder = tmp_path_factory.getbasetemp() / f"killed-{next(numbers)}"
+        shutil.copytree(template, folder)
+        was_killed = kill(folder)
+        dataset = Dataset(folder)
+        seen = all_files(dataset)
+        assert not seen or (folder / "store" / "ledger.jsonl").read_bytes().endswith(b"\n")
+        victim.run(victim.whole_day, folder)
+        victim.run(victim.check_released_once, folder, seen)
+        shutil.rmtree(folder)
+        return was_killed
+
+    def run(template: Path, kills: list[Trial]) -> int:
+        with ThreadPoolExecutor(2) as pool:
+            return sum(pool.map(lambda kill: tried(template, kill), kills))
+
+    return run
+
+
+def test_a_day_killed_at_300_random_moments_and_run_again_is_released_once(
+    busy_dataset: Dataset,
+    trials: Callable[[Path, list[Trial]], int],
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    prepared = tmp_path.with_name("prepared")
+    shutil.copytree(busy_dataset.folder, prepared)
+    Dataset(prepared).prepare()
+    n_killed = 0
+    for template in (busy_dataset.folder, prepared):
+        timed = tmp_path.with_name("timed")
+        shutil.copytree(template, timed)
+        longest = victim.seconds_of(victim.whole_day, timed)
+        shutil.rmtree(timed)
+        moments = [random.uniform(0, longest) for _ in range(N_KILLS // 2)]
+        n_killed += trials(
+            template, [lambda folder, at=at: victim.killed(at, victim.whole_day, folder) for at in moments]
+        )
+    with capsys.disabled():
+        sys.stdout.write(f"\n{n_killed} of {N_KILLS} runs were killed before their end, and all was well after\n")
+    assert n_killed > N_KILLS / 2
+
+
+def test_a_day_killed_before_every_operation_on_files_and_run_again_is_released_once(
+    busy_dataset: Dataset,
+    trials: Callable[[Path, list[Trial]], int],
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    counted = tmp_path.with_name("counted")
+    shutil.copytree(busy_dataset.folder, counted)
+    victim.run(victim.whole_day_killed_at, counted, 0)
+    n_operations = int((counted / "n_operations").read_text())
+
+    def kill_at(number: int) -> Trial:
+        return lambda folder: victim.killed(600, victim.whole_day_killed_at, folder, number)
+
+    n_killed = trials(busy_dataset.folder, [kill_at(number) for number in range(1, n_operations + 1)])
+    with capsys.disabled():
+        sys.stdout.write(f"\n{n_killed} runs were killed, one before each change of a file, and all was well after\n")
+    assert n_killed >= n_operations - 2

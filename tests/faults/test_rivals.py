@@ -1,0 +1,57 @@
+"""Many hands at once: each day is released once, whoever comes first, and the others wait."""
+
+import datetime as dt
+import shutil
+from pathlib import Path
+
+import pytest
+import victim
+from support import DATE, Dataset, all_files, later_day
+
+from tasks import ledger, verify
+
+N_RIVALS = 8
+N_ROUNDS = 10
+
+
+@pytest.fixture
+def dates(busy_dataset: Dataset) -> list[dt.date]:
+    busy_dataset.set("epsilon_total = 5.0", "epsilon_total = 50.0")
+    return [DATE, *(later_day(busy_dataset, n) for n in range(1, N_RIVALS))]
+
+
+def compete(dataset: Dataset, dates: list[dt.date]) -> None:
+    """Run one process a date at once, in a fresh storage; all must end well, with each day released once."""
+    shutil.rmtree(dataset.folder / "store", ignore_errors=True)
+    rivals = [victim.start(victim.whole_day, dataset.folder, date) for date in dates]
+    for rival in rivals:
+        rival.join()
+    assert [rival.exitcode for rival in rivals] == [0] * len(dates)
+    entries = ledger.read_entries(dataset.config)
+    assert sorted(entry["date"] for entry in entries) == sorted({date.isoformat() for date in dates})
+    assert verify.verify_ledger(dataset.config) == len(entries)
+    assert len(all_files(dataset)) == 3 * len(entries)
+    assert {path.name for path in Path(dataset.folder / "store" / "private" / "releases").iterdir()} == {
+        name for entry in entries for name in entry["files"].values()
+    }
+
+
+def test_eight_processes_at_the_same_day_release_it_once(busy_dataset: Dataset) -> None:
+    for _ in range(N_ROUNDS):
+        compete(busy_dataset, [DATE] * N_RIVALS)
+
+
+def test_eight_processes_at_eight_days_release_each_once(busy_dataset: Dataset, dates: list[dt.date]) -> None:
+    for _ in range(N_ROUNDS):
+        compete(busy_dataset, dates)
+
+
+def test_of_rivals_for_the_last_of_a_budget_none_overspends(busy_dataset: Dataset, dates: list[dt.date]) -> None:
+    """A budget for two of eight days: the others are refused, clipped to what is left, or told to plan anew."""
+    busy_dataset.set("epsilon_total = 50.0", "epsilon_total = 5.0")
+    rivals = [victim.start(victim.whole_day, busy_dataset.folder, date) for date in dates]
+    for rival in rivals:
+        rival.join()
+    assert {rival.exitcode for rival in rivals} == {0, 1}
+    assert verify.verify_ledger(busy_dataset.config) >= 2
+    assert max(float(entry["epsilon_total_after"]) for entry in ledger.read_entries(busy_dataset.config)) <= 5

@@ -1,0 +1,98 @@
+"""Processes that are killed: each starts in milliseconds, from a server that has imported everything once."""
+
+import datetime as dt
+import multiprocessing
+import os
+import signal
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from multiprocessing.process import BaseProcess
+from pathlib import Path
+from typing import Any
+
+from support import DATE, Dataset, all_files
+
+from tasks import ledger, verify, warehouse
+
+_server = multiprocessing.get_context("forkserver")
+_server.set_forkserver_preload(["victim"])
+_WATCHED = ("fsync", "write", "replace", "link", "unlink", "ftruncate", "mkdir")
+
+
+def start(target: Callable[..., None], *arguments: Any) -> BaseProcess:
+    """Start a process."""
+    os.environ["PYTHONPATH"] = str(Path(__file__).parent)  # the server finds what it is to import there
+    process = _server.Process(target=target, args=arguments)
+    process.start()
+    return process
+
+
+def run(target: Callable[..., None], *arguments: Any) -> None:
+    """Run a process to its end, which must be a good one."""
+    process = start(target, *arguments)
+    process.join()
+    assert process.exitcode == 0, f"{target.__name__} ended with {process.exitcode}"
+
+
+def killed(seconds: float, target: Callable[..., None], *arguments: Any) -> bool:
+    """Start a process, kill it after so long, and return whether that was before its end."""
+    process = start(target, *arguments)
+    process.join(seconds)
+    process.kill()
+    process.join()
+    return process.exitcode == -signal.SIGKILL
+
+
+def seconds_of(target: Callable[..., None], *arguments: Any) -> float:
+    """Return how long a process takes."""
+    begin = time.perf_counter()
+    run(target, *arguments)
+    return time.perf_counter() - begin
+
+
+def whole_day(folder: Path, date: dt.date = DATE) -> None:
+    """Run a day from its files to what is published."""
+    Dataset(folder).run_day(date)
+
+
+def whole_day_killed_at(folder: Path, number: int) -> None:
+    """Run a day and die before the file-system operation of that number; with 0 live and write down how many."""
+    with _counted(number) as count:
+        Dataset(folder).run_day()
+    if not number:
+        (folder / "n_operations").write_text(str(count()))
+
+
+def check_released_once(folder: Path, seen: dict[str, bytes]) -> None:
+    """Check that the day was released once, the account agrees, and no byte that was seen is another now."""
+    dataset = Dataset(folder)
+    entries = ledger.read_entries(dataset.config)
+    assert len(entries) == 1
+    assert verify.verify_ledger(dataset.config) == 1
+    files = all_files(dataset)
+    day = f"date={DATE}"
+    assert files.keys() == {f"{day}/{name}" for name in ("statistics.parquet", "statistics.csv", "manifest.json")}
+    assert all(files[name] == content for name, content in seen.items() if not Path(name).name.startswith("."))
+
+
+@contextmanager
+def _counted(number: int) -> Iterator[Callable[[], int]]:
+    """Count what changes files, commits of the engine included, and die before the one of that number."""
+    n_seen = 0
+
+    def watch(change: Callable[..., Any]) -> Callable[..., Any]:
+        def watched(*arguments: Any, **options: Any) -> Any:
+            nonlocal n_seen
+            n_seen += 1
+            if n_seen == number:
+                os.kill(os.getpid(), signal.SIGKILL)
+            return change(*arguments, **options)
+
+        return watched
+
+    for name in _WATCHED:
+        setattr(os, name, watch(getattr(os, name)))
+    for name in ("connect", "connect_mirror", "transaction"):
+        setattr(warehouse, name, watch(getattr(warehouse, name)))
+    yield lambda: n_seen
