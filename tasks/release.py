@@ -181,7 +181,8 @@ def _inputs(date: dt.date, keys: entropy.UserKeys, config: Config) -> dict[str, 
         files = warehouse.frame(connection, "warehouse/day_files", day)
         rows = dict(warehouse.rows(connection, "warehouse/day_counts", day))
         with warehouse.transaction(connection):
-            warehouse.run(connection, "warehouse/clear_released_file", {"date": date})
+            for table in ("released_file", "late_day"):
+                warehouse.run(connection, f"warehouse/clear_{table}", {"date": date})
             warehouse.run(connection, "warehouse/released_file", day)
     inputs = [
         {"name": file["name"], "rows": file["n_rows"], "digest": keys.digest("file", file["content_hash"].encode())}

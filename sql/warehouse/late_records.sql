@@ -1,9 +1,9 @@
--- How many rows of each released day were in none of the files that the day was released from.
--- Grain    one row per released local_date that the files hold
+-- How many rows of each released day are in files that the day was not released from, and in none that it was.
+-- Grain    one row per released local_date of which such files hold any row
 -- Reads    raw_record, released_file, and released_day: each released day with its rows then
 -- Params   $file_ids
 -- Privacy  counts of records, told by user, time and place; no value is looked at
-with now as (
+with other_file as (
     select
         local_date,
         n_rows,
@@ -21,11 +21,12 @@ with now as (
     from raw_record
     join released_day using (local_date)
     where file_id in $file_ids
+        and (local_date, file_id) not in (select (local_date, file_id) from released_file)
 )
 select
     local_date,
     case when bool_and(is_noted) then count(*) filter (not is_known) else greatest(count(*) - min(n_rows), 0) end
         as n_records
-from now
+from other_file
 group by local_date
 order by local_date

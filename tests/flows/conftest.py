@@ -1,8 +1,12 @@
 """The command line as a user runs it: another process, with a Prefect home of its own."""
 
 import os
+import socket
 import subprocess
 import sys
+import time
+import urllib.request
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -27,3 +31,28 @@ def hexveil(environment: dict[str, str]) -> Hexveil:
         return subprocess.run(command, env=environment, capture_output=True, text=True, check=False, timeout=300)
 
     return run
+
+
+@pytest.fixture(scope="session")
+def server(environment: dict[str, str], tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, str]]:
+    """Start a Prefect server with a home of its own, and return the environment that leads to it."""
+    home = tmp_path_factory.mktemp("server")
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port = probe.getsockname()[1]
+    url = f"http://127.0.0.1:{port}/api"
+    there = environment | {"PREFECT_HOME": str(home), "PREFECT_SERVER_ANALYTICS_ENABLED": "false"}
+    command = [sys.executable, "-m", "prefect", "server", "start", "--host", "127.0.0.1", "--port", str(port)]
+    with (
+        (home / "server.log").open("w") as log,
+        subprocess.Popen(command, env=there, stdout=log, stderr=log) as process,
+    ):
+        for _ in range(600):
+            try:
+                urllib.request.urlopen(f"{url}/health", timeout=5)
+                break
+            except OSError:
+                assert process.poll() is None, log.read_text()
+                time.sleep(0.2)
+        yield there | {"PREFECT_API_URL": url}
+        process.terminate()

@@ -1,0 +1,157 @@
+"""Backfills as a user runs them: through the command line and the scheduler, killed and run again."""
+
+import datetime as dt
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+import pytest
+from support import CONFIG, DATE, HEADER, Dataset, Hexveil, all_files
+
+from tasks import ledger, verify
+
+N_DAYS = 90
+FIRST = dt.date(2026, 3, 1)
+"""So that the range holds a month's end and the change of the clock."""
+
+MADE_ANEW = ("hash", "previous_hash", "files", "intended_at", "committed_at", "attempt")
+NOISY = ("mean", "mean_ci95_low", "mean_ci95_high")
+
+
+def dates_of(n_days: int) -> list[dt.date]:
+    return [FIRST + dt.timedelta(days=n) for n in range(n_days)]
+
+
+def make(folder: Path, n_days: int) -> Dataset:
+    """Return a dataset of so many days, each with other buses about, in one file a day."""
+    folder.mkdir()
+    text = CONFIG.replace('"raw/*"', '"raw/{date}.csv"').replace('"UTC"', '"Europe/Zurich"')
+    text = text.replace('"clip-user"', '"planned"').replace("epsilon_total = 5.0", "epsilon_total = 200.0")
+    (folder / "dataset.toml").write_text(text)
+    dataset = Dataset(folder)
+    for number, date in enumerate(dates_of(n_days)):
+        lines = [
+            f"bus{bus:02},{date}T{9 + minute // 60:02}:{minute % 60:02}:00Z,47.05,8.31,{(bus * 7 + minute) % 60}"
+            for bus in range(number % 5, 12 + number % 3)
+            for minute in range(0, 120, 5 + number % 2)
+        ]
+        dataset.write(f"{date}.csv", HEADER + "\n".join(lines) + "\n")
+    return dataset
+
+
+def range_of(dataset: Dataset, n_days: int) -> tuple[Any, ...]:
+    last = FIRST + dt.timedelta(days=n_days - 1)
+    return ("--config", dataset.config_file, "--from", FIRST, "--to", last)
+
+
+def n_released(dataset: Dataset) -> int:
+    path = ledger.ledger_path(dataset.config)
+    return path.read_bytes().count(b"\n") if path.exists() else 0
+
+
+def kill_after(n_releases: int, dataset: Dataset, environment: dict[str, str]) -> None:
+    """Run the backfill and kill it when it has made so many releases."""
+    command = [sys.executable, "-m", "flows.cli", "backfill", *map(str, range_of(dataset, N_DAYS))]
+    with subprocess.Popen(command, env=environment, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as process:
+        while n_released(dataset) < n_releases:
+            assert process.poll() is None, "it ended before it was killed"
+            time.sleep(0.01)
+        process.kill()
+
+
+def test_ninety_days_backfilled_and_killed_twice_equal_ninety_days_run_one_by_one(
+    hexveil: Hexveil, environment: dict[str, str], tmp_path: Path
+) -> None:
+    backfilled, one_by_one = make(tmp_path / "backfilled", N_DAYS), make(tmp_path / "one_by_one", N_DAYS)
+    for dataset in (backfilled, one_by_one):
+        private = dataset.folder / "store" / "private"
+        private.mkdir(parents=True)
+        (private / "user-key").write_bytes(bytes(range(32)))
+    for date in dates_of(N_DAYS):
+        one_by_one.run_day(date)
+    for n_releases in (20, 55):
+        kill_after(n_releases, backfilled, environment)
+    ended = hexveil("backfill", *range_of(backfilled, N_DAYS))
+    assert ended.returncode == 0, ended.stderr
+    assert f"{N_DAYS} of {N_DAYS} days are released" in ended.stdout
+    assert verify.verify_ledger(backfilled.config) == verify.verify_ledger(one_by_one.config) == N_DAYS
+    pairs = zip(ledger.read_entries(backfilled.config), ledger.read_entries(one_by_one.config), strict=True)
+    for ours, theirs in pairs:
+        assert {key: ours[key] for key in ours if key not in MADE_ANEW} == {
+            key: theirs[key] for key in theirs if key not in MADE_ANEW
+        }
+    for date in dates_of(N_DAYS):
+        ours, theirs = (
+            pl.read_parquet(dataset.published("statistics.parquet", date), hive_partitioning=False)
+            for dataset in (backfilled, one_by_one)
+        )
+        assert ours.drop(NOISY).equals(theirs.drop(NOISY))
+        assert not ours.equals(theirs), "each has noise of its own"
+
+
+@pytest.fixture
+def week(tmp_path: Path) -> Dataset:
+    return make(tmp_path / "week", 7)
+
+
+def test_one_bad_day_is_reported_and_the_others_are_done_and_done_days_are_left_alone(
+    hexveil: Hexveil, week: Dataset
+) -> None:
+    first, bad = dates_of(7)[0], dates_of(7)[2]
+    good = (week.folder / "raw" / f"{bad}.csv").read_text()
+    week.write(f"{bad}.csv", HEADER + f"bus1,{bad}T08:00:00Z,0,0,30\n")
+    week.run_day(first)
+    before = all_files(week)
+    ended = hexveil("backfill", *range_of(week, 7))
+    assert ended.returncode == 1
+    assert "6 of 7 days are released" in ended.stdout
+    assert "1 of 7 days were not released, the others were:" in ended.stderr
+    assert f"{bad}: {bad} has no valid records (1 place_zero)" in ended.stderr
+    assert "Traceback" not in ended.stderr
+    assert before.items() <= all_files(week).items()
+    week.write(f"{bad}.csv", good)
+    again = hexveil("backfill", *range_of(week, 7))
+    assert again.returncode == 0, again.stderr
+    assert "7 of 7 days are released" in again.stdout
+    assert verify.verify_ledger(week.config) == 7
+    assert [entry["date"] for entry in ledger.read_entries(week.config)][-1] == str(bad)
+
+
+def test_a_budget_too_small_is_seen_before_the_first_day_spends_and_can_be_spread_or_clipped(
+    hexveil: Hexveil, week: Dataset
+) -> None:
+    week.set("epsilon_total = 200.0", "epsilon_total = 7.0")
+    refused = hexveil("backfill", *range_of(week, 7))
+    assert refused.returncode == 1
+    assert "pays 3 of 7 days in full, 2026-03-01 to 2026-03-03" in refused.stderr
+    assert "Nothing was spent" in refused.stderr
+    assert n_released(week) == 0
+    both = hexveil("backfill", *range_of(week, 7), "--spread", "--clip")
+    assert both.returncode == 1
+    assert "not both" in both.stderr
+    spread = hexveil("backfill", *range_of(week, 7), "--spread")
+    assert spread.returncode == 0, spread.stderr
+    entries = ledger.read_entries(week.config)
+    assert [entry["settings"]["privacy"]["epsilon_per_day"] for entry in entries] == ["1.00000"] * 7
+    assert float(entries[-1]["epsilon_total_after"]) <= 7
+    assert verify.verify_ledger(week.config) == 7
+
+
+def test_with_clip_the_backfill_goes_as_far_as_the_budget_does(hexveil: Hexveil, week: Dataset) -> None:
+    week.set("epsilon_total = 200.0", "epsilon_total = 5.0")
+    week.set("target_error = 40.0", "target_error = 49.0")
+    ended = hexveil("backfill", *range_of(week, 7), "--clip")
+    entries = ledger.read_entries(week.config)
+    assert 2 < len(entries) <= 7
+    assert float(entries[-1]["epsilon_total_after"]) <= 5
+    assert f"{len(entries)} of 7 days are released" in ended.stdout
+    assert ("too little is left of budget.epsilon_total" in ended.stderr) == (len(entries) < 7)
+
+
+def test_an_empty_range_is_refused(hexveil: Hexveil, week: Dataset) -> None:
+    ended = hexveil("backfill", "--config", week.config_file, "--from", DATE, "--to", DATE - dt.timedelta(days=1))
+    assert ended.returncode == 1
+    assert "is empty" in ended.stderr

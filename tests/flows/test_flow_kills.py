@@ -1,0 +1,58 @@
+"""SIGKILL at random moments of the whole command: interpreter, scheduler, flow and all."""
+
+import random
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+import victim
+from support import DATE, Dataset, all_files
+
+N_KILLS = 20
+
+
+def test_the_whole_flow_killed_20_times_and_run_again_releases_once(
+    busy_dataset: Dataset, server: dict[str, str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    template = tmp_path.with_name("template")
+    shutil.copytree(busy_dataset.folder, template)
+    began = time.perf_counter()
+    assert start(busy_dataset.folder, server).wait() == 0
+    longest = time.perf_counter() - began
+    n_killed = n_released_before = 0
+    while n_killed < N_KILLS:
+        folder = tmp_path.with_name(f"killed-{n_killed}")
+        shutil.rmtree(folder, ignore_errors=True)
+        shutil.copytree(template, folder)
+        process = start(folder, server)
+        time.sleep(random.uniform(0.3, 1) * longest)
+        process.kill()
+        if process.wait() != -signal.SIGKILL:
+            continue
+        n_killed += 1
+        seen = all_files(Dataset(folder))
+        n_released_before += (folder / "store" / "ledger.jsonl").exists()
+        assert start(folder, server).wait() == 0
+        victim.run(victim.check_released_once, folder, seen)
+    with capsys.disabled():
+        sys.stdout.write(
+            f"\n{n_killed} flows were killed, {n_released_before} of them after the release; all was well after\n"
+        )
+
+
+def start(folder: Path, environment: dict[str, str]) -> subprocess.Popen[bytes]:
+    command = [
+        sys.executable,
+        "-m",
+        "flows.cli",
+        "run",
+        "--config",
+        str(Dataset(folder).config_file),
+        "--date",
+        str(DATE),
+    ]
+    return subprocess.Popen(command, env=environment, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)

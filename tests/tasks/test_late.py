@@ -1,0 +1,82 @@
+import datetime as dt
+
+import pytest
+from support import DATE, HEADER, Dataset, all_files, later_day
+
+from tasks import ledger, verify
+from tasks.errors import BadInput
+from tasks.late import count_late_records, late_records
+from tasks.report import report_day
+
+LATE = f"bus90,{DATE}T08:01:30Z,47.05,8.31,12\nbus91,{DATE}T08:02:30Z,47.05,8.31,13\n"
+
+
+def test_records_that_come_after_the_release_are_kept_counted_and_change_nothing(busy_dataset: Dataset) -> None:
+    busy_dataset.run_day()
+    assert late_records(busy_dataset.config) == {}
+    before, entries = all_files(busy_dataset), ledger.read_entries(busy_dataset.config)
+    busy_dataset.write("late.csv", HEADER + LATE)
+    for _ in range(2):
+        busy_dataset.run_day()
+        assert late_records(busy_dataset.config) == {DATE: 2}
+    assert all_files(busy_dataset) == before
+    assert ledger.read_entries(busy_dataset.config) == entries
+    assert busy_dataset.query("select count(*) from raw_record where user_id in ('bus90', 'bus91')") == [(2,)]
+    assert report_day(DATE, busy_dataset.config).late == {DATE: 2}
+    assert verify.verify_ledger(busy_dataset.config) == 1
+
+
+def test_a_file_that_grew_counts_only_what_is_new_and_a_copy_of_it_nothing(busy_dataset: Dataset) -> None:
+    busy_dataset.run_day()
+    text = (busy_dataset.folder / "raw" / "day.csv").read_text()
+    busy_dataset.write("copy.csv", text)
+    busy_dataset.run_day()
+    assert late_records(busy_dataset.config) == {}
+    busy_dataset.write("day.csv", text + LATE)
+    busy_dataset.run_day()
+    assert late_records(busy_dataset.config) == {DATE: 2}
+
+
+def test_a_value_that_changed_is_not_late(busy_dataset: Dataset) -> None:
+    """Else the count would tell something about values."""
+    busy_dataset.run_day()
+    text = (busy_dataset.folder / "raw" / "day.csv").read_text()
+    busy_dataset.write("day.csv", text.replace(",8.3100,10", ",8.3100,99"))
+    busy_dataset.run_day()
+    assert late_records(busy_dataset.config) == {}
+
+
+def test_late_records_are_found_in_the_files_of_another_day(busy_dataset: Dataset) -> None:
+    busy_dataset.run_day()
+    tomorrow = later_day(busy_dataset, 1)
+    with (busy_dataset.folder / "raw" / "day1.csv").open("a") as file:
+        file.write(LATE)
+    busy_dataset.run_day(tomorrow)
+    assert late_records(busy_dataset.config) == {DATE: 2}
+
+
+def test_a_revision_uses_what_was_late(busy_dataset: Dataset) -> None:
+    busy_dataset.run_day()
+    busy_dataset.write("late.csv", HEADER + LATE)
+    busy_dataset.run_day()
+    busy_dataset.run_day(revision="whole")
+    first, second = ledger.read_entries(busy_dataset.config)
+    assert sum(second["rows"].values()) == sum(first["rows"].values()) + 2
+    assert late_records(busy_dataset.config) == {}
+
+
+def test_without_the_warehouse_the_rows_that_are_more_are_counted(busy_dataset: Dataset) -> None:
+    busy_dataset.run_day()
+    (busy_dataset.folder / "store" / "private" / "warehouse.duckdb").unlink()
+    busy_dataset.write("late.csv", HEADER + LATE)
+    busy_dataset.run_day()
+    assert late_records(busy_dataset.config) == {DATE: 2}
+
+
+def test_files_that_are_gone_are_no_reason_to_fail_a_released_day(busy_dataset: Dataset) -> None:
+    busy_dataset.run_day()
+    (busy_dataset.folder / "raw" / "day.csv").unlink()
+    busy_dataset.run_day()
+    count_late_records.fn(DATE, busy_dataset.config)
+    with pytest.raises(BadInput, match="no file"):
+        busy_dataset.run_day(DATE + dt.timedelta(days=1))

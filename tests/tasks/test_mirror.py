@@ -1,0 +1,107 @@
+import json
+import shutil
+from pathlib import Path
+
+import pytest
+from support import DATE, Dataset, all_files, later_day
+
+from tasks import ledger, mirror, verify, warehouse
+from tasks.errors import LedgerBroken
+
+
+def mirrored(dataset: Dataset) -> tuple[list[tuple[object, ...]], list[tuple[object, ...]]]:
+    with warehouse.connect_mirror(dataset.config) as connection:
+        statistics = connection.execute("select * from statistic order by all").fetchall()
+        return statistics, connection.execute("select * from charge order by all").fetchall()
+
+
+def mirror_file(dataset: Dataset) -> Path:
+    return dataset.folder / "store" / "release.duckdb"
+
+
+@pytest.fixture
+def two_days(busy_dataset: Dataset) -> Dataset:
+    busy_dataset.set("target_error = 40.0", "target_error = 49.0")
+    busy_dataset.run_day()
+    busy_dataset.run_day(later_day(busy_dataset, 1))
+    return busy_dataset
+
+
+def test_a_mirror_that_was_deleted_or_damaged_is_whole_after_the_next_run(two_days: Dataset) -> None:
+    whole = mirrored(two_days)
+    assert [len(rows) for rows in whole] == [4, 2]
+    mirror_file(two_days).unlink()
+    two_days.run_day()
+    assert mirrored(two_days) == whole
+    mirror_file(two_days).write_bytes(b"no database " * 999)
+    two_days.run_day()
+    assert mirrored(two_days) == whole
+
+
+def test_rows_that_the_mirror_lost_are_written_again(two_days: Dataset) -> None:
+    whole = mirrored(two_days)
+    with warehouse.connect_mirror(two_days.config) as connection:
+        connection.execute("delete from statistic where release_id like '%-15-%' and slot_start = '2026-01-15 08:00Z'")
+        connection.execute("delete from charge where release_id like '%-16-%'")
+    two_days.run_day()
+    assert mirrored(two_days) == whole
+
+
+def test_everything_that_can_be_rebuilt_is_rebuilt_and_the_ledger_stands(two_days: Dataset) -> None:
+    before, entries = all_files(two_days), ledger.read_entries(two_days.config)
+    store = two_days.folder / "store"
+    for name in ("warehouse.duckdb", "warehouse.duckdb.wal", "totals", "attempts", "warehouse.lock"):
+        path = store / "private" / name
+        shutil.rmtree(path) if path.is_dir() else path.unlink(missing_ok=True)
+    mirror_file(two_days).unlink()
+    shutil.rmtree(store / "published")
+    for date in (DATE, later_day(two_days, 1)):
+        two_days.run_day(date)
+    assert all_files(two_days) == before
+    assert ledger.read_entries(two_days.config) == entries
+    assert verify.verify_ledger(two_days.config) == 2
+
+
+def test_the_mirror_is_a_witness_against_a_ledger_that_was_cut_with_everything_beside_it(two_days: Dataset) -> None:
+    """The ledger, the note of its end and the published folders are all those of the day before."""
+    store = two_days.folder / "store"
+    path = ledger.ledger_path(two_days.config)
+    first = path.read_bytes().splitlines(keepends=True)[0]
+    path.write_bytes(first)
+    head = {name: json.loads(first)[name] for name in ("number", "hash")}
+    (store / "private" / "ledger-head").write_text(json.dumps(head))
+    shutil.rmtree(store / "published" / "date=2026-01-16")
+    assert len(ledger.read_entries(two_days.config)) == 1
+    with pytest.raises(LedgerBroken, match="was cut or replaced"):
+        verify.verify_ledger(two_days.config)
+    with pytest.raises(LedgerBroken, match="was cut or replaced"):
+        two_days.run_day(later_day(two_days, 2))
+    assert path.read_bytes() == first
+
+
+def test_published_folders_are_witnesses_too_on_whatever_day_is_run(two_days: Dataset) -> None:
+    store = two_days.folder / "store"
+    for path in (ledger.ledger_path(two_days.config), store / "private" / "ledger-head", mirror_file(two_days)):
+        path.unlink()
+    with pytest.raises(LedgerBroken, match="date=2026-01-15 was published, but no entry"):
+        two_days.run_day(later_day(two_days, 2))
+    assert not ledger.ledger_path(two_days.config).exists()
+
+
+def test_a_reader_that_keeps_the_mirror_open_does_not_stop_a_release(
+    two_days: Dataset, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    import subprocess
+    import sys
+
+    monkeypatch.setattr(warehouse, "_WAIT_SECONDS_MIRROR", 0)
+    read = "import duckdb, sys; c = duckdb.connect(sys.argv[1]); print('open', flush=True); sys.stdin.read()"
+    command = [sys.executable, "-c", read, str(mirror_file(two_days))]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as reader:
+        assert reader.stdout is not None
+        assert reader.stdout.readline() == "open\n"
+        two_days.run_day(later_day(two_days, 2))
+        assert len(ledger.read_entries(two_days.config)) == 3
+        reader.communicate("")
+    mirror.bring_in_line(ledger.read_entries(two_days.config), two_days.config)
+    assert len(mirrored(two_days)[1]) == 3
