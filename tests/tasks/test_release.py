@@ -483,13 +483,22 @@ def test_the_planner_releases_what_it_promised_and_verify_agrees(busy_dataset: D
     assert verify.verify_ledger(busy_dataset.config) == 1
 
 
+def preview_plan_of(dataset: Dataset) -> dict[str, Any]:
+    dataset.prepare()
+    return preview_plan(DATE, dataset.config)
+
+
 def test_without_a_target_the_planner_promises_the_least_error_for_all_cells(busy_dataset: Dataset) -> None:
     busy_dataset.set('"clip-user"', '"planned"')
+    assert preview_plan_of(busy_dataset)["error_lower_bound"] is None
     busy_dataset.set("target_error = 40.0", "")
+    summary = preview_plan_of(busy_dataset)
+    assert 0 < summary["error_lower_bound"] <= summary["worst_error"] <= 1.01 * summary["error_lower_bound"]
     busy_dataset.release()
     published = table(busy_dataset)
     assert published.height == 2
     assert (published["mean_error_bound"] < 40).all()
+    assert published["mean_error_bound"].max() == pytest.approx(summary["worst_error"])
 
 
 def test_mechanisms_are_compared_side_by_side(busy_dataset: Dataset) -> None:
