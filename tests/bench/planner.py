@@ -128,7 +128,7 @@ def main() -> None:
     all_cells = [measured_apart("all", size) for size in track(SIZES, "growth, all cells")]
     show("planner growth", all_cells)
     most = [measured_apart("most", size) for size in track(SIZES, "growth, most cells")]
-    show("planner growth, most cells", most)
+    show("planner growth of most cells", most)
     draw_growth(all_cells, most)
     console.print(f"Written to {OUT}/")
 
