@@ -1,11 +1,13 @@
 """Which cells to carry, where not all can be."""
 
+from dataclasses import dataclass, replace
+
 import numpy as np
 from numpy.typing import NDArray
 
-from dpmath.occupancy import IntArray
-from dpmath.programme import FloatArray, Programme
-from dpmath.solver import least_worst_load, most_shares
+from dpmath.programme import Programme
+from dpmath.solver import Cover, Packing, least_worst_load
+from dpmath.steps import Start, Steps
 
 GAP = 0.008
 """Where the search stops; what rounding to integers adds keeps the certified gap below 1 %."""
@@ -13,57 +15,102 @@ GAP = 0.008
 FITS = 0.999
 """The worst load at which cells fit their limits, with room for rounding to integers."""
 
-_DROP = 0.2
-_DROP_LEAST = 0.005
-_ADD_TRIES = 40
+_HEADROOM = 0.997
+_NEGLIGIBLE = 0.01
+_WHOLE = 0.3
+_DROPS = (0.2, 0.1, 0.3, 0.4, 0.6)
+_DROP_WORK = 200_000
+_STAGE_STEPS = (100, 200)
+_STAGE_WORK = 20_000_000
+_ADD_TRIES = 12
+_ADD_WORK = 300_000
 _FIT_STEPS = 2_000
 
 
-def cells_that_fit(programme: Programme, shares: FloatArray) -> NDArray[np.bool_]:
-    """Return a choice of cells that fits every limit: drop what the relaxed programme carries least, add back.
+@dataclass(frozen=True)
+class Choice:
+    """Cells to carry, shape (G,), and a plan for them within every limit; None where there are none."""
+
+    cells: NDArray[np.bool_]
+    cover: Cover | None
+
+
+def cells_that_fit(programme: Programme, packing: Packing) -> Choice:
+    """Return a choice of cells that fits every limit.
+
+    What the relaxed optimum carries least is dropped and its steps go on from where they were, until what is left is
+    carried whole. Small instances try this at several speeds, large ones at one. Then cells are taken back while the
+    prices do not exclude it. Work is bounded in steps times pairs, so that the choice depends on nothing else.
 
     Args:
         programme: The instance, G cells.
-        shares: How much of each cell the relaxed programme carries, shape (G,).
+        packing: Its relaxed optimum.
 
     Returns:
-        Which cells to carry, shape (G,); a plan for them within every limit was found.
+        Which cells to carry, and a plan for them.
 
     Source:
         HV-L6.
     """
-    chosen = np.ones(shares.size, dtype=bool)
-    last_share = np.zeros(shares.size)
-    while chosen.any() and not _fits(programme, chosen):
-        inside = np.flatnonzero(chosen)
-        last_share[inside] = shares
-        excess = inside.size - shares.sum()
-        n_drop = max(1, int(_DROP * excess), int(_DROP_LEAST * inside.size))
-        chosen[inside[np.argsort(shares, kind="stable")[:n_drop]]] = False
-        if chosen.any():
-            _, shares = most_shares(programme.restricted(chosen), n_steps=600)
-    outside = np.argsort(-np.where(chosen, -1, last_share), kind="stable")[: (~chosen).sum()]
-    return _with_added(programme, chosen, outside)
+    n_drops = int(np.clip(_DROP_WORK // programme.cell.size, 1, len(_DROPS)))
+    choices = [_carried_whole(programme, packing, drop) for drop in _DROPS[:n_drops]]
+    return _with_added(programme, max(choices, key=lambda choice: int(choice.cells.sum())))
 
 
-def _with_added(programme: Programme, chosen: NDArray[np.bool_], queue: IntArray) -> NDArray[np.bool_]:
-    """Return the choice with cells of the queue added, in blocks that double when they fit and halve when not."""
-    block = 1
-    for _ in range(_ADD_TRIES):
-        if not queue.size:
+def _carried_whole(programme: Programme, packing: Packing, drop: float) -> Choice:
+    """Return the cells left when the relaxed programme carries all of them, a part of the excess dropped at a time.
+
+    The limits are a little tighter here than they are, so that what is left is soon found to fit.
+    """
+    point, tight = packing.point, replace(programme, limits=_HEADROOM * programme.limits)
+    inside = np.arange(point.share.size)
+    n_drop, n_failed = int((point.share < _NEGLIGIBLE).sum()), 0
+    while n_drop < inside.size:
+        stay = np.ones(inside.size, dtype=bool)
+        stay[np.argsort(point.share, kind="stable")[:n_drop]] = False
+        point, tight, inside = point.restricted(tight, stay), tight.restricted(stay), inside[stay]
+        n_steps = int(np.clip(_STAGE_WORK // tight.cell.size, *_STAGE_STEPS))
+        point = Steps(tight, 1.0, packing=True).average(point, n_steps)
+        excess = inside.size - float(point.share.sum())
+        n_drop = max(1, int(drop * excess))
+        if excess < _WHOLE:
+            cells = np.isin(np.arange(programme.cell_records.size), inside)
+            cover = _cover(programme, cells, point.start(tight))
+            if cover is not None:
+                return Choice(cells, cover)
+            n_failed += 1
+            n_drop = 2 ** max(0, n_failed - 3)
+    return Choice(np.zeros(programme.cell_records.size, dtype=bool), None)
+
+
+def _with_added(programme: Programme, choice: Choice) -> Choice:
+    """Return the choice with cells added that were found to fit, the cheapest at the plan's prices first.
+
+    The bound of HV-L5 is a sum over cells, so cells that cost more than the room below the limit cannot fit.
+    """
+    if choice.cover is None:
+        return choice
+    chosen, cover = choice.cells, choice.cover
+    refused, n_more = np.zeros(chosen.size, dtype=bool), 1
+    for _ in range(int(np.clip(_ADD_WORK // cover.widths.size, 0, _ADD_TRIES))):
+        costs, spending, scale = programme.cheapest(cover.prices)
+        queue = np.argsort(np.where(chosen | refused, np.inf, costs), kind="stable")[: (~chosen & ~refused).sum()]
+        block = queue[cover.lower_bound + np.cumsum(costs[queue]) <= FITS][:n_more]
+        if not block.size:
             break
         more = chosen.copy()
-        more[queue[:block]] = True
-        if _fits(programme, more):
-            chosen, queue, block = more, queue[block:], 2 * block
-        elif block == 1:
-            queue = queue[1:]
+        more[block] = True
+        spending[chosen[programme.cell]], scale[chosen] = cover.spending, cover.scale
+        larger = _cover(programme, more, Start(spending[more[programme.cell]], scale[more], cover.prices))
+        if larger is not None:
+            chosen, cover, n_more = more, larger, 2 * n_more
         else:
-            block //= 2
-    return chosen
+            refused[block], n_more = block.size == 1, max(1, n_more // 2)
+    return Choice(chosen, cover)
 
 
-def _fits(programme: Programme, cells: NDArray[np.bool_]) -> bool:
-    """Return whether a plan for these cells was found; a doubtful case counts as none, since time is finite."""
-    cover = least_worst_load(programme.restricted(cells), GAP, decide_at=FITS, n_steps=_FIT_STEPS)
-    return cover.worst_load <= FITS
+def _cover(programme: Programme, cells: NDArray[np.bool_], start: Start) -> Cover | None:
+    """Return a plan for these cells within every limit; None where none was found, since work is bounded."""
+    part = programme.restricted(cells)
+    cover = least_worst_load(part, GAP, FITS, n_steps=_FIT_STEPS, start=start)
+    return cover if cover.worst_load <= FITS else None

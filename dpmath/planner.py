@@ -1,6 +1,6 @@
 """The planner: the least privacy loss for promised errors, or as many cells as a privacy loss can carry."""
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from fractions import Fraction
 
 import numpy as np
@@ -10,15 +10,15 @@ from dpmath import _check
 from dpmath.accounting import LOSS_UNITS, ExactIntArray, NoisySum, exact_integers, promised_errors, user_losses
 from dpmath.choice import FITS, GAP, cells_that_fit
 from dpmath.clipping import clipped_errors, clipping_thresholds
+from dpmath.common_error import MOST, least_common_error
 from dpmath.occupancy import Occupancy
 from dpmath.programme import FloatArray, Programme
 from dpmath.safeguard import safeguarded
 from dpmath.solver import Cover, least_worst_load, most_shares
 
-_ERROR_BISECTIONS = 14
-_ERROR_GAP = 1e-3
 _LEAST_LIMIT = 1e-3
-_ROUNDING_SLACKS = (Fraction(1), Fraction(101, 100), Fraction(105, 100), Fraction(6, 5), Fraction(3, 2), Fraction(2))
+_MOST_ERROR = Fraction(MOST).limit_denominator(1000)
+_ROUNDING_SLACKS = tuple(Fraction(thousandths, 1000) for thousandths in (1000, 1002, 1010, 1050, 1200, 1500, 2000))
 
 
 @dataclass(frozen=True)
@@ -52,9 +52,10 @@ def most_cells(
 ) -> Plan:
     """Return a plan for as many cells as a privacy loss can carry, each with a promised error.
 
-    The cells are chosen by the relaxed programme in which a cell may be carried in part: those with the least
-    share are dropped until the rest fits, then as many as possible are taken back in the order of their shares. For
-    the cells chosen, the plan has the least loss for the promised errors, which may be below ``epsilon``.
+    The cells are chosen by the relaxed programme in which a cell may be carried in part, followed down until what is
+    left is carried whole. For the cells chosen, the plan has the least loss for the promised errors, which may be below
+    ``epsilon``. Cells that fit their limits with less than a thousandth to spare are refused, for rounding to integers
+    needs some room; the bound on the number of cells counts them.
 
     Args:
         occupancy: The occupancy array, P pairs, G cells, L users. Nothing else decides.
@@ -71,26 +72,28 @@ def most_cells(
         ValueError: An argument is outside its range.
 
     Source:
-        HV-L1, HV-L5, HV-L6.
+        HV-L1, HV-L5, HV-L6, HV-L8.
     """
     _check.positive(epsilon=epsilon, target=target)
     _check.all_at_least(1, value_ranges=np.array(value_ranges))
-    promise = min(target, Fraction(499, 1000))
+    promise = min(target, _MOST_ERROR)
     limits = _limits(occupancy, len(value_ranges), epsilon, budgets)
     alone = _carried_alone(occupancy, limits, promise)
     if not alone.any():
         return _empty_plan(occupancy, value_ranges, 0)
     programme = _programme(occupancy, limits, alone, np.full(int(alone.sum()), float(promise)))
-    bound, shares = most_shares(programme)
-    chosen = cells_that_fit(programme, shares)
-    most = min(int(bound), int(alone.sum()))
+    packing = most_shares(programme)
+    choice = cells_that_fit(programme, packing)
+    most = min(int(packing.bound), int(alone.sum()))
     cells = np.zeros(occupancy.n_cells, dtype=bool)
-    cells[np.flatnonzero(alone)[chosen]] = True
-    if not cells.any():
+    cells[np.flatnonzero(alone)[choice.cells]] = True
+    if choice.cover is None:
         return _empty_plan(occupancy, value_ranges, most)
-    cover = least_worst_load(programme.restricted(chosen), GAP, at_most=FITS)
-    plan = _exact_plan(occupancy, value_ranges, limits, cells, [promise] * int(cells.sum()), cover, most)
-    return replace(plan, sums=safeguarded(occupancy, plan.sums, epsilon, promise, budgets))
+    programme = programme.restricted(choice.cells)
+    cover = least_worst_load(programme, GAP, at_most=FITS, start=choice.cover.start)
+    sums = _exact_sums(occupancy, value_ranges, limits, cells, [promise] * int(cells.sum()), cover)
+    sums = safeguarded(occupancy, sums, epsilon, promise, budgets)
+    return Plan(sums, _worst_load(occupancy, sums, limits), _bound_of_published(programme, cells, sums, cover), most)
 
 
 def least_epsilon(occupancy: Occupancy, value_ranges: list[int], errors: list[Fraction]) -> Plan:
@@ -108,7 +111,7 @@ def least_epsilon(occupancy: Occupancy, value_ranges: list[int], errors: list[Fr
         ValueError: An argument is outside its range.
 
     Source:
-        HV-L1, HV-L5.
+        HV-L1, HV-L5, HV-L8.
     """
     _check.positive(least_error=min(errors))
     if len(errors) != occupancy.n_cells or max(errors) >= Fraction(1, 2):
@@ -117,7 +120,8 @@ def least_epsilon(occupancy: Occupancy, value_ranges: list[int], errors: list[Fr
     everywhere = np.ones(occupancy.n_cells, dtype=bool)
     programme = _programme(occupancy, limits, everywhere, np.array([float(error) for error in errors]))
     cover = least_worst_load(programme, GAP)
-    return _exact_plan(occupancy, value_ranges, limits, everywhere, errors, cover, occupancy.n_cells)
+    sums = _exact_sums(occupancy, value_ranges, limits, everywhere, errors, cover)
+    return Plan(sums, _worst_load(occupancy, sums, limits), cover.lower_bound, occupancy.n_cells)
 
 
 def least_error(
@@ -139,37 +143,26 @@ def least_error(
         ValueError: An argument is outside its range.
 
     Source:
-        HV-L1, HV-L5.
+        HV-L1, HV-L5, HV-L8.
     """
     _check.positive(epsilon=epsilon)
     limits = _limits(occupancy, len(value_ranges), epsilon, budgets)
     everywhere = np.ones(occupancy.n_cells, dtype=bool)
-    if not _carried_alone(occupancy, limits, Fraction(499, 1000)).all():
+    if not _carried_alone(occupancy, limits, _MOST_ERROR).all():
         return _empty_plan(occupancy, value_ranges, occupancy.n_cells), Fraction(1, 2)
-    impossible, low, high, best = Fraction(0), Fraction(0), Fraction(1, 2), None
-    for _ in range(_ERROR_BISECTIONS):
-        middle = (low + high) / 2
-        programme = _programme(occupancy, limits, everywhere, np.full(occupancy.n_cells, float(middle)))
-        cover = least_worst_load(programme, _ERROR_GAP, decide_at=FITS)
-        if cover.worst_load <= FITS:
-            high = best = middle
-            continue
-        low = middle
-        if cover.lower_bound > 1:
-            impossible = middle
-    plan = _empty_plan(occupancy, value_ranges, occupancy.n_cells)
-    if best is None:
-        return plan, impossible
-    for slack in _ROUNDING_SLACKS:
-        error = min(best * slack, Fraction(499, 1000))
-        programme = _programme(occupancy, limits, everywhere, np.full(occupancy.n_cells, float(error)))
-        cover = least_worst_load(programme, GAP, at_most=FITS)
-        errors = [error] * occupancy.n_cells
-        plan = _exact_plan(occupancy, value_ranges, limits, everywhere, errors, cover, occupancy.n_cells)
-        plan = replace(plan, sums=safeguarded(occupancy, plan.sums, epsilon, error, budgets))
+    programme = _programme(occupancy, limits, everywhere, np.full(occupancy.n_cells, MOST))
+    least, plan = least_common_error(programme, FITS), _empty_plan(occupancy, value_ranges, occupancy.n_cells)
+    for slack in _ROUNDING_SLACKS if least.start else ():
+        error = min(Fraction(least.possible) * slack, _MOST_ERROR)
+        programme = programme.with_error(float(error))
+        cover = least_worst_load(programme, GAP, start=least.start)
+        sums = _exact_sums(occupancy, value_ranges, limits, everywhere, [error] * occupancy.n_cells, cover)
+        sums = safeguarded(occupancy, sums, epsilon, error, budgets)
+        bound = _bound_of_published(programme, everywhere, sums, cover)
+        plan = Plan(sums, _worst_load(occupancy, sums, limits), bound, occupancy.n_cells)
         if all(plan.sums[0].inverse_scale):
             break
-    return plan, impossible
+    return plan, Fraction(least.impossible)
 
 
 def _limits(occupancy: Occupancy, n_sums: int, epsilon: Fraction, budgets: ExactIntArray | None) -> FloatArray:
@@ -207,26 +200,35 @@ def _programme(occupancy: Occupancy, limits: FloatArray, cells: NDArray[np.bool_
     )
 
 
-def _exact_plan(
+def _exact_sums(
     occupancy: Occupancy,
     value_ranges: list[int],
     limits: FloatArray,
     cells: NDArray[np.bool_],
     errors: list[Fraction],
     cover: Cover,
-    most: int,
-) -> Plan:
-    """Round a plan to integers that keep every promise, and recompute its worst load from them."""
+) -> list[NoisySum]:
+    """Round a plan to integers that keep every promise."""
     keep = cells[occupancy.cell] & (limits[occupancy.user] > 0)
     shares = np.zeros(occupancy.cell.size)
     shares[keep] = cover.widths
     promised = dict(zip(np.flatnonzero(cells).tolist(), errors, strict=True))
-    sums = [_exact_sum(occupancy, value_range, shares, promised) for value_range in value_ranges]
+    return [_exact_sum(occupancy, value_range, shares, promised) for value_range in value_ranges]
+
+
+def _worst_load(occupancy: Occupancy, sums: list[NoisySum], limits: FloatArray) -> float:
     losses = user_losses(occupancy, sums)
     spending = losses.astype(bool)
-    allowed = limits[spending] * len(value_ranges) * LOSS_UNITS
-    worst = float(np.max(losses[spending].astype(float) / allowed, initial=0))
-    return Plan(sums, worst, cover.lower_bound, most)
+    allowed = limits[spending] * len(sums) * LOSS_UNITS
+    return float(np.max(losses[spending].astype(float) / allowed, initial=0))
+
+
+def _bound_of_published(programme: Programme, cells: NDArray[np.bool_], sums: list[NoisySum], cover: Cover) -> float:
+    """Return the lower bound for the cells that are published after all."""
+    published = sums[0].inverse_scale.astype(bool)[cells]
+    if published.all():
+        return cover.lower_bound
+    return least_worst_load(programme.restricted(published), GAP).lower_bound if published.any() else 0.0
 
 
 def _exact_sum(occupancy: Occupancy, value_range: int, shares: FloatArray, promised: dict[int, Fraction]) -> NoisySum:

@@ -5,7 +5,7 @@ v in [0, m], and for s = 1/scale the loss v s. Cell g promises an error e_g if i
 sum_l rho[g,l] >= 2 x_g + s_g N_g (1 - 2 e_g) with x_g = 1; x_g = 0 withholds it.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
@@ -76,6 +76,10 @@ class Programme:
             self.errors[cells],
             self.limits,
         )
+
+    def with_error(self, error: float) -> "Programme":
+        """Return the same programme with one promised error for every cell."""
+        return replace(self, errors=np.full(self.cell_records.size, error))
 
     def cheapest(self, prices: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
         """Return the cheapest way to carry each cell at given prices of the users' loads.

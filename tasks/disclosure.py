@@ -22,7 +22,7 @@ _PACKAGES = ("dpmath", "flows", "sql", "tasks")
 _LIBRARIES = ("hexveil", "prefect", "duckdb", "polars", "numpy", "pandera", "h3", "h3ronpy", "pyarrow")
 
 _COMMON = ("CKS-A2", "HV-L1", "HV-L2", "HV-L3", "HV-L4", "HV-L7")
-_THEOREMS = {"clip-user": ("CPL-A1", "BUCv-T1", *_COMMON), "planned": ("HV-L5", "HV-L6", *_COMMON)}
+_THEOREMS = {"clip-user": ("CPL-A1", "BUCv-T1", *_COMMON), "planned": ("HV-L5", "HV-L6", "HV-L8", *_COMMON)}
 
 GUARANTEE = {
     "definition": "pure epsilon-differential privacy",

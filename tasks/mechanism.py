@@ -23,7 +23,9 @@ class Proposal:
             that share of the day's epsilon.
         gap: How far above that bound the proposal is, relative.
         cells_upper_bound: How many cells no plan can pass at this epsilon and promise; None where it is not known.
-            With variance, no plan that holds both moments to the same share and shares the limits evenly.
+            With variance, no plan that holds both moments to the same share of their range.
+        error_lower_bound: What no plan for all cells can promise less than, as a share of the range; None where a
+            target was set or it is not known. With variance as above.
     """
 
     sums: list[NoisySum]
@@ -31,6 +33,7 @@ class Proposal:
     epsilon_lower_bound: float
     gap: float
     cells_upper_bound: int | None = None
+    error_lower_bound: Fraction | None = None
 
 
 @dataclass(frozen=True)
@@ -59,12 +62,13 @@ def propose(mechanism: str, request: Request) -> Proposal:
 
 def _planned(request: Request) -> Proposal:
     occupancy, ranges, epsilon = request.occupancy, request.value_ranges, request.epsilon
+    least = None
     if request.target is None:
-        plan, _ = planner.least_error(occupancy, ranges, epsilon, request.budgets)
+        plan, least = planner.least_error(occupancy, ranges, epsilon, request.budgets)
     else:
         plan = planner.most_cells(occupancy, ranges, epsilon, request.target, request.budgets)
     bound = float(epsilon) * plan.lower_bound
-    return Proposal(plan.sums, _exact_loss(occupancy, plan.sums), bound, plan.gap, plan.most_cells)
+    return Proposal(plan.sums, _exact_loss(occupancy, plan.sums), bound, plan.gap, plan.most_cells, least)
 
 
 def _clip_user(request: Request) -> Proposal:

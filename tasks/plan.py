@@ -82,6 +82,7 @@ def make_plan(date: dt.date, config: Config, account: Account | None = None) -> 
         epsilon_lower_bound=proposal.epsilon_lower_bound,
         gap=proposal.gap,
         cells_upper_bound=proposal.cells_upper_bound,
+        error_lower_bound=_in_unit(proposal.error_lower_bound, config),
     )
 
 
@@ -146,9 +147,16 @@ def summarise_plan(plan: DayPlan) -> dict[str, Any]:
         "epsilon_lower_bound": plan.epsilon_lower_bound,
         "gap": plan.gap,
         "worst_error": float(max(plan.mean_errors)),
+        "error_lower_bound": None if plan.error_lower_bound is None else float(plan.error_lower_bound),
         "median_error": float(median(plan.mean_errors)),
         "mechanism": plan.settings["privacy"]["mechanism"],
     }
+
+
+def _in_unit(share: Fraction | None, config: Config) -> Fraction | None:
+    """Return a promise for a mean in the value's unit, rounding to ticks included, from a share of the range."""
+    mean_rounding, _ = rounding_errors(config.value.n_ticks)
+    return None if share is None else share * config.value.span + mean_rounding * Fraction(config.value.tick)
 
 
 def promised_share(config: Config) -> Fraction | None:

@@ -41,6 +41,8 @@ class DayPlan:
         epsilon_lower_bound: What no plan for the same cells and promises can charge less than; see Proposal.
         gap: How far above that bound the plan is, relative.
         cells_upper_bound: How many cells no plan can pass at this epsilon and promise; None where it is not known.
+        error_lower_bound: What no plan for all cells can promise less than for a mean, in the value's unit, rounding
+            to ticks included; None where a target was set or it is not known.
     """
 
     cells: pl.DataFrame
@@ -51,6 +53,7 @@ class DayPlan:
     epsilon_lower_bound: float
     gap: float
     cells_upper_bound: int | None
+    error_lower_bound: Fraction | None
 
     @cached_property
     def published(self) -> np.ndarray[Any, np.dtype[np.bool_]]:

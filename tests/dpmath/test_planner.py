@@ -4,12 +4,15 @@ import numpy as np
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from oracle import worst_load_by_highs
 from support import occupancy_of, random_occupancy
 
 from dpmath.accounting import LOSS_UNITS, loss_as_fraction, promised_errors, user_losses
 from dpmath.mechanisms import baseline_sums, clip_user_sums, exact_sums
 from dpmath.occupancy import Occupancy
 from dpmath.planner import Plan, least_epsilon, least_error, lower_bound, most_cells
+from dpmath.programme import Programme
+from tests.bench.cities import city
 
 QUICK = settings(max_examples=12, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 SEEDS = st.integers(0, 2**32 - 1)
@@ -104,6 +107,37 @@ def test_a_larger_target_never_costs_more(seed: int) -> None:
 
 
 @pytest.mark.theorem("HV-L5")
+@pytest.mark.parametrize(
+    ("epsilon", "n_cells", "n_users"),
+    [("1/1000", 1, 5_000), ("1/100", 2, 1_000), ("1", 8, 60), ("10", 8, 60), ("1000", 8, 60), ("10000", 8, 60)],
+)
+def test_the_least_error_is_within_one_percent_of_what_an_independent_solver_cannot_do(
+    rng: np.random.Generator, epsilon: str, n_cells: int, n_users: int
+) -> None:
+    occupancy = random_occupancy(rng, n_cells, n_users, most=20)
+    plan, least = least_error(occupancy, [10_000], Fraction(epsilon))
+    worst = max(error for error in promised_errors(occupancy, plan.sums[0]) if error is not None) / 10_000
+    assert n_published(plan) == n_cells
+    assert least <= worst <= least * Fraction(101, 100)
+    assert plan.gap <= 0.01
+    loads = [
+        worst_load_by_highs(
+            Programme(
+                occupancy.cell,
+                occupancy.user,
+                occupancy.n_records.astype(float),
+                occupancy.cell_records.astype(float),
+                np.full(n_cells, float(error)),
+                np.full(n_users, float(Fraction(epsilon))),
+            )
+        )
+        for error in (least, least * Fraction(102, 100))
+    ]
+    assert loads[0] >= 1 - 1e-6
+    assert loads[1] < 1, "a bound two percent higher would be wrong"
+
+
+@pytest.mark.theorem("HV-L5")
 def test_a_larger_epsilon_never_promises_a_larger_error(rng: np.random.Generator) -> None:
     occupancy = random_occupancy(rng, 10, 60, most=20)
     worst = []
@@ -161,6 +195,65 @@ def test_no_choice_of_cells_that_fits_is_larger_than_the_bound(rng: np.random.Ge
             most = max(most, sum(choice))
     assert 0 < n_published(plan) <= most <= plan.most_cells
     assert n_published(plan) >= most - 1
+
+
+@pytest.mark.theorem("HV-L6", "HV-L8")
+def test_no_choice_of_cells_with_two_sums_is_larger_than_the_bound_however_limits_are_split(
+    rng: np.random.Generator,
+) -> None:
+    import itertools
+
+    occupancy = random_occupancy(rng, 5, 14, most=8)
+    epsilon, target = Fraction(5, 2), Fraction(1, 5)
+    plan = most_cells(occupancy, [100, 100], epsilon, target)
+    most = 0
+    for choice in itertools.product([False, True], repeat=5):
+        if sum(choice) > most and worst_load_by_highs(twice(occupancy, np.array(choice), epsilon, target)) <= 1:
+            most = sum(choice)
+    assert 0 < most <= plan.most_cells
+    assert n_published(plan) >= most - 1
+
+
+@pytest.mark.theorem("HV-L8")
+def test_two_sums_of_the_same_promise_cost_twice_what_one_costs(rng: np.random.Generator) -> None:
+    occupancy = random_occupancy(rng, 6, 20, most=8)
+    both = worst_load_by_highs(twice(occupancy, np.ones(6, dtype=bool), Fraction(1), Fraction(1, 5)))
+    plan = least_epsilon(occupancy, [10_000, 10_000], [Fraction(1, 5)] * 6)
+    assert plan.lower_bound <= both * (1 + 1e-7)
+    assert both * (1 - 1e-4) <= plan.worst_load <= both * 1.01
+
+
+def twice(occupancy: Occupancy, cells: np.ndarray, epsilon: Fraction, target: Fraction) -> Programme:
+    """Return the programme of two sums for each of the cells, each with its own widths and noise."""
+    keep = cells[occupancy.cell]
+    cell = (np.cumsum(cells) - 1)[occupancy.cell[keep]]
+    n_cells = int(cells.sum())
+    return Programme(
+        np.append(cell, cell + n_cells),
+        np.tile(occupancy.user[keep], 2),
+        np.tile(occupancy.n_records[keep].astype(float), 2),
+        np.tile(occupancy.cell_records[cells].astype(float), 2),
+        np.full(2 * n_cells, float(target)),
+        np.full(occupancy.n_users, float(epsilon)),
+    )
+
+
+@pytest.mark.theorem("HV-L6")
+def test_a_city_is_carried_to_within_five_percent_of_what_any_plan_could() -> None:
+    plan = most_cells(city(np.random.default_rng(5), 100, 100, 5_000), [10_000], Fraction(8), Fraction(1, 10))
+    assert 0.95 * plan.most_cells <= n_published(plan) <= plan.most_cells < 100
+    assert plan.gap <= 0.01
+
+
+@pytest.mark.theorem("HV-L5")
+def test_where_coarse_ticks_withhold_cells_load_and_bound_are_of_those_published() -> None:
+    occupancy = random_occupancy(np.random.default_rng(0), 20, 60, most=1)
+    plan = most_cells(occupancy, [1], Fraction(3), Fraction(1, 5))
+    published = plan.sums[0].inverse_scale.astype(bool)
+    assert published.sum() == 19 < plan.most_cells
+    optimum = worst_load_by_highs(twice(occupancy, published, Fraction(6), Fraction(1, 5)))
+    assert plan.lower_bound <= optimum * (1 + 1e-7)
+    assert optimum <= plan.worst_load == pytest.approx(float(epsilon_of(occupancy, plan)) / 3)
 
 
 def test_users_with_nothing_left_are_left_out_without_failing_the_day(rng: np.random.Generator) -> None:

@@ -3,8 +3,10 @@ import pytest
 from oracle import shares_by_highs, worst_load_by_highs
 from support import random_occupancy
 
+from dpmath.choice import cells_that_fit
 from dpmath.programme import Programme
 from dpmath.solver import least_worst_load, most_shares
+from dpmath.steps import Start
 
 
 def random_programme(
@@ -78,6 +80,35 @@ def test_deciding_a_side_stops_on_the_right_one(rng: np.random.Generator) -> Non
     assert below.lower_bound > 0.95 * optimum * (1 - 1e-6)
 
 
+@pytest.mark.theorem("HV-L5")
+@pytest.mark.parametrize("kind", ["its own end", "far away", "no prices"])
+def test_wherever_it_starts_plan_and_bound_enclose_the_optimum(rng: np.random.Generator, kind: str) -> None:
+    programme = random_programme(rng, 12, 20)
+    optimum, start = worst_load_by_highs(programme), least_worst_load(programme, 0.01).start
+    if kind != "its own end":
+        prices = rng.dirichlet(np.ones(20)) if kind == "far away" else np.zeros(20)
+        start = Start(programme.records, np.ones(12), prices)
+    cover = least_worst_load(programme, 0.01, start=start)
+    assert cover.lower_bound <= optimum * (1 + 1e-7)
+    assert optimum * (1 - 1e-7) <= cover.worst_load <= 1.01 * cover.lower_bound
+    assert programme.cheapest(cover.prices)[0].sum() == pytest.approx(cover.lower_bound)
+
+
+@pytest.mark.theorem("HV-L6")
+@pytest.mark.parametrize("shape", [(25, 10), (30, 40)])
+def test_the_cells_chosen_fit_their_limits_with_the_plan_that_says_so(
+    rng: np.random.Generator, shape: tuple[int, int]
+) -> None:
+    programme = random_programme(rng, *shape, rng.uniform(0.3, 2, shape[1]))
+    packing = most_shares(programme)
+    choice = cells_that_fit(programme, packing)
+    part = programme.restricted(choice.cells)
+    assert choice.cover is not None
+    assert 0 < choice.cells.sum() <= packing.bound
+    assert worst_load_by_highs(part) * (1 - 1e-7) <= choice.cover.worst_load <= 1
+    assert part.loads(choice.cover.spending).max() == pytest.approx(choice.cover.worst_load)
+
+
 @pytest.mark.theorem("HV-L6")
 @pytest.mark.parametrize("shape", [(6, 4), (25, 10), (30, 40)])
 def test_the_bound_on_cells_is_above_the_relaxed_optimum_and_near_it(
@@ -85,7 +116,8 @@ def test_the_bound_on_cells_is_above_the_relaxed_optimum_and_near_it(
 ) -> None:
     programme = random_programme(rng, *shape, rng.uniform(0.3, 2, shape[1]))
     optimum = shares_by_highs(programme)
-    bound, shares = most_shares(programme)
+    packing = most_shares(programme)
+    bound, shares = packing.bound, packing.point.share
     assert bound >= optimum * (1 - 1e-7)
     assert bound <= 1.02 * optimum
     assert shares.sum() == pytest.approx(optimum, rel=0.05)

@@ -118,11 +118,17 @@ def test_the_planner_releases_what_it_promised_and_verify_agrees(busy_dataset: D
 
 def test_without_a_target_the_planner_promises_the_least_error_for_all_cells(busy_dataset: Dataset) -> None:
     busy_dataset.set('"clip-user"', '"planned"')
+    busy_dataset.prepare()
+    assert preview_plan(DATE, busy_dataset.config)["error_lower_bound"] is None
     busy_dataset.set("target_error = 40.0", "")
+    busy_dataset.prepare()
+    summary = preview_plan(DATE, busy_dataset.config)
+    assert 0 < summary["error_lower_bound"] <= summary["worst_error"] <= 1.01 * summary["error_lower_bound"]
     busy_dataset.release()
     published = table(busy_dataset)
     assert published.height == 2
     assert (published["mean_error_bound"] < 40).all()
+    assert published["mean_error_bound"].max() == pytest.approx(summary["worst_error"])
 
 
 def test_mechanisms_are_compared_side_by_side(busy_dataset: Dataset) -> None:
