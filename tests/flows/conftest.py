@@ -43,10 +43,8 @@ def server(environment: dict[str, str], tmp_path_factory: pytest.TempPathFactory
     url = f"http://127.0.0.1:{port}/api"
     there = environment | {"PREFECT_HOME": str(home), "PREFECT_SERVER_ANALYTICS_ENABLED": "false"}
     command = [sys.executable, "-m", "prefect", "server", "start", "--host", "127.0.0.1", "--port", str(port)]
-    with (
-        (home / "server.log").open("w") as log,
-        subprocess.Popen(command, env=there, stdout=log, stderr=log) as process,
-    ):
+    log = home / "server.log"
+    with log.open("w") as out, subprocess.Popen(command, env=there, stdout=out, stderr=out) as process:
         for _ in range(600):
             try:
                 urllib.request.urlopen(f"{url}/health", timeout=5)

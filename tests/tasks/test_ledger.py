@@ -1,16 +1,19 @@
 import json
+import re
 import subprocess
 import sys
 from fractions import Fraction
+from pathlib import Path
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from support import Dataset
+from support import Dataset, later_day
 
 from dpmath.accounting import LOSS_UNITS
-from tasks import ledger
-from tasks.errors import LedgerBroken
+from tasks import ledger, verify
+from tasks.budget import Account
+from tasks.errors import HexveilError, LedgerBroken
 
 
 def entry(number: int) -> ledger.Entry:
@@ -134,3 +137,93 @@ def test_a_float_cannot_enter_the_ledger(written: Dataset) -> None:
     with pytest.raises(TypeError, match="canonical"):
         append(entry(9) | {"epsilon": [0.1]}, written)
     assert len(ledger.read_entries(written.config)) == 4
+
+
+def document() -> str:
+    return (Path(__file__).parents[2] / "deploy" / "LEDGER.md").read_text()
+
+
+@pytest.fixture
+def exported(busy_dataset: Dataset, tmp_path: Path) -> Path:
+    """Return the export of three releases, one of them a revision."""
+    busy_dataset.set("target_error = 40.0", "target_error = 49.0")
+    busy_dataset.run_day()
+    busy_dataset.run_day(revision="again")
+    busy_dataset.run_day(later_day(busy_dataset, 1))
+    path = tmp_path / "export.jsonl"
+    path.write_text("".join(ledger.export(busy_dataset.config)))
+    return path
+
+
+def documented_check(export: Path) -> subprocess.CompletedProcess[str]:
+    """Run the programme that the document gives to strangers, without anything of this project."""
+    program = document().partition("```python\n")[2].partition("```")[0]
+    command = [sys.executable, "-I", "-S", "-c", program, str(export)]
+    return subprocess.run(command, capture_output=True, text=True, check=False)
+
+
+def test_a_stranger_checks_an_export_with_nothing_but_the_document(exported: Path) -> None:
+    ended = documented_check(exported)
+    assert ended.returncode == 0, ended.stderr
+    assert ended.stdout.startswith("3 releases; the worst user has lost 4.9")
+    lines = exported.read_bytes().splitlines(keepends=True)
+    forgeries = [
+        [lines[0], lines[2]],
+        [lines[1], lines[0], lines[2]],
+        [lines[0].replace(b'"epsilon":"1', b'"epsilon":"0'), *lines[1:]],
+        [*lines, lines[2]],
+        [forged(lines[0], epsilon="2.5")],
+        [forged(lines[0], epsilon_left="5")],
+        [forged(lines[0], epsilon_total_after="1")],
+    ]
+    for forgery in forgeries:
+        exported.write_bytes(b"".join(forgery))
+        assert "AssertionError: line" in documented_check(exported).stderr
+
+
+def forged(line: bytes, **changes: str) -> bytes:
+    """Return a line changed by someone who knows how to hash."""
+    entry = json.loads(line) | changes
+    entry["hash"] = ledger.entry_hash(entry)
+    return ledger.canonical_json(entry) + b"\n"
+
+
+def test_the_document_describes_every_field_and_no_other(exported: Path) -> None:
+    entry = json.loads(exported.read_bytes().splitlines()[0])
+    rows = re.findall(r"^\| (`[^|]*`) \|", document(), re.MULTILINE)
+    described = [name for row in rows for name in re.findall(r"`(\w+)`", row)]
+    assert sorted(described) == sorted(entry)
+
+
+def test_an_export_is_the_ledger_byte_for_byte_and_names_no_user_and_no_value(
+    exported: Path, busy_dataset: Dataset
+) -> None:
+    assert exported.read_bytes() == ledger.ledger_path(busy_dataset.config).read_bytes()
+    assert b"bus0" not in exported.read_bytes()
+    assert not any(
+        user.encode() in exported.read_bytes()
+        for user in Account(ledger.read_entries(busy_dataset.config), busy_dataset.config).total
+    )
+
+
+def test_a_clock_that_jumps_back_changes_no_order_and_no_account(
+    busy_dataset: Dataset, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    busy_dataset.run_day()
+    for module in ("disclosure", "release"):
+        monkeypatch.setattr(f"tasks.{module}.now", lambda: "1999-12-31T23:59:59+00:00")
+    busy_dataset.run_day(revision="later")
+    first, second = ledger.read_entries(busy_dataset.config)
+    assert second["committed_at"] < first["committed_at"]
+    assert second["number"] == 2
+    assert verify.verify_ledger(busy_dataset.config) == 2
+
+
+def test_an_entry_counts_its_attempts(busy_dataset: Dataset, monkeypatch: pytest.MonkeyPatch) -> None:
+    with monkeypatch.context() as patch:
+        patch.setattr(ledger, "append", lambda *_: 1 / 0)
+        for _ in range(2):
+            with pytest.raises(HexveilError, match="ZeroDivisionError"):
+                busy_dataset.run_day()
+    busy_dataset.run_day()
+    assert ledger.read_entries(busy_dataset.config)[0]["attempt"] == 3
