@@ -1,12 +1,15 @@
 """A disk that is full or read-only, for real: a small file system in memory."""
 
+import pkgutil
 import shutil
 import subprocess
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
+from typing import Any
 
 import pytest
-from support import DATE, Dataset
+from support import DATE, Dataset, later_day
 
 from tasks import ledger, verify
 from tasks.errors import HexveilError
@@ -53,3 +56,59 @@ def test_a_read_only_disk_is_said_and_spends_nothing(busy_dataset: Dataset, smal
     mount(small_disk, "remount,rw")
     assert ledger.read_entries(busy_dataset.config) == []
     assert not busy_dataset.published("manifest.json", DATE).exists()
+
+
+@pytest.mark.parametrize("at", ["ledger.append", "durable.write_whole"])
+def test_a_disk_full_at_the_very_commit_or_export_is_made_good_by_the_next_run(
+    busy_dataset: Dataset, small_disk: Path, monkeypatch: pytest.MonkeyPatch, at: str
+) -> None:
+    mount(small_disk, "remount,size=60m")
+    real, filler = pkgutil.resolve_name(f"tasks.{at}"), small_disk / "filler"
+
+    def on_a_full_disk(*arguments: Any, **options: Any) -> Any:
+        if at == "ledger.append" or "published" in str(arguments[0]):
+            fill(filler)
+        return real(*arguments, **options)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(f"tasks.{at}", on_a_full_disk)
+        with pytest.raises(HexveilError, match="No space left"):
+            busy_dataset.run_day()
+    filler.unlink()
+    n_released = len(ledger.read_entries(busy_dataset.config))
+    assert n_released == (at == "durable.write_whole")
+    busy_dataset.run_day()
+    assert len(ledger.read_entries(busy_dataset.config)) == 1
+    assert verify.verify_ledger(busy_dataset.config) == 1
+
+
+def fill(filler: Path) -> None:
+    with filler.open("wb") as file, suppress(OSError):
+        while True:
+            file.write(bytes(1 << 12))
+            file.flush()
+
+
+@pytest.mark.parametrize("name", ["ledger.jsonl", "private/plans", "private/releases", "published", "private/user-key"])
+def test_a_read_only_file_or_folder_is_said_and_a_later_run_makes_it_good(
+    busy_dataset: Dataset, small_disk: Path, name: str
+) -> None:
+    """A bind mount holds against every user, root too."""
+    mount(small_disk, "remount,size=60m")
+    busy_dataset.set("target_error = 40.0", "target_error = 49.0")
+    busy_dataset.run_day()
+    tomorrow = later_day(busy_dataset, 1)
+    path = str(small_disk / name)
+    subprocess.run(["mount", "--bind", path, path], check=True)
+    subprocess.run(["mount", "-o", "remount,ro,bind", path], check=True)
+    try:
+        if name == "private/user-key":
+            busy_dataset.run_day(tomorrow)
+        else:
+            with pytest.raises(HexveilError, match=r"[Rr]ead-only"):
+                busy_dataset.run_day(tomorrow)
+    finally:
+        subprocess.run(["umount", path], check=True)
+    busy_dataset.run_day(tomorrow)
+    assert len(ledger.read_entries(busy_dataset.config)) == 2
+    assert verify.verify_ledger(busy_dataset.config) == 2

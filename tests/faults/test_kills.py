@@ -88,3 +88,19 @@ def test_a_day_killed_before_every_operation_on_files_and_run_again_is_released_
     with capsys.disabled():
         sys.stdout.write(f"\n{n_killed} runs were killed, one before each change of a file, and all was well after\n")
     assert n_killed >= n_operations - 2
+
+
+@pytest.mark.parametrize("number", range(1, 6))
+def test_a_log_of_the_engine_that_is_lost_after_a_commit_loses_nothing_that_counts(
+    busy_dataset: Dataset, number: int
+) -> None:
+    """DuckDB drops commits silently when its write-ahead log is lost; a day commits five times."""
+    folder = busy_dataset.folder
+    assert victim.killed(600, victim.whole_day_killed_after_commit, folder, number)
+    logs = [*folder.rglob("*.wal")]
+    assert logs
+    for log in logs:
+        log.unlink()
+    seen = all_files(busy_dataset)
+    victim.run(victim.whole_day, folder)
+    victim.run(victim.check_released_once, folder, seen)

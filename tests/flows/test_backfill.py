@@ -124,6 +124,8 @@ def test_a_budget_too_small_is_seen_before_the_first_day_spends_and_can_be_sprea
     hexveil: Hexveil, week: Dataset
 ) -> None:
     week.set("epsilon_total = 200.0", "epsilon_total = 7.0")
+    week.set('"planned"', '"clip-user"')
+    week.set("target_error = 40.0", "target_error = 49.0")
     refused = hexveil("backfill", *range_of(week, 7))
     assert refused.returncode == 1
     assert "pays 3 of 7 days in full, 2026-03-01 to 2026-03-03" in refused.stderr
@@ -135,7 +137,7 @@ def test_a_budget_too_small_is_seen_before_the_first_day_spends_and_can_be_sprea
     spread = hexveil("backfill", *range_of(week, 7), "--spread")
     assert spread.returncode == 0, spread.stderr
     entries = ledger.read_entries(week.config)
-    assert [entry["settings"]["privacy"]["epsilon_per_day"] for entry in entries] == ["1.00000"] * 7
+    assert [entry["settings"]["privacy"]["epsilon_per_day"] for entry in entries] == ["1"] * 7
     assert float(entries[-1]["epsilon_total_after"]) <= 7
     assert verify.verify_ledger(week.config) == 7
 

@@ -64,6 +64,23 @@ def whole_day_killed_at(folder: Path, number: int) -> None:
         (folder / "n_operations").write_text(str(count()))
 
 
+def whole_day_killed_after_commit(folder: Path, number: int) -> None:
+    """Run a day and die right after the engine's commit of that number, before it tidies its log away."""
+    real, n_seen = warehouse.transaction, 0
+
+    @contextmanager
+    def watched(connection: warehouse.Connection) -> Iterator[None]:
+        nonlocal n_seen
+        with real(connection):
+            yield
+        n_seen += 1
+        if n_seen == number:
+            os.kill(os.getpid(), signal.SIGKILL)
+
+    warehouse.transaction = watched
+    Dataset(folder).run_day()
+
+
 def check_released_once(folder: Path, seen: dict[str, bytes]) -> None:
     """Check that the day was released once, the account agrees, and no byte that was seen is another now."""
     dataset = Dataset(folder)
