@@ -4,7 +4,9 @@ import csv
 import datetime as dt
 import gzip
 import json
+import re
 from collections import defaultdict
+from dataclasses import replace
 from fractions import Fraction
 from pathlib import Path
 
@@ -16,6 +18,8 @@ from support import Dataset, Hexveil
 from dpmath.accounting import LOSS_UNITS
 from tasks import ledger, private_files
 from tasks.config import load_config
+from tasks.mechanism import COMPARED, propose
+from tasks.plan import read_day
 from tasks.preview import preview_plan
 
 CONFIG = Path(__file__).parents[2] / "deploy" / "config" / "austin.toml"
@@ -104,3 +108,22 @@ def test_every_real_day_is_planned_within_one_percent_of_its_bound(config_file: 
         assert 0 <= summary["gap"] <= 0.01, day
         assert 0 < summary["cells_published"] <= summary["cells_upper_bound"], day
         assert summary["worst_error"] <= 10, day
+
+
+def test_the_table_of_the_readme_is_what_the_mechanisms_give(config_file: Path) -> None:
+    readme = (CONFIG.parents[2] / "README.md").read_text()
+    table = re.findall(r"^\| (`\w[\w-]*`|no plan)[^|]*\| (\d+) \| (\d+) \| (\d+) \| (\d+) \|$", readme, re.MULTILINE)
+    stated = {name.strip("`"): [int(number) for number in numbers] for name, *numbers in table}
+    dataset = Dataset(config_file.parent)
+    config_file.rename(dataset.config_file)
+    date = dt.date.fromisoformat(DAY)
+    dataset.prepare(date)
+    request = read_day(date, dataset.config).request
+    found: dict[str, list[int | None]] = defaultdict(list)
+    for epsilon in (1, 2, 5, 10):
+        for mechanism in COMPARED:
+            proposal = propose(mechanism, replace(request, epsilon=Fraction(epsilon)))
+            found[mechanism].append(int(proposal.sums[0].inverse_scale.astype(bool).sum()))
+            if mechanism == "planned":
+                found["no plan"].append(proposal.cells_upper_bound)
+    assert found == stated

@@ -63,7 +63,7 @@ def kill_after(n_releases: int, dataset: Dataset, environment: dict[str, str]) -
 
 
 def test_ninety_days_backfilled_and_killed_twice_equal_ninety_days_run_one_by_one(
-    hexveil: Hexveil, environment: dict[str, str], tmp_path: Path
+    hexveil: Hexveil, server: dict[str, str], tmp_path: Path
 ) -> None:
     backfilled, one_by_one = make(tmp_path / "backfilled", N_DAYS), make(tmp_path / "one_by_one", N_DAYS)
     for dataset in (backfilled, one_by_one):
@@ -73,7 +73,7 @@ def test_ninety_days_backfilled_and_killed_twice_equal_ninety_days_run_one_by_on
     for date in dates_of(N_DAYS):
         one_by_one.run_day(date)
     for n_releases in (20, 55):
-        kill_after(n_releases, backfilled, environment)
+        kill_after(n_releases, backfilled, server)
     ended = hexveil("backfill", *range_of(backfilled, N_DAYS))
     assert ended.returncode == 0, ended.stderr
     assert f"{N_DAYS} of {N_DAYS} days are released" in ended.stdout
