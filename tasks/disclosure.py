@@ -91,12 +91,13 @@ def describe_release(date: dt.date, revision: str | None, config: Config) -> dic
 def describe_cost(worst: int, worst_total: int, worst_used: int, config: Config) -> dict[str, str | None]:
     """Return what a release costs its worst user, now and in all, and what the limit leaves; exact decimals."""
     limit = config.budget.epsilon_total
+    left = max(Fraction(0), Fraction(limit) - Fraction(worst_used, LOSS_UNITS))
     return {
         "epsilon": exact_decimal(worst),
         "epsilon_total_after": exact_decimal(worst_total),
         "epsilon_window_after": exact_decimal(worst_used) if config.budget.window_days else None,
         "epsilon_total_limit": str(limit),
-        "epsilon_left": exact_decimal(max(0, epsilon_units(limit) - worst_used)),
+        "epsilon_left": format(Decimal(left.numerator * 10**_DIGITS // left.denominator).scaleb(-_DIGITS), "f"),
     }
 
 

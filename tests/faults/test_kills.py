@@ -20,12 +20,12 @@ Trial = Callable[[Path], bool]
 
 
 @pytest.fixture
-def trials(tmp_path_factory: pytest.TempPathFactory) -> Callable[[Path, list[Trial]], int]:
+def trials(tmp_path: Path) -> Callable[[Path, list[Trial]], int]:
     """Return a function that tries each way to be killed on a copy of a folder and returns how many were."""
     numbers = count()
 
     def tried(template: Path, kill: Trial) -> bool:
-        folder = tmp_path_factory.getbasetemp() / f"killed-{next(numbers)}"
+        folder = tmp_path.with_name(f"{tmp_path.name}-{next(numbers)}")
         shutil.copytree(template, folder)
         was_killed = kill(folder)
         dataset = Dataset(folder)

@@ -24,9 +24,7 @@ def compete(dataset: Dataset, dates: list[dt.date]) -> None:
     """Run one process a date at once, in a fresh storage; all must end well, with each day released once."""
     shutil.rmtree(dataset.folder / "store", ignore_errors=True)
     rivals = [victim.start(victim.whole_day, dataset.folder, date) for date in dates]
-    for rival in rivals:
-        rival.join()
-    assert [rival.exitcode for rival in rivals] == [0] * len(dates)
+    assert [victim.exit_code(rival) for rival in rivals] == [0] * len(dates)
     entries = ledger.read_entries(dataset.config)
     assert sorted(entry["date"] for entry in entries) == sorted({date.isoformat() for date in dates})
     assert verify.verify_ledger(dataset.config) == len(entries)
@@ -50,8 +48,6 @@ def test_of_rivals_for_the_last_of_a_budget_none_overspends(busy_dataset: Datase
     """A budget for two of eight days: the others are refused, clipped to what is left, or told to plan anew."""
     busy_dataset.set("epsilon_total = 50.0", "epsilon_total = 5.0")
     rivals = [victim.start(victim.whole_day, busy_dataset.folder, date) for date in dates]
-    for rival in rivals:
-        rival.join()
-    assert {rival.exitcode for rival in rivals} == {0, 1}
+    assert {victim.exit_code(rival) for rival in rivals} == {0, 1}
     assert verify.verify_ledger(busy_dataset.config) >= 2
     assert max(float(entry["epsilon_total_after"]) for entry in ledger.read_entries(busy_dataset.config)) <= 5

@@ -18,14 +18,14 @@ N_KILLS = 20
 def test_the_whole_flow_killed_20_times_and_run_again_releases_once(
     busy_dataset: Dataset, server: dict[str, str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    template = tmp_path.with_name("template")
+    template = tmp_path.with_name(f"{tmp_path.name}-template")
     shutil.copytree(busy_dataset.folder, template)
     began = time.perf_counter()
     assert start(busy_dataset.folder, server).wait() == 0
     longest = time.perf_counter() - began
     n_killed = n_released_before = 0
     while n_killed < N_KILLS:
-        folder = tmp_path.with_name(f"killed-{n_killed}")
+        folder = tmp_path.with_name(f"{tmp_path.name}-{n_killed}")
         shutil.rmtree(folder, ignore_errors=True)
         shutil.copytree(template, folder)
         process = start(folder, server)

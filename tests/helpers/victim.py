@@ -4,9 +4,11 @@ import datetime as dt
 import multiprocessing
 import os
 import signal
+import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from multiprocessing import connection
 from multiprocessing.process import BaseProcess
 from pathlib import Path
 from typing import Any
@@ -14,6 +16,9 @@ from typing import Any
 from support import DATE, Dataset, all_files
 
 from tasks import ledger, verify, warehouse
+
+_one_thread = threading.Lock()
+"""Starting a process asks after all others too; two threads that ask at once may take the answer from each other."""
 
 _server = multiprocessing.get_context("forkserver")
 _server.set_forkserver_preload(["victim"])
@@ -24,24 +29,30 @@ def start(target: Callable[..., None], *arguments: Any) -> BaseProcess:
     """Start a process."""
     os.environ["PYTHONPATH"] = str(Path(__file__).parent)  # the server finds what it is to import there
     process = _server.Process(target=target, args=arguments)
-    process.start()
+    with _one_thread:
+        process.start()
     return process
+
+
+def exit_code(process: BaseProcess, seconds: float | None = None) -> int | None:
+    """Return a process's exit code once it has ended; None where it has not after so long."""
+    connection.wait([process.sentinel], seconds)
+    with _one_thread:
+        return process.exitcode
 
 
 def run(target: Callable[..., None], *arguments: Any) -> None:
     """Run a process to its end, which must be a good one."""
-    process = start(target, *arguments)
-    process.join()
-    assert process.exitcode == 0, f"{target.__name__} ended with {process.exitcode}"
+    code = exit_code(start(target, *arguments))
+    assert code == 0, f"{target.__name__} ended with {code}"
 
 
 def killed(seconds: float, target: Callable[..., None], *arguments: Any) -> bool:
     """Start a process, kill it after so long, and return whether that was before its end."""
     process = start(target, *arguments)
-    process.join(seconds)
+    exit_code(process, seconds)
     process.kill()
-    process.join()
-    return process.exitcode == -signal.SIGKILL
+    return exit_code(process) == -signal.SIGKILL
 
 
 def seconds_of(target: Callable[..., None], *arguments: Any) -> float:
