@@ -31,25 +31,25 @@ def backfill(config_file: Path, first: dt.date, last: dt.date, shortage: Shortag
 
     Raises:
         BudgetExceeded: The budget does not pay every day in full; nothing was spent.
-        HexveilError: Names the days that were not released, and why.
+        HexveilError: Names the days that have problems, and which.
     """
     config = load_config(config_file)
-    released = released_days(first, last, config)
+    days = released_days(first, last, config)
     if shortage == "spread":
-        config = spread_budget(list(released), config)
-    problems = _prepare([date for date, release_id in released.items() if release_id is None], config)
-    waiting = [date for date, release_id in released.items() if release_id is None and date not in problems]
-    planned = plan_range(waiting, shortage, config)
+        config = spread_budget(days.dates, config)
+    problems = dict(days.problems)
+    problems |= _prepare([date for date in days.dates if date not in days.released and date not in problems], config)
+    planned = plan_range([date for date in days.dates if date not in days.released | problems], shortage, config)
     problems |= planned.problems
-    for date in progress(sorted(released.keys() - problems.keys()), "releasing days"):
+    for date in progress([date for date in days.dates if date not in problems], "releasing days"):
         try:
-            publish_files(released[date] or release_statistics(date, planned.plans[date], config), config)
+            publish_files(days.released.get(date) or release_statistics(date, planned.plans[date], config), config)
             count_late_records(date, config)
         except HexveilError as error:
             problems[date] = str(error)
     if problems:
         listed = "\n".join(f"  {date}: {problem}" for date, problem in sorted(problems.items()))
-        raise HexveilError(f"{len(problems)} of {len(released)} days were not released, the others were:\n{listed}")
+        raise HexveilError(f"{len(problems)} of {len(days.dates)} days have problems, the others are done:\n{listed}")
 
 
 def _prepare(dates: list[dt.date], config: Config) -> dict[dt.date, str]:

@@ -106,6 +106,8 @@ def backfill(
     """Publish every day of a range; run it again to go on where it was interrupted."""
     if spread and clip:
         raise HexveilError("give --spread or --clip, not both")
+    if last < first:
+        raise HexveilError(f"the range from {first.date()} to {last.date()} is empty; give --from before --to")
     _prepare_prefect(verbose)
     settings = load_config(config)
     from flows.backfill import backfill as fill
@@ -139,6 +141,8 @@ def forget(
     if not dates:
         out.print(f"There is nothing older than {older_than} days.")
         return
+    if not held.keys() & set(dates):
+        raise HexveilError(f"nothing of {dates[0]} is held, so there is nothing to forget")
     n_rows = sum(held.get(one, 0) for one in dates)
     days = f"{len(dates):,} days, {dates[0]} to {dates[-1]}" if len(dates) > 1 else str(dates[0])
     if not yes:

@@ -38,10 +38,7 @@ def show_day(day: "DayReport", config: Config) -> None:
     out.print(f"  cost       epsilon {day.epsilon:.6f} for any one user at most; ", end="")
     out.print(f"{day.epsilon_total:.6f} in all, {day.epsilon_left:.6f} left of {_limit(config)}")
     out.print(f"  files      {shown(day.folder)}")
-    for date, n_records in day.late.items():
-        out.print(
-            f"  late       {n_records:,} records of {date} came after its release; they are kept and change nothing"
-        )
+    _show_late(day)
     out.print()
 
 
@@ -56,6 +53,9 @@ def show_range(days: dict[dt.date, "DayReport | None"], config: Config) -> None:
         losses = [f"{loss:.6f}" for loss in (day.epsilon, day.epsilon_total, day.epsilon_left)]
         table.add_row(str(date), cells, f"{day.worst_error:.3g}", *losses)
     out.print(table)
+    for day in days.values():
+        if day is not None:
+            _show_late(day)
     n_released = sum(day is not None for day in days.values())
     out.print(f"{n_released} of {len(days)} days are released. The budget is {_limit(config)}.")
 
@@ -93,6 +93,11 @@ def show_forgotten(forgotten: "Forgotten", config: Config) -> None:
         )
         out.print(f"They came from {named}, relative to {shown(config.folder)}: these files are yours to delete.")
     out.print("Releases, the ledger and what each user lost stay; hexveil ledger verify checks them as before.")
+
+
+def _show_late(day: "DayReport") -> None:
+    for date, n_records in day.late.items():
+        out.print(f"  late       {n_records:,} records of {date} came after its release; they change nothing")
 
 
 def _limit(config: Config) -> str:

@@ -22,7 +22,24 @@ from tasks.progress import progress
 Shortage = Literal["refuse", "spread", "clip"]
 """What to do where the budget does not pay every day of a range in full."""
 
+_MOST_DAYS = 3660
+
 log = logging.getLogger("hexveil.backfill")
+
+
+@dataclass(frozen=True)
+class ReleasedRange:
+    """What has been released of a range of days.
+
+    Attributes:
+        dates: Every day, in order.
+        released: Id of each release that has been made.
+        problems: What is wrong with each day that was released as something else.
+    """
+
+    dates: list[dt.date]
+    released: dict[dt.date, str]
+    problems: dict[dt.date, str]
 
 
 @dataclass(frozen=True)
@@ -40,19 +57,27 @@ class PlannedRange:
 
 @task
 @contained
-def released_days(first: dt.date, last: dt.date, config: Config) -> dict[dt.date, str | None]:
-    """Return each day of a range in order, with the id of its release, None where it has not been made.
+def released_days(first: dt.date, last: dt.date, config: Config) -> ReleasedRange:
+    """Return which days of a range were released.
 
     Raises:
-        HexveilError: The range is empty, or a day was released in another grid or with other statistics.
+        HexveilError: The range is empty or longer than ten years.
     """
-    if last < first:
-        raise HexveilError(f"the range from {first} to {last} is empty; give --from before --to")
+    n_days = (last - first).days + 1
+    if not 1 <= n_days <= _MOST_DAYS:
+        raise HexveilError(f"the range from {first} to {last} must hold 1 to {_MOST_DAYS} days, not {n_days}")
     with ledger.locked(config):
         entries = ledger.read_entries(config)
-    dates = [first + dt.timedelta(days=shift) for shift in range((last - first).days + 1)]
-    found = {date: find_entry(date, None, entries, config) for date in dates}
-    return {date: entry["release_id"] if entry else None for date, entry in found.items()}
+    of_range = ReleasedRange([first + dt.timedelta(days=shift) for shift in range(n_days)], {}, {})
+    for date in of_range.dates:
+        try:
+            entry = find_entry(date, None, entries, config)
+        except HexveilError as error:
+            of_range.problems[date] = str(error)
+            continue
+        if entry is not None:
+            of_range.released[date] = entry["release_id"]
+    return of_range
 
 
 @task
@@ -132,7 +157,10 @@ def _even_share(spread: set[dt.date], entries: list[ledger.Entry], config: Confi
     share = Fraction(max(0, account.limit - used), LOSS_UNITS * n_days)
     epsilon = Context(prec=6, rounding=ROUND_DOWN).divide(Decimal(share.numerator), Decimal(share.denominator))
     if epsilon < LEAST_EPSILON_PER_DAY:
-        raise BudgetExceeded(f"too little is left of budget.epsilon_total = {config.budget.epsilon_total} to spread")
+        raise BudgetExceeded(
+            f"too little is left of budget.epsilon_total = {config.budget.epsilon_total} to spread: some user of the "
+            "dataset has spent it. Give --clip, which leaves such users out, or raise the budget."
+        )
     return min(config.privacy.epsilon_per_day, epsilon)
 
 

@@ -205,6 +205,7 @@ class Config(_Section):
     def reading_settings(self) -> dict[str, Any]:
         """Return the settings on which depends what is read from a file."""
         settings = self.public_settings()
+        del settings["dataset"]["purpose"]
         return {"columns": settings["columns"], "dataset": settings["dataset"]}
 
     def public_settings(self) -> dict[str, Any]:

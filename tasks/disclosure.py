@@ -4,6 +4,7 @@ import datetime as dt
 import functools
 import importlib.metadata
 import platform
+from decimal import Decimal, localcontext
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +12,6 @@ import polars as pl
 
 from dpmath.accounting import LOSS_UNITS
 from tasks import entropy, private_files
-from tasks.budget import epsilon_units
 from tasks.config import Config
 from tasks.durable import canonical_json, sha256
 from tasks.identity import release_id
@@ -91,13 +91,14 @@ def describe_release(date: dt.date, revision: str | None, config: Config) -> dic
 def describe_cost(worst: int, worst_total: int, worst_used: int, config: Config) -> dict[str, str | None]:
     """Return what a release costs its worst user, now and in all, and what the limit leaves; exact decimals."""
     limit = config.budget.epsilon_total
-    left = max(Fraction(0), Fraction(limit) - Fraction(worst_used, LOSS_UNITS))
+    with localcontext(prec=100):
+        left = max(Decimal(0), limit - Decimal(exact_decimal(worst_used)))
     return {
         "epsilon": exact_decimal(worst),
         "epsilon_total_after": exact_decimal(worst_total),
         "epsilon_window_after": exact_decimal(worst_used) if config.budget.window_days else None,
         "epsilon_total_limit": str(limit),
-        "epsilon_left": format(Decimal(left.numerator * 10**_DIGITS // left.denominator).scaleb(-_DIGITS), "f"),
+        "epsilon_left": format(left, "f"),
     }
 
 

@@ -12,6 +12,8 @@ from tasks.warehouse import private_folder
 
 SOURCE = "os.urandom"
 
+_N_BYTES = 32
+
 
 def random_bytes(n: int) -> bytes:
     """Return n independent uniform bytes from the operating system."""
@@ -39,8 +41,10 @@ class UserKeys:
         if not path.exists():
             if fingerprint is not None:
                 raise LedgerBroken(f"{path} is missing, so past losses cannot be told; restore it from backup")
-            write_new(path, random_bytes(32))
+            write_new(path, random_bytes(_N_BYTES))
         self._secret = path.read_bytes()
+        if len(self._secret) < _N_BYTES:
+            raise LedgerBroken(f"{path} is shorter than {_N_BYTES} bytes; restore it from backup")
         self.fingerprint = self.digest("fingerprint", b"")
         if fingerprint not in (None, self.fingerprint):
             raise LedgerBroken(f"{path} is not the key the ledger was written with; restore it from backup")

@@ -7,10 +7,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from zoneinfo import ZoneInfo
 
-from tasks import durable, ledger, warehouse
+from tasks import durable, ledger, private_files, warehouse
 from tasks.config import Config
 from tasks.disclosure import now
-from tasks.errors import contained
+from tasks.errors import LedgerBroken, contained
 
 log = logging.getLogger("hexveil.forget")
 
@@ -21,6 +21,9 @@ _OF_DAYS = (
     "forget/quarantine",
     "forget/value_repair",
     "forget/prepared_day",
+    "forget/validated_file",
+    "forget/prepared_file",
+    "forget/prepared_count",
     "forget/late_day",
     "forget/released_file",
 )
@@ -46,15 +49,17 @@ class Forgotten:
 
 @contained
 def held_days(config: Config) -> dict[dt.date, int]:
-    """Return the days of which the warehouse holds anything private, with their raw rows."""
+    """Return the days of which anything private is held, with their raw rows; those half forgotten by a crash too."""
     with warehouse.connect(config) as connection:
-        return dict(warehouse.rows(connection, "warehouse/held_days"))
+        held = dict(warehouse.rows(connection, "warehouse/held_days"))
+    unfinished = forgotten_days(config) if _unfinished(config).exists() else {}
+    return dict.fromkeys(unfinished, 0) | held
 
 
 def days_older_than(n_days: int, held: dict[dt.date, int], config: Config) -> list[dt.date]:
     """Return the held days that lie more than so many days before today in the dataset's time zone."""
     today = dt.datetime.now(ZoneInfo(config.dataset.timezone)).date()
-    return [date for date in held if (today - date).days > n_days]
+    return sorted(date for date in held if (today - date).days > n_days)
 
 
 @contained
@@ -69,35 +74,52 @@ def forget_days(dates: list[dt.date], config: Config) -> Forgotten:
         config: Says where the warehouse is.
     """
     path = config.storage_path / "private" / "warehouse.duckdb"
-    with ledger.locked(config), warehouse.connect(config) as connection:
-        _note(dates, config)
-        held = dict(warehouse.rows(connection, "warehouse/held_days"))
-        files = [name for (name,) in warehouse.rows(connection, "warehouse/forgotten_files", {"dates": dates})]
-        n_bytes = path.stat().st_size
-        with warehouse.transaction(connection):
-            for statement in _OF_DAYS:
-                warehouse.run(connection, statement, {"dates": dates})
-            for statement in _OF_EMPTIED_FILES:
-                warehouse.run(connection, statement)
-    warehouse.compact(config)
-    (config.storage_path / "private" / "errors.log").unlink(missing_ok=True)
+    with ledger.locked(config):
+        entries = ledger.read_entries(config)
+        with warehouse.connect(config) as connection:
+            _note(dates, config)
+            held = dict(warehouse.rows(connection, "warehouse/held_days"))
+            files = dict(warehouse.rows(connection, "warehouse/forgotten_files", {"dates": dates}))
+            n_bytes = path.stat().st_size
+            with warehouse.transaction(connection):
+                for statement in _OF_DAYS:
+                    warehouse.run(connection, statement, {"dates": dates})
+                for statement in _OF_EMPTIED_FILES:
+                    warehouse.run(connection, statement, {"file_ids": list(files)})
+        warehouse.compact(config)
+        private_files.remove_unreleased(entries, config)
+        private_files.remove_unreleased_plans(dates, entries, config)
+        (config.storage_path / "private" / "errors.log").unlink(missing_ok=True)
+        _unfinished(config).unlink()
     rows = {date: held.get(date, 0) for date in dates}
     log.info("%d days forgotten, %d rows", len(dates), sum(rows.values()))
-    return Forgotten(rows, files, n_bytes, path.stat().st_size)
+    return Forgotten(rows, sorted(set(files.values())), n_bytes, path.stat().st_size)
 
 
 def forgotten_days(config: Config) -> dict[dt.date, str]:
-    """Return the days that were forgotten, each with the time when."""
+    """Return the days that were forgotten, each with the time when.
+
+    Raises:
+        LedgerBroken: The note of them is damaged.
+    """
     path = _path(config)
-    days: dict[str, str] = json.loads(path.read_bytes()) if path.exists() else {}
-    return {dt.date.fromisoformat(date): when for date, when in days.items()}
+    try:
+        days: dict[str, str] = json.loads(path.read_bytes()) if path.exists() else {}
+        return {dt.date.fromisoformat(date): when for date, when in days.items()}
+    except (ValueError, AttributeError):
+        problem = f"{path} is damaged; restore it from backup, so that no forgotten day is read again"
+    raise LedgerBroken(problem)
 
 
 def _path(config: Config) -> Path:
     return warehouse.private_folder(config) / "forgotten"
 
 
+def _unfinished(config: Config) -> Path:
+    return warehouse.private_folder(config) / "forgetting"
+
+
 def _note(dates: list[dt.date], config: Config) -> None:
     days = {date: now() for date in dates} | forgotten_days(config)
-    content = {date.isoformat(): when for date, when in days.items()}
-    durable.write_whole(_path(config), durable.canonical_json(content))
+    durable.write_whole(_unfinished(config), b"")
+    durable.write_whole(_path(config), durable.canonical_json({date.isoformat(): when for date, when in days.items()}))

@@ -2,7 +2,6 @@
 
 import datetime as dt
 import re
-from collections.abc import Iterator
 from pathlib import Path
 
 from tasks.config import Config
@@ -51,14 +50,35 @@ def published_folder(date: str, revision: str | None, config: Config) -> Path:
     return folder / f"revision={revision}" if revision else folder
 
 
-def check_nothing_unpaid(entries: list[Entry], config: Config) -> None:
+def check_same_users(entries: list[Entry], config: Config) -> None:
+    """Check that the ledger's losses are of the same users: told by the same column of the same dataset.
+
+    Raises:
+        HexveilError: They are not; everybody's account would begin anew.
+    """
+    for entry in entries[-1:]:
+        column = entry["settings"]["columns"]["user"]
+        if (entry["dataset"], column) != (config.dataset.name, config.columns.user):
+            raise HexveilError(
+                f'the ledger counts what users of {entry["dataset"]}, told by the column "{column}", have lost. With '
+                f'{config.dataset.name} and "{config.columns.user}" everybody\'s account would begin anew; restore '
+                "dataset.name and columns.user, or give the other users a storage.path of their own"
+            )
+
+
+def check_nothing_unpaid(folders: list[Path], entries: list[Entry], config: Config) -> None:
     """Check that each published folder has its entry: a ledger restored from an older backup may lack some.
+
+    Args:
+        folders: The published folders, listed before the entries were read: a release may be made meanwhile.
+        entries: Those of the ledger.
+        config: Says where things are.
 
     Raises:
         LedgerBroken: Names the first folder that no entry pays for.
     """
     paid = {published_folder(entry["date"], entry["revision"], config) for entry in entries}
-    for folder in _published_folders(config):
+    for folder in folders:
         if folder not in paid:
             raise LedgerBroken(
                 f"{folder} was published, but no entry of the ledger pays for it: a backup older than that release "
@@ -66,6 +86,7 @@ def check_nothing_unpaid(entries: list[Entry], config: Config) -> None:
             )
 
 
-def _published_folders(config: Config) -> Iterator[Path]:
+def published_folders(config: Config) -> list[Path]:
+    """Return the folders of releases that are there."""
     root = config.storage_path / "published"
-    return (path for pattern in ("date=*", "date=*/revision=*") for path in sorted(root.glob(pattern)))
+    return [path for pattern in ("date=*", "date=*/revision=*") for path in sorted(root.glob(pattern))]

@@ -43,7 +43,11 @@ def ingest_records(date: dt.date, config: Config) -> None:
 
 def ingest(date: dt.date, config: Config) -> None:
     """Do what ``ingest_records`` does, whether or not the day was forgotten."""
-    for path, file_date in progress(source.find_files(date, config), "reading files"):
+    files = source.find_files(date, config)
+    with warehouse.connect(config) as connection:
+        known = [warehouse.rows(connection, "warehouse/known_path", _seen(*file, config)) for file in files]
+    new = [file for file, seen in zip(files, known, strict=True) if not seen]
+    for path, file_date in progress(new, "reading files"):
         _ingest_file(path, file_date, config)
 
 

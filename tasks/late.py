@@ -8,7 +8,7 @@ from prefect import task
 
 from tasks import ledger, warehouse
 from tasks.config import Config
-from tasks.errors import contained
+from tasks.errors import BadInput, contained
 from tasks.forget import forgotten_days
 from tasks.ingest import current_files, ingest
 from tasks.source import find_files
@@ -31,17 +31,21 @@ def count_late_records(date: dt.date, config: Config) -> None:
     """
     if date in forgotten_days(config) or not find_files(date, config, needed=False):
         return
-    ingest(date, config)
+    try:
+        ingest(date, config)
+    except BadInput as error:
+        log.warning("%s: late records were not counted: %s", date, error)
+        return
     entries = ledger.read_entries(config)
     with warehouse.connect(config) as connection:
         file_ids = current_files(connection, date, config)
         connection.register("released_day", _released_days(entries))
-        for local_date, n_records in warehouse.rows(connection, "warehouse/late_records", {"file_ids": file_ids}):
+        late = warehouse.rows(connection, "warehouse/late_records", {"file_ids": file_ids})
+        for local_date, n_records in [(date, 0), *late]:
             warehouse.run(connection, "warehouse/late_day", {"date": local_date, "n_records": n_records})
-            if n_records:
-                log.warning(
-                    "%s: %d records came after its release; they are kept and change nothing", local_date, n_records
-                )
+    for local_date, n_records in late:
+        if n_records:
+            log.warning("%s: %d records came after its release; they change nothing", local_date, n_records)
 
 
 @contained
@@ -52,9 +56,14 @@ def late_records(config: Config) -> dict[dt.date, int]:
 
 
 def _released_days(entries: list[ledger.Entry]) -> pl.DataFrame:
-    """Return each released day with how many raw rows it had then, by its last release."""
-    n_rows = {
-        dt.date.fromisoformat(entry["date"]): sum(n for reason, n in entry["rows"].items() if reason != "malformed_row")
-        for entry in entries
-    }
-    return pl.DataFrame(list(n_rows.items()), {"local_date": pl.Date, "n_rows": pl.Int64}, orient="row")
+    """Return each released day's last release, with how many raw rows the day had then."""
+    last = {entry["date"]: entry for entry in entries}
+    rows = [
+        (
+            dt.date.fromisoformat(date),
+            entry["release_id"],
+            sum(n for reason, n in entry["rows"].items() if reason != "malformed_row"),
+        )
+        for date, entry in last.items()
+    ]
+    return pl.DataFrame(rows, {"local_date": pl.Date, "release_id": pl.String, "n_rows": pl.Int64}, orient="row")

@@ -44,10 +44,11 @@ def read_entries(config: Config) -> list[Entry]:
         LedgerBroken: Names the first line that is not what it was when it was written.
     """
     path = ledger_path(config)
-    lines = path.read_bytes().split(b"\n") if path.exists() else [b""]
+    head = _read_head(config)  # before the ledger: another process may append meanwhile
+    lines = _content(path).split(b"\n")
     if lines.pop():
         unfinished = f"{path}: line {len(lines) + 1} is not finished"
-        if len(lines) < _read_head(config)["number"]:
+        if len(lines) < head["number"]:
             raise LedgerBroken(f"{unfinished}, though it was once written whole; restore the file from backup")
         raise LedgerBroken(f"{unfinished}: its release was not made. Run a day again, which takes the line away")
     entries: list[Entry] = []
@@ -56,7 +57,7 @@ def read_entries(config: Config) -> list[Entry]:
         if problem:
             raise LedgerBroken(f"{path}: line {number} {problem}; restore the file from backup")
         entries.append(json.loads(line))
-    _check_head(entries, config)
+    _check_head(entries, head, config)
     return entries
 
 
@@ -111,6 +112,16 @@ def exact_decimal(loss_units: int) -> str:
     return format(exact, "f").rstrip("0").rstrip(".")
 
 
+def _content(path: Path) -> bytes:
+    """Return the ledger's bytes, never in the middle of an append."""
+    try:
+        with path.open("rb") as file:
+            fcntl.flock(file, fcntl.LOCK_SH)
+            return file.read()
+    except FileNotFoundError:
+        return b""
+
+
 def _head_path(config: Config) -> Path:
     """Return where the last entry's number and hash are noted, so that a ledger cut short is noticed."""
     return config.storage_path / "private" / "ledger-head"
@@ -136,8 +147,7 @@ def _read_head(config: Config) -> Entry:
     raise LedgerBroken(problem)
 
 
-def _check_head(entries: list[Entry], config: Config) -> None:
-    head = _read_head(config)
+def _check_head(entries: list[Entry], head: Entry, config: Config) -> None:
     if head["number"] and (len(entries) < head["number"] or entries[head["number"] - 1]["hash"] != head["hash"]):
         raise LedgerBroken(
             f"{ledger_path(config)}: {len(entries)} entries are here, but entry {head['number']} with hash "
@@ -146,22 +156,41 @@ def _check_head(entries: list[Entry], config: Config) -> None:
 
 
 def _cut_unfinished_line(config: Config) -> None:
-    """Take away a last line without an end: its append was never acknowledged, so nobody saw what it names."""
+    """Take away a last line without an end: its append was never acknowledged, so nobody saw what it names.
+
+    What is taken away is set aside. A line that lacks its line end alone is whole, and is given it.
+    """
     path = ledger_path(config)
-    if not path.exists():
+    content = _content(path)
+    whole, _, rest = content.rpartition(b"\n")
+    lines = whole.split(b"\n") if whole else []
+    if not rest or len(lines) < _read_head(config)["number"] - 1:
         return
-    content = path.read_bytes()
-    whole = content[: content.rfind(b"\n") + 1]
-    if len(whole) < len(content) and whole.count(b"\n") >= _read_head(config)["number"]:
-        log.warning("an unfinished line at the end of %s is taken away: it was never released", path)
-        with path.open("r+b") as file:
-            file.truncate(len(whole))
-            os.fsync(file.fileno())
+    try:
+        previous_hash = json.loads(lines[-1])["hash"] if lines else NO_PREVIOUS
+    except (ValueError, TypeError, KeyError):
+        return  # the reader names that line
+    with path.open("r+b") as file:
+        fcntl.flock(file, fcntl.LOCK_EX)
+        if _problem(rest, len(lines) + 1, previous_hash) is None:
+            file.seek(0, os.SEEK_END)
+            file.write(b"\n")
+        elif len(lines) >= _read_head(config)["number"]:
+            aside = path.with_name("ledger.unfinished")
+            log.warning("an unfinished line at the end of %s was never released; it is set aside in %s", path, aside)
+            write_whole(aside, rest)
+            file.truncate(len(content) - len(rest))
+        file.flush()
+        os.fsync(file.fileno())
+
+
+def _no_float(text: str) -> None:
+    raise ValueError(text)
 
 
 def _problem(line: bytes, number: int, previous_hash: str) -> str | None:
     try:
-        entry = json.loads(line)
+        entry = json.loads(line, parse_float=_no_float)
         if canonical_json(entry) != line:
             return "is not in canonical form"
         if entry["hash"] != entry_hash(entry):
@@ -176,6 +205,7 @@ def _problem(line: bytes, number: int, previous_hash: str) -> str | None:
 def _append_line(path: Path, line: bytes) -> None:
     descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o644)
     try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX)
         size = os.fstat(descriptor).st_size
         try:
             if os.write(descriptor, line) < len(line):

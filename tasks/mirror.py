@@ -11,17 +11,32 @@ log = logging.getLogger("hexveil.mirror")
 _CHARGE = ("number", "release_id", "date", "revision", "epsilon", "epsilon_total_after", "committed_at", "hash")
 
 
-def check(entries: list[ledger.Entry], config: Config) -> None:
+def known_releases(config: Config, make_anew: bool = False) -> dict[str, str]:
+    """Return the hash of the ledger entry of each release that the mirror knows of; none where there is no mirror.
+
+    Raises:
+        InUse: Another program has the mirror open.
+        LedgerBroken: The mirror is damaged, and is not to be made anew.
+    """
+    if not (config.storage_path / "release.duckdb").exists():
+        return {}
+    with warehouse.connect_mirror(config, make_anew) as connection:
+        return {release_id: entry_hash for release_id, entry_hash, _ in warehouse.rows(connection, "release/held")}
+
+
+def check(known: dict[str, str], entries: list[ledger.Entry]) -> None:
     """Check that the mirror knows of no release that the ledger lacks; what it lacks itself is no fault.
 
     Raises:
         LedgerBroken: It does, so the ledger was replaced.
     """
-    try:
-        with warehouse.connect_mirror(config) as connection:
-            _check(connection, entries)
-    except InUse as error:
-        log.warning("%s: the ledger is not compared with it this time", error)
+    hashes = {entry["release_id"]: entry["hash"] for entry in entries}
+    for release_id, entry_hash in known.items():
+        if hashes.get(release_id) != entry_hash:
+            raise LedgerBroken(
+                f"release.duckdb knows the release {release_id}, which the ledger lacks or holds otherwise: the ledger "
+                "was cut or replaced. Restore it from backup"
+            )
 
 
 def bring_in_line(entries: list[ledger.Entry], config: Config) -> None:
@@ -31,27 +46,16 @@ def bring_in_line(entries: list[ledger.Entry], config: Config) -> None:
         LedgerBroken: It knows of a release that the ledger lacks, or a released file is missing or changed.
     """
     try:
-        with warehouse.connect_mirror(config) as connection:
-            whole = {(release_id, n_rows) for release_id, _, n_rows in _check(connection, entries)}
+        with warehouse.connect_mirror(config, make_anew=True) as connection:
+            held = warehouse.rows(connection, "release/held")
+            check({release_id: entry_hash for release_id, entry_hash, _ in held}, entries)
+            whole = {(release_id, n_rows) for release_id, _, n_rows in held}
             with warehouse.transaction(connection):
                 for entry in entries:
                     if (entry["release_id"], entry["cells"]["published"]) not in whole:
                         _write(connection, entry, config)
     except InUse as error:
         log.warning("%s: the mirror is behind, the next run brings it in line", error)
-
-
-def _check(connection: warehouse.Connection, entries: list[ledger.Entry]) -> list[tuple[str, str, int]]:
-    """Return what the mirror holds of each release: id, hash of the entry, number of rows."""
-    hashes = {entry["release_id"]: entry["hash"] for entry in entries}
-    held = warehouse.rows(connection, "release/held")
-    for release_id, entry_hash, _ in held:
-        if hashes.get(release_id) != entry_hash:
-            raise LedgerBroken(
-                f"release.duckdb knows the release {release_id}, which the ledger lacks or holds otherwise: the ledger "
-                "was cut or replaced. Restore it from backup"
-            )
-    return held
 
 
 def _write(connection: warehouse.Connection, entry: ledger.Entry, config: Config) -> None:

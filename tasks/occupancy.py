@@ -22,7 +22,7 @@ def prepared_by(date: dt.date, config: Config) -> dict[str, Any]:
 @task
 @contained
 def build_occupancy(date: dt.date, config: Config) -> None:
-    """Write a day's occupancy array anew, with each user's exact integer totals per cell.
+    """Write a day's occupancy array anew, with each user's exact integer totals per cell, and what it was made from.
 
     Args:
         date: The local day.
@@ -30,7 +30,10 @@ def build_occupancy(date: dt.date, config: Config) -> None:
     """
     settings = {"n_ticks": config.value.n_ticks, "with_squares": config.statistics.variance}
     with warehouse.connect(config) as connection, warehouse.transaction(connection):
-        warehouse.run(connection, "warehouse/clear_user_cell", {"date": date})
+        for table in ("user_cell", "prepared_file", "prepared_count"):
+            warehouse.run(connection, f"warehouse/clear_{table}", {"date": date})
+        warehouse.run(connection, "warehouse/prepared_file", {"date": date})
+        warehouse.run(connection, "warehouse/prepared_count", {"date": date})
         n_pairs = warehouse.run(connection, "warehouse/user_cell", {"date": date, **settings}).fetchone()
         warehouse.run(connection, "warehouse/prepared_day", prepared_by(date, config))
     log.info("%s: %d pairs of user and cell", date, n_pairs[0] if n_pairs else 0)

@@ -1,5 +1,7 @@
 """Where private files are, each named by its hash, and how they are written and read."""
 
+import datetime as dt
+import json
 import os
 from collections.abc import Iterable
 from decimal import Decimal
@@ -53,6 +55,22 @@ def remove_unreleased(entries: list[Entry], config: Config) -> None:
         for path in folder.glob("*"):
             if path.name not in names:
                 path.unlink()
+
+
+def remove_unreleased_plans(dates: list[dt.date], entries: list[Entry], config: Config) -> None:
+    """Delete the plans of some days that no release was made by; files that another plan names too stay."""
+    stored = {path.name: json.loads(path.read_bytes()) for path in plans(config).glob("*") if _is_json(path)}
+    released, wanted = {entry["plan"] for entry in entries}, {date.isoformat() for date in dates}
+    gone = {name for name, plan in stored.items() if name not in released and plan["settings"]["date"] in wanted}
+    kept = {name for plan in stored.keys() - gone for name in stored[plan]["files"].values()}
+    for plan in gone:
+        for name in {plan, *stored[plan]["files"].values()} - kept:
+            (plans(config) / name).unlink(missing_ok=True)
+
+
+def _is_json(path: Path) -> bool:
+    with path.open("rb") as file:
+        return file.read(1) == b"{"
 
 
 def write_frame(folder: Path, frame: pl.DataFrame) -> str:

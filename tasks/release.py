@@ -16,10 +16,9 @@ from tasks import durable, entropy, ledger, mirror, private_files, schemas, ware
 from tasks.budget import Account, epsilon_units
 from tasks.config import Config
 from tasks.disclosure import COLUMNS, describe_cost, describe_plan, describe_release, now
-from tasks.errors import BudgetExceeded, HexveilError, contained
+from tasks.errors import BudgetExceeded, HexveilError, InUse, contained
 from tasks.estimates import statistic_frame
-from tasks.identity import check_nothing_unpaid, find_entry, of_day
-from tasks.ingest import current_files
+from tasks.identity import check_nothing_unpaid, check_same_users, find_entry, of_day, published_folders
 from tasks.occupancy import prepared_by
 from tasks.plan_files import MOMENTS, load_plan, plan_file, plan_settings
 
@@ -82,8 +81,8 @@ def release_with(date: dt.date, plan_hash: str, config: Config, noise: Noise, re
         found = find_entry(date, revision, entries, config)
         if found is not None:
             return str(found["release_id"])
-        check_nothing_unpaid(entries, config)
-        mirror.check(entries, config)
+        check_same_users(entries, config)
+        _check_witnesses(entries, config)
         plan = load_plan(plan_hash, config)
         if plan["settings"] != plan_settings(date, config):
             raise HexveilError("the plan was made for another day or other settings; run the day again to plan anew")
@@ -93,12 +92,21 @@ def release_with(date: dt.date, plan_hash: str, config: Config, noise: Noise, re
         attempt = private_files.count_attempt(intent["release_id"], config)
         statistics = statistic_frame(_noisy_cells(date, plan, entries, config, noise), intent["release_id"], config)
         schemas.check(statistics, schemas.statistic_schema(config), "statistics")
-        execution = _execution(date, plan_hash, plan, statistics, entries, config)
-        entry = {**intent, **costs, **execution, "attempt": attempt}
+        execution = _execution(intent, plan, statistics, entropy.known_users(config, entries), config)
+        entry = {**intent, **costs, **execution, "plan": plan_hash, "attempt": attempt}
         files = _write_files(statistics, entry, config)
         ledger.append({**entry, "files": files, "committed_at": now()}, entries, config)
     log.info("%s released: %d cells", intent["release_id"], statistics.height)
     return str(intent["release_id"])
+
+
+def _check_witnesses(entries: list[ledger.Entry], config: Config) -> None:
+    """Check that the ledger holds every release that the published folders and the mirror know of."""
+    check_nothing_unpaid(published_folders(config), entries, config)
+    try:
+        mirror.check(mirror.known_releases(config, make_anew=True), entries)
+    except InUse as error:
+        log.warning("%s: the ledger is not compared with it this time", error)
 
 
 def _noisy_cells(
@@ -139,7 +147,7 @@ def _private_sums(date: dt.date, plan: dict[str, Any], entries: list[ledger.Entr
 def _checked_costs(
     date: dt.date, plan: dict[str, Any], entries: list[ledger.Entry], config: Config
 ) -> dict[str, str | None]:
-    """Return what the release costs, and keep each user's new total; refuses what would pass anyone's limit."""
+    """Return what the release costs after writing each user's new total; refuses what would pass anyone's limit."""
     here = private_files.losses(plan["files"], config)
     account = Account(entries, config)
     account.add(date, here)
@@ -152,43 +160,38 @@ def _checked_costs(
 
 
 def _execution(
-    date: dt.date,
-    plan_hash: str,
+    intent: ledger.Entry,
     plan: dict[str, Any],
     statistics: pl.DataFrame,
-    entries: list[ledger.Entry],
+    keys: entropy.UserKeys,
     config: Config,
 ) -> ledger.Entry:
     """Return what was planned, read and published."""
-    keys = entropy.known_users(config, entries)
     return {
-        "plan": plan_hash,
         "losses": plan["files"]["losses"],
         "user_key_fingerprint": keys.fingerprint,
         **describe_plan(plan, config),
         "records_covered": int(statistics["n_records"].sum()),
-        **_inputs(date, keys, config),
+        **_note_inputs(intent["release_id"], dt.date.fromisoformat(intent["date"]), keys, config),
     }
 
 
-def _inputs(date: dt.date, keys: entropy.UserKeys, config: Config) -> dict[str, Any]:
-    """Return the day's rows by what became of them, and its files with a keyed digest of each.
+def _note_inputs(release_id: str, date: dt.date, keys: entropy.UserKeys, config: Config) -> dict[str, Any]:
+    """Note what the release is made from, and return the day's rows by what became of them, and its files.
 
-    A plain hash would confirm a guess at the values.
+    Each file has a keyed digest, another in each release: a plain hash would confirm a guess at the values, and an
+    equal one in two releases would tell that no value changed between them.
     """
+    day = {"date": date}
     with warehouse.connect(config) as connection:
-        day = {"date": date, "file_ids": current_files(connection, date, config)}
         files = warehouse.frame(connection, "warehouse/day_files", day)
-        rows = dict(warehouse.rows(connection, "warehouse/day_counts", day))
+        rows = dict(warehouse.rows(connection, "warehouse/day_rows", day))
         with warehouse.transaction(connection):
-            for table in ("released_file", "late_day"):
-                warehouse.run(connection, f"warehouse/clear_{table}", {"date": date})
-            warehouse.run(connection, "warehouse/released_file", day)
-    inputs = [
-        {"name": file["name"], "rows": file["n_rows"], "digest": keys.digest("file", file["content_hash"].encode())}
-        for file in files.iter_rows(named=True)
-    ]
-    return {"inputs": inputs, "rows": rows}
+            warehouse.run(connection, "warehouse/clear_released_file", {"release_id": release_id})
+            warehouse.run(connection, "warehouse/released_file", {"release_id": release_id, **day})
+    digests = [keys.digest("file", f"{release_id} {content_hash}".encode()) for content_hash in files["content_hash"]]
+    files = files.select("name", rows="n_rows").with_columns(digest=pl.Series(digests, dtype=pl.String))
+    return {"inputs": files.to_dicts(), "rows": rows}
 
 
 def _write_files(statistics: pl.DataFrame, entry: ledger.Entry, config: Config) -> dict[str, str]:

@@ -69,8 +69,12 @@ def report_range(first: dt.date, last: dt.date, config: Config) -> dict[dt.date,
     """Return what each day of a range came to, None where it has not been released."""
     entries = {entry["date"]: entry for entry in ledger.read_entries(config) if entry["revision"] is None}
     dates = [first + dt.timedelta(days=shift) for shift in range((last - first).days + 1)]
+    late = late_records(config)
     found = {date: entries.get(date.isoformat()) for date in dates}
-    return {date: _report(entry, {}, config) if entry else None for date, entry in found.items()}
+    return {
+        date: _report(entry, {date: late[date]} if date in late else {}, config) if entry else None
+        for date, entry in found.items()
+    }
 
 
 def _report(entry: ledger.Entry, late: dict[dt.date, int], config: Config) -> DayReport:

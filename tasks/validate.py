@@ -54,8 +54,9 @@ def validate_records(date: dt.date, config: Config) -> None:
 def _write_day(connection: warehouse.Connection, day: dict[str, Any], config: Config) -> None:
     date = day["date"]
     start, end = config.day_bounds(date)
-    for table in ("quarantine", "record", "value_repair"):
+    for table in ("quarantine", "record", "value_repair", "validated_file"):
         warehouse.run(connection, f"warehouse/clear_{table}", {"date": date})
+    warehouse.run(connection, "warehouse/validated_file", day)
     warehouse.run(connection, "warehouse/judged", {**day, "day_start": start, "day_end": end, **_area(config)})
     warehouse.run(connection, "warehouse/quarantine")
     bounds = {"lower": float(config.value.lower), "upper": float(config.value.upper)}

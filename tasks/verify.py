@@ -4,14 +4,17 @@ import datetime as dt
 from collections import Counter
 from collections.abc import Iterator
 
-from tasks import durable, ledger, mirror, private_files
+from tasks import durable, entropy, ledger, mirror, private_files
 from tasks.budget import Account, epsilon_units
 from tasks.config import Config
-from tasks.disclosure import describe_cost, describe_plan
+from tasks.disclosure import describe_cost, describe_plan, describe_release
 from tasks.errors import LedgerBroken, contained
-from tasks.identity import check_nothing_unpaid, published_folder, release_id
+from tasks.identity import check_nothing_unpaid, published_folder, published_folders, release_id
 from tasks.plan_files import MOMENTS, load_plan
 from tasks.progress import progress
+
+_SUBJECT_OF_ANY_CODE = ("kind", "dataset", "purpose", "period", "grid", "statistics", "value", "mechanism")
+_SUBJECT = (*_SUBJECT_OF_ANY_CODE, "data_domain", "guarantee", "theorems", "noise")
 
 
 @contained
@@ -19,20 +22,22 @@ def verify_ledger(config: Config) -> int:
     """Check the whole ledger and return how many releases it holds.
 
     Each entry's hash and place in the chain, each user's loss and their maximum against the stored plan, the
-    running totals, counts, scales, settings and limits, the published files and the mirror are recomputed or
-    compared with what is stored. Taken as it is: what the entry says of the input files and rows, times and versions.
+    running totals, counts, scales, settings and limits, what is said of subject and guarantee, the published files
+    and the mirror are recomputed or compared with what is stored. Taken as it is: what the entry says of the input
+    files and rows, times, attempts and versions, and the guarantee's wording where other code than this wrote it.
 
     Raises:
         LedgerBroken: Names the first entry that disagrees, and with what.
     """
+    folders, known = published_folders(config), mirror.known_releases(config)  # before the ledger, which may grow
     entries = ledger.read_entries(config)
+    check_nothing_unpaid(folders, entries, config)
+    mirror.check(known, entries)
     account = Account([], config)
     for entry in progress(entries, "verifying releases"):
         problem = _first_problem(entry, account, config)
         if problem:
             raise LedgerBroken(f"entry {entry['number']} ({entry['release_id']}): {problem}")
-    check_nothing_unpaid(entries, config)
-    mirror.check(entries, config)
     return len(entries)
 
 
@@ -69,6 +74,10 @@ def _problems(entry: ledger.Entry, account: Account, config: Config) -> Iterator
     account.add(date, losses)
     account.budget = settings.budget
     used = account.used(date)
+    subject = describe_release(date, entry["revision"], settings)
+    unchanged = _SUBJECT if entry["code"] == subject["code"] else _SUBJECT_OF_ANY_CODE
+    stated = {key: subject[key] for key in unchanged}
+    stated["user_key_fingerprint"] = entropy.known_users(config, [entry]).fingerprint
     costs = describe_cost(max(losses.values()), max(account.total.values()), max(used.values()), settings)
     described = describe_plan(plan, settings)
     table = private_files.read_frame(private_files.releases(config), entry["files"]["statistics.parquet"])
@@ -76,7 +85,10 @@ def _problems(entry: ledger.Entry, account: Account, config: Config) -> Iterator
         "the stored losses are not those of the plan": losses == private_files.losses(entry, config),
         "the totals are not the sums of the losses so far": entry["totals"]
         == durable.sha256(durable.canonical_json(account.total)),
-        **{f"{key} is not what the plans give": entry[key] == value for key, value in {**costs, **described}.items()},
+        **{
+            f"{key} is not what the plans give": entry[key] == value
+            for key, value in {**stated, **costs, **described}.items()
+        },
         "cells published are not those of the released table": table.height == entry["cells"]["published"],
         "records_covered is not that of the released table": table["n_records"].sum() == entry["records_covered"],
         "settings are not those of the plan": plan["settings"] == {"date": entry["date"], **entry["settings"]},

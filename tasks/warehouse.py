@@ -19,7 +19,7 @@ from h3ronpy.vector import coordinates_to_cells
 
 from tasks.config import Config
 from tasks.durable import flush_folder, write_new
-from tasks.errors import HexveilError, InUse
+from tasks.errors import HexveilError, InUse, LedgerBroken
 
 Connection = duckdb.DuckDBPyConnection
 EngineError = duckdb.Error
@@ -33,6 +33,9 @@ _TABLES = (
     "value_repair",
     "user_cell",
     "prepared_day",
+    "validated_file",
+    "prepared_file",
+    "prepared_count",
     "released_file",
     "late_day",
 )
@@ -83,19 +86,30 @@ def connect(config: Config) -> Iterator[Connection]:
 
 
 @contextmanager
-def connect_mirror(config: Config) -> Iterator[Connection]:
+def connect_mirror(config: Config, make_anew: bool = False) -> Iterator[Connection]:
     """Open the database of published rows and charges, which holds nothing private and can be made again.
+
+    Args:
+        config: Says where it is.
+        make_anew: Set a damaged one aside and begin another.
 
     Raises:
         InUse: Another program, perhaps one that reads it, kept it for some seconds.
+        LedgerBroken: It is damaged.
     """
     path = config.storage_path / "release.duckdb"
     try:
         connection = _open(path, config, _WAIT_SECONDS_MIRROR)
-    except EngineError:
-        log.warning("%s cannot be read and is made anew", path)
-        for damaged in (path, _log_of(path)):
-            damaged.unlink(missing_ok=True)
+    except (duckdb.IOException, duckdb.SerializationException, duckdb.InternalException, duckdb.FatalException):
+        if not make_anew:
+            raise LedgerBroken(
+                f"{path} cannot be read, so the ledger cannot be compared with it; the next run of a day sets it aside "
+                "and makes it anew"
+            ) from None
+        log.warning("%s cannot be read; it is set aside and made anew", path)
+        for damaged in (_log_of(path), path):
+            if damaged.exists():
+                damaged.replace(damaged.with_name(f"{damaged.name}.damaged"))
         connection = _open(path, config)
     try:
         connection.execute("set TimeZone = 'UTC'")

@@ -1,5 +1,6 @@
--- quarantine: deletes what points at rows or lines of files of which no row is left.
+-- quarantine: deletes what points at files that held forgotten days and of which no row is left.
 -- Grain    none, rows are deleted
+-- Params   $file_ids
 -- Privacy  SENSITIVE: deletes private rows
 delete from quarantine
-where file_id not in (select file_id from raw_record)
+where file_id in $file_ids and file_id not in (select file_id from raw_record)

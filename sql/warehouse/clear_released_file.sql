@@ -1,5 +1,5 @@
--- released_file: empties one local day, so that it can be noted again.
+-- released_file: empties one release, which is begun again.
 -- Grain    none, rows are deleted
--- Params   $date
+-- Params   $release_id
 -- Privacy  public
-delete from released_file where local_date = $date
+delete from released_file where release_id = $release_id

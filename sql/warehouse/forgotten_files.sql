@@ -1,10 +1,9 @@
 -- The files that held rows of some local days.
--- Grain    one row per name
+-- Grain    one row per file
 -- Reads    raw_file, raw_record
 -- Params   $dates
 -- Privacy  names of files, public
-select distinct name
+select file_id, name
 from raw_file
-join raw_record using (file_id)
-where local_date in $dates
-order by name
+where file_date in $dates or file_id in (select file_id from raw_record where local_date in $dates)
+order by name, file_id

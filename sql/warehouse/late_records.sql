@@ -1,17 +1,27 @@
--- How many rows of each released day are in files that the day was not released from, and in none that it was.
+-- How many records of each released day are in files that the day was not released from, and in none that it was.
 -- Grain    one row per released local_date of which such files hold any row
--- Reads    raw_record, released_file, and released_day: each released day with its rows then
+-- Reads    raw_record, released_file, and released_day: each released day's last release with its rows then
 -- Params   $file_ids
 -- Privacy  counts of records, told by user, time and place; no value is looked at
-with other_file as (
+with released as (
+    select released_file.local_date, file_id
+    from released_file
+    join released_day using (release_id)
+),
+
+other_file as (
     select
         local_date,
         n_rows,
-        local_date in (select local_date from released_file) as is_noted,
+        user_id,
+        observed_at,
+        latitude,
+        longitude,
+        local_date in (select local_date from released) as is_noted,
         exists (
             select 1
             from raw_record as used
-            join released_file using (local_date, file_id)
+            join released using (local_date, file_id)
             where used.local_date = raw_record.local_date
                 and used.user_id is not distinct from raw_record.user_id
                 and used.observed_at is not distinct from raw_record.observed_at
@@ -21,12 +31,16 @@ with other_file as (
     from raw_record
     join released_day using (local_date)
     where file_id in $file_ids
-        and (local_date, file_id) not in (select (local_date, file_id) from released_file)
+        and (local_date, file_id) not in (select (local_date, file_id) from released)
 )
+
 select
     local_date,
-    case when bool_and(is_noted) then count(*) filter (not is_known) else greatest(count(*) - min(n_rows), 0) end
-        as n_records
+    case
+        when bool_and(is_noted)
+            then count(distinct (user_id, observed_at, latitude, longitude)) filter (not is_known)
+        else greatest(count(*) - min(n_rows), 0)
+    end as n_records
 from other_file
 group by local_date
 order by local_date

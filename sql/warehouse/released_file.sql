@@ -1,6 +1,9 @@
--- released_file: notes the files that a day is about to be released from.
+-- released_file: notes the files that a release is made from.
 -- Grain    one row per file
--- Params   $date, $file_ids
+-- Reads    prepared_file
+-- Params   $release_id, $date
 -- Privacy  public
 insert into released_file by name
-select $date::date as local_date, unnest($file_ids)::integer as file_id
+select $release_id as release_id, local_date, file_id
+from prepared_file
+where local_date = $date

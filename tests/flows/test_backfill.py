@@ -108,7 +108,7 @@ def test_one_bad_day_is_reported_and_the_others_are_done_and_done_days_are_left_
     ended = hexveil("backfill", *range_of(week, 7))
     assert ended.returncode == 1
     assert "6 of 7 days are released" in ended.stdout
-    assert "1 of 7 days were not released, the others were:" in ended.stderr
+    assert "1 of 7 days have problems, the others are done:" in ended.stderr
     assert f"{bad}: {bad} has no valid records (1 place_zero)" in ended.stderr
     assert "Traceback" not in ended.stderr
     assert before.items() <= all_files(week).items()

@@ -1,11 +1,12 @@
 import datetime as dt
 import json
+import threading
 
 import pytest
 from support import DATE, Dataset, all_files, later_day
 
-from tasks import forget, ledger, verify, warehouse
-from tasks.errors import BadInput
+from tasks import forget, ledger, private_files, verify, warehouse
+from tasks.errors import BadInput, LedgerBroken
 from tasks.forget import days_older_than, forget_days, forgotten_days, held_days
 from tasks.late import late_records
 from tasks.preview import preview_plan
@@ -32,6 +33,10 @@ def private_bytes(dataset: Dataset) -> bytes:
 
 def test_nothing_of_a_forgotten_day_is_left_and_its_release_stays_verifiable(two_days: Dataset) -> None:
     before, entries = all_files(two_days), ledger.read_entries(two_days.config)
+    private = two_days.folder / "store" / "private"
+    (private / "errors.log").write_bytes(b"peregrine-0815 was here")
+    (private / "spill").mkdir(exist_ok=True)
+    (private / "spill" / "leftover").write_bytes(b"peregrine-0815 was here")
     assert b"peregrine-0815" in private_bytes(two_days)
     forgotten = forget_days([DATE], two_days.config)
     assert forgotten.rows == {DATE: 288}
@@ -86,8 +91,43 @@ def test_a_crash_on_the_way_is_finished_by_forgetting_again(two_days: Dataset, m
             with pytest.raises(Killed):
                 forget_days([DATE], two_days.config)
         assert DATE in forgotten_days(two_days.config)
+    held = held_days(two_days.config)
+    assert held[DATE] == 0, "a day that is half forgotten is still to be forgotten"
+    assert DATE in days_older_than(0, held, two_days.config)
     forget_days([DATE], two_days.config)
+    assert DATE not in held_days(two_days.config)
     assert b"peregrine-0815" not in private_bytes(two_days)
+
+
+def test_the_warehouse_is_not_written_anew_while_another_has_it(two_days: Dataset) -> None:
+    with warehouse.connect(two_days.config) as connection:
+        compacting = threading.Thread(target=warehouse.compact, args=(two_days.config,))
+        compacting.start()
+        compacting.join(0.5)
+        assert compacting.is_alive()
+        connection.execute("create table written_meanwhile as select 1 as one")
+    compacting.join()
+    assert two_days.query("select one from written_meanwhile") == [(1,)]
+
+
+def test_plans_and_draws_of_a_forgotten_day_that_no_release_was_made_by_go_too(two_days: Dataset) -> None:
+    third = later_day(two_days, 2)
+    two_days.set("epsilon_total = 5.0", "epsilon_total = 50.0")
+    plans, releases = private_files.plans(two_days.config), private_files.releases(two_days.config)
+    before = {path.name for path in [*plans.iterdir(), *releases.iterdir()]}
+    two_days.prepare(third)
+    preview_plan(third, two_days.config)
+    (releases / "a-draw-that-died").write_bytes(b"noise")
+    forget_days([third], two_days.config)
+    assert {path.name for path in [*plans.iterdir(), *releases.iterdir()]} == before
+    assert verify.verify_ledger(two_days.config) == 2
+
+
+def test_a_damaged_note_of_forgotten_days_is_named(two_days: Dataset) -> None:
+    forget_days([DATE], two_days.config)
+    (two_days.folder / "store" / "private" / "forgotten").write_bytes(b"[")
+    with pytest.raises(LedgerBroken, match=r"forgotten is damaged"):
+        two_days.run_day()
 
 
 def test_days_older_than_a_number_are_counted_from_today_where_the_dataset_is(

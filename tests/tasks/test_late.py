@@ -4,8 +4,13 @@ import pytest
 from support import DATE, HEADER, Dataset, all_files, later_day
 
 from tasks import ledger, verify
-from tasks.errors import BadInput
+from tasks.errors import BadInput, HexveilError
+from tasks.forget import forget_days
+from tasks.ingest import ingest_records
 from tasks.late import count_late_records, late_records
+from tasks.plan import plan_release
+from tasks.publish import publish_files
+from tasks.release import release_statistics
 from tasks.report import report_day
 
 LATE = f"bus90,{DATE}T08:01:30Z,47.05,8.31,12\nbus91,{DATE}T08:02:30Z,47.05,8.31,13\n"
@@ -80,3 +85,69 @@ def test_files_that_are_gone_are_no_reason_to_fail_a_released_day(busy_dataset: 
     count_late_records.fn(DATE, busy_dataset.config)
     with pytest.raises(BadInput, match="no file"):
         busy_dataset.run_day(DATE + dt.timedelta(days=1))
+
+
+def test_a_record_of_the_same_time_at_another_place_is_late_and_counts_once(busy_dataset: Dataset) -> None:
+    busy_dataset.run_day()
+    row = f"bus00,{DATE}T08:00:00Z,47.06,8.3100,10\n"
+    busy_dataset.write("late1.csv", HEADER + row)
+    busy_dataset.write("late2.csv", HEADER + row + f"bus00,{DATE}T08:00:00Z,47.05,8.3200,10\n")
+    busy_dataset.run_day()
+    assert late_records(busy_dataset.config) == {DATE: 2}
+
+
+def test_late_records_are_still_counted_after_a_revision_that_died(
+    busy_dataset: Dataset, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    busy_dataset.run_day()
+    busy_dataset.write("late.csv", HEADER + LATE)
+    busy_dataset.run_day()
+    with monkeypatch.context() as patch:
+        patch.setattr(ledger, "append", lambda *_: 1 / 0)
+        with pytest.raises(HexveilError):
+            busy_dataset.run_day(revision="again")
+    busy_dataset.run_day()
+    assert late_records(busy_dataset.config) == {DATE: 2}
+
+
+def test_a_file_after_one_that_was_forgotten_is_not_taken_for_it(busy_dataset: Dataset) -> None:
+    tomorrow = later_day(busy_dataset, 1)
+    busy_dataset.run_day()
+    busy_dataset.run_day(tomorrow)
+    forget_days([tomorrow], busy_dataset.config)
+    (busy_dataset.folder / "raw" / "day1.csv").unlink()
+    busy_dataset.write("late.csv", HEADER + LATE)
+    busy_dataset.run_day()
+    assert late_records(busy_dataset.config) == {DATE: 2}
+
+
+def test_an_entry_names_the_files_that_were_used_not_those_that_came_meanwhile(busy_dataset: Dataset) -> None:
+    busy_dataset.prepare()
+    plan_hash = plan_release.fn(DATE, busy_dataset.config)
+    path = busy_dataset.folder / "raw" / "day.csv"
+    path.write_text(path.read_text() + LATE)
+    busy_dataset.write("other.csv", HEADER + LATE.replace("bus9", "bus8"))
+    ingest_records.fn(DATE, busy_dataset.config)
+    identity = release_statistics.fn(DATE, plan_hash, busy_dataset.config)
+    publish_files.fn(identity, busy_dataset.config)
+    entry = ledger.read_entries(busy_dataset.config)[0]
+    assert [(file["name"], file["rows"]) for file in entry["inputs"]] == [("raw/day.csv", 288)]
+    assert entry["rows"] == {"kept": 288}
+    busy_dataset.run_day()
+    assert late_records(busy_dataset.config) == {DATE: 4}
+
+
+def test_digests_of_one_file_differ_between_releases(busy_dataset: Dataset) -> None:
+    """Else equal ones would tell that no value changed."""
+    busy_dataset.run_day()
+    busy_dataset.run_day(revision="again")
+    first, second = ledger.read_entries(busy_dataset.config)
+    assert first["inputs"][0]["name"] == second["inputs"][0]["name"]
+    assert first["inputs"][0]["digest"] != second["inputs"][0]["digest"]
+
+
+def test_a_broken_late_file_does_not_fail_a_released_day(busy_dataset: Dataset) -> None:
+    busy_dataset.run_day()
+    busy_dataset.write("notes.txt", "no records")
+    busy_dataset.run_day()
+    assert len(ledger.read_entries(busy_dataset.config)) == 1

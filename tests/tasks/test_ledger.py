@@ -1,4 +1,5 @@
 import json
+import os
 import re
 import subprocess
 import sys
@@ -145,7 +146,8 @@ def document() -> str:
 
 @pytest.fixture
 def exported(busy_dataset: Dataset, tmp_path: Path) -> Path:
-    """Return the export of three releases, one of them a revision."""
+    """Return the export of three releases, one of them a revision, under a limit that binary fractions do not meet."""
+    busy_dataset.set("epsilon_total = 5.0", "epsilon_total = 5.3")
     busy_dataset.set("target_error = 40.0", "target_error = 49.0")
     busy_dataset.run_day()
     busy_dataset.run_day(revision="again")
@@ -165,7 +167,7 @@ def documented_check(export: Path) -> subprocess.CompletedProcess[str]:
 def test_a_stranger_checks_an_export_with_nothing_but_the_document(exported: Path) -> None:
     ended = documented_check(exported)
     assert ended.returncode == 0, ended.stderr
-    assert ended.stdout.startswith("3 releases; the worst user has lost 4.9")
+    assert ended.stdout.startswith("3 releases; the worst user has lost 5.2")
     lines = exported.read_bytes().splitlines(keepends=True)
     forgeries = [
         [lines[0], lines[2]],
@@ -227,3 +229,60 @@ def test_an_entry_counts_its_attempts(busy_dataset: Dataset, monkeypatch: pytest
                 busy_dataset.run_day()
     busy_dataset.run_day()
     assert ledger.read_entries(busy_dataset.config)[0]["attempt"] == 3
+
+
+READ_ALWAYS = """
+import sys
+from pathlib import Path
+from tasks import ledger, verify
+from tasks.config import load_config
+
+config = load_config(Path(sys.argv[1]))
+print("reading", flush=True)
+while len(ledger.read_entries(config)) < 300:
+    pass
+"""
+
+
+def test_a_reader_beside_a_writer_never_sees_a_ledger_that_is_cut(written: Dataset) -> None:
+    reader = subprocess.Popen(
+        [sys.executable, "-c", READ_ALWAYS, str(written.config_file)], stdout=subprocess.PIPE, stderr=subprocess.PIPE
+    )
+    with reader:
+        assert reader.stdout is not None
+        assert reader.stderr is not None
+        reader.stdout.readline()
+        entries = ledger.read_entries(written.config)
+        for number in range(4, 300):
+            entries.append(ledger.append(entry(number), entries, written.config))
+        assert reader.wait() == 0, reader.stderr.read().decode()[-500:]
+
+
+def test_an_entry_is_on_the_disk_before_its_append_is_acknowledged(
+    written: Dataset, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    flushed = []
+    real = os.fsync
+
+    def watched(descriptor: int) -> None:
+        flushed.append((str(Path(f"/proc/self/fd/{descriptor}").readlink()), len(lines_of(written))))
+        real(descriptor)
+
+    monkeypatch.setattr(os, "fsync", watched)
+    append(entry(9), written)
+    assert (str(ledger.ledger_path(written.config)), 5) in flushed
+
+
+def test_a_last_line_that_lacks_its_end_alone_is_whole(written: Dataset) -> None:
+    path, whole = ledger.ledger_path(written.config), b"".join(lines_of(written))
+    for head_is_there in (True, False):
+        path.write_bytes(whole[:-1])
+        if not head_is_there:
+            (path.parent / "private" / "ledger-head").unlink()
+        with ledger.locked(written.config):
+            assert path.read_bytes() == whole
+    path.write_bytes(whole[:-9])
+    with ledger.locked(written.config):
+        pass
+    assert path.read_bytes() == b"".join(whole.splitlines(keepends=True)[:-1])
+    assert whole.endswith((path.parent / "ledger.unfinished").read_bytes() + whole[-9:])

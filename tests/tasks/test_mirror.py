@@ -34,7 +34,10 @@ def test_a_mirror_that_was_deleted_or_damaged_is_whole_after_the_next_run(two_da
     two_days.run_day()
     assert mirrored(two_days) == whole
     mirror_file(two_days).write_bytes(b"no database " * 999)
+    with pytest.raises(LedgerBroken, match=r"release.duckdb cannot be read"):
+        verify.verify_ledger(two_days.config)
     two_days.run_day()
+    assert (two_days.folder / "store" / "release.duckdb.damaged").read_bytes() == b"no database " * 999
     assert mirrored(two_days) == whole
 
 

@@ -2,6 +2,8 @@ import datetime as dt
 import shutil
 from collections.abc import Callable
 from contextlib import suppress
+from dataclasses import replace
+from fractions import Fraction
 from functools import partial
 from typing import Any
 
@@ -9,7 +11,8 @@ import pytest
 from support import DATE, Dataset, all_files, later_day
 
 from tasks import ledger, private_files, verify
-from tasks.errors import LedgerBroken
+from tasks.errors import HexveilError, LedgerBroken
+from tasks.mechanism import propose
 from tasks.release import find_release, release_statistics
 
 
@@ -42,6 +45,11 @@ def test_verify_recomputes_losses_and_sums_and_trusts_no_entry(
         "release_id is not": lambda entry: entry.update(release_id="test-2026-01-15-h3r7-60min-variance"),
         "cells is not what": lambda entry: entry["cells"].update(total=3),
         "pairs is not what": lambda entry: entry["pairs"].update(clipped=99),
+        "guarantee is not what": lambda entry: entry.update(guarantee={"definition": "trust us"}),
+        "period is not what": lambda entry: entry["period"].update(timezone="Europe/Zurich"),
+        "mechanism is not what": lambda entry: entry.update(mechanism="planned"),
+        "purpose is not what": lambda entry: entry.update(purpose="another"),
+        "not the key": lambda entry: entry.update(user_key_fingerprint="0" * 64),
         "sums is not what": lambda entry: entry["sums"]["mean"].update(scale_least="1/2"),
         "the totals are not": lambda entry: entry.update(totals=entry["losses"]),
         "cannot be checked: KeyError": lambda entry: entry.pop("settings"),
@@ -148,3 +156,52 @@ def test_without_the_machines_secret_nothing_more_is_released(busy_dataset: Data
     key.write_bytes(secret[::-1])
     with pytest.raises(LedgerBroken, match="not the key"):
         busy_dataset.release(later_day(busy_dataset, 1))
+
+
+def test_verify_finds_a_user_over_the_limit_whatever_let_it_happen(
+    busy_dataset: Dataset, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The limit is out of order while three days are released; the entries are written as if all were well."""
+    busy_dataset.set("target_error = 40.0", "target_error = 49.0")
+    with monkeypatch.context() as patch:
+        patch.setattr("tasks.budget.Account.limit", 1 << 80)
+        for number in range(3):
+            busy_dataset.run_day(later_day(busy_dataset, number) if number else DATE)
+    with pytest.raises(LedgerBroken, match=r"entry 3 .*a user's losses pass budget.epsilon_total"):
+        verify.verify_ledger(busy_dataset.config)
+
+
+def test_verify_finds_a_release_over_the_days_epsilon(busy_dataset: Dataset, monkeypatch: pytest.MonkeyPatch) -> None:
+    with monkeypatch.context() as patch:
+        patch.setattr("tasks.plan.propose", lambda name, request: propose(name, replace(request, epsilon=Fraction(3))))
+        patch.setattr("tasks.release.epsilon_units", lambda _: 1 << 80)
+        patch.setattr("tasks.release.schemas.check", lambda *_: None)
+        busy_dataset.run_day()
+    with pytest.raises(LedgerBroken, match=r"entry 1 .*epsilon passes privacy.epsilon_per_day"):
+        verify.verify_ledger(busy_dataset.config)
+
+
+def test_each_entry_is_judged_by_the_budget_it_was_released_under(busy_dataset: Dataset) -> None:
+    busy_dataset.set("target_error = 40.0", "target_error = 49.0")
+    busy_dataset.set("epsilon_total = 5.0", "epsilon_total = 5.0\nwindow_days = 2")
+    for number in range(4):
+        busy_dataset.run_day(later_day(busy_dataset, number) if number else DATE)
+    busy_dataset.set("\nwindow_days = 2", "")
+    assert verify.verify_ledger(busy_dataset.config) == 4
+
+
+def test_verify_of_a_storage_where_nothing_was_run_finds_nothing_and_makes_nothing(dataset: Dataset) -> None:
+    assert verify.verify_ledger(dataset.config) == 0
+    assert not (dataset.folder / "store" / "release.duckdb").exists()
+
+
+def test_users_told_by_another_column_do_not_begin_anew(busy_dataset: Dataset) -> None:
+    busy_dataset.run_day()
+    tomorrow = later_day(busy_dataset, 1)
+    text = (busy_dataset.folder / "raw" / "day1.csv").read_text()
+    busy_dataset.write("day1.csv", text.replace("bus,", "badge,", 1))
+    busy_dataset.set('user = "bus"', 'user = "badge"')
+    (busy_dataset.folder / "raw" / "day.csv").unlink()
+    with pytest.raises(HexveilError, match="everybody's account would begin anew"):
+        busy_dataset.run_day(tomorrow)
+    assert len(ledger.read_entries(busy_dataset.config)) == 1

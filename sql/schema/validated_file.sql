@@ -1,0 +1,7 @@
+-- validated_file: which files the valid records of a day were last told from.
+-- Grain    one row per (local_date, file_id)
+-- Privacy  public
+create table if not exists validated_file (
+    local_date date not null,
+    file_id integer not null
+)
