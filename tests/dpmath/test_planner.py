@@ -247,13 +247,13 @@ def test_a_city_is_carried_to_within_five_percent_of_what_any_plan_could() -> No
 
 @pytest.mark.theorem("HV-L5")
 def test_where_coarse_ticks_withhold_cells_load_and_bound_are_of_those_published() -> None:
-    occupancy = random_occupancy(np.random.default_rng(0), 20, 60, most=1)
-    plan = most_cells(occupancy, [1], Fraction(3), Fraction(1, 5))
+    occupancy = random_occupancy(np.random.default_rng(0), 20, 60, most=5)
+    fine, plan = (most_cells(occupancy, [value_range], Fraction(2), Fraction(1, 10)) for value_range in (10_000, 1))
     published = plan.sums[0].inverse_scale.astype(bool)
-    assert published.sum() == 19 < plan.most_cells
-    optimum = worst_load_by_highs(twice(occupancy, published, Fraction(6), Fraction(1, 5)))
+    assert 0 < published.sum() < n_published(fine)
+    optimum = worst_load_by_highs(twice(occupancy, published, Fraction(4), Fraction(1, 10)))
     assert plan.lower_bound <= optimum * (1 + 1e-7)
-    assert optimum <= plan.worst_load == pytest.approx(float(epsilon_of(occupancy, plan)) / 3)
+    assert optimum <= plan.worst_load == pytest.approx(float(epsilon_of(occupancy, plan)) / 2)
 
 
 def test_users_with_nothing_left_are_left_out_without_failing_the_day(rng: np.random.Generator) -> None:
@@ -270,7 +270,7 @@ def test_where_no_cell_can_be_carried_the_plan_is_empty() -> None:
     assert n_published(most_cells(occupancy, [100], Fraction(1, 10), Fraction(1, 10))) == 0
     plan, least = least_error(occupancy, [100], Fraction(1, 10))
     assert n_published(plan) == 0
-    assert least == Fraction(1, 2)
+    assert least == Fraction(499, 1000)
 
 
 @pytest.mark.theorem("CPL-T2.3")
