@@ -61,7 +61,8 @@ def cells_that_fit(programme: Programme, packing: Packing) -> Choice:
     largest = max(choices, key=_size)
     if largest.cover is not None and programme.cell.size > _SMALL:
         return _with_added(programme, largest)
-    begun = [*({one.cells.tobytes(): one for one in choices}.values()), *_carried_alone(programme)]
+    distinct = sorted({one.cells.tobytes(): one for one in choices}.values(), key=_size)
+    begun = [*distinct[-2:], *_carried_alone(programme)]
     return max((_with_added(programme, choice) for choice in begun), key=_size)
 
 

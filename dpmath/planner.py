@@ -121,6 +121,7 @@ def least_epsilon(occupancy: Occupancy, value_ranges: list[int], errors: list[Fr
         HV-L1, HV-L5, HV-L8.
     """
     _check.positive(least_error=min(errors))
+    _check.all_at_least(1, value_ranges=np.array(value_ranges))
     if len(errors) != occupancy.n_cells or max(errors) >= Fraction(1, 2):
         raise ValueError("errors must be one number below 1/2 for each cell")
     limits = np.full(occupancy.n_users, 1 / len(value_ranges))
@@ -153,6 +154,7 @@ def least_error(
         HV-L1, HV-L5, HV-L8.
     """
     _check.positive(epsilon=epsilon)
+    _check.all_at_least(1, value_ranges=np.array(value_ranges))
     limits = _limits(occupancy, len(value_ranges), epsilon, budgets)
     everywhere = np.ones(occupancy.n_cells, dtype=bool)
     if not _carried_alone(occupancy, limits, _MOST_ERROR).all():
