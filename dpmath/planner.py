@@ -20,6 +20,7 @@ from dpmath.solver import Cover, least_worst_load, most_shares
 _LEAST_LIMIT = 1e-3
 _MOST_ERROR = Fraction(MOST).limit_denominator(1000)
 _COSTS_NOTHING = 0.4999
+_ROUNDING_STEPS = 4_000
 _ROUNDING_SLACKS = tuple(Fraction(thousandths, 1000) for thousandths in (1000, 1002, 1010, 1050, 1200, 1500, 2000))
 
 
@@ -29,9 +30,14 @@ class Plan:
 
     Attributes:
         sums: Intervals and noise of each sum, all with the same cells published.
-        worst_load: The largest share of what a user may lose by this release that a user does lose, exact.
+        worst_load: The largest share of what a user may lose by this release that a user does lose, of exact losses
+            and rounded once to a float.
         lower_bound: What no plan for the same cells and promises can have a worst load below.
         most_cells: A number of cells that no plan within the limits can pass.
+
+    Both bounds are for plans of this class: intervals about the middle of a user's range, and promises counted as in
+    HV-L2, what clipping can take off plus the scale of the noise. Users who may lose less than a thousandth of what
+    the one who may lose most can are outside: the planner has them spend nothing, and the bounds are for the others.
     """
 
     sums: list[NoisySum]
@@ -54,10 +60,12 @@ def most_cells(
 ) -> Plan:
     """Return a plan for as many cells as a privacy loss can carry, each with a promised error.
 
-    The cells are chosen by the relaxed programme in which a cell may be carried in part, followed down until what is
-    left is carried whole. For the cells chosen, the plan has the least loss for the promised errors, which may be below
-    ``epsilon``. Cells that fit their limits with less than a thousandth to spare are refused, for rounding to integers
-    needs some room; the bound on the number of cells counts them.
+    Which cells is a heuristic: the relaxed programme, in which a cell may be carried in part, is followed down until
+    what is left is carried whole. For the cells chosen, the plan has about the least loss for the promised errors,
+    which may be below ``epsilon``. Cells that fit their limits with less than a thousandth to spare are refused, for
+    rounding to integers needs some room; the bound on the number of cells counts them. Cells with which the rounded
+    plan passes a limit are dropped, more of them the coarser the ticks, and cells of full width are taken in where they
+    fit. What ``mechanisms.exact_sums`` gives for the same promise is returned if it has more cells.
 
     Args:
         occupancy: The occupancy array, P pairs, G cells, L users. Nothing else decides.
@@ -144,8 +152,9 @@ def least_error(
         budgets: What each user may still lose, in units of 1/LOSS_UNITS, shape (L,); None is no limit.
 
     Returns:
-        The plan, and a share of R that no plan for all cells can promise less than; an empty plan and 1/2 where
-        some cell can promise nothing better than the midpoint.
+        The plan, and a share of R that no plan for all cells can promise less than. How far the plan's promise is
+        above it depends on the work that is allowed and on the ticks, and is seen from the two. The plan is empty
+        where none was found that promises all cells 0.499.
 
     Raises:
         ValueError: An argument is outside its range.
@@ -164,7 +173,7 @@ def least_error(
     for slack in _ROUNDING_SLACKS if least.start else ():
         error = min(Fraction(least.possible) * slack, _MOST_ERROR)
         programme = programme.with_error(float(error))
-        cover = least_worst_load(programme, GAP, start=least.start)
+        cover = least_worst_load(programme, GAP, n_steps=_ROUNDING_STEPS, start=least.start)
         sums = _exact_sums(occupancy, value_ranges, limits, everywhere, [error] * occupancy.n_cells, cover)
         sums = safeguarded(occupancy, sums, epsilon, error, budgets)
         published = sums[0].inverse_scale.astype(bool)
@@ -253,6 +262,8 @@ def _empty_plan(occupancy: Occupancy, value_ranges: list[int], most: int) -> Pla
 
 def lower_bound(occupancy: Occupancy, sums: list[NoisySum]) -> float:
     """Return a privacy loss below which no plan publishes the same cells with the same promised errors.
+
+    The plans are those of HV-L5: intervals about the middle, promises counted as in HV-L2.
 
     Args:
         occupancy: The occupancy array, G cells.
