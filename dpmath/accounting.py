@@ -104,8 +104,9 @@ def user_losses(occupancy: Occupancy, noisy_sums: list[NoisySum]) -> ExactIntArr
 def promised_errors(occupancy: Occupancy, noisy_sum: NoisySum) -> list[Fraction | None]:
     """Return each cell's promised error of the mean, in ticks; None where nothing is published.
 
-    The largest expected |published - true mean| over every dataset with this occupancy: what clipping can
-    take off plus the scale of the noise, which bounds its mean absolute value.
+    An upper bound on the largest expected |published - true mean| over every dataset with this occupancy: what
+    clipping can take off plus the scale of the noise. The scale is itself above the mean absolute value of the noise,
+    so the largest expected error is somewhat less.
 
     Args:
         occupancy: The occupancy array, G cells.

@@ -1,5 +1,6 @@
 """Which cells to carry, where not all can be."""
 
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -25,6 +26,8 @@ _STAGE_WORK = 20_000_000
 _ADD_TRIES = 12
 _ADD_WORK = 300_000
 _FIT_STEPS = 2_000
+_SMALL = 2_000
+_ALONE_WORK = 600
 
 
 @dataclass(frozen=True)
@@ -38,9 +41,10 @@ class Choice:
 def cells_that_fit(programme: Programme, packing: Packing) -> Choice:
     """Return a choice of cells that fits every limit.
 
-    What the relaxed optimum carries least is dropped and its steps go on from where they were, until what is left is
-    carried whole. Small instances try this at several speeds, large ones at one. Then cells are taken back while the
-    prices do not exclude it. Work is bounded in steps times pairs, so that the choice depends on nothing else.
+    This is a heuristic, for the best choice is a whole-number programme: what the relaxed optimum carries least is
+    dropped and its steps go on from where they were, until what is left is carried whole. Then cells are taken back
+    while the prices do not exclude it. Small instances try this at several speeds and from single cells up, large ones
+    at one speed. Work is bounded in steps times pairs, so that the choice depends on nothing else.
 
     Args:
         programme: The instance, G cells.
@@ -54,7 +58,28 @@ def cells_that_fit(programme: Programme, packing: Packing) -> Choice:
     """
     n_drops = int(np.clip(_DROP_WORK // programme.cell.size, 1, len(_DROPS)))
     choices = [_carried_whole(programme, packing, drop) for drop in _DROPS[:n_drops]]
-    return _with_added(programme, max(choices, key=lambda choice: int(choice.cells.sum())))
+    largest = max(choices, key=_size)
+    if largest.cover is not None and programme.cell.size > _SMALL:
+        return _with_added(programme, largest)
+    distinct = sorted({one.cells.tobytes(): one for one in choices}.values(), key=_size)
+    begun = [*distinct[-2:], *_carried_alone(programme)]
+    return max((_with_added(programme, choice) for choice in begun), key=_size)
+
+
+def _size(choice: Choice) -> int:
+    return int(choice.cells.sum())
+
+
+def _carried_alone(programme: Programme) -> Iterator[Choice]:
+    """Yield single cells that fit, from the one of the least worst load alone; the more, the fewer pairs there are."""
+    load, spending, scale = programme.alone()
+    prices = np.full(programme.limits.size, 1 / programme.limits.size)
+    n_begun = max(1, _ALONE_WORK // programme.cell.size)
+    for cell in np.argsort(load, kind="stable")[: min(n_begun, int((load <= FITS).sum()))]:
+        cells = np.arange(load.size) == cell
+        cover = _cover(programme, cells, Start(spending[cells[programme.cell]], scale[cells], prices))
+        if cover is not None:
+            yield Choice(cells, cover)
 
 
 def _carried_whole(programme: Programme, packing: Packing, drop: float) -> Choice:

@@ -13,7 +13,10 @@ MOST = 0.499
 """The largest error promised: at 1/2 the midpoint keeps the promise without reading any data."""
 
 _LEAST = 1e-12
-_SOLVES = 20
+_WORK = 1_000_000_000
+_MOST_STEPS = 20_000
+_STALLED = 0.9
+_MOST_STALLED = 2
 _GAP = 0.004
 _ERROR_GAP = 0.005
 _BISECTIONS = 40
@@ -38,7 +41,9 @@ def least_common_error(programme: Programme, fits: float) -> CommonError:
     """Return an error, the same in every cell, that a plan can promise, and one that none can promise less than.
 
     Prices found for one error bound the load for every other error in closed form, and so do widths from above:
-    each programme solved narrows both ends at once, in logarithms, and the next is solved at their middle.
+    each programme solved narrows both ends at once, in logarithms, and the next is solved at their middle. The search
+    ends where both ends are near, where two programmes in a row bring them hardly nearer, or where the steps that all
+    of them may take together are used up: the ends are then further apart, and no less certain.
 
     Args:
         programme: The instance; its own errors are not read.
@@ -51,17 +56,26 @@ def least_common_error(programme: Programme, fits: float) -> CommonError:
     Source:
         HV-L5.
     """
-    low = _impossible(programme, np.full(programme.limits.size, 1 / programme.limits.size))
-    high, start = MOST, None
-    for _ in range(_SOLVES):
-        if high <= low * (1 + _ERROR_GAP):
-            break
-        cover = least_worst_load(programme.with_error(float(np.sqrt(low * high))), _GAP)
+    low, high, n_left = 0.0, MOST, _steps(programme)
+    cover = least_worst_load(programme.with_error(MOST), _GAP, decide_at=fits, at_most=fits, n_steps=n_left)
+    start, n_stalled = None, 0
+    while True:
+        n_left -= cover.n_steps
+        before = np.log(high / max(low, _LEAST))
         low = max(low, _impossible(programme, cover.prices))
         possible = _possible(programme, cover.widths, fits)
         if possible is not None and (start is None or possible < high):
-            high, start = possible, Start(cover.spending, cover.scale, cover.prices)
-    return CommonError(high, low * (1 - SAFETY), start)
+            high, start = possible, cover.start
+        n_stalled = n_stalled + 1 if np.log(high / low) > _STALLED * before else 0
+        if start is None or high <= low * (1 + _ERROR_GAP) or n_stalled == _MOST_STALLED or n_left <= 0:
+            return CommonError(high, low * (1 - SAFETY), start)
+        middle = programme.with_error(float(np.sqrt(low * high)))
+        cover = least_worst_load(middle, _GAP, n_steps=min(n_left, _MOST_STEPS))
+
+
+def _steps(programme: Programme) -> int:
+    """Return how many steps all programmes together may take: fewer where a step is long."""
+    return int(np.clip(_WORK // programme.cell.size, _MOST_STEPS, 2 * _MOST_STEPS))
 
 
 def _impossible(programme: Programme, prices: FloatArray) -> float:

@@ -7,17 +7,20 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpmath import _check
-from dpmath.accounting import LOSS_UNITS, ExactIntArray, NoisySum, exact_integers, promised_errors, user_losses
+from dpmath.accounting import LOSS_UNITS, ExactIntArray, NoisySum, promised_errors, user_losses
 from dpmath.choice import FITS, GAP, cells_that_fit
 from dpmath.clipping import clipped_errors, clipping_thresholds
 from dpmath.common_error import MOST, least_common_error
 from dpmath.occupancy import Occupancy
 from dpmath.programme import FloatArray, Programme
+from dpmath.rounding import most_published, rounded_sum
 from dpmath.safeguard import safeguarded
 from dpmath.solver import Cover, least_worst_load, most_shares
 
 _LEAST_LIMIT = 1e-3
 _MOST_ERROR = Fraction(MOST).limit_denominator(1000)
+_COSTS_NOTHING = 0.4999
+_ROUNDING_STEPS = 4_000
 _ROUNDING_SLACKS = tuple(Fraction(thousandths, 1000) for thousandths in (1000, 1002, 1010, 1050, 1200, 1500, 2000))
 
 
@@ -27,9 +30,14 @@ class Plan:
 
     Attributes:
         sums: Intervals and noise of each sum, all with the same cells published.
-        worst_load: The largest share of what a user may lose by this release that a user does lose, exact.
+        worst_load: The largest share of what a user may lose by this release that a user does lose, of exact losses
+            and rounded once to a float.
         lower_bound: What no plan for the same cells and promises can have a worst load below.
         most_cells: A number of cells that no plan within the limits can pass.
+
+    Both bounds are for plans of this class: intervals about the middle of a user's range, and promises counted as in
+    HV-L2, what clipping can take off plus the scale of the noise. Users who may lose less than a thousandth of what
+    the one who may lose most can are outside: the planner has them spend nothing, and the bounds are for the others.
     """
 
     sums: list[NoisySum]
@@ -52,10 +60,12 @@ def most_cells(
 ) -> Plan:
     """Return a plan for as many cells as a privacy loss can carry, each with a promised error.
 
-    The cells are chosen by the relaxed programme in which a cell may be carried in part, followed down until what is
-    left is carried whole. For the cells chosen, the plan has the least loss for the promised errors, which may be below
-    ``epsilon``. Cells that fit their limits with less than a thousandth to spare are refused, for rounding to integers
-    needs some room; the bound on the number of cells counts them.
+    Which cells is a heuristic: the relaxed programme, in which a cell may be carried in part, is followed down until
+    what is left is carried whole. For the cells chosen, the plan has about the least loss for the promised errors,
+    which may be below ``epsilon``. Cells that fit their limits with less than a thousandth to spare are refused, for
+    rounding to integers needs some room; the bound on the number of cells counts them. Cells with which the rounded
+    plan passes a limit are dropped, more of them the coarser the ticks, and cells of full width are taken in where they
+    fit. What ``mechanisms.exact_sums`` gives for the same promise is returned if it has more cells.
 
     Args:
         occupancy: The occupancy array, P pairs, G cells, L users. Nothing else decides.
@@ -87,13 +97,18 @@ def most_cells(
     most = min(int(packing.bound), int(alone.sum()))
     cells = np.zeros(occupancy.n_cells, dtype=bool)
     cells[np.flatnonzero(alone)[choice.cells]] = True
-    if choice.cover is None:
-        return _empty_plan(occupancy, value_ranges, most)
-    programme = programme.restricted(choice.cells)
-    cover = least_worst_load(programme, GAP, at_most=FITS, start=choice.cover.start)
-    sums = _exact_sums(occupancy, value_ranges, limits, cells, [promise] * int(cells.sum()), cover)
-    sums = safeguarded(occupancy, sums, epsilon, promise, budgets)
-    return Plan(sums, _worst_load(occupancy, sums, limits), _bound_of_published(programme, cells, sums, cover), most)
+    planned, lower = _empty_plan(occupancy, value_ranges, most).sums, 0.0
+    if choice.cover is not None:
+        chosen = programme.restricted(choice.cells)
+        cover = least_worst_load(chosen, GAP, at_most=FITS, start=choice.cover.start)
+        planned = _exact_sums(occupancy, value_ranges, limits, cells, [promise] * int(cells.sum()), cover)
+        lower = cover.lower_bound
+    sums = most_published(occupancy, planned, limits > 0, epsilon, promise, budgets)
+    published = sums[0].inverse_scale.astype(bool)
+    if (published != cells).any():
+        lower = _bound_of_published(occupancy, limits, published, float(promise))
+    worst = _worst_load(occupancy, sums, limits)
+    return Plan(sums, worst, min(lower, worst), max(most, int(published.sum())))
 
 
 def least_epsilon(occupancy: Occupancy, value_ranges: list[int], errors: list[Fraction]) -> Plan:
@@ -114,6 +129,7 @@ def least_epsilon(occupancy: Occupancy, value_ranges: list[int], errors: list[Fr
         HV-L1, HV-L5, HV-L8.
     """
     _check.positive(least_error=min(errors))
+    _check.all_at_least(1, value_ranges=np.array(value_ranges))
     if len(errors) != occupancy.n_cells or max(errors) >= Fraction(1, 2):
         raise ValueError("errors must be one number below 1/2 for each cell")
     limits = np.full(occupancy.n_users, 1 / len(value_ranges))
@@ -136,8 +152,9 @@ def least_error(
         budgets: What each user may still lose, in units of 1/LOSS_UNITS, shape (L,); None is no limit.
 
     Returns:
-        The plan, and a share of R that no plan for all cells can promise less than; an empty plan and 1/2 where
-        some cell can promise nothing better than the midpoint.
+        The plan, and a share of R that no plan for all cells can promise less than. How far the plan's promise is
+        above it depends on the work that is allowed and on the ticks, and is seen from the two. The plan is empty
+        where none was found that promises all cells 0.499.
 
     Raises:
         ValueError: An argument is outside its range.
@@ -146,21 +163,25 @@ def least_error(
         HV-L1, HV-L5, HV-L8.
     """
     _check.positive(epsilon=epsilon)
+    _check.all_at_least(1, value_ranges=np.array(value_ranges))
     limits = _limits(occupancy, len(value_ranges), epsilon, budgets)
     everywhere = np.ones(occupancy.n_cells, dtype=bool)
     if not _carried_alone(occupancy, limits, _MOST_ERROR).all():
-        return _empty_plan(occupancy, value_ranges, occupancy.n_cells), Fraction(1, 2)
+        return _empty_plan(occupancy, value_ranges, occupancy.n_cells), _MOST_ERROR
     programme = _programme(occupancy, limits, everywhere, np.full(occupancy.n_cells, MOST))
     least, plan = least_common_error(programme, FITS), _empty_plan(occupancy, value_ranges, occupancy.n_cells)
     for slack in _ROUNDING_SLACKS if least.start else ():
         error = min(Fraction(least.possible) * slack, _MOST_ERROR)
         programme = programme.with_error(float(error))
-        cover = least_worst_load(programme, GAP, start=least.start)
+        cover = least_worst_load(programme, GAP, n_steps=_ROUNDING_STEPS, start=least.start)
         sums = _exact_sums(occupancy, value_ranges, limits, everywhere, [error] * occupancy.n_cells, cover)
         sums = safeguarded(occupancy, sums, epsilon, error, budgets)
-        bound = _bound_of_published(programme, everywhere, sums, cover)
+        published = sums[0].inverse_scale.astype(bool)
+        bound = cover.lower_bound
+        if not published.all():
+            bound = _bound_of_published(occupancy, limits, published, float(error))
         plan = Plan(sums, _worst_load(occupancy, sums, limits), bound, occupancy.n_cells)
-        if all(plan.sums[0].inverse_scale):
+        if published.all():
             break
     return plan, Fraction(least.impossible)
 
@@ -184,7 +205,7 @@ def _carried_alone(occupancy: Occupancy, limits: FloatArray, promise: Fraction) 
         return np.zeros(occupancy.n_cells, dtype=bool)
     thresholds = clipping_thresholds(occupancy, may_spend, float(limits.max()))
     errors = clipped_errors(occupancy, may_spend, thresholds, float(limits.max()))
-    return (thresholds > 0) & (errors <= float(promise))
+    return (thresholds > 0) & (errors <= float(promise) * (1 + 1e-9))
 
 
 def _programme(occupancy: Occupancy, limits: FloatArray, cells: NDArray[np.bool_], errors: FloatArray) -> Programme:
@@ -213,38 +234,24 @@ def _exact_sums(
     shares = np.zeros(occupancy.cell.size)
     shares[keep] = cover.widths
     promised = dict(zip(np.flatnonzero(cells).tolist(), errors, strict=True))
-    return [_exact_sum(occupancy, value_range, shares, promised) for value_range in value_ranges]
+    return [rounded_sum(occupancy, value_range, shares, promised) for value_range in value_ranges]
 
 
 def _worst_load(occupancy: Occupancy, sums: list[NoisySum], limits: FloatArray) -> float:
     losses = user_losses(occupancy, sums)
-    spending = losses.astype(bool)
+    spending = losses.astype(bool) & (limits > 0)
     allowed = limits[spending] * len(sums) * LOSS_UNITS
     return float(np.max(losses[spending].astype(float) / allowed, initial=0))
 
 
-def _bound_of_published(programme: Programme, cells: NDArray[np.bool_], sums: list[NoisySum], cover: Cover) -> float:
+def _bound_of_published(
+    occupancy: Occupancy, limits: FloatArray, published: NDArray[np.bool_], promise: float
+) -> float:
     """Return the lower bound for the cells that are published after all."""
-    published = sums[0].inverse_scale.astype(bool)[cells]
-    if published.all():
-        return cover.lower_bound
-    return least_worst_load(programme.restricted(published), GAP).lower_bound if published.any() else 0.0
-
-
-def _exact_sum(occupancy: Occupancy, value_range: int, shares: FloatArray, promised: dict[int, Fraction]) -> NoisySum:
-    """Return integer widths, and for each cell the largest noise that still keeps its promise exactly."""
-    records = exact_integers(occupancy.n_records)
-    widths = np.array([round(share * value_range) for share in shares], dtype=object)
-    widths = np.minimum(widths, value_range * records)
-    no_noise = np.zeros(occupancy.n_cells, dtype=object)
-    bias = occupancy.cell_sums(NoisySum(value_range, widths, no_noise).bias(occupancy))
-    inverse_scale = no_noise.copy()
-    for cell, error in promised.items():
-        room = int(occupancy.cell_records[cell]) * value_range * error - bias[cell]
-        if room > 0:
-            inverse_scale[cell] = -(-LOSS_UNITS * room.denominator // room.numerator)
-    widths = np.where(inverse_scale[occupancy.cell].astype(bool), widths, 0)
-    return NoisySum(value_range, widths, inverse_scale)
+    if not published.any():
+        return 0.0
+    errors = np.full(int(published.sum()), promise)
+    return least_worst_load(_programme(occupancy, limits, published, errors), GAP).lower_bound
 
 
 def _empty_plan(occupancy: Occupancy, value_ranges: list[int], most: int) -> Plan:
@@ -256,20 +263,24 @@ def _empty_plan(occupancy: Occupancy, value_ranges: list[int], most: int) -> Pla
 def lower_bound(occupancy: Occupancy, sums: list[NoisySum]) -> float:
     """Return a privacy loss below which no plan publishes the same cells with the same promised errors.
 
+    The plans are those of HV-L5: intervals about the middle, promises counted as in HV-L2.
+
     Args:
         occupancy: The occupancy array, G cells.
         sums: What is published, by whatever mechanism; the promises of the first are taken for all.
 
     Returns:
-        The bound; 0 where nothing is published.
+        The bound; 0 where nothing is published. Cells that promise about 1/2 or more are left out of it: the midpoint
+        keeps that for nothing.
 
     Source:
         HV-L5.
     """
     cells = sums[0].inverse_scale.astype(bool)
+    promised = [0.5 if error is None else float(error) for error in promised_errors(occupancy, sums[0])]
+    errors = np.array(promised) / sums[0].value_range
+    cells &= errors < _COSTS_NOTHING
     if not cells.any():
         return 0.0
-    promised = [error for error in promised_errors(occupancy, sums[0]) if error is not None]
-    errors = np.array([float(error) for error in promised]) / sums[0].value_range
     limits = np.full(occupancy.n_users, 1 / len(sums))
-    return least_worst_load(_programme(occupancy, limits, cells, np.minimum(errors, 0.499)), GAP).lower_bound
+    return least_worst_load(_programme(occupancy, limits, cells, errors[cells]), GAP).lower_bound

@@ -113,6 +113,32 @@ class Programme:
         spending[order] = np.where(position <= last[self.cell], records * scale[self.cell], 0)
         return 2 * least, spending, scale
 
+    def alone(self) -> tuple[FloatArray, FloatArray, FloatArray]:
+        """Return the least worst load of each cell carried alone, and how.
+
+        At inverse scale s the users can spend sum of min(limit, m s), and 2 + s need is needed: the most is left over
+        where s is some user's limit / m.
+
+        Returns:
+            Load (G,), infinite where no width is enough, spending (P,) and inverse scale (G,) at load 1.
+
+        Source:
+            HV-L5.
+        """
+        limit = self.limits[self.user]
+        knee = limit / self.records
+        order = np.lexsort((knee, self.cell))
+        capped, records = self._prefix_sums(limit[order]), self._prefix_sums(self.records[order])
+        rest = self.sums(self.records)[self.cell] - records
+        left = capped + knee[order] * (rest - self.need[self.cell])
+        best = np.maximum.reduceat(left, self.start)
+        position = np.arange(self.cell.size)
+        at = np.minimum.reduceat(np.where(left >= best[self.cell], position, self.cell.size), self.start)
+        scale = knee[order][at]
+        with np.errstate(divide="ignore"):
+            load = np.where(best > 0, 2 / np.maximum(best, 0), np.inf)
+        return load, np.minimum(limit, self.records * scale[self.cell]), scale
+
     def _prefix_sums(self, per_pair: FloatArray) -> FloatArray:
         sums = np.cumsum(per_pair)
         return sums - np.append(0, sums)[self.start][self.cell]

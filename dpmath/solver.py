@@ -5,7 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from dpmath.programme import FloatArray, Programme
-from dpmath.steps import Point, Start, Steps
+from dpmath.steps import CHECK_EVERY, Point, Start, Steps
 
 _WARM_UP = 60
 _STALLED_AFTER = 16
@@ -25,6 +25,7 @@ class Cover:
         lower_bound: What no plan's worst load can be below.
         prices: Prices of the users' loads that prove it, shape (L,).
         spending: Spending of each pair, width times inverse scale, shape (P,).
+        n_steps: Steps that it took.
     """
 
     widths: FloatArray
@@ -33,6 +34,7 @@ class Cover:
     lower_bound: float
     prices: FloatArray
     spending: FloatArray
+    n_steps: int
 
     @property
     def start(self) -> Start:
@@ -72,7 +74,7 @@ def least_worst_load(
         gap: Relative gap at which to stop, > 0.
         decide_at: Stop as soon as it is certain on which side of this load the least one is; None to close the gap.
         n_steps: Steps after which to give up.
-        at_most: Do not stop before the plan's worst load is at most this, where it is known that it can be.
+        at_most: Do not stop before the plan's worst load is at most this, or it is certain that none can be.
         start: Where to begin instead of the warm-up, if its prices exclude anything.
 
     Returns:
@@ -90,11 +92,13 @@ def least_worst_load(
     dual = np.sqrt(sum((one**2).sum() for one in (point.user_price, point.cell_price, point.pair_price)))
     primal = np.sqrt((point.spending**2).sum() + (point.scale**2).sum())
     steps = Steps(programme, float(dual / primal), packing=False)
+    n_tried = 0
     for current in () if search.done else steps.checkpoints(point, n_steps):
+        n_tried += 1
         search.try_start(current.start(programme))
         if search.done:
             break
-    return search.result()
+    return search.result(n_tried * CHECK_EVERY // 2)
 
 
 def most_shares(programme: Programme, n_steps: int = 4_000) -> Packing:
@@ -142,12 +146,14 @@ class _Search:
     @property
     def done(self) -> bool:
         decided = self._decide_at is not None and (self._upper <= self._decide_at or self._lower > self._decide_at)
+        if self._lower > self._at_most:
+            return True
         return decided or self._upper <= min(self._lower * (1 + self._gap), self._at_most)
 
-    def result(self) -> Cover:
+    def result(self, n_steps: int) -> Cover:
         widths, scale = self._plan
         lower, spending = float(self._lower) * (1 - SAFETY), widths * scale[self._programme.cell]
-        return Cover(widths, scale, float(self._upper), lower, self._prices, spending)
+        return Cover(widths, scale, float(self._upper), lower, self._prices, spending, n_steps)
 
     @property
     def has_bound(self) -> bool:

@@ -9,7 +9,9 @@ from numpy.typing import NDArray
 
 from dpmath.programme import FloatArray, Programme
 
-_CHECK_EVERY = 50
+CHECK_EVERY = 50
+"""Steps from one look at the bounds to the next."""
+
 _RESTART_EVERY = 400
 
 
@@ -99,7 +101,7 @@ class Steps:
             point = self._next(point)
             total.add(point)
             n_added += 1
-            if number % _CHECK_EVERY == 0:
+            if number % CHECK_EVERY == 0:
                 yield point
                 yield total.times(1 / n_added)
             if n_added == _RESTART_EVERY:
