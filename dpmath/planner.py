@@ -64,8 +64,8 @@ def most_cells(
     what is left is carried whole. For the cells chosen, the plan has about the least loss for the promised errors,
     which may be below ``epsilon``. Cells that fit their limits with less than a thousandth to spare are refused, for
     rounding to integers needs some room; the bound on the number of cells counts them. Cells with which the rounded
-    plan passes a limit are dropped, more of them the coarser the ticks, and cells of full width are taken in where they
-    fit. What ``mechanisms.exact_sums`` gives for the same promise is returned if it has more cells.
+    plan passes a limit are dropped, more of them the coarser the ticks, and cells of full width are then taken in where
+    they fit. What ``mechanisms.exact_sums`` gives for the same promise is returned if it has more cells.
 
     Args:
         occupancy: The occupancy array, P pairs, G cells, L users. Nothing else decides.

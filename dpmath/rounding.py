@@ -56,7 +56,7 @@ def most_published(
 ) -> list[NoisySum]:
     """Return what is left of a rounded plan within every limit, or the sums without clipping if they are more.
 
-    Cells of full width that still fit are added to the plan: rounding may have cost some.
+    Where rounding cost cells, others of full width that still fit are added to the plan.
 
     Args:
         occupancy: The occupancy array, L users.
@@ -75,16 +75,25 @@ def most_published(
     limits = np.full(occupancy.n_users, int(epsilon * LOSS_UNITS), dtype=object)
     if budgets is not None:
         limits = np.minimum(limits, np.maximum(budgets, 0))
+    if _published(planned).any() and (user_losses(occupancy, planned) <= limits).all():
+        kept = planned
+    else:
+        kept = within_limits(occupancy, [planned, _unclipped(occupancy, planned, may_spend, promise)], limits)
     value_ranges = [one.value_range for one in planned]
-    whole = (occupancy.n_records * may_spend[occupancy.user]).astype(float)
-    everywhere = dict.fromkeys(range(occupancy.n_cells), promise)
-    unclipped = [rounded_sum(occupancy, value_range, whole, everywhere) for value_range in value_ranges]
-    kept = within_limits(occupancy, [planned, unclipped], limits)
     plans = [
         safeguarded(occupancy, kept, epsilon, promise, budgets),
         exact_sums(occupancy, value_ranges, epsilon, promise, budgets),
     ]
     return max(plans, key=lambda plan: int(plan[0].inverse_scale.astype(bool).sum()))
+
+
+def _unclipped(
+    occupancy: Occupancy, planned: list[NoisySum], may_spend: NDArray[np.bool_], promise: Fraction
+) -> list[NoisySum]:
+    """Return every cell at full width with the promise."""
+    whole = (occupancy.n_records * may_spend[occupancy.user]).astype(float)
+    everywhere = dict.fromkeys(range(occupancy.n_cells), promise)
+    return [rounded_sum(occupancy, one.value_range, whole, everywhere) for one in planned]
 
 
 def within_limits(occupancy: Occupancy, candidates: list[list[NoisySum]], limits: ExactIntArray) -> list[NoisySum]:
