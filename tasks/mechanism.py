@@ -13,7 +13,7 @@ from dpmath.safeguard import safeguarded
 
 @dataclass(frozen=True)
 class Proposal:
-    """What a mechanism would publish.
+    """What a mechanism would publish. The bounds are for plans of the planner's kind, see ``dpmath.planner.Plan``.
 
     Attributes:
         sums: Intervals and noise of each sum.

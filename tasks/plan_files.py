@@ -73,14 +73,20 @@ class DayPlan:
 
 
 def store_plan(plan: DayPlan, config: Config) -> str:
-    """Write a plan's private files, each named by its hash, and return the hash that names the plan."""
+    """Write a plan's private files and its certificate, each named by its hash, and return that of the whole."""
     folder = private_files.plans(config)
     files = {
         "cells": private_files.write_frame(folder, cell_frame(plan)),
         "pairs": private_files.write_frame(folder, pair_frame(plan)),
         "losses": private_files.write_frame(folder, _loss_frame(plan)),
     }
-    return private_files.write_json(folder, {"settings": plan.settings, "files": files})
+    certificate = {name: None if bound is None else str(bound) for name, bound in _certificate(plan).items()}
+    return private_files.write_json(folder, {"settings": plan.settings, "files": files, "certificate": certificate})
+
+
+def _certificate(plan: DayPlan) -> dict[str, Any]:
+    names = ("epsilon_lower_bound", "gap", "cells_upper_bound", "error_lower_bound")
+    return {name: getattr(plan, name) for name in names}
 
 
 def load_plan(plan_hash: str, config: Config) -> dict[str, Any]:
