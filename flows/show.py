@@ -44,7 +44,7 @@ def show_day(day: "DayReport", config: Config) -> None:
 
 def show_range(days: dict[dt.date, "DayReport | None"], config: Config) -> None:
     """Print one line a day: what was released, and what it cost."""
-    table = Table("day", "cells", "worst error", "epsilon", "in all", "left", box=SIMPLE)
+    table = Table("day", "cells", f"worst error, {config.value.unit}", "epsilon", "in all", "left", box=SIMPLE)
     for date, day in days.items():
         if day is None:
             table.add_row(str(date), "not released")
@@ -86,7 +86,7 @@ def show_forgotten(forgotten: "Forgotten", config: Config) -> None:
     """Print what was deleted, and what the operator may still have."""
     n_rows = sum(forgotten.rows.values())
     sizes = " -> ".join(f"{size / 2**20:.1f} MiB" for size in (forgotten.n_bytes_before, forgotten.n_bytes_after))
-    out.print(f"{n_rows:,} raw rows of {len(forgotten.rows):,} days deleted; the warehouse: {sizes}.")
+    out.print(f"{n_rows:,} raw rows deleted, of {len(forgotten.rows):,} local days; the warehouse: {sizes}.")
     if forgotten.files:
         named = ", ".join(forgotten.files[:5]) + (
             f" and {len(forgotten.files) - 5:,} more" if forgotten.files[5:] else ""
