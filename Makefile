@@ -2,10 +2,19 @@
 PYTHON ?= python3
 BIN := .venv/bin
 
-.PHONY: demo test lint bench clean
+# The dataset that `make up` deploys.
+CONFIG ?= deploy/config/demo.toml
+
+.PHONY: demo up down test lint bench clean
 
 demo: .venv/run
 	@$(BIN)/hexveil demo
+
+up: .venv/run
+	@$(BIN)/hexveil up --config $(CONFIG)
+
+down:
+	@$(BIN)/hexveil down
 
 test: .venv/test
 	@$(BIN)/pytest

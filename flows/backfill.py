@@ -6,6 +6,8 @@ from pathlib import Path
 from prefect import flow
 
 from flows.daily import prepare_day
+from flows.runs import refuse_endless_restarts, run_name
+from tasks.announce import announce_budget, announce_range, tell_released
 from tasks.backfill import Shortage, plan_range, released_days, spread_budget
 from tasks.config import Config, load_config
 from tasks.errors import HexveilError
@@ -15,7 +17,7 @@ from tasks.publish import publish_files
 from tasks.release import release_statistics
 
 
-@flow(name="backfill", flow_run_name="backfill-{first:%Y-%m-%d}-{last:%Y-%m-%d}", log_prints=False)
+@flow(name="backfill", flow_run_name=run_name, log_prints=False)
 def backfill(config_file: Path, first: dt.date, last: dt.date, shortage: Shortage = "refuse") -> None:
     """Publish every local day of a range: all are prepared and planned first, then released in order.
 
@@ -33,6 +35,7 @@ def backfill(config_file: Path, first: dt.date, last: dt.date, shortage: Shortag
         BudgetExceeded: The budget does not pay every day in full; nothing was spent.
         HexveilError: Names the days that have problems, and which.
     """
+    refuse_endless_restarts()
     config = load_config(config_file)
     days = released_days(first, last, config)
     if shortage == "spread":
@@ -45,8 +48,12 @@ def backfill(config_file: Path, first: dt.date, last: dt.date, shortage: Shortag
         try:
             publish_files(days.released.get(date) or release_statistics(date, planned.plans[date], config), config)
             count_late_records(date, config)
+            if date not in days.released:
+                tell_released(date, config)
         except HexveilError as error:
             problems[date] = str(error)
+    announce_range(first, last, problems, config)
+    announce_budget(config)
     if problems:
         listed = "\n".join(f"  {date}: {problem}" for date, problem in sorted(problems.items()))
         raise HexveilError(f"{len(problems)} of {len(days.dates)} days have problems, the others are done:\n{listed}")

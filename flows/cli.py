@@ -1,6 +1,5 @@
 """The command line: reads arguments, calls a flow or a task, and says in a few lines what came of it."""
 
-import atexit
 import datetime as dt
 import os
 import sys
@@ -18,7 +17,9 @@ if TYPE_CHECKING:
     from tasks.report import DayReport
 
 _PROJECT = Path(__file__).resolve().parent.parent
-_DEMO_CONFIG = _PROJECT / "deploy" / "config" / "demo.toml"
+_DEPLOY = _PROJECT / "deploy"
+_DEMO_CONFIG = _DEPLOY / "config" / "demo.toml"
+_HOME = _PROJECT / "var" / "prefect"
 _DEMO_DATES = [dt.date(2026, 3, day) for day in (2, 3, 4)]
 
 app = typer.Typer(
@@ -42,12 +43,12 @@ FromOption = Annotated[
 ToOption = Annotated[
     dt.datetime, typer.Option("--to", formats=["%Y-%m-%d"], help="The last local day.", show_default=False)
 ]
+HomeOption = Annotated[Path, typer.Option("--home", help="Where logs and Prefect's own database lie.")]
 VerboseOption = Annotated[bool, typer.Option("--verbose", help="Show every step as it happens.")]
 
 
 def main() -> None:
     """Run the command line; a failure is one message on standard error and exit code 1."""
-    atexit.register(_drop_teardown_noise)
     try:
         app()
     except HexveilError as error:
@@ -178,6 +179,38 @@ def plan(
         out.print(f"Errors are in {settings.value.unit}. Nothing was spent.")
 
 
+@app.command()
+def up(
+    config: ConfigOption,
+    port: Annotated[int, typer.Option("--port", min=1, max=65534, help="Of the pages; files are on the next.")] = 4200,
+    home: HomeOption = _HOME,
+) -> None:
+    """Start Prefect's server and a worker on this machine, and deploy the dataset's flows there."""
+    from flows import services
+
+    settings = load_config(config)
+    house = services.open_house(home.resolve(), port)
+    environment = house.environment(_DEPLOY / "prefect.env")
+    services.start_server(house, environment)
+    os.environ.update(environment)  # read when Prefect is imported
+    from flows.deployments import arrange_server
+
+    arrange_server(_DEPLOY / "automations.yaml", settings)
+    services.deploy(_DEPLOY / "prefect.yaml", environment, config, settings)
+    services.serve_files(house, settings)
+    services.start_worker(house, environment)
+    show.show_house(house, settings)
+
+
+@app.command()
+def down(home: HomeOption = _HOME) -> None:
+    """Stop what `hexveil up` started; a run in progress goes on when it is started again."""
+    from flows import services
+
+    stopped = services.stop(home.resolve())
+    out.print(f"Stopped: {', '.join(stopped)}." if stopped else "Nothing was running.")
+
+
 @ledger_app.command("show")
 def ledger_show(config: ConfigOption) -> None:
     """List every release, what it cost its worst user, how the losses are spread over users, and what is left."""
@@ -203,12 +236,6 @@ def ledger_export(config: ConfigOption) -> None:
     from tasks.ledger import export
 
     sys.stdout.writelines(export(load_config(config)))
-
-
-def _drop_teardown_noise() -> None:
-    """Close standard error last of all: DuckDB's bindings print pages about leaked types once all is done."""
-    sys.stderr.flush()
-    os.dup2(os.open(os.devnull, os.O_WRONLY), 2)
 
 
 def _prepare_prefect(verbose: bool) -> None:

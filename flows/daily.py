@@ -5,7 +5,10 @@ from pathlib import Path
 
 from prefect import flow
 
+from flows.runs import day_before, refuse_endless_restarts, run_name
+from tasks.announce import announce_budget, announce_day, tell_released, tell_withheld
 from tasks.config import Config, load_config
+from tasks.errors import BudgetExceeded, NothingToPublish
 from tasks.ingest import ingest_records
 from tasks.late import count_late_records
 from tasks.occupancy import build_occupancy
@@ -15,23 +18,27 @@ from tasks.release import find_release, release_statistics
 from tasks.validate import validate_records
 
 
-@flow(name="daily", flow_run_name="daily-{date:%Y-%m-%d}", log_prints=False)
-def daily(config_file: Path, date: dt.date, revision: str | None = None) -> None:
+@flow(name="daily", flow_run_name=run_name, log_prints=False)
+def daily(config_file: Path, date: dt.date | None = None, revision: str | None = None) -> None:
     """Publish one local day; a day that was released already is only published again, to the same bytes.
 
     Args:
         config_file: The dataset's TOML file.
-        date: The local day.
+        date: The local day; None for the one before that of the scheduled start, in the dataset's time zone.
         revision: Name of a deliberate further release of a released day, which is charged for anew.
     """
+    refuse_endless_restarts()
     config = load_config(config_file)
+    date = date or day_before(config)
     release_id = find_release(date, config, revision)
     if release_id is None:
         prepare_day(date, config)
-        plan_hash = plan_release(date, config)
-        release_id = release_statistics(date, plan_hash, config, revision)
+        release_id = _release(date, config, revision)
     publish_files(release_id, config)
     count_late_records(date, config)
+    tell_released(date, config, revision)
+    announce_day(date, config, revision)
+    announce_budget(config)
 
 
 def prepare_day(date: dt.date, config: Config) -> None:
@@ -39,3 +46,13 @@ def prepare_day(date: dt.date, config: Config) -> None:
     ingest_records(date, config)
     validate_records(date, config)
     build_occupancy(date, config)
+
+
+def _release(date: dt.date, config: Config, revision: str | None) -> str:
+    try:
+        plan_hash = plan_release(date, config)
+    except (NothingToPublish, BudgetExceeded) as error:
+        tell_withheld(date, str(error), config)
+        announce_budget(config)
+        raise
+    return release_statistics(date, plan_hash, config, revision)

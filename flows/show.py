@@ -14,6 +14,7 @@ from rich.table import Table
 from tasks.config import Config
 
 if TYPE_CHECKING:
+    from flows.services import House
     from tasks.budget import BudgetReport
     from tasks.forget import Forgotten
     from tasks.report import DayReport
@@ -93,6 +94,15 @@ def show_forgotten(forgotten: "Forgotten", config: Config) -> None:
         )
         out.print(f"They came from {named}, relative to {shown(config.folder)}: these files are yours to delete.")
     out.print("Releases, the ledger and what each user lost stay; hexveil ledger verify checks them as before.")
+
+
+def show_house(house: "House", config: Config) -> None:
+    """Print where the services answer, and what is deployed."""
+    name = config.dataset.name
+    out.print(f"pages      {house.url}: daily-{name}, backfill-{name} and verify-{name} are deployed")
+    out.print(f"maps       {house.files_url.format(dataset=name)}")
+    out.print(f"logs       {shown(house.folder)}")
+    out.print(f"Days are counted in {config.dataset.timezone}. `hexveil down` (or make down) stops all of it.")
 
 
 def _show_late(day: "DayReport") -> None:

@@ -7,17 +7,17 @@ from decimal import ROUND_DOWN, Context, Decimal
 from fractions import Fraction
 from typing import Literal
 
-from prefect import task
-
 from dpmath.accounting import LOSS_UNITS
 from tasks import ledger, private_files
 from tasks.budget import Account, epsilon_units
 from tasks.config import LEAST_EPSILON_PER_DAY, Config
-from tasks.errors import BudgetExceeded, HexveilError, contained
+from tasks.errors import BudgetExceeded, HexveilError
 from tasks.identity import find_entry
+from tasks.logs import say
 from tasks.plan import make_plan
 from tasks.plan_files import store_plan
 from tasks.progress import progress
+from tasks.steps import step
 
 Shortage = Literal["refuse", "spread", "clip"]
 """What to do where the budget does not pay every day of a range in full."""
@@ -55,8 +55,7 @@ class PlannedRange:
     problems: dict[dt.date, str]
 
 
-@task
-@contained
+@step("released days of {config.dataset.name} {first} to {last}")
 def released_days(first: dt.date, last: dt.date, config: Config) -> ReleasedRange:
     """Return which days of a range were released.
 
@@ -80,8 +79,7 @@ def released_days(first: dt.date, last: dt.date, config: Config) -> ReleasedRang
     return of_range
 
 
-@task
-@contained
+@step("spread the budget of {config.dataset.name}")
 def spread_budget(dates: list[dt.date], config: Config) -> Config:
     """Return the configuration with an epsilon_per_day that every day of a range can be paid with in full.
 
@@ -105,12 +103,11 @@ def spread_budget(dates: list[dt.date], config: Config) -> Config:
             break
         spread -= dearer
     privacy = config.privacy.model_copy(update={"epsilon_per_day": epsilon})
-    log.info("epsilon %s for each of %d days", epsilon, len(spread))
+    say(log, "budget is spread", epsilon_per_day=epsilon, n_days=len(spread))
     return config.model_copy(update={"privacy": privacy})
 
 
-@task
-@contained
+@step("plan the days of {config.dataset.name}")
 def plan_range(dates: list[dt.date], shortage: Shortage, config: Config) -> PlannedRange:
     """Plan prepared days in order, each as if those before it were released; spends nothing.
 

@@ -160,6 +160,12 @@ class Storage(_Section):
     memory_limit: str = Field(default="4GB", pattern=r"^\d+(\.\d+)?\s?[KMGT]i?B$")
 
 
+class Monitoring(_Section):
+    """When people are warned: where the budget pays fewer than ``budget_low_days`` more days in full."""
+
+    budget_low_days: int = Field(default=14, ge=1)
+
+
 class Config(_Section):
     """One dataset's whole configuration. Paths are relative to the file it was read from."""
 
@@ -172,6 +178,7 @@ class Config(_Section):
     budget: Budget
     statistics: Statistics = Statistics()
     storage: Storage
+    monitoring: Monitoring = Monitoring()
     folder: Path = Field(exclude=True)
 
     @model_validator(mode="after")
@@ -209,8 +216,8 @@ class Config(_Section):
         return {"columns": settings["columns"], "dataset": settings["dataset"]}
 
     def public_settings(self) -> dict[str, Any]:
-        """Return the settings that the ledger records: all but where things lie on this machine."""
-        settings = self.model_dump(mode="json", exclude={"storage"})
+        """Return the settings that the ledger records: all but where things lie and who is warned when."""
+        settings = self.model_dump(mode="json", exclude={"storage", "monitoring"})
         del settings["dataset"]["files"]
         return settings
 
@@ -221,6 +228,7 @@ class Config(_Section):
             **settings,
             "dataset": {**settings["dataset"], "files": here["dataset"]["files"]},
             "storage": here["storage"],
+            "monitoring": here["monitoring"],
             "folder": str(self.folder),
         }
         return type(self).model_validate(whole, strict=False)

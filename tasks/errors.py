@@ -39,7 +39,11 @@ class LedgerBroken(HexveilError):
     """The ledger or a file it names is missing or is not what it was."""
 
 
-class InUse(HexveilError):
+class TemporaryFailure(HexveilError):
+    """The machine failed and not the data: a full disk, say. What may be repeated is tried again."""
+
+
+class InUse(TemporaryFailure):
     """Another program has a database open."""
 
 
@@ -60,9 +64,10 @@ def contained(step: Callable[P, R]) -> Callable[P, R]:
         except HexveilError as error:
             failure = type(error)(*error.args)
         except OSError as error:
-            failure = HexveilError(_system_error(step.__name__, error))
+            failure = TemporaryFailure(_system_error(step.__name__, error))
         except Exception as error:
-            failure = HexveilError(_unexpected_error(step.__name__, error, args, kwargs))
+            kind = TemporaryFailure if _is_of_the_disk(error) else HexveilError
+            failure = kind(_unexpected_error(step.__name__, error, args, kwargs))
         raise failure
 
     return run
@@ -77,8 +82,12 @@ def _system_error(step: str, error: OSError) -> str:
 def _unexpected_error(step: str, error: Exception, args: tuple[object, ...], kwargs: dict[str, object]) -> str:
     log = _keep_privately(error, [*args, *kwargs.values()])
     kept = f"its text is in {log}, because it may hold private values" if log else "its text could not be kept"
-    likely = "The disk is full, read-only or damaged? " if "IO" in type(error).__name__ else ""
+    likely = "The disk is full, read-only or damaged? " if _is_of_the_disk(error) else ""
     return f"{step} failed with {type(error).__name__}; {kept}. {likely}Mend the cause, then run the day again."
+
+
+def _is_of_the_disk(error: Exception) -> bool:
+    return "IO" in type(error).__name__
 
 
 def _keep_privately(error: Exception, arguments: list[object]) -> Path | None:

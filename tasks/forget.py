@@ -11,6 +11,7 @@ from tasks import durable, ledger, private_files, warehouse
 from tasks.config import Config
 from tasks.disclosure import now
 from tasks.errors import LedgerBroken, contained
+from tasks.logs import say
 
 log = logging.getLogger("hexveil.forget")
 
@@ -92,7 +93,7 @@ def forget_days(dates: list[dt.date], config: Config) -> Forgotten:
         (config.storage_path / "private" / "errors.log").unlink(missing_ok=True)
         _unfinished(config).unlink()
     rows = {date: held.get(date, 0) for date in dates}
-    log.info("%d days forgotten, %d rows", len(dates), sum(rows.values()))
+    say(log, "forgotten", n_days=len(dates), n_rows=sum(rows.values()))
     return Forgotten(rows, sorted(set(files.values())), n_bytes, path.stat().st_size)
 
 

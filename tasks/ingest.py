@@ -6,22 +6,21 @@ import os
 from pathlib import Path
 from typing import Any
 
-from prefect import task
-
 from tasks import source, warehouse
 from tasks.config import Config
 from tasks.durable import canonical_json, sha256
-from tasks.errors import BadInput, HexveilError, contained
+from tasks.errors import BadInput, HexveilError
 from tasks.forget import forgotten_days
+from tasks.logs import say
 from tasks.progress import progress
+from tasks.steps import step
 
 _BLANK = {"blank": "".join(chr(one) for one in range(0x3001) if chr(one).isspace())}
 
 log = logging.getLogger("hexveil.ingest")
 
 
-@task
-@contained
+@step("ingest {config.dataset.name} {date}")
 def ingest_records(date: dt.date, config: Config) -> None:
     """Read into the warehouse the files for a day that it does not hold yet.
 
@@ -127,8 +126,7 @@ def _read_file(
     warehouse.run(connection, "warehouse/raw_file", {**file, **identity, "n_rows": n_rows, **counts})
     if warehouse.rows(connection, "checks/file_rows", {"file_id": file_id}):
         raise BadInput(f"{path}: {n_rows} rows were counted, but not as many were read; check its line ends and quotes")
-    listed = ", ".join(f"{n} {name.removeprefix('n_')}" for name, n in counts.items())
-    log.info("%s: %d rows read, %s", path.name, n_rows, listed)
+    say(log, "read", file=path.name, n_rows=n_rows, **counts)
     return file_id
 
 

@@ -4,20 +4,20 @@ import datetime as dt
 import logging
 
 import polars as pl
-from prefect import task
 
 from tasks import ledger, warehouse
 from tasks.config import Config
 from tasks.errors import BadInput, contained
 from tasks.forget import forgotten_days
 from tasks.ingest import current_files, ingest
+from tasks.logs import warn
 from tasks.source import find_files
+from tasks.steps import step
 
 log = logging.getLogger("hexveil.late")
 
 
-@task
-@contained
+@step("late records {config.dataset.name} {date}")
 def count_late_records(date: dt.date, config: Config) -> None:
     """Read what has come since for a released day, and count what is late in that day's files, whatever day it is of.
 
@@ -34,7 +34,7 @@ def count_late_records(date: dt.date, config: Config) -> None:
     try:
         ingest(date, config)
     except BadInput as error:
-        log.warning("%s: late records were not counted: %s", date, error)
+        warn(log, "late records were not counted", date=date, reason=error)
         return
     entries = ledger.read_entries(config)
     with warehouse.connect(config) as connection:
@@ -45,7 +45,7 @@ def count_late_records(date: dt.date, config: Config) -> None:
             warehouse.run(connection, "warehouse/late_day", {"date": local_date, "n_records": n_records})
     for local_date, n_records in late:
         if n_records:
-            log.warning("%s: %d records came after its release; they change nothing", local_date, n_records)
+            warn(log, "late records change nothing", date=local_date, n_records=n_records)
 
 
 @contained

@@ -14,6 +14,7 @@ from dpmath.accounting import LOSS_UNIT_BITS
 from tasks.config import Config
 from tasks.durable import canonical_json, flush_folder, sha256, write_whole
 from tasks.errors import LedgerBroken, contained
+from tasks.logs import warn
 
 Entry = dict[str, Any]
 
@@ -131,7 +132,11 @@ def _note_head(entry: Entry, config: Config) -> None:
     try:
         write_whole(_head_path(config), canonical_json({key: entry[key] for key in ("number", "hash")}))
     except OSError:
-        log.warning("the end of the ledger could not be noted in %s; the next release does", _head_path(config))
+        warn(
+            log,
+            "end of the ledger could not be noted, the next release does",
+            file=_head_path(config),
+        )
 
 
 def _read_head(config: Config) -> Entry:
@@ -177,7 +182,12 @@ def _cut_unfinished_line(config: Config) -> None:
             file.write(b"\n")
         elif len(lines) >= _read_head(config)["number"]:
             aside = path.with_name("ledger.unfinished")
-            log.warning("an unfinished line at the end of %s was never released; it is set aside in %s", path, aside)
+            warn(
+                log,
+                "an unfinished line was never released and is set aside",
+                ledger=path,
+                aside=aside,
+            )
             write_whole(aside, rest)
             file.truncate(len(content) - len(rest))
         file.flush()

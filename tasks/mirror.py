@@ -5,6 +5,7 @@ import logging
 from tasks import ledger, private_files, warehouse
 from tasks.config import Config
 from tasks.errors import InUse, LedgerBroken
+from tasks.logs import warn
 
 log = logging.getLogger("hexveil.mirror")
 
@@ -55,7 +56,7 @@ def bring_in_line(entries: list[ledger.Entry], config: Config) -> None:
                     if (entry["release_id"], entry["cells"]["published"]) not in whole:
                         _write(connection, entry, config)
     except InUse as error:
-        log.warning("%s: the mirror is behind, the next run brings it in line", error)
+        warn(log, "mirror is behind, the next run brings it in line", reason=error)
 
 
 def _write(connection: warehouse.Connection, entry: ledger.Entry, config: Config) -> None:

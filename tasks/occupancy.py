@@ -4,12 +4,11 @@ import datetime as dt
 import logging
 from typing import Any
 
-from prefect import task
-
 from tasks import warehouse
 from tasks.config import Config
 from tasks.durable import canonical_json, sha256
-from tasks.errors import contained
+from tasks.logs import say
+from tasks.steps import step
 
 log = logging.getLogger("hexveil.occupancy")
 
@@ -19,8 +18,7 @@ def prepared_by(date: dt.date, config: Config) -> dict[str, Any]:
     return {"date": date, "settings_hash": sha256(canonical_json(config.public_settings()))}
 
 
-@task
-@contained
+@step("occupancy {config.dataset.name} {date}")
 def build_occupancy(date: dt.date, config: Config) -> None:
     """Write a day's occupancy array anew, with each user's exact integer totals per cell, and what it was made from.
 
@@ -36,4 +34,4 @@ def build_occupancy(date: dt.date, config: Config) -> None:
         warehouse.run(connection, "warehouse/prepared_count", {"date": date})
         n_pairs = warehouse.run(connection, "warehouse/user_cell", {"date": date, **settings}).fetchone()
         warehouse.run(connection, "warehouse/prepared_day", prepared_by(date, config))
-    log.info("%s: %d pairs of user and cell", date, n_pairs[0] if n_pairs else 0)
+    say(log, "occupancy", date=date, n_pairs=n_pairs[0] if n_pairs else 0)

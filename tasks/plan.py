@@ -9,7 +9,6 @@ from typing import Any
 
 import numpy as np
 import polars as pl
-from prefect import task
 
 from dpmath.bias import rounding_errors, variance_error
 from dpmath.occupancy import Occupancy
@@ -17,17 +16,18 @@ from tasks import warehouse
 from tasks.budget import Account
 from tasks.config import Config
 from tasks.entropy import known_users
-from tasks.errors import BudgetExceeded, HexveilError, NothingToPublish, contained
+from tasks.errors import BudgetExceeded, HexveilError, NothingToPublish
 from tasks.ledger import exact_decimal, read_entries
+from tasks.logs import say
 from tasks.mechanism import Request, propose
 from tasks.occupancy import prepared_by
 from tasks.plan_files import MOMENTS, DayPlan, plan_settings, store_plan
+from tasks.steps import step
 
 log = logging.getLogger("hexveil.plan")
 
 
-@task
-@contained
+@step("plan {config.dataset.name} {date}")
 def plan_release(date: dt.date, config: Config) -> str:
     """Make and store the plan of a day, and return its hash.
 
@@ -38,13 +38,8 @@ def plan_release(date: dt.date, config: Config) -> str:
     plan = make_plan(date, config)
     plan_hash = store_plan(plan, config)
     summary = summarise_plan(plan)
-    log.info(
-        "%s: %d of %d cells can be published, at most %.6g of epsilon",
-        date,
-        summary["cells_published"],
-        summary["cells_total"],
-        float(summary["epsilon"]),
-    )
+    shown = ("cells_total", "cells_published", "cells_withheld", "epsilon", "worst_error", "mechanism")
+    say(log, "planned", date=date, **{name: summary[name] for name in shown})
     return plan_hash
 
 

@@ -1,24 +1,67 @@
-"""A progress bar for a person at a terminal, nothing for a log file."""
+"""Progress of long work: a bar for a person at a terminal, an artifact for one at the scheduler's pages."""
 
+import contextlib
+import re
 import sys
+import time
 from collections.abc import Iterable, Iterator
-from typing import TypeVar
+from typing import Any, TypeVar
 
+from prefect.artifacts import create_progress_artifact, update_progress_artifact
+from prefect.context import FlowRunContext
 from rich.console import Console
 from rich.progress import track
 
 T = TypeVar("T")
 
+_SECONDS_BETWEEN = 2.0
+
 _shown: list[str] = []
 
 
 def progress(items: Iterable[T], what: str) -> Iterator[T]:
-    """Yield the items, with a bar on standard error while a terminal shows it; one bar at a time, the outermost."""
-    if _shown or not sys.stderr.isatty():
+    """Yield the items, and show how far they have got; one bar at a time, the outermost."""
+    if _shown:
         yield from items
         return
     _shown.append(what)
+    everything = list(items)
     try:
-        yield from track(list(items), description=what, console=Console(stderr=True), transient=True)
+        yield from _shown_to_watchers(_shown_at_terminal(everything, what), what, len(everything))
     finally:
         _shown.clear()
+
+
+def _shown_at_terminal(items: list[T], what: str) -> Iterable[T]:
+    if not sys.stderr.isatty():
+        return items
+    return track(items, description=what, console=Console(stderr=True), transient=True)
+
+
+class _Artifact:
+    """A bar in the scheduler's pages, for work of some seconds; that it cannot be shown is no reason to fail."""
+
+    def __init__(self, what: str) -> None:
+        self._what = what
+        self._id: Any = None
+        self._last = time.monotonic()
+
+    def show(self, share: float, *, at_once: bool = False) -> None:
+        due = time.monotonic() - self._last > _SECONDS_BETWEEN
+        if FlowRunContext.get() is None or not (due or (at_once and self._id)):
+            return
+        self._last = time.monotonic()
+        with contextlib.suppress(Exception):
+            if self._id:
+                update_progress_artifact(self._id, progress=100 * share)
+            else:
+                key = re.sub("[^a-z0-9]+", "-", self._what.lower())
+                self._id = create_progress_artifact(progress=100 * share, key=key, description=self._what)
+
+
+def _shown_to_watchers(items: Iterable[T], what: str, n_items: int) -> Iterator[T]:
+    artifact = _Artifact(what)
+    for n_done, item in enumerate(items):
+        artifact.show(n_done / n_items)
+        yield item
+    artifact.show(1.0, at_once=True)

@@ -2,18 +2,17 @@
 
 import logging
 
-from prefect import task
-
 from tasks import durable, ledger, mirror, private_files
 from tasks.config import Config
-from tasks.errors import LedgerBroken, contained
+from tasks.errors import LedgerBroken
 from tasks.identity import published_folder
+from tasks.logs import say
+from tasks.steps import step
 
 log = logging.getLogger("hexveil.publish")
 
 
-@task
-@contained
+@step("publish {release_id}")
 def publish_files(release_id: str, config: Config) -> None:
     """Put a release's files under published/, byte for byte as they were released, and mirror the ledger in DuckDB.
 
@@ -34,4 +33,4 @@ def publish_files(release_id: str, config: Config) -> None:
             if not path.exists() or path.read_bytes() != content:
                 durable.write_whole(path, content, mode=0o644)
         mirror.bring_in_line(entries, config)
-    log.info("%s published in %s", release_id, folder)
+    say(log, "published", release=release_id, folder=folder)

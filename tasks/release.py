@@ -7,8 +7,6 @@ from typing import Any
 
 import numpy as np
 import polars as pl
-from prefect import task
-from prefect.cache_policies import NO_CACHE
 
 from dpmath.accounting import ExactIntArray
 from dpmath.sampling import discrete_laplace
@@ -16,11 +14,13 @@ from tasks import durable, entropy, ledger, mirror, private_files, schemas, ware
 from tasks.budget import Account, epsilon_units
 from tasks.config import Config
 from tasks.disclosure import COLUMNS, describe_cost, describe_plan, describe_release, now
-from tasks.errors import BudgetExceeded, HexveilError, InUse, contained
+from tasks.errors import BudgetExceeded, HexveilError, InUse
 from tasks.estimates import statistic_frame
 from tasks.identity import check_nothing_unpaid, check_same_users, find_entry, of_day, published_folders
+from tasks.logs import say, warn
 from tasks.occupancy import prepared_by
 from tasks.plan_files import MOMENTS, load_plan, plan_file, plan_settings
+from tasks.steps import step
 
 Noise = Callable[[ExactIntArray], Any]
 
@@ -35,8 +35,7 @@ def draw_noise(inverse_scale: ExactIntArray) -> ExactIntArray:
     return discrete_laplace(inverse_scale, entropy.random_bytes).astype(object)
 
 
-@task
-@contained
+@step("find {config.dataset.name} {date}")
 def find_release(date: dt.date, config: Config, revision: str | None = None) -> str | None:
     """Return the id of the day's release or of a revision of it, None where it has not been made.
 
@@ -51,8 +50,7 @@ def find_release(date: dt.date, config: Config, revision: str | None = None) -> 
     return entry["release_id"] if entry else None
 
 
-@task(retries=0, cache_policy=NO_CACHE, persist_result=False)
-@contained
+@step("release {config.dataset.name} {date}", repeatable=False)
 def release_statistics(date: dt.date, plan_hash: str, config: Config, revision: str | None = None) -> str:
     """Release a planned day and return the release's id; what was released already is left as it is.
 
@@ -96,7 +94,7 @@ def release_with(date: dt.date, plan_hash: str, config: Config, noise: Noise, re
         entry = {**intent, **costs, **execution, "plan": plan_hash, "attempt": attempt}
         files = _write_files(statistics, entry, config)
         ledger.append({**entry, "files": files, "committed_at": now()}, entries, config)
-    log.info("%s released: %d cells", intent["release_id"], statistics.height)
+    say(log, "released", release=intent["release_id"], cells=statistics.height, epsilon=entry["epsilon"])
     return str(intent["release_id"])
 
 
@@ -106,7 +104,7 @@ def _check_witnesses(entries: list[ledger.Entry], config: Config) -> None:
     try:
         mirror.check(mirror.known_releases(config, make_anew=True), entries)
     except InUse as error:
-        log.warning("%s: the ledger is not compared with it this time", error)
+        warn(log, "ledger is not compared with the mirror this time", reason=error)
 
 
 def _noisy_cells(

@@ -52,7 +52,10 @@ def find_files(date: dt.date, config: Config, needed: bool = True) -> list[tuple
         found |= {Path(path).resolve(): file_date for path in glob.glob(filled, recursive=True)}
     if needed and not found:
         patterns = ", ".join(config.dataset.files)
-        raise BadInput(f"no file for {date} matches dataset.files = {patterns} in {config.folder}")
+        raise BadInput(
+            f"no file for {date} matches dataset.files = {patterns} in {config.folder}; run the day again once the file "
+            "is there, or mend dataset.files"
+        )
     for path in found:
         if glob.escape(str(path)) != str(path):
             raise BadInput(f"{path}: the characters * ? [ cannot be part of a file's path; rename it")

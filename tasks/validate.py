@@ -5,12 +5,12 @@ import logging
 from decimal import Decimal
 from typing import Any
 
-from prefect import task
-
 from tasks import schemas, warehouse
 from tasks.config import Config
-from tasks.errors import BadInput, HexveilError, contained
+from tasks.errors import BadInput, HexveilError
 from tasks.ingest import current_files
+from tasks.logs import say
+from tasks.steps import step
 
 KEPT = "kept"
 DUPLICATE = "duplicate"
@@ -18,8 +18,7 @@ DUPLICATE = "duplicate"
 log = logging.getLogger("hexveil.validate")
 
 
-@task
-@contained
+@step("validate {config.dataset.name} {date}")
 def validate_records(date: dt.date, config: Config) -> None:
     """Write a day's valid records and its quarantine anew, and refuse the day if too much of it is unusable.
 
@@ -41,7 +40,7 @@ def validate_records(date: dt.date, config: Config) -> None:
             _write_day(connection, day, config)
         counts = dict(warehouse.rows(connection, "warehouse/day_counts", day))
         n_swapped = warehouse.rows(connection, "warehouse/swapped_places", _area(config))[0][0]
-        log.info("%s: %s", date, ", ".join(f"{n} {reason}" for reason, n in counts.items()))
+        say(log, "validated", date=date, **counts)
         _refuse_crowded_files(connection, day["file_ids"], config)
         if not counts.get(KEPT) and not n_swapped:
             raise BadInput(_empty_day(connection, day, counts))

@@ -1,9 +1,12 @@
 """DuckDB: the only module that imports it. Connections, transactions, and the files of sql/."""
 
+import atexit
 import fcntl
 import importlib.resources
 import logging
+import os
 import shutil
+import sys
 import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -20,6 +23,7 @@ from h3ronpy.vector import coordinates_to_cells
 from tasks.config import Config
 from tasks.durable import flush_folder, write_new
 from tasks.errors import HexveilError, InUse, LedgerBroken
+from tasks.logs import say, warn
 
 Connection = duckdb.DuckDBPyConnection
 EngineError = duckdb.Error
@@ -45,6 +49,13 @@ _WAIT_SECONDS_MIRROR = 5
 _BATCH_ROWS = 1_000_000
 
 log = logging.getLogger("hexveil.warehouse")
+
+
+@atexit.register
+def _drop_teardown_noise() -> None:
+    """Close standard error last of all: DuckDB's bindings print pages about leaked types once all is done."""
+    sys.stderr.flush()
+    os.dup2(os.open(os.devnull, os.O_WRONLY), 2)
 
 
 def private_folder(config: Config) -> Path:
@@ -106,7 +117,7 @@ def connect_mirror(config: Config, make_anew: bool = False) -> Iterator[Connecti
                 f"{path} cannot be read, so the ledger cannot be compared with it; the next run of a day sets it aside "
                 "and makes it anew"
             ) from None
-        log.warning("%s cannot be read; it is set aside and made anew", path)
+        warn(log, "damaged file is set aside and made anew", file=path)
         for damaged in (_log_of(path), path):
             if damaged.exists():
                 damaged.replace(damaged.with_name(f"{damaged.name}.damaged"))
@@ -151,7 +162,7 @@ def _alone(folder: Path) -> Iterator[None]:
         try:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
-            log.info("waiting for another process to release the warehouse in %s", folder)
+            say(log, "waiting for another process to leave the warehouse", folder=folder)
             fcntl.flock(file, fcntl.LOCK_EX)
         yield
 

@@ -1,0 +1,195 @@
+"""Prefect's server and worker on one machine, and the published files on a local address: started and stopped."""
+
+import contextlib
+import fcntl
+import os
+import signal
+import socket
+import subprocess
+import sys
+import time
+import urllib.request
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+from tasks.config import Config
+from tasks.errors import HexveilError
+
+POOL = "hexveil"
+
+_SERVICES = ("server", "worker", "files")
+_STOPPING_ORDER = ("worker", "files", "server")
+_START_SECONDS, _STOP_SECONDS = 180, 60
+
+
+@dataclass(frozen=True)
+class House:
+    """Where the services of one machine keep their state, and where they answer.
+
+    Attributes:
+        folder: Logs, process numbers and Prefect's own database.
+        port: Of the server; the published files are on the next one.
+    """
+
+    folder: Path
+    port: int
+
+    @property
+    def url(self) -> str:
+        """The address of the pages."""
+        return f"http://127.0.0.1:{self.port}"
+
+    @property
+    def files_url(self) -> str:
+        """The address of the published files, with {dataset} for the dataset's name."""
+        return f"http://127.0.0.1:{self.port + 1}/{{dataset}}/"
+
+    def environment(self, settings: Path) -> dict[str, str]:
+        """Return the variables that lead to the server, over those of a settings file; what the operator set stays."""
+        lines = [line.split("=", 1) for line in settings.read_text(encoding="utf-8").splitlines() if line[:1].isalpha()]
+        return {
+            **dict(lines),
+            **os.environ,
+            "PREFECT_HOME": str(self.folder),
+            "PREFECT_API_URL": f"{self.url}/api",
+            "PREFECT_SERVER_UI_API_URL": f"{self.url}/api",
+            "HEXVEIL_PUBLISHED_URL": self.files_url,
+        }
+
+
+def open_house(folder: Path, port: int) -> House:
+    """Return the services of a folder: where they answer now, or shall answer."""
+    folder.mkdir(parents=True, exist_ok=True)
+    noted = folder / "port"
+    if any(is_running(name, folder) for name in _SERVICES) and noted.exists():
+        return House(folder, int(noted.read_text()))
+    noted.write_text(str(port))
+    return House(folder, port)
+
+
+def start_server(house: House, environment: dict[str, str]) -> None:
+    """Start the server and wait until it answers."""
+    if is_running("server", house.folder):
+        return
+    _check_free(house.port)
+    command = _prefect("server", "start", "--host", "127.0.0.1", "--port", str(house.port))
+    _start("server", command, environment, house.folder)
+    _wait(lambda: _answers(f"{house.url}/api/health"), "server", house.folder)
+
+
+def start_worker(house: House, environment: dict[str, str]) -> None:
+    """Start a worker, which runs what is scheduled."""
+    if not is_running("worker", house.folder):
+        _start("worker", _prefect("worker", "start", "--pool", POOL, "--type", "process"), environment, house.folder)
+
+
+def serve_files(house: House, config: Config) -> None:
+    """Serve a dataset's published folder, beside those of others, on this machine alone."""
+    root = house.folder / "files"
+    root.mkdir(exist_ok=True)
+    link = root / config.dataset.name
+    link.unlink(missing_ok=True)
+    link.symlink_to(config.storage_path / "published")
+    if not is_running("files", house.folder):
+        _check_free(house.port + 1)
+        address = [str(house.port + 1), "--bind", "127.0.0.1", "--directory", str(root)]
+        _start("files", [sys.executable, "-m", "http.server", *address], dict(os.environ), house.folder)
+
+
+def deploy(definitions: Path, environment: dict[str, str], config_file: Path, config: Config) -> None:
+    """Create or renew the dataset's deployments.
+
+    Raises:
+        HexveilError: Prefect refuses them, with what it says.
+    """
+    about = {
+        "HEXVEIL_CONFIG": str(config_file.resolve()),
+        "HEXVEIL_DATASET": config.dataset.name,
+        "HEXVEIL_TIMEZONE": config.dataset.timezone,
+    }
+    command = _prefect("--no-prompt", "deploy", "--all", "--prefect-file", str(definitions))
+    done = subprocess.run(  # noqa: S603 our own command
+        command, env=environment | about, capture_output=True, text=True, check=False
+    )
+    if done.returncode:
+        raise HexveilError(f"the deployments could not be made:\n{done.stdout}{done.stderr}")
+
+
+def stop(folder: Path) -> list[str]:
+    """Stop what runs, the worker first, and return what did; a run in progress goes on with the next worker."""
+    stopped = [name for name in _STOPPING_ORDER if is_running(name, folder)]
+    for name in stopped:
+        process = int(_note(name, folder).read_text())
+        for kind in (signal.SIGTERM, signal.SIGKILL):
+            with contextlib.suppress(ProcessLookupError):
+                os.killpg(process, kind)
+            if _became_true(lambda name=name: not is_running(name, folder), _STOP_SECONDS):
+                break
+    return stopped
+
+
+def is_running(name: str, folder: Path) -> bool:
+    """Tell whether a service runs: it holds a lock on its note from its start to its end, however it ends."""
+    try:
+        with _note(name, folder).open("rb") as note:
+            fcntl.flock(note, fcntl.LOCK_SH | fcntl.LOCK_NB)
+    except FileNotFoundError:
+        return False
+    except BlockingIOError:
+        return True
+    return False
+
+
+def _start(name: str, command: list[str], environment: dict[str, str], folder: Path) -> None:
+    with _note(name, folder).open("w") as note, (folder / f"{name}.log").open("ab") as log:
+        fcntl.flock(note, fcntl.LOCK_EX)
+        process = subprocess.Popen(  # noqa: S603 our own command
+            command,
+            env=environment,
+            stdin=subprocess.DEVNULL,
+            stdout=log,
+            stderr=log,
+            start_new_session=True,
+            pass_fds=[note.fileno()],
+        )
+        note.write(str(process.pid))
+
+
+def _wait(ready: Callable[[], bool], name: str, folder: Path) -> None:
+    if not _became_true(lambda: ready() or not is_running(name, folder), _START_SECONDS) or not ready():
+        raise HexveilError(f"the {name} did not start; {folder / f'{name}.log'} says why")
+
+
+def _became_true(condition: Callable[[], bool], seconds: float) -> bool:
+    deadline = time.monotonic() + seconds
+    while not condition():
+        if time.monotonic() > deadline:
+            return False
+        time.sleep(0.2)
+    return True
+
+
+def _answers(url: str) -> bool:
+    try:
+        with urllib.request.urlopen(url, timeout=5) as answer:  # noqa: S310 our own address
+            return answer.status == 200
+    except OSError:
+        return False
+
+
+def _check_free(port: int) -> None:
+    with socket.socket() as probe:
+        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        try:
+            probe.bind(("127.0.0.1", port))
+        except OSError:
+            raise HexveilError(f"port {port} is in use by another program; choose another with --port") from None
+
+
+def _note(name: str, folder: Path) -> Path:
+    return folder / f"{name}.pid"
+
+
+def _prefect(*arguments: str) -> list[str]:
+    return [sys.executable, "-m", "prefect", *arguments]

@@ -1,0 +1,37 @@
+"""Log lines that people read and machines can: what happened, then key=value; the same fields stand in JSON logs."""
+
+import json
+import logging
+from typing import Any
+
+logging.getLogger("hexveil").setLevel(logging.INFO)  # the scheduler takes our loggers up, but not at their level
+
+
+def say(log: logging.Logger, what: str, **fields: Any) -> None:
+    """Log what a run did.
+
+    Args:
+        log: The logger of the module that speaks.
+        what: A few words, always the same for the same thing.
+        **fields: Counts, dates, ids of releases, names of files, nothing private. They are also the record's attribute
+            ``fields``, which a JSON formatter writes out.
+    """
+    _log(log, logging.INFO, what, fields)
+
+
+def warn(log: logging.Logger, what: str, **fields: Any) -> None:
+    """Log what somebody should look at, though the run goes on; the arguments are those of ``say``."""
+    _log(log, logging.WARNING, what, fields)
+
+
+def _log(log: logging.Logger, level: int, what: str, fields: dict[str, Any]) -> None:
+    plain = {name: value if isinstance(value, int | float) else str(value) for name, value in fields.items()}
+    message = " ".join([what, *(f"{name}={_readable(value)}" for name, value in plain.items())])
+    log.log(level, message, extra={"fields": plain})
+
+
+def _readable(value: float | str) -> str:
+    if isinstance(value, float):
+        return f"{value:.6g}"
+    text = str(value)
+    return json.dumps(text, ensure_ascii=False) if not text or set(text) & set(' "=\n') else text

@@ -1,0 +1,157 @@
+"""A house as `make up` makes it: a real server, a real worker, deployments; and what its programming interface says."""
+
+import datetime as dt
+import os
+import signal
+import socket
+import subprocess
+import sys
+import time
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import httpx
+import planted
+from support import HEADER, Dataset
+
+FIRST = dt.date(2026, 1, 15)
+N_DAYS = 24
+ZONE = "America/Chicago"
+
+
+@dataclass(frozen=True)
+class House:
+    """One dataset, deployed.
+
+    Attributes:
+        dataset: Its files.
+        home: Prefect's home, with the logs.
+        port: Of the server.
+    """
+
+    dataset: Dataset
+    home: Path
+    port: int
+
+    @property
+    def url(self) -> str:
+        return f"http://127.0.0.1:{self.port}"
+
+    @property
+    def api(self) -> httpx.Client:
+        return httpx.Client(base_url=f"{self.url}/api", timeout=60)
+
+    def up(self) -> subprocess.CompletedProcess[str]:
+        return self._hexveil("up", "--config", self.dataset.config_file, "--port", self.port, "--home", self.home)
+
+    def down(self) -> subprocess.CompletedProcess[str]:
+        return self._hexveil("down", "--home", self.home)
+
+    def _hexveil(self, *arguments: object) -> subprocess.CompletedProcess[str]:
+        kept = {name: value for name, value in os.environ.items() if not name.startswith("PREFECT_")}
+        command = [sys.executable, "-m", "flows.cli", *map(str, arguments)]
+        done = subprocess.run(command, env=kept, capture_output=True, text=True, check=False, timeout=600)
+        assert done.returncode == 0, done.stdout + done.stderr
+        return done
+
+    def start(self, flow: str, **parameters: object) -> str:
+        """Start a deployment now; return the flow run's id."""
+        return self.schedule(flow, dt.datetime.now(dt.UTC), **parameters)
+
+    def schedule(self, flow: str, when: dt.datetime, **parameters: object) -> str:
+        with self.api as api:
+            deployment = api.get(f"/deployments/name/{flow}/{flow}-test").raise_for_status().json()
+            state = {"type": "SCHEDULED", "state_details": {"scheduled_time": when.isoformat()}}
+            wanted = {"state": state, "parameters": {key: str(value) for key, value in parameters.items()}}
+            run = api.post(f"/deployments/{deployment['id']}/create_flow_run", json=wanted).raise_for_status().json()
+        return str(run["id"])
+
+    def run(self, run_id: str) -> dict[str, Any]:
+        with self.api as api:
+            found: dict[str, Any] = api.get(f"/flow_runs/{run_id}").raise_for_status().json()
+        return found
+
+    def ended(self, run_id: str, seconds: float = 420) -> dict[str, Any]:
+        """Wait until a run has ended for good; return it."""
+        deadline = time.monotonic() + seconds
+        while (run := self.run(run_id))["state"]["type"] not in ("COMPLETED", "FAILED", "CANCELLED"):
+            assert time.monotonic() < deadline, f"{run['state']}\n{(self.home / 'worker.log').read_text()[-3000:]}"
+            time.sleep(0.5)
+        return run
+
+    def listed(self, what: str, **wanted: object) -> list[dict[str, Any]]:
+        """Return everything of a kind that the server holds."""
+        found: list[dict[str, Any]] = []
+        with self.api as api:
+            while True:
+                page = api.post(f"/{what}/filter", json={"limit": 200, "offset": len(found), **wanted})
+                found += page.raise_for_status().json()
+                if len(page.json()) < 200:
+                    return found
+
+    def events(self, *names: str) -> list[dict[str, Any]]:
+        """Return the events of these names, and wait for the first of them: the server stores them with some delay."""
+        now = dt.datetime.now(dt.UTC)
+        occurred = {
+            "since": (now - dt.timedelta(hours=2)).isoformat(),
+            "until": (now + dt.timedelta(hours=1)).isoformat(),
+        }
+        wanted = {"limit": 50, "filter": {"occurred": occurred, "event": {"prefix": list(names)}}}
+        found: list[dict[str, Any]] = []
+        with self.api as api:
+            for _ in range(60):
+                answer = api.post("/events/filter", json=wanted).raise_for_status().json()
+                found = answer["events"]
+                while answer["next_page"]:
+                    answer = api.get(answer["next_page"]).raise_for_status().json()
+                    found += answer["events"]
+                if found:
+                    break
+                time.sleep(0.5)
+        return found
+
+    def kill_worker(self) -> None:
+        """End the worker and the runs it started as a power cut would: at once, with no word to anybody."""
+        os.killpg(int((self.home / "worker.pid").read_text()), signal.SIGKILL)
+        for process in self.engines():
+            os.kill(process, signal.SIGKILL)
+
+    def engines(self) -> list[int]:
+        """Return the processes of flow runs."""
+        found = []
+        for folder in Path("/proc").glob("[0-9]*"):
+            try:
+                ours = f"PREFECT_HOME={self.home}".encode() in (folder / "environ").read_bytes().split(b"\0")
+                if ours and b"prefect.engine" in (folder / "cmdline").read_bytes():
+                    found.append(int(folder.name))
+            except OSError:
+                continue
+        return found
+
+
+def day_rows(date: dt.date) -> str:
+    """Return a day of twelve users in two hexagons and two hours; one more hexagon has too few records."""
+    places = [("47.05", "8.31"), ("47.15", "8.31")]
+    rows = [
+        f"{planted.USER}-{bus},{date}T{hour}:{minute:02}:00-06:00,{place[0]},{place[1]},{planted.VALUE}"
+        for bus in range(12)
+        for place in places
+        for hour in ("08", "17")
+        for minute in range(0, 60, 5)
+    ]
+    rows += [f"{planted.USER}-1,{date}T12:00:00-06:00,47.25,8.31,{planted.LATE_VALUE}"]
+    return HEADER + "\n".join(rows) + "\n"
+
+
+def free_ports() -> int:
+    """Return a free port whose next one is free too."""
+    while True:
+        with socket.socket() as first, socket.socket() as second:
+            first.bind(("127.0.0.1", 0))
+            port = first.getsockname()[1]
+            try:
+                second.bind(("127.0.0.1", port + 1))
+            except OSError:
+                continue
+            return int(port)

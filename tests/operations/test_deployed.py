@@ -1,0 +1,184 @@
+"""The flows as operators run them: deployed to a real server, started through its interface, run by a real worker."""
+
+import datetime as dt
+import json
+import time
+
+import planted
+import pytest
+from house import FIRST, ZONE, House
+
+from tasks import ledger
+from tasks.verify import verify_ledger
+
+
+def day(number: int) -> dt.date:
+    return FIRST + dt.timedelta(days=number)
+
+
+def released(house: House) -> list[str]:
+    return [entry["date"] for entry in ledger.read_entries(house.dataset.config)]
+
+
+def artifacts(house: House, run_id: str) -> dict[str, dict[str, object]]:
+    wanted = {"flow_runs": {"id": {"any_": [run_id]}}}
+    return {artifact["key"]: artifact for artifact in house.listed("artifacts", **wanted)}
+
+
+def test_the_deployments_are_scheduled_in_the_time_zone_of_the_dataset(house: House) -> None:
+    with house.api as api:
+        daily, verify, backfill = (
+            api.get(f"/deployments/name/{flow}/{flow}-test").raise_for_status().json()
+            for flow in ("daily", "verify", "backfill")
+        )
+        queue = api.get("/work_queues/name/test", params={"work_pool_name": "hexveil"})
+        [pool_queue] = [
+            one for one in api.post("/work_pools/hexveil/queues/filter", json={}).json() if one["name"] == "test"
+        ]
+    assert queue is not None
+    for deployment in (daily, verify):
+        [schedule] = deployment["schedules"]
+        assert schedule["schedule"]["timezone"] == ZONE
+        assert schedule["active"]
+    assert backfill["schedules"] == []
+    assert pool_queue["concurrency_limit"] == 1
+    assert daily["work_queue_name"] == backfill["work_queue_name"] == "test"
+    form = backfill["parameter_openapi_schema"]["properties"]
+    assert form["first"]["format"] == form["last"]["format"] == "date"
+    assert form["shortage"]["enum"] == ["refuse", "spread", "clip"]
+    assert all(form[name]["description"] for name in form)
+
+
+def test_two_days_and_a_week_started_through_the_interface_are_published_and_shown(house: House) -> None:
+    days = [house.start("daily", date=day(number)) for number in (0, 1)]
+    week = house.start("backfill", first=day(2), last=day(8))
+    runs = [house.ended(run_id) for run_id in (*days, week)]
+    assert [run["state"]["type"] for run in runs] == ["COMPLETED"] * 3
+    assert [run["name"] for run in runs] == [
+        f"daily test {day(0)}",
+        f"daily test {day(1)}",
+        f"backfill test {day(2)} to {day(8)}",
+    ]
+    assert sorted(released(house)) == [str(day(number)) for number in range(9)]
+    for number in range(9):
+        assert house.dataset.published("statistics.parquet", day(number)).exists()
+        assert house.dataset.published("map.html", day(number)).exists()
+
+    names = {run["name"] for run in house.listed("task_runs")}
+    assert {f"ingest test {day(0)}", f"release test {day(8)}"} <= names
+
+    shown = artifacts(house, days[0])
+    page = str(shown["day-test"]["data"])
+    for told in (
+        "| read | 577 |",
+        "| kept | 577 |",
+        "| published | 4 |",
+        "| withheld at no cost | 1 |",
+        "| plan release |",
+    ):
+        assert told in page
+    link = f"http://127.0.0.1:{house.port + 1}/test/date%3D{day(0)}/map.html"
+    assert link in page
+    assert link in str(shown["map-test"]["data"])
+    with house.api as api:
+        assert b"<html" in api.get(link).raise_for_status().content
+    assert "9 days" not in str(shown["budget-test"]["data"])
+    week_page = str(artifacts(house, week)["backfill-test"]["data"])
+    assert all(str(day(number)) in week_page for number in range(2, 9))
+
+    events = house.events("hexveil.released")
+    assert sorted({event["payload"]["date"] for event in events}) == [str(day(number)) for number in range(9)]
+    assert all(event["payload"]["whole_day"] is False for event in house.events("hexveil.withheld"))
+
+
+def test_a_scheduled_run_is_for_the_local_day_before_however_late_it_starts(house: House) -> None:
+    just_before_midnight = dt.datetime.combine(day(10), dt.time(5, 30), dt.UTC)
+    run = house.ended(house.schedule("daily", just_before_midnight))
+    assert run["state"]["type"] == "COMPLETED", run["state"]
+    assert run["name"] == f"daily test {day(8)}", "05:30 UTC is 23:30 of the day before in Chicago"
+
+
+def test_a_day_that_cannot_be_read_fails_with_what_to_do(house: House) -> None:
+    run = house.ended(house.start("daily", date="2026-03-01"))
+    assert run["state"]["type"] == "FAILED"
+    assert "no file for 2026-03-01" in run["state"]["message"]
+    assert "run the day again once the file is there" in run["state"]["message"]
+
+
+def test_a_worker_killed_in_a_run_has_the_run_resumed_and_nothing_charged_twice(house: House) -> None:
+    first, last = day(9), day(22)
+    run_id = house.start("backfill", first=first, last=last)
+    wait_for_releases(house, 11)
+    house.kill_worker()
+    n_before = len(released(house))
+    house.up()
+    run = house.ended(run_id)
+    with house.api as api:
+        states = [state["type"] for state in api.get("/flow_run_states/", params={"flow_run_id": run_id}).json()]
+    assert run["state"]["type"] == "COMPLETED"
+    assert "CRASHED" in states
+    assert 11 <= n_before < 23
+    assert sorted(released(house)) == [str(day(number)) for number in range(23)], "each day once"
+    verify_ledger(house.dataset.config)
+
+
+def test_a_house_closed_in_a_run_goes_on_where_it_was_when_it_is_opened_again(house: House) -> None:
+    run_id = house.start("daily", date=day(23))
+    while not house.engines():
+        time.sleep(0.05)
+    time.sleep(3)
+    house.down()
+    assert house.engines() == []
+    house.up()
+    assert house.ended(run_id)["state"]["type"] == "COMPLETED"
+    assert released(house).count(str(day(23))) == 1
+
+
+def test_verify_tells_where_files_and_ledger_disagree(house: House) -> None:
+    assert house.ended(house.start("verify"))["state"]["type"] == "COMPLETED"
+    published = house.dataset.published("statistics.csv", day(3))
+    content = published.read_bytes()
+    published.write_bytes(content.replace(b"2026", b"2027"))
+    try:
+        run = house.ended(house.start("verify"))
+    finally:
+        published.write_bytes(content)
+    assert run["state"]["type"] == "FAILED"
+    [event] = house.events("hexveil.verify.failed")
+    assert str(published) in event["payload"]["reason"]
+
+
+def test_a_spent_budget_withholds_the_day_and_tells_so(house: House) -> None:
+    text = house.dataset.config_file.read_text()
+    house.dataset.set("epsilon_total = 100.0", "epsilon_total = 1.0")
+    try:
+        run = house.ended(house.start("daily", date=day(0), revision="again"))
+    finally:
+        house.dataset.config_file.write_text(text)
+    assert run["state"]["type"] == "FAILED"
+    assert "budget.epsilon_total" in run["state"]["message"]
+    assert [event["payload"]["whole_day"] for event in house.events("hexveil.withheld")].count(True) == 1
+    assert house.events("hexveil.budget.low")
+
+
+def test_nothing_planted_is_found_in_what_the_scheduler_keeps_and_says(house: House) -> None:
+    searched = planted.files_of(house.home) | planted.files_of(house.dataset.folder)
+    for what in ("flow_runs", "task_runs", "artifacts", "logs", "deployments"):
+        answers = house.listed(what)
+        assert answers, what
+        searched[f"answer: {what}"] = json.dumps(answers).encode()
+    searched["answer: events"] = json.dumps(house.events("hexveil.", "prefect.flow-run")).encode()
+    assert any(name.endswith("prefect.db") for name in searched)
+    assert any(name.endswith("worker.log") for name in searched)
+    assert planted.leaks(searched) == []
+    log = searched[str(house.home / "worker.log")]
+    assert b"planned date=" in log, "the steps' own lines are there"
+    assert b"ingest" in searched["answer: logs"] or b"read file=" in searched["answer: logs"]
+
+
+def wait_for_releases(house: House, n_releases: int) -> None:
+    for _ in range(2000):
+        if len(released(house)) >= n_releases:
+            return
+        time.sleep(0.1)
+    pytest.fail((house.home / "worker.log").read_text()[-3000:])
