@@ -19,7 +19,8 @@ from tasks.ledger import exact_decimal
 from tasks.plan_files import MOMENTS
 
 _PACKAGES = ("dpmath", "flows", "sql", "tasks")
-_LIBRARIES = ("hexveil", "prefect", "duckdb", "polars", "numpy", "pandera", "h3", "h3ronpy", "pyarrow")
+_SOURCES = ("*.py", "*.sql", "*.js", "*.jinja")
+_LIBRARIES = ("hexveil", "prefect", "duckdb", "polars", "numpy", "pandera", "h3", "h3ronpy", "pyarrow", "bokeh")
 
 _COMMON = ("CKS-A2", "HV-L1", "HV-L2", "HV-L3", "HV-L4", "HV-L7")
 _THEOREMS = {"clip-user": ("CPL-A1", "BUCv-T1", *_COMMON), "planned": ("HV-L5", "HV-L6", "HV-L8", *_COMMON)}
@@ -51,6 +52,8 @@ COLUMNS = {
     "second moment about the middle of the range",
     "epsilon": "the most that any one user loses by this cell alone",
     "release_id": "the release, to be looked up in the ledger",
+    "geometry": "outline of the hexagon, longitude and latitude in WGS 84, in statistics.geojson and "
+    "statistics.geoparquet; one over the 180th meridian runs on past 180 degrees",
 }
 
 
@@ -132,9 +135,9 @@ def describe_plan(plan: dict[str, Any], config: Config) -> dict[str, Any]:
 
 @functools.cache
 def code_hash() -> str:
-    """Return a SHA-256 over the project's own source files: the paths and hashes of every .py and .sql, sorted."""
+    """Return a SHA-256 over the project's own source files: their paths and hashes, sorted."""
     root = Path(__file__).parents[1]
-    files = [path for name in _PACKAGES for kind in ("*.py", "*.sql") for path in (root / name).rglob(kind)]
+    files = [path for name in _PACKAGES for kind in _SOURCES for path in (root / name).rglob(kind)]
     hashes = sorted([path.relative_to(root).as_posix(), sha256(path.read_bytes())] for path in files)
     return sha256(canonical_json(hashes))
 

@@ -10,22 +10,20 @@ import polars as pl
 
 from dpmath.accounting import ExactIntArray
 from dpmath.sampling import discrete_laplace
-from tasks import durable, entropy, ledger, mirror, private_files, schemas, warehouse
+from tasks import entropy, ledger, mirror, private_files, schemas, warehouse
 from tasks.budget import Account, epsilon_units
 from tasks.config import Config
-from tasks.disclosure import COLUMNS, describe_cost, describe_plan, describe_release, now
+from tasks.disclosure import describe_cost, describe_plan, describe_release, now
 from tasks.errors import BudgetExceeded, HexveilError, InUse
 from tasks.estimates import statistic_frame
 from tasks.identity import check_nothing_unpaid, check_same_users, find_entry, of_day, published_folders
 from tasks.logs import say, warn
 from tasks.occupancy import prepared_by
 from tasks.plan_files import MOMENTS, load_plan, plan_file, plan_settings
+from tasks.release_files import write_files
 from tasks.steps import step
 
 Noise = Callable[[ExactIntArray], Any]
-
-_NOT_IN_MANIFEST = ("inputs", "losses", "totals", "user_key_fingerprint")
-_INSTANT = "%Y-%m-%dT%H:%M:%SZ"
 
 log = logging.getLogger("hexveil.release")
 
@@ -92,7 +90,7 @@ def release_with(date: dt.date, plan_hash: str, config: Config, noise: Noise, re
         schemas.check(statistics, schemas.statistic_schema(config), "statistics")
         execution = _execution(intent, plan, statistics, entropy.known_users(config, entries), config)
         entry = {**intent, **costs, **execution, "plan": plan_hash, "attempt": attempt}
-        files = _write_files(statistics, entry, config)
+        files = write_files(statistics, plan, entry, config)
         ledger.append({**entry, "files": files, "committed_at": now()}, entries, config)
     say(log, "released", release=intent["release_id"], cells=statistics.height, epsilon=entry["epsilon"])
     return str(intent["release_id"])
@@ -190,16 +188,3 @@ def _note_inputs(release_id: str, date: dt.date, keys: entropy.UserKeys, config:
     digests = [keys.digest("file", f"{release_id} {content_hash}".encode()) for content_hash in files["content_hash"]]
     files = files.select("name", rows="n_rows").with_columns(digest=pl.Series(digests, dtype=pl.String))
     return {"inputs": files.to_dicts(), "rows": rows}
-
-
-def _write_files(statistics: pl.DataFrame, entry: ledger.Entry, config: Config) -> dict[str, str]:
-    """Write what will be published to private files named by their hash, and return the hashes by name."""
-    folder = private_files.releases(config)
-    hashes = {
-        "statistics.parquet": private_files.write_frame(folder, statistics),
-        "statistics.csv": durable.write_named_by_hash(folder, statistics.write_csv(datetime_format=_INSTANT).encode()),
-    }
-    manifest = {key: value for key, value in entry.items() if key not in _NOT_IN_MANIFEST}
-    manifest |= {"files": dict(hashes), "columns": COLUMNS}
-    hashes["manifest.json"] = durable.write_named_by_hash(folder, durable.readable_json(manifest))
-    return hashes

@@ -27,6 +27,14 @@ Hexveil = Callable[..., subprocess.CompletedProcess[str]]
 
 REAL_DATA = Path(__file__).parents[3] / "shared" / "data" / "capmetro"
 DATE = dt.date(2026, 1, 15)
+PUBLISHED = (
+    "manifest.json",
+    "map.html",
+    "statistics.csv",
+    "statistics.geojson",
+    "statistics.geoparquet",
+    "statistics.parquet",
+)
 HEADER = "bus,time,lat,lon,speed\n"
 CONFIG = """
 [dataset]

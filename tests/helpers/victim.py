@@ -13,7 +13,7 @@ from multiprocessing.process import BaseProcess
 from pathlib import Path
 from typing import Any
 
-from support import DATE, Dataset, all_files
+from support import DATE, PUBLISHED, Dataset, all_files
 
 from tasks import ledger, verify, warehouse
 
@@ -100,7 +100,7 @@ def check_released_once(folder: Path, seen: dict[str, bytes]) -> None:
     assert verify.verify_ledger(dataset.config) == 1
     files = all_files(dataset)
     day = f"date={DATE}"
-    assert files.keys() == {f"{day}/{name}" for name in ("statistics.parquet", "statistics.csv", "manifest.json")}
+    assert files.keys() == {f"{day}/{name}" for name in PUBLISHED}
     assert all(files[name] == content for name, content in seen.items() if not Path(name).name.startswith("."))
 
 

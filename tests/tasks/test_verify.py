@@ -8,7 +8,7 @@ from functools import partial
 from typing import Any
 
 import pytest
-from support import DATE, Dataset, all_files, later_day
+from support import DATE, PUBLISHED, Dataset, all_files, later_day
 
 from tasks import ledger, private_files, verify
 from tasks.errors import HexveilError, LedgerBroken
@@ -16,7 +16,7 @@ from tasks.mechanism import propose
 from tasks.release import find_release, release_statistics
 
 
-@pytest.mark.parametrize("name", ["statistics.parquet", "statistics.csv", "manifest.json"])
+@pytest.mark.parametrize("name", PUBLISHED)
 def test_verify_names_a_published_file_that_was_changed_or_is_gone(busy_dataset: Dataset, name: str) -> None:
     busy_dataset.release()
     path = busy_dataset.published(name)

@@ -1,0 +1,81 @@
+"""Geography: the published table with its hexagons' outlines, as GeoJSON and GeoParquet."""
+
+import json
+import struct
+from io import BytesIO
+
+import h3
+import polars as pl
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+Ring = list[tuple[float, float]]
+
+_POLYGON = 3
+_LITTLE_ENDIAN = 1
+_GEOJSON_DECIMALS = 7
+_INSTANT = "%Y-%m-%dT%H:%M:%SZ"
+
+
+def outline(cell: str) -> Ring:
+    """Return a hexagon's outline as (longitude, latitude), counter-clockwise, its first corner again at the end.
+
+    Each longitude is the one nearest to that of the corner before, the first to the centre's. So a hexagon over the
+    180th meridian runs on past 180 or -180 and keeps its shape, where its plain corners would span the world.
+    """
+    previous = h3.cell_to_latlng(cell)[1]
+    corners = h3.cell_to_boundary(cell)
+    ring: Ring = []
+    for latitude, longitude in (*corners, corners[0]):
+        previous = longitude + 360 * round((previous - longitude) / 360)
+        ring.append((previous, latitude))
+    return ring if ring[0] == ring[-1] else _around_pole(ring)
+
+
+def _around_pole(ring: Ring) -> Ring:
+    """Close a ring that went once around the world, and so around a pole, along that pole's edge of the plane."""
+    pole = 90.0 if ring[-1][0] > ring[0][0] else -90.0
+    return [*ring, (ring[-1][0], pole), (ring[0][0], pole), ring[0]]
+
+
+def geojson(statistics: pl.DataFrame) -> bytes:
+    """Return a published table as a FeatureCollection of RFC 7946, one feature and one line for each row."""
+    geometries = {cell: _geometry(cell) for cell in statistics["h3_cell"].unique()}
+    rows = statistics.with_columns(pl.col("slot_start").dt.strftime(_INSTANT)).iter_rows(named=True)
+    features = (
+        {"type": "Feature", "geometry": geometries[properties["h3_cell"]], "properties": properties}
+        for properties in rows
+    )
+    lines = ",\n".join(json.dumps(feature, separators=(",", ":")) for feature in features)
+    return f'{{"type":"FeatureCollection","features":[\n{lines}\n]}}\n'.encode("ascii")
+
+
+def _geometry(cell: str) -> dict[str, object]:
+    ring = [[round(degrees, _GEOJSON_DECIMALS) for degrees in corner] for corner in outline(cell)]
+    return {"type": "Polygon", "coordinates": [ring]}
+
+
+def geoparquet(statistics: pl.DataFrame) -> bytes:
+    """Return a published table as GeoParquet 1.1: the same columns, and ``geometry`` as WKB in OGC:CRS84."""
+    rings = {cell: outline(cell) for cell in statistics["h3_cell"].unique()}
+    geometry = pa.array([_wkb(rings[cell]) for cell in statistics["h3_cell"]], type=pa.binary())
+    table = statistics.to_arrow().append_column("geometry", geometry)
+    buffer = BytesIO()
+    pq.write_table(table.replace_schema_metadata({"geo": json.dumps(_metadata(rings))}), buffer)
+    return buffer.getvalue()
+
+
+def _metadata(rings: dict[str, Ring]) -> dict[str, object]:
+    longitudes, latitudes = zip(*(corner for ring in rings.values() for corner in ring), strict=True)
+    column = {
+        "encoding": "WKB",
+        "geometry_types": ["Polygon"],
+        "orientation": "counterclockwise",
+        "bbox": [min(longitudes), min(latitudes), max(longitudes), max(latitudes)],
+    }
+    return {"version": "1.1.0", "primary_column": "geometry", "columns": {"geometry": column}}
+
+
+def _wkb(ring: Ring) -> bytes:
+    coordinates = [degrees for corner in ring for degrees in corner]
+    return struct.pack(f"<BIII{len(coordinates)}d", _LITTLE_ENDIAN, _POLYGON, 1, len(ring), *coordinates)

@@ -1,0 +1,57 @@
+// Shows a slot and a hexagon. The body of one Bokeh callback, run when the page is ready and whenever the slider,
+// the list or a click on the map changes; its variables are the models and numbers that tasks/map_figures.py names.
+
+const slot = slider.categories.indexOf(slider.value)
+
+function rows(table, column, number) {
+  const here = []
+  table[column].forEach((value, row) => { if (value === number) here.push(row) })
+  return Object.fromEntries(Object.entries(table).map(([name, values]) => [name, here.map((row) => values[row])]))
+}
+
+function with_outlines(table) {
+  const {xs, ys, cell} = hexagons.data
+  const of_each = (values) => table.hexagon.map((hexagon) => values[hexagon])
+  return {...table, xs: of_each(xs), ys: of_each(ys), cell: of_each(cell)}
+}
+
+function over_the_day(table) {
+  const day = Object.fromEntries(Object.keys(table).map((name) => [name, slider.categories.map(() => NaN)]))
+  table.slot.forEach((at, row) => { for (const name in table) day[name][at] = table[name][row] })
+  return {...day, x: slider.categories.map((_, at) => at + 0.5), time: slider.categories}
+}
+
+function reading(published, withheld) {
+  const amount = (number) => number.toFixed(decimals)
+  const at = published.slot.indexOf(slot)
+  if (at >= 0) {
+    const {mean, error, low, high, n_users, n_records} = published
+    return `mean ${amount(mean[at])} ${unit}, expected error at most ${amount(error[at])}, 95 % interval ` +
+      `${amount(low[at])} to ${amount(high[at])}; ${n_users[at]} users, ${n_records[at]} records.`
+  }
+  const hidden = withheld.slot.indexOf(slot)
+  return hidden < 0 ? "no records."
+    : `withheld, since the promise could not be kept; ${withheld.n_users[hidden]} users, ${withheld.n_records[hidden]} records.`
+}
+
+function show(chosen) {
+  hexagons.selected.indices = [chosen]
+  published.data = with_outlines(rows(all_published.data, "slot", slot))
+  withheld.data = with_outlines(rows(all_withheld.data, "slot", slot))
+  outline.data = with_outlines({hexagon: [chosen]})
+  const kept = rows(all_published.data, "hexagon", chosen)
+  const hidden = rows(all_withheld.data, "hexagon", chosen)
+  curve.data = over_the_day(kept)
+  gaps.data = {...hidden, x: hidden.slot.map((at) => at + 0.5), time: hidden.slot.map((at) => slider.categories[at])}
+  now.left = slot
+  now.right = slot + 1
+  title.text = `Hexagon ${hexagons.data.cell[chosen]}`
+  document.getElementById("reading").textContent = `${slider.value}: ${reading(kept, hidden)}`
+}
+
+const [clicked] = hexagons.selected.indices
+if (cb_obj === hexagons.selected && clicked !== undefined && select.value !== String(clicked)) {
+  select.value = String(clicked)
+} else {
+  show(Number(select.value))
+}

@@ -1,0 +1,39 @@
+"""The map of a published day: one HTML page that needs no network, for whoever wants to look before they load."""
+
+import datetime as dt
+import importlib.resources
+
+import polars as pl
+from bokeh.embed import file_html
+from bokeh.resources import INLINE
+from jinja2 import Environment, StrictUndefined
+
+from tasks.config import Config
+from tasks.map_data import map_day
+from tasks.map_figures import map_document
+from tasks.map_words import head
+
+
+def map_page(statistics: pl.DataFrame, withheld: pl.DataFrame, config: Config, date: dt.date, epsilon: str) -> bytes:
+    """Return the page of a published day.
+
+    All of it is computed from the noisy table and from what is public of the withheld cells.
+
+    Args:
+        statistics: The published table of the release.
+        withheld: The day's other cells: slot_start, h3_cell as in the table, n_records, n_users.
+        config: That the release was made under.
+        date: The local day.
+        epsilon: The most that any one user loses by the release, an exact decimal.
+
+    Returns:
+        HTML in UTF-8, with all scripts, styles and numbers in it.
+    """
+    day = map_day(statistics, withheld, date, config)
+    words = head(statistics, withheld, config, date, epsilon)
+    template = Environment(autoescape=True, undefined=StrictUndefined).from_string(
+        importlib.resources.files("tasks").joinpath("map.html.jinja").read_text("utf-8")
+    )
+    variables = {**words, "has_slots": len(day.slots) > 1}
+    document = map_document(day, config)
+    return file_html(document, INLINE, words["title"], template=template, template_variables=variables).encode()

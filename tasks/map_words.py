@@ -1,0 +1,78 @@
+"""What the map page says: numbers with their unit, what a hexagon tells, and the sentences at its head."""
+
+import datetime as dt
+import math
+from decimal import ROUND_CEILING, Context
+from fractions import Fraction
+from html import escape
+
+import polars as pl
+
+from tasks.config import Config
+
+FORMATTED = ("mean", "error", "low", "high", "variance", "variance_error", "epsilon")
+"""The columns that tips write as printf does."""
+
+_SIZE = "@n_users users, @n_records records"
+_FOUR_DIGITS_UP = Context(prec=4, rounding=ROUND_CEILING)
+
+Words = dict[str, str]
+
+
+def decimals(span: Fraction) -> int:
+    """Return how many decimals tell apart a thousandth of a range."""
+    return max(0, 3 - math.ceil(math.log10(span)))
+
+
+def measured(quantity: str, config: Config) -> str:
+    """Return a quantity's name with its unit in brackets."""
+    return f"{quantity} ({config.value.unit})" if config.value.unit else quantity
+
+
+def published_tip(where: str, config: Config) -> str:
+    """Return what pointing at a published cell tells, as a Bokeh template; ``where`` is a column that names it."""
+    unit, digits = _inert(config.value.unit), decimals(config.value.span)
+    lines = [
+        f"<strong>mean {_inert(config.value.name)} @mean{{%.{digits}f}} {unit}</strong>",
+        f"expected error at most @error{{%.{digits}f}} {unit}",
+        f"95 % interval @low{{%.{digits}f}} to @high{{%.{digits}f}} {unit}",
+    ]
+    if config.statistics.variance:
+        digits = decimals(config.value.span**2 / 4)
+        lines.append(f"variance @variance{{%.{digits}f}}, expected error at most @variance_error{{%.{digits}f}}")
+    return _tip(*lines, _SIZE, "epsilon at most @epsilon{%.4f} for any one user", f"@{where}")
+
+
+def withheld_tip(where: str) -> str:
+    """Return what pointing at a withheld cell tells."""
+    reason = "No plan was found that keeps the promised error here at the day's epsilon."
+    return _tip("<strong>withheld</strong>", reason, _SIZE, f"@{where}")
+
+
+def _tip(*lines: str) -> str:
+    return f'<div style="font: 14px/1.45 system-ui, sans-serif; max-width: 260px">{"<br>".join(lines)}</div>'
+
+
+def _inert(text: str) -> str:
+    """Return text from the configuration as HTML in which Bokeh finds no placeholder either."""
+    return escape(text).replace("@", "&#64;").replace("$", "&#36;")
+
+
+def head(statistics: pl.DataFrame, withheld: pl.DataFrame, config: Config, date: dt.date, epsilon: str) -> Words:
+    """Return the page's title and sentences, by the names that the template knows them by; not yet escaped."""
+    digits = decimals(config.value.span)
+    bound = math.ceil(statistics["mean_error_bound"].max() * 10**digits - 1e-6) / 10**digits
+    slot = "hour" if config.grid.slot_minutes == 60 else f"{config.grid.slot_minutes} minutes"
+    purpose = config.dataset.purpose
+    return {
+        "title": f"{config.dataset.name}: {config.value.name} on {date:%A}, {date.day} {date:%B %Y}",
+        "purpose": "" if purpose == "not stated" else purpose,
+        "quantity": measured(config.value.name, config),
+        "slot": slot,
+        "promise": f"{bound:.{digits}f} {config.value.unit}".rstrip(),
+        "epsilon": format(_FOUR_DIGITS_UP.create_decimal(epsilon), "f"),
+        "n_published": f"{statistics.height:,}",
+        "n_withheld": f"{withheld.height:,}",
+        "release_id": statistics["release_id"][0],
+        "timezone": config.dataset.timezone,
+    }

@@ -1,0 +1,49 @@
+"""The files of a release: made once, before the ledger entry that names them, and only copied after it."""
+
+import datetime as dt
+from typing import Any
+
+import h3
+import polars as pl
+
+from tasks import durable, geography, private_files
+from tasks.config import Config
+from tasks.disclosure import COLUMNS
+from tasks.ledger import Entry
+from tasks.map import map_page
+
+_NOT_IN_MANIFEST = ("inputs", "losses", "totals", "user_key_fingerprint")
+_INSTANT = "%Y-%m-%dT%H:%M:%SZ"
+
+
+def write_files(statistics: pl.DataFrame, plan: dict[str, Any], entry: Entry, config: Config) -> dict[str, str]:
+    """Write what will be published to private files named by their hash, and return the hashes by name.
+
+    Args:
+        statistics: The noisy table.
+        plan: The stored plan, which knows the withheld cells.
+        entry: The ledger entry so far.
+        config: That the plan was made under.
+    """
+    date = dt.date.fromisoformat(entry["date"])
+    contents = {
+        "statistics.parquet": private_files.parquet_bytes(statistics),
+        "statistics.csv": statistics.write_csv(datetime_format=_INSTANT).encode(),
+        "statistics.geojson": geography.geojson(statistics),
+        "statistics.geoparquet": geography.geoparquet(statistics),
+        "map.html": map_page(statistics, _withheld_cells(plan, config), config, date, entry["epsilon"]),
+    }
+    folder = private_files.releases(config)
+    hashes = {name: durable.write_named_by_hash(folder, content) for name, content in contents.items()}
+    manifest = {key: value for key, value in entry.items() if key not in _NOT_IN_MANIFEST}
+    manifest |= {"files": dict(hashes), "columns": COLUMNS}
+    hashes["manifest.json"] = durable.write_named_by_hash(folder, durable.readable_json(manifest))
+    return hashes
+
+
+def _withheld_cells(plan: dict[str, Any], config: Config) -> pl.DataFrame:
+    """Return the cells that the plan withholds and how full they are, which is public, and nothing else of them."""
+    cells = private_files.read_frame(private_files.plans(config), plan["files"]["cells"])
+    withheld = cells.filter(pl.col("mean_inverse_scale") == 0)
+    names = pl.Series("h3_cell", [h3.int_to_str(cell) for cell in withheld["h3_cell"]], dtype=pl.String)
+    return withheld.select("slot_start", names, "n_records", "n_users")
