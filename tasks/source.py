@@ -53,8 +53,8 @@ def find_files(date: dt.date, config: Config, needed: bool = True) -> list[tuple
     if needed and not found:
         patterns = ", ".join(config.dataset.files)
         raise BadInput(
-            f"no file for {date} matches dataset.files = {patterns} in {config.folder}; run the day again once the file "
-            "is there, or mend dataset.files"
+            f"no file for {date} matches dataset.files = {patterns} in {config.folder}; run the day again once the "
+            "file is there, or mend dataset.files"
         )
     for path in found:
         if glob.escape(str(path)) != str(path):

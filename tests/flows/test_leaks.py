@@ -1,17 +1,11 @@
 """User ids and values are planted, the flow is run well and badly, and everything it wrote is searched for them."""
 
-import base64
-import struct
 import subprocess
 import sys
 from pathlib import Path
 
-import polars as pl
+from planted import LATE_VALUE, USER, VALUE, files_of, leaks
 from support import DATE, HEADER, Dataset
-
-USER = "PLANTED-USER-7Q"
-VALUE = "73.1937"
-LATE_VALUE = "88.4413"
 
 RUN_EACH = """
 import datetime as dt
@@ -67,17 +61,6 @@ def dataset_with(folder: Path, rows: list[str], settings: str = "") -> Dataset:
     return dataset
 
 
-def readable(path: Path) -> bytes:
-    """Return a file's bytes, with what is packed inside unpacked: results of the scheduler, columns of Parquet."""
-    content = path.read_bytes()
-    if content.startswith(b"PAR1"):
-        return content + pl.read_parquet(path, hive_partitioning=False).write_csv().encode()
-    try:
-        return content + base64.b64decode(content) if path.parent.name == "storage" else content
-    except ValueError:
-        return content
-
-
 def good_rows() -> list[str]:
     return [
         f"{USER}-{bus},{DATE}T08:{minute:02}:00Z,47.05,8.31,{VALUE}" for bus in range(12) for minute in range(0, 60, 5)
@@ -122,19 +105,12 @@ def test_no_planted_id_or_value_is_found_outside_the_warehouse(
     assert all(line.endswith("None None") for line in outcomes if "failed" in line)
 
     searched = {"output": (ended.stdout + ended.stderr).encode()}
-    for folder in (tmp_path, prefect_home):
-        for path in folder.rglob("*"):
-            inside = "raw" in path.parts or path.name.startswith("warehouse.duckdb") or path.name == "errors.log"
-            if path.is_file() and not inside:
-                searched[str(path)] = readable(path)
+    searched |= files_of(tmp_path) | files_of(prefect_home)
     assert any(name.endswith("prefect.db") for name in searched), "Prefect's own database is searched"
     pickled = [content for name, content in searched.items() if "/storage/" in name]
     assert any(b"tasks.errors" in content for content in pickled), "pickled failures are unpacked"
     assert any("published" in name for name in searched)
-    needles = {text.encode() for text in (USER, VALUE, LATE_VALUE)}
-    needles |= {struct.pack("<d", float(text)) for text in (VALUE, LATE_VALUE)}
-    found = [(name, needle) for name, content in searched.items() for needle in needles if needle in content]
-    assert found == []
+    assert leaks(searched) == []
 
 
 def test_the_search_finds_what_it_looks_for(tmp_path: Path) -> None:
@@ -142,4 +118,4 @@ def test_the_search_finds_what_it_looks_for(tmp_path: Path) -> None:
     dataset = dataset_with(tmp_path / "dataset", good_rows())
     dataset.release()
     content = b"".join(path.read_bytes() for path in (tmp_path / "dataset" / "store" / "private").glob("warehouse*"))
-    assert USER.encode() in content or struct.pack("<d", float(VALUE)) in content
+    assert leaks({"warehouse": content})
