@@ -7,10 +7,10 @@ from prefect import flow
 
 from flows.daily import prepare_day
 from flows.runs import refuse_endless_restarts, run_name
-from tasks.announce import announce_budget, announce_range, tell_released
-from tasks.backfill import Shortage, plan_range, released_days, spread_budget
+from tasks.announce import announce_budget, announce_range, tell_released, tell_withheld
+from tasks.backfill import PlannedRange, Shortage, plan_range, released_days, spread_budget
 from tasks.config import Config, load_config
-from tasks.errors import HexveilError
+from tasks.errors import BudgetExceeded, HexveilError
 from tasks.late import count_late_records
 from tasks.progress import progress
 from tasks.publish import publish_files
@@ -42,7 +42,7 @@ def backfill(config_file: Path, first: dt.date, last: dt.date, shortage: Shortag
         config = spread_budget(days.dates, config)
     problems = dict(days.problems)
     problems |= _prepare([date for date in days.dates if date not in days.released and date not in problems], config)
-    planned = plan_range([date for date in days.dates if date not in days.released | problems], shortage, config)
+    planned = _plan([date for date in days.dates if date not in days.released | problems], shortage, config)
     problems |= planned.problems
     for date in progress([date for date in days.dates if date not in problems], "releasing days"):
         try:
@@ -57,6 +57,18 @@ def backfill(config_file: Path, first: dt.date, last: dt.date, shortage: Shortag
     if problems:
         listed = "\n".join(f"  {date}: {problem}" for date, problem in sorted(problems.items()))
         raise HexveilError(f"{len(problems)} of {len(days.dates)} days have problems, the others are done:\n{listed}")
+
+
+def _plan(dates: list[dt.date], shortage: Shortage, config: Config) -> PlannedRange:
+    """Plan prepared days, and tell of those that nothing can be published of."""
+    try:
+        planned = plan_range(dates, shortage, config)
+    except BudgetExceeded:
+        announce_budget(config)
+        raise
+    for date, reason in planned.problems.items():
+        tell_withheld(date, reason, config)
+    return planned
 
 
 def _prepare(dates: list[dt.date], config: Config) -> dict[dt.date, str]:

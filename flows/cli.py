@@ -180,6 +180,18 @@ def plan(
 
 
 @app.command()
+def backup(
+    config: ConfigOption,
+    to: Annotated[Path, typer.Option("--to", help="A folder on another disk; may hold an earlier copy.")],
+) -> None:
+    """Copy what cannot be made anew: ledger, keys, plans, released files. The copy is as private as the storage."""
+    from tasks.backup import back_up
+
+    n_releases = back_up(to, load_config(config))
+    out.print(f"{n_releases} releases are backed up in {show.shown(to)}.")
+
+
+@app.command()
 def up(
     config: ConfigOption,
     port: Annotated[int, typer.Option("--port", min=1, max=65534, help="Of the pages; files are on the next.")] = 4200,

@@ -1,0 +1,93 @@
+"""A copy is enough to go on from, whatever happened while it was made."""
+
+import shutil
+from pathlib import Path
+
+import pytest
+from support import DATE, Dataset, later_day
+
+from tasks import backup
+from tasks.backup import back_up
+from tasks.errors import HexveilError, LedgerBroken
+from tasks.ledger import read_entries
+from tasks.publish import publish_files
+from tasks.verify import verify_ledger
+
+
+def restored(dataset: Dataset, copy: Path) -> Dataset:
+    shutil.rmtree(dataset.folder / "store")
+    shutil.copytree(copy, dataset.folder / "store")
+    return dataset
+
+
+def test_a_restored_copy_verifies_publishes_the_same_and_goes_on(busy_dataset: Dataset, tmp_path: Path) -> None:
+    busy_dataset.set("epsilon_total = 5.0", "epsilon_total = 50.0")
+    busy_dataset.release()
+    content = busy_dataset.published("statistics.csv").read_bytes()
+    copy = tmp_path / "copy"
+    assert back_up(copy, busy_dataset.config) == 1
+    assert (copy / "private").stat().st_mode & 0o077 == 0
+    again = restored(busy_dataset, copy)
+    assert verify_ledger(again.config) == 1
+    again.run_day()
+    assert again.published("statistics.csv").read_bytes() == content
+    again.release(later_day(again, 1))
+    assert verify_ledger(again.config) == 2
+    assert back_up(copy, again.config) == 2
+    assert verify_ledger(restored(again, copy).config) == 2
+
+
+def test_a_copy_cut_short_anywhere_is_as_good_as_the_one_before(
+    busy_dataset: Dataset, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    busy_dataset.set("epsilon_total = 5.0", "epsilon_total = 50.0")
+    busy_dataset.release()
+    before = tmp_path / "before"
+    back_up(before, busy_dataset.config)
+    busy_dataset.release(later_day(busy_dataset, 1))
+    n_files = len(list(backup._in_order(busy_dataset.config.storage_path)))
+    copy_file = backup._copy
+    for n_copied in range(n_files):
+        copy = tmp_path / f"cut-{n_copied}"
+        shutil.copytree(before, copy)
+        left = iter(range(n_copied))
+
+        def cut(path: Path, to: Path, left=left) -> None:
+            if next(left, None) is None:
+                raise OSError(28, "No space left on device")
+            copy_file(path, to)
+
+        monkeypatch.setattr(backup, "_copy", cut)
+        with pytest.raises(HexveilError):
+            back_up(copy, busy_dataset.config)
+        held = Dataset(tmp_path / f"house-{n_copied}")
+        held.folder.mkdir()
+        shutil.copy(busy_dataset.config_file, held.config_file)
+        shutil.copytree(copy, held.folder / "store")
+        for entry in read_entries(held.config):
+            publish_files.fn(entry["release_id"], held.config)
+        assert verify_ledger(held.config) in (1, 2)
+
+
+def test_a_copy_of_another_ledger_is_not_overwritten(busy_dataset: Dataset, tmp_path: Path) -> None:
+    busy_dataset.release()
+    (tmp_path / "copy").mkdir()
+    (tmp_path / "copy" / "ledger.jsonl").write_text('{"dataset":"another"}\n')
+    with pytest.raises(HexveilError, match="not the beginning"):
+        back_up(tmp_path / "copy", busy_dataset.config)
+
+
+def test_a_broken_ledger_is_not_copied_over_a_good_copy(busy_dataset: Dataset, tmp_path: Path) -> None:
+    busy_dataset.release()
+    back_up(tmp_path / "copy", busy_dataset.config)
+    path = busy_dataset.config.storage_path / "ledger.jsonl"
+    path.write_bytes(path.read_bytes().replace(str(DATE).encode(), b"2026-01-16"))
+    with pytest.raises(LedgerBroken):
+        back_up(tmp_path / "copy", busy_dataset.config)
+    assert str(DATE) in (tmp_path / "copy" / "ledger.jsonl").read_text()
+
+
+def test_a_copy_within_the_storage_is_refused(busy_dataset: Dataset) -> None:
+    busy_dataset.release()
+    with pytest.raises(HexveilError, match="within the storage"):
+        back_up(busy_dataset.config.storage_path / "copy", busy_dataset.config)
