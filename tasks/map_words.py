@@ -40,7 +40,7 @@ def published_tip(where: str, config: Config) -> str:
     if config.statistics.variance:
         digits = decimals(config.value.span**2 / 4)
         lines.append(f"variance @variance{{%.{digits}f}}, expected error at most @variance_error{{%.{digits}f}}")
-    return _tip(*lines, _SIZE, "epsilon at most @epsilon{%.4f} for any one user", f"@{where}")
+    return _tip(*lines, _SIZE, "epsilon @epsilon{%.4g} for any one user", f"@{where}")
 
 
 def withheld_tip(where: str) -> str:
