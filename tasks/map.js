@@ -23,7 +23,7 @@ function over_the_day(table) {
 
 function reading(published, withheld) {
   const amount = (number) => number.toFixed(decimals)
-  const size = ({n_users, n_records}, row) => `${n_users[row]} users, ${n_records[row]} records.`
+  const size = ({n_users, n_records}, row) => `users: ${n_users[row]}, records: ${n_records[row]}.`
   const at = published.slot.indexOf(slot)
   if (at >= 0) {
     const {mean, error, low, high} = published

@@ -13,7 +13,7 @@ from tasks.config import Config
 FORMATTED = ("mean", "error", "low", "high", "variance", "variance_error", "epsilon")
 """The columns that tips write as printf does."""
 
-_SIZE = "@n_users users, @n_records records"
+_SIZE = "users: @n_users, records: @n_records"
 _FOUR_DIGITS_UP = Context(prec=4, rounding=ROUND_CEILING)
 
 Words = dict[str, str]

@@ -90,7 +90,7 @@ def test_pointing_tells_mean_and_promise_or_that_and_why_it_was_withheld(open_ma
     drawn = {name: values[0] for name, values in shown.layer(2).items()}
     pattern = (
         r"mean speed (\S+) km/h\nexpected error at most (\S+) km/h\n95 % interval (\S+) to (\S+) km/h\n"
-        rf"12 users, 144 records\nepsilon (\S+) for any one user\n{drawn['cell']}"
+        rf"users: 12, records: 144\nepsilon (\S+) for any one user\n{drawn['cell']}"
     )
     found = re.fullmatch(pattern, tip.inner_text())
     assert found
@@ -100,7 +100,7 @@ def test_pointing_tells_mean_and_promise_or_that_and_why_it_was_withheld(open_ma
     tip = shown.page.locator(".bk-tooltip-content", has_text="withheld")
     tip.wait_for()
     assert "keeps the promised error" in tip.inner_text()
-    assert "1 users, 1 records" in tip.inner_text()
+    assert "users: 1, records: 1" in tip.inner_text()
 
 
 def test_a_click_shows_the_day_of_a_hexagon_with_its_gaps(open_map: OpenMap, released: Dataset) -> None:
