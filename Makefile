@@ -1,11 +1,12 @@
 # From nothing: Python 3.11+ and make. Everything is installed into .venv, pinned by constraints.txt.
 PYTHON ?= python3
 BIN := .venv/bin
+CHROMIUM := DEBIAN_FRONTEND=noninteractive apt-get install --yes --quiet --no-install-recommends chromium
 
 # The dataset that `make up` deploys.
 CONFIG ?= deploy/config/demo.toml
 
-.PHONY: demo up down test lint bench clean
+.PHONY: demo up down test browser lint bench clean
 
 demo: .venv/run
 	@$(BIN)/hexveil demo
@@ -16,8 +17,13 @@ up: .venv/run
 down:
 	@$(BIN)/hexveil down
 
-test: .venv/test
+test: .venv/test browser
 	@$(BIN)/pytest
+
+browser:
+	@command -v chromium >/dev/null || { [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null && \
+		{ $(CHROMIUM) || { apt-get update -q && $(CHROMIUM); }; }; } >/dev/null 2>&1 || \
+		echo "chromium is not installed, so the tests in a browser are skipped"
 
 lint: .venv/test
 	@$(BIN)/ruff check .

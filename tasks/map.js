@@ -23,15 +23,15 @@ function over_the_day(table) {
 
 function reading(published, withheld) {
   const amount = (number) => number.toFixed(decimals)
+  const size = ({n_users, n_records}, row) => `users: ${n_users[row]}, records: ${n_records[row]}.`
   const at = published.slot.indexOf(slot)
   if (at >= 0) {
-    const {mean, error, low, high, n_users, n_records} = published
+    const {mean, error, low, high} = published
     return `mean ${amount(mean[at])} ${unit}, expected error at most ${amount(error[at])}, 95 % interval ` +
-      `${amount(low[at])} to ${amount(high[at])}; ${n_users[at]} users, ${n_records[at]} records.`
+      `${amount(low[at])} to ${amount(high[at])}; ${size(published, at)}`
   }
   const hidden = withheld.slot.indexOf(slot)
-  return hidden < 0 ? "no records."
-    : `withheld, since the promise could not be kept; ${withheld.n_users[hidden]} users, ${withheld.n_records[hidden]} records.`
+  return hidden < 0 ? "no records." : `withheld, no plan was found that keeps the promise; ${size(withheld, hidden)}`
 }
 
 function show(chosen) {

@@ -41,21 +41,22 @@ _FONT = "system-ui, -apple-system, Segoe UI, Roboto, Helvetica, Arial, sans-seri
 _SLIDER_STYLE = f"""
 .bk-slider-title {{ font: 600 16px {_FONT}; margin-bottom: 16px; }}
 .noUi-target {{ background: #e2e2de; border: 0; box-shadow: none; }}
-.noUi-horizontal {{ height: 10px; margin: 0 16px 12px; }}
+.noUi-target.noUi-horizontal {{ height: 10px; margin: 0 16px 12px; }}
 .noUi-horizontal .noUi-handle {{ width: 32px; height: 32px; right: -16px; top: -12px; border-radius: 16px; }}
 .noUi-handle:focus-visible {{ outline: 3px solid {_INK}; outline-offset: 2px; }}
 """
 _SELECT_STYLE = f"""
 label {{ font: 600 16px {_FONT}; margin-bottom: 6px; }}
-select {{ font: 16px {_FONT}; min-height: 44px; width: 100%; }}
-select:focus-visible {{ outline: 3px solid {_INK}; outline-offset: 2px; }}
+select.bk-input {{ font: 16px {_FONT}; min-height: 44px; }}
+select.bk-input:focus-visible {{ outline: 3px solid {_INK}; outline-offset: 2px; }}
 """
 
 
 def map_document(day: MapDay, config: Config) -> Document:
     """Return the document whose roots are slots, map, hexagons and curve, joined by one callback."""
     sources = map_sources(day)
-    slider, select, now = _slider(day), _select(day), BoxAnnotation(fill_color="#f2e3b8", fill_alpha=0.6, level="image")
+    slider, select = _slider(day), _select(day)
+    now = BoxAnnotation(fill_color="#f7edd4", fill_alpha=1, line_color=None, level="underlay")
     curve = _curve(sources, day, config)
     curve.add_layout(now)
     glue = CustomJS(
@@ -67,7 +68,8 @@ def map_document(day: MapDay, config: Config) -> Document:
         },
     )
     document = Document()
-    for root in (slider, _map(sources, config), select, curve):
+    roots = [_map(sources, config), select, curve]
+    for root in [slider, *roots] if len(day.slots) > 1 else roots:  # a slider of one step is no slider
         document.add_root(root)
     document.js_on_event(DocumentReady, glue)
     for model, name in ((slider, "value"), (select, "value"), (sources["hexagons"].selected, "indices")):
@@ -108,7 +110,7 @@ def _map(sources: Sources, config: Config) -> Any:
     plot = _figure("map", x_axis_type="mercator", y_axis_type="mercator", match_aspect=True)
     mapper = _colours(sources["all_published"])
     everywhere = _patches(plot, sources["hexagons"], fill_color=_FAINT, line_color=_EDGE)
-    hatch = {"hatch_pattern": "right_diagonal_line", "hatch_color": "#a3a39f", "hatch_scale": 7, "hatch_weight": 1}
+    hatch = {"hatch_pattern": "right_diagonal_line", "hatch_color": "#b9b9b4", "hatch_scale": 7, "hatch_weight": 1}
     withheld = _patches(plot, sources["withheld"], fill_color=_GREY, line_color="white", **hatch)
     fill = {"field": "mean", "transform": mapper}
     published = _patches(plot, sources["published"], fill_color=fill, line_color="white")
@@ -161,7 +163,7 @@ def _curve(sources: Sources, day: MapDay, config: Config) -> Any:
     published, n_slots = sources["all_published"].data, len(day.slots)
     low, high = float(min(published["low"])), float(max(published["high"]))
     room = (high - low) * 0.08
-    plot = _figure("curve", title="Hexagon", toolbar_location=None)
+    plot = _figure("curve", title="Hexagon", toolbar_location=None, min_border_right=12)
     plot.x_range, plot.y_range = Range1d(start=0, end=n_slots), Range1d(start=low - room, end=high + room)
     interval = plot.vbar("x", 0.8, "high", "low", source=sources["curve"], fill_color=_BLUE, fill_alpha=0.25)
     interval.glyph.line_color = None

@@ -13,7 +13,7 @@ from tasks.config import Config
 FORMATTED = ("mean", "error", "low", "high", "variance", "variance_error", "epsilon")
 """The columns that tips write as printf does."""
 
-_SIZE = "@n_users users, @n_records records"
+_SIZE = "users: @n_users, records: @n_records"
 _FOUR_DIGITS_UP = Context(prec=4, rounding=ROUND_CEILING)
 
 Words = dict[str, str]
@@ -40,7 +40,7 @@ def published_tip(where: str, config: Config) -> str:
     if config.statistics.variance:
         digits = decimals(config.value.span**2 / 4)
         lines.append(f"variance @variance{{%.{digits}f}}, expected error at most @variance_error{{%.{digits}f}}")
-    return _tip(*lines, _SIZE, "epsilon at most @epsilon{%.4f} for any one user", f"@{where}")
+    return _tip(*lines, _SIZE, "epsilon @epsilon{%.4g} for any one user", f"@{where}")
 
 
 def withheld_tip(where: str) -> str:
