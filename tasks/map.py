@@ -11,7 +11,7 @@ from jinja2 import Environment, StrictUndefined
 from tasks.config import Config
 from tasks.map_data import map_day
 from tasks.map_figures import map_document
-from tasks.map_words import head
+from tasks.map_words import head, rounded_outwards
 
 
 def map_page(statistics: pl.DataFrame, withheld: pl.DataFrame, config: Config, date: dt.date, epsilon: str) -> bytes:
@@ -29,7 +29,7 @@ def map_page(statistics: pl.DataFrame, withheld: pl.DataFrame, config: Config, d
     Returns:
         HTML in UTF-8, with all scripts, styles and numbers in it.
     """
-    day = map_day(statistics, withheld, date, config)
+    day = map_day(rounded_outwards(statistics, config), withheld, date, config)
     words = head(statistics, withheld, config, date, epsilon)
     template = Environment(autoescape=True, undefined=StrictUndefined).from_string(
         importlib.resources.files("tasks").joinpath("map.html.jinja").read_text("utf-8")

@@ -41,7 +41,7 @@ _FONT = "system-ui, -apple-system, Segoe UI, Roboto, Helvetica, Arial, sans-seri
 _SLIDER_STYLE = f"""
 .bk-slider-title {{ font: 600 16px {_FONT}; margin-bottom: 16px; }}
 .noUi-target {{ background: #e2e2de; border: 0; box-shadow: none; }}
-.noUi-target.noUi-horizontal {{ height: 10px; margin: 0 16px 12px; }}
+.noUi-target.noUi-horizontal {{ height: 10px; width: calc(100% - 32px); margin: 0 16px 12px; }}
 .noUi-horizontal .noUi-handle {{ width: 32px; height: 32px; right: -16px; top: -12px; border-radius: 16px; }}
 .noUi-handle:focus-visible {{ outline: 3px solid {_INK}; outline-offset: 2px; }}
 """

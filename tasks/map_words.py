@@ -29,6 +29,24 @@ def measured(quantity: str, config: Config) -> str:
     return f"{quantity} ({config.value.unit})" if config.value.unit else quantity
 
 
+def rounded_outwards(statistics: pl.DataFrame, config: Config) -> pl.DataFrame:
+    """Return the table with promises rounded up and intervals outwards to what is shown: no promise looks better."""
+    digits = decimals(config.value.span)
+    low = pl.col("mean_ci95_low")
+    statistics = statistics.with_columns(
+        _upwards("mean_error_bound", digits), _upwards("mean_ci95_high", digits), -_upwards(-low, digits)
+    )
+    if not config.statistics.variance:
+        return statistics
+    return statistics.with_columns(_upwards("variance_error_bound", decimals(config.value.span**2 / 4)))
+
+
+def _upwards(column: str | pl.Expr, digits: int) -> pl.Expr:
+    """Round up, but for what floating point may have added in the twelfth digit."""
+    steps = (pl.col(column) if isinstance(column, str) else column) * 10.0**digits
+    return (steps - steps.abs() * 1e-12).ceil() / 10.0**digits
+
+
 def published_tip(where: str, config: Config) -> str:
     """Return what pointing at a published cell tells, as a Bokeh template; ``where`` is a column that names it."""
     unit, digits = _inert(config.value.unit), decimals(config.value.span)
@@ -40,7 +58,7 @@ def published_tip(where: str, config: Config) -> str:
     if config.statistics.variance:
         digits = decimals(config.value.span**2 / 4)
         lines.append(f"variance @variance{{%.{digits}f}}, expected error at most @variance_error{{%.{digits}f}}")
-    return _tip(*lines, _SIZE, "epsilon @epsilon{%.4g} for any one user", f"@{where}")
+    return _tip(*lines, _SIZE, "epsilon about @epsilon{%.4g} for any one user", f"@{where}")
 
 
 def withheld_tip(where: str) -> str:
@@ -61,7 +79,7 @@ def _inert(text: str) -> str:
 def head(statistics: pl.DataFrame, withheld: pl.DataFrame, config: Config, date: dt.date, epsilon: str) -> Words:
     """Return the page's title and sentences, by the names that the template knows them by; not yet escaped."""
     digits = decimals(config.value.span)
-    bound = math.ceil(statistics["mean_error_bound"].max() * 10**digits - 1e-6) / 10**digits
+    bound = statistics.select(_upwards("mean_error_bound", digits).max()).item()
     slot = "hour" if config.grid.slot_minutes == 60 else f"{config.grid.slot_minutes} minutes"
     purpose = config.dataset.purpose
     return {

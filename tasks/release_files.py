@@ -31,7 +31,7 @@ def write_files(statistics: pl.DataFrame, plan: dict[str, Any], entry: Entry, co
         "statistics.csv": statistics.write_csv(datetime_format=_INSTANT).encode(),
         "statistics.geojson": geography.geojson(statistics),
         "statistics.geoparquet": geography.geoparquet(statistics),
-        "map.html": map_page(statistics, _withheld_cells(plan, config), config, date, entry["epsilon"]),
+        "map.html": map_page(statistics, withheld_cells(plan, config), config, date, entry["epsilon"]),
     }
     folder = private_files.releases(config)
     hashes = {name: durable.write_named_by_hash(folder, content) for name, content in contents.items()}
@@ -41,7 +41,7 @@ def write_files(statistics: pl.DataFrame, plan: dict[str, Any], entry: Entry, co
     return hashes
 
 
-def _withheld_cells(plan: dict[str, Any], config: Config) -> pl.DataFrame:
+def withheld_cells(plan: dict[str, Any], config: Config) -> pl.DataFrame:
     """Return the cells that the plan withholds and how full they are, which is public, and nothing else of them."""
     cells = private_files.read_frame(private_files.plans(config), plan["files"]["cells"])
     withheld = cells.filter(pl.col("mean_inverse_scale") == 0)

@@ -90,7 +90,7 @@ def test_pointing_tells_mean_and_promise_or_that_and_why_it_was_withheld(open_ma
     drawn = {name: values[0] for name, values in shown.layer(2).items()}
     pattern = (
         r"mean speed (\S+) km/h\nexpected error at most (\S+) km/h\n95 % interval (\S+) to (\S+) km/h\n"
-        rf"users: 12, records: 144\nepsilon (\S+) for any one user\n{drawn['cell']}"
+        rf"users: 12, records: 144\nepsilon about (\S+) for any one user\n{drawn['cell']}"
     )
     found = re.fullmatch(pattern, tip.inner_text())
     assert found
@@ -136,6 +136,9 @@ def test_a_phone_shows_it_all_without_scrolling_sideways(open_map: OpenMap, rele
     box = {name: shown.page.locator(name).bounding_box() for name in (SLIDER, SELECT, ".map", ".curve")}
     assert box[".map"]["y"] + box[".map"]["height"] < box[".curve"]["y"]
     assert box[SLIDER]["width"] >= 32
+    track = shown.page.locator(".noUi-target").bounding_box()
+    assert track["x"] >= 28
+    assert track["x"] + track["width"] <= 375 - 28
     assert box[SELECT]["height"] >= 44
     shown.keep("test-phone")
 

@@ -1,0 +1,94 @@
+import datetime as dt
+import math
+from itertools import pairwise
+
+import h3
+import polars as pl
+import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
+from support import DATE, Dataset, table
+
+from tasks import map_words
+from tasks.config import Config
+from tasks.map_data import hour_marks, map_day, slot_labels, slot_starts
+
+ZONES = ("UTC", "Europe/Zurich", "America/St_Johns", "Australia/Lord_Howe", "Asia/Kathmandu", "America/Havana")
+
+
+def config_in(dataset: Dataset, zone: str, slot_minutes: int) -> Config:
+    config = dataset.config
+    sections = {
+        "dataset": config.dataset.model_copy(update={"timezone": zone}),
+        "grid": config.grid.model_copy(update={"slot_minutes": slot_minutes}),
+    }
+    return config.model_copy(update=sections)
+
+
+@pytest.fixture(scope="module")
+def plain(tmp_path_factory: pytest.TempPathFactory) -> Dataset:
+    from support import CONFIG
+
+    folder = tmp_path_factory.mktemp("plain")
+    (folder / "dataset.toml").write_text(CONFIG)
+    return Dataset(folder)
+
+
+@given(
+    date=st.dates(dt.date(2026, 1, 1), dt.date(2027, 12, 31)),
+    zone=st.sampled_from(ZONES),
+    slot_minutes=st.sampled_from([15, 30, 60, 90, 480, 1440]),
+)
+@example(date=dt.date(2026, 4, 5), zone="Australia/Lord_Howe", slot_minutes=60)
+@example(date=dt.date(2026, 11, 1), zone="America/Havana", slot_minutes=60)
+def test_slots_cover_the_local_day_and_no_two_are_called_alike(
+    plain: Dataset, date: dt.date, zone: str, slot_minutes: int
+) -> None:
+    config = config_in(plain, zone, slot_minutes)
+    starts, (start, end) = slot_starts(date, config), config.day_bounds(date)
+    labels = slot_labels(starts, config)
+    assert (starts[0], starts[-1]) == (start, end)
+    assert all(
+        dt.timedelta(0) < after - before <= dt.timedelta(minutes=slot_minutes) for before, after in pairwise(starts)
+    )
+    assert len(set(labels)) == len(labels) == math.ceil((end - start) / dt.timedelta(minutes=slot_minutes))
+    assert hour_marks(starts, config)[len(labels)] == "24"
+
+
+def test_the_map_opens_where_most_is_published(busy_dataset: Dataset) -> None:
+    busy_dataset.release()
+    published = table(busy_dataset)
+    other = published.head(1).with_columns(h3_cell=pl.lit(h3.latlng_to_cell(48.0, 9.0, 7)))
+    withheld = published.select("slot_start", "h3_cell", "n_records", "n_users").clear()
+    day = map_day(pl.concat([published, other]), withheld, DATE, busy_dataset.config)
+    assert day.slots[day.fullest_slot].startswith("08:00")
+    assert day.hexagons["h3_cell"][0] == published["h3_cell"][0]
+    assert day.hexagons["n_published"].to_list() == [2, 1]
+
+
+def test_withheld_cells_are_on_the_map_with_nothing_but_how_full_they_are(busy_dataset: Dataset) -> None:
+    from tasks import ledger
+    from tasks.plan_files import load_plan
+    from tasks.release_files import withheld_cells
+
+    path = busy_dataset.folder / "raw" / "day.csv"
+    path.write_text(path.read_text() + f"lone,{DATE}T08:30:00Z,47.2,8.6,50\n")
+    busy_dataset.release()
+    entry = ledger.read_entries(busy_dataset.config)[0]
+    withheld = withheld_cells(load_plan(entry["plan"], busy_dataset.config), busy_dataset.config)
+    assert withheld.columns == ["slot_start", "h3_cell", "n_records", "n_users"]
+    assert withheld.rows() == [(dt.datetime(2026, 1, 15, 8, tzinfo=dt.UTC), h3.latlng_to_cell(47.2, 8.6, 7), 1, 1)]
+
+
+@given(bound=st.floats(1e-3, 50), low=st.floats(0, 100), high=st.floats(0, 100))
+@example(bound=10.0, low=0.0, high=100.0)
+@example(bound=9.94, low=9.96, high=9.94)
+def test_no_promise_and_no_interval_is_shown_better_than_it_is(
+    plain: Dataset, bound: float, low: float, high: float
+) -> None:
+    columns = {"mean_error_bound": [bound], "mean_ci95_low": [low], "mean_ci95_high": [high]}
+    shown = map_words.rounded_outwards(pl.DataFrame(columns), plain.config).row(0, named=True)
+    assert bound - 1e-9 <= shown["mean_error_bound"] < bound + 0.1 + 1e-9
+    assert low - 0.1 - 1e-9 < shown["mean_ci95_low"] <= low + 1e-9
+    assert high - 1e-9 <= shown["mean_ci95_high"] < high + 0.1 + 1e-9
+    assert all(math.isclose(number * 10, round(number * 10), abs_tol=1e-9) for number in shown.values())
