@@ -5,15 +5,26 @@ import os
 os.environ |= {"PREFECT_SERVER_ANALYTICS_ENABLED": "false", "DO_NOT_TRACK": "1"}
 
 import datetime as dt
-from collections.abc import Callable
+import shutil
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import numpy as np
 import pytest
+from playwright.sync_api import Browser, sync_playwright
 from support import CONFIG, DATE, HEADER, REAL_DATA, Dataset
 
 from dpmath.occupancy import Occupancy
 from tasks.synthetic import write_city
+
+QUIET = (
+    "--no-sandbox",
+    "--disable-gpu",
+    "--no-first-run",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-sync",
+)
 
 MakeOccupancy = Callable[[list[list[int]]], Occupancy]
 
@@ -56,3 +67,13 @@ def real_data() -> Path:
     if not REAL_DATA.is_dir():
         pytest.skip(f"the real records are not at {REAL_DATA}")
     return REAL_DATA
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Browser]:
+    """Start Chromium, for one module only: while playwright runs, others find an event loop in their thread."""
+    path = shutil.which("chromium")
+    if path is None:
+        pytest.skip("chromium is not installed: apt-get install chromium")
+    with sync_playwright() as playwright:
+        yield playwright.chromium.launch(executable_path=path, args=list(QUIET))

@@ -1,23 +1,14 @@
 """A real browser without a window, and pages in it that must neither ask the network for anything nor complain."""
 
-import shutil
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 import pytest
-from playwright.sync_api import Browser, Page, sync_playwright
+from playwright.sync_api import Browser, Page
+from support import SCREENSHOTS
 
-SCREENSHOTS = Path(__file__).parents[2] / "var" / "screenshots"
-QUIET = (
-    "--no-sandbox",
-    "--disable-gpu",
-    "--no-first-run",
-    "--disable-background-networking",
-    "--disable-component-update",
-    "--disable-sync",
-)
 DESKTOP, PHONE = (1366, 900), (375, 740)
 
 _PLACE = """([root, layer, row]) => {
@@ -99,16 +90,6 @@ class MapPage:
 
 
 OpenMap = Callable[..., MapPage]
-
-
-@pytest.fixture(scope="module")
-def browser() -> Iterator[Browser]:
-    """Start Chromium, for one module only: while playwright runs, others find an event loop in their thread."""
-    path = shutil.which("chromium")
-    if path is None:
-        pytest.skip("chromium is not installed: apt-get install chromium")
-    with sync_playwright() as playwright:
-        yield playwright.chromium.launch(executable_path=path, args=list(QUIET))
 
 
 @pytest.fixture

@@ -26,6 +26,7 @@ Hexveil = Callable[..., subprocess.CompletedProcess[str]]
 """Runs the command line with arguments, in another process."""
 
 REAL_DATA = Path(__file__).parents[3] / "shared" / "data" / "capmetro"
+SCREENSHOTS = Path(__file__).parents[2] / "var" / "screenshots"
 DATE = dt.date(2026, 1, 15)
 PUBLISHED = (
     "manifest.json",

@@ -3,6 +3,8 @@
 import datetime as dt
 import json
 import time
+from dataclasses import replace
+from pathlib import Path
 
 import planted
 import pytest
@@ -31,17 +33,13 @@ def test_the_deployments_are_scheduled_in_the_time_zone_of_the_dataset(house: Ho
             api.get(f"/deployments/name/{flow}/{flow}-test").raise_for_status().json()
             for flow in ("daily", "verify", "backfill")
         )
-        queue = api.get("/work_queues/name/test", params={"work_pool_name": "hexveil"})
-        [pool_queue] = [
-            one for one in api.post("/work_pools/hexveil/queues/filter", json={}).json() if one["name"] == "test"
-        ]
-    assert queue is not None
+        queue = api.get("/work_pools/hexveil/queues/test").raise_for_status().json()
     for deployment in (daily, verify):
         [schedule] = deployment["schedules"]
         assert schedule["schedule"]["timezone"] == ZONE
         assert schedule["active"]
     assert backfill["schedules"] == []
-    assert pool_queue["concurrency_limit"] == 1
+    assert queue["concurrency_limit"] == 1
     assert daily["work_queue_name"] == backfill["work_queue_name"] == "test"
     form = backfill["parameter_openapi_schema"]["properties"]
     assert form["first"]["format"] == form["last"]["format"] == "date"
@@ -85,6 +83,7 @@ def test_two_days_and_a_week_started_through_the_interface_are_published_and_sho
     assert "9 days" not in str(shown["budget-test"]["data"])
     week_page = str(artifacts(house, week)["backfill-test"]["data"])
     assert all(str(day(number)) in week_page for number in range(2, 9))
+    assert {artifact["type"] for artifact in artifacts(house, week).values()} == {"markdown", "progress"}
 
     events = house.events("hexveil.released")
     assert sorted({event["payload"]["date"] for event in events}) == [str(day(number)) for number in range(9)]
@@ -161,6 +160,34 @@ def test_a_spent_budget_withholds_the_day_and_tells_so(house: House) -> None:
     assert house.events("hexveil.budget.low")
 
 
+def test_a_run_that_crashes_time_and_again_ends_as_failed(house: House) -> None:
+    with house.api as api:
+        [queue] = [
+            one for one in api.post("/work_pools/hexveil/queues/filter", json={}).json() if one["name"] == "test"
+        ]
+        pause = f"/work_pools/hexveil/queues/{queue['name']}"
+        api.patch(pause, json={"is_paused": True}).raise_for_status()
+        run_id = house.start("daily", date=day(0))
+        for _ in range(5):
+            crashed = {"state": {"type": "CRASHED", "message": "as a test has it"}, "force": True}
+            api.post(f"/flow_runs/{run_id}/set_state", json=crashed).raise_for_status()
+            wait_for_state(house, run_id, "SCHEDULED")
+        api.patch(pause, json={"is_paused": False}).raise_for_status()
+    run = house.ended(run_id)
+    assert run["state"]["type"] == "FAILED"
+    assert "interrupted 5 times" in run["state"]["message"]
+
+
+def test_a_house_is_opened_twice_without_harm_and_not_over_another_programs_port(house: House, tmp_path: Path) -> None:
+    pids = {path.name: path.read_text() for path in house.home.glob("*.pid")}
+    assert set(pids) == {"server.pid", "worker.pid", "files.pid"}
+    house.up()
+    assert {path.name: path.read_text() for path in house.home.glob("*.pid")} == pids
+    with pytest.raises(AssertionError, match=f"port {house.port} is in use by another program"):
+        replace(house, home=tmp_path).up()
+    assert "Nothing was running" in replace(house, home=tmp_path).down().stdout
+
+
 def test_nothing_planted_is_found_in_what_the_scheduler_keeps_and_says(house: House) -> None:
     searched = planted.files_of(house.home) | planted.files_of(house.dataset.folder)
     for what in ("flow_runs", "task_runs", "artifacts", "logs", "deployments"):
@@ -174,6 +201,14 @@ def test_nothing_planted_is_found_in_what_the_scheduler_keeps_and_says(house: Ho
     log = searched[str(house.home / "worker.log")]
     assert b"planned date=" in log, "the steps' own lines are there"
     assert b"ingest" in searched["answer: logs"] or b"read file=" in searched["answer: logs"]
+
+
+def wait_for_state(house: House, run_id: str, wanted: str) -> None:
+    for _ in range(600):
+        if house.run(run_id)["state"]["type"] == wanted:
+            return
+        time.sleep(0.1)
+    pytest.fail(str(house.run(run_id)["state"]))
 
 
 def wait_for_releases(house: House, n_releases: int) -> None:
