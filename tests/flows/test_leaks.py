@@ -71,7 +71,9 @@ def readable(path: Path) -> bytes:
     """Return a file's bytes, with what is packed inside unpacked: results of the scheduler, columns of Parquet."""
     content = path.read_bytes()
     if content.startswith(b"PAR1"):
-        return content + pl.read_parquet(path, hive_partitioning=False).write_csv().encode()
+        frame = pl.read_parquet(path, hive_partitioning=False)
+        shapes = [shape for column in frame.select(pl.col(pl.Binary)) for shape in column]
+        return content + frame.select(pl.exclude(pl.Binary)).write_csv().encode() + b"".join(shapes)
     try:
         return content + base64.b64decode(content) if path.parent.name == "storage" else content
     except ValueError:
