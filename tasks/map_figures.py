@@ -26,7 +26,7 @@ from bokeh.models import (
     ZoomInTool,
     ZoomOutTool,
 )
-from bokeh.palettes import Cividis256
+from bokeh.palettes import Viridis256
 from bokeh.plotting import figure
 
 from tasks.config import Config
@@ -149,7 +149,7 @@ def _colours(published: ColumnDataSource) -> LinearColorMapper:
     """Return the day's colours; they span at least the promised error twice, since less than that is noise."""
     low, high = (float(edge(published.data["mean"])) for edge in (min, max))
     short = max(0.0, float(max(published.data["error"])) - (high - low) / 2)
-    return LinearColorMapper(palette=Cividis256, low=low - short, high=high + short)
+    return LinearColorMapper(palette=Viridis256, low=low - short, high=high + short)
 
 
 def _colour_bar(mapper: LinearColorMapper, config: Config) -> ColorBar:
