@@ -142,8 +142,11 @@ def is_running(name: str, folder: Path) -> bool:
 
 
 def _start(name: str, command: list[str], environment: dict[str, str], folder: Path) -> None:
-    with _note(name, folder).open("w") as note, (folder / f"{name}.log").open("ab") as log:
-        fcntl.flock(note, fcntl.LOCK_EX)
+    with _note(name, folder).open("a") as note, (folder / f"{name}.log").open("ab") as log:
+        try:
+            fcntl.flock(note, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            raise HexveilError(f"the {name} is being started by another command; wait for it") from None
         process = subprocess.Popen(  # noqa: S603 our own command
             command,
             env=environment,
@@ -153,6 +156,7 @@ def _start(name: str, command: list[str], environment: dict[str, str], folder: P
             start_new_session=True,
             pass_fds=[note.fileno()],
         )
+        note.truncate(0)
         note.write(str(process.pid))
 
 
