@@ -153,6 +153,12 @@ class Statistics(_Section):
     variance: bool = False
 
 
+class Publish(_Section):
+    """Whether each day's files include the map, a page of under 2 MB."""
+
+    map: bool = True
+
+
 class Storage(_Section):
     """Where the warehouse, the ledger and the published files lie, and the memory DuckDB may use."""
 
@@ -177,6 +183,7 @@ class Config(_Section):
     privacy: Privacy
     budget: Budget
     statistics: Statistics = Statistics()
+    publish: Publish = Publish()
     storage: Storage
     monitoring: Monitoring = Monitoring()
     folder: Path = Field(exclude=True)

@@ -31,8 +31,9 @@ def write_files(statistics: pl.DataFrame, plan: dict[str, Any], entry: Entry, co
         "statistics.csv": statistics.write_csv(datetime_format=_INSTANT).encode(),
         "statistics.geojson": geography.geojson(statistics),
         "statistics.geoparquet": geography.geoparquet(statistics),
-        "map.html": map_page(statistics, withheld_cells(plan, config), config, date, entry["epsilon"]),
     }
+    if config.publish.map:
+        contents["map.html"] = map_page(statistics, withheld_cells(plan, config), config, date, entry["epsilon"])
     folder = private_files.releases(config)
     hashes = {name: durable.write_named_by_hash(folder, content) for name, content in contents.items()}
     manifest = {key: value for key, value in entry.items() if key not in _NOT_IN_MANIFEST}

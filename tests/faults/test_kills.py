@@ -57,6 +57,7 @@ def test_a_day_killed_at_300_random_moments_and_run_again_is_released_once(
     tmp_path: Path,
     capsys: pytest.CaptureFixture[str],
 ) -> None:
+    busy_dataset.without_map()
     prepared = tmp_path.with_name("prepared")
     shutil.copytree(busy_dataset.folder, prepared)
     Dataset(prepared).prepare()

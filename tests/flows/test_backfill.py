@@ -67,6 +67,7 @@ def test_ninety_days_backfilled_and_killed_twice_equal_ninety_days_run_one_by_on
 ) -> None:
     backfilled, one_by_one = make(tmp_path / "backfilled", N_DAYS), make(tmp_path / "one_by_one", N_DAYS)
     for dataset in (backfilled, one_by_one):
+        dataset.without_map()
         private = dataset.folder / "store" / "private"
         private.mkdir(parents=True)
         (private / "user-key").write_bytes(bytes(range(32)))

@@ -94,6 +94,10 @@ class Dataset:
         path.write_bytes(content.encode() if isinstance(content, str) else content)
         return path
 
+    def without_map(self) -> None:
+        """Leave out the map, which takes longer than all else of so small a day."""
+        self.set("[storage]", "[publish]\nmap = false\n[storage]")
+
     def prepare(self, date: dt.date = DATE) -> None:
         for step in (ingest_records, validate_records, build_occupancy):
             step.fn(date, self.config)

@@ -242,3 +242,9 @@ def test_promise_and_interval_hold_though_values_are_rounded_to_ticks(busy_datas
     for row in table(busy_dataset).iter_rows(named=True):
         assert abs(row["mean"] - 24) <= row["mean_error_bound"] <= 49
         assert row["mean_ci95_low"] <= 24 <= row["mean_ci95_high"]
+
+
+def test_a_day_can_be_published_without_its_map(busy_dataset: Dataset) -> None:
+    busy_dataset.without_map()
+    busy_dataset.release()
+    assert all_files(busy_dataset).keys() == {f"date={DATE}/{name}" for name in PUBLISHED if name != "map.html"}
