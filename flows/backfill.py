@@ -38,15 +38,14 @@ def backfill(config_file: Path, first: dt.date, last: dt.date, shortage: Shortag
     refuse_endless_restarts()
     config = load_config(config_file)
     days = released_days(first, last, config)
-    if shortage == "spread":
-        config = spread_budget(days.dates, config)
+    spending = spread_budget(days.dates, config) if shortage == "spread" else config
     problems = dict(days.problems)
-    problems |= _prepare([date for date in days.dates if date not in days.released and date not in problems], config)
-    planned = _plan([date for date in days.dates if date not in days.released | problems], shortage, config)
+    problems |= _prepare([date for date in days.dates if date not in days.released | problems], spending)
+    planned = _plan([date for date in days.dates if date not in days.released | problems], shortage, spending)
     problems |= planned.problems
     for date in progress([date for date in days.dates if date not in problems], "releasing days"):
         try:
-            publish_files(days.released.get(date) or release_statistics(date, planned.plans[date], config), config)
+            publish_files(days.released.get(date) or release_statistics(date, planned.plans[date], spending), config)
             count_late_records(date, config)
             if date not in days.released:
                 tell_released(date, config)

@@ -20,6 +20,7 @@ _PROJECT = Path(__file__).resolve().parent.parent
 _DEPLOY = _PROJECT / "deploy"
 _DEMO_CONFIG = _DEPLOY / "config" / "demo.toml"
 _HOME = _PROJECT / "var" / "prefect"
+_DAY = ["%Y-%m-%d"]
 _DEMO_DATES = [dt.date(2026, 3, day) for day in (2, 3, 4)]
 
 app = typer.Typer(
@@ -35,14 +36,12 @@ app.add_typer(ledger_app, name="ledger")
 ConfigOption = Annotated[Path, typer.Option("--config", help="The dataset's TOML file.", show_default=False)]
 DateOption = Annotated[
     dt.datetime,
-    typer.Option("--date", formats=["%Y-%m-%d"], help="A local day of the dataset.", show_default=False),
+    typer.Option("--date", formats=_DAY, help="A local day of the dataset.", show_default=False),
 ]
 FromOption = Annotated[
-    dt.datetime, typer.Option("--from", formats=["%Y-%m-%d"], help="The first local day.", show_default=False)
+    dt.datetime, typer.Option("--from", formats=_DAY, help="The first local day.", show_default=False)
 ]
-ToOption = Annotated[
-    dt.datetime, typer.Option("--to", formats=["%Y-%m-%d"], help="The last local day.", show_default=False)
-]
+ToOption = Annotated[dt.datetime, typer.Option("--to", formats=_DAY, help="The last local day.", show_default=False)]
 HomeOption = Annotated[Path, typer.Option("--home", help="Where logs and Prefect's own database lie.")]
 VerboseOption = Annotated[bool, typer.Option("--verbose", help="Show every step as it happens.")]
 
@@ -62,14 +61,13 @@ def main() -> None:
 @app.command()
 def demo(verbose: VerboseOption = False) -> None:
     """Make a small synthetic city and publish three days of it."""
-    _prepare_prefect(verbose)
+    show.quieten(verbose)
     from tasks.synthetic import write_city
 
     config = load_config(_DEMO_CONFIG)
-    n_rows = write_city(_PROJECT / "var" / "demo" / "raw", _DEMO_DATES)
-    out.print(
-        f"A synthetic city of {n_rows:,} rows in three days, in {show.shown(_PROJECT / 'var' / 'demo' / 'raw')}.\n"
-    )
+    folder = _PROJECT / "var" / "demo" / "raw"
+    n_rows = write_city(folder, _DEMO_DATES)
+    out.print(f"A synthetic city of {n_rows:,} rows in three days, in {show.shown(folder)}.\n")
     for date in _DEMO_DATES:
         show.show_day(_run_day(_DEMO_CONFIG, date, config), config)
     out.print("Next: hexveil ledger show --config deploy/config/demo.toml")
@@ -86,7 +84,7 @@ def run(
     verbose: VerboseOption = False,
 ) -> None:
     """Publish one day, or publish it again without drawing or spending anything anew."""
-    _prepare_prefect(verbose)
+    show.quieten(verbose)
     settings = load_config(config)
     show.show_day(_run_day(config, date.date(), settings, revision), settings)
 
@@ -109,7 +107,7 @@ def backfill(
         raise HexveilError("give --spread or --clip, not both")
     if last < first:
         raise HexveilError(f"the range from {first.date()} to {last.date()} is empty; give --from before --to")
-    _prepare_prefect(verbose)
+    show.quieten(verbose)
     settings = load_config(config)
     from flows.backfill import backfill as fill
     from tasks.report import report_range
@@ -124,7 +122,7 @@ def backfill(
 def forget(
     config: ConfigOption,
     date: Annotated[
-        dt.datetime | None, typer.Option("--date", formats=["%Y-%m-%d"], help="A local day of the dataset.")
+        dt.datetime | None, typer.Option("--date", formats=_DAY, help="A local day of the dataset.")
     ] = None,
     older_than: Annotated[
         int | None, typer.Option("--older-than", min=0, help="All days more than so many days before today.")
@@ -161,9 +159,9 @@ def plan(
 ) -> None:
     """Show what a day would publish, at which promised error and cost; spends nothing."""
     settings = load_config(config)
-    _prepare_day(date.date(), settings)
     from tasks import preview
 
+    preview.prepare_day(date.date(), settings)
     if compare or cells:
         rows = (preview.compare_mechanisms if compare else preview.preview_cells)(date.date(), settings)
         show.print_json(rows) if as_json else out.print(show.table_of(rows))
@@ -187,31 +185,50 @@ def backup(
     """Copy what cannot be made anew: ledger, keys, plans, released files. The copy is as private as the storage."""
     from tasks.backup import back_up
 
-    n_releases = back_up(to, load_config(config))
-    out.print(f"{n_releases} releases are backed up in {show.shown(to)}.")
+    out.print(f"{back_up(to, load_config(config))} releases are backed up in {show.shown(to)}.")
 
 
 @app.command()
 def up(
     config: ConfigOption,
-    port: Annotated[int, typer.Option("--port", min=1, max=65534, help="Of the pages; files are on the next.")] = 4200,
+    port: Annotated[
+        int | None, typer.Option("--port", min=1, max=65534, help="Of the pages, 4200 at first; files are on the next.")
+    ] = None,
     home: HomeOption = _HOME,
 ) -> None:
     """Start Prefect's server and a worker on this machine, and deploy the dataset's flows there."""
     from flows import services
 
     settings = load_config(config)
-    house = services.open_house(home.resolve(), port)
-    environment = house.environment(_DEPLOY / "prefect.env")
-    services.start_server(house, environment)
-    os.environ.update(environment)  # read when Prefect is imported
-    from flows.deployments import arrange_server
-
-    arrange_server(_DEPLOY / "automations.yaml", settings)
-    services.deploy(_DEPLOY / "prefect.yaml", environment, config, settings)
-    services.serve_files(house, settings)
-    services.start_worker(house, environment)
+    folder = home.resolve()
+    with services.alone(folder):
+        house = services.open_house(folder, port)
+        environment = house.environment(_DEPLOY / "prefect.env")
+        services.start_server(house, environment)
+        os.environ.update(environment)
+        _deploy(config, settings)
+        services.serve_files(house, settings)
+        if not services.is_running("worker", folder):
+            resume()
+            services.start_worker(house, environment)
     show.show_house(house, settings)
+
+
+@app.command()
+def resume() -> None:
+    """Start again the runs that a worker left when it ended; before a worker is started, and only then."""
+    from flows.deployments import resume_interrupted
+
+    for name in resume_interrupted():
+        out.print(f"{name} was interrupted and goes on.")
+
+
+@app.command()
+def deploy(config: ConfigOption) -> None:
+    """Deploy the dataset's flows, pool, queue and automations to the server that PREFECT_API_URL names."""
+    if "PREFECT_API_URL" not in os.environ:
+        raise HexveilError("PREFECT_API_URL is not set; set it to the server's address, or start one with `hexveil up`")
+    _deploy(config, load_config(config))
 
 
 @app.command()
@@ -219,7 +236,9 @@ def down(home: HomeOption = _HOME) -> None:
     """Stop what `hexveil up` started; a run in progress goes on when it is started again."""
     from flows import services
 
-    stopped = services.stop(home.resolve())
+    folder = home.resolve()
+    with services.alone(folder):
+        stopped = services.stop(folder)
     out.print(f"Stopped: {', '.join(stopped)}." if stopped else "Nothing was running.")
 
 
@@ -238,8 +257,8 @@ def ledger_verify(config: ConfigOption) -> None:
     """Recompute every hash, every loss from its stored plan, every sum, and compare the published files."""
     from tasks.verify import verify_ledger
 
-    n_releases = verify_ledger(load_config(config))
-    out.print(f"{n_releases} releases: chain, losses, sums and published files agree with the ledger.")
+    n = verify_ledger(load_config(config))
+    out.print(f"{n} releases: chain, losses, sums and published files agree with the ledger.")
 
 
 @ledger_app.command("export")
@@ -250,17 +269,12 @@ def ledger_export(config: ConfigOption) -> None:
     sys.stdout.writelines(export(load_config(config)))
 
 
-def _prepare_prefect(verbose: bool) -> None:
-    """Set what Prefect reads when it is imported; whatever the operator has set stays."""
-    defaults = {
-        "PREFECT_SERVER_ANALYTICS_ENABLED": "false",
-        "DO_NOT_TRACK": "1",
-        "PREFECT_SERVER_EPHEMERAL_STARTUP_TIMEOUT_SECONDS": "120",
-        "PREFECT_LOGGING_EXTRA_LOGGERS": "hexveil",
-        "PREFECT_LOGGING_HANDLERS_CONSOLE_LEVEL": "INFO" if verbose else "CRITICAL",
-    }
-    for name, value in defaults.items():
-        os.environ.setdefault(name, value)
+def _deploy(config_file: Path, config: Config) -> None:
+    from flows import services
+    from flows.deployments import arrange_server  # Prefect reads the environment when it is imported
+
+    arrange_server(_DEPLOY / "automations.yaml", config)
+    services.deploy(_DEPLOY / "prefect.yaml", config_file, config)
 
 
 def _run_day(config_file: Path, date: dt.date, config: Config, revision: str | None = None) -> "DayReport":
@@ -269,15 +283,6 @@ def _run_day(config_file: Path, date: dt.date, config: Config, revision: str | N
 
     daily(config_file.resolve(), date, revision)
     return report_day(date, config, revision)
-
-
-def _prepare_day(date: dt.date, config: Config) -> None:
-    from tasks.ingest import ingest_records
-    from tasks.occupancy import build_occupancy
-    from tasks.validate import validate_records
-
-    for step in (ingest_records, validate_records, build_occupancy):
-        step.fn(date, config)
 
 
 if __name__ == "__main__":

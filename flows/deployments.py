@@ -1,14 +1,24 @@
-"""What the server must hold before anything can be deployed: the work pool, its queues, and the automations."""
+"""What the server must hold before anything can be deployed, and what it may not know after a worker's end."""
 
 import contextlib
+import datetime as dt
 from pathlib import Path
 
 import yaml
 from prefect.client.orchestration import SyncPrefectClient, get_client
 from prefect.client.schemas.actions import WorkPoolCreate
+from prefect.client.schemas.filters import (
+    FlowRunFilter,
+    FlowRunFilterState,
+    FlowRunFilterStateType,
+    FlowRunFilterTags,
+)
+from prefect.client.schemas.objects import StateType
 from prefect.events.schemas.automations import AutomationCore
 from prefect.exceptions import ObjectAlreadyExists, ObjectNotFound
+from prefect.states import Scheduled
 
+from flows.runs import RESUMED
 from flows.services import POOL
 from tasks.config import Config
 
@@ -16,12 +26,12 @@ from tasks.config import Config
 def arrange_server(automations: Path, config: Config) -> None:
     """Create the work pool, a queue for the dataset that runs one thing at a time, and the automations, once each.
 
-    What is there already is left as it is: operators change limits and automations in the pages.
+    Limits, the example, and whether an automation is enabled are left as they are: operators change them in the pages.
     """
     with get_client(sync_client=True) as client:
         with contextlib.suppress(ObjectAlreadyExists):
             client.create_work_pool(WorkPoolCreate(name=POOL, type="process"))
-        _arrange_queue(client, config.dataset.name)
+        _arrange_queue(client, f"runs-{config.dataset.name}")
         _arrange_automations(client, automations)
 
 
@@ -34,5 +44,28 @@ def _arrange_queue(client: SyncPrefectClient, name: str) -> None:
 
 def _arrange_automations(client: SyncPrefectClient, automations: Path) -> None:
     for wanted in yaml.safe_load(automations.read_text(encoding="utf-8"))["automations"]:
-        if not client.read_automations_by_name(wanted["name"]):
-            client.create_automation(AutomationCore.model_validate(wanted))
+        automation = AutomationCore.model_validate(wanted)
+        held = client.read_automations_by_name(automation.name)
+        if not held:
+            client.create_automation(automation)
+        elif "example" not in automation.name:
+            client.update_automation(held[0].id, automation.model_copy(update={"enabled": held[0].enabled}))
+
+
+def resume_interrupted() -> list[str]:
+    """Start again the runs that a worker left when it ended, and return their names. Only while no worker runs.
+
+    The server cannot know of them: it believes that they run, or that their crash was seen to.
+    """
+    left = [StateType.PENDING, StateType.RUNNING, StateType.CRASHED]
+    wanted = FlowRunFilter(
+        tags=FlowRunFilterTags(all_=["hexveil"]),
+        state=FlowRunFilterState(type=FlowRunFilterStateType(any_=left)),
+    )
+    an_hour_ago = dt.datetime.now(dt.UTC) - dt.timedelta(hours=1)
+    with get_client(sync_client=True) as client:
+        runs = client.read_flow_runs(flow_run_filter=wanted, limit=200)
+        interrupted = [run for run in runs if run.end_time is None or run.end_time > an_hour_ago]
+        for run in interrupted:
+            client.set_flow_run_state(run.id, Scheduled(name=RESUMED, message="Its worker had ended."), force=True)
+    return [run.name for run in interrupted]

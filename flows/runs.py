@@ -11,6 +11,9 @@ from prefect.runtime import flow_run
 from tasks.config import Config, load_config
 from tasks.errors import HexveilError
 
+RESUMED = "Resumed"
+"""The name of the state that a run left by its worker is given when the next one starts."""
+
 _MOST_CRASHES = 5
 
 
@@ -44,7 +47,7 @@ def refuse_endless_restarts() -> None:
     """
     with get_client(sync_client=True) as client:
         states = client.read_flow_run_states(flow_run.id) if flow_run.id else []
-    if sum(state.type == StateType.CRASHED for state in states) >= _MOST_CRASHES:
+    if sum(state.type == StateType.CRASHED or state.name == RESUMED for state in states) >= _MOST_CRASHES:
         raise HexveilError(
             f"the run was interrupted {_MOST_CRASHES} times; the worker's log says how it ended: out of memory, say. "
             "Mend the cause, then run the day again: what was released is found, and nothing is charged twice"

@@ -9,17 +9,21 @@ import subprocess
 import sys
 import time
 import urllib.request
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
 from tasks.config import Config
+from tasks.durable import write_whole
+from tasks.entropy import random_bytes
 from tasks.errors import HexveilError
 
 POOL = "hexveil"
 
 _SERVICES = ("server", "worker", "files")
 _STOPPING_ORDER = ("worker", "files", "server")
+_PORT = 4200
 _START_SECONDS, _STOP_SECONDS = 180, 60
 
 
@@ -45,34 +49,63 @@ class House:
         """The address of the published files, with {dataset} for the dataset's name."""
         return f"http://127.0.0.1:{self.port + 1}/{{dataset}}/"
 
+    @property
+    def password_file(self) -> Path:
+        """Who may sign in, as name:password. Who can sign in can run programs on this machine, as Prefect is made."""
+        return self.folder / "password"
+
     def environment(self, settings: Path) -> dict[str, str]:
         """Return the variables that lead to the server, over those of a settings file; what the operator set stays."""
         lines = [line.split("=", 1) for line in settings.read_text(encoding="utf-8").splitlines() if line[:1].isalpha()]
+        password = self.password_file.read_text(encoding="utf-8")
         return {
             **dict(lines),
             **os.environ,
             "PREFECT_HOME": str(self.folder),
             "PREFECT_API_URL": f"{self.url}/api",
+            "PREFECT_API_AUTH_STRING": password,
+            "PREFECT_SERVER_API_AUTH_STRING": password,
+            "PREFECT_SERVER_API_CORS_ALLOWED_ORIGINS": self.url,
             "PREFECT_SERVER_UI_API_URL": f"{self.url}/api",
             "HEXVEIL_PUBLISHED_URL": self.files_url,
         }
 
 
-def open_house(folder: Path, port: int) -> House:
-    """Return the services of a folder: where they answer now, or shall answer."""
+@contextmanager
+def alone(folder: Path) -> Iterator[None]:
+    """Start or stop services alone: two commands at once would start things twice."""
     folder.mkdir(parents=True, exist_ok=True)
+    folder.chmod(0o700)
+    with (folder / "lock").open("a") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        yield
+
+
+def open_house(folder: Path, port: int | None) -> House:
+    """Return the services of a folder: where they answer now, or shall answer.
+
+    Raises:
+        HexveilError: They answer at another port than the one wanted, or it is taken.
+    """
     noted = folder / "port"
-    if any(is_running(name, folder) for name in _SERVICES) and noted.exists():
-        return House(folder, int(noted.read_text()))
-    noted.write_text(str(port))
-    return House(folder, port)
+    if any(is_running(name, folder) for name in _SERVICES):
+        house = House(folder, int(noted.read_text()))
+        if port not in (None, house.port):
+            raise HexveilError(f"the services run at port {house.port}; stop them with `hexveil down` to change it")
+        return house
+    house = House(folder, port or _PORT)
+    _check_free(house.port)
+    _check_free(house.port + 1)
+    noted.write_text(str(house.port))
+    if not house.password_file.exists():
+        write_whole(house.password_file, f"admin:{random_bytes(16).hex()}".encode())
+    return house
 
 
 def start_server(house: House, environment: dict[str, str]) -> None:
     """Start the server and wait until it answers."""
     if is_running("server", house.folder):
         return
-    _check_free(house.port)
     command = _prefect("server", "start", "--host", "127.0.0.1", "--port", str(house.port))
     _start("server", command, environment, house.folder)
     _wait(lambda: _answers(f"{house.url}/api/health"), "server", house.folder)
@@ -92,12 +125,12 @@ def serve_files(house: House, config: Config) -> None:
     link.unlink(missing_ok=True)
     link.symlink_to(config.storage_path / "published")
     if not is_running("files", house.folder):
-        _check_free(house.port + 1)
         address = [str(house.port + 1), "--bind", "127.0.0.1", "--directory", str(root)]
         _start("files", [sys.executable, "-m", "http.server", *address], dict(os.environ), house.folder)
+        _wait(lambda: _answers(f"http://127.0.0.1:{house.port + 1}/"), "files", house.folder)
 
 
-def deploy(definitions: Path, environment: dict[str, str], config_file: Path, config: Config) -> None:
+def deploy(definitions: Path, config_file: Path, config: Config) -> None:
     """Create or renew the dataset's deployments.
 
     Raises:
@@ -110,7 +143,7 @@ def deploy(definitions: Path, environment: dict[str, str], config_file: Path, co
     }
     command = _prefect("--no-prompt", "deploy", "--all", "--prefect-file", str(definitions))
     done = subprocess.run(  # noqa: S603 our own command
-        command, env=environment | about, capture_output=True, text=True, check=False
+        command, env={**os.environ, **about}, capture_output=True, text=True, check=False
     )
     if done.returncode:
         raise HexveilError(f"the deployments could not be made:\n{done.stdout}{done.stderr}")
@@ -143,10 +176,7 @@ def is_running(name: str, folder: Path) -> bool:
 
 def _start(name: str, command: list[str], environment: dict[str, str], folder: Path) -> None:
     with _note(name, folder).open("a") as note, (folder / f"{name}.log").open("ab") as log:
-        try:
-            fcntl.flock(note, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            raise HexveilError(f"the {name} is being started by another command; wait for it") from None
+        fcntl.flock(note, fcntl.LOCK_EX)
         process = subprocess.Popen(  # noqa: S603 our own command
             command,
             env=environment,

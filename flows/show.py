@@ -22,6 +22,19 @@ if TYPE_CHECKING:
 out = Console(highlight=False, soft_wrap=True, width=None if sys.stdout.isatty() else 160)
 
 
+def quieten(verbose: bool) -> None:
+    """Set what Prefect reads when it is imported; whatever the operator has set stays."""
+    defaults = {
+        "PREFECT_SERVER_ANALYTICS_ENABLED": "false",
+        "DO_NOT_TRACK": "1",
+        "PREFECT_SERVER_EPHEMERAL_STARTUP_TIMEOUT_SECONDS": "120",
+        "PREFECT_LOGGING_EXTRA_LOGGERS": "hexveil",
+        "PREFECT_LOGGING_HANDLERS_CONSOLE_LEVEL": "INFO" if verbose else "CRITICAL",
+    }
+    for name, value in defaults.items():
+        os.environ.setdefault(name, value)
+
+
 def say_error(message: str) -> None:
     """Print a failure on standard error."""
     Console(stderr=True, highlight=False, soft_wrap=True, markup=False).print(f"hexveil: {message}")
@@ -100,6 +113,7 @@ def show_house(house: "House", config: Config) -> None:
     """Print where the services answer, and what is deployed."""
     name = config.dataset.name
     out.print(f"pages      {house.url}: daily-{name}, backfill-{name} and verify-{name} are deployed")
+    out.print(f"sign in    with {shown(house.password_file)}: who has it can run programs here, so keep it from others")
     out.print(f"maps       {house.files_url.format(dataset=name)}")
     out.print(f"logs       {shown(house.folder)}")
     out.print(f"Days are counted in {config.dataset.timezone}. `hexveil down` (or make down) stops all of it.")

@@ -4,7 +4,7 @@ from pathlib import Path
 
 from prefect import flow
 
-from flows.runs import run_name
+from flows.runs import refuse_endless_restarts, run_name
 from tasks.announce import announce_budget, check_ledger
 from tasks.config import load_config
 
@@ -19,6 +19,7 @@ def verify(config_file: Path) -> None:
     Raises:
         LedgerBroken: Names the first entry that disagrees, and with what; the event hexveil.verify.failed tells it too.
     """
+    refuse_endless_restarts()
     config = load_config(config_file)
     check_ledger(config)
     announce_budget(config)

@@ -13,6 +13,7 @@ from tasks import pages
 from tasks.budget import report_budget
 from tasks.burndown import burndown
 from tasks.config import Config
+from tasks.durable import sha256
 from tasks.errors import LedgerBroken
 from tasks.ledger import list_entries
 from tasks.report import report_day, report_range
@@ -101,8 +102,12 @@ def _markdown(kind: str, page: str, description: str, config: Config) -> None:
 
 
 def _key(kind: str, config: Config) -> str:
-    """Return what an artifact is known by over all runs; the scheduler allows a-z, 0-9 and dashes."""
-    return f"{kind}-{config.dataset.name}".replace("_", "-")
+    """Return what an artifact is known by over all runs; the scheduler allows a-z, 0-9 and dashes.
+
+    A name with _ has a digest in its key, since another dataset's may have - in that place.
+    """
+    name = config.dataset.name
+    return f"{kind}-{name}" if "_" not in name else f"{kind}-{name.replace('_', '-')}-{sha256(name.encode())[:6]}"
 
 
 def _emit(what: str, config: Config, **fields: Any) -> None:

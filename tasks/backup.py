@@ -4,12 +4,12 @@ import shutil
 from collections.abc import Iterator
 from pathlib import Path
 
-from tasks import ledger
+from tasks import ledger, private_files
 from tasks.config import Config
 from tasks.errors import HexveilError, contained
+from tasks.identity import published_folder
+from tasks.plan_files import load_plan
 from tasks.progress import progress
-
-_PRIVATE_FIRST = ("dataset", "user-key", "forgotten", "plans", "releases", "totals", "attempts")
 
 
 @contained
@@ -31,13 +31,15 @@ def back_up(target: Path, config: Config) -> int:
     if target.resolve().is_relative_to(storage):
         raise HexveilError(f"{target} is within the storage; give a folder on another disk")
     with ledger.locked(config):
-        n_releases = len(ledger.read_entries(config))
+        entries = ledger.read_entries(config)
         _check_earlier_copy(target / "ledger.jsonl", storage / "ledger.jsonl")
         (target / "private").mkdir(parents=True, exist_ok=True)
         (target / "private").chmod(0o700)
-        for path in progress(list(_in_order(storage)), "copying files"):
+        wanted = list(_in_order(entries, config))
+        for path in progress(wanted, "copying files"):
             _copy(path, target / path.relative_to(storage))
-    return n_releases
+        _remove_others({target / path.relative_to(storage) for path in wanted}, target)
+    return len(entries)
 
 
 def _check_earlier_copy(earlier: Path, now: Path) -> None:
@@ -45,19 +47,30 @@ def _check_earlier_copy(earlier: Path, now: Path) -> None:
         raise HexveilError(f"{earlier} is not the beginning of {now}: another dataset, or one was changed")
 
 
-def _in_order(storage: Path) -> Iterator[Path]:
-    private = storage / "private"
-    for name in _PRIVATE_FIRST:
-        yield from _files(private / name)
-    yield from _files(storage / "ledger.jsonl")
-    yield from _files(private / "ledger-head")
-    yield from _files(storage / "published")
+def _in_order(entries: list[ledger.Entry], config: Config) -> Iterator[Path]:
+    """Yield what to copy, and no draw that the ledger does not name: it was not charged, so nobody may ever see it."""
+    private = config.storage_path / "private"
+    for name in ("dataset", "user-key", "forgotten"):
+        yield from (path for path in [private / name] if path.exists())
+    for entry in entries:
+        plan = load_plan(entry["plan"], config)
+        yield from (private_files.plans(config) / name for name in (entry["plan"], *plan["files"].values()))
+        yield from (private_files.releases(config) / name for name in entry["files"].values())
+    for entry in entries[-1:]:
+        yield private_files.totals(config) / entry["totals"]
+    yield ledger.ledger_path(config)
+    yield private / "ledger-head"
+    for entry in entries:
+        folder = published_folder(entry["date"], entry["revision"], config)
+        yield from (path for path in map(folder.joinpath, entry["files"]) if path.exists())
 
 
-def _files(path: Path) -> list[Path]:
-    """Return a file, or those of a folder that are whole: a name with a dot is one being written."""
-    found = [path] if path.is_file() else sorted(path.rglob("*"))
-    return [file for file in found if file.is_file() and not file.name.startswith(".")]
+def _remove_others(wanted: set[Path], target: Path) -> None:
+    """Remove what an earlier copy held and the ledger does not name, or no more."""
+    for folder in ("plans", "releases", "totals"):
+        for path in (target / "private" / folder).glob("*"):
+            if path not in wanted:
+                path.unlink()
 
 
 def _copy(path: Path, copy: Path) -> None:

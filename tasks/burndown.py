@@ -13,18 +13,21 @@ _LINE, _LOW = "#00204d", "#b3541e"
 
 
 def burndown(entries: list[dict[str, Any]], config: Config) -> str:
-    """Return a picture of what the worst user had left after each release, as the address of a PNG in itself."""
-    total = float(config.budget.epsilon_total)
-    left = [total, *(float(entry["epsilon_left"]) for entry in entries)]
-    left.append(left[-1])
+    """Return a picture of what today's limit left the worst user after each release: a PNG that is its own address."""
+    limit = float(config.budget.epsilon_total)
+    used = [float(entry["epsilon_window_after"] or entry["epsilon_total_after"]) for entry in entries]
+    left = [limit, *(max(0.0, limit - one) for one in used)]
     figure = Figure(figsize=(8, 2.8), layout="constrained")
     axes = figure.subplots()
-    axes.step(range(len(left)), left, where="post", color=_LINE, linewidth=2, label="left to the worst user")
+    axes.step(
+        range(len(left) + 1), [*left, left[-1]], where="post", color=_LINE, linewidth=2, label="left to the worst user"
+    )
     if config.budget.window_days is None:
-        low = config.monitoring.budget_low_days
-        level = low * float(config.privacy.epsilon_per_day)
-        axes.axhline(level, color=_LOW, linestyle="--", label=f"what {low} days cost at most")
-    axes.set(xlabel="releases made", ylabel="epsilon", xlim=(0, len(entries) + 1), ylim=(0, 1.05 * total))
+        n_days = config.monitoring.budget_low_days
+        level = n_days * float(config.privacy.epsilon_per_day)
+        axes.axhline(level, color=_LOW, linestyle="--", label=f"what {n_days} days cost at most")
+        limit = max(limit, level)
+    axes.set(xlabel="releases made", ylabel="epsilon", xlim=(0, len(left)), ylim=(0, 1.05 * limit))
     axes.xaxis.set_major_locator(MaxNLocator(integer=True))
     axes.grid(alpha=0.3)
     axes.legend(loc="lower left", frameon=False)

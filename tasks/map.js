@@ -26,12 +26,12 @@ function reading(published, withheld) {
   const size = ({n_users, n_records}, row) => `users: ${n_users[row]}, records: ${n_records[row]}.`
   const at = published.slot.indexOf(slot)
   if (at >= 0) {
-    const {mean, error, low, high} = published
+    const {mean, error, low, high, epsilon} = published
     return `mean ${amount(mean[at])} ${unit}, expected error at most ${amount(error[at])}, 95 % interval ` +
-      `${amount(low[at])} to ${amount(high[at])}; ${size(published, at)}`
+      `${amount(low[at])} to ${amount(high[at])}; epsilon about ${epsilon[at].toPrecision(3)}; ${size(published, at)}`
   }
   const hidden = withheld.slot.indexOf(slot)
-  return hidden < 0 ? "no records." : `withheld, no plan was found that keeps the promise; ${size(withheld, hidden)}`
+  return hidden < 0 ? "no records." : `withheld, no number of use could be promised within the budget; ${size(withheld, hidden)}`
 }
 
 function show(chosen) {

@@ -14,7 +14,9 @@ from tasks.map_figures import map_document
 from tasks.map_words import head, rounded_outwards
 
 
-def map_page(statistics: pl.DataFrame, withheld: pl.DataFrame, config: Config, date: dt.date, epsilon: str) -> bytes:
+def map_page(
+    statistics: pl.DataFrame, withheld: pl.DataFrame, config: Config, date: dt.date, revision: str | None, epsilon: str
+) -> bytes:
     """Return the page of a published day.
 
     All of it is computed from the noisy table and from what is public of the withheld cells.
@@ -24,16 +26,17 @@ def map_page(statistics: pl.DataFrame, withheld: pl.DataFrame, config: Config, d
         withheld: The day's other cells: slot_start, h3_cell as in the table, n_records, n_users.
         config: That the release was made under.
         date: The local day.
+        revision: Name of a further release of the day, None for the first.
         epsilon: The most that any one user loses by the release, an exact decimal.
 
     Returns:
         HTML in UTF-8, with all scripts, styles and numbers in it.
     """
     day = map_day(rounded_outwards(statistics, config), withheld, date, config)
-    words = head(statistics, withheld, config, date, epsilon)
+    words = head(statistics, withheld, config, date, revision, epsilon)
     template = Environment(autoescape=True, undefined=StrictUndefined).from_string(
         importlib.resources.files("tasks").joinpath("map.html.jinja").read_text("utf-8")
     )
     variables = {**words, "has_slots": len(day.slots) > 1}
     document = map_document(day, config)
-    return file_html(document, INLINE, words["title"], template=template, template_variables=variables).encode()
+    return file_html(document, INLINE, str(words["title"]), template=template, template_variables=variables).encode()

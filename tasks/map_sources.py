@@ -48,7 +48,7 @@ def _empty(*columns: str) -> ColumnDataSource:
 
 def _columns(cells: pl.DataFrame, names: dict[str, str]) -> dict[str, Any]:
     return {
-        short: cells[name].to_numpy().astype(np.int32 if short in _NUMBERS else np.float32)
+        short: cells[name].to_numpy().astype(np.int32 if short in _NUMBERS else np.float64)
         for short, name in names.items()
         if name in cells.columns
     }

@@ -16,7 +16,7 @@ FORMATTED = ("mean", "error", "low", "high", "variance", "variance_error", "epsi
 _SIZE = "users: @n_users, records: @n_records"
 _FOUR_DIGITS_UP = Context(prec=4, rounding=ROUND_CEILING)
 
-Words = dict[str, str]
+Words = dict[str, str | bool]
 
 
 def decimals(span: Fraction) -> int:
@@ -63,7 +63,7 @@ def published_tip(where: str, config: Config) -> str:
 
 def withheld_tip(where: str) -> str:
     """Return what pointing at a withheld cell tells."""
-    reason = "No plan was found that keeps the promised error here at the day's epsilon."
+    reason = "No number of use could be promised here within the budget."
     return _tip("<strong>withheld</strong>", reason, _SIZE, f"@{where}")
 
 
@@ -76,14 +76,18 @@ def _inert(text: str) -> str:
     return escape(text).replace("@", "&#64;").replace("$", "&#36;")
 
 
-def head(statistics: pl.DataFrame, withheld: pl.DataFrame, config: Config, date: dt.date, epsilon: str) -> Words:
+def head(
+    statistics: pl.DataFrame, withheld: pl.DataFrame, config: Config, date: dt.date, revision: str | None, epsilon: str
+) -> Words:
     """Return the page's title and sentences, by the names that the template knows them by; not yet escaped."""
     digits = decimals(config.value.span)
     bound = statistics.select(_upwards("mean_error_bound", digits).max()).item()
     slot = "hour" if config.grid.slot_minutes == 60 else f"{config.grid.slot_minutes} minutes"
     purpose = config.dataset.purpose
     return {
-        "title": f"{config.dataset.name}: {config.value.name} on {date:%A}, {date.day} {date:%B %Y}",
+        "title": f"{config.dataset.name}: {config.value.name} on {date:%A}, {date.day} {date:%B %Y}"
+        + (f", revision {revision}" if revision else ""),
+        "revised": revision is not None,
         "purpose": "" if purpose == "not stated" else purpose,
         "quantity": measured(config.value.name, config),
         "slot": slot,

@@ -1,6 +1,7 @@
 """What people read in the scheduler's pages: markdown of a day, of a range of days, and of the budget."""
 
 import datetime as dt
+import re
 from collections.abc import Iterable, Mapping
 from decimal import Decimal
 from typing import Any
@@ -11,6 +12,7 @@ from tasks.report import DayReport
 from tasks.validate import KEPT
 
 _N_LAST = 31
+_MARKUP = re.compile(r"[\\`*_{}\[\]<>()#+!|~&]")
 
 
 def day_page(
@@ -140,4 +142,4 @@ def _text(value: Any) -> str:
         return f"{value:.4g}" if isinstance(value, float) else f"{value:.6f}"
     if isinstance(value, int):
         return f"{value:,}"
-    return str(value).replace("|", "\\|").replace("<", "&lt;").replace("\n", " ")
+    return _MARKUP.sub(r"\\\g<0>", str(value)).replace("\n", " ")

@@ -1,7 +1,6 @@
 """Progress of long work: a bar for a person at a terminal, an artifact for one at the scheduler's pages."""
 
 import contextlib
-import re
 import sys
 import time
 from collections.abc import Iterable, Iterator
@@ -55,8 +54,7 @@ class _Artifact:
             if self._id:
                 update_progress_artifact(self._id, progress=100 * share)
             else:
-                key = re.sub("[^a-z0-9]+", "-", self._what.lower())
-                self._id = create_progress_artifact(progress=100 * share, key=key, description=self._what)
+                self._id = create_progress_artifact(progress=100 * share, description=self._what)
 
 
 def _shown_to_watchers(items: Iterable[T], what: str, n_items: int) -> Iterator[T]:

@@ -33,7 +33,9 @@ def write_files(statistics: pl.DataFrame, plan: dict[str, Any], entry: Entry, co
         "statistics.geoparquet": geography.geoparquet(statistics),
     }
     if config.publish.map:
-        contents["map.html"] = map_page(statistics, withheld_cells(plan, config), config, date, entry["epsilon"])
+        contents["map.html"] = map_page(
+            statistics, withheld_cells(plan, config), config, date, entry["revision"], entry["epsilon"]
+        )
     folder = private_files.releases(config)
     hashes = {name: durable.write_named_by_hash(folder, content) for name, content in contents.items()}
     manifest = {key: value for key, value in entry.items() if key not in _NOT_IN_MANIFEST}

@@ -99,7 +99,7 @@ def test_pointing_tells_mean_and_promise_or_that_and_why_it_was_withheld(open_ma
     shown.point_at(layer=1, row=0)
     tip = shown.page.locator(".bk-tooltip-content", has_text="withheld")
     tip.wait_for()
-    assert "keeps the promised error" in tip.inner_text()
+    assert "No number of use could be promised here within the budget." in tip.inner_text()
     assert "users: 1, records: 1" in tip.inner_text()
 
 
@@ -176,7 +176,7 @@ def write_map(folder: Path, config: Config, places: list[tuple[float, float]], d
         pl.col("slot_start").cast(pl.Datetime("us", "UTC")), epsilon=pl.lit(0.5), release_id=pl.lit("test")
     )
     path = folder / "map.html"
-    path.write_bytes(map_page(published, pl.DataFrame(withheld, schema=schema), config, date, "1.25"))
+    path.write_bytes(map_page(published, pl.DataFrame(withheld, schema=schema), config, date, None, "1.25"))
     return path
 
 

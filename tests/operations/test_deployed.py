@@ -3,9 +3,13 @@
 import datetime as dt
 import json
 import time
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
+from zoneinfo import ZoneInfo
 
+import httpx
 import planted
 import pytest
 from house import FIRST, ZONE, House
@@ -24,7 +28,7 @@ def released(house: House) -> list[str]:
 
 def artifacts(house: House, run_id: str) -> dict[str, dict[str, object]]:
     wanted = {"flow_runs": {"id": {"any_": [run_id]}}}
-    return {artifact["key"]: artifact for artifact in house.listed("artifacts", **wanted)}
+    return {artifact["key"] or artifact["type"]: artifact for artifact in house.listed("artifacts", **wanted)}
 
 
 def test_the_deployments_are_scheduled_in_the_time_zone_of_the_dataset(house: House) -> None:
@@ -33,18 +37,43 @@ def test_the_deployments_are_scheduled_in_the_time_zone_of_the_dataset(house: Ho
             api.get(f"/deployments/name/{flow}/{flow}-test").raise_for_status().json()
             for flow in ("daily", "verify", "backfill")
         )
-        queue = api.get("/work_pools/hexveil/queues/test").raise_for_status().json()
+        queue = api.get("/work_pools/hexveil/queues/runs-test").raise_for_status().json()
     for deployment in (daily, verify):
         [schedule] = deployment["schedules"]
         assert schedule["schedule"]["timezone"] == ZONE
         assert schedule["active"]
     assert backfill["schedules"] == []
     assert queue["concurrency_limit"] == 1
-    assert daily["work_queue_name"] == backfill["work_queue_name"] == "test"
+    assert daily["work_queue_name"] == backfill["work_queue_name"] == "runs-test"
     form = backfill["parameter_openapi_schema"]["properties"]
     assert form["first"]["format"] == form["last"]["format"] == "date"
     assert form["shortage"]["enum"] == ["refuse", "spread", "clip"]
     assert all(form[name]["description"] for name in form)
+
+
+def test_the_server_makes_the_runs_of_the_schedules(house: House) -> None:
+    scheduled: list[dict[str, Any]] = []
+    wanted = {"flow_runs": {"state": {"type": {"any_": ["SCHEDULED"]}}, "tags": {"all_": ["hexveil"]}}}
+    for _ in range(120):
+        scheduled = house.listed("flow_runs", **wanted)
+        if len(scheduled) >= 2:
+            break
+        time.sleep(1)
+    starts = [dt.datetime.fromisoformat(run["expected_start_time"]) for run in scheduled]
+    local = {start.astimezone(ZoneInfo(ZONE)).time() for start in starts}
+    assert local == {dt.time(4, 15), dt.time(6, 45)}
+    assert "InvalidRequestError" not in (house.home / "server.log").read_text()
+
+
+def test_nobody_without_the_password_is_let_in(house: House) -> None:
+    with httpx.Client(base_url=f"{house.url}/api", timeout=60) as api:
+        assert api.post("/flow_runs/filter", json={}).status_code == 401
+        assert api.post("/deployments/filter", json={}, auth=("admin", "")).status_code == 401
+        asked = {"Origin": "https://elsewhere.example", "Access-Control-Request-Method": "POST"}
+        allowed = api.options("/flow_runs/filter", headers=asked).headers.get("access-control-allow-origin")
+    assert allowed in (None, house.url)
+    assert (house.home / "password").stat().st_mode & 0o077 == 0
+    assert house.home.stat().st_mode & 0o077 == 0
 
 
 def test_two_days_and_a_week_started_through_the_interface_are_published_and_shown(house: House) -> None:
@@ -105,27 +134,31 @@ def test_a_day_that_cannot_be_read_fails_with_what_to_do(house: House) -> None:
 
 
 def test_a_worker_killed_in_a_run_has_the_run_resumed_and_nothing_charged_twice(house: House) -> None:
+    """So has a run that was submitted and had not begun: no heartbeat can tell of that one."""
     first, last = day(9), day(22)
-    run_id = house.start("backfill", first=first, last=last)
+    running = house.start("backfill", first=first, last=last)
     wait_for_releases(house, 11)
+    begun = house.engines()
+    pending = house.start("verify")
+    while house.engines() == begun:
+        time.sleep(0.01)
+    assert house.run(pending)["state"]["type"] == "PENDING"
     house.kill_worker()
     n_before = len(released(house))
     house.up()
-    run = house.ended(run_id)
-    with house.api as api:
-        states = [state["type"] for state in api.get("/flow_run_states/", params={"flow_run_id": run_id}).json()]
-    assert run["state"]["type"] == "COMPLETED"
-    assert "CRASHED" in states
     assert 11 <= n_before < 23
+    for run_id in (running, pending):
+        assert house.ended(run_id)["state"]["type"] == "COMPLETED"
+        with house.api as api:
+            states = [state["name"] for state in api.get("/flow_run_states/", params={"flow_run_id": run_id}).json()]
+        assert "Resumed" in states
     assert sorted(released(house)) == [str(day(number)) for number in range(23)], "each day once"
     verify_ledger(house.dataset.config)
 
 
 def test_a_house_closed_in_a_run_goes_on_where_it_was_when_it_is_opened_again(house: House) -> None:
     run_id = house.start("daily", date=day(23))
-    while not house.engines():
-        time.sleep(0.05)
-    time.sleep(3)
+    wait_for_state(house, run_id, "RUNNING")
     house.down()
     assert house.engines() == []
     house.up()
@@ -183,8 +216,12 @@ def test_a_house_is_opened_twice_without_harm_and_not_over_another_programs_port
     assert set(pids) == {"server.pid", "worker.pid", "files.pid"}
     house.up()
     assert {path.name: path.read_text() for path in house.home.glob("*.pid")} == pids
+    with ThreadPoolExecutor(2) as hands:
+        assert all(done.returncode == 0 for done in hands.map(House.up, [house, house]))
     with pytest.raises(AssertionError, match=f"port {house.port} is in use by another program"):
         replace(house, home=tmp_path).up()
+    with pytest.raises(AssertionError, match=f"the services run at port {house.port}"):
+        replace(house, port=house.port + 2).up()
     assert "Nothing was running" in replace(house, home=tmp_path).down().stdout
 
 

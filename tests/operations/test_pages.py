@@ -16,6 +16,10 @@ def page(browser: Browser, house: House) -> Iterator[Page]:
     page = browser.new_page(viewport={"width": 1366, "height": 900})
     page.set_default_timeout(60_000)
     page.on("request", lambda request: asked.append(request.url))
+    page.goto(house.url)
+    page.get_by_role("textbox").fill(house.password)
+    page.keyboard.press("Enter")
+    expect(page.get_by_text("Dashboard").first).to_be_visible()
     yield page
     elsewhere = [
         url for url in asked if not re.match(rf"http://127\.0\.0\.1:({house.port}|{house.port + 1})/|data:|blob:", url)

@@ -45,7 +45,7 @@ def test_a_copy_cut_short_anywhere_is_as_good_as_the_one_before(
     before = tmp_path / "before"
     back_up(before, busy_dataset.config)
     busy_dataset.release(later_day(busy_dataset, 1))
-    n_files = len(list(backup._in_order(busy_dataset.config.storage_path)))
+    n_files = len(list(backup._in_order(read_entries(busy_dataset.config), busy_dataset.config)))
     copy_file = backup._copy
     for n_copied in range(n_files):
         copy = tmp_path / f"cut-{n_copied}"
@@ -91,3 +91,28 @@ def test_a_copy_within_the_storage_is_refused(busy_dataset: Dataset) -> None:
     busy_dataset.release()
     with pytest.raises(HexveilError, match="within the storage"):
         back_up(busy_dataset.config.storage_path / "copy", busy_dataset.config)
+
+
+def test_a_draw_that_was_never_charged_is_in_no_copy(busy_dataset: Dataset, tmp_path: Path) -> None:
+    busy_dataset.release()
+    draw = busy_dataset.config.storage_path / "private" / "releases" / ("f" * 64)
+    draw.write_bytes(b"noisy and not charged")
+    (tmp_path / "copy" / "private" / "releases").mkdir(parents=True)
+    shutil.copy(draw, tmp_path / "copy" / "private" / "releases")
+    back_up(tmp_path / "copy", busy_dataset.config)
+    assert not (tmp_path / "copy" / "private" / "releases" / draw.name).exists()
+
+
+def test_an_older_copy_put_back_beside_what_was_published_since_is_refused(
+    busy_dataset: Dataset, tmp_path: Path
+) -> None:
+    busy_dataset.set("epsilon_total = 5.0", "epsilon_total = 50.0")
+    busy_dataset.release()
+    back_up(tmp_path / "copy", busy_dataset.config)
+    busy_dataset.release(later_day(busy_dataset, 1))
+    store = busy_dataset.config.storage_path
+    shutil.rmtree(store / "private")
+    shutil.copytree(tmp_path / "copy" / "private", store / "private")
+    shutil.copy(tmp_path / "copy" / "ledger.jsonl", store / "ledger.jsonl")
+    with pytest.raises(LedgerBroken, match="a backup older than that release was restored"):
+        verify_ledger(busy_dataset.config)

@@ -1,0 +1,71 @@
+"""The pages and pictures that people read in the scheduler."""
+
+import pytest
+from support import Dataset
+
+from tasks import announce, burndown, pages
+from tasks.budget import report_budget
+from tasks.ledger import list_entries
+
+
+def test_what_is_left_is_counted_under_todays_limit(busy_dataset: Dataset, monkeypatch: pytest.MonkeyPatch) -> None:
+    busy_dataset.release()
+    entries = list_entries(busy_dataset.config)
+    drawn: list[list[float]] = []
+    monkeypatch.setattr(burndown.Figure, "subplots", lambda _: Axes(drawn))
+    for limit, left in (("5.0", [5, 3, 3]), ("3.0", [3, 1, 1]), ("1.0", [1, 0, 0])):
+        monkeypatch.setattr(burndown, "_address", lambda _: "")
+        busy_dataset.config_file.write_text(
+            busy_dataset.config_file.read_text().replace("epsilon_total = 5.0", f"epsilon_total = {limit}")
+        )
+        burndown.burndown(entries, busy_dataset.config)
+        assert drawn.pop() == pytest.approx(left, abs=1e-6)
+        busy_dataset.set(f"epsilon_total = {limit}", "epsilon_total = 5.0")
+
+
+class Axes:
+    """Takes note of the line, and of nothing else."""
+
+    def __init__(self, drawn: list[list[float]]) -> None:
+        self.xaxis = self
+        self._drawn = drawn
+
+    def step(self, _numbers: range, left: list[float], **_: object) -> None:
+        self._drawn.append(left)
+
+    def __getattr__(self, name: str) -> object:
+        return lambda *_, **__: None
+
+
+def test_the_picture_is_a_png_that_needs_no_other_address(busy_dataset: Dataset) -> None:
+    assert burndown.burndown([], busy_dataset.config).startswith("data:image/png;base64,iVBOR")
+
+
+def test_the_budget_page_of_nothing_says_so(busy_dataset: Dataset) -> None:
+    page = pages.budget_page([], report_budget(busy_dataset.config), "picture", busy_dataset.config)
+    assert "**5** is left of 5.0: that pays 2 more days in full" in page
+    assert "No user has lost anything." in page
+
+
+@pytest.mark.parametrize(("limit", "low"), [("28.0", False), ("27.9", True)])
+def test_the_budget_is_low_when_it_pays_fewer_than_two_weeks(busy_dataset: Dataset, limit: str, low: bool) -> None:
+    busy_dataset.set("epsilon_total = 5.0", f"epsilon_total = {limit}")
+    assert pages.is_low(report_budget(busy_dataset.config), busy_dataset.config) == low
+
+
+def test_text_of_others_is_no_markup() -> None:
+    assert pages._text("[x](http://a) ![b](c) <img> `d` |e|\nf") == (
+        "\\[x\\]\\(http://a\\) \\!\\[b\\]\\(c\\) \\<img\\> \\`d\\` \\|e\\| f"
+    )
+
+
+def test_artifacts_of_two_datasets_never_share_a_key(busy_dataset: Dataset) -> None:
+    keys = set()
+    for name in ("bus-a-b", "bus-a_b", "bus_a-b", "bus_a_b"):
+        config = busy_dataset.config
+        keys.add(
+            announce._key(
+                "day", config.model_copy(update={"dataset": config.dataset.model_copy(update={"name": name})})
+            )
+        )
+    assert len(keys) == 4
