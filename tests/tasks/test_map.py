@@ -12,6 +12,7 @@ from support import DATE, Dataset, table
 from tasks import map_words
 from tasks.config import Config
 from tasks.map_data import hour_marks, map_day, slot_labels, slot_starts
+from tasks.map_sources import map_sources
 
 ZONES = ("UTC", "Europe/Zurich", "America/St_Johns", "Australia/Lord_Howe", "Asia/Kathmandu", "America/Havana")
 
@@ -92,3 +93,25 @@ def test_no_promise_and_no_interval_is_shown_better_than_it_is(
     assert low - 0.1 - 1e-9 < shown["mean_ci95_low"] <= low + 1e-9
     assert high - 1e-9 <= shown["mean_ci95_high"] < high + 0.1 + 1e-9
     assert all(math.isclose(number * 10, round(number * 10), abs_tol=1e-9) for number in shown.values())
+
+
+def test_numbers_large_against_their_range_keep_their_digits(busy_dataset: Dataset) -> None:
+    busy_dataset.release()
+    large = table(busy_dataset).with_columns(mean=pl.lit(433_920_507.25))
+    withheld = large.select("slot_start", "h3_cell", "n_records", "n_users").clear()
+    sources = map_sources(map_day(large, withheld, DATE, busy_dataset.config))
+    assert set(sources["all_published"].data["mean"].tolist()) == {433_920_507.25}
+
+
+def test_a_revision_says_what_it_is_and_that_it_is_not_all(busy_dataset: Dataset) -> None:
+    busy_dataset.set("epsilon_total = 5.0", "epsilon_total = 50.0")
+    busy_dataset.release()
+    busy_dataset.run_day(revision="corrected")
+    first, revised = (
+        (busy_dataset.published("statistics.csv").parent / folder / "map.html").read_text()
+        for folder in ("", "revision=corrected")
+    )
+    told = "releases cost their own"
+    assert "15 January 2026, revision corrected" in revised
+    assert told in revised
+    assert told not in first
