@@ -17,10 +17,11 @@ from rich.console import Console
 from rich.progress import track
 from rich.table import Table
 
+from dpmath.dropping import CellRelease
 from dpmath.occupancy import Occupancy
 from dpmath.planner import least_epsilon, most_cells
 from dpmath.programme import Programme
-from dpmath.suppression import clip_user
+from dpmath.suppression import clip_user_dropping, degradation_factor
 from tests.bench.cities import city, cpl
 
 OUT = Path("var/bench")
@@ -47,11 +48,11 @@ def cpl_row(gamma: float, cell_epsilon: float) -> dict[str, float]:
     occupancy = cpl(gamma, np.random.default_rng(round(1000 * gamma)))
     largest = occupancy.cell_largest
     error = float((largest / occupancy.cell_records).max() / cell_epsilon)
-    kept = clip_user(occupancy, np.ones(occupancy.cell.size, dtype=bool), cell_epsilon, error, dropped=True)
+    kept = clip_user_dropping(occupancy, CellRelease(cell_epsilon, 1, ["mean"]), error)
     exact = np.bincount(occupancy.user, occupancy.n_records / largest[occupancy.cell]).max() * cell_epsilon
     row = {"gamma": gamma, "cell_epsilon": cell_epsilon, "error_kmh": UPPER * error}
     row |= {"no_suppression": 12 * cell_epsilon}
-    row |= {"clip_user": int(np.bincount(occupancy.user[kept]).max()) * cell_epsilon, "exact": float(exact)}
+    row |= {"clip_user": degradation_factor(occupancy, kept) * cell_epsilon, "exact": float(exact)}
     if error >= 0.5:
         return row | {"planner": 0.0, "highs": 0.0, "ratio": 1.0, "gap": 0.0}
     plan = least_epsilon(occupancy, [6500], [Fraction(error)] * 12)
