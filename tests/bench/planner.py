@@ -84,7 +84,17 @@ def measure_choice(n_pairs: int) -> dict[str, float]:
     return {"pairs": n_pairs, "seconds": seconds, "peak_mib": peak, **cells, "gap": plan.gap}
 
 
-QUESTIONS = {"all": measure, "most": measure_choice}
+def measure_suppression(n_pairs: int) -> dict[str, float]:
+    """Run CLIP-USER as printed, for mean and variance, on a city; return seconds and K before and after."""
+    occupancy = city(np.random.default_rng(n_pairs), n_pairs // 50, n_pairs // 50, n_pairs)
+    start = time.perf_counter()
+    kept = clip_user_dropping(occupancy, CellRelease(1.0, UPPER), spare_best_cell=True)
+    seconds = time.perf_counter() - start
+    before, after = (degradation_factor(occupancy, one) for one in (np.ones_like(kept), kept))
+    return {"pairs": n_pairs, "seconds": seconds, "suppressed": int((~kept).sum()), "before": before, "after": after}
+
+
+QUESTIONS = {"all": measure, "most": measure_choice, "suppression": measure_suppression}
 
 
 def measured_apart(question: str, n_pairs: int) -> dict[str, float]:
@@ -131,6 +141,7 @@ def main() -> None:
     most = [measured_apart("most", size) for size in track(SIZES, "growth, most cells")]
     show("planner growth of most cells", most)
     draw_growth(all_cells, most)
+    show("growth of CLIP-USER", [measured_apart("suppression", size) for size in track(SIZES, "growth, CLIP-USER")])
     console.print(f"Written to {OUT}/")
 
 

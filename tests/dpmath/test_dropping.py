@@ -4,6 +4,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from scipy.stats import gamma
 from support import occupancy_of, random_occupancy
 from transcribed import corrected_variance_bias, dropped_error, mean, printed_variance_sensitivity, variance
 
@@ -186,3 +187,12 @@ def test_noise_that_cannot_be_drawn_is_refused() -> None:
         dropped_inverse_scales(occupancy, occupancy.n_records, CellRelease(1, 10**9))
     with pytest.raises(ValueError, match="totals"):
         dropped_numerators(occupancy, occupancy.n_records, np.array([1], dtype=object), np.array([1], dtype=object))
+
+
+@pytest.mark.theorem("CPL-P5.1")
+@pytest.mark.parametrize("delta", [0.5, 0.05, 1e-6])
+def test_the_tail_that_proposition_ii_1_states_is_too_light_for_two_statistics(delta: float) -> None:
+    """The sum of two absolute Laplace draws over their scale is Gamma of shape 2."""
+    beyond = np.log(1 / delta)
+    assert gamma(1).sf(beyond) == pytest.approx(delta)
+    assert gamma(2).sf(beyond) == pytest.approx((1 + beyond) * delta)
