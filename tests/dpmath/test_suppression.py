@@ -84,8 +84,21 @@ def test_it_agrees_with_the_transcription_where_many_errors_tie(
     assert as_table(occupancy, kept) == algorithm_1(table, dropped_error(epsilon, 1, statistics))
 
 
-def test_with_argmax_as_printed_in_14_fewer_cells_could_be_left(rng: np.random.Generator) -> None:
-    """The correction bites: (14) as printed stops earlier, at a larger K."""
+def test_errors_that_differ_by_rounding_alone_are_equal() -> None:
+    """Without user 0 both cells have error 4/3: 10/12 + 1/2 and 1/3 + 2/2, which floats add up differently."""
+    table = [[10, 1, 1], [1, 2, 0]]
+    occupancy, release = occupancy_of(table), CellRelease(1, 1, ["mean"])
+    without = np.array([0, 1, 1, 0, 2])
+    first, second = dropped_errors(occupancy, without, release)
+    assert first > second, "of floats the second cell would be taken"
+    for bound in (first, second):
+        kept = clip_user_dropping(occupancy, release, float(bound))
+        assert as_table(occupancy, kept) == algorithm_1(table, dropped_error(Fraction(1), 1, ("mean",)), Fraction(4, 3))
+        assert not kept[0]
+
+
+def test_argmax_as_printed_in_14_would_stop_where_argmin_goes_on(rng: np.random.Generator) -> None:
+    """For the busiest user some cell would pass the bound and another would not: the correction matters."""
     worse = 0
     for _ in range(100):
         occupancy = random_occupancy(rng, 6, 8, most=20)
