@@ -35,10 +35,10 @@ bench: .venv/test
 	@PYTHONPATH=tests/helpers $(BIN)/python -m tests.bench.planner
 
 paper: .venv/test
-	@$(BIN)/python -m tests.paper
+	@PYTHONPATH=tests/helpers $(BIN)/python -m tests.paper
 
 paper-quick: .venv/test
-	@$(BIN)/python -m tests.paper --quick
+	@PYTHONPATH=tests/helpers $(BIN)/python -m tests.paper --quick
 
 clean:
 	rm -rf .venv var

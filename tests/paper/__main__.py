@@ -25,7 +25,7 @@ def draw(figure: Figure, out: Path, quick: bool) -> dict[str, Any]:
     """Compute and draw one figure; return what the page shows of it."""
     start = perf_counter()
     numbers = figure.numbers(quick)
-    numbers.write_csv(out / f"{figure.file_stem}.csv", float_precision=6)
+    numbers.write_csv(out / f"{figure.file_stem}.csv")
     canvas = Canvas(figsize=(6.4, 4.2), layout="constrained")
     figure.draw(numbers, canvas)
     canvas.savefig(out / f"{figure.file_stem}.png", dpi=150)
