@@ -91,13 +91,15 @@ def test_the_bias_of_projected_vectors_is_the_largest_over_all_datasets(
     rng: np.random.Generator, dimension: int
 ) -> None:
     values = vectors(dimension)
+    n = len(values)
     for _ in range(20):
         lower, upper = random_bounds(rng, 3)
-        worst = max(
-            np.abs((values[list(rows)] - annulus_projection(values[list(rows)], lower, upper)).sum(axis=0)).sum()
-            for rows in itertools.product(range(len(values)), repeat=3)
-        )
-        assert clipping_bias(lower, upper, dimension) == pytest.approx(worst, abs=1e-7)
+        projected = [
+            annulus_projection(values, np.full(n, a), np.full(n, b)) for a, b in zip(lower, upper, strict=True)
+        ]
+        first, second, third = (values - one for one in projected)
+        sums = first[:, None, None] + second[None, :, None] + third[None, None]
+        assert clipping_bias(lower, upper, dimension) == pytest.approx(np.abs(sums).sum(axis=-1).max(), abs=1e-7)
 
 
 @pytest.mark.theorem("BUCv-P3.1", "HV-L30")
@@ -198,6 +200,15 @@ def test_the_optimal_error_never_rises_with_epsilon_and_once_does_not_fall(
     )
     assert np.all(np.diff(errors) <= 1e-12)
     assert np.all(errors[:, 0] == errors[:, 1])
+
+
+@pytest.mark.theorem("BUCs-T3.1")
+def test_clipping_averaged_samples_is_clipping_the_user_s_total(rng: np.random.Generator) -> None:
+    records = rng.integers(1, 20, 100)
+    lower, upper = clipping_bounds(records, 6)
+    totals, widths = rng.random(100) * records, np.minimum(6, records)
+    clipped = np.clip(totals / records, lower, upper) * records
+    assert clipped == pytest.approx(np.clip(totals, (records - widths) / 2, (records + widths) / 2))
 
 
 @pytest.mark.theorem("BUCs-T3.1")
