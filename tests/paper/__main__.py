@@ -2,6 +2,7 @@
 
 import argparse
 import platform
+import sys
 from collections.abc import Iterable
 from pathlib import Path
 from time import perf_counter
@@ -86,6 +87,11 @@ def main() -> None:
             mark = "[green]holds[/]" if claim.holds else "[red]does not hold[/]"
             console.print(f"{one['figure'].id}: {mark}  {claim.statement}", highlight=False)
     console.print(f"page  {write_page(shown, arguments.out, arguments.quick)}", highlight=False)
+    surprises = [claim for one in shown for claim in one["claims"] if claim.holds != claim.expected]
+    if surprises:
+        sys.exit(
+            f"{len(surprises)} claims are not as they were found to be: {[claim.statement for claim in surprises]}"
+        )
 
 
 if __name__ == "__main__":

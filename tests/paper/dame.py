@@ -22,35 +22,42 @@ MEASURED, CUT = "DAME, measured", "DAME cut to [-1, 1], measured"
 
 
 def squared_errors(
-    protocol: Protocol, distribution: SizeDistribution, runs: int, rng: np.random.Generator
+    protocols: list[Protocol], distribution: SizeDistribution, runs: int, rng: np.random.Generator
 ) -> np.ndarray:
-    """Return the squared error of DAME in so many runs, with fresh users in each."""
-    errors = [
-        local_mean(*users_with_mean(THETA, protocol.n_users, distribution, rng), protocol, rng) - THETA
-        for _ in range(runs)
-    ]
+    """Return the squared error of each protocol in each run, on the same users, shape (runs, protocols)."""
+    errors = []
+    for _ in range(runs):
+        means, n_samples = users_with_mean(THETA, protocols[0].n_users, distribution, rng)
+        errors.append([local_mean(means, n_samples, protocol, rng) - THETA for protocol in protocols])
     return np.square(errors)
 
 
 def rows_for(n_users: int, distribution: SizeDistribution, runs: int, rng: np.random.Generator) -> Iterator[dict]:
     """Return bounds and, if there are runs, measured errors for one number of users."""
     size = effective_size(distribution, n_users, ALPHA)
-    common = {"n_users": n_users, "effective_size": size}
-    upper = local_error_upper_bound(distribution, n_users, ALPHA, size)
-    yield common | {"series": UPPER_BOUND, "squared_error": upper, "runs": 0}
-    for name, cut in ((MEASURED, False), (CUT, True)) if runs else ():
-        protocol = Protocol(n_users, ALPHA, size, distribution.mean_root(size) / sqrt(size), cut)
-        errors = squared_errors(protocol, distribution, runs, rng)
-        yield common | {"series": name, "squared_error": errors.mean(), "runs": runs}
-    lower = local_error_lower_bound(distribution, n_users, ALPHA)
-    yield common | {"series": LOWER_BOUND, "squared_error": lower, "runs": 0}
+    weight = distribution.mean_root(size) / sqrt(size)
+    found = {UPPER_BOUND: local_error_upper_bound(distribution, n_users, ALPHA, size)}
+    if runs:
+        protocols = [Protocol(n_users, ALPHA, size, weight, cut) for cut in (False, True)]
+        errors = squared_errors(protocols, distribution, runs, rng).mean(axis=0)
+        found |= dict(zip((MEASURED, CUT), errors, strict=True))
+    found[LOWER_BOUND] = local_error_lower_bound(distribution, n_users, ALPHA)
+    for name, error in found.items():
+        measured_in = runs if name in (MEASURED, CUT) else 0
+        yield {
+            "n_users": n_users,
+            "effective_size": size,
+            "series": name,
+            "squared_error": error,
+            "runs": measured_in,
+        }
 
 
 def numbers(distribution: SizeDistribution, quick: bool) -> pl.DataFrame:
     """Return bounds and measured errors over the number of users; beyond what is simulated, the bounds alone."""
     rng = np.random.default_rng(3)
     simulated = np.arange(3, 5.1, 0.5) if quick else np.arange(3, 6.1, 0.25)
-    runs = 40 if quick else 200
+    runs = 40 if quick else 100
     rows = []
     for exponent in steps([*simulated, *np.arange(simulated[-1] + 0.5, 12.1, 0.5)]):
         n_users = 2 * round(10**exponent / 2)
@@ -113,12 +120,13 @@ def claims(within_cap: bool, frame: pl.DataFrame) -> Iterator[Claim]:
 
 
 SETTING = (
-    "alpha = 0.6, values -1 or 1 with mean 0.2, c4 = 8, c5 = 288, c3 = 2000, c1 = 1/(288 e), c2 = 24; averages of 200 "
+    "alpha = 0.6, values -1 or 1 with mean 0.2, c4 = 8, c5 = 288, c3 = 2000, c1 = 1/(288 e), c2 = 24; averages of 100 "
     "runs (quick: 40) up to 1,000,000 users (quick: 100,000)."
 )
 SAID = (
-    "DAME's bounds match asymptotically in n up to a logarithmic factor, in the homogeneous setting up to a logarithm, "
-    "and the empirical performance of DAME on synthetic data lies between them."
+    "DAME is asymptotically optimal up to a log factor as the number of users n grows towards infinity. Theorem 2 bounds "
+    "its error, by 4 at most; the optimality of the bounds is verified numerically for several distributions of sizes. "
+    "(What its figures show is not in the text that we have.)"
 )
 
 FIGURES = tuple(
