@@ -124,7 +124,7 @@ SETTING = (
     "runs (quick: 40) up to 1,000,000 users (quick: 100,000)."
 )
 SAID = (
-    "DAME is asymptotically optimal up to a log factor as the number of users n grows towards infinity. Theorem 2 bounds "
+    "DAME is asymptotically optimal up to a log factor as the number of users grows towards infinity. Theorem 2 bounds "
     "its error, by 4 at most; the optimality of the bounds is verified numerically for several distributions of sizes. "
     "(What its figures show is not in the text that we have.)"
 )
