@@ -8,7 +8,8 @@ from statistics import fmean
 
 import numpy as np
 import pytest
-import sti
+
+from tests.paper import sti
 
 N_DRAWS = 60
 
