@@ -69,7 +69,13 @@ def error_claims(shown: pl.DataFrame) -> Iterator[Claim]:
 def _figures() -> Iterator[Figure]:
     kinds = (
         (3, "loss", "privacy loss of the worst user", "There are clear improvements of the privacy loss.", loss_claims),
-        (6, "error", "worst-case error, (11), km/h", "The pseudo-user step lowers the error.", error_claims),
+        (
+            6,
+            "error",
+            "worst-case error, (11): km/h and (km/h)^2 added",
+            "The pseudo-user step lowers the error.",
+            error_claims,
+        ),
     )
     for first, quantity, label, paper, claims in kinds:
         for number, gamma in enumerate(GAMMAS, start=first):
