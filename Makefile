@@ -6,7 +6,7 @@ CHROMIUM := DEBIAN_FRONTEND=noninteractive apt-get install --yes --quiet --no-in
 # The dataset that `make up` deploys.
 CONFIG ?= deploy/config/demo.toml
 
-.PHONY: demo up down test browser lint bench clean
+.PHONY: demo up down test browser lint bench paper paper-quick clean
 
 demo: .venv/run
 	@$(BIN)/hexveil demo
@@ -33,6 +33,12 @@ lint: .venv/test
 
 bench: .venv/test
 	@PYTHONPATH=tests/helpers $(BIN)/python -m tests.bench.planner
+
+paper: .venv/test
+	@PYTHONPATH=tests/helpers $(BIN)/python -m tests.paper
+
+paper-quick: .venv/test
+	@PYTHONPATH=tests/helpers $(BIN)/python -m tests.paper --quick
 
 clean:
 	rm -rf .venv var

@@ -1,6 +1,7 @@
 """Argument checks: each raises ``ValueError`` saying what the argument must be."""
 
 import math
+from collections.abc import Sequence
 from fractions import Fraction
 from typing import Any
 
@@ -35,3 +36,15 @@ def all_at_least(least: int, **arguments: np.ndarray[Any, Any]) -> None:
     for name, array in arguments.items():
         if array.size and array.min() < least:
             raise ValueError(f"{name} must be at least {least} in every element, not {array.min()}")
+
+
+def user_totals(records: np.ndarray[Any, Any], private_totals: Sequence[int], value_range: int) -> list[int]:
+    """Return the users' totals as Python integers, refusing any that its records cannot add up to."""
+    at_least(1, value_range=value_range, n_users=records.size)
+    all_at_least(1, records=records)
+    totals = [int(total) for total in private_totals]
+    if len(totals) != records.size or any(
+        not 0 <= total <= value_range * m for total, m in zip(totals, records.tolist(), strict=True)
+    ):
+        raise ValueError("private_totals must be one a user, each from 0 to value_range records")
+    return totals

@@ -54,6 +54,35 @@ class NoisySum:
         return self.value_range * exact_integers(occupancy.n_records) - self.lower(occupancy) - self.width
 
 
+def composed_loss(occupancy: Occupancy, kept: NDArray[np.bool_], cell_epsilons: list[Fraction]) -> Fraction:
+    """Return the largest sum, over the cells one user is kept in, of what each cell may cost.
+
+    It holds for any releases of one cell each that cost a user of the cell at most that much, also one after
+    another; a release whose noise is known costs less (HV-L1).
+
+    Args:
+        occupancy: The occupancy array, P pairs in G cells.
+        kept: False for a pair whose values take no part, shape (P,).
+        cell_epsilons: The privacy loss of each cell, >= 0, G of them.
+
+    Returns:
+        The privacy loss of all cells together.
+
+    Raises:
+        ValueError: A length is wrong or an epsilon below 0.
+
+    Source:
+        CPL-T2.3.
+    """
+    _check.same_length(kept=kept, n_records=occupancy.n_records)
+    epsilons = np.array(cell_epsilons, dtype=object)
+    _check.same_length(cell_epsilons=epsilons, cell_records=occupancy.cell_records)
+    _check.all_at_least(0, cell_epsilons=epsilons)
+    losses = np.full(occupancy.n_users, Fraction(0), dtype=object)
+    np.add.at(losses, occupancy.user[kept], epsilons[occupancy.cell[kept]])
+    return max(losses, default=Fraction(0))
+
+
 def pair_losses(occupancy: Occupancy, noisy_sum: NoisySum) -> ExactIntArray:
     """Return each pair's privacy loss w/b, in units of 1/LOSS_UNITS, shape (P,).
 

@@ -17,10 +17,11 @@ from rich.console import Console
 from rich.progress import track
 from rich.table import Table
 
+from dpmath.dropping import CellRelease
 from dpmath.occupancy import Occupancy
 from dpmath.planner import least_epsilon, most_cells
 from dpmath.programme import Programme
-from dpmath.suppression import clip_user
+from dpmath.suppression import clip_user_dropping, degradation_factor
 from tests.bench.cities import city, cpl
 
 OUT = Path("var/bench")
@@ -47,11 +48,11 @@ def cpl_row(gamma: float, cell_epsilon: float) -> dict[str, float]:
     occupancy = cpl(gamma, np.random.default_rng(round(1000 * gamma)))
     largest = occupancy.cell_largest
     error = float((largest / occupancy.cell_records).max() / cell_epsilon)
-    kept = clip_user(occupancy, np.ones(occupancy.cell.size, dtype=bool), cell_epsilon, error, dropped=True)
+    kept = clip_user_dropping(occupancy, CellRelease(cell_epsilon, 1, ["mean"]), error)
     exact = np.bincount(occupancy.user, occupancy.n_records / largest[occupancy.cell]).max() * cell_epsilon
     row = {"gamma": gamma, "cell_epsilon": cell_epsilon, "error_kmh": UPPER * error}
     row |= {"no_suppression": 12 * cell_epsilon}
-    row |= {"clip_user": int(np.bincount(occupancy.user[kept]).max()) * cell_epsilon, "exact": float(exact)}
+    row |= {"clip_user": degradation_factor(occupancy, kept) * cell_epsilon, "exact": float(exact)}
     if error >= 0.5:
         return row | {"planner": 0.0, "highs": 0.0, "ratio": 1.0, "gap": 0.0}
     plan = least_epsilon(occupancy, [6500], [Fraction(error)] * 12)
@@ -83,7 +84,17 @@ def measure_choice(n_pairs: int) -> dict[str, float]:
     return {"pairs": n_pairs, "seconds": seconds, "peak_mib": peak, **cells, "gap": plan.gap}
 
 
-QUESTIONS = {"all": measure, "most": measure_choice}
+def measure_suppression(n_pairs: int) -> dict[str, float]:
+    """Run CLIP-USER as printed, for mean and variance, on a city; return seconds and K before and after."""
+    occupancy = city(np.random.default_rng(n_pairs), n_pairs // 50, n_pairs // 50, n_pairs)
+    start = time.perf_counter()
+    kept = clip_user_dropping(occupancy, CellRelease(1.0, UPPER), spare_best_cell=True)
+    seconds = time.perf_counter() - start
+    before, after = (degradation_factor(occupancy, one) for one in (np.ones_like(kept), kept))
+    return {"pairs": n_pairs, "seconds": seconds, "suppressed": int((~kept).sum()), "before": before, "after": after}
+
+
+QUESTIONS = {"all": measure, "most": measure_choice, "suppression": measure_suppression}
 
 
 def measured_apart(question: str, n_pairs: int) -> dict[str, float]:
@@ -130,6 +141,7 @@ def main() -> None:
     most = [measured_apart("most", size) for size in track(SIZES, "growth, most cells")]
     show("planner growth of most cells", most)
     draw_growth(all_cells, most)
+    show("growth of CLIP-USER", [measured_apart("suppression", size) for size in track(SIZES, "growth, CLIP-USER")])
     console.print(f"Written to {OUT}/")
 
 

@@ -4,11 +4,12 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
-from support import occupancy_of
+from support import occupancy_of, random_occupancy
 
 from dpmath.accounting import (
     LOSS_UNITS,
     NoisySum,
+    composed_loss,
     loss_as_fraction,
     pair_losses,
     promised_errors,
@@ -138,3 +139,45 @@ def test_an_occupancy_that_is_not_one_is_refused(
 ) -> None:
     with pytest.raises(ValueError, match=problem):
         Occupancy(np.array(cell), np.array(user), np.array(records), 2, 2)
+
+
+@pytest.mark.theorem("CPL-T2.3")
+def test_cells_together_cost_the_user_in_the_dearest_cells_their_sum(rng: np.random.Generator) -> None:
+    for _ in range(30):
+        occupancy = random_occupancy(rng, 5, 6)
+        kept = rng.random(occupancy.cell.size) < 0.8
+        epsilons = [Fraction(int(n), 7) for n in rng.integers(0, 9, 5)]
+        cells_of = [set(occupancy.cell[kept & (occupancy.user == user)]) for user in range(6)]
+        assert composed_loss(occupancy, kept, epsilons) == max(sum(epsilons[cell] for cell in one) for one in cells_of)
+
+
+@pytest.mark.theorem("CPL-T2.3")
+def test_with_one_epsilon_for_all_cells_it_is_charged_once_per_cell_of_the_busiest_user() -> None:
+    """Corollary II.1; the sum over all cells, as basic composition has it, would be 3."""
+    occupancy = occupancy_of([[1, 0, 2], [1, 5, 0], [0, 1, 1]])
+    everyone = np.ones(6, dtype=bool)
+    assert composed_loss(occupancy, everyone, [Fraction(1)] * 3) == 2
+    assert composed_loss(occupancy, everyone, [Fraction(3, 7)] * 3) == Fraction(6, 7)
+
+
+@pytest.mark.theorem("CPL-T2.3")
+def test_two_laplace_releases_reach_what_they_cost_together() -> None:
+    """A bound below the sum fails: the densities at outcomes beyond both sums change by exactly exp of it."""
+    occupancy = occupancy_of([[1], [1]])
+    epsilons = [Fraction(1, 2), Fraction(3, 2)]
+    noisy = [NoisySum(10, np.array([10, 0], dtype=object), np.array([int(LOSS_UNITS * epsilons[0] / 10), 0]))]
+    noisy += [NoisySum(10, np.array([0, 10], dtype=object), np.array([0, int(LOSS_UNITS * epsilons[1] / 10)]))]
+    composed = composed_loss(occupancy, np.ones(2, dtype=bool), epsilons)
+    exact = sum(loss_as_fraction(user_losses(occupancy, [one])[0]) for one in noisy)
+    assert exact <= composed < exact + Fraction(1, 10**9)
+
+
+def test_a_composition_of_bad_arguments_is_refused() -> None:
+    occupancy = occupancy_of([[1, 1]])
+    for kept, epsilons, name in (
+        (np.ones(1, dtype=bool), [Fraction(1)], "kept"),
+        (np.ones(2, dtype=bool), [Fraction(1)] * 2, "cell_epsilons"),
+        (np.ones(2, dtype=bool), [Fraction(-1)], "cell_epsilons"),
+    ):
+        with pytest.raises(ValueError, match=name):
+            composed_loss(occupancy, kept, epsilons)

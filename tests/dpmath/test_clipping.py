@@ -17,13 +17,12 @@ def one_cell(records: np.ndarray) -> Occupancy:
 
 
 def optimum_by_linear_programme(records: np.ndarray, epsilon: float) -> float:
-    """Return min (1/N)[sum (m - w)/2 + t/epsilon] over 0 <= w <= min(m, t)."""
+    """Return the optimum of BUCs (8), over N: min sum of alpha + S/epsilon, m - 2 alpha <= S, alpha and S >= 0."""
     n = records.size
-    cost = np.append(np.full(n, -0.5), 1 / epsilon)
-    below = np.hstack([np.eye(n), -np.ones((n, 1))])
-    bounds = [(0, float(m)) for m in records] + [(0, None)]
-    solved = linprog(cost, below, np.zeros(n), bounds=bounds, method="highs")
-    return float((solved.fun + records.sum() / 2) / records.sum())
+    cost = np.append(np.ones(n), 1 / epsilon)
+    below = np.hstack([-2 * np.eye(n), -np.ones((n, 1))])
+    solved = linprog(cost, below, -records.astype(float), bounds=(0, None), method="highs")
+    return float(solved.fun / records.sum())
 
 
 def test_no_clipping_of_totals_has_a_smaller_worst_case_error(rng: np.random.Generator) -> None:
@@ -89,12 +88,27 @@ def test_twice_the_records_give_twice_the_threshold_and_the_same_error(rng: np.r
 @pytest.mark.parametrize("epsilon", [Fraction(1, 10), 0.3, 2, 7.5])
 def test_the_rank_is_two_over_epsilon_rounded_up(epsilon: float | Fraction) -> None:
     assert threshold_rank(epsilon) == math.ceil(Fraction(2) / Fraction(epsilon))
+    assert threshold_rank(epsilon, 3) == math.ceil(Fraction(6) / Fraction(epsilon))
 
 
 @pytest.mark.parametrize("epsilon", [0, -1, math.inf, math.nan])
 def test_an_epsilon_that_is_not_a_positive_number_is_refused(epsilon: float) -> None:
     with pytest.raises(ValueError, match="epsilon"):
         threshold_rank(epsilon)
+
+
+def test_the_printed_formulas_of_the_optimal_error_are_not_it() -> None:
+    """BUCs (12) divides each user's clipping by m and takes the least total for the noise."""
+    records, epsilon = np.array([8, 4, 2]), 1.0
+    optimum = optimum_by_linear_programme(records, epsilon)
+    assert optimum == pytest.approx(((8 - 4) / 2 + 4) / 14)
+    printed = (np.maximum((records - 4) / (2 * records), 0).sum() + min(4, records.min())) / 14
+    assert printed < optimum - 0.1
+
+
+def test_a_dimension_below_one_is_refused() -> None:
+    with pytest.raises(ValueError, match="dimension"):
+        threshold_rank(1.0, 0)
 
 
 def test_arrays_of_other_shapes_are_refused() -> None:

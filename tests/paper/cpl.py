@@ -1,0 +1,78 @@
+"""The numbers of CPL's Figures 3 to 8: G = 12 cells, L = 4095 users, q = 0.01, mean and variance released."""
+
+from collections.abc import Iterable, Sequence
+
+import numpy as np
+
+from dpmath.dropping import CellRelease, dropped_errors
+from dpmath.occupancy import Occupancy
+from dpmath.pseudo_users import capped_records, pseudo_user_sizes
+from dpmath.suppression import clip_user_dropping, degradation_factor
+from tests.bench.cities import cpl
+
+UPPER = 65
+"""Bound on a speed, km/h."""
+
+GAMMAS = (3, 6, 9)
+"""What the records of each cell's heaviest user are multiplied by, less one: of Figures 3 and 6, 4 and 7, 5 and 8."""
+
+EPSILONS = tuple(np.geomspace(0.1, 1, 10).tolist())
+"""Privacy loss of one cell; the paper gives the range."""
+
+N_COLLECTIONS = 10
+
+Row = dict[str, float]
+
+
+def suppressed_release(occupancy: Occupancy, release: CellRelease) -> Row:
+    """Return K and the worst-case error over the cells, before anything and after suppression and pseudo-users.
+
+    The cell of least error is left alone, as in the paper's experiments; ``factor_sparing_no_cell`` is without that.
+    """
+    kept = clip_user_dropping(occupancy, release, spare_best_cell=True)
+    capped = capped_records(occupancy, kept, pseudo_user_sizes(occupancy, kept, release))
+    everyone = np.ones(kept.size, dtype=bool)
+    return {
+        "original_factor": degradation_factor(occupancy, everyone),
+        "factor": degradation_factor(occupancy, kept),
+        "factor_sparing_no_cell": degradation_factor(occupancy, clip_user_dropping(occupancy, release)),
+        "original_error": float(dropped_errors(occupancy, occupancy.n_records, release).max()),
+        "suppressed_error": float(dropped_errors(occupancy, occupancy.n_records * kept, release).max()),
+        "error": float(dropped_errors(occupancy, capped, release).max()),
+        "suppressed_share": 1 - float(kept.mean()),
+    }
+
+
+def measured(
+    gamma: float, rng: np.random.Generator, n_collections: int = N_COLLECTIONS, epsilons: Sequence[float] = EPSILONS
+) -> list[Row]:
+    """Return, for each epsilon, the averages over collections of records, as the paper has them.
+
+    Args:
+        gamma: What the records of each cell's heaviest user are multiplied by, less one.
+        rng: Draws the collections; one seed for each gamma makes them alike.
+        n_collections: Collections of records, 10 in the paper.
+        epsilons: Privacy losses of one cell.
+
+    Returns:
+        A row for each epsilon, with the errors as (11) adds them up, and the losses P = K epsilon.
+    """
+    collections = [cpl(gamma, rng) for _ in range(n_collections)]
+    rows = []
+    for epsilon in epsilons:
+        found = [suppressed_release(occupancy, CellRelease(epsilon, UPPER)) for occupancy in collections]
+        row = {key: float(np.mean([one[key] for one in found])) for key in found[0]}
+        losses = {"original_loss": row["original_factor"] * epsilon, "loss": row["factor"] * epsilon}
+        rows.append({"gamma": gamma, "epsilon": epsilon} | losses | row)
+    return rows
+
+
+def figures(rows: Iterable[Row]) -> dict[int, list[Row]]:
+    """Return what each of the Figures 3 to 8 shows, by its number."""
+    rows = list(rows)
+    shown = {}
+    for number, gamma in enumerate(GAMMAS):
+        of_gamma = [row for row in rows if row["gamma"] == gamma]
+        for first, names in ((3, ("epsilon", "loss", "original_loss")), (6, ("epsilon", "error", "original_error"))):
+            shown[first + number] = [{name: row[name] for name in names} for row in of_gamma]
+    return shown
