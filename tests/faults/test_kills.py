@@ -80,6 +80,7 @@ def test_a_day_killed_before_every_operation_on_files_and_run_again_is_released_
     tmp_path: Path,
     capsys: pytest.CaptureFixture[str],
 ) -> None:
+    busy_dataset.without_map()
     counted = tmp_path.with_name("counted")
     shutil.copytree(busy_dataset.folder, counted)
     victim.run(victim.whole_day_killed_at, counted, 0)

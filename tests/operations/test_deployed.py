@@ -195,10 +195,7 @@ def test_a_spent_budget_withholds_the_day_and_tells_so(house: House) -> None:
 
 def test_a_run_that_crashes_time_and_again_ends_as_failed(house: House) -> None:
     with house.api as api:
-        [queue] = [
-            one for one in api.post("/work_pools/hexveil/queues/filter", json={}).json() if one["name"] == "test"
-        ]
-        pause = f"/work_pools/hexveil/queues/{queue['name']}"
+        pause = "/work_pools/hexveil/queues/runs-test"
         api.patch(pause, json={"is_paused": True}).raise_for_status()
         run_id = house.start("daily", date=day(0))
         for _ in range(5):
