@@ -112,9 +112,8 @@ def start_server(house: House, environment: dict[str, str]) -> None:
 
 
 def start_worker(house: House, environment: dict[str, str]) -> None:
-    """Start a worker, which runs what is scheduled."""
-    if not is_running("worker", house.folder):
-        _start("worker", _prefect("worker", "start", "--pool", POOL, "--type", "process"), environment, house.folder)
+    """Start a worker, which runs what is scheduled; none may be running."""
+    _start("worker", _prefect("worker", "start", "--pool", POOL, "--type", "process"), environment, house.folder)
 
 
 def serve_files(house: House, config: Config) -> None:

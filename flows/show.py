@@ -50,7 +50,7 @@ def show_day(day: "DayReport", config: Config) -> None:
     out.print(f"  cells      {day.n_published:,} published, {day.n_withheld:,} withheld at no cost")
     out.print(f"  promise    expected error at most {day.worst_error:.3g} {unit}, median {day.median_error:.3g} {unit}")
     out.print(f"  cost       epsilon {day.epsilon:.6f} for any one user at most; ", end="")
-    out.print(f"{day.epsilon_total:.6f} in all, {day.epsilon_left:.6f} left of {_limit(config)}")
+    out.print(f"{day.epsilon_total:.6f} in all, {day.epsilon_left:.6f} left of {config.budget.in_words}")
     out.print(f"  files      {shown(day.folder)}")
     _show_late(day)
     out.print()
@@ -71,7 +71,7 @@ def show_range(days: dict[dt.date, "DayReport | None"], config: Config) -> None:
         if day is not None:
             _show_late(day)
     n_released = sum(day is not None for day in days.values())
-    out.print(f"{n_released} of {len(days)} days are released. The budget is {_limit(config)}.")
+    out.print(f"{n_released} of {len(days)} days are released. The budget is {config.budget.in_words}.")
 
 
 def show_ledger(entries: list[dict[str, Any]], budget: "BudgetReport", config: Config) -> None:
@@ -84,7 +84,7 @@ def show_ledger(entries: list[dict[str, Any]], budget: "BudgetReport", config: C
         table.add_row(str(entry["number"]), entry["release_id"], cells, *losses)
     out.print(table)
     worst, used, left = (float(loss) for loss in (budget.worst_total, budget.worst_used, budget.left))
-    out.print(f"The worst user has lost {worst:.6f} in all. The budget is {_limit(config)}: ", end="")
+    out.print(f"The worst user has lost {worst:.6f} in all. The budget is {config.budget.in_words}: ", end="")
     out.print(f"{used:.6f} of it counts for the day after the last, which leaves {left:.6f}.")
     if not budget.n_users:
         return
@@ -122,11 +122,6 @@ def show_house(house: "House", config: Config) -> None:
 def _show_late(day: "DayReport") -> None:
     for date, n_records in day.late.items():
         out.print(f"  late       {n_records:,} records of {date} came after its release; they change nothing")
-
-
-def _limit(config: Config) -> str:
-    days = config.budget.window_days
-    return f"{config.budget.epsilon_total}" + (f" within any {days} days" if days else "")
 
 
 def print_json(value: Any) -> None:

@@ -76,9 +76,9 @@ def announce_budget(config: Config) -> None:
     """Show what is left of the budget and which days were released; tell automations if it is low."""
     entries, budget = list_entries(config), report_budget(config)
     page = pages.budget_page(entries, budget, burndown(entries, config), config)
-    _markdown("budget", page, f"{float(budget.left):.6g} left of {pages.limit(config)}", config)
+    _markdown("budget", page, f"{float(budget.left):.6g} left of {config.budget.in_words}", config)
     if pages.is_low(budget, config):
-        _emit("budget.low", config, left=budget.left, worst_used=budget.worst_used, limit=pages.limit(config))
+        _emit("budget.low", config, left=budget.left, worst_used=budget.worst_used, limit=config.budget.in_words)
 
 
 @step("verify {config.dataset.name}")

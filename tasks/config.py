@@ -145,6 +145,11 @@ class Budget(_Section):
     epsilon_total: Positive
     window_days: int | None = Field(default=None, ge=1, le=3660)
 
+    @property
+    def in_words(self) -> str:
+        """What a user may lose, as people read it."""
+        return f"{self.epsilon_total}" + (f" within any {self.window_days} days" if self.window_days else "")
+
 
 class Statistics(_Section):
     """Which statistics of each cell are published."""

@@ -32,7 +32,7 @@ def day_page(
     privacy = [
         ("of this day, worst user", day.epsilon),
         ("of all releases so far, worst user", day.epsilon_total),
-        (f"left of {limit(config)}", day.epsilon_left),
+        (f"left of {config.budget.in_words}", day.epsilon_left),
     ]
     steps = [(name.replace("_", " "), round(took, 1)) for name, took in seconds.items()]
     return "\n\n".join(
@@ -76,7 +76,7 @@ def budget_page(entries: list[dict[str, Any]], budget: BudgetReport, picture: st
     return "\n\n".join(
         [
             f"# The budget of {_text(config.dataset.name)}",
-            f"**{float(budget.left):.6g}** is left of {limit(config)}: {_days_left(budget, config)}",
+            f"**{float(budget.left):.6g}** is left of {config.budget.in_words}: {_days_left(budget, config)}",
             f"![what the worst user had left after each release]({picture})",
             _spread(budget),
             f"## Releases: {len(entries):,}",
@@ -89,12 +89,6 @@ def is_low(budget: BudgetReport, config: Config) -> bool:
     """Tell whether the budget pays too few more days in full: one, where it holds within a window of days."""
     n_days = 1 if config.budget.window_days else config.monitoring.budget_low_days
     return Decimal(budget.left) < n_days * config.privacy.epsilon_per_day
-
-
-def limit(config: Config) -> str:
-    """Return what a user may lose."""
-    days = config.budget.window_days
-    return f"{config.budget.epsilon_total}" + (f" within any {days} days" if days else "")
 
 
 def _days_left(budget: BudgetReport, config: Config) -> str:

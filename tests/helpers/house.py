@@ -109,6 +109,11 @@ class House:
                 if len(page.json()) < 200:
                     return found
 
+    def artifacts(self, run_id: str) -> dict[str, dict[str, Any]]:
+        """Return a run's artifacts by key, or by type where they have none."""
+        wanted = {"flow_runs": {"id": {"any_": [run_id]}}}
+        return {artifact["key"] or artifact["type"]: artifact for artifact in self.listed("artifacts", **wanted)}
+
     def events(self, *names: str) -> list[dict[str, Any]]:
         """Return the events of these names, and wait for the first of them: the server stores them with some delay."""
         now = dt.datetime.now(dt.UTC)

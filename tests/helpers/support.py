@@ -14,13 +14,11 @@ from dpmath.occupancy import Occupancy
 from tasks import warehouse
 from tasks.config import Config, load_config
 from tasks.errors import contained
-from tasks.ingest import ingest_records
 from tasks.late import count_late_records
-from tasks.occupancy import build_occupancy
 from tasks.plan import plan_release
+from tasks.preview import prepare_day
 from tasks.publish import publish_files
 from tasks.release import Noise, draw_noise, find_release, release_statistics, release_with
-from tasks.validate import validate_records
 
 Hexveil = Callable[..., subprocess.CompletedProcess[str]]
 """Runs the command line with arguments, in another process."""
@@ -99,8 +97,7 @@ class Dataset:
         self.set("[storage]", "[publish]\nmap = false\n[storage]")
 
     def prepare(self, date: dt.date = DATE) -> None:
-        for step in (ingest_records, validate_records, build_occupancy):
-            step.fn(date, self.config)
+        prepare_day(date, self.config)
 
     def release(self, date: dt.date = DATE, noise: Noise = draw_noise) -> str:
         """Prepare, plan, release and publish a day; return the release's id."""

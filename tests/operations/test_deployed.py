@@ -26,11 +26,6 @@ def released(house: House) -> list[str]:
     return [entry["date"] for entry in ledger.read_entries(house.dataset.config)]
 
 
-def artifacts(house: House, run_id: str) -> dict[str, dict[str, object]]:
-    wanted = {"flow_runs": {"id": {"any_": [run_id]}}}
-    return {artifact["key"] or artifact["type"]: artifact for artifact in house.listed("artifacts", **wanted)}
-
-
 def test_the_deployments_are_scheduled_in_the_time_zone_of_the_dataset(house: House) -> None:
     with house.api as api:
         daily, verify, backfill = (
@@ -94,7 +89,7 @@ def test_two_days_and_a_week_started_through_the_interface_are_published_and_sho
     names = {run["name"] for run in house.listed("task_runs")}
     assert {f"ingest test {day(0)}", f"release test {day(8)}"} <= names
 
-    shown = artifacts(house, days[0])
+    shown = house.artifacts(days[0])
     page = str(shown["day-test"]["data"])
     for told in (
         "| read | 577 |",
@@ -110,9 +105,9 @@ def test_two_days_and_a_week_started_through_the_interface_are_published_and_sho
     with house.api as api:
         assert b"<html" in api.get(link).raise_for_status().content
     assert "9 days" not in str(shown["budget-test"]["data"])
-    week_page = str(artifacts(house, week)["backfill-test"]["data"])
+    week_page = str(house.artifacts(week)["backfill-test"]["data"])
     assert all(str(day(number)) in week_page for number in range(2, 9))
-    assert {artifact["type"] for artifact in artifacts(house, week).values()} == {"markdown", "progress"}
+    assert {artifact["type"] for artifact in house.artifacts(week).values()} == {"markdown", "progress"}
 
     events = house.events("hexveil.released")
     assert sorted({event["payload"]["date"] for event in events}) == [str(day(number)) for number in range(9)]

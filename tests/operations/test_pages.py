@@ -40,11 +40,6 @@ def keep(page: Page, name: str) -> None:
     page.screenshot(path=SCREENSHOTS / f"{name}.png")
 
 
-def artifact(house: House, run_id: str, key: str) -> str:
-    wanted = {"flow_runs": {"id": {"any_": [run_id]}}}
-    return next(str(one["id"]) for one in house.listed("artifacts", **wanted) if one["key"] == key)
-
-
 def test_the_page_of_a_run_shows_its_name_its_steps_and_what_they_said(page: Page, house: House, run_id: str) -> None:
     page.goto(f"{house.url}/runs/flow-run/{run_id}")
     expect(page.get_by_text(f"daily test {FIRST}").first).to_be_visible()
@@ -55,7 +50,7 @@ def test_the_page_of_a_run_shows_its_name_its_steps_and_what_they_said(page: Pag
 
 
 def test_the_summary_of_a_day_is_readable_and_leads_to_the_map(page: Page, house: House, run_id: str) -> None:
-    page.goto(f"{house.url}/artifacts/artifact/{artifact(house, run_id, 'day-test')}")
+    page.goto(f"{house.url}/artifacts/artifact/{house.artifacts(run_id)['day-test']['id']}")
     expect(page.get_by_role("heading", name=f"test {FIRST}")).to_be_visible()
     for told in ("withheld at no cost", "worst promised error, km/h", "of this day, worst user", "step of this run"):
         expect(page.get_by_text(told).first).to_be_visible()
@@ -67,7 +62,7 @@ def test_the_summary_of_a_day_is_readable_and_leads_to_the_map(page: Page, house
 
 
 def test_the_budget_page_draws_its_burn_down(page: Page, house: House, run_id: str) -> None:
-    page.goto(f"{house.url}/artifacts/artifact/{artifact(house, run_id, 'budget-test')}")
+    page.goto(f"{house.url}/artifacts/artifact/{house.artifacts(run_id)['budget-test']['id']}")
     expect(page.get_by_role("heading", name="The budget of test")).to_be_visible()
     picture = page.get_by_alt_text("what the worst user had left after each release")
     expect(picture).to_be_visible()
