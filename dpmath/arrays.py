@@ -28,6 +28,9 @@ class ArrayCell:
         grouping: Who fills which places.
         records: Records m of each user, shape (L,), >= 1.
         value_range: Largest value R of a record, in ticks, >= 1; the least is 0.
+
+    Source:
+        HV-L42, HV-L43.
     """
 
     grouping: Grouping
@@ -106,7 +109,7 @@ def array_sensitivities(cell: ArrayCell, width: int) -> ExactIntArray:
     return sensitivities
 
 
-def array_bias(cell: ArrayCell) -> Fraction:
+def array_bias(cell: ArrayCell, n_records: int | None = None) -> Fraction:
     """Return the largest difference of the mean of array means from the mean of all records, in ticks.
 
     A user has the share p of the mean of array means and m/N of the mean of records, and both sum to 1: the
@@ -115,6 +118,7 @@ def array_bias(cell: ArrayCell) -> Fraction:
 
     Args:
         cell: The cell in arrays.
+        n_records: Number of all records N; None where no user was left out, whose share p would be 0.
 
     Returns:
         R sum(max(p - m/N, 0)) and the rounding, exact.
@@ -122,8 +126,9 @@ def array_bias(cell: ArrayCell) -> Fraction:
     Source:
         HV-L46.
     """
-    n_arrays, n_records = cell.grouping.n_arrays, int(cell.records.sum())
-    shares = [Fraction(-m, n_records) for m in cell.records.tolist()]
+    n_arrays, n_total = cell.grouping.n_arrays, n_records or int(cell.records.sum())
+    _check.at_least(int(cell.records.sum()), n_records=n_total)
+    shares = [Fraction(-m, n_total) for m in cell.records.tolist()]
     rounding = Fraction(1, 2 * cell.grouping.array_length)
     for array, user, places in zip(cell.grouping.array, cell.grouping.user, cell.grouping.n_places, strict=True):
         filled = int(cell.grouping.n_filled[array]) * n_arrays

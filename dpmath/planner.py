@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpmath import _check
-from dpmath.accounting import LOSS_UNITS, ExactIntArray, NoisySum, promised_errors, user_losses
+from dpmath.accounting import LOSS_UNITS, ExactIntArray, NoisySum, user_losses
 from dpmath.choice import FITS, GAP, cells_that_fit
 from dpmath.clipping import clipped_errors, clipping_thresholds
 from dpmath.common_error import MOST, least_common_error
@@ -260,14 +260,16 @@ def _empty_plan(occupancy: Occupancy, value_ranges: list[int], most: int) -> Pla
     return Plan(sums, 0.0, 0.0, most)
 
 
-def lower_bound(occupancy: Occupancy, sums: list[NoisySum]) -> float:
+def lower_bound(occupancy: Occupancy, promised: list[Fraction | None], value_range: int, n_sums: int = 1) -> float:
     """Return a privacy loss below which no plan publishes the same cells with the same promised errors.
 
     The plans are those of HV-L5: intervals about the middle, promises counted as in HV-L2.
 
     Args:
         occupancy: The occupancy array, G cells.
-        sums: What is published, by whatever mechanism; the promises of the first are taken for all.
+        promised: Promised error of each cell, by whatever mechanism, in ticks; None where nothing is published.
+        value_range: Largest value R of a record, in ticks.
+        n_sums: Sums published of each cell, all with that share of their range promised.
 
     Returns:
         The bound; 0 where nothing is published. Cells that promise about 1/2 or more are left out of it: the midpoint
@@ -276,11 +278,9 @@ def lower_bound(occupancy: Occupancy, sums: list[NoisySum]) -> float:
     Source:
         HV-L5.
     """
-    cells = sums[0].inverse_scale.astype(bool)
-    promised = [0.5 if error is None else float(error) for error in promised_errors(occupancy, sums[0])]
-    errors = np.array(promised) / sums[0].value_range
-    cells &= errors < _COSTS_NOTHING
+    errors = np.array([1.0 if error is None else float(error / value_range) for error in promised])
+    cells = errors < _COSTS_NOTHING
     if not cells.any():
         return 0.0
-    limits = np.full(occupancy.n_users, 1 / len(sums))
+    limits = np.full(occupancy.n_users, 1 / n_sums)
     return least_worst_load(_programme(occupancy, limits, cells, errors[cells]), GAP).lower_bound

@@ -6,10 +6,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpmath.accounting import LOSS_UNITS, ExactIntArray, NoisySum, exact_integers, pair_losses, user_losses
-from dpmath.mechanisms import exact_sums
 from dpmath.occupancy import IntArray, Occupancy
 from dpmath.programme import FloatArray
 from dpmath.safeguard import safeguarded
+from dpmath.unsuppressed import exact_sums
 
 
 def rounded_sum(occupancy: Occupancy, value_range: int, shares: FloatArray, promised: dict[int, Fraction]) -> NoisySum:

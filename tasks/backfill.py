@@ -10,13 +10,14 @@ from typing import Literal
 from dpmath.accounting import LOSS_UNITS
 from tasks import ledger, private_files
 from tasks.budget import Account, epsilon_units
-from tasks.config import LEAST_EPSILON_PER_DAY, Config
+from tasks.config import Config
 from tasks.errors import BudgetExceeded, HexveilError
 from tasks.identity import find_entry
 from tasks.logs import say
 from tasks.plan import make_plan
 from tasks.plan_files import store_plan
 from tasks.progress import progress
+from tasks.sections import LEAST_EPSILON_PER_DAY
 from tasks.steps import step
 
 Shortage = Literal["refuse", "spread", "clip"]

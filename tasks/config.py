@@ -6,178 +6,33 @@ import tomllib
 from decimal import Decimal
 from fractions import Fraction
 from pathlib import Path
-from typing import Annotated, Any, Literal, Self
-from zoneinfo import ZoneInfo, available_timezones
+from typing import Any, Self
+from zoneinfo import ZoneInfo
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError, field_validator, model_validator
+from pydantic import Field, ValidationError, model_validator
 
 from dpmath.bias import rounding_errors
 from tasks.errors import BadConfig
+from tasks.sections import (
+    PROJECTED,
+    Budget,
+    Columns,
+    Dataset,
+    Grid,
+    Monitoring,
+    Privacy,
+    Publish,
+    Section,
+    Statistics,
+    Storage,
+    Validation,
+    Value,
+)
 
 DATE_PLACEHOLDER = "{date}"
-LEAST_EPSILON_PER_DAY = Decimal("1e-6")
 
 
-def _finite_decimal(value: Any) -> Any:
-    return Decimal(value) if isinstance(value, int) and not isinstance(value, bool) else value
-
-
-Number = Annotated[Decimal, BeforeValidator(_finite_decimal), Field(allow_inf_nan=False)]
-Positive = Annotated[Number, Field(gt=0)]
-
-
-class _Section(BaseModel):
-    model_config = ConfigDict(frozen=True, extra="forbid", strict=True)
-
-
-class Dataset(_Section):
-    """Which files hold the records, and in which time zone their days are."""
-
-    name: str = Field(pattern=r"^[a-z0-9][a-z0-9_-]*$")
-    files: tuple[str, ...] = Field(min_length=1)
-    timezone: str
-    purpose: str = "not stated"
-    delimiter: str = Field(default=",", min_length=1, max_length=1)
-
-    @field_validator("files", mode="before")
-    @classmethod
-    def _as_tuple(cls, value: Any) -> Any:
-        return tuple(value) if isinstance(value, list) else value
-
-    @field_validator("timezone")
-    @classmethod
-    def _known_zone(cls, value: str) -> str:
-        if value not in available_timezones() - {"localtime", "Factory", "posixrules"}:
-            close = difflib.get_close_matches(value, available_timezones(), n=1)
-            raise ValueError("must be an IANA time zone" + (f"; did you mean {close[0]}?" if close else ""))
-        return value
-
-
-class Columns(_Section):
-    """What the source calls the five things that are read of each record."""
-
-    user: str
-    time: str
-    latitude: str
-    longitude: str
-    value: str
-
-    @model_validator(mode="after")
-    def _each_once(self) -> Self:
-        names = [self.user, self.time, self.latitude, self.longitude, self.value]
-        if len(set(names)) < len(names):
-            raise ValueError("must name five different columns")
-        return self
-
-
-class Value(_Section):
-    """The measured quantity: its name, unit, public bounds, and the tick it is counted in."""
-
-    name: str
-    unit: str
-    lower: Number
-    upper: Number
-    tick: Positive
-
-    @model_validator(mode="after")
-    def _whole_ticks(self) -> Self:
-        if self.upper <= self.lower:
-            raise ValueError(f"upper = {self.upper} must be above lower = {self.lower}")
-        if self.span % Fraction(self.tick):
-            raise ValueError(f"tick = {self.tick} must divide upper - lower = {self.upper - self.lower}")
-        if self.n_ticks > 1 << 20:
-            raise ValueError(f"tick = {self.tick} must leave at most {1 << 20} ticks from lower to upper")
-        return self
-
-    @property
-    def span(self) -> Fraction:
-        """Upper minus lower, in the value's unit, exact."""
-        return Fraction(self.upper) - Fraction(self.lower)
-
-    @property
-    def n_ticks(self) -> int:
-        """The largest value R in ticks; ``lower`` is 0."""
-        return int(self.span / Fraction(self.tick))
-
-
-class Grid(_Section):
-    """The cells: H3 hexagons of one resolution, and slots counted from local midnight."""
-
-    h3_resolution: int = Field(ge=0, le=15)
-    slot_minutes: int = Field(gt=0, le=1440)
-
-    @field_validator("slot_minutes")
-    @classmethod
-    def _divides_a_day(cls, value: int) -> int:
-        if 1440 % value:
-            raise ValueError("must divide a day of 1440 minutes")
-        return value
-
-
-class Validation(_Section):
-    """How much of a day may be unusable, and where its records may lie."""
-
-    max_quarantined_share: Number = Field(default=Decimal("0.05"), ge=0, le=1)
-    south: Number = Field(default=Decimal(-90), ge=-90, le=90)
-    north: Number = Field(default=Decimal(90), ge=-90, le=90)
-    west: Number = Field(default=Decimal(-180), ge=-180, le=180)
-    east: Number = Field(default=Decimal(180), ge=-180, le=180)
-
-    @model_validator(mode="after")
-    def _not_empty(self) -> Self:
-        if self.north <= self.south or self.east <= self.west:
-            raise ValueError("north must be above south and east above west")
-        return self
-
-
-class Privacy(_Section):
-    """What one day's release may cost a user, and how the day is planned."""
-
-    epsilon_per_day: Number = Field(ge=LEAST_EPSILON_PER_DAY, le=Decimal(1_000_000))
-    mechanism: Literal["planned", "clip-user"] = "planned"
-    target_error: Positive | None = None
-    target_error_variance: Positive | None = None
-
-
-class Budget(_Section):
-    """What all releases together may cost a user: for ever, or within any ``window_days`` days in a row."""
-
-    epsilon_total: Positive
-    window_days: int | None = Field(default=None, ge=1, le=3660)
-
-    @property
-    def in_words(self) -> str:
-        """What a user may lose, as people read it."""
-        return f"{self.epsilon_total}" + (f" within any {self.window_days} days" if self.window_days else "")
-
-
-class Statistics(_Section):
-    """Which statistics of each cell are published."""
-
-    mean: Literal[True] = True
-    variance: bool = False
-
-
-class Publish(_Section):
-    """Whether each day's files include the map, a page of under 2 MB."""
-
-    map: bool = True
-
-
-class Storage(_Section):
-    """Where the warehouse, the ledger and the published files lie, and the memory DuckDB may use."""
-
-    path: str
-    memory_limit: str = Field(default="4GB", pattern=r"^\d+(\.\d+)?\s?[KMGT]i?B$")
-
-
-class Monitoring(_Section):
-    """When people are warned: where the budget pays fewer than ``budget_low_days`` more days in full."""
-
-    budget_low_days: int = Field(default=14, ge=1)
-
-
-class Config(_Section):
+class Config(Section):
     """One dataset's whole configuration. Paths are relative to the file it was read from."""
 
     dataset: Dataset
@@ -197,6 +52,11 @@ class Config(_Section):
     def _promise_for_a_statistic(self) -> Self:
         if self.privacy.target_error_variance is not None and not self.statistics.variance:
             raise ValueError("privacy.target_error_variance needs statistics.variance = true")
+        if self.statistics.variance and self.privacy.mechanism in PROJECTED:
+            raise ValueError(
+                f"privacy.mechanism {self.privacy.mechanism} has no variance: set statistics.variance = false, or take "
+                "another mechanism"
+            )
         return self
 
     @model_validator(mode="after")

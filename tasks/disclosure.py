@@ -11,19 +11,40 @@ from typing import Any
 import polars as pl
 
 from dpmath.accounting import LOSS_UNITS
+from dpmath.array_sums import ArraySum
+from dpmath.arrays import array_sensitivities
 from tasks import entropy, private_files
+from tasks.array_release import ARRAY_MECHANISMS, stored_sum
 from tasks.config import Config
 from tasks.durable import canonical_json, sha256
 from tasks.identity import release_id
 from tasks.ledger import exact_decimal
 from tasks.plan_files import MOMENTS
+from tasks.sections import PROJECTED
 
 _PACKAGES = ("dpmath", "flows", "sql", "tasks")
 _SOURCES = ("*.py", "*.sql", "*.js", "*.jinja")
 _LIBRARIES = ("hexveil", "prefect", "duckdb", "polars", "numpy", "pandera", "h3", "h3ronpy", "pyarrow", "bokeh")
 
-_COMMON = ("CKS-A2", "HV-L1", "HV-L2", "HV-L3", "HV-L4", "HV-L7")
-_THEOREMS = {"clip-user": ("CPL-A1", "BUCv-T1", *_COMMON), "planned": ("HV-L5", "HV-L6", "HV-L8", *_COMMON)}
+_COMMON = ("CKS-A2", "HV-L1", "HV-L3", "HV-L4", "HV-L7")
+_ARRAYS = ("CPL-T2.3", "HV-L46", "HV-L47", *_COMMON)
+_PROJECTED = ("STI-A2", "STI-E9", "HV-L40", "HV-L41", "HV-L42", *_ARRAYS)
+_THEOREMS = {
+    "planned": ("HV-L5", "HV-L6", "HV-L8", "HV-L2", *_COMMON),
+    "clip-user": ("CPL-A1", "BUCv-T1", "HV-L2", *_COMMON),
+    "exact": ("HV-L2", *_COMMON),
+    "baseline": ("CPL-T2.3", "STI-S3.2", "HV-L2", *_COMMON),
+    "optimal-clipping": ("CPL-T2.3", "BUCv-T1", "HV-L2", *_COMMON),
+    "array-averaging": ("STI-A1", "STI-S3.3", "STI-L3.2", "HV-L43", *_ARRAYS),
+    "opt-array-averaging": ("STI-A1", "STI-S3.3", "HV-L43", *_ARRAYS),
+    "levy": ("STI-S3.4", "STI-A3", *_PROJECTED),
+    "quantile": ("STI-S3.5", "HV-L44", *_PROJECTED),
+}
+
+_INTERVAL = (
+    "in each cell half of epsilon buys an interval by the exponential mechanism, drawn exactly, to which the array "
+    "means are projected; mean_error_bound and the confidence interval allow for the most that this can take off"
+)
 
 GUARANTEE = {
     "definition": "pure epsilon-differential privacy",
@@ -79,9 +100,10 @@ def describe_release(date: dt.date, revision: str | None, config: Config) -> dic
         "mechanism": config.privacy.mechanism,
         "theorems": list(_THEOREMS[config.privacy.mechanism]),
         "noise": {
-            "distribution": "discrete Laplace on integer ticks, drawn exactly",
+            "distribution": "discrete Laplace on integers, drawn exactly",
             "source": entropy.SOURCE,
             "draws": "once, independent for each cell and moment",
+            **({"interval": _INTERVAL} if config.privacy.mechanism in PROJECTED else {}),
         },
         "settings": settings,
         "code": code_hash(),
@@ -108,28 +130,56 @@ def describe_cost(worst: int, worst_total: int, worst_used: int, config: Config)
 def describe_plan(plan: dict[str, Any], config: Config) -> dict[str, Any]:
     """Return what a stored plan publishes and withholds, suppresses and clips, and each sum's scales and sensitivity.
 
-    Scales and sensitivities are in the sum's own unit: ticks for the mean, squared half ticks for the second moment.
+    Scales and sensitivities are in the sum's own unit: ticks for the mean, squared half ticks for the second moment,
+    and either over the length of an array where arrays are averaged.
     """
     folder = private_files.plans(config)
     cells = private_files.read_frame(folder, plan["files"]["cells"])
     pairs = private_files.read_frame(folder, plan["files"]["pairs"])
-    n_published = cells.filter(pl.col("mean_inverse_scale") > 0).height
-    sums = {}
-    for moment in [one for one in MOMENTS if f"{one}_width" in pairs.columns]:
-        inverse_scales = cells[f"{moment}_inverse_scale"].filter(cells[f"{moment}_inverse_scale"] > 0)
-        per_user = pairs.group_by("user_hash").agg(pl.col(f"{moment}_width").cast(pl.Decimal(38, 0)).sum())
-        sums[moment] = {
-            "scale_least": f"{LOSS_UNITS}/{inverse_scales.max()}",
-            "scale_largest": f"{LOSS_UNITS}/{inverse_scales.min()}",
-            "sensitivity_of_a_cell": max(pairs[f"{moment}_width"]),
-            "sensitivity_of_all_cells": int(max(per_user[f"{moment}_width"])),
-        }
-    n_suppressed = int((pairs["mean_width"] == 0).sum())
-    n_whole = int((pairs["mean_width"] == pairs["n_records"] * config.value.n_ticks).sum())
+    published = cells.filter(pl.col("mean_inverse_scale") > 0)
+    moments = [one for one in MOMENTS if f"{one}_inverse_scale" in cells.columns]
+    if config.privacy.mechanism in ARRAY_MECHANISMS:
+        n_suppressed = int((pairs["mean_n_kept"] == 0).sum())
+        n_whole = int((pairs["mean_n_kept"] == pairs["n_records"]).sum())
+        sums = {moment: _arrays(published, stored_sum(published, pairs, moment, config), moment) for moment in moments}
+    else:
+        n_suppressed = int((pairs["mean_width"] == 0).sum())
+        n_whole = int((pairs["mean_width"] == pairs["n_records"] * config.value.n_ticks).sum())
+        sums = {moment: _clipped(published, pairs, moment) for moment in moments}
     return {
-        "cells": {"total": cells.height, "published": n_published, "withheld": cells.height - n_published},
+        "cells": {"total": cells.height, "published": published.height, "withheld": cells.height - published.height},
         "pairs": {"total": pairs.height, "suppressed": n_suppressed, "clipped": pairs.height - n_suppressed - n_whole},
         "sums": sums,
+    }
+
+
+def _clipped(published: pl.DataFrame, pairs: pl.DataFrame, moment: str) -> dict[str, Any]:
+    per_user = pairs.group_by("user_hash").agg(pl.col(f"{moment}_width").cast(pl.Decimal(38, 0)).sum())
+    return {
+        **_scales(published, moment),
+        "sensitivity_of_a_cell": max(pairs[f"{moment}_width"]),
+        "sensitivity_of_all_cells": int(max(per_user[f"{moment}_width"])),
+    }
+
+
+def _arrays(published: pl.DataFrame, sums: ArraySum, moment: str) -> dict[str, Any]:
+    """Return what there is to say of arrays; with an interval to come, its noise is the widest that it can be."""
+    lengths = published[f"{moment}_array_length"]
+    sensitivities = [int(max(array_sensitivities(cell, cell.largest))) for cell in sums.cells.values()]
+    return {
+        **_scales(published, moment),
+        "sensitivity_of_a_cell": max(sensitivities),
+        "epsilon_of_a_cell": str(sums.cell_epsilon),
+        "array_length_least": lengths.min(),
+        "array_length_largest": lengths.max(),
+    }
+
+
+def _scales(published: pl.DataFrame, moment: str) -> dict[str, str]:
+    inverse_scales = published[f"{moment}_inverse_scale"]
+    return {
+        "scale_least": f"{LOSS_UNITS}/{inverse_scales.max()}",
+        "scale_largest": f"{LOSS_UNITS}/{inverse_scales.min()}",
     }
 
 

@@ -32,8 +32,8 @@ def statistic_frame(noisy: pl.DataFrame, release_id: str, config: Config) -> pl.
     """Return the published table of a release.
 
     Args:
-        noisy: One row per published cell: the plan's cell columns, and ``noisy_mean_sum`` in ticks and, where
-            variance is published, ``noisy_square_sum``, as Python integers.
+        noisy: One row per published cell: the plan's cell columns, and ``noisy_mean_sum`` and, where variance is
+            published, ``noisy_square_sum``, as Python integers in the sum's own unit.
         release_id: Goes into every row.
         config: Says the bounds, the tick and the statistics.
 
@@ -84,13 +84,19 @@ def _variance_columns(cell: Row, config: Config) -> Row:
 
 
 def _noisy_mean(cell: Row, moment: str, error_rate: float) -> _NoisyMean:
-    n, bias, inverse_scale = cell["n_records"], int(cell[f"{moment}_bias"]), cell[f"{moment}_inverse_scale"]
-    scale = Fraction(LOSS_UNITS, inverse_scale)
+    """Return a cell's noisy mean; an inverse scale of 0 is a constant without noise."""
+    divisor, bias, inverse_scale = (
+        int(cell[f"{moment}_divisor"]),
+        int(cell[f"{moment}_bias"]),
+        cell[f"{moment}_inverse_scale"],
+    )
+    scale = Fraction(LOSS_UNITS, inverse_scale) if inverse_scale else Fraction(0)
+    reach = noise_quantile(inverse_scale, error_rate) if inverse_scale else 0
     return _NoisyMean(
-        estimate=Fraction(int(cell[f"noisy_{moment}_sum"]), n),
-        noise_scale=scale / n,
-        error_bound=(bias + scale) / n,
-        half_width=Fraction(bias + noise_quantile(inverse_scale, error_rate), n),
+        estimate=Fraction(int(cell[f"noisy_{moment}_sum"]), divisor),
+        noise_scale=scale / divisor,
+        error_bound=(bias + scale) / divisor,
+        half_width=Fraction(bias + reach, divisor),
     )
 
 
@@ -106,7 +112,7 @@ def _estimate_columns(
     return {
         name: float(_clamped(centre, lower, upper)),
         f"{name}_noise_scale": float(unit * noisy.noise_scale),
-        f"{name}_error_bound": _rounded_up(unit * noisy.error_bound),
+        f"{name}_error_bound": _rounded_up(min(unit * noisy.error_bound, upper - lower)),
         f"{name}_ci95_low": float(_clamped(centre - half_width, lower, upper)),
         f"{name}_ci95_high": float(_clamped(centre + half_width, lower, upper)),
     }

@@ -1,14 +1,19 @@
 """The mechanisms a configuration may name, each as a proposal made from the occupancy alone."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import partial
 
 from dpmath import planner
-from dpmath.accounting import ExactIntArray, NoisySum, loss_as_fraction, user_losses
-from dpmath.mechanisms import baseline_sums, clip_user_sums, exact_sums
+from dpmath.accounting import ExactIntArray, NoisySum, loss_as_fraction
+from dpmath.array_choice import array_averaging_sums, projected_array_sums
+from dpmath.mechanisms import clip_user_sums
 from dpmath.occupancy import Occupancy
 from dpmath.safeguard import safeguarded
+from dpmath.unsuppressed import baseline_sums, exact_sums, optimal_clipping_sums
+from tasks.sections import PROJECTED
+from tasks.sums import CellSums, promised_errors, user_losses
 
 
 @dataclass(frozen=True)
@@ -16,8 +21,8 @@ class Proposal:
     """What a mechanism would publish. The bounds are for plans of the planner's kind, see ``dpmath.planner.Plan``.
 
     Attributes:
-        sums: Intervals and noise of each sum.
-        charged: What the mechanism's own accounting charges the worst user.
+        sums: What is published of each moment, one for each value range.
+        loss: What the worst user loses.
         epsilon_lower_bound: What no plan for the same cells and promises can charge less than; where users have
             different budgets left, what the user who loses the largest share of what it may loses at least, as
             that share of the day's epsilon.
@@ -28,8 +33,8 @@ class Proposal:
             target was set or it is not known. With variance as above.
     """
 
-    sums: list[NoisySum]
-    charged: Fraction
+    sums: list[CellSums]
+    loss: Fraction
     epsilon_lower_bound: float
     gap: float
     cells_upper_bound: int | None = None
@@ -46,6 +51,7 @@ class Request:
         epsilon: The most that any user may lose by the release.
         target: Promised error as a share of the range; None where the configuration promises none.
         budgets: What each user may still lose, in units of 2^-50, shape (L,); None is no limit.
+        cell_epsilon: What one cell costs, where the mechanism does not find that itself.
     """
 
     occupancy: Occupancy
@@ -53,6 +59,12 @@ class Request:
     epsilon: Fraction
     target: Fraction | None
     budgets: ExactIntArray | None
+    cell_epsilon: Fraction | None = None
+
+    @property
+    def promise(self) -> Fraction:
+        """The target, or what the midpoint keeps without reading any data."""
+        return Fraction(1, 2) if self.target is None else self.target
 
 
 def propose(mechanism: str, request: Request) -> Proposal:
@@ -67,42 +79,69 @@ def _planned(request: Request) -> Proposal:
         plan, least = planner.least_error(occupancy, ranges, epsilon, request.budgets)
     else:
         plan = planner.most_cells(occupancy, ranges, epsilon, request.target, request.budgets)
-    bound = float(epsilon) * plan.lower_bound
-    return Proposal(plan.sums, _exact_loss(occupancy, plan.sums), bound, plan.gap, plan.most_cells, least)
+    bound, sums = float(epsilon) * plan.lower_bound, list[CellSums](plan.sums)
+    return Proposal(sums, _worst_loss(occupancy, sums), bound, plan.gap, plan.most_cells, least)
 
 
 def _clip_user(request: Request) -> Proposal:
-    occupancy = request.occupancy
-    sums = clip_user_sums(occupancy, request.value_ranges, request.epsilon, request.target, request.budgets)
-    return _bounded(occupancy, sums, _exact_loss(occupancy, sums))
+    occupancy, ranges = request.occupancy, request.value_ranges
+    return _bounded(occupancy, clip_user_sums(occupancy, ranges, request.epsilon, request.target, request.budgets))
 
 
 def _exact(request: Request) -> Proposal:
-    occupancy, target = request.occupancy, request.target or Fraction(1, 2)
-    sums = exact_sums(occupancy, request.value_ranges, request.epsilon, target, request.budgets)
-    return _bounded(occupancy, sums, _exact_loss(occupancy, sums))
+    occupancy, ranges = request.occupancy, request.value_ranges
+    return _bounded(occupancy, exact_sums(occupancy, ranges, request.epsilon, request.promise, request.budgets))
 
 
 def _baseline(request: Request) -> Proposal:
-    occupancy, target = request.occupancy, request.target or Fraction(1, 2)
-    sums, charged = baseline_sums(occupancy, request.value_ranges, request.epsilon, target)
-    sums = safeguarded(occupancy, sums, request.epsilon, target, request.budgets)
-    return _bounded(occupancy, sums, charged if any(sums[0].inverse_scale) else Fraction(0))
+    sums, _ = baseline_sums(request.occupancy, request.value_ranges, request.epsilon, request.target)
+    return _within_budgets(request, sums)
 
 
-def _bounded(occupancy: Occupancy, sums: list[NoisySum], charged: Fraction) -> Proposal:
-    bound = planner.lower_bound(occupancy, sums)
-    return Proposal(sums, charged, bound, float(charged) / bound - 1 if bound else 0.0)
+def _optimal_clipping(request: Request) -> Proposal:
+    sums, _ = optimal_clipping_sums(request.occupancy, request.value_ranges, request.epsilon, request.target)
+    return _within_budgets(request, sums)
 
 
-def _exact_loss(occupancy: Occupancy, sums: list[NoisySum]) -> Fraction:
+def _array_averaging(request: Request, optimal: bool = False) -> Proposal:
+    occupancy, ranges, budgets = request.occupancy, request.value_ranges, request.budgets
+    return _bounded(
+        occupancy, array_averaging_sums(occupancy, ranges, request.epsilon, request.target, budgets, optimal)
+    )
+
+
+def _projected_arrays(request: Request) -> Proposal:
+    if request.cell_epsilon is None:
+        raise ValueError("cell_epsilon is needed")
+    occupancy, (value_range,) = request.occupancy, request.value_ranges
+    sums = projected_array_sums(occupancy, value_range, request.epsilon, request.cell_epsilon, request.budgets)
+    return _bounded(occupancy, sums)
+
+
+def _within_budgets(request: Request, sums: list[NoisySum]) -> Proposal:
+    occupancy = request.occupancy
+    return _bounded(occupancy, safeguarded(occupancy, sums, request.epsilon, request.promise, request.budgets))
+
+
+def _bounded(occupancy: Occupancy, sums: Sequence[CellSums]) -> Proposal:
+    loss, promised = _worst_loss(occupancy, sums), promised_errors(occupancy, sums[0])
+    bound = planner.lower_bound(occupancy, promised, sums[0].value_range, len(sums))
+    return Proposal(list(sums), loss, bound, float(loss) / bound - 1 if bound else 0.0)
+
+
+def _worst_loss(occupancy: Occupancy, sums: Sequence[CellSums]) -> Fraction:
     return loss_as_fraction(max(user_losses(occupancy, sums)))
 
 
 _MECHANISMS: dict[str, Callable[[Request], Proposal]] = {
     "baseline": _baseline,
+    "array-averaging": _array_averaging,
+    "opt-array-averaging": partial(_array_averaging, optimal=True),
+    "optimal-clipping": _optimal_clipping,
     "clip-user": _clip_user,
     "exact": _exact,
     "planned": _planned,
+    **dict.fromkeys(PROJECTED, _projected_arrays),
 }
-COMPARED = tuple(_MECHANISMS)
+COMPARED = tuple(name for name in _MECHANISMS if name not in PROJECTED)
+"""The mechanisms that promise an error beforehand."""

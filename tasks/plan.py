@@ -23,6 +23,7 @@ from tasks.mechanism import Request, propose
 from tasks.occupancy import prepared_by
 from tasks.plan_files import MOMENTS, DayPlan, plan_settings, store_plan
 from tasks.steps import step
+from tasks.sums import published_cells
 
 log = logging.getLogger("hexveil.plan")
 
@@ -66,7 +67,7 @@ def make_plan(date: dt.date, config: Config, account: Account | None = None) -> 
     """
     day = read_day(date, config, account)
     proposal = propose(config.privacy.mechanism, day.request)
-    if not any(proposal.sums[0].inverse_scale):
+    if not published_cells(proposal.sums[0]).any():
         raise _why_nothing(date, day.request, config)
     return DayPlan(
         cells=day.cells,
@@ -108,6 +109,7 @@ def read_day(date: dt.date, config: Config, account: Account | None = None) -> P
         epsilon=Fraction(config.privacy.epsilon_per_day),
         target=promised_share(config),
         budgets=np.array((account or Account(entries, config)).left(date, user_hashes), dtype=object),
+        cell_epsilon=None if config.privacy.cell_epsilon is None else Fraction(config.privacy.cell_epsilon),
     )
     return PlannedDay(cells.sort("cell").drop("cell"), user_hashes, request)
 
@@ -115,7 +117,7 @@ def read_day(date: dt.date, config: Config, account: Account | None = None) -> P
 def _why_nothing(date: dt.date, request: Request, config: Config) -> HexveilError:
     """Return the reason for an empty plan: too little budget left, or promises that cannot be kept at all."""
     unlimited = propose(config.privacy.mechanism, replace(request, budgets=None))
-    if any(unlimited.sums[0].inverse_scale):
+    if published_cells(unlimited.sums[0]).any():
         return BudgetExceeded(
             f"{date}: too little is left of budget.epsilon_total = {config.budget.epsilon_total} for any cell to "
             "keep its promise, so nothing is published. `hexveil ledger show` says what it was spent on."

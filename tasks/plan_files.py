@@ -11,20 +11,21 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from dpmath.accounting import ExactIntArray, NoisySum, pair_losses, promised_errors, user_losses
+from dpmath.accounting import ExactIntArray
 from dpmath.bias import rounding_errors
 from dpmath.occupancy import Occupancy
 from tasks import private_files
 from tasks.config import Config
+from tasks.sums import CellSums, cell_columns, pair_columns, pair_losses, promised_errors, published_cells, user_losses
 
 MOMENTS = ("mean", "square")
 """The sums a cell may publish: of q, and of (2q - R)^2, for values q in ticks from 0 to R."""
 
 
-def mean_errors(occupancy: Occupancy, noisy_sum: NoisySum, tick: Fraction) -> list[Fraction | None]:
+def mean_errors(occupancy: Occupancy, sums: CellSums, tick: Fraction) -> list[Fraction | None]:
     """Return each cell's promised error of the mean, in the value's unit, rounding to ticks included."""
-    rounding, _ = rounding_errors(noisy_sum.value_range)
-    errors = promised_errors(occupancy, noisy_sum)
+    rounding, _ = rounding_errors(sums.value_range)
+    errors = promised_errors(occupancy, sums)
     return [None if error is None else tick * (error + rounding) for error in errors]
 
 
@@ -36,7 +37,7 @@ class DayPlan:
         cells: One row per cell, by slot and hexagon: slot_start, h3_cell, n_records, n_users.
         user_hashes: Keyed hash of each user of the occupancy.
         occupancy: Pairs of cell and user, numbered by the rows above.
-        sums: Intervals and noise of each moment published, "mean" first.
+        sums: What is published of each moment, "mean" first.
         settings: What the plan was made from, as the ledger records it.
         epsilon_lower_bound: What no plan for the same cells and promises can charge less than; see Proposal.
         gap: How far above that bound the plan is, relative.
@@ -48,7 +49,7 @@ class DayPlan:
     cells: pl.DataFrame
     user_hashes: list[str]
     occupancy: Occupancy
-    sums: dict[str, NoisySum]
+    sums: dict[str, CellSums]
     settings: dict[str, Any]
     epsilon_lower_bound: float
     gap: float
@@ -58,7 +59,7 @@ class DayPlan:
     @cached_property
     def published(self) -> np.ndarray[Any, np.dtype[np.bool_]]:
         """Which cells are published, shape (G,)."""
-        return self.sums["mean"].inverse_scale.astype(bool)
+        return published_cells(self.sums["mean"])
 
     @cached_property
     def losses(self) -> ExactIntArray:
@@ -110,29 +111,29 @@ def plan_file(plan: dict[str, Any], name: str, config: Config) -> Path:
 
 
 def cell_frame(plan: DayPlan) -> pl.DataFrame:
-    """Return one row per cell: its size, and each moment's noise and greatest clipping bias, in ticks."""
-    moments = {}
-    for moment, noisy_sum in plan.sums.items():
-        bias = plan.occupancy.cell_sums(noisy_sum.bias(plan.occupancy))
-        moments[f"{moment}_inverse_scale"] = pl.Series(list(noisy_sum.inverse_scale), dtype=pl.Int64)
-        moments[f"{moment}_bias"] = private_files.exact_series(bias)
-    per_pair = sum(pair_losses(plan.occupancy, noisy_sum) for noisy_sum in plan.sums.values())
+    """Return one row per cell: its size, and each moment's noise and greatest bias, in the sum's own unit."""
+    moments = {
+        f"{moment}_{name}": column
+        for moment, sums in plan.sums.items()
+        for name, column in cell_columns(plan.occupancy, sums).items()
+    }
+    per_pair = sum(pair_losses(plan.occupancy, sums) for sums in plan.sums.values())
     epsilon = np.zeros(plan.occupancy.n_cells, dtype=object)
     np.maximum.at(epsilon, plan.occupancy.cell, per_pair)
     return plan.cells.with_columns(**moments, epsilon_units=private_files.exact_series(epsilon))
 
 
 def pair_frame(plan: DayPlan) -> pl.DataFrame:
-    """Return one row per pair of a published cell and a user: the interval of each moment's total, in ticks."""
+    """Return one row per pair of a published cell and a user: how its total counts in each moment's sum."""
     published = plan.published[plan.occupancy.cell]
     users = pl.Series("user_hash", plan.user_hashes)
     columns = {
         "user_hash": users.gather(pl.Series(plan.occupancy.user)),
         "n_records": pl.Series(plan.occupancy.n_records),
     }
-    for moment, noisy_sum in plan.sums.items():
-        columns[f"{moment}_lower"] = pl.Series(list(noisy_sum.lower(plan.occupancy)), dtype=pl.Int64)
-        columns[f"{moment}_width"] = pl.Series(list(noisy_sum.width), dtype=pl.Int64)
+    for moment, sums in plan.sums.items():
+        for name, column in pair_columns(plan.occupancy, sums).items():
+            columns[f"{moment}_{name}"] = column
     cells = plan.cells.select("slot_start", "h3_cell")[plan.occupancy.cell]
     return cells.with_columns(**columns).filter(pl.Series(published))
 

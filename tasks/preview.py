@@ -73,7 +73,7 @@ def compare_mechanisms(date: dt.date, config: Config) -> list[dict[str, Any]]:
             {
                 "mechanism": mechanism,
                 "cells_published": len(errors),
-                "epsilon": float(proposal.charged),
+                "epsilon": float(proposal.loss),
                 "epsilon_lower_bound": proposal.epsilon_lower_bound,
                 "worst_error": float(max(errors)) if errors else None,
                 "median_error": float(median(errors)) if errors else None,

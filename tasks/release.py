@@ -11,6 +11,7 @@ import polars as pl
 from dpmath.accounting import ExactIntArray
 from dpmath.sampling import discrete_laplace
 from tasks import entropy, ledger, mirror, private_files, schemas, warehouse
+from tasks.array_release import ARRAY_MECHANISMS, noisy_array_sums
 from tasks.budget import Account, epsilon_units
 from tasks.config import Config
 from tasks.disclosure import describe_cost, describe_plan, describe_release, now
@@ -108,14 +109,23 @@ def _check_witnesses(entries: list[ledger.Entry], config: Config) -> None:
 def _noisy_cells(
     date: dt.date, plan: dict[str, Any], entries: list[ledger.Entry], config: Config, noise: Noise
 ) -> pl.DataFrame:
-    """Return the published cells of the plan with their clipped sums and noise on them."""
+    """Return the published cells of the plan with their sums and noise on them."""
     cells = private_files.read_frame(private_files.plans(config), plan["files"]["cells"]).filter(
         pl.col("mean_inverse_scale") > 0
     )
-    private_sums = _private_sums(date, plan, entries, config)
+    moments = MOMENTS if config.statistics.variance else MOMENTS[:1]
+    if config.privacy.mechanism in ARRAY_MECHANISMS:
+        private_totals = _private(date, plan, "release/user_total", entries, config)
+        pairs = private_files.read_frame(private_files.plans(config), plan["files"]["pairs"])
+        keys = ["slot_start", "h3_cell", "user_hash"]
+        pairs = pairs.join(private_totals, on=keys, how="left", maintain_order="left")
+        for moment in moments:
+            cells = noisy_array_sums(cells, pairs, moment, config)
+        return cells
+    statement = "release/cell_sum_with_squares" if config.statistics.variance else "release/cell_sum"
+    private_sums = _private(date, plan, statement, entries, config)
     if not private_sums.select("slot_start", "h3_cell").equals(cells.select("slot_start", "h3_cell")):
         raise HexveilError("the cells of the warehouse are not those of the plan; run the day again")
-    moments = MOMENTS if config.statistics.variance else MOMENTS[:1]
     noisy = {}
     for moment in moments:
         inverse_scale = np.array(cells[f"{moment}_inverse_scale"].to_list(), dtype=object)
@@ -124,11 +134,13 @@ def _noisy_cells(
     return cells.with_columns(**noisy)
 
 
-def _private_sums(date: dt.date, plan: dict[str, Any], entries: list[ledger.Entry], config: Config) -> pl.DataFrame:
+def _private(
+    date: dt.date, plan: dict[str, Any], statement: str, entries: list[ledger.Entry], config: Config
+) -> pl.DataFrame:
+    """Return what a statement reads of the warehouse with the plan, which must be as it was when that was made."""
     private_files.read(private_files.plans(config), plan["files"]["pairs"])
     parameters = {"date": date, "pairs": str(plan_file(plan, "pairs", config))}
     keys = entropy.known_users(config, entries)
-    statement = "release/cell_sum_with_squares" if config.statistics.variance else "release/cell_sum"
     with warehouse.connect(config) as connection:
         users = warehouse.frame(connection, "warehouse/day_users", {"date": date})["user_id"]
         user_key = pl.DataFrame({"user_id": users, "user_hash": keys.users(users.to_list())})

@@ -6,6 +6,7 @@ from pandera.errors import SchemaErrors
 
 from tasks.config import Config
 from tasks.errors import SchemaBroken
+from tasks.sections import PROJECTED
 
 _UTC = pl.Datetime("us", "UTC")
 
@@ -32,7 +33,9 @@ def statistic_schema(config: Config) -> pa.DataFrameSchema:
         "slot_minutes": pa.Column(pl.Int64, pa.Check.eq(config.grid.slot_minutes)),
         "n_records": pa.Column(pl.Int64, pa.Check.ge(1)),
         "n_users": pa.Column(pl.Int64, pa.Check.ge(1)),
-        **_estimate_columns("mean", float(config.value.lower), float(config.value.upper)),
+        **_estimate_columns(
+            "mean", float(config.value.lower), float(config.value.upper), config.privacy.mechanism not in PROJECTED
+        ),
     }
     if config.statistics.variance:
         columns |= _estimate_columns("variance", 0.0, float(config.value.span**2 / 4))
@@ -45,11 +48,12 @@ def statistic_schema(config: Config) -> pa.DataFrameSchema:
     return pa.DataFrameSchema(columns, strict=True, ordered=True, unique=["h3_cell", "slot_start"])
 
 
-def _estimate_columns(name: str, lower: float, upper: float) -> dict[str, pa.Column]:
+def _estimate_columns(name: str, lower: float, upper: float, always_noise: bool = True) -> dict[str, pa.Column]:
+    """Return the columns of an estimate; only an interval that is a point can do without noise."""
     possible = pa.Check.in_range(lower, upper)
     return {
         name: pa.Column(pl.Float64, possible),
-        f"{name}_noise_scale": pa.Column(pl.Float64, pa.Check.gt(0)),
+        f"{name}_noise_scale": pa.Column(pl.Float64, pa.Check.gt(0) if always_noise else pa.Check.ge(0)),
         f"{name}_error_bound": pa.Column(pl.Float64, pa.Check.gt(0)),
         f"{name}_ci95_low": pa.Column(pl.Float64, possible),
         f"{name}_ci95_high": pa.Column(pl.Float64, possible),

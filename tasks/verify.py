@@ -4,7 +4,10 @@ import datetime as dt
 from collections import Counter
 from collections.abc import Iterator
 
+import polars as pl
+
 from tasks import durable, entropy, ledger, mirror, private_files
+from tasks.array_release import stored_sum
 from tasks.budget import Account, epsilon_units
 from tasks.config import Config
 from tasks.disclosure import describe_cost, describe_plan, describe_release
@@ -42,12 +45,22 @@ def verify_ledger(config: Config) -> int:
 
 
 def recomputed_losses(plan_hash: str, config: Config) -> dict[str, int]:
-    """Return each user's loss, by keyed hash in units of 2^-50, from a stored plan's intervals and scales alone."""
+    """Return each user's loss, by keyed hash in units of 2^-50, from a stored plan's intervals and scales alone.
+
+    Args:
+        plan_hash: The stored plan.
+        config: That the plan was made under.
+    """
     plan = load_plan(plan_hash, config)
     folder = private_files.plans(config)
     cells = private_files.read_frame(folder, plan["files"]["cells"])
-    pairs = private_files.read_frame(folder, plan["files"]["pairs"]).join(cells, on=["slot_start", "h3_cell"])
+    pairs = private_files.read_frame(folder, plan["files"]["pairs"])
     losses: Counter[str] = Counter()
+    for moment in [moment for moment in MOMENTS if f"{moment}_taken" in pairs.columns]:
+        sums = stored_sum(cells.filter(pl.col("mean_inverse_scale") > 0), pairs, moment, config)
+        for user, loss in zip(pairs["user_hash"], sums.pair_losses, strict=True):
+            losses[user] += loss
+    pairs = pairs.join(cells, on=["slot_start", "h3_cell"])
     for moment in [moment for moment in MOMENTS if f"{moment}_width" in pairs.columns]:
         for user, width, inverse_scale in pairs.select(
             "user_hash", f"{moment}_width", f"{moment}_inverse_scale"
@@ -69,8 +82,8 @@ def _problems(entry: ledger.Entry, account: Account, config: Config) -> Iterator
     """Yield what of an entry disagrees with the files; ``account`` holds the entries before, and takes this one."""
     date = dt.date.fromisoformat(entry["date"])
     plan = load_plan(entry["plan"], config)
-    losses = recomputed_losses(entry["plan"], config)
     settings = config.with_settings(entry["settings"])
+    losses = recomputed_losses(entry["plan"], settings)
     account.add(date, losses)
     account.budget = settings.budget
     used = account.used(date)

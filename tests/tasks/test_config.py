@@ -49,7 +49,7 @@ def problem_with(dataset: Dataset, old: str, new: str) -> str:
         ('value = "speed"', 'value = "bus"', "columns: must name five different columns"),
         ('name = "test"', 'name = "A b"', "dataset.name"),
         ("target_error = 40.0", "target_error_variance = 9", "target_error_variance needs statistics.variance = true"),
-        ('"clip-user"', '"none"', "privacy.mechanism: input should be 'planned' or 'clip-user', not none"),
+        ('"clip-user"', '"none"', "privacy.mechanism: input should be 'planned', 'clip-user', "),
         ("[dataset]", "[dataset", "not valid TOML"),
         ("[dataset]", 'folder = "/"\n[dataset]', "unknown key folder"),
     ],

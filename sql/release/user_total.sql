@@ -1,0 +1,16 @@
+-- What each user's records add up to in the published cells of one local day, before noise.
+-- Grain    one row per (slot_start, h3_cell, user_hash) of the plan
+-- Reads    user_cell, user_key, and the plan's file of pairs
+-- Params   $date, $pairs: path of the plan's pairs
+-- Units    private_mean_total in ticks, private_square_total in quarter squared ticks, null where not asked for
+-- Privacy  SENSITIVE: exact totals; they leave memory only averaged, summed and with noise on them
+select
+    slot_start,
+    h3_cell,
+    user_hash,
+    total_ticks::decimal(38, 0) as private_mean_total,
+    total_squares::decimal(38, 0) as private_square_total
+from read_parquet($pairs)
+join user_key using (user_hash)
+join user_cell using (slot_start, h3_cell, user_id)
+where local_date = $date

@@ -1,0 +1,82 @@
+"""The mechanisms that average arrays: their plans as stored, and the noisy sums that they release."""
+
+from collections.abc import Callable
+from fractions import Fraction
+from functools import partial
+
+import numpy as np
+import polars as pl
+
+from dpmath.array_intervals import levy, quantile
+from dpmath.array_sums import ArraySum
+from dpmath.arrays import ArrayCell, array_averaging
+from dpmath.noisy_sums import NoisyCellSum
+from dpmath.occupancy import Occupancy
+from tasks import entropy
+from tasks.config import Config
+from tasks.private_files import exact_series
+from tasks.sections import PROJECTED
+
+_OUTSIDE = Fraction(1, 10)
+_MECHANISMS: dict[str, Callable[..., NoisyCellSum]] = {
+    "array-averaging": array_averaging,
+    "opt-array-averaging": array_averaging,
+    "levy": levy,
+    "quantile": partial(quantile, outside=_OUTSIDE),
+}
+ARRAY_MECHANISMS = tuple(_MECHANISMS)
+
+_CELL = ["slot_start", "h3_cell"]
+
+
+def stored_sum(cells: pl.DataFrame, pairs: pl.DataFrame, moment: str, config: Config) -> ArraySum:
+    """Return a moment's sums of array means from a stored plan.
+
+    Args:
+        cells: The plan's published cells, in its order.
+        pairs: The plan's pairs, in its order; each is a user of its own here, so that losses are by pair.
+        moment: "mean" or "square".
+        config: That the plan was made under.
+    """
+    numbers = cells.select(_CELL).with_row_index("cell")
+    cell = pairs.select(_CELL).join(numbers, on=_CELL, how="left", maintain_order="left")["cell"]
+    pair = np.arange(pairs.height, dtype=np.int64)
+    records = pairs["n_records"].to_numpy()
+    return ArraySum(
+        occupancy=Occupancy(cell.to_numpy().astype(np.int64), pair, records, cells.height, pairs.height),
+        value_range=config.value.n_ticks ** (2 if moment == "square" else 1),
+        array_length=cells[f"{moment}_array_length"].to_numpy(),
+        taken=pairs[f"{moment}_taken"].to_numpy(),
+        cell_epsilon=Fraction(cells[f"{moment}_cell_epsilon"][0]),
+        projected=config.privacy.mechanism in PROJECTED,
+    )
+
+
+def noisy_array_sums(cells: pl.DataFrame, pairs: pl.DataFrame, moment: str, config: Config) -> pl.DataFrame:
+    """Return the published cells with a moment's noisy sum, and the scale and bias that came with it.
+
+    Args:
+        cells: The plan's published cells, in its order.
+        pairs: The plan's pairs, in its order, with ``private_{moment}_total``.
+        moment: "mean" or "square".
+        config: That the plan was made under.
+    """
+    sums = stored_sum(cells, pairs, moment, config)
+    mechanism = _MECHANISMS[config.privacy.mechanism]
+    private_totals = pairs[f"private_{moment}_total"].to_list()
+    released = []
+    for number, cell in sums.cells.items():
+        private = [int(private_totals[pair]) for pair in sums.taken_pairs(number)]
+        released.append(mechanism(cell, private, sums.cell_epsilon, entropy.random_bytes))
+    projected = [_most_projected(*pair) for pair in zip(sums.cells.values(), released, strict=True)]
+    return cells.with_columns(
+        exact_series(one.noisy_sum for one in released).alias(f"noisy_{moment}_sum"),
+        exact_series(sums.bias + np.array(projected, dtype=object)).alias(f"{moment}_bias"),
+        pl.Series(f"{moment}_inverse_scale", [one.inverse_scale for one in released], dtype=pl.Int64),
+    )
+
+
+def _most_projected(cell: ArrayCell, released: NoisyCellSum) -> int:
+    """Return the most that projecting array means to the interval can take off or add to their sum."""
+    low, high = released.interval
+    return cell.grouping.n_arrays * max(low, cell.largest - high)

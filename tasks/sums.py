@@ -1,0 +1,70 @@
+"""What a plan says of each moment's sums, whichever mechanism made them: losses, promises, and stored columns."""
+
+from collections.abc import Sequence
+from fractions import Fraction
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+
+from dpmath import accounting
+from dpmath.accounting import ExactIntArray, NoisySum
+from dpmath.array_sums import ArraySum
+from dpmath.occupancy import Occupancy
+from tasks.private_files import exact_series
+
+CellSums = NoisySum | ArraySum
+Columns = dict[str, pl.Series]
+
+
+def published_cells(sums: CellSums) -> NDArray[np.bool_]:
+    """Return which cells are published, shape (G,)."""
+    return sums.published if isinstance(sums, ArraySum) else sums.inverse_scale.astype(bool)
+
+
+def pair_losses(occupancy: Occupancy, sums: CellSums) -> ExactIntArray:
+    """Return each pair's privacy loss, in units of 2^-50, shape (P,)."""
+    return sums.pair_losses if isinstance(sums, ArraySum) else accounting.pair_losses(occupancy, sums)
+
+
+def user_losses(occupancy: Occupancy, all_sums: Sequence[CellSums]) -> ExactIntArray:
+    """Return each user's privacy loss by everything that is published, in units of 2^-50, shape (L,)."""
+    losses = np.zeros(occupancy.n_users, dtype=object)
+    for sums in all_sums:
+        np.add.at(losses, occupancy.user, pair_losses(occupancy, sums))
+    return losses
+
+
+def promised_errors(occupancy: Occupancy, sums: CellSums) -> list[Fraction | None]:
+    """Return each cell's promised error of the mean, in ticks; None where nothing is published."""
+    return sums.promised_errors if isinstance(sums, ArraySum) else accounting.promised_errors(occupancy, sums)
+
+
+def cell_columns(occupancy: Occupancy, sums: CellSums) -> Columns:
+    """Return what is stored of each cell: its noise, and how far the sum can be off but for noise, in its own unit."""
+    if isinstance(sums, ArraySum):
+        return {
+            "array_length": pl.Series(sums.array_length),
+            "cell_epsilon": pl.Series([str(sums.cell_epsilon)] * sums.array_length.size),
+            "divisor": exact_series(sums.divisor),
+            "bias": exact_series(sums.bias),
+            "inverse_scale": pl.Series(list(sums.inverse_scale), dtype=pl.Int64),
+        }
+    return {
+        "inverse_scale": pl.Series(list(sums.inverse_scale), dtype=pl.Int64),
+        "divisor": exact_series(occupancy.cell_records),
+        "bias": exact_series(occupancy.cell_sums(sums.bias(occupancy))),
+    }
+
+
+def pair_columns(occupancy: Occupancy, sums: CellSums) -> Columns:
+    """Return what is stored of each pair: where its total is clipped, or whether and how often it counts in arrays."""
+    if isinstance(sums, ArraySum):
+        n_kept = np.zeros(sums.taken.size, dtype=np.int64)
+        for number, cell in sums.cells.items():
+            n_kept[sums.taken_pairs(number)] = cell.grouping.n_kept
+        return {"taken": pl.Series(sums.taken), "n_kept": pl.Series(n_kept)}
+    return {
+        "lower": pl.Series(list(sums.lower(occupancy)), dtype=pl.Int64),
+        "width": pl.Series(list(sums.width), dtype=pl.Int64),
+    }

@@ -1,0 +1,199 @@
+"""Every mechanism that a configuration may name, from files to published rows, ledger and verification."""
+
+from collections import defaultdict
+from decimal import Decimal
+from fractions import Fraction
+from statistics import median_high
+
+import pytest
+from support import DATE, HEADER, Dataset, later_day, table
+
+from dpmath.accounting import LOSS_UNITS
+from tasks import ledger, private_files, verify
+from tasks.errors import BadConfig, NothingToPublish
+from tasks.plan_files import load_plan
+from tasks.sections import MECHANISMS, PROJECTED
+
+ARRAYS = ("array-averaging", "opt-array-averaging")
+
+
+def choose(dataset: Dataset, mechanism: str, epsilon: str = "40.0", cell_epsilon: str = "8.0") -> None:
+    """Have a dataset released by a mechanism, with what that needs."""
+    dataset.set('"clip-user"', f'"{mechanism}"')
+    dataset.set("epsilon_per_day = 2.0", f"epsilon_per_day = {epsilon}")
+    dataset.set("epsilon_total = 5.0", f"epsilon_total = {epsilon}")
+    if mechanism in PROJECTED:
+        dataset.set("target_error = 40.0", f"cell_epsilon = {cell_epsilon}")
+
+
+@pytest.fixture
+def uneven(dataset: Dataset) -> Dataset:
+    """Return a day of three cells, in which bus b has 1 to 8 records with values of its own."""
+    lines = []
+    for hour in (8, 9, 10):
+        for bus in range(24):
+            for minute in range(1 + (bus * bus + hour) % 8):
+                speed = (37 * bus + 11 * minute + hour) % 101
+                lines.append(f"bus{bus:02},{DATE}T{hour:02}:{minute:02}:00Z,47.0500,8.3100,{speed}")
+    dataset.write("day.csv", HEADER + "\n".join(lines) + "\n")
+    dataset.without_map()
+    return dataset
+
+
+def users_of_cells(dataset: Dataset) -> dict[object, list[tuple[int, int]]]:
+    """Return the records and total ticks of each user, by slot; users in the order of their names."""
+    found = defaultdict(list)
+    query = "select slot_start, n_records, total_ticks from user_cell order by slot_start, user_id"
+    for slot, n_records, total in dataset.query(query):
+        found[slot].append((n_records, int(total)))
+    return found
+
+
+def stored_losses(dataset: Dataset, number: int = 0) -> dict[str, int]:
+    return private_files.losses(ledger.read_entries(dataset.config)[number], dataset.config)
+
+
+@pytest.mark.parametrize("mechanism", MECHANISMS)
+def test_each_mechanism_publishes_charges_and_verifies(uneven: Dataset, mechanism: str) -> None:
+    choose(uneven, mechanism)
+    uneven.run_day()
+    (entry,) = ledger.read_entries(uneven.config)
+    assert entry["mechanism"] == mechanism
+    assert 0 < Decimal(entry["epsilon"]) <= 40
+    assert Fraction(entry["epsilon"]) == Fraction(max(stored_losses(uneven).values()), LOSS_UNITS)
+    assert verify.verify_ledger(uneven.config) == 1
+
+    published = table(uneven)
+    assert published.height == entry["cells"]["published"] > 0
+    cells = users_of_cells(uneven)
+    for row in published.iter_rows(named=True):
+        users = cells[row["slot_start"]]
+        assert (row["n_records"], row["n_users"]) == (sum(m for m, _ in users), len(users))
+        true = sum(total for _, total in users) / row["n_records"] / 100
+        if mechanism in PROJECTED:
+            assert row["mean_ci95_low"] <= true <= row["mean_ci95_high"], "the interval drawn is allowed for"
+            assert row["mean_error_bound"] <= 100
+        else:
+            assert row["mean_error_bound"] <= 40
+        assert row["epsilon"] <= float(Decimal(entry["epsilon"]))
+
+
+@pytest.mark.parametrize("mechanism", [*ARRAYS, "baseline", "optimal-clipping"])
+def test_each_mechanism_that_can_publishes_the_variance(uneven: Dataset, mechanism: str) -> None:
+    choose(uneven, mechanism)
+    uneven.set("[storage]", "[statistics]\nvariance = true\n[storage]")
+    uneven.run_day()
+    assert verify.verify_ledger(uneven.config) == 1
+    published = table(uneven)
+    assert published.height > 0
+    assert published["variance"].is_between(0, 2500).all()
+    assert (published["variance_error_bound"] <= 2500).all()
+    entry = ledger.read_entries(uneven.config)[0]
+    assert set(entry["sums"]) == {"mean", "square"}
+
+
+def test_array_averaging_publishes_the_mean_of_full_arrays(uneven: Dataset) -> None:
+    """With hardly any noise: users end to end, most records first, each value their mean, cut into full arrays."""
+    choose(uneven, "array-averaging", epsilon="1000000")
+    uneven.set("target_error = 40.0", "")
+    uneven.run_day()
+    published = table(uneven)
+    assert published.height == 3
+    for row in published.iter_rows(named=True):
+        users = sorted(users_of_cells(uneven)[row["slot_start"]], key=lambda user: -user[0])
+        length = median_high([m for m, _ in users])
+        places = [Fraction(total, m) for m, total in users for _ in range(min(m, length))]
+        full = places[: len(places) // length * length]
+        assert len(full) < row["n_records"], "some records are left out"
+        assert row["mean"] == pytest.approx(float(sum(full) / len(full)) / 100, abs=0.005)
+
+
+@pytest.mark.parametrize("mechanism", ARRAYS)
+def test_arrays_are_charged_by_the_places_that_a_user_fills(uneven: Dataset, mechanism: str) -> None:
+    choose(uneven, mechanism)
+    uneven.run_day()
+    (entry,) = ledger.read_entries(uneven.config)
+    plan = load_plan(entry["plan"], uneven.config)
+    folder = private_files.plans(uneven.config)
+    cells = private_files.read_frame(folder, plan["files"]["cells"])
+    pairs = private_files.read_frame(folder, plan["files"]["pairs"]).join(cells, on=["slot_start", "h3_cell"])
+    losses: dict[str, int] = defaultdict(int)
+    for row in pairs.iter_rows(named=True):
+        assert row["mean_n_kept"] <= min(row["n_records"], row["mean_array_length"])
+        losses[row["user_hash"]] += 10_000 * row["mean_n_kept"] * row["mean_inverse_scale"]
+    assert losses == stored_losses(uneven)
+    n_cells = pairs.group_by("user_hash").len()["len"].max()
+    assert isinstance(n_cells, int)
+    flat = n_cells * Fraction(entry["sums"]["mean"]["epsilon_of_a_cell"])
+    assert flat * Fraction(99, 100) < Fraction(entry["epsilon"]) <= flat <= 40
+
+
+@pytest.mark.parametrize("mechanism", PROJECTED)
+def test_an_interval_and_a_sum_together_are_charged_in_full_to_everyone_in_the_arrays(
+    uneven: Dataset, mechanism: str
+) -> None:
+    choose(uneven, mechanism, epsilon="20.0")
+    uneven.run_day()
+    assert table(uneven).height == 2, "a third cell would cost 24"
+    assert set(stored_losses(uneven).values()) == {16 * LOSS_UNITS}
+
+
+@pytest.mark.parametrize("mechanism", [*ARRAYS, *PROJECTED])
+def test_a_user_who_cannot_pay_is_left_out_of_the_arrays(uneven: Dataset, mechanism: str) -> None:
+    """Four of the buses were out the day before and have spent most of what they may."""
+    choose(uneven, mechanism, epsilon="24.0")
+    if mechanism in ARRAYS:
+        uneven.set("target_error = 40.0", "")
+    later_day(uneven, 1)
+    rows = (uneven.folder / "raw" / "day.csv").read_text().splitlines()
+    uneven.write("day.csv", "\n".join([HEADER.strip(), *[row for row in rows[1:] if row < "bus04"]]) + "\n")
+    uneven.set("epsilon_total = 24.0", "epsilon_total = 30.0")
+    uneven.run_day()
+    first = stored_losses(uneven)
+    uneven.run_day(DATE.replace(day=DATE.day + 1))
+    second = stored_losses(uneven, 1)
+    assert verify.verify_ledger(uneven.config) == 2
+    assert all(loss + second.get(user, 0) <= 30 * LOSS_UNITS for user, loss in first.items())
+    entry = ledger.read_entries(uneven.config)[1]
+    assert entry["pairs"]["suppressed"] > 0
+    newcomers = second.keys() - first.keys()
+    assert len(newcomers) >= 20
+    assert max(second[user] for user in newcomers) > max(second.get(user, 0) for user in first)
+
+
+def test_array_averaging_says_when_no_cell_can_keep_its_promise(uneven: Dataset) -> None:
+    choose(uneven, "array-averaging", epsilon="0.01")
+    with pytest.raises(NothingToPublish):
+        uneven.run_day()
+
+
+@pytest.mark.parametrize(
+    ("mechanism", "old", "new", "said"),
+    [
+        ("levy", "[storage]", "[statistics]\nvariance = true\n[storage]", "levy has no variance"),
+        ("quantile", "[storage]", "[statistics]\nvariance = true\n[storage]", "quantile has no variance"),
+        ("levy", "cell_epsilon = 8.0", "", "needs cell_epsilon"),
+        ("levy", "cell_epsilon = 8.0", "cell_epsilon = 8.0\ntarget_error = 9.0", "can promise no error"),
+        ("quantile", "cell_epsilon = 8.0", "cell_epsilon = 41.0", "must be at most epsilon_per_day"),
+        ("planned", "target_error = 40.0", "cell_epsilon = 1.0", "remove cell_epsilon"),
+    ],
+)
+def test_what_a_mechanism_cannot_do_is_refused_when_the_configuration_is_read(
+    uneven: Dataset, mechanism: str, old: str, new: str, said: str
+) -> None:
+    choose(uneven, mechanism)
+    uneven.set(old, new)
+    with pytest.raises(BadConfig, match=said):
+        _ = uneven.config
+
+
+@pytest.mark.parametrize("mechanism", ["baseline", "optimal-clipping", *ARRAYS])
+def test_without_a_target_all_of_the_days_epsilon_is_spent_and_no_promise_is_worse_than_the_midpoints(
+    uneven: Dataset, mechanism: str
+) -> None:
+    choose(uneven, mechanism, epsilon="3.0")
+    uneven.set("target_error = 40.0", "")
+    uneven.run_day()
+    assert all(bound <= 50.01 for bound in table(uneven)["mean_error_bound"])
+    charged = Fraction(ledger.read_entries(uneven.config)[0]["epsilon"])
+    assert Fraction(2) < charged <= 3
