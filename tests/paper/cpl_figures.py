@@ -35,10 +35,11 @@ def numbers(gamma: int, quantity: str, quick: bool) -> pl.DataFrame:
 
 
 def draw(quantity: str, label: str, shown: pl.DataFrame, canvas: Canvas) -> None:
-    """Draw a quantity over the loss of one cell."""
+    """Draw a quantity over the loss of one cell; errors, as in the paper, on a logarithmic scale."""
     axes = canvas.subplots()
     draw_series(axes, shown, "epsilon", quantity, "series")
-    axes.set(xlabel="epsilon of one cell", ylabel=label, xscale="log")
+    scale = "log" if quantity == "error" else "linear"
+    axes.set(xlabel="epsilon of one cell", ylabel=label, xscale="log", yscale=scale)
 
 
 def loss_claims(shown: pl.DataFrame) -> Iterator[Claim]:

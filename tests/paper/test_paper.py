@@ -10,6 +10,7 @@ import pytest
 from matplotlib.figure import Figure as Canvas
 
 from tests.paper import __main__ as program
+from tests.paper.austin import FOLDER
 from tests.paper.figure import Claim, Figure
 from tests.paper.figures import FIGURES
 
@@ -103,3 +104,7 @@ def test_a_figure_whose_records_are_missing_is_named_on_the_page_and_the_others_
     assert "1 could not be\ndrawn here" in page
     assert 'src="planted-figure.png"' not in page
     assert f'src="{FIGURES[0].file_stem}.png"' in page
+
+
+def test_figures_look_for_the_real_records_where_the_tests_do(real_data: Path) -> None:
+    assert real_data == FOLDER
