@@ -44,12 +44,16 @@ def make(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Make:
 
 def planted(holds: bool, expected: bool = True, missing: str = "") -> Figure:
     """Return a figure of one point and one claim."""
+
+    def draw(numbers: pl.DataFrame, canvas: Canvas) -> None:
+        canvas.subplots().set(xlabel="x", ylabel=f"{numbers.height} points")
+
     return Figure(
         "Planted figure",
         "A point.",
         "It is a point.",
         lambda _quick: pl.DataFrame({"x": [1]}),
-        lambda numbers, canvas: canvas.subplots().set(xlabel="x", ylabel=str(numbers.height)),
+        draw,
         lambda _numbers: [Claim("It is a point.", holds, "It was planted.", expected)],
         lambda: missing,
     )
