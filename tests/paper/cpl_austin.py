@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 from functools import cache, partial
+from pathlib import Path
 
 import numpy as np
 import polars as pl
@@ -22,9 +23,9 @@ EPSILONS = np.geomspace(0.1, 2, 31)
 SPARING, SPARING_NONE = "after CLIP-USER, the cell of least error spared", "after CLIP-USER, no cell spared"
 
 
-def busiest_cells() -> Occupancy:
+def busiest_cells(folder: Path) -> Occupancy:
     """Return the hexagons with the most records of one hour."""
-    records = positions(FOLDER).filter(pl.col("hour") == HOUR)
+    records = positions(folder).filter(pl.col("hour") == HOUR)
     cells = records.group_by("hexagon").len().sort("len", "hexagon").tail(N_CELLS)
     pairs = records.join(cells, on="hexagon").group_by("hexagon", "user_id").len().sort("hexagon", "user_id")
     _, cell = np.unique(pairs["hexagon"], return_inverse=True)
@@ -35,7 +36,7 @@ def busiest_cells() -> Occupancy:
 @cache
 def rows_of(quick: bool) -> list[Row]:
     """Return what was measured for each epsilon; both figures show it."""
-    occupancy = busiest_cells()
+    occupancy = busiest_cells(FOLDER)
     rows = []
     for epsilon in steps(EPSILONS[:: 3 if quick else 1].tolist()):
         row = suppressed_release(occupancy, CellRelease(epsilon, UPPER))

@@ -1,9 +1,13 @@
 """What CPL says across its Figures 3 to 8, on two collections in place of ten; what it says of one is its claim."""
 
+from pathlib import Path
+
 import numpy as np
 import pytest
 
+from dpmath.suppression import degradation_factor
 from tests.paper.cpl import GAMMAS, Row, measured
+from tests.paper.cpl_austin import busiest_cells
 
 EPSILONS = (0.1, 0.2, 0.4, 1.0)
 
@@ -46,3 +50,9 @@ def test_pseudo_users_lower_the_worst_case_error_the_more_the_heavier_the_users(
     gain = by_gamma(rows, "original_error") / by_gamma(rows, "error")
     assert (np.diff(gain[:, :3], axis=0) > 0).all()
     assert (gain[:, 0] > 2.5).all()
+
+
+def test_the_captions_have_austins_numbers(real_data: Path) -> None:
+    occupancy = busiest_cells(real_data)
+    everyone = np.ones(occupancy.cell.size, dtype=bool)
+    assert (occupancy.n_cells, occupancy.n_users, degradation_factor(occupancy, everyone)) == (50, 142, 9)
