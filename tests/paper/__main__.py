@@ -5,7 +5,6 @@ import platform
 import sys
 from collections.abc import Iterable
 from pathlib import Path
-from time import perf_counter
 from typing import Any, TypeVar
 
 import matplotlib as mpl
@@ -23,15 +22,15 @@ Step = TypeVar("Step")
 
 
 def draw(figure: Figure, out: Path, quick: bool) -> dict[str, Any]:
-    """Compute and draw one figure; return what the page shows of it."""
-    start = perf_counter()
+    """Compute and draw one figure, if what it needs is here; return what the page shows of it."""
+    if missing := figure.missing():
+        return {"figure": figure, "missing": missing, "rows": 0, "claims": []}
     numbers = figure.numbers(quick)
     numbers.write_csv(out / f"{figure.file_stem}.csv")
     canvas = Canvas(figsize=(6.4, 4.2), layout="constrained")
     figure.draw(numbers, canvas)
     canvas.savefig(out / f"{figure.file_stem}.png", dpi=150)
-    claims = list(figure.claims(numbers))
-    return {"figure": figure, "rows": numbers.height, "claims": claims, "seconds": perf_counter() - start}
+    return {"figure": figure, "missing": "", "rows": numbers.height, "claims": list(figure.claims(numbers))}
 
 
 def draw_all(figures: Iterable[Figure], out: Path, quick: bool, progress: Progress) -> list[dict[str, Any]]:
@@ -59,6 +58,7 @@ def write_page(shown: list[dict[str, Any]], out: Path, quick: bool) -> Path:
     page = environment.from_string(TEMPLATE.read_text("utf-8")).render(
         shown=shown,
         quick=quick,
+        n_missing=sum(bool(one["missing"]) for one in shown),
         n_claims=len(claims),
         n_held=sum(claim.holds for claim in claims),
         python=platform.python_version(),
@@ -83,6 +83,8 @@ def main() -> None:
     with Progress(*columns, console=console) as progress:
         shown = draw_all(chosen, arguments.out, arguments.quick, progress)
     for one in shown:
+        if one["missing"]:
+            console.print(f"{one['figure'].id}: [yellow]not drawn[/]  {one['missing']}", highlight=False)
         for claim in one["claims"]:
             mark = "[green]holds[/]" if claim.holds else "[red]does not hold[/]"
             console.print(f"{one['figure'].id}: {mark}  {claim.statement}", highlight=False)

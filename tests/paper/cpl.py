@@ -1,6 +1,6 @@
-"""The numbers of CPL's Figures 3 to 8: G = 12 cells, L = 4095 users, q = 0.01, mean and variance released."""
+"""What CLIP-USER and pseudo-users do to one occupancy, and its averages over the synthetic ones of Figures 3 to 8."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 
 import numpy as np
 
@@ -28,18 +28,20 @@ def suppressed_release(occupancy: Occupancy, release: CellRelease) -> Row:
     """Return K and the worst-case error over the cells, before anything and after suppression and pseudo-users.
 
     The cell of least error is left alone, as in the paper's experiments; ``factor_sparing_no_cell`` is without that.
+    ``worst_cell_sizes`` is how many sizes of pseudo-users (15) chose from in the cell of the largest error.
     """
     kept = clip_user_dropping(occupancy, release, spare_best_cell=True)
     capped = capped_records(occupancy, kept, pseudo_user_sizes(occupancy, kept, release))
-    everyone = np.ones(kept.size, dtype=bool)
+    everyone, errors = np.ones(kept.size, dtype=bool), dropped_errors(occupancy, capped, release)
+    in_worst_cell = kept & (occupancy.cell == errors.argmax())
     return {
         "original_factor": degradation_factor(occupancy, everyone),
         "factor": degradation_factor(occupancy, kept),
         "factor_sparing_no_cell": degradation_factor(occupancy, clip_user_dropping(occupancy, release)),
         "original_error": float(dropped_errors(occupancy, occupancy.n_records, release).max()),
         "suppressed_error": float(dropped_errors(occupancy, occupancy.n_records * kept, release).max()),
-        "error": float(dropped_errors(occupancy, capped, release).max()),
-        "suppressed_share": 1 - float(kept.mean()),
+        "error": float(errors.max()),
+        "worst_cell_sizes": float(np.ptp(occupancy.n_records[in_worst_cell])) + 1,
     }
 
 
@@ -65,14 +67,3 @@ def measured(
         losses = {"original_loss": row["original_factor"] * epsilon, "loss": row["factor"] * epsilon}
         rows.append({"gamma": gamma, "epsilon": epsilon} | losses | row)
     return rows
-
-
-def figures(rows: Iterable[Row]) -> dict[int, list[Row]]:
-    """Return what each of the Figures 3 to 8 shows, by its number."""
-    rows = list(rows)
-    shown = {}
-    for number, gamma in enumerate(GAMMAS):
-        of_gamma = [row for row in rows if row["gamma"] == gamma]
-        for first, names in ((3, ("epsilon", "loss", "original_loss")), (6, ("epsilon", "error", "original_error"))):
-            shown[first + number] = [{name: row[name] for name in names} for row in of_gamma]
-    return shown

@@ -9,7 +9,7 @@ from matplotlib.figure import Figure as Canvas
 
 from tests.paper.cpl import EPSILONS, GAMMAS, N_COLLECTIONS, Row, measured
 from tests.paper.figure import Claim, Figure, steps
-from tests.paper.style import draw_series, series_of
+from tests.paper.style import draw_series, plain_numbers, series_of
 
 ORIGINAL, IMPROVED = "every user kept", "after CLIP-USER and pseudo-users"
 SETTING = "G = 12 cells, L = 4095 users, q = 0.01, mean and variance released, U = 65 km/h"
@@ -35,10 +35,14 @@ def numbers(gamma: int, quantity: str, quick: bool) -> pl.DataFrame:
 
 
 def draw(quantity: str, label: str, shown: pl.DataFrame, canvas: Canvas) -> None:
-    """Draw a quantity over the loss of one cell."""
+    """Draw a quantity over the loss of one cell; errors, as in the paper, on a logarithmic scale."""
     axes = canvas.subplots()
     draw_series(axes, shown, "epsilon", quantity, "series")
-    axes.set(xlabel="epsilon of one cell", ylabel=label, xscale="log")
+    scale = "log" if quantity == "error" else "linear"
+    axes.set(xlabel="epsilon of one cell", ylabel=label, xscale="log", yscale=scale)
+    plain_numbers(axes.xaxis)
+    if scale == "log":
+        plain_numbers(axes.yaxis)
 
 
 def loss_claims(shown: pl.DataFrame) -> Iterator[Claim]:

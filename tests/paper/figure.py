@@ -41,6 +41,7 @@ class Figure:
             setting (seconds, fewer repetitions and points) and False for the paper's own.
         draw: Draws the numbers.
         claims: Measures the paper's claims on the numbers.
+        missing: Says which records it needs that are not here; empty where it can be drawn.
     """
 
     id: str
@@ -49,6 +50,7 @@ class Figure:
     numbers: Callable[[bool], pl.DataFrame]
     draw: Callable[[pl.DataFrame, Canvas], None]
     claims: Callable[[pl.DataFrame], Iterable[Claim]]
+    missing: Callable[[], str] = lambda: ""
 
     @property
     def file_stem(self) -> str:

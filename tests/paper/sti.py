@@ -10,23 +10,28 @@ from pathlib import Path
 from statistics import NormalDist
 from typing import Any
 
-import h3
 import numpy as np
 import polars as pl
 
 from dpmath.accounting import LOSS_UNITS
 from dpmath.array_intervals import levy_interval, optimized_share, quantile_interval
-from dpmath.array_lengths import interval_length, median_length, minimax_length, worst_case_error
+from dpmath.array_lengths import interval_length, median_length, minimax_length
 from dpmath.arrays import ArrayCell, Interval, array_sensitivities
 from dpmath.grouping import Grouping, best_fit, wrap_around
 from dpmath.noisy_sums import baseline_error, noise_inverse_scale
+from tests.paper.austin import positions
+from tests.paper.figure import steps
 
 EPSILONS = tuple(Fraction(i, 4) for i in range(2, 9))
 TICKS_PER_UNIT = 10
 PAPER_MEAN, PAPER_VARIANCE, PAPER_RANGE = 20.66769, 115.135, 65
 GAMMA = 0.2
 Row = dict[str, Any]
-GROUPERS = {"wrap-around": wrap_around, "best-fit": best_fit}
+
+BASELINE, AVERAGING, OPT_AVERAGING = "Baseline", "Array-Averaging", "OPT-Array-Averaging"
+LEVY, FIXED, OPTIMIZED = "Levy", "FixedQuantile", "OptimizedQuantile"
+BEST_FIT, WRAP_AROUND, PRINTED = "BestFit", "WrapAround", "WrapAround, noise as printed"
+GROUPERS = {WRAP_AROUND: wrap_around, BEST_FIT: best_fit}
 
 
 @dataclass(frozen=True)
@@ -46,19 +51,15 @@ class Sample:
 
 
 def austin(folder: Path, upper: int = 100) -> Sample:
-    """Return the hexagon-hour with the most buses of the 2016 file; speeds above ``upper`` count as it.
+    """Return the hexagon-hour with the most buses; speeds above ``upper`` count as it.
 
     Zeros are kept, where the paper drops them: whether a record counts may not depend on its value.
     """
-    table = pl.read_csv(folder / "capmetro_austin_2016-11-24_27.csv.gz").unique(["user_id", "ts", "lat", "lon"])
-    table = table.filter(pl.col("lat").is_between(29, 31.5), pl.col("lon").is_between(-99, -97))
-    places = [h3.latlng_to_cell(lat, lon, 7) for lat, lon in table.select("lat", "lon").iter_rows()]
-    table = table.with_columns(pl.Series("hexagon", places), pl.col("ts").str.slice(0, 13).alias("hour"))
     ticks = (pl.col("speed_kmh").fill_null(upper / 2).clip(0, upper) * TICKS_PER_UNIT).round().cast(pl.Int64)
-    users = table.group_by("hexagon", "hour", "user_id").agg(pl.len().alias("records"), ticks.sum().alias("total"))
+    users = positions(folder).group_by("hexagon", "hour", "user_id").agg(pl.len().alias("records"), ticks.sum())
     cells = users.group_by("hexagon", "hour").agg(pl.len().alias("users")).sort("users", "hexagon", "hour")
     chosen = users.join(cells.tail(1), on=["hexagon", "hour"]).sort("user_id")
-    return Sample(chosen["records"].to_numpy().astype(np.int64), chosen["total"].to_list(), upper * TICKS_PER_UNIT)
+    return Sample(chosen["records"].to_numpy().astype(np.int64), chosen["speed_kmh"].to_list(), upper * TICKS_PER_UNIT)
 
 
 def records_like_the_papers() -> np.ndarray:
@@ -105,8 +106,8 @@ def interval_errors(
     """Yield the measured error of Levy and of both Quantiles, averaged over drawn intervals."""
     cell = sample.cell(GROUPERS[grouping], interval_length(sample.records))
     means, half = cell.private_means(sample.totals), epsilon / 2
-    shares = {"fixed-quantile": Fraction(1, 10), "optimized-quantile": optimized_share(cell.grouping.n_arrays, epsilon)}
-    drawn = {"levy": levy_interval(cell, means, half, GAMMA)}
+    shares = {FIXED: Fraction(1, 10), OPTIMIZED: optimized_share(cell.grouping.n_arrays, epsilon)}
+    drawn = {LEVY: levy_interval(cell, means, half, GAMMA)}
     drawn |= {name: quantile_interval(cell, means, half, share) for name, share in shares.items()}
     for name, mechanism in drawn.items():
         intervals = [mechanism.draw(rng.bytes) for _ in range(n_draws)]
@@ -121,62 +122,53 @@ def array_averaging_error(sample: Sample, epsilon: Fraction, length: int, groupi
 def compared_groupings(sample: Sample, rng: np.random.Generator, n_draws: int) -> list[Row]:
     """Return Figure 1: error under each grouping; WrapAround also with the noise that the paper states for it."""
     rows = []
-    for epsilon in EPSILONS:
+    for epsilon in steps(EPSILONS):
         for label, grouping, factor in (
-            ("best-fit", "best-fit", 1),
-            ("wrap-around", "wrap-around", 1),
-            ("wrap-around as printed", "wrap-around", 2),
+            (BEST_FIT, BEST_FIT, 1),
+            (WRAP_AROUND, WRAP_AROUND, 1),
+            (PRINTED, WRAP_AROUND, 2),
         ):
             averaged = array_averaging_error(sample, epsilon, median_length(sample.records), grouping, factor)
-            errors = [("array-averaging", averaged), *interval_errors(sample, epsilon, rng, n_draws, grouping, factor)]
+            errors = [(AVERAGING, averaged), *interval_errors(sample, epsilon, rng, n_draws, grouping, factor)]
             rows += [
-                {"figure": 1, "epsilon": float(epsilon), "mechanism": name, "grouping": label, "error": error}
+                {"epsilon": float(epsilon), "mechanism": name, "grouping": label, "error": error}
                 for name, error in errors
             ]
     return rows
 
 
 def compared_mechanisms(
-    sample: Sample,
-    rng: np.random.Generator,
-    n_draws: int,
-    figure: int = 2,
-    length: Callable[[np.ndarray], int] = median_length,
+    sample: Sample, rng: np.random.Generator, n_draws: int, length: Callable[[np.ndarray], int] = median_length
 ) -> list[Row]:
-    """Return Figure 2, 3 or 4: error of each mechanism with BestFit."""
+    """Return Figure 2: error of each mechanism with BestFit, the arrays of Array-Averaging being of some length."""
     rows = []
-    for epsilon in EPSILONS:
+    for epsilon in steps(EPSILONS):
         upper = sample.value_range / TICKS_PER_UNIT
-        averaged = array_averaging_error(sample, epsilon, length(sample.records), "best-fit")
-        optimal = array_averaging_error(sample, epsilon, minimax_length(sample.records, epsilon), "best-fit")
-        errors = [("baseline", upper * float(baseline_error(sample.records, epsilon)))]
-        errors += [("array-averaging", averaged), ("opt-array-averaging", optimal)]
-        errors += interval_errors(sample, epsilon, rng, n_draws, "best-fit")
-        rows += [
-            {"figure": figure, "epsilon": float(epsilon), "mechanism": name, "error": error} for name, error in errors
-        ]
+        averaged = array_averaging_error(sample, epsilon, length(sample.records), BEST_FIT)
+        optimal = array_averaging_error(sample, epsilon, minimax_length(sample.records, epsilon), BEST_FIT)
+        errors = [(BASELINE, upper * float(baseline_error(sample.records, epsilon)))]
+        errors += [(AVERAGING, averaged), (OPT_AVERAGING, optimal)]
+        errors += interval_errors(sample, epsilon, rng, n_draws, BEST_FIT)
+        rows += [{"epsilon": float(epsilon), "mechanism": name, "error": error} for name, error in errors]
     return rows
 
 
-def sample_scaling(records: np.ndarray, rng: np.random.Generator, n_draws: int) -> list[Row]:
+def sample_scaling(sample: Sample, rng: np.random.Generator, n_draws: int, factor: int = 10) -> list[Row]:
     """Return Figure 3: every user has ten times the samples."""
-    return compared_mechanisms(projected_gaussian(10 * records, rng), rng, n_draws, 3)
+    return compared_mechanisms(projected_gaussian(factor * sample.records, rng), rng, n_draws)
 
 
-def user_scaling(records: np.ndarray, rng: np.random.Generator, n_draws: int) -> list[Row]:
+def user_scaling(sample: Sample, rng: np.random.Generator, n_draws: int, factor: int = 10) -> list[Row]:
     """Return Figure 4: ten times the users."""
-    return compared_mechanisms(projected_gaussian(np.repeat(records, 10), rng), rng, n_draws, 4, interval_length)
+    scaled = projected_gaussian(np.repeat(sample.records, factor), rng)
+    return compared_mechanisms(scaled, rng, n_draws, interval_length)
 
 
-def minimax_lengths(records: np.ndarray, n_epsilons: int = 60) -> list[Row]:
-    """Return Figure 5: the minimax array length for epsilon from 0.001 to 2."""
+def minimax_lengths(sample: Sample, n_epsilons: int) -> list[Row]:
+    """Return Figure 5: the minimax array length for epsilon from 0.001 to 2, and the users with so many records."""
     epsilons = [Fraction(float(one)) for one in np.geomspace(0.001, 2, n_epsilons)]
+    lengths = [minimax_length(sample.records, epsilon) for epsilon in steps(epsilons)]
     return [
-        {
-            "figure": 5,
-            "epsilon": float(epsilon),
-            "array_length": (length := minimax_length(records, epsilon)),
-            "error": float(worst_case_error(records, length, epsilon)),
-        }
-        for epsilon in epsilons
+        {"epsilon": float(epsilon), "array_length": length, "n_users": int((sample.records == length).sum())}
+        for epsilon, length in zip(epsilons, lengths, strict=True)
     ]

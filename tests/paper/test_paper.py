@@ -1,14 +1,20 @@
 """Every figure of the papers is drawn in the quick setting, and each claim is as it was found to be."""
 
+import sys
+from collections.abc import Callable
 from functools import cache
+from pathlib import Path
 
 import polars as pl
 import pytest
 from matplotlib.figure import Figure as Canvas
 
-from tests.paper.__main__ import draw_all, write_page
-from tests.paper.figure import Figure
+from tests.paper import __main__ as program
+from tests.paper.austin import FOLDER
+from tests.paper.figure import Claim, Figure
 from tests.paper.figures import FIGURES
+
+Make = Callable[..., str]
 
 
 @cache
@@ -18,7 +24,39 @@ def quick_numbers(figure: Figure) -> pl.DataFrame:
 
 @pytest.fixture(params=FIGURES, ids=lambda figure: figure.file_stem)
 def figure(request: pytest.FixtureRequest) -> Figure:
+    if missing := request.param.missing():
+        pytest.skip(missing)
     return request.param
+
+
+@pytest.fixture
+def make(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Make:
+    """Run the program on figures of one's own, and return the page that it wrote."""
+
+    def run(*figures: Figure) -> str:
+        monkeypatch.setattr(program, "FIGURES", figures)
+        monkeypatch.setattr(sys, "argv", ["paper", "--quick", "--out", str(tmp_path)])
+        program.main()
+        return (tmp_path / "index.html").read_text()
+
+    return run
+
+
+def planted(holds: bool, expected: bool = True, missing: str = "") -> Figure:
+    """Return a figure of one point and one claim."""
+
+    def draw(numbers: pl.DataFrame, canvas: Canvas) -> None:
+        canvas.subplots().set(xlabel="x", ylabel=f"{numbers.height} points")
+
+    return Figure(
+        "Planted figure",
+        "A point.",
+        "It is a point.",
+        lambda _quick: pl.DataFrame({"x": [1]}),
+        draw,
+        lambda _numbers: [Claim("It is a point.", holds, "It was planted.", expected)],
+        lambda: missing,
+    )
 
 
 def test_each_claim_of_the_paper_holds_or_is_known_not_to(figure: Figure) -> None:
@@ -40,15 +78,37 @@ def test_no_two_figures_share_a_file() -> None:
     assert len({figure.file_stem for figure in FIGURES}) == len(FIGURES)
 
 
-def test_the_page_shows_each_figure_with_its_claims(tmp_path) -> None:
-    from rich.progress import Progress
-
-    chosen = [figure for figure in FIGURES if figure.id == "BUC figure 1"]
-    with Progress(disable=True) as progress:
-        page = write_page(draw_all(chosen, tmp_path, True, progress), tmp_path, True).read_text()
+def test_the_page_shows_each_figure_with_its_claims(make: Make, tmp_path: Path) -> None:
+    chosen = [figure for figure in FIGURES if figure.id in {"BUC vectors figure 1", "BUC figure 1"}]
+    page = make(*chosen)
     for one in chosen:
         assert (tmp_path / f"{one.file_stem}.png").read_bytes().startswith(b"\x89PNG")
         assert pl.read_csv(tmp_path / f"{one.file_stem}.csv").height
         assert f'src="{one.file_stem}.png"' in page
         assert f'href="{one.file_stem}.csv"' in page
     assert "http" not in page
+
+
+@pytest.mark.parametrize(("holds", "expected"), [(False, True), (True, False)])
+def test_a_claim_that_is_not_as_it_was_found_to_be_fails_the_run_and_is_named(
+    make: Make, holds: bool, expected: bool
+) -> None:
+    with pytest.raises(SystemExit, match="It is a point"):
+        make(planted(holds, expected))
+
+
+@pytest.mark.parametrize("holds", [False, True])
+def test_a_claim_that_is_as_it_was_found_to_be_does_not_fail_the_run(make: Make, holds: bool) -> None:
+    assert ("does not hold</span>" in make(planted(holds, expected=holds))) is not holds
+
+
+def test_a_figure_whose_records_are_missing_is_named_on_the_page_and_the_others_are_drawn(make: Make) -> None:
+    page = make(planted(holds=False, missing="No records here."), FIGURES[0])
+    assert "No records here." in page
+    assert "1 could not be\ndrawn here" in page
+    assert 'src="planted-figure.png"' not in page
+    assert f'src="{FIGURES[0].file_stem}.png"' in page
+
+
+def test_figures_look_for_the_real_records_where_the_tests_do(real_data: Path) -> None:
+    assert real_data == FOLDER
