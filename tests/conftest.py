@@ -12,7 +12,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from playwright.sync_api import Browser, sync_playwright
-from support import CONFIG, DATE, HEADER, REAL_DATA, Dataset
+from support import CONFIG, DATE, HEADER, REAL_DATA, Dataset, Say
 
 from dpmath.occupancy import Occupancy
 from tasks.synthetic import write_city
@@ -27,6 +27,19 @@ QUIET = (
 )
 
 MakeOccupancy = Callable[[list[list[int]]], Occupancy]
+
+
+@pytest.fixture
+def say(request: pytest.FixtureRequest) -> Say:
+    """Return a function whose lines stand under the tests at the end, from whichever process ran them."""
+    return lambda line: request.node.user_properties.append(("said", line))
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    for report in terminalreporter.getreports("passed"):
+        for name, line in report.user_properties:
+            if name == "said" and report.when == "call":
+                terminalreporter.write_line(line)
 
 
 @pytest.fixture

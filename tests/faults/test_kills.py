@@ -2,7 +2,6 @@
 
 import random
 import shutil
-import sys
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
@@ -11,7 +10,7 @@ from pathlib import Path
 
 import pytest
 import victim
-from support import Dataset, all_files
+from support import Dataset, Say, all_files
 
 N_KILLS = 300
 """Half of them in a whole day, half in a day that is prepared, of which releasing takes the most."""
@@ -55,7 +54,7 @@ def test_a_day_killed_at_300_random_moments_and_run_again_is_released_once(
     busy_dataset: Dataset,
     trials: Callable[[Path, list[Trial]], int],
     tmp_path: Path,
-    capsys: pytest.CaptureFixture[str],
+    say: Say,
 ) -> None:
     busy_dataset.without_map()
     prepared = tmp_path.with_name("prepared")
@@ -70,15 +69,14 @@ def test_a_day_killed_at_300_random_moments_and_run_again_is_released_once(
         while missing:
             moments = [random.uniform(0, longest) for _ in range(missing)]
             missing -= trials(template, [partial(kill_after, seconds) for seconds in moments])
-    with capsys.disabled():
-        sys.stdout.write(f"\n{N_KILLS} runs were killed at a random moment, and all was well after\n")
+    say(f"{N_KILLS} runs were killed at a random moment, and all was well after")
 
 
 def test_a_day_killed_before_every_operation_on_files_and_run_again_is_released_once(
     busy_dataset: Dataset,
     trials: Callable[[Path, list[Trial]], int],
     tmp_path: Path,
-    capsys: pytest.CaptureFixture[str],
+    say: Say,
 ) -> None:
     busy_dataset.without_map()
     counted = tmp_path.with_name("counted")
@@ -87,8 +85,7 @@ def test_a_day_killed_before_every_operation_on_files_and_run_again_is_released_
     n_operations = int((counted / "n_operations").read_text())
 
     n_killed = trials(busy_dataset.folder, [partial(kill_at, number) for number in range(1, n_operations + 1)])
-    with capsys.disabled():
-        sys.stdout.write(f"\n{n_killed} runs were killed, one before each change of a file, and all was well after\n")
+    say(f"{n_killed} runs were killed, one before each change of a file, and all was well after")
     assert n_killed >= n_operations - 2
 
 

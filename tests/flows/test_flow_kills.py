@@ -8,15 +8,14 @@ import sys
 import time
 from pathlib import Path
 
-import pytest
 import victim
-from support import DATE, Dataset, all_files
+from support import DATE, Dataset, Say, all_files
 
 N_KILLS = 20
 
 
 def test_the_whole_flow_killed_20_times_and_run_again_releases_once(
-    busy_dataset: Dataset, server: dict[str, str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    busy_dataset: Dataset, server: dict[str, str], tmp_path: Path, say: Say
 ) -> None:
     template = tmp_path.with_name(f"{tmp_path.name}-template")
     shutil.copytree(busy_dataset.folder, template)
@@ -38,10 +37,7 @@ def test_the_whole_flow_killed_20_times_and_run_again_releases_once(
         n_released_before += (folder / "store" / "ledger.jsonl").exists()
         assert start(folder, server).wait() == 0
         victim.run(victim.check_released_once, folder, seen)
-    with capsys.disabled():
-        sys.stdout.write(
-            f"\n{n_killed} flows were killed, {n_released_before} of them after the release; all was well after\n"
-        )
+    say(f"{n_killed} flows were killed, {n_released_before} of them after the release; all was well after")
 
 
 def start(folder: Path, environment: dict[str, str]) -> subprocess.Popen[bytes]:

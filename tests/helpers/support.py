@@ -20,6 +20,9 @@ from tasks.preview import prepare_day
 from tasks.publish import publish_files
 from tasks.release import Noise, draw_noise, find_release, release_statistics, release_with
 
+Say = Callable[[str], None]
+"""Adds a line to what stands under the tests at the end: counts that a reader should see."""
+
 Hexveil = Callable[..., subprocess.CompletedProcess[str]]
 """Runs the command line with arguments, in another process."""
 
