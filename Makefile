@@ -3,10 +3,13 @@ PYTHON ?= python3
 BIN := .venv/bin
 CHROMIUM := DEBIAN_FRONTEND=noninteractive apt-get install --yes --quiet --no-install-recommends chromium
 
+# Tests run in as many processes as there are cores; those of one file or of one house stay together.
+PARALLEL := -n auto --maxprocesses 4 --dist loadgroup
+
 # The dataset that `make up` deploys.
 CONFIG ?= deploy/config/demo.toml
 
-.PHONY: demo up down test browser lint bench paper paper-quick clean
+.PHONY: demo up down test test-slow browser lint bench paper paper-quick clean
 
 demo: .venv/run
 	@$(BIN)/hexveil demo
@@ -18,7 +21,10 @@ down:
 	@$(BIN)/hexveil down
 
 test: .venv/test browser
-	@$(BIN)/pytest
+	@$(BIN)/pytest -m "not slow" $(PARALLEL)
+
+test-slow: .venv/test
+	@$(BIN)/pytest -m slow $(PARALLEL)
 
 browser:
 	@command -v chromium >/dev/null || { [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null && \

@@ -50,6 +50,7 @@ def kill_at(number: int, folder: Path) -> bool:
     return victim.killed(600, victim.whole_day_killed_at, folder, number)
 
 
+@pytest.mark.slow
 def test_a_day_killed_at_300_random_moments_and_run_again_is_released_once(
     busy_dataset: Dataset,
     trials: Callable[[Path, list[Trial]], int],
@@ -72,6 +73,7 @@ def test_a_day_killed_at_300_random_moments_and_run_again_is_released_once(
     say(f"{N_KILLS} runs were killed at a random moment, and all was well after")
 
 
+@pytest.mark.slow
 def test_a_day_killed_before_every_operation_on_files_and_run_again_is_released_once(
     busy_dataset: Dataset,
     trials: Callable[[Path, list[Trial]], int],

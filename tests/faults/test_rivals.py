@@ -35,11 +35,13 @@ def compete(dataset: Dataset, dates: list[dt.date]) -> None:
     }
 
 
+@pytest.mark.slow
 def test_eight_processes_at_the_same_day_release_it_once(busy_dataset: Dataset) -> None:
     for _ in range(N_ROUNDS):
         compete(busy_dataset, [DATE] * N_RIVALS)
 
 
+@pytest.mark.slow
 def test_eight_processes_at_eight_days_release_each_once(busy_dataset: Dataset, dates: list[dt.date]) -> None:
     for _ in range(N_ROUNDS):
         compete(busy_dataset, dates)

@@ -62,6 +62,7 @@ def kill_after(n_releases: int, dataset: Dataset, environment: dict[str, str]) -
         process.kill()
 
 
+@pytest.mark.slow
 def test_ninety_days_backfilled_and_killed_twice_equal_ninety_days_run_one_by_one(
     hexveil: Hexveil, server: dict[str, str], tmp_path: Path
 ) -> None:

@@ -8,12 +8,14 @@ import sys
 import time
 from pathlib import Path
 
+import pytest
 import victim
 from support import DATE, Dataset, Say, all_files
 
 N_KILLS = 20
 
 
+@pytest.mark.slow
 def test_the_whole_flow_killed_20_times_and_run_again_releases_once(
     busy_dataset: Dataset, server: dict[str, str], tmp_path: Path, say: Say
 ) -> None:

@@ -109,7 +109,7 @@ def test_two_days_and_a_week_started_through_the_interface_are_published_and_sho
     assert all(str(day(number)) in week_page for number in range(2, 9))
     assert {artifact["type"] for artifact in house.artifacts(week).values()} == {"markdown", "progress"}
 
-    events = house.events("hexveil.released")
+    events = house.events("hexveil.released", n=9)
     assert sorted({event["payload"]["date"] for event in events}) == [str(day(number)) for number in range(9)]
     assert all(event["payload"]["whole_day"] is False for event in house.events("hexveil.withheld"))
 
