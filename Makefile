@@ -3,8 +3,8 @@ PYTHON ?= python3
 BIN := .venv/bin
 CHROMIUM := DEBIAN_FRONTEND=noninteractive apt-get install --yes --quiet --no-install-recommends chromium
 
-# Tests run in as many processes as there are cores; those of one file or of one house stay together.
-PARALLEL := -n auto --maxprocesses 4 --dist loadgroup
+# Tests run in as many processes as there are cores; those of one file stay together.
+PARALLEL := -n auto --maxprocesses 4 --dist loadfile
 
 # The dataset that `make up` deploys.
 CONFIG ?= deploy/config/demo.toml

@@ -35,14 +35,6 @@ def say(request: pytest.FixtureRequest) -> Say:
     return lambda line: request.node.user_properties.append(("said", line))
 
 
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Keep what shares a house, a server or a browser in one process; slow tests go wherever there is room."""
-    for item in items:
-        together = item.path.parent if item.path.parent.name in ("operations", "browser") else item.path
-        name = item.nodeid if item.get_closest_marker("slow") else str(together)
-        item.add_marker(pytest.mark.xdist_group(name))
-
-
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
     for report in terminalreporter.getreports("passed"):
         for name, line in report.user_properties:
