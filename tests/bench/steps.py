@@ -30,10 +30,10 @@ class Watch:
     def step(self, function: Callable[..., Any], *arguments: Any) -> Any:
         """Run a task without the scheduler."""
         forget_peak()
-        began = time.perf_counter()
+        began, began_cpu = time.perf_counter(), time.process_time()
         result = function.fn(*arguments)
-        seconds = time.perf_counter() - began
-        self.steps.append({"step": function.fn.__name__, "seconds": seconds, "peak_mib": peak_mib()})
+        spent = {"seconds": time.perf_counter() - began, "cpu_seconds": time.process_time() - began_cpu}
+        self.steps.append({"step": function.fn.__name__, **spent, "peak_mib": peak_mib()})
         return result
 
     @contextmanager
@@ -43,11 +43,12 @@ class Watch:
 
         @functools.wraps(run)
         def timed(connection: warehouse.Connection, name: str, parameters: Any = None) -> warehouse.Connection:
-            began = time.perf_counter()
+            began, began_cpu = time.perf_counter(), time.process_time()
             try:
                 return run(connection, name, parameters)
             finally:
-                self.statements.append({"statement": name, "seconds": time.perf_counter() - began})
+                spent = {"seconds": time.perf_counter() - began, "cpu_seconds": time.process_time() - began_cpu}
+                self.statements.append({"statement": name, **spent})
 
         warehouse.run = timed
         try:
