@@ -59,7 +59,9 @@ def measured(command: list[str], environment: dict[str, str] | None = None) -> F
     seconds = time.perf_counter() - began
     watcher.join()
     if process.returncode:
-        raise subprocess.CalledProcessError(process.returncode, command, output, errors)
+        failure = subprocess.CalledProcessError(process.returncode, command, output, errors)
+        failure.add_note(errors[-2000:])
+        raise failure
     return Finished(seconds, highest[0], output)
 
 
