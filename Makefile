@@ -6,7 +6,7 @@ CHROMIUM := DEBIAN_FRONTEND=noninteractive apt-get install --yes --quiet --no-in
 # The dataset that `make up` deploys.
 CONFIG ?= deploy/config/demo.toml
 
-.PHONY: demo up down test browser lint bench paper paper-quick clean
+.PHONY: demo up down test browser lint bench bench-quick paper paper-quick clean
 
 demo: .venv/run
 	@$(BIN)/hexveil demo
@@ -32,7 +32,10 @@ lint: .venv/test
 	@$(BIN)/pyright
 
 bench: .venv/test
-	@PYTHONPATH=tests/helpers $(BIN)/python -m tests.bench.planner
+	@PYTHONPATH=tests/helpers $(BIN)/python -m tests.bench
+
+bench-quick: .venv/test
+	@PYTHONPATH=tests/helpers $(BIN)/python -m tests.bench --quick
 
 paper: .venv/test
 	@PYTHONPATH=tests/helpers $(BIN)/python -m tests.paper

@@ -5,9 +5,11 @@ The numbers of records, vehicles and cells are set apart from one another, so th
 
 import argparse
 import datetime as dt
+import itertools
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 from zoneinfo import ZoneInfo
 
 import numpy as np
@@ -156,10 +158,10 @@ def _chunks(date: dt.date, size: Size) -> Iterator[pa.Table]:
     midnight = dt.datetime.combine(date, dt.time(), ZoneInfo(TIMEZONE)).timestamp()
     edges = np.linspace(0, size.n_records, -(-size.n_records // _CHUNK) + 1).astype(np.int64)
     first_hour, last_hour = _SERVICE_HOURS
-    for begin, end in zip(edges[:-1], edges[1:], strict=True):
+    for begin, end in itertools.pairwise(edges):
         share = np.sort(rng.uniform(begin, end, end - begin)) / size.n_records
         columns = _records(first_hour + share * (last_hour - first_hour), routes, rng)
-        user, hour, lat, lon, speed = (_with_dirt(columns, rng))[:5]
+        user, hour, lat, lon, speed = _with_dirt(columns, rng)
         time = np.rint((midnight + hour * 3600) * 1000).astype(np.int64)
         n_missing = speed.size // 1000
         missing = np.zeros(speed.size, dtype=bool)
@@ -185,7 +187,7 @@ def _routes(size: Size) -> _Routes:
     return _Routes(weight / weight.sum(), ends[0], way, 2 * length / 22.0, rng.random(size.n_users))
 
 
-def _records(hour: FloatArray, routes: _Routes, rng: np.random.Generator) -> list[NDArray[np.generic]]:
+def _records(hour: FloatArray, routes: _Routes, rng: np.random.Generator) -> list[NDArray[Any]]:
     """Return vehicle, hour of the day, latitude, longitude and speed of a record at each time."""
     user = np.searchsorted(np.cumsum(routes.share), rng.random(hour.size)).clip(0, routes.share.size - 1)
     along = np.abs((hour / routes.period_hours[user] + routes.phase[user]) % 1 * 2 - 1)
@@ -198,7 +200,7 @@ def _records(hour: FloatArray, routes: _Routes, rng: np.random.Generator) -> lis
     return [user, hour, np.round(lat, 5), np.round(lon, 5), np.round(speed, 1)]
 
 
-def _with_dirt(columns: list[NDArray[np.generic]], rng: np.random.Generator) -> list[NDArray[np.generic]]:
+def _with_dirt(columns: list[NDArray[Any]], rng: np.random.Generator) -> list[NDArray[Any]]:
     """Make one record in a thousand the copy of the one before, and one in a thousand lie at 0, 0."""
     n_records = columns[0].size
     copied = 1 + rng.integers(0, n_records - 1, n_records // 1000)

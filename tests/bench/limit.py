@@ -46,7 +46,7 @@ def run_limit(files: Path, database: Path, resolution: int, slot_minutes: int, m
         memory_limit: What DuckDB may use.
 
     Returns:
-        Seconds without the imports, peak memory in MiB, and how many pairs of user and cell and how many cells there are.
+        Seconds without the imports, peak memory in MiB, and how many pairs and cells there are.
     """
     began = time.perf_counter()
     connection = duckdb.connect(

@@ -75,13 +75,14 @@ def _watch(process: subprocess.Popen[str], highest: list[float]) -> None:
 
 
 def _descendants(pid: int) -> list[str]:
+    """Return the processes below one; some may end while they are looked up."""
     found = []
-    for children in Path(f"/proc/{pid}/task").glob("*/children"):
-        try:
+    try:
+        for children in list(Path(f"/proc/{pid}/task").glob("*/children")):
             direct = children.read_text().split()
-        except OSError:
-            continue
-        found += direct + [one for child in direct for one in _descendants(int(child))]
+            found += direct + [one for child in direct for one in _descendants(int(child))]
+    except OSError:
+        pass
     return found
 
 

@@ -40,9 +40,12 @@ class Watch:
     @contextmanager
     def parts_noted(self) -> Iterator[None]:
         """Time every file of ``sql/`` that is run, and the parts of the release."""
-        with self._watched(warehouse, "run", "statement"):
-            with self._watched(release, "draw_noise", "part"), self._watched(release, "write_files", "part"):
-                yield
+        with (
+            self._watched(warehouse, "run", "statement"),
+            self._watched(release, "draw_noise", "part"),
+            self._watched(release, "write_files", "part"),
+        ):
+            yield
 
     @contextmanager
     def _watched(self, module: ModuleType, name: str, kind: str) -> Iterator[None]:

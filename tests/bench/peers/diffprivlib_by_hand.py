@@ -1,6 +1,8 @@
 """diffprivlib: the mean of each cell; it knows records only, so users' contributions are bounded by hand."""
+# pyright: reportMissingImports=false, reportMissingModuleSource=false
 
 import sys
+from pathlib import Path
 
 import pandas as pd
 from diffprivlib.tools import sum as noisy_sum
@@ -10,7 +12,7 @@ records = pd.read_parquet(path, columns=["user_id", "cell", "value"]).sample(fra
 visited = records.drop_duplicates(["user_id", "cell"]).groupby("user_id").head(int(n_cells))
 kept = records.merge(visited[["user_id", "cell"]]).groupby(["user_id", "cell"]).head(int(records_per_cell))
 share, most = float(epsilon) / int(n_cells) / 2, float(upper) * int(records_per_cell)
-with open(out, "w") as file:
+with Path(out).open("w") as file:
     file.write("cell,mean\n")
     for cell, values in kept.groupby("cell"):
         users = values.groupby("user_id")["value"].agg(["sum", "size"])

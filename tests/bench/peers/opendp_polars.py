@@ -1,4 +1,8 @@
-"""OpenDP: the mean of each cell by its Polars queries, users' contributions truncated by the library."""
+"""OpenDP: the mean of each cell by its Polars queries, users' records sampled by the library.
+
+It samples a user's records over all cells: its sampling of cells fails with the Polars that it comes with.
+"""
+# pyright: reportMissingImports=false, reportMissingModuleSource=false, reportAttributeAccessIssue=false
 
 import sys
 
@@ -16,8 +20,7 @@ context = dp.Context.compositor(
 )
 query = (
     context.query()
-    .truncate_per_group(int(records_per_cell), by=["cell"])
-    .truncate_num_groups(int(n_cells), by=["cell"], keep="first")
+    .truncate_per_group(int(n_cells) * int(records_per_cell))
     .group_by("cell")
     .agg(mean=pl.col("value").fill_null(0.0).fill_nan(0.0).dp.mean((0.0, float(upper))))
     .with_keys(pl.LazyFrame({"cell": range(200)}))

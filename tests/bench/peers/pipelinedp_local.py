@@ -1,7 +1,9 @@
 """PipelineDP: the mean of each cell on its local backend, users' contributions sampled by the library."""
+# pyright: reportMissingImports=false, reportMissingModuleSource=false
 
 import csv
 import sys
+from pathlib import Path
 
 import pipeline_dp
 import pyarrow.parquet as pq
@@ -25,5 +27,5 @@ extractors = pipeline_dp.DataExtractors(
 engine = pipeline_dp.DPEngine(accountant, pipeline_dp.LocalBackend())
 result = engine.aggregate(list(records), parameters, extractors, public_partitions=list(range(200)))
 accountant.compute_budgets()
-with open(out, "w", newline="") as file:
+with Path(out).open("w", newline="") as file:
     csv.writer(file).writerows([("cell", "mean"), *((cell, metrics.mean) for cell, metrics in result)])

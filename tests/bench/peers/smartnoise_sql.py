@@ -1,4 +1,5 @@
 """SmartNoise SQL: the mean of each cell by a query, users' records sampled by the library."""
+# pyright: reportMissingImports=false, reportMissingModuleSource=false
 
 import sys
 

@@ -1,4 +1,5 @@
 """Tumult Analytics: the mean of each cell, users' contributions truncated by the library."""
+# pyright: reportMissingImports=false, reportMissingModuleSource=false
 
 import sys
 
