@@ -84,7 +84,7 @@ def _by_size(runs: pl.DataFrame, kinds: tuple[str, ...], least_share: float = 0.
 
 
 def _draw_growth(growth: pl.DataFrame) -> Figure:
-    figure = Figure(figsize=(12, 4), layout="constrained")
+    figure = Figure(figsize=(12, 4.6), layout="constrained")
     for axes, (name, column) in zip(figure.subplots(1, 3), _AXES.items(), strict=True):
         medians = growth.filter(axis=name).group_by(column).agg(pl.col("limit", "whole", *_STEPS).median()).sort(column)
         for colour, part in zip(COLOURS, ("whole", "limit", *_STEPS), strict=True):
@@ -94,7 +94,7 @@ def _draw_growth(growth: pl.DataFrame) -> Figure:
         axes.loglog(medians[column], proportion, "--", color="grey", linewidth=0.8, label="in proportion")
         axes.set(xlabel=name, ylabel="seconds")
         axes.grid(color="#dddddd", linewidth=0.6)
-    figure.axes[0].legend(frameon=False, fontsize=7)
+    figure.legend(*figure.axes[0].get_legend_handles_labels(), loc="outside lower center", ncols=4, frameon=False)
     return figure
 
 

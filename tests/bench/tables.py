@@ -61,9 +61,9 @@ def parts(runs: pl.DataFrame, kind: str) -> pl.DataFrame:
 
 
 def growth_power(growth: pl.DataFrame, axis: str) -> float:
-    """Return the power of ``axis`` with which the whole grows between its smallest and its largest value."""
+    """Return the power of ``axis`` with which the whole grows at last, where what is fixed hides it least."""
     medians = growth.group_by(axis).agg(pl.col("whole").median()).sort(axis)
-    ends = medians[[0, -1]]
+    ends = medians[-2:]
     logs = ends.select(pl.all().log()).rows()
     return (logs[1][1] - logs[0][1]) / (logs[1][0] - logs[0][0])
 
