@@ -35,7 +35,7 @@ def peak_mib() -> float:
     return _field("self", "VmHWM")
 
 
-def measured(command: list[str], environment: dict[str, str] | None = None) -> Finished:
+def measured(command: list[str], environment: dict[str, str] | None = None, folder: Path | None = None) -> Finished:
     """Run a command to its end in a process of its own.
 
     One process's peak is read from the kernel and so exact; what several held together is sampled, because adding
@@ -51,6 +51,7 @@ def measured(command: list[str], environment: dict[str, str] | None = None) -> F
         stderr=subprocess.PIPE,
         text=True,
         env=os.environ | (environment or {}),
+        cwd=folder,
     )
     highest = [0.0]
     watcher = threading.Thread(target=_watch, args=(process, highest))

@@ -130,7 +130,8 @@ def _measured(peer: Peer, path: Path, epsilon: float, truth: dict[int, float]) -
     bounds = [str(CELLS_PER_USER), str(RECORDS_PER_CELL), str(data.UPPER)]
     program = ["-m", f"tests.bench.peers.{peer.stem}"] if peer is HEXVEIL else [str(HERE / f"{peer.stem}.py")]
     activated = {"PATH": f"{python.parent}{os.pathsep}{os.environ['PATH']}"}
-    finished = measured([str(python), *program, str(path), str(epsilon), *bounds, str(out)], activated)
+    folder = None if peer is HEXVEIL else path.parent
+    finished = measured([str(python), *program, str(path), str(epsilon), *bounds, str(out)], activated, folder)
     published = _published(out)
     middle = data.UPPER / 2
     errors = [abs(min(max(published.get(cell, middle), 0), data.UPPER) - mean) for cell, mean in truth.items()]
