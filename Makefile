@@ -9,7 +9,7 @@ PARALLEL := -n auto --maxprocesses 4 --dist loadfile
 # The dataset that `make up` deploys.
 CONFIG ?= deploy/config/demo.toml
 
-.PHONY: demo up down test test-slow browser lint bench paper paper-quick clean
+.PHONY: demo up down test test-slow browser lint bench bench-quick paper paper-quick clean
 
 demo: .venv/run
 	@$(BIN)/hexveil demo
@@ -38,7 +38,10 @@ lint: .venv/test
 	@$(BIN)/pyright
 
 bench: .venv/test
-	@PYTHONPATH=tests/helpers $(BIN)/python -m tests.bench.planner
+	@PYTHONPATH=tests/helpers $(BIN)/python -m tests.bench
+
+bench-quick: .venv/test
+	@PYTHONPATH=tests/helpers $(BIN)/python -m tests.bench --quick
 
 paper: .venv/test
 	@PYTHONPATH=tests/helpers $(BIN)/python -m tests.paper

@@ -1,0 +1,122 @@
+"""The daily flow beside the limit: the same files, one after the other in turn, each in a process of its own."""
+
+import datetime as dt
+import itertools
+import json
+import shutil
+import sys
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+
+from tests.bench.days import FIRST, Size, write_dataset
+from tests.bench.memory import measured
+
+DAYS = Path("var/bench/days")
+MEMORY_LIMIT = "2GiB"
+
+_PREFECT = {
+    "PREFECT_HOME": str(Path("var/bench/prefect").resolve()),
+    "PREFECT_SERVER_ANALYTICS_ENABLED": "false",
+    "DO_NOT_TRACK": "1",
+}
+_HEXVEIL = str(Path(sys.executable).with_name("hexveil"))
+_TINY = Size(10_000, n_users=200, radius_km=0.5)
+
+Row = dict[str, Any]
+
+
+def measure_size(size: Size, kind: str, n_runs: int) -> list[Row]:
+    """Measure the limit, the steps and the whole flow in turn, as often as asked.
+
+    Args:
+        size: Of the day.
+        kind: ``parquet`` or ``csv``.
+        n_runs: How often each is run.
+
+    Returns:
+        One row for each limit, flow, step, part and SQL statement of each run.
+    """
+    folder = DAYS / f"{kind}-{size.n_records}"
+    config, _ = write_dataset(folder, size, kind, memory_limit=MEMORY_LIMIT)
+    tiny, _ = write_dataset(DAYS / "tiny", _TINY)
+    rows = []
+    for run in range(n_runs):
+        found = [_limit(folder, kind, size), _flow(config), _flow(tiny, "start-up"), *_steps(config, 1)]
+        rows += [{"kind_of_file": kind, "n_records": size.n_records, "run": run, **row} for row in found]
+    shutil.rmtree(folder)
+    return rows
+
+
+def measure_growth(sizes: Iterable[Size], n_runs: int) -> list[Row]:
+    """Measure the steps and the limit on days of several sizes, and count what the days hold.
+
+    Args:
+        sizes: Of the days.
+        n_runs: How often each is run, all sizes in turn.
+
+    Returns:
+        One row for each size and run: whole seconds and those of each step, of the limit, and the numbers of pairs
+        and cells.
+    """
+    sizes = list(sizes)
+    rows = []
+    for size in sizes:
+        write_dataset(_folder(size), size, memory_limit=MEMORY_LIMIT)
+    for run, size in itertools.product(range(n_runs), sizes):
+        folder = _folder(size)
+        limit, steps = _limit(folder, "parquet", size), _steps(folder / "dataset.toml", 1)
+        seconds = {row["name"]: row["seconds"] for row in steps if row["kind"] == "step"}
+        held = {"n_pairs": limit["n_pairs"], "n_cells": limit["n_cells"]}
+        asked = {"n_records": size.n_records, "n_users": size.n_users}
+        rows.append({**asked, **held, "run": run, "limit": limit["seconds"], "whole": sum(seconds.values()), **seconds})
+    for size in sizes:
+        shutil.rmtree(_folder(size))
+    return rows
+
+
+def measure_days(n_days: int, size: Size) -> list[Row]:
+    """Measure day after day in one warehouse, and return the seconds of each day's steps."""
+    folder = DAYS / "many"
+    config, dates = write_dataset(folder, size, n_days=n_days, memory_limit=MEMORY_LIMIT)
+    frame = pl.DataFrame(_steps(config, n_days)).filter(kind="step")
+    shutil.rmtree(folder)
+    seconds = frame.group_by("date").agg(pl.col("seconds").sum()).sort("date")["seconds"]
+    return [{"days_held": number, "seconds": one} for number, one in enumerate(seconds, start=1)][: len(dates)]
+
+
+def warm_up() -> None:
+    """Let Prefect make its database, which only its first run does."""
+    config, _ = write_dataset(DAYS / "tiny", _TINY)
+    _flow(config)
+
+
+def _folder(size: Size) -> Path:
+    return DAYS / f"growth-{size.n_records}-{size.n_users}-{size.radius_km:g}"
+
+
+def _limit(folder: Path, kind: str, size: Size) -> Row:
+    database = folder / "limit.duckdb"
+    database.unlink(missing_ok=True)
+    command = [sys.executable, "-m", "tests.bench.limit", f"{folder}/raw/day_{FIRST}.{kind}", str(database)]
+    options = ["--resolution", str(size.h3_resolution), "--slot-minutes", str(size.slot_minutes)]
+    finished = measured([*command, *options, "--memory-limit", MEMORY_LIMIT])
+    database.unlink()
+    return {"kind": "limit", "name": "limit", **json.loads(finished.output), "peak_mib": finished.peak_mib}
+
+
+def _flow(config: Path, name: str = "flow") -> Row:
+    shutil.rmtree(config.parent / "store", ignore_errors=True)
+    finished = measured([_HEXVEIL, "run", "--config", str(config), "--date", str(FIRST)], _PREFECT)
+    shutil.rmtree(config.parent / "store")
+    return {"kind": "flow", "name": name, "seconds": finished.seconds, "peak_mib": finished.peak_mib}
+
+
+def _steps(config: Path, n_days: int) -> list[Row]:
+    shutil.rmtree(config.parent / "store", ignore_errors=True)
+    dates = [str(FIRST + dt.timedelta(days=n)) for n in range(n_days)]
+    finished = measured([sys.executable, "-m", "tests.bench.steps", str(config), *dates])
+    shutil.rmtree(config.parent / "store")
+    return json.loads(finished.output)

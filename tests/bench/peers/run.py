@@ -1,0 +1,155 @@
+"""The peers measured: each in an environment of its own, on one data set, at two privacy losses."""
+
+import ast
+import csv
+import itertools
+import math
+import os
+import subprocess
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from tests.bench.memory import measured
+from tests.bench.peers import data
+
+HERE = Path(__file__).parent
+OUT = Path("var/bench/peers")
+EPSILONS = (1, 10)
+CELLS_PER_USER, RECORDS_PER_CELL = 8, 3
+"""To what the peers bound a user's contributions: of nine choices tried on these very data, the one that suits most of
+them best. No publisher may choose so, for it looks at the data; it favours the peers."""
+
+Row = dict[str, Any]
+
+
+@dataclass(frozen=True)
+class Peer:
+    """A programme that is compared.
+
+    Attributes:
+        name: What it is called.
+        stem: Of its file here, and of the file of its constraints.
+        hides: What its guarantee covers, and which two data sets count as neighbours.
+        remembers: What it knows of earlier releases after a restart.
+    """
+
+    name: str
+    stem: str
+    hides: str
+    remembers: str
+
+
+_USER_GONE = "A user's presence, counts and values: neighbours differ by all records of one user."
+HEXVEIL = Peer(
+    "hexveil",
+    "hexveil_planned",
+    "A user's values in all cells. Who was where and how often is taken to be public: neighbours hold the same "
+    "records with other values of one user.",
+    "The whole account, in a chained ledger; refuses what the budget does not pay.",
+)
+PEERS = (
+    HEXVEIL,
+    Peer("Tumult Analytics", "tumult_analytics", _USER_GONE, "Nothing; a budget lasts as long as its session."),
+    Peer("PipelineDP", "pipelinedp_local", _USER_GONE, "Nothing; a budget lasts as long as its accountant."),
+    Peer("OpenDP", "opendp_polars", _USER_GONE, "Nothing; a budget lasts as long as its context."),
+    Peer(
+        "SmartNoise SQL",
+        "smartnoise_sql",
+        _USER_GONE + " Approximate: delta 1e-10 is set, though the keys are public.",
+        "Nothing, and within a session it counts but sets no limit.",
+    ),
+    Peer(
+        "diffprivlib",
+        "diffprivlib_by_hand",
+        _USER_GONE + " Only because the programme bounds contributions itself: the library knows records, not users.",
+        "Nothing; an accountant may be kept by hand.",
+    ),
+)
+
+
+def environment(peer: Peer) -> Path:
+    """Return a Python in which the peer's programme runs, installed at the first call.
+
+    Raises:
+        subprocess.CalledProcessError: It cannot be installed here.
+    """
+    if peer is HEXVEIL:
+        return Path(sys.executable)
+    folder = OUT / peer.stem
+    python, done = folder.resolve() / "bin" / "python", folder / "installed"
+    if not done.exists():
+        subprocess.run([sys.executable, "-m", "venv", str(folder)], check=True)
+        install = [str(python), "-m", "pip", "install", "--quiet", "--disable-pip-version-check"]
+        subprocess.run([*install, "--requirement", str(HERE / f"{peer.stem}.txt")], check=True, capture_output=True)
+        done.touch()
+    return python
+
+
+def measure_peers(n_runs: int) -> tuple[list[Row], dict[str, str]]:
+    """Run every peer at every privacy loss, in turn.
+
+    Args:
+        n_runs: How often.
+
+    Returns:
+        One row for each run: error over all cells, cells published, seconds, peak memory in MiB; and for each peer that
+        could not be run the reason.
+    """
+    OUT.mkdir(parents=True, exist_ok=True)
+    path = (OUT / "data.parquet").resolve()
+    truth = data.write_data(path)
+    rows: list[Row] = []
+    missing: dict[str, str] = {}
+    for run, epsilon, peer in itertools.product(range(n_runs), EPSILONS, PEERS):
+        if peer.name in missing:
+            continue
+        try:
+            found = _measured(peer, path, epsilon, truth)
+        except subprocess.CalledProcessError as failure:
+            missing[peer.name] = _reason(failure)
+            continue
+        rows.append({"peer": peer.name, "epsilon": epsilon, "run": run, "lines": lines_of_code(peer), **found})
+    guess = sum(abs(data.UPPER / 2 - mean) for mean in truth.values()) / len(truth)
+    rows += [{"peer": "the middle of the range", "epsilon": epsilon, "run": 0, "error": guess} for epsilon in EPSILONS]
+    return rows, missing
+
+
+def lines_of_code(peer: Peer) -> int:
+    """Return how many lines a user writes, without blank lines, comments and the docstring; of hexveil its settings."""
+    if peer is HEXVEIL:
+        return len(data.write_config(OUT, "lines", 1, None).read_text().split("\n")) - 1
+    text = (HERE / f"{peer.stem}.py").read_text()
+    docstring = ast.parse(text).body[0].end_lineno or 0
+    return sum(bool(line.strip()) and not line.lstrip().startswith("#") for line in text.splitlines()[docstring:])
+
+
+def _measured(peer: Peer, path: Path, epsilon: float, truth: dict[int, float]) -> Row:
+    python, out = environment(peer), path.with_name("published.csv")
+    bounds = [str(CELLS_PER_USER), str(RECORDS_PER_CELL), str(data.UPPER)]
+    program = ["-m", f"tests.bench.peers.{peer.stem}"] if peer is HEXVEIL else [str(HERE / f"{peer.stem}.py")]
+    activated = {"PATH": f"{python.parent}{os.pathsep}{os.environ['PATH']}"}
+    folder = None if peer is HEXVEIL else path.parent
+    finished = measured([str(python), *program, str(path), str(epsilon), *bounds, str(out)], activated, folder)
+    published = _published(out)
+    middle = data.UPPER / 2
+    errors = [abs(min(max(published.get(cell, middle), 0), data.UPPER) - mean) for cell, mean in truth.items()]
+    return {
+        "error": sum(errors) / len(errors),
+        "published": len(published),
+        "seconds": finished.seconds,
+        "peak_mib": finished.peak_mib,
+    }
+
+
+def _published(path: Path) -> dict[int, float]:
+    with path.open(newline="") as file:
+        rows = [(int(float(row["cell"])), float(row["mean"] or "nan")) for row in csv.DictReader(file)]
+    return {cell: mean for cell, mean in rows if math.isfinite(mean)}
+
+
+def _reason(failure: subprocess.CalledProcessError) -> str:
+    text = failure.stderr.decode() if isinstance(failure.stderr, bytes) else failure.stderr or ""
+    lines = [line for line in text.splitlines() if line.strip()]
+    return lines[-1] if lines else f"exit code {failure.returncode}"

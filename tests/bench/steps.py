@@ -1,0 +1,112 @@
+"""The daily flow's steps, run one after the other in a process of their own: what each takes of time and memory."""
+
+import argparse
+import datetime as dt
+import functools
+import json
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+from flows import daily
+from tasks import release, warehouse
+from tasks.config import load_config
+from tests.bench.memory import forget_peak, peak_mib
+
+Row = dict[str, Any]
+
+PARTS = {"draw_noise": "sampler", "write_files": "export"}
+"""Parts of the step that releases which are shown by themselves."""
+
+
+class Watch:
+    """Notes seconds and peak memory of each step, of parts of it, and of each SQL statement."""
+
+    def __init__(self) -> None:
+        self.rows: list[Row] = []
+
+    def step(self, function: Any, *arguments: Any) -> Any:
+        """Run a task without the scheduler."""
+        forget_peak()
+        with self._noted("step", function.fn.__name__) as row:
+            result = function.fn(*arguments)
+        row["peak_mib"] = peak_mib()
+        return result
+
+    @contextmanager
+    def parts_noted(self) -> Iterator[None]:
+        """Time every file of ``sql/`` that is run, and the parts of the release."""
+        with (
+            self._watched(warehouse, "run", "statement"),
+            self._watched(release, "draw_noise", "part"),
+            self._watched(release, "write_files", "part"),
+        ):
+            yield
+
+    @contextmanager
+    def _watched(self, module: ModuleType, name: str, kind: str) -> Iterator[None]:
+        original = getattr(module, name)
+
+        @functools.wraps(original)
+        def timed(*arguments: Any, **named: Any) -> Any:
+            with self._noted(kind, arguments[1] if kind == "statement" else PARTS[name]):
+                return original(*arguments, **named)
+
+        setattr(module, name, timed)
+        try:
+            yield
+        finally:
+            setattr(module, name, original)
+
+    @contextmanager
+    def _noted(self, kind: str, name: str) -> Iterator[Row]:
+        row: Row = {"kind": kind, "name": name}
+        began, began_cpu = time.perf_counter(), time.process_time()
+        yield row
+        row |= {"seconds": time.perf_counter() - began, "cpu_seconds": time.process_time() - began_cpu}
+        self.rows.append(row)
+
+
+def run_steps(config_file: Path, dates: list[dt.date]) -> list[Row]:
+    """Publish days by the steps of the daily flow, without Prefect's engine.
+
+    Args:
+        config_file: Of a dataset that does not hold the days yet.
+        dates: The days, in order; they go into one warehouse.
+
+    Returns:
+        One row for each step, part and SQL statement: its kind, name, day, seconds and CPU seconds, and a step's
+        peak memory in MiB.
+    """
+    config = load_config(config_file)
+    rows = []
+    for date in dates:
+        watch = Watch()
+        with watch.parts_noted():
+            watch.step(daily.find_release, date, config, None)
+            for task in (daily.ingest_records, daily.validate_records, daily.build_occupancy):
+                watch.step(task, date, config)
+            plan_hash = watch.step(daily.plan_release, date, config)
+            release_id = watch.step(daily.release_statistics, date, plan_hash, config, None)
+            watch.step(daily.publish_files, release_id, config)
+            watch.step(daily.count_late_records, date, config)
+        rows += [{"date": date.isoformat(), **row} for row in watch.rows]
+    return rows
+
+
+def main() -> None:
+    """Run days and print what their steps took as JSON."""
+    parser = argparse.ArgumentParser(prog="python -m tests.bench.steps", description=__doc__)
+    parser.add_argument("config", type=Path)
+    parser.add_argument("dates", type=dt.date.fromisoformat, nargs="+")
+    given = parser.parse_args()
+    sys.stdout.write(json.dumps(run_steps(given.config, given.dates)))
+    sys.stdout.flush()
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,143 @@
+"""What the runs add up to: medians and their spread, and whether what was asked for holds."""
+
+from typing import Any, NamedTuple
+
+import polars as pl
+
+GIB = 1024
+_SPREAD = ("seconds_limit", "seconds_flow", "steps", "ratio", "ratio_steps")
+LARGE, LARGEST = 10_000_000, 100_000_000
+
+
+class Claim(NamedTuple):
+    """Something that was asked of the pipeline; ``holds`` is None where it was not measured this time."""
+
+    statement: str
+    holds: bool | None
+    measured: str
+
+
+def sizes(runs: pl.DataFrame) -> pl.DataFrame:
+    """Return one row for each kind of file and size: the limit, the flow, their ratio run by run, and peaks."""
+    whole = runs.filter(pl.col("kind").is_in(["limit", "flow"])).pivot(
+        "name", index=["kind_of_file", "n_records", "run"], values=["seconds", "peak_mib"]
+    )
+    steps = (
+        runs.filter(kind="step")
+        .group_by("kind_of_file", "n_records", "run")
+        .agg(steps=pl.col("seconds").sum(), peak_mib_steps=pl.col("peak_mib").max())
+    )
+    whole = whole.join(steps, on=["kind_of_file", "n_records", "run"]).with_columns(
+        after_start=pl.col("seconds_flow") - pl.col("seconds_start-up")
+    )
+    whole = whole.with_columns(
+        ratio=pl.col("after_start") / pl.col("seconds_limit"), ratio_steps=pl.col("steps") / pl.col("seconds_limit")
+    )
+    columns = pl.exclude("kind_of_file", "n_records", "run")
+    return (
+        whole.group_by("kind_of_file", "n_records")
+        .agg(
+            n_runs=pl.len(),
+            **{name: pl.col(name).median() for name in whole.select(columns).columns},
+            **{f"{name}_low": pl.col(name).min() for name in _SPREAD},
+            **{f"{name}_high": pl.col(name).max() for name in _SPREAD},
+        )
+        .sort("kind_of_file", "n_records", descending=[True, False])
+    )
+
+
+def parts(runs: pl.DataFrame, kind: str) -> pl.DataFrame:
+    """Return the median seconds of each step, part or SQL statement by size, and its share of all steps."""
+    keys = ["kind_of_file", "n_records"]
+    once = runs.filter(kind=kind).group_by(*keys, "name", "run", maintain_order=True)
+    once = once.agg(pl.col("seconds").sum(), pl.col("cpu_seconds").sum(), pl.col("peak_mib").max())
+    medians = once.group_by(*keys, "name", maintain_order=True).agg(
+        pl.col("seconds", "cpu_seconds", "peak_mib").median(),
+        low=pl.col("seconds").min(),
+        high=pl.col("seconds").max(),
+    )
+    whole = sizes(runs).select(*keys, "steps")
+    return medians.join(whole, on=keys, maintain_order="left").with_columns(share=pl.col("seconds") / pl.col("steps"))
+
+
+def growth_power(growth: pl.DataFrame, axis: str) -> float:
+    """Return the power of ``axis`` with which the whole grows at last, where what is fixed hides it least."""
+    medians = growth.group_by(axis).agg(pl.col("whole").median()).sort(axis)
+    ends = medians[-2:]
+    logs = ends.select(pl.all().log()).rows()
+    return (logs[1][1] - logs[0][1]) / (logs[1][0] - logs[0][0])
+
+
+def peers(rows: pl.DataFrame) -> pl.DataFrame:
+    """Return one row for each peer and epsilon: medians over the runs, and the spread of the error."""
+    return (
+        rows.group_by("peer", "epsilon", maintain_order=True)
+        .agg(
+            pl.col("error", "published", "seconds", "peak_mib", "lines").median(),
+            low=pl.col("error").min(),
+            high=pl.col("error").max(),
+            n_runs=pl.len(),
+        )
+        .sort("epsilon", maintain_order=True)
+    )
+
+
+def claims(runs: pl.DataFrame, growth: pl.DataFrame, peer_rows: pl.DataFrame) -> list[Claim]:
+    """Return what the issue asks for, each with what was measured."""
+    found = [_at_most_twice(runs, size) for size in (LARGE, LARGEST)]
+    found += [_peak(runs), _linear(growth)]
+    found += [_a_tenth(runs, kind, name) for kind, name in _SMALL_PARTS]
+    return found + [_below_every_peer(peer_rows, epsilon) for epsilon in (1, 10)]
+
+
+_SMALL_PARTS = (("step", "plan_release"), ("part", "sampler"), ("part", "export"), ("step", "publish_files"))
+
+
+def _row(frame: pl.DataFrame, **values: Any) -> dict[str, Any] | None:
+    found = frame.filter(**values)
+    return found.row(0, named=True) if found.height else None
+
+
+def _at_most_twice(runs: pl.DataFrame, size: int) -> Claim:
+    row = _row(sizes(runs), kind_of_file="parquet", n_records=size) if runs.height else None
+    statement = f"The whole flow at {size:,} records, less Prefect's start-up, takes at most 2 times the limit"
+    if row is None:
+        return Claim(statement, None, "not measured this time")
+    spread = f"{row['ratio']:.2f} times ({row['ratio_low']:.2f} to {row['ratio_high']:.2f} in {row['n_runs']} runs)"
+    return Claim(statement, row["ratio"] <= 2, f"{spread}; the steps alone {row['ratio_steps']:.2f} times")
+
+
+def _peak(runs: pl.DataFrame) -> Claim:
+    row = _row(sizes(runs), kind_of_file="parquet", n_records=LARGEST) if runs.height else None
+    statement = "Peak memory of the flow at 100,000,000 records is under 4 GiB"
+    if row is None:
+        return Claim(statement, None, "not measured this time")
+    peak = max(row["peak_mib_flow"], row["peak_mib_steps"]) / GIB
+    return Claim(statement, peak < 4, f"{peak:.2f} GiB, all processes together")
+
+
+def _linear(growth: pl.DataFrame) -> Claim:
+    if not growth.height:
+        return Claim("The cost grows no worse than in proportion to the records", None, "not measured this time")
+    power = growth_power(growth.filter(axis="records"), "n_records")
+    statement = "The cost grows no worse than in proportion to the records"
+    return Claim(statement, power <= 1.05, f"to the power {power:.2f}")
+
+
+def _a_tenth(runs: pl.DataFrame, kind: str, name: str) -> Claim:
+    row = _row(parts(runs, kind), kind_of_file="parquet", n_records=LARGE, name=name) if runs.height else None
+    statement = f"{name} takes at most a tenth of the whole at {LARGE:,} records"
+    if row is None:
+        return Claim(statement, None, "not measured this time")
+    return Claim(statement, row["share"] <= 0.1, f"{row['share']:.1%}, {row['seconds']:.2f} s")
+
+
+def _below_every_peer(rows: pl.DataFrame, epsilon: int) -> Claim:
+    errors = dict(peers(rows).filter(epsilon=epsilon).select("peer", "error").iter_rows()) if rows.height else {}
+    mine = errors.pop("hexveil", None)
+    errors.pop("the middle of the range", None)
+    statement = f"The error at epsilon {epsilon} is below every peer's"
+    if mine is None or not errors:
+        return Claim(statement, None, "not measured this time")
+    best = min(errors, key=lambda peer: errors[peer])
+    return Claim(statement, mine < errors[best], f"{mine:.2f} against {errors[best]:.2f} of {best}, the best of them")

@@ -1,0 +1,78 @@
+"""The benchmark's own parts, on days of some thousand records; no test says how long anything may take."""
+
+from pathlib import Path
+
+import duckdb
+import numpy as np
+import polars as pl
+import pytest
+
+from tests.bench import page, tables
+from tests.bench.days import FIRST, Size, write_dataset
+from tests.bench.limit import run_limit
+from tests.bench.peers import data
+from tests.bench.peers.run import HERE, PEERS, lines_of_code
+from tests.bench.steps import run_steps
+
+SMALL = Size(5_000, n_users=50, radius_km=0.5)
+
+
+def test_a_day_holds_as_many_records_as_asked_and_the_same_each_time(tmp_path: Path) -> None:
+    frames = []
+    for name in ("one", "two"):
+        write_dataset(tmp_path / name, SMALL)
+        frames.append(pl.read_parquet(tmp_path / name / "raw" / f"day_{FIRST}.parquet"))
+    assert frames[0].height == SMALL.n_records
+    assert frames[0].equals(frames[1])
+
+
+def test_days_are_of_heavy_tailed_users_and_a_thousandth_of_them_copies(tmp_path: Path) -> None:
+    write_dataset(tmp_path, SMALL)
+    day = pl.read_parquet(tmp_path / "raw" / f"day_{FIRST}.parquet")
+    of_users = day["bus"].value_counts()["count"].to_numpy()
+    assert of_users.max() > 5 * np.median(of_users)
+    assert day.height - day.select("bus", "time", "lat", "lon").n_unique() == pytest.approx(5, abs=2)
+
+
+@pytest.mark.parametrize("kind", ["parquet", "csv"])
+def test_the_limit_and_the_flow_see_the_same_records(tmp_path: Path, kind: str) -> None:
+    config, dates = write_dataset(tmp_path, SMALL, kind)
+    config.write_text(config.read_text().replace("[storage]", "[publish]\nmap = false\n[storage]"))
+    run_limit(tmp_path / "raw" / f"day_{FIRST}.{kind}", tmp_path / "limit.duckdb", 7, 60, "1GiB")
+    rows = run_steps(config, dates)
+    with duckdb.connect(str(tmp_path / "limit.duckdb")) as limit:
+        (n_read,) = limit.execute("select sum(n_records) from user_cell").fetchall()[0]
+    with duckdb.connect(str(tmp_path / "store" / "private" / "warehouse.duckdb")) as store:
+        ((n_kept, n_pairs),) = store.execute("select sum(n_records), count(*) from user_cell").fetchall()
+        (n_quarantined,) = store.execute("select count(*) from quarantine").fetchall()[0]
+    assert n_read == n_kept + n_quarantined == SMALL.n_records
+    assert n_pairs > 0
+    assert {"ingest_records", "sampler", "export", "plan_release"} <= {row["name"] for row in rows}
+
+
+def test_the_page_is_made_of_whatever_was_measured(tmp_path: Path) -> None:
+    assert "not measured" in page.write_page(tmp_path, "3").read_text()
+    common = {"kind_of_file": "parquet", "n_records": tables.LARGE, "run": 0, "peak_mib": 10.0}
+    whole = {"limit": 2.0, "flow": 9.0, "start-up": 6.0}
+    rows = [{**common, "kind": "flow", "name": name, "seconds": seconds} for name, seconds in whole.items()]
+    rows[0]["kind"] = "limit"
+    rows.append({**common, "kind": "step", "name": "plan_release", "seconds": 1.0, "cpu_seconds": 1.0})
+    pl.DataFrame(rows, infer_schema_length=None).write_csv(tmp_path / "runs.csv")
+    assert "10,000,000" in page.write_page(tmp_path, "3").read_text()
+    twice = page.read_claims(tmp_path)[0]
+    assert twice.holds
+    assert twice.measured.startswith("1.50 times")
+
+
+def test_the_peers_data_are_what_the_page_says(tmp_path: Path) -> None:
+    truth = data.write_data(tmp_path / "data.parquet")
+    pairs = pl.read_parquet(tmp_path / "data.parquet").group_by("user_id", "cell").len()
+    assert len(truth) == data.N_CELLS
+    assert pairs["user_id"].n_unique() == data.N_USERS
+    assert pairs["len"].sum() == pytest.approx(data.N_RECORDS, rel=1e-3)
+
+
+def test_every_peer_has_a_programme_and_versions_by_name_alone() -> None:
+    for peer in PEERS[1:]:
+        assert lines_of_code(peer) > 0
+        assert all(len(line.split("==")) == 2 for line in (HERE / f"{peer.stem}.txt").read_text().split())
