@@ -1,5 +1,6 @@
 """Which cells a day publishes by averaging arrays, with which arrays and noise: from the occupancy alone."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
 
@@ -11,7 +12,7 @@ from dpmath.accounting import LOSS_UNITS, ExactIntArray
 from dpmath.array_lengths import interval_length, median_length
 from dpmath.array_sums import ArraySum, in_loss_units, summed_bias
 from dpmath.arrays import ArrayCell, array_sensitivities
-from dpmath.grouping import wrap_around
+from dpmath.grouping import best_fit, wrap_around
 from dpmath.noisy_sums import noise_inverse_scale
 from dpmath.occupancy import IntArray, Occupancy
 from dpmath.unsuppressed import shared_epsilon
@@ -31,21 +32,55 @@ class _Option:
         room = limit * self.divisor - self.bias
         return Fraction(self.sensitivity * -int(-LOSS_UNITS / room // 1), LOSS_UNITS) if room > 0 else None
 
-    def error(self, epsilon: Fraction) -> Fraction:
-        """Return the promised error of the mean, in ticks; that of noise too wide to be drawn is above any range."""
-        inverse_scale = noise_inverse_scale(self.sensitivity, max(epsilon, Fraction(self.sensitivity, LOSS_UNITS)))
-        return (self.bias + Fraction(LOSS_UNITS, inverse_scale)) / self.divisor
+    def error(self, epsilon: Fraction) -> Fraction | None:
+        """Return the promised error of the mean, in ticks; None where the noise would be too wide to be drawn."""
+        if in_loss_units(epsilon) < self.sensitivity:
+            return None
+        noise = Fraction(LOSS_UNITS, noise_inverse_scale(self.sensitivity, epsilon))
+        return (self.bias + noise) / self.divisor
 
 
-def _options(records: IntArray, n_records: int, value_range: int, optimal: bool) -> list[_Option]:
-    """Return what every user's number of records would come to as a length, or only the median."""
-    lengths = np.unique(records).tolist() if optimal else [median_length(records)]
-    options = []
-    for length in lengths:
-        cell = ArrayCell(wrap_around(records, length), records, value_range)
-        sensitivity = int(max(array_sensitivities(cell, cell.largest)))
-        options.append(_Option(length, cell.divisor, summed_bias(cell, n_records), sensitivity))
-    return options
+@dataclass(frozen=True)
+class _Chooser:
+    """Chooses array lengths: every user's number of records is one, or only the median."""
+
+    occupancy: Occupancy
+    epsilon: Fraction
+    promise: Fraction
+    optimal: bool
+
+    def options(self, cell: int, pairs: IntArray, value_range: int) -> list[_Option]:
+        """Return what each length for some users of a cell comes to, but those with noise that is too wide anyway."""
+        records, limit = self.occupancy.n_records[pairs], self.promise * value_range
+        if records.size * self.epsilon * self.promise < 1:  # no length comes to less noise than R / (L epsilon)
+            return []
+        options = []
+        for length in np.unique(records).tolist() if self.optimal else [median_length(records)]:
+            arrays = ArrayCell(wrap_around(records, length), records, value_range)
+            sensitivity = value_range * int(arrays.grouping.n_kept.max())
+            if sensitivity <= limit * arrays.divisor * self.epsilon:
+                bias = summed_bias(arrays, int(self.occupancy.cell_records[cell]))
+                options.append(_Option(length, arrays.divisor, bias, sensitivity))
+        return options
+
+    def needed(self, cell: int, value_ranges: list[int]) -> Fraction | None:
+        """Return the least epsilon of one sum at which all sums of a cell keep the promise; None if there is none."""
+        pairs = np.arange(*self.occupancy.cell_start[cell : cell + 2])
+        each = []
+        for value_range in value_ranges:
+            options = self.options(cell, pairs, value_range)
+            needed = [one for option in options if (one := option.needed(self.promise * value_range)) is not None]
+            if not needed:
+                return None
+            each.append(min(needed))
+        return max(each)
+
+    def length(self, cell: int, pairs: IntArray, value_range: int, epsilon: Fraction) -> int:
+        """Return the length with the least promised error at an epsilon; 0 where none keeps the promise."""
+        options = self.options(cell, pairs, value_range) if pairs.size else []
+        errors = [(error, option.length) for option in options if (error := option.error(epsilon)) is not None]
+        error, length = min(errors, default=(None, 0))
+        return length if error is not None and error <= self.promise * value_range else 0
 
 
 def array_averaging_sums(
@@ -59,7 +94,7 @@ def array_averaging_sums(
     """Return sums of array means for the cells that keep a promise, all with one epsilon, as many as compose.
 
     A user whose budget does not pay for a cell is left out of its arrays; a cell whose promise that breaks is
-    withheld.
+    withheld, and costs nobody anything.
 
     Args:
         occupancy: The occupancy array, P pairs, G cells, L users. Nothing else decides.
@@ -82,39 +117,22 @@ def array_averaging_sums(
     promise = Fraction(1, 2) if target is None else target
     _check.positive(epsilon=epsilon, target=promise)
     _check.all_at_least(1, value_ranges=np.array(value_ranges))
-
-    def options(cell: int, pairs: IntArray, value_range: int) -> list[_Option]:
-        records = occupancy.n_records[pairs]
-        if records.size * epsilon * promise < 1:  # no length comes to less noise than R / (L epsilon)
-            return []
-        return _options(records, int(occupancy.cell_records[cell]), value_range, optimal)
-
-    needed: list[Fraction | None] = []
-    for cell in range(occupancy.n_cells):
-        pairs = np.arange(*occupancy.cell_start[cell : cell + 2])
-        each = [_least(options(cell, pairs, r), promise * r) for r in value_ranges]
-        needed.append(None if None in each else max(one for one in each if one is not None))
+    chooser = _Chooser(occupancy, epsilon, promise, optimal)
+    needed = [chooser.needed(cell, value_ranges) for cell in range(occupancy.n_cells)]
     carried, cell_epsilon, _ = shared_epsilon(occupancy, needed, epsilon, len(value_ranges), target is None)
     cost = in_loss_units(cell_epsilon)
     cell_epsilon = Fraction(cost, LOSS_UNITS)
-    taken = _paid_for(occupancy, np.flatnonzero(carried), len(value_ranges) * cost, budgets)
     lengths = np.zeros((len(value_ranges), occupancy.n_cells), dtype=np.int64)
-    for cell in np.flatnonzero(carried).tolist():
-        first, end = occupancy.cell_start[cell : cell + 2]
-        pairs = first + np.flatnonzero(taken[first:end])
-        for number, value_range in enumerate(value_ranges):
-            found = options(cell, pairs, value_range)
-            best = min(found, key=lambda option: (option.error(cell_epsilon), option.length), default=None)
-            if best is not None and best.error(cell_epsilon) <= promise * value_range:
-                lengths[number, cell] = best.length
-    lengths *= np.all(lengths, axis=0)
+
+    def is_kept(cell: int, pairs: IntArray) -> bool:
+        lengths[:, cell] = [chooser.length(cell, pairs, value_range, cell_epsilon) for value_range in value_ranges]
+        lengths[:, cell] *= lengths[:, cell].all()
+        return bool(lengths[0, cell])
+
+    cells = np.flatnonzero(carried).tolist()
+    taken = _paid_for(occupancy, cells, len(value_ranges) * cost, budgets, is_kept)
     sums = zip(value_ranges, lengths, strict=True)
     return [ArraySum(occupancy, value_range, length, taken, cell_epsilon) for value_range, length in sums]
-
-
-def _least(options: list[_Option], limit: Fraction) -> Fraction | None:
-    """Return the least epsilon at which one of the options keeps a limit."""
-    return min((one for option in options if (one := option.needed(limit)) is not None), default=None)
 
 
 def projected_array_sums(
@@ -133,7 +151,7 @@ def projected_array_sums(
         occupancy: The occupancy array, P pairs, G cells, L users. Nothing else decides.
         value_range: Largest value R of a record, in ticks.
         epsilon: The most that any user may lose by the release, > 0.
-        cell_epsilon: What a user loses by one cell, interval and sum, > 0.
+        cell_epsilon: What a user loses by one cell, interval and sum, >= 1/LOSS_UNITS.
         budgets: What each user may still lose, in units of 1/LOSS_UNITS, shape (L,); None is no limit. A user whose
             budget does not pay for a cell is left out of its arrays.
 
@@ -147,40 +165,53 @@ def projected_array_sums(
         STI-S3.4, STI-S3.5, CPL-T2.3.
     """
     _check.positive(epsilon=epsilon, cell_epsilon=cell_epsilon)
-    _check.at_least(1, value_range=value_range)
+    _check.at_least(1, value_range=value_range, cell_epsilon_in_loss_units=in_loss_units(cell_epsilon))
     cost = in_loss_units(cell_epsilon)
     cell_epsilon = Fraction(cost, LOSS_UNITS)
-    lengths = [interval_length(records) for records in np.split(occupancy.n_records, occupancy.cell_start[1:-1])]
-    everyone = np.ones(occupancy.user.size, dtype=bool)
-    whole = ArraySum(occupancy, value_range, np.array(lengths), everyone, cell_epsilon, projected=True)
-    scales = [
-        2 * int(max(array_sensitivities(cell, cell.largest))) / (cell_epsilon * cell.divisor)
-        for cell in whole.cells.values()
-    ]
+
+    def noise(pairs: IntArray) -> Fraction:
+        records = occupancy.n_records[pairs]
+        arrays = ArrayCell(best_fit(records, interval_length(records)), records, value_range)
+        return 2 * max(array_sensitivities(arrays, arrays.largest)) / (cell_epsilon * arrays.divisor)
+
+    noises = [noise(np.arange(*occupancy.cell_start[cell : cell + 2])) for cell in range(occupancy.n_cells)]
     n_paid, most = np.zeros(occupancy.n_users, dtype=np.int64), in_loss_units(epsilon) // cost
     carried = []
-    for cell in sorted(np.flatnonzero(2 * np.array(scales) <= value_range).tolist(), key=lambda one: scales[one]):
+    for cell in sorted(range(occupancy.n_cells), key=lambda one: noises[one]):
         users = occupancy.user[occupancy.cell_start[cell] : occupancy.cell_start[cell + 1]]
-        if n_paid[users].max() < most:
+        if 2 * noises[cell] <= value_range and n_paid[users].max() < most:
             n_paid[users] += 1
             carried.append(cell)
-    taken = _paid_for(occupancy, np.array(carried, dtype=np.int64), cost, budgets)
     length = np.zeros(occupancy.n_cells, dtype=np.int64)
-    for cell in carried:
-        pairs = slice(*occupancy.cell_start[cell : cell + 2])
-        if taken[pairs].any():
-            length[cell] = interval_length(occupancy.n_records[pairs][taken[pairs]])
+
+    def is_kept(cell: int, pairs: IntArray) -> bool:
+        if pairs.size and 2 * noise(pairs) <= value_range:
+            length[cell] = interval_length(occupancy.n_records[pairs])
+        return bool(length[cell])
+
+    taken = _paid_for(occupancy, carried, cost, budgets, is_kept)
     return [ArraySum(occupancy, value_range, length, taken, cell_epsilon, projected=True)]
 
 
-def _paid_for(occupancy: Occupancy, cells: IntArray, cost: int, budgets: ExactIntArray | None) -> NDArray[np.bool_]:
-    """Return which pairs of these cells their users can pay for, in the order of the cells, shape (P,)."""
+def _paid_for(
+    occupancy: Occupancy,
+    cells: list[int],
+    cost: int,
+    budgets: ExactIntArray | None,
+    is_kept: Callable[[int, IntArray], bool],
+) -> NDArray[np.bool_]:
+    """Return which pairs of these cells their users pay for, in the order of the cells, shape (P,).
+
+    ``is_kept`` says whether a cell is published with the pairs that can be paid for; one that is not costs nothing.
+    """
     taken = np.zeros(occupancy.user.size, dtype=bool)
     left = None if budgets is None else budgets.copy()
     for cell in cells:
-        pairs = slice(*occupancy.cell_start[cell : cell + 2])
-        users = occupancy.user[pairs]
-        taken[pairs] = True if left is None else left[users] >= cost
+        pairs = np.arange(*occupancy.cell_start[cell : cell + 2])
         if left is not None:
-            left[users[taken[pairs]]] -= cost
+            pairs = pairs[left[occupancy.user[pairs]] >= cost]
+        if is_kept(cell, pairs):
+            taken[pairs] = True
+            if left is not None:
+                left[occupancy.user[pairs]] -= cost
     return taken

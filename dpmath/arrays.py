@@ -3,6 +3,7 @@
 What the occupancy decides is public and comes first; what reads users' totals is called private; noise is drawn last.
 """
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
@@ -123,18 +124,22 @@ def array_bias(cell: ArrayCell, n_records: int | None = None) -> Fraction:
     Returns:
         R sum(max(p - m/N, 0)) and the rounding, exact.
 
+    Raises:
+        ValueError: ``n_records`` is below the records of the users in arrays.
+
     Source:
         HV-L46.
     """
-    n_arrays, n_total = cell.grouping.n_arrays, n_records or int(cell.records.sum())
-    _check.at_least(int(cell.records.sum()), n_records=n_total)
-    shares = [Fraction(-m, n_total) for m in cell.records.tolist()]
-    rounding = Fraction(1, 2 * cell.grouping.array_length)
-    for array, user, places in zip(cell.grouping.array, cell.grouping.user, cell.grouping.n_places, strict=True):
-        filled = int(cell.grouping.n_filled[array]) * n_arrays
-        shares[user] += Fraction(int(places), filled)
-        rounding += Fraction(1, 2 * filled)
-    return cell.value_range * sum(max(share, Fraction(0)) for share in shares) + rounding
+    _check.at_least(int(cell.records.sum()), n_records=cell.records.sum() if n_records is None else n_records)
+    n_arrays, n_total = cell.grouping.n_arrays, int(cell.records.sum()) if n_records is None else n_records
+    common = math.lcm(*np.unique(cell.grouping.n_filled).tolist())
+    per_place = common // exact_integers(cell.grouping.n_filled)[cell.grouping.array]
+    shares = np.zeros(cell.grouping.n_users, dtype=object)
+    np.add.at(shares, cell.grouping.user, per_place * cell.grouping.n_places)
+    over = shares * n_total - exact_integers(cell.records) * (common * n_arrays)
+    weighing = Fraction(cell.value_range * int(over[over > 0].sum()), common * n_arrays * n_total)
+    rounding = Fraction(int(per_place.sum()), 2 * common * n_arrays) + Fraction(1, 2 * cell.grouping.array_length)
+    return weighing + rounding
 
 
 def array_averaging(

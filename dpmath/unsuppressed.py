@@ -39,6 +39,7 @@ def baseline_sums(
         CPL-T2.3.
     """
     _check.positive(epsilon=epsilon, target=_promise(target))
+    _check.all_at_least(1, value_ranges=np.array(value_ranges))
     needed = _needed_epsilons(occupancy, _promise(target))
     carried, cell_epsilon, charged = shared_epsilon(occupancy, needed, epsilon, len(value_ranges), target is None)
     return _full_width_sums(occupancy, value_ranges, carried, [cell_epsilon] * occupancy.n_cells), charged
@@ -171,6 +172,7 @@ def exact_sums(
         HV-L1.
     """
     _check.positive(epsilon=epsilon, target=target)
+    _check.all_at_least(1, value_ranges=np.array(value_ranges))
     needed = _needed_epsilons(occupancy, target)
     losses, carried = np.zeros(occupancy.n_users), np.zeros(occupancy.n_cells, dtype=bool)
     for cell in sorted(range(occupancy.n_cells), key=lambda one: needed[one]):
