@@ -1,6 +1,6 @@
 """The mechanisms that average arrays: their plans as stored, and the noisy sums that they release."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from fractions import Fraction
 from functools import partial
 
@@ -9,11 +9,12 @@ import polars as pl
 
 from dpmath.array_intervals import levy, quantile
 from dpmath.array_sums import ArraySum
-from dpmath.arrays import ArrayCell, array_averaging
-from dpmath.noisy_sums import NoisyCellSum
+from dpmath.arrays import array_averaging, array_sensitivities
+from dpmath.noisy_sums import NoisyCellSum, noise_inverse_scale
 from dpmath.occupancy import Occupancy
 from tasks import entropy
 from tasks.config import Config
+from tasks.errors import HexveilError
 from tasks.private_files import exact_series
 from tasks.sections import PROJECTED
 
@@ -68,15 +69,42 @@ def noisy_array_sums(cells: pl.DataFrame, pairs: pl.DataFrame, moment: str, conf
     for number, cell in sums.cells.items():
         private = [int(private_totals[pair]) for pair in sums.taken_pairs(number)]
         released.append(mechanism(cell, private, sums.cell_epsilon, entropy.random_bytes))
-    projected = [_most_projected(*pair) for pair in zip(sums.cells.values(), released, strict=True)]
+    noisy = _with_intervals(cells, moment, sums, [one.interval for one in released])
+    if noisy[f"{moment}_inverse_scale"].to_list() != [one.inverse_scale for one in released]:
+        raise HexveilError("the noise drawn is not that of the plan; nothing is released. This is a defect, report it.")
+    return noisy.with_columns(exact_series(one.noisy_sum for one in released).alias(f"noisy_{moment}_sum"))
+
+
+def with_published_intervals(
+    cells: pl.DataFrame, pairs: pl.DataFrame, moment: str, config: Config, published: pl.DataFrame
+) -> pl.DataFrame:
+    """Return the published cells of a stored plan with the scale and bias that the published intervals lead to."""
+    sums = stored_sum(cells, pairs, moment, config)
+    if config.privacy.mechanism not in PROJECTED:
+        return cells
+    ends = (published[name].to_list() for name in (f"{moment}_clip_low", f"{moment}_clip_high"))
+    lower, tick = Fraction(config.value.lower), Fraction(config.value.tick)
+    intervals = [
+        tuple(round((Fraction(end) - lower) / tick * cell.grouping.array_length) for end in both)
+        for cell, *both in zip(sums.cells.values(), *ends, strict=True)
+    ]
+    return _with_intervals(cells, moment, sums, intervals)
+
+
+def _with_intervals(
+    cells: pl.DataFrame, moment: str, sums: ArraySum, intervals: Sequence[tuple[int, ...]]
+) -> pl.DataFrame:
+    """Return the cells with the intervals that array means were projected to, and what follows from them."""
+    scales, biases, ends = [], [], []
+    for (number, cell), (low, high) in zip(sums.cells.items(), intervals, strict=True):
+        sensitivity = int(max(array_sensitivities(cell, high - low)))
+        scales.append(noise_inverse_scale(sensitivity, sums.sum_epsilon))
+        biases.append(int(sums.bias[number]) + cell.grouping.n_arrays * max(low, cell.largest - high))
+        ends.append([end / cell.grouping.array_length for end in (low, high)])
+    low_ends, high_ends = zip(*ends, strict=True)
     return cells.with_columns(
-        exact_series(one.noisy_sum for one in released).alias(f"noisy_{moment}_sum"),
-        exact_series(sums.bias + np.array(projected, dtype=object)).alias(f"{moment}_bias"),
-        pl.Series(f"{moment}_inverse_scale", [one.inverse_scale for one in released], dtype=pl.Int64),
+        pl.Series(f"{moment}_inverse_scale", scales, dtype=pl.Int64),
+        exact_series(biases).alias(f"{moment}_bias"),
+        pl.Series(f"{moment}_clip_low", low_ends, dtype=pl.Float64),
+        pl.Series(f"{moment}_clip_high", high_ends, dtype=pl.Float64),
     )
-
-
-def _most_projected(cell: ArrayCell, released: NoisyCellSum) -> int:
-    """Return the most that projecting array means to the interval can take off or add to their sum."""
-    low, high = released.interval
-    return cell.grouping.n_arrays * max(low, cell.largest - high)

@@ -104,6 +104,9 @@ def spread_budget(dates: list[dt.date], config: Config) -> Config:
             break
         spread -= dearer
     privacy = config.privacy.model_copy(update={"epsilon_per_day": epsilon})
+    if privacy.cell_epsilon is not None:  # as many cells as before, each at the same share of the day
+        share = Fraction(privacy.cell_epsilon) * Fraction(epsilon) / Fraction(config.privacy.epsilon_per_day)
+        privacy = privacy.model_copy(update={"cell_epsilon": _rounded_down(share)})
     say(log, "budget is spread", epsilon_per_day=epsilon, n_days=len(spread))
     return config.model_copy(update={"privacy": privacy})
 
@@ -153,13 +156,18 @@ def _even_share(spread: set[dt.date], entries: list[ledger.Entry], config: Confi
     used = max((max(account.used(date).values(), default=0) for date in spread), default=0)
     n_days = max(1, min(len(spread), config.budget.window_days or len(spread)))
     share = Fraction(max(0, account.limit - used), LOSS_UNITS * n_days)
-    epsilon = Context(prec=6, rounding=ROUND_DOWN).divide(Decimal(share.numerator), Decimal(share.denominator))
+    epsilon = _rounded_down(share)
     if epsilon < LEAST_EPSILON_PER_DAY:
         raise BudgetExceeded(
             f"too little is left of budget.epsilon_total = {config.budget.epsilon_total} to spread: some user of the "
             "dataset has spent it. Give --clip, which leaves such users out, or raise the budget."
         )
     return min(config.privacy.epsilon_per_day, epsilon)
+
+
+def _rounded_down(share: Fraction) -> Decimal:
+    """Return six digits of a share, none of them too many."""
+    return Context(prec=6, rounding=ROUND_DOWN).divide(Decimal(share.numerator), Decimal(share.denominator))
 
 
 def _epsilon_per_day(entry: ledger.Entry) -> Decimal:

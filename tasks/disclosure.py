@@ -41,10 +41,11 @@ _THEOREMS = {
     "quantile": ("STI-S3.5", "HV-L44", *_PROJECTED),
 }
 
-_INTERVAL = (
-    "in each cell half of epsilon buys an interval by the exponential mechanism, drawn exactly, to which the array "
-    "means are projected; mean_error_bound and the confidence interval allow for the most that this can take off"
-)
+_INTERVALS = {
+    "levy": "about the median array mean, of three times the radius for gamma = 0.2",
+    "quantile": "from the quantile 0.1 to the quantile 0.9 of the array means",
+}
+"""What half of a cell's epsilon buys: an interval by the exponential mechanism, to which array means are projected."""
 
 GUARANTEE = {
     "definition": "pure epsilon-differential privacy",
@@ -53,9 +54,11 @@ GUARANTEE = {
     "cell how often does not change",
     "not_protected": "which users were in which cell how often, and with it n_records and n_users, which cells "
     "are published, and every number in this file",
-    "epsilon": "the most that any one user loses by this release; exact where only the mean is published, else at most",
-    "composition": "a user's loss is the sum over cells and statistics of interval width / noise scale, an exact "
-    "rational; losses of several releases add up",
+    "epsilon": "the most that any one user loses by this release; exact where only the mean is published and no "
+    "interval is drawn, else at most",
+    "composition": "a user's loss is the sum over cells and statistics of the most that the user can move the sum / "
+    "noise scale, an exact rational, or of the cell's whole epsilon where an interval is drawn; losses of several "
+    "releases add up",
 }
 
 COLUMNS = {
@@ -66,7 +69,9 @@ COLUMNS = {
     "n_users": "users in the cell, exact",
     "mean": "noisy mean of the records' values, cut to the possible range",
     "mean_noise_scale": "scale of the Laplace noise in the mean",
-    "mean_error_bound": "promise: the expected absolute error is at most this, whatever the values are",
+    "mean_error_bound": "promise: the expected absolute error is at most this, whatever the values are; where an "
+    "interval is drawn, given that interval",
+    "mean_clip_low, mean_clip_high": "where an interval is drawn (levy, quantile), what array means were projected to",
     "mean_ci95_low, mean_ci95_high": "holds the true mean with probability at least 0.95, whatever the values "
     "are: clipping bias and noise are both counted",
     "variance, variance_...": "the same for the variance, where it is published; its noise scale is that of the "
@@ -103,7 +108,7 @@ def describe_release(date: dt.date, revision: str | None, config: Config) -> dic
             "distribution": "discrete Laplace on integers, drawn exactly",
             "source": entropy.SOURCE,
             "draws": "once, independent for each cell and moment",
-            **({"interval": _INTERVAL} if config.privacy.mechanism in PROJECTED else {}),
+            **({"interval": _INTERVALS[config.privacy.mechanism]} if config.privacy.mechanism in PROJECTED else {}),
         },
         "settings": settings,
         "code": code_hash(),

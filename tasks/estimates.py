@@ -12,6 +12,7 @@ from dpmath.accounting import LOSS_UNITS, loss_as_fraction
 from dpmath.bias import rounding_errors, variance_error
 from dpmath.intervals import noise_quantile
 from tasks.config import Config
+from tasks.sections import PROJECTED
 
 _ERROR_RATE = 0.05
 
@@ -53,6 +54,9 @@ def _statistic(cell: Row, config: Config) -> Row:
         "n_users": cell["n_users"],
         **_mean_columns(cell, config),
     }
+    if config.privacy.mechanism in PROJECTED:
+        tick, lower = Fraction(config.value.tick), Fraction(config.value.lower)
+        row |= {name: float(lower + tick * Fraction(cell[name])) for name in ("mean_clip_low", "mean_clip_high")}
     if config.statistics.variance:
         row |= _variance_columns(cell, config)
     return row | {"epsilon": _rounded_up(loss_as_fraction(cell["epsilon_units"]))}

@@ -1,7 +1,7 @@
 """The mechanisms a configuration may name, each as a proposal made from the occupancy alone."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import partial
 
@@ -25,8 +25,8 @@ class Proposal:
         loss: What the worst user loses.
         epsilon_lower_bound: What no plan for the same cells and promises can charge less than; where users have
             different budgets left, what the user who loses the largest share of what it may loses at least, as
-            that share of the day's epsilon.
-        gap: How far above that bound the proposal is, relative.
+            that share of the day's epsilon; None for a mechanism that promises nothing beforehand.
+        gap: How far above that bound the proposal is, relative; None without a bound.
         cells_upper_bound: How many cells no plan can pass at this epsilon and promise; None where it is not known.
             With variance, no plan that holds both moments to the same share of their range.
         error_lower_bound: What no plan for all cells can promise less than, as a share of the range; None where a
@@ -35,8 +35,8 @@ class Proposal:
 
     sums: list[CellSums]
     loss: Fraction
-    epsilon_lower_bound: float
-    gap: float
+    epsilon_lower_bound: float | None
+    gap: float | None
     cells_upper_bound: int | None = None
     error_lower_bound: Fraction | None = None
 
@@ -68,7 +68,9 @@ class Request:
 
 
 def propose(mechanism: str, request: Request) -> Proposal:
-    """Return what the mechanism of that name would publish."""
+    """Return what the mechanism of that name would publish; no promise is worse than what the midpoint keeps."""
+    if request.target is not None:
+        request = replace(request, target=min(request.target, Fraction(1, 2)))
     return _MECHANISMS[mechanism](request)
 
 
@@ -115,7 +117,7 @@ def _projected_arrays(request: Request) -> Proposal:
         raise ValueError("cell_epsilon is needed")
     occupancy, (value_range,) = request.occupancy, request.value_ranges
     sums = projected_array_sums(occupancy, value_range, request.epsilon, request.cell_epsilon, request.budgets)
-    return _bounded(occupancy, sums)
+    return Proposal(list[CellSums](sums), _worst_loss(occupancy, sums), None, None)
 
 
 def _within_budgets(request: Request, sums: list[NoisySum]) -> Proposal:

@@ -22,6 +22,7 @@ from tasks.logs import say
 from tasks.mechanism import Request, propose
 from tasks.occupancy import prepared_by
 from tasks.plan_files import MOMENTS, DayPlan, plan_settings, store_plan
+from tasks.sections import PROJECTED
 from tasks.steps import step
 from tasks.sums import published_cells
 
@@ -123,7 +124,9 @@ def _why_nothing(date: dt.date, request: Request, config: Config) -> HexveilErro
             "keep its promise, so nothing is published. `hexveil ledger show` says what it was spent on."
         )
     advice = "Raise privacy.epsilon_per_day or privacy.target_error, or make the cells larger in [grid]."
-    if request.target is None:
+    if config.privacy.mechanism in PROJECTED:
+        advice = "Raise privacy.cell_epsilon and privacy.epsilon_per_day, or make the cells larger in [grid]."
+    elif request.target is None:
         advice = "Set privacy.target_error: then the cells that can keep it are published and the others withheld."
     return NothingToPublish(
         f"{date}: at epsilon {config.privacy.epsilon_per_day} the {request.occupancy.n_cells} cells cannot keep a "

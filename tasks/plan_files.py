@@ -23,10 +23,13 @@ MOMENTS = ("mean", "square")
 
 
 def mean_errors(occupancy: Occupancy, sums: CellSums, tick: Fraction) -> list[Fraction | None]:
-    """Return each cell's promised error of the mean, in the value's unit, rounding to ticks included."""
+    """Return each cell's promised error of the mean, in the value's unit, rounding to ticks included.
+
+    It is at most the range, which both the mean and what is published of it are in.
+    """
     rounding, _ = rounding_errors(sums.value_range)
     errors = promised_errors(occupancy, sums)
-    return [None if error is None else tick * (error + rounding) for error in errors]
+    return [None if error is None else tick * min(error + rounding, Fraction(sums.value_range)) for error in errors]
 
 
 @dataclass(frozen=True)
@@ -40,7 +43,7 @@ class DayPlan:
         sums: What is published of each moment, "mean" first.
         settings: What the plan was made from, as the ledger records it.
         epsilon_lower_bound: What no plan for the same cells and promises can charge less than; see Proposal.
-        gap: How far above that bound the plan is, relative.
+        gap: How far above that bound the plan is, relative; None without a bound.
         cells_upper_bound: How many cells no plan can pass at this epsilon and promise; None where it is not known.
         error_lower_bound: What no plan for all cells can promise less than for a mean, in the value's unit, rounding
             to ticks included; None where a target was set or it is not known.
@@ -51,8 +54,8 @@ class DayPlan:
     occupancy: Occupancy
     sums: dict[str, CellSums]
     settings: dict[str, Any]
-    epsilon_lower_bound: float
-    gap: float
+    epsilon_lower_bound: float | None
+    gap: float | None
     cells_upper_bound: int | None
     error_lower_bound: Fraction | None
 

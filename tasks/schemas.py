@@ -37,6 +37,9 @@ def statistic_schema(config: Config) -> pa.DataFrameSchema:
             "mean", float(config.value.lower), float(config.value.upper), config.privacy.mechanism not in PROJECTED
         ),
     }
+    if config.privacy.mechanism in PROJECTED:
+        possible = pa.Check.in_range(float(config.value.lower), float(config.value.upper))
+        columns |= {f"mean_clip_{end}": pa.Column(pl.Float64, possible) for end in ("low", "high")}
     if config.statistics.variance:
         columns |= _estimate_columns("variance", 0.0, float(config.value.span**2 / 4))
     columns |= {

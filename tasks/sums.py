@@ -11,6 +11,7 @@ from dpmath import accounting
 from dpmath.accounting import ExactIntArray, NoisySum
 from dpmath.array_sums import ArraySum
 from dpmath.occupancy import Occupancy
+from tasks.config import Config
 from tasks.private_files import exact_series
 
 CellSums = NoisySum | ArraySum
@@ -68,3 +69,19 @@ def pair_columns(occupancy: Occupancy, sums: CellSums) -> Columns:
         "lower": pl.Series(list(sums.lower(occupancy)), dtype=pl.Int64),
         "width": pl.Series(list(sums.width), dtype=pl.Int64),
     }
+
+
+def clipped_columns(cells: pl.DataFrame, pairs: pl.DataFrame, moment: str, config: Config) -> Columns:
+    """Return the columns of a stored plan of clipped sums that follow from its widths.
+
+    Args:
+        cells: The plan's published cells, in its order.
+        pairs: The plan's pairs, in its order.
+        moment: "mean" or "square".
+        config: That the plan was made under.
+    """
+    most = pairs["n_records"] * config.value.n_ticks ** (2 if moment == "square" else 1)
+    lower = (most - pairs[f"{moment}_width"]) // 2
+    bias = pairs.select("slot_start", "h3_cell", bias=(most - lower - pairs[f"{moment}_width"]).cast(pl.Decimal(38, 0)))
+    per_cell = bias.group_by("slot_start", "h3_cell", maintain_order=True).sum()
+    return {"lower": lower, "bias": per_cell["bias"], "divisor": cells["n_records"]}

@@ -7,14 +7,16 @@ from collections.abc import Iterator
 import polars as pl
 
 from tasks import durable, entropy, ledger, mirror, private_files
-from tasks.array_release import stored_sum
+from tasks.array_release import stored_sum, with_published_intervals
 from tasks.budget import Account, epsilon_units
 from tasks.config import Config
 from tasks.disclosure import describe_cost, describe_plan, describe_release
 from tasks.errors import LedgerBroken, contained
+from tasks.estimates import statistic_frame
 from tasks.identity import check_nothing_unpaid, published_folder, published_folders, release_id
 from tasks.plan_files import MOMENTS, load_plan
 from tasks.progress import progress
+from tasks.sums import cell_columns, clipped_columns, pair_columns
 
 _SUBJECT_OF_ANY_CODE = ("kind", "dataset", "purpose", "period", "grid", "statistics", "value", "mechanism")
 _SUBJECT = (*_SUBJECT_OF_ANY_CODE, "data_domain", "guarantee", "theorems", "noise")
@@ -24,9 +26,10 @@ _SUBJECT = (*_SUBJECT_OF_ANY_CODE, "data_domain", "guarantee", "theorems", "nois
 def verify_ledger(config: Config) -> int:
     """Check the whole ledger and return how many releases it holds.
 
-    Each entry's hash and place in the chain, each user's loss and their maximum against the stored plan, the
-    running totals, counts, scales, settings and limits, what is said of subject and guarantee, the published files
-    and the mirror are recomputed or compared with what is stored. Taken as it is: what the entry says of the input
+    Each entry's hash and place in the chain, each user's loss and their maximum against the stored plan, the plan's
+    scales and biases, all of the published table that noise does not change, the running totals, counts, settings
+    and limits, what is said of subject and guarantee, the published files and the mirror are recomputed or compared
+    with what is stored. Taken as it is: what the entry says of the input
     files and rows, times, attempts and versions, and the guarantee's wording where other code than this wrote it.
 
     Raises:
@@ -51,13 +54,10 @@ def recomputed_losses(plan_hash: str, config: Config) -> dict[str, int]:
         plan_hash: The stored plan.
         config: That the plan was made under.
     """
-    plan = load_plan(plan_hash, config)
-    folder = private_files.plans(config)
-    cells = private_files.read_frame(folder, plan["files"]["cells"])
-    pairs = private_files.read_frame(folder, plan["files"]["pairs"])
+    cells, pairs = _stored_frames(plan_hash, config)
     losses: Counter[str] = Counter()
     for moment in [moment for moment in MOMENTS if f"{moment}_taken" in pairs.columns]:
-        sums = stored_sum(cells.filter(pl.col("mean_inverse_scale") > 0), pairs, moment, config)
+        sums = stored_sum(cells, pairs, moment, config)
         for user, loss in zip(pairs["user_hash"], sums.pair_losses, strict=True):
             losses[user] += loss
     pairs = pairs.join(cells, on=["slot_start", "h3_cell"])
@@ -67,6 +67,44 @@ def recomputed_losses(plan_hash: str, config: Config) -> dict[str, int]:
         ).iter_rows():
             losses[user] += width * inverse_scale
     return {user: loss for user, loss in losses.items() if loss}
+
+
+def _stored_frames(plan_hash: str, config: Config) -> tuple[pl.DataFrame, pl.DataFrame]:
+    """Return the published cells and the pairs of a stored plan."""
+    files, folder = load_plan(plan_hash, config)["files"], private_files.plans(config)
+    cells = private_files.read_frame(folder, files["cells"]).filter(pl.col("mean_inverse_scale") > 0)
+    return cells, private_files.read_frame(folder, files["pairs"])
+
+
+def _stored_as_it_should_be(plan_hash: str, config: Config) -> bool:
+    """Whether scales, divisors and biases of a stored plan follow from whose records count in it, and how."""
+    cells, pairs = _stored_frames(plan_hash, config)
+    for moment in [moment for moment in MOMENTS if f"{moment}_divisor" in cells.columns]:
+        if f"{moment}_taken" in pairs.columns:
+            sums = stored_sum(cells, pairs, moment, config)
+            expected = cell_columns(sums.occupancy, sums) | pair_columns(sums.occupancy, sums)
+        else:
+            expected = clipped_columns(cells, pairs, moment, config)
+        for name, column in expected.items():
+            stored = cells if f"{moment}_{name}" in cells.columns else pairs
+            if stored[f"{moment}_{name}"].to_list() != column.to_list():
+                return False
+    return True
+
+
+def _published_as_planned(plan_hash: str, table: pl.DataFrame, release_id: str, config: Config) -> bool:
+    """Whether all of a released table that the noise does not change follows from its plan."""
+    cells, pairs = _stored_frames(plan_hash, config)
+    moments = [moment for moment in MOMENTS if f"{moment}_divisor" in cells.columns]
+    for moment in moments:
+        if f"{moment}_taken" in pairs.columns:
+            cells = with_published_intervals(cells, pairs, moment, config, table)
+        cells = cells.with_columns(pl.lit(0).alias(f"noisy_{moment}_sum"))
+    if not moments:
+        return True  # written by a version that kept less of a plan
+    expected = statistic_frame(cells, release_id, config)
+    drawn = {name for name in expected.columns if name in ("mean", "variance") or "_ci95_" in name}
+    return expected.drop(drawn).equals(table.drop(drawn))
 
 
 def _first_problem(entry: ledger.Entry, account: Account, config: Config) -> str | None:
@@ -109,6 +147,10 @@ def _problems(entry: ledger.Entry, account: Account, config: Config) -> Iterator
         "epsilon passes privacy.epsilon_per_day": max(losses.values())
         <= epsilon_units(settings.privacy.epsilon_per_day),
         "a user's losses pass budget.epsilon_total": max(used[user] for user in losses) <= account.limit,
+        "scales and biases are not those of the plan's users": _stored_as_it_should_be(entry["plan"], settings),
+        "the released table is not what was planned": _published_as_planned(
+            entry["plan"], table, entry["release_id"], settings
+        ),
     }
     yield from (problem for problem, agrees in agreed.items() if not agrees)
     for name, file_hash in entry["files"].items():

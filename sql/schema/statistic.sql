@@ -13,6 +13,8 @@ create table if not exists statistic (
     mean_error_bound double not null,
     mean_ci95_low double not null,
     mean_ci95_high double not null,
+    mean_clip_low double,
+    mean_clip_high double,
     variance double,
     variance_noise_scale double,
     variance_error_bound double,

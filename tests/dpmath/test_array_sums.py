@@ -10,6 +10,7 @@ from support import occupancy_of, random_occupancy
 from dpmath.accounting import LOSS_UNITS, ExactIntArray
 from dpmath.array_choice import array_averaging_sums, projected_array_sums
 from dpmath.array_sums import ArraySum, in_loss_units
+from dpmath.arrays import array_sensitivities
 from dpmath.occupancy import Occupancy
 
 TINY = [[1, 2, 1, 2], [3, 1, 0, 1], [1, 0, 2, 2]]
@@ -138,6 +139,50 @@ def test_projected_cells_cost_everyone_in_them_their_whole_epsilon_and_nobody_mo
         assert all(error == 100 for error in one.promised_errors if error is not None)
 
 
+@pytest.mark.theorem("HV-L47")
+@pytest.mark.parametrize(("projected", "share"), [(False, 1), (True, 2)])
+def test_noise_is_for_what_the_interval_leaves_of_epsilon(projected: bool, share: int) -> None:
+    occupancy = occupancy_of(TINY)
+    taken, epsilon = np.ones(10, dtype=bool), Fraction(3, 2)
+    one = ArraySum(occupancy, R, np.array([2, 1, 2]), taken, epsilon, projected)
+    for number, cell in one.cells.items():
+        sensitivity = max(array_sensitivities(cell, cell.largest))
+        assert one.inverse_scale[number] == LOSS_UNITS * 3 // (2 * share * sensitivity)
+
+
+@pytest.mark.theorem("CPL-T2.3")
+def test_who_cannot_pay_for_both_sums_of_a_cell_pays_for_none() -> None:
+    occupancy = occupancy_of([[3] * 10])
+    for allowed, is_published in ((Fraction(3, 2), False), (Fraction(2), True)):
+        budgets = np.full(10, int(allowed * LOSS_UNITS), dtype=object)
+        sums = array_averaging_sums(occupancy, [100, 10_000], Fraction(2), None, budgets)
+        assert all(bool(one.published.any()) == is_published for one in sums)
+
+
+@pytest.mark.theorem("STI-S3.4")
+def test_a_cell_with_too_few_who_can_pay_is_withheld_and_costs_nothing() -> None:
+    """24 users; with one or two left the noise alone would be as wide as half the range."""
+    occupancy = occupancy_of([[2] * 24, [1] * 24])
+    for n_left, is_published in ((24, True), (12, True), (2, False), (0, False)):
+        budgets = np.array([LOSS_UNITS * (2 if user < n_left else 0) for user in range(24)], dtype=object)
+        for (one,) in (
+            projected_array_sums(occupancy, 100, Fraction(2), Fraction(1), budgets),
+            array_averaging_sums(occupancy, [100], Fraction(2), None, budgets),
+        ):
+            assert bool(one.published.all()) == bool(one.published.any())
+            assert one.taken.any() == one.published.any()
+        (one,) = projected_array_sums(occupancy, 100, Fraction(2), Fraction(1), budgets)
+        assert bool(one.published.any()) == is_published
+
+
+def test_lengths_whose_noise_could_not_be_drawn_are_passed_over() -> None:
+    """A range of 1e12 squared half ticks and little epsilon: long arrays need noise wider than 2^50."""
+    occupancy = occupancy_of([[50 if user % 3 else 10 for user in range(1500)]])
+    for optimal in (False, True):
+        array_averaging_sums(occupancy, [10**6, 10**12], Fraction(3, 100), None, None, optimal)
+    array_averaging_sums(occupancy, [10**4], Fraction(3, 100), Fraction(10**14), None, True)
+
+
 def test_bad_arguments_are_refused() -> None:
     occupancy = occupancy_of(TINY)
     with pytest.raises(ValueError, match="epsilon"):
@@ -148,5 +193,7 @@ def test_bad_arguments_are_refused() -> None:
         array_averaging_sums(occupancy, [0], Fraction(1), None)
     with pytest.raises(ValueError, match="cell_epsilon"):
         projected_array_sums(occupancy, R, Fraction(1), Fraction(0))
+    with pytest.raises(ValueError, match="cell_epsilon_in_loss_units"):
+        projected_array_sums(occupancy, R, Fraction(1), Fraction(1, 2**60))
     with pytest.raises(ValueError, match="whole number"):
         ArraySum(occupancy, R, np.array([1, 1, 1]), np.ones(10, dtype=bool), Fraction(1, 3))

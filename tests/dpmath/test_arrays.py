@@ -21,9 +21,10 @@ from dpmath.array_intervals import (
 from dpmath.arrays import ArrayCell, Interval, array_averaging, array_bias, array_sensitivities, clipped_array_sum
 from dpmath.grouping import Grouping, best_fit, wrap_around
 from dpmath.noisy_sums import noise_inverse_scale
+from dpmath.selection import ExponentialMechanism
 
 Grouper = Callable[[np.ndarray, int], Grouping]
-TINY = [[1, 1, 1], [2, 1], [2, 1, 1], [2, 2, 1], [3, 1], [3, 2, 2]]
+TINY = [[1, 1, 1], [2, 1], [2, 1, 1], [2, 2, 1], [3, 1], [3, 1, 1], [3, 2, 2]]
 STRADDLING = [3, 2, 2, 2]
 """In arrays of 3 the third user of WrapAround has a place in each of two arrays."""
 
@@ -214,6 +215,33 @@ def test_less_than_epsilon_would_be_too_little_to_charge(intervals: Callable, ce
     alone, together = worst_losses(cell, epsilon, intervals)
     assert Decimal(share) * decimal(epsilon) < together <= decimal(epsilon)
     assert alone <= decimal(epsilon / 2)
+
+
+@pytest.mark.theorem("STI-A3", "STI-S3.3", "STI-S3.4", "STI-S3.5", "HV-L41", "HV-L47")
+@pytest.mark.parametrize("grouper", [wrap_around, best_fit])
+@pytest.mark.parametrize(("name", "share"), [("array_averaging", 0), ("levy", 2), ("quantile", 4)])
+def test_what_is_released_was_drawn_at_the_epsilon_asked_for(
+    name: str, share: int, grouper: Grouper, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The rates of the draws that make the interval and the scale of the noise are as asked for, not more, not less."""
+    rates: list[Fraction] = []
+    for module in ("dpmath.array_intervals", "dpmath.quantiles"):
+        monkeypatch.setattr(
+            f"{module}.ExponentialMechanism",
+            lambda sizes, scores, rate: rates.append(rate) or ExponentialMechanism(sizes, scores, rate),
+        )
+    cell, epsilon = cell_of([5, 4, 4, 3, 1, 1], 5, 100, grouper), Fraction(7, 3)
+    mechanism = {"array_averaging": array_averaging, "levy": levy, "quantile": quantile}[name]
+    for _ in range(20):
+        rates.clear()
+        released = mechanism(cell, [400, 100, 7, 300, 0, 99], epsilon, os.urandom)
+        most_arrays = cell.grouping.most_arrays_of_a_user
+        assert rates == [epsilon / max(share, 1) / (2 * most_arrays)] * (share // 2)
+        assert sum(2 * rate * most_arrays for rate in rates) == (epsilon / 2 if share else 0)
+        sensitivity = int(max(array_sensitivities(cell, released.interval[1] - released.interval[0])))
+        allowed = (epsilon / 2 if share else epsilon) * LOSS_UNITS
+        if sensitivity:
+            assert released.inverse_scale * sensitivity <= allowed < (released.inverse_scale + 1) * sensitivity
 
 
 @pytest.mark.theorem("STI-A3")

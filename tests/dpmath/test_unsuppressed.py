@@ -10,7 +10,7 @@ from support import occupancy_of, random_occupancy
 from dpmath.accounting import LOSS_UNITS, NoisySum, loss_as_fraction, promised_errors, user_losses
 from dpmath.clipping import clipped_errors, clipping_thresholds
 from dpmath.occupancy import Occupancy
-from dpmath.unsuppressed import baseline_sums, optimal_clipping_sums, shared_epsilon
+from dpmath.unsuppressed import baseline_sums, exact_sums, optimal_clipping_sums, shared_epsilon
 
 R = 10_000
 Composed = Callable[[Occupancy, list[int], Fraction, Fraction | None], tuple[list[NoisySum], Fraction]]
@@ -92,7 +92,8 @@ def test_bad_arguments_are_refused() -> None:
     for epsilon, target, name in ((0, 1, "epsilon"), (1, 0, "target")):
         with pytest.raises(ValueError, match=name):
             optimal_clipping_sums(occupancy, [R], Fraction(epsilon), Fraction(target))
-    with pytest.raises(ValueError, match="value_ranges"):
-        optimal_clipping_sums(occupancy, [0], Fraction(1), Fraction(1, 2))
+    for mechanism in (baseline_sums, optimal_clipping_sums, exact_sums):
+        with pytest.raises(ValueError, match="value_ranges"):
+            mechanism(occupancy, [0], Fraction(1), Fraction(1, 2))
     with pytest.raises(ValueError, match="n_sums"):
         shared_epsilon(occupancy, [None], Fraction(1), 0)

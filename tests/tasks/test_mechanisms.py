@@ -5,14 +5,18 @@ from decimal import Decimal
 from fractions import Fraction
 from statistics import median_high
 
+import polars as pl
 import pytest
 from support import DATE, HEADER, Dataset, later_day, table
 
 from dpmath.accounting import LOSS_UNITS
-from tasks import ledger, private_files, verify
-from tasks.errors import BadConfig, NothingToPublish
+from dpmath.occupancy import Occupancy
+from tasks import array_release, ledger, plan_files, private_files, release, verify
+from tasks.backfill import spread_budget
+from tasks.errors import BadConfig, HexveilError, LedgerBroken, NothingToPublish
 from tasks.plan_files import load_plan
 from tasks.sections import MECHANISMS, PROJECTED
+from tasks.sums import CellSums
 
 ARRAYS = ("array-averaging", "opt-array-averaging")
 
@@ -159,6 +163,110 @@ def test_a_user_who_cannot_pay_is_left_out_of_the_arrays(uneven: Dataset, mechan
     newcomers = second.keys() - first.keys()
     assert len(newcomers) >= 20
     assert max(second[user] for user in newcomers) > max(second.get(user, 0) for user in first)
+
+
+def test_the_published_bounds_of_a_quantile_allow_for_all_that_its_interval_takes_off(uneven: Dataset) -> None:
+    """With hardly any noise: 22 of 24 buses stand still, so the upper end is drawn anywhere below the two others."""
+    rows = [
+        f"bus{bus:02},{DATE}T08:{minute:02}:00Z,47.0500,8.3100,{100 if bus > 21 else 0}"
+        for bus in range(24)
+        for minute in (0, 5)
+    ]
+    uneven.write("day.csv", HEADER + "\n".join(rows) + "\n")
+    choose(uneven, "quantile", epsilon="900000", cell_epsilon="900000")
+    uneven.run_day()
+    (row,) = table(uneven).iter_rows(named=True)
+    lost = 100 - row["mean_clip_high"]
+    assert lost > 0.1, "a thousand to one"
+    assert row["mean_clip_low"] == 0
+    assert row["mean"] == pytest.approx((100 - lost) * 2 / 24, abs=0.01)
+    assert row["mean_error_bound"] == pytest.approx(lost, abs=0.02), "the most that it can take off, not what it did"
+    assert row["mean_ci95_low"] <= 100 * 2 / 24 <= row["mean_ci95_high"]
+
+
+def test_the_quantiles_are_a_tenth_from_either_end(uneven: Dataset) -> None:
+    rows = [f"bus{bus:02},{DATE}T08:00:00Z,47.0500,8.3100,{2 * bus}" for bus in range(40)]
+    uneven.write("day.csv", HEADER + "\n".join(rows) + "\n")
+    choose(uneven, "quantile", epsilon="900000", cell_epsilon="900000")
+    uneven.run_day()
+    (row,) = table(uneven).iter_rows(named=True)
+    assert 2 * 3 < row["mean_clip_low"] <= 2 * 4, "four of forty are below"
+    assert 2 * 35 < row["mean_clip_high"] <= 2 * 36, "four of forty are above"
+
+
+@pytest.mark.parametrize("mechanism", [*ARRAYS, *PROJECTED])
+def test_noise_that_is_not_the_plans_is_never_released(
+    uneven: Dataset, mechanism: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    choose(uneven, mechanism)
+    honest = array_release._MECHANISMS[mechanism]
+    cheat = {**array_release._MECHANISMS, mechanism: lambda c, t, epsilon, r: honest(c, t, 4 * epsilon, r)}
+    monkeypatch.setattr(array_release, "_MECHANISMS", cheat)
+    with pytest.raises(HexveilError, match="not that of the plan"):
+        uneven.run_day()
+    assert ledger.read_entries(uneven.config) == []
+    assert not uneven.published("statistics.parquet").exists()
+
+
+@pytest.mark.parametrize("mechanism", MECHANISMS)
+@pytest.mark.parametrize("name", ["divisor", "bias", "inverse_scale"])
+def test_verify_notices_a_plan_whose_columns_do_not_follow_from_its_users(
+    uneven: Dataset, mechanism: str, name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    honest = plan_files.cell_columns
+
+    def tampered(occupancy: Occupancy, sums: CellSums) -> dict[str, pl.Series]:
+        columns = honest(occupancy, sums)
+        return columns | {name: (columns[name].cast(pl.Int64) * 2 + 1).cast(columns[name].dtype)}
+
+    choose(uneven, mechanism, epsilon="10.0", cell_epsilon="3.0")
+    monkeypatch.setattr(plan_files, "cell_columns", tampered)
+    try:
+        uneven.run_day()
+    except HexveilError:
+        assert ledger.read_entries(uneven.config) == []
+        return
+    with pytest.raises(LedgerBroken, match="entry 1"):
+        verify.verify_ledger(uneven.config)
+
+
+@pytest.mark.parametrize("mechanism", MECHANISMS)
+def test_verify_notices_a_table_that_promises_another_error_or_noise(
+    uneven: Dataset, mechanism: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    choose(uneven, mechanism)
+    honest = release.statistic_frame
+    monkeypatch.setattr(
+        release, "statistic_frame", lambda *given: honest(*given).with_columns(pl.col("mean_noise_scale") / 2)
+    )
+    uneven.run_day()
+    with pytest.raises(LedgerBroken, match="released table is not what was planned"):
+        verify.verify_ledger(uneven.config)
+
+
+@pytest.mark.parametrize("mechanism", ["baseline", "optimal-clipping", *ARRAYS])
+def test_a_target_of_more_than_half_the_range_promises_half_of_it(uneven: Dataset, mechanism: str) -> None:
+    choose(uneven, mechanism)
+    uneven.set("target_error = 40.0", "target_error = 80.0")
+    uneven.run_day()
+    published = table(uneven)
+    assert published.height == 3
+    assert (published["mean_error_bound"] <= 50.01).all()
+
+
+def test_a_spread_budget_spreads_what_a_cell_costs_too(uneven: Dataset) -> None:
+    choose(uneven, "levy", epsilon="24.0")
+    uneven.set("epsilon_total = 24.0", "epsilon_total = 40.0")
+    spread = spread_budget.fn([DATE.replace(day=1 + n) for n in range(8)], uneven.config).privacy
+    assert spread.epsilon_per_day == 5
+    assert spread.cell_epsilon is not None
+    assert Decimal("4.9999") < 3 * spread.cell_epsilon <= 5
+
+
+def test_a_day_without_a_cell_is_told_what_its_mechanism_can_change(uneven: Dataset) -> None:
+    choose(uneven, "levy", cell_epsilon="0.001")
+    with pytest.raises(NothingToPublish, match=r"Raise privacy\.cell_epsilon"):
+        uneven.run_day()
 
 
 def test_array_averaging_says_when_no_cell_can_keep_its_promise(uneven: Dataset) -> None:
