@@ -18,8 +18,8 @@ HERE = Path(__file__).parent
 OUT = Path("var/bench/peers")
 EPSILONS = (1, 10)
 CELLS_PER_USER, RECORDS_PER_CELL = 8, 3
-"""To what the peers bound a user's contributions: of nine choices tried on these very data, the one that suits most of
-them best. No publisher may choose so, for it looks at the data; it favours the peers."""
+"""To what the peers bound a user's contributions: of a few choices tried on these very data, the one that suits most of
+them best. No publisher may choose so, for it looks at the data; hexveil's promise was chosen likewise."""
 
 Row = dict[str, Any]
 
