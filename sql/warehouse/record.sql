@@ -1,7 +1,7 @@
 -- record: the valid records of one local day, placed in a cell and counted in ticks.
 -- Grain    one row per record
--- Reads    judged
--- Params   $day_start in UTC, $slot_minutes, $h3_resolution, $lower and $tick in the value's unit, $n_ticks
+-- Reads    raw_record, unused
+-- Params   $date, $file_ids, $day_start in UTC, $slot_minutes, $h3_resolution, $lower and $tick in the value's unit, $n_ticks
 -- Units    value_ticks: a missing value counts as the midpoint, one outside the bounds as the nearer bound
 -- Privacy  SENSITIVE. Slots are counted from local midnight, so a day of 23 or 25 hours has whole slots
 insert into record by name
@@ -15,5 +15,6 @@ select
         when value is null or isnan(value) then $n_ticks // 2
         else least(greatest(round((value - $lower) / $tick), 0), $n_ticks)
     end::bigint as value_ticks
-from judged
-where reason is null
+from raw_record
+anti join unused using (file_id, row_number)
+where local_date = $date and file_id in $file_ids
