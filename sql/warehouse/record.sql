@@ -7,8 +7,9 @@
 insert into record by name
 select
     local_date,
-    $day_start + to_minutes(datediff('second', $day_start, observed_at) // ($slot_minutes * 60) * $slot_minutes)
-        as slot_start,
+    make_timestamptz(
+        epoch_us(observed_at) - (epoch_us(observed_at) - epoch_us($day_start)) % ($slot_minutes * 60000000::bigint)
+    ) as slot_start,
     h3_cell(latitude, longitude, $h3_resolution) as h3_cell,
     user_id,
     case
