@@ -6,7 +6,9 @@ from pathlib import Path
 
 import polars as pl
 import pytest
-from support import DATE, HEADER, Dataset
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from support import CONFIG, DATE, HEADER, Dataset
 
 from tasks.errors import BadInput, HexveilError
 from tasks.ingest import ingest_records
@@ -134,6 +136,27 @@ def test_ids_that_differ_in_white_space_alone_are_one_user(dataset: Dataset) -> 
     dataset.write("a.csv", HEADER + "".join(rows))
     ingest(dataset)
     assert dataset.query("select distinct user_id from raw_record") == [("bus1",)]
+
+
+BLANK = "".join(one for one in map(chr, range(0x110000)) if one.isspace())
+CHARACTER = st.one_of(
+    st.sampled_from(BLANK.replace("\r", "")), st.sampled_from(" !~a\x7f"), st.characters(codec="utf-8")
+)
+IDS = st.lists(st.text(CHARACTER.filter(lambda one: one not in "\0\r"), max_size=6), min_size=1, max_size=60)
+
+
+@settings(max_examples=30, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(ids=IDS)
+def test_white_space_of_any_kind_is_trimmed_off_any_id(
+    tmp_path_factory: pytest.TempPathFactory, ids: list[str]
+) -> None:
+    dataset = Dataset(tmp_path_factory.mktemp("ids"))
+    dataset.config_file.write_text(CONFIG)
+    quoted = ['"' + one.replace('"', '""') + '"' for one in ids]
+    dataset.write("a.csv", HEADER + "".join(ROW.replace("bus1", one) for one in quoted))
+    ingest(dataset)
+    read = dataset.query("select user_id from raw_record order by row_number")
+    assert read == [(one.strip() or None,) for one in ids]
 
 
 @pytest.mark.parametrize("name", ["a.b", "$x", "/x", "[0]", "*", "~1", "0"])
