@@ -3,8 +3,10 @@
 import datetime as dt
 import logging
 import os
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from tasks import source, warehouse
 from tasks.config import Config
@@ -18,6 +20,14 @@ from tasks.steps import step
 _BLANK = {"blank": "".join(chr(one) for one in range(0x3001) if chr(one).isspace())}
 
 log = logging.getLogger("hexveil.ingest")
+
+
+class _Counts(NamedTuple):
+    """What became of a file's rows."""
+
+    n_kept: int
+    n_malformed: int
+    n_forgotten: int
 
 
 @step("ingest {config.dataset.name} {date}")
@@ -107,22 +117,12 @@ def _read_file(
     """Read one new file whole and return its number."""
     n_rows = source.count_rows(path, kind)
     file_id = warehouse.rows(connection, "warehouse/next_file_id")[0][0]
-    try:
-        n_malformed = _READERS[kind](connection, path, file_id, file_date, config)
-    except warehouse.EngineError as error:
-        problem = type(error).__name__
-        raise BadInput(
-            f"{path}: cannot be read as {kind} ({problem}); check its encoding (UTF-8), line ends and quotes"
-        ) from None
     file = {"file_id": file_id, "file_date": file_date}
-    n_told_apart, n_readable = warehouse.rows(connection, "warehouse/incoming_rows")[0]
-    n_kept = _count(
-        warehouse.run(connection, "warehouse/raw_record", {**file, "forgotten": list(forgotten_days(config))})
-    )
+    n_kept, n_malformed, n_forgotten = _READERS[kind](connection, path, file, config)
     n_undated = _count(warehouse.run(connection, "warehouse/undated", {"file_id": file_id}))
-    if kind == "csv" and n_told_apart + n_malformed != n_rows:
+    if kind == "csv" and n_kept + n_forgotten + n_malformed != n_rows:
         n_rows = source.count_csv_rows(path, config)
-    counts = {"n_malformed": n_malformed, "n_undated": n_undated, "n_forgotten": n_readable - n_kept}
+    counts = {"n_malformed": n_malformed, "n_undated": n_undated, "n_forgotten": n_forgotten}
     warehouse.run(connection, "warehouse/raw_file", {**file, **identity, "n_rows": n_rows, **counts})
     if warehouse.rows(connection, "checks/file_rows", {"file_id": file_id}):
         raise BadInput(f"{path}: {n_rows} rows were counted, but not as many were read; check its line ends and quotes")
@@ -130,19 +130,31 @@ def _read_file(
     return file_id
 
 
-def _read_csv(
-    connection: warehouse.Connection, path: Path, file_id: int, file_date: dt.date | None, config: Config
-) -> int:
+@contextmanager
+def _blaming(path: Path, kind: str) -> Iterator[None]:
+    """Say of a file, and not what the engine says of its content, that it cannot be read."""
+    try:
+        yield
+    except warehouse.EngineError as error:
+        problem = type(error).__name__
+        raise BadInput(
+            f"{path}: cannot be read as {kind} ({problem}); check its encoding (UTF-8), line ends and quotes"
+        ) from None
+
+
+def _read_csv(connection: warehouse.Connection, path: Path, file: dict[str, Any], config: Config) -> _Counts:
     columns = dict.fromkeys(_csv_names(path, config), "VARCHAR")
     parameters = {"path": str(path), "columns": columns, "delimiter": config.dataset.delimiter, **_BLANK}
-    warehouse.run(connection, "warehouse/incoming_csv", parameters)
-    for line in warehouse.rows(connection, "checks/not_utf8"):
-        raise BadInput(f"{path}: line {line[0]} is not UTF-8; convert the file, for example with iconv")
-    for line in warehouse.rows(connection, "checks/broken_quotes"):
-        raise BadInput(
-            f"{path}: a quote opened in line {line[0]} does not close, so the lines after it are lost; mend it"
-        )
-    return _count(warehouse.run(connection, "warehouse/rejected_csv", {"file_id": file_id, "file_date": file_date}))
+    with _blaming(path, "csv"):
+        warehouse.run(connection, "warehouse/incoming_csv", parameters)
+        for line in warehouse.rows(connection, "checks/not_utf8"):
+            raise BadInput(f"{path}: line {line[0]} is not UTF-8; convert the file, for example with iconv")
+        for line in warehouse.rows(connection, "checks/broken_quotes"):
+            raise BadInput(
+                f"{path}: a quote opened in line {line[0]} does not close, so the lines after it are lost; mend it"
+            )
+        n_malformed = _count(warehouse.run(connection, "warehouse/rejected_csv", file))
+    return _keep_incoming(connection, file, n_malformed, config)
 
 
 def _csv_names(path: Path, config: Config) -> list[str]:
@@ -150,26 +162,43 @@ def _csv_names(path: Path, config: Config) -> list[str]:
     return [names.get(role, role) for role in source.csv_columns(path, config)]
 
 
-def _read_parquet(
-    connection: warehouse.Connection, path: Path, _file_id: int, _file_date: dt.date | None, config: Config
-) -> int:
+def _read_parquet(connection: warehouse.Connection, path: Path, file: dict[str, Any], config: Config) -> _Counts:
     source.check_parquet_columns(path, config)
-    warehouse.run(
-        connection, "warehouse/incoming_parquet", {"path": str(path), **source.source_names(config), **_BLANK}
-    )
-    return 0
+    names = source.source_names(config)
+    days = {"file_date": file["file_date"], "forgotten": list(forgotten_days(config))}
+    columns = {"path": str(path), **names}
+    try:
+        kept = warehouse.run(connection, "warehouse/raw_record_parquet", {**file, **days, **columns, **_BLANK})
+    except warehouse.EngineError:
+        # Reading and writing are one statement, so a full disk would be put down to the file.
+        with _blaming(path, "parquet"), connection.cursor() as reader:
+            warehouse.rows(reader, "checks/whole_parquet", columns)
+        raise
+    n_kept, n_forgotten = _count(kept), 0
+    if days["forgotten"]:
+        time = {"path": str(path), "time": names["time"]}
+        n_forgotten = warehouse.rows(connection, "warehouse/forgotten_parquet", {**days, **time})[0][0]
+    return _Counts(n_kept, 0, n_forgotten)
 
 
-def _read_ndjson(
-    connection: warehouse.Connection, path: Path, file_id: int, file_date: dt.date | None, config: Config
-) -> int:
+def _read_ndjson(connection: warehouse.Connection, path: Path, file: dict[str, Any], config: Config) -> _Counts:
     pointers = source.json_pointers(config)
-    warehouse.run(connection, "warehouse/incoming_ndjson", {"path": str(path), **pointers, **_BLANK})
-    absent = {pointer for (pointer,) in warehouse.rows(connection, "checks/absent_members", pointers)}
-    for role, name in source.source_names(config).items():
-        if pointers[role] in absent:
-            raise BadInput(f'{path}: no column "{name}" (columns.{role}) in any line')
-    return _count(warehouse.run(connection, "warehouse/rejected_ndjson", {"file_id": file_id, "file_date": file_date}))
+    with _blaming(path, "ndjson"):
+        warehouse.run(connection, "warehouse/incoming_ndjson", {"path": str(path), **pointers, **_BLANK})
+        absent = {pointer for (pointer,) in warehouse.rows(connection, "checks/absent_members", pointers)}
+        for role, name in source.source_names(config).items():
+            if pointers[role] in absent:
+                raise BadInput(f'{path}: no column "{name}" (columns.{role}) in any line')
+        n_malformed = _count(warehouse.run(connection, "warehouse/rejected_ndjson", file))
+    return _keep_incoming(connection, file, n_malformed, config)
+
+
+def _keep_incoming(connection: warehouse.Connection, file: dict[str, Any], n_malformed: int, config: Config) -> _Counts:
+    """Keep the rows that a reader left in ``incoming``, but those of forgotten days."""
+    n_readable = warehouse.rows(connection, "warehouse/incoming_rows")[0][0]
+    days = {**file, "forgotten": list(forgotten_days(config))}
+    n_kept = _count(warehouse.run(connection, "warehouse/raw_record", days))
+    return _Counts(n_kept, n_malformed, n_readable - n_kept)
 
 
 _READERS = {"csv": _read_csv, "parquet": _read_parquet, "ndjson": _read_ndjson}

@@ -40,7 +40,7 @@ def count_late_records(date: dt.date, config: Config) -> None:
     with warehouse.connect(config) as connection:
         file_ids = current_files(connection, date, config)
         connection.register("released_day", _released_days(entries))
-        late = warehouse.rows(connection, "warehouse/late_records", {"file_ids": file_ids})
+        late = _late(connection, file_ids)
         for local_date, n_records in [(date, 0), *late]:
             warehouse.run(connection, "warehouse/late_day", {"date": local_date, "n_records": n_records})
     for local_date, n_records in late:
@@ -53,6 +53,14 @@ def late_records(config: Config) -> dict[dt.date, int]:
     """Return how many late records there are of each day that has any."""
     with warehouse.connect(config) as connection:
         return dict(warehouse.rows(connection, "warehouse/late_days"))
+
+
+def _late(connection: warehouse.Connection, file_ids: list[int]) -> list[tuple[dt.date, int]]:
+    """Return how many records of each day are late in some files; cheap where the days were released from them."""
+    files = {"file_ids": file_ids}
+    if not warehouse.rows(connection, "warehouse/rows_after_release", files):
+        return []
+    return [(date, n_records) for date, n_records in warehouse.rows(connection, "warehouse/late_records", files)]
 
 
 def _released_days(entries: list[ledger.Entry]) -> pl.DataFrame:

@@ -7,6 +7,7 @@ from typing import Any
 
 from tasks import schemas, warehouse
 from tasks.config import Config
+from tasks.duplicates import repeated_hashes
 from tasks.errors import BadInput, HexveilError
 from tasks.ingest import current_files
 from tasks.logs import say
@@ -56,13 +57,14 @@ def _write_day(connection: warehouse.Connection, day: dict[str, Any], config: Co
     for table in ("quarantine", "record", "value_repair", "validated_file"):
         warehouse.run(connection, f"warehouse/clear_{table}", {"date": date})
     warehouse.run(connection, "warehouse/validated_file", day)
-    warehouse.run(connection, "warehouse/judged", {**day, "day_start": start, "day_end": end, **_area(config)})
-    warehouse.run(connection, "warehouse/quarantine")
+    connection.register("repeated_hash", repeated_hashes(connection, day))
+    warehouse.run(connection, "warehouse/unused", {**day, "day_start": start, "day_end": end, **_area(config)})
+    warehouse.run(connection, "warehouse/quarantine", {"date": date})
     bounds = {"lower": float(config.value.lower), "upper": float(config.value.upper)}
-    warehouse.run(connection, "warehouse/value_repair", bounds)
+    warehouse.run(connection, "warehouse/value_repair", {**day, **bounds})
     grid = config.grid.model_dump()
     ticks = {"lower": bounds["lower"], "tick": float(config.value.tick), "n_ticks": config.value.n_ticks}
-    warehouse.run(connection, "warehouse/record", {"day_start": start, **grid, **ticks})
+    warehouse.run(connection, "warehouse/record", {**day, "day_start": start, **grid, **ticks})
     if warehouse.rows(connection, "checks/day_rows", day):
         raise HexveilError(f"{date}: raw records are not kept plus quarantined ones; this is a defect, report it")
     schema = schemas.record_schema(config)

@@ -1,10 +1,10 @@
 -- How many records with a bad place would lie in the area if latitude and longitude were swapped.
 -- Grain    one row
--- Reads    judged
+-- Reads    unused
 -- Params   $south, $north, $west, $east in degrees
 -- Privacy  a count of records, assumed public
 select count(*) as n_rows
-from judged
+from unused
 where reason in ('place_outside_world', 'place_outside_area')
     and longitude between $south and $north
     and latitude between $west and $east

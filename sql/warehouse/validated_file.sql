@@ -1,10 +1,17 @@
 -- validated_file: notes the files that hold rows of one local day or are for it.
 -- Grain    one row per file
--- Reads    raw_file, raw_record
+-- Reads    raw_file, and raw_record for the files that are for no day of their own
 -- Params   $date, $file_ids
 -- Privacy  SENSITIVE: reads private rows; writes public ones
 insert into validated_file by name
 select $date::date as local_date, file_id
 from raw_file
 where file_id in $file_ids
-    and (file_date = $date or file_id in (select file_id from raw_record where local_date = $date))
+    and (
+        file_date = $date
+        or file_id in (
+            select file_id
+            from raw_record
+            where local_date = $date and file_id in (select file_id from raw_file where file_date is null)
+        )
+    )

@@ -1,7 +1,7 @@
 -- value_repair: how many of one local day's values were missing or outside the bounds.
 -- Grain    one row per (local_date, repair)
--- Reads    judged
--- Params   $lower, $upper in the value's unit
+-- Reads    raw_record, unused
+-- Params   $date, $file_ids, $lower, $upper in the value's unit
 -- Privacy  SENSITIVE: these counts depend on values
 insert into value_repair by name
 select
@@ -12,6 +12,8 @@ select
         else 'above_upper'
     end as repair,
     count(*) as n_records
-from judged
-where reason is null and (value is null or isnan(value) or value < $lower or value > $upper)
+from raw_record
+anti join unused using (file_id, row_number)
+where local_date = $date and file_id in $file_ids
+    and (value is null or isnan(value) or value < $lower or value > $upper)
 group by all

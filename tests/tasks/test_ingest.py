@@ -1,14 +1,20 @@
 import csv
+import datetime as dt
 import gzip
 import io
 import json
 from pathlib import Path
+from typing import Any
 
 import polars as pl
 import pytest
-from support import DATE, HEADER, Dataset
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from support import CONFIG, DATE, HEADER, Dataset
 
-from tasks.errors import BadInput, HexveilError
+from tasks import warehouse
+from tasks.errors import BadInput, HexveilError, TemporaryFailure
+from tasks.forget import forget_days
 from tasks.ingest import ingest_records
 
 ROW = f"bus1,{DATE}T08:00:00Z,47.05,8.31,30\n"
@@ -134,6 +140,27 @@ def test_ids_that_differ_in_white_space_alone_are_one_user(dataset: Dataset) -> 
     dataset.write("a.csv", HEADER + "".join(rows))
     ingest(dataset)
     assert dataset.query("select distinct user_id from raw_record") == [("bus1",)]
+
+
+BLANK = "".join(one for one in map(chr, range(0x110000)) if one.isspace())
+CHARACTER = st.one_of(
+    st.sampled_from(BLANK.replace("\r", "")), st.sampled_from(" !~a\x7f"), st.characters(codec="utf-8")
+)
+IDS = st.lists(st.text(CHARACTER.filter(lambda one: one not in "\0\r"), max_size=6), min_size=1, max_size=60)
+
+
+@settings(max_examples=30, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(ids=IDS)
+def test_white_space_of_any_kind_is_trimmed_off_any_id(
+    tmp_path_factory: pytest.TempPathFactory, ids: list[str]
+) -> None:
+    dataset = Dataset(tmp_path_factory.mktemp("ids"))
+    dataset.config_file.write_text(CONFIG)
+    quoted = ['"' + one.replace('"', '""') + '"' for one in ids]
+    dataset.write("a.csv", HEADER + "".join(ROW.replace("bus1", one) for one in quoted))
+    ingest(dataset)
+    read = dataset.query("select user_id from raw_record order by row_number")
+    assert read == [(one.strip() or None,) for one in ids]
 
 
 @pytest.mark.parametrize("name", ["a.b", "$x", "/x", "[0]", "*", "~1", "0"])
@@ -267,6 +294,47 @@ def test_nothing_of_a_refused_file_is_kept_and_the_files_before_it_are(dataset: 
     assert dataset.query("select user_id from raw_record") == [("bus1",)]
     assert dataset.query("select count(*) from quarantine") == [(0,)]
     assert dataset.query("select count(*) from raw_file") == [(1,)]
+
+
+def parquet_of(dataset: Dataset, n_rows: int) -> Path:
+    path = dataset.write("a.parquet", b"")
+    frame = pl.DataFrame({"bus": [f"bus{n}" for n in range(n_rows)], "lat": 47.0, "lon": 8.0, "speed": 1.0})
+    frame.with_columns(time=pl.lit(f"{DATE}T08:00:00Z")).write_parquet(path, row_group_size=150_000)
+    return path
+
+
+def test_nothing_of_a_parquet_file_with_a_damaged_page_is_kept(dataset: Dataset) -> None:
+    path = parquet_of(dataset, 600_000)
+    content = bytearray(path.read_bytes())
+    content[len(content) * 3 // 4 : len(content) * 3 // 4 + 20_000] = b"\xff" * 20_000
+    path.write_bytes(content)
+    assert "cannot be read as parquet" in refusal(dataset)
+    assert dataset.query("select count(*) from raw_record") == [(0,)]
+
+
+def test_a_disk_that_fails_while_parquet_is_read_is_not_put_down_to_the_file(
+    dataset: Dataset, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    parquet_of(dataset, 3)
+    original = warehouse.run
+
+    def run(connection: warehouse.Connection, name: str, *parameters: Any) -> warehouse.Connection:
+        if name == "warehouse/raw_record_parquet":
+            connection.execute("copy (select 1) to '/nowhere/at/all'")
+        return original(connection, name, *parameters)
+
+    monkeypatch.setattr(warehouse, "run", run)
+    with pytest.raises(TemporaryFailure, match="The disk is full"):
+        ingest(dataset)
+
+
+def test_rows_of_forgotten_days_in_a_parquet_file_are_counted_and_not_kept(dataset: Dataset) -> None:
+    parquet_of(dataset, 3)
+    ingest(dataset)
+    forget_days([DATE], dataset.config)
+    ingest_records.fn(DATE + dt.timedelta(days=1), dataset.config)
+    assert dataset.query("select count(*) from raw_record") == [(0,)]
+    assert dataset.query("select n_rows, n_forgotten from raw_file") == [(3, 3)]
 
 
 def test_no_file_for_the_day_is_said_with_the_pattern(dataset: Dataset) -> None:

@@ -211,6 +211,18 @@ def test_a_day_has_the_slots_of_its_local_hours(
     assert slots == [(int(start.timestamp()) + 3600 * n,) for n in range(n_slots)]
 
 
+def test_a_slot_ends_just_before_the_next_begins(dataset: Dataset) -> None:
+    dataset.set('timezone = "UTC"', 'timezone = "Asia/Kathmandu"')
+    dataset.set("slot_minutes = 60", "slot_minutes = 45")
+    start = dt.datetime(2026, 1, 14, 18, 15, tzinfo=dt.UTC)
+    edges = [start + n * dt.timedelta(minutes=45) for n in range(32)]
+    instants = [edge + dt.timedelta(microseconds=us) for edge in edges for us in (0, 1, 2_699_999_999)]
+    write_rows(dataset, [f"bus1,{instant.isoformat()},47,8.3,1" for instant in instants])
+    validate(dataset)
+    slots = dataset.query("select epoch_us(slot_start), count(*) from record group by all order by all")
+    assert slots == [(int(edge.timestamp()) * 1_000_000, 3) for edge in edges]
+
+
 def test_a_record_that_breaks_the_contract_stops_the_day_without_showing_it(
     dataset: Dataset, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -1,14 +1,18 @@
--- judged: every raw record of one local day with the first rule it breaks, null where it breaks none.
--- Grain    one row per raw record of the day
--- Reads    raw_record, raw_file
+-- unused: the raw records of one local day that break a rule, each with the first rule it breaks.
+-- Grain    one row per such record
+-- Reads    raw_record, raw_file, and repeated_hash: the hashes that more than one of the day's records has
 -- Params   $date, $file_ids: the files that the configuration names now, $day_start and $day_end in UTC, $south, $north, $west, $east in degrees
 -- Privacy  SENSITIVE: a temporary table. No rule looks at the value, and which of several duplicates is kept
 --          is told by the names of their files and their order, never by content
-create or replace temp table judged as
+create or replace temp table unused as
 with ruled as (
     select
-        raw_record.*,
-        raw_file.name,
+        file_id,
+        row_number,
+        user_id,
+        observed_at,
+        latitude,
+        longitude,
         case
             when observed_at is null then 'time_unreadable'
             when observed_at < $day_start or observed_at >= $day_end then 'time_outside_day'
@@ -21,11 +25,21 @@ with ruled as (
                 then 'place_outside_area'
         end as rule
     from raw_record
-    join raw_file using (file_id)
     where local_date = $date and file_id in $file_ids
+),
+
+suspect as (
+    select *
+    from ruled
+    where rule is not null
+        or identity_hash(user_id, observed_at, latitude, longitude) in (select identity_hash from repeated_hash)
 )
+
 select
-    * exclude (rule, name),
+    file_id,
+    row_number,
+    latitude,
+    longitude,
     case
         when rule is not null then rule
         when row_number() over (
@@ -33,4 +47,6 @@ select
             order by name, file_id, row_number
         ) > 1 then 'duplicate'
     end as reason
-from ruled
+from suspect
+join raw_file using (file_id)
+qualify reason is not null

@@ -1,0 +1,29 @@
+-- raw_record: the rows of one Parquet file, cast to types; what cannot be read as a value is null.
+-- Grain    one row per row of the file that is not of a forgotten day
+-- Reads    the file $path
+-- Params   $file_id, $file_date: the day the file is for, or null where each row's own time tells;
+--          $forgotten: local days of which no row may be kept; $path, $user, $time, $latitude, $longitude, $value:
+--          names of its columns; $blank: characters trimmed off a user id
+-- Privacy  SENSITIVE
+insert into raw_record by name
+with incoming as (
+    select
+        file_row_number + 1 as row_number,
+        nullif(trim(columns(lambda c: c = $user)::varchar, $blank), '') as user_id,
+        try_cast(columns(lambda c: c = $time) as timestamptz) as observed_at,
+        try_cast(columns(lambda c: c = $latitude) as double) as latitude,
+        try_cast(columns(lambda c: c = $longitude) as double) as longitude,
+        try_cast(columns(lambda c: c = $value) as double) as value
+    from read_parquet($path, file_row_number = true)
+)
+select
+    $file_id::integer as file_id,
+    row_number,
+    coalesce($file_date::date, observed_at::date) as local_date,
+    user_id,
+    observed_at,
+    latitude,
+    longitude,
+    value
+from incoming
+where coalesce(not list_contains($forgotten::date[], coalesce($file_date::date, observed_at::date)), true)
