@@ -98,6 +98,7 @@ def test_with_no_noise_and_an_infinite_budget_the_real_means_are_the_plain_ones(
 
 
 @pytest.mark.theorem("HV-L5")
+@pytest.mark.slow
 def test_every_real_day_is_planned_within_one_percent_of_its_bound(config_file: Path) -> None:
     dataset = Dataset(config_file.parent)
     config_file.rename(dataset.config_file)
@@ -110,6 +111,7 @@ def test_every_real_day_is_planned_within_one_percent_of_its_bound(config_file: 
         assert summary["worst_error"] <= 10, day
 
 
+@pytest.mark.slow
 def test_the_table_of_the_readme_is_what_the_mechanisms_give(config_file: Path) -> None:
     readme = (CONFIG.parents[2] / "README.md").read_text()
     table = re.findall(r"^\| (`\w[\w-]*`|no plan)[^|]*\| (\d+) \| (\d+) \| (\d+) \| (\d+) \|$", readme, re.MULTILINE)

@@ -122,6 +122,7 @@ def test_one_bad_day_is_reported_and_the_others_are_done_and_done_days_are_left_
     assert [entry["date"] for entry in ledger.read_entries(week.config)][-1] == str(bad)
 
 
+@pytest.mark.slow
 def test_a_budget_too_small_is_seen_before_the_first_day_spends_and_can_be_spread_or_clipped(
     hexveil: Hexveil, week: Dataset
 ) -> None:
@@ -144,6 +145,7 @@ def test_a_budget_too_small_is_seen_before_the_first_day_spends_and_can_be_sprea
     assert verify.verify_ledger(week.config) == 7
 
 
+@pytest.mark.slow
 def test_with_clip_the_backfill_goes_as_far_as_the_budget_does(hexveil: Hexveil, week: Dataset) -> None:
     week.set("epsilon_total = 200.0", "epsilon_total = 5.0")
     week.set("target_error = 40.0", "target_error = 49.0")

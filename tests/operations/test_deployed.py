@@ -128,6 +128,7 @@ def test_a_day_that_cannot_be_read_fails_with_what_to_do(house: House) -> None:
     assert "run the day again once the file is there" in run["state"]["message"]
 
 
+@pytest.mark.slow
 def test_a_worker_killed_in_a_run_has_the_run_resumed_and_nothing_charged_twice(house: House) -> None:
     """So has a run that was submitted and had not begun: no heartbeat can tell of that one."""
     first, last = day(9), day(22)
@@ -151,6 +152,7 @@ def test_a_worker_killed_in_a_run_has_the_run_resumed_and_nothing_charged_twice(
     verify_ledger(house.dataset.config)
 
 
+@pytest.mark.slow
 def test_a_house_closed_in_a_run_goes_on_where_it_was_when_it_is_opened_again(house: House) -> None:
     run_id = house.start("daily", date=day(23))
     wait_for_state(house, run_id, "RUNNING")
@@ -203,6 +205,7 @@ def test_a_run_that_crashes_time_and_again_ends_as_failed(house: House) -> None:
     assert "interrupted 5 times" in run["state"]["message"]
 
 
+@pytest.mark.slow
 def test_a_house_is_opened_twice_without_harm_and_not_over_another_programs_port(house: House, tmp_path: Path) -> None:
     pids = {path.name: path.read_text() for path in house.home.glob("*.pid")}
     assert set(pids) == {"server.pid", "worker.pid", "files.pid"}
