@@ -163,3 +163,12 @@ def loss_as_fraction(loss_units: int) -> Fraction:
         HV-L1.
     """
     return Fraction(int(loss_units), LOSS_UNITS)
+
+
+def in_loss_units(epsilon: Fraction) -> int:
+    """Return the most whole units of 1/LOSS_UNITS within an epsilon.
+
+    Source:
+        HV-L1.
+    """
+    return int(epsilon * LOSS_UNITS)

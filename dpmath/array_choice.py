@@ -8,13 +8,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpmath import _check
-from dpmath.accounting import LOSS_UNITS, ExactIntArray
+from dpmath.accounting import LOSS_UNITS, ExactIntArray, in_loss_units
 from dpmath.array_lengths import interval_length, median_length
-from dpmath.array_sums import ArraySum, in_loss_units, summed_bias
+from dpmath.array_sums import ArraySum, summed_bias
 from dpmath.arrays import ArrayCell, array_sensitivities
 from dpmath.grouping import best_fit, wrap_around
 from dpmath.noisy_sums import noise_inverse_scale
 from dpmath.occupancy import IntArray, Occupancy
+from dpmath.safeguard import promise_or_midpoint
 from dpmath.unsuppressed import shared_epsilon
 
 
@@ -114,7 +115,7 @@ def array_averaging_sums(
     Source:
         STI-S3.3, CPL-T2.3, HV-L46.
     """
-    promise = Fraction(1, 2) if target is None else target
+    promise = promise_or_midpoint(target)
     _check.positive(epsilon=epsilon, target=promise)
     _check.all_at_least(1, value_ranges=np.array(value_ranges))
     chooser = _Chooser(occupancy, epsilon, promise, optimal)

@@ -7,7 +7,7 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from dpmath.accounting import LOSS_UNITS, ExactIntArray
+from dpmath.accounting import LOSS_UNITS, ExactIntArray, in_loss_units
 from dpmath.arrays import ArrayCell, array_bias, array_sensitivities
 from dpmath.grouping import best_fit, wrap_around
 from dpmath.noisy_sums import noise_inverse_scale
@@ -144,12 +144,3 @@ def summed_bias(cell: ArrayCell, n_records: int) -> int:
         HV-L46.
     """
     return -int(-array_bias(cell, n_records) * cell.divisor // 1)
-
-
-def in_loss_units(epsilon: Fraction) -> int:
-    """Return the most whole units of 1/LOSS_UNITS within an epsilon.
-
-    Source:
-        HV-L1.
-    """
-    return int(epsilon * LOSS_UNITS)

@@ -16,7 +16,7 @@ from dpmath.accounting import (
 )
 from dpmath.clipping import clipped_errors, clipping_thresholds, threshold_rank
 from dpmath.occupancy import IntArray, Occupancy
-from dpmath.safeguard import safeguarded
+from dpmath.safeguard import promise_or_midpoint, safeguarded
 from dpmath.suppression import clip_user
 
 _GRID = 32
@@ -79,7 +79,7 @@ def clip_user_sums(
 
 
 def _no_worse_than_midpoint(target: Fraction | None) -> Fraction:
-    return Fraction(1, 2) if target is None else min(target, Fraction(1, 2))
+    return min(promise_or_midpoint(target), Fraction(1, 2))
 
 
 def _best_trial(occupancy: Occupancy, n_sums: int, epsilon: float, target: Fraction | None) -> _Trial:

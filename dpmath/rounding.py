@@ -5,7 +5,15 @@ from fractions import Fraction
 import numpy as np
 from numpy.typing import NDArray
 
-from dpmath.accounting import LOSS_UNITS, ExactIntArray, NoisySum, exact_integers, pair_losses, user_losses
+from dpmath.accounting import (
+    LOSS_UNITS,
+    ExactIntArray,
+    NoisySum,
+    exact_integers,
+    in_loss_units,
+    pair_losses,
+    user_losses,
+)
 from dpmath.occupancy import IntArray, Occupancy
 from dpmath.programme import FloatArray
 from dpmath.safeguard import safeguarded
@@ -72,7 +80,7 @@ def most_published(
     Source:
         HV-L1, HV-L2.
     """
-    limits = np.full(occupancy.n_users, int(epsilon * LOSS_UNITS), dtype=object)
+    limits = np.full(occupancy.n_users, in_loss_units(epsilon), dtype=object)
     if budgets is not None:
         limits = np.minimum(limits, np.maximum(budgets, 0))
     if _published(planned).any() and (user_losses(occupancy, planned) <= limits).all():

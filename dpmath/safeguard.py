@@ -6,9 +6,9 @@ import numpy as np
 
 from dpmath.accounting import (
     LARGEST_INVERSE_SCALE,
-    LOSS_UNITS,
     ExactIntArray,
     NoisySum,
+    in_loss_units,
     pair_losses,
     promised_errors,
     user_losses,
@@ -48,10 +48,22 @@ def safeguarded(
     return _keeping_promise(occupancy, sums, promise)
 
 
+def promise_or_midpoint(target: Fraction | None) -> Fraction:
+    """Return a target, or, where there is none, the promise that the midpoint keeps without reading any data.
+
+    Args:
+        target: Promised error as a share of the range; None for no target.
+
+    Source:
+        HV-L2, with every interval a point.
+    """
+    return Fraction(1, 2) if target is None else target
+
+
 def _without_excess(occupancy: Occupancy, sums: list[NoisySum], epsilon: Fraction) -> list[NoisySum]:
     """Lower the inverse scales by what floating point put the exact worst loss above ``epsilon``."""
     worst = max(user_losses(occupancy, sums), default=0)
-    limit = int(epsilon * LOSS_UNITS)
+    limit = in_loss_units(epsilon)
     if worst <= limit:
         return sums
     return [NoisySum(s.value_range, s.width, s.inverse_scale * limit // worst) for s in sums]

@@ -11,7 +11,7 @@ from dpmath import _check
 from dpmath.accounting import LOSS_UNITS, ExactIntArray, NoisySum, exact_integers
 from dpmath.clipping import clipping_thresholds
 from dpmath.occupancy import Occupancy
-from dpmath.safeguard import safeguarded
+from dpmath.safeguard import promise_or_midpoint, safeguarded
 
 
 def baseline_sums(
@@ -38,9 +38,9 @@ def baseline_sums(
     Source:
         CPL-T2.3.
     """
-    _check.positive(epsilon=epsilon, target=_promise(target))
+    _check.positive(epsilon=epsilon, target=promise_or_midpoint(target))
     _check.all_at_least(1, value_ranges=np.array(value_ranges))
-    needed = _needed_epsilons(occupancy, _promise(target))
+    needed = _needed_epsilons(occupancy, promise_or_midpoint(target))
     carried, cell_epsilon, charged = shared_epsilon(occupancy, needed, epsilon, len(value_ranges), target is None)
     return _full_width_sums(occupancy, value_ranges, carried, [cell_epsilon] * occupancy.n_cells), charged
 
@@ -68,9 +68,9 @@ def optimal_clipping_sums(
     Source:
         BUCv-T1, CPL-T2.3.
     """
-    _check.positive(epsilon=epsilon, target=_promise(target))
+    _check.positive(epsilon=epsilon, target=promise_or_midpoint(target))
     _check.all_at_least(1, value_ranges=np.array(value_ranges))
-    each = [_needed_by_clipping(occupancy, _promise(target), value_range) for value_range in value_ranges]
+    each = [_needed_by_clipping(occupancy, promise_or_midpoint(target), value_range) for value_range in value_ranges]
     needed = [None if None in cell else max(one for one in cell if one is not None) for cell in zip(*each, strict=True)]
     carried, cell_epsilon, charged = shared_epsilon(occupancy, needed, epsilon, len(value_ranges), target is None)
     if not carried.any():
@@ -183,11 +183,6 @@ def exact_sums(
             losses[users], carried[cell] = after, True
     sums = _full_width_sums(occupancy, value_ranges, carried, needed)
     return safeguarded(occupancy, sums, epsilon, target, budgets)
-
-
-def _promise(target: Fraction | None) -> Fraction:
-    """Return the target, or what the midpoint keeps."""
-    return Fraction(1, 2) if target is None else target
 
 
 def _needed_epsilons(occupancy: Occupancy, target: Fraction) -> list[Fraction]:

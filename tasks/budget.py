@@ -8,7 +8,7 @@ from decimal import Decimal
 from fractions import Fraction
 from statistics import quantiles
 
-from dpmath.accounting import LOSS_UNITS
+from dpmath.accounting import LOSS_UNITS, in_loss_units
 from tasks import durable, private_files
 from tasks.config import Config
 from tasks.errors import LedgerBroken, contained
@@ -81,7 +81,7 @@ class Account:
 
 def epsilon_units(epsilon: Decimal) -> int:
     """Return a privacy loss in units of 2^-50, rounded down."""
-    return int(Fraction(epsilon) * LOSS_UNITS)
+    return in_loss_units(Fraction(epsilon))
 
 
 def totals(entries: list[Entry], config: Config) -> Losses:

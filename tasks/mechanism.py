@@ -10,7 +10,7 @@ from dpmath.accounting import ExactIntArray, NoisySum, loss_as_fraction
 from dpmath.array_choice import array_averaging_sums, projected_array_sums
 from dpmath.mechanisms import clip_user_sums
 from dpmath.occupancy import Occupancy
-from dpmath.safeguard import safeguarded
+from dpmath.safeguard import promise_or_midpoint, safeguarded
 from dpmath.unsuppressed import baseline_sums, exact_sums, optimal_clipping_sums
 from tasks.sections import PROJECTED
 from tasks.sums import CellSums, promised_errors, user_losses
@@ -64,7 +64,7 @@ class Request:
     @property
     def promise(self) -> Fraction:
         """The target, or what the midpoint keeps without reading any data."""
-        return Fraction(1, 2) if self.target is None else self.target
+        return promise_or_midpoint(self.target)
 
 
 def propose(mechanism: str, request: Request) -> Proposal:

@@ -7,9 +7,9 @@ import numpy as np
 import pytest
 from support import occupancy_of, random_occupancy
 
-from dpmath.accounting import LOSS_UNITS, ExactIntArray
+from dpmath.accounting import LOSS_UNITS, ExactIntArray, in_loss_units
 from dpmath.array_choice import array_averaging_sums, projected_array_sums
-from dpmath.array_sums import ArraySum, in_loss_units
+from dpmath.array_sums import ArraySum
 from dpmath.arrays import array_sensitivities
 from dpmath.occupancy import Occupancy
 
