@@ -21,7 +21,7 @@ from duckdb.func import PythonUDFType
 from h3ronpy.vector import coordinates_to_cells
 
 from tasks.config import Config
-from tasks.durable import flush_folder, write_new
+from tasks.durable import flush_folder, link_new, write_new
 from tasks.errors import HexveilError, InUse, LedgerBroken
 from tasks.logs import say, warn
 
@@ -230,6 +230,8 @@ def _open(path: Path, config: Config, wait_seconds: int = _WAIT_SECONDS) -> Conn
         "autoinstall_known_extensions": "false",
         "autoload_known_extensions": "false",
     }
+    if not path.exists():
+        _create(path)
     deadline = time.monotonic() + wait_seconds
     while True:
         try:
@@ -240,6 +242,15 @@ def _open(path: Path, config: Config, wait_seconds: int = _WAIT_SECONDS) -> Conn
         if time.monotonic() > deadline:
             raise InUse(f"{path} has been in use by another program for {wait_seconds} s; end it first")
         time.sleep(0.2)
+
+
+def _create(path: Path) -> None:
+    """Make an empty database, whole or not at all: DuckDB does not open a file that it was killed while beginning."""
+    unfinished = path.with_name(f".{path.name}.{os.getpid()}")
+    for leftover in (unfinished, _log_of(unfinished)):
+        leftover.unlink(missing_ok=True)
+    duckdb.connect(str(unfinished)).close()
+    link_new(unfinished, path)
 
 
 def _log_of(path: Path) -> Path:

@@ -50,6 +50,10 @@ def kill_at(number: int, folder: Path) -> bool:
     return victim.killed(600, victim.whole_day_killed_at, folder, number)
 
 
+def kill_at_size(n_bytes: int, folder: Path) -> bool:
+    return victim.killed(600, victim.whole_day_killed_at_size, folder, n_bytes)
+
+
 @pytest.mark.slow
 def test_a_day_killed_at_300_random_moments_and_run_again_is_released_once(
     busy_dataset: Dataset,
@@ -89,6 +93,15 @@ def test_a_day_killed_before_every_operation_on_files_and_run_again_is_released_
     n_killed = trials(busy_dataset.folder, [partial(kill_at, number) for number in range(1, n_operations + 1)])
     say(f"{n_killed} runs were killed, one before each change of a file, and all was well after")
     assert n_killed >= n_operations - 2
+
+
+@pytest.mark.parametrize("n_bytes", [100, 4_096, 8_192, 12_288, 20_000, 300_000, 1_000_000])
+def test_a_day_killed_while_a_file_grows_and_run_again_is_released_once(
+    busy_dataset: Dataset, trials: Callable[[Path, list[Trial]], int], n_bytes: int
+) -> None:
+    """DuckDB does not open a database that has less than its first 12,288 bytes."""
+    busy_dataset.without_map()
+    assert trials(busy_dataset.folder, [partial(kill_at_size, n_bytes)])
 
 
 @pytest.mark.parametrize("number", range(1, 6))

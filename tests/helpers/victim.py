@@ -3,6 +3,7 @@
 import datetime as dt
 import multiprocessing
 import os
+import resource
 import signal
 import threading
 import time
@@ -48,11 +49,11 @@ def run(target: Callable[..., None], *arguments: Any) -> None:
 
 
 def killed(seconds: float, target: Callable[..., None], *arguments: Any) -> bool:
-    """Start a process, kill it after so long, and return whether that was before its end."""
+    """Start a process, kill it after so long unless something else does, and return whether that was before its end."""
     process = start(target, *arguments)
     exit_code(process, seconds)
     process.kill()
-    return exit_code(process) == -signal.SIGKILL
+    return exit_code(process) in (-signal.SIGKILL, -signal.SIGXFSZ)
 
 
 def seconds_of(target: Callable[..., None], *arguments: Any) -> float:
@@ -89,6 +90,14 @@ def whole_day_killed_after_commit(folder: Path, number: int) -> None:
             os.kill(os.getpid(), signal.SIGKILL)
 
     warehouse.transaction = watched
+    Dataset(folder).run_day()
+
+
+def whole_day_killed_at_size(folder: Path, n_bytes: int) -> None:
+    """Run a day and be killed by the system at the first write past that place of a file, the engine's own included."""
+    signal.signal(signal.SIGXFSZ, signal.SIG_DFL)
+    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+    resource.setrlimit(resource.RLIMIT_FSIZE, (n_bytes, n_bytes))
     Dataset(folder).run_day()
 
 
