@@ -78,10 +78,16 @@ def noisy_array_sums(cells: pl.DataFrame, pairs: pl.DataFrame, moment: str, conf
 def with_published_intervals(
     cells: pl.DataFrame, pairs: pl.DataFrame, moment: str, config: Config, published: pl.DataFrame
 ) -> pl.DataFrame:
-    """Return the published cells of a stored plan with the scale and bias that the published intervals lead to."""
+    """Return the cells of a stored plan of projected means with the scale and bias of the published intervals.
+
+    Args:
+        cells: The plan's published cells, in its order.
+        pairs: The plan's pairs, in its order.
+        moment: "mean" or "square".
+        config: That the plan was made under.
+        published: The released table, which has the intervals.
+    """
     sums = stored_sum(cells, pairs, moment, config)
-    if config.privacy.mechanism not in PROJECTED:
-        return cells
     ends = (published[name].to_list() for name in (f"{moment}_clip_low", f"{moment}_clip_high"))
     lower, tick = Fraction(config.value.lower), Fraction(config.value.tick)
     intervals = [

@@ -19,7 +19,7 @@ from tasks.config import Config
 from tasks.durable import canonical_json, sha256
 from tasks.identity import release_id
 from tasks.ledger import exact_decimal
-from tasks.plan_files import MOMENTS
+from tasks.plan_files import moments_of
 from tasks.sections import PROJECTED
 
 _PACKAGES = ("dpmath", "flows", "sql", "tasks")
@@ -142,7 +142,7 @@ def describe_plan(plan: dict[str, Any], config: Config) -> dict[str, Any]:
     cells = private_files.read_frame(folder, plan["files"]["cells"])
     pairs = private_files.read_frame(folder, plan["files"]["pairs"])
     published = cells.filter(pl.col("mean_inverse_scale") > 0)
-    moments = [one for one in MOMENTS if f"{one}_inverse_scale" in cells.columns]
+    moments = moments_of(cells)
     if config.privacy.mechanism in ARRAY_MECHANISMS:
         n_suppressed = int((pairs["mean_n_kept"] == 0).sum())
         n_whole = int((pairs["mean_n_kept"] == pairs["n_records"]).sum())

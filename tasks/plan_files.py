@@ -103,6 +103,11 @@ def load_plan(plan_hash: str, config: Config) -> dict[str, Any]:
     return stored
 
 
+def moments_of(cells: pl.DataFrame) -> list[str]:
+    """Return which moments a stored plan publishes, from the columns of its cells."""
+    return [moment for moment in MOMENTS if f"{moment}_inverse_scale" in cells.columns]
+
+
 def plan_settings(date: dt.date, config: Config) -> dict[str, Any]:
     """Return what a plan is made from besides the occupancy; a plan is executed under the same or not at all."""
     return {"date": date.isoformat(), **config.public_settings()}

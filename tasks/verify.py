@@ -3,19 +3,21 @@
 import datetime as dt
 from collections import Counter
 from collections.abc import Iterator
+from typing import Any
 
 import polars as pl
 
 from tasks import durable, entropy, ledger, mirror, private_files
-from tasks.array_release import stored_sum, with_published_intervals
+from tasks.array_release import ARRAY_MECHANISMS, stored_sum, with_published_intervals
 from tasks.budget import Account, epsilon_units
 from tasks.config import Config
 from tasks.disclosure import describe_cost, describe_plan, describe_release
 from tasks.errors import LedgerBroken, contained
 from tasks.estimates import statistic_frame
 from tasks.identity import check_nothing_unpaid, published_folder, published_folders, release_id
-from tasks.plan_files import MOMENTS, load_plan
+from tasks.plan_files import load_plan, moments_of
 from tasks.progress import progress
+from tasks.sections import PROJECTED
 from tasks.sums import cell_columns, clipped_columns, pair_columns
 
 _SUBJECT_OF_ANY_CODE = ("kind", "dataset", "purpose", "period", "grid", "statistics", "value", "mechanism")
@@ -29,8 +31,8 @@ def verify_ledger(config: Config) -> int:
     Each entry's hash and place in the chain, each user's loss and their maximum against the stored plan, the plan's
     scales and biases, all of the published table that noise does not change, the running totals, counts, settings
     and limits, what is said of subject and guarantee, the published files and the mirror are recomputed or compared
-    with what is stored. Taken as it is: what the entry says of the input
-    files and rows, times, attempts and versions, and the guarantee's wording where other code than this wrote it.
+    with what is stored. Taken as it is: what the entry says of the input files and rows, times, attempts and
+    versions, and the guarantee's wording where other code than this wrote it.
 
     Raises:
         LedgerBroken: Names the first entry that disagrees, and with what.
@@ -47,40 +49,39 @@ def verify_ledger(config: Config) -> int:
     return len(entries)
 
 
-def recomputed_losses(plan_hash: str, config: Config) -> dict[str, int]:
+def stored_plan(plan: dict[str, Any], config: Config) -> tuple[pl.DataFrame, pl.DataFrame]:
+    """Return the published cells and the pairs of a loaded plan."""
+    folder = private_files.plans(config)
+    cells, pairs = (private_files.read_frame(folder, plan["files"][name]) for name in ("cells", "pairs"))
+    return cells.filter(pl.col("mean_inverse_scale") > 0), pairs
+
+
+def recomputed_losses(cells: pl.DataFrame, pairs: pl.DataFrame, config: Config) -> dict[str, int]:
     """Return each user's loss, by keyed hash in units of 2^-50, from a stored plan's intervals and scales alone.
 
     Args:
-        plan_hash: The stored plan.
+        cells: The plan's published cells, in its order.
+        pairs: The plan's pairs, in its order.
         config: That the plan was made under.
     """
-    cells, pairs = _stored_frames(plan_hash, config)
     losses: Counter[str] = Counter()
-    for moment in [moment for moment in MOMENTS if f"{moment}_taken" in pairs.columns]:
-        sums = stored_sum(cells, pairs, moment, config)
-        for user, loss in zip(pairs["user_hash"], sums.pair_losses, strict=True):
+    by_arrays = config.privacy.mechanism in ARRAY_MECHANISMS
+    in_cells = pairs.join(cells, on=["slot_start", "h3_cell"], maintain_order="left")
+    for moment in moments_of(cells):
+        if by_arrays:
+            per_pair = zip(pairs["user_hash"], stored_sum(cells, pairs, moment, config).pair_losses, strict=True)
+        else:
+            columns = in_cells.select("user_hash", f"{moment}_width", f"{moment}_inverse_scale")
+            per_pair = ((user, width * inverse_scale) for user, width, inverse_scale in columns.iter_rows())
+        for user, loss in per_pair:
             losses[user] += loss
-    pairs = pairs.join(cells, on=["slot_start", "h3_cell"])
-    for moment in [moment for moment in MOMENTS if f"{moment}_width" in pairs.columns]:
-        for user, width, inverse_scale in pairs.select(
-            "user_hash", f"{moment}_width", f"{moment}_inverse_scale"
-        ).iter_rows():
-            losses[user] += width * inverse_scale
     return {user: loss for user, loss in losses.items() if loss}
 
 
-def _stored_frames(plan_hash: str, config: Config) -> tuple[pl.DataFrame, pl.DataFrame]:
-    """Return the published cells and the pairs of a stored plan."""
-    files, folder = load_plan(plan_hash, config)["files"], private_files.plans(config)
-    cells = private_files.read_frame(folder, files["cells"]).filter(pl.col("mean_inverse_scale") > 0)
-    return cells, private_files.read_frame(folder, files["pairs"])
-
-
-def _stored_as_it_should_be(plan_hash: str, config: Config) -> bool:
+def _is_consistent(cells: pl.DataFrame, pairs: pl.DataFrame, config: Config) -> bool:
     """Whether scales, divisors and biases of a stored plan follow from whose records count in it, and how."""
-    cells, pairs = _stored_frames(plan_hash, config)
-    for moment in [moment for moment in MOMENTS if f"{moment}_divisor" in cells.columns]:
-        if f"{moment}_taken" in pairs.columns:
+    for moment in moments_of(cells):
+        if config.privacy.mechanism in ARRAY_MECHANISMS:
             sums = stored_sum(cells, pairs, moment, config)
             expected = cell_columns(sums.occupancy, sums) | pair_columns(sums.occupancy, sums)
         else:
@@ -92,16 +93,14 @@ def _stored_as_it_should_be(plan_hash: str, config: Config) -> bool:
     return True
 
 
-def _published_as_planned(plan_hash: str, table: pl.DataFrame, release_id: str, config: Config) -> bool:
+def _is_as_planned(
+    table: pl.DataFrame, cells: pl.DataFrame, pairs: pl.DataFrame, release_id: str, config: Config
+) -> bool:
     """Whether all of a released table that the noise does not change follows from its plan."""
-    cells, pairs = _stored_frames(plan_hash, config)
-    moments = [moment for moment in MOMENTS if f"{moment}_divisor" in cells.columns]
-    for moment in moments:
-        if f"{moment}_taken" in pairs.columns:
+    for moment in moments_of(cells):
+        if config.privacy.mechanism in PROJECTED:
             cells = with_published_intervals(cells, pairs, moment, config, table)
         cells = cells.with_columns(pl.lit(0).alias(f"noisy_{moment}_sum"))
-    if not moments:
-        return True  # written by a version that kept less of a plan
     expected = statistic_frame(cells, release_id, config)
     drawn = {name for name in expected.columns if name in ("mean", "variance") or "_ci95_" in name}
     return expected.drop(drawn).equals(table.drop(drawn))
@@ -121,7 +120,8 @@ def _problems(entry: ledger.Entry, account: Account, config: Config) -> Iterator
     date = dt.date.fromisoformat(entry["date"])
     plan = load_plan(entry["plan"], config)
     settings = config.with_settings(entry["settings"])
-    losses = recomputed_losses(entry["plan"], settings)
+    cells, pairs = stored_plan(plan, config)
+    losses = recomputed_losses(cells, pairs, settings)
     account.add(date, losses)
     account.budget = settings.budget
     used = account.used(date)
@@ -132,6 +132,7 @@ def _problems(entry: ledger.Entry, account: Account, config: Config) -> Iterator
     costs = describe_cost(max(losses.values()), max(account.total.values()), max(used.values()), settings)
     described = describe_plan(plan, settings)
     table = private_files.read_frame(private_files.releases(config), entry["files"]["statistics.parquet"])
+    kept_less = "mean_divisor" not in cells.columns  # a plan of an earlier version
     agreed = {
         "the stored losses are not those of the plan": losses == private_files.losses(entry, config),
         "the totals are not the sums of the losses so far": entry["totals"]
@@ -147,10 +148,9 @@ def _problems(entry: ledger.Entry, account: Account, config: Config) -> Iterator
         "epsilon passes privacy.epsilon_per_day": max(losses.values())
         <= epsilon_units(settings.privacy.epsilon_per_day),
         "a user's losses pass budget.epsilon_total": max(used[user] for user in losses) <= account.limit,
-        "scales and biases are not those of the plan's users": _stored_as_it_should_be(entry["plan"], settings),
-        "the released table is not what was planned": _published_as_planned(
-            entry["plan"], table, entry["release_id"], settings
-        ),
+        "scales and biases are not those of the plan's users": kept_less or _is_consistent(cells, pairs, settings),
+        "the released table is not what was planned": kept_less
+        or _is_as_planned(table, cells, pairs, entry["release_id"], settings),
     }
     yield from (problem for problem, agrees in agreed.items() if not agrees)
     for name, file_hash in entry["files"].items():

@@ -15,6 +15,7 @@ from tasks.backfill import spread_budget
 from tasks.budget import Account, report_budget
 from tasks.errors import BudgetExceeded, HexveilError, LedgerBroken
 from tasks.plan import make_plan
+from tasks.plan_files import load_plan
 
 
 def days(dataset: Dataset, n: int) -> list[dt.date]:
@@ -195,7 +196,8 @@ def check_no_limit_is_passed(dataset: Dataset, limit: int, n_days: int) -> None:
     losses: dict[dt.date, Counter[str]] = {}
     for entry in ledger.read_entries(dataset.config):
         of_day = losses.setdefault(dt.date.fromisoformat(entry["date"]), Counter())
-        of_day.update(verify.recomputed_losses(entry["plan"], dataset.config))
+        plan = load_plan(entry["plan"], dataset.config)
+        of_day.update(verify.recomputed_losses(*verify.stored_plan(plan, dataset.config), dataset.config))
     for first in losses:
         within = [of_day for date, of_day in losses.items() if 0 <= (date - first).days < n_days]
         assert max(sum(within, Counter()).values()) <= limit * LOSS_UNITS
