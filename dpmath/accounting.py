@@ -53,6 +53,17 @@ class NoisySum:
         """Return the most by which clipping can move each pair's total, in ticks, shape (P,)."""
         return self.value_range * exact_integers(occupancy.n_records) - self.lower(occupancy) - self.width
 
+    def among(self, occupancy: Occupancy, cells: NDArray[np.bool_]) -> "NoisySum":
+        """Return a sum over ``occupancy.of_cells(cells)`` as one over all cells, the others not published."""
+        width = np.zeros(occupancy.cell.size, dtype=object)
+        inverse_scale = np.zeros(occupancy.n_cells, dtype=object)
+        width[cells[occupancy.cell]], inverse_scale[cells] = self.width, self.inverse_scale
+        return NoisySum(self.value_range, width, inverse_scale)
+
+    def of_cells(self, occupancy: Occupancy, cells: NDArray[np.bool_]) -> "NoisySum":
+        """Return the part of some cells, over ``occupancy.of_cells(cells)``."""
+        return NoisySum(self.value_range, self.width[cells[occupancy.cell]], self.inverse_scale[cells])
+
 
 def composed_loss(occupancy: Occupancy, kept: NDArray[np.bool_], cell_epsilons: list[Fraction]) -> Fraction:
     """Return the largest sum, over the cells one user is kept in, of what each cell may cost.

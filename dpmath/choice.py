@@ -6,9 +6,10 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
+from dpmath.part import packed_on
 from dpmath.programme import Programme
 from dpmath.solver import Cover, Packing, least_worst_load
-from dpmath.steps import Start, Steps
+from dpmath.steps import Start
 
 GAP = 0.008
 """Where the search stops; what rounding to integers adds keeps the certified gap below 1 %."""
@@ -95,7 +96,7 @@ def _carried_whole(programme: Programme, packing: Packing, drop: float) -> Choic
         stay[np.argsort(point.share, kind="stable")[:n_drop]] = False
         point, tight, inside = point.restricted(tight, stay), tight.restricted(stay), inside[stay]
         n_steps = int(np.clip(_STAGE_WORK // tight.cell.size, *_STAGE_STEPS))
-        point = Steps(tight, 1.0, packing=True).average(point, n_steps)
+        point = packed_on(tight, point, n_steps)
         excess = inside.size - float(point.share.sum())
         n_drop = max(1, int(drop * excess))
         if excess < _WHOLE:
@@ -116,9 +117,11 @@ def _with_added(programme: Programme, choice: Choice) -> Choice:
     if choice.cover is None:
         return choice
     chosen, cover = choice.cells, choice.cover
+    load, spending, scale = programme.alone()
+    spending, scale = spending * load[programme.cell], scale * load
     refused, n_more = np.zeros(chosen.size, dtype=bool), 1
     for _ in range(int(np.clip(_ADD_WORK // cover.widths.size, 0, _ADD_TRIES))):
-        costs, spending, scale = programme.cheapest(cover.prices)
+        costs = programme.cheapest(cover.prices)[0]
         queue = np.argsort(np.where(chosen | refused, np.inf, costs), kind="stable")[: (~chosen & ~refused).sum()]
         block = queue[cover.lower_bound + np.cumsum(costs[queue]) <= FITS][:n_more]
         if not block.size:

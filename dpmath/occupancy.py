@@ -68,6 +68,14 @@ class Occupancy:
         """Users of each cell, shape (G,)."""
         return np.diff(self.cell_start)
 
+    def of_cells(self, cells: NDArray[np.bool_]) -> "Occupancy":
+        """Return the pairs of some cells, shape (G,), which are numbered anew in the same order; users keep theirs."""
+        inside = cells[self.cell]
+        number = np.cumsum(cells) - 1
+        return Occupancy(
+            number[self.cell[inside]], self.user[inside], self.n_records[inside], int(cells.sum()), self.n_users
+        )
+
     def cell_sums(self, per_pair: NDArray[Any]) -> NDArray[Any]:
         """Return the exact sum of an integer per pair over each cell, in the same type, shape (G,)."""
         sums = np.zeros(self.n_cells, dtype=per_pair.dtype)

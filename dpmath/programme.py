@@ -27,6 +27,7 @@ class Programme:
         cell_records: Records N_g of each cell, those of users who may not spend included, shape (G,).
         errors: Promised error of each cell as a share of R, below 1/2, shape (G,).
         limits: What each user may lose, > 0 where the user has a pair, shape (L,).
+        free_width: Width that clipping leaves of others, who have no pair here and no limit, shape (G,) or a number.
     """
 
     cell: IntArray
@@ -35,11 +36,12 @@ class Programme:
     cell_records: FloatArray
     errors: FloatArray
     limits: FloatArray
+    free_width: FloatArray | float = 0.0
 
     @cached_property
     def need(self) -> FloatArray:
-        """The width that clipping must leave over all users of a cell before noise can keep its promise."""
-        return self.cell_records * (1 - 2 * self.errors)
+        """The width that clipping must leave over all users of a cell's pairs before noise can keep its promise."""
+        return self.cell_records * (1 - 2 * self.errors) - self.free_width
 
     @cached_property
     def start(self) -> IntArray:

@@ -35,18 +35,19 @@ def rounded_sum(occupancy: Occupancy, value_range: int, shares: FloatArray, prom
     Source:
         HV-L2.
     """
-    records = exact_integers(occupancy.n_records)
-    pairs = zip(value_range * records, (value_range * shares).tolist(), strict=True)
-    widths = np.array([_nearest_width(top, wanted) for top, wanted in pairs], dtype=object)
-    no_noise = np.zeros(occupancy.n_cells, dtype=object)
-    bias = occupancy.cell_sums(NoisySum(value_range, widths, no_noise).bias(occupancy))
-    inverse_scale = no_noise.copy()
-    for cell, error in promised.items():
-        room = int(occupancy.cell_records[cell]) * value_range * error - bias[cell]
+    cells = np.zeros(occupancy.n_cells, dtype=bool)
+    cells[list(promised)] = True
+    part = occupancy.of_cells(cells)
+    records, wanted = exact_integers(part.n_records), value_range * shares[cells[occupancy.cell]]
+    widths = np.array([_nearest_width(*pair) for pair in zip(value_range * records, wanted, strict=True)], dtype=object)
+    inverse_scale = np.zeros(part.n_cells, dtype=object)
+    bias = part.cell_sums(NoisySum(value_range, widths, inverse_scale).bias(part))
+    for cell, (_, error) in enumerate(sorted(promised.items())):
+        room = int(part.cell_records[cell]) * value_range * error - bias[cell]
         if room > 0:
             inverse_scale[cell] = -(-LOSS_UNITS * room.denominator // room.numerator)
-    widths = np.where(inverse_scale[occupancy.cell].astype(bool), widths, 0)
-    return NoisySum(value_range, widths, inverse_scale)
+    widths = np.where(inverse_scale[part.cell].astype(bool), widths, 0)
+    return NoisySum(value_range, widths, inverse_scale).among(occupancy, cells)
 
 
 def _nearest_width(top: int, wanted: float) -> int:

@@ -41,11 +41,14 @@ def safeguarded(
     Source:
         HV-L1, HV-L2.
     """
+    cells = np.all([s.inverse_scale.astype(bool) for s in sums], axis=0)
+    part = occupancy.of_cells(cells)
+    sums = [s.of_cells(occupancy, cells) for s in sums]
     sums = [NoisySum(s.value_range, s.width, np.minimum(s.inverse_scale, LARGEST_INVERSE_SCALE)) for s in sums]
-    sums = _without_excess(occupancy, sums, epsilon)
+    sums = _without_excess(part, sums, epsilon)
     if budgets is not None:
-        sums = _within_budgets(occupancy, sums, budgets)
-    return _keeping_promise(occupancy, sums, promise)
+        sums = _within_budgets(part, sums, budgets)
+    return [s.among(occupancy, cells) for s in _keeping_promise(part, sums, promise)]
 
 
 def promise_or_midpoint(target: Fraction | None) -> Fraction:

@@ -4,12 +4,13 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from dpmath.part import Part, deciding, packed_on
 from dpmath.programme import FloatArray, Programme
-from dpmath.steps import CHECK_EVERY, Point, Start, Steps
+from dpmath.steps import CHECK_EVERY, RESTART_EVERY, Point, Start, Steps
 
 _WARM_UP = 60
-_STALLED_AFTER = 16
 _STALLED_BELOW = 5e-4
+_FIRST_MOST_COST = 2.0
 SAFETY = 1e-9
 """What is taken off a lower bound, and added to an upper one, for the rounding of floating point."""
 
@@ -66,8 +67,9 @@ def least_worst_load(
     """Return a plan for all cells whose worst load is within ``gap`` of the least possible.
 
     A warm-up by conditional gradients (each step moves to the cheapest responses to soft-max prices) is followed by
-    the primal-dual hybrid gradient method. Every fifty steps the point is repaired into a plan, whose worst load is
-    an upper bound, and its prices give a lower bound in closed form; the method's own convergence is never trusted.
+    the primal-dual hybrid gradient method, on the users alone whose load is near the worst. Every fifty steps the point
+    is repaired into a plan, whose worst load over all users is an upper bound, and its prices give a lower bound in
+    closed form; the method's own convergence is never trusted.
 
     Args:
         programme: The instance, P pairs; memory and each step are linear in P, but for one sort.
@@ -91,13 +93,18 @@ def least_worst_load(
     point = search.point
     dual = np.sqrt(sum((one**2).sum() for one in (point.user_price, point.cell_price, point.pair_price)))
     primal = np.sqrt((point.spending**2).sum() + (point.scale**2).sum())
-    steps = Steps(programme, float(dual / primal), packing=False)
-    n_tried = 0
-    for current in () if search.done else steps.checkpoints(point, n_steps):
-        n_tried += 1
-        search.try_start(current.start(programme))
-        if search.done:
-            break
+    weight, n_tried = float(dual / primal), 0
+    everywhere = np.ones(programme.cell_records.size, dtype=bool)
+    while not search.done and (n_left := n_steps - n_tried * CHECK_EVERY // 2) >= CHECK_EVERY:
+        worst = float(programme.loads(point.spending).max())
+        part = Part(programme, everywhere, deciding(programme, point, worst))
+        steps = Steps(part.programme, weight, packing=False)
+        for current in steps.checkpoints(part.narrowed(point), min(RESTART_EVERY, n_left)):
+            n_tried += 1
+            point = part.widened(current)
+            search.try_start(point.start(programme))
+            if search.done:
+                break
     return search.result(n_tried * CHECK_EVERY // 2)
 
 
@@ -106,7 +113,7 @@ def most_shares(programme: Programme, n_steps: int = 4_000) -> Packing:
 
     Args:
         programme: The instance, G cells.
-        n_steps: How long to improve the bound at most; it ends when 400 steps improve it by less than 0.05 %.
+        n_steps: How long to improve the bound at most; it ends when 400 steps change it by less than 0.05 %.
 
     Returns:
         The bound and the point, whose shares are from 0 to 1.
@@ -114,24 +121,38 @@ def most_shares(programme: Programme, n_steps: int = 4_000) -> Packing:
     Source:
         HV-L6.
     """
-    n_cells, n_users = programme.cell_records.size, programme.limits.size
-    none = np.zeros(n_cells)
-    zero = np.zeros(programme.cell.size)
-    point = begin = Point(zero, none, none, np.full(n_users, 1 / n_users), none, zero)
-    bound = earlier = float(n_cells)
-    for number, point in enumerate(Steps(programme, 1.0, packing=True).checkpoints(begin, n_steps), start=1):
-        bound = min(bound, _packing_bound(programme, point.user_price))
-        if number % _STALLED_AFTER == 0:
-            if bound > earlier * (1 - _STALLED_BELOW):
-                break
-            earlier = bound
+    none, zero = np.zeros(programme.cell_records.size), np.zeros(programme.cell.size)
+    prices = _first_prices(programme)
+    multiple, bound = _best_multiple(programme, prices)
+    point = Point(zero, none, none, multiple * prices, none, zero)
+    point, earlier = packed_on(programme, point, RESTART_EVERY, _FIRST_MOST_COST), bound
+    for _ in range(n_steps // RESTART_EVERY):
+        point = packed_on(programme, point, RESTART_EVERY)
+        now = _best_multiple(programme, point.user_price)[1]
+        stalled = abs(now - earlier) < _STALLED_BELOW * earlier
+        bound, earlier = min(bound, now), now
+        if stalled:
+            break
     return Packing(bound * (1 + SAFETY), point)
 
 
-def _packing_bound(programme: Programme, prices: FloatArray) -> float:
-    """Return sum of prices + sum of max(0, 1 - cost), at the best multiple of the prices."""
-    costs, total = programme.cheapest(prices)[0], prices.sum()
-    return min(float(k * total + np.maximum(0, 1 - k * costs).sum()) for k in np.geomspace(0.7, 1.4, 21))
+def _first_prices(programme: Programme) -> FloatArray:
+    """Return prices for the users who would have more than the mean load if every cell were carried."""
+    equal = np.full(programme.limits.size, 1 / programme.limits.size)
+    loads = programme.loads(programme.cheapest(equal)[1])
+    prices = np.maximum(loads - loads.mean(), 0)
+    return prices if prices.any() else equal
+
+
+def _best_multiple(programme: Programme, prices: FloatArray) -> tuple[float, float]:
+    """Return the multiple k of prices with the least k sum of prices + sum of max(0, 1 - k cost), and that bound."""
+    costs = np.sort(programme.cheapest(prices)[0])
+    multiples = np.append(0, 1 / costs[costs > 0])  # the bound is convex in k, with these corners
+    n_below = np.append(costs.size, np.searchsorted(costs, costs[costs > 0]))
+    paid = np.append(0, np.cumsum(costs))[n_below]
+    bounds = multiples * (prices.sum() - paid) + n_below
+    best = bounds.argmin()
+    return float(multiples[best]), float(bounds[best])
 
 
 class _Search:

@@ -12,7 +12,8 @@ from dpmath.programme import FloatArray, Programme
 CHECK_EVERY = 50
 """Steps from one look at the bounds to the next."""
 
-_RESTART_EVERY = 400
+RESTART_EVERY = 400
+"""Steps from one restart at the average to the next."""
 
 
 @dataclass(frozen=True)
@@ -104,7 +105,7 @@ class Steps:
             if number % CHECK_EVERY == 0:
                 yield point
                 yield total.times(1 / n_added)
-            if n_added == _RESTART_EVERY:
+            if n_added == RESTART_EVERY:
                 point = total.times(1 / n_added)
                 total, n_added = point.times(0), 0
 

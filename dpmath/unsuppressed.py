@@ -42,7 +42,7 @@ def baseline_sums(
     _check.all_at_least(1, value_ranges=np.array(value_ranges))
     needed = _needed_epsilons(occupancy, promise_or_midpoint(target))
     carried, cell_epsilon, charged = shared_epsilon(occupancy, needed, epsilon, len(value_ranges), target is None)
-    return _full_width_sums(occupancy, value_ranges, carried, [cell_epsilon] * occupancy.n_cells), charged
+    return _full_width_sums(occupancy, value_ranges, carried, [cell_epsilon] * int(carried.sum())), charged
 
 
 def optimal_clipping_sums(
@@ -74,7 +74,7 @@ def optimal_clipping_sums(
     needed = [None if None in cell else max(one for one in cell if one is not None) for cell in zip(*each, strict=True)]
     carried, cell_epsilon, charged = shared_epsilon(occupancy, needed, epsilon, len(value_ranges), target is None)
     if not carried.any():
-        return _full_width_sums(occupancy, value_ranges, carried, [Fraction(0)] * occupancy.n_cells), Fraction(0)
+        return _full_width_sums(occupancy, value_ranges, carried, []), Fraction(0)
     thresholds = clipping_thresholds(occupancy, np.ones(occupancy.cell.size, dtype=bool), cell_epsilon) * carried
     widths = exact_integers(np.minimum(thresholds[occupancy.cell], occupancy.n_records))
     sums = []
@@ -173,15 +173,16 @@ def exact_sums(
     """
     _check.positive(epsilon=epsilon, target=target)
     _check.all_at_least(1, value_ranges=np.array(value_ranges))
-    needed = _needed_epsilons(occupancy, target)
+    needed = occupancy.cell_largest / occupancy.cell_records / float(target)
     losses, carried = np.zeros(occupancy.n_users), np.zeros(occupancy.n_cells, dtype=bool)
-    for cell in sorted(range(occupancy.n_cells), key=lambda one: needed[one]):
+    for cell in np.argsort(needed, kind="stable"):
         pairs = slice(occupancy.cell_start[cell], occupancy.cell_start[cell + 1])
         users, share = occupancy.user[pairs], occupancy.n_records[pairs] / occupancy.cell_largest[cell]
-        after = losses[users] + len(value_ranges) * float(needed[cell]) * share
+        after = losses[users] + len(value_ranges) * needed[cell] * share
         if after.max() <= float(epsilon) * (1 - 1e-9):
             losses[users], carried[cell] = after, True
-    sums = _full_width_sums(occupancy, value_ranges, carried, needed)
+    epsilons = _needed_epsilons(occupancy.of_cells(carried), target)
+    sums = _full_width_sums(occupancy, value_ranges, carried, epsilons)
     return safeguarded(occupancy, sums, epsilon, target, budgets)
 
 
@@ -193,10 +194,12 @@ def _needed_epsilons(occupancy: Occupancy, target: Fraction) -> list[Fraction]:
 def _full_width_sums(
     occupancy: Occupancy, value_ranges: list[int], carried: NDArray[np.bool_], epsilons: list[Fraction]
 ) -> list[NoisySum]:
-    records = np.where(carried[occupancy.cell], exact_integers(occupancy.n_records), 0)
+    """Return sums of the carried cells at full width, with the epsilon of each of them."""
+    part = occupancy.of_cells(carried)
+    largest = part.cell_largest.tolist()
     sums = []
     for value_range in value_ranges:
-        per_cell = zip(carried, occupancy.cell_largest.tolist(), epsilons, strict=True)
-        scale = [math.ceil(LOSS_UNITS * e / (value_range * m)) if one else 0 for one, m, e in per_cell]
-        sums.append(NoisySum(value_range, value_range * records, np.array(scale, dtype=object)))
+        scale = [math.ceil(LOSS_UNITS * e / (value_range * m)) for m, e in zip(largest, epsilons, strict=True)]
+        widths = value_range * exact_integers(part.n_records)
+        sums.append(NoisySum(value_range, widths, np.array(scale, dtype=object)).among(occupancy, carried))
     return sums
