@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from dpmath.part import packed_on
 from dpmath.programme import Programme
 from dpmath.solver import Cover, Packing, least_worst_load
-from dpmath.steps import Start
+from dpmath.steps import Point, Start
 
 GAP = 0.008
 """Where the search stops; what rounding to integers adds keeps the certified gap below 1 %."""
@@ -22,8 +22,7 @@ _NEGLIGIBLE = 0.01
 _WHOLE = 0.3
 _DROPS = (0.2, 0.1, 0.3, 0.4, 0.6)
 _DROP_WORK = 200_000
-_STAGE_STEPS = (100, 200)
-_STAGE_WORK = 20_000_000
+_STAGE_STEPS = 100
 _ADD_TRIES = 12
 _ADD_WORK = 300_000
 _FIT_STEPS = 2_000
@@ -57,8 +56,19 @@ def cells_that_fit(programme: Programme, packing: Packing) -> Choice:
     Source:
         HV-L6.
     """
+    alone = programme.alone()[0] <= FITS
+    cells = np.zeros(alone.size, dtype=bool)
+    if not alone.any():
+        return Choice(cells, None)
+    choice = _chosen(programme.restricted(alone), packing.point.restricted(programme, alone))
+    cells[alone] = choice.cells
+    return Choice(cells, choice.cover)
+
+
+def _chosen(programme: Programme, relaxed: Point) -> Choice:
+    """Return a choice among cells each of which fits if it is the only one."""
     n_drops = int(np.clip(_DROP_WORK // programme.cell.size, 1, len(_DROPS)))
-    choices = [_carried_whole(programme, packing, drop) for drop in _DROPS[:n_drops]]
+    choices = [_carried_whole(programme, relaxed, drop) for drop in _DROPS[:n_drops]]
     largest = max(choices, key=_size)
     if largest.cover is not None and programme.cell.size > _SMALL:
         return _with_added(programme, largest)
@@ -76,27 +86,26 @@ def _carried_alone(programme: Programme) -> Iterator[Choice]:
     load, spending, scale = programme.alone()
     prices = np.full(programme.limits.size, 1 / programme.limits.size)
     n_begun = max(1, _ALONE_WORK // programme.cell.size)
-    for cell in np.argsort(load, kind="stable")[: min(n_begun, int((load <= FITS).sum()))]:
+    for cell in np.argsort(load, kind="stable")[:n_begun]:
         cells = np.arange(load.size) == cell
         cover = _cover(programme, cells, Start(spending[cells[programme.cell]], scale[cells], prices))
         if cover is not None:
             yield Choice(cells, cover)
 
 
-def _carried_whole(programme: Programme, packing: Packing, drop: float) -> Choice:
+def _carried_whole(programme: Programme, relaxed: Point, drop: float) -> Choice:
     """Return the cells left when the relaxed programme carries all of them, a part of the excess dropped at a time.
 
     The limits are a little tighter here than they are, so that what is left is soon found to fit.
     """
-    point, tight = packing.point, replace(programme, limits=_HEADROOM * programme.limits)
+    point, tight = relaxed, replace(programme, limits=_HEADROOM * programme.limits)
     inside = np.arange(point.share.size)
     n_drop, n_failed = int((point.share < _NEGLIGIBLE).sum()), 0
     while n_drop < inside.size:
         stay = np.ones(inside.size, dtype=bool)
         stay[np.argsort(point.share, kind="stable")[:n_drop]] = False
         point, tight, inside = point.restricted(tight, stay), tight.restricted(stay), inside[stay]
-        n_steps = int(np.clip(_STAGE_WORK // tight.cell.size, *_STAGE_STEPS))
-        point = packed_on(tight, point, n_steps)
+        point = packed_on(tight, point, _STAGE_STEPS)
         excess = inside.size - float(point.share.sum())
         n_drop = max(1, int(drop * excess))
         if excess < _WHOLE:
