@@ -10,7 +10,7 @@ from dpmath.steps import CHECK_EVERY, RESTART_EVERY, Point, Start, Steps
 
 _WARM_UP = 60
 _STALLED_BELOW = 5e-4
-_FIRST_MOST_COST = 2.0
+_FIRST_MOST_COST = 1.5
 SAFETY = 1e-9
 """What is taken off a lower bound, and added to an upper one, for the rounding of floating point."""
 
@@ -125,7 +125,7 @@ def most_shares(programme: Programme, n_steps: int = 4_000) -> Packing:
     prices = _first_prices(programme)
     multiple, bound = _best_multiple(programme, prices)
     point = Point(zero, none, none, multiple * prices, none, zero)
-    point, earlier = packed_on(programme, point, RESTART_EVERY, _FIRST_MOST_COST), bound
+    point, earlier = packed_on(programme, point, RESTART_EVERY // 2, _FIRST_MOST_COST), bound
     for _ in range(n_steps // RESTART_EVERY):
         point = packed_on(programme, point, RESTART_EVERY)
         now = _best_multiple(programme, point.user_price)[1]
