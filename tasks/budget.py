@@ -6,9 +6,12 @@ from collections import Counter, defaultdict
 from dataclasses import dataclass
 from decimal import Decimal
 from fractions import Fraction
+from math import ceil
 from statistics import quantiles
 
-from dpmath.accounting import LOSS_UNITS, in_loss_units
+import numpy as np
+
+from dpmath.accounting import LOSS_UNITS, ExactIntArray, in_loss_units
 from tasks import durable, private_files
 from tasks.config import Config
 from tasks.errors import LedgerBroken, contained
@@ -70,6 +73,14 @@ class Account:
         """Return what each user may still lose by a release of that day; below 0 where the limit was lowered."""
         used = self.used(date)
         return [self.limit - used[user] for user in user_hashes]
+
+    def may_lose(self, date: dt.date, user_hashes: list[str]) -> ExactIntArray:
+        """Return what each user may lose by a release of that day: no more than a day may cost, which needs no more.
+
+        So a plan is the same whatever a user has left above that.
+        """
+        most = ceil(Fraction(self._config.privacy.epsilon_per_day) * LOSS_UNITS)
+        return np.array([min(most, left) for left in self.left(date, user_hashes)], dtype=object)
 
     def _on(self, date: dt.date) -> Counter[str]:
         if date not in self._days:
