@@ -46,8 +46,7 @@ def of_day(date: dt.date, entries: list[Entry]) -> list[Entry]:
 
 def published_folder(date: str, revision: str | None, config: Config) -> Path:
     """Return where the files of a release are published; a revision's are in a folder within that of the day."""
-    folder = config.storage_path / "published" / f"date={date}"
-    return folder / f"revision={revision}" if revision else folder
+    return config.storage_path / "published" / _folder_name(date, revision)
 
 
 def check_same_users(entries: list[Entry], config: Config) -> None:
@@ -77,7 +76,8 @@ def check_nothing_unpaid(folders: list[Path], entries: list[Entry], config: Conf
     Raises:
         LedgerBroken: Names the first folder that no entry pays for.
     """
-    paid = {published_folder(entry["date"], entry["revision"], config) for entry in entries}
+    root = config.storage_path / "published"
+    paid = {root / _folder_name(entry["date"], entry["revision"]) for entry in entries}
     for folder in folders:
         if folder not in paid:
             raise LedgerBroken(
@@ -90,3 +90,7 @@ def published_folders(config: Config) -> list[Path]:
     """Return the folders of releases that are there."""
     root = config.storage_path / "published"
     return [path for pattern in ("date=*", "date=*/revision=*") for path in sorted(root.glob(pattern))]
+
+
+def _folder_name(date: str, revision: str | None) -> str:
+    return f"date={date}/revision={revision}" if revision else f"date={date}"

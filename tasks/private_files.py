@@ -52,7 +52,7 @@ def remove_unreleased(entries: list[Entry], config: Config) -> None:
     released = {name for entry in entries for name in entry["files"].values()}
     last_totals = {entry["totals"] for entry in entries[-1:]}
     for folder, names in ((releases(config), released), (totals(config), last_totals)):
-        for path in folder.glob("*"):
+        for path in folder.iterdir() if folder.exists() else ():
             if path.name not in names:
                 path.unlink()
 
