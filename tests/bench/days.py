@@ -161,14 +161,14 @@ def _chunks(date: dt.date, size: Size, seed: int) -> Iterator[pa.Table]:
     rng = np.random.default_rng([_SEED, seed])
     routes = _routes(size)
     names = pa.array([f"bus-{number:06}" for number in range(size.n_users)])
-    midnight = dt.datetime.combine(date, dt.time(), ZoneInfo(TIMEZONE)).timestamp()
+    noon = dt.datetime.combine(date, dt.time(12), ZoneInfo(TIMEZONE)).timestamp()  # so that hours are the clock's by day
     edges = np.linspace(0, size.n_records, -(-size.n_records // _CHUNK) + 1).astype(np.int64)
     first_hour, last_hour = _SERVICE_HOURS
     for begin, end in itertools.pairwise(edges):
         share = np.sort(rng.uniform(begin, end, end - begin)) / size.n_records
         columns = _records(first_hour + share * (last_hour - first_hour), routes, rng)
         user, hour, lat, lon, speed = _with_dirt(columns, rng)
-        time = np.rint((midnight + hour * 3600) * 1000).astype(np.int64)
+        time = np.rint((noon + (hour - 12) * 3600) * 1000).astype(np.int64)
         n_missing = speed.size // 1000
         missing = np.zeros(speed.size, dtype=bool)
         missing[rng.integers(0, speed.size, n_missing)] = True
