@@ -161,7 +161,7 @@ def _chunks(date: dt.date, size: Size, seed: int) -> Iterator[pa.Table]:
     rng = np.random.default_rng([_SEED, seed])
     routes = _routes(size)
     names = pa.array([f"bus-{number:06}" for number in range(size.n_users)])
-    noon = dt.datetime.combine(date, dt.time(12), ZoneInfo(TIMEZONE)).timestamp()  # so that hours are the clock's by day
+    noon = dt.datetime.combine(date, dt.time(12), ZoneInfo(TIMEZONE)).timestamp()  # some midnights are not 12 h before
     edges = np.linspace(0, size.n_records, -(-size.n_records // _CHUNK) + 1).astype(np.int64)
     first_hour, last_hour = _SERVICE_HOURS
     for begin, end in itertools.pairwise(edges):
