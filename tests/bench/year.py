@@ -34,6 +34,7 @@ def measure_days(n_days: int) -> list[Row]:
         One row for each day and step: days released before, CPU seconds and seconds.
     """
     folder = DAYS / "many"
+    shutil.rmtree(folder, ignore_errors=True)
     config, dates = write_dataset(folder, _TINY, n_days=n_days, memory_limit=MEMORY_LIMIT, alike=True)
     text = config.read_text().replace("[storage]", "[publish]\nmap = false\n[storage]")
     config.write_text(text.replace("epsilon_total = 100.0", "epsilon_total = 1000.0\nwindow_days = 365"))
