@@ -1,14 +1,16 @@
 """The backfill flow: a range of days, seen whole before the first of them spends."""
 
 import datetime as dt
+from contextlib import closing
 from pathlib import Path
 
 from prefect import flow
 
 from flows.daily import prepare_day
 from flows.runs import refuse_endless_restarts, run_name
+from tasks.ahead import Shortage, begin_plans, finish_plans, plan_ahead
 from tasks.announce import announce_budget, announce_range, tell_released, tell_withheld
-from tasks.backfill import PlannedRange, Shortage, plan_range, released_days, spread_budget
+from tasks.backfill import released_days, spread_budget
 from tasks.config import Config, load_config
 from tasks.errors import BudgetExceeded, HexveilError
 from tasks.late import count_late_records
@@ -19,7 +21,7 @@ from tasks.release import release_statistics
 
 @flow(name="backfill", flow_run_name=run_name, log_prints=False)
 def backfill(config_file: Path, first: dt.date, last: dt.date, shortage: Shortage = "refuse") -> None:
-    """Publish every local day of a range: all are prepared and planned first, then released in order.
+    """Publish every local day of a range: all are prepared and planned first, side by side, then released in order.
 
     A day that was released already is only published again; a day that fails is reported and the others are done.
     Run again, the backfill goes on where it was interrupted.
@@ -40,12 +42,12 @@ def backfill(config_file: Path, first: dt.date, last: dt.date, shortage: Shortag
     days = released_days(first, last, config)
     spending = spread_budget(days.dates, config) if shortage == "spread" else config
     problems = dict(days.problems)
-    problems |= _prepare([date for date in days.dates if date not in days.released | problems], spending)
-    planned = _plan([date for date in days.dates if date not in days.released | problems], shortage, spending)
-    problems |= planned.problems
+    wanted = [date for date in days.dates if date not in days.released | problems]
+    plans, unplanned = _prepare_and_plan(wanted, shortage, spending)
+    problems |= unplanned
     for date in progress([date for date in days.dates if date not in problems], "releasing days"):
         try:
-            publish_files(days.released.get(date) or release_statistics(date, planned.plans[date], spending), config)
+            publish_files(days.released.get(date) or release_statistics(date, plans[date], spending), config)
             count_late_records(date, config)
             if date not in days.released:
                 tell_released(date, config)
@@ -58,24 +60,24 @@ def backfill(config_file: Path, first: dt.date, last: dt.date, shortage: Shortag
         raise HexveilError(f"{len(problems)} of {len(days.dates)} days have problems, the others are done:\n{listed}")
 
 
-def _plan(dates: list[dt.date], shortage: Shortage, config: Config) -> PlannedRange:
-    """Plan prepared days, and tell of those that nothing can be published of."""
-    try:
-        planned = plan_range(dates, shortage, config)
-    except BudgetExceeded:
-        announce_budget(config)
-        raise
-    for date, reason in planned.problems.items():
-        tell_withheld(date, reason, config)
-    return planned
-
-
-def _prepare(dates: list[dt.date], config: Config) -> dict[dt.date, str]:
-    """Prepare days, and return what is wrong with those that cannot be."""
-    problems = {}
-    for date in progress(dates, "preparing days"):
+def _prepare_and_plan(
+    dates: list[dt.date], shortage: Shortage, config: Config
+) -> tuple[dict[dt.date, str], dict[dt.date, str]]:
+    """Prepare days and plan each while the next are prepared; return the plans, and what is wrong with other days."""
+    problems: dict[dt.date, str] = {}
+    with closing(begin_plans(dates, shortage, config)) as plans:
         try:
-            prepare_day(date, config)
-        except HexveilError as error:
-            problems[date] = str(error)
-    return problems
+            for date in progress(dates, "preparing and planning days"):
+                try:
+                    prepare_day(date, config)
+                except HexveilError as error:
+                    problems[date] = str(error)
+                else:
+                    plan_ahead(date, plans, config)
+            finish_plans(plans, config)
+        except BudgetExceeded:
+            announce_budget(config)
+            raise
+    for date, reason in plans.problems.items():
+        tell_withheld(date, reason, config)
+    return plans.plans, problems | plans.problems

@@ -1,27 +1,20 @@
-"""Backfill: plan a range of days before the first of them spends, and spread a budget over it."""
+"""Backfill: what of a range of days is released, and how to spread a budget over it."""
 
 import datetime as dt
 import logging
 from dataclasses import dataclass
 from decimal import ROUND_DOWN, Context, Decimal
 from fractions import Fraction
-from typing import Literal
 
 from dpmath.accounting import LOSS_UNITS
 from tasks import ledger, private_files
-from tasks.budget import Account, epsilon_units
+from tasks.budget import Account
 from tasks.config import Config
 from tasks.errors import BudgetExceeded, HexveilError
 from tasks.identity import find_entry
 from tasks.logs import say
-from tasks.plan import make_plan
-from tasks.plan_files import store_plan
-from tasks.progress import progress
 from tasks.sections import LEAST_EPSILON_PER_DAY
 from tasks.steps import step
-
-Shortage = Literal["refuse", "spread", "clip"]
-"""What to do where the budget does not pay every day of a range in full."""
 
 _MOST_DAYS = 3660
 
@@ -40,19 +33,6 @@ class ReleasedRange:
 
     dates: list[dt.date]
     released: dict[dt.date, str]
-    problems: dict[dt.date, str]
-
-
-@dataclass(frozen=True)
-class PlannedRange:
-    """The plans of a range of days.
-
-    Attributes:
-        plans: Hash of each day's stored plan.
-        problems: What is wrong with each day that cannot be planned.
-    """
-
-    plans: dict[dt.date, str]
     problems: dict[dt.date, str]
 
 
@@ -111,41 +91,6 @@ def spread_budget(dates: list[dt.date], config: Config) -> Config:
     return config.model_copy(update={"privacy": privacy})
 
 
-@step("plan the days of {config.dataset.name}")
-def plan_range(dates: list[dt.date], shortage: Shortage, config: Config) -> PlannedRange:
-    """Plan prepared days in order, each as if those before it were released; spends nothing.
-
-    Args:
-        dates: Days to plan, in order.
-        shortage: "clip" goes on where the budget does not pay a day in full: users who are short of it are clipped
-            harder or left out.
-        config: Says the budget.
-
-    Raises:
-        BudgetExceeded: The budget does not pay every day in full; says how far it reaches.
-    """
-    account = Account(ledger.read_entries(config), config)
-    plans: dict[dt.date, str] = {}
-    problems: dict[dt.date, str] = {}
-    for date in progress(dates, "planning days"):
-        try:
-            plan = make_plan(date, config, account)
-        except BudgetExceeded as error:
-            if shortage != "clip":
-                raise _too_small(date, list(plans), dates, config) from None
-            problems[date] = str(error)
-            continue
-        except HexveilError as error:
-            problems[date] = str(error)
-            continue
-        short = min(account.left(date, plan.user_hashes)) < epsilon_units(config.privacy.epsilon_per_day)
-        if short and shortage != "clip":
-            raise _too_small(date, list(plans), dates, config)
-        plans[date] = store_plan(plan, config)
-        account.add(date, dict(zip(plan.user_hashes, plan.losses, strict=True)))
-    return PlannedRange(plans, problems)
-
-
 def _even_share(spread: set[dt.date], entries: list[ledger.Entry], config: Config) -> Decimal:
     """Return what the budget leaves each of some days, after all releases but their first ones."""
     account = Account([], config)
@@ -172,14 +117,3 @@ def _rounded_down(share: Fraction) -> Decimal:
 
 def _epsilon_per_day(entry: ledger.Entry) -> Decimal:
     return Decimal(entry["settings"]["privacy"]["epsilon_per_day"])
-
-
-def _too_small(date: dt.date, paid: list[dt.date], dates: list[dt.date], config: Config) -> BudgetExceeded:
-    reach = f"{len(paid)} of {len(dates)} days in full" + (f", {paid[0]} to {paid[-1]}" if paid else "")
-    until = f"Backfill --to {paid[-1]}, or" if paid else "Give"
-    return BudgetExceeded(
-        f"budget.epsilon_total = {config.budget.epsilon_total} pays {reach}, at privacy.epsilon_per_day = "
-        f"{config.privacy.epsilon_per_day}; on {date} a user would be short of it. Nothing was spent. {until} "
-        "--spread, which gives every day of the range the same smaller epsilon, or --clip, which goes on as the daily "
-        "run does: users who are short are clipped to what they have left."
-    )

@@ -3,18 +3,26 @@
 import datetime as dt
 import json
 from collections import Counter, defaultdict
+from collections.abc import Callable, Hashable
 from dataclasses import dataclass
 from decimal import Decimal
 from fractions import Fraction
+from functools import lru_cache, partial
+from math import ceil
+from pathlib import Path
 from statistics import quantiles
+from typing import Generic, TypeVar
 
-from dpmath.accounting import LOSS_UNITS, in_loss_units
+import numpy as np
+
+from dpmath.accounting import LOSS_UNITS, ExactIntArray, in_loss_units
 from tasks import durable, private_files
 from tasks.config import Config
 from tasks.errors import LedgerBroken, contained
 from tasks.ledger import Entry, exact_decimal, read_entries
 
 Losses = dict[str, int]
+K = TypeVar("K", bound=Hashable)
 
 _N_BARS = 10
 
@@ -32,10 +40,9 @@ class Account:
         self._config = config
         self.budget = config.budget
         self.total = Counter(totals(entries, config))
-        self._entries: defaultdict[dt.date, list[Entry]] = defaultdict(list)
-        for entry in entries:
-            self._entries[dt.date.fromisoformat(entry["date"])].append(entry)
-        self._days: dict[dt.date, Counter[str]] = {}
+        self._released = [(dt.date.fromisoformat(entry["date"]), entry["losses"]) for entry in entries]
+        self._added: list[tuple[dt.date, Losses]] = []
+        self._added_sum = _SlidingSum()
 
     @property
     def limit(self) -> int:
@@ -44,7 +51,7 @@ class Account:
 
     def add(self, date: dt.date, losses: Losses) -> None:
         """Count a day's losses too."""
-        self._on(date).update(losses)
+        self._added.append((date, losses))
         self.total.update(losses)
 
     def used(self, date: dt.date) -> Counter[str]:
@@ -56,14 +63,11 @@ class Account:
         n_days = self.budget.window_days
         if n_days is None:
             return self.total
-        days = [date + dt.timedelta(days=shift) for shift in range(1 - n_days, n_days)]
-        window, worst = Counter[str](), Counter[str]()
-        for number, day in enumerate(days):
-            window.update(self._on(day))
-            if number >= n_days:
-                window.subtract(self._on(days[number - n_days]))
-            if number >= n_days - 1:
-                worst |= window
+        last = date + dt.timedelta(days=n_days - 1)
+        held = {day for days in (self._released, self._added) for day, _ in days if date < day <= last}
+        worst = Counter[str]()
+        for end in sorted(held | {date}):  # a window that ends on another day holds no more than one of these
+            worst |= self._within(end - dt.timedelta(days=n_days - 1), end)
         return worst
 
     def left(self, date: dt.date, user_hashes: list[str]) -> list[int]:
@@ -71,12 +75,53 @@ class Account:
         used = self.used(date)
         return [self.limit - used[user] for user in user_hashes]
 
-    def _on(self, date: dt.date) -> Counter[str]:
-        if date not in self._days:
-            self._days[date] = Counter()
-            for entry in self._entries.get(date, []):
-                self._days[date].update(private_files.losses(entry, self._config))
-        return self._days[date]
+    def may_lose(self, date: dt.date, user_hashes: list[str]) -> ExactIntArray:
+        """Return what each user may lose by a release of that day: no more than a day may cost, which needs no more.
+
+        So a plan is the same whatever a user has left above that.
+        """
+        most = ceil(Fraction(self._config.privacy.epsilon_per_day) * LOSS_UNITS)
+        return np.array([min(most, left) for left in self.left(date, user_hashes)], dtype=object)
+
+    def _within(self, first: dt.date, last: dt.date) -> Counter[str]:
+        """Return what each user lost by the releases of some days in a row."""
+        folder = private_files.plans(self._config)
+        released = Counter(name for day, name in self._released if first <= day <= last)
+        added = Counter(number for number, (day, _) in enumerate(self._added) if first <= day <= last)
+        return _released_sums[folder].of(released, partial(_read_losses, folder)) + self._added_sum.of(
+            added, lambda number: self._added[number][1]
+        )
+
+
+class _SlidingSum(Generic[K]):
+    """The sum of some releases' losses, made of the one asked for before by what left it and what is new in it."""
+
+    def __init__(self) -> None:
+        self._last = Counter[K](), Counter[str]()
+
+    def of(self, wanted: Counter[K], losses: Callable[[K], Losses]) -> Counter[str]:
+        """Return the sum, where a key always stands for the same losses; nothing has changed if they cannot be read."""
+        counted, before = self._last
+        gone, new = counted - wanted, wanted - counted
+        if gone.total() > wanted.total():
+            gone, new, before = Counter[K](), wanted, Counter[str]()
+        total = before.copy()
+        for key in gone.elements():
+            total.subtract(losses(key))
+        for key in new.elements():
+            total.update(losses(key))
+        self._last = wanted, +total
+        return total
+
+
+_released_sums: defaultdict[Path, _SlidingSum[str]] = defaultdict(_SlidingSum)
+"""The sum of released losses that was asked for last, by the folder of their files, which are named by their hash."""
+
+
+@lru_cache(maxsize=2 * 366)
+def _read_losses(folder: Path, name: str) -> Losses:
+    """Return the losses of a file once it was found to be what its name says."""
+    return private_files.read_losses(folder, name)
 
 
 def epsilon_units(epsilon: Decimal) -> int:

@@ -1,6 +1,7 @@
 """What a release is known by, and where it is published."""
 
 import datetime as dt
+import os
 import re
 from pathlib import Path
 
@@ -46,8 +47,7 @@ def of_day(date: dt.date, entries: list[Entry]) -> list[Entry]:
 
 def published_folder(date: str, revision: str | None, config: Config) -> Path:
     """Return where the files of a release are published; a revision's are in a folder within that of the day."""
-    folder = config.storage_path / "published" / f"date={date}"
-    return folder / f"revision={revision}" if revision else folder
+    return config.storage_path / "published" / _folder_name(date, revision)
 
 
 def check_same_users(entries: list[Entry], config: Config) -> None:
@@ -66,27 +66,41 @@ def check_same_users(entries: list[Entry], config: Config) -> None:
             )
 
 
-def check_nothing_unpaid(folders: list[Path], entries: list[Entry], config: Config) -> None:
+def check_nothing_unpaid(folders: list[str], entries: list[Entry], config: Config) -> None:
     """Check that each published folder has its entry: a ledger restored from an older backup may lack some.
 
     Args:
-        folders: The published folders, listed before the entries were read: a release may be made meanwhile.
+        folders: Names of the published folders, listed before the entries were read: a release may be made meanwhile.
         entries: Those of the ledger.
         config: Says where things are.
 
     Raises:
         LedgerBroken: Names the first folder that no entry pays for.
     """
-    paid = {published_folder(entry["date"], entry["revision"], config) for entry in entries}
+    paid = {_folder_name(entry["date"], entry["revision"]) for entry in entries}
     for folder in folders:
         if folder not in paid:
             raise LedgerBroken(
-                f"{folder} was published, but no entry of the ledger pays for it: a backup older than that release "
-                "was restored. Restore the last one; releasing anything now would spend without knowing what is spent."
+                f"{config.storage_path / 'published' / folder} was published, but no entry of the ledger pays for it: "
+                "a backup older than that release was restored. Restore the last one; releasing anything now would "
+                "spend without knowing what is spent."
             )
 
 
-def published_folders(config: Config) -> list[Path]:
-    """Return the folders of releases that are there."""
+def published_folders(config: Config) -> list[str]:
+    """Return the names of the folders of releases that are there; looked through at each release, so without paths."""
     root = config.storage_path / "published"
-    return [path for pattern in ("date=*", "date=*/revision=*") for path in sorted(root.glob(pattern))]
+    days = _names(root, "date=")
+    return days + [f"{day}/{revision}" for day in days for revision in _names(root / day, "revision=")]
+
+
+def _names(folder: Path, beginning: str) -> list[str]:
+    try:
+        with os.scandir(folder) as found:
+            return sorted(one.name for one in found if one.name.startswith(beginning))
+    except (FileNotFoundError, NotADirectoryError):
+        return []
+
+
+def _folder_name(date: str, revision: str | None) -> str:
+    return f"date={date}/revision={revision}" if revision else f"date={date}"

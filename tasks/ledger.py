@@ -20,6 +20,10 @@ Entry = dict[str, Any]
 
 NO_PREVIOUS = "0" * 64
 
+_checked: dict[Path, tuple[bytes, list[Entry]]] = {}
+"""The bytes of each ledger that this process has found in order, and their entries. Bytes are compared, not times or
+sizes, so that whatever was done to the file since is seen, and only what is new is checked."""
+
 log = logging.getLogger("hexveil.ledger")
 
 
@@ -39,27 +43,30 @@ def locked(config: Config) -> Iterator[None]:
 
 
 def read_entries(config: Config) -> list[Entry]:
-    """Return every entry, oldest first, after checking the chain.
+    """Return every entry, oldest first, after checking the chain; entries are shared and not to be changed.
 
     Raises:
         LedgerBroken: Names the first line that is not what it was when it was written.
     """
     path = ledger_path(config)
     head = _read_head(config)  # before the ledger: another process may append meanwhile
-    lines = _content(path).split(b"\n")
+    content = _content(path)
+    known, entries = _in_order(path, content)
+    lines = content[len(known) :].split(b"\n")
     if lines.pop():
-        unfinished = f"{path}: line {len(lines) + 1} is not finished"
-        if len(lines) < head["number"]:
+        n_whole = len(entries) + len(lines)
+        unfinished = f"{path}: line {n_whole + 1} is not finished"
+        if n_whole < head["number"]:
             raise LedgerBroken(f"{unfinished}, though it was once written whole; restore the file from backup")
         raise LedgerBroken(f"{unfinished}: its release was not made. Run a day again, which takes the line away")
-    entries: list[Entry] = []
-    for number, line in enumerate(lines, start=1):
+    for number, line in enumerate(lines, start=len(entries) + 1):
         problem = _problem(line, number, entries[-1]["hash"] if entries else NO_PREVIOUS)
         if problem:
             raise LedgerBroken(f"{path}: line {number} {problem}; restore the file from backup")
         entries.append(json.loads(line))
+    _checked[path] = content, entries
     _check_head(entries, head, config)
-    return entries
+    return list(entries)
 
 
 @contained
@@ -123,6 +130,12 @@ def _content(path: Path) -> bytes:
         return b""
 
 
+def _in_order(path: Path, content: bytes) -> tuple[bytes, list[Entry]]:
+    """Return the beginning of a ledger that was checked before, and a list of its entries; nothing if it is another."""
+    known, entries = _checked.get(path, (b"", []))
+    return (known, list(entries)) if content.startswith(known) else (b"", [])
+
+
 def _head_path(config: Config) -> Path:
     """Return where the last entry's number and hash are noted, so that a ledger cut short is noticed."""
     return config.storage_path / "private" / "ledger-head"
@@ -167,6 +180,8 @@ def _cut_unfinished_line(config: Config) -> None:
     """
     path = ledger_path(config)
     content = _content(path)
+    if content.endswith(b"\n"):
+        return
     whole, _, rest = content.rpartition(b"\n")
     lines = whole.split(b"\n") if whole else []
     if not rest or len(lines) < _read_head(config)["number"] - 1:

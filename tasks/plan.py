@@ -7,7 +7,6 @@ from fractions import Fraction
 from statistics import median
 from typing import Any
 
-import numpy as np
 import polars as pl
 
 from dpmath.bias import rounding_errors, variance_error
@@ -19,7 +18,7 @@ from tasks.entropy import known_users
 from tasks.errors import BudgetExceeded, HexveilError, NothingToPublish
 from tasks.ledger import exact_decimal, read_entries
 from tasks.logs import say
-from tasks.mechanism import Request, propose
+from tasks.mechanism import Proposal, Request, propose
 from tasks.occupancy import prepared_by
 from tasks.plan_files import MOMENTS, DayPlan, plan_settings, store_plan
 from tasks.sections import PROJECTED
@@ -67,7 +66,11 @@ def make_plan(date: dt.date, config: Config, account: Account | None = None) -> 
         BudgetExceeded: No user of the day has budget left.
     """
     day = read_day(date, config, account)
-    proposal = propose(config.privacy.mechanism, day.request)
+    return planned_day(date, day, propose(config.privacy.mechanism, day.request), config)
+
+
+def planned_day(date: dt.date, day: PlannedDay, proposal: Proposal, config: Config) -> DayPlan:
+    """Return the plan of a day from what a mechanism proposes for it; raises what ``make_plan`` does."""
     if not published_cells(proposal.sums[0]).any():
         raise _why_nothing(date, day.request, config)
     return DayPlan(
@@ -109,7 +112,7 @@ def read_day(date: dt.date, config: Config, account: Account | None = None) -> P
         value_ranges=[n_ticks, n_ticks**2] if config.statistics.variance else [n_ticks],
         epsilon=Fraction(config.privacy.epsilon_per_day),
         target=promised_share(config),
-        budgets=np.array((account or Account(entries, config)).left(date, user_hashes), dtype=object),
+        budgets=(account or Account(entries, config)).may_lose(date, user_hashes),
         cell_epsilon=None if config.privacy.cell_epsilon is None else Fraction(config.privacy.cell_epsilon),
     )
     return PlannedDay(cells.sort("cell").drop("cell"), user_hashes, request)

@@ -7,6 +7,7 @@ from collections.abc import Iterable
 from decimal import Decimal
 from io import BytesIO
 from pathlib import Path
+from sys import intern
 from typing import Any
 
 import polars as pl
@@ -52,7 +53,7 @@ def remove_unreleased(entries: list[Entry], config: Config) -> None:
     released = {name for entry in entries for name in entry["files"].values()}
     last_totals = {entry["totals"] for entry in entries[-1:]}
     for folder, names in ((releases(config), released), (totals(config), last_totals)):
-        for path in folder.glob("*"):
+        for path in folder.iterdir() if folder.exists() else ():
             if path.name not in names:
                 path.unlink()
 
@@ -118,5 +119,10 @@ def read_frame(folder: Path, name: str) -> pl.DataFrame:
 
 def losses(entry: Entry, config: Config) -> dict[str, int]:
     """Return what one release cost each user, by keyed hash, in units of 2^-50."""
-    frame = read_frame(plans(config), entry["losses"])
-    return {user: int(loss) for user, loss in frame.select("user_hash", "loss_units").iter_rows()}
+    return read_losses(plans(config), entry["losses"])
+
+
+def read_losses(folder: Path, name: str) -> dict[str, int]:
+    """Return the losses of a file, by keyed hash in units of 2^-50; a hash is the same text in each of them."""
+    frame = read_frame(folder, name)
+    return {intern(user): int(loss) for user, loss in frame.select("user_hash", "loss_units").iter_rows()}

@@ -2,7 +2,6 @@
 -- Grain    one row per release_id
 -- Reads    charge, statistic
 -- Privacy  public
-select release_id, entry_hash, count(statistic.release_id) as n_rows
+select release_id, entry_hash, coalesce(n_rows, 0) as n_rows
 from charge
-left join statistic using (release_id)
-group by all
+left join (select release_id, count(*) as n_rows from statistic group by release_id) using (release_id)

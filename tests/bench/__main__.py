@@ -11,7 +11,7 @@ from typing import Any
 import polars as pl
 from rich.console import Console
 
-from tests.bench import measure, page
+from tests.bench import measure, page, year
 from tests.bench.days import Size
 from tests.bench.peers.run import measure_peers
 
@@ -24,12 +24,12 @@ GROWTH = {
     "users": [Size(1_000_000, n_users=n) for n in (500, 1_000, 2_000, 4_000)],
     "cells": [Size(1_000_000, radius_km=radius) for radius in (2.0, 4.0, 7.0, 12.0)],
 }
-PARTS = ("sizes", "growth", "days", "peers", "planner")
+PARTS = ("sizes", "growth", "days", "backfill", "peers", "planner")
 
 console = Console()
 
 
-def measure_parts(chosen: Iterable[str], n_runs: int, quick: bool) -> None:
+def measure_parts(chosen: Iterable[str], n_runs: int, n_days: int, quick: bool) -> None:
     """Measure the chosen parts and write their numbers, so that the page can be made of what is there."""
     chosen = set(chosen)
     if "sizes" in chosen:
@@ -47,7 +47,13 @@ def measure_parts(chosen: Iterable[str], n_runs: int, quick: bool) -> None:
         _write("growth", rows)
     if "days" in chosen:
         console.print("growth in days", highlight=False)
-        _write("days", measure.measure_days(4 if quick else 14, Size(200_000, n_users=500)))
+        _write("days", year.measure_days(20 if quick else year.AFTER[-1]))
+    if "backfill" in chosen:
+        measure.warm_up()
+        console.print(f"a backfill of {n_days} days", highlight=False)
+        whole, rows = year.measure_backfill(n_days, Size(1_000_000))
+        _write("backfill", [whole])
+        _write("backfill_days", rows)
     if "peers" in chosen:
         console.print("the peers, each in an environment of its own", highlight=False)
         rows, missing = measure_peers(n_runs)
@@ -67,9 +73,13 @@ def main() -> None:
     parser.add_argument("--quick", action="store_true", help="a million records at most, two runs: minutes in all")
     parser.add_argument("--only", choices=PARTS, nargs="*", default=PARTS, help="measure these again, keep the others")
     parser.add_argument("--runs", type=int, default=0, help="how often each is run; 5, or 2 when quick")
+    parser.add_argument(
+        "--days", type=int, default=0, help="of a million records each, backfilled; 12, or 3 when quick"
+    )
     given = parser.parse_args()
     OUT.mkdir(parents=True, exist_ok=True)
-    measure_parts(given.only, given.runs or (2 if given.quick else 5), given.quick)
+    n_runs, n_days = given.runs or (2 if given.quick else 5), given.days or (3 if given.quick else 12)
+    measure_parts(given.only, n_runs, n_days, given.quick)
     console.print(f"page  {page.write_page(OUT, platform.python_version())}", highlight=False)
     for claim in page.read_claims(OUT):
         mark = {True: "[green]holds[/]", False: "[red]does not hold[/]", None: "[yellow]not measured[/]"}[claim.holds]

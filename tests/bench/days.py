@@ -105,7 +105,12 @@ class _Routes:
 
 
 def write_dataset(
-    folder: Path, size: Size, kind: str = "parquet", n_days: int = 1, memory_limit: str = "2GiB"
+    folder: Path,
+    size: Size,
+    kind: str = "parquet",
+    n_days: int = 1,
+    memory_limit: str = "2GiB",
+    alike: bool = False,
 ) -> tuple[Path, list[dt.date]]:
     """Write days of one size and the configuration that names them; the same arguments give the same records.
 
@@ -115,6 +120,7 @@ def write_dataset(
         kind: ``parquet`` or ``csv``.
         n_days: How many days, in a row.
         memory_limit: What DuckDB may use, for the configuration.
+        alike: Whether the days have the same records but for their date.
 
     Returns:
         The configuration file, and the days.
@@ -132,13 +138,13 @@ def write_dataset(
     )
     dates = [FIRST + dt.timedelta(days=n) for n in range(n_days)]
     for date in dates:
-        _write_day(folder / "raw" / f"day_{date}.{kind}", date, size, kind)
+        _write_day(folder / "raw" / f"day_{date}.{kind}", date, size, kind, _SEED if alike else date.toordinal())
     return config, dates
 
 
-def _write_day(path: Path, date: dt.date, size: Size, kind: str) -> None:
+def _write_day(path: Path, date: dt.date, size: Size, kind: str, seed: int) -> None:
     with pacsv.CSVWriter(path, _plain(_SCHEMA)) if kind == "csv" else pq.ParquetWriter(path, _SCHEMA) as writer:
-        for table in _chunks(date, size):
+        for table in _chunks(date, size, seed):
             if kind == "csv":
                 writer.write_table(table.cast(_plain(_SCHEMA)))
             else:
@@ -150,19 +156,19 @@ def _plain(schema: pa.Schema) -> pa.Schema:
     return schema.set(0, pa.field("bus", pa.string()))
 
 
-def _chunks(date: dt.date, size: Size) -> Iterator[pa.Table]:
+def _chunks(date: dt.date, size: Size, seed: int) -> Iterator[pa.Table]:
     """Yield a day in the order of time, so many records at once that memory stays the same at any size."""
-    rng = np.random.default_rng([_SEED, date.toordinal()])
+    rng = np.random.default_rng([_SEED, seed])
     routes = _routes(size)
     names = pa.array([f"bus-{number:06}" for number in range(size.n_users)])
-    midnight = dt.datetime.combine(date, dt.time(), ZoneInfo(TIMEZONE)).timestamp()
+    noon = dt.datetime.combine(date, dt.time(12), ZoneInfo(TIMEZONE)).timestamp()  # some midnights are not 12 h before
     edges = np.linspace(0, size.n_records, -(-size.n_records // _CHUNK) + 1).astype(np.int64)
     first_hour, last_hour = _SERVICE_HOURS
     for begin, end in itertools.pairwise(edges):
         share = np.sort(rng.uniform(begin, end, end - begin)) / size.n_records
         columns = _records(first_hour + share * (last_hour - first_hour), routes, rng)
         user, hour, lat, lon, speed = _with_dirt(columns, rng)
-        time = np.rint((midnight + hour * 3600) * 1000).astype(np.int64)
+        time = np.rint((noon + (hour - 12) * 3600) * 1000).astype(np.int64)
         n_missing = speed.size // 1000
         missing = np.zeros(speed.size, dtype=bool)
         missing[rng.integers(0, speed.size, n_missing)] = True

@@ -1,6 +1,5 @@
 """The daily flow beside the limit: the same files, one after the other in turn, each in a process of its own."""
 
-import datetime as dt
 import itertools
 import json
 import shutil
@@ -9,20 +8,18 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
-import polars as pl
-
 from tests.bench.days import FIRST, Size, write_dataset
 from tests.bench.memory import measured
 
 DAYS = Path("var/bench/days")
 MEMORY_LIMIT = "2GiB"
 
-_PREFECT = {
+PREFECT = {
     "PREFECT_HOME": str(Path("var/bench/prefect").resolve()),
     "PREFECT_SERVER_ANALYTICS_ENABLED": "false",
     "DO_NOT_TRACK": "1",
 }
-_HEXVEIL = str(Path(sys.executable).with_name("hexveil"))
+HEXVEIL = str(Path(sys.executable).with_name("hexveil"))
 _TINY = Size(10_000, n_users=200, radius_km=0.5)
 
 Row = dict[str, Any]
@@ -44,7 +41,7 @@ def measure_size(size: Size, kind: str, n_runs: int) -> list[Row]:
     tiny, _ = write_dataset(DAYS / "tiny", _TINY)
     rows = []
     for run in range(n_runs):
-        found = [_limit(folder, kind, size), _flow(config), _flow(tiny, "start-up"), *_steps(config, 1)]
+        found = [_limit(folder, kind, size), _flow(config), _flow(tiny, "start-up"), *_steps(config)]
         rows += [{"kind_of_file": kind, "n_records": size.n_records, "run": run, **row} for row in found]
     shutil.rmtree(folder)
     return rows
@@ -67,7 +64,7 @@ def measure_growth(sizes: Iterable[Size], n_runs: int) -> list[Row]:
         write_dataset(_folder(size), size, memory_limit=MEMORY_LIMIT)
     for run, size in itertools.product(range(n_runs), sizes):
         folder = _folder(size)
-        limit, steps = _limit(folder, "parquet", size), _steps(folder / "dataset.toml", 1)
+        limit, steps = _limit(folder, "parquet", size), _steps(folder / "dataset.toml")
         seconds = {row["name"]: row["seconds"] for row in steps if row["kind"] == "step"}
         held = {"n_pairs": limit["n_pairs"], "n_cells": limit["n_cells"]}
         asked = {"n_records": size.n_records, "n_users": size.n_users}
@@ -75,16 +72,6 @@ def measure_growth(sizes: Iterable[Size], n_runs: int) -> list[Row]:
     for size in sizes:
         shutil.rmtree(_folder(size))
     return rows
-
-
-def measure_days(n_days: int, size: Size) -> list[Row]:
-    """Measure day after day in one warehouse, and return the seconds of each day's steps."""
-    folder = DAYS / "many"
-    config, dates = write_dataset(folder, size, n_days=n_days, memory_limit=MEMORY_LIMIT)
-    frame = pl.DataFrame(_steps(config, n_days)).filter(kind="step")
-    shutil.rmtree(folder)
-    seconds = frame.group_by("date").agg(pl.col("seconds").sum()).sort("date")["seconds"]
-    return [{"days_held": number, "seconds": one} for number, one in enumerate(seconds, start=1)][: len(dates)]
 
 
 def warm_up() -> None:
@@ -109,14 +96,13 @@ def _limit(folder: Path, kind: str, size: Size) -> Row:
 
 def _flow(config: Path, name: str = "flow") -> Row:
     shutil.rmtree(config.parent / "store", ignore_errors=True)
-    finished = measured([_HEXVEIL, "run", "--config", str(config), "--date", str(FIRST)], _PREFECT)
+    finished = measured([HEXVEIL, "run", "--config", str(config), "--date", str(FIRST)], PREFECT)
     shutil.rmtree(config.parent / "store")
     return {"kind": "flow", "name": name, "seconds": finished.seconds, "peak_mib": finished.peak_mib}
 
 
-def _steps(config: Path, n_days: int) -> list[Row]:
+def _steps(config: Path) -> list[Row]:
     shutil.rmtree(config.parent / "store", ignore_errors=True)
-    dates = [str(FIRST + dt.timedelta(days=n)) for n in range(n_days)]
-    finished = measured([sys.executable, "-m", "tests.bench.steps", str(config), *dates])
+    finished = measured([sys.executable, "-m", "tests.bench.steps", str(config), str(FIRST)])
     shutil.rmtree(config.parent / "store")
     return json.loads(finished.output)

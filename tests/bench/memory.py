@@ -2,6 +2,7 @@
 
 import os
 import re
+import resource
 import subprocess
 import threading
 import time
@@ -16,11 +17,13 @@ class Finished(NamedTuple):
 
     Attributes:
         seconds: From its start to its end.
+        cpu_seconds: Of it and the processes it started.
         peak_mib: The most that it and the processes it started held in memory at one time.
         output: What it printed.
     """
 
     seconds: float
+    cpu_seconds: float
     peak_mib: float
     output: str
 
@@ -44,7 +47,7 @@ def measured(command: list[str], environment: dict[str, str] | None = None, fold
     Raises:
         subprocess.CalledProcessError: The command failed.
     """
-    began = time.perf_counter()
+    began, began_cpu = time.perf_counter(), _children_seconds()
     process = subprocess.Popen(
         command,
         stdout=subprocess.PIPE,
@@ -63,7 +66,12 @@ def measured(command: list[str], environment: dict[str, str] | None = None, fold
         failure = subprocess.CalledProcessError(process.returncode, command, output, errors)
         failure.add_note(errors[-2000:])
         raise failure
-    return Finished(seconds, highest[0], output)
+    return Finished(seconds, _children_seconds() - began_cpu, highest[0], output)
+
+
+def _children_seconds() -> float:
+    used = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return used.ru_utime + used.ru_stime
 
 
 def _watch(process: subprocess.Popen[str], highest: list[float]) -> None:

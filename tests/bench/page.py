@@ -10,7 +10,7 @@ from jinja2 import Environment, StrictUndefined
 from markupsafe import Markup
 from matplotlib.figure import Figure
 
-from tests.bench import tables
+from tests.bench import tables, year
 from tests.bench.peers.run import CELLS_PER_USER, PEERS, RECORDS_PER_CELL
 
 TEMPLATE = Path(__file__).with_name("page.html.jinja")
@@ -36,6 +36,7 @@ def write_page(out: Path, python: str) -> Path:
         python: Its version, for the page to say.
     """
     runs, growth, days, peer_rows = (_read(out, name) for name in ("runs", "growth", "days", "peers"))
+    backfill = _read(out, "backfill")
     missing = _read(out, "peers_missing")
     environment = Environment(autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True)
     environment.filters["quantity"] = _quantity
@@ -47,6 +48,9 @@ def write_page(out: Path, python: str) -> Path:
         statements=_by_size(runs, ("statement",), least_share=0.01),
         growth=_picture(_draw_growth(growth)) if growth.height else None,
         days=_picture(_draw_days(days)) if days.height else None,
+        days_compared=year.days_compared(days).to_dicts() if days.height else [],
+        days_after=year.AFTER,
+        backfill=backfill.row(0, named=True) if backfill.height else None,
         peers=tables.peers(peer_rows).to_dicts() if peer_rows.height else [],
         about=PEERS,
         missing=dict(missing.iter_rows()) if missing.height else {},
@@ -63,7 +67,7 @@ def write_page(out: Path, python: str) -> Path:
 
 def read_claims(out: Path) -> list[tables.Claim]:
     """Return what was asked for, measured on the numbers that are there."""
-    return tables.claims(*(_read(out, name) for name in ("runs", "growth", "peers")))
+    return tables.claims(*(_read(out, name) for name in ("runs", "growth", "days", "peers")))
 
 
 def _read(out: Path, name: str) -> pl.DataFrame:
@@ -99,11 +103,15 @@ def _draw_growth(growth: pl.DataFrame) -> Figure:
 
 
 def _draw_days(days: pl.DataFrame) -> Figure:
-    figure = Figure(figsize=(6, 3.2), layout="constrained")
+    figure = Figure(figsize=(8, 3.6), layout="constrained")
     axes = figure.subplots()
-    axes.plot(days["days_held"], days["seconds"], "o-", color=COLOURS[0])
-    axes.set(xlabel="days in the warehouse, with this one", ylabel="seconds for this day", ylim=(0, None))
+    whole = days.group_by("n_released").agg(pl.col("cpu_seconds").sum()).sort("n_released")
+    axes.plot(whole["n_released"], whole["cpu_seconds"], ".", color=COLOURS[0], label="the whole day")
+    for colour, ((step,), part) in zip(COLOURS[1:], days.group_by("step", maintain_order=True), strict=False):
+        axes.plot(part["n_released"], part["cpu_seconds"], ".", markersize=2, color=colour, label=step)
+    axes.set(xlabel="days released before", ylabel="CPU seconds for a day", ylim=(0, None))
     axes.grid(color="#dddddd", linewidth=0.6)
+    figure.legend(*axes.get_legend_handles_labels(), loc="outside right center", frameon=False)
     return figure
 
 

@@ -14,7 +14,9 @@ from typing import Any
 
 from flows import daily
 from tasks import release, warehouse
+from tasks.budget import report_budget
 from tasks.config import load_config
+from tasks.report import report_day
 from tests.bench.memory import forget_peak, peak_mib
 
 Row = dict[str, Any]
@@ -30,10 +32,11 @@ class Watch:
         self.rows: list[Row] = []
 
     def step(self, function: Any, *arguments: Any) -> Any:
-        """Run a task without the scheduler."""
+        """Run a task without the scheduler, or what a task does besides telling the scheduler."""
         forget_peak()
-        with self._noted("step", function.fn.__name__) as row:
-            result = function.fn(*arguments)
+        plain = getattr(function, "fn", function)
+        with self._noted("step", plain.__name__) as row:
+            result = plain(*arguments)
         row["peak_mib"] = peak_mib()
         return result
 
@@ -94,6 +97,8 @@ def run_steps(config_file: Path, dates: list[dt.date]) -> list[Row]:
             release_id = watch.step(daily.release_statistics, date, plan_hash, config, None)
             watch.step(daily.publish_files, release_id, config)
             watch.step(daily.count_late_records, date, config)
+            watch.step(report_day, date, config)
+            watch.step(report_budget, config)
         rows += [{"date": date.isoformat(), **row} for row in watch.rows]
     return rows
 

@@ -4,6 +4,8 @@ from typing import Any, NamedTuple
 
 import polars as pl
 
+from tests.bench.year import AFTER, days_compared
+
 GIB = 1024
 _SPREAD = ("seconds_limit", "seconds_flow", "steps", "ratio", "ratio_steps")
 LARGE, LARGEST = 10_000_000, 100_000_000
@@ -82,10 +84,10 @@ def peers(rows: pl.DataFrame) -> pl.DataFrame:
     )
 
 
-def claims(runs: pl.DataFrame, growth: pl.DataFrame, peer_rows: pl.DataFrame) -> list[Claim]:
+def claims(runs: pl.DataFrame, growth: pl.DataFrame, days: pl.DataFrame, peer_rows: pl.DataFrame) -> list[Claim]:
     """Return what the issue asks for, each with what was measured."""
     found = [_at_most_twice(runs, size) for size in (LARGE, LARGEST)]
-    found += [_peak(runs), _linear(growth)]
+    found += [_peak(runs), _linear(growth), _as_cheap_after_a_year(days)]
     found += [_a_tenth(runs, kind, name) for kind, name in _SMALL_PARTS]
     return found + [_below_every_peer(peer_rows, epsilon) for epsilon in (1, 10)]
 
@@ -122,6 +124,16 @@ def _linear(growth: pl.DataFrame) -> Claim:
     power = growth_power(growth.filter(axis="records"), "n_records")
     statement = "The cost grows no worse than in proportion to the records"
     return Claim(statement, power <= 1.05, f"to the power {power:.2f}")
+
+
+def _as_cheap_after_a_year(days: pl.DataFrame) -> Claim:
+    statement = "A day costs no more after 365 released days than after 10, within 5 %"
+    if not days.height or days["n_released"].max() != AFTER[-1] - 1:
+        return Claim(statement, None, "not measured this time")
+    row = days_compared(days).row(by_predicate=pl.col("step") == "the whole day", named=True)
+    first, *_, last = (row[f"after_{after}"] for after in AFTER)
+    told = ", ".join(f"{row[f'after_{after}']:.3f} after {after}" for after in AFTER)
+    return Claim(statement, last <= 1.05 * first, f"CPU seconds for a day of 2,000 records: {told}")
 
 
 def _a_tenth(runs: pl.DataFrame, kind: str, name: str) -> Claim:

@@ -64,6 +64,36 @@ def test_the_page_is_made_of_whatever_was_measured(tmp_path: Path) -> None:
     assert twice.measured.startswith("1.50 times")
 
 
+def test_days_that_are_alike_hold_the_same_records_but_for_the_date(tmp_path: Path) -> None:
+    _, dates = write_dataset(tmp_path, SMALL, n_days=2, alike=True)
+    first, second = (pl.read_parquet(tmp_path / "raw" / f"day_{date}.parquet") for date in dates)
+    assert first.drop("time").equals(second.drop("time"))
+    assert (second["time"] - first["time"]).unique().to_list() == [dates[1] - dates[0]]
+
+
+def test_a_day_that_costs_more_after_a_year_of_releases_is_told(tmp_path: Path) -> None:
+    for growth, holds in ((0.0, True), (0.001, False)):
+        rows = [
+            {"n_released": number, "step": step, "seconds": 1.0, "cpu_seconds": 1.0 + growth * number}
+            for number in range(365)
+            for step in ("plan_release", "publish_files")
+        ]
+        pl.DataFrame(rows).write_csv(tmp_path / "days.csv")
+        claim = next(claim for claim in page.read_claims(tmp_path) if "after 365 released days" in claim.statement)
+        assert claim.holds is holds
+        text = page.write_page(tmp_path, "3").read_text()
+        assert "the whole day" in text
+        assert claim.measured in text
+
+
+def test_a_backfill_is_shown_by_its_days_a_minute(tmp_path: Path) -> None:
+    whole = {"n_days": 12, "n_records": 1_000_000, "seconds": 90.0, "cpu_seconds": 171.0, "days_per_minute": 8.0}
+    pl.DataFrame([whole | {"peak_mib": 900.0}]).write_csv(tmp_path / "backfill.csv")
+    text = page.write_page(tmp_path, "3").read_text()
+    assert "<strong>8 days a minute</strong>" in text
+    assert "1.9 cores busy" in text
+
+
 def test_the_peers_data_are_what_the_page_says(tmp_path: Path) -> None:
     truth = data.write_data(tmp_path / "data.parquet")
     pairs = pl.read_parquet(tmp_path / "data.parquet").group_by("user_id", "cell").len()

@@ -3,6 +3,7 @@
 import datetime as dt
 import subprocess
 from collections.abc import Callable
+from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -12,6 +13,8 @@ import polars as pl
 
 from dpmath.occupancy import Occupancy
 from tasks import warehouse
+from tasks.ahead import RangePlans, Shortage, begin_plans, finish_plans, plan_ahead
+from tasks.backfill import released_days
 from tasks.config import Config, load_config
 from tasks.errors import contained
 from tasks.late import count_late_records
@@ -120,6 +123,24 @@ class Dataset:
         publish_files.fn(identity, self.config)
         count_late_records.fn(date, self.config)
         return identity
+
+    def plan_range(self, dates: list[dt.date], shortage: Shortage = "refuse") -> RangePlans:
+        """Prepare and plan days as the backfill does, below the scheduler."""
+        with closing(begin_plans.fn(dates, shortage, self.config)) as plans:
+            for date in dates:
+                self.prepare(date)
+                plan_ahead.fn(date, plans, self.config)
+            finish_plans.fn(plans, self.config)
+        return plans
+
+    def run_range(self, dates: list[dt.date]) -> None:
+        """Do what the backfill does, below the scheduler."""
+        released = released_days.fn(dates[0], dates[-1], self.config).released
+        planned = self.plan_range([date for date in dates if date not in released]).plans
+        for date in dates:
+            identity = released.get(date) or release_statistics.fn(date, planned[date], self.config)
+            publish_files.fn(identity, self.config)
+            count_late_records.fn(date, self.config)
 
     def query(self, sql: str) -> list[tuple[Any, ...]]:
         with warehouse.connect(self.config) as connection:

@@ -68,6 +68,11 @@ def whole_day(folder: Path, date: dt.date = DATE) -> None:
     Dataset(folder).run_day(date)
 
 
+def whole_range(folder: Path, dates: list[dt.date]) -> None:
+    """Run a range of days as the backfill does."""
+    Dataset(folder).run_range(dates)
+
+
 def whole_day_killed_at(folder: Path, number: int) -> None:
     """Run a day and die before the file-system operation of that number; with 0 live and write down how many."""
     with _counted(number) as count:

@@ -6,6 +6,7 @@ from fractions import Fraction
 from pathlib import Path
 
 import numpy as np
+import polars as pl
 import pytest
 from support import DATE, Dataset, later_day
 
@@ -47,6 +48,45 @@ def test_what_counts_within_a_window_is_the_largest_of_all_windows_that_hold_the
         losses.setdefault(date, Counter()).update(new)
         asked = DATE + dt.timedelta(days=int(rng.integers(-3, 23)))
         assert account.used(asked) == largest_window(losses, n_days, asked)
+
+
+def test_a_window_that_moves_on_reads_only_the_losses_that_are_new_in_it(
+    dataset: Dataset, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Whoever opens the account: each release opens it anew."""
+    dataset.set("epsilon_total = 5.0", "epsilon_total = 5.0\nwindow_days = 30")
+    folder = private_files.plans(dataset.config)
+    entries, losses, read = [], {}, []
+    for number in range(60):
+        date = DATE + dt.timedelta(days=number)
+        losses[date] = Counter({f"user{number % 7}": number + 1, "everybody": 1})
+        frame = pl.DataFrame({"user_hash": [*losses[date]], "loss_units": [Decimal(n) for n in losses[date].values()]})
+        name, totals = private_files.write_frame(folder, frame), sum(losses.values(), Counter())
+        total_name = private_files.write_json(private_files.totals(dataset.config), totals)
+        entries.append({"date": date.isoformat(), "losses": name, "totals": total_name})
+    real = private_files.read_losses
+    monkeypatch.setattr(private_files, "read_losses", lambda *arguments: read.append(arguments) or real(*arguments))
+    for number in range(1, 61):
+        read.clear()
+        date = DATE + dt.timedelta(days=number)
+        account = Account(entries[:number], dataset.config)
+        account.add(date, {"everybody": 5})
+        known = {day: lost for day, lost in losses.items() if day < date} | {date: Counter({"everybody": 5})}
+        assert account.used(date) == largest_window(known, 30, date)
+        assert len(read) == 1
+    assert Account(entries, dataset.config).used(DATE) == largest_window(losses, 30, DATE)
+
+
+def test_a_loss_file_that_was_changed_before_it_was_counted_is_refused(busy_dataset: Dataset) -> None:
+    busy_dataset.set("epsilon_total = 5.0", "epsilon_total = 5.0\nwindow_days = 3")
+    busy_dataset.run_day()
+    (entry,) = ledger.read_entries(busy_dataset.config)
+    path = private_files.plans(busy_dataset.config) / entry["losses"]
+    path.write_bytes(path.read_bytes()[:-1] + b"x")
+    account = Account([entry], busy_dataset.config)
+    for _ in range(2):
+        with pytest.raises(LedgerBroken, match="missing or was changed"):
+            account.used(DATE)
 
 
 def test_within_a_window_old_losses_come_back_and_later_days_count_too(busy_dataset: Dataset) -> None:

@@ -286,3 +286,73 @@ def test_a_last_line_that_lacks_its_end_alone_is_whole(written: Dataset) -> None
         pass
     assert path.read_bytes() == b"".join(whole.splitlines(keepends=True)[:-1])
     assert whole.endswith((path.parent / "ledger.unfinished").read_bytes() + whole[-9:])
+
+
+def test_what_another_process_appended_is_read_and_checked_too(written: Dataset) -> None:
+    before = ledger.read_entries(written.config)
+    code = APPEND_SOME.replace("range(20)", "range(1)")
+    subprocess.run([sys.executable, "-c", code, str(written.config_file), "other"], check=True)
+    after = ledger.read_entries(written.config)
+    assert [one["release_id"] for one in after] == [*(one["release_id"] for one in before), "other-0"]
+    with ledger.ledger_path(written.config).open("ab") as file:
+        file.write(lines_of(written)[-1])
+    with pytest.raises(LedgerBroken, match="line 6 does not follow"):
+        ledger.read_entries(written.config)
+
+
+def test_an_older_copy_put_in_its_place_is_refused_however_often_it_was_read(written: Dataset) -> None:
+    path = ledger.ledger_path(written.config)
+    older = path.read_bytes()
+    append(entry(4), written)
+    assert len(ledger.read_entries(written.config)) == 5
+    newer = path.read_bytes()
+    path.write_bytes(older)
+    for _ in range(2):
+        with pytest.raises(LedgerBroken, match="4 entries are here, but entry 5"):
+            ledger.read_entries(written.config)
+    path.write_bytes(newer)
+    assert len(ledger.read_entries(written.config)) == 5
+
+
+def test_a_byte_of_an_old_line_that_changes_between_two_readings_is_noticed(written: Dataset) -> None:
+    """Neither the size nor the time of the file tells of it."""
+    path = ledger.ledger_path(written.config)
+    assert len(ledger.read_entries(written.config)) == 4
+    status, changed = path.stat(), bytearray(path.read_bytes())
+    changed[changed.index(b"release-1") + 8] ^= 1
+    with path.open("r+b") as file:
+        file.write(changed)
+    os.utime(path, ns=(status.st_atime_ns, status.st_mtime_ns))
+    assert (path.stat().st_size, path.stat().st_mtime_ns) == (status.st_size, status.st_mtime_ns)
+    with pytest.raises(LedgerBroken, match="line 2 was changed"):
+        ledger.read_entries(written.config)
+
+
+def test_another_ledger_with_a_chain_in_order_is_read_anew(written: Dataset) -> None:
+    path = ledger.ledger_path(written.config)
+    assert len(ledger.read_entries(written.config)) == 4
+    for name in (path, path.parent / "private" / "ledger-head"):
+        name.unlink()
+    assert ledger.read_entries(written.config) == []
+    append(entry(7), written)
+    assert [one["release_id"] for one in ledger.read_entries(written.config)] == ["release-7"]
+
+
+def test_a_list_of_entries_is_the_readers_own(written: Dataset) -> None:
+    ledger.read_entries(written.config).clear()
+    assert len(ledger.read_entries(written.config)) == 4
+
+
+def test_a_line_that_was_checked_is_not_checked_again(written: Dataset, monkeypatch: pytest.MonkeyPatch) -> None:
+    seen: list[int] = []
+    real = ledger._problem
+
+    def watched(line: bytes, number: int, previous_hash: str) -> str | None:
+        seen.append(number)
+        return real(line, number, previous_hash)
+
+    monkeypatch.setattr(ledger, "_problem", watched)
+    ledger.read_entries(written.config)
+    append(entry(4), written)
+    ledger.read_entries(written.config)
+    assert seen == [4, 5]

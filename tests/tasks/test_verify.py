@@ -173,7 +173,8 @@ def test_verify_finds_a_user_over_the_limit_whatever_let_it_happen(
 
 def test_verify_finds_a_release_over_the_days_epsilon(busy_dataset: Dataset, monkeypatch: pytest.MonkeyPatch) -> None:
     with monkeypatch.context() as patch:
-        patch.setattr("tasks.plan.propose", lambda name, request: propose(name, replace(request, epsilon=Fraction(3))))
+        dearer = {"epsilon": Fraction(3), "budgets": None}  # a budget is asked for up to what a day may cost
+        patch.setattr("tasks.plan.propose", lambda name, request: propose(name, replace(request, **dearer)))
         patch.setattr("tasks.release.epsilon_units", lambda _: 1 << 80)
         patch.setattr("tasks.release.schemas.check", lambda *_: None)
         busy_dataset.run_day()

@@ -1,0 +1,68 @@
+"""A backfill that is killed wherever it is, and run again, is a backfill that was not: same plans, same charges."""
+
+import datetime as dt
+import random
+import shutil
+
+import pytest
+import victim
+from support import DATE, Dataset, Say, later_day
+
+from tasks import ledger, verify
+
+N_DAYS = 4
+MADE_ANEW = ("hash", "previous_hash", "files", "intended_at", "committed_at", "attempt")
+
+
+def account_of(dataset: Dataset) -> list[ledger.Entry]:
+    """Return what the ledger says that a run made again says too."""
+    assert verify.verify_ledger(dataset.config) == N_DAYS
+    entries = ledger.read_entries(dataset.config)
+    return [{key: entry[key] for key in entry if key not in MADE_ANEW} for entry in entries]
+
+
+@pytest.fixture
+def days(busy_dataset: Dataset) -> tuple[Dataset, list[dt.date]]:
+    busy_dataset.without_map()
+    busy_dataset.set('"clip-user"', '"planned"')
+    busy_dataset.set("epsilon_total = 5.0", "epsilon_total = 50.0")
+    private = busy_dataset.folder / "store" / "private"
+    private.mkdir(parents=True)
+    (private / "user-key").write_bytes(bytes(range(32)))
+    return busy_dataset, [DATE, *(later_day(busy_dataset, number) for number in range(1, N_DAYS))]
+
+
+def copy_of(dataset: Dataset, name: str) -> Dataset:
+    folder = dataset.folder.with_name(f"{dataset.folder.name}-{name}")
+    shutil.copytree(dataset.folder, folder, copy_function=shutil.copy2)
+    return Dataset(folder)
+
+
+def killed_and_run_again(days: tuple[Dataset, list[dt.date]], n_kills: int, n_trials: int, say: Say) -> None:
+    dataset, dates = days
+    reference, timed = copy_of(dataset, "reference"), copy_of(dataset, "timed")
+    for date in dates:
+        reference.run_day(date)
+    expected = account_of(reference)
+    longest, n_killed = victim.seconds_of(victim.whole_range, timed.folder, dates), 0
+    for trial in range(n_trials):
+        victims = copy_of(dataset, f"killed-{trial}")
+        for part in range(n_kills):
+            moment = longest * (part + random.random()) / n_kills
+            n_killed += victim.killed(moment, victim.whole_range, victims.folder, dates)
+        victim.run(victim.whole_range, victims.folder, dates)
+        assert account_of(victims) == expected
+    say(f"{n_killed} backfills were killed at a random moment, and all was well after")
+
+
+def test_days_backfilled_and_killed_while_they_are_planned_equal_days_run_one_by_one(
+    days: tuple[Dataset, list[dt.date]], say: Say
+) -> None:
+    killed_and_run_again(days, 2, 1, say)
+
+
+@pytest.mark.slow
+def test_days_backfilled_and_killed_twenty_times_equal_days_run_one_by_one(
+    days: tuple[Dataset, list[dt.date]], say: Say
+) -> None:
+    killed_and_run_again(days, 4, 5, say)
