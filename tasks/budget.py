@@ -118,7 +118,7 @@ _released_sums: defaultdict[Path, _SlidingSum[str]] = defaultdict(_SlidingSum)
 """The sum of released losses that was asked for last, by the folder of their files, which are named by their hash."""
 
 
-@lru_cache(maxsize=2 * 366)
+@lru_cache(maxsize=64)
 def _read_losses(folder: Path, name: str) -> Losses:
     """Return the losses of a file once it was found to be what its name says."""
     return private_files.read_losses(folder, name)
