@@ -179,6 +179,17 @@ def transaction(connection: Connection) -> Iterator[None]:
     connection.commit()
 
 
+@contextmanager
+def any_order(connection: Connection) -> Iterator[None]:
+    """Let the block write rows in any order: to keep that of a file, DuckDB writes them twice, at once and on closing.
+
+    After an error nothing can be set, and the connection is not used again.
+    """
+    connection.execute("set preserve_insertion_order = false")
+    yield
+    connection.execute("set preserve_insertion_order = true")
+
+
 def statement(name: str) -> str:
     """Return the text of ``sql/<name>.sql``."""
     return (importlib.resources.files("sql") / f"{name}.sql").read_text(encoding="utf-8")

@@ -158,9 +158,14 @@ def test_white_space_of_any_kind_is_trimmed_off_any_id(
     dataset.config_file.write_text(CONFIG)
     quoted = ['"' + one.replace('"', '""') + '"' for one in ids]
     dataset.write("a.csv", HEADER + "".join(ROW.replace("bus1", one) for one in quoted))
+    places = {"time": dt.datetime.combine(DATE, dt.time(), dt.UTC), "lat": 47.0, "lon": 8.0, "speed": 1.0}
+    pl.DataFrame({"bus": ids}).with_columns(**places).write_parquet(dataset.write("b.parquet", b""))
     ingest(dataset)
-    read = dataset.query("select user_id from raw_record order by row_number")
-    assert read == [(one.strip() or None,) for one in ids]
+    for name in ("raw/a.csv", "raw/b.parquet"):
+        read = dataset.query(
+            f"select user_id from raw_record join raw_file using (file_id) where name = '{name}' order by row_number"
+        )
+        assert read == [(one.strip() or None,) for one in ids], name
 
 
 @pytest.mark.parametrize("name", ["a.b", "$x", "/x", "[0]", "*", "~1", "0"])
