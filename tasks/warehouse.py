@@ -33,15 +33,16 @@ _TABLES = (
     "raw_path",
     "raw_record",
     "quarantine",
-    "record",
     "value_repair",
     "user_cell",
     "prepared_day",
+    "validated_day",
     "validated_file",
     "prepared_file",
     "prepared_count",
     "released_file",
     "late_day",
+    "record",
 )
 _MIRROR_TABLES = ("statistic", "charge")
 _WAIT_SECONDS = 600

@@ -85,7 +85,7 @@ def test_a_copy_adds_no_record_and_looks_like_any_re_delivery(dataset: Dataset) 
     for copy in (ROW, ROW.replace(",30", ",31")):
         dataset.write("b.csv", HEADER + copy)
         dataset.prepare()
-        assert dataset.query("select value_ticks from record") == [(3000,)]
+        assert dataset.query(f"select value_ticks from record('{DATE}')") == [(3000,)]
         counts.append(dataset.query("select reason, count(*) from quarantine group by all"))
     assert counts == [[("duplicate", 1)]] * 2
 
@@ -100,10 +100,10 @@ def test_a_copy_adds_no_record_and_looks_like_any_re_delivery(dataset: Dataset) 
 def test_what_was_read_under_other_settings_is_not_used(dataset: Dataset, old: str, new: str, ticks: int) -> None:
     dataset.write("a.csv", f"bus,time,lat,lon,speed,pace\nbus1,{DATE}T08:00:00Z,47,8,30,70\n")
     dataset.prepare()
-    before = dataset.query("select h3_cell, value_ticks from record")
+    before = dataset.query(f"select h3_cell, value_ticks from record('{DATE}')")
     dataset.set(old, new)
     dataset.prepare()
-    after = dataset.query("select h3_cell, value_ticks from record")
+    after = dataset.query(f"select h3_cell, value_ticks from record('{DATE}')")
     assert len(after) == 1
     assert after != before
     assert after[0][1] == ticks
@@ -116,7 +116,7 @@ def test_rows_of_files_that_changed_or_are_gone_are_not_used(dataset: Dataset) -
     path.write_text(HEADER + ROW.replace(",30", ",90"))
     (dataset.folder / "raw" / "b.csv").unlink()
     dataset.prepare()
-    assert dataset.query("select user_id, value_ticks from record") == [("bus1", 9000)]
+    assert dataset.query(f"select user_id, value_ticks from record('{DATE}')") == [("bus1", 9000)]
 
 
 def test_two_datasets_do_not_share_a_storage(dataset: Dataset) -> None:
