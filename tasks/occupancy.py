@@ -5,6 +5,7 @@ import logging
 from typing import Any
 
 from tasks import schemas, warehouse
+from tasks.cells import find_boxes
 from tasks.config import Config
 from tasks.durable import canonical_json, sha256
 from tasks.errors import HexveilError
@@ -36,6 +37,7 @@ def build_occupancy(date: dt.date, config: Config) -> None:
             warehouse.run(connection, f"warehouse/clear_{table}", {"date": date})
         warehouse.run(connection, "warehouse/prepared_file", {"date": date})
         warehouse.run(connection, "warehouse/prepared_count", {"date": date})
+        find_boxes(connection, {"date": date})
         warehouse.run(connection, "warehouse/day_pair", {"date": date, **settings})
         _check_contract(connection, config)
         n_pairs = warehouse.run(connection, "warehouse/user_cell").fetchone()

@@ -42,6 +42,8 @@ _TABLES = (
     "prepared_count",
     "released_file",
     "late_day",
+    "boxes_per_degree",
+    "box",
     "record",
 )
 _MIRROR_TABLES = ("statistic", "charge")
