@@ -168,6 +168,8 @@ def _read_parquet(connection: warehouse.Connection, path: Path, file: dict[str, 
     days = {"file_date": file["file_date"], "forgotten": list(forgotten_days(config))}
     columns = {"path": str(path), **names}
     try:
+        if file["file_date"] is None and source.has_instants(path, config):
+            warehouse.run(connection, "warehouse/hour_parquet", {"path": str(path), "time": names["time"]})
         with warehouse.any_order(connection):
             kept = warehouse.run(connection, "warehouse/raw_record_parquet", {**file, **days, **columns, **_BLANK})
     except warehouse.EngineError:
@@ -198,6 +200,8 @@ def _keep_incoming(connection: warehouse.Connection, file: dict[str, Any], n_mal
     """Keep the rows that a reader left in ``incoming``, but those of forgotten days."""
     n_readable = warehouse.rows(connection, "warehouse/incoming_rows")[0][0]
     days = {**file, "forgotten": list(forgotten_days(config))}
+    if file["file_date"] is None:
+        warehouse.run(connection, "warehouse/hour_incoming")
     with warehouse.any_order(connection):
         n_kept = _count(warehouse.run(connection, "warehouse/raw_record", days))
     return _Counts(n_kept, n_malformed, n_readable - n_kept)

@@ -42,6 +42,8 @@ _TABLES = (
     "prepared_count",
     "released_file",
     "late_day",
+    "hour",
+    "whole_hour",
     "boxes_per_degree",
     "box",
     "record",

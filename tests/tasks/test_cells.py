@@ -26,7 +26,7 @@ def dense_places(resolution: int, rng: np.random.Generator) -> Places:
     anywhere = np.stack([np.degrees(np.arcsin(rng.uniform(-1, 1, N_CLUSTERS))), rng.uniform(-180, 180, N_CLUSTERS)], 1)
     anywhere[:20] = np.stack([rng.choice([-88.9, 88.9], 20), rng.uniform(-180, 180, 20)], 1)
     anywhere[20:40, 1] = rng.choice([-180, 180], 20)
-    cells = [h3.latlng_to_cell(*place, resolution) for place in anywhere.tolist()] + bent_cells(resolution, rng)
+    cells = [h3.latlng_to_cell(lat, lon, resolution) for lat, lon in anywhere.tolist()] + bent_cells(resolution, rng)
     edges = [edge for cell in cells for edge in pairwise(h3.cell_to_boundary(cell)[:3])]
     centres = np.array([np.array(a) + rng.uniform(0, 1) * (np.array(b) - a) for a, b in edges if abs(a[1] - b[1]) < 90])
     width = 1 / round(1024 * 7 ** ((resolution - 7) / 2))

@@ -5,6 +5,7 @@ import io
 import json
 from pathlib import Path
 from typing import Any
+from zoneinfo import ZoneInfo
 
 import polars as pl
 import pytest
@@ -371,3 +372,39 @@ def test_blank_lines_are_no_rows_in_any_format(dataset: Dataset) -> None:
     dataset.write("b.csv", f"{HEADER}\n{ROW}\r\n\n{later}\n\n".replace("\r\n", "\n"))
     ingest(dataset)
     assert dataset.query("select n_rows, n_malformed from raw_file order by name") == [(2, 0), (2, 0)]
+
+
+@pytest.mark.parametrize(
+    ("zone", "date"),
+    [
+        ("America/St_Johns", dt.date(2005, 10, 30)),
+        ("America/Sao_Paulo", dt.date(2018, 2, 18)),
+        ("Pacific/Apia", dt.date(2011, 12, 31)),
+        ("Australia/Lord_Howe", dt.date(2024, 4, 7)),
+        ("Africa/Monrovia", dt.date(1972, 1, 7)),
+        ("Africa/Cairo", dt.date(2024, 4, 26)),
+        ("Asia/Kathmandu", DATE),
+    ],
+)
+def test_a_record_is_of_the_day_that_its_time_zone_says_whatever_its_hour_holds(
+    dataset: Dataset, zone: str, date: dt.date
+) -> None:
+    """In St John's a clock that was put back at 00:01 showed the day before again."""
+    dataset.set('timezone = "UTC"', f'timezone = "{zone}"')
+    noon = dt.datetime.combine(date, dt.time(12), ZoneInfo(zone)).astimezone(dt.UTC)
+    instants = [
+        noon + dt.timedelta(minutes=n, microseconds=us) for n in range(-2000, 2000, 5) for us in (-1, 0, 60_000_000)
+    ]
+    dataset.write("a.csv", HEADER + "".join(f"bus1,{one.isoformat()},47,8,30\n" for one in instants))
+    columns = {"bus": "bus1", "lat": 47.0, "lon": 8.0, "speed": 30.0}
+    frame = pl.DataFrame({"time": pl.Series(instants, dtype=pl.Datetime("us", "UTC"))})
+    frame.with_columns(**{name: pl.lit(value) for name, value in columns.items()}).write_parquet(
+        dataset.write("b.parquet", b"")
+    )
+    ingest_records.fn(date, dataset.config)
+    expected = [one.astimezone(ZoneInfo(zone)).date() for one in instants]
+    for name in ("raw/a.csv", "raw/b.parquet"):
+        days = dataset.query(
+            f"select local_date from raw_record join raw_file using (file_id) where name = '{name}' order by row_number"
+        )
+        assert [day for (day,) in days] == expected, name
