@@ -40,8 +40,8 @@ def bent_cells(resolution: int, rng: np.random.Generator) -> list[str]:
     pentagons = h3.get_pentagons(resolution)
     around = [cell for pentagon in pentagons for cell in h3.grid_disk(pentagon, 1)]
     steps = [
-        h3.latlng_to_cell(*(np.array(h3.cell_to_latlng(pentagons[n % 12])) + rng.normal(0, 20, 2)), resolution)
-        for n in range(3000)
+        h3.latlng_to_cell(lat + rng.normal(0, 20), lon + rng.normal(0, 20), resolution)
+        for lat, lon in map(h3.cell_to_latlng, pentagons * 250)
     ]
     return [*around, *[cell for cell in steps if len(h3.get_icosahedron_faces(cell)) > 1][:200]]
 
