@@ -17,11 +17,11 @@ log = logging.getLogger("hexveil.forget")
 
 _OF_DAYS = (
     "forget/raw_record",
-    "forget/record",
     "forget/user_cell",
     "forget/quarantine",
     "forget/value_repair",
     "forget/prepared_day",
+    "forget/validated_day",
     "forget/validated_file",
     "forget/prepared_file",
     "forget/prepared_count",

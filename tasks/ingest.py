@@ -168,7 +168,10 @@ def _read_parquet(connection: warehouse.Connection, path: Path, file: dict[str, 
     days = {"file_date": file["file_date"], "forgotten": list(forgotten_days(config))}
     columns = {"path": str(path), **names}
     try:
-        kept = warehouse.run(connection, "warehouse/raw_record_parquet", {**file, **days, **columns, **_BLANK})
+        if file["file_date"] is None and source.has_instants(path, config):
+            warehouse.run(connection, "warehouse/hour_parquet", {"path": str(path), "time": names["time"]})
+        with warehouse.any_order(connection):
+            kept = warehouse.run(connection, "warehouse/raw_record_parquet", {**file, **days, **columns, **_BLANK})
     except warehouse.EngineError:
         # Reading and writing are one statement, so a full disk would be put down to the file.
         with _blaming(path, "parquet"), connection.cursor() as reader:
@@ -197,7 +200,10 @@ def _keep_incoming(connection: warehouse.Connection, file: dict[str, Any], n_mal
     """Keep the rows that a reader left in ``incoming``, but those of forgotten days."""
     n_readable = warehouse.rows(connection, "warehouse/incoming_rows")[0][0]
     days = {**file, "forgotten": list(forgotten_days(config))}
-    n_kept = _count(warehouse.run(connection, "warehouse/raw_record", days))
+    if file["file_date"] is None:
+        warehouse.run(connection, "warehouse/hour_incoming")
+    with warehouse.any_order(connection):
+        n_kept = _count(warehouse.run(connection, "warehouse/raw_record", days))
     return _Counts(n_kept, n_malformed, n_readable - n_kept)
 
 

@@ -4,9 +4,11 @@ import datetime as dt
 import logging
 from typing import Any
 
-from tasks import warehouse
+from tasks import schemas, warehouse
+from tasks.cells import find_boxes
 from tasks.config import Config
 from tasks.durable import canonical_json, sha256
+from tasks.errors import HexveilError
 from tasks.logs import say
 from tasks.steps import step
 
@@ -25,6 +27,9 @@ def build_occupancy(date: dt.date, config: Config) -> None:
     Args:
         date: The local day.
         config: Says the ticks, and whether sums of squares are needed.
+
+    Raises:
+        SchemaBroken: The valid records break the contract of their schema.
     """
     settings = {"n_ticks": config.value.n_ticks, "with_squares": config.statistics.variance}
     with warehouse.connect(config) as connection, warehouse.transaction(connection):
@@ -32,6 +37,19 @@ def build_occupancy(date: dt.date, config: Config) -> None:
             warehouse.run(connection, f"warehouse/clear_{table}", {"date": date})
         warehouse.run(connection, "warehouse/prepared_file", {"date": date})
         warehouse.run(connection, "warehouse/prepared_count", {"date": date})
-        n_pairs = warehouse.run(connection, "warehouse/user_cell", {"date": date, **settings}).fetchone()
+        find_boxes(connection, {"date": date})
+        warehouse.run(connection, "warehouse/day_pair", {"date": date, **settings})
+        _check_contract(connection, config)
+        n_pairs = warehouse.run(connection, "warehouse/user_cell").fetchone()
+        if warehouse.rows(connection, "checks/day_pairs", {"date": date}):
+            raise HexveilError(
+                f"{date}: the occupancy array does not hold each valid record once; this is a defect, report it"
+            )
         warehouse.run(connection, "warehouse/prepared_day", prepared_by(date, config))
     say(log, "occupancy", date=date, n_pairs=n_pairs[0] if n_pairs else 0)
+
+
+def _check_contract(connection: warehouse.Connection, config: Config) -> None:
+    schema = schemas.record_schema(config)
+    for batch in warehouse.batches(connection, "warehouse/day_extremes", {}):
+        schemas.check(batch, schema, "record")

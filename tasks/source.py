@@ -154,6 +154,12 @@ def check_parquet_columns(path: Path, config: Config) -> None:
             raise BadInput(f'{path}: column "{name}" (columns.{role}) has the type {kind}, which cannot be used')
 
 
+def has_instants(path: Path, config: Config) -> bool:
+    """Tell whether the times in a Parquet file are instants, and not texts or the time on a clock."""
+    kind = pq.read_schema(path).field(config.columns.time).type
+    return pat.is_timestamp(kind) and kind.tz is not None
+
+
 def json_pointers(config: Config) -> dict[str, str]:
     """Return where each role's member is in a JSON object, as a pointer that takes the name to the letter."""
     names = source_names(config).items()

@@ -1,11 +1,11 @@
-"""Validate: which raw records of a day are used, and in which cell and tick each of them counts."""
+"""Validate: which raw records of a day are used, and how they are placed in cells and ticks."""
 
 import datetime as dt
 import logging
 from decimal import Decimal
 from typing import Any
 
-from tasks import schemas, warehouse
+from tasks import warehouse
 from tasks.config import Config
 from tasks.duplicates import repeated_hashes
 from tasks.errors import BadInput, HexveilError
@@ -21,7 +21,7 @@ log = logging.getLogger("hexveil.validate")
 
 @step("validate {config.dataset.name} {date}")
 def validate_records(date: dt.date, config: Config) -> None:
-    """Write a day's valid records and its quarantine anew, and refuse the day if too much of it is unusable.
+    """Write a day's quarantine anew, all else being valid records, and refuse the day if too much of it is unusable.
 
     Rules on user, place and time may quarantine a record. None looks at the value: a missing value counts as
     the midpoint and one outside the bounds as the nearer bound, because whether a record survives would
@@ -33,7 +33,6 @@ def validate_records(date: dt.date, config: Config) -> None:
 
     Raises:
         BadInput: The day has no records, or more of it is quarantined than max_quarantined_share.
-        SchemaBroken: The valid records break the contract of their schema.
     """
     with warehouse.connect(config) as connection:
         day = {"date": date, "file_ids": current_files(connection, date, config)}
@@ -54,7 +53,7 @@ def validate_records(date: dt.date, config: Config) -> None:
 def _write_day(connection: warehouse.Connection, day: dict[str, Any], config: Config) -> None:
     date = day["date"]
     start, end = config.day_bounds(date)
-    for table in ("quarantine", "record", "value_repair", "validated_file"):
+    for table in ("quarantine", "value_repair", "validated_file"):
         warehouse.run(connection, f"warehouse/clear_{table}", {"date": date})
     warehouse.run(connection, "warehouse/validated_file", day)
     connection.register("repeated_hash", repeated_hashes(connection, day))
@@ -64,12 +63,9 @@ def _write_day(connection: warehouse.Connection, day: dict[str, Any], config: Co
     warehouse.run(connection, "warehouse/value_repair", {**day, **bounds})
     grid = config.grid.model_dump()
     ticks = {"lower": bounds["lower"], "tick": float(config.value.tick), "n_ticks": config.value.n_ticks}
-    warehouse.run(connection, "warehouse/record", {**day, "day_start": start, **grid, **ticks})
+    warehouse.run(connection, "warehouse/validated_day", {"date": date, "day_start": start, **grid, **ticks})
     if warehouse.rows(connection, "checks/day_rows", day):
         raise HexveilError(f"{date}: raw records are not kept plus quarantined ones; this is a defect, report it")
-    schema = schemas.record_schema(config)
-    for batch in warehouse.batches(connection, "warehouse/day_records", {"date": date}):
-        schemas.check(batch, schema, "record")
 
 
 def _refuse_crowded_files(connection: warehouse.Connection, file_ids: list[int], config: Config) -> None:

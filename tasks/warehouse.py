@@ -33,15 +33,20 @@ _TABLES = (
     "raw_path",
     "raw_record",
     "quarantine",
-    "record",
     "value_repair",
     "user_cell",
     "prepared_day",
+    "validated_day",
     "validated_file",
     "prepared_file",
     "prepared_count",
     "released_file",
     "late_day",
+    "hour",
+    "whole_hour",
+    "boxes_per_degree",
+    "box",
+    "record",
 )
 _MIRROR_TABLES = ("statistic", "charge")
 _WAIT_SECONDS = 600
@@ -177,6 +182,17 @@ def transaction(connection: Connection) -> Iterator[None]:
         connection.rollback()
         raise
     connection.commit()
+
+
+@contextmanager
+def any_order(connection: Connection) -> Iterator[None]:
+    """Let the block write rows in any order: to keep that of a file, DuckDB writes them twice, at once and on closing.
+
+    After an error nothing can be set, and the connection is not used again.
+    """
+    connection.execute("set preserve_insertion_order = false")
+    yield
+    connection.execute("set preserve_insertion_order = true")
 
 
 def statement(name: str) -> str:

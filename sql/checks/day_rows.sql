@@ -6,7 +6,7 @@ select n_raw, n_kept, n_quarantined
 from (
     select
         (select count(*) from raw_record where local_date = $date and file_id in $file_ids) as n_raw,
-        (select count(*) from record where local_date = $date) as n_kept,
+        (select count(*) from record($date)) as n_kept,
         (select count(*) from quarantine where local_date = $date and row_number is not null) as n_quarantined
 )
 where n_raw <> n_kept + n_quarantined

@@ -4,8 +4,7 @@
 -- Params   $date, $file_ids
 -- Privacy  counts of records, assumed public; no rule that decides them looks at a value
 select 'kept' as reason, count(*) as n_rows
-from record
-where local_date = $date
+from record($date)
 union all
 select reason, count(*) as n_rows
 from quarantine

@@ -9,7 +9,7 @@ select
     row_number() over () as row_number,
     true as is_object,
     case
-        when regexp_full_match(user_id, '[!-~](.*[!-~])?', 's') then user_id
+        when user_id between '!' and '~' and substring(user_id, -1) between '!' and '~' then user_id
         else nullif(trim(user_id, $blank), '')
     end as user_id,
     try_cast(time as timestamptz) as observed_at,

@@ -10,8 +10,7 @@ select
     n_rows
 from (
     select 'kept' as reason, count(*) as n_rows
-    from record
-    where local_date = $date
+    from record($date)
     union all
     select reason, count(*)
     from quarantine

@@ -10,7 +10,7 @@ where file_id in $file_ids
     and (
         file_date = $date
         or file_id in (
-            select file_id
+            select distinct file_id
             from raw_record
             where local_date = $date and file_id in (select file_id from raw_file where file_date is null)
         )

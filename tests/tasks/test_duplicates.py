@@ -87,7 +87,7 @@ def make_dataset(folder_factory: pytest.TempPathFactory) -> Dataset:
 
 
 def kept_and_quarantined(dataset: Dataset) -> tuple[set[int], Judged]:
-    kept = [ticks for (ticks,) in dataset.query("select value_ticks from record")]
+    kept = [ticks for (ticks,) in dataset.query(f"select value_ticks from record('{DATE}')")]
     assert len(set(kept)) == len(kept)
     quarantined = dataset.query(
         "select name, row_number, reason from quarantine join raw_file using (file_id) order by name, row_number"

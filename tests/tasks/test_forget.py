@@ -11,7 +11,15 @@ from tasks.forget import days_older_than, forget_days, forgotten_days, held_days
 from tasks.late import late_records
 from tasks.preview import preview_plan
 
-PRIVATE_TABLES = ("raw_record", "record", "user_cell", "quarantine", "value_repair", "prepared_day", "released_file")
+PRIVATE_TABLES = (
+    "raw_record",
+    "validated_day",
+    "user_cell",
+    "quarantine",
+    "value_repair",
+    "prepared_day",
+    "released_file",
+)
 
 
 @pytest.fixture

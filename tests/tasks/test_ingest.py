@@ -5,6 +5,7 @@ import io
 import json
 from pathlib import Path
 from typing import Any
+from zoneinfo import ZoneInfo
 
 import polars as pl
 import pytest
@@ -85,7 +86,7 @@ def test_a_copy_adds_no_record_and_looks_like_any_re_delivery(dataset: Dataset) 
     for copy in (ROW, ROW.replace(",30", ",31")):
         dataset.write("b.csv", HEADER + copy)
         dataset.prepare()
-        assert dataset.query("select value_ticks from record") == [(3000,)]
+        assert dataset.query(f"select value_ticks from record('{DATE}')") == [(3000,)]
         counts.append(dataset.query("select reason, count(*) from quarantine group by all"))
     assert counts == [[("duplicate", 1)]] * 2
 
@@ -100,10 +101,10 @@ def test_a_copy_adds_no_record_and_looks_like_any_re_delivery(dataset: Dataset) 
 def test_what_was_read_under_other_settings_is_not_used(dataset: Dataset, old: str, new: str, ticks: int) -> None:
     dataset.write("a.csv", f"bus,time,lat,lon,speed,pace\nbus1,{DATE}T08:00:00Z,47,8,30,70\n")
     dataset.prepare()
-    before = dataset.query("select h3_cell, value_ticks from record")
+    before = dataset.query(f"select h3_cell, value_ticks from record('{DATE}')")
     dataset.set(old, new)
     dataset.prepare()
-    after = dataset.query("select h3_cell, value_ticks from record")
+    after = dataset.query(f"select h3_cell, value_ticks from record('{DATE}')")
     assert len(after) == 1
     assert after != before
     assert after[0][1] == ticks
@@ -116,7 +117,7 @@ def test_rows_of_files_that_changed_or_are_gone_are_not_used(dataset: Dataset) -
     path.write_text(HEADER + ROW.replace(",30", ",90"))
     (dataset.folder / "raw" / "b.csv").unlink()
     dataset.prepare()
-    assert dataset.query("select user_id, value_ticks from record") == [("bus1", 9000)]
+    assert dataset.query(f"select user_id, value_ticks from record('{DATE}')") == [("bus1", 9000)]
 
 
 def test_two_datasets_do_not_share_a_storage(dataset: Dataset) -> None:
@@ -158,9 +159,14 @@ def test_white_space_of_any_kind_is_trimmed_off_any_id(
     dataset.config_file.write_text(CONFIG)
     quoted = ['"' + one.replace('"', '""') + '"' for one in ids]
     dataset.write("a.csv", HEADER + "".join(ROW.replace("bus1", one) for one in quoted))
+    places = {"time": dt.datetime.combine(DATE, dt.time(), dt.UTC), "lat": 47.0, "lon": 8.0, "speed": 1.0}
+    pl.DataFrame({"bus": ids}).with_columns(**places).write_parquet(dataset.write("b.parquet", b""))
     ingest(dataset)
-    read = dataset.query("select user_id from raw_record order by row_number")
-    assert read == [(one.strip() or None,) for one in ids]
+    for name in ("raw/a.csv", "raw/b.parquet"):
+        read = dataset.query(
+            f"select user_id from raw_record join raw_file using (file_id) where name = '{name}' order by row_number"
+        )
+        assert read == [(one.strip() or None,) for one in ids], name
 
 
 @pytest.mark.parametrize("name", ["a.b", "$x", "/x", "[0]", "*", "~1", "0"])
@@ -366,3 +372,39 @@ def test_blank_lines_are_no_rows_in_any_format(dataset: Dataset) -> None:
     dataset.write("b.csv", f"{HEADER}\n{ROW}\r\n\n{later}\n\n".replace("\r\n", "\n"))
     ingest(dataset)
     assert dataset.query("select n_rows, n_malformed from raw_file order by name") == [(2, 0), (2, 0)]
+
+
+@pytest.mark.parametrize(
+    ("zone", "date"),
+    [
+        ("America/St_Johns", dt.date(2005, 10, 30)),
+        ("America/Sao_Paulo", dt.date(2018, 2, 18)),
+        ("Pacific/Apia", dt.date(2011, 12, 31)),
+        ("Australia/Lord_Howe", dt.date(2024, 4, 7)),
+        ("Africa/Monrovia", dt.date(1972, 1, 7)),
+        ("Africa/Cairo", dt.date(2024, 4, 26)),
+        ("Asia/Kathmandu", DATE),
+    ],
+)
+def test_a_record_is_of_the_day_that_its_time_zone_says_whatever_its_hour_holds(
+    dataset: Dataset, zone: str, date: dt.date
+) -> None:
+    """In St John's a clock that was put back at 00:01 showed the day before again."""
+    dataset.set('timezone = "UTC"', f'timezone = "{zone}"')
+    noon = dt.datetime.combine(date, dt.time(12), ZoneInfo(zone)).astimezone(dt.UTC)
+    instants = [
+        noon + dt.timedelta(minutes=n, microseconds=us) for n in range(-2000, 2000, 5) for us in (-1, 0, 60_000_000)
+    ]
+    dataset.write("a.csv", HEADER + "".join(f"bus1,{one.isoformat()},47,8,30\n" for one in instants))
+    columns = {"bus": "bus1", "lat": 47.0, "lon": 8.0, "speed": 30.0}
+    frame = pl.DataFrame({"time": pl.Series(instants, dtype=pl.Datetime("us", "UTC"))})
+    frame.with_columns(**{name: pl.lit(value) for name, value in columns.items()}).write_parquet(
+        dataset.write("b.parquet", b"")
+    )
+    ingest_records.fn(date, dataset.config)
+    expected = [one.astimezone(ZoneInfo(zone)).date() for one in instants]
+    for name in ("raw/a.csv", "raw/b.parquet"):
+        days = dataset.query(
+            f"select local_date from raw_record join raw_file using (file_id) where name = '{name}' order by row_number"
+        )
+        assert [day for (day,) in days] == expected, name

@@ -64,7 +64,8 @@ def test_with_no_noise_and_an_infinite_budget_the_means_are_the_plain_ones(busy_
     busy_dataset.set("[storage]", "[statistics]\nvariance = true\n[storage]")
     busy_dataset.release(noise=silence)
     plain = busy_dataset.query(
-        "select slot_start, avg(value_ticks) / 100, var_pop(value_ticks) / 10000 from record group by all order by all"
+        "select slot_start, avg(value_ticks) / 100, var_pop(value_ticks) / 10000 "
+        f"from record('{DATE}') group by all order by all"
     )
     published = table(busy_dataset)
     assert published["mean"].to_list() == pytest.approx([mean for _, mean, _ in plain], abs=1e-9)
@@ -212,7 +213,7 @@ def test_the_interval_holds_the_true_mean_whatever_the_values_are(busy_dataset: 
         true = [
             float(mean)
             for (mean,) in busy_dataset.query(
-                "select avg(value_ticks) / 100 from record group by slot_start order by slot_start"
+                f"select avg(value_ticks) / 100 from record('{DATE}') group by slot_start order by slot_start"
             )
         ]
         published = table(busy_dataset)

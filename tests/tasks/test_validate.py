@@ -7,8 +7,10 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from support import DATE, HEADER, Dataset
 
+from tasks import warehouse
 from tasks.errors import BadInput, HexveilError
 from tasks.ingest import ingest_records
+from tasks.occupancy import build_occupancy
 from tasks.validate import validate_records
 
 
@@ -56,7 +58,7 @@ def test_a_rule_on_user_place_or_time_quarantines_a_record_with_its_reason(
     write_rows(dataset, [GOOD, row], f"{DATE}.csv")
     validate(dataset)
     assert dataset.query("select reason, row_number from quarantine") == [(reason, 2)]
-    assert dataset.query("select user_id, value_ticks from record") == [("bus1", 3000)]
+    assert dataset.query(f"select user_id, value_ticks from record('{DATE}')") == [("bus1", 3000)]
 
 
 @pytest.mark.parametrize(
@@ -81,7 +83,7 @@ def test_a_value_is_never_a_reason_it_is_clamped_and_counted_where_only_the_owne
 ) -> None:
     write_rows(dataset, [f"bus1,{DATE}T08:00:00Z,47.05,8.31,{value}"])
     validate(dataset)
-    assert dataset.query("select value_ticks from record") == [(ticks,)]
+    assert dataset.query(f"select value_ticks from record('{DATE}')") == [(ticks,)]
     assert dataset.query("select repair, n_records from value_repair") == ([(repair, 1)] if repair else [])
 
 
@@ -107,7 +109,9 @@ def test_which_records_survive_does_not_depend_on_any_value(
         rows = [f'bus{n % 4},{DATE}T08:0{n % 5}:00Z,{47 + n % 2},8.3,"{value}"' for n, value in enumerate(written)]
         write_rows(dataset, [*rows, f"bus0,{DATE}T08:00:00Z,47,8.3,1"])
         validate(dataset)
-        kept = dataset.query("select slot_start, h3_cell, user_id, count(*) from record group by all order by all")
+        kept = dataset.query(
+            f"select slot_start, h3_cell, user_id, count(*) from record('{DATE}') group by all order by all"
+        )
         occupancies.append((kept, dataset.query("select row_number, reason from quarantine order by all")))
     assert occupancies[0] == occupancies[1]
 
@@ -117,7 +121,7 @@ def test_of_duplicates_the_first_by_file_name_and_row_is_kept_whatever_was_read_
     validate(dataset)
     write_rows(dataset, [GOOD.replace(",30", ",1"), GOOD.replace(",30", ",3")], "a.csv")
     validate(dataset)
-    assert dataset.query("select value_ticks from record") == [(100,)]
+    assert dataset.query(f"select value_ticks from record('{DATE}')") == [(100,)]
     assert dataset.query("select count(*) from quarantine") == [(2,)]
 
 
@@ -129,7 +133,8 @@ def test_rows_add_up_for_the_file_and_for_each_of_its_days(dataset: Dataset) -> 
     for date in (DATE, next_day, DATE):
         validate(dataset, date)
     assert dataset.query("select n_rows, n_malformed, n_undated from raw_file") == [(6, 1, 1)]
-    assert dataset.query("select count(*) from record") == [(2,)]
+    for date in (DATE, next_day):
+        assert dataset.query(f"select count(*) from record('{date}')") == [(1,)]
     assert dataset.query("select reason, local_date, count(*) from quarantine group by all order by all") == [
         ("duplicate", DATE, 1),
         ("malformed_row", None, 1),
@@ -161,7 +166,7 @@ def test_a_few_malformed_rows_in_a_file_of_many_days_fail_none_of_them(dataset: 
 def test_duplicates_never_fail_a_day(dataset: Dataset) -> None:
     write_rows(dataset, [GOOD] * 50)
     validate(dataset)
-    assert dataset.query("select count(*) from record") == [(1,)]
+    assert dataset.query(f"select count(*) from record('{DATE}')") == [(1,)]
 
 
 def test_swapped_coordinates_are_guessed_at(dataset: Dataset) -> None:
@@ -187,7 +192,7 @@ def test_cells_are_those_of_the_reference_library(dataset: Dataset) -> None:
     write_rows(dataset, [f"bus{n},{DATE}T08:00:00Z,{lat!r},{lon!r},1" for n, (lat, lon) in enumerate(points)])
     validate(dataset)
     expected = {f"bus{n}": h3.str_to_int(h3.latlng_to_cell(lat, lon, 7)) for n, (lat, lon) in enumerate(points)}
-    assert dict(dataset.query("select user_id, h3_cell from record")) == expected
+    assert dict(dataset.query(f"select user_id, h3_cell from record('{DATE}')")) == expected
 
 
 @pytest.mark.parametrize(
@@ -207,7 +212,7 @@ def test_a_day_has_the_slots_of_its_local_hours(
     instants = [start + dt.timedelta(minutes=20 * n) for n in range(-3, 26 * 3)]
     write_rows(dataset, [f"bus1,{instant.isoformat()},47,8.3,1" for instant in instants])
     validate(dataset, date)
-    slots = dataset.query("select distinct epoch(slot_start)::bigint from record order by all")
+    slots = dataset.query(f"select distinct epoch(slot_start)::bigint from record('{date}') order by all")
     assert slots == [(int(start.timestamp()) + 3600 * n,) for n in range(n_slots)]
 
 
@@ -219,24 +224,69 @@ def test_a_slot_ends_just_before_the_next_begins(dataset: Dataset) -> None:
     instants = [edge + dt.timedelta(microseconds=us) for edge in edges for us in (0, 1, 2_699_999_999)]
     write_rows(dataset, [f"bus1,{instant.isoformat()},47,8.3,1" for instant in instants])
     validate(dataset)
-    slots = dataset.query("select epoch_us(slot_start), count(*) from record group by all order by all")
+    slots = dataset.query(f"select epoch_us(slot_start), count(*) from record('{DATE}') group by all order by all")
     assert slots == [(int(edge.timestamp()) * 1_000_000, 3) for edge in edges]
 
 
-def test_a_record_that_breaks_the_contract_stops_the_day_without_showing_it(
-    dataset: Dataset, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize(
+    ("column", "broken", "rule"),
+    [
+        ("value_ticks", "if(value = 30, 102999, value_ticks)", r"value_ticks: in_range\(0, 10000\)"),
+        ("value_ticks", "if(value = 30, -102999, value_ticks)", r"value_ticks: in_range\(0, 10000\)"),
+        ("value_ticks", "if(value = 30, null, value_ticks)", r"value_ticks: not_nullable"),
+        ("value_ticks", "value_ticks::integer", r"value_ticks: dtype\('Int64'\)"),
+        ("h3_cell", "if(value = 30, 0, h3_cell)::ubigint", r"h3_cell: greater_than\(0\)"),
+        ("user_id", "if(value = 30, '', user_id)", r"user_id: str_length\(1, None\)"),
+        ("user_id", "if(value = 30, null, user_id)", r"user_id: not_nullable"),
+        ("slot_start", "if(value = 30, null, slot_start)", r"slot_start: not_nullable"),
+    ],
+)
+def test_one_record_that_breaks_the_contract_stops_the_day_without_showing_it(
+    dataset: Dataset, monkeypatch: pytest.MonkeyPatch, column: str, broken: str, rule: str
 ) -> None:
-    from tasks import warehouse
-
-    write_rows(dataset, [GOOD])
-    whole = warehouse.statement("warehouse/record")
-    broken = whole.replace("::bigint as value_ticks", "::bigint + 99999 as value_ticks")
+    """The record of 30 stands among others of its user and cell, so that it shows in none of their sums."""
+    write_rows(dataset, [GOOD.replace(":00Z,", f":{n:02}Z,").replace(",30", f",{28 + n}") for n in range(5)])
+    validate(dataset)
     original = warehouse.statement
-    monkeypatch.setattr(warehouse, "statement", lambda name: broken if name == "warehouse/record" else original(name))
-    with pytest.raises(
-        HexveilError, match=r"record is not what .* value_ticks: in_range\(0, 10000\) \(1 times\)"
-    ) as caught:
-        validate(dataset)
+    view = original("schema/record")
+    head, placed = view[view.index("create") :].split(" as table\n")
+    placed = placed.replace("    user_id,", "    user_id,\n    value,")
+    replaced = f"{head} as table select * exclude (value) replace ({broken} as {column}) from ({placed})"
+    monkeypatch.setattr(warehouse, "statement", lambda name: replaced if name == "schema/record" else original(name))
+    with pytest.raises(HexveilError, match=rf"record is not what .* {rule} \(1 times\)") as caught:
+        build_occupancy.fn(DATE, dataset.config)
     assert "bus1" not in str(caught.value)
     assert "102999" not in str(caught.value)
-    assert dataset.query("select count(*) from record") == [(0,)]
+    assert dataset.query("select count(*) from user_cell") == [(0,)]
+
+
+def test_an_occupancy_array_that_holds_a_record_twice_stops_the_day(
+    dataset: Dataset, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    write_rows(dataset, [GOOD])
+    validate(dataset)
+    original = warehouse.statement
+    twice = original("warehouse/day_pair").replace("record($date)", "(from record($date) union all from record($date))")
+    monkeypatch.setattr(warehouse, "statement", lambda name: twice if name == "warehouse/day_pair" else original(name))
+    with pytest.raises(HexveilError, match="does not hold each valid record once"):
+        build_occupancy.fn(DATE, dataset.config)
+    assert dataset.query("select count(*) from user_cell") == [(0,)]
+
+
+def test_the_records_of_a_day_stay_as_they_were_validated_until_they_are_again(dataset: Dataset) -> None:
+    next_day = DATE + dt.timedelta(days=1)
+    write_rows(dataset, [GOOD, GOOD.replace(str(DATE), str(next_day))])
+    for date in (DATE, next_day):
+        validate(dataset, date)
+
+    def ticks() -> list[int]:
+        return [
+            row[0] for date in (DATE, next_day) for row in dataset.query(f"select value_ticks from record('{date}')")
+        ]
+
+    dataset.set("tick = 0.01", "tick = 0.1")
+    validate(dataset, next_day)
+    assert ticks() == [3000, 300]
+    write_rows(dataset, [GOOD.replace("T08", "T09")], "b.csv")
+    ingest_records.fn(DATE, dataset.config)
+    assert ticks() == [3000, 300]

@@ -1,6 +1,0 @@
--- record: deletes some local days for good.
--- Grain    none, rows are deleted
--- Params   $dates
--- Privacy  SENSITIVE: deletes private rows
-delete from record
-where local_date in $dates
