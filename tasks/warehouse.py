@@ -46,6 +46,7 @@ _TABLES = (
     "whole_hour",
     "boxes_per_degree",
     "box",
+    "record_before",
     "record",
 )
 _MIRROR_TABLES = ("statistic", "charge")
