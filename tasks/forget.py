@@ -10,7 +10,7 @@ from zoneinfo import ZoneInfo
 from tasks import durable, ledger, private_files, warehouse
 from tasks.config import Config
 from tasks.disclosure import now
-from tasks.errors import LedgerBroken, contained
+from tasks.errors import HexveilError, LedgerBroken, contained
 from tasks.logs import say
 
 log = logging.getLogger("hexveil.forget")
@@ -112,6 +112,27 @@ def forgotten_days(config: Config) -> dict[dt.date, str]:
     raise LedgerBroken(problem)
 
 
+def note_forgotten(days: dict[dt.date, str], config: Config) -> None:
+    """Note days, each with the time when it was forgotten, of which no row may ever be read into a storage."""
+    durable.write_whole(_path(config), durable.canonical_json({date.isoformat(): when for date, when in days.items()}))
+
+
+def refuse_other_engine(connection: warehouse.Connection, config: Config) -> None:
+    """Refuse a warehouse whose raw records are where the engine that is configured does not look for them.
+
+    Raises:
+        HexveilError: They are.
+    """
+    sharded = config.engine.name == "dask"
+    if warehouse.rows(connection, "checks/other_engine", {"sharded": sharded}):
+        other, name = ("local", "dask") if sharded else ("dask", "local")
+        raise HexveilError(
+            f'the records were read by engine.name = "{other}": set it, or remove private/warehouse.duckdb and '
+            f'private/shards (or what engine.shards named) from storage.path; they are made anew for "{name}" from the '
+            "input files, and what was released and forgotten stays so"
+        )
+
+
 def _path(config: Config) -> Path:
     return warehouse.private_folder(config) / "forgotten"
 
@@ -123,4 +144,4 @@ def _unfinished(config: Config) -> Path:
 def _note(dates: list[dt.date], config: Config) -> None:
     days = {date: now() for date in dates} | forgotten_days(config)
     durable.write_whole(_unfinished(config), b"")
-    durable.write_whole(_path(config), durable.canonical_json({date.isoformat(): when for date, when in days.items()}))
+    note_forgotten(days, config)
