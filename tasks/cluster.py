@@ -55,8 +55,8 @@ def succeeded(outcomes: list[R | HexveilError]) -> list[R]:
 
 @contextmanager
 def _runner(config: Config) -> Iterator[Any]:
-    """Connect to the cluster that the configuration names, or to one of this machine, started when it is first needed."""
-    from prefect_dask import DaskTaskRunner  # noqa: PLC0415, it takes seconds, and is an extra
+    """Connect to the cluster that the configuration names, or to one of this machine that is started when needed."""
+    from prefect_dask.task_runners import DaskTaskRunner  # noqa: PLC0415, it takes seconds, and is an extra
 
     address = config.engine.address or _own_cluster().scheduler_address
     # Workers tell the scheduler's server of their runs; one that is not named would be started by each for itself.
@@ -76,7 +76,8 @@ def _own_cluster() -> Any:
     """Start one worker per core; they end with this process. Without Dask's pages, which would be open to all."""
     from distributed import LocalCluster  # noqa: PLC0415
 
-    return LocalCluster(threads_per_worker=1, dashboard_address=None)
+    options: dict[str, Any] = {"threads_per_worker": 1, "dashboard_address": None}
+    return LocalCluster(**options)
 
 
 def _outcome(result: Any) -> Any:

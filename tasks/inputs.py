@@ -80,5 +80,7 @@ def _modified_ns(store: fsspec.AbstractFileSystem, path: str) -> int:
     try:
         modified = store.modified(path)
     except NotImplementedError:
-        raise BadInput(f"{path}: its store does not say when a file was written, so a change could not be told") from None
+        raise BadInput(
+            f"{path}: its store does not say when a file was written, so a change could not be told"
+        ) from None
     return round(modified.timestamp() * 1_000_000) * 1000

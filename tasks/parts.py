@@ -35,8 +35,7 @@ def names_by_shard(parts: Sequence[Part], config: Config) -> list[list[str]]:
     """
     n_shards = config.engine.n_shards
     return [
-        [part.name for part in parts if part.shard == shard or part.n_shards != n_shards]
-        for shard in range(n_shards)
+        [part.name for part in parts if part.shard == shard or part.n_shards != n_shards] for shard in range(n_shards)
     ]
 
 
@@ -65,3 +64,14 @@ def refuse_missing(parts: Sequence[Part], n_loaded: int) -> None:
     n_rows = sum(part.n_rows for part in parts)
     if n_loaded != n_rows:
         raise HexveilError(f"{n_loaded} records were loaded of {n_rows} in all shards; this is a defect, report it")
+
+
+def all_names(connection: warehouse.Connection) -> set[str]:
+    """Return the names of everything that the shards' storage is to hold."""
+    parts = [name for (name,) in warehouse.rows(connection, "shards/all_parts")]
+    return {*parts, *map(note_of, parts)}
+
+
+def note_of(part: str) -> str:
+    """Return the name of the note beside a part."""
+    return "/".join([*part.split("/")[:3], "note.json"])

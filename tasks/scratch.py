@@ -1,4 +1,4 @@
-"""Scratch: a temporary warehouse of a worker's own, gone when its work is done or, if it was killed, when the next begins."""
+"""Scratch: a worker's temporary warehouse, gone when its work is done or, if it was killed, when the next begins."""
 
 import fcntl
 import shutil

@@ -15,7 +15,6 @@ from tasks.ingest import current_files
 from tasks.occupancy import fill_user_cells, note_prepared
 from tasks.parts import find_parts, load_parts, names_by_shard, refuse_missing
 from tasks.scratch import scratch
-from tasks.sharded_ingest import all_names
 from tasks.steps import step
 from tasks.validate import count_swapped, judge_day, write_day
 
@@ -124,7 +123,7 @@ def _merge(day: dict[str, Any], indexed: list[IndexedShard], config: Config) -> 
                     warehouse.run(connection, "shards/user_cell", {"paths": fetched["user_cell"]})
                 note_prepared(connection, date, config)
         finally:
-            shards.sweep(all_names(connection), config)
+            store.remove([f"{one.folder}/{table}" for one in indexed for table in _TABLES])
 
 
 def _write_quarantine(connection: warehouse.Connection, day: dict[str, Any], fetched: dict[str, list[str]]) -> None:

@@ -17,6 +17,7 @@ from tasks.errors import BadInput
 from tasks.forget import forgotten_days, note_forgotten, refuse_other_engine
 from tasks.ingest import new_inputs, read_file, refuse_forgotten
 from tasks.inputs import Input
+from tasks.parts import all_names, note_of
 from tasks.scratch import scratch
 from tasks.sections import is_remote
 from tasks.steps import step
@@ -88,7 +89,7 @@ def read_input(
             "settings_hash": one.seen(config)["settings_hash"],
         }
         for known, part in earlier:
-            note = store.read(_note_of(part))
+            note = store.read(note_of(part))
             if note and json.loads(note)["file"]["content_hash"] == identity["content_hash"]:
                 return ReadInput(known, None)
         note_forgotten(forgotten, here)
@@ -97,12 +98,6 @@ def read_input(
             _read(connection, path, one, identity, here)
             _store(connection, store, folder, file_id, here)
     return ReadInput(file_id, folder)
-
-
-def all_names(connection: warehouse.Connection) -> set[str]:
-    """Return the names of everything that the shards' storage is to hold."""
-    parts = [name for (name,) in warehouse.rows(connection, "shards/all_parts")]
-    return {*parts, *map(_note_of, parts)}
 
 
 def _begin(date: dt.date, config: Config) -> list[dict[str, Any]]:
@@ -129,11 +124,10 @@ def _named(one: Input, config: Config) -> dict[str, str]:
 def _keep(one: Input, read: ReadInput, config: Config) -> None:
     """Note a file that was read, and its parts, in the warehouse."""
     store, file_id = shards.open_store(config), read.file_id
-    with scratch(config) as here, warehouse.connect(config) as connection:
-        with warehouse.transaction(connection):
-            if read.folder is not None:
-                file_id = _keep_parts(connection, store, read, here.storage_path)
-            warehouse.run(connection, "warehouse/raw_path", {**one.seen(config), "file_id": file_id})
+    with scratch(config) as here, warehouse.connect(config) as connection, warehouse.transaction(connection):
+        if read.folder is not None:
+            file_id = _keep_parts(connection, store, read, here.storage_path)
+        warehouse.run(connection, "warehouse/raw_path", {**one.seen(config), "file_id": file_id})
     if read.folder is not None:
         store.remove([f"{read.folder}/quarantine.parquet"])
 
@@ -151,7 +145,9 @@ def _keep_parts(connection: warehouse.Connection, store: shards.Store, read: Rea
     connection.register("part", pl.DataFrame(note["parts"], _PART))
     warehouse.run(connection, "shards/raw_part", {"file_id": read.file_id})
     if warehouse.rows(connection, "checks/file_rows", {"file_id": read.file_id}):
-        raise BadInput(f"{identity['name']}: its parts do not hold the rows that were read; this is a defect, report it")
+        raise BadInput(
+            f"{identity['name']}: its parts do not hold the rows that were read; this is a defect, report it"
+        )
     return read.file_id
 
 
@@ -165,17 +161,14 @@ def _fetched(one: Input, folder: Path) -> Path:
     return copy
 
 
-def _read(
-    connection: warehouse.Connection, path: Path, one: Input, identity: dict[str, str], config: Config
-) -> None:
-    problem = None
-    with warehouse.transaction(connection):
-        try:
+def _read(connection: warehouse.Connection, path: Path, one: Input, identity: dict[str, str], config: Config) -> None:
+    try:
+        with warehouse.transaction(connection):
             read_file(connection, path, source.file_format(path), one.file_date, identity, config)
-        except BadInput as error:  # the copy of a file in an object store is nowhere that an operator could look
-            problem = str(error).replace(str(path), one.address)
-    if problem:
-        raise BadInput(problem)
+        return
+    except BadInput as error:  # the copy of a file in an object store is nowhere that an operator could look
+        problem = str(error).replace(str(path), one.address)
+    raise BadInput(problem)
 
 
 def _store(connection: warehouse.Connection, store: shards.Store, folder: str, file_id: int, config: Config) -> None:
@@ -192,7 +185,16 @@ def _store(connection: warehouse.Connection, store: shards.Store, folder: str, f
     rejected = config.storage_path / "quarantine.parquet"
     warehouse.run(connection, "shards/written_quarantine", {"path": str(rejected)})
     store.put(rejected, f"{folder}/quarantine.parquet")
-    columns = ("name", "content_hash", "settings_hash", "file_date", "n_rows", "n_malformed", "n_undated", "n_forgotten")
+    columns = (
+        "name",
+        "content_hash",
+        "settings_hash",
+        "file_date",
+        "n_rows",
+        "n_malformed",
+        "n_undated",
+        "n_forgotten",
+    )
     file = dict(zip(columns, warehouse.rows(connection, "shards/file")[0], strict=True))
     note = config.storage_path / "note.json"
     note.write_bytes(durable.canonical_json({"file": file, "parts": parts}))
@@ -207,8 +209,3 @@ def _divided(path: Path) -> dict[str, Any]:
         "local_date": None if day == "undated" else day,
         "n_rows": source.count_rows(path, "parquet"),
     }
-
-
-def _note_of(part: str) -> str:
-    """Return the name of the note beside a part."""
-    return "/".join([*part.split("/")[:3], "note.json"])

@@ -41,7 +41,7 @@ _PARQUET_TYPES = {
 
 
 def find_files(date: dt.date, config: Config, needed: bool = True) -> list[tuple[Path, dt.date | None]]:
-    """Return the files for a day that lie on this machine's file system, sorted, each with the day it is for where its pattern says ``{date}``.
+    """Return the files for a day on the file system, sorted, each with the day it is for where its pattern says so.
 
     Raises:
         BadInput: There is no such file, though one is needed, or its path cannot be used.

@@ -67,6 +67,8 @@ epsilon_total = 5.0
 [storage]
 path = "store"
 """
+ENGINES = ("", '[engine]\nname = "dask"\nn_shards = 3\n')
+"""The engine's section: the local one, and shards, which outside a flow are worked on in the same process."""
 
 
 @dataclass(frozen=True)
