@@ -11,7 +11,9 @@ from prefect.server.api.server import SubprocessASGIServer
 from prefect.settings import PREFECT_API_URL, temporary_settings
 
 from tasks.config import Config
+from tasks.disclosure import code_hash
 from tasks.errors import HexveilError, TemporaryFailure
+from tasks.progress import progress
 
 R = TypeVar("R")
 
@@ -34,11 +36,12 @@ def run_each(made: Task[..., R], calls: Calls, config: Config) -> list[R | Hexve
     """
     if not calls:
         return []
+    what = made.fn.__name__.replace("_", " ")
     if FlowRunContext.get() is None:
-        return [_outcome(functools.partial(made.fn, **call)) for call in calls]
+        return [_outcome(functools.partial(made.fn, **call)) for call in progress(calls, what)]
     with _runner(config) as runner:
         futures = [runner.submit(made, call) for call in calls]
-        return [_outcome(future.result) for future in futures]
+        return [_outcome(future.result) for future in progress(futures, what)]
 
 
 def succeeded(outcomes: list[R | HexveilError]) -> list[R]:
@@ -58,25 +61,52 @@ def _runner(config: Config) -> Iterator[Any]:
     """Connect to the cluster that the configuration names, or to one of this machine that is started when needed."""
     from prefect_dask.task_runners import DaskTaskRunner  # noqa: PLC0415, it takes seconds, and is an extra
 
-    address = config.engine.address or _own_cluster().scheduler_address
+    address, security = config.engine.address, None
+    if address is None:
+        own = _own_cluster()
+        address, security = own.scheduler_address, own.security
     # Workers tell the scheduler's server of their runs; one that is not named would be started by each for itself.
     server = PREFECT_API_URL.value() or SubprocessASGIServer().api_url
-    with temporary_settings({PREFECT_API_URL: server}), DaskTaskRunner(address=address) as runner:
-        try:
-            workers = runner.client.scheduler_info()["workers"]
-        except OSError:
-            workers = None
-        if workers is None:
-            raise TemporaryFailure(f"the Dask scheduler at engine.address = {address} cannot be reached; start it")
+    with (
+        temporary_settings({PREFECT_API_URL: server}),
+        DaskTaskRunner(address=address, client_kwargs={"security": security}) as runner,
+    ):
+        if config.engine.address is not None:
+            _check_cluster(runner, address)
         yield runner
+
+
+def _check_cluster(runner: Any, address: str) -> None:
+    """Refuse a cluster that cannot be reached or runs other code: the ledger names the code of this process.
+
+    Raises:
+        TemporaryFailure: It cannot be reached, or has no worker.
+        HexveilError: Its workers run another version.
+    """
+    try:
+        versions = set(runner.client.run(code_hash).values())
+    except OSError:
+        versions = set()
+    except ImportError:
+        versions = {None}
+    if not versions:
+        raise TemporaryFailure(f"no Dask scheduler with a worker answers at engine.address = {address}; start both")
+    if versions != {code_hash()}:
+        raise HexveilError(
+            f"workers of {address} lack hexveil, or have another version than the flow; install the same"
+        )
 
 
 @functools.cache
 def _own_cluster() -> Any:
-    """Start one worker per core; they end with this process. Without Dask's pages, which would be open to all."""
+    """Start one worker per core; they end with this process.
+
+    Keys of this run's own keep other users of the machine out, who could else have workers do anything; and there are
+    none of Dask's pages, which would be open to all.
+    """
     from distributed import LocalCluster  # noqa: PLC0415
 
-    options: dict[str, Any] = {"threads_per_worker": 1, "dashboard_address": None}
+    options: dict[str, Any] = {"threads_per_worker": 1, "dashboard_address": None, "security": True}
     return LocalCluster(**options)
 
 

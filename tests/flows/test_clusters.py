@@ -11,16 +11,17 @@ from pathlib import Path
 from typing import Any
 
 import boto3
+import dask.config
 import numpy as np
 import pytest
 from distributed import LocalCluster
 from moto.server import ThreadedMotoServer
 from prefect import flow
 from prefect.testing.utilities import prefect_test_harness
-from support import CONFIG, DATE, HEADER, Dataset, all_files, silence
+from support import CONFIG, DATE, HEADER, Dataset, all_files, die, silence
 
-from tasks import forget, shards
-from tasks.errors import BadInput, HexveilError, contained
+from tasks import cluster, forget, shards
+from tasks.errors import BadInput, HexveilError, TemporaryFailure, contained
 from tasks.late import count_late_records, late_records
 from tasks.plan import plan_release
 from tasks.prepare import preparation
@@ -50,13 +51,13 @@ def bucket() -> Iterator[str]:
 
 
 @pytest.fixture(scope="module")
-def cluster(bucket: str) -> Iterator[LocalCluster]:
+def running(bucket: str) -> Iterator[LocalCluster]:
     """Start three worker processes, which inherit the way to the bucket."""
     assert bucket
     options: dict[str, Any] = {"threads_per_worker": 1, "dashboard_address": None}
-    with prefect_test_harness(server_startup_timeout=600), LocalCluster(n_workers=3, **options) as running:
-        assert isinstance(running, LocalCluster)
-        yield running
+    with prefect_test_harness(server_startup_timeout=600), LocalCluster(n_workers=3, **options) as started:
+        assert isinstance(started, LocalCluster)
+        yield started
 
 
 def rows(rng: np.random.Generator, n_rows: int) -> list[str]:
@@ -91,8 +92,8 @@ def dataset_in(folder: Path, engine: str = "") -> Dataset:
     return dataset
 
 
-def engine(cluster: LocalCluster, n_shards: int, **settings: str) -> str:
-    lines = [f'{key} = "{value}"' for key, value in {"address": cluster.scheduler_address, **settings}.items()]
+def engine(running: LocalCluster, n_shards: int, **settings: str) -> str:
+    lines = [f'{key} = "{value}"' for key, value in {"address": running.scheduler_address, **settings}.items()]
     return "\n".join(["[engine]", 'name = "dask"', f"n_shards = {n_shards}", *lines]) + "\n"
 
 
@@ -151,21 +152,21 @@ def differing(one: dict[str, Any], other: dict[str, Any]) -> list[str]:
 
 @pytest.mark.parametrize("n_shards", [1, 2, 5])
 def test_any_number_of_shards_gives_the_same_bytes(
-    n_shards: int, cluster: LocalCluster, alone: tuple[Dataset, dict[str, Any]], tmp_path: Path
+    n_shards: int, running: LocalCluster, alone: tuple[Dataset, dict[str, Any]], tmp_path: Path
 ) -> None:
-    dataset = with_same_key(dataset_in(tmp_path / "shards", engine(cluster, n_shards)), alone[0])
+    dataset = with_same_key(dataset_in(tmp_path / "shards", engine(running, n_shards)), alone[0])
     prepare(dataset)
     assert differing(released(dataset), alone[1]) == []
     assert dataset.query("select count(*) from raw_record") == [(0,)]
     assert len({line for line in alone[1]["quarantine"] if "duplicate" in line}) > 100
 
 
-def kill_at_work(cluster: LocalCluster, scratch: Path, n_kills: int) -> threading.Thread:
+def kill_at_work(running: LocalCluster, scratch: Path, n_kills: int) -> threading.Thread:
     """Kill workers, each while it has a temporary warehouse open."""
 
     def kill() -> None:
         for _ in range(n_kills):
-            os.kill(at_work(cluster, scratch), signal.SIGKILL)
+            os.kill(at_work(running, scratch), signal.SIGKILL)
             killed.append(1)
             time.sleep(0.2)
 
@@ -175,9 +176,9 @@ def kill_at_work(cluster: LocalCluster, scratch: Path, n_kills: int) -> threadin
     return thread
 
 
-def at_work(cluster: LocalCluster, scratch: Path) -> int:
+def at_work(running: LocalCluster, scratch: Path) -> int:
     while True:
-        for worker in list(cluster.workers.values()):
+        for worker in list(running.workers.values()):
             for link in Path(f"/proc/{worker.pid}/fd").glob("*"):
                 try:
                     if str(link.readlink()).startswith(f"{scratch}/") and "warehouse.duckdb" in str(link.readlink()):
@@ -188,12 +189,12 @@ def at_work(cluster: LocalCluster, scratch: Path) -> int:
 
 
 def test_workers_that_are_killed_at_their_work_change_nothing(
-    cluster: LocalCluster, alone: tuple[Dataset, dict[str, Any]], tmp_path: Path
+    running: LocalCluster, alone: tuple[Dataset, dict[str, Any]], tmp_path: Path
 ) -> None:
-    dataset = with_same_key(dataset_in(tmp_path / "killed", engine(cluster, 4)), alone[0])
+    dataset = with_same_key(dataset_in(tmp_path / "killed", engine(running, 4)), alone[0])
     private = dataset.folder / "store" / "private"
     for step in preparation(dataset.config):
-        thread = kill_at_work(cluster, private / "scratch", 1)
+        thread = kill_at_work(running, private / "scratch", 1)
         as_flow(lambda step=step: step(DATE, dataset.config))
         thread.join(timeout=1)
         assert not thread.is_alive(), "a worker was killed in this step"
@@ -203,8 +204,8 @@ def test_workers_that_are_killed_at_their_work_change_nothing(
     assert held <= stored
 
 
-def test_late_records_are_counted_and_a_forgotten_day_is_gone(cluster: LocalCluster, tmp_path: Path) -> None:
-    dataset = dataset_in(tmp_path / "late", engine(cluster, 2))
+def test_late_records_are_counted_and_a_forgotten_day_is_gone(running: LocalCluster, tmp_path: Path) -> None:
+    dataset = dataset_in(tmp_path / "late", engine(running, 2))
     prepare(dataset)
     released(dataset)
     late = [f"late-{n},{DATE}T08:00:0{n}Z,47.0000,8.0000,5" for n in range(7)]
@@ -226,9 +227,9 @@ def bytes_of(path: Path) -> bytes:
 
 
 def test_inputs_and_shards_may_lie_in_an_object_store(
-    cluster: LocalCluster, alone: tuple[Dataset, dict[str, Any]], bucket: str, tmp_path: Path
+    running: LocalCluster, alone: tuple[Dataset, dict[str, Any]], bucket: str, tmp_path: Path
 ) -> None:
-    far = engine(cluster, 3, shards=f"s3://{bucket}/shards", scratch=str(tmp_path / "scratch"))
+    far = engine(running, 3, shards=f"s3://{bucket}/shards", scratch=str(tmp_path / "scratch"))
     dataset = with_same_key(dataset_in(tmp_path / "far", far), alone[0])
     store = boto3.client("s3")
     for path in (dataset.folder / "raw").iterdir():
@@ -248,9 +249,9 @@ def test_inputs_and_shards_may_lie_in_an_object_store(
     assert [one["Key"] for one in left] == ["shards/owner"]
 
 
-def test_a_day_that_workers_cannot_use_is_refused_in_the_same_words(cluster: LocalCluster, tmp_path: Path) -> None:
+def test_a_day_that_workers_cannot_use_is_refused_in_the_same_words(running: LocalCluster, tmp_path: Path) -> None:
     said = []
-    for name, how in (("local", ""), ("shards", engine(cluster, 2))):
+    for name, how in (("local", ""), ("shards", engine(running, 2))):
         dataset = dataset_in(tmp_path / name, how)
         dataset.set("max_quarantined_share = 0.5", "max_quarantined_share = 0.0")
         with pytest.raises(BadInput) as caught:
@@ -261,3 +262,24 @@ def test_a_day_that_workers_cannot_use_is_refused_in_the_same_words(cluster: Loc
     dataset.write("broken.csv", "bus,time\n")
     with pytest.raises(BadInput, match=r"broken\.csv: no column"):
         prepare(dataset)
+
+
+def test_what_ends_every_worker_fails_and_says_what_may_help(running: LocalCluster, tmp_path: Path) -> None:
+    config = dataset_in(tmp_path / "deadly", engine(running, 2)).config
+    with pytest.raises(HexveilError, match=r"ended every worker that was given it: .* Raise engine\.n_shards"):
+        as_flow(lambda: cluster.succeeded(cluster.run_each(die, [{}], config)))
+
+
+def test_a_cluster_that_is_not_there_or_has_other_code_is_refused(
+    running: LocalCluster, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    config = dataset_in(tmp_path / "refused", engine(running, 2)).config
+    monkeypatch.setattr(cluster, "code_hash", os.getpid)
+    with pytest.raises(HexveilError, match="or have another version than the flow"):
+        as_flow(lambda: cluster.run_each(die, [{}], config))
+    nowhere = config.model_copy(update={"engine": config.engine.model_copy(update={"address": "tcp://127.0.0.1:9"})})
+    with (
+        dask.config.set({"distributed.comm.timeouts.connect": "1s"}),
+        pytest.raises(TemporaryFailure, match="no Dask scheduler with a worker answers"),
+    ):
+        as_flow(lambda: cluster.run_each(die, [{}], nowhere))
