@@ -3,7 +3,7 @@
 import datetime as dt
 import json
 import uuid
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 from urllib.parse import unquote
@@ -56,11 +56,11 @@ def ingest_shards(date: dt.date, config: Config) -> None:
 def read_into_shards(date: dt.date, config: Config) -> None:
     """Do what ``ingest_shards`` does, whether or not the day was forgotten."""
     with shards.alone(config):
-        calls = _begin(date, config)
+        new, calls = _begin(date, config)
         outcomes = cluster.run_each(read_input, calls, config)
-        for call, outcome in zip(calls, outcomes, strict=True):
+        for one, outcome in zip(new, outcomes, strict=True):
             if isinstance(outcome, ReadInput):
-                _keep(call["one"], outcome, config)
+                _keep(one, outcome, config)
     cluster.succeeded(outcomes)
 
 
@@ -100,20 +100,21 @@ def read_input(
     return ReadInput(file_id, folder)
 
 
-def _begin(date: dt.date, config: Config) -> list[dict[str, Any]]:
-    """Return how each new file is to be read, after deleting what an interrupted run left."""
+def _begin(date: dt.date, config: Config) -> tuple[list[Input], list[dict[str, Any]]]:
+    """Return the new files, and how each is to be read, after deleting what an interrupted run left."""
     with warehouse.connect(config) as connection:
         refuse_other_engine(connection, config)
         new = new_inputs(connection, date, config)
         if not new:
-            return []
+            return [], []
         shards.sweep(all_names(connection), config)
         first_id = warehouse.rows(connection, "warehouse/next_file_id")[0][0]
         earlier = [warehouse.rows(connection, "shards/read_before", _named(one, config)) for one in new]
     everyone = {"forgotten": forgotten_days(config), "config": config}
-    return [
-        {"one": one, "file_id": first_id + place, "earlier": before, **everyone}
-        for place, (one, before) in enumerate(zip(new, earlier, strict=True))
+    return new, [
+        # a size depends on values, and a worker has no need of it
+        {"one": replace(one, n_bytes=0, modified_ns=0), "file_id": file_id, "earlier": before, **everyone}
+        for file_id, (one, before) in enumerate(zip(new, earlier, strict=True), start=first_id)
     ]
 
 
