@@ -8,7 +8,7 @@ import pytest
 from support import DATE, ENGINES, HEADER, Dataset, later_day
 
 from tasks import parts, scratch, sharded_day, sharded_ingest, shards, warehouse
-from tasks.errors import BadConfig, HexveilError
+from tasks.errors import BadConfig, BadInput, HexveilError
 from tasks.forget import forget_days, held_days
 
 
@@ -174,6 +174,18 @@ def test_a_read_file_says_nothing_of_its_content(busy_dataset: Dataset) -> None:
     one = sharded_ingest.ReadInput(1, "parts/1/0123")
     assert set(vars(one)) == {"file_id", "folder"}
     assert set(sharded_day.IndexedShard.__dataclass_fields__) == {"folder", "n_rows", "n_kept", "n_swapped"}
+
+
+def test_a_day_without_records_is_refused_in_the_words_of_the_local_engine(busy_dataset: Dataset) -> None:
+    said = []
+    for settings in (ENGINES[1], ""):
+        busy_dataset.set(ENGINES[1], settings)
+        (busy_dataset.folder / "store" / "private" / "warehouse.duckdb").unlink(missing_ok=True)
+        with pytest.raises(BadInput) as caught:
+            busy_dataset.prepare(DATE.replace(day=20))
+        said.append(str(caught.value))
+    assert said[0] == said[1]
+    assert "the files hold 2026-01-15 to 2026-01-15" in said[0]
 
 
 @pytest.mark.parametrize(
