@@ -9,13 +9,11 @@ from flows.runs import day_before, refuse_endless_restarts, run_name
 from tasks.announce import announce_budget, announce_day, tell_released, tell_withheld
 from tasks.config import Config, load_config
 from tasks.errors import BudgetExceeded, NothingToPublish
-from tasks.ingest import ingest_records
 from tasks.late import count_late_records
-from tasks.occupancy import build_occupancy
 from tasks.plan import plan_release
+from tasks.prepare import preparation
 from tasks.publish import publish_files
 from tasks.release import find_release, release_statistics
-from tasks.validate import validate_records
 
 
 @flow(name="daily", flow_run_name=run_name, log_prints=False)
@@ -43,9 +41,8 @@ def daily(config_file: Path, date: dt.date | None = None, revision: str | None =
 
 def prepare_day(date: dt.date, config: Config) -> None:
     """Bring a day's records into the warehouse, and write its occupancy."""
-    ingest_records(date, config)
-    validate_records(date, config)
-    build_occupancy(date, config)
+    for prepare in preparation(config):
+        prepare(date, config)
 
 
 def _release(date: dt.date, config: Config, revision: str | None) -> str:

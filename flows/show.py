@@ -101,6 +101,8 @@ def show_forgotten(forgotten: "Forgotten", config: Config) -> None:
     n_rows = sum(forgotten.rows.values())
     sizes = " -> ".join(f"{size / 2**20:.1f} MiB" for size in (forgotten.n_bytes_before, forgotten.n_bytes_after))
     out.print(f"{n_rows:,} raw rows deleted, of {len(forgotten.rows):,} local days; the warehouse: {sizes}.")
+    if forgotten.n_parts:
+        out.print(f"{forgotten.n_parts:,} files deleted from the shards' storage.")
     if forgotten.files:
         named = ", ".join(forgotten.files[:5]) + (
             f" and {len(forgotten.files) - 5:,} more" if forgotten.files[5:] else ""

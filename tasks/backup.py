@@ -50,7 +50,7 @@ def _check_earlier_copy(earlier: Path, now: Path) -> None:
 def _in_order(entries: list[ledger.Entry], config: Config) -> Iterator[Path]:
     """Yield what to copy, and no draw that the ledger does not name: it was not charged, so nobody may ever see it."""
     private = config.storage_path / "private"
-    for name in ("dataset", "user-key", "forgotten"):
+    for name in ("dataset", "user-key", "forgotten", "shards-owner"):
         yield from (path for path in [private / name] if path.exists())
     for entry in entries:
         plan = load_plan(entry["plan"], config)

@@ -18,6 +18,7 @@ from tasks.sections import (
     Budget,
     Columns,
     Dataset,
+    Engine,
     Grid,
     Monitoring,
     Privacy,
@@ -27,6 +28,7 @@ from tasks.sections import (
     Storage,
     Validation,
     Value,
+    is_remote,
 )
 
 DATE_PLACEHOLDER = "{date}"
@@ -45,6 +47,7 @@ class Config(Section):
     statistics: Statistics = Statistics()
     publish: Publish = Publish()
     storage: Storage
+    engine: Engine = Engine()
     monitoring: Monitoring = Monitoring()
     folder: Path = Field(exclude=True)
 
@@ -69,6 +72,13 @@ class Config(Section):
                 raise ValueError(f"a target of {target} must be above {float(least)}, which rounding to ticks takes")
         return self
 
+    @model_validator(mode="after")
+    def _files_that_the_engine_reads(self) -> Self:
+        far = [place for place in self.dataset.files if is_remote(place)]
+        if far and self.engine.name == "local":
+            raise ValueError(f'dataset.files: {far[0]} is read by engine.name = "dask" only; set it, or give paths')
+        return self
+
     @property
     def storage_path(self) -> Path:
         """The folder of the warehouse, the ledger and the published files."""
@@ -88,8 +98,8 @@ class Config(Section):
         return {"columns": settings["columns"], "dataset": settings["dataset"]}
 
     def public_settings(self) -> dict[str, Any]:
-        """Return the settings that the ledger records: all but where things lie and who is warned when."""
-        settings = self.model_dump(mode="json", exclude={"storage", "monitoring"})
+        """Return the settings that the ledger records: all but where things lie or run and who is warned when."""
+        settings = self.model_dump(mode="json", exclude={"storage", "engine", "monitoring"})
         del settings["dataset"]["files"]
         return settings
 
@@ -100,6 +110,7 @@ class Config(Section):
             **settings,
             "dataset": {**settings["dataset"], "files": here["dataset"]["files"]},
             "storage": here["storage"],
+            "engine": self.engine,
             "monitoring": here["monitoring"],
             "folder": str(self.folder),
         }

@@ -7,16 +7,19 @@ from dataclasses import dataclass
 from pathlib import Path
 from zoneinfo import ZoneInfo
 
-from tasks import durable, ledger, private_files, warehouse
+from tasks import durable, ledger, private_files, shards, warehouse
 from tasks.config import Config
 from tasks.disclosure import now
-from tasks.errors import LedgerBroken, contained
+from tasks.errors import HexveilError, LedgerBroken, contained
 from tasks.logs import say
+from tasks.parts import all_names
+from tasks.scratch import remove_abandoned
 
 log = logging.getLogger("hexveil.forget")
 
 _OF_DAYS = (
     "forget/raw_record",
+    "forget/raw_part",
     "forget/user_cell",
     "forget/quarantine",
     "forget/value_repair",
@@ -28,7 +31,13 @@ _OF_DAYS = (
     "forget/late_day",
     "forget/released_file",
 )
-_OF_EMPTIED_FILES = ("forget/raw_record_undated", "forget/quarantine_undated", "forget/raw_file", "forget/raw_path")
+_OF_EMPTIED_FILES = (
+    "forget/raw_record_undated",
+    "forget/raw_part_undated",
+    "forget/quarantine_undated",
+    "forget/raw_file",
+    "forget/raw_path",
+)
 
 
 @dataclass(frozen=True)
@@ -40,12 +49,14 @@ class Forgotten:
         files: Names of the input files they came from, which are the operator's to delete.
         n_bytes_before: Size of the warehouse before.
         n_bytes_after: Size of the warehouse after.
+        n_parts: Files deleted from the shards' storage, where the records were read by workers.
     """
 
     rows: dict[dt.date, int]
     files: list[str]
     n_bytes_before: int
     n_bytes_after: int
+    n_parts: int = 0
 
 
 @contained
@@ -75,9 +86,10 @@ def forget_days(dates: list[dt.date], config: Config) -> Forgotten:
         config: Says where the warehouse is.
     """
     path = config.storage_path / "private" / "warehouse.duckdb"
-    with ledger.locked(config):
+    with ledger.locked(config), shards.alone(config):
         entries = ledger.read_entries(config)
         with warehouse.connect(config) as connection:
+            refuse_other_engine(connection, config)
             _note(dates, config)
             held = dict(warehouse.rows(connection, "warehouse/held_days"))
             files = dict(warehouse.rows(connection, "warehouse/forgotten_files", {"dates": dates}))
@@ -87,14 +99,15 @@ def forget_days(dates: list[dt.date], config: Config) -> Forgotten:
                     warehouse.run(connection, statement, {"dates": dates})
                 for statement in _OF_EMPTIED_FILES:
                     warehouse.run(connection, statement, {"file_ids": list(files)})
+            n_parts = _sweep(connection, config)
         warehouse.compact(config)
         private_files.remove_unreleased(entries, config)
         private_files.remove_unreleased_plans(dates, entries, config)
         (config.storage_path / "private" / "errors.log").unlink(missing_ok=True)
         _unfinished(config).unlink()
     rows = {date: held.get(date, 0) for date in dates}
-    say(log, "forgotten", n_days=len(dates), n_rows=sum(rows.values()))
-    return Forgotten(rows, sorted(set(files.values())), n_bytes, path.stat().st_size)
+    say(log, "forgotten", n_days=len(dates), n_rows=sum(rows.values()), n_parts=n_parts)
+    return Forgotten(rows, sorted(set(files.values())), n_bytes, path.stat().st_size, n_parts)
 
 
 def forgotten_days(config: Config) -> dict[dt.date, str]:
@@ -112,6 +125,35 @@ def forgotten_days(config: Config) -> dict[dt.date, str]:
     raise LedgerBroken(problem)
 
 
+def note_forgotten(days: dict[dt.date, str], config: Config) -> None:
+    """Note days, each with the time when it was forgotten, of which no row may ever be read into a storage."""
+    durable.write_whole(_path(config), durable.canonical_json({date.isoformat(): when for date, when in days.items()}))
+
+
+def refuse_other_engine(connection: warehouse.Connection, config: Config) -> None:
+    """Refuse a warehouse whose raw records are where the engine that is configured does not look for them.
+
+    Raises:
+        HexveilError: They are.
+    """
+    sharded = config.engine.name == "dask"
+    if warehouse.rows(connection, "checks/other_engine", {"sharded": sharded}):
+        other, name = ("local", "dask") if sharded else ("dask", "local")
+        raise HexveilError(
+            f'the records were read by engine.name = "{other}": set it, or remove private/warehouse.duckdb and '
+            f'private/shards (or what engine.shards named) from storage.path; they are made anew for "{name}" from the '
+            "input files, and what was released and forgotten stays so"
+        )
+
+
+def _sweep(connection: warehouse.Connection, config: Config) -> int:
+    """Delete the forgotten days' parts, and what killed workers may have left; return how many files were stored."""
+    if config.engine.name == "local":
+        return 0
+    remove_abandoned(config)
+    return shards.sweep(all_names(connection), config)
+
+
 def _path(config: Config) -> Path:
     return warehouse.private_folder(config) / "forgotten"
 
@@ -123,4 +165,4 @@ def _unfinished(config: Config) -> Path:
 def _note(dates: list[dt.date], config: Config) -> None:
     days = {date: now() for date in dates} | forgotten_days(config)
     durable.write_whole(_unfinished(config), b"")
-    durable.write_whole(_path(config), durable.canonical_json({date.isoformat(): when for date, when in days.items()}))
+    note_forgotten(days, config)

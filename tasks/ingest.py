@@ -2,7 +2,6 @@
 
 import datetime as dt
 import logging
-import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -10,9 +9,9 @@ from typing import Any, NamedTuple
 
 from tasks import source, warehouse
 from tasks.config import Config
-from tasks.durable import canonical_json, sha256
 from tasks.errors import BadInput, HexveilError
-from tasks.forget import forgotten_days
+from tasks.forget import forgotten_days, refuse_other_engine
+from tasks.inputs import Input, find_inputs
 from tasks.logs import say
 from tasks.progress import progress
 from tasks.steps import step
@@ -44,20 +43,34 @@ def ingest_records(date: dt.date, config: Config) -> None:
     Raises:
         BadInput: No file is there, or one cannot be read; nothing of that file is kept. Or the day was forgotten.
     """
+    refuse_forgotten(date, config)
+    ingest(date, config)
+
+
+def refuse_forgotten(date: dt.date, config: Config) -> None:
+    """Refuse a day that was forgotten.
+
+    Raises:
+        BadInput: It was.
+    """
     when = forgotten_days(config).get(date)
     if when is not None:
         raise BadInput(f"{date} was forgotten at {when}: its records were deleted for good and are not read again")
-    ingest(date, config)
 
 
 def ingest(date: dt.date, config: Config) -> None:
     """Do what ``ingest_records`` does, whether or not the day was forgotten."""
-    files = source.find_files(date, config)
     with warehouse.connect(config) as connection:
-        known = [warehouse.rows(connection, "warehouse/known_path", _seen(*file, config)) for file in files]
-    new = [file for file, seen in zip(files, known, strict=True) if not seen]
-    for path, file_date in progress(new, "reading files"):
-        _ingest_file(path, file_date, config)
+        refuse_other_engine(connection, config)
+        new = new_inputs(connection, date, config)
+    for one in progress(new, "reading files"):
+        _ingest_file(one, config)
+
+
+def new_inputs(connection: warehouse.Connection, date: dt.date, config: Config) -> list[Input]:
+    """Return the files for a day that were not read yet, as far as can be told without reading them."""
+    files = find_inputs(date, config)
+    return [one for one in files if not warehouse.rows(connection, "warehouse/known_path", one.seen(config))]
 
 
 def current_files(connection: warehouse.Connection, date: dt.date, config: Config) -> list[int]:
@@ -69,44 +82,32 @@ def current_files(connection: warehouse.Connection, date: dt.date, config: Confi
         HexveilError: A file has not been read yet.
     """
     numbers = []
-    for path, file_date in source.find_files(date, config):
-        known = warehouse.rows(connection, "warehouse/known_path", _seen(path, file_date, config))
+    for one in find_inputs(date, config):
+        known = warehouse.rows(connection, "warehouse/known_path", one.seen(config))
         if not known:
-            raise HexveilError(f"{path} changed while the day was being prepared; run the day again")
+            raise HexveilError(f"{one.address} changed while the day was being prepared; run the day again")
         numbers.append(known[0][0])
     return numbers
 
 
-def _seen(path: Path, file_date: dt.date | None, config: Config) -> dict[str, Any]:
-    """Return by what a file is known without reading it."""
-    status = path.stat()
-    settings = {**config.reading_settings(), "file_date": file_date.isoformat() if file_date else None}
-    return {
-        "path": str(path),
-        "n_bytes": status.st_size,
-        "modified_ns": status.st_mtime_ns,
-        "settings_hash": sha256(canonical_json(settings)),
-    }
-
-
-def _ingest_file(path: Path, file_date: dt.date | None, config: Config) -> None:
+def _ingest_file(one: Input, config: Config) -> None:
+    path, seen = Path(one.address), one.seen(config)
     kind = source.file_format(path)
-    seen = _seen(path, file_date, config)
     with warehouse.connect(config) as connection:
         if warehouse.rows(connection, "warehouse/known_path", seen):
             return
         identity = {
-            "name": os.path.relpath(path, config.folder),
+            "name": one.name,
             "content_hash": source.content_hash(path),
             "settings_hash": seen["settings_hash"],
         }
         known = warehouse.rows(connection, "warehouse/known_content", identity)
         with warehouse.transaction(connection):
-            file_id = known[0][0] if known else _read_file(connection, path, kind, file_date, identity, config)
+            file_id = known[0][0] if known else read_file(connection, path, kind, one.file_date, identity, config)
             warehouse.run(connection, "warehouse/raw_path", {**seen, "file_id": file_id})
 
 
-def _read_file(
+def read_file(
     connection: warehouse.Connection,
     path: Path,
     kind: str,
@@ -114,7 +115,11 @@ def _read_file(
     identity: dict[str, str],
     config: Config,
 ) -> int:
-    """Read one new file whole and return its number."""
+    """Read one new file whole into a warehouse and return its number.
+
+    Raises:
+        BadInput: It cannot be read; what was begun is to be rolled back.
+    """
     n_rows = source.count_rows(path, kind)
     file_id = warehouse.rows(connection, "warehouse/next_file_id")[0][0]
     file = {"file_id": file_id, "file_date": file_date}

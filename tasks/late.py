@@ -10,8 +10,10 @@ from tasks.config import Config
 from tasks.errors import BadInput, contained
 from tasks.forget import forgotten_days
 from tasks.ingest import current_files, ingest
+from tasks.inputs import find_inputs
 from tasks.logs import warn
-from tasks.source import find_files
+from tasks.sharded_ingest import read_into_shards
+from tasks.sharded_late import RowsLate, released_days, rows_late_in_shards
 from tasks.steps import step
 
 log = logging.getLogger("hexveil.late")
@@ -29,18 +31,17 @@ def count_late_records(date: dt.date, config: Config) -> None:
         date: A local day that has been released.
         config: Says which files are the day's.
     """
-    if date in forgotten_days(config) or not find_files(date, config, needed=False):
+    if date in forgotten_days(config) or not find_inputs(date, config, needed=False):
         return
+    sharded = config.engine.name == "dask"
     try:
-        ingest(date, config)
+        (read_into_shards if sharded else ingest)(date, config)
     except BadInput as error:
         warn(log, "late records were not counted", date=date, reason=error)
         return
-    entries = ledger.read_entries(config)
+    released = released_days(ledger.read_entries(config))
+    late = _late((rows_late_in_shards if sharded else _rows_late)(date, released, config), released)
     with warehouse.connect(config) as connection:
-        file_ids = current_files(connection, date, config)
-        connection.register("released_day", _released_days(entries))
-        late = _late(connection, file_ids)
         for local_date, n_records in [(date, 0), *late]:
             warehouse.run(connection, "warehouse/late_day", {"date": local_date, "n_records": n_records})
     for local_date, n_records in late:
@@ -55,23 +56,22 @@ def late_records(config: Config) -> dict[dt.date, int]:
         return dict(warehouse.rows(connection, "warehouse/late_days"))
 
 
-def _late(connection: warehouse.Connection, file_ids: list[int]) -> list[tuple[dt.date, int]]:
-    """Return how many records of each day are late in some files; cheap where the days were released from them."""
-    files = {"file_ids": file_ids}
-    if not warehouse.rows(connection, "warehouse/rows_after_release", files):
-        return []
-    return [(date, n_records) for date, n_records in warehouse.rows(connection, "warehouse/late_records", files)]
+def _late(rows: list[RowsLate], released: pl.DataFrame) -> list[tuple[dt.date, int]]:
+    """Return how many records of each day are late, from what each shard, or the only one, holds of it."""
+    n_rows_then = dict(released.select("local_date", "n_rows").iter_rows())
+    late = []
+    for date in sorted({one.local_date for one in rows}):
+        of_day = [one for one in rows if one.local_date == date]
+        n_more = max(sum(one.n_rows for one in of_day) - n_rows_then[date], 0)
+        late.append((date, sum(one.n_unknown for one in of_day) if of_day[0].is_noted else n_more))
+    return late
 
 
-def _released_days(entries: list[ledger.Entry]) -> pl.DataFrame:
-    """Return each released day's last release, with how many raw rows the day had then."""
-    last = {entry["date"]: entry for entry in entries}
-    rows = [
-        (
-            dt.date.fromisoformat(date),
-            entry["release_id"],
-            sum(n for reason, n in entry["rows"].items() if reason != "malformed_row"),
-        )
-        for date, entry in last.items()
-    ]
-    return pl.DataFrame(rows, {"local_date": pl.Date, "release_id": pl.String, "n_rows": pl.Int64}, orient="row")
+def _rows_late(date: dt.date, released: pl.DataFrame, config: Config) -> list[RowsLate]:
+    """Return what of released days is in a day's files; cheap where the days were released from them."""
+    with warehouse.connect(config) as connection:
+        files = {"file_ids": current_files(connection, date, config)}
+        connection.register("released_day", released)
+        if not warehouse.rows(connection, "warehouse/rows_after_release", files):
+            return []
+        return [RowsLate(*row) for row in warehouse.rows(connection, "warehouse/late_records", files)]

@@ -31,22 +31,37 @@ def build_occupancy(date: dt.date, config: Config) -> None:
     Raises:
         SchemaBroken: The valid records break the contract of their schema.
     """
-    settings = {"n_ticks": config.value.n_ticks, "with_squares": config.statistics.variance}
     with warehouse.connect(config) as connection, warehouse.transaction(connection):
-        for table in ("user_cell", "prepared_file", "prepared_count"):
-            warehouse.run(connection, f"warehouse/clear_{table}", {"date": date})
-        warehouse.run(connection, "warehouse/prepared_file", {"date": date})
-        warehouse.run(connection, "warehouse/prepared_count", {"date": date})
-        find_boxes(connection, {"date": date})
-        warehouse.run(connection, "warehouse/day_pair", {"date": date, **settings})
-        _check_contract(connection, config)
-        n_pairs = warehouse.run(connection, "warehouse/user_cell").fetchone()
-        if warehouse.rows(connection, "checks/day_pairs", {"date": date}):
-            raise HexveilError(
-                f"{date}: the occupancy array does not hold each valid record once; this is a defect, report it"
-            )
-        warehouse.run(connection, "warehouse/prepared_day", prepared_by(date, config))
+        fill_user_cells(connection, date, config)
+        note_prepared(connection, date, config)
+
+
+def fill_user_cells(connection: warehouse.Connection, date: dt.date, config: Config) -> None:
+    """Write a day's occupancy array anew from the valid records of a warehouse, any warehouse.
+
+    Raises:
+        SchemaBroken: The valid records break the contract of their schema.
+    """
+    settings = {"n_ticks": config.value.n_ticks, "with_squares": config.statistics.variance}
+    find_boxes(connection, {"date": date})
+    warehouse.run(connection, "warehouse/day_pair", {"date": date, **settings})
+    _check_contract(connection, config)
+    warehouse.run(connection, "warehouse/clear_user_cell", {"date": date})
+    n_pairs = warehouse.run(connection, "warehouse/user_cell").fetchone()
+    if warehouse.rows(connection, "checks/day_pairs", {"date": date}):
+        raise HexveilError(
+            f"{date}: the occupancy array does not hold each valid record once; this is a defect, report it"
+        )
     say(log, "occupancy", date=date, n_pairs=n_pairs[0] if n_pairs else 0)
+
+
+def note_prepared(connection: warehouse.Connection, date: dt.date, config: Config) -> None:
+    """Note what the occupancy array of a day, as it now stands in the warehouse, was made from."""
+    for table in ("prepared_file", "prepared_count"):
+        warehouse.run(connection, f"warehouse/clear_{table}", {"date": date})
+    warehouse.run(connection, "warehouse/prepared_file", {"date": date})
+    warehouse.run(connection, "warehouse/prepared_count", {"date": date})
+    warehouse.run(connection, "warehouse/prepared_day", prepared_by(date, config))
 
 
 def _check_contract(connection: warehouse.Connection, config: Config) -> None:

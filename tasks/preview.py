@@ -12,20 +12,18 @@ from dpmath.accounting import loss_as_fraction
 from tasks.config import Config
 from tasks.errors import contained
 from tasks.identity import release_id
-from tasks.ingest import ingest_records
 from tasks.ledger import read_entries
 from tasks.mechanism import COMPARED, propose
-from tasks.occupancy import build_occupancy
 from tasks.plan import make_plan, read_day, summarise_plan
 from tasks.plan_files import cell_frame, mean_errors, store_plan
+from tasks.prepare import preparation
 from tasks.progress import progress
-from tasks.validate import validate_records
 
 
 def prepare_day(date: dt.date, config: Config) -> None:
     """Bring a day's records into the warehouse and write its occupancy, without a scheduler."""
-    for step in (ingest_records, validate_records, build_occupancy):
-        step.fn(date, config)
+    for prepare in preparation(config):
+        prepare.fn(date, config)
 
 
 @contained

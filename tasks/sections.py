@@ -1,12 +1,14 @@
 """The sections of a configuration, each with what may be written in it."""
 
 import difflib
+import importlib.util
 from decimal import Decimal
 from fractions import Fraction
 from typing import Annotated, Any, Literal, Self, get_args
 from zoneinfo import available_timezones
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, field_validator, model_validator
+from fsspec.registry import known_implementations
+from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, field_validator, model_validator
 
 LEAST_EPSILON_PER_DAY = Decimal("1e-6")
 Mechanism = Literal[
@@ -25,12 +27,25 @@ PROJECTED = ("levy", "quantile")
 """The mechanisms that spend half of a cell's epsilon on an interval, so that they can promise no error beforehand."""
 
 
+def is_remote(place: str) -> bool:
+    """Tell whether a place is an fsspec address, such as ``s3://bucket/folder``, and not a path."""
+    return "://" in place
+
+
+def _known_address(place: str) -> str:
+    protocol = place.partition("://")[0]
+    if is_remote(place) and protocol not in known_implementations:
+        raise ValueError(f"{protocol}:// is no address that fsspec knows")
+    return place
+
+
 def _finite_decimal(value: Any) -> Any:
     return Decimal(value) if isinstance(value, int) and not isinstance(value, bool) else value
 
 
 Number = Annotated[Decimal, BeforeValidator(_finite_decimal), Field(allow_inf_nan=False)]
 Positive = Annotated[Number, Field(gt=0)]
+Place = Annotated[str, Field(min_length=1), AfterValidator(_known_address)]
 
 
 class Section(BaseModel):
@@ -43,7 +58,7 @@ class Dataset(Section):
     """Which files hold the records, and in which time zone their days are."""
 
     name: str = Field(pattern=r"^[a-z0-9][a-z0-9_-]*$")
-    files: tuple[str, ...] = Field(min_length=1)
+    files: tuple[Place, ...] = Field(min_length=1)
     timezone: str
     purpose: str = "not stated"
     delimiter: str = Field(default=",", min_length=1, max_length=1)
@@ -195,6 +210,25 @@ class Storage(Section):
 
     path: str
     memory_limit: str = Field(default="4GB", pattern=r"^\d+(\.\d+)?\s?[KMGT]i?B$")
+
+
+class Engine(Section):
+    """Where records are read and indexed: in this process, or shard by shard on the workers of a Dask cluster."""
+
+    name: Literal["local", "dask"] = "local"
+    address: str | None = Field(default=None, pattern=r"^(tcp|tls|ws|wss)://[^/]+:\d+$")
+    n_shards: int = Field(default=8, ge=1, le=1024)
+    shards: Place | None = None
+    scratch: str | None = Field(default=None, min_length=1)
+
+    @model_validator(mode="after")
+    def _what_the_engine_can(self) -> Self:
+        if self.name == "local" and self.model_fields_set - {"name"}:
+            given = ", ".join(sorted(self.model_fields_set - {"name"}))
+            raise ValueError(f'name = "local" has no use for {given}: remove it, or set name = "dask"')
+        if self.name == "dask" and importlib.util.find_spec("prefect_dask") is None:
+            raise ValueError("name = \"dask\" needs Prefect's Dask task runner: pip install 'hexveil[dask]'")
+        return self
 
 
 class Monitoring(Section):

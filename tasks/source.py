@@ -5,6 +5,7 @@ import datetime as dt
 import glob
 import gzip
 import hashlib
+import itertools
 import zlib
 from pathlib import Path
 from typing import BinaryIO
@@ -15,6 +16,7 @@ import pyarrow.types as pat
 
 from tasks.config import DATE_PLACEHOLDER, Config
 from tasks.errors import BadInput
+from tasks.sections import is_remote
 
 ROLES = ("user", "time", "latitude", "longitude", "value")
 _FORMATS = {
@@ -39,13 +41,13 @@ _PARQUET_TYPES = {
 
 
 def find_files(date: dt.date, config: Config, needed: bool = True) -> list[tuple[Path, dt.date | None]]:
-    """Return the files for a day, sorted, each with the day it is for where its pattern says ``{date}``.
+    """Return the files for a day on the file system, sorted, each with the day it is for where its pattern says so.
 
     Raises:
         BadInput: There is no such file, though one is needed, or its path cannot be used.
     """
     found: dict[Path, dt.date | None] = {}
-    for pattern in config.dataset.files:
+    for pattern in itertools.filterfalse(is_remote, config.dataset.files):
         file_date = date if DATE_PLACEHOLDER in pattern else None
         dated = pattern.replace(DATE_PLACEHOLDER, date.isoformat())
         filled = dated if Path(dated).is_absolute() else f"{glob.escape(str(config.folder))}/{dated}"

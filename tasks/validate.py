@@ -37,20 +37,44 @@ def validate_records(date: dt.date, config: Config) -> None:
     with warehouse.connect(config) as connection:
         day = {"date": date, "file_ids": current_files(connection, date, config)}
         with warehouse.transaction(connection):
-            _write_day(connection, day, config)
+            write_day(connection, day, config)
         counts = dict(warehouse.rows(connection, "warehouse/day_counts", day))
-        n_swapped = warehouse.rows(connection, "warehouse/swapped_places", _area(config))[0][0]
-        say(log, "validated", date=date, **counts)
-        _refuse_crowded_files(connection, day["file_ids"], config)
-        if not counts.get(KEPT) and not n_swapped:
-            raise BadInput(_empty_day(connection, day, counts))
+        judge_day(connection, day, counts, count_swapped(connection, config), config)
+
+
+def judge_day(
+    connection: warehouse.Connection, day: dict[str, Any], counts: dict[str, int], n_swapped: int, config: Config
+) -> None:
+    """Refuse a day of which too much is unusable.
+
+    Args:
+        connection: Of the warehouse.
+        day: Its date and the numbers of its files.
+        counts: What became of its rows.
+        n_swapped: How many would lie in the area if latitude and longitude were swapped.
+        config: Says how much is too much.
+
+    Raises:
+        BadInput: The day has no records, or more of it is quarantined than max_quarantined_share.
+    """
+    date, limit = day["date"], config.validation.max_quarantined_share
+    say(log, "validated", date=date, **counts)
+    _refuse_crowded_files(connection, day["file_ids"], config)
+    if not counts.get(KEPT) and not n_swapped:
+        raise BadInput(_empty_day(connection, day, counts))
     n_rows = sum(counts.values()) - counts.get(DUPLICATE, 0)
     n_lost = n_rows - counts.get(KEPT, 0)
-    if n_lost > config.validation.max_quarantined_share * n_rows:
-        raise BadInput(_too_many(date, counts, n_lost, n_rows, n_swapped, config.validation.max_quarantined_share))
+    if n_lost > limit * n_rows:
+        raise BadInput(_too_many(date, counts, n_lost, n_rows, n_swapped, limit))
 
 
-def _write_day(connection: warehouse.Connection, day: dict[str, Any], config: Config) -> None:
+def count_swapped(connection: warehouse.Connection, config: Config) -> int:
+    """Return how many records of the day just written would lie in the area with their coordinates swapped."""
+    return int(warehouse.rows(connection, "warehouse/swapped_places", _area(config))[0][0])
+
+
+def write_day(connection: warehouse.Connection, day: dict[str, Any], config: Config) -> None:
+    """Write a day's quarantine and repairs anew from the raw records of a warehouse, any warehouse."""
     date = day["date"]
     start, end = config.day_bounds(date)
     for table in ("quarantine", "value_repair", "validated_file"):

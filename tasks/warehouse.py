@@ -32,6 +32,8 @@ _TABLES = (
     "raw_file",
     "raw_path",
     "raw_record",
+    "raw_part",
+    "held_row",
     "quarantine",
     "value_repair",
     "user_cell",

@@ -12,7 +12,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from playwright.sync_api import Browser, sync_playwright
-from support import CONFIG, DATE, HEADER, REAL_DATA, Dataset, Say
+from support import CONFIG, DATE, ENGINES, HEADER, REAL_DATA, Dataset, Say
 
 from dpmath.occupancy import Occupancy
 from tasks.synthetic import write_city
@@ -48,9 +48,15 @@ def rng() -> np.random.Generator:
 
 
 @pytest.fixture
-def dataset(tmp_path: Path) -> Dataset:
+def engine() -> str:
+    """Return the engine's section of the configuration; a module of tests that hold for all engines names them all."""
+    return ENGINES[0]
+
+
+@pytest.fixture
+def dataset(tmp_path: Path, engine: str) -> Dataset:
     """Return an empty dataset: write files to it, then run its steps."""
-    (tmp_path / "dataset.toml").write_text(CONFIG)
+    (tmp_path / "dataset.toml").write_text(CONFIG + engine)
     return Dataset(tmp_path)
 
 

@@ -1,11 +1,11 @@
--- Files whose rows do not add up: rows read = rows in raw_record + malformed rows in
+-- Files whose rows do not add up: rows read = rows that are held + malformed rows in
 -- quarantine + rows of forgotten days.
 -- Grain    one row per offending file
--- Reads    raw_file, raw_record, quarantine
+-- Reads    raw_file, held_row, quarantine
 -- Params   $file_id
 select raw_file.file_id
 from raw_file
 where raw_file.file_id = $file_id
-    and n_rows <> (select count(*) from raw_record where raw_record.file_id = $file_id)
+    and n_rows <> (select coalesce(sum(held_row.n_rows), 0) from held_row where held_row.file_id = $file_id)
         + n_forgotten
         + (select count(*) from quarantine where quarantine.file_id = $file_id and reason = 'malformed_row')

@@ -3,4 +3,4 @@
 -- Params   $file_ids
 -- Privacy  SENSITIVE: deletes private rows
 delete from raw_file
-where file_id in $file_ids and file_id not in (select file_id from raw_record)
+where file_id in $file_ids and file_id not in (select file_id from held_row)

@@ -1,8 +1,8 @@
 -- The first and the last local day that any raw record belongs to.
 -- Grain    one row
--- Reads    raw_record
+-- Reads    held_row
 -- Params   $file_ids
 -- Privacy  times of records, assumed public
 select min(local_date) as first_date, max(local_date) as last_date
-from raw_record
+from held_row
 where file_id in $file_ids

@@ -1,9 +1,9 @@
 -- The files that held rows of some local days.
 -- Grain    one row per file
--- Reads    raw_file, raw_record
+-- Reads    raw_file, held_row
 -- Params   $dates
 -- Privacy  names of files, public
 select file_id, name
 from raw_file
-where file_date in $dates or file_id in (select file_id from raw_record where local_date in $dates)
+where file_date in $dates or file_id in (select file_id from held_row where local_date in $dates)
 order by name, file_id

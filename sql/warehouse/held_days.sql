@@ -1,10 +1,10 @@
 -- The local days of which the warehouse holds anything private, and how many raw rows.
 -- Grain    one row per local_date
--- Reads    raw_record, user_cell, quarantine, value_repair
+-- Reads    held_row, user_cell, quarantine, value_repair
 -- Privacy  counts of records, assumed public
 select local_date, sum(n_rows)::bigint as n_rows
 from (
-    select local_date, 1 as n_rows from raw_record
+    select local_date, n_rows from held_row
     union all
     select local_date, 0 from user_cell
     union all

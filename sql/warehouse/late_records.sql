@@ -1,8 +1,9 @@
--- How many records of each released day are in files that the day was not released from, and in none that it was.
+-- The records of each released day that are in files that the day was not released from, and in none that it was.
 -- Grain    one row per released local_date of which such files hold any row
--- Reads    raw_record, released_file, and released_day: each released day's last release with its rows then
+-- Reads    raw_record, released_file, and released_day: each released day's last release
 -- Params   $file_ids
--- Privacy  counts of records, told by user, time and place; no value is looked at
+-- Privacy  counts of records, told by user, time and place; no value is looked at. is_noted is false where the
+--          warehouse does not know which files the day was released from; then n_rows is all there is to go by
 with released as (
     select released_file.local_date, file_id
     from released_file
@@ -12,12 +13,10 @@ with released as (
 other_file as (
     select
         local_date,
-        n_rows,
         user_id,
         observed_at,
         latitude,
         longitude,
-        local_date in (select local_date from released) as is_noted,
         exists (
             select 1
             from raw_record as used
@@ -36,11 +35,9 @@ other_file as (
 
 select
     local_date,
-    case
-        when bool_and(is_noted)
-            then count(distinct (user_id, observed_at, latitude, longitude)) filter (not is_known)
-        else greatest(count(*) - min(n_rows), 0)
-    end as n_records
+    local_date in (select local_date from released) as is_noted,
+    count(distinct (user_id, observed_at, latitude, longitude)) filter (not is_known) as n_unknown,
+    count(*) as n_rows
 from other_file
 group by local_date
 order by local_date

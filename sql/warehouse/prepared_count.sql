@@ -1,6 +1,6 @@
 -- prepared_count: notes what became of the rows of one local day.
 -- Grain    one row per reason
--- Reads    record, quarantine, validated_file
+-- Reads    user_cell, whose records are the valid ones, quarantine, validated_file
 -- Params   $date
 -- Privacy  counts of records, assumed public; no rule that decides them looks at a value
 insert into prepared_count by name
@@ -9,8 +9,9 @@ select
     reason,
     n_rows
 from (
-    select 'kept' as reason, count(*) as n_rows
-    from record($date)
+    select 'kept' as reason, coalesce(sum(n_records), 0) as n_rows
+    from user_cell
+    where local_date = $date
     union all
     select reason, count(*)
     from quarantine

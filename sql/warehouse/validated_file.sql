@@ -1,6 +1,6 @@
 -- validated_file: notes the files that hold rows of one local day or are for it.
 -- Grain    one row per file
--- Reads    raw_file, and raw_record for the files that are for no day of their own
+-- Reads    raw_file, and held_row for the files that are for no day of their own
 -- Params   $date, $file_ids
 -- Privacy  SENSITIVE: reads private rows; writes public ones
 insert into validated_file by name
@@ -11,7 +11,7 @@ where file_id in $file_ids
         file_date = $date
         or file_id in (
             select distinct file_id
-            from raw_record
+            from held_row
             where local_date = $date and file_id in (select file_id from raw_file where file_date is null)
         )
     )

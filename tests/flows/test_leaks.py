@@ -39,7 +39,7 @@ for name in sys.argv[1:]:
         print(name, "released")
     except Exception as error:
         print(name, "failed:", type(error).__name__, error, error.__context__, error.__cause__)
-    if name.endswith("repaired.toml"):
+    if name.endswith(("repaired.toml", "sharded.toml")):
         with (Path(name).parent / "raw" / "late.csv").open("w") as late:
             late.write("bus,time,lat,lon,speed\\nPLANTED-USER-7Q-99,2026-01-15T08:07:00Z,47.05,8.31,88.4413\\n")
         for run in (lambda: daily(Path(name), date, "again"), lambda: backfill(Path(name), date, date.replace(day=17))):
@@ -49,6 +49,8 @@ for name in sys.argv[1:]:
                 print("backfill failed:", error, error.__context__, error.__cause__)
         forget_days([date], load_config(Path(name)))
 """
+
+SHARDED = '[engine]\nname = "dask"\nn_shards = 2\n'
 
 
 def dataset_with(folder: Path, rows: list[str], settings: str = "") -> Dataset:
@@ -80,12 +82,15 @@ def test_no_planted_id_or_value_is_found_outside_the_warehouse(
         "unreadable": [f"{USER}-{n},{USER},{USER},{USER},{LATE_VALUE}" for n in range(9)],
         "encoded": [*good, f"{USER}-1,{DATE}T08:59:00Z,47.05,8.31,{LATE_VALUE}\udcff"],
         "headless": [],
+        "sharded": good,
+        "sharded-quoted": [*good, f'{USER}-1,{DATE}T08:59:00Z,47.05,8.31,"{LATE_VALUE}', *good],
+        "sharded-quarantined": [*good, *[f"{USER}-{n},{DATE}T09:00:00Z,0,0,{LATE_VALUE}" for n in range(99)]],
         "raw-pandera": good,
         "raw-text": good,
     }
     files = []
     for name, rows in cases.items():
-        dataset = dataset_with(tmp_path / name, ["placeholder"])
+        dataset = dataset_with(tmp_path / name, ["placeholder"], SHARDED if name.startswith("sharded") else "")
         content = HEADER + "\n".join(rows) + "\n"
         if name == "headless":
             content = "\n".join(good) + "\n"
@@ -101,7 +106,7 @@ def test_no_planted_id_or_value_is_found_outside_the_warehouse(
     )
     outcomes = [line for line in ended.stdout.splitlines() if line.startswith(str(tmp_path))]
     assert len(outcomes) == len(cases), ended.stderr[-3000:]
-    assert sum("released" in line for line in outcomes) == 2, "\n".join(outcomes)
+    assert sum("released" in line for line in outcomes) == 3, "\n".join(outcomes)
     assert all(line.endswith("None None") for line in outcomes if "failed" in line)
 
     searched = {"output": (ended.stdout + ended.stderr).encode()}

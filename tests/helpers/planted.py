@@ -20,10 +20,12 @@ def leaks(searched: dict[str, bytes]) -> list[tuple[str, bytes]]:
 
 
 def files_of(folder: Path) -> dict[str, bytes]:
-    """Return every file of a folder but those that may hold what is private: input, warehouse, private error log."""
+    """Return every file of a folder but those that may hold what is private: input, warehouse, shards, error log."""
     found = {}
     for path in folder.rglob("*"):
-        inside = "raw" in path.parts or path.name.startswith("warehouse.duckdb") or path.name == "errors.log"
+        inside = (
+            {"raw", "shards"} & set(path.parts) or path.name.startswith("warehouse.duckdb") or path.name == "errors.log"
+        )
         if path.is_file() and not inside:
             found[str(path)] = readable(path)
     return found

@@ -1,6 +1,8 @@
 """Helpers of the tests: a dataset in a folder, and occupancies from tables of counts."""
 
 import datetime as dt
+import os
+import signal
 import subprocess
 from collections.abc import Callable
 from contextlib import closing
@@ -22,6 +24,7 @@ from tasks.plan import plan_release
 from tasks.preview import prepare_day
 from tasks.publish import publish_files
 from tasks.release import Noise, draw_noise, find_release, release_statistics, release_with
+from tasks.steps import step
 
 Say = Callable[[str], None]
 """Adds a line to what stands under the tests at the end: counts that a reader should see."""
@@ -70,6 +73,8 @@ epsilon_total = 5.0
 [storage]
 path = "store"
 """
+ENGINES = ("", '[engine]\nname = "dask"\nn_shards = 3\n')
+"""The engine's section: the local one, and shards, which outside a flow are worked on in the same process."""
 
 
 @dataclass(frozen=True)
@@ -148,6 +153,12 @@ class Dataset:
 
     def published(self, name: str, date: dt.date = DATE) -> Path:
         return self.folder / "store" / "published" / f"date={date}" / name
+
+
+@step("die")
+def die() -> None:
+    """End the process that this is run by, whichever it is."""
+    os.kill(os.getpid(), signal.SIGKILL)
 
 
 def occupancy_of(table: list[list[int]]) -> Occupancy:

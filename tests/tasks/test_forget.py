@@ -3,7 +3,7 @@ import json
 import threading
 
 import pytest
-from support import DATE, Dataset, all_files, later_day
+from support import DATE, ENGINES, Dataset, all_files, later_day
 
 from tasks import forget, ledger, private_files, verify, warehouse
 from tasks.errors import BadInput, LedgerBroken
@@ -12,7 +12,7 @@ from tasks.late import late_records
 from tasks.preview import preview_plan
 
 PRIVATE_TABLES = (
-    "raw_record",
+    "held_row",
     "validated_day",
     "user_cell",
     "quarantine",
@@ -20,6 +20,12 @@ PRIVATE_TABLES = (
     "prepared_day",
     "released_file",
 )
+
+
+@pytest.fixture(params=ENGINES, ids=["local", "shards"])
+def engine(request: pytest.FixtureRequest) -> str:
+    """Return each engine's section: what these tests say holds for all of them."""
+    return request.param
 
 
 @pytest.fixture
@@ -63,7 +69,7 @@ def test_nothing_of_a_forgotten_day_is_left_and_its_release_stays_verifiable(two
     for table in PRIVATE_TABLES:
         days = two_days.query(f"select distinct local_date from {table}")
         assert DATE not in {day for (day,) in days}
-    assert two_days.query("select count(*) from raw_record") == [(288,)]
+    assert two_days.query("select sum(n_rows) from held_row") == [(288,)]
     assert all_files(two_days) == before
     assert ledger.read_entries(two_days.config) == entries
     assert verify.verify_ledger(two_days.config) == 2
@@ -78,7 +84,9 @@ def test_the_records_of_a_forgotten_day_are_not_read_again(two_days: Dataset) ->
         two_days.run_day(revision="again")
     (two_days.folder / "store" / "private" / "warehouse.duckdb").unlink()
     two_days.run_day(later_day(two_days, 2))
-    assert two_days.query("select count(*) from raw_record where local_date <= DATE '2026-01-15'") == [(0,)]
+    assert two_days.query("select coalesce(sum(n_rows), 0) from held_row where local_date <= DATE '2026-01-15'") == [
+        (0,)
+    ]
     assert two_days.query("select sum(n_forgotten) from raw_file") == [(288,)]
     assert late_records(two_days.config) == {}
 

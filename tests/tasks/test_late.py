@@ -1,19 +1,25 @@
 import datetime as dt
 
 import pytest
-from support import DATE, HEADER, Dataset, all_files, later_day
+from support import DATE, ENGINES, HEADER, Dataset, all_files, later_day
 
 from tasks import ledger, verify
 from tasks.errors import BadInput, HexveilError
 from tasks.forget import forget_days
-from tasks.ingest import ingest_records
 from tasks.late import count_late_records, late_records
 from tasks.plan import plan_release
+from tasks.prepare import preparation
 from tasks.publish import publish_files
 from tasks.release import release_statistics
 from tasks.report import report_day
 
 LATE = f"bus90,{DATE}T08:01:30Z,47.05,8.31,12\nbus91,{DATE}T08:02:30Z,47.05,8.31,13\n"
+
+
+@pytest.fixture(params=ENGINES, ids=["local", "shards"])
+def engine(request: pytest.FixtureRequest) -> str:
+    """Return each engine's section: what these tests say holds for all of them."""
+    return request.param
 
 
 def test_records_that_come_after_the_release_are_kept_counted_and_change_nothing(busy_dataset: Dataset) -> None:
@@ -26,7 +32,9 @@ def test_records_that_come_after_the_release_are_kept_counted_and_change_nothing
         assert late_records(busy_dataset.config) == {DATE: 2}
     assert all_files(busy_dataset) == before
     assert ledger.read_entries(busy_dataset.config) == entries
-    assert busy_dataset.query("select count(*) from raw_record where user_id in ('bus90', 'bus91')") == [(2,)]
+    assert busy_dataset.query(
+        "select sum(held_row.n_rows) from held_row join raw_file using (file_id) where name = 'raw/late.csv'"
+    ) == [(2,)]
     assert report_day(DATE, busy_dataset.config).late == {DATE: 2}
     assert verify.verify_ledger(busy_dataset.config) == 1
 
@@ -127,7 +135,7 @@ def test_an_entry_names_the_files_that_were_used_not_those_that_came_meanwhile(b
     path = busy_dataset.folder / "raw" / "day.csv"
     path.write_text(path.read_text() + LATE)
     busy_dataset.write("other.csv", HEADER + LATE.replace("bus9", "bus8"))
-    ingest_records.fn(DATE, busy_dataset.config)
+    preparation(busy_dataset.config)[0].fn(DATE, busy_dataset.config)
     identity = release_statistics.fn(DATE, plan_hash, busy_dataset.config)
     publish_files.fn(identity, busy_dataset.config)
     entry = ledger.read_entries(busy_dataset.config)[0]

@@ -1,0 +1,8 @@
+-- held_row: how many raw rows of which day are held of each file, in the warehouse or in parts of the shards' storage.
+-- Grain    one row per raw record, or per part
+-- Reads    raw_record, raw_part
+-- Privacy  counts of records, assumed public
+create view if not exists held_row as
+select file_id, local_date, 1 as n_rows from raw_record
+union all
+select file_id, local_date, n_rows from raw_part

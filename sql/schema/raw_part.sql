@@ -1,0 +1,12 @@
+-- raw_part: which part files of the shards' storage hold the raw records of a file, where the engine shards them.
+-- Grain    one row per part: records of one file, one shard and one local day
+-- Units    n_rows are raw records; n_shards is how many shards the file's users were divided among
+-- Privacy  counts of records of some users together, assumed public; the parts themselves are SENSITIVE
+create table if not exists raw_part (
+    name varchar primary key,
+    file_id integer not null,
+    shard integer not null,
+    n_shards integer not null,
+    local_date date,
+    n_rows bigint not null
+)

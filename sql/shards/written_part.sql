@@ -1,0 +1,20 @@
+-- Writes one file's raw records as Parquet parts: all records of a user go to the same shard.
+-- Grain    one row per raw record, in a folder for each shard and local day
+-- Reads    raw_record, of a temporary warehouse that holds one file
+-- Params   $file_id the coordinator's number of the file, $n_shards, $folder
+-- Privacy  SENSITIVE. The shard is told by the user id alone, the same on every machine and in every version; rows
+--          without one are in the first
+copy (
+    select
+        $file_id::integer as file_id,
+        row_number,
+        local_date,
+        user_id,
+        observed_at,
+        latitude,
+        longitude,
+        value,
+        coalesce(md5_number_lower(user_id) % $n_shards::ubigint, 0) as shard,
+        coalesce(local_date::varchar, 'undated') as day
+    from raw_record
+) to $folder (format parquet, compression zstd, partition_by (shard, day))

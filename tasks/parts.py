@@ -1,0 +1,77 @@
+"""Parts: which of them hold one shard's raw records of some days, and how a worker loads them."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from tasks import warehouse
+from tasks.config import Config
+from tasks.errors import HexveilError
+from tasks.shards import Store
+
+
+@dataclass(frozen=True)
+class Part:
+    """One file's raw records of one shard and day; the columns of ``raw_part``."""
+
+    name: str
+    shard: int
+    n_shards: int
+    local_date: str
+    n_rows: int
+
+
+def find_parts(connection: warehouse.Connection, days: dict[str, Any]) -> list[Part]:
+    """Return the parts that hold raw records of some ``dates`` and ``file_ids``."""
+    return [Part(*row) for row in warehouse.rows(connection, "shards/parts", days)]
+
+
+def names_by_shard(parts: Sequence[Part], config: Config) -> list[list[str]]:
+    """Return for each shard the names of the parts that may hold records of it.
+
+    Parts that were divided among another number of shards all may: which of their records do, a worker tells from
+    the user ids when it loads them.
+    """
+    n_shards = config.engine.n_shards
+    return [
+        [part.name for part in parts if part.shard == shard or part.n_shards != n_shards] for shard in range(n_shards)
+    ]
+
+
+def load_parts(
+    connection: warehouse.Connection, store: Store, folder: Path, names: list[str], among: dict[str, int]
+) -> None:
+    """Load one shard's raw records into a worker's temporary warehouse.
+
+    Args:
+        connection: Of that warehouse.
+        store: Where the parts are.
+        folder: Where to copy them if they are not on a file system.
+        names: The parts that may hold them.
+        among: The ``shard``, and ``n_shards`` in all.
+    """
+    paths = [str(store.fetch(name, folder)) for name in names]
+    warehouse.run(connection, "shards/raw_record", {"paths": paths, **among})
+
+
+def refuse_missing(parts: Sequence[Part], n_loaded: int) -> None:
+    """Refuse what workers loaded if it is not all records of some parts.
+
+    Raises:
+        HexveilError: A record went to no shard, or to two.
+    """
+    n_rows = sum(part.n_rows for part in parts)
+    if n_loaded != n_rows:
+        raise HexveilError(f"{n_loaded} records were loaded of {n_rows} in all shards; this is a defect, report it")
+
+
+def all_names(connection: warehouse.Connection) -> set[str]:
+    """Return the names of everything that the shards' storage is to hold."""
+    parts = [name for (name,) in warehouse.rows(connection, "shards/all_parts")]
+    return {*parts, *map(note_of, parts)}
+
+
+def note_of(part: str) -> str:
+    """Return the name of the note beside a part."""
+    return "/".join([*part.split("/")[:3], "note.json"])

@@ -1,0 +1,22 @@
+"""Prepare: the steps that bring a day's records in, by the engine that the configuration names."""
+
+import datetime as dt
+
+from prefect import Task
+
+from tasks.config import Config
+from tasks.ingest import ingest_records
+from tasks.occupancy import build_occupancy
+from tasks.sharded_day import index_shards
+from tasks.sharded_ingest import ingest_shards
+from tasks.validate import validate_records
+
+_STEPS = {
+    "local": (ingest_records, validate_records, build_occupancy),
+    "dask": (ingest_shards, index_shards),
+}
+
+
+def preparation(config: Config) -> tuple[Task[[dt.date, Config], None], ...]:
+    """Return the steps that bring a day's records into the warehouse and write its occupancy, in order."""
+    return _STEPS[config.engine.name]

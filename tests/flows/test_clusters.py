@@ -1,0 +1,285 @@
+"""A day that real worker processes read and index is the same to the byte as on one machine, whatever befalls them."""
+
+import datetime as dt
+import os
+import re
+import signal
+import threading
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import boto3
+import dask.config
+import numpy as np
+import pytest
+from distributed import LocalCluster
+from moto.server import ThreadedMotoServer
+from prefect import flow
+from prefect.testing.utilities import prefect_test_harness
+from support import CONFIG, DATE, HEADER, Dataset, all_files, die, silence
+
+from tasks import cluster, forget, shards
+from tasks.errors import BadInput, HexveilError, TemporaryFailure, contained
+from tasks.late import count_late_records, late_records
+from tasks.plan import plan_release
+from tasks.prepare import preparation
+from tasks.publish import publish_files
+from tasks.release import release_with
+
+pytestmark = pytest.mark.slow
+
+TABLES = ("user_cell", "prepared_count", "value_repair", "quarantine", "raw_file", "validated_file", "prepared_file")
+BUCKET = "buses"
+
+
+@pytest.fixture(scope="module")
+def bucket() -> Iterator[str]:
+    """Start a server that speaks S3's language, and return the endpoint; credentials come from the environment."""
+    server = ThreadedMotoServer(port=0)
+    server.start()
+    host, port = server.get_host_and_port()
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("AWS_ENDPOINT_URL", f"http://{host}:{port}")
+        patch.setenv("AWS_ACCESS_KEY_ID", "nobody")
+        patch.setenv("AWS_SECRET_ACCESS_KEY", "nothing")
+        patch.setenv("AWS_DEFAULT_REGION", "us-east-1")
+        boto3.client("s3").create_bucket(Bucket=BUCKET)
+        yield BUCKET
+    server.stop()
+
+
+@pytest.fixture(scope="module")
+def running(bucket: str) -> Iterator[LocalCluster]:
+    """Start three worker processes, which inherit the way to the bucket."""
+    assert bucket
+    options: dict[str, Any] = {"threads_per_worker": 1, "dashboard_address": None}
+    with prefect_test_harness(server_startup_timeout=600), LocalCluster(n_workers=3, **options) as started:
+        assert isinstance(started, LocalCluster)
+        yield started
+
+
+def rows(rng: np.random.Generator, n_rows: int) -> list[str]:
+    """Return records of many kinds: good, with odd values, without user, place or time, and each fifth one twice."""
+    made = []
+    for _ in range(n_rows):
+        bus, second = rng.integers(0, 40), rng.integers(0, 86_400)
+        when = dt.datetime.combine(DATE, dt.time()) + dt.timedelta(seconds=int(second))
+        latitude, longitude = 47 + rng.integers(0, 3) / 10, 8 + rng.integers(0, 3) / 10
+        row = [
+            f"bus-{bus:02}",
+            f"{when.isoformat()}Z",
+            f"{latitude:.4f}",
+            f"{longitude:.4f}",
+            f"{rng.normal(50, 30):.3f}",
+        ]
+        if rng.random() < 0.03:
+            row[rng.integers(0, 5)] = ["", "never", "NaN", "1e9"][rng.integers(0, 4)]
+        made += [",".join(row)] * (1 + (rng.random() < 0.2))
+    return [*made, "too,few", "bus-01,also,too,many,fields,here"]
+
+
+def dataset_in(folder: Path, engine: str = "") -> Dataset:
+    """Return a dataset of three messy files with rows in common."""
+    folder.mkdir()
+    lenient = "[validation]\nmax_quarantined_share = 0.5\n[publish]\nmap = false\n[storage]"
+    (folder / "dataset.toml").write_text(CONFIG.replace("[storage]", lenient) + engine)
+    dataset, rng = Dataset(folder), np.random.default_rng(7)
+    made = rows(rng, 3000)
+    for name, chosen in {"a.csv": made[:2000], "b.csv": made[1500:], "c.csv": made[:400]}.items():
+        dataset.write(name, HEADER + "\n".join(chosen) + "\n")
+    return dataset
+
+
+def engine(running: LocalCluster, n_shards: int, **settings: str) -> str:
+    lines = [f'{key} = "{value}"' for key, value in {"address": running.scheduler_address, **settings}.items()]
+    return "\n".join(["[engine]", 'name = "dask"', f"n_shards = {n_shards}", *lines]) + "\n"
+
+
+def as_flow(work: Any) -> Any:
+    """Run work within a flow, so that it is given to the workers."""
+    failed: list[HexveilError] = []
+
+    @flow(name="test")
+    def run() -> Any:
+        try:
+            return [work()]
+        except HexveilError as error:
+            failed.append(error)
+        return None
+
+    done = run()
+    if failed:
+        raise failed[0]
+    return done[0]
+
+
+def prepare(dataset: Dataset) -> None:
+    as_flow(lambda: [made(DATE, dataset.config) for made in preparation(dataset.config)] and None)
+
+
+def released(dataset: Dataset) -> dict[str, Any]:
+    """Release a prepared day without noise; return everything it came to, but for when that was."""
+    plan_hash = plan_release.fn(DATE, dataset.config)
+    identity = contained(release_with)(DATE, plan_hash, dataset.config, silence)
+    publish_files.fn(identity, dataset.config)
+    tables = {table: sorted(map(repr, dataset.query(f"select * from {table}"))) for table in TABLES}
+    files = {name: re.sub(rb'"intended_at": "[^"]*"', b"", content) for name, content in all_files(dataset).items()}
+    return {"plan": plan_hash, **tables, **files}
+
+
+@pytest.fixture(scope="module")
+def alone(tmp_path_factory: pytest.TempPathFactory) -> tuple[Dataset, dict[str, Any]]:
+    """Return the dataset on one machine, and what it came to."""
+    dataset = dataset_in(tmp_path_factory.mktemp("alone") / "local")
+    dataset.prepare()
+    return dataset, released(dataset)
+
+
+def with_same_key(dataset: Dataset, other: Dataset) -> Dataset:
+    """Give a dataset the key by which another hashes its users, since plans name users by it."""
+    target = dataset.folder / "store" / "private" / "user-key"
+    target.parent.mkdir(parents=True, mode=0o700)
+    target.write_bytes((other.folder / "store" / "private" / "user-key").read_bytes())
+    target.chmod(0o600)
+    return dataset
+
+
+def differing(one: dict[str, Any], other: dict[str, Any]) -> list[str]:
+    return [name for name in one.keys() | other.keys() if one.get(name) != other.get(name)]
+
+
+@pytest.mark.parametrize("n_shards", [1, 2, 5])
+def test_any_number_of_shards_gives_the_same_bytes(
+    n_shards: int, running: LocalCluster, alone: tuple[Dataset, dict[str, Any]], tmp_path: Path
+) -> None:
+    dataset = with_same_key(dataset_in(tmp_path / "shards", engine(running, n_shards)), alone[0])
+    prepare(dataset)
+    assert differing(released(dataset), alone[1]) == []
+    assert dataset.query("select count(*) from raw_record") == [(0,)]
+    assert len({line for line in alone[1]["quarantine"] if "duplicate" in line}) > 100
+
+
+def kill_at_work(running: LocalCluster, scratch: Path, n_kills: int) -> threading.Thread:
+    """Kill workers, each while it has a temporary warehouse open."""
+
+    def kill() -> None:
+        for _ in range(n_kills):
+            os.kill(at_work(running, scratch), signal.SIGKILL)
+            killed.append(1)
+            time.sleep(0.2)
+
+    killed: list[int] = []
+    thread = threading.Thread(target=kill, daemon=True)
+    thread.start()
+    return thread
+
+
+def at_work(running: LocalCluster, scratch: Path) -> int:
+    while True:
+        for worker in list(running.workers.values()):
+            for link in Path(f"/proc/{worker.pid}/fd").glob("*"):
+                try:
+                    if str(link.readlink()).startswith(f"{scratch}/") and "warehouse.duckdb" in str(link.readlink()):
+                        return worker.pid
+                except OSError:
+                    continue
+        time.sleep(0.002)
+
+
+def test_workers_that_are_killed_at_their_work_change_nothing(
+    running: LocalCluster, alone: tuple[Dataset, dict[str, Any]], tmp_path: Path
+) -> None:
+    dataset = with_same_key(dataset_in(tmp_path / "killed", engine(running, 4)), alone[0])
+    private = dataset.folder / "store" / "private"
+    for step in preparation(dataset.config):
+        thread = kill_at_work(running, private / "scratch", 1)
+        as_flow(lambda step=step: step(DATE, dataset.config))
+        thread.join(timeout=1)
+        assert not thread.is_alive(), "a worker was killed in this step"
+    assert differing(released(dataset), alone[1]) == []
+    held = {name for (name,) in dataset.query("select name from raw_part")}
+    stored = {name for name in shards.open_store(dataset.config).names() if name.endswith(".parquet")}
+    assert held <= stored
+
+
+def test_late_records_are_counted_and_a_forgotten_day_is_gone(running: LocalCluster, tmp_path: Path) -> None:
+    dataset = dataset_in(tmp_path / "late", engine(running, 2))
+    prepare(dataset)
+    released(dataset)
+    late = [f"late-{n},{DATE}T08:00:0{n}Z,47.0000,8.0000,5" for n in range(7)]
+    dataset.write("late.csv", HEADER + "\n".join([*late, late[0]]) + "\n")
+    dataset.set("n_shards = 2", "n_shards = 3")
+    as_flow(lambda: count_late_records(DATE, dataset.config))
+    assert late_records(dataset.config) == {DATE: 7}
+    forgotten = forget.forget_days([DATE], dataset.config)
+    assert forgotten.n_parts > 4
+    assert shards.open_store(dataset.config).names() == ["owner"]
+    left = [path for path in (dataset.folder / "store" / "private").rglob("*") if b"late-3" in bytes_of(path)]
+    assert left == []
+    with pytest.raises(BadInput, match="was forgotten"):
+        prepare(dataset)
+
+
+def bytes_of(path: Path) -> bytes:
+    return path.read_bytes() if path.is_file() else b""
+
+
+def test_inputs_and_shards_may_lie_in_an_object_store(
+    running: LocalCluster, alone: tuple[Dataset, dict[str, Any]], bucket: str, tmp_path: Path
+) -> None:
+    far = engine(running, 3, shards=f"s3://{bucket}/shards", scratch=str(tmp_path / "scratch"))
+    dataset = with_same_key(dataset_in(tmp_path / "far", far), alone[0])
+    store = boto3.client("s3")
+    for path in (dataset.folder / "raw").iterdir():
+        store.put_object(Bucket=bucket, Key=f"raw/{DATE}/{path.name}", Body=path.read_bytes())
+    dataset.set('files = ["raw/*"]', f'files = ["s3://{bucket}/raw/{{date}}/*.csv"]')
+    for _ in range(2):
+        prepare(dataset)
+    there = released(dataset)
+    same = ("user_cell", "value_repair", f"date={DATE}/statistics.csv")
+    assert [name for name in same if there[name] != alone[1][name]] == []
+    kept = store.list_objects_v2(Bucket=bucket, Prefix="shards/")["Contents"]
+    assert len(kept) > 6
+    assert not (dataset.folder / "store" / "private" / "shards").exists()
+    assert list((tmp_path / "scratch").iterdir()) == [tmp_path / "scratch" / "door"]
+    forget.forget_days([DATE], dataset.config)
+    left = store.list_objects_v2(Bucket=bucket, Prefix="shards/")["Contents"]
+    assert [one["Key"] for one in left] == ["shards/owner"]
+
+
+def test_a_day_that_workers_cannot_use_is_refused_in_the_same_words(running: LocalCluster, tmp_path: Path) -> None:
+    said = []
+    for name, how in (("local", ""), ("shards", engine(running, 2))):
+        dataset = dataset_in(tmp_path / name, how)
+        dataset.set("max_quarantined_share = 0.5", "max_quarantined_share = 0.0")
+        with pytest.raises(BadInput) as caught:
+            prepare(dataset)
+        said.append(str(caught.value))
+        assert dataset.query("select count(*) from prepared_day") == [(0,)]
+    assert said[0] == said[1]
+    dataset.write("broken.csv", "bus,time\n")
+    with pytest.raises(BadInput, match=r"broken\.csv: no column"):
+        prepare(dataset)
+
+
+def test_what_ends_every_worker_fails_and_says_what_may_help(running: LocalCluster, tmp_path: Path) -> None:
+    config = dataset_in(tmp_path / "deadly", engine(running, 2)).config
+    with pytest.raises(HexveilError, match=r"ended every worker that was given it: .* Raise engine\.n_shards"):
+        as_flow(lambda: cluster.succeeded(cluster.run_each(die, [{}], config)))
+
+
+def test_a_cluster_that_is_not_there_or_has_other_code_is_refused(
+    running: LocalCluster, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    config = dataset_in(tmp_path / "refused", engine(running, 2)).config
+    monkeypatch.setattr(cluster, "code_hash", os.getpid)
+    with pytest.raises(HexveilError, match="or have another version than the flow"):
+        as_flow(lambda: cluster.run_each(die, [{}], config))
+    nowhere = config.model_copy(update={"engine": config.engine.model_copy(update={"address": "tcp://127.0.0.1:9"})})
+    with (
+        dask.config.set({"distributed.comm.timeouts.connect": "1s"}),
+        pytest.raises(TemporaryFailure, match="no Dask scheduler with a worker answers"),
+    ):
+        as_flow(lambda: cluster.run_each(die, [{}], nowhere))
