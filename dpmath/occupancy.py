@@ -63,11 +63,6 @@ class Occupancy:
         """Largest number of records that one user has in each cell, shape (G,)."""
         return np.maximum.reduceat(self.n_records, self.cell_start[:-1])
 
-    @cached_property
-    def cell_users(self) -> IntArray:
-        """Users of each cell, shape (G,)."""
-        return np.diff(self.cell_start)
-
     def of_cells(self, cells: NDArray[np.bool_]) -> "Occupancy":
         """Return the pairs of some cells, shape (G,), which are numbered anew in the same order; users keep theirs."""
         inside = cells[self.cell]

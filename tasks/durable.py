@@ -46,11 +46,6 @@ def write_new(path: Path, content: bytes) -> None:
     """Write a file that must not exist yet; of two writers one wins and both may read it."""
     temporary = path.with_name(f".{path.name}.{os.getpid()}")
     write_whole(temporary, content)
-    link_new(temporary, path)
-
-
-def link_new(temporary: Path, path: Path) -> None:
-    """Give a whole file its name unless another has it already; of two writers one wins. The old name is gone."""
     try:
         os.link(temporary, path)
     except FileExistsError:

@@ -90,6 +90,7 @@ def forget_days(dates: list[dt.date], config: Config) -> Forgotten:
         entries = ledger.read_entries(config)
         with warehouse.connect(config) as connection:
             refuse_other_engine(connection, config)
+            _refuse_old_shards(config)
             _note(dates, config)
             held = dict(warehouse.rows(connection, "warehouse/held_days"))
             files = dict(warehouse.rows(connection, "warehouse/forgotten_files", {"dates": dates}))
@@ -143,6 +144,20 @@ def refuse_other_engine(connection: warehouse.Connection, config: Config) -> Non
             f'the records were read by engine.name = "{other}": set it, or remove private/warehouse.duckdb and '
             f'private/shards (or what engine.shards named) from storage.path; they are made anew for "{name}" from the '
             "input files, and what was released and forgotten stays so"
+        )
+
+
+def _refuse_old_shards(config: Config) -> None:
+    """Refuse to say that days are forgotten while another engine's parts may still hold them.
+
+    Raises:
+        HexveilError: They may.
+    """
+    owner = warehouse.private_folder(config) / "shards-owner"
+    if config.engine.name == "local" and owner.exists():
+        raise HexveilError(
+            f"workers kept records of this storage in shards, which the local engine does not see: delete "
+            f"private/shards (or what engine.shards named), then {owner}, and forget again"
         )
 
 

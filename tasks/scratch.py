@@ -1,6 +1,7 @@
 """Scratch: a worker's temporary warehouse, gone when its work is done or, if it was killed, when the next begins."""
 
 import fcntl
+import os
 import shutil
 import tempfile
 from collections.abc import Iterator
@@ -8,7 +9,10 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from tasks.config import Config
+from tasks.errors import HexveilError
 from tasks.warehouse import private_folder
+
+_PREFIX = "work-"
 
 
 @contextmanager
@@ -22,41 +26,57 @@ def scratch(config: Config) -> Iterator[Config]:
         The configuration with that storage: whatever works on a warehouse works on this one.
     """
     root = _root(config)
-    with (root / "door").open("a") as door:
-        fcntl.flock(door, fcntl.LOCK_EX)
+    with _door(root):
         _remove_abandoned(root)
-        folder = Path(tempfile.mkdtemp(dir=root))
+        folder = Path(tempfile.mkdtemp(dir=root, prefix=_PREFIX))
         lock = (folder / "lock").open("w")
         fcntl.flock(lock, fcntl.LOCK_EX)
     try:
         storage = config.storage.model_copy(update={"path": str(folder)})
         yield config.model_copy(update={"storage": storage})
     finally:
-        shutil.rmtree(folder, ignore_errors=True)
+        with _door(root):
+            shutil.rmtree(folder, ignore_errors=True)
         lock.close()
 
 
 def remove_abandoned(config: Config) -> None:
     """Delete what killed workers left in the scratch folder that this machine sees."""
     root = _root(config)
-    with (root / "door").open("a") as door:
-        fcntl.flock(door, fcntl.LOCK_EX)
+    with _door(root):
         _remove_abandoned(root)
 
 
+@contextmanager
+def _door(root: Path) -> Iterator[None]:
+    """Let one process at a time make or delete folders, so that none is seen half made or half deleted."""
+    with (root / "door").open("a") as door:
+        fcntl.flock(door, fcntl.LOCK_EX)
+        yield
+
+
 def _root(config: Config) -> Path:
+    """Return a folder of this dataset's own, within the place that is given: what is beside it is not ours.
+
+    Raises:
+        HexveilError: Somebody else made it.
+    """
     place = config.engine.scratch
-    root = private_folder(config) / "scratch" if place is None else (config.folder / place).resolve()
-    root.mkdir(parents=True, exist_ok=True)
-    if root.stat().st_mode & 0o077:
-        root.chmod(0o700)
+    if place is None:
+        root = private_folder(config) / "scratch"
+    else:
+        root = (config.folder / place).resolve() / f"hexveil-{config.dataset.name}"
+    root.parent.mkdir(parents=True, exist_ok=True)
+    root.mkdir(mode=0o700, exist_ok=True)
+    if root.is_symlink() or root.stat().st_uid != os.geteuid() or root.stat().st_mode & 0o077:
+        raise HexveilError(f"{root} is another user's, or open to others; remove it, or name another engine.scratch")
     return root
 
 
 def _remove_abandoned(root: Path) -> None:
     """Delete folders whose lock nobody holds: the system lets go of a lock when its process ends, however it ends."""
-    for folder in root.iterdir():
-        if folder.is_dir():
+    for folder in root.glob(f"{_PREFIX}*"):
+        if folder.is_dir() and not folder.is_symlink():
             with (folder / "lock").open("a") as lock:
                 try:
                     fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)

@@ -32,10 +32,17 @@ def is_remote(place: str) -> bool:
     return "://" in place
 
 
+_SERVERS = ("ftp", "http", "https", "sftp", "smb", "ssh", "webdav", "webhdfs")
+
+
 def _known_address(place: str) -> str:
-    protocol = place.partition("://")[0]
+    protocol, _, path = place.partition("://")
     if is_remote(place) and protocol not in known_implementations:
         raise ValueError(f"{protocol}:// is no address that fsspec knows")
+    if is_remote(place) and protocol in _SERVERS:
+        raise ValueError(f"{protocol}:// names a server, which the paths of files lack; take an object store")
+    if is_remote(place) and "@" in path.partition("/")[0] and not protocol.startswith("ab"):
+        raise ValueError("an address holds no credentials, for it is written down; they come from the environment")
     return place
 
 

@@ -114,7 +114,7 @@ def open_store(config: Config) -> Store:
         return Store(place.rstrip("/"))
     folder = private_folder(config) / "shards" if place is None else (config.folder / place).resolve()
     folder.mkdir(parents=True, exist_ok=True)
-    if folder.stat().st_mode & 0o077:
+    if folder.stat().st_mode & 0o077 and not any(folder.iterdir()):
         folder.chmod(0o700)
     return Store(str(folder))
 

@@ -64,7 +64,7 @@ def judge_day(
         raise BadInput(_empty_day(connection, day, counts))
     n_rows = sum(counts.values()) - counts.get(DUPLICATE, 0)
     n_lost = n_rows - counts.get(KEPT, 0)
-    if n_lost > limit * n_rows:
+    if n_lost > limit * n_rows or not counts.get(KEPT):
         raise BadInput(_too_many(date, counts, n_lost, n_rows, n_swapped, limit))
 
 

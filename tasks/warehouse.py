@@ -21,7 +21,7 @@ from duckdb.func import PythonUDFType
 from h3ronpy.vector import coordinates_to_cells
 
 from tasks.config import Config
-from tasks.durable import flush_folder, link_new, write_new
+from tasks.durable import flush_folder, write_new
 from tasks.errors import HexveilError, InUse, LedgerBroken
 from tasks.logs import say, warn
 
@@ -44,6 +44,7 @@ _TABLES = (
     "prepared_count",
     "released_file",
     "late_day",
+    "readable_time",
     "hour",
     "whole_hour",
     "boxes_per_degree",
@@ -264,12 +265,20 @@ def _open(path: Path, config: Config, wait_seconds: int = _WAIT_SECONDS) -> Conn
 
 
 def _create(path: Path) -> None:
-    """Make an empty database, whole or not at all: DuckDB does not open a file that it was killed while beginning."""
-    unfinished = path.with_name(f".{path.name}.{os.getpid()}")
-    for leftover in (unfinished, _log_of(unfinished)):
-        leftover.unlink(missing_ok=True)
-    duckdb.connect(str(unfinished)).close()
-    link_new(unfinished, path)
+    """Make an empty database, whole or not at all: DuckDB does not open a file that it was killed while beginning.
+
+    A log that lies there is of a database that was removed, and would keep this one from being opened.
+    """
+    with path.with_name(f".{path.name}.door").open("a") as door:
+        fcntl.flock(door, fcntl.LOCK_EX)
+        if path.exists():
+            return
+        unfinished = path.with_name(f".{path.name}.unfinished")
+        for leftover in (unfinished, _log_of(unfinished), _log_of(path)):
+            leftover.unlink(missing_ok=True)
+        duckdb.connect(str(unfinished)).close()
+        unfinished.replace(path)
+        flush_folder(path.parent)
 
 
 def _log_of(path: Path) -> Path:

@@ -9,4 +9,4 @@ from (
     select try_cast(columns(lambda c: c = $time) as timestamptz) as observed_at
     from read_parquet($path)
 )
-where list_contains($forgotten::date[], coalesce($file_date::date, observed_at::date))
+where list_contains($forgotten::date[], coalesce($file_date::date, readable_time(observed_at)::date))

@@ -12,7 +12,7 @@ select
         when user_id between '!' and '~' and substring(user_id, -1) between '!' and '~' then user_id
         else nullif(trim(user_id, $blank), '')
     end as user_id,
-    try_cast(time as timestamptz) as observed_at,
+    readable_time(try_cast(time as timestamptz)) as observed_at,
     try_cast(latitude as double) as latitude,
     try_cast(longitude as double) as longitude,
     try_cast(value as double) as value

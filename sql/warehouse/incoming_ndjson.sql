@@ -29,7 +29,7 @@ select
         nullif(trim(json_extract_string(object, $user), $blank), ''),
         null
     ) as user_id,
-    try_cast(json_extract_string(object, $time) as timestamptz) as observed_at,
+    readable_time(try_cast(json_extract_string(object, $time) as timestamptz)) as observed_at,
     try_cast(json_extract_string(object, $latitude) as double) as latitude,
     try_cast(json_extract_string(object, $longitude) as double) as longitude,
     try_cast(json_extract_string(object, $value) as double) as value,

@@ -16,7 +16,13 @@ with incoming as (
         try_cast(columns(lambda c: c = $longitude) as double) as longitude,
         try_cast(columns(lambda c: c = $value) as double) as value
     from read_parquet($path, file_row_number = true)
+),
+
+timed as (
+    select * replace (readable_time(observed_at) as observed_at)
+    from incoming
 )
+
 select
     $file_id::integer as file_id,
     row_number,
@@ -29,6 +35,6 @@ select
     latitude,
     longitude,
     value
-from incoming
+from timed
 left join whole_hour on whole_hour.number = epoch_us(observed_at) // 3600000000
 where coalesce(not list_contains($forgotten::date[], coalesce($file_date::date, whole_hour.local_date, observed_at::date)), true)

@@ -104,6 +104,17 @@ def test_a_day_killed_while_a_file_grows_and_run_again_is_released_once(
     assert trials(busy_dataset.folder, [partial(kill_at_size, n_bytes)])
 
 
+def test_a_log_of_the_engine_whose_database_was_removed_is_in_nobodys_way(busy_dataset: Dataset) -> None:
+    """Removing warehouse.duckdb and running again is what an operator is told to do, also after a crash."""
+    folder = busy_dataset.folder
+    assert victim.killed(600, victim.whole_day_killed_after_commit, folder, 2)
+    private = folder / "store" / "private"
+    assert (private / "warehouse.duckdb.wal").stat().st_size
+    (private / "warehouse.duckdb").unlink()
+    victim.run(victim.whole_day, folder)
+    victim.run(victim.check_released_once, folder, {})
+
+
 @pytest.mark.parametrize("number", range(1, 6))
 def test_a_log_of_the_engine_that_is_lost_after_a_commit_loses_nothing_that_counts(
     busy_dataset: Dataset, number: int

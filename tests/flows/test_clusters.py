@@ -243,7 +243,7 @@ def test_inputs_and_shards_may_lie_in_an_object_store(
     kept = store.list_objects_v2(Bucket=bucket, Prefix="shards/")["Contents"]
     assert len(kept) > 6
     assert not (dataset.folder / "store" / "private" / "shards").exists()
-    assert list((tmp_path / "scratch").iterdir()) == [tmp_path / "scratch" / "door"]
+    assert [path.name for path in (tmp_path / "scratch").rglob("*") if path.is_file()] == ["door"]
     forget.forget_days([DATE], dataset.config)
     left = store.list_objects_v2(Bucket=bucket, Prefix="shards/")["Contents"]
     assert [one["Key"] for one in left] == ["shards/owner"]

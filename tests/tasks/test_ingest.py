@@ -15,7 +15,7 @@ from support import CONFIG, DATE, HEADER, Dataset
 
 from tasks import warehouse
 from tasks.errors import BadInput, HexveilError, TemporaryFailure
-from tasks.forget import forget_days
+from tasks.forget import days_older_than, forget_days, held_days
 from tasks.ingest import ingest_records
 
 ROW = f"bus1,{DATE}T08:00:00Z,47.05,8.31,30\n"
@@ -68,6 +68,27 @@ def test_every_format_gives_the_same_records(dataset: Dataset) -> None:
     assert len(contents) == 6
     assert all(rows == contents["a.csv"] for rows in contents.values())
     assert len(contents["a.csv"]) == 6
+
+
+@pytest.mark.parametrize("unit", ["ms", "us", "ns"])
+@pytest.mark.parametrize("zone", ["UTC", None])
+def test_parquet_times_of_any_unit_are_read(dataset: Dataset, unit: Any, zone: str | None) -> None:
+    time = pl.Series([f"{DATE}T08:00:00", f"{DATE}T09:30:00"]).str.to_datetime(time_unit=unit, time_zone=zone)
+    frame = pl.DataFrame({"bus": ["a", "b"], "time": time, "lat": 47.0, "lon": 8.0, "speed": 1.0})
+    frame.write_parquet(dataset.write("a.parquet", b""))
+    dataset.prepare()
+    assert dataset.query("select sum(n_records) from user_cell") == [(2,)]
+
+
+def test_a_time_beyond_every_calendar_cannot_be_read_and_is_forgotten_with_its_file(dataset: Dataset) -> None:
+    odd = ("infinity", "-infinity", "20260-01-15T08:00:00Z", "0044-03-15 (BC) 08:00:00Z")
+    dataset.set("[privacy]", "[validation]\nmax_quarantined_share = 0.9\n[privacy]")
+    dataset.write("a.csv", HEADER + "".join(f"bus1,{time},47,8,1\n" for time in (f"{DATE}T08:00:00Z", *odd)))
+    ingest_records.fn(DATE, dataset.config)
+    assert dataset.query("select count(*) from raw_record where observed_at is null and local_date is null") == [(4,)]
+    assert days_older_than(1, held_days(dataset.config), dataset.config) == [DATE]
+    forget_days([DATE], dataset.config)
+    assert dataset.query("select count(*) from raw_record") == [(0,)]
 
 
 def test_a_file_read_twice_adds_nothing(dataset: Dataset) -> None:

@@ -2,10 +2,11 @@ import os
 import subprocess
 import sys
 import uuid
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
-from support import DATE, ENGINES, HEADER, Dataset, later_day
+from support import CONFIG, DATE, ENGINES, HEADER, Dataset, later_day
 
 from tasks import parts, scratch, sharded_day, sharded_ingest, shards, warehouse
 from tasks.errors import BadConfig, BadInput, HexveilError
@@ -81,7 +82,7 @@ def test_forgetting_deletes_the_days_parts_and_what_killed_workers_left(busy_dat
     tomorrow = later_day(busy_dataset, 1)
     busy_dataset.prepare()
     kept = {name for name in stored(busy_dataset) if str(tomorrow) in name}
-    abandoned = busy_dataset.folder / "store" / "private" / "scratch" / "abandoned"
+    abandoned = busy_dataset.folder / "store" / "private" / "scratch" / "work-abandoned"
     abandoned.mkdir()
     (abandoned / "warehouse.duckdb").write_bytes(b"bus03 was here")
     assert held_days(busy_dataset.config)[DATE] == 288
@@ -110,6 +111,47 @@ def test_a_worker_that_was_killed_leaves_nothing_once_another_has_worked(dataset
             assert here.storage_path.exists(), "one that is at work is left alone"
     assert list(root.iterdir()) == [root / "door"]
     assert root.stat().st_mode & 0o077 == 0
+
+
+def test_what_others_keep_beside_the_scratch_folder_is_left_alone(dataset: Dataset, tmp_path: Path) -> None:
+    mine = tmp_path / "disk" / "thesis"
+    mine.mkdir(parents=True)
+    (mine / "chapter").write_text("one")
+    mine.parent.chmod(0o755)
+    for place in (mine.parent, dataset.folder / "store"):
+        dataset.config_file.write_text(f'{CONFIG}[engine]\nname = "dask"\nscratch = "{place}"\n')
+        (dataset.folder / "store" / "private" / "plans").mkdir(parents=True, exist_ok=True)
+        with scratch.scratch(dataset.config):
+            pass
+    assert (mine / "chapter").read_text() == "one"
+    assert mine.parent.stat().st_mode & 0o777 == 0o755
+    assert (dataset.folder / "store" / "private" / "plans").exists()
+
+
+def test_workers_that_come_and_go_do_not_meet(dataset: Dataset) -> None:
+    def come_and_go(_: int) -> None:
+        with scratch.scratch(dataset.config) as here:
+            assert here.storage_path.exists()
+
+    with ThreadPoolExecutor(4) as pool:
+        assert len(list(pool.map(come_and_go, range(300)))) == 300
+
+
+def test_nothing_is_said_to_be_forgotten_that_older_shards_may_hold(busy_dataset: Dataset) -> None:
+    busy_dataset.prepare()
+    busy_dataset.set(ENGINES[1], "")
+    (busy_dataset.folder / "store" / "private" / "warehouse.duckdb").unlink()
+    busy_dataset.prepare()
+    with pytest.raises(HexveilError, match="workers kept records of this storage in shards"):
+        forget_days([DATE], busy_dataset.config)
+    assert held_days(busy_dataset.config)[DATE] == 288
+
+
+@pytest.mark.parametrize("place", ["ftp://host/data/*.csv", "https://host/day.csv", "s3://key:secret@bucket/*.csv"])
+def test_an_address_that_would_lose_its_server_or_tell_a_password_is_refused(dataset: Dataset, place: str) -> None:
+    dataset.config_file.write_text(CONFIG.replace('"raw/*"', f'"{place}"') + '[engine]\nname = "dask"\n')
+    with pytest.raises(BadConfig, match=r"names a server|holds no credentials"):
+        _ = dataset.config
 
 
 def test_one_storage_has_one_engine(busy_dataset: Dataset) -> None:

@@ -169,6 +169,13 @@ def test_duplicates_never_fail_a_day(dataset: Dataset) -> None:
     assert dataset.query(f"select count(*) from record('{DATE}')") == [(1,)]
 
 
+def test_a_day_that_is_lost_as_a_whole_is_refused_whatever_share_is_allowed(dataset: Dataset) -> None:
+    dataset.set("[privacy]", "[validation]\nmax_quarantined_share = 1\nsouth = 40\nnorth = 50\n[privacy]")
+    dataset.write("a.csv", HEADER + f"bus1,{DATE}T08:00:00Z,8,47,1\n")
+    with pytest.raises(BadInput, match="swapped"):
+        dataset.prepare()
+
+
 def test_swapped_coordinates_are_guessed_at(dataset: Dataset) -> None:
     dataset.set("[privacy]", "[validation]\nsouth = 46\nnorth = 48\nwest = 7\neast = 9\n[privacy]")
     write_rows(dataset, [f"bus{n},{DATE}T08:00:00Z,8.31,47.05,30" for n in range(5)])
