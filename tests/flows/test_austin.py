@@ -124,7 +124,7 @@ def test_the_table_of_the_readme_is_what_the_mechanisms_give(config_file: Path) 
     found: dict[str, list[int | None]] = defaultdict(list)
     for epsilon in (1, 2, 5, 10):
         for mechanism in COMPARED:
-            proposal = propose(mechanism, replace(request, epsilon=Fraction(epsilon)))
+            proposal = propose(mechanism, replace(request, epsilon=Fraction(epsilon), budgets=None))
             found[mechanism].append(int(proposal.sums[0].inverse_scale.astype(bool).sum()))
             if mechanism == "planned":
                 found["no plan"].append(proposal.cells_upper_bound)
