@@ -105,7 +105,7 @@ def _carried_whole(programme: Programme, relaxed: Point, drop: float) -> Choice:
         stay = np.ones(inside.size, dtype=bool)
         stay[np.argsort(point.share, kind="stable")[:n_drop]] = False
         point, tight, inside = point.restricted(tight, stay), tight.restricted(stay), inside[stay]
-        point = packed_on(tight, point, _STAGE_STEPS)
+        point = packed_on(tight, point, tight.cheapest(point.user_price)[0], _STAGE_STEPS)
         excess = inside.size - float(point.share.sum())
         n_drop = max(1, int(drop * excess))
         if excess < _WHOLE:
@@ -128,9 +128,8 @@ def _with_added(programme: Programme, choice: Choice) -> Choice:
     chosen, cover = choice.cells, choice.cover
     load, spending, scale = programme.alone()
     spending, scale = spending * load[programme.cell], scale * load
-    refused, n_more = np.zeros(chosen.size, dtype=bool), 1
+    costs, refused, n_more = programme.cheapest(cover.prices)[0], np.zeros(chosen.size, dtype=bool), 1
     for _ in range(int(np.clip(_ADD_WORK // cover.widths.size, 0, _ADD_TRIES))):
-        costs = programme.cheapest(cover.prices)[0]
         queue = np.argsort(np.where(chosen | refused, np.inf, costs), kind="stable")[: (~chosen & ~refused).sum()]
         block = queue[cover.lower_bound + np.cumsum(costs[queue]) <= FITS][:n_more]
         if not block.size:
@@ -141,6 +140,7 @@ def _with_added(programme: Programme, choice: Choice) -> Choice:
         larger = _cover(programme, more, Start(spending[more[programme.cell]], scale[more], cover.prices))
         if larger is not None:
             chosen, cover, n_more = more, larger, 2 * n_more
+            costs = programme.cheapest(cover.prices)[0]
         else:
             refused[block], n_more = block.size == 1, max(1, n_more // 2)
     return Choice(chosen, cover)

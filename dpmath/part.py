@@ -82,12 +82,13 @@ class Part:
         return Point(spending, scale, share, user_price, cell_price, pair_price)
 
 
-def packed_on(programme: Programme, point: Point, n_steps: int, most_cost: float = 1.1) -> Point:
+def packed_on(programme: Programme, point: Point, costs: FloatArray, n_steps: int, most_cost: float = 1.1) -> Point:
     """Return where the steps that carry as many cells as they can lead to, taken on the part that decides.
 
     Args:
         programme: The instance.
         point: Where to begin.
+        costs: What it costs to carry each cell at the point's prices, shape (G,).
         n_steps: How many, a multiple of fifty.
         most_cost: Cells that cost more are left out; at the best prices, no cell that costs more than 1 is carried.
 
@@ -97,7 +98,6 @@ def packed_on(programme: Programme, point: Point, n_steps: int, most_cost: float
     Source:
         HV-L6.
     """
-    costs = programme.cheapest(point.user_price)[0]
     near = costs <= max(most_cost, costs.min())
     part = Part(programme, near | (point.share > _CARRIED), deciding(programme, point, 1.0))
     return part.widened(Steps(part.programme, 1.0, packing=True).average(part.narrowed(point), n_steps), costs)

@@ -60,7 +60,9 @@ class Programme:
 
     def loads(self, spending: FloatArray) -> FloatArray:
         """Return each user's loss as a share of the user's limit."""
-        return np.bincount(self.user, spending * self.per_limit, minlength=self.limits.size).astype(np.float64)
+        return np.bincount(self.user, spending * self.per_limit, minlength=self.limits.size).astype(
+            np.float64, copy=False
+        )
 
     def sums(self, per_pair: FloatArray) -> FloatArray:
         """Return the sum over each cell."""
@@ -77,6 +79,7 @@ class Programme:
             self.cell_records[cells],
             self.errors[cells],
             self.limits,
+            np.broadcast_to(self.free_width, cells.shape)[cells],
         )
 
     def with_error(self, error: float) -> "Programme":

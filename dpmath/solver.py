@@ -123,12 +123,15 @@ def most_shares(programme: Programme, n_steps: int = 4_000) -> Packing:
     """
     none, zero = np.zeros(programme.cell_records.size), np.zeros(programme.cell.size)
     prices = _first_prices(programme)
-    multiple, bound = _best_multiple(programme, prices)
+    costs = programme.cheapest(prices)[0]
+    multiple, bound = _best_multiple(prices, costs)
     point = Point(zero, none, none, multiple * prices, none, zero)
-    point, earlier = packed_on(programme, point, RESTART_EVERY // 2, _FIRST_MOST_COST), bound
+    point, earlier = packed_on(programme, point, multiple * costs, RESTART_EVERY // 2, _FIRST_MOST_COST), bound
+    costs = programme.cheapest(point.user_price)[0]
     for _ in range(n_steps // RESTART_EVERY):
-        point = packed_on(programme, point, RESTART_EVERY)
-        now = _best_multiple(programme, point.user_price)[1]
+        point = packed_on(programme, point, costs, RESTART_EVERY)
+        costs = programme.cheapest(point.user_price)[0]
+        now = _best_multiple(point.user_price, costs)[1]
         stalled = abs(now - earlier) < _STALLED_BELOW * earlier
         bound, earlier = min(bound, now), now
         if stalled:
@@ -144,9 +147,9 @@ def _first_prices(programme: Programme) -> FloatArray:
     return prices if prices.any() else equal
 
 
-def _best_multiple(programme: Programme, prices: FloatArray) -> tuple[float, float]:
+def _best_multiple(prices: FloatArray, costs: FloatArray) -> tuple[float, float]:
     """Return the multiple k of prices with the least k sum of prices + sum of max(0, 1 - k cost), and that bound."""
-    costs = np.sort(programme.cheapest(prices)[0])
+    costs = np.sort(costs)
     multiples = np.append(0, 1 / costs[costs > 0])  # the bound is convex in k, with these corners
     n_below = np.append(costs.size, np.searchsorted(costs, costs[costs > 0]))
     paid = np.append(0, np.cumsum(costs))[n_below]

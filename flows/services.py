@@ -18,6 +18,7 @@ from tasks.config import Config
 from tasks.durable import write_whole
 from tasks.entropy import random_bytes
 from tasks.errors import HexveilError
+from tasks.locks import turn
 
 POOL = "hexveil"
 
@@ -76,8 +77,7 @@ def alone(folder: Path) -> Iterator[None]:
     """Start or stop services alone: two commands at once would start things twice."""
     folder.mkdir(parents=True, exist_ok=True)
     folder.chmod(0o700)
-    with (folder / "lock").open("a") as lock:
-        fcntl.flock(lock, fcntl.LOCK_EX)
+    with turn(folder / "lock"):
         yield
 
 

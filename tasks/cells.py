@@ -18,15 +18,26 @@ import h3
 
 from tasks import warehouse
 
+_MOST_UNBOXED = 20_000_000
+"""More are not kept by themselves: to find them again would take more memory than is saved time."""
 
-def find_boxes(connection: warehouse.Connection, day: dict[str, object]) -> None:
-    """Fill the table ``box``, from which ``record()`` takes the hexagons of records.
+
+def find_cells(connection: warehouse.Connection, day: dict[str, object]) -> None:
+    """Fill the tables ``box`` and ``unboxed``, from which ``record()`` takes the hexagons of records.
+
+    What is missing there it asks for, so that these tables decide how fast, and never which hexagon.
 
     Args:
         connection: Of the warehouse.
         day: The date of a day that was validated.
     """
+    for table in ("box", "unboxed"):
+        warehouse.run(connection, f"warehouse/clear_{table}")
     warehouse.run(connection, "warehouse/box", day)
     cells = [cell for (cell,) in warehouse.rows(connection, "warehouse/box_cells")]
     bent = [cell for cell in cells if len(h3.get_icosahedron_faces(h3.int_to_str(cell))) > 1]
-    warehouse.run(connection, "warehouse/clear_box", {"cells": bent})
+    warehouse.run(connection, "warehouse/bent_box", {"cells": bent})
+    created = warehouse.run(connection, "warehouse/unboxed_place", day).fetchone()
+    if created and created[0] <= _MOST_UNBOXED:
+        warehouse.run(connection, "warehouse/unboxed")
+    warehouse.run(connection, "warehouse/clear_unboxed_place")

@@ -14,6 +14,7 @@ from dpmath.accounting import LOSS_UNIT_BITS
 from tasks.config import Config
 from tasks.durable import canonical_json, flush_folder, sha256, write_whole
 from tasks.errors import LedgerBroken, contained
+from tasks.locks import turn
 from tasks.logs import warn
 
 Entry = dict[str, Any]
@@ -36,8 +37,7 @@ def ledger_path(config: Config) -> Path:
 def locked(config: Config) -> Iterator[None]:
     """Hold the ledger alone: only one process at a time may look for a release, draw noise and append."""
     config.storage_path.mkdir(parents=True, exist_ok=True)
-    with (config.storage_path / "ledger.lock").open("a") as file:
-        fcntl.flock(file, fcntl.LOCK_EX)
+    with turn(config.storage_path / "ledger.lock"):
         _cut_unfinished_line(config)
         yield
 

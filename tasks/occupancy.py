@@ -5,7 +5,7 @@ import logging
 from typing import Any
 
 from tasks import schemas, warehouse
-from tasks.cells import find_boxes
+from tasks.cells import find_cells
 from tasks.config import Config
 from tasks.durable import canonical_json, sha256
 from tasks.errors import HexveilError
@@ -43,7 +43,7 @@ def fill_user_cells(connection: warehouse.Connection, date: dt.date, config: Con
         SchemaBroken: The valid records break the contract of their schema.
     """
     settings = {"n_ticks": config.value.n_ticks, "with_squares": config.statistics.variance}
-    find_boxes(connection, {"date": date})
+    find_cells(connection, {"date": date})
     warehouse.run(connection, "warehouse/day_pair", {"date": date, **settings})
     _check_contract(connection, config)
     warehouse.run(connection, "warehouse/clear_user_cell", {"date": date})

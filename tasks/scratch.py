@@ -5,11 +5,12 @@ import os
 import shutil
 import tempfile
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 
 from tasks.config import Config
 from tasks.errors import HexveilError
+from tasks.locks import turn
 from tasks.warehouse import private_folder
 
 _PREFIX = "work-"
@@ -47,12 +48,9 @@ def remove_abandoned(config: Config) -> None:
         _remove_abandoned(root)
 
 
-@contextmanager
-def _door(root: Path) -> Iterator[None]:
+def _door(root: Path) -> AbstractContextManager[None]:
     """Let one process at a time make or delete folders, so that none is seen half made or half deleted."""
-    with (root / "door").open("a") as door:
-        fcntl.flock(door, fcntl.LOCK_EX)
-        yield
+    return turn(root / "door")
 
 
 def _root(config: Config) -> Path:
@@ -74,7 +72,7 @@ def _root(config: Config) -> Path:
 
 
 def _remove_abandoned(root: Path) -> None:
-    """Delete folders whose lock nobody holds: the system lets go of a lock when its process ends, however it ends."""
+    """Delete folders whose lock nobody holds, for whoever made them has ended."""
     for folder in root.glob(f"{_PREFIX}*"):
         if folder.is_dir() and not folder.is_symlink():
             with (folder / "lock").open("a") as lock:

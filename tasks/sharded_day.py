@@ -16,7 +16,7 @@ from tasks.occupancy import fill_user_cells, note_prepared
 from tasks.parts import find_parts, load_parts, names_by_shard, refuse_missing
 from tasks.scratch import scratch
 from tasks.steps import step
-from tasks.validate import count_swapped, judge_day, write_day
+from tasks.validate import clear_day, count_rows, count_swapped, judge_day, write_day
 
 _TABLES = ("user_cell", "quarantine", "value_repair")
 
@@ -84,10 +84,9 @@ def index_shard(
         load_parts(connection, store, here.storage_path, names, {"shard": shard, "n_shards": config.engine.n_shards})
         day = {"date": date, "file_ids": [file_id for file_id, _ in files]}
         with warehouse.transaction(connection):
-            write_day(connection, day, here)
+            n_kept = write_day(connection, day, here)
             fill_user_cells(connection, date, here)
         n_rows = warehouse.rows(connection, "warehouse/n_day_records", day)[0][0]
-        n_kept = dict(warehouse.rows(connection, "warehouse/day_counts", day))["kept"]
         n_swapped = count_swapped(connection, here)
         folder = f"days/{date}/{shard}-{uuid.uuid4().hex}"
         _write_tables(connection, here.storage_path)
@@ -114,8 +113,7 @@ def _merge(day: dict[str, Any], indexed: list[IndexedShard], config: Config) -> 
             }
             with warehouse.transaction(connection):
                 _write_quarantine(connection, day, fetched)
-            n_kept = sum(one.n_kept for one in indexed)
-            counts = dict(warehouse.rows(connection, "shards/day_counts", {**day, "n_kept": n_kept}))
+            counts = count_rows(connection, day, sum(one.n_kept for one in indexed))
             judge_day(connection, day, counts, sum(one.n_swapped for one in indexed), config)
             with warehouse.transaction(connection):
                 warehouse.run(connection, "warehouse/clear_user_cell", {"date": date})
@@ -127,9 +125,7 @@ def _merge(day: dict[str, Any], indexed: list[IndexedShard], config: Config) -> 
 
 
 def _write_quarantine(connection: warehouse.Connection, day: dict[str, Any], fetched: dict[str, list[str]]) -> None:
-    for table in ("quarantine", "value_repair", "validated_file"):
-        warehouse.run(connection, f"warehouse/clear_{table}", {"date": day["date"]})
-    warehouse.run(connection, "warehouse/validated_file", day)
+    clear_day(connection, day)
     for path in fetched["quarantine"]:
         warehouse.run(connection, "shards/quarantine", {"path": path, "file_id": None})
     if fetched["value_repair"]:

@@ -186,17 +186,7 @@ def _store(connection: warehouse.Connection, store: shards.Store, folder: str, f
     rejected = config.storage_path / "quarantine.parquet"
     warehouse.run(connection, "shards/written_quarantine", {"path": str(rejected)})
     store.put(rejected, f"{folder}/quarantine.parquet")
-    columns = (
-        "name",
-        "content_hash",
-        "settings_hash",
-        "file_date",
-        "n_rows",
-        "n_malformed",
-        "n_undated",
-        "n_forgotten",
-    )
-    file = dict(zip(columns, warehouse.rows(connection, "shards/file")[0], strict=True))
+    file = warehouse.frame(connection, "shards/file").row(0, named=True)
     note = config.storage_path / "note.json"
     note.write_bytes(durable.canonical_json({"file": file, "parts": parts}))
     store.put(note, f"{folder}/note.json")

@@ -1,6 +1,5 @@
 """The shards' storage: a folder or an object store, in which a file is whole or absent. As private as the warehouse."""
 
-import fcntl
 import os
 import shutil
 import uuid
@@ -16,9 +15,9 @@ from fsspec.implementations.local import LocalFileSystem
 from tasks import durable
 from tasks.config import Config
 from tasks.errors import HexveilError
-from tasks.logs import say
+from tasks.locks import turn
 from tasks.sections import is_remote
-from tasks.warehouse import log, private_folder
+from tasks.warehouse import private_folder
 
 _OWNER = "owner"
 
@@ -141,12 +140,7 @@ def alone(config: Config) -> Iterator[None]:
     if config.engine.name == "local":
         yield
         return
-    with (private_folder(config) / "shards.lock").open("a") as file:
-        try:
-            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            say(log, "waiting for another process to leave the shards")
-            fcntl.flock(file, fcntl.LOCK_EX)
+    with turn(private_folder(config) / "shards.lock", "the shards"):
         yield
 
 

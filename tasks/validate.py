@@ -37,8 +37,8 @@ def validate_records(date: dt.date, config: Config) -> None:
     with warehouse.connect(config) as connection:
         day = {"date": date, "file_ids": current_files(connection, date, config)}
         with warehouse.transaction(connection):
-            write_day(connection, day, config)
-        counts = dict(warehouse.rows(connection, "warehouse/day_counts", day))
+            n_kept = write_day(connection, day, config)
+        counts = count_rows(connection, day, n_kept)
         judge_day(connection, day, counts, count_swapped(connection, config), config)
 
 
@@ -73,13 +73,23 @@ def count_swapped(connection: warehouse.Connection, config: Config) -> int:
     return int(warehouse.rows(connection, "warehouse/swapped_places", _area(config))[0][0])
 
 
-def write_day(connection: warehouse.Connection, day: dict[str, Any], config: Config) -> None:
-    """Write a day's quarantine and repairs anew from the raw records of a warehouse, any warehouse."""
+def count_rows(connection: warehouse.Connection, day: dict[str, Any], n_kept: int) -> dict[str, int]:
+    """Return what became of a day's rows, by reason, from its quarantine and its number of valid records."""
+    return dict(warehouse.rows(connection, "warehouse/day_counts", {**day, "n_kept": n_kept}))
+
+
+def clear_day(connection: warehouse.Connection, day: dict[str, Any]) -> None:
+    """Delete what was last told of a day's records, and note from which files it is told anew."""
+    for table in ("quarantine", "value_repair", "validated_file"):
+        warehouse.run(connection, f"warehouse/clear_{table}", {"date": day["date"]})
+    warehouse.run(connection, "warehouse/validated_file", day)
+
+
+def write_day(connection: warehouse.Connection, day: dict[str, Any], config: Config) -> int:
+    """Write a day's quarantine and repairs anew from the raw records of a warehouse, any; return how many are valid."""
     date = day["date"]
     start, end = config.day_bounds(date)
-    for table in ("quarantine", "value_repair", "validated_file"):
-        warehouse.run(connection, f"warehouse/clear_{table}", {"date": date})
-    warehouse.run(connection, "warehouse/validated_file", day)
+    clear_day(connection, day)
     connection.register("repeated_hash", repeated_hashes(connection, day))
     warehouse.run(connection, "warehouse/unused", {**day, "day_start": start, "day_end": end, **_area(config)})
     warehouse.run(connection, "warehouse/quarantine", {"date": date})
@@ -88,8 +98,10 @@ def write_day(connection: warehouse.Connection, day: dict[str, Any], config: Con
     grid = config.grid.model_dump()
     ticks = {"lower": bounds["lower"], "tick": float(config.value.tick), "n_ticks": config.value.n_ticks}
     warehouse.run(connection, "warehouse/validated_day", {"date": date, "day_start": start, **grid, **ticks})
-    if warehouse.rows(connection, "checks/day_rows", day):
+    n_kept = int(warehouse.rows(connection, "warehouse/n_valid_records", {"date": date})[0][0])
+    if warehouse.rows(connection, "checks/day_rows", {**day, "n_kept": n_kept}):
         raise HexveilError(f"{date}: raw records are not kept plus quarantined ones; this is a defect, report it")
+    return n_kept
 
 
 def _refuse_crowded_files(connection: warehouse.Connection, file_ids: list[int], config: Config) -> None:

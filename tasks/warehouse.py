@@ -1,7 +1,6 @@
 """DuckDB: the only module that imports it. Connections, transactions, and the files of sql/."""
 
 import atexit
-import fcntl
 import importlib.resources
 import logging
 import os
@@ -9,7 +8,7 @@ import shutil
 import sys
 import time
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -23,7 +22,8 @@ from h3ronpy.vector import coordinates_to_cells
 from tasks.config import Config
 from tasks.durable import flush_folder, write_new
 from tasks.errors import HexveilError, InUse, LedgerBroken
-from tasks.logs import say, warn
+from tasks.locks import turn
+from tasks.logs import warn
 
 Connection = duckdb.DuckDBPyConnection
 EngineError = duckdb.Error
@@ -45,10 +45,12 @@ _TABLES = (
     "released_file",
     "late_day",
     "readable_time",
+    "trimmed_id",
     "hour",
     "whole_hour",
     "boxes_per_degree",
     "box",
+    "unboxed",
     "record_before",
     "record",
 )
@@ -164,16 +166,9 @@ def compact(config: Config) -> None:
         shutil.rmtree(folder / "spill", ignore_errors=True)
 
 
-@contextmanager
-def _alone(folder: Path) -> Iterator[None]:
+def _alone(folder: Path) -> AbstractContextManager[None]:
     """Wait for one's turn at the warehouse: DuckDB lets one process write, and turns the others away."""
-    with (folder / "warehouse.lock").open("a") as file:
-        try:
-            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            say(log, "waiting for another process to leave the warehouse", folder=folder)
-            fcntl.flock(file, fcntl.LOCK_EX)
-        yield
+    return turn(folder / "warehouse.lock", "the warehouse")
 
 
 @contextmanager
@@ -269,8 +264,7 @@ def _create(path: Path) -> None:
 
     A log that lies there is of a database that was removed, and would keep this one from being opened.
     """
-    with path.with_name(f".{path.name}.door").open("a") as door:
-        fcntl.flock(door, fcntl.LOCK_EX)
+    with turn(path.with_name(f".{path.name}.door")):
         if path.exists():
             return
         unfinished = path.with_name(f".{path.name}.unfinished")

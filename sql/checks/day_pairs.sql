@@ -1,11 +1,17 @@
--- A day whose occupancy array does not hold each of its valid records once.
+-- A day whose occupancy array does not hold each record once that is not in quarantine.
 -- Grain    one row if it does not
--- Reads    user_cell, record
+-- Reads    user_cell, raw_record, validated_file, quarantine
 -- Params   $date
-select n_held, n_kept
+select n_held, n_raw, n_quarantined
 from (
     select
         (select coalesce(sum(n_records), 0) from user_cell where local_date = $date) as n_held,
-        (select count(*) from record($date)) as n_kept
+        (
+            select count(*)
+            from raw_record
+            where local_date = $date
+                and file_id in (select file_id from validated_file where local_date = $date)
+        ) as n_raw,
+        (select count(*) from quarantine where local_date = $date and row_number is not null) as n_quarantined
 )
-where n_held is distinct from n_kept
+where n_held is distinct from n_raw - n_quarantined

@@ -1,7 +1,7 @@
 -- record(): the valid records of one validated day, placed in a cell and counted in ticks. It is no table: it costs less
 -- to place records again than to keep them twice.
 -- Grain    one row per record of the day that is its argument
--- Reads    raw_record, validated_day, validated_file, quarantine, box
+-- Reads    raw_record, validated_day, validated_file, quarantine, box, unboxed
 -- Units    value_ticks = (value - lower) / tick, from 0 to (upper - lower) / tick: a missing value counts as the
 --          midpoint, one outside the bounds as the nearer bound
 -- Privacy  SENSITIVE: never leaves the warehouse. Slots are counted from local midnight, so a day of 23 or 25
@@ -13,7 +13,7 @@ select
     make_timestamptz(
         epoch_us(observed_at) - (epoch_us(observed_at) - epoch_us(day_start)) % (slot_minutes * 60000000)
     ) as slot_start,
-    coalesce(box.h3_cell, h3_cell(latitude, longitude, placed.h3_resolution)) as h3_cell,
+    coalesce(box.h3_cell, unboxed.h3_cell, h3_cell(latitude, longitude, placed.h3_resolution)) as h3_cell,
     user_id,
     case
         when value is null or isnan(value) then n_ticks // 2
@@ -27,6 +27,7 @@ left join box
     on box.h3_resolution = placed.h3_resolution
     and box.lat_box = try_cast(floor(latitude * per_degree) as integer)
     and box.lon_box = try_cast(floor(longitude * per_degree) as integer)
+left join unboxed using (file_id, row_number)
 anti join (select * from quarantine where local_date = date) as unused using (file_id, row_number)
 where raw_record.local_date = date
     and file_id in (select file_id from validated_file where local_date = date)

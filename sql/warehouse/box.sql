@@ -25,18 +25,17 @@ with busy as (
 
 edged as (
     select
-        h3_resolution,
-        lat_box,
-        lon_box,
+        *,
         (lat_box - 0.01) / per_degree as south,
         (lat_box + 1.01) / per_degree as north,
         (lon_box - 0.01) / per_degree as west,
-        (lon_box + 1.01) / per_degree as east
+        (lon_box + 1.01) / per_degree as east,
+        h3_cell(south, west, h3_resolution) as h3_cell
     from busy
 )
 
-select h3_resolution, lat_box, lon_box, h3_cell(south, west, h3_resolution) as h3_cell
+select h3_resolution, lat_box, lon_box, h3_cell
 from edged
-where h3_cell(south, west, h3_resolution) = h3_cell(north, east, h3_resolution)
-    and h3_cell(south, west, h3_resolution) = h3_cell(south, east, h3_resolution)
-    and h3_cell(south, west, h3_resolution) = h3_cell(north, west, h3_resolution)
+where h3_cell = h3_cell(north, east, h3_resolution)
+    and h3_cell = h3_cell(south, east, h3_resolution)
+    and h3_cell = h3_cell(north, west, h3_resolution)

@@ -1,5 +1,4 @@
--- box: removes the boxes of some hexagons.
+-- box: removes what was found for another day, or before.
 -- Grain    none, rows are deleted
--- Params   $cells
--- Privacy  public
-delete from box where h3_cell in (select unnest($cells::ubigint[]))
+-- Privacy  places where records are, assumed public
+delete from box

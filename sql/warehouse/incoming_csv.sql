@@ -1,17 +1,13 @@
 -- incoming: the rows of one CSV file, text turned into types; what cannot be read as a value is null.
 -- Grain    one row per row with the right number of fields
 -- Reads    the file $path, whose columns get the names of their roles from $columns
--- Params   $path, $columns MAP of column to VARCHAR in the file's order, $delimiter, $blank: characters trimmed off a user id,
---          which is slow, and for nothing where the id begins and ends with printable ASCII
+-- Params   $path, $columns MAP of column to VARCHAR in the file's order, $delimiter, $blank: characters trimmed off a user id
 -- Privacy  SENSITIVE: a temporary table; rejected lines stay in the temporary table rejected_line
 create or replace temp table incoming as
 select
     row_number() over () as row_number,
     true as is_object,
-    case
-        when user_id between '!' and '~' and substring(user_id, -1) between '!' and '~' then user_id
-        else nullif(trim(user_id, $blank), '')
-    end as user_id,
+    trimmed_id(user_id, $blank) as user_id,
     readable_time(try_cast(time as timestamptz)) as observed_at,
     try_cast(latitude as double) as latitude,
     try_cast(longitude as double) as longitude,

@@ -3,8 +3,7 @@
 -- Reads    the file $path, whole_hour
 -- Params   $file_id, $file_date: the day the file is for, or null where each row's own time tells;
 --          $forgotten: local days of which no row may be kept; $path, $user, $time, $latitude, $longitude, $value:
---          names of its columns; $blank: characters trimmed off a user id, which is slow, and for nothing where the
---          id begins and ends with printable ASCII
+--          names of its columns; $blank: characters trimmed off a user id
 -- Privacy  SENSITIVE
 insert into raw_record by name
 with incoming as (
@@ -27,10 +26,7 @@ select
     $file_id::integer as file_id,
     row_number,
     coalesce($file_date::date, whole_hour.local_date, observed_at::date) as local_date,
-    case
-        when written_id between '!' and '~' and substring(written_id, -1) between '!' and '~' then written_id
-        else nullif(trim(written_id, $blank), '')
-    end as user_id,
+    trimmed_id(written_id, $blank) as user_id,
     observed_at,
     latitude,
     longitude,

@@ -107,6 +107,6 @@ def test_a_part_that_leaves_out_who_decides_is_mended_by_the_next(rng: np.random
     point = Point(zero, np.zeros(cells), np.zeros(cells), np.zeros(users), np.zeros(cells), zero)
     assert not deciding(programme, point, 1.0).any()
     for _ in range(10):
-        point = packed_on(programme, point, 400)
+        point = packed_on(programme, point, programme.cheapest(point.user_price)[0], 400)
     assert point.share.sum() == pytest.approx(shares_by_highs(programme), rel=0.05)
     assert programme.loads(point.spending).max() < 1.1

@@ -1,0 +1,4 @@
+-- unboxed: removes what was found for another day, or before.
+-- Grain    none, rows are deleted
+-- Privacy  SENSITIVE: a temporary table
+delete from unboxed
