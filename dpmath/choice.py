@@ -20,7 +20,7 @@ FITS = 0.999
 _HEADROOM = 0.997
 _NEGLIGIBLE = 0.01
 _WHOLE = 0.3
-_DROPS = (0.2, 0.1, 0.3, 0.4, 0.6)
+_DROPS = (0.35, 0.1, 0.2, 0.3, 0.4, 0.6)
 _DROP_WORK = 200_000
 _STAGE_STEPS = 100
 _ADD_TRIES = 12
@@ -129,7 +129,8 @@ def _with_added(programme: Programme, choice: Choice) -> Choice:
     load, spending, scale = programme.alone()
     spending, scale = spending * load[programme.cell], scale * load
     costs, refused, n_more = programme.cheapest(cover.prices)[0], np.zeros(chosen.size, dtype=bool), 1
-    for _ in range(int(np.clip(_ADD_WORK // cover.widths.size, 0, _ADD_TRIES))):
+    work = max(cover.widths.size, programme.cell.size // 4)
+    for _ in range(int(np.clip(_ADD_WORK // work, 0, _ADD_TRIES))):
         queue = np.argsort(np.where(chosen | refused, np.inf, costs), kind="stable")[: (~chosen & ~refused).sum()]
         block = queue[cover.lower_bound + np.cumsum(costs[queue]) <= FITS][:n_more]
         if not block.size:
