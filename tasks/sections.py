@@ -213,9 +213,13 @@ class Publish(Section):
 
 
 class Storage(Section):
-    """Where the warehouse, the ledger and the published files lie, and the memory DuckDB may use."""
+    """Where the warehouse, the ledger and the published files lie, and the memory and threads DuckDB may use.
+
+    Without ``threads`` it uses every core, but where each core has a worker that was started for the engine.
+    """
 
     path: str
+    threads: int | None = Field(default=None, ge=1, le=1024)
     memory_limit: str = Field(default="4GB", pattern=r"^\d+(\.\d+)?\s?[KMGT]i?B$")
 
 

@@ -245,6 +245,8 @@ def _open(path: Path, config: Config, wait_seconds: int = _WAIT_SECONDS) -> Conn
         "autoinstall_known_extensions": "false",
         "autoload_known_extensions": "false",
     }
+    if config.storage.threads is not None:
+        settings["threads"] = config.storage.threads
     if not path.exists():
         _create(path)
     deadline = time.monotonic() + wait_seconds

@@ -14,15 +14,17 @@ import boto3
 import dask.config
 import numpy as np
 import pytest
-from distributed import LocalCluster
+from distributed import Client, LocalCluster
 from moto.server import ThreadedMotoServer
 from prefect import flow
 from prefect.testing.utilities import prefect_test_harness
 from support import CONFIG, DATE, HEADER, Dataset, all_files, die, silence
 
+from flows.backfill import backfill
 from tasks import cluster, forget, shards
 from tasks.errors import BadInput, HexveilError, TemporaryFailure, contained
 from tasks.late import count_late_records, late_records
+from tasks.ledger import read_entries
 from tasks.plan import plan_release
 from tasks.prepare import preparation
 from tasks.publish import publish_files
@@ -161,6 +163,22 @@ def test_any_number_of_shards_gives_the_same_bytes(
     assert len({line for line in alone[1]["quarantine"] if "duplicate" in line}) > 100
 
 
+def test_a_backfill_on_workers_plans_every_day_as_on_one_machine(running: LocalCluster, tmp_path: Path) -> None:
+    next_day = DATE + dt.timedelta(days=1)
+    plans = []
+    for name, how in (("local", ""), ("shards", engine(running, 3))):
+        dataset = dataset_in(tmp_path / name, how)
+        dataset.set("epsilon_total = 5.0", "epsilon_total = 100.0")
+        if plans:
+            with_same_key(dataset, Dataset(tmp_path / "local"))
+        rows_of_next_day = (dataset.folder / "raw" / "a.csv").read_text().replace(f"{DATE}T", f"{next_day}T")
+        dataset.write("d.csv", rows_of_next_day)
+        backfill(dataset.config_file, DATE, next_day)
+        plans.append([(entry["date"], entry["plan"], entry["rows"]) for entry in read_entries(dataset.config)])
+    assert len(plans[0]) == 2
+    assert plans[0] == plans[1]
+
+
 def kill_at_work(running: LocalCluster, scratch: Path, n_kills: int) -> threading.Thread:
     """Kill workers, each while it has a temporary warehouse open."""
 
@@ -283,3 +301,12 @@ def test_a_cluster_that_is_not_there_or_has_other_code_is_refused(
         pytest.raises(TemporaryFailure, match="no Dask scheduler with a worker answers"),
     ):
         as_flow(lambda: cluster.run_each(die, [{}], nowhere))
+
+
+def test_workers_of_the_engines_own_leave_cores_to_one_another(running: LocalCluster, tmp_path: Path) -> None:
+    own = dataset_in(tmp_path / "own", '[engine]\nname = "dask"\n').config
+    named = dataset_in(tmp_path / "named", engine(running, 2)).config
+    with Client(running) as client:
+        assert client.submit(cluster.threads_of_worker, own).result() == 1
+        assert client.submit(cluster.threads_of_worker, named).result() is None
+    assert cluster.threads_of_worker(own) is None

@@ -89,3 +89,10 @@ def test_what_the_ledger_records_of_it_says_nothing_of_this_machine(dataset: Dat
     assert "store" in CONFIG
     assert str(dataset.folder) not in str(dataset.config.public_settings())
     assert "storage" not in dataset.config.public_settings()
+
+
+def test_the_engine_gets_the_threads_that_the_configuration_allows(dataset: Dataset) -> None:
+    for n_threads in (1, 3):
+        dataset.set("[storage]", f"[storage]\nthreads = {n_threads}")
+        assert dataset.query("select current_setting('threads')") == [(n_threads,)]
+        dataset.set(f"threads = {n_threads}\n", "")
