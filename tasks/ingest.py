@@ -104,7 +104,17 @@ def _ingest_file(one: Input, config: Config) -> None:
         known = warehouse.rows(connection, "warehouse/known_content", identity)
         with warehouse.transaction(connection):
             file_id = known[0][0] if known else read_file(connection, path, kind, one.file_date, identity, config)
-            warehouse.run(connection, "warehouse/raw_path", {**seen, "file_id": file_id})
+            note_path(connection, one, file_id, config)
+
+
+def note_path(connection: warehouse.Connection, one: Input, file_id: int, config: Config) -> None:
+    """Note under which number the content of a file is kept, and say what became of its rows.
+
+    That is said of a known content as of a new one: which of them it is depends on values.
+    """
+    warehouse.run(connection, "warehouse/raw_path", {**one.seen(config), "file_id": file_id})
+    counts = warehouse.frame(connection, "warehouse/file_counts", {"file_id": file_id})
+    say(log, "read", file=Path(one.address).name, **counts.row(0, named=True))
 
 
 def read_file(
@@ -131,7 +141,6 @@ def read_file(
     warehouse.run(connection, "warehouse/raw_file", {**file, **identity, "n_rows": n_rows, **counts})
     if warehouse.rows(connection, "checks/file_rows", {"file_id": file_id}):
         raise BadInput(f"{path}: {n_rows} rows were counted, but not as many were read; check its line ends and quotes")
-    say(log, "read", file=path.name, n_rows=n_rows, **counts)
     return file_id
 
 

@@ -15,7 +15,7 @@ from tasks import cluster, durable, shards, source, warehouse
 from tasks.config import Config
 from tasks.errors import BadInput
 from tasks.forget import forgotten_days, note_forgotten, refuse_other_engine
-from tasks.ingest import new_inputs, read_file, refuse_forgotten
+from tasks.ingest import new_inputs, note_path, read_file, refuse_forgotten
 from tasks.inputs import Input
 from tasks.parts import all_names, note_of
 from tasks.scratch import scratch
@@ -128,7 +128,7 @@ def _keep(one: Input, read: ReadInput, config: Config) -> None:
     with scratch(config) as here, warehouse.connect(config) as connection, warehouse.transaction(connection):
         if read.folder is not None:
             file_id = _keep_parts(connection, store, read, here.storage_path)
-        warehouse.run(connection, "warehouse/raw_path", {**one.seen(config), "file_id": file_id})
+        note_path(connection, one, file_id, config)
     if read.folder is not None:
         store.remove([f"{read.folder}/quarantine.parquet"])
 

@@ -3,6 +3,7 @@ import datetime as dt
 import gzip
 import io
 import json
+import os
 from pathlib import Path
 from typing import Any
 from zoneinfo import ZoneInfo
@@ -11,12 +12,13 @@ import polars as pl
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from support import CONFIG, DATE, HEADER, Dataset
+from support import CONFIG, DATE, ENGINES, HEADER, Dataset
 
 from tasks import warehouse
 from tasks.errors import BadInput, HexveilError, TemporaryFailure
 from tasks.forget import days_older_than, forget_days, held_days
 from tasks.ingest import ingest_records
+from tasks.prepare import preparation
 
 ROW = f"bus1,{DATE}T08:00:00Z,47.05,8.31,30\n"
 
@@ -35,6 +37,21 @@ def refusal(dataset: Dataset) -> str:
 
 def rows_of(dataset: Dataset) -> list[tuple[object, ...]]:
     return dataset.query("select user_id, epoch(observed_at), latitude, longitude, value from raw_record order by all")
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+def test_the_log_does_not_tell_whether_a_file_that_came_again_has_the_same_values(
+    engine: str, dataset: Dataset, caplog: pytest.LogCaptureFixture
+) -> None:
+    dataset.config_file.write_text(CONFIG + engine)
+    said = []
+    for seconds, value in enumerate(["30", "30", "77"]):
+        path = dataset.write("a.csv", HEADER + ROW.replace(",30", f",{value}"))
+        os.utime(path, (seconds, seconds))
+        caplog.clear()
+        preparation(dataset.config)[0].fn(DATE, dataset.config)
+        said.append(caplog.messages)
+    assert said == [["read file=a.csv n_rows=1 n_malformed=0 n_undated=0 n_forgotten=0"]] * 3
 
 
 def test_every_format_gives_the_same_records(dataset: Dataset) -> None:
