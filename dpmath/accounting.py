@@ -137,7 +137,8 @@ def user_losses(occupancy: Occupancy, noisy_sums: list[NoisySum]) -> ExactIntArr
     """
     losses = np.zeros(occupancy.n_users, dtype=object)
     for noisy_sum in noisy_sums:
-        np.add.at(losses, occupancy.user, pair_losses(occupancy, noisy_sum))
+        part, published = _published(occupancy, noisy_sum)
+        np.add.at(losses, part.user, pair_losses(part, published))
     return losses
 
 
@@ -161,10 +162,19 @@ def promised_errors(occupancy: Occupancy, noisy_sum: NoisySum) -> list[Fraction 
     Source:
         HV-L2.
     """
+    part, published = _published(occupancy, noisy_sum)
+    bias = part.cell_sums(published.bias(part))
+    cells = zip(bias, published.inverse_scale, part.cell_records.tolist(), strict=True)
+    errors = iter([Fraction(int(b) * s + LOSS_UNITS, s * n) for b, s, n in cells])
+    return [next(errors) if scale else None for scale in noisy_sum.inverse_scale]
+
+
+def _published(occupancy: Occupancy, noisy_sum: NoisySum) -> tuple[Occupancy, NoisySum]:
+    """Return the part of the published cells: exact integers are slow, and often few cells are published."""
     _check.same_length(width=noisy_sum.width, n_records=occupancy.n_records)
-    bias = occupancy.cell_sums(noisy_sum.bias(occupancy))
-    cells = zip(bias, noisy_sum.inverse_scale, occupancy.cell_records.tolist(), strict=True)
-    return [Fraction(int(b) * s + LOSS_UNITS, s * n) if s else None for b, s, n in cells]
+    _check.same_length(inverse_scale=noisy_sum.inverse_scale, cell_records=occupancy.cell_records)
+    cells = noisy_sum.inverse_scale.astype(bool)
+    return occupancy.of_cells(cells), noisy_sum.of_cells(occupancy, cells)
 
 
 def loss_as_fraction(loss_units: int) -> Fraction:

@@ -183,7 +183,9 @@ def _read_parquet(connection: warehouse.Connection, path: Path, file: dict[str, 
     columns = {"path": str(path), **names}
     try:
         if file["file_date"] is None and source.has_instants(path, config):
-            warehouse.run(connection, "warehouse/hour_parquet", {"path": str(path), "time": names["time"]})
+            time = {"path": str(path), "time": names["time"]}
+            if not _count(warehouse.run(connection, "warehouse/hours_between", time)):
+                warehouse.run(connection, "warehouse/hour_parquet", time)
         with warehouse.any_order(connection):
             kept = warehouse.run(connection, "warehouse/raw_record_parquet", {**file, **days, **columns, **_BLANK})
     except warehouse.EngineError:
@@ -193,8 +195,8 @@ def _read_parquet(connection: warehouse.Connection, path: Path, file: dict[str, 
         raise
     n_kept, n_forgotten = _count(kept), 0
     if days["forgotten"]:
-        time = {"path": str(path), "time": names["time"]}
-        n_forgotten = warehouse.rows(connection, "warehouse/forgotten_parquet", {**days, **time})[0][0]
+        forgotten = {**days, "path": str(path), "time": names["time"]}
+        n_forgotten = warehouse.rows(connection, "warehouse/forgotten_parquet", forgotten)[0][0]
     return _Counts(n_kept, 0, n_forgotten)
 
 

@@ -430,18 +430,18 @@ def test_a_record_is_of_the_day_that_its_time_zone_says_whatever_its_hour_holds(
     """In St John's a clock that was put back at 00:01 showed the day before again."""
     dataset.set('timezone = "UTC"', f'timezone = "{zone}"')
     noon = dt.datetime.combine(date, dt.time(12), ZoneInfo(zone)).astimezone(dt.UTC)
-    instants = [
-        noon + dt.timedelta(minutes=n, microseconds=us) for n in range(-2000, 2000, 5) for us in (-1, 0, 60_000_000)
-    ]
+    shifts = [(n, us) for n in range(-2000, 2000, 5) for us in (-1, 0, 60_000_000)]
+    instants = [noon + dt.timedelta(minutes=n, microseconds=us) for n, us in shifts]
+    far = [*instants, noon + dt.timedelta(days=9000)]
     dataset.write("a.csv", HEADER + "".join(f"bus1,{one.isoformat()},47,8,30\n" for one in instants))
     columns = {"bus": "bus1", "lat": 47.0, "lon": 8.0, "speed": 30.0}
-    frame = pl.DataFrame({"time": pl.Series(instants, dtype=pl.Datetime("us", "UTC"))})
-    frame.with_columns(**{name: pl.lit(value) for name, value in columns.items()}).write_parquet(
-        dataset.write("b.parquet", b"")
-    )
+    for name, times in (("b", instants), ("c", far)):
+        frame = pl.DataFrame({"time": pl.Series(times, dtype=pl.Datetime("us", "UTC"))})
+        frame = frame.with_columns(**{column: pl.lit(value) for column, value in columns.items()})
+        frame.write_parquet(dataset.write(f"{name}.parquet", b""))
     ingest_records.fn(date, dataset.config)
-    expected = [one.astimezone(ZoneInfo(zone)).date() for one in instants]
-    for name in ("raw/a.csv", "raw/b.parquet"):
+    for name, times in {"raw/a.csv": instants, "raw/b.parquet": instants, "raw/c.parquet": far}.items():
+        expected = [one.astimezone(ZoneInfo(zone)).date() for one in times]
         days = dataset.query(
             f"select local_date from raw_record join raw_file using (file_id) where name = '{name}' order by row_number"
         )
