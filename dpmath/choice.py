@@ -25,6 +25,7 @@ _DROP_WORK = 200_000
 _STAGE_STEPS = 100
 _ADD_TRIES = 12
 _ADD_WORK = 300_000
+_SHARE_OF_ALL = 0.25  # what a look at every cell costs, beside steps on those that are carried
 _FIT_STEPS = 2_000
 _SMALL = 2_000
 _ALONE_WORK = 600
@@ -129,8 +130,8 @@ def _with_added(programme: Programme, choice: Choice) -> Choice:
     load, spending, scale = programme.alone()
     spending, scale = spending * load[programme.cell], scale * load
     costs, refused, n_more = programme.cheapest(cover.prices)[0], np.zeros(chosen.size, dtype=bool), 1
-    work = max(cover.widths.size, programme.cell.size // 4)
-    for _ in range(int(np.clip(_ADD_WORK // work, 0, _ADD_TRIES))):
+    work = max(cover.widths.size, _SHARE_OF_ALL * programme.cell.size)
+    for _ in range(int(np.clip(_ADD_WORK / work, 1, _ADD_TRIES))):
         queue = np.argsort(np.where(chosen | refused, np.inf, costs), kind="stable")[: (~chosen & ~refused).sum()]
         block = queue[cover.lower_bound + np.cumsum(costs[queue]) <= FITS][:n_more]
         if not block.size:

@@ -77,7 +77,7 @@ def alone(folder: Path) -> Iterator[None]:
     """Start or stop services alone: two commands at once would start things twice."""
     folder.mkdir(parents=True, exist_ok=True)
     folder.chmod(0o700)
-    with turn(folder / "lock"):
+    with turn(folder / "lock", "the services"):
         yield
 
 

@@ -12,6 +12,9 @@ one face of H3's icosahedron. Then every point of the box lies in the hexagon:
 - What is left of the hundredth is 10^-11 radians or more, for hexagons of resolution 11 at 89 degrees of latitude, and
   more than H3's rounding: some 10^-15 radians, and over the distance from the centre of a face 10^-16, which is less
   than a hundredth of a hundredth of a box wherever that centre's own hexagon ends.
+
+Records in no box are set apart and asked for together: for one row in nine, say, of each vector that the engine works
+on, to call the function would cost more than what it does.
 """
 
 import h3
@@ -19,13 +22,14 @@ import h3
 from tasks import warehouse
 
 _MOST_UNBOXED = 20_000_000
-"""More are not kept by themselves: to find them again would take more memory than is saved time."""
+"""More are not set apart, for they would take much of the memory that grouping the day needs."""
 
 
 def find_cells(connection: warehouse.Connection, day: dict[str, object]) -> None:
     """Fill the tables ``box`` and ``unboxed``, from which ``record()`` takes the hexagons of records.
 
-    What is missing there it asks for, so that these tables decide how fast, and never which hexagon.
+    What is missing there it asks for, so that these tables decide how fast, and never which hexagon. A transaction
+    would keep what is only needed on the way until its end, so this is done before one begins.
 
     Args:
         connection: Of the warehouse.
@@ -36,8 +40,10 @@ def find_cells(connection: warehouse.Connection, day: dict[str, object]) -> None
     warehouse.run(connection, "warehouse/box", day)
     cells = [cell for (cell,) in warehouse.rows(connection, "warehouse/box_cells")]
     bent = [cell for cell in cells if len(h3.get_icosahedron_faces(h3.int_to_str(cell))) > 1]
-    warehouse.run(connection, "warehouse/bent_box", {"cells": bent})
-    created = warehouse.run(connection, "warehouse/unboxed_place", day).fetchone()
+    warehouse.run(connection, "warehouse/clear_bent_box", {"cells": bent})
+    if not cells:
+        return
+    created = warehouse.run(connection, "warehouse/unboxed_place", {**day, "most": _MOST_UNBOXED + 1}).fetchone()
     if created and created[0] <= _MOST_UNBOXED:
         warehouse.run(connection, "warehouse/unboxed")
-    warehouse.run(connection, "warehouse/clear_unboxed_place")
+    warehouse.run(connection, "warehouse/drop_unboxed_place")

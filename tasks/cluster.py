@@ -56,18 +56,6 @@ def succeeded(outcomes: list[R | HexveilError]) -> list[R]:
     return [outcome for outcome in outcomes if not isinstance(outcome, HexveilError)]
 
 
-def threads_of_worker(config: Config) -> int | None:
-    """Return how many threads this worker of the engine's own cluster may use; None elsewhere: as many as there are."""
-    if config.engine.address is not None:
-        return None
-    try:
-        from distributed import get_worker  # noqa: PLC0415
-
-        return int(get_worker().state.nthreads)
-    except (ImportError, ValueError):
-        return None
-
-
 @contextmanager
 def _runner(config: Config) -> Iterator[Any]:
     """Connect to the cluster that the configuration names, or to one of this machine that is started when needed."""

@@ -86,7 +86,7 @@ def forget_days(dates: list[dt.date], config: Config) -> Forgotten:
         config: Says where the warehouse is.
     """
     path = config.storage_path / "private" / "warehouse.duckdb"
-    with ledger.locked(config), shards.alone(config):
+    with shards.alone(config), ledger.locked(config):  # in this order: workers may keep the shards for long
         entries = ledger.read_entries(config)
         with warehouse.connect(config) as connection:
             refuse_other_engine(connection, config)

@@ -37,7 +37,7 @@ def ledger_path(config: Config) -> Path:
 def locked(config: Config) -> Iterator[None]:
     """Hold the ledger alone: only one process at a time may look for a release, draw noise and append."""
     config.storage_path.mkdir(parents=True, exist_ok=True)
-    with turn(config.storage_path / "ledger.lock"):
+    with turn(config.storage_path / "ledger.lock", "the ledger"):
         _cut_unfinished_line(config)
         yield
 

@@ -17,13 +17,13 @@ def turn(lock: Path, room: str | None = None) -> Iterator[None]:
 
     Args:
         lock: A file that is made if it is not there, in a folder that is.
-        room: What is kept, for the log to say when it is waited for; None where nobody keeps it for long.
+        room: What is kept, for the log to say when it is waited for; None where it is kept for a moment.
     """
     with lock.open("a") as file:
         try:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
             if room is not None:
-                say(log, f"waiting for another process to leave {room}", folder=lock.parent)
+                say(log, f"waiting for another process to leave {room}", lock=lock)
             fcntl.flock(file, fcntl.LOCK_EX)
         yield

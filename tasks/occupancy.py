@@ -31,9 +31,11 @@ def build_occupancy(date: dt.date, config: Config) -> None:
     Raises:
         SchemaBroken: The valid records break the contract of their schema.
     """
-    with warehouse.connect(config) as connection, warehouse.transaction(connection):
-        fill_user_cells(connection, date, config)
-        note_prepared(connection, date, config)
+    with warehouse.connect(config) as connection:
+        find_cells(connection, {"date": date})
+        with warehouse.transaction(connection):
+            fill_user_cells(connection, date, config)
+            note_prepared(connection, date, config)
 
 
 def fill_user_cells(connection: warehouse.Connection, date: dt.date, config: Config) -> None:
@@ -43,14 +45,13 @@ def fill_user_cells(connection: warehouse.Connection, date: dt.date, config: Con
         SchemaBroken: The valid records break the contract of their schema.
     """
     settings = {"n_ticks": config.value.n_ticks, "with_squares": config.statistics.variance}
-    find_cells(connection, {"date": date})
     warehouse.run(connection, "warehouse/day_pair", {"date": date, **settings})
     _check_contract(connection, config)
     warehouse.run(connection, "warehouse/clear_user_cell", {"date": date})
     n_pairs = warehouse.run(connection, "warehouse/user_cell").fetchone()
     if warehouse.rows(connection, "checks/day_pairs", {"date": date}):
         raise HexveilError(
-            f"{date}: the occupancy array does not hold each valid record once; this is a defect, report it"
+            f"{date}: the occupancy array does not hold as many records as are valid; this is a defect, report it"
         )
     say(log, "occupancy", date=date, n_pairs=n_pairs[0] if n_pairs else 0)
 

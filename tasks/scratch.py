@@ -8,7 +8,6 @@ from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 
-from tasks.cluster import threads_of_worker
 from tasks.config import Config
 from tasks.errors import HexveilError
 from tasks.locks import turn
@@ -34,8 +33,7 @@ def scratch(config: Config) -> Iterator[Config]:
         lock = (folder / "lock").open("w")
         fcntl.flock(lock, fcntl.LOCK_EX)
     try:
-        threads = config.storage.threads or threads_of_worker(config)
-        storage = config.storage.model_copy(update={"path": str(folder), "threads": threads})
+        storage = config.storage.model_copy(update={"path": str(folder)})
         yield config.model_copy(update={"storage": storage})
     finally:
         with _door(root):

@@ -213,10 +213,7 @@ class Publish(Section):
 
 
 class Storage(Section):
-    """Where the warehouse, the ledger and the published files lie, and the memory and threads DuckDB may use.
-
-    Without ``threads`` it uses every core, but where each core has a worker that was started for the engine.
-    """
+    """Where the warehouse, the ledger and the published files lie, and what DuckDB may use in each process."""
 
     path: str
     threads: int | None = Field(default=None, ge=1, le=1024)

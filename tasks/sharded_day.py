@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from tasks import cluster, shards, warehouse
+from tasks.cells import find_cells
 from tasks.config import Config
 from tasks.ingest import current_files
 from tasks.occupancy import fill_user_cells, note_prepared
@@ -85,6 +86,8 @@ def index_shard(
         day = {"date": date, "file_ids": [file_id for file_id, _ in files]}
         with warehouse.transaction(connection):
             n_kept = write_day(connection, day, here)
+        find_cells(connection, {"date": date})
+        with warehouse.transaction(connection):
             fill_user_cells(connection, date, here)
         n_rows = warehouse.rows(connection, "warehouse/n_day_records", day)[0][0]
         n_swapped = count_swapped(connection, here)

@@ -1,4 +1,4 @@
--- A day whose occupancy array does not hold each record once that is not in quarantine.
+-- A day whose occupancy array does not hold as many records as are not in quarantine.
 -- Grain    one row if it does not
 -- Reads    user_cell, raw_record, validated_file, quarantine
 -- Params   $date

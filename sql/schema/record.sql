@@ -13,7 +13,11 @@ select
     make_timestamptz(
         epoch_us(observed_at) - (epoch_us(observed_at) - epoch_us(day_start)) % (slot_minutes * 60000000)
     ) as slot_start,
-    coalesce(box.h3_cell, unboxed.h3_cell, h3_cell(latitude, longitude, placed.h3_resolution)) as h3_cell,
+    coalesce(
+        box.h3_cell,
+        case when unboxed.h3_resolution = placed.h3_resolution then unboxed.h3_cell end,
+        h3_cell(latitude, longitude, placed.h3_resolution)
+    ) as h3_cell,
     user_id,
     case
         when value is null or isnan(value) then n_ticks // 2

@@ -4,5 +4,6 @@
 create temp table if not exists unboxed (
     file_id integer not null,
     row_number bigint not null,
+    h3_resolution integer not null,
     h3_cell ubigint not null
 )

@@ -1,8 +1,16 @@
--- What became of the rows of one file when it was read.
+-- What became of the rows of one file, as far as they are held now.
 -- Grain    one row
--- Reads    raw_file
+-- Reads    raw_file, held_row
 -- Params   $file_id
 -- Privacy  counts of records, assumed public
-select n_rows, n_malformed, n_undated, n_forgotten
+select
+    n_rows,
+    n_malformed,
+    n_undated,
+    n_rows - n_malformed - n_undated - (
+        select coalesce(sum(held_row.n_rows), 0)
+        from held_row
+        where held_row.file_id = $file_id and local_date is not null
+    )::bigint as n_forgotten
 from raw_file
 where file_id = $file_id

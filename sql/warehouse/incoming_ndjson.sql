@@ -26,7 +26,7 @@ select
     is_object,
     if(
         json_type(object, $user) in ('VARCHAR', 'UBIGINT', 'BIGINT'),
-        trimmed_id(json_extract_string(object, $user), $blank),
+        nullif(trim(json_extract_string(object, $user), $blank), ''),
         null
     ) as user_id,
     readable_time(try_cast(json_extract_string(object, $time) as timestamptz)) as observed_at,

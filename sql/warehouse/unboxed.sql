@@ -3,5 +3,5 @@
 -- Reads    unboxed_place
 -- Privacy  SENSITIVE: a temporary table
 insert into unboxed by name
-select file_id, row_number, h3_cell(latitude, longitude, h3_resolution) as h3_cell
+select file_id, row_number, h3_resolution, h3_cell(latitude, longitude, h3_resolution) as h3_cell
 from unboxed_place

@@ -2,7 +2,7 @@
 -- among many, the function has little to do at each call, and costs more to call than to do.
 -- Grain    one row per such record
 -- Reads    raw_record, validated_day, validated_file, box
--- Params   $date
+-- Params   $date, $most: how many at most
 -- Privacy  SENSITIVE: a temporary table
 create or replace temp table unboxed_place as
 select file_id, row_number, latitude, longitude, placed.h3_resolution
@@ -19,3 +19,4 @@ where raw_record.local_date = $date
     and box.h3_cell is null
     and abs(latitude) <= 90
     and abs(longitude) <= 180
+limit $most

@@ -1,3 +1,5 @@
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from oracle import shares_by_highs, worst_load_by_highs
@@ -124,7 +126,7 @@ def test_the_bound_on_cells_is_above_the_relaxed_optimum_and_near_it(
 
 
 def test_a_restricted_programme_is_that_of_its_cells_alone(rng: np.random.Generator) -> None:
-    programme = random_programme(rng, 8, 9)
+    programme = replace(random_programme(rng, 8, 9), free_width=rng.uniform(0, 1, 8))
     some = np.array([True, False] * 4)
     part = programme.restricted(some)
     prices = rng.dirichlet(np.ones(9))

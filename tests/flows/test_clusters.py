@@ -14,7 +14,7 @@ import boto3
 import dask.config
 import numpy as np
 import pytest
-from distributed import Client, LocalCluster
+from distributed import LocalCluster
 from moto.server import ThreadedMotoServer
 from prefect import flow
 from prefect.testing.utilities import prefect_test_harness
@@ -301,12 +301,3 @@ def test_a_cluster_that_is_not_there_or_has_other_code_is_refused(
         pytest.raises(TemporaryFailure, match="no Dask scheduler with a worker answers"),
     ):
         as_flow(lambda: cluster.run_each(die, [{}], nowhere))
-
-
-def test_workers_of_the_engines_own_leave_cores_to_one_another(running: LocalCluster, tmp_path: Path) -> None:
-    own = dataset_in(tmp_path / "own", '[engine]\nname = "dask"\n').config
-    named = dataset_in(tmp_path / "named", engine(running, 2)).config
-    with Client(running) as client:
-        assert client.submit(cluster.threads_of_worker, own).result() == 1
-        assert client.submit(cluster.threads_of_worker, named).result() is None
-    assert cluster.threads_of_worker(own) is None

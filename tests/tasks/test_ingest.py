@@ -54,6 +54,26 @@ def test_the_log_does_not_tell_whether_a_file_that_came_again_has_the_same_value
     assert said == [["read file=a.csv n_rows=1 n_malformed=0 n_undated=0 n_forgotten=0"]] * 3
 
 
+@pytest.mark.parametrize("engine", ENGINES)
+def test_nor_does_it_when_a_day_of_the_file_was_forgotten(
+    engine: str, dataset: Dataset, caplog: pytest.LogCaptureFixture
+) -> None:
+    dataset.config_file.write_text(CONFIG + engine)
+    read, next_day = preparation(dataset.config)[0].fn, DATE + dt.timedelta(days=1)
+    rows = [ROW, ROW.replace("08:", "09:"), ROW.replace(f"{DATE}", f"{next_day}"), "bus1,never,47,8,30\n", "short\n"]
+    dataset.write("a.csv", HEADER + "".join(rows))
+    read(DATE, dataset.config)
+    forget_days([DATE], dataset.config)
+    said = []
+    for seconds, value in enumerate(["30", "77"]):
+        path = dataset.write("a.csv", HEADER + "".join(rows).replace(",30", f",{value}"))
+        os.utime(path, (seconds, seconds))
+        caplog.clear()
+        read(next_day, dataset.config)
+        said.append([line for line in caplog.messages if line.startswith("read ")])
+    assert said == [["read file=a.csv n_rows=5 n_malformed=1 n_undated=1 n_forgotten=2"]] * 2
+
+
 def test_every_format_gives_the_same_records(dataset: Dataset) -> None:
     records = [
         {
@@ -199,8 +219,10 @@ def test_white_space_of_any_kind_is_trimmed_off_any_id(
     dataset.write("a.csv", HEADER + "".join(ROW.replace("bus1", one) for one in quoted))
     places = {"time": dt.datetime.combine(DATE, dt.time(), dt.UTC), "lat": 47.0, "lon": 8.0, "speed": 1.0}
     pl.DataFrame({"bus": ids}).with_columns(**places).write_parquet(dataset.write("b.parquet", b""))
+    record = {**places, "time": f"{DATE}T00:00:00Z"}
+    dataset.write("c.ndjson", "".join(json.dumps({"bus": one, **record}) + "\n" for one in ids))
     ingest(dataset)
-    for name in ("raw/a.csv", "raw/b.parquet"):
+    for name in ("raw/a.csv", "raw/b.parquet", "raw/c.ndjson"):
         read = dataset.query(
             f"select user_id from raw_record join raw_file using (file_id) where name = '{name}' order by row_number"
         )

@@ -1,5 +1,5 @@
--- box: removes the boxes of some hexagons.
+-- box: removes the boxes of hexagons that lie on several faces of the icosahedron.
 -- Grain    none, rows are deleted
--- Params   $cells
+-- Params   $cells: those hexagons
 -- Privacy  public
 delete from box where h3_cell in (select unnest($cells::ubigint[]))
