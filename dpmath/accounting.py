@@ -64,6 +64,13 @@ class NoisySum:
         """Return the part of some cells, over ``occupancy.of_cells(cells)``."""
         return NoisySum(self.value_range, self.width[cells[occupancy.cell]], self.inverse_scale[cells])
 
+    def published_part(self, occupancy: Occupancy) -> tuple[Occupancy, "NoisySum"]:
+        """Return the part of the published cells: exact integers are slow, and often few cells are published."""
+        _check.same_length(width=self.width, n_records=occupancy.n_records)
+        _check.same_length(inverse_scale=self.inverse_scale, cell_records=occupancy.cell_records)
+        cells = self.inverse_scale.astype(bool)
+        return occupancy.of_cells(cells), self.of_cells(occupancy, cells)
+
 
 def composed_loss(occupancy: Occupancy, kept: NDArray[np.bool_], cell_epsilons: list[Fraction]) -> Fraction:
     """Return the largest sum, over the cells one user is kept in, of what each cell may cost.
@@ -137,7 +144,7 @@ def user_losses(occupancy: Occupancy, noisy_sums: list[NoisySum]) -> ExactIntArr
     """
     losses = np.zeros(occupancy.n_users, dtype=object)
     for noisy_sum in noisy_sums:
-        part, published = _published(occupancy, noisy_sum)
+        part, published = noisy_sum.published_part(occupancy)
         np.add.at(losses, part.user, pair_losses(part, published))
     return losses
 
@@ -162,19 +169,11 @@ def promised_errors(occupancy: Occupancy, noisy_sum: NoisySum) -> list[Fraction 
     Source:
         HV-L2.
     """
-    part, published = _published(occupancy, noisy_sum)
+    part, published = noisy_sum.published_part(occupancy)
     bias = part.cell_sums(published.bias(part))
     cells = zip(bias, published.inverse_scale, part.cell_records.tolist(), strict=True)
     errors = iter([Fraction(int(b) * s + LOSS_UNITS, s * n) for b, s, n in cells])
     return [next(errors) if scale else None for scale in noisy_sum.inverse_scale]
-
-
-def _published(occupancy: Occupancy, noisy_sum: NoisySum) -> tuple[Occupancy, NoisySum]:
-    """Return the part of the published cells: exact integers are slow, and often few cells are published."""
-    _check.same_length(width=noisy_sum.width, n_records=occupancy.n_records)
-    _check.same_length(inverse_scale=noisy_sum.inverse_scale, cell_records=occupancy.cell_records)
-    cells = noisy_sum.inverse_scale.astype(bool)
-    return occupancy.of_cells(cells), noisy_sum.of_cells(occupancy, cells)
 
 
 def loss_as_fraction(loss_units: int) -> Fraction:

@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from dpmath.part import packed_on
+from dpmath.part import Part, deciding, nearly_carried, packed_on
 from dpmath.programme import Programme
 from dpmath.solver import Cover, Packing, least_worst_load
 from dpmath.steps import Point, Start
@@ -20,10 +20,11 @@ FITS = 0.999
 _HEADROOM = 0.997
 _NEGLIGIBLE = 0.01
 _WHOLE = 0.3
-_DROPS = (0.35, 0.1, 0.2, 0.3, 0.4, 0.6)
+_DROPS = (0.35, 0.1, 0.2, 0.3, 0.4, 0.6, 0.05, 0.15)
 _DROP_WORK = 200_000
-_STAGE_STEPS = 100
-_ADD_TRIES = 12
+_STAGE_STEPS = 50
+_MOST_COST = 1.1
+_ADD_TRIES = 30
 _ADD_WORK = 300_000
 _SHARE_OF_ALL = 0.25  # what a look at every cell costs, beside steps on those that are carried
 _FIT_STEPS = 2_000
@@ -106,7 +107,9 @@ def _carried_whole(programme: Programme, relaxed: Point, drop: float) -> Choice:
         stay = np.ones(inside.size, dtype=bool)
         stay[np.argsort(point.share, kind="stable")[:n_drop]] = False
         point, tight, inside = point.restricted(tight, stay), tight.restricted(stay), inside[stay]
-        point = packed_on(tight, point, tight.cheapest(point.user_price)[0], _STAGE_STEPS)
+        costs = tight.costs(point.user_price)
+        part = Part(tight, nearly_carried(point, costs, _MOST_COST), deciding(tight, point, 1.0))
+        point = packed_on(part, point, costs, _STAGE_STEPS)
         excess = inside.size - float(point.share.sum())
         n_drop = max(1, int(drop * excess))
         if excess < _WHOLE:
@@ -129,7 +132,7 @@ def _with_added(programme: Programme, choice: Choice) -> Choice:
     chosen, cover = choice.cells, choice.cover
     load, spending, scale = programme.alone()
     spending, scale = spending * load[programme.cell], scale * load
-    costs, refused, n_more = programme.cheapest(cover.prices)[0], np.zeros(chosen.size, dtype=bool), 1
+    costs, refused, n_more = programme.costs(cover.prices), np.zeros(chosen.size, dtype=bool), 1
     work = max(cover.widths.size, _SHARE_OF_ALL * programme.cell.size)
     for _ in range(int(np.clip(_ADD_WORK / work, 1, _ADD_TRIES))):
         queue = np.argsort(np.where(chosen | refused, np.inf, costs), kind="stable")[: (~chosen & ~refused).sum()]
@@ -142,7 +145,7 @@ def _with_added(programme: Programme, choice: Choice) -> Choice:
         larger = _cover(programme, more, Start(spending[more[programme.cell]], scale[more], cover.prices))
         if larger is not None:
             chosen, cover, n_more = more, larger, 2 * n_more
-            costs = programme.cheapest(cover.prices)[0]
+            costs = programme.costs(cover.prices)
         else:
             refused[block], n_more = block.size == 1, max(1, n_more // 2)
     return Choice(chosen, cover)

@@ -82,7 +82,7 @@ def _impossible(programme: Programme, prices: FloatArray) -> float:
     """Return the largest error at which the prices prove a worst load above 1."""
 
     def excluded(error: float) -> bool:
-        return float(programme.with_error(error).cheapest(prices)[0].sum()) * (1 - SAFETY) > 1
+        return float(programme.with_error(error).costs(prices).sum()) * (1 - SAFETY) > 1
 
     return MOST if excluded(MOST) else _edge(excluded)[0]
 

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from dpmath.programme import FloatArray, Programme
 from dpmath.steps import Point, Steps
 
-_CLOSE_LOAD = 0.8
+_CLOSE_LOAD, _FAR_LOAD = 0.8, 10.0
 _CARRIED = 0.01
 
 
@@ -82,25 +82,33 @@ class Part:
         return Point(spending, scale, share, user_price, cell_price, pair_price)
 
 
-def packed_on(programme: Programme, point: Point, costs: FloatArray, n_steps: int, most_cost: float = 1.1) -> Point:
-    """Return where the steps that carry as many cells as they can lead to, taken on the part that decides.
+def packed_on(part: Part, point: Point, costs: FloatArray, n_steps: int) -> Point:
+    """Return where the steps that carry as many cells as they can lead to, taken on a part.
 
     Args:
-        programme: The instance.
-        point: Where to begin.
-        costs: What it costs to carry each cell at the point's prices, shape (G,).
+        part: The part that decides.
+        point: Where to begin, a point of the whole.
+        costs: What it costs to carry each cell of the whole at the point's prices, shape (G,).
         n_steps: How many, a multiple of fifty.
-        most_cost: Cells that cost more are left out; at the best prices, no cell that costs more than 1 is carried.
 
     Returns:
-        The average since the last restart.
+        Where the last step leads, as a point of the whole.
 
     Source:
         HV-L6.
     """
-    near = costs <= max(most_cost, costs.min())
-    part = Part(programme, near | (point.share > _CARRIED), deciding(programme, point, 1.0))
-    return part.widened(Steps(part.programme, 1.0, packing=True).average(part.narrowed(point), n_steps), costs)
+    return part.widened(Steps(part.programme, 1.0, packing=True).last(part.narrowed(point), n_steps), costs)
+
+
+def nearly_carried(point: Point, costs: FloatArray, most_cost: float) -> NDArray[np.bool_]:
+    """Return the cells that are carried in part or cost at most so much, at least the cheapest one, shape (G,).
+
+    At the best prices no cell that costs more than 1 is carried.
+
+    Source:
+        HV-L6.
+    """
+    return (costs <= max(most_cost, costs.min())) | (point.share > _CARRIED)
 
 
 def deciding(programme: Programme, point: Point, worst: float) -> NDArray[np.bool_]:
@@ -110,3 +118,14 @@ def deciding(programme: Programme, point: Point, worst: float) -> NDArray[np.boo
         HV-L5.
     """
     return (point.user_price > 0) | (programme.loads(point.spending) > _CLOSE_LOAD * worst)
+
+
+def run_away(programme: Programme, point: Point, inside: NDArray[np.bool_], worst: float) -> NDArray[np.bool_]:
+    """Return the users outside a part who were taken far beyond the worst load by steps on it, shape (L,).
+
+    Steps that begin there would need long to come back: better they begin where they began, and these users inside.
+
+    Source:
+        HV-L5.
+    """
+    return ~inside & (programme.loads(point.spending) > _FAR_LOAD * worst)

@@ -247,7 +247,10 @@ def _worst_load(occupancy: Occupancy, sums: list[NoisySum], limits: FloatArray) 
 def _bound_of_published(
     occupancy: Occupancy, limits: FloatArray, published: NDArray[np.bool_], promise: float
 ) -> float:
-    """Return the lower bound for the cells that are published after all."""
+    """Return a lower bound for the cells published after all, of those with a user whom the plan may have spend."""
+    may_spend = np.zeros(occupancy.n_cells, dtype=bool)
+    may_spend[occupancy.cell[limits[occupancy.user] > 0]] = True
+    published = published & may_spend
     if not published.any():
         return 0.0
     errors = np.full(int(published.sum()), promise)

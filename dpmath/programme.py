@@ -86,6 +86,14 @@ class Programme:
         """Return the same programme with one promised error for every cell."""
         return replace(self, errors=np.full(self.cell_records.size, error))
 
+    def costs(self, prices: FloatArray) -> FloatArray:
+        """Return what it costs to carry each cell at given prices of the users' loads, shape (G,), as ``cheapest``.
+
+        Source:
+            HV-L5.
+        """
+        return 2 * self._prefixes(prices).ratio
+
     def cheapest(self, prices: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
         """Return the cheapest way to carry each cell at given prices of the users' loads.
 
@@ -101,22 +109,37 @@ class Programme:
         Source:
             HV-L5.
         """
+        best = self._prefixes(prices)
+        scale = 2 / best.over
+        spending = np.where(best.rank[self.user] <= best.last[self.cell], self.records * scale[self.cell], 0)
+        return 2 * best.ratio, spending, scale
+
+    def _prefixes(self, prices: FloatArray) -> "_Prefixes":
+        """Return the prefix of each cell's users with the least ratio, the shortest of equal ones."""
         price = prices / np.where(self.limits > 0, self.limits, 1)
-        rank = np.empty(price.size, dtype=np.int64)
-        rank[np.argsort(price, kind="stable")] = np.arange(price.size)
-        order = np.argsort(self.cell * price.size + rank[self.user])
-        records = self.records[order]
-        width, paid = self._prefix_sums(records), self._prefix_sums(price[self.user[order]] * records)
-        over = width - self.need[self.cell]
+        by_price = np.argsort(price, kind="stable")
+        n_users, n_cells = price.size, self.cell_records.size
+        n_free = int(np.searchsorted(price[by_price], 0, side="right"))
+        rank = np.zeros(n_users, dtype=np.int64)  # users without a price are all first
+        rank[by_price[n_free:]] = np.arange(1, n_users - n_free + 1)
+        pair_rank = rank[self.user]
+        is_priced = pair_rank > 0
+        priced = np.flatnonzero(is_priced)
+        # in each cell the users without a price are one entry, with a rank of 0 and all their records
+        cell = np.append(np.arange(n_cells), self.cell[priced])
+        ranks = np.append(np.zeros(n_cells, dtype=np.int64), pair_rank[priced])
+        records = np.append(self.sums(np.where(is_priced, 0, self.records)), self.records[priced])
+        paid = np.append(np.zeros(n_cells), price[self.user[priced]] * self.records[priced])
+        order = np.argsort(cell * (n_users + 1) + ranks, kind="stable")
+        cell, start = cell[order], np.arange(n_cells) + np.searchsorted(self.cell[priced], np.arange(n_cells))
+        over = _prefix_sums(records[order], cell, start) - self.need[cell]
         with np.errstate(divide="ignore", invalid="ignore"):
-            ratio = np.where(over > 1e-12 * self.cell_records[self.cell], paid / over, np.inf)
-        least = np.minimum.reduceat(ratio, self.start)
-        position = np.arange(self.cell.size)
-        last = np.minimum.reduceat(np.where(ratio <= least[self.cell], position, self.cell.size), self.start)
-        scale = 2 / over[last]
-        spending = np.zeros(self.cell.size)
-        spending[order] = np.where(position <= last[self.cell], records * scale[self.cell], 0)
-        return 2 * least, spending, scale
+            enough = over > 1e-12 * self.cell_records[cell]
+            ratio = np.where(enough, _prefix_sums(paid[order], cell, start) / over, np.inf)
+        least = np.minimum.reduceat(ratio, start)
+        position = np.arange(cell.size)
+        last = np.minimum.reduceat(np.where(ratio <= least[cell], position, cell.size), start)
+        return _Prefixes(least, over[last], ranks[order][last], rank)
 
     def alone(self) -> tuple[FloatArray, FloatArray, FloatArray]:
         """Return the least worst load of each cell carried alone, and how.
@@ -132,8 +155,9 @@ class Programme:
         """
         limit = self.limits[self.user]
         knee = limit / self.records
-        order = np.lexsort((knee, self.cell))
-        capped, records = self._prefix_sums(limit[order]), self._prefix_sums(self.records[order])
+        rank = np.unique(knee, return_inverse=True)[1]
+        order = np.argsort(self.cell * knee.size + rank, kind="stable")
+        capped, records = (_prefix_sums(one[order], self.cell, self.start) for one in (limit, self.records))
         rest = self.sums(self.records)[self.cell] - records
         left = capped + knee[order] * (rest - self.need[self.cell])
         best = np.maximum.reduceat(left, self.start)
@@ -144,10 +168,6 @@ class Programme:
             load = np.where(best > 0, 2 / np.maximum(best, 0), np.inf)
         return load, np.minimum(limit, self.records * scale[self.cell]), scale
 
-    def _prefix_sums(self, per_pair: FloatArray) -> FloatArray:
-        sums = np.cumsum(per_pair)
-        return sums - np.append(0, sums)[self.start][self.cell]
-
     def repaired(self, spending: FloatArray, scale: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Return widths and the inverse scales that make them keep every promise, near a point that may not."""
         with np.errstate(divide="ignore", invalid="ignore"):
@@ -157,3 +177,26 @@ class Programme:
         hopeless = over < 1e-3 * most
         widths = np.where(hopeless[self.cell], self.records, widths)
         return widths, 2 / np.where(hopeless, most, over)
+
+
+@dataclass(frozen=True)
+class _Prefixes:
+    """The prefix of each cell with the least ratio.
+
+    Attributes:
+        ratio: Sum of price m over the width beyond what the cell needs, shape (G,).
+        over: That width, shape (G,).
+        last: Rank of the last user of the prefix, shape (G,).
+        rank: Each user's rank by price, 0 for all who have none, shape (L,).
+    """
+
+    ratio: FloatArray
+    over: FloatArray
+    last: IntArray
+    rank: IntArray
+
+
+def _prefix_sums(values: FloatArray, cell: IntArray, start: IntArray) -> FloatArray:
+    """Return the sum up to each value within its cell, for values sorted by cell."""
+    sums = np.cumsum(values)
+    return sums - np.append(0, sums)[start][cell]

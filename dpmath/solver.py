@@ -4,13 +4,15 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from dpmath.part import Part, deciding, packed_on
+from dpmath.part import Part, deciding, nearly_carried, packed_on, run_away
 from dpmath.programme import FloatArray, Programme
-from dpmath.steps import CHECK_EVERY, RESTART_EVERY, Point, Start, Steps
+from dpmath.steps import CHECK_EVERY, Point, Start, Steps, run_lengths
 
 _WARM_UP = 60
-_STALLED_BELOW = 5e-4
-_FIRST_MOST_COST = 1.5
+_CLOSE, _FITS = 1e-3, 1.02  # of the bound and of every limit: there the search for a bound ends
+_BAND, _LEAST_BAND = 2.0, 0.03  # cells may cost so much more than 1 to be in the part, at first and at least
+_WIDER, _NARROWER = 2.0, 0.4
+_MISSED = 0.01  # where cells outside turn out to be more of the bound than this, the band was too narrow
 SAFETY = 1e-9
 """What is taken off a lower bound, and added to an upper one, for the rounding of floating point."""
 
@@ -67,9 +69,9 @@ def least_worst_load(
     """Return a plan for all cells whose worst load is within ``gap`` of the least possible.
 
     A warm-up by conditional gradients (each step moves to the cheapest responses to soft-max prices) is followed by
-    the primal-dual hybrid gradient method, on the users alone whose load is near the worst. Every fifty steps the point
-    is repaired into a plan, whose worst load over all users is an upper bound, and its prices give a lower bound in
-    closed form; the method's own convergence is never trusted.
+    the primal-dual hybrid gradient method, on the users alone whose load is near the best plan's worst. Every fifty
+    steps the point is repaired into a plan, whose worst load over all users is an upper bound, and its prices give a
+    lower bound in closed form; the method's own convergence is never trusted.
 
     Args:
         programme: The instance, P pairs; memory and each step are linear in P, but for one sort.
@@ -93,19 +95,24 @@ def least_worst_load(
     point = search.point
     dual = np.sqrt(sum((one**2).sum() for one in (point.user_price, point.cell_price, point.pair_price)))
     primal = np.sqrt((point.spending**2).sum() + (point.scale**2).sum())
-    weight, n_tried = float(dual / primal), 0
+    weight, n_taken = float(dual / primal), 0
     everywhere = np.ones(programme.cell_records.size, dtype=bool)
-    while not search.done and (n_left := n_steps - n_tried * CHECK_EVERY // 2) >= CHECK_EVERY:
-        worst = float(programme.loads(point.spending).max())
-        part = Part(programme, everywhere, deciding(programme, point, worst))
-        steps = Steps(part.programme, weight, packing=False)
-        for current in steps.checkpoints(part.narrowed(point), min(RESTART_EVERY, n_left)):
-            n_tried += 1
+    strays = np.zeros(programme.limits.size, dtype=bool)
+    for length in run_lengths(n_steps):
+        if search.done:
+            break
+        users = deciding(programme, point, search.upper) | strays
+        part, begin = Part(programme, everywhere, users), point
+        for current in Steps(part.programme, weight, packing=False).checkpoints(part.narrowed(begin), length):
+            n_taken += CHECK_EVERY
             point = part.widened(current)
             search.try_start(point.start(programme))
             if search.done:
                 break
-    return search.result(n_tried * CHECK_EVERY // 2)
+        astray = run_away(programme, point, users, search.upper)
+        if astray.any():
+            point, strays = begin, strays | astray
+    return search.result(n_taken)
 
 
 def most_shares(programme: Programme, n_steps: int = 4_000) -> Packing:
@@ -113,7 +120,8 @@ def most_shares(programme: Programme, n_steps: int = 4_000) -> Packing:
 
     Args:
         programme: The instance, G cells.
-        n_steps: How long to improve the bound at most; it ends when 400 steps change it by less than 0.05 %.
+        n_steps: How long to improve the bound at most; it ends where the bound is within 0.1 % of the
+            cells that are carried about within the limits.
 
     Returns:
         The bound and the point, whose shares are from 0 to 1.
@@ -123,19 +131,28 @@ def most_shares(programme: Programme, n_steps: int = 4_000) -> Packing:
     """
     none, zero = np.zeros(programme.cell_records.size), np.zeros(programme.cell.size)
     prices = _first_prices(programme)
-    costs = programme.cheapest(prices)[0]
+    costs = programme.costs(prices)
     multiple, bound = _best_multiple(prices, costs)
-    point = Point(zero, none, none, multiple * prices, none, zero)
-    point, earlier = packed_on(programme, point, multiple * costs, RESTART_EVERY // 2, _FIRST_MOST_COST), bound
-    costs = programme.cheapest(point.user_price)[0]
-    for _ in range(n_steps // RESTART_EVERY):
-        point = packed_on(programme, point, costs, RESTART_EVERY)
-        costs = programme.cheapest(point.user_price)[0]
+    point, costs = Point(zero, none, none, multiple * prices, none, zero), multiple * costs
+    earlier, band = bound, _BAND
+    strays = np.zeros(programme.limits.size, dtype=bool)
+    for length in run_lengths(n_steps):
+        near, users = nearly_carried(point, costs, 1 + band), deciding(programme, point, 1.0) | strays
+        led_to = packed_on(Part(programme, near, users), point, costs, length)
+        astray = run_away(programme, led_to, users, 1.0)
+        if astray.any():
+            strays |= astray
+            continue
+        point = led_to
+        costs = programme.costs(point.user_price)
         now = _best_multiple(point.user_price, costs)[1]
-        stalled = abs(now - earlier) < _STALLED_BELOW * earlier
-        bound, earlier = min(bound, now), now
-        if stalled:
+        bound = min(bound, now)
+        fits = programme.loads(point.spending).max() < _FITS
+        if fits and max(abs(now - point.share.sum()), abs(now - earlier)) < _CLOSE * now:
             break
+        missed = float(np.maximum(1 - costs[~near], 0).sum())
+        band = band * _WIDER if missed > _MISSED * now else max(band * _NARROWER, _LEAST_BAND)
+        earlier = now
     return Packing(bound * (1 + SAFETY), point)
 
 
@@ -180,6 +197,11 @@ class _Search:
         return Cover(widths, scale, float(self._upper), lower, self._prices, spending, n_steps)
 
     @property
+    def upper(self) -> float:
+        """The worst load of the best plan."""
+        return float(self._upper)
+
+    @property
     def has_bound(self) -> bool:
         """Whether any prices tried exclude anything."""
         return self._lower > 0
@@ -188,7 +210,7 @@ class _Search:
     def point(self) -> Point:
         """The plan tried last and the best prices, with the prices of cells and pairs that follow from them."""
         programme, (spending, scale), prices = self._programme, self._tried, self._prices
-        cell_price = programme.cheapest(prices)[0] / 2
+        cell_price = programme.costs(prices) / 2
         pair_price = np.maximum(cell_price[programme.cell] - prices[programme.user] * programme.per_limit, 0)
         share = np.ones(cell_price.size)
         return Point(spending, scale * programme.mean_records, share, prices, cell_price, pair_price)
@@ -199,7 +221,7 @@ class _Search:
         total = start.prices.sum()
         if total > 0:
             prices = start.prices / total
-            self._try_prices(prices, float(self._programme.cheapest(prices)[0].sum()))
+            self._try_prices(prices, float(self._programme.costs(prices).sum()))
 
     def _try_plan(self, spending: FloatArray, scale: FloatArray) -> None:
         self._tried = spending, scale

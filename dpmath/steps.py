@@ -1,4 +1,4 @@
-"""The primal-dual hybrid gradient method for the planner's linear programmes."""
+"""The primal-dual hybrid gradient method, reflected and restarted, for the planner's linear programmes."""
 
 from collections import deque
 from collections.abc import Iterator
@@ -12,8 +12,7 @@ from dpmath.programme import FloatArray, Programme
 CHECK_EVERY = 50
 """Steps from one look at the bounds to the next."""
 
-RESTART_EVERY = 400
-"""Steps from one restart at the average to the next."""
+_LONGER_EVERY = 200
 
 
 @dataclass(frozen=True)
@@ -61,18 +60,19 @@ class Point:
         """Return the point in the programme's own units."""
         return Start(self.spending, self.scale / programme.mean_records, self.user_price)
 
-    def times(self, factor: float) -> "Point":
-        """Return a multiple of the point."""
-        return Point(*(factor * mine for mine in vars(self).values()))
 
-    def add(self, other: "Point") -> None:
-        """Add another point to this one, in place."""
-        for mine, theirs in zip(vars(self).values(), vars(other).values(), strict=True):
-            np.add(mine, theirs, out=mine)
+def run_lengths(n_steps: int) -> Iterator[int]:
+    """Yield the steps from each restart to the next: multiples of fifty, more and more, ``n_steps`` at most in all."""
+    n_left = n_steps // CHECK_EVERY * CHECK_EVERY
+    n_taken = 0
+    while n_taken < n_left:
+        length = min(CHECK_EVERY * (1 + n_taken // _LONGER_EVERY), n_left - n_taken)
+        yield length
+        n_taken += length
 
 
 class Steps:
-    """Diagonal steps and restarts at the average, for one programme."""
+    """Reflected steps with sizes of their own for every variable, for one programme."""
 
     def __init__(self, programme: Programme, weight: float, packing: bool) -> None:
         """Prepare the step sizes.
@@ -86,60 +86,85 @@ class Steps:
         self._slope = programme.records / programme.mean_records[programme.cell]
         self._need = programme.need / programme.mean_records
         self._price_per_load = 1 / np.where(programme.limits > 0, programme.limits, 1)
-        n_pairs = np.diff(np.append(programme.start, programme.cell.size))
+        self._n_pairs = np.diff(np.append(programme.start, programme.cell.size))
         busiest = np.bincount(programme.user, programme.per_limit, minlength=programme.limits.size)
-        self._spending_step = 1 / (2 + programme.per_limit) / weight
-        self._scale_step = 1 / (np.abs(self._need) + n_pairs) / weight
-        self._share_step = 0.5 / weight
-        self._user_step = weight / np.maximum(busiest, 1e-12) if packing else weight / busiest.max()
-        self._cell_step = weight / (n_pairs + np.abs(self._need) + 2 * packing)
-        self._pair_step = weight / (1 + self._slope)
+        steps = self._steps = _Flat(programme)
+        steps.spending[:] = -1 / (2 + programme.per_limit) / weight
+        steps.scale[:] = -1 / (np.abs(self._need) + self._n_pairs) / weight
+        steps.share[:] = -1 / weight if packing else 0
+        steps.cell_price[:] = weight / (self._n_pairs + np.abs(self._need) + 2 * packing)
+        steps.user_price[:] = weight / np.maximum(busiest, 1e-12) if packing else weight / busiest.max()
+        steps.pair_price[:] = weight / (1 + self._slope)
 
     def checkpoints(self, point: Point, n_steps: int) -> Iterator[Point]:
-        """Yield the current point and the average since the last restart, every fifty steps."""
-        total, n_added = point.times(0), 0
-        for number in range(1, n_steps + 1):
-            point = self._next(point)
-            total.add(point)
-            n_added += 1
-            if number % CHECK_EVERY == 0:
-                yield point
-                yield total.times(1 / n_added)
-            if n_added == RESTART_EVERY:
-                point = total.times(1 / n_added)
-                total, n_added = point.times(0), 0
+        """Yield where a step of the method leads, every fifty steps.
 
-    def average(self, point: Point, n_steps: int) -> Point:
-        """Return the average since the last restart, after a multiple of fifty steps."""
+        The next step is taken from the reflection of the last one there, drawn back to where all began by less and less
+        (Halpern's iteration, Lu and Yang 2024).
+        """
+        begin, at, to, ahead, change = (_Flat(self._p) for _ in range(5))
+        for name, values in vars(point).items():
+            getattr(begin, name)[:] = values
+        at.all[:] = begin.all
+        for number in range(1, n_steps + 1):
+            self._step(at, to, ahead, change)
+            if number % CHECK_EVERY == 0:
+                yield Point(**{name: getattr(to, name).copy() for name in vars(point)})
+            np.subtract(ahead.all, begin.all, out=at.all)
+            at.all *= number / (number + 1)
+            at.all += begin.all
+
+    def last(self, point: Point, n_steps: int) -> Point:
+        """Return where a multiple of fifty steps leads."""
         return deque(self.checkpoints(point, n_steps), maxlen=1).pop()
 
-    def _next(self, at: Point) -> Point:
-        """Return the next point; arrays of a number per pair are changed in place where that saves one."""
-        cell, sums = self._p.cell, self._p.sums
-        spending = (at.user_price * self._price_per_load)[self._p.user]
-        spending -= at.cell_price[cell]
-        spending += at.pair_price
-        spending *= -self._spending_step
-        spending += at.spending
-        np.maximum(spending, 0, out=spending)
-        pull = self._need * at.cell_price - sums(self._slope * at.pair_price)
-        scale = np.maximum(at.scale - self._scale_step * pull, 0)
-        share = np.clip(at.share - self._share_step * (2 * at.cell_price - 1), 0, 1) if self._packing else at.share
-        ahead, ahead_scale, ahead_share = 2 * spending, 2 * scale - at.scale, 2 * share - at.share
-        ahead -= at.spending
-        lacking = 2 * ahead_share + self._need * ahead_scale - sums(ahead)
-        cell_price = np.maximum(at.cell_price + self._cell_step * lacking, 0)
-        user_price = self._next_user_price(at.user_price, self._p.loads(ahead))
-        ahead -= self._slope * ahead_scale[cell]
-        ahead *= self._pair_step
-        ahead += at.pair_price
-        pair_price = np.maximum(ahead, 0, out=ahead)
-        return Point(spending, scale, share, user_price, cell_price, pair_price)
+    def _step(self, at: "_Flat", to: "_Flat", ahead: "_Flat", change: "_Flat") -> None:
+        """Fill in where a step leads ``to``, and ``at`` reflected there; ``change`` is for scratch.
 
-    def _next_user_price(self, price: FloatArray, loads: FloatArray) -> FloatArray:
+        Few calls, and in place: on the part of a programme that decides, the calls take the time.
+        """
+        sums, steps = self._p.sums, self._steps
+        (at.user_price * self._price_per_load).take(self._p.user, out=change.spending, mode="clip")
+        change.spending -= at.cell_price.repeat(self._n_pairs)
+        change.spending += at.pair_price
+        np.multiply(self._need, at.cell_price, out=change.scale)
+        change.scale -= sums(self._slope * at.pair_price)
+        np.subtract(at.cell_price, 0.5, out=change.share)
+        change.primal *= steps.primal
+        np.add(at.primal, change.primal, out=to.primal)
+        np.maximum(to.primal, 0, out=to.primal)
         if self._packing:
-            return np.maximum(price + self._user_step * (loads - 1), 0)
-        return _on_simplex(price + self._user_step * loads)
+            np.minimum(to.share, 1, out=to.share)
+        np.multiply(2, to.primal, out=ahead.primal)
+        ahead.primal -= at.primal
+
+        np.multiply(self._need, ahead.scale, out=change.cell_price)
+        change.cell_price -= sums(ahead.spending)
+        change.cell_price += 2 * ahead.share
+        loads = np.bincount(self._p.user, ahead.spending, minlength=change.user_price.size)
+        np.multiply(loads, self._price_per_load, out=change.user_price)
+        if self._packing:
+            change.user_price -= 1
+        np.subtract(ahead.spending, self._slope * ahead.scale.repeat(self._n_pairs), out=change.pair_price)
+        change.dual *= steps.dual
+        np.add(at.dual, change.dual, out=to.dual)
+        if not self._packing:
+            to.user_price[:] = _on_simplex(to.user_price)
+        np.maximum(to.dual, 0, out=to.dual)
+        np.multiply(2, to.dual, out=ahead.dual)
+        ahead.dual -= at.dual
+
+
+class _Flat:
+    """A point in one array, and views of its parts."""
+
+    def __init__(self, programme: Programme) -> None:
+        n_pairs, n_cells, n_users = programme.cell.size, programme.cell_records.size, programme.limits.size
+        ends = np.cumsum([n_pairs, n_cells, n_cells, n_cells, n_users, n_pairs])
+        self.all = np.zeros(ends[-1])
+        self.primal, self.dual = np.split(self.all, ends[2:3])
+        self.spending, self.scale, self.share = np.split(self.primal, ends[:2])
+        self.cell_price, self.user_price, self.pair_price = np.split(self.dual, ends[3:5] - ends[2])
 
 
 def _on_simplex(point: FloatArray) -> FloatArray:

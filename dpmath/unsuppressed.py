@@ -174,12 +174,14 @@ def exact_sums(
     _check.positive(epsilon=epsilon, target=target)
     _check.all_at_least(1, value_ranges=np.array(value_ranges))
     needed = occupancy.cell_largest / occupancy.cell_records / float(target)
+    most = float(epsilon) * (1 - 1e-9)
     losses, carried = np.zeros(occupancy.n_users), np.zeros(occupancy.n_cells, dtype=bool)
-    for cell in np.argsort(needed, kind="stable"):
+    by_need = np.argsort(needed, kind="stable")
+    for cell in by_need[: np.count_nonzero(len(value_ranges) * needed <= most)]:
         pairs = slice(occupancy.cell_start[cell], occupancy.cell_start[cell + 1])
         users, share = occupancy.user[pairs], occupancy.n_records[pairs] / occupancy.cell_largest[cell]
         after = losses[users] + len(value_ranges) * needed[cell] * share
-        if after.max() <= float(epsilon) * (1 - 1e-9):
+        if after.max() <= most:
             losses[users], carried[cell] = after, True
     epsilons = _needed_epsilons(occupancy.of_cells(carried), target)
     sums = _full_width_sums(occupancy, value_ranges, carried, epsilons)

@@ -91,20 +91,13 @@ def read_day(date: dt.date, config: Config, account: Account | None = None) -> P
     with warehouse.connect(config) as connection:
         if warehouse.rows(connection, "checks/prepared_otherwise", prepared_by(date, config)):
             raise HexveilError(f"{date} was last prepared with other settings; run the day again")
+        cells = warehouse.frame(connection, "warehouse/occupancy_cells", {"date": date})
+        user_ids = warehouse.frame(connection, "warehouse/day_users", {"date": date})["user_id"].to_list()
         pairs = warehouse.frame(connection, "warehouse/occupancy", {"date": date})
     entries = read_entries(config)
     keys = known_users(config, entries)
-    pairs = pairs.with_columns(
-        cell=pl.struct("slot_start", "h3_cell").rank("dense").cast(pl.Int64) - 1,
-        user=pl.col("user_id").rank("dense").cast(pl.Int64) - 1,
-    ).sort("cell", "user")
-    cells = pairs.group_by("cell", "slot_start", "h3_cell").agg(
-        n_records=pl.col("n_records").sum(), n_users=pl.len().cast(pl.Int64)
-    )
-    user_ids = pairs.select("user", "user_id").unique().sort("user")["user_id"].to_list()
-    occupancy = Occupancy(
-        pairs["cell"].to_numpy(), pairs["user"].to_numpy(), pairs["n_records"].to_numpy(), cells.height, len(user_ids)
-    )
+    cell, user, n_records = (pairs[name].to_numpy() for name in ("cell", "user_number", "n_records"))
+    occupancy = Occupancy(cell, user, n_records, cells.height, len(user_ids))
     user_hashes = keys.users(user_ids)
     n_ticks = config.value.n_ticks
     request = Request(
@@ -115,7 +108,7 @@ def read_day(date: dt.date, config: Config, account: Account | None = None) -> P
         budgets=(account or Account(entries, config)).may_lose(date, user_hashes),
         cell_epsilon=None if config.privacy.cell_epsilon is None else Fraction(config.privacy.cell_epsilon),
     )
-    return PlannedDay(cells.sort("cell").drop("cell"), user_hashes, request)
+    return PlannedDay(cells, user_hashes, request)
 
 
 def _why_nothing(date: dt.date, request: Request, config: Config) -> HexveilError:

@@ -125,25 +125,24 @@ def cell_frame(plan: DayPlan) -> pl.DataFrame:
         for moment, sums in plan.sums.items()
         for name, column in cell_columns(plan.occupancy, sums).items()
     }
-    per_pair = sum(pair_losses(plan.occupancy, sums) for sums in plan.sums.values())
+    per_pair = np.sum([pair_losses(plan.occupancy, sums) for sums in plan.sums.values()], axis=0)
+    spending = np.flatnonzero(per_pair)
     epsilon = np.zeros(plan.occupancy.n_cells, dtype=object)
-    np.maximum.at(epsilon, plan.occupancy.cell, per_pair)
+    np.maximum.at(epsilon, plan.occupancy.cell[spending], per_pair[spending])
     return plan.cells.with_columns(**moments, epsilon_units=private_files.exact_series(epsilon))
 
 
 def pair_frame(plan: DayPlan) -> pl.DataFrame:
     """Return one row per pair of a published cell and a user: how its total counts in each moment's sum."""
-    published = plan.published[plan.occupancy.cell]
-    users = pl.Series("user_hash", plan.user_hashes)
+    inside = np.flatnonzero(plan.published[plan.occupancy.cell])
     columns = {
-        "user_hash": users.gather(pl.Series(plan.occupancy.user)),
-        "n_records": pl.Series(plan.occupancy.n_records),
+        "user_hash": pl.Series(plan.user_hashes).gather(pl.Series(plan.occupancy.user[inside])),
+        "n_records": pl.Series(plan.occupancy.n_records[inside]),
     }
     for moment, sums in plan.sums.items():
         for name, column in pair_columns(plan.occupancy, sums).items():
             columns[f"{moment}_{name}"] = column
-    cells = plan.cells.select("slot_start", "h3_cell")[plan.occupancy.cell]
-    return cells.with_columns(**columns).filter(pl.Series(published))
+    return plan.cells.select("slot_start", "h3_cell")[plan.occupancy.cell[inside]].with_columns(**columns)
 
 
 def _loss_frame(plan: DayPlan) -> pl.DataFrame:

@@ -25,14 +25,20 @@ def published_cells(sums: CellSums) -> NDArray[np.bool_]:
 
 def pair_losses(occupancy: Occupancy, sums: CellSums) -> ExactIntArray:
     """Return each pair's privacy loss, in units of 2^-50, shape (P,)."""
-    return sums.pair_losses if isinstance(sums, ArraySum) else accounting.pair_losses(occupancy, sums)
+    if isinstance(sums, ArraySum):
+        return sums.pair_losses
+    losses = np.zeros(occupancy.cell.size, dtype=object)
+    losses[published_cells(sums)[occupancy.cell]] = accounting.pair_losses(*sums.published_part(occupancy))
+    return losses
 
 
 def user_losses(occupancy: Occupancy, all_sums: Sequence[CellSums]) -> ExactIntArray:
     """Return each user's privacy loss by everything that is published, in units of 2^-50, shape (L,)."""
     losses = np.zeros(occupancy.n_users, dtype=object)
     for sums in all_sums:
-        np.add.at(losses, occupancy.user, pair_losses(occupancy, sums))
+        per_pair = pair_losses(occupancy, sums)
+        spending = np.flatnonzero(per_pair)
+        np.add.at(losses, occupancy.user[spending], per_pair[spending])
     return losses
 
 
@@ -42,7 +48,10 @@ def promised_errors(occupancy: Occupancy, sums: CellSums) -> list[Fraction | Non
 
 
 def cell_columns(occupancy: Occupancy, sums: CellSums) -> Columns:
-    """Return what is stored of each cell: its noise, and how far the sum can be off but for noise, in its own unit."""
+    """Return what is stored of each cell: its noise, and how far the sum can be off but for noise, in its own unit.
+
+    Both are 0 where nothing is published.
+    """
     if isinstance(sums, ArraySum):
         return {
             "array_length": pl.Series(sums.array_length),
@@ -51,23 +60,28 @@ def cell_columns(occupancy: Occupancy, sums: CellSums) -> Columns:
             "bias": exact_series(sums.bias),
             "inverse_scale": pl.Series(list(sums.inverse_scale), dtype=pl.Int64),
         }
+    part, published = sums.published_part(occupancy)
+    bias = np.zeros(occupancy.n_cells, dtype=object)
+    bias[published_cells(sums)] = part.cell_sums(published.bias(part))
     return {
         "inverse_scale": pl.Series(list(sums.inverse_scale), dtype=pl.Int64),
         "divisor": exact_series(occupancy.cell_records),
-        "bias": exact_series(occupancy.cell_sums(sums.bias(occupancy))),
+        "bias": exact_series(bias),
     }
 
 
 def pair_columns(occupancy: Occupancy, sums: CellSums) -> Columns:
-    """Return what is stored of each pair: where its total is clipped, or whether and how often it counts in arrays."""
+    """Return what is stored of published cells' pairs: where totals are clipped, or how often they count in arrays."""
     if isinstance(sums, ArraySum):
         n_kept = np.zeros(sums.taken.size, dtype=np.int64)
         for number, cell in sums.cells.items():
             n_kept[sums.taken_pairs(number)] = cell.grouping.n_kept
-        return {"taken": pl.Series(sums.taken), "n_kept": pl.Series(n_kept)}
+        inside = published_cells(sums)[occupancy.cell]
+        return {"taken": pl.Series(sums.taken[inside]), "n_kept": pl.Series(n_kept[inside])}
+    part, published = sums.published_part(occupancy)
     return {
-        "lower": pl.Series(list(sums.lower(occupancy)), dtype=pl.Int64),
-        "width": pl.Series(list(sums.width), dtype=pl.Int64),
+        "lower": pl.Series(list(published.lower(part)), dtype=pl.Int64),
+        "width": pl.Series(list(published.width), dtype=pl.Int64),
     }
 
 

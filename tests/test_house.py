@@ -41,7 +41,7 @@ def marked() -> set[str]:
     return set(re.findall(THEOREM_ID, " ".join(marks)))
 
 
-HELPERS = {"accounting.exact_integers"}
+HELPERS = {"accounting.exact_integers", "steps.run_lengths"}
 
 
 @pytest.mark.parametrize(("name", "doc"), list(public_results()), ids=lambda value: value[:40])

@@ -389,6 +389,31 @@ def test_where_no_cell_can_be_carried_the_plan_is_empty() -> None:
     assert least == Fraction(499, 1000)
 
 
+@pytest.mark.theorem("HV-L5", "HV-L6")
+@pytest.mark.parametrize("order", [[0, 1, 2], [0, 2, 1], [1, 0, 2]])
+def test_cells_of_users_who_may_lose_next_to_nothing_do_not_make_the_bound_a_false_one(order: list[int]) -> None:
+    """The second cell is published unclipped; the planner has no user to spend in it, and no bound for it."""
+    users = [[np.arange(50), np.arange(50, 2050), np.arange(40)][number] for number in order]
+    cell, user = np.repeat([0, 1, 2], [one.size for one in users]), np.concatenate(users)
+    n_records = np.where((cell == order.index(0)) & (user == 0), 8, 1)
+    occupancy = Occupancy(cell, user, n_records, 3, 2050)
+    budgets = np.where(np.arange(2050) < 50, 10 * LOSS_UNITS, 9 * LOSS_UNITS // 1000).astype(object)
+    plan = most_cells(occupancy, [1000], Fraction(10), Fraction(1, 10), budgets)
+    assert plan.sums[0].inverse_scale.all()
+    spent_in = cell != order.index(1)
+    optimum = worst_load_by_highs(
+        Programme(
+            np.unique(cell[spent_in], return_inverse=True)[1],
+            user[spent_in],
+            n_records[spent_in].astype(float),
+            np.delete(occupancy.cell_records, order.index(1)).astype(float),
+            np.full(2, 0.1),
+            np.full(50, 10.0),
+        )
+    )
+    assert 0.99 * optimum < plan.lower_bound <= optimum * (1 + 1e-7)
+
+
 @pytest.mark.theorem("CPL-T2.3")
 def test_equal_shares_are_charged_by_the_number_of_cells_at_least_the_exact_loss(rng: np.random.Generator) -> None:
     occupancy = random_occupancy(rng, 8, 50, most=20)
