@@ -13,7 +13,7 @@ from types import ModuleType
 from typing import Any
 
 from flows import daily
-from tasks import release, warehouse
+from tasks import plan, release, warehouse
 from tasks.budget import report_budget
 from tasks.config import load_config
 from tasks.prepare import preparation
@@ -22,8 +22,8 @@ from tests.bench.memory import forget_peak, peak_mib
 
 Row = dict[str, Any]
 
-PARTS = {"draw_noise": "sampler", "write_files": "export"}
-"""Parts of the step that releases which are shown by themselves."""
+PARTS = {"propose": "planner", "draw_noise": "sampler", "write_files": "export"}
+"""Parts of steps which are shown by themselves."""
 
 
 class Watch:
@@ -43,9 +43,10 @@ class Watch:
 
     @contextmanager
     def parts_noted(self) -> Iterator[None]:
-        """Time every file of ``sql/`` that is run, and the parts of the release."""
+        """Time every file of ``sql/`` that is run, and the parts of steps."""
         with (
             self._watched(warehouse, "run", "statement"),
+            self._watched(plan, "propose", "part"),
             self._watched(release, "draw_noise", "part"),
             self._watched(release, "write_files", "part"),
         ):

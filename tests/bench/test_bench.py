@@ -47,7 +47,7 @@ def test_the_limit_and_the_flow_see_the_same_records(tmp_path: Path, kind: str) 
         (n_quarantined,) = store.execute("select count(*) from quarantine").fetchall()[0]
     assert n_read == n_kept + n_quarantined == SMALL.n_records
     assert n_pairs > 0
-    assert {"ingest_records", "sampler", "export", "plan_release"} <= {row["name"] for row in rows}
+    assert {"ingest_records", "planner", "sampler", "export", "plan_release"} <= {row["name"] for row in rows}
 
 
 def test_the_page_is_made_of_whatever_was_measured(tmp_path: Path) -> None:
@@ -62,6 +62,23 @@ def test_the_page_is_made_of_whatever_was_measured(tmp_path: Path) -> None:
     twice = page.read_claims(tmp_path)[0]
     assert twice.holds
     assert twice.measured.startswith("1.50 times")
+
+
+@pytest.mark.parametrize(("seconds", "holds"), [(0.9, True), (1.1, False)])
+def test_a_planner_that_takes_more_than_a_tenth_of_the_steps_is_told(
+    tmp_path: Path, seconds: float, holds: bool
+) -> None:
+    common = {"kind_of_file": "parquet", "n_records": tables.LARGE, "run": 0, "peak_mib": 10.0}
+    took = {("limit", "limit"): 4.0, ("flow", "flow"): 20.0, ("flow", "start-up"): 9.0}
+    took |= {("step", "ingest_records"): 8.5, ("step", "plan_release"): 1.5, ("part", "planner"): seconds}
+    rows = [
+        {**common, "kind": kind, "name": name, "seconds": took[kind, name], "cpu_seconds": took[kind, name]}
+        for kind, name in took
+    ]
+    pl.DataFrame(rows).write_csv(tmp_path / "runs.csv")
+    claim = next(claim for claim in page.read_claims(tmp_path) if claim.statement.startswith("planner"))
+    assert claim.holds is holds
+    assert claim.measured == f"{seconds / 10:.1%}: {seconds:.2f} s of 10.0 s; all of its step, plan_release, 15.0%"
 
 
 def test_days_that_are_alike_hold_the_same_records_but_for_the_date(tmp_path: Path) -> None:
