@@ -114,8 +114,8 @@ class House:
         wanted = {"flow_runs": {"id": {"any_": [run_id]}}}
         return {artifact["key"] or artifact["type"]: artifact for artifact in self.listed("artifacts", **wanted)}
 
-    def events(self, *names: str, n: int = 1) -> list[dict[str, Any]]:
-        """Return the events of these names, and wait for the first n: the server stores them with some delay."""
+    def events(self, *names: str, n: int = 1, **payload: object) -> list[dict[str, Any]]:
+        """Return the events of these names and payload; wait for the first n: the server stores them with a delay."""
         now = dt.datetime.now(dt.UTC)
         occurred = {
             "since": (now - dt.timedelta(hours=2)).isoformat(),
@@ -130,6 +130,7 @@ class House:
                 while answer["next_page"]:
                     answer = api.get(answer["next_page"]).raise_for_status().json()
                     found += answer["events"]
+                found = [event for event in found if payload.items() <= event["payload"].items()]
                 if len(found) >= n:
                     break
                 time.sleep(0.5)
