@@ -75,7 +75,7 @@ def peers(rows: pl.DataFrame) -> pl.DataFrame:
     return (
         rows.group_by("peer", "epsilon", maintain_order=True)
         .agg(
-            pl.col("error", "published", "seconds", "peak_mib", "lines").median(),
+            pl.col("error", "scatter", "offset", "published", "seconds", "peak_mib", "lines").median(),
             low=pl.col("error").min(),
             high=pl.col("error").max(),
             n_runs=pl.len(),

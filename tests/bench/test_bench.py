@@ -11,7 +11,7 @@ from tests.bench import page, tables
 from tests.bench.days import FIRST, Size, write_dataset
 from tests.bench.limit import run_limit
 from tests.bench.peers import data
-from tests.bench.peers.run import HERE, PEERS, lines_of_code
+from tests.bench.peers.run import HERE, PEERS, lines_of_code, scatter_and_offset
 from tests.bench.steps import run_steps
 
 SMALL = Size(5_000, n_users=50, radius_km=0.5)
@@ -117,6 +117,13 @@ def test_the_peers_data_are_what_the_page_says(tmp_path: Path) -> None:
     assert len(truth) == data.N_CELLS
     assert pairs["user_id"].n_unique() == data.N_USERS
     assert pairs["len"].sum() == pytest.approx(data.N_RECORDS, rel=1e-3)
+
+
+def test_noise_and_clipping_are_told_apart_by_runs(rng: np.random.Generator) -> None:
+    clipped, noise = rng.choice([-3.0, 3.0], 20_000), rng.laplace(scale=5, size=(5, 20_000))
+    assert scatter_and_offset(clipped + noise) == pytest.approx({"scatter": 5 * 2**0.5, "offset": 3}, rel=0.05)
+    assert scatter_and_offset(noise)["offset"] < 0.7
+    assert scatter_and_offset(noise[:1]) == {"scatter": None, "offset": None}
 
 
 def test_every_peer_has_a_programme_and_versions_by_name_alone() -> None:

@@ -7,9 +7,13 @@ import math
 import os
 import subprocess
 import sys
+from collections import defaultdict
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
 
 from tests.bench.memory import measured
 from tests.bench.peers import data
@@ -94,26 +98,46 @@ def measure_peers(n_runs: int) -> tuple[list[Row], dict[str, str]]:
         n_runs: How often.
 
     Returns:
-        One row for each run: error over all cells, cells published, seconds, peak memory in MiB; and for each peer that
-        could not be run the reason.
+        One row for each run: error over all cells, and of all runs at that privacy loss its scatter and offset, cells
+        published, seconds, peak memory in MiB; and for each peer that could not be run the reason.
     """
     OUT.mkdir(parents=True, exist_ok=True)
     path = (OUT / "data.parquet").resolve()
     truth = data.write_data(path)
     rows: list[Row] = []
+    deviations: dict[tuple[str, int], list[list[float]]] = defaultdict(list)
     missing: dict[str, str] = {}
     for run, epsilon, peer in itertools.product(range(n_runs), EPSILONS, PEERS):
         if peer.name in missing:
             continue
         try:
-            found = _measured(peer, path, epsilon, truth)
+            found, deviation = _measured(peer, path, epsilon, truth)
         except subprocess.CalledProcessError as failure:
             missing[peer.name] = _reason(failure)
             continue
+        deviations[peer.name, epsilon].append(deviation)
         rows.append({"peer": peer.name, "epsilon": epsilon, "run": run, "lines": lines_of_code(peer), **found})
+    split = {key: scatter_and_offset(np.array(found)) for key, found in deviations.items()}
+    rows = [row | split[row["peer"], row["epsilon"]] for row in rows]
     guess = sum(abs(data.UPPER / 2 - mean) for mean in truth.values()) / len(truth)
     rows += [{"peer": "the middle of the range", "epsilon": epsilon, "run": 0, "error": guess} for epsilon in EPSILONS]
     return rows, missing
+
+
+def scatter_and_offset(deviations: NDArray[np.float64]) -> Row:
+    """Return what of the deviations changes from run to run, noise and sampling, and what stays, clipping and the like.
+
+    Args:
+        deviations: Of what was published from the truth, shape (runs, cells).
+
+    Returns:
+        Both as root mean squares over the cells, in the unit of the values; None of a single run.
+    """
+    if len(deviations) == 1:
+        return {"scatter": None, "offset": None}
+    variance = deviations.var(axis=0, ddof=1).mean()
+    offset = (deviations.mean(axis=0) ** 2).mean() - variance / len(deviations)
+    return {"scatter": math.sqrt(variance), "offset": math.sqrt(max(offset, 0))}
 
 
 def lines_of_code(peer: Peer) -> int:
@@ -125,7 +149,7 @@ def lines_of_code(peer: Peer) -> int:
     return sum(bool(line.strip()) and not line.lstrip().startswith("#") for line in text.splitlines()[docstring:])
 
 
-def _measured(peer: Peer, path: Path, epsilon: float, truth: dict[int, float]) -> Row:
+def _measured(peer: Peer, path: Path, epsilon: float, truth: dict[int, float]) -> tuple[Row, list[float]]:
     python, out = environment(peer), path.with_name("published.csv")
     bounds = [str(CELLS_PER_USER), str(RECORDS_PER_CELL), str(data.UPPER)]
     program = ["-m", f"tests.bench.peers.{peer.stem}"] if peer is HEXVEIL else [str(HERE / f"{peer.stem}.py")]
@@ -134,13 +158,14 @@ def _measured(peer: Peer, path: Path, epsilon: float, truth: dict[int, float]) -
     finished = measured([str(python), *program, str(path), str(epsilon), *bounds, str(out)], activated, folder)
     published = _published(out)
     middle = data.UPPER / 2
-    errors = [abs(min(max(published.get(cell, middle), 0), data.UPPER) - mean) for cell, mean in truth.items()]
-    return {
-        "error": sum(errors) / len(errors),
+    deviation = [min(max(published.get(cell, middle), 0), data.UPPER) - mean for cell, mean in truth.items()]
+    row = {
+        "error": sum(map(abs, deviation)) / len(deviation),
         "published": len(published),
         "seconds": finished.seconds,
         "peak_mib": finished.peak_mib,
     }
+    return row, deviation
 
 
 def _published(path: Path) -> dict[int, float]:
