@@ -68,9 +68,9 @@ def annulus_projection(samples: FloatArray, lower: FloatArray, upper: FloatArray
     _check.same_length(lower=lower, upper=upper, samples=samples[:, 0])
     _check_bounds(lower, upper, np.inf)
     norm = np.abs(samples).sum(axis=1)
-    scale = np.clip(norm, lower, upper) / np.where(norm > 0, norm, 1)
+    direction = samples / np.where(norm > 0, norm, 1)[:, None]
     lifted = np.where(norm > 0, 0, lower / samples.shape[1])
-    return samples * scale[:, None] + lifted[:, None]
+    return direction * np.clip(norm, lower, upper)[:, None] + lifted[:, None]
 
 
 def clipping_bias(lower: FloatArray, upper: FloatArray, dimension: int = 1) -> float:

@@ -72,7 +72,7 @@ def most_cells(
         value_ranges: Largest value R of a record in each sum to publish, in ticks (the least is 0).
         epsilon: The most that any user may lose by the release, > 0.
         target: Promised error of each published cell's mean, as a share of R, > 0; 1/2 and more is kept by the
-            midpoint alone, so just below 1/2 is promised then.
+            midpoint alone. The planner promises 0.499 at most, and no number of cells is excluded above it.
         budgets: What each user may still lose, in units of 1/LOSS_UNITS, shape (L,); None is no limit.
 
     Returns:
@@ -86,29 +86,30 @@ def most_cells(
     """
     _check.positive(epsilon=epsilon, target=target)
     _check.all_at_least(1, value_ranges=np.array(value_ranges))
+    target = min(target, Fraction(1, 2))
     promise = min(target, _MOST_ERROR)
     limits = _limits(occupancy, len(value_ranges), epsilon, budgets)
+    cells, most = np.zeros(occupancy.n_cells, dtype=bool), 0
+    planned, lower = _empty_plan(occupancy, value_ranges, 0).sums, 0.0
     alone = _carried_alone(occupancy, limits, promise)
-    if not alone.any():
-        return _empty_plan(occupancy, value_ranges, 0)
-    programme = _programme(occupancy, limits, alone, np.full(int(alone.sum()), float(promise)))
-    packing = most_shares(programme)
-    choice = cells_that_fit(programme, packing)
-    most = min(int(packing.bound), int(alone.sum()))
-    cells = np.zeros(occupancy.n_cells, dtype=bool)
-    cells[np.flatnonzero(alone)[choice.cells]] = True
-    planned, lower = _empty_plan(occupancy, value_ranges, most).sums, 0.0
-    if choice.cover is not None:
-        chosen = programme.restricted(choice.cells)
-        cover = least_worst_load(chosen, GAP, at_most=FITS, start=choice.cover.start)
-        planned = _exact_sums(occupancy, value_ranges, limits, cells, [promise] * int(cells.sum()), cover)
-        lower = cover.lower_bound
-    sums = most_published(occupancy, planned, limits > 0, epsilon, promise, budgets)
+    if alone.any():
+        programme = _programme(occupancy, limits, alone, np.full(int(alone.sum()), float(promise)))
+        packing = most_shares(programme)
+        choice = cells_that_fit(programme, packing)
+        most = min(int(packing.bound), int(alone.sum()))
+        cells[np.flatnonzero(alone)[choice.cells]] = True
+        if choice.cover is not None:
+            chosen = programme.restricted(choice.cells)
+            cover = least_worst_load(chosen, GAP, at_most=FITS, start=choice.cover.start)
+            planned = _exact_sums(occupancy, value_ranges, limits, cells, [promise] * int(cells.sum()), cover)
+            lower = cover.lower_bound
+    sums = most_published(occupancy, planned, limits > 0, epsilon, target, budgets)
     published = sums[0].inverse_scale.astype(bool)
-    if (published != cells).any():
-        lower = _bound_of_published(occupancy, limits, published, float(promise))
+    if (published != cells).any() or target > promise:
+        lower = _bound_of_published(occupancy, limits, published, float(target))
     worst = _worst_load(occupancy, sums, limits)
-    return Plan(sums, worst, min(lower, worst), max(most, int(published.sum())))
+    most = occupancy.n_cells if target > promise else max(most, int(published.sum()))
+    return Plan(sums, worst, min(lower, worst), most)
 
 
 def least_epsilon(occupancy: Occupancy, value_ranges: list[int], errors: list[Fraction]) -> Plan:
@@ -251,7 +252,7 @@ def _bound_of_published(
     may_spend = np.zeros(occupancy.n_cells, dtype=bool)
     may_spend[occupancy.cell[limits[occupancy.user] > 0]] = True
     published = published & may_spend
-    if not published.any():
+    if not published.any() or promise >= _COSTS_NOTHING:
         return 0.0
     errors = np.full(int(published.sum()), promise)
     return least_worst_load(_programme(occupancy, limits, published, errors), GAP).lower_bound

@@ -15,6 +15,9 @@ from dpmath.occupancy import IntArray
 
 FloatArray = NDArray[np.float64]
 
+_ROUNDING = 4 * float(np.finfo(np.float64).eps)
+"""What the sum over a cell may be off for each of its pairs; costs are counted from below, so that bounds hold."""
+
 
 @dataclass(frozen=True)
 class Programme:
@@ -128,18 +131,23 @@ class Programme:
         # in each cell the users without a price are one entry, with a rank of 0 and all their records
         cell = np.append(np.arange(n_cells), self.cell[priced])
         ranks = np.append(np.zeros(n_cells, dtype=np.int64), pair_rank[priced])
-        records = np.append(self.sums(np.where(is_priced, 0, self.records)), self.records[priced])
-        paid = np.append(np.zeros(n_cells), price[self.user[priced]] * self.records[priced])
+        share = np.append(self.sums(np.where(is_priced, 0, self._share)), self._share[priced])
+        paid = np.append(np.zeros(n_cells), price[self.user[priced]] * self._share[priced])
         order = np.argsort(cell * (n_users + 1) + ranks, kind="stable")
         cell, start = cell[order], np.arange(n_cells) + np.searchsorted(self.cell[priced], np.arange(n_cells))
-        over = _prefix_sums(records[order], cell, start) - self.need[cell]
+        over = _prefix_sums(share[order], cell, start) - (self.need / self.cell_records)[cell]
         with np.errstate(divide="ignore", invalid="ignore"):
-            enough = over > 1e-12 * self.cell_records[cell]
-            ratio = np.where(enough, _prefix_sums(paid[order], cell, start) / over, np.inf)
+            slack = _ROUNDING * np.diff(np.append(self.start, self.cell.size))
+            ratio = np.where(over > 1e-12, _prefix_sums(paid[order], cell, start) / (over + slack[cell]), np.inf)
         least = np.minimum.reduceat(ratio, start)
         position = np.arange(cell.size)
         last = np.minimum.reduceat(np.where(ratio <= least[cell], position, cell.size), start)
-        return _Prefixes(least, over[last], ranks[order][last], rank)
+        return _Prefixes(least, over[last] * self.cell_records, ranks[order][last], rank)
+
+    @cached_property
+    def _share(self) -> FloatArray:
+        """Each pair's share of its cell's records: sums of them are as exact in a small cell as in a large one."""
+        return self.records / self.cell_records[self.cell]
 
     def alone(self) -> tuple[FloatArray, FloatArray, FloatArray]:
         """Return the least worst load of each cell carried alone, and how.
@@ -197,6 +205,11 @@ class _Prefixes:
 
 
 def _prefix_sums(values: FloatArray, cell: IntArray, start: IntArray) -> FloatArray:
-    """Return the sum up to each value within its cell, for values sorted by cell."""
+    """Return the sum up to each value within its cell, for values sorted by cell.
+
+    What each cell sums to is taken off where the next begins, whose digits would be lost below those of all before it.
+    """
+    values, before = values.copy(), np.add.reduceat(values, start)[:-1]
+    values[start[1:]] -= before
     sums = np.cumsum(values)
-    return sums - np.append(0, sums)[start][cell]
+    return sums - np.append(0, sums[start[1:] - 1] - before)[cell]

@@ -170,9 +170,8 @@ def _best_multiple(prices: FloatArray, costs: FloatArray) -> tuple[float, float]
     multiples = np.append(0, 1 / costs[costs > 0])  # the bound is convex in k, with these corners
     n_below = np.append(costs.size, np.searchsorted(costs, costs[costs > 0]))
     paid = np.append(0, np.cumsum(costs))[n_below]
-    bounds = multiples * (prices.sum() - paid) + n_below
-    best = bounds.argmin()
-    return float(multiples[best]), float(bounds[best])
+    best = multiples[(multiples * (prices.sum() - paid) + n_below).argmin()]
+    return float(best), float(best * prices.sum() + np.maximum(1 - best * costs, 0).sum())
 
 
 class _Search:

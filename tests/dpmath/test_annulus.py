@@ -2,7 +2,7 @@ import itertools
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 from scipy.optimize import linprog
@@ -171,6 +171,7 @@ def test_the_printed_bounds_of_vectors_are_worse_once_their_noise_suffices(rng: 
 
 @pytest.mark.theorem("BUCv-L3.1")
 @given(arrays(float, (1, 3), elements=st.floats(-1, 1)), SHARES, SHARES, st.integers(0, 2**32 - 1))
+@example(np.array([[2.2e-313, 0, 0]]), 1.0, 1.0, 0)
 def test_no_point_of_the_annulus_is_nearer_than_the_projection(
     sample: np.ndarray, one: float, other: float, seed: int
 ) -> None:

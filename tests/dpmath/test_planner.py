@@ -389,6 +389,16 @@ def test_where_no_cell_can_be_carried_the_plan_is_empty() -> None:
     assert least == Fraction(499, 1000)
 
 
+@pytest.mark.theorem("HV-L6")
+@pytest.mark.parametrize("target", [Fraction(499, 1000), Fraction(4995, 10_000), Fraction(1, 2), Fraction(9, 10)])
+def test_targets_about_what_the_midpoint_keeps_exclude_no_cell_that_fits(target: Fraction) -> None:
+    occupancy = occupancy_of([[1], [1], [1]])
+    sums = exact_sums(occupancy, [10_000], Fraction(6_015, 1000), min(target, Fraction(1, 2)))
+    plan = most_cells(occupancy, [10_000], Fraction(6_015, 1000), target)
+    assert n_published(plan) == plan.most_cells == np.count_nonzero(sums[0].inverse_scale) == 3
+    assert plan.lower_bound <= plan.worst_load <= 1
+
+
 @pytest.mark.theorem("HV-L5", "HV-L6")
 @pytest.mark.parametrize("order", [[0, 1, 2], [0, 2, 1], [1, 0, 2]])
 def test_cells_of_users_who_may_lose_next_to_nothing_do_not_make_the_bound_a_false_one(order: list[int]) -> None:

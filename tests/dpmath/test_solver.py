@@ -1,4 +1,5 @@
 from dataclasses import replace
+from fractions import Fraction
 
 import numpy as np
 import pytest
@@ -23,6 +24,52 @@ def random_programme(
         rng.uniform(0.15, 0.45, n_cells),
         np.ones(n_users) if limits is None else limits,
     )
+
+
+def exact_costs(programme: Programme, prices: np.ndarray) -> list[Fraction]:
+    """Return what the cells cost in rational arithmetic, of the numbers as given; every limit must be 1."""
+    costs = []
+    for cell, need in enumerate(programme.need):
+        pairs = np.flatnonzero(programme.cell == cell)
+        paid, over, options = Fraction(0), -Fraction(need), []
+        for pair in sorted(pairs, key=lambda pair: prices[programme.user[pair]]):
+            paid += Fraction(prices[programme.user[pair]]) * Fraction(programme.records[pair])
+            over += Fraction(programme.records[pair])
+            options += [2 * paid / over] if over > 0 else []
+        costs.append(min(options))
+    return costs
+
+
+@pytest.mark.theorem("HV-L5", "HV-L6")
+@pytest.mark.parametrize("heavy", [1.0, 1e6, 1e9, 1e12])
+def test_bounds_are_on_the_safe_side_whatever_the_cells_hold(rng: np.random.Generator, heavy: float) -> None:
+    """A cell's few records are counted exactly beside those of cells with millions of times as many."""
+    programme = random_programme(rng, 300, 9)
+    weight = np.where(rng.random(300) < 0.3, heavy, 1)
+    programme = replace(
+        programme,
+        records=programme.records * weight[programme.cell],
+        cell_records=programme.cell_records * weight,
+        errors=rng.uniform(0.001, 0.4, 300)
+        + (programme.cell_records / programme.sums(programme.records) > 1.05) * 0.05,
+    )
+    for prices in (rng.dirichlet(np.ones(9)), rng.dirichlet(np.full(9, 0.05)), np.full(9, 1 / 9)):
+        exact = exact_costs(programme, prices)
+        assert all(
+            Fraction(ours) <= one * (1 + Fraction(1, 10**13))
+            for ours, one in zip(programme.costs(prices), exact, strict=True)
+        )
+        assert programme.costs(prices) == pytest.approx([float(one) for one in exact], rel=1e-9)
+
+
+@pytest.mark.theorem("HV-L6")
+@pytest.mark.parametrize("heavy", [1, 10**6, 10**8])
+def test_no_cell_is_lost_from_the_bound_by_rounding(heavy: int) -> None:
+    """Each user's limit pays two of three cells to the last digit, so that the bound is a whole number."""
+    user = np.repeat(np.arange(31), 3)
+    records = np.where(user == 0, heavy, 1).astype(float)
+    tight = Programme(np.arange(93), user, records, records, np.full(93, 0.1), np.full(31, 20.0))
+    assert 62 <= most_shares(tight).bound < 62.001
 
 
 @pytest.mark.theorem("HV-L5")
