@@ -78,6 +78,6 @@ def _prepare_and_plan(
         except BudgetExceeded:
             announce_budget(config)
             raise
-    for date, reason in plans.problems.items():
-        tell_withheld(date, reason, config)
+    for date in plans.withheld:
+        tell_withheld(date, plans.problems[date], config)
     return plans.plans, problems | plans.problems

@@ -8,7 +8,7 @@ from prefect import flow
 from flows.runs import day_before, refuse_endless_restarts, run_name
 from tasks.announce import announce_budget, announce_day, tell_released, tell_withheld
 from tasks.config import Config, load_config
-from tasks.errors import BudgetExceeded, NothingToPublish
+from tasks.errors import WITHHELD
 from tasks.late import count_late_records
 from tasks.plan import plan_release
 from tasks.prepare import preparation
@@ -48,7 +48,7 @@ def prepare_day(date: dt.date, config: Config) -> None:
 def _release(date: dt.date, config: Config, revision: str | None) -> str:
     try:
         plan_hash = plan_release(date, config)
-    except (NothingToPublish, BudgetExceeded) as error:
+    except WITHHELD as error:
         tell_withheld(date, str(error), config)
         announce_budget(config)
         raise

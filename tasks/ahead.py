@@ -17,7 +17,7 @@ import numpy as np
 from tasks import ledger
 from tasks.budget import Account, epsilon_units
 from tasks.config import Config
-from tasks.errors import BudgetExceeded, HexveilError, TemporaryFailure, contained
+from tasks.errors import WITHHELD, BudgetExceeded, HexveilError, TemporaryFailure, contained
 from tasks.logs import warn
 from tasks.mechanism import Proposal, propose
 from tasks.plan import PlannedDay, planned_day, read_day
@@ -49,6 +49,7 @@ class RangePlans:
     Attributes:
         plans: Hash of each day's stored plan.
         problems: What is wrong with each day that cannot be planned.
+        withheld: Those of them that the budget does not pay, or of which nothing can be published.
     """
 
     def __init__(self, dates: list[dt.date], shortage: Shortage, config: Config) -> None:
@@ -62,6 +63,7 @@ class RangePlans:
         """
         self.plans: dict[dt.date, str] = {}
         self.problems: dict[dt.date, str] = {}
+        self.withheld: list[dt.date] = []
         self._dates, self._shortage = dates, shortage
         self._account = Account(ledger.read_entries(config), config)
         self._n_workers = os.cpu_count() or 1
@@ -127,6 +129,8 @@ class RangePlans:
         if isinstance(problem, TemporaryFailure):
             raise problem
         self.problems[date] = str(problem)
+        if isinstance(problem, WITHHELD):
+            self.withheld.append(date)
 
     def _too_small(self, date: dt.date, config: Config) -> BudgetExceeded:
         paid, dates = list(self.plans), self._dates

@@ -35,6 +35,10 @@ class BudgetExceeded(HexveilError):
     """The day cannot be paid from what is left of the users' budgets."""
 
 
+WITHHELD = (NothingToPublish, BudgetExceeded)
+"""What withholds a whole day; whatever else ends it has failed."""
+
+
 class LedgerBroken(HexveilError):
     """The ledger or a file it names is missing or is not what it was."""
 

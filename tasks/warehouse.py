@@ -1,6 +1,7 @@
 """DuckDB: the only module that imports it. Connections, transactions, and the files of sql/."""
 
 import atexit
+import functools
 import importlib.resources
 import logging
 import os
@@ -194,6 +195,7 @@ def any_order(connection: Connection) -> Iterator[None]:
     connection.execute("set preserve_insertion_order = true")
 
 
+@functools.cache
 def statement(name: str) -> str:
     """Return the text of ``sql/<name>.sql``."""
     return (importlib.resources.files("sql") / f"{name}.sql").read_text(encoding="utf-8")

@@ -55,6 +55,7 @@ def measure_parts(chosen: Iterable[str], n_runs: int, n_days: int, quick: bool) 
         _write("backfill", [whole])
         _write("backfill_days", rows)
     if "peers" in chosen:
+        measure.warm_up()
         console.print("the peers, each in an environment of its own", highlight=False)
         rows, missing = measure_peers(n_runs)
         _write("peers", rows)

@@ -126,6 +126,22 @@ def test_noise_and_clipping_are_told_apart_by_runs(rng: np.random.Generator) -> 
     assert scatter_and_offset(noise[:1]) == {"scatter": None, "offset": None}
 
 
+def test_peers_are_compared_only_when_all_were_measured(tmp_path: Path) -> None:
+    rows = [
+        {"peer": peer.name, "epsilon": epsilon, "run": 0, "lines": 9, "error": 3.0 + number, "published": 200}
+        | {"seconds": 1.0, "peak_mib": 5.0, "scatter": None, "offset": None}
+        for number, peer in enumerate(PEERS)
+        for epsilon in (1, 10)
+    ]
+    rows += [{"peer": "the middle of the range", "epsilon": 1, "run": 0, "error": 2.0}]
+    for n_rows, holds in ((len(rows), True), (4, None)):
+        pl.DataFrame(rows[:n_rows], infer_schema_length=None).write_csv(tmp_path / "peers.csv")
+        claims = [claim for claim in page.read_claims(tmp_path) if "below every peer's" in claim.statement]
+        assert [claim.holds for claim in claims] == [holds, holds]
+        assert PEERS[1].name in page.write_page(tmp_path, "3").read_text()
+    assert claims[0].measured.endswith(", ".join(peer.name for peer in PEERS[2:]))
+
+
 def test_every_peer_has_a_programme_and_versions_by_name_alone() -> None:
     for peer in PEERS[1:]:
         assert lines_of_code(peer) > 0

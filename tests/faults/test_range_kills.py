@@ -57,7 +57,7 @@ def killed_and_run_again(days: tuple[Dataset, list[dt.date]], n_kills: int, say:
     say(f"{n_killed} backfills were killed at a random moment, and all was well after")
 
 
-def test_days_backfilled_and_killed_while_they_are_planned_equal_days_run_one_by_one(
+def test_days_backfilled_and_killed_twice_equal_days_run_one_by_one(
     days: tuple[Dataset, list[dt.date]], say: Say
 ) -> None:
     killed_and_run_again(days, 2, say)

@@ -87,6 +87,7 @@ def test_a_day_that_cannot_be_planned_is_reported_and_the_others_are(week: tuple
     assert plans.plans.keys() == {dates[number] for number in (0, 2, 4, 5)}
     assert "cannot keep a promise" in plans.problems[dates[1]]
     assert "last prepared with other settings" in plans.problems[dates[3]]
+    assert plans.withheld == [dates[1]]
 
 
 def test_a_process_that_is_killed_costs_time_and_nothing_else(week: tuple[Dataset, list[dt.date]]) -> None:

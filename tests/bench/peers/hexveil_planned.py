@@ -1,14 +1,16 @@
-"""hexveil: the planned mechanism by the real steps; withheld cells are not written."""
+"""hexveil: the planned mechanism by the command that a user gives; withheld cells are not written."""
 
 import csv
+import os
 import shutil
+import subprocess
 import sys
 from pathlib import Path
 
 import polars as pl
 
+from tests.bench.measure import HEXVEIL, PREFECT
 from tests.bench.peers.data import DATE, cell_number, write_config
-from tests.bench.steps import run_steps
 
 _TARGET_ERROR = 10
 
@@ -19,7 +21,9 @@ def main() -> None:
     folder = Path(path).parent
     store = folder / "hexveil"
     shutil.rmtree(store, ignore_errors=True)
-    run_steps(write_config(folder, store.name, float(epsilon), _TARGET_ERROR), [DATE])
+    config = write_config(folder, store.name, float(epsilon), _TARGET_ERROR)
+    command = [HEXVEIL, "run", "--config", str(config), "--date", str(DATE)]
+    subprocess.run(command, env=os.environ | PREFECT, check=True, capture_output=True)
     rows = pl.read_parquet(store / "published" / f"date={DATE}" / "statistics.parquet", hive_partitioning=False)
     with Path(out).open("w", newline="") as file:
         writer = csv.writer(file)

@@ -114,6 +114,7 @@ def measure_peers(n_runs: int) -> tuple[list[Row], dict[str, str]]:
             found, deviation = _measured(peer, path, epsilon, truth)
         except subprocess.CalledProcessError as failure:
             missing[peer.name] = _reason(failure)
+            rows = [row for row in rows if row["peer"] != peer.name]
             continue
         deviations[peer.name, epsilon].append(deviation)
         rows.append({"peer": peer.name, "epsilon": epsilon, "run": run, "lines": lines_of_code(peer), **found})
