@@ -1,10 +1,20 @@
--- Whether any row of some files is of a released day that was not released from its file: else nothing can be late.
--- Grain    one row if there is any
--- Reads    held_row, released_file, and released_day: each released day's last release
+-- Whether any row of some files may be of a released day that was not released from its file: else nothing can be late.
+-- A file for one day is not looked into: all its rows are of that day.
+-- Grain    one row if there may be any
+-- Reads    raw_file, held_row, released_file, and released_day: each released day's last release
 -- Params   $file_ids
 -- Privacy  SENSITIVE: reads private rows; tells a day
 select local_date
-from held_row
+from (
+    select file_id, file_date as local_date
+    from raw_file
+    where file_date is not null
+    union all
+    select file_id, local_date
+    from held_row
+    join raw_file using (file_id)
+    where file_date is null
+)
 where file_id in $file_ids
     and local_date in (select local_date from released_day)
     and (local_date, file_id) not in (
