@@ -125,7 +125,7 @@ def draw_growth(all_cells: list[dict[str, float]], most: list[dict[str, float]])
         axis.loglog(pairs, most[-1][name] * pairs / pairs[-1], "--", color="grey", label="in proportion")
         axis.set(xlabel="pairs of user and cell", ylabel=unit)
         axis.legend()
-    figure.suptitle("Planning to a certified gap of at most 1 %")
+    figure.suptitle("Planning a synthetic city")
     figure.savefig(OUT / "planner_growth.png", dpi=120)
 
 
