@@ -1,5 +1,6 @@
 """Cluster: where a step runs once for each file or shard: on Dask's workers, through the scheduler's own runner."""
 
+import copy
 import functools
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -10,14 +11,16 @@ from prefect.context import FlowRunContext
 from prefect.server.api.server import SubprocessASGIServer
 from prefect.settings import PREFECT_API_URL, temporary_settings
 
+from tasks import disclosure
 from tasks.config import Config
-from tasks.disclosure import code_hash
 from tasks.errors import HexveilError, TemporaryFailure
 from tasks.progress import progress
 
 R = TypeVar("R")
 
 Calls = Sequence[dict[str, Any]]
+
+_OTHER_CODE = "workers of engine.address lack hexveil, or have another version than the flow; install the same"
 
 
 def run_each(made: Task[..., R], calls: Calls, config: Config) -> list[R | HexveilError]:
@@ -40,7 +43,8 @@ def run_each(made: Task[..., R], calls: Calls, config: Config) -> list[R | Hexve
     if FlowRunContext.get() is None:
         return [_outcome(functools.partial(made.fn, **call)) for call in progress(calls, what)]
     with _runner(config) as runner:
-        futures = [runner.submit(made, call) for call in calls]
+        checked = _checked(made)
+        futures = [runner.submit(checked, call) for call in calls]
         return [_outcome(future.result) for future in progress(futures, what)]
 
 
@@ -84,17 +88,29 @@ def _check_cluster(runner: Any, address: str) -> None:
         HexveilError: Its workers run another version.
     """
     try:
-        versions = set(runner.client.run(code_hash).values())
+        answers = runner.client.run(disclosure.code_hash, on_error="return").values()
     except OSError:
-        versions = set()
-    except ImportError:
-        versions = {None}
+        answers = []
+    versions = {answer for answer in answers if not isinstance(answer, OSError)}  # a worker may just have died
     if not versions:
         raise TemporaryFailure(f"no Dask scheduler with a worker answers at engine.address = {address}; start both")
-    if versions != {code_hash()}:
-        raise HexveilError(
-            f"workers of {address} lack hexveil, or have another version than the flow; install the same"
-        )
+    if versions != {disclosure.code_hash()}:
+        raise HexveilError(_OTHER_CODE)
+
+
+def _checked(made: Task[..., R]) -> Task[..., R]:
+    """Return a step that a worker refuses to run by other code than is here: one may come after the others' check."""
+    run, version = made.fn, disclosure.code_hash()
+
+    @functools.wraps(run)
+    def run_by_same_code(*args: Any, **kwargs: Any) -> R:
+        if disclosure.code_hash() != version:
+            raise HexveilError(_OTHER_CODE)
+        return run(*args, **kwargs)
+
+    checked = copy.copy(made)
+    checked.fn = run_by_same_code
+    return checked
 
 
 @functools.cache

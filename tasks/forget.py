@@ -85,27 +85,33 @@ def forget_days(dates: list[dt.date], config: Config) -> Forgotten:
         dates: Local days, released or not; a day that was not released can then not be released any more.
         config: Says where the warehouse is.
     """
-    path = config.storage_path / "private" / "warehouse.duckdb"
-    with shards.alone(config), ledger.locked(config):  # in this order: workers may keep the shards for long
-        entries = ledger.read_entries(config)
-        with warehouse.connect(config) as connection:
-            refuse_other_engine(connection, config)
-            _refuse_old_shards(config)
-            _note(dates, config)
-            held = dict(warehouse.rows(connection, "warehouse/held_days"))
-            files = dict(warehouse.rows(connection, "warehouse/forgotten_files", {"dates": dates}))
-            n_bytes = path.stat().st_size
-            with warehouse.transaction(connection):
-                for statement in _OF_DAYS:
-                    warehouse.run(connection, statement, {"dates": dates})
-                for statement in _OF_EMPTIED_FILES:
-                    warehouse.run(connection, statement, {"file_ids": list(files)})
-            n_parts = _sweep(connection, config)
-        warehouse.compact(config)
-        private_files.remove_unreleased(entries, config)
-        private_files.remove_unreleased_plans(dates, entries, config)
-        (config.storage_path / "private" / "errors.log").unlink(missing_ok=True)
-        _unfinished(config).unlink()
+    with shards.alone(config) as fence:
+        if config.engine.name == "dask":
+            remove_abandoned(config)
+        with ledger.locked(config):  # not before, for workers may keep shards and scratch for long
+            return _forget(dates, fence, config)
+
+
+def _forget(dates: list[dt.date], fence: str, config: Config) -> Forgotten:
+    path, entries = config.storage_path / "private" / "warehouse.duckdb", ledger.read_entries(config)
+    with warehouse.connect(config) as connection:
+        refuse_other_engine(connection, config)
+        _refuse_old_shards(config)
+        _note(dates, config)
+        held = dict(warehouse.rows(connection, "warehouse/held_days"))
+        files = dict(warehouse.rows(connection, "warehouse/forgotten_files", {"dates": dates}))
+        n_bytes = path.stat().st_size
+        with warehouse.transaction(connection):
+            for statement in _OF_DAYS:
+                warehouse.run(connection, statement, {"dates": dates})
+            for statement in _OF_EMPTIED_FILES:
+                warehouse.run(connection, statement, {"file_ids": list(files)})
+        n_parts = shards.sweep(all_names(connection), fence, config) if config.engine.name == "dask" else 0
+    warehouse.compact(config)
+    private_files.remove_unreleased(entries, config)
+    private_files.remove_unreleased_plans(dates, entries, config)
+    (config.storage_path / "private" / "errors.log").unlink(missing_ok=True)
+    _unfinished(config).unlink()
     rows = {date: held.get(date, 0) for date in dates}
     say(log, "forgotten", n_days=len(dates), n_rows=sum(rows.values()), n_parts=n_parts)
     return Forgotten(rows, sorted(set(files.values())), n_bytes, path.stat().st_size, n_parts)
@@ -159,14 +165,6 @@ def _refuse_old_shards(config: Config) -> None:
             f"workers kept records of this storage in shards, which the local engine does not see: delete "
             f"private/shards (or what engine.shards named), then {owner}, and forget again"
         )
-
-
-def _sweep(connection: warehouse.Connection, config: Config) -> int:
-    """Delete the forgotten days' parts, and what killed workers may have left; return how many files were stored."""
-    if config.engine.name == "local":
-        return 0
-    remove_abandoned(config)
-    return shards.sweep(all_names(connection), config)
 
 
 def _path(config: Config) -> Path:

@@ -5,7 +5,7 @@ import os
 import shutil
 import tempfile
 from collections.abc import Iterator
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import AbstractContextManager, contextmanager, suppress
 from pathlib import Path
 
 from tasks.config import Config
@@ -42,8 +42,14 @@ def scratch(config: Config) -> Iterator[Config]:
 
 
 def remove_abandoned(config: Config) -> None:
-    """Delete what killed workers left in the scratch folder that this machine sees."""
+    """Delete what killed workers left in the scratch folder that this machine sees, and wait for who is at work there.
+
+    That may be a worker whose run was killed: what it has read is gone only when it is done.
+    """
     root = _root(config)
+    for folder in _folders(root):
+        with suppress(FileNotFoundError), turn(folder / "lock", "the scratch folder"):
+            pass
     with _door(root):
         _remove_abandoned(root)
 
@@ -71,13 +77,16 @@ def _root(config: Config) -> Path:
     return root
 
 
+def _folders(root: Path) -> list[Path]:
+    return [folder for folder in root.glob(f"{_PREFIX}*") if folder.is_dir() and not folder.is_symlink()]
+
+
 def _remove_abandoned(root: Path) -> None:
     """Delete folders whose lock nobody holds, for whoever made them has ended."""
-    for folder in root.glob(f"{_PREFIX}*"):
-        if folder.is_dir() and not folder.is_symlink():
-            with (folder / "lock").open("a") as lock:
-                try:
-                    fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-                except BlockingIOError:
-                    continue
-                shutil.rmtree(folder, ignore_errors=True)
+    for folder in _folders(root):
+        with (folder / "lock").open("a") as lock:
+            try:
+                fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except BlockingIOError:
+                continue
+            shutil.rmtree(folder, ignore_errors=True)

@@ -50,13 +50,14 @@ def index_shards(date: dt.date, config: Config) -> None:
     Raises:
         BadInput: The day has no records, or more of it is quarantined than max_quarantined_share.
     """
-    with shards.alone(config):
+    with shards.alone(config) as fence:
+        shards.open_store(config).set_fence(fence)
         with warehouse.connect(config) as connection:
             day = {"date": date, "file_ids": current_files(connection, date, config)}
             parts = find_parts(connection, {"dates": [date], "file_ids": day["file_ids"]})
             files = warehouse.rows(connection, "shards/file_names", {"file_ids": day["file_ids"]})
         calls = [
-            {"date": date, "shard": shard, "names": names, "files": files, "config": config}
+            {"date": date, "shard": shard, "names": names, "files": files, "fence": fence, "config": config}
             for shard, names in enumerate(names_by_shard(parts, config))
             if names
         ]
@@ -67,7 +68,7 @@ def index_shards(date: dt.date, config: Config) -> None:
 
 @step("index {config.dataset.name} {date} shard {shard}")
 def index_shard(
-    date: dt.date, shard: int, names: list[str], files: list[tuple[int, str]], config: Config
+    date: dt.date, shard: int, names: list[str], files: list[tuple[int, str]], fence: str, config: Config
 ) -> IndexedShard:
     """Validate and index one shard of a day on a worker, by the functions that do it without a cluster.
 
@@ -76,9 +77,10 @@ def index_shard(
         shard: Which shard.
         names: The parts that may hold its records.
         files: Number and name of each of the day's files.
+        fence: Of the run; once that is over nothing is stored.
         config: Says the rules, and where the shards' storage is.
     """
-    store = shards.open_store(config)
+    store = shards.open_store(config, fence)
     with scratch(config) as here, warehouse.connect(here) as connection:
         for file_id, name in files:
             warehouse.run(connection, "shards/unread_file", {"file_id": file_id, "name": name})

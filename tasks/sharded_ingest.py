@@ -55,8 +55,8 @@ def ingest_shards(date: dt.date, config: Config) -> None:
 
 def read_into_shards(date: dt.date, config: Config) -> None:
     """Do what ``ingest_shards`` does, whether or not the day was forgotten."""
-    with shards.alone(config):
-        new, calls = _begin(date, config)
+    with shards.alone(config) as fence:
+        new, calls = _begin(date, fence, config)
         outcomes = cluster.run_each(read_input, calls, config)
         for one, outcome in zip(new, outcomes, strict=True):
             if isinstance(outcome, ReadInput):
@@ -66,7 +66,12 @@ def read_into_shards(date: dt.date, config: Config) -> None:
 
 @step("read {one.name}")
 def read_input(
-    one: Input, file_id: int, earlier: list[tuple[int, str]], forgotten: dict[dt.date, str], config: Config
+    one: Input,
+    file_id: int,
+    earlier: list[tuple[int, str]],
+    forgotten: dict[dt.date, str],
+    fence: str,
+    config: Config,
 ) -> ReadInput:
     """Read one file on a worker, by the statements that read it without a cluster, and store its parts.
 
@@ -75,12 +80,13 @@ def read_input(
         file_id: The number it gets.
         earlier: Number and a part of each file of that name that was read before.
         forgotten: Days of which no row may be kept, and when they were forgotten.
+        fence: Of the run; once that is over nothing is stored.
         config: Says how to read, and where the shards' storage is.
 
     Raises:
         BadInput: It cannot be read; nothing of it is kept.
     """
-    store = shards.open_store(config)
+    store = shards.open_store(config, fence)
     with scratch(config) as here:
         path = _fetched(one, here.storage_path)
         identity = {
@@ -100,17 +106,17 @@ def read_input(
     return ReadInput(file_id, folder)
 
 
-def _begin(date: dt.date, config: Config) -> tuple[list[Input], list[dict[str, Any]]]:
+def _begin(date: dt.date, fence: str, config: Config) -> tuple[list[Input], list[dict[str, Any]]]:
     """Return the new files, and how each is to be read, after deleting what an interrupted run left."""
     with warehouse.connect(config) as connection:
         refuse_other_engine(connection, config)
+        shards.sweep(all_names(connection), fence, config)
         new = new_inputs(connection, date, config)
         if not new:
             return [], []
-        shards.sweep(all_names(connection), config)
         first_id = warehouse.rows(connection, "warehouse/next_file_id")[0][0]
         earlier = [warehouse.rows(connection, "shards/read_before", _named(one, config)) for one in new]
-    everyone = {"forgotten": forgotten_days(config), "config": config}
+    everyone = {"forgotten": forgotten_days(config), "fence": fence, "config": config}
     return new, [
         # a size depends on values, and a worker has no need of it
         {"one": replace(one, n_bytes=0, modified_ns=0), "file_id": file_id, "earlier": before, **everyone}

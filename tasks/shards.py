@@ -20,6 +20,7 @@ from tasks.sections import is_remote
 from tasks.warehouse import private_folder
 
 _OWNER = "owner"
+_FENCE = "fence"
 
 
 @dataclass(frozen=True)
@@ -28,9 +29,12 @@ class Store:
 
     Attributes:
         address: A folder, or an fsspec address.
+        fence: For a worker, the fencing token of the run that it works for; what it stores after another has begun, or
+            a day was forgotten, is not kept. A run that was killed or cut off cannot call its workers back.
     """
 
     address: str
+    fence: str | None = None
 
     @cached_property
     def _opened(self) -> tuple[fsspec.AbstractFileSystem, str]:
@@ -42,7 +46,17 @@ class Store:
         return Path(root) if isinstance(system, LocalFileSystem) else None
 
     def put(self, file: Path, name: str) -> None:
-        """Store a file under a name: by one put, or under a temporary name that is then changed."""
+        """Store a file under a name: by one put, or under a temporary name that is then changed.
+
+        Raises:
+            HexveilError: The run that a worker works for is over.
+        """
+        self._put(file, name)
+        if self.fence is not None and self.read(_FENCE) != self.fence.encode():
+            self.remove([name])
+            raise HexveilError("the run that gave out this work is over, so nothing more of it is kept")
+
+    def _put(self, file: Path, name: str) -> None:
         if self._folder is None:
             system, root = self._opened
             system.put_file(str(file), f"{root}/{name}")
@@ -87,6 +101,11 @@ class Store:
             return None
         return content if isinstance(content, bytes) else content.encode()
 
+    def set_fence(self, token: str) -> None:
+        """Shut out the workers of every other run: their next check comes after what they stored, and finds this."""
+        system, root = self._opened
+        system.pipe_file(f"{root}/{_FENCE}", token.encode())
+
     def names(self) -> list[str]:
         """Return the names of everything that is stored, half-written files of killed workers too."""
         system, root = self._opened
@@ -95,61 +114,77 @@ class Store:
         return sorted(path.removeprefix(root).lstrip("/") for path in found)
 
     def remove(self, names: Iterable[str]) -> None:
-        """Delete stored files, and folders that nothing is left in."""
+        """Delete stored files, which a worker that was shut out may do too, and folders that nothing is left in."""
         (system, root), gone = self._opened, list(names)
-        if gone:
-            system.rm([f"{root}/{name}" for name in gone])
-        if self._folder is not None:
-            folders = {folder for name in gone for folder in Path(name).parents} - {Path()}
-            for folder in sorted(folders, key=lambda one: len(one.parts), reverse=True):
-                with suppress(OSError):  # it is not empty
-                    (self._folder / folder).rmdir()
+        if self._folder is None:
+            if gone:
+                system.rm([f"{root}/{name}" for name in gone])
+            return
+        for name in gone:
+            (self._folder / name).unlink(missing_ok=True)
+        folders = {folder for name in gone for folder in Path(name).parents} - {Path()}
+        for folder in sorted(folders, key=lambda one: len(one.parts), reverse=True):
+            with suppress(OSError):  # it is not empty
+                (self._folder / folder).rmdir()
 
 
-def open_store(config: Config) -> Store:
-    """Return a dataset's shards' storage; a folder is made so that only its owner may enter."""
+def open_store(config: Config, fence: str | None = None) -> Store:
+    """Return a dataset's shards' storage, for a worker with its run's fence; only its owner may enter a new folder."""
     place = config.engine.shards
     if place is not None and is_remote(place):
-        return Store(place.rstrip("/"))
+        return Store(place.rstrip("/"), fence)
     folder = private_folder(config) / "shards" if place is None else (config.folder / place).resolve()
     folder.mkdir(parents=True, exist_ok=True)
     if folder.stat().st_mode & 0o077 and not any(folder.iterdir()):
         folder.chmod(0o700)
-    return Store(str(folder))
+    return Store(str(folder), fence)
 
 
-def sweep(wanted: set[str], config: Config) -> int:
+def sweep(wanted: set[str], fence: str, config: Config) -> int:
     """Delete all that is stored but some names, and return how many files that were.
 
     What nobody wants is what a killed run left, what was merged, and what is to be forgotten.
+
+    Args:
+        wanted: The names that stay.
+        fence: Of whose turn it is; workers of every other run are shut out.
+        config: Says where the storage is.
 
     Raises:
         HexveilError: The storage is another's, whose files would be lost.
     """
     store = open_store(config)
-    names = store.names()
-    _claim(store, names, config)
-    gone = [name for name in names if name not in wanted | {_OWNER}]
+    _claim(store, config)
+    store.set_fence(fence)  # before the names are listed, so that what is stored after that is not kept
+    gone = [name for name in store.names() if name not in wanted | {_OWNER, _FENCE}]
     store.remove(gone)
     return len(gone)
 
 
 @contextmanager
-def alone(config: Config) -> Iterator[None]:
-    """Wait for one's turn at the shards' storage, if there is one: who forgets or sweeps must not meet who writes."""
+def alone(config: Config) -> Iterator[str]:
+    """Wait for one's turn at the shards' storage, if there is one: who forgets or sweeps must not meet who writes.
+
+    The lock goes with its process, but workers elsewhere may outlive that: they are shut out by a fence.
+
+    Yields:
+        The fencing token of this turn, to sweep with and to give to workers.
+    """
+    fence = uuid.uuid4().hex
     if config.engine.name == "local":
-        yield
+        yield fence
         return
     with turn(private_folder(config) / "shards.lock", "the shards"):
-        yield
+        yield fence
 
 
-def _claim(store: Store, names: list[str], config: Config) -> None:
+def _claim(store: Store, config: Config) -> None:
     """Note whose storage this is, and refuse another's."""
     mine = private_folder(config) / "shards-owner"
     if not mine.exists():
         durable.write_new(mine, uuid.uuid4().hex.encode())
-    if not names:
-        store.put(mine, _OWNER)
-    elif store.read(_OWNER) != mine.read_bytes():
+    if store.read(_OWNER) == mine.read_bytes():
+        return
+    if store.names():
         raise HexveilError(f"{store.address} holds other files or the shards of another storage; give an empty one")
+    store.put(mine, _OWNER)

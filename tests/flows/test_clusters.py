@@ -3,11 +3,14 @@
 import datetime as dt
 import os
 import re
+import shutil
 import signal
+import sys
 import threading
-import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
+from types import ModuleType
 from typing import Any
 
 import boto3
@@ -21,7 +24,7 @@ from prefect.testing.utilities import prefect_test_harness
 from support import CONFIG, DATE, HEADER, Dataset, all_files, die, silence
 
 from flows.backfill import backfill
-from tasks import cluster, forget, shards
+from tasks import cluster, disclosure, forget, shards
 from tasks.errors import BadInput, HexveilError, TemporaryFailure, contained
 from tasks.late import count_late_records, late_records
 from tasks.ledger import read_entries
@@ -179,43 +182,62 @@ def test_a_backfill_on_workers_plans_every_day_as_on_one_machine(running: LocalC
     assert plans[0] == plans[1]
 
 
-def kill_at_work(running: LocalCluster, scratch: Path, n_kills: int) -> threading.Thread:
-    """Kill workers, each while it has a temporary warehouse open."""
+@contextmanager
+def killing_one_at_work(running: LocalCluster, scratch: Path) -> Iterator[list[int]]:
+    """Kill the first worker that is seen with a temporary warehouse open; yield a list that it is then in."""
+    killed: list[int] = []
+    over = threading.Event()
 
     def kill() -> None:
-        for _ in range(n_kills):
-            os.kill(at_work(running, scratch), signal.SIGKILL)
-            killed.append(1)
-            time.sleep(0.2)
+        while not killed and not over.wait(0.002):
+            for pid in at_work(running, scratch)[:1]:
+                os.kill(pid, signal.SIGKILL)
+                killed.append(pid)
 
-    killed: list[int] = []
-    thread = threading.Thread(target=kill, daemon=True)
+    thread = threading.Thread(target=kill)
     thread.start()
-    return thread
+    try:
+        yield killed
+    finally:
+        over.set()
+        thread.join()
 
 
-def at_work(running: LocalCluster, scratch: Path) -> int:
-    while True:
-        for worker in list(running.workers.values()):
-            for link in Path(f"/proc/{worker.pid}/fd").glob("*"):
-                try:
-                    if str(link.readlink()).startswith(f"{scratch}/") and "warehouse.duckdb" in str(link.readlink()):
-                        return worker.pid
-                except OSError:
-                    continue
-        time.sleep(0.002)
+def at_work(running: LocalCluster, scratch: Path) -> list[int]:
+    return [worker.pid for worker in list(running.workers.values()) if has_warehouse_open(worker.pid, scratch)]
+
+
+def has_warehouse_open(pid: int, scratch: Path) -> bool:
+    for link in Path(f"/proc/{pid}/fd").glob("*"):
+        with suppress(OSError):  # it was closed meanwhile
+            file = link.readlink()
+            if file.is_relative_to(scratch) and "warehouse.duckdb" in file.name:
+                return True
+    return False
+
+
+def run_until_killed_at_work(step: Any, dataset: Dataset, running: LocalCluster) -> None:
+    """Run a step, each time from where the dataset is now, until a kill has met a worker at it."""
+    store = dataset.folder / "store"
+    before = store.with_name("before")
+    shutil.copytree(store, before)
+    for _ in range(20):
+        with killing_one_at_work(running, store / "private" / "scratch") as killed:
+            as_flow(lambda: step(DATE, dataset.config))
+        if killed:
+            shutil.rmtree(before)
+            return
+        shutil.rmtree(store)
+        shutil.copytree(before, store)
+    pytest.fail(f"no worker was seen at work in 20 runs of {step.name}")
 
 
 def test_workers_that_are_killed_at_their_work_change_nothing(
     running: LocalCluster, alone: tuple[Dataset, dict[str, Any]], tmp_path: Path
 ) -> None:
     dataset = with_same_key(dataset_in(tmp_path / "killed", engine(running, 4)), alone[0])
-    private = dataset.folder / "store" / "private"
     for step in preparation(dataset.config):
-        thread = kill_at_work(running, private / "scratch", 1)
-        as_flow(lambda step=step: step(DATE, dataset.config))
-        thread.join(timeout=1)
-        assert not thread.is_alive(), "a worker was killed in this step"
+        run_until_killed_at_work(step, dataset, running)
     assert differing(released(dataset), alone[1]) == []
     held = {name for (name,) in dataset.query("select name from raw_part")}
     stored = {name for name in shards.open_store(dataset.config).names() if name.endswith(".parquet")}
@@ -233,7 +255,7 @@ def test_late_records_are_counted_and_a_forgotten_day_is_gone(running: LocalClus
     assert late_records(dataset.config) == {DATE: 7}
     forgotten = forget.forget_days([DATE], dataset.config)
     assert forgotten.n_parts > 4
-    assert shards.open_store(dataset.config).names() == ["owner"]
+    assert shards.open_store(dataset.config).names() == ["fence", "owner"]
     left = [path for path in (dataset.folder / "store" / "private").rglob("*") if b"late-3" in bytes_of(path)]
     assert left == []
     with pytest.raises(BadInput, match="was forgotten"):
@@ -264,7 +286,7 @@ def test_inputs_and_shards_may_lie_in_an_object_store(
     assert [path.name for path in (tmp_path / "scratch").rglob("*") if path.is_file()] == ["door"]
     forget.forget_days([DATE], dataset.config)
     left = store.list_objects_v2(Bucket=bucket, Prefix="shards/")["Contents"]
-    assert [one["Key"] for one in left] == ["shards/owner"]
+    assert [one["Key"] for one in left] == ["shards/fence", "shards/owner"]
 
 
 def test_a_day_that_workers_cannot_use_is_refused_in_the_same_words(running: LocalCluster, tmp_path: Path) -> None:
@@ -288,16 +310,38 @@ def test_what_ends_every_worker_fails_and_says_what_may_help(running: LocalClust
         as_flow(lambda: cluster.succeeded(cluster.run_each(die, [{}], config)))
 
 
+def in_a_module_that_workers_lack(monkeypatch: pytest.MonkeyPatch) -> Callable[[], str]:
+    def code_hash() -> str:
+        return "of the flow"
+
+    code_hash.__module__, code_hash.__qualname__ = "lacking", "code_hash"
+    monkeypatch.setitem(sys.modules, "lacking", ModuleType("lacking"))
+    monkeypatch.setattr("lacking.code_hash", code_hash, raising=False)
+    return code_hash
+
+
 def test_a_cluster_that_is_not_there_or_has_other_code_is_refused(
     running: LocalCluster, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     config = dataset_in(tmp_path / "refused", engine(running, 2)).config
-    monkeypatch.setattr(cluster, "code_hash", os.getpid)
-    with pytest.raises(HexveilError, match="or have another version than the flow"):
-        as_flow(lambda: cluster.run_each(die, [{}], config))
+    for another in (os.getpid, in_a_module_that_workers_lack(monkeypatch)):
+        with monkeypatch.context() as patch:
+            patch.setattr(disclosure, "code_hash", another)
+            with pytest.raises(HexveilError, match="lack hexveil, or have another version than the flow"):
+                as_flow(lambda: cluster.run_each(die, [{}], config))
     nowhere = config.model_copy(update={"engine": config.engine.model_copy(update={"address": "tcp://127.0.0.1:9"})})
     with (
         dask.config.set({"distributed.comm.timeouts.connect": "1s"}),
         pytest.raises(TemporaryFailure, match="no Dask scheduler with a worker answers"),
     ):
         as_flow(lambda: cluster.run_each(die, [{}], nowhere))
+
+
+def test_other_code_is_refused_from_a_worker_that_came_after_the_cluster_was_looked_at(
+    running: LocalCluster, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    config = dataset_in(tmp_path / "joined", engine(running, 2)).config
+    monkeypatch.setattr(cluster, "_check_cluster", lambda *_: None)
+    monkeypatch.setattr(disclosure, "code_hash", lambda: "of the flow")
+    with pytest.raises(HexveilError, match="or have another version than the flow"):
+        as_flow(lambda: cluster.succeeded(cluster.run_each(die, [{}], config)))
