@@ -33,7 +33,7 @@ def exact_costs(programme: Programme, prices: np.ndarray) -> list[Fraction]:
         pairs = np.flatnonzero(programme.cell == cell)
         paid, over, options = Fraction(0), -Fraction(need), []
         for pair in sorted(pairs, key=lambda pair: prices[programme.user[pair]]):
-            paid += Fraction(prices[programme.user[pair]]) * Fraction(programme.records[pair])
+            paid += Fraction(float(prices[programme.user[pair]])) * Fraction(programme.records[pair])
             over += Fraction(programme.records[pair])
             options += [2 * paid / over] if over > 0 else []
         costs.append(min(options))
