@@ -52,6 +52,11 @@ class Programme:
         return np.searchsorted(self.cell, np.arange(self.cell_records.size)).astype(np.int64)
 
     @cached_property
+    def n_pairs(self) -> IntArray:
+        """How many pairs each cell has."""
+        return np.diff(np.append(self.start, self.cell.size))
+
+    @cached_property
     def per_limit(self) -> FloatArray:
         """One over the limit of each pair's user."""
         return 1 / self.limits[self.user]
@@ -59,7 +64,7 @@ class Programme:
     @cached_property
     def mean_records(self) -> FloatArray:
         """Mean of the records of a cell's pairs: the unit that keeps the steps below well scaled."""
-        return self.sums(self.records) / np.diff(np.append(self.start, self.cell.size))
+        return self.sums(self.records) / self.n_pairs
 
     def loads(self, spending: FloatArray) -> FloatArray:
         """Return each user's loss as a share of the user's limit."""
@@ -137,8 +142,8 @@ class Programme:
         cell, start = cell[order], np.arange(n_cells) + np.searchsorted(self.cell[priced], np.arange(n_cells))
         over = _prefix_sums(share[order], cell, start) - (self.need / self.cell_records)[cell]
         with np.errstate(divide="ignore", invalid="ignore"):
-            slack = _ROUNDING * np.diff(np.append(self.start, self.cell.size))
-            ratio = np.where(over > 1e-12, _prefix_sums(paid[order], cell, start) / (over + slack[cell]), np.inf)
+            slack = (_ROUNDING * self.n_pairs)[cell]
+            ratio = np.where(over > 1e-12, _prefix_sums(paid[order], cell, start) / (over + slack), np.inf)
         least = np.minimum.reduceat(ratio, start)
         position = np.arange(cell.size)
         last = np.minimum.reduceat(np.where(ratio <= least[cell], position, cell.size), start)

@@ -86,13 +86,12 @@ class Steps:
         self._slope = programme.records / programme.mean_records[programme.cell]
         self._need = programme.need / programme.mean_records
         self._price_per_load = 1 / np.where(programme.limits > 0, programme.limits, 1)
-        self._n_pairs = np.diff(np.append(programme.start, programme.cell.size))
         busiest = np.bincount(programme.user, programme.per_limit, minlength=programme.limits.size)
         steps = self._steps = _Flat(programme)
         steps.spending[:] = -1 / (2 + programme.per_limit) / weight
-        steps.scale[:] = -1 / (np.abs(self._need) + self._n_pairs) / weight
+        steps.scale[:] = -1 / (np.abs(self._need) + programme.n_pairs) / weight
         steps.share[:] = -1 / weight if packing else 0
-        steps.cell_price[:] = weight / (self._n_pairs + np.abs(self._need) + 2 * packing)
+        steps.cell_price[:] = weight / (programme.n_pairs + np.abs(self._need) + 2 * packing)
         steps.user_price[:] = weight / np.maximum(busiest, 1e-12) if packing else weight / busiest.max()
         steps.pair_price[:] = weight / (1 + self._slope)
 
@@ -125,7 +124,7 @@ class Steps:
         """
         sums, steps = self._p.sums, self._steps
         (at.user_price * self._price_per_load).take(self._p.user, out=change.spending, mode="clip")
-        change.spending -= at.cell_price.repeat(self._n_pairs)
+        change.spending -= at.cell_price.repeat(self._p.n_pairs)
         change.spending += at.pair_price
         np.multiply(self._need, at.cell_price, out=change.scale)
         change.scale -= sums(self._slope * at.pair_price)
@@ -145,7 +144,7 @@ class Steps:
         np.multiply(loads, self._price_per_load, out=change.user_price)
         if self._packing:
             change.user_price -= 1
-        np.subtract(ahead.spending, self._slope * ahead.scale.repeat(self._n_pairs), out=change.pair_price)
+        np.subtract(ahead.spending, self._slope * ahead.scale.repeat(self._p.n_pairs), out=change.pair_price)
         change.dual *= steps.dual
         np.add(at.dual, change.dual, out=to.dual)
         if not self._packing:
