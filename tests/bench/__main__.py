@@ -32,8 +32,9 @@ console = Console()
 def measure_parts(chosen: Iterable[str], n_runs: int, n_days: int, quick: bool) -> None:
     """Measure the chosen parts and write their numbers, so that the page can be made of what is there."""
     chosen = set(chosen)
-    if "sizes" in chosen:
+    if chosen & {"sizes", "backfill", "peers"}:
         measure.warm_up()
+    if "sizes" in chosen:
         rows = []
         for n_records, kind in QUICK_SIZES if quick else (*SIZES, *TEXT_SIZES):
             console.print(f"{n_records:,} records, {kind}, {n_runs} runs", highlight=False)
@@ -49,13 +50,11 @@ def measure_parts(chosen: Iterable[str], n_runs: int, n_days: int, quick: bool) 
         console.print("growth in days", highlight=False)
         _write("days", year.measure_days(20 if quick else year.AFTER[-1]))
     if "backfill" in chosen:
-        measure.warm_up()
         console.print(f"a backfill of {n_days} days", highlight=False)
         whole, rows = year.measure_backfill(n_days, Size(1_000_000))
         _write("backfill", [whole])
         _write("backfill_days", rows)
     if "peers" in chosen:
-        measure.warm_up()
         console.print("the peers, each in an environment of its own", highlight=False)
         rows, missing = measure_peers(n_runs)
         _write("peers", rows)

@@ -2,8 +2,7 @@
 
 from prefect import flow
 
-from flows.daily import daily
-from flows.show import quieten
+import flows.daily  # noqa: F401 - what a day imports is paid for before it begins
 from tasks.steps import step
 
 _N_STEPS = 8
@@ -22,11 +21,5 @@ def nothing() -> None:
         do_nothing(number)
 
 
-def main() -> None:
-    """Do nothing, with all imported that a day needs."""
-    quieten(verbose=False)
-    nothing.with_options(name=f"nothing, as {daily.name}")()
-
-
 if __name__ == "__main__":
-    main()
+    nothing()
