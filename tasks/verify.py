@@ -1,8 +1,10 @@
 """Verify: recompute every loss from its stored plan, and hold files and sums against what the ledger says."""
 
 import datetime as dt
+import logging
 from collections import Counter
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import polars as pl
@@ -15,10 +17,13 @@ from tasks.disclosure import describe_cost, describe_plan, describe_release
 from tasks.errors import LedgerBroken, contained
 from tasks.estimates import statistic_frame
 from tasks.identity import check_nothing_unpaid, published_folder, published_folders, release_id
+from tasks.logs import warn
 from tasks.plan_files import load_plan, moments_of
 from tasks.progress import progress
 from tasks.sections import PROJECTED
 from tasks.sums import cell_columns, clipped_columns, pair_columns
+
+log = logging.getLogger("hexveil.verify")
 
 _SUBJECT_OF_ANY_CODE = ("kind", "dataset", "purpose", "period", "grid", "statistics", "value", "mechanism")
 _SUBJECT = (*_SUBJECT_OF_ANY_CODE, "data_domain", "guarantee", "theorems", "noise")
@@ -26,7 +31,10 @@ _SUBJECT = (*_SUBJECT_OF_ANY_CODE, "data_domain", "guarantee", "theorems", "nois
 
 @contained
 def verify_ledger(config: Config) -> int:
-    """Check the whole ledger and return how many releases it holds.
+    """Check the whole ledger and return how many releases agree with it: all, but for one that waits for its files.
+
+    The newest release is between its entry and its published files while a run is at work, or was interrupted there;
+    that is told, and no disagreement: the run goes on, or is started again, and publishes it.
 
     Each entry's hash and place in the chain, each user's loss and their maximum against the stored plan, the plan's
     scales and biases, all of the published table that noise does not change, the running totals, counts, settings
@@ -44,6 +52,12 @@ def verify_ledger(config: Config) -> int:
     account = Account([], config)
     for entry in progress(entries, "verifying releases"):
         problem = _first_problem(entry, account, config)
+        missing = None if problem else _missing_file(entry, config)
+        if missing:
+            if entry is entries[-1] and entry["release_id"] not in known:
+                warn(log, "newest release waits for its files; unless a run is at it, run its day again", file=missing)
+                return len(entries) - 1
+            problem = f"{missing} is missing; run the day again to publish it"
         if problem:
             raise LedgerBroken(f"entry {entry['number']} ({entry['release_id']}): {problem}")
     return len(entries)
@@ -115,6 +129,11 @@ def _first_problem(entry: ledger.Entry, account: Account, config: Config) -> str
         return f"it cannot be checked: {type(error).__name__}"
 
 
+def _missing_file(entry: ledger.Entry, config: Config) -> Path | None:
+    folder = published_folder(entry["date"], entry["revision"], config)
+    return next((folder / name for name in entry["files"] if not (folder / name).exists()), None)
+
+
 def _problems(entry: ledger.Entry, account: Account, config: Config) -> Iterator[str]:
     """Yield what of an entry disagrees with the files; ``account`` holds the entries before, and takes this one."""
     date = dt.date.fromisoformat(entry["date"])
@@ -155,7 +174,5 @@ def _problems(entry: ledger.Entry, account: Account, config: Config) -> Iterator
     yield from (problem for problem, agrees in agreed.items() if not agrees)
     for name, file_hash in entry["files"].items():
         path = published_folder(entry["date"], entry["revision"], config) / name
-        if not path.exists():
-            yield f"{path} is missing; run the day again to publish it"
-        elif durable.sha256(path.read_bytes()) != file_hash:
+        if path.exists() and durable.sha256(path.read_bytes()) != file_hash:
             yield f"{path} is not the file that was released; run the day again to publish it"

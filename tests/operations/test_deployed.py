@@ -142,7 +142,8 @@ def test_a_worker_killed_in_a_run_has_the_run_resumed_and_nothing_charged_twice(
     house.up()
     assert len(before) + 2 <= n_before < len(before) + len(days)
     for run_id in (running, pending):
-        assert house.ended(run_id)["state"]["type"] == "COMPLETED"
+        state = house.ended(run_id)["state"]
+        assert state["type"] == "COMPLETED", state["message"]
         with house.api as api:
             states = [state["name"] for state in api.get("/flow_run_states/", params={"flow_run_id": run_id}).json()]
         assert "Resumed" in states

@@ -13,6 +13,8 @@ from support import DATE, PUBLISHED, Dataset, all_files, later_day
 from tasks import ledger, private_files, verify
 from tasks.errors import HexveilError, LedgerBroken
 from tasks.mechanism import propose
+from tasks.plan import plan_release
+from tasks.publish import publish_files
 from tasks.release import find_release, release_statistics
 
 
@@ -28,6 +30,33 @@ def test_verify_names_a_published_file_that_was_changed_or_is_gone(busy_dataset:
         verify.verify_ledger(busy_dataset.config)
     busy_dataset.release()
     assert verify.verify_ledger(busy_dataset.config) == 1
+
+
+def test_verify_beside_a_run_lets_the_newest_release_wait_for_its_files(
+    busy_dataset: Dataset, caplog: pytest.LogCaptureFixture
+) -> None:
+    """So it does where the run was killed there and will be started again; the newest alone may wait, and once."""
+    busy_dataset.set("epsilon_total = 5.0", "epsilon_total = 9.0")
+    busy_dataset.without_map()
+    busy_dataset.run_day()
+
+    def release_only(date: dt.date) -> str:
+        busy_dataset.prepare(date)
+        return release_statistics.fn(date, plan_release.fn(date, busy_dataset.config), busy_dataset.config)
+
+    second, third = (later_day(busy_dataset, number) for number in (1, 2))
+    unpublished = [release_only(second)]
+    assert verify.verify_ledger(busy_dataset.config) == 1
+    assert "newest release waits for its files" in caplog.text
+    unpublished.append(release_only(third))
+    with pytest.raises(LedgerBroken, match=r"entry 2 .* is missing; run the day again"):
+        verify.verify_ledger(busy_dataset.config)
+    for release_id in unpublished:
+        publish_files.fn(release_id, busy_dataset.config)
+    assert verify.verify_ledger(busy_dataset.config) == 3
+    busy_dataset.published("statistics.csv", third).unlink()
+    with pytest.raises(LedgerBroken, match=r"entry 3 .*statistics\.csv is missing"):
+        verify.verify_ledger(busy_dataset.config)
 
 
 def test_verify_recomputes_losses_and_sums_and_trusts_no_entry(
