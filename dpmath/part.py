@@ -34,7 +34,8 @@ class Part:
         inside = cells[whole.cell]
         counted = users[whole.user]
         counted |= ~np.logical_or.reduceat(counted, whole.start)[whole.cell]
-        self._whole, self._cells, self._pairs, self._free = whole, cells, inside & counted, inside & ~counted
+        self._whole, self._cells = whole, cells
+        self._pairs, self._free = np.flatnonzero(inside & counted), np.flatnonzero(inside & ~counted)
         self._users = np.zeros(users.size, dtype=bool)
         self._users[whole.user[self._pairs]] = True
         free = np.bincount(whole.cell[self._free], whole.records[self._free], minlength=cells.size)

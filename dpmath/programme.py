@@ -78,7 +78,7 @@ class Programme:
 
     def restricted(self, cells: NDArray[np.bool_]) -> "Programme":
         """Return the programme of some of the cells, numbered anew in the same order."""
-        keep = cells[self.cell]
+        keep = np.flatnonzero(cells[self.cell])
         number = np.cumsum(cells) - 1
         return Programme(
             number[self.cell[keep]],
