@@ -67,13 +67,13 @@ def map_document(day: MapDay, config: Config) -> Document:
             **{"unit": config.value.unit, "decimals": decimals(config.value.span)},
         },
     )
+    for model, name in ((slider, "value"), (select, "value"), (sources["hexagons"].selected, "indices")):
+        model.js_on_change(name, glue)
     document = Document()
     roots = [_map(sources, config), select, curve]
     for root in [slider, *roots] if len(day.slots) > 1 else roots:  # a slider of one step is no slider
         document.add_root(root)
     document.js_on_event(DocumentReady, glue)
-    for model, name in ((slider, "value"), (select, "value"), (sources["hexagons"].selected, "indices")):
-        model.js_on_change(name, glue)
     return document
 
 
