@@ -5,8 +5,8 @@ from prefect import flow
 import flows.daily  # noqa: F401 - what a day imports is paid for before it begins
 from tasks.steps import step
 
-_N_STEPS = 8
-"""Of a day: what it finds, reads, judges, counts, plans, draws, publishes, and what came late."""
+_N_STEPS = 11
+"""Of a day: it finds, reads, judges, counts, plans, draws, publishes, looks for what is late, and tells three times."""
 
 
 @step("do nothing for the {number}. time")

@@ -10,7 +10,7 @@ from typing import Any
 import polars as pl
 
 from tests.bench.days import FIRST, Size, write_dataset
-from tests.bench.measure import DAYS, HEXVEIL, MEMORY_LIMIT, PREFECT
+from tests.bench.measure import AS_INSTALLED, DAYS, HEXVEIL, MEMORY_LIMIT, PREFECT
 from tests.bench.memory import measured
 
 AFTER = (10, 100, 365)
@@ -38,7 +38,7 @@ def measure_days(n_days: int) -> list[Row]:
     config, dates = write_dataset(folder, _TINY, n_days=n_days, memory_limit=MEMORY_LIMIT, alike=True)
     text = config.read_text().replace("[storage]", "[publish]\nmap = false\n[storage]")
     config.write_text(text.replace("epsilon_total = 100.0", "epsilon_total = 1000.0\nwindow_days = 365"))
-    finished = measured([sys.executable, "-m", "tests.bench.steps", str(config), *map(str, dates)])
+    finished = measured([sys.executable, "-m", "tests.bench.steps", str(config), *map(str, dates)], AS_INSTALLED)
     shutil.rmtree(folder)
     steps = pl.DataFrame(json.loads(finished.output), infer_schema_length=None).filter(kind="step")
     released = pl.col("date").str.to_date().sub(FIRST).dt.total_days().alias("n_released")
