@@ -11,7 +11,7 @@ from tasks.config import Config, load_config
 from tasks.errors import WITHHELD
 from tasks.late import count_late_records
 from tasks.plan import plan_release
-from tasks.prepare import preparation
+from tasks.prepare import preparation, room
 from tasks.publish import publish_files
 from tasks.release import find_release, release_statistics
 
@@ -41,8 +41,9 @@ def daily(config_file: Path, date: dt.date | None = None, revision: str | None =
 
 def prepare_day(date: dt.date, config: Config) -> None:
     """Bring a day's records into the warehouse, and write its occupancy."""
-    for prepare in preparation(config):
-        prepare(date, config)
+    with room(config):
+        for prepare in preparation(config):
+            prepare(date, config)
 
 
 def _release(date: dt.date, config: Config, revision: str | None) -> str:

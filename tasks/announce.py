@@ -16,7 +16,7 @@ from tasks.config import Config
 from tasks.durable import sha256
 from tasks.errors import LedgerBroken
 from tasks.ledger import list_entries
-from tasks.report import report_day, report_range
+from tasks.report import released_entry, report_day, report_range
 from tasks.steps import step, step_seconds
 from tasks.verify import verify_ledger
 
@@ -42,17 +42,18 @@ def announce_day(date: dt.date, config: Config, revision: str | None = None) -> 
 @step("tell of {config.dataset.name} {date}")
 def tell_released(date: dt.date, config: Config, revision: str | None = None) -> None:
     """Tell automations that a day is published, and what of it is withheld; a run that finds it so tells it again."""
-    day = report_day(date, config, revision)
+    entry = released_entry(date, revision, config)
+    cells = entry["cells"]
     told = {
         "date": date,
-        "release_id": day.release_id,
-        "cells_published": day.n_published,
-        "cells_withheld": day.n_withheld,
-        "epsilon": day.epsilon,
-        "epsilon_left": day.epsilon_left,
+        "release_id": entry["release_id"],
+        "cells_published": cells["published"],
+        "cells_withheld": cells["withheld"],
+        "epsilon": entry["epsilon"],
+        "epsilon_left": entry["epsilon_left"],
     }
     _emit("released", config, **told)
-    if day.n_withheld:
+    if cells["withheld"]:
         _emit("withheld", config, **told, whole_day=False)
 
 

@@ -43,7 +43,7 @@ def find_cells(connection: warehouse.Connection, day: dict[str, object]) -> None
     warehouse.run(connection, "warehouse/clear_bent_box", {"cells": bent})
     if not cells:
         return
-    created = warehouse.run(connection, "warehouse/unboxed_place", {**day, "most": _MOST_UNBOXED + 1}).fetchone()
-    if created and created[0] <= _MOST_UNBOXED:
+    n_unboxed = warehouse.changed(connection, "warehouse/unboxed_place", {**day, "most": _MOST_UNBOXED + 1})
+    if n_unboxed <= _MOST_UNBOXED:
         warehouse.run(connection, "warehouse/unboxed")
     warehouse.run(connection, "warehouse/drop_unboxed_place")

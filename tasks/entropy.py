@@ -8,7 +8,7 @@ from typing import Any
 from tasks.config import Config
 from tasks.durable import write_new
 from tasks.errors import LedgerBroken
-from tasks.warehouse import private_folder
+from tasks.storage import private_folder
 
 SOURCE = "os.urandom"
 

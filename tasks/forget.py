@@ -14,6 +14,7 @@ from tasks.errors import HexveilError, LedgerBroken, contained
 from tasks.logs import say
 from tasks.parts import all_names
 from tasks.scratch import remove_abandoned
+from tasks.storage import private_folder
 
 log = logging.getLogger("hexveil.forget")
 
@@ -159,7 +160,7 @@ def _refuse_old_shards(config: Config) -> None:
     Raises:
         HexveilError: They may.
     """
-    owner = warehouse.private_folder(config) / "shards-owner"
+    owner = private_folder(config) / "shards-owner"
     if config.engine.name == "local" and owner.exists():
         raise HexveilError(
             f"workers kept records of this storage in shards, which the local engine does not see: delete "
@@ -168,11 +169,11 @@ def _refuse_old_shards(config: Config) -> None:
 
 
 def _path(config: Config) -> Path:
-    return warehouse.private_folder(config) / "forgotten"
+    return private_folder(config) / "forgotten"
 
 
 def _unfinished(config: Config) -> Path:
-    return warehouse.private_folder(config) / "forgetting"
+    return private_folder(config) / "forgetting"
 
 
 def _note(dates: list[dt.date], config: Config) -> None:

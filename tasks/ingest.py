@@ -44,7 +44,8 @@ def ingest_records(date: dt.date, config: Config) -> None:
         BadInput: No file is there, or one cannot be read; nothing of that file is kept. Or the day was forgotten.
     """
     refuse_forgotten(date, config)
-    ingest(date, config)
+    with warehouse.connect(config) as connection:
+        ingest(connection, date, config)
 
 
 def refuse_forgotten(date: dt.date, config: Config) -> None:
@@ -58,13 +59,11 @@ def refuse_forgotten(date: dt.date, config: Config) -> None:
         raise BadInput(f"{date} was forgotten at {when}: its records were deleted for good and are not read again")
 
 
-def ingest(date: dt.date, config: Config) -> None:
-    """Do what ``ingest_records`` does, whether or not the day was forgotten."""
-    with warehouse.connect(config) as connection:
-        refuse_other_engine(connection, config)
-        new = new_inputs(connection, date, config)
-    for one in progress(new, "reading files"):
-        _ingest_file(one, config)
+def ingest(connection: warehouse.Connection, date: dt.date, config: Config) -> None:
+    """Do what ``ingest_records`` does, whether or not the day was forgotten. After an error the connection is spent."""
+    refuse_other_engine(connection, config)
+    for one in progress(new_inputs(connection, date, config), "reading files"):
+        _ingest_file(connection, one, config)
 
 
 def new_inputs(connection: warehouse.Connection, date: dt.date, config: Config) -> list[Input]:
@@ -90,21 +89,18 @@ def current_files(connection: warehouse.Connection, date: dt.date, config: Confi
     return numbers
 
 
-def _ingest_file(one: Input, config: Config) -> None:
-    path, seen = Path(one.address), one.seen(config)
+def _ingest_file(connection: warehouse.Connection, one: Input, config: Config) -> None:
+    path = Path(one.address)
     kind = source.file_format(path)
-    with warehouse.connect(config) as connection:
-        if warehouse.rows(connection, "warehouse/known_path", seen):
-            return
-        identity = {
-            "name": one.name,
-            "content_hash": source.content_hash(path),
-            "settings_hash": seen["settings_hash"],
-        }
-        known = warehouse.rows(connection, "warehouse/known_content", identity)
-        with warehouse.transaction(connection):
-            file_id = known[0][0] if known else read_file(connection, path, kind, one.file_date, identity, config)
-            note_path(connection, one, file_id, config)
+    identity = {
+        "name": one.name,
+        "content_hash": source.content_hash(path),
+        "settings_hash": one.seen(config)["settings_hash"],
+    }
+    known = warehouse.rows(connection, "warehouse/known_content", identity)
+    with warehouse.transaction(connection):
+        file_id = known[0][0] if known else read_file(connection, path, kind, one.file_date, identity, config)
+        note_path(connection, one, file_id, config)
 
 
 def note_path(connection: warehouse.Connection, one: Input, file_id: int, config: Config) -> None:
@@ -134,7 +130,7 @@ def read_file(
     file_id = warehouse.rows(connection, "warehouse/next_file_id")[0][0]
     file = {"file_id": file_id, "file_date": file_date}
     n_kept, n_malformed, n_forgotten = _READERS[kind](connection, path, file, config)
-    n_undated = _count(warehouse.run(connection, "warehouse/undated", {"file_id": file_id}))
+    n_undated = warehouse.changed(connection, "warehouse/undated", {"file_id": file_id})
     if kind == "csv" and n_kept + n_forgotten + n_malformed != n_rows:
         n_rows = source.count_csv_rows(path, config)
     counts = {"n_malformed": n_malformed, "n_undated": n_undated, "n_forgotten": n_forgotten}
@@ -167,7 +163,7 @@ def _read_csv(connection: warehouse.Connection, path: Path, file: dict[str, Any]
             raise BadInput(
                 f"{path}: a quote opened in line {line[0]} does not close, so the lines after it are lost; mend it"
             )
-        n_malformed = _count(warehouse.run(connection, "warehouse/rejected_csv", file))
+        n_malformed = warehouse.changed(connection, "warehouse/rejected_csv", file)
     return _keep_incoming(connection, file, n_malformed, config)
 
 
@@ -184,16 +180,18 @@ def _read_parquet(connection: warehouse.Connection, path: Path, file: dict[str, 
     try:
         if file["file_date"] is None and source.has_instants(path, config):
             time = {"path": str(path), "time": names["time"]}
-            if not _count(warehouse.run(connection, "warehouse/hours_between", time)):
+            if not warehouse.changed(connection, "warehouse/hours_between", time):
                 warehouse.run(connection, "warehouse/hour_parquet", time)
         with warehouse.any_order(connection):
-            kept = warehouse.run(connection, "warehouse/raw_record_parquet", {**file, **days, **columns, **_BLANK})
+            n_kept = warehouse.changed(
+                connection, "warehouse/raw_record_parquet", {**file, **days, **columns, **_BLANK}
+            )
     except warehouse.EngineError:
         # Reading and writing are one statement, so a full disk would be put down to the file.
         with _blaming(path, "parquet"), connection.cursor() as reader:
             warehouse.rows(reader, "checks/whole_parquet", columns)
         raise
-    n_kept, n_forgotten = _count(kept), 0
+    n_forgotten = 0
     if days["forgotten"]:
         forgotten = {**days, "path": str(path), "time": names["time"]}
         n_forgotten = warehouse.rows(connection, "warehouse/forgotten_parquet", forgotten)[0][0]
@@ -208,7 +206,7 @@ def _read_ndjson(connection: warehouse.Connection, path: Path, file: dict[str, A
         for role, name in source.source_names(config).items():
             if pointers[role] in absent:
                 raise BadInput(f'{path}: no column "{name}" (columns.{role}) in any line')
-        n_malformed = _count(warehouse.run(connection, "warehouse/rejected_ndjson", file))
+        n_malformed = warehouse.changed(connection, "warehouse/rejected_ndjson", file)
     return _keep_incoming(connection, file, n_malformed, config)
 
 
@@ -219,13 +217,8 @@ def _keep_incoming(connection: warehouse.Connection, file: dict[str, Any], n_mal
     if file["file_date"] is None:
         warehouse.run(connection, "warehouse/hour_incoming")
     with warehouse.any_order(connection):
-        n_kept = _count(warehouse.run(connection, "warehouse/raw_record", days))
+        n_kept = warehouse.changed(connection, "warehouse/raw_record", days)
     return _Counts(n_kept, n_malformed, n_readable - n_kept)
 
 
 _READERS = {"csv": _read_csv, "parquet": _read_parquet, "ndjson": _read_ndjson}
-
-
-def _count(inserted: warehouse.Connection) -> int:
-    row = inserted.fetchone()
-    return int(row[0]) if row else 0

@@ -1,13 +1,52 @@
 """The mirror of the ledger in DuckDB: for queries, and as a witness of what the ledger must hold."""
 
 import logging
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
 
 from tasks import ledger, private_files, warehouse
 from tasks.config import Config
 from tasks.errors import InUse, LedgerBroken
 from tasks.logs import warn
 
+_TABLES = ("statistic", "charge")
+_WAIT_SECONDS = 5
+
 log = logging.getLogger("hexveil.mirror")
+
+
+@contextmanager
+def connect(config: Config, make_anew: bool = False) -> Iterator[warehouse.Connection]:
+    """Open the database of published rows and charges, which holds nothing private and can be made again.
+
+    Args:
+        config: Says where it is.
+        make_anew: Set a damaged one aside and begin another.
+
+    Raises:
+        InUse: Another program, perhaps one that reads it, kept it for some seconds.
+        LedgerBroken: It is damaged.
+    """
+    path = config.storage_path / "release.duckdb"
+    try:
+        connection = warehouse.open_database(path, config, _WAIT_SECONDS)
+    except warehouse.DAMAGE:
+        if not make_anew:
+            raise LedgerBroken(
+                f"{path} cannot be read, so the ledger cannot be compared with it; the next run of a day sets it aside "
+                "and makes it anew"
+            ) from None
+        warn(log, "damaged file is set aside and made anew", file=path)
+        for damaged in (warehouse.log_of(path), path):
+            if damaged.exists():
+                damaged.replace(damaged.with_name(f"{damaged.name}.damaged"))
+        connection = warehouse.open_database(path, config)
+    with closing(connection):
+        connection.execute("set TimeZone = 'UTC'")
+        for table in _TABLES:
+            warehouse.run(connection, f"schema/{table}")
+        yield connection
+
 
 _CHARGE = ("number", "release_id", "date", "revision", "epsilon", "epsilon_total_after", "committed_at", "hash")
 
@@ -21,7 +60,7 @@ def known_releases(config: Config, make_anew: bool = False) -> dict[str, str]:
     """
     if not (config.storage_path / "release.duckdb").exists():
         return {}
-    with warehouse.connect_mirror(config, make_anew) as connection:
+    with connect(config, make_anew) as connection:
         return {release_id: entry_hash for release_id, entry_hash, _ in warehouse.rows(connection, "release/held")}
 
 
@@ -47,7 +86,7 @@ def bring_in_line(entries: list[ledger.Entry], config: Config) -> None:
         LedgerBroken: It knows of a release that the ledger lacks, or a released file is missing or changed.
     """
     try:
-        with warehouse.connect_mirror(config, make_anew=True) as connection:
+        with connect(config, make_anew=True) as connection:
             held = warehouse.rows(connection, "release/held")
             check({release_id: entry_hash for release_id, entry_hash, _ in held}, entries)
             whole = {(release_id, n_rows) for release_id, _, n_rows in held}

@@ -48,12 +48,12 @@ def fill_user_cells(connection: warehouse.Connection, date: dt.date, config: Con
     warehouse.run(connection, "warehouse/day_pair", {"date": date, **settings})
     _check_contract(connection, config)
     warehouse.run(connection, "warehouse/clear_user_cell", {"date": date})
-    n_pairs = warehouse.run(connection, "warehouse/user_cell").fetchone()
+    n_pairs = warehouse.changed(connection, "warehouse/user_cell")
     if warehouse.rows(connection, "checks/day_pairs", {"date": date}):
         raise HexveilError(
             f"{date}: the occupancy array does not hold as many records as are valid; this is a defect, report it"
         )
-    say(log, "occupancy", date=date, n_pairs=n_pairs[0] if n_pairs else 0)
+    say(log, "occupancy", date=date, n_pairs=n_pairs)
 
 
 def note_prepared(connection: warehouse.Connection, date: dt.date, config: Config) -> None:

@@ -1,9 +1,11 @@
 """Prepare: the steps that bring a day's records in, by the engine that the configuration names."""
 
 import datetime as dt
+from contextlib import AbstractContextManager, nullcontext
 
 from prefect import Task
 
+from tasks import warehouse
 from tasks.config import Config
 from tasks.ingest import ingest_records
 from tasks.occupancy import build_occupancy
@@ -15,6 +17,11 @@ _STEPS = {
     "local": (ingest_records, validate_records, build_occupancy),
     "dask": (ingest_shards, index_shards),
 }
+
+
+def room(config: Config) -> AbstractContextManager[None]:
+    """Return what to prepare a day in: the warehouse stays open between the steps, where all of them work in it."""
+    return warehouse.kept_open(config) if config.engine.name == "local" else nullcontext()
 
 
 def preparation(config: Config) -> tuple[Task[[dt.date, Config], None], ...]:

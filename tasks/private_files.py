@@ -16,7 +16,7 @@ from tasks import durable
 from tasks.config import Config
 from tasks.errors import LedgerBroken
 from tasks.ledger import Entry
-from tasks.warehouse import private_folder
+from tasks.storage import private_folder
 
 
 def plans(config: Config) -> Path:

@@ -58,10 +58,16 @@ class DayReport:
 @contained
 def report_day(date: dt.date, config: Config, revision: str | None = None) -> DayReport:
     """Return what a released day, or a revision of it, came to, from the ledger and the published files."""
+    return _report(released_entry(date, revision, config), late_records(config), config)
+
+
+@contained
+def released_entry(date: dt.date, revision: str | None, config: Config) -> ledger.Entry:
+    """Return the ledger's entry of a released day, or of a revision of it."""
     entry = find_entry(date, revision, ledger.read_entries(config), config)
     if entry is None:
         raise LookupError(f"{date} has not been released")
-    return _report(entry, late_records(config), config)
+    return entry
 
 
 @contained

@@ -11,7 +11,7 @@ from pathlib import Path
 from tasks.config import Config
 from tasks.errors import HexveilError
 from tasks.locks import turn
-from tasks.warehouse import private_folder
+from tasks.storage import private_folder
 
 _PREFIX = "work-"
 

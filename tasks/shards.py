@@ -17,7 +17,7 @@ from tasks.config import Config
 from tasks.errors import HexveilError
 from tasks.locks import turn
 from tasks.sections import is_remote
-from tasks.warehouse import private_folder
+from tasks.storage import private_folder
 
 _OWNER = "owner"
 _FENCE = "fence"

@@ -3,13 +3,13 @@
 import atexit
 import functools
 import importlib.resources
-import logging
 import os
 import shutil
 import sys
+import threading
 import time
 from collections.abc import Iterator, Mapping
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import AbstractContextManager, ExitStack, closing, contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -21,13 +21,15 @@ from duckdb.func import PythonUDFType
 from h3ronpy.vector import coordinates_to_cells
 
 from tasks.config import Config
-from tasks.durable import flush_folder, write_new
-from tasks.errors import HexveilError, InUse, LedgerBroken
+from tasks.durable import flush_folder
+from tasks.errors import InUse, contained
 from tasks.locks import turn
-from tasks.logs import warn
+from tasks.storage import claim, private_folder
 
 Connection = duckdb.DuckDBPyConnection
 EngineError = duckdb.Error
+DAMAGE = (duckdb.IOException, duckdb.SerializationException, duckdb.InternalException, duckdb.FatalException)
+"""What DuckDB raises of a file that it cannot read."""
 
 _TABLES = (
     "raw_file",
@@ -55,12 +57,42 @@ _TABLES = (
     "record_before",
     "record",
 )
-_MIRROR_TABLES = ("statistic", "charge")
 _WAIT_SECONDS = 600
-_WAIT_SECONDS_MIRROR = 5
 _BATCH_ROWS = 1_000_000
 
-log = logging.getLogger("hexveil.warehouse")
+
+class _Kept:
+    """The turn at a warehouse, and what keeps it open: from the first connection to the end, or to an error."""
+
+    def __init__(self) -> None:
+        self._held = ExitStack()
+        self._database: Connection | None = None
+
+    def database(self, config: Config) -> Connection:
+        """Return the database, opened in one's turn if it is not open."""
+        if self._database is None:
+            claim(config)
+            folder = private_folder(config)
+            self._held.enter_context(_alone(folder))
+            database = self._held.enter_context(closing(open_database(folder / "warehouse.duckdb", config)))
+            database.create_function(
+                "h3_cell", _h3_cells, ["DOUBLE", "DOUBLE", "INTEGER"], "UBIGINT", type=PythonUDFType.ARROW
+            )
+            self._database = database
+        return self._database
+
+    def let_go(self) -> None:
+        """Close the database and let others have their turn."""
+        self._database = None
+        self._held.close()
+
+
+class _OfThread(threading.local):
+    def __init__(self) -> None:
+        self.kept: dict[Path, _Kept] = {}
+
+
+_of_thread = _OfThread()
 
 
 @atexit.register
@@ -70,13 +102,22 @@ def _drop_teardown_noise() -> None:
     os.dup2(os.open(os.devnull, os.O_WRONLY), 2)
 
 
-def private_folder(config: Config) -> Path:
-    """Return the folder of everything that is sensitive, made so that only its owner may enter."""
-    folder = config.storage_path / "private"
-    folder.mkdir(parents=True, exist_ok=True)
-    if folder.stat().st_mode & 0o077:
-        folder.chmod(0o700)
-    return folder
+@contextmanager
+def kept_open(config: Config) -> Iterator[None]:
+    """Keep the warehouse open between this thread's connections: what one has read, the next need not read again.
+
+    From the first connection to the end of the block everybody else waits for the warehouse.
+    """
+    _of_thread.kept[config.storage_path] = _Kept()
+    try:
+        yield
+    finally:
+        _leave(config)
+
+
+@contained
+def _leave(config: Config) -> None:
+    _of_thread.kept.pop(config.storage_path).let_go()
 
 
 @contextmanager
@@ -92,55 +133,20 @@ def connect(config: Config) -> Iterator[Connection]:
     Raises:
         InUse: Another program, none of this project, kept the warehouse for ten minutes.
     """
-    folder = private_folder(config)
-    _claim(folder / "dataset", config)
-    with _alone(folder):
-        connection = _open(folder / "warehouse.duckdb", config)
-        try:
+    kept = _of_thread.kept.get(config.storage_path)
+    if kept is None:
+        with kept_open(config), connect(config) as connection:
+            yield connection
+        return
+    try:
+        with closing(kept.database(config).cursor()) as connection:
             connection.execute(f"set TimeZone = '{config.dataset.timezone}'")
-            connection.create_function(
-                "h3_cell", _h3_cells, ["DOUBLE", "DOUBLE", "INTEGER"], "UBIGINT", type=PythonUDFType.ARROW
-            )
             for table in _TABLES:
                 run(connection, f"schema/{table}")
             yield connection
-        finally:
-            connection.close()
-
-
-@contextmanager
-def connect_mirror(config: Config, make_anew: bool = False) -> Iterator[Connection]:
-    """Open the database of published rows and charges, which holds nothing private and can be made again.
-
-    Args:
-        config: Says where it is.
-        make_anew: Set a damaged one aside and begin another.
-
-    Raises:
-        InUse: Another program, perhaps one that reads it, kept it for some seconds.
-        LedgerBroken: It is damaged.
-    """
-    path = config.storage_path / "release.duckdb"
-    try:
-        connection = _open(path, config, _WAIT_SECONDS_MIRROR)
-    except (duckdb.IOException, duckdb.SerializationException, duckdb.InternalException, duckdb.FatalException):
-        if not make_anew:
-            raise LedgerBroken(
-                f"{path} cannot be read, so the ledger cannot be compared with it; the next run of a day sets it aside "
-                "and makes it anew"
-            ) from None
-        warn(log, "damaged file is set aside and made anew", file=path)
-        for damaged in (_log_of(path), path):
-            if damaged.exists():
-                damaged.replace(damaged.with_name(f"{damaged.name}.damaged"))
-        connection = _open(path, config)
-    try:
-        connection.execute("set TimeZone = 'UTC'")
-        for table in _MIRROR_TABLES:
-            run(connection, f"schema/{table}")
-        yield connection
-    finally:
-        connection.close()
+    except BaseException:
+        kept.let_go()  # after some errors DuckDB refuses all else until the database is opened anew
+        raise
 
 
 def compact(config: Config) -> None:
@@ -152,9 +158,9 @@ def compact(config: Config) -> None:
     folder = private_folder(config)
     path, fresh = folder / "warehouse.duckdb", folder / "warehouse.compact.duckdb"
     with _alone(folder):
-        for leftover in (fresh, _log_of(fresh)):
+        for leftover in (fresh, log_of(fresh)):
             leftover.unlink(missing_ok=True)
-        connection = _open(path, config)
+        connection = open_database(path, config)
         try:
             connection.execute(f"attach '{_quoted(fresh)}' as fresh")
             connection.execute("copy from database warehouse to fresh")
@@ -162,7 +168,7 @@ def compact(config: Config) -> None:
         finally:
             connection.close()
         fresh.replace(path)
-        _log_of(path).unlink(missing_ok=True)
+        log_of(path).unlink(missing_ok=True)
         flush_folder(folder)
         shutil.rmtree(folder / "spill", ignore_errors=True)
 
@@ -206,6 +212,11 @@ def run(connection: Connection, name: str, parameters: Mapping[str, Any] | None 
     return connection.execute(statement(name), dict(parameters or {}))
 
 
+def changed(connection: Connection, name: str, parameters: Mapping[str, Any] | None = None) -> int:
+    """Return how many rows ``sql/<name>.sql`` wrote."""
+    return int(rows(connection, name, parameters)[0][0])
+
+
 def rows(connection: Connection, name: str, parameters: Mapping[str, Any] | None = None) -> list[tuple[Any, ...]]:
     """Return the rows of ``sql/<name>.sql``."""
     return run(connection, name, parameters).fetchall()
@@ -228,19 +239,12 @@ def _in_utc(frame: pl.DataFrame) -> pl.DataFrame:
     return frame.with_columns(cs.datetime(time_zone="*").dt.convert_time_zone("UTC"))
 
 
-def _claim(marker: Path, config: Config) -> None:
-    """Note whose storage this is, and refuse one that is another dataset's: their records would be mixed."""
-    if not marker.exists():
-        write_new(marker, config.dataset.name.encode())
-    owner = marker.read_text(encoding="utf-8")
-    if owner != config.dataset.name:
-        raise HexveilError(
-            f"{marker.parent.parent} holds the dataset {owner}, not {config.dataset.name}; give each dataset a "
-            "storage.path of its own"
-        )
+def open_database(path: Path, config: Config, wait_seconds: int = _WAIT_SECONDS) -> Connection:
+    """Open a database file, made if it is not there, with the storage's limits.
 
-
-def _open(path: Path, config: Config, wait_seconds: int = _WAIT_SECONDS) -> Connection:
+    Raises:
+        InUse: Another program kept it for so many seconds.
+    """
     settings: dict[str, str | bool | int | float | list[str]] = {
         "memory_limit": config.storage.memory_limit,
         "temp_directory": str(config.storage_path / "private" / "spill"),
@@ -272,14 +276,14 @@ def _create(path: Path) -> None:
         if path.exists():
             return
         unfinished = path.with_name(f".{path.name}.unfinished")
-        for leftover in (unfinished, _log_of(unfinished), _log_of(path)):
+        for leftover in (unfinished, log_of(unfinished), log_of(path)):
             leftover.unlink(missing_ok=True)
         duckdb.connect(str(unfinished)).close()
         unfinished.replace(path)
         flush_folder(path.parent)
 
 
-def _log_of(path: Path) -> Path:
+def log_of(path: Path) -> Path:
     """Return where DuckDB keeps what it has not yet written into a database."""
     return path.with_name(f"{path.name}.wal")
 

@@ -16,7 +16,7 @@ from typing import Any
 
 from support import DATE, PUBLISHED, Dataset, all_files
 
-from tasks import ledger, verify, warehouse
+from tasks import ledger, mirror, verify, warehouse
 
 _one_thread = threading.Lock()
 """Starting a process asks after all others too; two threads that ask at once may take the answer from each other."""
@@ -141,6 +141,6 @@ def _counted(number: int) -> Iterator[Callable[[], int]]:
 
     for name in _WATCHED:
         setattr(os, name, watch(getattr(os, name)))
-    for name in ("connect", "connect_mirror", "transaction"):
-        setattr(warehouse, name, watch(getattr(warehouse, name)))
+    for module, name in ((warehouse, "connect"), (warehouse, "transaction"), (mirror, "connect")):
+        setattr(module, name, watch(getattr(module, name)))
     yield lambda: n_seen

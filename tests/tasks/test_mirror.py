@@ -5,12 +5,12 @@ from pathlib import Path
 import pytest
 from support import DATE, Dataset, all_files, later_day
 
-from tasks import ledger, mirror, verify, warehouse
+from tasks import ledger, mirror, verify
 from tasks.errors import LedgerBroken
 
 
 def mirrored(dataset: Dataset) -> tuple[list[tuple[object, ...]], list[tuple[object, ...]]]:
-    with warehouse.connect_mirror(dataset.config) as connection:
+    with mirror.connect(dataset.config) as connection:
         statistics = connection.execute("select * from statistic order by all").fetchall()
         return statistics, connection.execute("select * from charge order by all").fetchall()
 
@@ -43,7 +43,7 @@ def test_a_mirror_that_was_deleted_or_damaged_is_whole_after_the_next_run(two_da
 
 def test_rows_that_the_mirror_lost_are_written_again(two_days: Dataset) -> None:
     whole = mirrored(two_days)
-    with warehouse.connect_mirror(two_days.config) as connection:
+    with mirror.connect(two_days.config) as connection:
         connection.execute("delete from statistic where release_id like '%-15-%' and slot_start = '2026-01-15 08:00Z'")
         connection.execute("delete from charge where release_id like '%-16-%'")
     two_days.run_day()
@@ -97,7 +97,7 @@ def test_a_reader_that_keeps_the_mirror_open_does_not_stop_a_release(
     import subprocess
     import sys
 
-    monkeypatch.setattr(warehouse, "_WAIT_SECONDS_MIRROR", 0)
+    monkeypatch.setattr(mirror, "_WAIT_SECONDS", 0)
     read = "import duckdb, sys; c = duckdb.connect(sys.argv[1]); print('open', flush=True); sys.stdin.read()"
     command = [sys.executable, "-c", read, str(mirror_file(two_days))]
     with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as reader:

@@ -153,10 +153,10 @@ def test_a_crash_after_the_append_is_made_good_by_the_next_run(
 
 
 def test_what_is_mirrored_is_what_is_published(busy_dataset: Dataset) -> None:
-    from tasks import warehouse
+    from tasks import mirror
 
     busy_dataset.release()
-    with warehouse.connect_mirror(busy_dataset.config) as connection:
+    with mirror.connect(busy_dataset.config) as connection:
         means = connection.execute("select mean from statistic order by slot_start").fetchall()
         charges = connection.execute("select number, epsilon from charge").fetchall()
     assert [mean for (mean,) in means] == table(busy_dataset)["mean"].to_list()

@@ -267,25 +267,18 @@ def test_one_record_that_breaks_the_contract_stops_the_day_without_showing_it(
     assert dataset.query("select count(*) from user_cell") == [(0,)]
 
 
-def test_a_day_whose_rows_do_not_add_up_is_stopped(dataset: Dataset, monkeypatch: pytest.MonkeyPatch) -> None:
-    write_rows(dataset, [GOOD, GOOD.replace("08:", "09:")])
-    ingest_records.fn(DATE, dataset.config)
-    original = warehouse.statement
-    lost = original("schema/record") + "    and row_number > 1"
-    monkeypatch.setattr(warehouse, "statement", lambda name: lost if name == "schema/record" else original(name))
-    with pytest.raises(HexveilError, match="raw records are not kept plus quarantined ones"):
-        validate_records.fn(DATE, dataset.config)
-    assert dataset.query("select count(*) from validated_day") == [(0,)]
-
-
-def test_an_occupancy_array_that_holds_a_record_twice_stops_the_day(
-    dataset: Dataset, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize(
+    "defective",
+    ["(from record($date) union all from record($date))", "(from record($date) where value_ticks <> 3000)"],
+)
+def test_an_occupancy_array_that_holds_a_record_twice_or_lacks_one_stops_the_day(
+    dataset: Dataset, monkeypatch: pytest.MonkeyPatch, defective: str
 ) -> None:
-    write_rows(dataset, [GOOD])
+    write_rows(dataset, [GOOD, GOOD.replace("08:", "09:").replace(",30", ",40")])
     validate(dataset)
     original = warehouse.statement
-    twice = original("warehouse/day_pair").replace("record($date)", "(from record($date) union all from record($date))")
-    monkeypatch.setattr(warehouse, "statement", lambda name: twice if name == "warehouse/day_pair" else original(name))
+    wrong = original("warehouse/day_pair").replace("record($date)", defective)
+    monkeypatch.setattr(warehouse, "statement", lambda name: wrong if name == "warehouse/day_pair" else original(name))
     with pytest.raises(HexveilError, match="does not hold as many records as are valid"):
         build_occupancy.fn(DATE, dataset.config)
     assert dataset.query("select count(*) from user_cell") == [(0,)]
