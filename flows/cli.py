@@ -257,8 +257,7 @@ def ledger_verify(config: ConfigOption) -> None:
     """Recompute every hash, every loss from its stored plan, every sum, and compare the published files."""
     from tasks.verify import verify_ledger
 
-    n = verify_ledger(load_config(config))
-    out.print(f"{n} releases: chain, losses, sums and published files agree with the ledger.")
+    out.print(verify_ledger(load_config(config)).in_words)
 
 
 @ledger_app.command("export")

@@ -90,12 +90,11 @@ def check_ledger(config: Config) -> None:
         LedgerBroken: Names the first entry that disagrees, and with what.
     """
     try:
-        n_releases = verify_ledger(config)
+        verified = verify_ledger(config)
     except LedgerBroken as error:
         _emit("verify.failed", config, reason=error)
         raise
-    text = f"{n_releases:,} releases: chain, losses, sums and published files agree with the ledger."
-    _markdown("verify", text, text, config)
+    _markdown("verify", verified.in_words, verified.in_words, config)
 
 
 def _markdown(kind: str, page: str, description: str, config: Config) -> None:

@@ -44,8 +44,7 @@ def ingest_records(date: dt.date, config: Config) -> None:
         BadInput: No file is there, or one cannot be read; nothing of that file is kept. Or the day was forgotten.
     """
     refuse_forgotten(date, config)
-    with warehouse.connect(config) as connection:
-        ingest(connection, date, config)
+    ingest(date, config)
 
 
 def refuse_forgotten(date: dt.date, config: Config) -> None:
@@ -59,11 +58,13 @@ def refuse_forgotten(date: dt.date, config: Config) -> None:
         raise BadInput(f"{date} was forgotten at {when}: its records were deleted for good and are not read again")
 
 
-def ingest(connection: warehouse.Connection, date: dt.date, config: Config) -> None:
-    """Do what ``ingest_records`` does, whether or not the day was forgotten. After an error the connection is spent."""
-    refuse_other_engine(connection, config)
-    for one in progress(new_inputs(connection, date, config), "reading files"):
-        _ingest_file(connection, one, config)
+def ingest(date: dt.date, config: Config) -> None:
+    """Do what ``ingest_records`` does, whether or not the day was forgotten."""
+    with warehouse.connect(config) as connection:
+        refuse_other_engine(connection, config)
+        new = new_inputs(connection, date, config)
+    for one in progress(new, "reading files"):
+        _ingest_file(one, config)
 
 
 def new_inputs(connection: warehouse.Connection, date: dt.date, config: Config) -> list[Input]:
@@ -89,18 +90,22 @@ def current_files(connection: warehouse.Connection, date: dt.date, config: Confi
     return numbers
 
 
-def _ingest_file(connection: warehouse.Connection, one: Input, config: Config) -> None:
-    path = Path(one.address)
+def _ingest_file(one: Input, config: Config) -> None:
+    """Read a file by a connection of its own, whose temporary tables hold what it rejects, and nothing of another."""
+    path, seen = Path(one.address), one.seen(config)
     kind = source.file_format(path)
-    identity = {
-        "name": one.name,
-        "content_hash": source.content_hash(path),
-        "settings_hash": one.seen(config)["settings_hash"],
-    }
-    known = warehouse.rows(connection, "warehouse/known_content", identity)
-    with warehouse.transaction(connection):
-        file_id = known[0][0] if known else read_file(connection, path, kind, one.file_date, identity, config)
-        note_path(connection, one, file_id, config)
+    with warehouse.connect(config) as connection:
+        if warehouse.rows(connection, "warehouse/known_path", seen):
+            return
+        identity = {
+            "name": one.name,
+            "content_hash": source.content_hash(path),
+            "settings_hash": seen["settings_hash"],
+        }
+        known = warehouse.rows(connection, "warehouse/known_content", identity)
+        with warehouse.transaction(connection):
+            file_id = known[0][0] if known else read_file(connection, path, kind, one.file_date, identity, config)
+            note_path(connection, one, file_id, config)
 
 
 def note_path(connection: warehouse.Connection, one: Input, file_id: int, config: Config) -> None:

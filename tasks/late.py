@@ -51,11 +51,12 @@ def late_records(config: Config) -> dict[dt.date, int]:
 
 
 def _count(date: dt.date, config: Config) -> list[tuple[dt.date, int]]:
-    with warehouse.connect(config) as connection:
-        ingest(connection, date, config)
+    with warehouse.kept_open(config):
+        ingest(date, config)
         released = released_days(ledger.read_entries(config))
-        late = _late(_rows_late(connection, date, released, config), released)
-        _note(connection, date, late)
+        with warehouse.connect(config) as connection:
+            late = _late(_rows_late(connection, date, released, config), released)
+            _note(connection, date, late)
     return late
 
 

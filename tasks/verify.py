@@ -1,11 +1,10 @@
 """Verify: recompute every loss from its stored plan, and hold files and sums against what the ledger says."""
 
 import datetime as dt
-import logging
 from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import polars as pl
 
@@ -17,24 +16,42 @@ from tasks.disclosure import describe_cost, describe_plan, describe_release
 from tasks.errors import LedgerBroken, contained
 from tasks.estimates import statistic_frame
 from tasks.identity import check_nothing_unpaid, published_folder, published_folders, release_id
-from tasks.logs import warn
 from tasks.plan_files import load_plan, moments_of
 from tasks.progress import progress
 from tasks.sections import PROJECTED
 from tasks.sums import cell_columns, clipped_columns, pair_columns
 
-log = logging.getLogger("hexveil.verify")
-
+_MAY_WAIT = dt.timedelta(hours=1)
 _SUBJECT_OF_ANY_CODE = ("kind", "dataset", "purpose", "period", "grid", "statistics", "value", "mechanism")
 _SUBJECT = (*_SUBJECT_OF_ANY_CODE, "data_domain", "guarantee", "theorems", "noise")
 
 
-@contained
-def verify_ledger(config: Config) -> int:
-    """Check the whole ledger and return how many releases agree with it: all, but for one that waits for its files.
+class Verified(NamedTuple):
+    """What was found to be in order.
 
-    The newest release is between its entry and its published files while a run is at work, or was interrupted there;
-    that is told, and no disagreement: the run goes on, or is started again, and publishes it.
+    Attributes:
+        n_releases: How many releases agree with the ledger.
+        waiting: The newest release, if it is paid and waits for its files; it is not among the others.
+    """
+
+    n_releases: int
+    waiting: str | None
+
+    @property
+    def in_words(self) -> str:
+        """The same, for people."""
+        agreed = f"{self.n_releases:,} releases: chain, losses, sums and published files agree with the ledger."
+        if self.waiting is None:
+            return agreed
+        return f"{agreed} {self.waiting} is paid and waits for its files: unless a run is at it, run its day again."
+
+
+@contained
+def verify_ledger(config: Config) -> Verified:
+    """Check the whole ledger against all that is kept of its releases.
+
+    For an hour the newest release may be between its entry and its published files: a run is at work, or was killed
+    there and is started again. That is told, and is no disagreement.
 
     Each entry's hash and place in the chain, each user's loss and their maximum against the stored plan, the plan's
     scales and biases, all of the published table that noise does not change, the running totals, counts, settings
@@ -53,14 +70,13 @@ def verify_ledger(config: Config) -> int:
     for entry in progress(entries, "verifying releases"):
         problem = _first_problem(entry, account, config)
         missing = None if problem else _missing_file(entry, config)
+        if missing and entry is entries[-1] and _may_wait(entry, known, config):
+            return Verified(len(entries) - 1, entry["release_id"])
         if missing:
-            if entry is entries[-1] and entry["release_id"] not in known:
-                warn(log, "newest release waits for its files; unless a run is at it, run its day again", file=missing)
-                return len(entries) - 1
             problem = f"{missing} is missing; run the day again to publish it"
         if problem:
             raise LedgerBroken(f"entry {entry['number']} ({entry['release_id']}): {problem}")
-    return len(entries)
+    return Verified(len(entries), None)
 
 
 def stored_plan(plan: dict[str, Any], config: Config) -> tuple[pl.DataFrame, pl.DataFrame]:
@@ -127,6 +143,18 @@ def _first_problem(entry: ledger.Entry, account: Account, config: Config) -> str
         return str(error)
     except Exception as error:  # an entry with a chain in order but without what an entry must have
         return f"it cannot be checked: {type(error).__name__}"
+
+
+def _may_wait(newest: ledger.Entry, known: dict[str, str], config: Config) -> bool:
+    """Whether a release may not have been published yet: the manifest is the last of its files, and then the mirror."""
+    manifest = published_folder(newest["date"], newest["revision"], config) / "manifest.json"
+    was_published = newest["release_id"] in known or manifest.exists()
+    mirror_was_lost = not known and newest["number"] > 1
+    try:
+        age = dt.datetime.now(dt.UTC) - dt.datetime.fromisoformat(newest["committed_at"])
+    except (KeyError, TypeError, ValueError):
+        return False
+    return not was_published and not mirror_was_lost and age < _MAY_WAIT
 
 
 def _missing_file(entry: ledger.Entry, config: Config) -> Path | None:

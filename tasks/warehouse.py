@@ -106,8 +106,12 @@ def _drop_teardown_noise() -> None:
 def kept_open(config: Config) -> Iterator[None]:
     """Keep the warehouse open between this thread's connections: what one has read, the next need not read again.
 
-    From the first connection to the end of the block everybody else waits for the warehouse.
+    From the first connection to the end of the block everybody else waits for the warehouse. Within another such block
+    this one does nothing.
     """
+    if config.storage_path in _of_thread.kept:
+        yield
+        return
     _of_thread.kept[config.storage_path] = _Kept()
     try:
         yield
@@ -133,20 +137,17 @@ def connect(config: Config) -> Iterator[Connection]:
     Raises:
         InUse: Another program, none of this project, kept the warehouse for ten minutes.
     """
-    kept = _of_thread.kept.get(config.storage_path)
-    if kept is None:
-        with kept_open(config), connect(config) as connection:
-            yield connection
-        return
-    try:
-        with closing(kept.database(config).cursor()) as connection:
-            connection.execute(f"set TimeZone = '{config.dataset.timezone}'")
-            for table in _TABLES:
-                run(connection, f"schema/{table}")
-            yield connection
-    except BaseException:
-        kept.let_go()  # after some errors DuckDB refuses all else until the database is opened anew
-        raise
+    with kept_open(config):
+        kept = _of_thread.kept[config.storage_path]
+        try:
+            with closing(kept.database(config).cursor()) as connection:
+                connection.execute(f"set TimeZone = '{config.dataset.timezone}'")
+                for table in _TABLES:
+                    run(connection, f"schema/{table}")
+                yield connection
+        except BaseException:
+            kept.let_go()  # after some errors DuckDB refuses all else until the database is opened anew
+            raise
 
 
 def compact(config: Config) -> None:

@@ -44,7 +44,7 @@ def test_a_full_disk_fails_the_day_whole_and_more_room_mends_it(busy_dataset: Da
     assert len(messages) > 3
     assert all("run the day again" in message for message in messages)
     assert len(ledger.read_entries(busy_dataset.config)) == 1
-    assert verify.verify_ledger(busy_dataset.config) == 1
+    assert verify.verify_ledger(busy_dataset.config).n_releases == 1
 
 
 def test_a_read_only_disk_is_said_and_spends_nothing(busy_dataset: Dataset, small_disk: Path) -> None:
@@ -79,7 +79,7 @@ def test_a_disk_full_at_the_very_commit_or_export_is_made_good_by_the_next_run(
     assert n_released == (at == "durable.write_whole")
     busy_dataset.run_day()
     assert len(ledger.read_entries(busy_dataset.config)) == 1
-    assert verify.verify_ledger(busy_dataset.config) == 1
+    assert verify.verify_ledger(busy_dataset.config).n_releases == 1
 
 
 def fill(filler: Path) -> None:
@@ -111,4 +111,4 @@ def test_a_read_only_file_or_folder_is_said_and_a_later_run_makes_it_good(
         subprocess.run(["umount", path], check=True)
     busy_dataset.run_day(tomorrow)
     assert len(ledger.read_entries(busy_dataset.config)) == 2
-    assert verify.verify_ledger(busy_dataset.config) == 2
+    assert verify.verify_ledger(busy_dataset.config).n_releases == 2

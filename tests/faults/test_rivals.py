@@ -28,7 +28,7 @@ def compete(dataset: Dataset, dates: list[dt.date]) -> None:
     assert [victim.exit_code(rival) for rival in rivals] == [0] * len(dates)
     entries = ledger.read_entries(dataset.config)
     assert sorted(entry["date"] for entry in entries) == sorted({date.isoformat() for date in dates})
-    assert verify.verify_ledger(dataset.config) == len(entries)
+    assert verify.verify_ledger(dataset.config).n_releases == len(entries)
     assert len(all_files(dataset)) == sum(len(entry["files"]) for entry in entries)
     assert {path.name for path in Path(dataset.folder / "store" / "private" / "releases").iterdir()} == {
         name for entry in entries for name in entry["files"].values()
@@ -52,5 +52,5 @@ def test_of_rivals_for_the_last_of_a_budget_none_overspends(busy_dataset: Datase
     busy_dataset.set("epsilon_total = 50.0", "epsilon_total = 5.0")
     rivals = [victim.start(victim.whole_day, busy_dataset.folder, date) for date in dates]
     assert {victim.exit_code(rival) for rival in rivals} == {0, 1}
-    assert verify.verify_ledger(busy_dataset.config) >= 2
+    assert verify.verify_ledger(busy_dataset.config).n_releases >= 2
     assert max(float(entry["epsilon_total_after"]) for entry in ledger.read_entries(busy_dataset.config)) <= 5

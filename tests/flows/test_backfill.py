@@ -79,7 +79,7 @@ def test_ninety_days_backfilled_and_killed_twice_equal_ninety_days_run_one_by_on
     ended = hexveil("backfill", *range_of(backfilled, N_DAYS))
     assert ended.returncode == 0, ended.stderr
     assert f"{N_DAYS} of {N_DAYS} days are released" in ended.stdout
-    assert verify.verify_ledger(backfilled.config) == verify.verify_ledger(one_by_one.config) == N_DAYS
+    assert [verify.verify_ledger(one.config).n_releases for one in (backfilled, one_by_one)] == [N_DAYS] * 2
     pairs = zip(ledger.read_entries(backfilled.config), ledger.read_entries(one_by_one.config), strict=True)
     for ours, theirs in pairs:
         assert {key: ours[key] for key in ours if key not in MADE_ANEW} == {
@@ -118,7 +118,7 @@ def test_one_bad_day_is_reported_and_the_others_are_done_and_done_days_are_left_
     again = hexveil("backfill", *range_of(week, 7))
     assert again.returncode == 0, again.stderr
     assert "7 of 7 days are released" in again.stdout
-    assert verify.verify_ledger(week.config) == 7
+    assert verify.verify_ledger(week.config).n_releases == 7
     assert [entry["date"] for entry in ledger.read_entries(week.config)][-1] == str(bad)
 
 
@@ -142,7 +142,7 @@ def test_a_budget_too_small_is_seen_before_the_first_day_spends_and_can_be_sprea
     entries = ledger.read_entries(week.config)
     assert [entry["settings"]["privacy"]["epsilon_per_day"] for entry in entries] == ["1"] * 7
     assert float(entries[-1]["epsilon_total_after"]) <= 7
-    assert verify.verify_ledger(week.config) == 7
+    assert verify.verify_ledger(week.config).n_releases == 7
 
 
 @pytest.mark.slow

@@ -116,7 +116,7 @@ def check_released_once(folder: Path, seen: dict[str, bytes]) -> None:
     dataset = Dataset(folder)
     entries = ledger.read_entries(dataset.config)
     assert len(entries) == 1
-    assert verify.verify_ledger(dataset.config) == 1
+    assert verify.verify_ledger(dataset.config).n_releases == 1
     files = all_files(dataset)
     day = f"date={DATE}"
     wanted = [name for name in PUBLISHED if name != "map.html" or dataset.config.publish.map]

@@ -28,13 +28,13 @@ def test_a_restored_copy_verifies_publishes_the_same_and_goes_on(busy_dataset: D
     assert back_up(copy, busy_dataset.config) == 1
     assert (copy / "private").stat().st_mode & 0o077 == 0
     again = restored(busy_dataset, copy)
-    assert verify_ledger(again.config) == 1
+    assert verify_ledger(again.config).n_releases == 1
     again.run_day()
     assert again.published("statistics.csv").read_bytes() == content
     again.release(later_day(again, 1))
-    assert verify_ledger(again.config) == 2
+    assert verify_ledger(again.config).n_releases == 2
     assert back_up(copy, again.config) == 2
-    assert verify_ledger(restored(again, copy).config) == 2
+    assert verify_ledger(restored(again, copy).config).n_releases == 2
 
 
 def test_a_copy_cut_short_anywhere_is_as_good_as_the_one_before(
@@ -66,7 +66,7 @@ def test_a_copy_cut_short_anywhere_is_as_good_as_the_one_before(
         shutil.copytree(copy, held.folder / "store")
         for entry in read_entries(held.config):
             publish_files.fn(entry["release_id"], held.config)
-        assert verify_ledger(held.config) in (1, 2)
+        assert verify_ledger(held.config).n_releases in (1, 2)
 
 
 def test_a_copy_of_another_ledger_is_not_overwritten(busy_dataset: Dataset, tmp_path: Path) -> None:

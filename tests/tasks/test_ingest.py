@@ -271,6 +271,18 @@ def test_a_row_with_the_wrong_number_of_fields_is_kept_count_of_with_its_line(da
     assert dataset.query("select n_rows, n_malformed from raw_file") == [(4, 2)]
 
 
+def test_malformed_rows_of_one_file_are_not_counted_in_the_next(dataset: Dataset) -> None:
+    """All files of a day are read in one open warehouse, and what a file rejects is in temporary tables."""
+    dataset.write("a.csv", HEADER + ROW + "bus2,short\n")
+    dataset.write("b.csv", HEADER + ROW.replace("bus1", "bus3"))
+    with warehouse.kept_open(dataset.config):
+        ingest(dataset)
+    assert dataset.query("select name, n_rows, n_malformed from raw_file order by name") == [
+        ("raw/a.csv", 2, 1),
+        ("raw/b.csv", 1, 0),
+    ]
+
+
 def test_a_line_that_is_not_an_object_is_kept_count_of_with_its_line(dataset: Dataset) -> None:
     good = json.dumps({"bus": "a", "time": f"{DATE}T08:00:00Z", "lat": 47, "lon": 8, "speed": 3})
     dataset.write("a.ndjson", f"{good}\nnot json\n[1]\n{good.replace('3}', 'NaN}')}\n")

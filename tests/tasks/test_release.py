@@ -103,7 +103,7 @@ def test_losses_add_up_over_days_to_the_users_budget_and_no_further(busy_dataset
     totals = [Fraction(entry["epsilon_total_after"]) for entry in entries]
     assert totals == [sum(Fraction(entry["epsilon"]) for entry in entries[: n + 1]) for n in range(3)]
     assert Fraction(0) <= 5 - totals[-1] < Fraction(1, 1000)
-    assert verify.verify_ledger(busy_dataset.config) == 3
+    assert verify.verify_ledger(busy_dataset.config).n_releases == 3
 
 
 def test_the_same_day_in_another_grid_is_refused(busy_dataset: Dataset) -> None:
@@ -149,7 +149,7 @@ def test_a_crash_after_the_append_is_made_good_by_the_next_run(
     assert len(entries) == 1
     busy_dataset.release()
     assert ledger.read_entries(busy_dataset.config) == entries
-    assert verify.verify_ledger(busy_dataset.config) == 1
+    assert verify.verify_ledger(busy_dataset.config).n_releases == 1
 
 
 def test_what_is_mirrored_is_what_is_published(busy_dataset: Dataset) -> None:

@@ -29,33 +29,54 @@ def test_verify_names_a_published_file_that_was_changed_or_is_gone(busy_dataset:
     with pytest.raises(LedgerBroken, match=rf"entry 1 .*{name} is missing"):
         verify.verify_ledger(busy_dataset.config)
     busy_dataset.release()
-    assert verify.verify_ledger(busy_dataset.config) == 1
+    assert verify.verify_ledger(busy_dataset.config).n_releases == 1
 
 
 def test_verify_beside_a_run_lets_the_newest_release_wait_for_its_files(
-    busy_dataset: Dataset, caplog: pytest.LogCaptureFixture
+    busy_dataset: Dataset, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """So it does where the run was killed there and will be started again; the newest alone may wait, and once."""
+    """So it does where the run was killed there and will be started again; the newest alone may, once, for an hour."""
     busy_dataset.set("epsilon_total = 5.0", "epsilon_total = 9.0")
     busy_dataset.without_map()
-    busy_dataset.run_day()
 
     def release_only(date: dt.date) -> str:
         busy_dataset.prepare(date)
         return release_statistics.fn(date, plan_release.fn(date, busy_dataset.config), busy_dataset.config)
 
+    first = release_only(DATE)
+    assert verify.verify_ledger(busy_dataset.config) == (0, first)
+    publish_files.fn(first, busy_dataset.config)
     second, third = (later_day(busy_dataset, number) for number in (1, 2))
     unpublished = [release_only(second)]
-    assert verify.verify_ledger(busy_dataset.config) == 1
-    assert "newest release waits for its files" in caplog.text
+    found = verify.verify_ledger(busy_dataset.config)
+    assert found == (1, unpublished[0])
+    assert found.in_words.startswith("1 releases: ")
+    assert f"{unpublished[0]} is paid and waits for its files" in found.in_words
+    with monkeypatch.context() as patch:
+        patch.setattr(verify, "_MAY_WAIT", dt.timedelta(0))
+        with pytest.raises(LedgerBroken, match=r"entry 2 .* is missing; run the day again"):
+            verify.verify_ledger(busy_dataset.config)
     unpublished.append(release_only(third))
     with pytest.raises(LedgerBroken, match=r"entry 2 .* is missing; run the day again"):
         verify.verify_ledger(busy_dataset.config)
     for release_id in unpublished:
         publish_files.fn(release_id, busy_dataset.config)
-    assert verify.verify_ledger(busy_dataset.config) == 3
+    assert verify.verify_ledger(busy_dataset.config) == (3, None)
     busy_dataset.published("statistics.csv", third).unlink()
     with pytest.raises(LedgerBroken, match=r"entry 3 .*statistics\.csv is missing"):
+        verify.verify_ledger(busy_dataset.config)
+
+
+@pytest.mark.parametrize("lost", [["statistics.csv"], PUBLISHED])
+def test_files_that_are_lost_with_the_mirror_are_missing_and_not_waited_for(
+    busy_dataset: Dataset, lost: list[str]
+) -> None:
+    for date in (DATE, later_day(busy_dataset, 1)):
+        busy_dataset.release(date)
+    (busy_dataset.folder / "store" / "release.duckdb").unlink()
+    for name in lost:
+        busy_dataset.published(name, date).unlink()
+    with pytest.raises(LedgerBroken, match=r"entry 2 .* is missing"):
         verify.verify_ledger(busy_dataset.config)
 
 
@@ -121,7 +142,7 @@ def test_a_ledger_that_lost_its_last_lines_is_refused_and_nothing_is_destroyed(b
             verify.verify_ledger(busy_dataset.config)
     assert {one.name for one in private_files.releases(busy_dataset.config).iterdir()} == kept
     path.write_bytes(whole)
-    assert verify.verify_ledger(busy_dataset.config) == 2
+    assert verify.verify_ledger(busy_dataset.config).n_releases == 2
 
 
 def test_an_append_that_a_crash_cut_short_is_taken_away_by_the_next_run(busy_dataset: Dataset) -> None:
@@ -217,11 +238,11 @@ def test_each_entry_is_judged_by_the_budget_it_was_released_under(busy_dataset: 
     for number in range(4):
         busy_dataset.run_day(later_day(busy_dataset, number) if number else DATE)
     busy_dataset.set("\nwindow_days = 2", "")
-    assert verify.verify_ledger(busy_dataset.config) == 4
+    assert verify.verify_ledger(busy_dataset.config).n_releases == 4
 
 
 def test_verify_of_a_storage_where_nothing_was_run_finds_nothing_and_makes_nothing(dataset: Dataset) -> None:
-    assert verify.verify_ledger(dataset.config) == 0
+    assert verify.verify_ledger(dataset.config).n_releases == 0
     assert not (dataset.folder / "store" / "release.duckdb").exists()
 
 

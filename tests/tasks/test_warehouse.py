@@ -40,6 +40,14 @@ def test_a_warehouse_is_kept_open_from_its_first_connection_to_the_end_of_the_bl
     assert is_free(dataset)
 
 
+def test_a_block_within_another_changes_nothing(dataset: Dataset) -> None:
+    with warehouse.kept_open(dataset.config):
+        with warehouse.kept_open(dataset.config), warehouse.connect(dataset.config):
+            pass
+        assert not is_free(dataset)
+    assert is_free(dataset)
+
+
 def test_an_error_lets_go_of_a_warehouse_that_is_kept_open(dataset: Dataset) -> None:
     """What ends one step may have damaged what is open; and the next attempt may be a minute away."""
     with warehouse.kept_open(dataset.config):
