@@ -69,11 +69,12 @@ def verify_ledger(config: Config) -> Verified:
     account = Account([], config)
     for entry in progress(entries, "verifying releases"):
         problem = _first_problem(entry, account, config)
-        missing = None if problem else _missing_file(entry, config)
-        if missing and entry is entries[-1] and _may_wait(entry, known, config):
-            return Verified(len(entries) - 1, entry["release_id"])
-        if missing:
-            problem = f"{missing} is missing; run the day again to publish it"
+        if problem is None:
+            may_wait = entry is entries[-1] and _may_wait(entry, known, config)  # its files may come meanwhile
+            missing = _missing_file(entry, config)
+            if missing and may_wait:
+                return Verified(len(entries) - 1, entry["release_id"])
+            problem = f"{missing} is missing; run the day again to publish it" if missing else None
         if problem:
             raise LedgerBroken(f"entry {entry['number']} ({entry['release_id']}): {problem}")
     return Verified(len(entries), None)
