@@ -12,6 +12,7 @@ from tasks.forget import forgotten_days
 from tasks.ingest import current_files, ingest
 from tasks.inputs import find_inputs
 from tasks.logs import warn
+from tasks.prepare import room
 from tasks.sharded_ingest import read_into_shards
 from tasks.sharded_late import RowsLate, released_days, rows_late_in_shards
 from tasks.steps import step
@@ -33,11 +34,18 @@ def count_late_records(date: dt.date, config: Config) -> None:
     """
     if date in forgotten_days(config) or not find_inputs(date, config, needed=False):
         return
-    try:
-        late = (_count_in_shards if config.engine.name == "dask" else _count)(date, config)
-    except BadInput as error:
-        warn(log, "late records were not counted", date=date, reason=error)
-        return
+    sharded = config.engine.name == "dask"
+    with room(config):
+        try:
+            (read_into_shards if sharded else ingest)(date, config)
+        except BadInput as error:
+            warn(log, "late records were not counted", date=date, reason=error)
+            return
+        released = released_days(ledger.read_entries(config))
+        late = _late((rows_late_in_shards if sharded else _rows_late)(date, released, config), released)
+        with warehouse.connect(config) as connection:
+            for local_date, n_records in [(date, 0), *late]:
+                warehouse.run(connection, "warehouse/late_day", {"date": local_date, "n_records": n_records})
     for local_date, n_records in late:
         if n_records:
             warn(log, "late records change nothing", date=local_date, n_records=n_records)
@@ -48,25 +56,6 @@ def late_records(config: Config) -> dict[dt.date, int]:
     """Return how many late records there are of each day that has any."""
     with warehouse.connect(config) as connection:
         return dict(warehouse.rows(connection, "warehouse/late_days"))
-
-
-def _count(date: dt.date, config: Config) -> list[tuple[dt.date, int]]:
-    with warehouse.kept_open(config):
-        ingest(date, config)
-        released = released_days(ledger.read_entries(config))
-        with warehouse.connect(config) as connection:
-            late = _late(_rows_late(connection, date, released, config), released)
-            _note(connection, date, late)
-    return late
-
-
-def _count_in_shards(date: dt.date, config: Config) -> list[tuple[dt.date, int]]:
-    read_into_shards(date, config)
-    released = released_days(ledger.read_entries(config))
-    late = _late(rows_late_in_shards(date, released, config), released)
-    with warehouse.connect(config) as connection:
-        _note(connection, date, late)
-    return late
 
 
 def _late(rows: list[RowsLate], released: pl.DataFrame) -> list[tuple[dt.date, int]]:
@@ -80,17 +69,11 @@ def _late(rows: list[RowsLate], released: pl.DataFrame) -> list[tuple[dt.date, i
     return late
 
 
-def _rows_late(
-    connection: warehouse.Connection, date: dt.date, released: pl.DataFrame, config: Config
-) -> list[RowsLate]:
+def _rows_late(date: dt.date, released: pl.DataFrame, config: Config) -> list[RowsLate]:
     """Return what of released days is in a day's files; cheap where the days were released from them."""
-    files = {"file_ids": current_files(connection, date, config)}
-    connection.register("released_day", released)
-    if not warehouse.rows(connection, "warehouse/rows_after_release", files):
-        return []
-    return [RowsLate(*row) for row in warehouse.rows(connection, "warehouse/late_records", files)]
-
-
-def _note(connection: warehouse.Connection, date: dt.date, late: list[tuple[dt.date, int]]) -> None:
-    for local_date, n_records in [(date, 0), *late]:
-        warehouse.run(connection, "warehouse/late_day", {"date": local_date, "n_records": n_records})
+    with warehouse.connect(config) as connection:
+        files = {"file_ids": current_files(connection, date, config)}
+        connection.register("released_day", released)
+        if not warehouse.rows(connection, "warehouse/rows_after_release", files):
+            return []
+        return [RowsLate(*row) for row in warehouse.rows(connection, "warehouse/late_records", files)]

@@ -20,7 +20,7 @@ _STEPS = {
 
 
 def room(config: Config) -> AbstractContextManager[None]:
-    """Return what to prepare a day in: the warehouse stays open between the steps, where all of them work in it."""
+    """Return what to bring records in by: the warehouse stays open throughout, where it is what all work is done in."""
     return warehouse.kept_open(config) if config.engine.name == "local" else nullcontext()
 
 

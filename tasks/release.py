@@ -87,11 +87,10 @@ def release_with(date: dt.date, plan_hash: str, config: Config, noise: Noise, re
         intent = describe_release(date, revision, config)
         costs = _checked_costs(date, plan, entries, config)
         attempt = private_files.count_attempt(intent["release_id"], config)
-        with warehouse.connect(config) as connection:
-            cells = _noisy_cells(connection, date, plan, entries, config, noise)
-            statistics = statistic_frame(cells, intent["release_id"], config)
+        with warehouse.kept_open(config):
+            statistics = statistic_frame(_noisy_cells(date, plan, entries, config, noise), intent["release_id"], config)
             schemas.check(statistics, schemas.statistic_schema(config), "statistics")
-            execution = _execution(connection, intent, plan, statistics, entropy.known_users(config, entries), config)
+            execution = _execution(intent, plan, statistics, entropy.known_users(config, entries), config)
         entry = {**intent, **costs, **execution, "plan": plan_hash, "attempt": attempt}
         files = write_files(statistics, plan, entry, config)
         ledger.append({**entry, "files": files, "committed_at": now()}, entries, config)
@@ -109,12 +108,7 @@ def _check_witnesses(entries: list[ledger.Entry], config: Config) -> None:
 
 
 def _noisy_cells(
-    connection: warehouse.Connection,
-    date: dt.date,
-    plan: dict[str, Any],
-    entries: list[ledger.Entry],
-    config: Config,
-    noise: Noise,
+    date: dt.date, plan: dict[str, Any], entries: list[ledger.Entry], config: Config, noise: Noise
 ) -> pl.DataFrame:
     """Return the published cells of the plan with their sums and noise on them."""
     cells = private_files.read_frame(private_files.plans(config), plan["files"]["cells"]).filter(
@@ -122,7 +116,7 @@ def _noisy_cells(
     )
     moments = MOMENTS if config.statistics.variance else MOMENTS[:1]
     if config.privacy.mechanism in ARRAY_MECHANISMS:
-        private_totals = _private(connection, date, plan, "release/user_total", entries, config)
+        private_totals = _private(date, plan, "release/user_total", entries, config)
         pairs = private_files.read_frame(private_files.plans(config), plan["files"]["pairs"])
         keys = ["slot_start", "h3_cell", "user_hash"]
         pairs = pairs.join(private_totals, on=keys, how="left", maintain_order="left")
@@ -130,7 +124,7 @@ def _noisy_cells(
             cells = noisy_array_sums(cells, pairs, moment, config)
         return cells
     statement = "release/cell_sum_with_squares" if config.statistics.variance else "release/cell_sum"
-    private_sums = _private(connection, date, plan, statement, entries, config)
+    private_sums = _private(date, plan, statement, entries, config)
     if not private_sums.select("slot_start", "h3_cell").equals(cells.select("slot_start", "h3_cell")):
         raise HexveilError("the cells of the warehouse are not those of the plan; run the day again")
     noisy = {}
@@ -142,25 +136,21 @@ def _noisy_cells(
 
 
 def _private(
-    connection: warehouse.Connection,
-    date: dt.date,
-    plan: dict[str, Any],
-    statement: str,
-    entries: list[ledger.Entry],
-    config: Config,
+    date: dt.date, plan: dict[str, Any], statement: str, entries: list[ledger.Entry], config: Config
 ) -> pl.DataFrame:
     """Return what a statement reads of the warehouse with the plan, which must be as it was when that was made."""
     private_files.read(private_files.plans(config), plan["files"]["pairs"])
     parameters = {"date": date, "pairs": str(plan_file(plan, "pairs", config))}
     keys = entropy.known_users(config, entries)
-    users = warehouse.frame(connection, "warehouse/day_users", {"date": date})["user_id"]
-    user_key = pl.DataFrame({"user_id": users, "user_hash": keys.users(users.to_list())})
-    connection.register("user_key", user_key)
-    if warehouse.rows(connection, "checks/prepared_otherwise", prepared_by(date, config)):
-        raise HexveilError("the day was prepared with other settings since the plan was made; run the day again")
-    if warehouse.rows(connection, "checks/occupancy_changed", parameters):
-        raise HexveilError("the occupancy changed since the plan was made; run the day again to plan anew")
-    return warehouse.frame(connection, statement, parameters)
+    with warehouse.connect(config) as connection:
+        users = warehouse.frame(connection, "warehouse/day_users", {"date": date})["user_id"]
+        user_key = pl.DataFrame({"user_id": users, "user_hash": keys.users(users.to_list())})
+        connection.register("user_key", user_key)
+        if warehouse.rows(connection, "checks/prepared_otherwise", prepared_by(date, config)):
+            raise HexveilError("the day was prepared with other settings since the plan was made; run the day again")
+        if warehouse.rows(connection, "checks/occupancy_changed", parameters):
+            raise HexveilError("the occupancy changed since the plan was made; run the day again to plan anew")
+        return warehouse.frame(connection, statement, parameters)
 
 
 def _checked_costs(
@@ -179,7 +169,6 @@ def _checked_costs(
 
 
 def _execution(
-    connection: warehouse.Connection,
     intent: ledger.Entry,
     plan: dict[str, Any],
     statistics: pl.DataFrame,
@@ -192,24 +181,23 @@ def _execution(
         "user_key_fingerprint": keys.fingerprint,
         **describe_plan(plan, config),
         "records_covered": int(statistics["n_records"].sum()),
-        **_note_inputs(connection, intent["release_id"], dt.date.fromisoformat(intent["date"]), keys),
+        **_note_inputs(intent["release_id"], dt.date.fromisoformat(intent["date"]), keys, config),
     }
 
 
-def _note_inputs(
-    connection: warehouse.Connection, release_id: str, date: dt.date, keys: entropy.UserKeys
-) -> dict[str, Any]:
+def _note_inputs(release_id: str, date: dt.date, keys: entropy.UserKeys, config: Config) -> dict[str, Any]:
     """Note what the release is made from, and return the day's rows by what became of them, and its files.
 
     Each file has a keyed digest, another in each release: a plain hash would confirm a guess at the values, and an
     equal one in two releases would tell that no value changed between them.
     """
     day = {"date": date}
-    files = warehouse.frame(connection, "warehouse/day_files", day)
-    rows = dict(warehouse.rows(connection, "warehouse/day_rows", day))
-    with warehouse.transaction(connection):
-        warehouse.run(connection, "warehouse/clear_released_file", {"release_id": release_id})
-        warehouse.run(connection, "warehouse/released_file", {"release_id": release_id, **day})
+    with warehouse.connect(config) as connection:
+        files = warehouse.frame(connection, "warehouse/day_files", day)
+        rows = dict(warehouse.rows(connection, "warehouse/day_rows", day))
+        with warehouse.transaction(connection):
+            warehouse.run(connection, "warehouse/clear_released_file", {"release_id": release_id})
+            warehouse.run(connection, "warehouse/released_file", {"release_id": release_id, **day})
     digests = [keys.digest("file", f"{release_id} {content_hash}".encode()) for content_hash in files["content_hash"]]
     files = files.select("name", rows="n_rows").with_columns(digest=pl.Series(digests, dtype=pl.String))
     return {"inputs": files.to_dicts(), "rows": rows}

@@ -9,7 +9,7 @@ from scipy.stats import beta
 from support import DATE, HEADER, Dataset
 
 from dpmath.accounting import LOSS_UNITS, ExactIntArray
-from tasks import private_files, release, warehouse
+from tasks import private_files, release
 from tasks.plan import plan_release
 from tasks.plan_files import load_plan
 
@@ -29,8 +29,7 @@ def prepared(dataset: Dataset, value: int) -> tuple[ExactIntArray, ExactIntArray
     dataset.prepare()
     plan = load_plan(plan_release.fn(DATE, dataset.config), dataset.config)
     cells = private_files.read_frame(private_files.plans(dataset.config), plan["files"]["cells"])
-    with warehouse.connect(dataset.config) as connection:
-        sums = release._private(connection, DATE, plan, "release/cell_sum", [], dataset.config)["private_mean_sum"]
+    sums = release._private(DATE, plan, "release/cell_sum", [], dataset.config)["private_mean_sum"]
     return np.array([int(one) for one in sums], dtype=object), cells["mean_inverse_scale"].to_numpy().astype(object)
 
 
