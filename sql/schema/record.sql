@@ -6,7 +6,8 @@
 --          midpoint, one outside the bounds as the nearer bound
 -- Privacy  SENSITIVE: never leaves the warehouse. Slots are counted from local midnight, so a day of 23 or 25
 --          hours has whole slots. The one row of settings is not joined by its day: the engine would take the records to be
---          few, and keep them in memory rather than those in quarantine
+--          few, and keep them in memory rather than those in quarantine. A record in a box is not looked for among
+--          those in none
 create or replace temp macro record(date) as table
 select
     raw_record.local_date,
@@ -31,7 +32,11 @@ left join box
     on box.h3_resolution = placed.h3_resolution
     and box.lat_box = try_cast(floor(latitude * per_degree) as integer)
     and box.lon_box = try_cast(floor(longitude * per_degree) as integer)
-left join unboxed using (file_id, row_number)
-anti join (select * from quarantine where local_date = date) as unused using (file_id, row_number)
+left join unboxed
+    on unboxed.file_id = raw_record.file_id
+    and unboxed.row_number = case when box.h3_cell is null then raw_record.row_number end
+anti join (select * from quarantine where local_date = date) as unused
+    on unused.file_id = raw_record.file_id
+    and unused.row_number = raw_record.row_number
 where raw_record.local_date = date
-    and file_id in (select file_id from validated_file where local_date = date)
+    and raw_record.file_id in (select file_id from validated_file where local_date = date)

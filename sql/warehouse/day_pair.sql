@@ -6,7 +6,7 @@
 -- Privacy  SENSITIVE: a temporary table
 create or replace temp table day_pair as
 select
-    local_date,
+    $date::date as local_date,
     slot_start,
     h3_cell,
     user_id,

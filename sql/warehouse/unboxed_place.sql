@@ -10,13 +10,12 @@ from raw_record
 cross join (
     select *, boxes_per_degree(h3_resolution) as per_degree from validated_day where local_date = $date
 ) as placed
-left join box
+anti join box
     on box.h3_resolution = placed.h3_resolution
     and box.lat_box = try_cast(floor(latitude * per_degree) as integer)
     and box.lon_box = try_cast(floor(longitude * per_degree) as integer)
 where raw_record.local_date = $date
     and file_id in (select file_id from validated_file where local_date = $date)
-    and box.h3_cell is null
     and abs(latitude) <= 90
     and abs(longitude) <= 180
 limit $most
