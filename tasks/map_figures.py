@@ -71,8 +71,9 @@ def map_document(day: MapDay, config: Config) -> Document:
         model.js_on_change(name, glue)
     document = Document()
     roots = [_map(sources, config), select, curve]
-    for root in [slider, *roots] if len(day.slots) > 1 else roots:  # a slider of one step is no slider
-        document.add_root(root)
+    with document.models.freeze():  # which models there are is asked once for all roots
+        for root in [slider, *roots] if len(day.slots) > 1 else roots:  # a slider of one step is no slider
+            document.add_root(root)
     document.js_on_event(DocumentReady, glue)
     return document
 
