@@ -25,8 +25,13 @@ _MOST_UNBOXED = 20_000_000
 """More are not set apart, for they would take much of the memory that grouping the day needs."""
 
 
+def define_places(connection: warehouse.Connection) -> None:
+    """Make ``record()``, and empty tables for it to take hexagons from."""
+    warehouse.define(connection, "boxes_per_degree", "box", "unboxed", "record")
+
+
 def find_cells(connection: warehouse.Connection, day: dict[str, object]) -> None:
-    """Fill the tables ``box`` and ``unboxed``, from which ``record()`` takes the hexagons of records.
+    """Make ``record()``, and fill the tables ``box`` and ``unboxed`` that it takes the hexagons of records from.
 
     What is missing there it asks for, so that these tables decide how fast, and never which hexagon. A transaction
     would keep what is only needed on the way until its end, so this is done before one begins.
@@ -35,8 +40,7 @@ def find_cells(connection: warehouse.Connection, day: dict[str, object]) -> None
         connection: Of the warehouse.
         day: The date of a day that was validated.
     """
-    for table in ("box", "unboxed"):
-        warehouse.run(connection, f"warehouse/clear_{table}")
+    define_places(connection)
     warehouse.run(connection, "warehouse/box", day)
     cells = [cell for (cell,) in warehouse.rows(connection, "warehouse/box_cells")]
     bent = [cell for cell in cells if len(h3.get_icosahedron_faces(h3.int_to_str(cell))) > 1]

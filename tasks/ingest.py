@@ -132,6 +132,7 @@ def read_file(
         BadInput: It cannot be read; what was begun is to be rolled back.
     """
     n_rows = source.count_rows(path, kind)
+    warehouse.define(connection, "readable_time", "trimmed_id", "hour", "whole_hour")
     file_id = warehouse.rows(connection, "warehouse/next_file_id")[0][0]
     file = {"file_id": file_id, "file_date": file_date}
     n_kept, n_malformed, n_forgotten = _READERS[kind](connection, path, file, config)

@@ -47,15 +47,7 @@ _TABLES = (
     "prepared_count",
     "released_file",
     "late_day",
-    "readable_time",
-    "trimmed_id",
-    "hour",
-    "whole_hour",
-    "boxes_per_degree",
-    "box",
-    "unboxed",
     "record_before",
-    "record",
 )
 _WAIT_SECONDS = 600
 _BATCH_ROWS = 1_000_000
@@ -78,6 +70,7 @@ class _Kept:
             database.create_function(
                 "h3_cell", _h3_cells, ["DOUBLE", "DOUBLE", "INTEGER"], "UBIGINT", type=PythonUDFType.ARROW
             )
+            define(database, *_TABLES)
             self._database = database
         return self._database
 
@@ -142,8 +135,6 @@ def connect(config: Config) -> Iterator[Connection]:
         try:
             with closing(kept.database(config).cursor()) as connection:
                 connection.execute(f"set TimeZone = '{config.dataset.timezone}'")
-                for table in _TABLES:
-                    run(connection, f"schema/{table}")
                 yield connection
         except BaseException:
             kept.let_go()  # after some errors DuckDB refuses all else until the database is opened anew
@@ -206,6 +197,12 @@ def any_order(connection: Connection) -> Iterator[None]:
 def statement(name: str) -> str:
     """Return the text of ``sql/<name>.sql``."""
     return (importlib.resources.files("sql") / f"{name}.sql").read_text(encoding="utf-8")
+
+
+def define(connection: Connection, *names: str) -> None:
+    """Make tables, views and functions of ``sql/schema``; what is temporary there is this connection's own."""
+    for name in names:
+        run(connection, f"schema/{name}")
 
 
 def run(connection: Connection, name: str, parameters: Mapping[str, Any] | None = None) -> Connection:

@@ -2,7 +2,7 @@
 -- Grain    one row per (h3_resolution, lat_box, lon_box)
 -- Units    lat_box and lon_box number the boxes from 0 degrees, see boxes_per_degree
 -- Privacy  places where records are, assumed public; a temporary table
-create temp table if not exists box (
+create or replace temp table box (
     h3_resolution integer not null,
     lat_box integer not null,
     lon_box integer not null,

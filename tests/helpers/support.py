@@ -17,6 +17,7 @@ from dpmath.occupancy import Occupancy
 from tasks import warehouse
 from tasks.ahead import RangePlans, Shortage, begin_plans, finish_plans, plan_ahead
 from tasks.backfill import released_days
+from tasks.cells import define_places
 from tasks.config import Config, load_config
 from tasks.errors import contained
 from tasks.late import count_late_records
@@ -149,6 +150,7 @@ class Dataset:
 
     def query(self, sql: str) -> list[tuple[Any, ...]]:
         with warehouse.connect(self.config) as connection:
+            define_places(connection)
             return connection.execute(sql).fetchall()
 
     def published(self, name: str, date: dt.date = DATE) -> Path:
