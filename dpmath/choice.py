@@ -58,7 +58,7 @@ def cells_that_fit(programme: Programme, packing: Packing) -> Choice:
     Source:
         HV-L6.
     """
-    alone = programme.alone()[0] <= FITS
+    alone = programme.alone[0] <= FITS
     cells = np.zeros(alone.size, dtype=bool)
     if not alone.any():
         return Choice(cells, None)
@@ -85,7 +85,7 @@ def _size(choice: Choice) -> int:
 
 def _carried_alone(programme: Programme) -> Iterator[Choice]:
     """Yield single cells that fit, from the one of the least worst load alone; the more, the fewer pairs there are."""
-    load, spending, scale = programme.alone()
+    load, spending, scale = programme.alone
     prices = np.full(programme.limits.size, 1 / programme.limits.size)
     n_begun = max(1, _ALONE_WORK // programme.cell.size)
     for cell in np.argsort(load, kind="stable")[:n_begun]:
@@ -130,7 +130,7 @@ def _with_added(programme: Programme, choice: Choice) -> Choice:
     if choice.cover is None:
         return choice
     chosen, cover = choice.cells, choice.cover
-    load, spending, scale = programme.alone()
+    load, spending, scale = programme.alone
     spending, scale = spending * load[programme.cell], scale * load
     costs, refused, n_more = programme.costs(cover.prices), np.zeros(chosen.size, dtype=bool), 1
     work = max(cover.widths.size, _SHARE_OF_ALL * programme.cell.size)

@@ -77,7 +77,9 @@ class Programme:
         return np.add.reduceat(per_pair, self.start)
 
     def restricted(self, cells: NDArray[np.bool_]) -> "Programme":
-        """Return the programme of some of the cells, numbered anew in the same order."""
+        """Return the programme of some of the cells, numbered anew in the same order; itself where it is of all."""
+        if cells.all():
+            return self
         keep = np.flatnonzero(cells[self.cell])
         number = np.cumsum(cells) - 1
         return Programme(
@@ -138,7 +140,7 @@ class Programme:
         ranks = np.append(np.zeros(n_cells, dtype=np.int64), pair_rank[priced])
         share = np.append(self.sums(np.where(is_priced, 0, self._share)), self._share[priced])
         paid = np.append(np.zeros(n_cells), price[self.user[priced]] * self._share[priced])
-        order = np.argsort(cell * (n_users + 1) + ranks, kind="stable")
+        order = np.argsort(cell * (n_users + 1) + ranks)
         cell, start = cell[order], np.arange(n_cells) + np.searchsorted(self.cell[priced], np.arange(n_cells))
         over = _prefix_sums(share[order], cell, start) - (self.need / self.cell_records)[cell]
         with np.errstate(divide="ignore", invalid="ignore"):
@@ -154,8 +156,9 @@ class Programme:
         """Each pair's share of its cell's records: sums of them are as exact in a small cell as in a large one."""
         return self.records / self.cell_records[self.cell]
 
+    @cached_property
     def alone(self) -> tuple[FloatArray, FloatArray, FloatArray]:
-        """Return the least worst load of each cell carried alone, and how.
+        """The least worst load of each cell carried alone, and how.
 
         At inverse scale s the users can spend sum of min(limit, m s), and 2 + s need is needed: the most is left over
         where s is some user's limit / m.
@@ -168,8 +171,7 @@ class Programme:
         """
         limit = self.limits[self.user]
         knee = limit / self.records
-        rank = np.unique(knee, return_inverse=True)[1]
-        order = np.argsort(self.cell * knee.size + rank, kind="stable")
+        order = np.lexsort((knee, self.cell))
         capped, records = (_prefix_sums(one[order], self.cell, self.start) for one in (limit, self.records))
         rest = self.sums(self.records)[self.cell] - records
         left = capped + knee[order] * (rest - self.need[self.cell])

@@ -3,6 +3,7 @@
 from collections import deque
 from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import accumulate, pairwise
 
 import numpy as np
 from numpy.typing import NDArray
@@ -88,6 +89,8 @@ class Steps:
         self._price_per_load = 1 / np.where(programme.limits > 0, programme.limits, 1)
         busiest = np.bincount(programme.user, programme.per_limit, minlength=programme.limits.size)
         self._zero = _Flat(programme)
+        self._half, self._whole = np.full(programme.n_pairs.size, 0.5), np.ones(programme.n_pairs.size)
+        self._limit, self._numbers = np.ones(programme.limits.size), np.arange(1.0, programme.limits.size + 1)
         steps = self._steps = _Flat(programme)
         steps.spending[:] = -1 / (2 + programme.per_limit) / weight
         steps.scale[:] = -1 / (np.abs(self._need) + programme.n_pairs) / weight
@@ -129,13 +132,13 @@ class Steps:
         change.spending += at.pair_price
         np.multiply(self._need, at.cell_price, out=change.scale)
         change.scale -= sums(self._slope * at.pair_price)
-        np.subtract(at.cell_price, 0.5, out=change.share)
+        np.subtract(at.cell_price, self._half, out=change.share)
         change.primal *= steps.primal
         np.add(at.primal, change.primal, out=to.primal)
-        np.maximum(to.primal, zero.primal, out=to.primal)  # with a number numpy takes more than twice as long
+        np.maximum(to.primal, zero.primal, out=to.primal)  # with a number numpy takes twice as long
         if self._packing:
-            np.minimum(to.share, 1, out=to.share)
-        np.multiply(2, to.primal, out=ahead.primal)
+            np.minimum(to.share, self._whole, out=to.share)
+        np.add(to.primal, to.primal, out=ahead.primal)
         ahead.primal -= at.primal
 
         np.multiply(self._need, ahead.scale, out=change.cell_price)
@@ -144,14 +147,14 @@ class Steps:
         loads = np.bincount(self._p.user, ahead.spending, minlength=change.user_price.size)
         np.multiply(loads, self._price_per_load, out=change.user_price)
         if self._packing:
-            change.user_price -= 1
+            change.user_price -= self._limit
         np.subtract(ahead.spending, self._slope * ahead.scale.repeat(self._p.n_pairs), out=change.pair_price)
         change.dual *= steps.dual
         np.add(at.dual, change.dual, out=to.dual)
         if not self._packing:
-            to.user_price[:] = _on_simplex(to.user_price)
+            to.user_price -= _excess(to.user_price, self._numbers)
         np.maximum(to.dual, zero.dual, out=to.dual)
-        np.multiply(2, to.dual, out=ahead.dual)
+        np.add(to.dual, to.dual, out=ahead.dual)
         ahead.dual -= at.dual
 
 
@@ -160,15 +163,24 @@ class _Flat:
 
     def __init__(self, programme: Programme) -> None:
         n_pairs, n_cells, n_users = programme.cell.size, programme.cell_records.size, programme.limits.size
-        ends = np.cumsum([n_pairs, n_cells, n_cells, n_cells, n_users, n_pairs])
+        ends = [0, *accumulate((n_pairs, n_cells, n_cells, n_cells, n_users, n_pairs))]
         self.all = np.zeros(ends[-1])
-        self.primal, self.dual = np.split(self.all, ends[2:3])
-        self.spending, self.scale, self.share = np.split(self.primal, ends[:2])
-        self.cell_price, self.user_price, self.pair_price = np.split(self.dual, ends[3:5] - ends[2])
+        self.primal, self.dual = self.all[: ends[3]], self.all[ends[3] :]
+        parts = [self.all[begin:end] for begin, end in pairwise(ends)]
+        self.spending, self.scale, self.share, self.cell_price, self.user_price, self.pair_price = parts
 
 
-def _on_simplex(point: FloatArray) -> FloatArray:
-    """Return the nearest point with elements of at least 0 that sum to 1."""
-    descending = np.sort(point)[::-1]
-    excess = (np.cumsum(descending) - 1) / np.arange(1, point.size + 1)
-    return np.maximum(point - excess[np.flatnonzero(descending > excess)[-1]], 0)
+def _excess(prices: FloatArray, numbers: FloatArray) -> float:
+    """Return what to take off prices, so that those which stay above 0 sum to 1 and are the nearest that do.
+
+    Args:
+        prices: Shape (L,).
+        numbers: 1 to L.
+    """
+    descending = prices.copy()
+    descending.sort()
+    descending = descending[::-1]
+    excess = descending.cumsum()
+    excess -= 1
+    excess /= numbers
+    return float(excess[(descending > excess).nonzero()[0][-1]])

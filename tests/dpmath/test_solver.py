@@ -180,7 +180,7 @@ def test_the_bound_on_cells_converges_where_limits_differ_widely_or_hardly_bind(
     rng = np.random.default_rng(seed)
     limits = 10 ** rng.uniform(0.5, 2) * (rng.choice([1, 0.3, 0.1, 0.01], 60) if seed % 2 else np.ones(60))
     programme = random_programme(rng, 20, 60, limits)
-    programme = programme.restricted(programme.alone()[0] <= 1)
+    programme = programme.restricted(programme.alone[0] <= 1)
     optimum = shares_by_highs(programme)
     assert optimum * (1 - 1e-7) <= most_shares(programme).bound <= 1.005 * optimum
 
