@@ -6,7 +6,6 @@ from pathlib import Path
 
 from prefect import flow
 
-from flows.daily import prepare_day
 from flows.runs import refuse_endless_restarts, run_name
 from tasks.ahead import Shortage, begin_plans, finish_plans, plan_ahead
 from tasks.announce import announce_budget, announce_range, tell_released, tell_withheld
@@ -14,6 +13,7 @@ from tasks.backfill import released_days, spread_budget
 from tasks.config import Config, load_config
 from tasks.errors import BudgetExceeded, HexveilError
 from tasks.late import count_late_records
+from tasks.prepare import prepare_day
 from tasks.progress import progress
 from tasks.publish import publish_files
 from tasks.release import release_statistics

@@ -160,8 +160,9 @@ def plan(
     """Show what a day would publish, at which promised error and cost; spends nothing."""
     settings = load_config(config)
     from tasks import preview
+    from tasks.prepare import by_itself, prepare_day
 
-    preview.prepare_day(date.date(), settings)
+    prepare_day(date.date(), settings, by_itself)
     if compare or cells:
         rows = (preview.compare_mechanisms if compare else preview.preview_cells)(date.date(), settings)
         show.print_json(rows) if as_json else out.print(show.table_of(rows))

@@ -11,7 +11,7 @@ from tasks.config import Config, load_config
 from tasks.errors import WITHHELD
 from tasks.late import count_late_records
 from tasks.plan import plan_release
-from tasks.prepare import preparation, room
+from tasks.prepare import prepare_day
 from tasks.publish import publish_files
 from tasks.release import find_release, release_statistics
 
@@ -37,13 +37,6 @@ def daily(config_file: Path, date: dt.date | None = None, revision: str | None =
     tell_released(date, config, revision)
     announce_day(date, config, revision)
     announce_budget(config)
-
-
-def prepare_day(date: dt.date, config: Config) -> None:
-    """Bring a day's records into the warehouse, and write its occupancy."""
-    with room(config):
-        for prepare in preparation(config):
-            prepare(date, config)
 
 
 def _release(date: dt.date, config: Config, revision: str | None) -> str:

@@ -1,6 +1,7 @@
 """Prepare: the steps that bring a day's records in, by the engine that the configuration names."""
 
 import datetime as dt
+from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext
 
 from prefect import Task
@@ -13,10 +14,36 @@ from tasks.sharded_day import index_shards
 from tasks.sharded_ingest import ingest_shards
 from tasks.validate import validate_records
 
+Preparation = Task[[dt.date, Config], None]
+Run = Callable[[Preparation, dt.date, Config], None]
+
 _STEPS = {
     "local": (ingest_records, validate_records, build_occupancy),
     "dask": (ingest_shards, index_shards),
 }
+
+
+def by_scheduler(one: Preparation, date: dt.date, config: Config) -> None:
+    """Run a step as a task of the flow that runs now."""
+    one(date, config)
+
+
+def by_itself(one: Preparation, date: dt.date, config: Config) -> None:
+    """Run a step without a scheduler."""
+    one.fn(date, config)
+
+
+def prepare_day(date: dt.date, config: Config, run: Run = by_scheduler) -> None:
+    """Bring a day's records into the warehouse, and write its occupancy.
+
+    Args:
+        date: The local day.
+        config: Says the engine.
+        run: Runs one of the steps.
+    """
+    with room(config):
+        for one in preparation(config):
+            run(one, date, config)
 
 
 def room(config: Config) -> AbstractContextManager[None]:
@@ -24,6 +51,6 @@ def room(config: Config) -> AbstractContextManager[None]:
     return warehouse.kept_open(config) if config.engine.name == "local" else nullcontext()
 
 
-def preparation(config: Config) -> tuple[Task[[dt.date, Config], None], ...]:
+def preparation(config: Config) -> tuple[Preparation, ...]:
     """Return the steps that bring a day's records into the warehouse and write its occupancy, in order."""
     return _STEPS[config.engine.name]

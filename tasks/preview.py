@@ -16,15 +16,7 @@ from tasks.ledger import read_entries
 from tasks.mechanism import COMPARED, propose
 from tasks.plan import make_plan, read_day, summarise_plan
 from tasks.plan_files import cell_frame, mean_errors, store_plan
-from tasks.prepare import preparation, room
 from tasks.progress import progress
-
-
-def prepare_day(date: dt.date, config: Config) -> None:
-    """Bring a day's records into the warehouse and write its occupancy, without a scheduler."""
-    with room(config):
-        for prepare in preparation(config):
-            prepare.fn(date, config)
 
 
 @contained

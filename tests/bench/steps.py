@@ -16,7 +16,7 @@ from flows import daily
 from tasks import plan, release, warehouse
 from tasks.budget import report_budget
 from tasks.config import load_config
-from tasks.prepare import preparation, room
+from tasks.prepare import prepare_day
 from tasks.report import report_day
 from tests.bench.memory import forget_peak, peak_mib
 
@@ -93,9 +93,7 @@ def run_steps(config_file: Path, dates: list[dt.date]) -> list[Row]:
         watch = Watch()
         with watch.parts_noted():
             watch.step(daily.find_release, date, config, None)
-            with room(config):
-                for task in preparation(config):
-                    watch.step(task, date, config)
+            prepare_day(date, config, watch.step)
             plan_hash = watch.step(daily.plan_release, date, config)
             release_id = watch.step(daily.release_statistics, date, plan_hash, config, None)
             watch.step(daily.publish_files, release_id, config)

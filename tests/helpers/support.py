@@ -22,7 +22,7 @@ from tasks.config import Config, load_config
 from tasks.errors import contained
 from tasks.late import count_late_records
 from tasks.plan import plan_release
-from tasks.preview import prepare_day
+from tasks.prepare import by_itself, prepare_day
 from tasks.publish import publish_files
 from tasks.release import Noise, draw_noise, find_release, release_statistics, release_with
 from tasks.steps import step
@@ -109,7 +109,7 @@ class Dataset:
         self.set("[storage]", "[publish]\nmap = false\n[storage]")
 
     def prepare(self, date: dt.date = DATE) -> None:
-        prepare_day(date, self.config)
+        prepare_day(date, self.config, by_itself)
 
     def release(self, date: dt.date = DATE, noise: Noise = draw_noise) -> str:
         """Prepare, plan, release and publish a day; return the release's id."""
