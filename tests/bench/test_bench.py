@@ -10,6 +10,7 @@ import pytest
 from tests.bench import page, tables
 from tests.bench.days import FIRST, Size, write_dataset
 from tests.bench.limit import run_limit
+from tests.bench.measure import flow
 from tests.bench.peers import data
 from tests.bench.peers.run import HERE, PEERS, lines_of_code, scatter_and_offset
 from tests.bench.steps import run_steps
@@ -50,10 +51,17 @@ def test_the_limit_and_the_flow_see_the_same_records(tmp_path: Path, kind: str) 
     assert {"ingest_records", "planner", "sampler", "export", "plan_release"} <= {row["name"] for row in rows}
 
 
+def test_a_run_is_told_apart_from_its_start(tmp_path: Path) -> None:
+    config, _ = write_dataset(tmp_path, SMALL)
+    whole, day = flow(config)
+    assert (whole["name"], day["name"]) == ("flow", "day")
+    assert 0 < day["seconds"] < whole["seconds"]
+
+
 def test_the_page_is_made_of_whatever_was_measured(tmp_path: Path) -> None:
     assert "not measured" in page.write_page(tmp_path, "3").read_text()
     common = {"kind_of_file": "parquet", "n_records": tables.LARGE, "run": 0, "peak_mib": 10.0}
-    whole = {"limit": 2.0, "flow": 9.0, "start-up": 6.0}
+    whole = {"limit": 2.0, "flow": 9.0, "day": 3.0}
     rows = [{**common, "kind": "flow", "name": name, "seconds": seconds} for name, seconds in whole.items()]
     rows[0]["kind"] = "limit"
     rows.append({**common, "kind": "step", "name": "plan_release", "seconds": 1.0, "cpu_seconds": 1.0})
@@ -69,7 +77,7 @@ def test_a_planner_that_takes_more_than_a_tenth_of_the_steps_is_told(
     tmp_path: Path, seconds: float, holds: bool
 ) -> None:
     common = {"kind_of_file": "parquet", "n_records": tables.LARGE, "run": 0, "peak_mib": 10.0}
-    took = {("limit", "limit"): 4.0, ("flow", "flow"): 20.0, ("flow", "start-up"): 9.0}
+    took = {("limit", "limit"): 4.0, ("flow", "flow"): 20.0, ("flow", "day"): 11.0}
     took |= {("step", "ingest_records"): 8.5, ("step", "plan_release"): 1.5, ("part", "planner"): seconds}
     rows = [
         {**common, "kind": kind, "name": name, "seconds": took[kind, name], "cpu_seconds": took[kind, name]}
