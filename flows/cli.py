@@ -69,7 +69,7 @@ def demo(verbose: VerboseOption = False) -> None:
     n_rows = write_city(folder, _DEMO_DATES)
     out.print(f"A synthetic city of {n_rows:,} rows in three days, in {show.shown(folder)}.\n")
     for date in _DEMO_DATES:
-        show.show_day(_run_day(_DEMO_CONFIG, date, config), config)
+        show.show_day(_run_day(_DEMO_CONFIG, date), config)
     out.print("Next: hexveil ledger show --config deploy/config/demo.toml")
 
 
@@ -86,7 +86,7 @@ def run(
     """Publish one day, or publish it again without drawing or spending anything anew."""
     show.quieten(verbose)
     settings = load_config(config)
-    show.show_day(_run_day(config, date.date(), settings, revision), settings)
+    show.show_day(_run_day(config, date.date(), revision), settings)
 
 
 @app.command()
@@ -277,12 +277,10 @@ def _deploy(config_file: Path, config: Config) -> None:
     services.deploy(_DEPLOY / "prefect.yaml", config_file, config)
 
 
-def _run_day(config_file: Path, date: dt.date, config: Config, revision: str | None = None) -> "DayReport":
+def _run_day(config_file: Path, date: dt.date, revision: str | None = None) -> "DayReport":
     from flows.daily import daily
-    from tasks.report import report_day
 
-    daily(config_file.resolve(), date, revision)
-    return report_day(date, config, revision)
+    return daily(config_file.resolve(), date, revision)
 
 
 if __name__ == "__main__":

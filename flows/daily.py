@@ -14,16 +14,20 @@ from tasks.plan import plan_release
 from tasks.prepare import prepare_day
 from tasks.publish import publish_files
 from tasks.release import find_release, release_statistics
+from tasks.report import DayReport
 
 
 @flow(name="daily", flow_run_name=run_name, log_prints=False)
-def daily(config_file: Path, date: dt.date | None = None, revision: str | None = None) -> None:
+def daily(config_file: Path, date: dt.date | None = None, revision: str | None = None) -> DayReport:
     """Publish one local day; a day that was released already is only published again, to the same bytes.
 
     Args:
         config_file: The dataset's TOML file.
         date: The local day; None for the one before that of the scheduled start, in the dataset's time zone.
         revision: Name of a deliberate further release of a released day, which is charged for anew.
+
+    Returns:
+        What the release came to.
     """
     refuse_endless_restarts()
     config = load_config(config_file)
@@ -35,8 +39,9 @@ def daily(config_file: Path, date: dt.date | None = None, revision: str | None =
     publish_files(release_id, config)
     count_late_records(date, config)
     tell_released(date, config, revision)
-    announce_day(date, config, revision)
+    day = announce_day(date, config, revision)
     announce_budget(config)
+    return day
 
 
 def _release(date: dt.date, config: Config, revision: str | None) -> str:

@@ -16,7 +16,7 @@ from tasks.config import Config
 from tasks.durable import sha256
 from tasks.errors import LedgerBroken
 from tasks.ledger import list_entries
-from tasks.report import released_entry, report_day, report_range
+from tasks.report import DayReport, released_entry, report_day, report_range
 from tasks.steps import step, step_seconds
 from tasks.verify import verify_ledger
 
@@ -27,8 +27,8 @@ _MAP = "map.html"
 
 
 @step("announce {config.dataset.name} {date}")
-def announce_day(date: dt.date, config: Config, revision: str | None = None) -> None:
-    """Show what a day came to, and where its files are."""
+def announce_day(date: dt.date, config: Config, revision: str | None = None) -> DayReport:
+    """Show what a day came to, and where its files are, and return the former."""
     day = report_day(date, config, revision)
     links = {path.name: _address(path, config) for path in sorted(day.folder.iterdir()) if path.is_file()}
     page = pages.day_page(date, day, links, step_seconds(), config)
@@ -37,6 +37,7 @@ def announce_day(date: dt.date, config: Config, revision: str | None = None) -> 
         create_link_artifact(
             links[_MAP], f"map of {date}", key=_key("map", config), description=f"The map of {date}, for a browser"
         )
+    return day
 
 
 @step("tell of {config.dataset.name} {date}")
