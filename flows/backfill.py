@@ -19,7 +19,7 @@ from tasks.publish import publish_files
 from tasks.release import release_statistics
 
 
-@flow(name="backfill", flow_run_name=run_name, log_prints=False)
+@flow(name="backfill", flow_run_name=run_name, log_prints=False, persist_result=False)
 def backfill(config_file: Path, first: dt.date, last: dt.date, shortage: Shortage = "refuse") -> None:
     """Publish every local day of a range: all are prepared and planned first, side by side, then released in order.
 

@@ -17,7 +17,7 @@ from tasks.release import find_release, release_statistics
 from tasks.report import DayReport
 
 
-@flow(name="daily", flow_run_name=run_name, log_prints=False)
+@flow(name="daily", flow_run_name=run_name, log_prints=False, persist_result=False)
 def daily(config_file: Path, date: dt.date | None = None, revision: str | None = None) -> DayReport:
     """Publish one local day; a day that was released already is only published again, to the same bytes.
 

@@ -9,7 +9,7 @@ from tasks.announce import announce_budget, check_ledger
 from tasks.config import load_config
 
 
-@flow(name="verify", flow_run_name=run_name, log_prints=False)
+@flow(name="verify", flow_run_name=run_name, log_prints=False, persist_result=False)
 def verify(config_file: Path) -> None:
     """Recompute every hash, every loss and every sum of the ledger, and compare the published files.
 
