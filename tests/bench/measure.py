@@ -42,7 +42,7 @@ def measure_size(size: Size, kind: str, n_runs: int) -> list[Row]:
     config, _ = write_dataset(folder, size, kind, memory_limit=MEMORY_LIMIT)
     rows = []
     for run in range(n_runs):
-        found = [_limit(folder, kind, size), *flow(config), *_steps(config)]
+        found = [_limit(folder, kind, size), *_flow(config), *_steps(config)]
         rows += [{"kind_of_file": kind, "n_records": size.n_records, "run": run, **row} for row in found]
     shutil.rmtree(folder)
     return rows
@@ -78,17 +78,7 @@ def measure_growth(sizes: Iterable[Size], n_runs: int) -> list[Row]:
 def warm_up() -> None:
     """Let Prefect make its database, which only its first run does."""
     config, _ = write_dataset(DAYS / "warm-up", _WARM_UP)
-    flow(config)
-
-
-def flow(config: Path) -> list[Row]:
-    """Publish the day of a dataset by the command line, and tell the whole run from the day without Prefect's start."""
-    shutil.rmtree(config.parent / "store", ignore_errors=True)
-    finished = measured([sys.executable, "-m", "tests.bench.whole", str(config), str(FIRST)], PREFECT)
-    shutil.rmtree(config.parent / "store")
-    took = {"flow": finished.seconds, "day": float(finished.output.split()[-1])}
-    common = {"kind": "flow", "peak_mib": finished.peak_mib}
-    return [{**common, "name": name, "seconds": seconds} for name, seconds in took.items()]
+    _flow(config)
 
 
 def _folder(size: Size) -> Path:
@@ -103,6 +93,16 @@ def _limit(folder: Path, kind: str, size: Size) -> Row:
     finished = measured([*command, *options, "--memory-limit", MEMORY_LIMIT])
     database.unlink()
     return {"kind": "limit", "name": "limit", **json.loads(finished.output), "peak_mib": finished.peak_mib}
+
+
+def _flow(config: Path) -> list[Row]:
+    """Publish the day of a dataset by the command line, and tell the whole run from the day without Prefect's start."""
+    shutil.rmtree(config.parent / "store", ignore_errors=True)
+    finished = measured([sys.executable, "-m", "tests.bench.whole", str(config), str(FIRST)], PREFECT)
+    shutil.rmtree(config.parent / "store")
+    took = {"flow": finished.seconds, "day": float(finished.output.split()[-1])}
+    common = {"kind": "flow", "peak_mib": finished.peak_mib}
+    return [{**common, "name": name, "seconds": seconds} for name, seconds in took.items()]
 
 
 def _steps(config: Path) -> list[Row]:

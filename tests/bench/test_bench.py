@@ -10,7 +10,6 @@ import pytest
 from tests.bench import page, tables
 from tests.bench.days import FIRST, Size, write_dataset
 from tests.bench.limit import run_limit
-from tests.bench.measure import flow
 from tests.bench.peers import data
 from tests.bench.peers.run import HERE, PEERS, lines_of_code, scatter_and_offset
 from tests.bench.steps import run_steps
@@ -49,13 +48,6 @@ def test_the_limit_and_the_flow_see_the_same_records(tmp_path: Path, kind: str) 
     assert n_read == n_kept + n_quarantined == SMALL.n_records
     assert n_pairs > 0
     assert {"ingest_records", "planner", "sampler", "export", "plan_release"} <= {row["name"] for row in rows}
-
-
-def test_a_run_is_told_apart_from_its_start(tmp_path: Path) -> None:
-    config, _ = write_dataset(tmp_path, SMALL)
-    whole, day = flow(config)
-    assert (whole["name"], day["name"]) == ("flow", "day")
-    assert 0 < day["seconds"] < whole["seconds"]
 
 
 def test_the_page_is_made_of_whatever_was_measured(tmp_path: Path) -> None:

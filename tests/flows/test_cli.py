@@ -1,5 +1,8 @@
 import json
 import re
+import subprocess
+import sys
+import time
 from pathlib import Path
 
 import pytest
@@ -36,6 +39,15 @@ def test_a_day_is_run_again_shown_verified_and_exported(hexveil: Hexveil, busy_d
     assert "1 releases: chain, losses, sums and published files agree" in hexveil("ledger", "verify", *where).stdout
     exported = hexveil("ledger", "export", *where).stdout
     assert [json.loads(line) for line in exported.splitlines()] == ledger.read_entries(busy_dataset.config)
+
+
+def test_the_bench_tells_a_day_from_its_start(environment: dict[str, str], busy_dataset: Dataset) -> None:
+    command = [sys.executable, "-m", "tests.bench.whole", str(busy_dataset.config_file), str(DATE)]
+    began = time.perf_counter()
+    run = subprocess.run(command, env=environment, cwd=ROOT, capture_output=True, text=True, check=True)
+    assert 0 < float(run.stdout.split()[-1]) < time.perf_counter() - began
+    assert "288 read = 288 kept" in run.stdout
+    assert len(ledger.read_entries(busy_dataset.config)) == 1
 
 
 def test_a_plan_is_shown_as_a_table_and_as_json_and_spends_nothing(hexveil: Hexveil, busy_dataset: Dataset) -> None:
