@@ -43,8 +43,7 @@ def connect(config: Config, make_anew: bool = False) -> Iterator[warehouse.Conne
         connection = warehouse.open_database(path, config)
     with closing(connection):
         connection.execute("set TimeZone = 'UTC'")
-        for table in _TABLES:
-            warehouse.run(connection, f"schema/{table}")
+        warehouse.define(connection, *_TABLES)
         yield connection
 
 

@@ -10,7 +10,6 @@
 --          those in none
 create or replace temp macro record(date) as table
 select
-    raw_record.local_date,
     make_timestamptz(
         epoch_us(observed_at) - (epoch_us(observed_at) - epoch_us(day_start)) % (slot_minutes * 60000000)
     ) as slot_start,
