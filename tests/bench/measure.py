@@ -96,7 +96,7 @@ def _limit(folder: Path, kind: str, size: Size) -> Row:
 
 
 def _flow(config: Path) -> list[Row]:
-    """Publish the day of a dataset by the command line, and tell the whole run from the day without Prefect's start."""
+    """Publish the day of a dataset by the command line, and tell the whole run from the day without its start."""
     shutil.rmtree(config.parent / "store", ignore_errors=True)
     finished = measured([sys.executable, "-m", "tests.bench.whole", str(config), str(FIRST)], PREFECT)
     shutil.rmtree(config.parent / "store")

@@ -107,7 +107,7 @@ def _row(frame: pl.DataFrame, **values: Any) -> dict[str, Any] | None:
 
 def _at_most_twice(runs: pl.DataFrame, size: int) -> Claim:
     row = _row(sizes(runs), kind_of_file="parquet", n_records=size) if runs.height else None
-    statement = f"The whole flow at {size:,} records, less Prefect's start, takes at most 2 times the limit"
+    statement = f"The whole flow at {size:,} records, less its start, takes at most 2 times the limit"
     if row is None:
         return Claim(statement, None, "not measured this time")
     spread = f"{row['ratio']:.2f} times ({row['ratio_low']:.2f} to {row['ratio_high']:.2f} in {row['n_runs']} runs)"
