@@ -37,9 +37,9 @@ def daily(config_file: Path, date: dt.date | None = None, revision: str | None =
         prepare_day(date, config)
         release_id = _release(date, config, revision)
     publish_files(release_id, config)
-    count_late_records(date, config)
+    late = count_late_records(date, config)
     tell_released(date, config, revision)
-    day = announce_day(date, config, revision)
+    day = announce_day(date, late, config, revision)
     announce_budget(config)
     return day
 

@@ -27,9 +27,9 @@ _MAP = "map.html"
 
 
 @step("announce {config.dataset.name} {date}")
-def announce_day(date: dt.date, config: Config, revision: str | None = None) -> DayReport:
-    """Show what a day came to, and where its files are, and return the former."""
-    day = report_day(date, config, revision)
+def announce_day(date: dt.date, late: dict[dt.date, int], config: Config, revision: str | None = None) -> DayReport:
+    """Show what a day came to, what came late of any day, and where its files are; return what it came to."""
+    day = report_day(date, late, config, revision)
     links = {path.name: _address(path, config) for path in sorted(day.folder.iterdir()) if path.is_file()}
     page = pages.day_page(date, day, links, step_seconds(), config)
     _markdown("day", page, f"{date}: {day.n_published:,} cells published, {day.n_withheld:,} withheld", config)

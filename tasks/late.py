@@ -21,7 +21,7 @@ log = logging.getLogger("hexveil.late")
 
 
 @step("late records {config.dataset.name} {date}")
-def count_late_records(date: dt.date, config: Config) -> None:
+def count_late_records(date: dt.date, config: Config) -> dict[dt.date, int]:
     """Read what has come since for a released day, and count what is late in that day's files, whatever day it is of.
 
     A row is late if none of the files that its day was released from holds a row of the same user, time and place.
@@ -31,24 +31,29 @@ def count_late_records(date: dt.date, config: Config) -> None:
     Args:
         date: A local day that has been released.
         config: Says which files are the day's.
+
+    Returns:
+        How many late records there are of each day that has any, of days counted before too.
     """
     if date in forgotten_days(config) or not find_inputs(date, config, needed=False):
-        return
+        return late_records(config)
     sharded = config.engine.name == "dask"
     with room(config):
         try:
             (read_into_shards if sharded else ingest)(date, config)
         except BadInput as error:
             warn(log, "late records were not counted", date=date, reason=error)
-            return
+            return late_records(config)
         released = released_days(ledger.read_entries(config))
         late = _late((rows_late_in_shards if sharded else _rows_late)(date, released, config), released)
         with warehouse.connect(config) as connection:
             for local_date, n_records in [(date, 0), *late]:
                 warehouse.run(connection, "warehouse/late_day", {"date": local_date, "n_records": n_records})
+            counted = dict(warehouse.rows(connection, "warehouse/late_days"))
     for local_date, n_records in late:
         if n_records:
             warn(log, "late records change nothing", date=local_date, n_records=n_records)
+    return counted
 
 
 @contained

@@ -56,9 +56,9 @@ class DayReport:
 
 
 @contained
-def report_day(date: dt.date, config: Config, revision: str | None = None) -> DayReport:
-    """Return what a released day, or a revision of it, came to, from the ledger and the published files."""
-    return _report(released_entry(date, revision, config), late_records(config), config)
+def report_day(date: dt.date, late: dict[dt.date, int], config: Config, revision: str | None = None) -> DayReport:
+    """Return what a released day, or a revision of it, came to, from the ledger, its files and what came late."""
+    return _report(released_entry(date, revision, config), late, config)
 
 
 @contained

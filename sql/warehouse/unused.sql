@@ -3,16 +3,28 @@
 -- Reads    raw_record, raw_file, and repeated_hash: the hashes that more than one of the day's records has
 -- Params   $date, $file_ids: the files that the configuration names now, $day_start and $day_end in UTC, $south, $north, $west, $east in degrees
 -- Privacy  SENSITIVE: a temporary table. No rule looks at the value, and which of several duplicates is kept
---          is told by the names of their files and their order, never by content
+--          is told by the names of their files and their order, never by content. Few records are
+--          suspect: which rule a record breaks takes longer to tell than whether it breaks any
 create or replace temp table unused as
-with ruled as (
+with suspect as (
+    select file_id, row_number, user_id, observed_at, latitude, longitude
+    from raw_record
+    where local_date = $date and file_id in $file_ids
+        and (
+            not coalesce(
+                user_id is not null
+                and observed_at >= $day_start and observed_at < $day_end
+                and latitude between $south and $north and longitude between $west and $east
+                and (latitude <> 0 or longitude <> 0),
+                false
+            )
+            or identity_hash(user_id, observed_at, latitude, longitude) in (select identity_hash from repeated_hash)
+        )
+),
+
+ruled as (
     select
-        file_id,
-        row_number,
-        user_id,
-        observed_at,
-        latitude,
-        longitude,
+        *,
         case
             when observed_at is null then 'time_unreadable'
             when observed_at < $day_start or observed_at >= $day_end then 'time_outside_day'
@@ -24,15 +36,7 @@ with ruled as (
             when latitude not between $south and $north or longitude not between $west and $east
                 then 'place_outside_area'
         end as rule
-    from raw_record
-    where local_date = $date and file_id in $file_ids
-),
-
-suspect as (
-    select *
-    from ruled
-    where rule is not null
-        or identity_hash(user_id, observed_at, latitude, longitude) in (select identity_hash from repeated_hash)
+    from suspect
 )
 
 select
@@ -47,6 +51,6 @@ select
             order by name, file_id, row_number
         ) > 1 then 'duplicate'
     end as reason
-from suspect
+from ruled
 join raw_file using (file_id)
 qualify reason is not null

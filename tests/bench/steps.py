@@ -97,8 +97,8 @@ def run_steps(config_file: Path, dates: list[dt.date]) -> list[Row]:
             plan_hash = watch.step(daily.plan_release, date, config)
             release_id = watch.step(daily.release_statistics, date, plan_hash, config, None)
             watch.step(daily.publish_files, release_id, config)
-            watch.step(daily.count_late_records, date, config)
-            watch.step(report_day, date, config)
+            late = watch.step(daily.count_late_records, date, config)
+            watch.step(report_day, date, late, config)
             watch.step(report_budget, config)
         rows += [{"date": date.isoformat(), **row} for row in watch.rows]
     return rows

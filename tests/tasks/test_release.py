@@ -225,7 +225,7 @@ def test_the_interval_holds_the_true_mean_whatever_the_values_are(busy_dataset: 
 
 def test_a_report_reconciles_rows_and_cost(busy_dataset: Dataset) -> None:
     busy_dataset.release()
-    day = report_day(DATE, busy_dataset.config)
+    day = report_day(DATE, {}, busy_dataset.config)
     assert (day.n_rows, day.n_kept, day.n_published, day.n_withheld) == (288, 288, 2, 0)
     assert day.epsilon == Decimal(ledger.read_entries(busy_dataset.config)[0]["epsilon"])
 
