@@ -1,4 +1,6 @@
 import datetime as dt
+import itertools
+import math
 import random
 
 import h3
@@ -59,6 +61,39 @@ def test_a_rule_on_user_place_or_time_quarantines_a_record_with_its_reason(
     validate(dataset)
     assert dataset.query("select reason, row_number from quarantine") == [(reason, 2)]
     assert dataset.query(f"select user_id, value_ticks from record('{DATE}')") == [("bus1", 3000)]
+
+
+SIZES = ("inf", "0", "12", "12.000001", "90", "90.000001", "180", "180.000001")
+PLACES = ["", "nan", *(sign + size for sign in ("", "-") for size in SIZES)]
+TIMES = ["soon", f"{DATE}T00:00:00Z", f"{DATE}T23:59:59.999999Z", "2026-01-16T00:00:00Z", "2026-01-14T23:59:59.999999Z"]
+
+
+def first_broken_rule(user: str, time: str, latitude: str, longitude: str, area: int) -> str | None:
+    """Return which rule a record breaks first, told in Python; the area reaches as many degrees from 0 either way."""
+    north, east = (abs(float(one or "nan")) for one in (latitude, longitude))
+    broken = {
+        "time_unreadable": time == "soon",
+        "time_outside_day": not time.startswith(f"{DATE}T"),
+        "no_user": not user,
+        "place_unreadable": math.isnan(north) or math.isnan(east),
+        "place_outside_world": north > 90 or east > 180,
+        "place_zero": north == east == 0,
+        "place_outside_area": north > min(area, 90) or east > area,
+    }
+    return next((rule for rule, is_broken in broken.items() if is_broken), None)
+
+
+@pytest.mark.parametrize("area", [12, 180])
+def test_whatever_else_is_wrong_the_first_rule_that_a_record_breaks_is_its_reason(dataset: Dataset, area: int) -> None:
+    sides = f"south = {-min(area, 90)}\nnorth = {min(area, 90)}\nwest = {-area}\neast = {area}"
+    dataset.set("[privacy]", f"[validation]\nmax_quarantined_share = 1\n{sides}\n[privacy]")
+    dataset.set('files = ["raw/*"]', 'files = ["raw/{date}.csv"]')
+    records = list(itertools.product(["bus1", ""], TIMES, PLACES, PLACES))
+    write_rows(dataset, [",".join([*record, "30"]) for record in records], f"{DATE}.csv")
+    validate(dataset)
+    found = dict(dataset.query("select row_number, reason from quarantine where reason <> 'duplicate'"))
+    expected = {number: first_broken_rule(*record, area) for number, record in enumerate(records, 1)}
+    assert found == {number: rule for number, rule in expected.items() if rule}
 
 
 @pytest.mark.parametrize(
