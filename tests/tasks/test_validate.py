@@ -63,8 +63,13 @@ def test_a_rule_on_user_place_or_time_quarantines_a_record_with_its_reason(
     assert dataset.query(f"select user_id, value_ticks from record('{DATE}')") == [("bus1", 3000)]
 
 
-SIZES = ("inf", "0", "12", "12.000001", "90", "90.000001", "180", "180.000001")
-PLACES = ["", "nan", *(sign + size for sign in ("", "-") for size in SIZES)]
+SIZES = ("inf", "12", "12.000001", "90", "90.000001", "180", "180.000001")
+PLACES = [
+    "",
+    "nan",
+    "0",
+    *(sign + size for sign in ("", "-") for size in SIZES),
+]  # no two are equal: nobody is a duplicate
 TIMES = ["soon", f"{DATE}T00:00:00Z", f"{DATE}T23:59:59.999999Z", "2026-01-16T00:00:00Z", "2026-01-14T23:59:59.999999Z"]
 
 
@@ -91,7 +96,7 @@ def test_whatever_else_is_wrong_the_first_rule_that_a_record_breaks_is_its_reaso
     records = list(itertools.product(["bus1", ""], TIMES, PLACES, PLACES))
     write_rows(dataset, [",".join([*record, "30"]) for record in records], f"{DATE}.csv")
     validate(dataset)
-    found = dict(dataset.query("select row_number, reason from quarantine where reason <> 'duplicate'"))
+    found = dict(dataset.query("select row_number, reason from quarantine"))
     expected = {number: first_broken_rule(*record, area) for number, record in enumerate(records, 1)}
     assert found == {number: rule for number, rule in expected.items() if rule}
 
