@@ -33,6 +33,10 @@ def test_a_day_is_run_again_shown_verified_and_exported(hexveil: Hexveil, busy_d
     again = hexveil("run", *where, "--date", DATE)
     assert again.stdout == first.stdout
     assert {path: path.read_bytes() for path in busy_dataset.published(".").iterdir()} == before
+    busy_dataset.write("late.csv", HEADER + f"bus90,{DATE}T08:01:30Z,47.05,8.31,12\n")
+    late = f"  late       1 records of {DATE} came after its release; they change nothing\n"
+    assert hexveil("run", *where, "--date", DATE).stdout == first.stdout.rstrip("\n") + f"\n{late}\n"
+    assert {path: path.read_bytes() for path in busy_dataset.published(".").iterdir()} == before
     shown = hexveil("ledger", "show", *where).stdout
     assert "test-2026-01-15-h3r7-60min-mean" in shown
     assert "The worst user has lost 2.000000 in all. The budget is 5.0" in shown

@@ -69,6 +69,21 @@ def test_late_records_are_found_in_the_files_of_another_day(busy_dataset: Datase
     assert late_records(busy_dataset.config) == {DATE: 2}
 
 
+def test_counting_for_one_day_tells_what_was_late_of_others_too_whatever_is_wrong_with_a_file(
+    busy_dataset: Dataset,
+) -> None:
+    busy_dataset.set('files = ["raw/*"]', 'files = ["raw/{date}*.csv"]')
+    tomorrow = later_day(busy_dataset, 1)
+    for date, name in ((DATE, "day.csv"), (tomorrow, "day1.csv")):
+        busy_dataset.write(f"{date}.csv", (busy_dataset.folder / "raw" / name).read_text())
+        busy_dataset.run_day(date)
+    busy_dataset.write(f"{DATE}-late.csv", HEADER + LATE)
+    assert count_late_records.fn(DATE, busy_dataset.config) == {DATE: 2}
+    assert count_late_records.fn(tomorrow, busy_dataset.config) == {DATE: 2}
+    busy_dataset.write(f"{tomorrow}-bad.csv", "no header\n")
+    assert count_late_records.fn(tomorrow, busy_dataset.config) == {DATE: 2}
+
+
 def test_a_revision_uses_what_was_late(busy_dataset: Dataset) -> None:
     busy_dataset.run_day()
     busy_dataset.write("late.csv", HEADER + LATE)
