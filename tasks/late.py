@@ -49,11 +49,10 @@ def count_late_records(date: dt.date, config: Config) -> dict[dt.date, int]:
         with warehouse.connect(config) as connection:
             for local_date, n_records in [(date, 0), *late]:
                 warehouse.run(connection, "warehouse/late_day", {"date": local_date, "n_records": n_records})
-            counted = dict(warehouse.rows(connection, "warehouse/late_days"))
-    for local_date, n_records in late:
-        if n_records:
-            warn(log, "late records change nothing", date=local_date, n_records=n_records)
-    return counted
+        for local_date, n_records in late:
+            if n_records:
+                warn(log, "late records change nothing", date=local_date, n_records=n_records)
+        return late_records(config)
 
 
 @contained

@@ -136,13 +136,9 @@ def test_ids_that_differ_in_white_space_alone_are_one_user(dataset: Dataset) -> 
 
 
 BLANK = "".join(one for one in map(chr, range(0x110000)) if one.isspace())
-
-
 CHARACTER = st.one_of(
     st.sampled_from(BLANK.replace("\r", "")), st.sampled_from(" !~a\x7f"), st.characters(codec="utf-8")
 )
-
-
 IDS = st.lists(st.text(CHARACTER.filter(lambda one: one not in "\0\r"), max_size=6), min_size=1, max_size=60)
 
 
