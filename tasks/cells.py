@@ -13,41 +13,45 @@ one face of H3's icosahedron. Then every point of the box lies in the hexagon:
   more than H3's rounding: some 10^-15 radians, and over the distance from the centre of a face 10^-16, which is less
   than a hundredth of a hundredth of a box wherever that centre's own hexagon ends.
 
-Records in no box are set apart and asked for together: for one row in nine, say, of each vector that the engine works
-on, to call the function would cost more than what it does.
+Most other boxes lie in two hexagons; ``tasks.edges`` tells on which side of the edge a place of them lies. The few
+records that are left are grouped by their places, and asked for together: for one row in forty, say, of each vector
+that the engine works on, to call the function would cost more than what it does.
 """
 
 import h3
 
 from tasks import warehouse
+from tasks.edges import edge_boxes
 
-_MOST_UNBOXED = 20_000_000
-"""More are not set apart, for they would take much of the memory that grouping the day needs."""
+_MOST_BOXED = 7 / 8
+"""Of fewer records in boxes the others are no longer few, and groups of their places would take much memory."""
 
 
 def define_places(connection: warehouse.Connection) -> None:
-    """Make ``record()``, and empty tables for it to take hexagons from."""
-    warehouse.define(connection, "boxes_per_degree", "box", "unboxed", "record")
+    """Make ``record()``, and an empty table for it to take hexagons from."""
+    warehouse.define(connection, "boxes_per_degree", "box", "record")
 
 
-def find_cells(connection: warehouse.Connection, day: dict[str, object]) -> None:
-    """Make ``record()``, and fill the tables ``box`` and ``unboxed`` that it takes the hexagons of records from.
+def find_cells(connection: warehouse.Connection, day: dict[str, object]) -> bool:
+    """Make ``record()``, and fill the table ``box`` that it takes the hexagons of records from.
 
-    What is missing there it asks for, so that these tables decide how fast, and never which hexagon. A transaction
+    What is missing there is asked for, so that this table decides how fast, and never which hexagon. A transaction
     would keep what is only needed on the way until its end, so this is done before one begins.
 
     Args:
         connection: Of the warehouse.
         day: The date of a day that was validated.
+
+    Returns:
+        Whether so many records lie in boxes that the others are better asked for apart.
     """
     define_places(connection)
-    warehouse.run(connection, "warehouse/box", day)
-    cells = [cell for (cell,) in warehouse.rows(connection, "warehouse/box_cells")]
-    bent = [cell for cell in cells if len(h3.get_icosahedron_faces(h3.int_to_str(cell))) > 1]
-    warehouse.run(connection, "warehouse/clear_bent_box", {"cells": bent})
-    if not cells:
-        return
-    n_unboxed = warehouse.changed(connection, "warehouse/unboxed_place", {**day, "most": _MOST_UNBOXED + 1})
-    if n_unboxed <= _MOST_UNBOXED:
-        warehouse.run(connection, "warehouse/unboxed")
-    warehouse.run(connection, "warehouse/drop_unboxed_place")
+    warehouse.run(connection, "warehouse/corner", day)
+    cells = [cell for (cell,) in warehouse.rows(connection, "warehouse/corner_cells")]
+    bent = {"bent": [cell for cell in cells if len(h3.get_icosahedron_faces(h3.int_to_str(cell))) > 1]}
+    warehouse.run(connection, "warehouse/whole_box", bent)
+    connection.register("edge_box", edge_boxes(warehouse.frame(connection, "warehouse/divided_box", bent)))
+    warehouse.run(connection, "warehouse/edge_box")
+    share = warehouse.rows(connection, "warehouse/boxed_share")[0][0]
+    warehouse.run(connection, "warehouse/drop_corner")
+    return share is not None and share > _MOST_BOXED

@@ -32,19 +32,25 @@ def build_occupancy(date: dt.date, config: Config) -> None:
         SchemaBroken: The valid records break the contract of their schema.
     """
     with warehouse.connect(config) as connection:
-        find_cells(connection, {"date": date})
+        apart = find_cells(connection, {"date": date})
         with warehouse.transaction(connection):
-            fill_user_cells(connection, date, config)
+            fill_user_cells(connection, date, config, apart)
             note_prepared(connection, date, config)
 
 
-def fill_user_cells(connection: warehouse.Connection, date: dt.date, config: Config) -> None:
+def fill_user_cells(connection: warehouse.Connection, date: dt.date, config: Config, apart: bool) -> None:
     """Write a day's occupancy array anew from the valid records of a warehouse, any warehouse.
+
+    Args:
+        connection: Of the warehouse.
+        date: The local day.
+        config: Says the ticks, and whether sums of squares are needed.
+        apart: What ``find_cells`` returned.
 
     Raises:
         SchemaBroken: The valid records break the contract of their schema.
     """
-    settings = {"n_ticks": config.value.n_ticks, "with_squares": config.statistics.variance}
+    settings = {"n_ticks": config.value.n_ticks, "with_squares": config.statistics.variance, "apart": apart}
     warehouse.run(connection, "warehouse/day_pair", {"date": date, **settings})
     _check_contract(connection, config)
     warehouse.run(connection, "warehouse/clear_user_cell", {"date": date})

@@ -88,9 +88,9 @@ def index_shard(
         day = {"date": date, "file_ids": [file_id for file_id, _ in files]}
         with warehouse.transaction(connection):
             n_kept = write_day(connection, day, here)
-        find_cells(connection, {"date": date})
+        apart = find_cells(connection, {"date": date})
         with warehouse.transaction(connection):
-            fill_user_cells(connection, date, here)
+            fill_user_cells(connection, date, here, apart)
         n_rows = warehouse.rows(connection, "warehouse/n_day_records", day)[0][0]
         n_swapped = count_swapped(connection, here)
         folder = f"days/{date}/{shard}-{uuid.uuid4().hex}"

@@ -1,4 +1,4 @@
-"""Boxes lie in one hexagon as a whole, wherever they are: each is tried with places along its edges and within."""
+"""Boxes lie in the hexagons that they say: each is tried with places along its sides, within, and near its edge."""
 
 import datetime as dt
 from itertools import pairwise
@@ -9,11 +9,13 @@ import polars as pl
 import pytest
 from h3ronpy.vector import coordinates_to_cells
 from numpy.typing import NDArray
+from polars.testing import assert_frame_equal
 from support import CONFIG, DATE, Dataset
 
 from tasks import cells, warehouse
 from tasks.cells import find_cells
 from tasks.ingest import ingest_records
+from tasks.occupancy import fill_user_cells
 from tasks.validate import validate_records
 
 Places = NDArray[np.float64]
@@ -29,7 +31,7 @@ def dense_places(resolution: int, rng: np.random.Generator) -> Places:
     there = [h3.latlng_to_cell(lat, lon, resolution) for lat, lon in anywhere.tolist()] + bent_cells(resolution, rng)
     edges = [edge for cell in there for edge in pairwise(h3.cell_to_boundary(cell)[:3])]
     centres = np.array([np.array(a) + rng.uniform(0, 1) * (np.array(b) - a) for a, b in edges if abs(a[1] - b[1]) < 90])
-    width = 1 / round(1024 * 7 ** ((resolution - 7) / 2))
+    width = 1 / max(round(512 * 7 ** ((resolution - 7) / 2)), 1)
     places = np.repeat(centres, 120, axis=0)
     places += rng.uniform(-1.5, 1.5, places.shape) * width
     return places[(np.abs(places[:, 0]) <= 90) & (np.abs(places[:, 1]) <= 180)]
@@ -46,13 +48,13 @@ def bent_cells(resolution: int, rng: np.random.Generator) -> list[str]:
     return [*around, *[cell for cell in steps if len(h3.get_icosahedron_faces(cell)) > 1][:200]]
 
 
-def validated_places(dataset: Dataset, resolution: int, places: Places) -> None:
-    """Have a day validated with a record at each place, of a user whose id is the place's number."""
+def validated_places(dataset: Dataset, resolution: int, places: Places, user: NDArray[np.int64] | None = None) -> None:
+    """Have a day validated with a record at each place, of a user whose id is the place's number where none is said."""
     dataset.config_file.write_text(CONFIG.replace("h3_resolution = 7", f"h3_resolution = {resolution}"))
     frame = pl.DataFrame({"lat": places[:, 0], "lon": places[:, 1]})
     time = dt.datetime.combine(DATE, dt.time(), dt.UTC)
     frame = frame.with_columns(
-        bus=pl.int_range(pl.len()).cast(pl.String),
+        bus=pl.Series(np.arange(len(places)) if user is None else user).cast(pl.String),
         speed=1.0,
         time=pl.lit(time) + pl.duration(milliseconds=pl.int_range(pl.len())),
     )
@@ -69,20 +71,47 @@ def boxes_of(dataset: Dataset, resolution: int, places: Places) -> pl.DataFrame:
         return connection.sql("select *, boxes_per_degree(h3_resolution) as per_degree from box").pl()
 
 
-def n_wrong(boxes: pl.DataFrame, resolution: int, rng: np.random.Generator) -> int:
-    """Return how many places in boxes are not in the box's hexagon."""
+def tried_places(boxes: pl.DataFrame, rng: np.random.Generator) -> Places:
+    """Return places of each box, by box, place, and latitude and longitude: on its sides, within, and near its edge."""
     shares = np.concatenate([np.stack(np.meshgrid(TRIED, TRIED), -1).reshape(-1, 2), rng.uniform(0, 1, (40, 2))])
     corner = boxes.select("lat_box", "lon_box").to_numpy().astype(float)
-    places = (corner[:, None] + shares[None]) / boxes["per_degree"].to_numpy()[:, None, None]
+    per_degree = boxes["per_degree"].to_numpy()[:, None, None]
+    anywhere = (corner[:, None] + shares[None]) / per_degree
+    near = (corner[:, None] + rng.uniform(0, 1, (len(boxes), 40, 2))) / per_degree
+    off = (rng.choice([-1.0001, 1.0001], near.shape[:2]) - side_of(boxes, near)) / np.hypot(*slopes(boxes)).clip(1e-9)
+    near += off[..., None] * (np.stack(slopes(boxes), -1) / np.hypot(*slopes(boxes)).clip(1e-9)[..., None])
+    is_inside = (np.floor(near * per_degree) == corner[:, None]).all(-1, keepdims=True)
+    return np.concatenate([anywhere, np.where(is_inside, near, anywhere[:, :40])], axis=1)
+
+
+def slopes(boxes: pl.DataFrame) -> tuple[Places, Places]:
+    """Return by how much the side of a box changes per degree, one column of boxes for latitude and for longitude."""
+    return boxes["per_latitude"].to_numpy()[:, None], boxes["per_longitude"].to_numpy()[:, None]
+
+
+def side_of(boxes: pl.DataFrame, places: Places) -> Places:
+    """Return on which side of their box's edge places lie, and how far from it."""
+    per_latitude, per_longitude = slopes(boxes)
+    return per_latitude * places[..., 0] + per_longitude * places[..., 1] + boxes["at_zero"].to_numpy()[:, None]
+
+
+def n_wrong(boxes: pl.DataFrame, resolution: int, rng: np.random.Generator, margin: float = 1.0) -> int:
+    """Return how many places are not in the hexagon that their box says, if it says one."""
+    places = tried_places(boxes, rng)
     right = coordinates_to_cells(places[..., 0].ravel(), places[..., 1].ravel(), resolution)
-    return int((np.asarray(right).reshape(places.shape[:2]) != boxes["h3_cell"].to_numpy()[:, None]).sum())
+    right = np.asarray(right).reshape(places.shape[:2])
+    side, here, beyond = side_of(boxes, places), *(boxes[name].to_numpy()[:, None] for name in ("h3_cell", "beyond"))
+    return int((np.where(side > margin, here, np.where(side < -margin, beyond, right)) != right).sum())
 
 
 @pytest.mark.parametrize("resolution", [0, 1, 2, 3, 4, 7, 8, 11])
-def test_every_place_of_a_box_lies_in_its_hexagon(dataset: Dataset, resolution: int) -> None:
+def test_every_place_of_a_box_lies_in_the_hexagon_that_it_says(dataset: Dataset, resolution: int) -> None:
     rng = np.random.default_rng(resolution)
     boxes = boxes_of(dataset, resolution, dense_places(resolution, rng))
-    assert len(boxes) > 500
+    divided = boxes.filter(pl.col("h3_cell") != pl.col("beyond"))
+    assert len(boxes) - len(divided) > 500
+    assert len(divided) > 300
+    assert (np.abs(side_of(divided, tried_places(divided, rng))) > 1).mean() > 0.9
     assert n_wrong(boxes, resolution, rng) == 0
 
 
@@ -90,10 +119,17 @@ def test_boxes_whose_corners_were_moved_inwards_would_reach_over(
     dataset: Dataset, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     original = warehouse.statement
-    closer = original("warehouse/box").replace("- 0.01", "+ 0.05").replace("+ 1.01", "+ 0.95")
-    monkeypatch.setattr(warehouse, "statement", lambda name: closer if name == "warehouse/box" else original(name))
+    closer = original("warehouse/corner").replace("- 0.01", "+ 0.05").replace("+ 1.01", "+ 0.95")
+    monkeypatch.setattr(warehouse, "statement", lambda name: closer if name == "warehouse/corner" else original(name))
     rng = np.random.default_rng(7)
-    assert n_wrong(boxes_of(dataset, 7, dense_places(7, rng)), 7, rng) > 0
+    boxes = boxes_of(dataset, 7, dense_places(7, rng)).filter(pl.col("h3_cell") == pl.col("beyond"))
+    assert n_wrong(boxes, 7, rng) > 0
+
+
+def test_a_place_too_near_an_edge_would_be_put_beyond_it(dataset: Dataset) -> None:
+    rng = np.random.default_rng(1)
+    boxes = boxes_of(dataset, 1, dense_places(1, rng))
+    assert n_wrong(boxes, 1, rng, margin=0.0) > 0
 
 
 @pytest.mark.parametrize("resolution", [12, 15])
@@ -101,18 +137,28 @@ def test_hexagons_that_are_too_fine_have_no_boxes(dataset: Dataset, resolution: 
     assert boxes_of(dataset, resolution, np.full((200, 2), 47.0)).is_empty()
 
 
-@pytest.mark.parametrize("most_unboxed", [20_000_000, 0])
-def test_every_record_gets_the_hexagon_of_its_place_in_a_box_or_not(
-    dataset: Dataset, monkeypatch: pytest.MonkeyPatch, most_unboxed: int
+@pytest.mark.parametrize(("resolution", "apart"), [(1, True), (7, True), (7, False)])
+def test_records_are_counted_in_the_hexagons_of_their_places(
+    dataset: Dataset, monkeypatch: pytest.MonkeyPatch, resolution: int, apart: bool
 ) -> None:
-    monkeypatch.setattr(cells, "_MOST_UNBOXED", most_unboxed)
-    places = dense_places(7, np.random.default_rng(7))
-    validated_places(dataset, 7, places)
+    monkeypatch.setattr(cells, "_MOST_BOXED", 0 if apart else 1)
+    places = dense_places(resolution, np.random.default_rng(resolution))
+    cell = np.asarray(coordinates_to_cells(places[:, 0], places[:, 1], resolution))
+    user = np.arange(len(places)) % 10
+    expected = pl.DataFrame({"h3_cell": cell, "user_id": user}).group_by("h3_cell", "user_id").len("n_records")
+    validated_places(dataset, resolution, places, user)
     with warehouse.connect(dataset.config) as connection:
         for _ in range(2):
-            find_cells(connection, {"date": DATE})
-        n_unboxed = connection.execute("select count(*) from unboxed").fetchall()[0][0]
-        records = f"select h3_cell from record('{DATE}') order by user_id::integer"
-        found = connection.sql(records).pl()["h3_cell"].to_numpy()
-    assert (0 < n_unboxed < len(places)) if most_unboxed else n_unboxed == 0
-    assert (found == np.asarray(coordinates_to_cells(places[:, 0], places[:, 1], 7))).all()
+            assert find_cells(connection, {"date": DATE}) == apart
+        n_unsaid = connection.execute(f"select count(*) - count(h3_cell) from record('{DATE}', apart := true)")
+        assert 0 < n_unsaid.fetchall()[0][0] < len(places)
+        assert connection.execute(f"select count(*) - count(h3_cell) from record('{DATE}')").fetchall() == [(0,)]
+        fill_user_cells(connection, DATE, dataset.config, apart)
+        pairs = (
+            "select h3_cell, user_id::bigint as user_id, n_records, total_ticks::bigint as total_ticks from user_cell"
+        )
+        found = connection.sql(pairs).pl()
+    expected = expected.with_columns(
+        n_records=pl.col("n_records").cast(pl.Int64), total_ticks=pl.col("n_records") * 100
+    )
+    assert_frame_equal(found, expected, check_row_order=False, check_dtypes=False)

@@ -307,9 +307,11 @@ def test_one_record_that_breaks_the_contract_stops_the_day_without_showing_it(
     assert dataset.query("select count(*) from user_cell") == [(0,)]
 
 
+RECORDS = "record($date, apart := $apart)"
+
+
 @pytest.mark.parametrize(
-    "defective",
-    ["(from record($date) union all from record($date))", "(from record($date) where value_ticks <> 3000)"],
+    "defective", [f"(from {RECORDS} union all from {RECORDS})", f"(from {RECORDS} where value_ticks <> 3000)"]
 )
 def test_an_occupancy_array_that_holds_a_record_twice_or_lacks_one_stops_the_day(
     dataset: Dataset, monkeypatch: pytest.MonkeyPatch, defective: str
@@ -317,7 +319,7 @@ def test_an_occupancy_array_that_holds_a_record_twice_or_lacks_one_stops_the_day
     write_rows(dataset, [GOOD, GOOD.replace("08:", "09:").replace(",30", ",40")])
     validate(dataset)
     original = warehouse.statement
-    wrong = original("warehouse/day_pair").replace("record($date)", defective)
+    wrong = original("warehouse/day_pair").replace(RECORDS, defective)
     monkeypatch.setattr(warehouse, "statement", lambda name: wrong if name == "warehouse/day_pair" else original(name))
     with pytest.raises(HexveilError, match="does not hold as many records as are valid"):
         build_occupancy.fn(DATE, dataset.config)
