@@ -32,7 +32,7 @@ def dense_places(resolution: int, rng: np.random.Generator) -> Places:
     edges = [edge for cell in there for edge in pairwise(h3.cell_to_boundary(cell)[:3])]
     centres = np.array([np.array(a) + rng.uniform(0, 1) * (np.array(b) - a) for a, b in edges if abs(a[1] - b[1]) < 90])
     width = 1 / max(round(512 * 7 ** ((resolution - 7) / 2)), 1)
-    places = np.repeat(centres, 120, axis=0)
+    places = np.repeat(centres, 160, axis=0)
     places += rng.uniform(-1.5, 1.5, places.shape) * width
     return places[(np.abs(places[:, 0]) <= 90) & (np.abs(places[:, 1]) <= 180)]
 
