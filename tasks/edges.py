@@ -31,7 +31,7 @@ _CORNERS = {
 }
 _MARGINS_PER_BOX = 100
 _FEWEST_SEEN = 8
-"""An edge takes as long to find as some forty records' hexagons, and every eighth record was seen."""
+"""An edge takes as long to find as some forty records' hexagons, and one record in eight was seen."""
 
 FloatArray = NDArray[np.float64]
 

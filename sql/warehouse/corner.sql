@@ -3,9 +3,11 @@
 -- Grain    one row per (h3_resolution, lat_box, lon_box)
 -- Reads    raw_record, validated_day
 -- Params   $date
--- Units    n_seen counts every eighth record; south, north, west and east are in degrees
+-- Units    n_seen counts one record in eight; south, north, west and east are in degrees
 -- Privacy  places of records, assumed public; a temporary table. A box costs four cells, so those
---          of one record seen are not asked for. Finer hexagons than 11 hold few records each
+--          of one record seen are not asked for. Finer hexagons than 11 hold few records each. Which
+--          records are seen is told by fractions of multiples of the golden ratio: of a file that lists
+--          vehicles in turn, every eighth row may be of the same few
 create or replace temp table corner as
 with busy as (
     select
@@ -18,7 +20,7 @@ with busy as (
     join validated_day using (local_date)
     where local_date = $date
         and h3_resolution <= 11
-        and (row_number & 7) = 0
+        and ((row_number + file_id) * 40503 & 65535) < 8192
         and abs(latitude) < 89
         and abs(longitude) <= 180
     group by all
