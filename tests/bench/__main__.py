@@ -48,7 +48,9 @@ def measure_parts(chosen: Iterable[str], n_runs: int, n_days: int, quick: bool) 
         _write("growth", rows)
     if "days" in chosen:
         console.print("growth in days", highlight=False)
-        _write("days", year.measure_days(20 if quick else year.AFTER[-1]))
+        rows, in_turn = year.measure_days(20 if quick else year.AFTER[-1])
+        _write("days", rows)
+        _write("days_in_turn", in_turn)
     if "backfill" in chosen:
         console.print(f"a backfill of {n_days} days", highlight=False)
         whole, rows = year.measure_backfill(n_days, Size(1_000_000))

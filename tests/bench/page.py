@@ -36,6 +36,7 @@ def write_page(out: Path, python: str) -> Path:
         python: Its version, for the page to say.
     """
     runs, growth, days, peer_rows = (_read(out, name) for name in ("runs", "growth", "days", "peers"))
+    in_turn = _read(out, "days_in_turn")
     backfill = _read(out, "backfill")
     missing = _read(out, "peers_missing")
     environment = Environment(autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True)
@@ -48,7 +49,7 @@ def write_page(out: Path, python: str) -> Path:
         statements=_by_size(runs, ("statement",), least_share=0.01),
         growth=_picture(_draw_growth(growth)) if growth.height else None,
         days=_picture(_draw_days(days)) if days.height else None,
-        days_compared=year.days_compared(days).to_dicts() if days.height else [],
+        days_compared=year.days_compared(in_turn).to_dicts() if in_turn.height else [],
         days_after=year.AFTER,
         backfill=backfill.row(0, named=True) if backfill.height else None,
         peers=tables.peers(peer_rows).to_dicts() if peer_rows.height else [],
@@ -67,7 +68,7 @@ def write_page(out: Path, python: str) -> Path:
 
 def read_claims(out: Path) -> list[tables.Claim]:
     """Return what was asked for, measured on the numbers that are there."""
-    return tables.claims(*(_read(out, name) for name in ("runs", "growth", "days", "peers")))
+    return tables.claims(*(_read(out, name) for name in ("runs", "growth", "days_in_turn", "peers")))
 
 
 def _read(out: Path, name: str) -> pl.DataFrame:

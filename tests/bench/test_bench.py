@@ -7,7 +7,7 @@ import numpy as np
 import polars as pl
 import pytest
 
-from tests.bench import page, tables
+from tests.bench import page, tables, year
 from tests.bench.days import FIRST, Size, write_dataset
 from tests.bench.limit import run_limit
 from tests.bench.peers import data
@@ -91,16 +91,30 @@ def test_days_that_are_alike_hold_the_same_records_but_for_the_date(tmp_path: Pa
 def test_a_day_that_costs_more_after_a_year_of_releases_is_told(tmp_path: Path) -> None:
     for growth, holds in ((0.0, True), (0.001, False)):
         rows = [
-            {"n_released": number, "step": step, "seconds": 1.0, "cpu_seconds": 1.0 + growth * number}
-            for number in range(365)
+            {"round": 0, "after": after, "n_released": number, "step": step, "cpu_seconds": 1.0 + growth * number}
+            for after in year.AFTER
+            for number in range(after, after + 3)
             for step in ("plan_release", "publish_files")
         ]
-        pl.DataFrame(rows).write_csv(tmp_path / "days.csv")
+        pl.DataFrame(rows).write_csv(tmp_path / "days_in_turn.csv")
         claim = next(claim for claim in page.read_claims(tmp_path) if "after 365 released days" in claim.statement)
         assert claim.holds is holds
         text = page.write_page(tmp_path, "3").read_text()
         assert "the whole day" in text
         assert claim.measured in text
+
+
+def test_days_after_few_and_many_others_are_measured_in_turn(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(year, "DAYS", tmp_path)
+    monkeypatch.setattr(year, "AFTER", (1, 3))
+    monkeypatch.setattr(year, "_N_ROUNDS", 2)
+    monkeypatch.setattr(year, "_N_IN_TURN", 2)
+    rows, in_turn = year.measure_days(3)
+    days = pl.DataFrame(rows)
+    assert days["n_released"].unique(maintain_order=True).to_list() == [0, 1, 2]
+    assert set(days["step"]) >= {"ingest_records", "release_statistics", "publish_files"}
+    found = pl.DataFrame(in_turn).select("round", "after", "n_released").unique(maintain_order=True)
+    assert found.rows() == [(0, 1, 2), (0, 3, 4), (1, 1, 4), (1, 3, 6)]
 
 
 def test_a_backfill_is_shown_by_its_days_a_minute(tmp_path: Path) -> None:
