@@ -139,8 +139,7 @@ def test_hexagons_that_are_too_fine_have_no_boxes(dataset: Dataset, resolution: 
 
 @pytest.mark.parametrize("n_in_turn", [7, 8, 64, 100])
 def test_boxes_are_found_of_all_who_are_listed_in_turn(dataset: Dataset, n_in_turn: int) -> None:
-    centre = h3.cell_to_latlng(h3.latlng_to_cell(47, 8, 4))
-    places = [h3.cell_to_latlng(cell) for cell in h3.grid_disk(h3.latlng_to_cell(*centre, 4), 6)[:n_in_turn]]
+    places = [h3.cell_to_latlng(cell) for cell in h3.grid_disk(h3.latlng_to_cell(47, 8, 4), 6)[:n_in_turn]]
     boxes = boxes_of(dataset, 4, np.array(places * 100))
     assert boxes["h3_cell"].n_unique() == n_in_turn
 
