@@ -23,7 +23,7 @@ import h3
 from tasks import warehouse
 from tasks.edges import edge_boxes
 
-_MOST_BOXED = 7 / 8
+_LEAST_BOXED = 7 / 8
 """Of fewer records in boxes the others are no longer few, and groups of their places would take much memory."""
 
 
@@ -54,4 +54,4 @@ def find_cells(connection: warehouse.Connection, day: dict[str, object]) -> bool
     warehouse.run(connection, "warehouse/edge_box")
     share = warehouse.rows(connection, "warehouse/boxed_share")[0][0]
     warehouse.run(connection, "warehouse/drop_corner")
-    return share is not None and share > _MOST_BOXED
+    return share is not None and share > _LEAST_BOXED

@@ -48,17 +48,17 @@ def edge_boxes(divided: pl.DataFrame) -> pl.DataFrame:
     """
     boxes = _with_edges(_between_two(divided))
     first, last = (_places(boxes, f"{end}_latitude", f"{end}_longitude") for end in ("first", "last"))
-    across = np.cross(first + last, last - first)
+    across = np.cross(first + last, last - first)  # towards h3_cell, about which its boundary runs anticlockwise
     across /= np.linalg.norm(across, axis=1, keepdims=True)
     corners = [_places(boxes, *sides) for sides in _CORNERS.values()]
     here = boxes.select(*_CORNERS).to_numpy() == boxes["h3_cell"].to_numpy()[:, None]
     off_edge = np.stack([_dot(across, corner) for corner in corners], axis=1)
-    sign = ((off_edge > 0) == here).all(axis=1).astype(int) - ((off_edge < 0) == here).all(axis=1)
+    is_on_its_side = ((off_edge > 0) == here).all(axis=1)
     ends = np.cross(across, first), np.cross(last, across)
     is_between = np.all([_dot(end, corner) > 0 for end in ends for corner in corners], axis=0)
     latitude = ((boxes["south"] + boxes["north"]) / 2).to_numpy()
     longitude = ((boxes["west"] + boxes["east"]) / 2).to_numpy()
-    per_degree = sign * _MARGINS_PER_BOX * boxes["per_degree"].to_numpy()
+    per_degree = _MARGINS_PER_BOX * boxes["per_degree"].to_numpy()
     north, east = _vectors(latitude + 90, longitude), _vectors(0 * latitude, longitude + 90)
     per_latitude = per_degree * _dot(across, north)
     per_longitude = per_degree * _dot(across, east) * np.cos(np.radians(latitude))
@@ -66,7 +66,7 @@ def edge_boxes(divided: pl.DataFrame) -> pl.DataFrame:
     at_zero = at_centre - per_latitude * latitude - per_longitude * longitude
     form = {"per_latitude": per_latitude, "per_longitude": per_longitude, "at_zero": at_zero}
     boxes = boxes.select("h3_resolution", "lat_box", "lon_box", "h3_cell", "beyond").hstack(pl.DataFrame(form))
-    return boxes.filter((sign != 0) & is_between)
+    return boxes.filter(is_on_its_side & is_between)
 
 
 def _between_two(divided: pl.DataFrame) -> pl.DataFrame:

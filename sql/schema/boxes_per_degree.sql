@@ -2,4 +2,4 @@
 -- a hexagon's edge is long, and at most a degree.
 -- Grain    a function of a resolution of H3
 create or replace temp macro boxes_per_degree(h3_resolution) as
-greatest(round(512 * pow(7, (h3_resolution - 7) / 2)), 1)
+round(512 * pow(7, (h3_resolution - 7) / 2))
