@@ -59,7 +59,7 @@ def _in_order(entries: list[ledger.Entry], config: Config) -> Iterator[Path]:
     for entry in entries[-1:]:
         yield private_files.totals(config) / entry["totals"]
     yield ledger.ledger_path(config)
-    yield private / "ledger-head"
+    yield from (path for path in [private / "ledger-head", *sorted((private / "attempts").glob("*"))] if path.exists())
     for entry in entries:
         folder = published_folder(entry["date"], entry["revision"], config)
         yield from (path for path in map(folder.joinpath, entry["files"]) if path.exists())

@@ -2,7 +2,6 @@
 
 import datetime as dt
 import json
-import os
 from collections.abc import Iterable
 from decimal import Decimal
 from io import BytesIO
@@ -32,17 +31,6 @@ def releases(config: Config) -> Path:
 def totals(config: Config) -> Path:
     """Return the folder of what each user lost in all; it can be made again from the plans."""
     return private_folder(config) / "totals"
-
-
-def count_attempt(release_id: str, config: Config) -> int:
-    """Note on disk that a release is about to be drawn, and return how often that was noted, this time included."""
-    folder = private_folder(config) / "attempts"
-    folder.mkdir(exist_ok=True)
-    with (folder / release_id).open("ab") as file:
-        file.write(b".")
-        file.flush()
-        os.fsync(file.fileno())
-        return file.tell()
 
 
 def remove_unreleased(entries: list[Entry], config: Config) -> None:

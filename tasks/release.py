@@ -10,7 +10,7 @@ import polars as pl
 
 from dpmath.accounting import ExactIntArray
 from dpmath.sampling import discrete_laplace
-from tasks import entropy, ledger, mirror, private_files, schemas, warehouse
+from tasks import entropy, ledger, mirror, private_files, schemas, warehouse, witnesses
 from tasks.array_release import ARRAY_MECHANISMS, noisy_array_sums
 from tasks.budget import Account, epsilon_units
 from tasks.config import Config
@@ -86,7 +86,7 @@ def release_with(date: dt.date, plan_hash: str, config: Config, noise: Noise, re
         private_files.remove_unreleased(entries, config)
         intent = describe_release(date, revision, config)
         costs = _checked_costs(date, plan, entries, config)
-        attempt = private_files.count_attempt(intent["release_id"], config)
+        attempt = witnesses.count_attempt(intent["release_id"], config)
         with warehouse.kept_open(config):
             statistics = statistic_frame(_noisy_cells(date, plan, entries, config, noise), intent["release_id"], config)
             schemas.check(statistics, schemas.statistic_schema(config), "statistics")
@@ -99,12 +99,16 @@ def release_with(date: dt.date, plan_hash: str, config: Config, noise: Noise, re
 
 
 def _check_witnesses(entries: list[ledger.Entry], config: Config) -> None:
-    """Check that the ledger holds every release that the published folders and the mirror know of."""
+    """Check that the ledger holds every release that published folders, the mirror and marked attempts know of."""
+    marked = witnesses.marked_releases(config)
+    witnesses.check_marks(marked, entries, config)
     check_nothing_unpaid(published_folders(config), entries, config)
     try:
         mirror.check(mirror.known_releases(config, make_anew=True), entries)
     except InUse as error:
         warn(log, "ledger is not compared with the mirror this time", reason=error)
+    unmarked = [entry for entry in entries if entry["release_id"] not in marked]  # an earlier version marked none
+    witnesses.mark_released(unmarked, config)
 
 
 def _noisy_cells(

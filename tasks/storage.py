@@ -5,6 +5,7 @@ from pathlib import Path
 from tasks.config import Config
 from tasks.durable import write_new
 from tasks.errors import HexveilError
+from tasks.witnesses import begin_ledger
 
 
 def private_folder(config: Config) -> Path:
@@ -17,11 +18,13 @@ def private_folder(config: Config) -> Path:
 
 
 def claim(config: Config) -> None:
-    """Note whose storage this is.
+    """Note whose storage this is, and begin its ledger.
 
     Raises:
         HexveilError: It is another dataset's; their records would be mixed.
+        LedgerBroken: Its ledger is gone.
     """
+    begin_ledger(config)
     marker = private_folder(config) / "dataset"
     if not marker.exists():
         write_new(marker, config.dataset.name.encode())

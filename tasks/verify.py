@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 import polars as pl
 
-from tasks import durable, entropy, ledger, mirror, private_files
+from tasks import durable, entropy, ledger, mirror, private_files, witnesses
 from tasks.array_release import ARRAY_MECHANISMS, stored_sum, with_published_intervals
 from tasks.budget import Account, epsilon_units
 from tasks.config import Config
@@ -63,7 +63,9 @@ def verify_ledger(config: Config) -> Verified:
         LedgerBroken: Names the first entry that disagrees, and with what.
     """
     folders, known = published_folders(config), mirror.known_releases(config)  # before the ledger, which may grow
+    marked = witnesses.marked_releases(config)
     entries = ledger.read_entries(config)
+    witnesses.check_marks(marked, entries, config)
     check_nothing_unpaid(folders, entries, config)
     mirror.check(known, entries)
     account = Account([], config)

@@ -58,7 +58,7 @@ def test_a_read_only_disk_is_said_and_spends_nothing(busy_dataset: Dataset, smal
     assert not busy_dataset.published("manifest.json", DATE).exists()
 
 
-@pytest.mark.parametrize("at", ["ledger.append", "durable.write_whole"])
+@pytest.mark.parametrize("at", ["ledger.append", "commit.append_line", "durable.write_whole"])
 def test_a_disk_full_at_the_very_commit_or_export_is_made_good_by_the_next_run(
     busy_dataset: Dataset, small_disk: Path, monkeypatch: pytest.MonkeyPatch, at: str
 ) -> None:
@@ -66,7 +66,7 @@ def test_a_disk_full_at_the_very_commit_or_export_is_made_good_by_the_next_run(
     real, filler = pkgutil.resolve_name(f"tasks.{at}"), small_disk / "filler"
 
     def on_a_full_disk(*arguments: Any, **options: Any) -> Any:
-        if at == "ledger.append" or "published" in str(arguments[0]):
+        if at != "durable.write_whole" or "published" in str(arguments[0]):
             fill(filler)
         return real(*arguments, **options)
 
@@ -77,8 +77,12 @@ def test_a_disk_full_at_the_very_commit_or_export_is_made_good_by_the_next_run(
     filler.unlink()
     n_released = len(ledger.read_entries(busy_dataset.config))
     assert n_released == (at == "durable.write_whole")
+    pending = small_disk / "private" / "pending-entry"
+    assert pending.exists() == (at == "commit.append_line")
     busy_dataset.run_day()
-    assert len(ledger.read_entries(busy_dataset.config)) == 1
+    (entry,) = ledger.read_entries(busy_dataset.config)
+    assert entry["attempt"] == (2 if at == "ledger.append" else 1), "what was stored to be appended is not drawn anew"
+    assert not pending.exists()
     assert verify.verify_ledger(busy_dataset.config).n_releases == 1
 
 

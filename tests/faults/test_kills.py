@@ -1,5 +1,6 @@
 """SIGKILL at any moment: one release, one charge, and no byte that a reader may have seen is ever another."""
 
+import json
 import random
 import shutil
 from collections.abc import Callable
@@ -11,6 +12,8 @@ from pathlib import Path
 import pytest
 import victim
 from support import Dataset, Say, all_files
+
+from tasks.durable import sha256
 
 N_KILLS = 300
 """Half of them in a whole day, half in a day that is prepared, of which releasing takes the most."""
@@ -102,6 +105,31 @@ def test_a_day_killed_while_a_file_grows_and_run_again_is_released_once(
     """DuckDB does not open a database that has less than its first 12,288 bytes."""
     busy_dataset.without_map()
     assert trials(busy_dataset.folder, [partial(kill_at_size, n_bytes)])
+
+
+@pytest.mark.parametrize("share", [0, 0.001, 0.2, 0.5, 0.999, 1])
+def test_a_day_killed_in_the_middle_of_its_append_is_drawn_once(busy_dataset: Dataset, share: float) -> None:
+    """What the torn line told of is what is released: one draw, one entry, and nothing of the torn line elsewhere."""
+    busy_dataset.without_map()
+    store = busy_dataset.folder / "store"
+    assert victim.killed(600, victim.whole_day_killed_in_append, busy_dataset.folder, share)
+    pending = store / "private" / "pending-entry"
+    line, drawn = pending.read_bytes(), drawn_files(store)
+    torn = (store / "ledger.jsonl").read_bytes()
+    assert torn == line[: round(share * len(line))]
+    victim.run(victim.whole_day, busy_dataset.folder)
+    victim.run(victim.check_released_once, busy_dataset.folder, {})
+    assert (store / "ledger.jsonl").read_bytes() == line
+    assert json.loads(line)["attempt"] == 1
+    assert drawn_files(store) == drawn
+    assert {sha256(content) for content in all_files(busy_dataset).values()} == set(drawn)
+    assert not pending.exists()
+    others = [path for path in store.rglob("*") if path.is_file() and path.name != "ledger.jsonl"]
+    assert not any(line[:50] in path.read_bytes() for path in others)
+
+
+def drawn_files(store: Path) -> dict[str, bytes]:
+    return {path.name: path.read_bytes() for path in (store / "private" / "releases").iterdir()}
 
 
 def test_a_log_of_the_engine_whose_database_was_removed_is_in_nobodys_way(busy_dataset: Dataset) -> None:

@@ -16,7 +16,7 @@ from typing import Any
 
 from support import DATE, PUBLISHED, Dataset, all_files
 
-from tasks import ledger, mirror, verify, warehouse
+from tasks import commit, ledger, mirror, verify, warehouse
 
 _one_thread = threading.Lock()
 """Starting a process asks after all others too; two threads that ask at once may take the answer from each other."""
@@ -108,6 +108,18 @@ def whole_day_killed_at_size(folder: Path, n_bytes: int) -> None:
     signal.signal(signal.SIGXFSZ, signal.SIG_DFL)
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
     resource.setrlimit(resource.RLIMIT_FSIZE, (n_bytes, n_bytes))
+    Dataset(folder).run_day()
+
+
+def whole_day_killed_in_append(folder: Path, share: float) -> None:
+    """Run a day and die when a share of its line is in the ledger."""
+
+    def die(path: Path, line: bytes) -> None:
+        with path.open("ab") as file:
+            file.write(line[: round(share * len(line))])
+        os.kill(os.getpid(), signal.SIGKILL)
+
+    commit.append_line = die
     Dataset(folder).run_day()
 
 

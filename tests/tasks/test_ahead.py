@@ -68,7 +68,7 @@ def test_a_budget_that_does_not_pay_every_day_is_refused_where_it_ends(week: tup
     dataset, dates = week
     with pytest.raises(BudgetExceeded, match=rf"pays 2 of 6 days in full, {dates[0]} to {dates[1]}.*on {dates[2]}"):
         dataset.plan_range(dates)
-    assert not ledger.ledger_path(dataset.config).exists()
+    assert ledger.ledger_path(dataset.config).read_bytes() == b""
 
 
 def test_a_day_that_cannot_be_planned_is_reported_and_the_others_are(week: tuple[Dataset, list[dt.date]]) -> None:

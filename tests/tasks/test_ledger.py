@@ -1,10 +1,12 @@
 import json
 import os
 import re
+import shutil
 import subprocess
 import sys
 from fractions import Fraction
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -12,8 +14,9 @@ from hypothesis import strategies as st
 from support import Dataset, later_day
 
 from dpmath.accounting import LOSS_UNITS
-from tasks import ledger, verify
+from tasks import chain, commit, ledger, verify
 from tasks.budget import Account
+from tasks.durable import canonical_json
 from tasks.errors import HexveilError, LedgerBroken
 
 
@@ -40,7 +43,7 @@ def lines_of(dataset: Dataset) -> list[bytes]:
 def test_entries_come_back_in_order_numbered_and_chained(written: Dataset) -> None:
     entries = ledger.read_entries(written.config)
     assert [one["number"] for one in entries] == [1, 2, 3, 4]
-    assert [one["previous_hash"] for one in entries] == [ledger.NO_PREVIOUS, *(one["hash"] for one in entries[:-1])]
+    assert [one["previous_hash"] for one in entries] == [chain.NO_PREVIOUS, *(one["hash"] for one in entries[:-1])]
 
 
 def test_a_release_is_never_appended_twice(written: Dataset) -> None:
@@ -95,12 +98,12 @@ def test_any_flipped_bit_is_noticed(written: Dataset) -> None:
 
 def test_an_append_that_fails_leaves_the_ledger_as_it_was(written: Dataset, monkeypatch: pytest.MonkeyPatch) -> None:
     before = lines_of(written)
-    real_write = ledger.os.write
+    real_write = os.write
 
     def half(descriptor: int, line: bytes) -> int:
         return real_write(descriptor, line[: len(line) // 2])
 
-    monkeypatch.setattr(ledger.os, "write", half)
+    monkeypatch.setattr(os, "write", half)
     with pytest.raises(OSError, match="No space left"):
         append(entry(9), written)
     assert lines_of(written) == before
@@ -183,11 +186,11 @@ def test_a_stranger_checks_an_export_with_nothing_but_the_document(exported: Pat
         assert "AssertionError: line" in documented_check(exported).stderr
 
 
-def forged(line: bytes, **changes: str) -> bytes:
+def forged(line: bytes, **changes: Any) -> bytes:
     """Return a line changed by someone who knows how to hash."""
     entry = json.loads(line) | changes
-    entry["hash"] = ledger.entry_hash(entry)
-    return ledger.canonical_json(entry) + b"\n"
+    entry["hash"] = chain.entry_hash(entry)
+    return canonical_json(entry) + b"\n"
 
 
 def test_the_document_describes_every_field_and_no_other(exported: Path) -> None:
@@ -281,11 +284,148 @@ def test_a_last_line_that_lacks_its_end_alone_is_whole(written: Dataset) -> None
             (path.parent / "private" / "ledger-head").unlink()
         with ledger.locked(written.config):
             assert path.read_bytes() == whole
-    path.write_bytes(whole[:-9])
+
+
+@pytest.mark.parametrize("head_is_there", [True, False])
+def test_a_torn_line_that_no_pending_entry_is_of_is_taken_away_and_kept_nowhere(
+    written: Dataset, head_is_there: bool
+) -> None:
+    path, whole = ledger.ledger_path(written.config), b"".join(lines_of(written))
+    torn = whole.splitlines(keepends=True)[-1][:-9].replace(b"release-3", b"release-4")
+    path.write_bytes(whole + torn)
+    (path.parent / "ledger.unfinished").write_bytes(torn)
+    if not head_is_there:
+        (path.parent / "private" / "ledger-head").unlink()
+    with path.open("rb") as opened_before, ledger.locked(written.config):
+        assert opened_before.read() == whole, "the file is the same one, so that its bytes were written over"
+    assert path.read_bytes() == whole
+    assert all(b"release-4" not in one.read_bytes() for one in path.parent.rglob("*") if one.is_file())
+    assert not (path.parent / "ledger.unfinished").exists()
+
+
+def test_torn_bytes_are_written_over_before_they_are_cut(written: Dataset, monkeypatch: pytest.MonkeyPatch) -> None:
+    path, whole = ledger.ledger_path(written.config), b"".join(lines_of(written))
+    path.write_bytes(whole + b'{"attempt":1,"files":{"statistics.csv":"abc')
+    flushed = []
+    real = os.fsync
+
+    def watched(descriptor: int) -> None:
+        flushed.append(path.read_bytes()[len(whole) :])
+        real(descriptor)
+
+    monkeypatch.setattr(os, "fsync", watched)
     with ledger.locked(written.config):
         pass
-    assert path.read_bytes() == b"".join(whole.splitlines(keepends=True)[:-1])
-    assert whole.endswith((path.parent / "ledger.unfinished").read_bytes() + whole[-9:])
+    assert flushed == [bytes(43), b""]
+
+
+def left_pending(dataset: Dataset, monkeypatch: pytest.MonkeyPatch, n_bytes: int) -> ledger.Entry:
+    """Append an entry in a process that dies after so many bytes of its line; return the entry."""
+
+    class Killed(BaseException):
+        pass
+
+    def die(path: Path, line: bytes) -> None:
+        with path.open("ab") as file:
+            file.write(line[:n_bytes])
+        raise Killed
+
+    with monkeypatch.context() as patch:
+        patch.setattr(commit, "append_line", die)
+        with pytest.raises(Killed):
+            append(entry(4) | {"files": {}}, dataset)
+    return json.loads(commit.pending_path(dataset.config).read_bytes())
+
+
+@pytest.mark.parametrize("n_bytes", [0, 1, 60, 180, -1, 10_000])
+def test_an_append_that_was_cut_short_is_finished_by_whoever_comes_next(
+    written: Dataset, monkeypatch: pytest.MonkeyPatch, n_bytes: int
+) -> None:
+    pending = left_pending(written, monkeypatch, n_bytes)
+    assert commit.pending_path(written.config).stat().st_mode & 0o077 == 0
+    with ledger.locked(written.config):
+        assert ledger.read_entries(written.config)[4:] == [pending]
+    assert not commit.pending_path(written.config).exists()
+    append(entry(5), written)
+    assert len(ledger.read_entries(written.config)) == 6
+
+
+def test_an_entry_that_a_full_disk_refused_is_finished_and_not_made_anew(
+    written: Dataset, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    before = lines_of(written)
+    with monkeypatch.context() as patch:
+        patch.setattr(os, "write", lambda _descriptor, _line: 7)
+        with pytest.raises(OSError, match="No space left"):
+            append(entry(4), written)
+    assert lines_of(written) == before
+    with ledger.locked(written.config):
+        assert [one["release_id"] for one in ledger.read_entries(written.config)][4:] == ["release-4"]
+
+
+def test_an_entry_that_could_not_be_stored_first_was_never_told(
+    written: Dataset, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    before = lines_of(written)
+    with monkeypatch.context() as patch:
+        patch.setattr("tasks.durable.Path.replace", lambda *_: 1 / 0)
+        with pytest.raises(ZeroDivisionError):
+            append(entry(4), written)
+    (written.folder / "store" / "private" / ".pending-entry.killed").write_bytes(b"a process killed before the rename")
+    with ledger.locked(written.config):
+        assert lines_of(written) == before
+    assert {one.name for one in (written.folder / "store" / "private").iterdir()} == {"attempts", "ledger-head"}
+
+
+def test_a_pending_entry_is_put_into_no_ledger_but_the_one_it_follows(
+    written: Dataset, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    older = b"".join(lines_of(written)[:2])
+    left_pending(written, monkeypatch, 50)
+    torn = ledger.ledger_path(written.config).read_bytes()
+    other = forged(lines_of(written)[3], dataset="another")
+    for content in (older, b"", b"".join(lines_of(written)[:3]) + other):
+        ledger.ledger_path(written.config).write_bytes(content)
+        with pytest.raises(LedgerBroken, match="an older ledger was restored"), ledger.locked(written.config):
+            pass
+        assert ledger.ledger_path(written.config).read_bytes() == content
+    ledger.ledger_path(written.config).write_bytes(torn)
+    with ledger.locked(written.config):
+        assert len(ledger.read_entries(written.config)) == 5
+
+
+def test_a_pending_entry_that_is_damaged_or_lacks_its_files_is_named(
+    written: Dataset, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    left_pending(written, monkeypatch, 50)
+    path = commit.pending_path(written.config)
+    line = path.read_bytes()
+    for content, said in (
+        (line[:-30], "damaged"),
+        (line.replace(b"release-4", b"release-5"), "damaged"),
+        (forged(line, files={"statistics.csv": "0" * 64}), "0000 is missing or was changed"),
+        (forged(line, plan="1" * 64), "1111 is missing or was changed"),
+    ):
+        path.write_bytes(content)
+        with pytest.raises(LedgerBroken, match=said), ledger.locked(written.config):
+            pass
+        assert path.read_bytes() == content
+
+
+def test_a_ledger_whose_end_could_not_be_noted_is_noted_by_the_next_run(
+    written: Dataset, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def full(*_: object) -> None:
+        raise OSError(28, "No space left on device")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(commit, "note_head", full)
+        append(entry(4), written)
+    head = written.folder / "store" / "private" / "ledger-head"
+    assert json.loads(head.read_bytes())["number"] == 4
+    with ledger.locked(written.config):
+        assert json.loads(head.read_bytes())["number"] == 5
+    assert not commit.pending_path(written.config).exists()
 
 
 def test_what_another_process_appended_is_read_and_checked_too(written: Dataset) -> None:
@@ -331,8 +471,8 @@ def test_a_byte_of_an_old_line_that_changes_between_two_readings_is_noticed(writ
 def test_another_ledger_with_a_chain_in_order_is_read_anew(written: Dataset) -> None:
     path = ledger.ledger_path(written.config)
     assert len(ledger.read_entries(written.config)) == 4
-    for name in (path, path.parent / "private" / "ledger-head"):
-        name.unlink()
+    shutil.rmtree(path.parent / "private")
+    path.unlink()
     assert ledger.read_entries(written.config) == []
     append(entry(7), written)
     assert [one["release_id"] for one in ledger.read_entries(written.config)] == ["release-7"]
@@ -345,13 +485,13 @@ def test_a_list_of_entries_is_the_readers_own(written: Dataset) -> None:
 
 def test_a_line_that_was_checked_is_not_checked_again(written: Dataset, monkeypatch: pytest.MonkeyPatch) -> None:
     seen: list[int] = []
-    real = ledger._problem
+    real = ledger.problem_of
 
     def watched(line: bytes, number: int, previous_hash: str) -> str | None:
         seen.append(number)
         return real(line, number, previous_hash)
 
-    monkeypatch.setattr(ledger, "_problem", watched)
+    monkeypatch.setattr(ledger, "problem_of", watched)
     ledger.read_entries(written.config)
     append(entry(4), written)
     ledger.read_entries(written.config)

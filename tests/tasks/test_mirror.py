@@ -73,6 +73,7 @@ def test_the_mirror_is_a_witness_against_a_ledger_that_was_cut_with_everything_b
     path.write_bytes(first)
     head = {name: json.loads(first)[name] for name in ("number", "hash")}
     (store / "private" / "ledger-head").write_text(json.dumps(head))
+    shutil.rmtree(store / "private" / "attempts")
     shutil.rmtree(store / "published" / "date=2026-01-16")
     assert len(ledger.read_entries(two_days.config)) == 1
     with pytest.raises(LedgerBroken, match="was cut or replaced"):
@@ -84,11 +85,13 @@ def test_the_mirror_is_a_witness_against_a_ledger_that_was_cut_with_everything_b
 
 def test_published_folders_are_witnesses_too_on_whatever_day_is_run(two_days: Dataset) -> None:
     store = two_days.folder / "store"
-    for path in (ledger.ledger_path(two_days.config), store / "private" / "ledger-head", mirror_file(two_days)):
+    ledger.ledger_path(two_days.config).write_bytes(b"")
+    shutil.rmtree(store / "private" / "attempts")
+    for path in (store / "private" / "ledger-head", mirror_file(two_days)):
         path.unlink()
     with pytest.raises(LedgerBroken, match="date=2026-01-15 was published, but no entry"):
         two_days.run_day(later_day(two_days, 2))
-    assert not ledger.ledger_path(two_days.config).exists()
+    assert ledger.ledger_path(two_days.config).read_bytes() == b""
 
 
 def test_a_reader_that_keeps_the_mirror_open_does_not_stop_a_release(
