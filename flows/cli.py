@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from flows import show
+from flows.ledger_cli import ConfigOption, ledger_app
 from flows.show import out
 from tasks.config import Config, load_config
 from tasks.errors import HexveilError
@@ -30,10 +31,8 @@ app = typer.Typer(
     add_completion=False,
     pretty_exceptions_enable=False,
 )
-ledger_app = typer.Typer(help="Look at, check or export the account of what was released.", no_args_is_help=True)
 app.add_typer(ledger_app, name="ledger")
 
-ConfigOption = Annotated[Path, typer.Option("--config", help="The dataset's TOML file.", show_default=False)]
 DateOption = Annotated[
     dt.datetime,
     typer.Option("--date", formats=_DAY, help="A local day of the dataset.", show_default=False),
@@ -169,11 +168,14 @@ def plan(
     else:
         summary = preview.preview_plan(date.date(), settings)
         released = summary["release_id"]
+        table = {name: value for name, value in summary.items() if name != "refused"}
         show.print_json(summary) if as_json else out.print(
-            show.table_about(f"{settings.dataset.name} {date.date()}", summary)
+            show.table_about(f"{settings.dataset.name} {date.date()}", table)
         )
         if released and not as_json:
             out.print(f"The day was released already, as {released}; running it again spends nothing.")
+        if summary["refused"] and not as_json:
+            out.print(f"A run would be refused: {summary['refused']}", markup=False)
     if not as_json:
         out.print(f"Errors are in {settings.value.unit}. Nothing was spent.")
 
@@ -241,32 +243,6 @@ def down(home: HomeOption = _HOME) -> None:
     with services.alone(folder):
         stopped = services.stop(folder)
     out.print(f"Stopped: {', '.join(stopped)}." if stopped else "Nothing was running.")
-
-
-@ledger_app.command("show")
-def ledger_show(config: ConfigOption) -> None:
-    """List every release, what it cost its worst user, how the losses are spread over users, and what is left."""
-    from tasks.budget import report_budget
-    from tasks.ledger import list_entries
-
-    settings = load_config(config)
-    show.show_ledger(list_entries(settings), report_budget(settings), settings)
-
-
-@ledger_app.command("verify")
-def ledger_verify(config: ConfigOption) -> None:
-    """Recompute every hash, every loss from its stored plan, every sum, and compare the published files."""
-    from tasks.verify import verify_ledger
-
-    out.print(verify_ledger(load_config(config)).in_words)
-
-
-@ledger_app.command("export")
-def ledger_export(config: ConfigOption) -> None:
-    """Print the ledger as JSON Lines, after checking its chain; deploy/LEDGER.md says how anyone may check it."""
-    from tasks.ledger import export
-
-    sys.stdout.writelines(export(load_config(config)))
 
 
 def _deploy(config_file: Path, config: Config) -> None:

@@ -15,6 +15,7 @@ from tasks.config import Config
 
 if TYPE_CHECKING:
     from flows.services import House
+    from tasks.amendments import Amendment
     from tasks.budget import BudgetReport
     from tasks.forget import Forgotten
     from tasks.report import DayReport
@@ -74,15 +75,25 @@ def show_range(days: dict[dt.date, "DayReport | None"], config: Config) -> None:
     out.print(f"{n_released} of {len(days)} days are released. The budget is {config.budget.in_words}.")
 
 
-def show_ledger(entries: list[dict[str, Any]], budget: "BudgetReport", config: Config) -> None:
-    """Print the releases, and where the users' budgets stand."""
+def show_ledger(
+    entries: list[dict[str, Any]], amendments: "list[Amendment]", budget: "BudgetReport", config: Config
+) -> None:
+    """Print the releases and amendments of the budget, and where the users' budgets stand."""
     table = Table("no", "release", "cells", "epsilon", "in all", "left", box=SIMPLE)
     table.columns[1].no_wrap = True
+    amended = {entry["number"]: (entry, before, after) for entry, before, after in amendments}
     for entry in entries:
+        if entry["number"] in amended:
+            _, before, after = amended[entry["number"]]
+            table.add_row(str(entry["number"]), f"the budget: {before.in_words} -> {after.in_words}")
+            continue
         losses = [f"{float(entry[key]):.4f}" for key in ("epsilon", "epsilon_total_after", "epsilon_left")]
         cells = f"{entry['cells']['published']:,} of {entry['cells']['total']:,}"
         table.add_row(str(entry["number"]), entry["release_id"], cells, *losses)
     out.print(table)
+    for entry, before, after in amended.values():
+        changed = f"{entry['number']}: on {entry['committed_at'][:10]} the budget was loosened"
+        out.print(f"{changed} from {before.in_words} to {after.in_words}: {entry['reason']}", markup=False)
     worst, used, left = (float(loss) for loss in (budget.worst_total, budget.worst_used, budget.left))
     out.print(f"The worst user has lost {worst:.6f} in all. The budget is {config.budget.in_words}: ", end="")
     out.print(f"{used:.6f} of it counts for the day after the last, which leaves {left:.6f}.")

@@ -8,7 +8,9 @@ from fractions import Fraction
 
 from dpmath.accounting import LOSS_UNITS
 from tasks import ledger, private_files
+from tasks.amendments import check_budget
 from tasks.budget import Account
+from tasks.chain import releases
 from tasks.config import Config
 from tasks.errors import BudgetExceeded, HexveilError
 from tasks.identity import find_entry
@@ -41,7 +43,7 @@ def released_days(first: dt.date, last: dt.date, config: Config) -> ReleasedRang
     """Return which days of a range were released.
 
     Raises:
-        HexveilError: The range is empty or longer than ten years.
+        HexveilError: The range is empty or longer than ten years, or days are to be released under a looser budget.
     """
     n_days = (last - first).days + 1
     if not 1 <= n_days <= _MOST_DAYS:
@@ -57,6 +59,8 @@ def released_days(first: dt.date, last: dt.date, config: Config) -> ReleasedRang
             continue
         if entry is not None:
             of_range.released[date] = entry["release_id"]
+    if len(of_range.released) + len(of_range.problems) < n_days:
+        check_budget(entries, config)
     return of_range
 
 
@@ -74,7 +78,7 @@ def spread_budget(dates: list[dt.date], config: Config) -> Config:
     Raises:
         BudgetExceeded: Nothing is left to spread.
     """
-    entries = ledger.read_entries(config)
+    entries = releases(ledger.read_entries(config))
     spent = {dt.date.fromisoformat(one["date"]): _epsilon_per_day(one) for one in entries if one["revision"] is None}
     spread = set(dates)
     while True:

@@ -5,6 +5,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from tasks import ledger, private_files
+from tasks.chain import releases
 from tasks.config import Config
 from tasks.errors import HexveilError, contained
 from tasks.identity import published_folder
@@ -39,7 +40,7 @@ def back_up(target: Path, config: Config) -> int:
         for path in progress(wanted, "copying files"):
             _copy(path, target / path.relative_to(storage))
         _remove_others({target / path.relative_to(storage) for path in wanted}, target)
-    return len(entries)
+    return len(releases(entries))
 
 
 def _check_earlier_copy(earlier: Path, now: Path) -> None:
@@ -52,15 +53,15 @@ def _in_order(entries: list[ledger.Entry], config: Config) -> Iterator[Path]:
     private = config.storage_path / "private"
     for name in ("dataset", "user-key", "forgotten", "shards-owner"):
         yield from (path for path in [private / name] if path.exists())
-    for entry in entries:
+    for entry in releases(entries):
         plan = load_plan(entry["plan"], config)
         yield from (private_files.plans(config) / name for name in (entry["plan"], *plan["files"].values()))
         yield from (private_files.releases(config) / name for name in entry["files"].values())
-    for entry in entries[-1:]:
+    for entry in releases(entries)[-1:]:
         yield private_files.totals(config) / entry["totals"]
     yield ledger.ledger_path(config)
     yield from (path for path in [private / "ledger-head", *sorted((private / "attempts").glob("*"))] if path.exists())
-    for entry in entries:
+    for entry in releases(entries):
         folder = published_folder(entry["date"], entry["revision"], config)
         yield from (path for path in map(folder.joinpath, entry["files"]) if path.exists())
 

@@ -17,9 +17,10 @@ import numpy as np
 
 from dpmath.accounting import LOSS_UNITS, ExactIntArray, in_loss_units
 from tasks import durable, private_files
+from tasks.chain import Entry, releases
 from tasks.config import Config
 from tasks.errors import LedgerBroken, contained
-from tasks.ledger import Entry, exact_decimal, read_entries
+from tasks.ledger import exact_decimal, read_entries
 
 Losses = dict[str, int]
 K = TypeVar("K", bound=Hashable)
@@ -40,7 +41,7 @@ class Account:
         self._config = config
         self.budget = config.budget
         self.total = Counter(totals(entries, config))
-        self._released = [(dt.date.fromisoformat(entry["date"]), entry["losses"]) for entry in entries]
+        self._released = [(dt.date.fromisoformat(entry["date"]), entry["losses"]) for entry in releases(entries)]
         self._added: list[tuple[dt.date, Losses]] = []
         self._added_sum = _SlidingSum()
 
@@ -133,20 +134,21 @@ def totals(entries: list[Entry], config: Config) -> Losses:
     """Return what all releases together cost each user; from the losses themselves where the sum was not kept.
 
     Raises:
-        LedgerBroken: The losses do not add up to what the last entry was written with.
+        LedgerBroken: The losses do not add up to what the last release was written with.
     """
-    if not entries:
+    released = releases(entries)
+    if not released:
         return {}
-    kept = durable.read_named_by_hash(private_files.totals(config), entries[-1]["totals"])
+    kept = durable.read_named_by_hash(private_files.totals(config), released[-1]["totals"])
     if kept is not None:
         return dict(json.loads(kept))
     total = Counter[str]()
-    for entry in entries:
+    for entry in released:
         total.update(private_files.losses(entry, config))
-    if durable.sha256(durable.canonical_json(total)) != entries[-1]["totals"]:
+    if durable.sha256(durable.canonical_json(total)) != released[-1]["totals"]:
         raise LedgerBroken(
-            f"the losses in {private_files.plans(config)} do not add up to the totals that the last entry was written "
-            "with; restore the folder from backup"
+            f"the losses in {private_files.plans(config)} do not add up to the totals that the last release "
+            "was written with; restore the folder from backup"
         )
     return dict(total)
 
@@ -177,7 +179,7 @@ def report_budget(config: Config) -> BudgetReport:
     """Return where the users' budgets stand."""
     entries = read_entries(config)
     account = Account(entries, config)
-    dates = [dt.date.fromisoformat(entry["date"]) for entry in entries]
+    dates = [dt.date.fromisoformat(entry["date"]) for entry in releases(entries)]
     tomorrow = max(dates, default=dt.date.min) + dt.timedelta(days=1)
     used = max(account.used(tomorrow).values(), default=0) if entries else 0
     losses = sorted(account.total.values())

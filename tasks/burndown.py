@@ -7,6 +7,7 @@ from typing import Any
 from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 
+from tasks.chain import releases
 from tasks.config import Config
 
 _LINE, _LOW = "#00204d", "#b3541e"
@@ -16,7 +17,7 @@ _MARGINS = {"left": 0.085, "right": 0.985, "bottom": 0.17, "top": 0.93}  # a lay
 def burndown(entries: list[dict[str, Any]], config: Config) -> str:
     """Return a picture of what today's limit left the worst user after each release: a PNG that is its own address."""
     limit = float(config.budget.epsilon_total)
-    used = [float(entry["epsilon_window_after"] or entry["epsilon_total_after"]) for entry in entries]
+    used = [float(entry["epsilon_window_after"] or entry["epsilon_total_after"]) for entry in releases(entries)]
     left = [limit, *(max(0.0, limit - one) for one in used)]
     figure = Figure(figsize=(8, 2.8))
     axes = figure.subplots(gridspec_kw=_MARGINS)

@@ -9,6 +9,15 @@ Entry = dict[str, Any]
 
 NO_PREVIOUS = "0" * 64
 """What the first entry follows."""
+FORMAT = 2
+"""Written into every new entry. Since 2 a budget is loosened by an entry of its own; older entries have no format."""
+BUDGET = "budget"
+"""The kind of the entries that loosen the budget; all others are releases."""
+
+
+def releases(entries: list[Entry]) -> list[Entry]:
+    """Return those of the ledger's entries that are releases, in order."""
+    return [entry for entry in entries if entry.get("kind") != BUDGET]
 
 
 def chained(entry: Entry, entries: list[Entry]) -> Entry:

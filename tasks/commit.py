@@ -4,7 +4,7 @@ import json
 import logging
 from pathlib import Path
 
-from tasks.chain import NO_PREVIOUS, Entry, problem_of
+from tasks.chain import NO_PREVIOUS, Entry, problem_of, releases
 from tasks.config import Config
 from tasks.durable import canonical_json, flush_folder, read_named_by_hash, write_whole
 from tasks.errors import LedgerBroken
@@ -55,7 +55,7 @@ def _settle(entry: Entry, config: Config) -> None:
     """Do what follows an append. What fails here is done by the next run, since the pending entry stays."""
     try:
         note_head(entry, config)
-        mark_released([entry], config)
+        mark_released(releases([entry]), config)
         pending_path(config).unlink(missing_ok=True)
         flush_folder(pending_path(config).parent)
     except OSError:

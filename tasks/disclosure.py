@@ -15,6 +15,7 @@ from dpmath.array_sums import ArraySum
 from dpmath.arrays import array_sensitivities
 from tasks import entropy, private_files
 from tasks.array_release import ARRAY_MECHANISMS, stored_sum
+from tasks.chain import FORMAT
 from tasks.config import Config
 from tasks.durable import canonical_json, sha256
 from tasks.identity import release_id
@@ -89,6 +90,7 @@ def describe_release(date: dt.date, revision: str | None, config: Config) -> dic
     settings = config.public_settings()
     return {
         "kind": "release",
+        "format": FORMAT,
         "release_id": release_id(date, config, revision),
         "revision": revision,
         "dataset": config.dataset.name,
@@ -112,8 +114,7 @@ def describe_release(date: dt.date, revision: str | None, config: Config) -> dic
         },
         "settings": settings,
         "code": code_hash(),
-        "versions": {name: importlib.metadata.version(name) for name in _LIBRARIES}
-        | {"python": platform.python_version()},
+        "versions": versions(),
         "intended_at": now(),
     }
 
@@ -186,6 +187,12 @@ def _scales(published: pl.DataFrame, moment: str) -> dict[str, str]:
         "scale_least": f"{LOSS_UNITS}/{inverse_scales.max()}",
         "scale_largest": f"{LOSS_UNITS}/{inverse_scales.min()}",
     }
+
+
+def versions() -> dict[str, str]:
+    """Return the versions of program, libraries and Python."""
+    found = {name: importlib.metadata.version(name) for name in _LIBRARIES}
+    return found | {"python": platform.python_version()}
 
 
 @functools.cache

@@ -5,6 +5,7 @@ import hmac
 import os
 from typing import Any
 
+from tasks.chain import releases
 from tasks.config import Config
 from tasks.durable import write_new
 from tasks.errors import LedgerBroken
@@ -59,5 +60,6 @@ class UserKeys:
 
 
 def known_users(config: Config, entries: list[dict[str, Any]]) -> UserKeys:
-    """Return the secret that the ledger's entries were written with, or a new one where there are none."""
-    return UserKeys(config, entries[-1]["user_key_fingerprint"] if entries else None)
+    """Return the secret that the ledger's releases were made with, or a new one where there are none."""
+    fingerprints = [entry["user_key_fingerprint"] for entry in releases(entries)[-1:]]
+    return UserKeys(config, fingerprints[0] if fingerprints else None)

@@ -5,9 +5,9 @@ import os
 import re
 from pathlib import Path
 
+from tasks.chain import Entry, releases
 from tasks.config import Config
 from tasks.errors import HexveilError, LedgerBroken
-from tasks.ledger import Entry
 
 _REVISION = re.compile(r"[a-z0-9][a-z0-9_]{0,39}")
 
@@ -42,7 +42,7 @@ def find_entry(date: dt.date, revision: str | None, entries: list[Entry], config
 
 def of_day(date: dt.date, entries: list[Entry]) -> list[Entry]:
     """Return the entries of a day: its first release, then revisions."""
-    return [entry for entry in entries if entry["date"] == date.isoformat()]
+    return [entry for entry in releases(entries) if entry["date"] == date.isoformat()]
 
 
 def published_folder(date: str, revision: str | None, config: Config) -> Path:
@@ -56,7 +56,7 @@ def check_same_users(entries: list[Entry], config: Config) -> None:
     Raises:
         HexveilError: They are not; everybody's account would begin anew.
     """
-    for entry in entries[-1:]:
+    for entry in releases(entries)[-1:]:
         column = entry["settings"]["columns"]["user"]
         if (entry["dataset"], column) != (config.dataset.name, config.columns.user):
             raise HexveilError(
@@ -77,7 +77,7 @@ def check_nothing_unpaid(folders: list[str], entries: list[Entry], config: Confi
     Raises:
         LedgerBroken: Names the first folder that no entry pays for.
     """
-    paid = {_folder_name(entry["date"], entry["revision"]) for entry in entries}
+    paid = {_folder_name(entry["date"], entry["revision"]) for entry in releases(entries)}
     for folder in folders:
         if folder not in paid:
             raise LedgerBroken(

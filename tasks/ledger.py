@@ -1,4 +1,4 @@
-"""The ledger: what was released and what it cost, one line a release, chained by hash. Appending is releasing."""
+"""The ledger: what was released and what it cost, one line an entry, chained by hash. Appending is releasing."""
 
 import json
 from collections.abc import Iterator
@@ -7,7 +7,7 @@ from decimal import Decimal
 from pathlib import Path
 
 from dpmath.accounting import LOSS_UNIT_BITS
-from tasks.chain import Entry, chained, last_hash, problem_of
+from tasks.chain import Entry, chained, last_hash, problem_of, releases
 from tasks.commit import commit, finish
 from tasks.config import Config
 from tasks.durable import canonical_json
@@ -34,6 +34,8 @@ def locked(config: Config) -> Iterator[None]:
 
 def read_entries(config: Config) -> list[Entry]:
     """Return every entry, oldest first, after checking the chain; entries are shared and not to be changed.
+
+    Not all of them are releases: ``chain.releases`` says which.
 
     Raises:
         LedgerBroken: Names the first line that is not what it was when it was written.
@@ -82,7 +84,8 @@ def append(entry: Entry, entries: list[Entry], config: Config) -> Entry:
     A crash in the middle of it leaves an entry that is finished by whoever next holds the lock: see ``commit``.
 
     Args:
-        entry: Everything but its number, the previous entry's hash and its own.
+        entry: Everything of a release, or of an amendment of the budget, but its number, the previous entry's hash
+            and its own.
         entries: The entries before it, as the caller read them under the lock.
         config: Says where the ledger is.
 
@@ -94,7 +97,8 @@ def append(entry: Entry, entries: list[Entry], config: Config) -> Entry:
         OSError: It could not be written, and the ledger is as it was before. If the entry was stored privately by
             then, whoever next holds the lock finishes it, so that nothing is drawn anew.
     """
-    if any(entry["release_id"] == one["release_id"] for one in entries):
+    released = {one["release_id"] for one in releases(entries)}
+    if entry.get("release_id") in released:
         raise LedgerBroken(f"{entry['release_id']} is in the ledger already; it cannot be released twice")
     entry = chained(entry, entries)
     commit(entry, config)

@@ -5,6 +5,7 @@ from collections.abc import Iterator
 from contextlib import closing, contextmanager
 
 from tasks import ledger, private_files, warehouse
+from tasks.chain import releases
 from tasks.config import Config
 from tasks.errors import InUse, LedgerBroken
 from tasks.logs import warn
@@ -69,7 +70,7 @@ def check(known: dict[str, str], entries: list[ledger.Entry]) -> None:
     Raises:
         LedgerBroken: It does, so the ledger was replaced.
     """
-    hashes = {entry["release_id"]: entry["hash"] for entry in entries}
+    hashes = {entry["release_id"]: entry["hash"] for entry in releases(entries)}
     for release_id, entry_hash in known.items():
         if hashes.get(release_id) != entry_hash:
             raise LedgerBroken(
@@ -90,7 +91,7 @@ def bring_in_line(entries: list[ledger.Entry], config: Config) -> None:
             check({release_id: entry_hash for release_id, entry_hash, _ in held}, entries)
             whole = {(release_id, n_rows) for release_id, _, n_rows in held}
             with warehouse.transaction(connection):
-                for entry in entries:
+                for entry in releases(entries):
                     if (entry["release_id"], entry["cells"]["published"]) not in whole:
                         _write(connection, entry, config)
     except InUse as error:

@@ -6,7 +6,9 @@ from collections.abc import Iterable, Mapping
 from decimal import Decimal
 from typing import Any
 
+from tasks.amendments import amendments
 from tasks.budget import BudgetReport
+from tasks.chain import releases
 from tasks.config import Config
 from tasks.report import DayReport
 from tasks.validate import KEPT
@@ -70,19 +72,30 @@ def budget_page(entries: list[dict[str, Any]], budget: BudgetReport, picture: st
         picture: The address of the burn-down's picture.
         config: Says the limit.
     """
-    rows = [_release_row(entry) for entry in reversed(entries[-_N_LAST:])]
+    released = releases(entries)
+    rows = [_release_row(entry) for entry in reversed(released[-_N_LAST:])]
     names = ("release", "day", "cells", "epsilon", "in all", "left", "made at, UTC")
-    more = f"\n\nThe {len(entries) - _N_LAST:,} before are in the ledger." if len(entries) > _N_LAST else ""
+    more = f"\n\nThe {len(released) - _N_LAST:,} before are in the ledger." if len(released) > _N_LAST else ""
     return "\n\n".join(
         [
             f"# The budget of {_text(config.dataset.name)}",
             f"**{float(budget.left):.6g}** is left of {config.budget.in_words}: {_days_left(budget, config)}",
             f"![what the worst user had left after each release]({picture})",
             _spread(budget),
-            f"## Releases: {len(entries):,}",
+            *_amendments(entries),
+            f"## Releases: {len(released):,}",
             _table(names, rows) + more,
         ]
     )
+
+
+def _amendments(entries: list[dict[str, Any]]) -> Iterable[str]:
+    """Return when users were allowed to lose more, and why; the last first."""
+    lines = [
+        f"- {entry['committed_at'][:10]}: from {before.in_words} to {after.in_words}. {_text(entry['reason'])}"
+        for entry, before, after in amendments(entries)
+    ]
+    return ["## The budget was loosened", "\n".join(reversed(lines))] if lines else []
 
 
 def is_low(budget: BudgetReport, config: Config) -> bool:

@@ -9,6 +9,8 @@ from typing import Any
 import h3
 
 from dpmath.accounting import loss_as_fraction
+from tasks.amendments import refusal
+from tasks.chain import releases
 from tasks.config import Config
 from tasks.errors import contained
 from tasks.identity import release_id
@@ -21,16 +23,21 @@ from tasks.progress import progress
 
 @contained
 def preview_plan(date: dt.date, config: Config) -> dict[str, Any]:
-    """Return what the day would publish and cost, after storing the plan; spends nothing."""
+    """Return what the day would publish and cost, after storing the plan; spends nothing.
+
+    ``refused`` says why a run would be refused: its budget is looser than the one in force.
+    """
     start = time.perf_counter()
     plan = make_plan(date, config)
     plan_hash = store_plan(plan, config)
     identity = release_id(date, config)
-    released = any(entry["release_id"] == identity for entry in read_entries(config))
+    entries = read_entries(config)
+    released = any(entry["release_id"] == identity for entry in releases(entries))
     return {
         **summarise_plan(plan),
         "plan_hash": plan_hash,
         "release_id": identity if released else None,
+        "refused": None if released else refusal(entries, config),
         "seconds": round(time.perf_counter() - start, 3),
     }
 

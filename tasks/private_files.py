@@ -12,9 +12,10 @@ from typing import Any
 import polars as pl
 
 from tasks import durable
+from tasks.chain import Entry
+from tasks.chain import releases as releases_of
 from tasks.config import Config
 from tasks.errors import LedgerBroken
-from tasks.ledger import Entry
 from tasks.storage import private_folder
 
 
@@ -36,10 +37,10 @@ def totals(config: Config) -> Path:
 def remove_unreleased(entries: list[Entry], config: Config) -> None:
     """Delete the noisy files of a release that did not reach the ledger: nobody saw them, nobody ever may.
 
-    With them go the totals of any but the last entry, which nobody needs.
+    With them go the totals of any but the last release, which nobody needs.
     """
-    released = {name for entry in entries for name in entry["files"].values()}
-    last_totals = {entry["totals"] for entry in entries[-1:]}
+    released = {name for entry in releases_of(entries) for name in entry["files"].values()}
+    last_totals = {entry["totals"] for entry in releases_of(entries)[-1:]}
     for folder, names in ((releases(config), released), (totals(config), last_totals)):
         for path in folder.iterdir() if folder.exists() else ():
             if path.name not in names:
@@ -49,7 +50,7 @@ def remove_unreleased(entries: list[Entry], config: Config) -> None:
 def remove_unreleased_plans(dates: list[dt.date], entries: list[Entry], config: Config) -> None:
     """Delete the plans of some days that no release was made by; files that another plan names too stay."""
     stored = {path.name: json.loads(path.read_bytes()) for path in plans(config).glob("*") if _is_json(path)}
-    released, wanted = {entry["plan"] for entry in entries}, {date.isoformat() for date in dates}
+    released, wanted = {entry["plan"] for entry in releases_of(entries)}, {date.isoformat() for date in dates}
     gone = {name for name, plan in stored.items() if name not in released and plan["settings"]["date"] in wanted}
     kept = {name for plan in stored.keys() - gone for name in stored[plan]["files"].values()}
     for plan in gone:

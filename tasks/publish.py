@@ -21,7 +21,7 @@ def publish_files(release_id: str, config: Config) -> None:
     """
     with ledger.locked(config):
         entries = ledger.read_entries(config)
-        entry = next((entry for entry in entries if entry["release_id"] == release_id), None)
+        entry = next((entry for entry in entries if entry.get("release_id") == release_id), None)
         if entry is None:
             raise LedgerBroken(f"{release_id} is not in {ledger.ledger_path(config)}; restore the file from backup")
         folder = published_folder(entry["date"], entry["revision"], config)

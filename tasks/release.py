@@ -11,8 +11,10 @@ import polars as pl
 from dpmath.accounting import ExactIntArray
 from dpmath.sampling import discrete_laplace
 from tasks import entropy, ledger, mirror, private_files, schemas, warehouse, witnesses
+from tasks.amendments import check_budget
 from tasks.array_release import ARRAY_MECHANISMS, noisy_array_sums
 from tasks.budget import Account, epsilon_units
+from tasks.chain import releases
 from tasks.config import Config
 from tasks.disclosure import describe_cost, describe_plan, describe_release, now
 from tasks.errors import BudgetExceeded, HexveilError, InUse
@@ -39,14 +41,18 @@ def find_release(date: dt.date, config: Config, revision: str | None = None) -> 
     """Return the id of the day's release or of a revision of it, None where it has not been made.
 
     Raises:
-        HexveilError: The day was released with another grid or other statistics, or there is nothing to revise.
+        HexveilError: The day was released with another grid or other statistics, there is nothing to revise, or it is
+            to be released under a budget that was loosened without saying so.
     """
     with ledger.locked(config):
         entries = ledger.read_entries(config)
     entry = find_entry(date, revision, entries, config)
     if entry is None and revision is not None and not of_day(date, entries):
         raise HexveilError(f"{date} has not been released, so there is nothing to revise; run it without --revision")
-    return entry["release_id"] if entry else None
+    if entry is None:
+        check_budget(entries, config)
+        return None
+    return str(entry["release_id"])
 
 
 @step("release {config.dataset.name} {date}", repeatable=False)
@@ -79,6 +85,7 @@ def release_with(date: dt.date, plan_hash: str, config: Config, noise: Noise, re
         if found is not None:
             return str(found["release_id"])
         check_same_users(entries, config)
+        check_budget(entries, config)
         _check_witnesses(entries, config)
         plan = load_plan(plan_hash, config)
         if plan["settings"] != plan_settings(date, config):
@@ -107,7 +114,9 @@ def _check_witnesses(entries: list[ledger.Entry], config: Config) -> None:
         mirror.check(mirror.known_releases(config, make_anew=True), entries)
     except InUse as error:
         warn(log, "ledger is not compared with the mirror this time", reason=error)
-    unmarked = [entry for entry in entries if entry["release_id"] not in marked]  # an earlier version marked none
+    unmarked = [
+        entry for entry in releases(entries) if entry["release_id"] not in marked
+    ]  # an earlier version marked none
     witnesses.mark_released(unmarked, config)
 
 

@@ -7,6 +7,7 @@ from pathlib import Path
 from statistics import median
 
 from tasks import ledger, private_files
+from tasks.chain import releases
 from tasks.config import Config
 from tasks.errors import contained
 from tasks.identity import find_entry, published_folder
@@ -73,7 +74,8 @@ def released_entry(date: dt.date, revision: str | None, config: Config) -> ledge
 @contained
 def report_range(first: dt.date, last: dt.date, config: Config) -> dict[dt.date, DayReport | None]:
     """Return what each day of a range came to, None where it has not been released."""
-    entries = {entry["date"]: entry for entry in ledger.read_entries(config) if entry["revision"] is None}
+    released = releases(ledger.read_entries(config))
+    entries = {entry["date"]: entry for entry in released if entry["revision"] is None}
     dates = [first + dt.timedelta(days=shift) for shift in range((last - first).days + 1)]
     late = late_records(config)
     found = {date: entries.get(date.isoformat()) for date in dates}

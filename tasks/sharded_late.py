@@ -6,6 +6,7 @@ from dataclasses import dataclass
 import polars as pl
 
 from tasks import cluster, ledger, shards, warehouse
+from tasks.chain import releases
 from tasks.config import Config
 from tasks.ingest import current_files
 from tasks.parts import Part, find_parts, load_parts, names_by_shard
@@ -34,7 +35,7 @@ class RowsLate:
 
 def released_days(entries: list[ledger.Entry]) -> pl.DataFrame:
     """Return each released day's last release, with how many raw rows the day had then."""
-    last = {entry["date"]: entry for entry in entries}
+    last = {entry["date"]: entry for entry in releases(entries)}
     rows = [
         (
             dt.date.fromisoformat(date),

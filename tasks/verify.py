@@ -9,8 +9,10 @@ from typing import Any, NamedTuple
 import polars as pl
 
 from tasks import durable, entropy, ledger, mirror, private_files, witnesses
+from tasks.amendments import problem_with_budget
 from tasks.array_release import ARRAY_MECHANISMS, stored_sum, with_published_intervals
 from tasks.budget import Account, epsilon_units
+from tasks.chain import BUDGET, releases
 from tasks.config import Config
 from tasks.disclosure import describe_cost, describe_plan, describe_release
 from tasks.errors import LedgerBroken, contained
@@ -69,17 +71,18 @@ def verify_ledger(config: Config) -> Verified:
     check_nothing_unpaid(folders, entries, config)
     mirror.check(known, entries)
     account = Account([], config)
-    for entry in progress(entries, "verifying releases"):
-        problem = _first_problem(entry, account, config)
-        if problem is None:
-            may_wait = entry is entries[-1] and _may_wait(entry, known, config)  # its files may come meanwhile
+    released = releases(entries)
+    for number, entry in enumerate(progress(entries, "verifying releases")):
+        problem = _first_problem(entry, entries[:number], account, config)
+        if problem is None and entry.get("kind") != BUDGET:
+            may_wait = entry is released[-1] and _may_wait(entry, known, config)  # its files may come meanwhile
             missing = _missing_file(entry, config)
             if missing and may_wait:
-                return Verified(len(entries) - 1, entry["release_id"])
+                return Verified(len(released) - 1, entry["release_id"])
             problem = f"{missing} is missing; run the day again to publish it" if missing else None
         if problem:
-            raise LedgerBroken(f"entry {entry['number']} ({entry['release_id']}): {problem}")
-    return Verified(len(entries), None)
+            raise LedgerBroken(f"entry {entry['number']} ({entry.get('release_id', 'amendment')}): {problem}")
+    return Verified(len(released), None)
 
 
 def stored_plan(plan: dict[str, Any], config: Config) -> tuple[pl.DataFrame, pl.DataFrame]:
@@ -139,8 +142,11 @@ def _is_as_planned(
     return expected.drop(drawn).equals(table.drop(drawn))
 
 
-def _first_problem(entry: ledger.Entry, account: Account, config: Config) -> str | None:
+def _first_problem(entry: ledger.Entry, before: list[ledger.Entry], account: Account, config: Config) -> str | None:
     try:
+        problem = problem_with_budget(entry, before)
+        if problem is not None or entry.get("kind") == BUDGET:
+            return problem
         return next(_problems(entry, account, config), None)
     except LedgerBroken as error:
         return str(error)

@@ -6,7 +6,7 @@ import time
 from pathlib import Path
 
 import pytest
-from support import DATE, HEADER, Dataset, Hexveil
+from support import DATE, HEADER, Dataset, Hexveil, later_day
 
 from tasks import ledger
 
@@ -65,6 +65,29 @@ def test_a_plan_is_shown_as_a_table_and_as_json_and_spends_nothing(hexveil: Hexv
     assert "Nothing was spent" in table
     assert plan["plan_hash"] in table
     assert ledger.read_entries(busy_dataset.config) == []
+
+
+def test_a_looser_budget_is_refused_until_it_is_amended_after_asking(hexveil: Hexveil, busy_dataset: Dataset) -> None:
+    where = ("--config", busy_dataset.config_file)
+    busy_dataset.without_map()
+    busy_dataset.run_day()
+    busy_dataset.set("epsilon_total = 5.0", "epsilon_total = 9.0")
+    tomorrow = later_day(busy_dataset, 1)
+    planned = hexveil("plan", *where, "--date", tomorrow).stdout
+    assert "A run would be refused: [budget] is looser than the budget in force" in planned
+    assert json.loads(hexveil("plan", *where, "--date", tomorrow, "--json").stdout)["refused"]
+    assert "[budget] is looser" in hexveil("run", *where, "--date", tomorrow).stderr
+    amend = ("ledger", "amend-budget", *where, "--reason", "[bold]a decision[/bold]")
+    asked = hexveil(*amend)
+    assert asked.returncode == 1
+    assert "now   epsilon 5.0 over everything ever released\n  then  epsilon 9.0 over" in asked.stdout
+    assert "Let every user lose more" in asked.stdout
+    assert len(ledger.read_entries(busy_dataset.config)) == 1
+    assert "Entry 2 of the ledger says so" in hexveil(*amend, "--yes").stdout
+    assert hexveil("run", *where, "--date", tomorrow).returncode == 0
+    shown = hexveil("ledger", "show", *where).stdout
+    assert re.search(r"2 +the budget: 5\.0 -> 9\.0", shown)
+    assert "the budget was loosened from 5.0 to 9.0: [bold]a decision[/bold]" in shown
 
 
 @pytest.mark.parametrize(

@@ -15,6 +15,7 @@ from support import Dataset, later_day
 
 from dpmath.accounting import LOSS_UNITS
 from tasks import chain, commit, ledger, verify
+from tasks.amendments import amend_budget
 from tasks.budget import Account
 from tasks.durable import canonical_json
 from tasks.errors import HexveilError, LedgerBroken
@@ -193,11 +194,58 @@ def forged(line: bytes, **changes: Any) -> bytes:
     return canonical_json(entry) + b"\n"
 
 
-def test_the_document_describes_every_field_and_no_other(exported: Path) -> None:
-    entry = json.loads(exported.read_bytes().splitlines()[0])
-    rows = re.findall(r"^\| (`[^|]*`) \|", document(), re.MULTILINE)
-    described = [name for row in rows for name in re.findall(r"`(\w+)`", row)]
-    assert sorted(described) == sorted(entry)
+def test_the_document_describes_every_field_and_no_other(amended: Path) -> None:
+    entry, amendment = (json.loads(amended.read_bytes().splitlines()[number]) for number in (0, 3))
+    of_release, of_amendment = document().split("## The fields of an amendment")
+    assert sorted(described_in(of_release)) == sorted(entry)
+    assert sorted(set(amendment) - set(entry)) == sorted(described_in(of_amendment))
+    assert set(amendment) & set(entry) == set(re.findall(r"`(\w+)`", of_amendment.partition("|")[0])) - {"budget"}
+
+
+def described_in(text: str) -> list[str]:
+    rows = re.findall(r"^\| (`[^|]*`) \|", text, re.MULTILINE)
+    return [name for row in rows for name in re.findall(r"`(\w+)`", row)]
+
+
+@pytest.fixture
+def amended(exported: Path, busy_dataset: Dataset) -> Path:
+    """Return the export after the budget was loosened and a fourth release was made under it."""
+    busy_dataset.set("epsilon_total = 5.3", "epsilon_total = 50.0\nwindow_days = 90")
+    amend_budget("a decision of the board", busy_dataset.config)
+    busy_dataset.run_day(later_day(busy_dataset, 2))
+    exported.write_text("".join(ledger.export(busy_dataset.config)))
+    return exported
+
+
+def test_a_stranger_checks_amendments_of_the_budget_too(amended: Path) -> None:
+    ended = documented_check(amended)
+    assert ended.returncode == 0, ended.stderr
+    assert ended.stdout.startswith("4 releases; ")
+    lines = [json.loads(line) for line in amended.read_bytes().splitlines()]
+    no_amendment = [*lines[:3], lines[4]]
+    without_format = [{key: value for key, value in one.items() if key != "format"} for one in no_amendment]
+    of_another = lines[3] | {"budget_before": {"epsilon_total": "6", "window_days": None}}
+    of_nothing = lines[3] | {"budget": lines[3]["budget_before"]}
+    for forgery, said in (
+        (no_amendment, "line 4: a looser budget unsaid"),
+        ([*no_amendment[:3], without_format[3]], "line 4: a looser budget unsaid"),
+        ([lines[3], *lines[:3], lines[4]], "line 1 amends a budget that was not in force"),
+        ([*lines[:3], of_another, lines[4]], "line 4 amends a budget that was not in force"),
+        ([*lines[:3], of_nothing, lines[4]], "line 4 loosens nothing"),
+        ([*lines[:3], lines[3] | {"reason": " "}, lines[4]], "line 4 gives no reason"),
+    ):
+        amended.write_bytes(chained_anew(forgery))
+        assert f"AssertionError: {said}" in documented_check(amended).stderr
+    amended.write_bytes(chained_anew(without_format))
+    assert documented_check(amended).returncode == 0, "the first version let a budget be loosened without saying so"
+
+
+def chained_anew(entries: list[ledger.Entry]) -> bytes:
+    """Return a ledger by someone who knows how to hash and chain."""
+    written: list[ledger.Entry] = []
+    for one in entries:
+        written.append(chain.chained(one, written))
+    return b"".join(canonical_json(one) + b"\n" for one in written)
 
 
 def test_an_export_is_the_ledger_byte_for_byte_and_names_no_user_and_no_value(

@@ -1,0 +1,63 @@
+"""The command line's part about the account: `hexveil ledger ...`."""
+
+import sys
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from flows import show
+from flows.show import out
+from tasks.config import load_config
+
+ConfigOption = Annotated[Path, typer.Option("--config", help="The dataset's TOML file.", show_default=False)]
+
+ledger_app = typer.Typer(help="Look at, check, export or amend the account of what was released.", no_args_is_help=True)
+
+
+@ledger_app.command("show")
+def ledger_show(config: ConfigOption) -> None:
+    """List every release, what it cost its worst user, how the losses are spread over users, and what is left."""
+    from tasks.amendments import amendments
+    from tasks.budget import report_budget
+    from tasks.ledger import list_entries
+
+    settings = load_config(config)
+    entries = list_entries(settings)
+    show.show_ledger(entries, amendments(entries), report_budget(settings), settings)
+
+
+@ledger_app.command("verify")
+def ledger_verify(config: ConfigOption) -> None:
+    """Recompute every hash, every loss from its stored plan, every sum, and compare the published files."""
+    from tasks.verify import verify_ledger
+
+    out.print(verify_ledger(load_config(config)).in_words)
+
+
+@ledger_app.command("export")
+def ledger_export(config: ConfigOption) -> None:
+    """Print the ledger as JSON Lines, after checking its chain; deploy/LEDGER.md says how anyone may check it."""
+    from tasks.ledger import export
+
+    sys.stdout.writelines(export(load_config(config)))
+
+
+@ledger_app.command("amend-budget")
+def ledger_amend_budget(
+    config: ConfigOption,
+    reason: Annotated[str, typer.Option("--reason", help="Why; it stands in the ledger, for anyone to read.")],
+    yes: Annotated[bool, typer.Option("--yes", help="Do not ask.")] = False,
+) -> None:
+    """Put a looser [budget] in force, in public and for good; until then nothing is released under it."""
+    from tasks.amendments import amend_budget, in_words, proposed_amendment
+
+    settings = load_config(config)
+    before, after = proposed_amendment(reason, settings)
+    out.print(
+        f"Any one user may lose, of {settings.dataset.name}:\n  now   {in_words(before)}\n  then  {in_words(after)}"
+    )
+    if not yes:
+        typer.confirm("Let every user lose more, and say so in the ledger for good?", abort=True)
+    entry = amend_budget(reason, settings)
+    out.print(f"Entry {entry['number']} of the ledger says so. Days can be run under the new budget now.")
