@@ -28,11 +28,28 @@ def ledger_show(config: ConfigOption) -> None:
 
 
 @ledger_app.command("verify")
-def ledger_verify(config: ConfigOption) -> None:
+def ledger_verify(
+    config: ConfigOption,
+    expect: Annotated[
+        str | None, typer.Option("--expect", help="NUMBER:HASH of a line that was noted: it must still be there.")
+    ] = None,
+) -> None:
     """Recompute every hash, every loss from its stored plan, every sum, and compare the published files."""
+    from tasks.anchors import check_anchor
     from tasks.verify import verify_ledger
 
-    out.print(verify_ledger(load_config(config)).in_words)
+    settings = load_config(config)
+    if expect is not None:
+        check_anchor(expect, settings)
+    out.print(verify_ledger(settings).in_words)
+
+
+@ledger_app.command("head")
+def ledger_head(config: ConfigOption) -> None:
+    """Print NUMBER:HASH of the last line, to be noted where nobody on this machine can change it."""
+    from tasks import anchors
+
+    sys.stdout.write(anchors.ledger_head(load_config(config)) + "\n")
 
 
 @ledger_app.command("export")
