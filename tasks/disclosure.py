@@ -189,6 +189,7 @@ def _scales(published: pl.DataFrame, moment: str) -> dict[str, str]:
     }
 
 
+@functools.cache
 def versions() -> dict[str, str]:
     """Return the versions of program, libraries and Python."""
     found = {name: importlib.metadata.version(name) for name in _LIBRARIES}

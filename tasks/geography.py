@@ -11,8 +11,10 @@ import pyarrow.parquet as pq
 
 Ring = list[tuple[float, float]]
 
-_POLYGON = 3
-_LITTLE_ENDIAN = 1
+WKB_HEADER = "<BIII"
+WKB_POLYGON = [1, 3, 1]
+"""Little-endian, a polygon, of one ring."""
+
 _GEOJSON_DECIMALS = 7
 _INSTANT = "%Y-%m-%dT%H:%M:%SZ"
 
@@ -61,11 +63,12 @@ def geoparquet(statistics: pl.DataFrame) -> bytes:
     geometry = pa.array([_wkb(rings[cell]) for cell in statistics["h3_cell"]], type=pa.binary())
     table = statistics.to_arrow().append_column("geometry", geometry)
     buffer = BytesIO()
-    pq.write_table(table.replace_schema_metadata({"geo": json.dumps(_metadata(rings))}), buffer)
+    pq.write_table(table.replace_schema_metadata({"geo": metadata(rings)}), buffer)
     return buffer.getvalue()
 
 
-def _metadata(rings: dict[str, Ring]) -> dict[str, object]:
+def metadata(rings: dict[str, Ring]) -> str:
+    """Return what a GeoParquet file says of its outlines, as JSON."""
     longitudes, latitudes = zip(*(corner for ring in rings.values() for corner in ring), strict=True)
     column = {
         "encoding": "WKB",
@@ -73,9 +76,9 @@ def _metadata(rings: dict[str, Ring]) -> dict[str, object]:
         "orientation": "counterclockwise",
         "bbox": [min(longitudes), min(latitudes), max(longitudes), max(latitudes)],
     }
-    return {"version": "1.1.0", "primary_column": "geometry", "columns": {"geometry": column}}
+    return json.dumps({"version": "1.1.0", "primary_column": "geometry", "columns": {"geometry": column}})
 
 
 def _wkb(ring: Ring) -> bytes:
     coordinates = [degrees for corner in ring for degrees in corner]
-    return struct.pack(f"<BIII{len(coordinates)}d", _LITTLE_ENDIAN, _POLYGON, 1, len(ring), *coordinates)
+    return struct.pack(WKB_HEADER, *WKB_POLYGON, len(ring)) + struct.pack(f"<{len(coordinates)}d", *coordinates)

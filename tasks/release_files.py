@@ -12,8 +12,9 @@ from tasks.disclosure import COLUMNS
 from tasks.ledger import Entry
 from tasks.map import map_page
 
-_NOT_IN_MANIFEST = ("inputs", "losses", "totals", "user_key_fingerprint")
-_INSTANT = "%Y-%m-%dT%H:%M:%SZ"
+_WRITTEN_LATER = ("number", "previous_hash", "hash", "committed_at")
+_NOT_IN_MANIFEST = ("inputs", "losses", "totals", "user_key_fingerprint", *_WRITTEN_LATER)
+INSTANT = "%Y-%m-%dT%H:%M:%SZ"
 
 
 def write_files(statistics: pl.DataFrame, plan: dict[str, Any], entry: Entry, config: Config) -> dict[str, str]:
@@ -28,7 +29,7 @@ def write_files(statistics: pl.DataFrame, plan: dict[str, Any], entry: Entry, co
     date = dt.date.fromisoformat(entry["date"])
     contents = {
         "statistics.parquet": private_files.parquet_bytes(statistics),
-        "statistics.csv": statistics.write_csv(datetime_format=_INSTANT).encode(),
+        "statistics.csv": statistics.write_csv(datetime_format=INSTANT).encode(),
         "statistics.geojson": geography.geojson(statistics),
         "statistics.geoparquet": geography.geoparquet(statistics),
     }
@@ -38,10 +39,19 @@ def write_files(statistics: pl.DataFrame, plan: dict[str, Any], entry: Entry, co
         )
     folder = private_files.releases(config)
     hashes = {name: durable.write_named_by_hash(folder, content) for name, content in contents.items()}
-    manifest = {key: value for key, value in entry.items() if key not in _NOT_IN_MANIFEST}
-    manifest |= {"files": dict(hashes), "columns": COLUMNS}
-    hashes["manifest.json"] = durable.write_named_by_hash(folder, durable.readable_json(manifest))
+    hashes["manifest.json"] = durable.write_named_by_hash(folder, durable.readable_json(manifest(entry, hashes)))
     return hashes
+
+
+def manifest(entry: Entry, hashes: dict[str, str]) -> dict[str, Any]:
+    """Return what stands beside the published files.
+
+    Args:
+        entry: The ledger entry so far, or as it was written in the end.
+        hashes: Of the other files, by name.
+    """
+    public = {key: value for key, value in entry.items() if key not in _NOT_IN_MANIFEST}
+    return public | {"files": dict(hashes), "columns": COLUMNS}
 
 
 def withheld_cells(plan: dict[str, Any], config: Config) -> pl.DataFrame:

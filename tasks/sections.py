@@ -1,6 +1,7 @@
 """The sections of a configuration, each with what may be written in it."""
 
 import difflib
+import functools
 import importlib.util
 from decimal import Decimal
 from fractions import Fraction
@@ -61,6 +62,12 @@ class Section(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid", strict=True)
 
 
+@functools.cache
+def _time_zones() -> frozenset[str]:
+    """Return the names of all time zones, for which a thousand files are looked at."""
+    return frozenset(available_timezones() - {"localtime", "Factory", "posixrules"})
+
+
 class Dataset(Section):
     """Which files hold the records, and in which time zone their days are."""
 
@@ -78,8 +85,8 @@ class Dataset(Section):
     @field_validator("timezone")
     @classmethod
     def _known_zone(cls, value: str) -> str:
-        if value not in available_timezones() - {"localtime", "Factory", "posixrules"}:
-            close = difflib.get_close_matches(value, available_timezones(), n=1)
+        if value not in _time_zones():
+            close = difflib.get_close_matches(value, _time_zones(), n=1)
             raise ValueError("must be an IANA time zone" + (f"; did you mean {close[0]}?" if close else ""))
         return value
 

@@ -10,18 +10,17 @@ import polars as pl
 
 from tasks import durable, entropy, ledger, mirror, private_files, witnesses
 from tasks.amendments import problem_with_budget
-from tasks.array_release import ARRAY_MECHANISMS, stored_sum, with_published_intervals
+from tasks.array_release import ARRAY_MECHANISMS, stored_sum
 from tasks.budget import Account, epsilon_units
 from tasks.chain import BUDGET, releases
 from tasks.config import Config
 from tasks.disclosure import describe_cost, describe_plan, describe_release
 from tasks.errors import LedgerBroken, contained
-from tasks.estimates import statistic_frame
 from tasks.identity import check_nothing_unpaid, published_folder, published_folders, release_id
 from tasks.plan_files import load_plan, moments_of
 from tasks.progress import progress
-from tasks.sections import PROJECTED
-from tasks.sums import cell_columns, clipped_columns, pair_columns
+from tasks.recompute import is_consistent, problem_with_table
+from tasks.renderings import unlike
 
 _MAY_WAIT = dt.timedelta(hours=1)
 _SUBJECT_OF_ANY_CODE = ("kind", "dataset", "purpose", "period", "grid", "statistics", "value", "mechanism")
@@ -56,10 +55,11 @@ def verify_ledger(config: Config) -> Verified:
     there and is started again. That is told, and is no disagreement.
 
     Each entry's hash and place in the chain, each user's loss and their maximum against the stored plan, the plan's
-    scales and biases, all of the published table that noise does not change, the running totals, counts, settings
-    and limits, what is said of subject and guarantee, the published files and the mirror are recomputed or compared
-    with what is stored. Taken as it is: what the entry says of the input files and rows, times, attempts and
-    versions, and the guarantee's wording where other code than this wrote it.
+    scales and biases, all of the published table that noise does not change, and for the rest that it follows from one
+    whole noisy sum a cell and moment, the same table in every other form but the map, the manifest, the running totals,
+    counts, settings, limits and amendments, what is said of subject and guarantee, the published files and the mirror
+    are recomputed or compared with what is stored. Taken as it is: the draw itself, what the entry says of the input
+    files and rows, times, attempts and versions, and the guarantee's wording where other code than this wrote it.
 
     Raises:
         LedgerBroken: Names the first entry that disagrees, and with what.
@@ -112,34 +112,6 @@ def recomputed_losses(cells: pl.DataFrame, pairs: pl.DataFrame, config: Config) 
         for user, loss in per_pair:
             losses[user] += loss
     return {user: loss for user, loss in losses.items() if loss}
-
-
-def _is_consistent(cells: pl.DataFrame, pairs: pl.DataFrame, config: Config) -> bool:
-    """Whether scales, divisors and biases of a stored plan follow from whose records count in it, and how."""
-    for moment in moments_of(cells):
-        if config.privacy.mechanism in ARRAY_MECHANISMS:
-            sums = stored_sum(cells, pairs, moment, config)
-            expected = cell_columns(sums.occupancy, sums) | pair_columns(sums.occupancy, sums)
-        else:
-            expected = clipped_columns(cells, pairs, moment, config)
-        for name, column in expected.items():
-            stored = cells if f"{moment}_{name}" in cells.columns else pairs
-            if stored[f"{moment}_{name}"].to_list() != column.to_list():
-                return False
-    return True
-
-
-def _is_as_planned(
-    table: pl.DataFrame, cells: pl.DataFrame, pairs: pl.DataFrame, release_id: str, config: Config
-) -> bool:
-    """Whether all of a released table that the noise does not change follows from its plan."""
-    for moment in moments_of(cells):
-        if config.privacy.mechanism in PROJECTED:
-            cells = with_published_intervals(cells, pairs, moment, config, table)
-        cells = cells.with_columns(pl.lit(0).alias(f"noisy_{moment}_sum"))
-    expected = statistic_frame(cells, release_id, config)
-    drawn = {name for name in expected.columns if name in ("mean", "variance") or "_ci95_" in name}
-    return expected.drop(drawn).equals(table.drop(drawn))
 
 
 def _first_problem(entry: ledger.Entry, before: list[ledger.Entry], account: Account, config: Config) -> str | None:
@@ -204,11 +176,13 @@ def _problems(entry: ledger.Entry, account: Account, config: Config) -> Iterator
         "epsilon passes privacy.epsilon_per_day": max(losses.values())
         <= epsilon_units(settings.privacy.epsilon_per_day),
         "a user's losses pass budget.epsilon_total": max(used[user] for user in losses) <= account.limit,
-        "scales and biases are not those of the plan's users": kept_less or _is_consistent(cells, pairs, settings),
-        "the released table is not what was planned": kept_less
-        or _is_as_planned(table, cells, pairs, entry["release_id"], settings),
+        "scales and biases are not those of the plan's users": kept_less or is_consistent(cells, pairs, settings),
     }
     yield from (problem for problem, agrees in agreed.items() if not agrees)
+    if not kept_less:
+        problem = problem_with_table(table, cells, pairs, entry["release_id"], settings)
+        yield from [problem] if problem else []
+    yield from (f"{name} does not say what the ledger and its table say" for name in unlike(table, entry, config))
     for name, file_hash in entry["files"].items():
         path = published_folder(entry["date"], entry["revision"], config) / name
         if path.exists() and durable.sha256(path.read_bytes()) != file_hash:

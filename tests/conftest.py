@@ -72,6 +72,20 @@ def busy_dataset(dataset: Dataset) -> Dataset:
     return dataset
 
 
+@pytest.fixture
+def uneven(dataset: Dataset) -> Dataset:
+    """Return a day of three cells, in which bus b has 1 to 8 records with values of its own."""
+    lines = []
+    for hour in (8, 9, 10):
+        for bus in range(24):
+            for minute in range(1 + (bus * bus + hour) % 8):
+                speed = (37 * bus + 11 * minute + hour) % 101
+                lines.append(f"bus{bus:02},{DATE}T{hour:02}:{minute:02}:00Z,47.0500,8.3100,{speed}")
+    dataset.write("day.csv", HEADER + "\n".join(lines) + "\n")
+    dataset.without_map()
+    return dataset
+
+
 @pytest.fixture(scope="session")
 def city(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Return a folder with one day of the synthetic city."""

@@ -25,6 +25,7 @@ from tasks.plan import plan_release
 from tasks.prepare import by_itself, prepare_day
 from tasks.publish import publish_files
 from tasks.release import Noise, draw_noise, find_release, release_statistics, release_with
+from tasks.sections import PROJECTED
 from tasks.steps import step
 
 Say = Callable[[str], None]
@@ -155,6 +156,15 @@ class Dataset:
 
     def published(self, name: str, date: dt.date = DATE) -> Path:
         return self.folder / "store" / "published" / f"date={date}" / name
+
+
+def choose(dataset: Dataset, mechanism: str, epsilon: str = "40.0", cell_epsilon: str = "8.0") -> None:
+    """Have a dataset released by a mechanism, with what that needs."""
+    dataset.set('"clip-user"', f'"{mechanism}"')
+    dataset.set("epsilon_per_day = 2.0", f"epsilon_per_day = {epsilon}")
+    dataset.set("epsilon_total = 5.0", f"epsilon_total = {epsilon}")
+    if mechanism in PROJECTED:
+        dataset.set("target_error = 40.0", f"cell_epsilon = {cell_epsilon}")
 
 
 @step("die")

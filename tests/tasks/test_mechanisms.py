@@ -7,7 +7,7 @@ from statistics import median_high
 
 import polars as pl
 import pytest
-from support import DATE, HEADER, Dataset, later_day, table
+from support import DATE, HEADER, Dataset, choose, later_day, table
 
 from dpmath.accounting import LOSS_UNITS
 from dpmath.occupancy import Occupancy
@@ -19,29 +19,6 @@ from tasks.sections import MECHANISMS, PROJECTED
 from tasks.sums import CellSums
 
 ARRAYS = ("array-averaging", "opt-array-averaging")
-
-
-def choose(dataset: Dataset, mechanism: str, epsilon: str = "40.0", cell_epsilon: str = "8.0") -> None:
-    """Have a dataset released by a mechanism, with what that needs."""
-    dataset.set('"clip-user"', f'"{mechanism}"')
-    dataset.set("epsilon_per_day = 2.0", f"epsilon_per_day = {epsilon}")
-    dataset.set("epsilon_total = 5.0", f"epsilon_total = {epsilon}")
-    if mechanism in PROJECTED:
-        dataset.set("target_error = 40.0", f"cell_epsilon = {cell_epsilon}")
-
-
-@pytest.fixture
-def uneven(dataset: Dataset) -> Dataset:
-    """Return a day of three cells, in which bus b has 1 to 8 records with values of its own."""
-    lines = []
-    for hour in (8, 9, 10):
-        for bus in range(24):
-            for minute in range(1 + (bus * bus + hour) % 8):
-                speed = (37 * bus + 11 * minute + hour) % 101
-                lines.append(f"bus{bus:02},{DATE}T{hour:02}:{minute:02}:00Z,47.0500,8.3100,{speed}")
-    dataset.write("day.csv", HEADER + "\n".join(lines) + "\n")
-    dataset.without_map()
-    return dataset
 
 
 def users_of_cells(dataset: Dataset) -> dict[object, list[tuple[int, int]]]:

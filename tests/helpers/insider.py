@@ -1,0 +1,42 @@
+"""An insider: changes what was released, and rewrites every hash and the whole chain so that they agree."""
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+import polars as pl
+from support import Dataset
+
+from tasks import chain, durable, ledger, private_files
+from tasks.commit import commit
+from tasks.identity import published_folder
+from tasks.plan_files import load_plan
+from tasks.release_files import manifest, write_files
+
+Change = Callable[[bytes], bytes]
+
+
+def rewrite(dataset: Dataset, table: pl.DataFrame, changes: dict[str, Change] | None = None) -> None:
+    """Release a table in place of that of the only release, with some of its files changed besides."""
+    config, folder = dataset.config, private_files.releases(dataset.config)
+    (entry,) = (json.loads(line) for line in ledger.ledger_path(config).read_bytes().splitlines())
+    files = write_files(table, load_plan(entry["plan"], config), entry, config)
+    names = [name for name in files if name != "manifest.json"]
+    contents = {name: (folder / files[name]).read_bytes() for name in names}
+    contents |= {name: change(contents[name]) for name, change in (changes or {}).items() if name in contents}
+    hashes = {name: durable.write_named_by_hash(folder, content) for name, content in contents.items()}
+    contents["manifest.json"] = durable.readable_json(manifest(entry, hashes))
+    if changes and "manifest.json" in changes:
+        contents["manifest.json"] = changes["manifest.json"](contents["manifest.json"])
+    hashes["manifest.json"] = durable.write_named_by_hash(folder, contents["manifest.json"])
+    for name, content in contents.items():
+        published = published_folder(entry["date"], entry["revision"], config) / name
+        durable.write_whole(published, content, mode=0o644)
+    _write_ledger(chain.chained(entry | {"files": hashes}, []), dataset)
+
+
+def _write_ledger(entry: ledger.Entry, dataset: Dataset) -> None:
+    store: Path = dataset.folder / "store"
+    ledger.ledger_path(dataset.config).write_bytes(b"")
+    (store / "release.duckdb").unlink(missing_ok=True)
+    commit(entry, dataset.config)
