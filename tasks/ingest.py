@@ -15,16 +15,16 @@ from tasks.inputs import Input, find_inputs
 from tasks.logs import say
 from tasks.progress import progress
 from tasks.steps import step
+from tasks.text_lines import numbered_lines
 
 _BLANK = {"blank": "".join(chr(one) for one in range(0x3001) if chr(one).isspace())}
 
 log = logging.getLogger("hexveil.ingest")
 
 
-class _Counts(NamedTuple):
-    """What became of a file's rows."""
+class _Left(NamedTuple):
+    """How many of a file's rows are not in raw_record, by why."""
 
-    n_kept: int
     n_malformed: int
     n_forgotten: int
 
@@ -131,16 +131,14 @@ def read_file(
     Raises:
         BadInput: It cannot be read; what was begun is to be rolled back.
     """
-    n_rows = source.count_rows(path, kind)
-    warehouse.define(connection, "readable_time", "trimmed_id", "hour", "whole_hour")
+    n_rows = source.count_rows(path, kind, config)
+    warehouse.define(connection, "readable_time", "readable_json", "trimmed_id", "hour", "whole_hour")
     file_id = warehouse.rows(connection, "warehouse/next_file_id")[0][0]
     file = {"file_id": file_id, "file_date": file_date}
-    n_kept, n_malformed, n_forgotten = _READERS[kind](connection, path, file, config)
+    left = _READERS[kind](connection, path, file, config)
     n_undated = warehouse.changed(connection, "warehouse/undated", {"file_id": file_id})
-    if kind == "csv" and n_kept + n_forgotten + n_malformed != n_rows:
-        n_rows = source.count_csv_rows(path, config)
-    counts = {"n_malformed": n_malformed, "n_undated": n_undated, "n_forgotten": n_forgotten}
-    warehouse.run(connection, "warehouse/raw_file", {**file, **identity, "n_rows": n_rows, **counts})
+    counts = {"n_rows": n_rows, "n_undated": n_undated, **left._asdict()}
+    warehouse.run(connection, "warehouse/raw_file", {**file, **identity, **counts})
     if warehouse.rows(connection, "checks/file_rows", {"file_id": file_id}):
         raise BadInput(f"{path}: {n_rows} rows were counted, but not as many were read; check its line ends and quotes")
     return file_id
@@ -158,7 +156,7 @@ def _blaming(path: Path, kind: str) -> Iterator[None]:
         ) from None
 
 
-def _read_csv(connection: warehouse.Connection, path: Path, file: dict[str, Any], config: Config) -> _Counts:
+def _read_csv(connection: warehouse.Connection, path: Path, file: dict[str, Any], config: Config) -> _Left:
     columns = dict.fromkeys(_csv_names(path, config), "VARCHAR")
     parameters = {"path": str(path), "columns": columns, "delimiter": config.dataset.delimiter, **_BLANK}
     with _blaming(path, "csv"):
@@ -178,7 +176,7 @@ def _csv_names(path: Path, config: Config) -> list[str]:
     return [names.get(role, role) for role in source.csv_columns(path, config)]
 
 
-def _read_parquet(connection: warehouse.Connection, path: Path, file: dict[str, Any], config: Config) -> _Counts:
+def _read_parquet(connection: warehouse.Connection, path: Path, file: dict[str, Any], config: Config) -> _Left:
     source.check_parquet_columns(path, config)
     names = source.source_names(config)
     days = {"file_date": file["file_date"], "forgotten": list(forgotten_days(config))}
@@ -189,9 +187,7 @@ def _read_parquet(connection: warehouse.Connection, path: Path, file: dict[str, 
             if not warehouse.changed(connection, "warehouse/hours_between", time):
                 warehouse.run(connection, "warehouse/hour_parquet", time)
         with warehouse.any_order(connection):
-            n_kept = warehouse.changed(
-                connection, "warehouse/raw_record_parquet", {**file, **days, **columns, **_BLANK}
-            )
+            warehouse.run(connection, "warehouse/raw_record_parquet", {**file, **days, **columns, **_BLANK})
     except warehouse.EngineError:
         # Reading and writing are one statement, so a full disk would be put down to the file.
         with _blaming(path, "parquet"), connection.cursor() as reader:
@@ -201,13 +197,14 @@ def _read_parquet(connection: warehouse.Connection, path: Path, file: dict[str, 
     if days["forgotten"]:
         forgotten = {**days, "path": str(path), "time": names["time"]}
         n_forgotten = warehouse.rows(connection, "warehouse/forgotten_parquet", forgotten)[0][0]
-    return _Counts(n_kept, 0, n_forgotten)
+    return _Left(0, n_forgotten)
 
 
-def _read_ndjson(connection: warehouse.Connection, path: Path, file: dict[str, Any], config: Config) -> _Counts:
+def _read_ndjson(connection: warehouse.Connection, path: Path, file: dict[str, Any], config: Config) -> _Left:
     pointers = source.json_pointers(config)
     with _blaming(path, "ndjson"):
-        warehouse.run(connection, "warehouse/incoming_ndjson", {"path": str(path), **pointers, **_BLANK})
+        connection.register("source_line", numbered_lines(path))
+        warehouse.run(connection, "warehouse/incoming_ndjson", {**pointers, **_BLANK})
         absent = {pointer for (pointer,) in warehouse.rows(connection, "checks/absent_members", pointers)}
         for role, name in source.source_names(config).items():
             if pointers[role] in absent:
@@ -216,7 +213,7 @@ def _read_ndjson(connection: warehouse.Connection, path: Path, file: dict[str, A
     return _keep_incoming(connection, file, n_malformed, config)
 
 
-def _keep_incoming(connection: warehouse.Connection, file: dict[str, Any], n_malformed: int, config: Config) -> _Counts:
+def _keep_incoming(connection: warehouse.Connection, file: dict[str, Any], n_malformed: int, config: Config) -> _Left:
     """Keep the rows that a reader left in ``incoming``, but those of forgotten days."""
     n_readable = warehouse.rows(connection, "warehouse/incoming_rows")[0][0]
     days = {**file, "forgotten": list(forgotten_days(config))}
@@ -224,7 +221,7 @@ def _keep_incoming(connection: warehouse.Connection, file: dict[str, Any], n_mal
         warehouse.run(connection, "warehouse/hour_incoming")
     with warehouse.any_order(connection):
         n_kept = warehouse.changed(connection, "warehouse/raw_record", days)
-    return _Counts(n_kept, n_malformed, n_readable - n_kept)
+    return _Left(n_malformed, n_readable - n_kept)
 
 
 _READERS = {"csv": _read_csv, "parquet": _read_parquet, "ndjson": _read_ndjson}

@@ -204,5 +204,5 @@ def _divided(path: Path) -> dict[str, Any]:
     return {
         "shard": int(shard),
         "local_date": None if day == "undated" else day,
-        "n_rows": source.count_rows(path, "parquet"),
+        "n_rows": source.parquet_rows(path),
     }

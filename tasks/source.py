@@ -3,17 +3,15 @@
 import csv
 import datetime as dt
 import glob
-import gzip
 import hashlib
 import itertools
-import zlib
 from pathlib import Path
-from typing import BinaryIO
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pyarrow.types as pat
 
+from tasks import text_lines
 from tasks.config import DATE_PLACEHOLDER, Config
 from tasks.errors import BadInput
 from tasks.sections import is_remote
@@ -28,7 +26,6 @@ _FORMATS = {
     ".jsonl": "ndjson",
     ".jsonl.gz": "ndjson",
 }
-_LONGEST_LINE = 1 << 16
 _TEXT = (pat.is_string, pat.is_large_string, pat.is_string_view)
 _NUMBER = (pat.is_integer, pat.is_floating, pat.is_decimal)
 _PARQUET_TYPES = {
@@ -82,38 +79,33 @@ def content_hash(path: Path) -> str:
         return hashlib.file_digest(file, "sha256").hexdigest()
 
 
-def count_rows(path: Path, kind: str) -> int:
-    """Return how many rows a file has, counted without the engine; reads it to its end.
+def count_rows(path: Path, kind: str, config: Config) -> int:
+    """Return how many rows a file has, counted without the engine; reads a text file to its end.
 
     The engine notices a missing end of a gzip file but not a wrong checksum, and loses lines beyond some length
-    without a word. So every file is read once here, and lines longer than 64 KiB are refused, whatever makes them
-    long. Blank lines are no rows. A line break within quotes counts as one here; `count_csv_rows` does not.
+    without a word. So every text file is read once here, and records longer than 64 KiB are refused, whatever makes
+    them long. Blank lines are no rows.
 
     Raises:
-        BadInput: The file is truncated or damaged, or a line is too long.
+        BadInput: The file is truncated or damaged, or a record is too long.
     """
     if kind == "parquet":
-        return _parquet_rows(path)
-    n_rows = 0
-    try:
-        with _open_binary(path) as file:
-            for number, line in enumerate(file, start=1):
-                if len(line) > _LONGEST_LINE:
-                    raise BadInput(f"{path}: line {number} is longer than 64 KiB; check the line ends and quotes")
-                n_rows += not line.isspace()
-    except (EOFError, gzip.BadGzipFile, zlib.error):
-        raise BadInput(f"{path}: the gzip file is truncated or damaged; fetch it again") from None
-    return n_rows - (kind == "csv")
+        return parquet_rows(path)
+    return (
+        text_lines.count_lines(path) if kind == "ndjson" else text_lines.count_csv_rows(path, config.dataset.delimiter)
+    )
 
 
-def count_csv_rows(path: Path, config: Config) -> int:
-    """Return how many rows a CSV file has, line breaks within quotes understood; slow, for files that have any."""
+def parquet_rows(path: Path) -> int:
+    """Return how many rows a Parquet file has.
+
+    Raises:
+        BadInput: It is not whole.
+    """
     try:
-        with _open_binary(path) as file:
-            lines = (line.decode("utf-8", "replace") for line in file)
-            return sum(1 for row in csv.reader(lines, delimiter=config.dataset.delimiter) if row) - 1
-    except csv.Error:
-        raise BadInput(f"{path}: a quoted field is longer than 128 KiB; check the quotes") from None
+        return int(pq.read_metadata(path).num_rows)
+    except pa.ArrowInvalid:
+        raise BadInput(f"{path}: not a whole Parquet file; fetch it again") from None
 
 
 def csv_columns(path: Path, config: Config) -> list[str]:
@@ -124,12 +116,9 @@ def csv_columns(path: Path, config: Config) -> list[str]:
             is a record where the header is missing.
     """
     try:
-        with _open_binary(path) as file:
-            first_line = file.readline().decode("utf-8-sig")
+        first_line = text_lines.first_line(path).decode("utf-8-sig")
     except UnicodeDecodeError:
         raise BadInput(f"{path}: not UTF-8; convert the file, for example with iconv") from None
-    if "\r" in first_line.rstrip("\r\n"):
-        raise BadInput(f"{path}: lines end in a carriage return alone; convert them to line feeds")
     header = next(csv.reader([first_line], delimiter=config.dataset.delimiter), [])
     if not header:
         raise BadInput(f"{path}: the file is empty, or its first line is, without a header")
@@ -171,17 +160,6 @@ def json_pointers(config: Config) -> dict[str, str]:
 def source_names(config: Config) -> dict[str, str]:
     """Return the source's name of each role."""
     return {role: getattr(config.columns, role) for role in ROLES}
-
-
-def _open_binary(path: Path) -> BinaryIO | gzip.GzipFile:
-    return gzip.open(path) if path.suffix == ".gz" else path.open("rb")
-
-
-def _parquet_rows(path: Path) -> int:
-    try:
-        return int(pq.read_metadata(path).num_rows)
-    except pa.ArrowInvalid:
-        raise BadInput(f"{path}: not a whole Parquet file; fetch it again") from None
 
 
 def _roles(path: Path, header: list[str], hint: str, config: Config) -> dict[int, str]:

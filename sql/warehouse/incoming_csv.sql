@@ -2,7 +2,9 @@
 -- Grain    one row per row with the right number of fields
 -- Reads    the file $path, whose columns get the names of their roles from $columns
 -- Params   $path, $columns MAP of column to VARCHAR in the file's order, $delimiter, $blank: characters trimmed off a user id
--- Privacy  SENSITIVE: a temporary table; rejected lines stay in the temporary table rejected_line
+-- Privacy  SENSITIVE: a temporary table; rejected lines stay in the temporary table rejected_line. One scanner reads the
+--          file from its first byte to its last: several would begin amid it and have to guess whether they are within
+--          quotes, which a value of many lines can make them guess wrong, so that its lines become records
 create or replace temp table incoming as
 select
     row_number() over () as row_number,
@@ -24,5 +26,6 @@ from read_csv(
     store_rejects = true,
     rejects_table = 'rejected_line',
     rejects_scan = 'rejected_scan',
-    rejects_limit = 0
+    rejects_limit = 0,
+    parallel = false
 )

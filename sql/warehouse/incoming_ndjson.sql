@@ -1,25 +1,22 @@
 -- incoming: the rows of one file of JSON objects, one a line; what cannot be read as a value is null.
 -- Grain    one row per line; is_object is false where the line is not a JSON object
--- Reads    the file $path
--- Params   $path, $user, $time, $latitude, $longitude, $value: pointers to members; $blank: characters trimmed off
+-- Reads    source_line: the lines of the file
+-- Params   $user, $time, $latitude, $longitude, $value: pointers to members; $blank: characters trimmed off
 --          a user id, which must be a text or a whole number
--- Privacy  SENSITIVE: a temporary table; a value of NaN or Infinity leaves the line valid
+-- Privacy  SENSITIVE: a temporary table; any JSON value leaves the line valid, and so do NaN and Infinity
 create or replace temp table incoming as
-with parsed as (
+with readable as (
+    select row_number, readable_json(line) as line
+    from source_line
+    where trim(line, ' ' || chr(9) || chr(10) || chr(11) || chr(12) || chr(13)) <> ''
+),
+
+parsed as (
     select
-        row_number() over () as row_number,
-        coalesce(trim(line, $blank), '') = '' as is_blank,
+        row_number,
         json_valid(line) and coalesce(json_type(if(json_valid(line), line, 'null')) = 'OBJECT', false) as is_object,
         if(is_object, line, '{}') as object
-    from read_csv(
-        $path,
-        columns = {'line': 'VARCHAR'},
-        auto_detect = false,
-        header = false,
-        delim = chr(31),
-        quote = '',
-        escape = ''
-    )
+    from readable
 )
 select
     row_number,
@@ -38,4 +35,3 @@ select
         lambda pointer: json_exists(object, pointer)
     ) as members
 from parsed
-where not is_blank
