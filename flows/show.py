@@ -110,8 +110,7 @@ def show_ledger(
 def show_forgotten(forgotten: "Forgotten", config: Config) -> None:
     """Print what was deleted, and what the operator may still have."""
     n_rows = sum(forgotten.rows.values())
-    sizes = " -> ".join(f"{size / 2**20:.1f} MiB" for size in (forgotten.n_bytes_before, forgotten.n_bytes_after))
-    out.print(f"{n_rows:,} raw rows deleted, of {len(forgotten.rows):,} local days; the warehouse: {sizes}.")
+    out.print(f"{n_rows:,} raw rows deleted, of {len(forgotten.rows):,} local days, and their space given back.")
     if forgotten.n_parts:
         out.print(f"{forgotten.n_parts:,} files deleted from the shards' storage.")
     if forgotten.files:

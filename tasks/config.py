@@ -86,10 +86,7 @@ class Config(Section):
 
     def day_bounds(self, date: dt.date) -> tuple[dt.datetime, dt.datetime]:
         """Return the first instant of a local day and of the day after, in UTC."""
-        zone = ZoneInfo(self.dataset.timezone)
-        midnights = (dt.datetime.combine(day, dt.time(), zone) for day in (date, date + dt.timedelta(days=1)))
-        start, end = (midnight.astimezone(dt.UTC) for midnight in midnights)
-        return start, end
+        return day_bounds(date, self.dataset.timezone)
 
     def reading_settings(self) -> dict[str, Any]:
         """Return the settings on which depends what is read from a file."""
@@ -115,6 +112,13 @@ class Config(Section):
             "folder": str(self.folder),
         }
         return type(self).model_validate(whole, strict=False)
+
+
+def day_bounds(date: dt.date, timezone: str) -> tuple[dt.datetime, dt.datetime]:
+    """Return the first instant of a day of a time zone and of the day after, in UTC."""
+    midnights = (dt.datetime.combine(day, dt.time(), ZoneInfo(timezone)) for day in (date, date + dt.timedelta(days=1)))
+    start, end = (midnight.astimezone(dt.UTC) for midnight in midnights)
+    return start, end
 
 
 def load_config(path: Path) -> Config:

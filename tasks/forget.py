@@ -1,7 +1,6 @@
 """Forget: the raw records of days are deleted for good; releases and ledger stay, and stay verifiable."""
 
 import datetime as dt
-import json
 import logging
 from dataclasses import dataclass
 from pathlib import Path
@@ -10,8 +9,11 @@ from zoneinfo import ZoneInfo
 from tasks import durable, ledger, private_files, shards, warehouse
 from tasks.config import Config
 from tasks.disclosure import now
-from tasks.errors import HexveilError, LedgerBroken, contained
+from tasks.errors import HexveilError, contained
+from tasks.forgotten import Forgetting, forgotten_days, note_forgotten
+from tasks.inputs import settings_hash
 from tasks.logs import say
+from tasks.occupancy import prepared_by
 from tasks.parts import all_names
 from tasks.scratch import remove_abandoned
 from tasks.storage import private_folder
@@ -19,19 +21,15 @@ from tasks.storage import private_folder
 log = logging.getLogger("hexveil.forget")
 
 _OF_DAYS = (
-    "forget/raw_record",
-    "forget/raw_part",
-    "forget/user_cell",
-    "forget/quarantine",
     "forget/value_repair",
-    "forget/prepared_day",
     "forget/validated_day",
     "forget/validated_file",
     "forget/prepared_file",
     "forget/prepared_count",
     "forget/late_day",
-    "forget/released_file",
 )
+_OF_DAYS_PREPARED = ("forget/user_cell", "forget/prepared_day")
+_OF_DAYS_AND_FILES = ("forget/raw_record", "forget/raw_part", "forget/quarantine", "forget/released_file")
 _OF_EMPTIED_FILES = (
     "forget/raw_record_undated",
     "forget/raw_part_undated",
@@ -48,15 +46,11 @@ class Forgotten:
     Attributes:
         rows: Raw rows of each day.
         files: Names of the input files they came from, which are the operator's to delete.
-        n_bytes_before: Size of the warehouse before.
-        n_bytes_after: Size of the warehouse after.
         n_parts: Files deleted from the shards' storage, where the records were read by workers.
     """
 
     rows: dict[dt.date, int]
     files: list[str]
-    n_bytes_before: int
-    n_bytes_after: int
     n_parts: int = 0
 
 
@@ -94,19 +88,23 @@ def forget_days(dates: list[dt.date], config: Config) -> Forgotten:
 
 
 def _forget(dates: list[dt.date], fence: str, config: Config) -> Forgotten:
-    path, entries = config.storage_path / "private" / "warehouse.duckdb", ledger.read_entries(config)
+    entries = ledger.read_entries(config)
     with warehouse.connect(config) as connection:
         refuse_other_engine(connection, config)
         _refuse_old_shards(config)
         _note(dates, config)
         held = dict(warehouse.rows(connection, "warehouse/held_days"))
         files = dict(warehouse.rows(connection, "warehouse/forgotten_files", {"dates": dates}))
-        n_bytes = path.stat().st_size
+        other_files, other_dates = _of_other_settings(connection, config)
         with warehouse.transaction(connection):
-            for statement in _OF_DAYS:
-                warehouse.run(connection, statement, {"dates": dates})
-            for statement in _OF_EMPTIED_FILES:
-                warehouse.run(connection, statement, {"file_ids": list(files)})
+            for statements, gone in (
+                (_OF_DAYS, {"dates": dates}),
+                (_OF_DAYS_PREPARED, {"dates": dates + other_dates}),
+                (_OF_DAYS_AND_FILES, {"dates": dates, "other_files": other_files}),
+                (_OF_EMPTIED_FILES, {"file_ids": [*files, *other_files]}),
+            ):
+                for statement in statements:
+                    warehouse.run(connection, statement, gone)
         n_parts = shards.sweep(all_names(connection), fence, config) if config.engine.name == "dask" else 0
     warehouse.compact(config)
     private_files.remove_unreleased(entries, config)
@@ -115,27 +113,19 @@ def _forget(dates: list[dt.date], fence: str, config: Config) -> Forgotten:
     _unfinished(config).unlink()
     rows = {date: held.get(date, 0) for date in dates}
     say(log, "forgotten", n_days=len(dates), n_rows=sum(rows.values()), n_parts=n_parts)
-    return Forgotten(rows, sorted(set(files.values())), n_bytes, path.stat().st_size, n_parts)
+    return Forgotten(rows, sorted(set(files.values())), n_parts)
 
 
-def forgotten_days(config: Config) -> dict[dt.date, str]:
-    """Return the days that were forgotten, each with the time when.
+def _of_other_settings(connection: warehouse.Connection, config: Config) -> tuple[list[int], list[dt.date]]:
+    """Return the files that were read, and the days that were prepared, with other settings than now.
 
-    Raises:
-        LedgerBroken: The note of them is damaged.
+    Nothing uses them as they are, and under another time zone their rows may be of the forgotten days: they go too, and
+    are read and prepared again where they are wanted.
     """
-    path = _path(config)
-    try:
-        days: dict[str, str] = json.loads(path.read_bytes()) if path.exists() else {}
-        return {dt.date.fromisoformat(date): when for date, when in days.items()}
-    except (ValueError, AttributeError):
-        problem = f"{path} is damaged; restore it from backup, so that no forgotten day is read again"
-    raise LedgerBroken(problem)
-
-
-def note_forgotten(days: dict[dt.date, str], config: Config) -> None:
-    """Note days, each with the time when it was forgotten, of which no row may ever be read into a storage."""
-    durable.write_whole(_path(config), durable.canonical_json({date.isoformat(): when for date, when in days.items()}))
+    files, days = warehouse.rows(connection, "forget/files"), warehouse.rows(connection, "forget/days")
+    other_files = [one for one, file_date, held in files if held != settings_hash(file_date, config)]
+    other_dates = [date for date, held in days if held != prepared_by(date, config)["settings_hash"]]
+    return other_files, other_dates
 
 
 def refuse_other_engine(connection: warehouse.Connection, config: Config) -> None:
@@ -168,15 +158,11 @@ def _refuse_old_shards(config: Config) -> None:
         )
 
 
-def _path(config: Config) -> Path:
-    return private_folder(config) / "forgotten"
-
-
 def _unfinished(config: Config) -> Path:
     return private_folder(config) / "forgetting"
 
 
 def _note(dates: list[dt.date], config: Config) -> None:
-    days = {date: now() for date in dates} | forgotten_days(config)
+    forgotten = {date: Forgetting(now(), config.dataset.timezone) for date in dates} | forgotten_days(config)
     durable.write_whole(_unfinished(config), b"")
-    note_forgotten(days, config)
+    note_forgotten(forgotten, config)

@@ -10,7 +10,8 @@ from typing import Any, NamedTuple
 from tasks import source, warehouse
 from tasks.config import Config
 from tasks.errors import BadInput, HexveilError
-from tasks.forget import forgotten_days, refuse_other_engine
+from tasks.forget import refuse_other_engine
+from tasks.forgotten import forgotten_days, forgotten_parameters
 from tasks.inputs import Input, find_inputs
 from tasks.logs import say
 from tasks.progress import progress
@@ -53,9 +54,11 @@ def refuse_forgotten(date: dt.date, config: Config) -> None:
     Raises:
         BadInput: It was.
     """
-    when = forgotten_days(config).get(date)
-    if when is not None:
-        raise BadInput(f"{date} was forgotten at {when}: its records were deleted for good and are not read again")
+    forgotten = forgotten_days(config).get(date)
+    if forgotten is not None:
+        raise BadInput(
+            f"{date} was forgotten at {forgotten.when}: its records were deleted for good and are not read again"
+        )
 
 
 def ingest(date: dt.date, config: Config) -> None:
@@ -132,7 +135,7 @@ def read_file(
         BadInput: It cannot be read; what was begun is to be rolled back.
     """
     n_rows = source.count_rows(path, kind, config)
-    warehouse.define(connection, "readable_time", "readable_json", "trimmed_id", "hour", "whole_hour")
+    warehouse.define(connection, "readable_time", "readable_json", "trimmed_id", "was_forgotten", "hour", "whole_hour")
     file_id = warehouse.rows(connection, "warehouse/next_file_id")[0][0]
     file = {"file_id": file_id, "file_date": file_date}
     left = _READERS[kind](connection, path, file, config)
@@ -179,7 +182,7 @@ def _csv_names(path: Path, config: Config) -> list[str]:
 def _read_parquet(connection: warehouse.Connection, path: Path, file: dict[str, Any], config: Config) -> _Left:
     source.check_parquet_columns(path, config)
     names = source.source_names(config)
-    days = {"file_date": file["file_date"], "forgotten": list(forgotten_days(config))}
+    days = {"file_date": file["file_date"], **forgotten_parameters(config)}
     columns = {"path": str(path), **names}
     try:
         if file["file_date"] is None and source.has_instants(path, config):
@@ -194,7 +197,7 @@ def _read_parquet(connection: warehouse.Connection, path: Path, file: dict[str, 
             warehouse.rows(reader, "checks/whole_parquet", columns)
         raise
     n_forgotten = 0
-    if days["forgotten"]:
+    if days["dates"]:
         forgotten = {**days, "path": str(path), "time": names["time"]}
         n_forgotten = warehouse.rows(connection, "warehouse/forgotten_parquet", forgotten)[0][0]
     return _Left(0, n_forgotten)
@@ -216,7 +219,7 @@ def _read_ndjson(connection: warehouse.Connection, path: Path, file: dict[str, A
 def _keep_incoming(connection: warehouse.Connection, file: dict[str, Any], n_malformed: int, config: Config) -> _Left:
     """Keep the rows that a reader left in ``incoming``, but those of forgotten days."""
     n_readable = warehouse.rows(connection, "warehouse/incoming_rows")[0][0]
-    days = {**file, "forgotten": list(forgotten_days(config))}
+    days = {**file, **forgotten_parameters(config)}
     if file["file_date"] is None:
         warehouse.run(connection, "warehouse/hour_incoming")
     with warehouse.any_order(connection):

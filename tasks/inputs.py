@@ -35,16 +35,18 @@ class Input:
 
     def seen(self, config: Config) -> dict[str, Any]:
         """Return by what the file is known without reading it."""
-        settings = {
-            **config.reading_settings(),
-            "file_date": self.file_date.isoformat() if self.file_date else None,
-        }
         return {
             "path": self.address,
             "n_bytes": self.n_bytes,
             "modified_ns": self.modified_ns,
-            "settings_hash": sha256(canonical_json(settings)),
+            "settings_hash": settings_hash(self.file_date, config),
         }
+
+
+def settings_hash(file_date: dt.date | None, config: Config) -> str:
+    """Return by what is known how a file is read."""
+    settings = {**config.reading_settings(), "file_date": file_date.isoformat() if file_date else None}
+    return sha256(canonical_json(settings))
 
 
 def find_inputs(date: dt.date, config: Config, needed: bool = True) -> list[Input]:

@@ -8,7 +8,7 @@ import polars as pl
 from tasks import ledger, warehouse
 from tasks.config import Config
 from tasks.errors import BadInput, contained
-from tasks.forget import forgotten_days
+from tasks.forgotten import forgotten_days
 from tasks.ingest import current_files, ingest
 from tasks.inputs import find_inputs
 from tasks.logs import warn

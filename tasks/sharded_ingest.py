@@ -14,7 +14,8 @@ import polars as pl
 from tasks import cluster, durable, shards, source, warehouse
 from tasks.config import Config
 from tasks.errors import BadInput
-from tasks.forget import forgotten_days, note_forgotten, refuse_other_engine
+from tasks.forget import refuse_other_engine
+from tasks.forgotten import Forgetting, forgotten_days, note_forgotten
 from tasks.ingest import new_inputs, note_path, read_file, refuse_forgotten
 from tasks.inputs import Input
 from tasks.parts import all_names, note_of
@@ -69,7 +70,7 @@ def read_input(
     one: Input,
     file_id: int,
     earlier: list[tuple[int, str]],
-    forgotten: dict[dt.date, str],
+    forgotten: dict[dt.date, Forgetting],
     fence: str,
     config: Config,
 ) -> ReadInput:
@@ -79,7 +80,7 @@ def read_input(
         one: The file.
         file_id: The number it gets.
         earlier: Number and a part of each file of that name that was read before.
-        forgotten: Days of which no row may be kept, and when they were forgotten.
+        forgotten: Days of which no row may be kept.
         fence: Of the run; once that is over nothing is stored.
         config: Says how to read, and where the shards' storage is.
 

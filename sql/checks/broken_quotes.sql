@@ -3,6 +3,6 @@
 -- Reads    rejected_line
 select min(line) as line_number
 from rejected_line
-where error_type = 'UNQUOTED VALUE' and contains(rtrim(csv_line, chr(10) || chr(13)), chr(10))
+where error_type = 'UNQUOTED VALUE' and contains(trim(csv_line, chr(10) || chr(13)), chr(10))
 group by line_byte_position
 order by line_number

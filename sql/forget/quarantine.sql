@@ -1,6 +1,6 @@
--- quarantine: deletes some local days for good.
+-- quarantine: deletes for good some local days, and all of files that were read with other settings.
 -- Grain    none, rows are deleted
--- Params   $dates
+-- Params   $dates, $other_files
 -- Privacy  SENSITIVE: deletes private rows
 delete from quarantine
-where local_date in $dates
+where local_date in $dates or file_id in $other_files::integer[]

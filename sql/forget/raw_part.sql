@@ -1,6 +1,6 @@
--- raw_part: deletes some local days for good; their parts are then deleted from the shards' storage.
+-- raw_part: deletes for good some local days, and all of files that were read with other settings; their parts are then deleted from the shards' storage.
 -- Grain    none, rows are deleted
--- Params   $dates
+-- Params   $dates, $other_files
 -- Privacy  public
 delete from raw_part
-where local_date in $dates
+where local_date in $dates or file_id in $other_files::integer[]

@@ -1,6 +1,6 @@
--- raw_record: deletes some local days for good.
+-- raw_record: deletes for good some local days, and all of files that were read with other settings.
 -- Grain    none, rows are deleted
--- Params   $dates
+-- Params   $dates, $other_files
 -- Privacy  SENSITIVE: deletes private rows
 delete from raw_record
-where local_date in $dates
+where local_date in $dates or file_id in $other_files::integer[]

@@ -2,7 +2,7 @@
 -- Grain    one row per readable row of the file that is not of a forgotten day
 -- Reads    incoming, whole_hour
 -- Params   $file_id, $file_date: the day the file is for, or null where each row's own time tells;
---          $forgotten: local days of which no row may be kept
+--          $dates, $starts, $ends: what was forgotten
 -- Privacy  SENSITIVE
 insert into raw_record by name
 select
@@ -17,4 +17,4 @@ select
 from incoming
 left join whole_hour on whole_hour.number = epoch_us(observed_at) // 3600000000
 where is_object
-    and coalesce(not list_contains($forgotten::date[], coalesce($file_date::date, whole_hour.local_date, observed_at::date)), true)
+    and not coalesce(was_forgotten(coalesce($file_date::date, whole_hour.local_date, observed_at::date), observed_at, $dates, $starts, $ends), false)

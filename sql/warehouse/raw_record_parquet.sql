@@ -2,7 +2,7 @@
 -- Grain    one row per row of the file that is not of a forgotten day
 -- Reads    the file $path, whole_hour
 -- Params   $file_id, $file_date: the day the file is for, or null where each row's own time tells;
---          $forgotten: local days of which no row may be kept; $path, $user, $time, $latitude, $longitude, $value:
+--          $dates, $starts, $ends: what was forgotten; $path, $user, $time, $latitude, $longitude, $value:
 --          names of its columns; $blank: characters trimmed off a user id
 -- Privacy  SENSITIVE
 insert into raw_record by name
@@ -33,4 +33,4 @@ select
     value
 from timed
 left join whole_hour on whole_hour.number = epoch_us(observed_at) // 3600000000
-where coalesce(not list_contains($forgotten::date[], coalesce($file_date::date, whole_hour.local_date, observed_at::date)), true)
+where not coalesce(was_forgotten(coalesce($file_date::date, whole_hour.local_date, observed_at::date), observed_at, $dates, $starts, $ends), false)

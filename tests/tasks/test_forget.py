@@ -2,12 +2,15 @@ import datetime as dt
 import json
 import threading
 
+import polars as pl
 import pytest
 from support import DATE, ENGINES, Dataset, all_files, later_day
 
+from flows.show import show_forgotten
 from tasks import forget, ledger, private_files, verify, warehouse
 from tasks.errors import BadInput, LedgerBroken
-from tasks.forget import days_older_than, forget_days, forgotten_days, held_days
+from tasks.forget import days_older_than, forget_days, held_days
+from tasks.forgotten import Forgetting, forgotten_days, forgotten_parameters, note_forgotten
 from tasks.late import late_records
 from tasks.preview import preview_plan
 
@@ -60,10 +63,12 @@ def test_nothing_of_a_forgotten_day_is_left_and_its_release_stays_verifiable(two
     (private / "spill").mkdir(exist_ok=True)
     (private / "spill" / "leftover").write_bytes(b"peregrine-0815 was here")
     assert b"peregrine-0815" in private_bytes(two_days)
+    warehouse_file = private / "warehouse.duckdb"
+    n_bytes_before = warehouse_file.stat().st_size
     forgotten = forget_days([DATE], two_days.config)
     assert forgotten.rows == {DATE: 288}
     assert forgotten.files == ["raw/day.csv"]
-    assert forgotten.n_bytes_after < forgotten.n_bytes_before
+    assert warehouse_file.stat().st_size < n_bytes_before
     assert b"peregrine-0815" not in private_bytes(two_days)
     assert b"nobody-0816" not in private_bytes(two_days), "a row without a day goes with the last of its file"
     for table in PRIVATE_TABLES:
@@ -177,3 +182,89 @@ def test_what_was_forgotten_is_noted_without_anything_private(two_days: Dataset)
     forget_days([DATE], two_days.config)
     noted = json.loads((two_days.folder / "store" / "private" / "forgotten").read_text())
     assert list(noted) == ["2026-01-15"]
+
+
+def rows_within_day(dataset: Dataset) -> int:
+    """Return how many raw records are held that were observed on ``DATE`` in UTC, in warehouse or shards."""
+    parts = (dataset.folder / "store" / "private" / "shards").rglob("*.parquet")
+    within = f"epoch(observed_at) // 86400 = epoch(date '{DATE}') // 86400"
+    held = dataset.query(f"select count(*) from raw_record where {within}")[0][0]
+    for path in parts:
+        held += dataset.query(f"select count(*) from read_parquet('{path}') where {within}")[0][0]
+    return int(held)
+
+
+def a_day_and_the_next(dataset: Dataset, suffix: str) -> None:
+    """Write a file of a record each two hours, over two days in UTC, most of which Tokyo counts to the second."""
+    times = [f"{date}T{hour:02}:00:00Z" for date in (DATE, DATE + dt.timedelta(days=1)) for hour in range(0, 24, 2)]
+    records = [{"bus": "bus1", "time": time, "lat": 47.05, "lon": 8.31, "speed": 30} for time in times]
+    path = dataset.write(f"a.{suffix}", b"")
+    frame = pl.DataFrame(records)
+    {"csv": frame.write_csv, "ndjson": frame.write_ndjson, "parquet": frame.write_parquet}[suffix](path)
+
+
+@pytest.mark.parametrize("suffix", ["csv", "ndjson", "parquet"])
+def test_rows_of_a_forgotten_day_stay_forgotten_in_another_time_zone(dataset: Dataset, suffix: str) -> None:
+    a_day_and_the_next(dataset, suffix)
+    dataset.prepare()
+    assert rows_within_day(dataset) == 12
+    forget_days([DATE], dataset.config)
+    assert rows_within_day(dataset) == 0
+    dataset.set('timezone = "UTC"', 'timezone = "Asia/Tokyo"')
+    dataset.prepare(DATE + dt.timedelta(days=1))
+    assert rows_within_day(dataset) == 0
+    assert dataset.query("select sum(n_records) from user_cell") == [(8,)], "from 9:00 on, until midnight in Tokyo"
+    assert dataset.query("select n_rows, n_forgotten from raw_file order by file_id desc limit 1") == [(24, 12)]
+
+
+def test_rows_that_were_read_in_another_time_zone_are_forgotten_too(dataset: Dataset) -> None:
+    a_day_and_the_next(dataset, "csv")
+    dataset.set('timezone = "UTC"', 'timezone = "Asia/Tokyo"')
+    dataset.prepare(DATE + dt.timedelta(days=1))
+    dataset.set('timezone = "Asia/Tokyo"', 'timezone = "UTC"')
+    dataset.prepare()
+    forget_days([DATE], dataset.config)
+    assert rows_within_day(dataset) == 0
+    assert dataset.query("select count(*) from user_cell") == [(0,)]
+    dataset.prepare(DATE + dt.timedelta(days=1))
+    assert dataset.query("select sum(n_records) from user_cell") == [(12,)]
+
+
+def test_a_note_of_an_earlier_version_is_of_the_configured_time_zone(dataset: Dataset) -> None:
+    a_day_and_the_next(dataset, "csv")
+    (dataset.folder / "store" / "private").mkdir(parents=True)
+    (dataset.folder / "store" / "private" / "forgotten").write_text(f'{{"{DATE}":"2026-02-01T00:00:00+00:00"}}')
+    dataset.prepare(DATE + dt.timedelta(days=1))
+    assert rows_within_day(dataset) == 0
+    assert forgotten_days(dataset.config)[DATE].timezone == "UTC"
+
+
+def test_days_in_a_row_are_one_span_and_a_longer_day_of_another_zone_loses_nothing(dataset: Dataset) -> None:
+    days = {DATE + dt.timedelta(days=shift): Forgetting("now", "UTC") for shift in (0, 1, 4)}
+    note_forgotten(days | {DATE + dt.timedelta(days=2): Forgetting("now", "Asia/Tokyo")}, dataset.config)
+    spans = forgotten_parameters(dataset.config)
+    assert [
+        (start.isoformat()[:13], end.isoformat()[:13])
+        for start, end in zip(spans["starts"], spans["ends"], strict=True)
+    ] == [
+        ("2026-01-15T00", "2026-01-17T15"),
+        ("2026-01-19T00", "2026-01-20T00"),
+    ]
+
+
+def test_what_is_said_of_forgetting_is_the_same_for_any_values(
+    busy_dataset: Dataset, capsys: pytest.CaptureFixture[str], caplog: pytest.LogCaptureFixture
+) -> None:
+    """The size of the warehouse depends on values: random ones take more room than constant ones."""
+    said = []
+    path = busy_dataset.folder / "raw" / "day.csv"
+    lines = path.read_text().splitlines()
+    for value in ("30", "0.123456789012345"):
+        path.write_text("\n".join([lines[0], *(line.rpartition(",")[0] + "," + value for line in lines[1:])]) + "\n")
+        (busy_dataset.folder / "store" / "private" / "forgotten").unlink(missing_ok=True)
+        busy_dataset.prepare()
+        caplog.clear()
+        show_forgotten(forget_days([DATE], busy_dataset.config), busy_dataset.config)
+        said.append((capsys.readouterr().out, caplog.messages))
+    assert said[0] == said[1]
+    assert "288 raw rows deleted" in said[0][0]

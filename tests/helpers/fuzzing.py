@@ -1,0 +1,218 @@
+"""Files that differ in the bytes of one user's values alone, and what becomes of each: the fuzzer of the readers."""
+
+import gzip
+import io
+import json
+import logging
+import random
+import shutil
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import values
+from support import DATE, Dataset
+
+from tasks.errors import HexveilError
+
+VICTIM = "bus3"
+BOUNDARIES = [8_000_000, 1 << 23, 16_000_000, 1 << 24, 24_000_000, 32_000_000, 1 << 25, 40_000_000]
+"""Where a reader of text may begin anew: multiples of eight million bytes, and of eight MiB."""
+
+FORMS = ("csv", "csv.gz", "ndjson", "ndjson.gz", "parquet")
+_PAD = 50_000
+
+Record = tuple[str, str, str, str]
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """All that anybody may see of a day that is read: for files that differ in values alone it must be the same."""
+
+    refused: str | None
+    said: list[str]
+    occupancy: list[tuple[Any, ...]]
+
+
+@dataclass(frozen=True)
+class Case:
+    """Two files: with plain values, and with any values of the domain in their place.
+
+    Attributes:
+        name: Of the files.
+        plain: Content.
+        changed: Content.
+        n_changed: How many values differ.
+    """
+
+    name: str
+    plain: bytes
+    changed: bytes
+    n_changed: int
+
+
+def draw_case(seed: int, form: str, *, boundary: int | None = None) -> Case:
+    """Return two files of a format.
+
+    Args:
+        seed: Decides about everything.
+        form: One of ``FORMS``.
+        boundary: Where in a file of text, in bytes unpacked, the first of the changed values shall stand across.
+    """
+    rng = random.Random(seed)
+    records = _records(rng, rng.choice([3, 40, 200, 2047, 2049]) if boundary is None else 40)
+    kind, _, packed = form.partition(".")
+    plain, changed = _MAKERS[kind](rng, records, boundary)
+    if packed:
+        plain, changed = (_packed(random.Random(seed), content) for content in (plain, changed))
+    return Case(f"{seed:06}.{form}", plain, changed, sum(record[0] == VICTIM for record in records))
+
+
+def differing(cases: Sequence[Case], dataset: Dataset) -> list[str]:
+    """Return the names of the cases whose two files do not come to the same day, read alone or among the others."""
+    if not cases or _outcome(dataset, cases, "plain") == _outcome(dataset, cases, "changed"):
+        return []
+    if len(cases) == 1:
+        return [cases[0].name]
+    half = len(cases) // 2
+    return differing(cases[:half], dataset) + differing(cases[half:], dataset) or ["these together"]
+
+
+def _outcome(dataset: Dataset, cases: Sequence[Case], which: str) -> Outcome:
+    """Return what becomes of a day whose files are those of some cases."""
+    raw = dataset.folder / "raw"
+    shutil.rmtree(raw, ignore_errors=True)
+    for case in cases:
+        dataset.write(case.name, getattr(case, which))
+    heard, refused = _Heard(), None
+    logging.getLogger("hexveil").addHandler(heard)
+    try:
+        dataset.prepare()
+    except HexveilError as error:
+        refused = str(error)
+    finally:
+        logging.getLogger("hexveil").removeHandler(heard)
+    pairs = f"select slot_start, h3_cell, user_id, n_records from user_cell where local_date = '{DATE}' order by all"
+    return Outcome(refused, heard.said, dataset.query(pairs))
+
+
+class _Heard(logging.Handler):
+    def __init__(self) -> None:
+        super().__init__()
+        self.said: list[str] = []
+
+    def emit(self, record: logging.LogRecord) -> None:
+        self.said.append(record.getMessage())
+
+
+def _records(rng: random.Random, n_records: int) -> list[Record]:
+    """Return records of ten buses; among them some that rules quarantine, and duplicates."""
+    return [
+        (
+            f"bus{rng.randrange(10)}" if number else VICTIM,
+            rng.choices([f"{DATE}T{8 + number % 9:02}:{number % 60:02}:{rng.randrange(60):02}Z", "soon"], [99, 1])[0],
+            rng.choices([f"47.{rng.randrange(9)}5", "0"], [99, 1])[0],
+            rng.choices([f"8.{rng.randrange(9)}1", "0"], [99, 1])[0],
+        )
+        for number in range(n_records)
+    ]
+
+
+def _csv(rng: random.Random, records: list[Record], boundary: int | None) -> tuple[bytes, bytes]:
+    end, quote = rng.choice([b"\n", b"\r\n"]), rng.choice([b"", b"", b'"'])
+    order = rng.sample(range(6), 6)
+
+    def line(record: Record, value: bytes, note: bytes = b"") -> bytes:
+        fields = [*(quote + field.encode() + quote for field in record), value, note]
+        return b",".join(fields[position] for position in order) + end
+
+    header = b",".join([b"bus", b"time", b"lat", b"lon", b"speed", b"note"][position] for position in order) + end
+    odd = [b"short" + end, end, b'bus1,"x"y' + end]
+    return _texts(rng, header, records, line, odd, lambda: values.csv_field(rng), boundary)
+
+
+def _ndjson(rng: random.Random, records: list[Record], boundary: int | None) -> tuple[bytes, bytes]:
+    end, names = rng.choice([b"\n", b"\r\n"]), ["bus", "time", "lat", "lon", "speed", "note"]
+    order = rng.sample(range(6), 6)
+
+    def line(record: Record, value: bytes, note: bytes = b"") -> bytes:
+        members = [*(json.dumps(field).encode() for field in record), value, b'"' + note + b'"']
+        return b"{" + b", ".join(f'"{names[one]}": '.encode() + members[one] for one in order) + b"}" + end
+
+    return _texts(rng, b"", records, line, [b"not json" + end, b"  " + end], lambda: values.json_value(rng), boundary)
+
+
+def _texts(
+    rng: random.Random,
+    header: bytes,
+    records: list[Record],
+    line: Callable[..., bytes],
+    odd: list[bytes],
+    draw: Callable[[], bytes],
+    boundary: int | None,
+) -> tuple[bytes, bytes]:
+    """Return two files of lines, equal but for the victim's values: 30, and what is drawn."""
+    drawn = [draw() if record[0] == VICTIM else b"30" for record in records]
+    before = header
+    if boundary is not None:
+        drawn[0] = max((draw() for _ in range(4)), key=len)
+        start = line(records[0], b"\1").index(b"\1")
+        pads = _pads(boundary - len(header) - start - rng.randint(0, len(drawn[0])), line)
+        before += b"".join(pads)
+    odd_ones = [(rng.randint(0, len(records)), rng.choice(odd)) for _ in range(rng.choice([0, 1, 1, 5]))]
+    is_ended = rng.random() < 0.8
+
+    def content(fields: list[bytes]) -> bytes:
+        lines = [line(record, field) for record, field in zip(records, fields, strict=True)]
+        for place, one in odd_ones:
+            lines.insert(place, one)
+        whole = before + b"".join(lines)
+        return whole if is_ended else whole.rstrip(b"\r\n")
+
+    return content([b"30"] * len(records)), content(drawn)
+
+
+def _pads(n_bytes: int, line: Callable[..., bytes]) -> Iterator[bytes]:
+    """Yield long lines that take so many bytes in all."""
+    record = ("bus9", f"{DATE}T20:00:00Z", "47.05", "8.31")
+    n_lines, n_least = n_bytes // _PAD + 1, len(line(record, b"30"))
+    for number in range(n_lines):
+        size = n_bytes * (number + 1) // n_lines - n_bytes * number // n_lines
+        yield line(record, b"30", b"x" * (size - n_least))
+
+
+def _parquet(rng: random.Random, records: list[Record], boundary: int | None) -> tuple[bytes, bytes]:
+    del boundary  # where its pages and row groups begin is drawn below
+    kind = rng.choice(values.PARQUET_TYPES)
+    drawn = [values.parquet_value(rng, kind) if record[0] == VICTIM else None for record in records]
+    options = {
+        "row_group_size": rng.choice([1, 7, 2048]) if len(records) < 100 else rng.choice([700, 2048, 100_000]),
+        "data_page_size": rng.choice([64, 4096, 1 << 20]),
+        "data_page_version": rng.choice(["1.0", "2.0"]),
+        "use_dictionary": rng.random() < 0.5,
+        "write_statistics": rng.random() < 0.5,
+        "compression": rng.choice(["none", "snappy", "zstd", "gzip"]),
+    }
+
+    def content(fields: list[Any]) -> bytes:
+        columns = dict(zip(("bus", "time", "lat", "lon"), zip(*records, strict=True), strict=True))
+        table = pa.table(
+            {name: pa.array(column) for name, column in columns.items()} | {"speed": pa.array(fields, kind)}
+        )
+        file = io.BytesIO()
+        pq.write_table(table, file, **options)
+        return file.getvalue()
+
+    return content([None] * len(records)), content(drawn)
+
+
+def _packed(rng: random.Random, content: bytes) -> bytes:
+    """Return a gzip file, of one member or of several that begin anywhere."""
+    cuts = sorted(rng.randrange(len(content) + 1) for _ in range(rng.choice([0, 0, 1, 3])))
+    parts = [content[start:end] for start, end in zip([0, *cuts], [*cuts, len(content)], strict=True)]
+    return b"".join(gzip.compress(part, rng.choice([1, 6]), mtime=0) for part in parts)
+
+
+_MAKERS = {"csv": _csv, "ndjson": _ndjson, "parquet": _parquet}

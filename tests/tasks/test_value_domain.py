@@ -1,0 +1,96 @@
+"""No value decides whether a record counts: files that differ in one user's values alone come to the same day."""
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from fuzzing import BOUNDARIES, FORMS, Case, differing, draw_case
+from support import CONFIG, ENGINES, Dataset, Say
+
+from tasks import warehouse
+
+MakeDataset = Callable[..., Dataset]
+
+_SET = 20
+_TEXTS = [form for form in FORMS if form != "parquet"]
+
+
+@pytest.fixture
+def make_dataset(tmp_path: Path) -> MakeDataset:
+    """Return a maker of datasets, by engine, of whose days any share may be in quarantine."""
+
+    def make(engine: str = "") -> Dataset:
+        folder = tmp_path / str(len(list(tmp_path.iterdir())))
+        folder.mkdir()
+        lenient = "[validation]\nmax_quarantined_share = 1\n[privacy]"
+        (folder / "dataset.toml").write_text(CONFIG.replace("[privacy]", lenient) + engine)
+        return Dataset(folder)
+
+    return make
+
+
+def small_cases(form: str, n: int, first: int = 1) -> list[Case]:
+    return [draw_case(seed, form) for seed in range(first, first + n)]
+
+
+def cases_across(form: str, boundaries: list[int], n_each: int = 1) -> list[Case]:
+    return [
+        draw_case(1000 * number + seed, form, boundary=boundary)
+        for number, boundary in enumerate(boundaries)
+        for seed in range(n_each)
+    ]
+
+
+def assert_same(cases: list[Case], make_dataset: MakeDataset, engine: str, n_at_once: int, say: Say) -> None:
+    for start in range(0, len(cases), n_at_once):
+        assert differing(cases[start : start + n_at_once], make_dataset(engine)) == []
+    form = cases[0].name.partition(".")[2]
+    n_values = sum(case.n_changed for case in cases)
+    say(f"value domain, {form}, {engine.split()[3] if engine else 'local'}: {len(cases):,} files, {n_values:,} values")
+
+
+@pytest.mark.parametrize("engine", ENGINES, ids=["local", "dask"])
+@pytest.mark.parametrize("form", FORMS)
+def test_no_value_changes_what_becomes_of_a_day(form: str, engine: str, make_dataset: MakeDataset, say: Say) -> None:
+    assert_same(small_cases(form, 20 if engine == "" else 6), make_dataset, engine, _SET, say)
+
+
+@pytest.mark.parametrize("form", _TEXTS)
+def test_nor_does_one_across_a_place_where_a_reader_may_begin_anew(
+    form: str, make_dataset: MakeDataset, say: Say
+) -> None:
+    assert_same(cases_across(form, BOUNDARIES[:4]), make_dataset, "", 1, say)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("engine", ENGINES, ids=["local", "dask"])
+@pytest.mark.parametrize("form", FORMS)
+def test_nor_do_thousands(form: str, engine: str, make_dataset: MakeDataset, say: Say) -> None:
+    assert_same(small_cases(form, 500 if engine == "" else 60, 1_000_000), make_dataset, engine, _SET, say)
+    if form in _TEXTS and engine == "":
+        assert_same(cases_across(form, BOUNDARIES, 8), make_dataset, engine, 1, say)
+
+
+@pytest.mark.parametrize(
+    ("form", "statement", "fix", "without"),
+    [
+        ("csv", "warehouse/incoming_csv", "parallel = false", "parallel = true"),
+        ("csv.gz", "warehouse/incoming_csv", "parallel = false", "parallel = true"),
+        ("ndjson", "schema/readable_json", "when json_valid(line) then line", "when true then line"),
+    ],
+)
+def test_the_fuzzer_finds_each_break_again_where_its_fix_is_taken_out(
+    form: str,
+    statement: str,
+    fix: str,
+    without: str,
+    make_dataset: MakeDataset,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    text, original = warehouse.statement(statement), warehouse.statement
+    assert fix in text
+    monkeypatch.setattr(
+        warehouse, "statement", lambda name: text.replace(fix, without) if name == statement else original(name)
+    )
+    cases = small_cases(form, 20) if form == "ndjson" else cases_across(form, BOUNDARIES[:1], 8)
+    assert differing(cases, make_dataset()) != []
