@@ -187,7 +187,7 @@ def test_what_was_forgotten_is_noted_without_anything_private(two_days: Dataset)
 def rows_within_day(dataset: Dataset) -> int:
     """Return how many raw records are held that were observed on ``DATE`` in UTC, in warehouse or shards."""
     parts = (dataset.folder / "store" / "private" / "shards").rglob("*.parquet")
-    within = f"epoch(observed_at) // 86400 = epoch(date '{DATE}') // 86400"
+    within = f"(observed_at at time zone 'UTC')::date = date '{DATE}'"
     held = dataset.query(f"select count(*) from raw_record where {within}")[0][0]
     for path in parts:
         held += dataset.query(f"select count(*) from read_parquet('{path}') where {within}")[0][0]
