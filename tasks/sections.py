@@ -75,7 +75,7 @@ class Dataset(Section):
     files: tuple[Place, ...] = Field(min_length=1)
     timezone: str
     purpose: str = "not stated"
-    delimiter: str = Field(default=",", min_length=1, max_length=1)
+    delimiter: str = Field(default=",", pattern=r'^[^"\r\n]$')
 
     @field_validator("files", mode="before")
     @classmethod
