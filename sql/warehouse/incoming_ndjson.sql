@@ -8,7 +8,7 @@ create or replace temp table incoming as
 with readable as (
     select row_number, readable_json(line) as line
     from source_line
-    where trim(line, ' ' || chr(9) || chr(10) || chr(11) || chr(12) || chr(13)) <> ''
+    where starts_with(line, '{') or trim(line, ' ' || chr(9) || chr(10) || chr(11) || chr(12) || chr(13)) <> ''
 ),
 
 parsed as (
@@ -23,7 +23,7 @@ select
     is_object,
     if(
         json_type(object, $user) in ('VARCHAR', 'UBIGINT', 'BIGINT'),
-        nullif(trim(json_extract_string(object, $user), $blank), ''),
+        trimmed_id(json_extract_string(object, $user), $blank),
         null
     ) as user_id,
     readable_time(try_cast(json_extract_string(object, $time) as timestamptz)) as observed_at,
