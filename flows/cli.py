@@ -5,7 +5,6 @@ from flows import interrupts
 interrupts.end_at_once({"run", "backfill", "demo"})  # before the other imports, which take a while
 
 import datetime as dt
-import os
 import sys
 import traceback
 from pathlib import Path
@@ -13,7 +12,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from flows import show
+from flows import serving, show
+from flows.options import DEPLOY, HOME, PROJECT, ConfigOption, UpOption, VerboseOption
 from flows.show import out
 from tasks.config import Config, load_config
 from tasks.errors import HexveilError
@@ -21,10 +21,7 @@ from tasks.errors import HexveilError
 if TYPE_CHECKING:
     from flows.start import Flows
 
-_PROJECT = Path(__file__).resolve().parent.parent
-_DEPLOY = _PROJECT / "deploy"
-_DEMO_CONFIG = _DEPLOY / "config" / "demo.toml"
-_HOME = _PROJECT / "var" / "prefect"
+_DEMO_CONFIG = DEPLOY / "config" / "demo.toml"
 _DAY = ["%Y-%m-%d"]
 _DEMO_DATES = [dt.date(2026, 3, day) for day in (2, 3, 4)]
 
@@ -38,7 +35,6 @@ app = typer.Typer(
 ledger_app = typer.Typer(help="Look at, check or export the account of what was released.", no_args_is_help=True)
 app.add_typer(ledger_app, name="ledger")
 
-ConfigOption = Annotated[Path, typer.Option("--config", help="The dataset's TOML file.", show_default=False)]
 DateOption = Annotated[
     dt.datetime,
     typer.Option("--date", formats=_DAY, help="A local day of the dataset.", show_default=False),
@@ -47,11 +43,6 @@ FromOption = Annotated[
     dt.datetime, typer.Option("--from", formats=_DAY, help="The first local day.", show_default=False)
 ]
 ToOption = Annotated[dt.datetime, typer.Option("--to", formats=_DAY, help="The last local day.", show_default=False)]
-HomeOption = Annotated[Path, typer.Option("--home", help="Where logs and Prefect's own database lie.")]
-UpOption = Annotated[
-    Path, typer.Option("--home", help="That of `hexveil up`: while its server runs, this is a flow run there.")
-]
-VerboseOption = Annotated[bool, typer.Option("--verbose", help="Show every step as it happens.")]
 
 
 def main() -> None:
@@ -67,13 +58,13 @@ def main() -> None:
 
 
 @app.command()
-def demo(home: UpOption = _HOME, verbose: VerboseOption = False) -> None:
+def demo(home: UpOption = HOME, verbose: VerboseOption = False) -> None:
     """Make a small synthetic city and publish three days of it."""
     from tasks.synthetic import write_city
 
     config = load_config(_DEMO_CONFIG)
     flows = _find_flows(home, config, verbose)
-    folder = _PROJECT / "var" / "demo" / "raw"
+    folder = PROJECT / "var" / "demo" / "raw"
     n_rows = write_city(folder, _DEMO_DATES)
     out.print(f"A synthetic city of {n_rows:,} rows in three days, in {show.shown(folder)}.\n")
     for date in _DEMO_DATES:
@@ -89,7 +80,7 @@ def run(
         str | None,
         typer.Option("--revision", help="Release a released day once more under this name, at a charge of its own."),
     ] = None,
-    home: UpOption = _HOME,
+    home: UpOption = HOME,
     verbose: VerboseOption = False,
 ) -> None:
     """Publish one day, or publish it again without drawing or spending anything anew.
@@ -113,7 +104,7 @@ def backfill(
     clip: Annotated[
         bool, typer.Option("--clip", help="Go on where the budget is short, with users clipped to what they have left.")
     ] = False,
-    home: UpOption = _HOME,
+    home: UpOption = HOME,
     verbose: VerboseOption = False,
 ) -> None:
     """Publish every day of a range; run it again to go on where it was interrupted. Where it runs: see `run`."""
@@ -203,58 +194,8 @@ def backup(
     out.print(f"{back_up(to, load_config(config))} releases are backed up in {show.shown(to)}.")
 
 
-@app.command()
-def up(
-    config: ConfigOption,
-    port: Annotated[
-        int | None, typer.Option("--port", min=1, max=65534, help="Of the pages, 4200 at first; files are on the next.")
-    ] = None,
-    home: HomeOption = _HOME,
-) -> None:
-    """Start Prefect's server and a worker on this machine, and deploy the dataset's flows there."""
-    from flows import services
-
-    settings = load_config(config)
-    folder = home.resolve()
-    with services.alone(folder):
-        house = services.open_house(folder, port)
-        environment = house.environment(_DEPLOY / "prefect.env")
-        services.start_server(house, environment)
-        os.environ.update(environment)
-        _deploy(config, settings)
-        services.serve_files(house, settings)
-        if not services.is_running("worker", folder):
-            resume()
-            services.start_worker(house, environment)
-    show.show_house(house, settings)
-
-
-@app.command()
-def resume() -> None:
-    """Start again the runs that a worker left when it ended; before a worker is started, and only then."""
-    _check_address()
-    from flows.deployments import resume_interrupted
-
-    for name in resume_interrupted():
-        out.print(f"{name} was interrupted and goes on.")
-
-
-@app.command()
-def deploy(config: ConfigOption) -> None:
-    """Deploy the dataset's flows, pool, queue and automations to the server that PREFECT_API_URL names."""
-    _check_address()
-    _deploy(config, load_config(config))
-
-
-@app.command()
-def down(home: HomeOption = _HOME) -> None:
-    """Stop what `hexveil up` started; a run in progress goes on when it is started again."""
-    from flows import services
-
-    folder = home.resolve()
-    with services.alone(folder):
-        stopped = services.stop(folder)
-    out.print(f"Stopped: {', '.join(stopped)}." if stopped else "Nothing was running.")
+for command in (serving.up, serving.resume, serving.deploy, serving.down):
+    app.command()(command)
 
 
 @ledger_app.command("show")
@@ -283,11 +224,6 @@ def ledger_export(config: ConfigOption) -> None:
     sys.stdout.writelines(export(load_config(config)))
 
 
-def _check_address() -> None:
-    if not os.environ.get("PREFECT_API_URL"):
-        raise HexveilError("PREFECT_API_URL is not set; set it to the server's address, or start one with `hexveil up`")
-
-
 def _unexpected(error: Exception) -> str:
     """Return what may be told of what failed outside our own steps; the scheduler holds nothing private, others may."""
     kind = type(error).__name__
@@ -297,18 +233,10 @@ def _unexpected(error: Exception) -> str:
     return f"{place.name} failed with {kind}, in {Path(place.filename).name}; run it again, and report it if it stays"
 
 
-def _deploy(config_file: Path, config: Config) -> None:
-    from flows import services
-    from flows.deployments import arrange_server  # Prefect reads the environment when it is imported
-
-    arrange_server(_DEPLOY / "automations.yaml", config)
-    services.deploy(_DEPLOY / "prefect.yaml", config_file, config)
-
-
 def _find_flows(home: Path, config: Config, verbose: bool) -> "Flows":
     from flows.start import find_flows
 
-    return find_flows(home.resolve(), _DEPLOY / "prefect.env", config, verbose=verbose)
+    return find_flows(home.resolve(), DEPLOY / "prefect.env", config, verbose=verbose)
 
 
 if __name__ == "__main__":

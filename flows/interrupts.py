@@ -51,6 +51,18 @@ def told_to_server() -> Iterator[None]:
         signal.signal(signal.SIGINT, lambda *_: end())
 
 
+@contextmanager
+def said(message: str) -> Iterator[None]:
+    """Let an interruption end the process with a message of what is left to do."""
+    try:
+        yield
+    except KeyboardInterrupt:
+        sys.stderr.write(f"hexveil: {message}\n")
+    else:
+        return
+    sys.exit(_EXIT_CODE)
+
+
 def end() -> None:
     """Say what an interrupted person must know, and end the process; a second call leaves it to the first."""
     if not _ending.acquire(blocking=False):

@@ -229,7 +229,7 @@ def run_until_killed_at_work(step: Any, dataset: Dataset, running: LocalCluster)
             return
         shutil.rmtree(store)
         shutil.copytree(before, store)
-    pytest.fail(f"no worker was seen at work in 20 runs of {step.name}")
+    pytest.fail(f"no worker was seen at work in 20 runs of {step.fn.__name__}")
 
 
 def test_workers_that_are_killed_at_their_work_change_nothing(
