@@ -10,8 +10,13 @@ DEPLOY = PROJECT / "deploy"
 HOME = PROJECT / "var" / "prefect"
 
 ConfigOption = Annotated[Path, typer.Option("--config", help="The dataset's TOML file.", show_default=False)]
-HomeOption = Annotated[Path, typer.Option("--home", help="Where logs and Prefect's own database lie.")]
+HomeOption = Annotated[
+    Path, typer.Option("--home", envvar="HEXVEIL_HOME", help="Where logs and Prefect's own database lie.")
+]
 UpOption = Annotated[
-    Path, typer.Option("--home", help="That of `hexveil up`: while its server runs, this is a flow run there.")
+    Path,
+    typer.Option(
+        "--home", envvar="HEXVEIL_HOME", help="That of `hexveil up`: while its server runs, this is a flow run there."
+    ),
 ]
 VerboseOption = Annotated[bool, typer.Option("--verbose", help="Show every step as it happens.")]
