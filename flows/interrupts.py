@@ -4,6 +4,7 @@ Nothing is unwound, which would wait for whatever is at work. Ending a run anywh
 which the same command goes on. This module is the first to be imported, and imports little.
 """
 
+import atexit
 import os
 import signal
 import sys
@@ -36,6 +37,7 @@ def end_at_once(commands: set[str]) -> None:
     signal.set_wakeup_fd(told)
     signal.signal(signal.SIGINT, lambda *_: None)
     threading.Thread(target=_end_when_told, args=(seen,), daemon=True).start()
+    atexit.register(signal.signal, signal.SIGINT, signal.SIG_IGN)  # all is said by then, and the rest takes no time
 
 
 @contextmanager
@@ -69,7 +71,7 @@ def end() -> None:
         return
     with suppress(OSError):
         os.write(sys.stderr.fileno(), (_BAR_CLEARED if sys.stderr.isatty() else b"") + _SAID)
-    _give_back_semaphores()
+    _end_children()
     os._exit(_EXIT_CODE)
 
 
@@ -89,12 +91,12 @@ def _unwind(*_: Any) -> None:
     raise KeyboardInterrupt
 
 
-def _give_back_semaphores() -> None:
-    """Do what a process that ends by itself does, or Python's tracker of semaphores complains on standard error."""
-    used = sys.modules.get("multiprocessing.util")
-    if used is not None:
+def _end_children() -> None:
+    """End what works for this process, if it has come so far as to have such."""
+    children = sys.modules.get("tasks.children")
+    if children is not None:
         with suppress(Exception):
-            used._run_finalizers(0)
+            children.end_children()
 
 
 def _has_python_parent() -> bool:

@@ -6,6 +6,11 @@ import signal
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
+from multiprocessing import util
+
+_SECONDS = 2.0
+
+_starting = threading.Lock()
 
 
 @contextmanager
@@ -13,7 +18,8 @@ def undisturbed() -> Iterator[None]:
     """Let processes be started that an interruption does not reach, or each would complain of it while it begins."""
     before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
     try:
-        yield
+        with _starting:
+            yield
     finally:
         signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
@@ -23,3 +29,18 @@ def end_with_parent() -> None:
     parent = multiprocessing.parent_process()
     if parent is not None:
         threading.Thread(target=lambda: (parent.join(), os._exit(1)), daemon=True).start()
+
+
+def end_children() -> None:
+    """End the processes that work for this one, which is about to end, and give back what it shared with them.
+
+    Else those that are just beginning would find it gone, and say so on standard error, as would Python's own tracker
+    of what is shared.
+    """
+    _starting.acquire(timeout=_SECONDS)
+    children = multiprocessing.active_children()
+    for child in children:
+        child.kill()
+    for child in children:
+        child.join(_SECONDS)
+    util._run_finalizers(0)
