@@ -9,6 +9,7 @@ import os
 import signal
 import sys
 import threading
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from typing import Any
@@ -18,7 +19,7 @@ _BAR_CLEARED = b"\r\x1b[2K\x1b[?25h"
 """Clears a progress bar, and shows the cursor again."""
 
 _EXIT_CODE = 130
-_PATIENCE_SECONDS = 5.0
+_PATIENCE_SECONDS, _MOMENT = 5.0, 0.05
 
 _ending = threading.Lock()
 _pressed = threading.Event()
@@ -37,7 +38,7 @@ def end_at_once(commands: set[str]) -> None:
     signal.set_wakeup_fd(told)
     signal.signal(signal.SIGINT, lambda *_: None)
     threading.Thread(target=_end_when_told, args=(seen,), daemon=True).start()
-    atexit.register(signal.signal, signal.SIGINT, signal.SIG_IGN)  # all is said by then, and the rest takes no time
+    atexit.register(_leave_to_other_thread)
 
 
 @contextmanager
@@ -71,7 +72,7 @@ def end() -> None:
         return
     with suppress(OSError):
         os.write(sys.stderr.fileno(), (_BAR_CLEARED if sys.stderr.isatty() else b"") + _SAID)
-    _end_children()
+    time.sleep(_MOMENT)  # a process that is being started would complain if it were left half told what to do
     os._exit(_EXIT_CODE)
 
 
@@ -91,15 +92,14 @@ def _unwind(*_: Any) -> None:
     raise KeyboardInterrupt
 
 
-def _end_children() -> None:
-    """End what works for this process, if it has come so far as to have such."""
-    children = sys.modules.get("tasks.children")
-    if children is not None:
-        with suppress(Exception):
-            children.end_children()
+def _leave_to_other_thread() -> None:
+    """Keep the end that has begun, or let there be none any more: all is said, and the rest takes no time."""
+    if _ending.locked():
+        time.sleep(_PATIENCE_SECONDS)
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
 
 
 def _has_python_parent() -> bool:
     """Tell whether this process works for another of Python's, which sees to its end."""
     used = sys.modules.get("multiprocessing")
-    return used is not None and used.parent_process() is not None
+    return used is not None and used.current_process().name != "MainProcess"

@@ -68,7 +68,8 @@ class RangePlans:
         self._n_workers = os.cpu_count() or 1
         self._open: deque[_Open] = deque()
         spawn = multiprocessing.get_context("spawn")  # a fork would copy the engine's locks without its threads
-        self._workers = ProcessPoolExecutor(self._n_workers, spawn, initializer=end_with_parent)
+        with undisturbed():
+            self._workers = ProcessPoolExecutor(self._n_workers, spawn, initializer=end_with_parent)
 
     def close(self) -> None:
         """Give up what has not been planned."""

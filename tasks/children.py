@@ -1,25 +1,23 @@
 """Processes that work for this one: they end with it, and have nothing to say when a person interrupts them all."""
 
+import functools
 import multiprocessing
 import os
 import signal
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
-from multiprocessing import util
-
-_SECONDS = 2.0
-
-_starting = threading.Lock()
+from multiprocessing import resource_tracker
+from pathlib import Path
 
 
 @contextmanager
 def undisturbed() -> Iterator[None]:
     """Let processes be started that an interruption does not reach, or each would complain of it while it begins."""
+    _start_silent_tracker()
     before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
     try:
-        with _starting:
-            yield
+        yield
     finally:
         signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
@@ -31,16 +29,17 @@ def end_with_parent() -> None:
         threading.Thread(target=lambda: (parent.join(), os._exit(1)), daemon=True).start()
 
 
-def end_children() -> None:
-    """End the processes that work for this one, which is about to end, and give back what it shared with them.
+@functools.cache
+def _start_silent_tracker() -> None:
+    """Start Python's tracker of what processes share, with nowhere to complain.
 
-    Else those that are just beginning would find it gone, and say so on standard error, as would Python's own tracker
-    of what is shared.
+    What an interrupted process leaves it clears away, and says so on standard error.
     """
-    _starting.acquire(timeout=_SECONDS)
-    children = multiprocessing.active_children()
-    for child in children:
-        child.kill()
-    for child in children:
-        child.join(_SECONDS)
-    util._run_finalizers(0)
+    kept = os.dup(2)
+    with Path(os.devnull).open("wb") as nowhere:
+        os.dup2(nowhere.fileno(), 2)
+    try:
+        resource_tracker.ensure_running()
+    finally:
+        os.dup2(kept, 2)
+        os.close(kept)

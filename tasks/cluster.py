@@ -135,11 +135,11 @@ def _check_cluster(workers: _Tasks | _Calls, address: str) -> None:
 def _by_same_code(made: Step[..., R], *, once: bool) -> Callable[..., R]:
     """Return a step's work that a worker refuses by other code than is here: one may come after the others' check.
 
-    The worker finds the step by its name, and tries it again where the machine fails, unless Prefect does that.
+    The worker tries it again where the machine fails, unless Prefect does that.
     """
     version = disclosure.code_hash()
 
-    @functools.wraps(made)
+    @functools.wraps(made, updated=())  # the step is found by its name, with all that it has
     def run_by_same_code(*args: Any, **kwargs: Any) -> R:
         if disclosure.code_hash() != version:
             raise HexveilError(_OTHER_CODE)
