@@ -8,8 +8,8 @@ import subprocess
 import sys
 import time
 import urllib.request
-from collections.abc import Callable
-from contextlib import suppress
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 import pytest
@@ -139,9 +139,9 @@ def test_a_flow_run_that_is_interrupted_is_known_to_its_server_as_such(
     busy_dataset: Dataset, server: dict[str, str]
 ) -> None:
     slow = server | {"PREFECT_LOGGING_HANDLERS_CONSOLE_LEVEL": "CRITICAL"}
-    with ledger.locked(busy_dataset.config), start(run_of(busy_dataset), slow) as process:
-        url = f"{server['PREFECT_API_URL']}/flow_runs/filter"
-        wanted = b'{"flow_runs": {"state": {"type": {"any_": ["%s"]}}, "flows": {"name": {"any_": ["daily"]}}}}'
+    url = f"{server['PREFECT_API_URL']}/flow_runs/filter"
+    wanted = b'{"flow_runs": {"state": {"type": {"any_": ["%s"]}}}, "flows": {"name": {"any_": ["daily"]}}}'
+    with start(run_of(busy_dataset), slow) as process, closing_by_kill(process), ledger.locked(busy_dataset.config):
         wait_for(url, wanted % b"RUNNING")
         process.send_signal(signal.SIGINT)
         _, said = process.communicate(timeout=60)
@@ -149,6 +149,15 @@ def test_a_flow_run_that_is_interrupted_is_known_to_its_server_as_such(
         wait_for(url, wanted % b"CRASHED")
     assert not interrupted(run_of(busy_dataset), server, 600, os.kill)
     victim.run(victim.check_released_once, busy_dataset.folder, {})
+
+
+@contextmanager
+def closing_by_kill(process: subprocess.Popen[str]) -> Iterator[None]:
+    """Kill a process whatever happens, so that a test that fails does not wait for one that waits for it."""
+    try:
+        yield
+    finally:
+        process.kill()
 
 
 def wait_for(url: str, wanted: bytes) -> None:
