@@ -87,18 +87,23 @@ def run() -> Iterator[None]:
 
 def in_run() -> bool:
     """Tell whether this is done within a run, and not by itself."""
-    return _seconds.get() is not None
+    return _seconds_of_run() is not None
 
 
 def step_seconds() -> dict[str, float]:
     """Return how long the steps of this run have taken so far, in seconds, by the step's name."""
-    return dict(_seconds.get() or {})
+    return dict(_seconds_of_run() or {})
+
+
+def _seconds_of_run() -> dict[str, float] | None:
+    """Return the seconds of this run; what is sent to workers holds this function, for what it reads cannot be sent."""
+    return _seconds.get()
 
 
 def _timed(function: Callable[P, R]) -> Callable[P, R]:
     @functools.wraps(function)
     def run(*args: P.args, **kwargs: P.kwargs) -> R:
-        seconds, began = _seconds.get(), time.monotonic()
+        seconds, began = _seconds_of_run(), time.monotonic()
         try:
             return function(*args, **kwargs)
         finally:
