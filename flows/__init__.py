@@ -1,1 +1,1 @@
-"""The Prefect flows, and the command line that calls them."""
+"""What runs: a day, a range of days, a check of the ledger; the flows of Prefect made of them; the command line."""

@@ -1,12 +1,9 @@
-"""The backfill flow: a range of days, seen whole before the first of them spends."""
+"""The backfill: a range of days, seen whole before the first of them spends."""
 
 import datetime as dt
 from contextlib import closing
 from pathlib import Path
 
-from prefect import flow
-
-from flows.runs import refuse_endless_restarts, run_name
 from tasks.ahead import Shortage, begin_plans, finish_plans, plan_ahead
 from tasks.announce import announce_budget, announce_range, tell_released, tell_withheld
 from tasks.backfill import released_days, spread_budget
@@ -19,7 +16,6 @@ from tasks.publish import publish_files
 from tasks.release import release_statistics
 
 
-@flow(name="backfill", flow_run_name=run_name, log_prints=False, persist_result=False)
 def backfill(config_file: Path, first: dt.date, last: dt.date, shortage: Shortage = "refuse") -> None:
     """Publish every local day of a range: all are prepared and planned first, side by side, then released in order.
 
@@ -37,7 +33,6 @@ def backfill(config_file: Path, first: dt.date, last: dt.date, shortage: Shortag
         BudgetExceeded: The budget does not pay every day in full; nothing was spent.
         HexveilError: Names the days that have problems, and which.
     """
-    refuse_endless_restarts()
     config = load_config(config_file)
     days = released_days(first, last, config)
     spending = spread_budget(days.dates, config) if shortage == "spread" else config

@@ -1,26 +1,28 @@
 """The command line: reads arguments, calls a flow or a task, and says in a few lines what came of it."""
 
+from flows import interrupts
+
+interrupts.end_at_once({"run", "backfill", "demo"})  # before the other imports, which take a while
+
 import datetime as dt
-import os
 import sys
+import traceback
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from flows import show
-from flows.ledger_cli import ConfigOption, ledger_app
+from flows import serving, show
+from flows.ledger_cli import ledger_app
+from flows.options import DEPLOY, HOME, PROJECT, ConfigOption, UpOption, VerboseOption
 from flows.show import out
 from tasks.config import Config, load_config
 from tasks.errors import HexveilError
 
 if TYPE_CHECKING:
-    from tasks.report import DayReport
+    from flows.start import Flows
 
-_PROJECT = Path(__file__).resolve().parent.parent
-_DEPLOY = _PROJECT / "deploy"
-_DEMO_CONFIG = _DEPLOY / "config" / "demo.toml"
-_HOME = _PROJECT / "var" / "prefect"
+_DEMO_CONFIG = DEPLOY / "config" / "demo.toml"
 _DAY = ["%Y-%m-%d"]
 _DEMO_DATES = [dt.date(2026, 3, day) for day in (2, 3, 4)]
 
@@ -41,8 +43,6 @@ FromOption = Annotated[
     dt.datetime, typer.Option("--from", formats=_DAY, help="The first local day.", show_default=False)
 ]
 ToOption = Annotated[dt.datetime, typer.Option("--to", formats=_DAY, help="The last local day.", show_default=False)]
-HomeOption = Annotated[Path, typer.Option("--home", help="Where logs and Prefect's own database lie.")]
-VerboseOption = Annotated[bool, typer.Option("--verbose", help="Show every step as it happens.")]
 
 
 def main() -> None:
@@ -52,23 +52,23 @@ def main() -> None:
     except HexveilError as error:
         show.say_error(str(error))
         sys.exit(1)
-    except Exception as error:  # what fails outside our own steps is the scheduler, which holds nothing private
-        show.say_error(f"the scheduler failed with {type(error).__name__}: {error}; run it again, --verbose shows more")
+    except Exception as error:
+        show.say_error(_unexpected(error))
         sys.exit(1)
 
 
 @app.command()
-def demo(verbose: VerboseOption = False) -> None:
+def demo(home: UpOption = HOME, verbose: VerboseOption = False) -> None:
     """Make a small synthetic city and publish three days of it."""
-    show.quieten(verbose)
     from tasks.synthetic import write_city
 
     config = load_config(_DEMO_CONFIG)
-    folder = _PROJECT / "var" / "demo" / "raw"
+    flows = _find_flows(home, config, verbose)
+    folder = PROJECT / "var" / "demo" / "raw"
     n_rows = write_city(folder, _DEMO_DATES)
     out.print(f"A synthetic city of {n_rows:,} rows in three days, in {show.shown(folder)}.\n")
     for date in _DEMO_DATES:
-        show.show_day(_run_day(_DEMO_CONFIG, date), config)
+        show.show_day(flows.daily(_DEMO_CONFIG, date), config)
     out.print("Next: hexveil ledger show --config deploy/config/demo.toml")
 
 
@@ -80,12 +80,17 @@ def run(
         str | None,
         typer.Option("--revision", help="Release a released day once more under this name, at a charge of its own."),
     ] = None,
+    home: UpOption = HOME,
     verbose: VerboseOption = False,
 ) -> None:
-    """Publish one day, or publish it again without drawing or spending anything anew."""
-    show.quieten(verbose)
+    """Publish one day, or publish it again without drawing or spending anything anew.
+
+    It is a flow run at the server of PREFECT_API_URL, or else of `hexveil up` while that runs; without either it
+    needs none. Profiles of Prefect are not looked at.
+    """
     settings = load_config(config)
-    show.show_day(_run_day(config, date.date(), revision), settings)
+    flows = _find_flows(home, settings, verbose)
+    show.show_day(flows.daily(config.resolve(), date.date(), revision), settings)
 
 
 @app.command()
@@ -99,20 +104,21 @@ def backfill(
     clip: Annotated[
         bool, typer.Option("--clip", help="Go on where the budget is short, with users clipped to what they have left.")
     ] = False,
+    home: UpOption = HOME,
     verbose: VerboseOption = False,
 ) -> None:
-    """Publish every day of a range; run it again to go on where it was interrupted."""
+    """Publish every day of a range; run it again to go on where it was interrupted. Where it runs: see `run`."""
     if spread and clip:
         raise HexveilError("give --spread or --clip, not both")
     if last < first:
         raise HexveilError(f"the range from {first.date()} to {last.date()} is empty; give --from before --to")
-    show.quieten(verbose)
     settings = load_config(config)
-    from flows.backfill import backfill as fill
+    flows = _find_flows(home, settings, verbose)
     from tasks.report import report_range
 
+    shortage = "spread" if spread else "clip" if clip else "refuse"
     try:
-        fill(config.resolve(), first.date(), last.date(), "spread" if spread else "clip" if clip else "refuse")
+        flows.backfill(config.resolve(), first.date(), last.date(), shortage)
     finally:
         show.show_range(report_range(first.date(), last.date(), settings), settings)
 
@@ -191,72 +197,23 @@ def backup(
     out.print(f"{back_up(to, load_config(config))} releases are backed up in {show.shown(to)}.")
 
 
-@app.command()
-def up(
-    config: ConfigOption,
-    port: Annotated[
-        int | None, typer.Option("--port", min=1, max=65534, help="Of the pages, 4200 at first; files are on the next.")
-    ] = None,
-    home: HomeOption = _HOME,
-) -> None:
-    """Start Prefect's server and a worker on this machine, and deploy the dataset's flows there."""
-    from flows import services
-
-    settings = load_config(config)
-    folder = home.resolve()
-    with services.alone(folder):
-        house = services.open_house(folder, port)
-        environment = house.environment(_DEPLOY / "prefect.env")
-        services.start_server(house, environment)
-        os.environ.update(environment)
-        _deploy(config, settings)
-        services.serve_files(house, settings)
-        if not services.is_running("worker", folder):
-            resume()
-            services.start_worker(house, environment)
-    show.show_house(house, settings)
+for command in (serving.up, serving.resume, serving.deploy, serving.down):
+    app.command()(command)
 
 
-@app.command()
-def resume() -> None:
-    """Start again the runs that a worker left when it ended; before a worker is started, and only then."""
-    from flows.deployments import resume_interrupted
-
-    for name in resume_interrupted():
-        out.print(f"{name} was interrupted and goes on.")
-
-
-@app.command()
-def deploy(config: ConfigOption) -> None:
-    """Deploy the dataset's flows, pool, queue and automations to the server that PREFECT_API_URL names."""
-    if "PREFECT_API_URL" not in os.environ:
-        raise HexveilError("PREFECT_API_URL is not set; set it to the server's address, or start one with `hexveil up`")
-    _deploy(config, load_config(config))
+def _unexpected(error: Exception) -> str:
+    """Return what may be told of what failed outside our own steps; the scheduler holds nothing private, others may."""
+    kind = type(error).__name__
+    if "prefect" in sys.modules:
+        return f"the scheduler failed with {kind}: {error}; run it again, --verbose shows more"
+    place = traceback.extract_tb(error.__traceback__)[-1]
+    return f"{place.name} failed with {kind}, in {Path(place.filename).name}; run it again, and report it if it stays"
 
 
-@app.command()
-def down(home: HomeOption = _HOME) -> None:
-    """Stop what `hexveil up` started; a run in progress goes on when it is started again."""
-    from flows import services
+def _find_flows(home: Path, config: Config, verbose: bool) -> "Flows":
+    from flows.start import find_flows
 
-    folder = home.resolve()
-    with services.alone(folder):
-        stopped = services.stop(folder)
-    out.print(f"Stopped: {', '.join(stopped)}." if stopped else "Nothing was running.")
-
-
-def _deploy(config_file: Path, config: Config) -> None:
-    from flows import services
-    from flows.deployments import arrange_server  # Prefect reads the environment when it is imported
-
-    arrange_server(_DEPLOY / "automations.yaml", config)
-    services.deploy(_DEPLOY / "prefect.yaml", config_file, config)
-
-
-def _run_day(config_file: Path, date: dt.date, revision: str | None = None) -> "DayReport":
-    from flows.daily import daily
-
-    return daily(config_file.resolve(), date, revision)
+    return find_flows(home.resolve(), DEPLOY / "prefect.env", config, verbose=verbose)
 
 
 if __name__ == "__main__":

@@ -1,11 +1,8 @@
-"""The daily flow: one local day from raw files to a published, accounted release."""
+"""The daily run: one local day from raw files to a published, accounted release."""
 
 import datetime as dt
 from pathlib import Path
 
-from prefect import flow
-
-from flows.runs import day_before, refuse_endless_restarts, run_name
 from tasks.announce import announce_budget, announce_day, tell_released, tell_withheld
 from tasks.config import Config, load_config
 from tasks.errors import WITHHELD
@@ -17,21 +14,18 @@ from tasks.release import find_release, release_statistics
 from tasks.report import DayReport
 
 
-@flow(name="daily", flow_run_name=run_name, log_prints=False, persist_result=False)
-def daily(config_file: Path, date: dt.date | None = None, revision: str | None = None) -> DayReport:
+def daily(config_file: Path, date: dt.date, revision: str | None = None) -> DayReport:
     """Publish one local day; a day that was released already is only published again, to the same bytes.
 
     Args:
         config_file: The dataset's TOML file.
-        date: The local day; None for the one before that of the scheduled start, in the dataset's time zone.
+        date: The local day.
         revision: Name of a deliberate further release of a released day, which is charged for anew.
 
     Returns:
         What the release came to.
     """
-    refuse_endless_restarts()
     config = load_config(config_file)
-    date = date or day_before(config)
     release_id = find_release(date, config, revision)
     if release_id is None:
         prepare_day(date, config)

@@ -1,16 +1,14 @@
 """The command line's part about the account: `hexveil ledger ...`."""
 
 import sys
-from pathlib import Path
 from typing import Annotated
 
 import typer
 
 from flows import show
+from flows.options import ConfigOption
 from flows.show import out
 from tasks.config import load_config
-
-ConfigOption = Annotated[Path, typer.Option("--config", help="The dataset's TOML file.", show_default=False)]
 
 ledger_app = typer.Typer(help="Look at, check, export or amend the account of what was released.", no_args_is_help=True)
 

@@ -25,7 +25,7 @@ POOL = "hexveil"
 _SERVICES = ("server", "worker", "files")
 _STOPPING_ORDER = ("worker", "files", "server")
 _PORT = 4200
-_START_SECONDS, _STOP_SECONDS = 180, 60
+_START_SECONDS, _STOP_SECONDS, _ANSWER_SECONDS = 180, 60, 20
 
 
 @dataclass(frozen=True)
@@ -46,6 +46,11 @@ class House:
         return f"http://127.0.0.1:{self.port}"
 
     @property
+    def health(self) -> str:
+        """The address at which the server answers anybody that it is there."""
+        return f"{self.url}/api/health"
+
+    @property
     def files_url(self) -> str:
         """The address of the published files, with {dataset} for the dataset's name."""
         return f"http://127.0.0.1:{self.port + 1}/{{dataset}}/"
@@ -54,6 +59,10 @@ class House:
     def password_file(self) -> Path:
         """Who may sign in, as name:password. Who can sign in can run programs on this machine, as Prefect is made."""
         return self.folder / "password"
+
+    def serves(self, config: Config) -> bool:
+        """Tell whether the published files of a dataset are at the address of files."""
+        return (self.folder / "files" / config.dataset.name).is_symlink()
 
     def environment(self, settings: Path) -> dict[str, str]:
         """Return the variables that lead to the server, over those of a settings file; what the operator set stays."""
@@ -102,13 +111,30 @@ def open_house(folder: Path, port: int | None) -> House:
     return house
 
 
+def running_house(folder: Path) -> House | None:
+    """Return the services of a folder if their server runs.
+
+    Raises:
+        HexveilError: It runs, and does not answer.
+    """
+    if not is_running("server", folder):
+        return None
+    house = House(folder, int((folder / "port").read_text()))
+    if not _became_true(lambda: _answers(house.health), _ANSWER_SECONDS):
+        raise HexveilError(
+            f"the server of `hexveil up` runs at {house.url} and does not answer; {folder / 'server.log'} may say why. "
+            "Wait, or stop it with `hexveil down`, after which runs need no server"
+        )
+    return house
+
+
 def start_server(house: House, environment: dict[str, str]) -> None:
     """Start the server and wait until it answers."""
     if is_running("server", house.folder):
         return
     command = _prefect("server", "start", "--host", "127.0.0.1", "--port", str(house.port))
     _start("server", command, environment, house.folder)
-    _wait(lambda: _answers(f"{house.url}/api/health"), "server", house.folder)
+    _wait(lambda: _answers(house.health), "server", house.folder)
 
 
 def start_worker(house: House, environment: dict[str, str]) -> None:

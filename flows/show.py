@@ -20,20 +20,7 @@ if TYPE_CHECKING:
     from tasks.forget import Forgotten
     from tasks.report import DayReport
 
-out = Console(highlight=False, soft_wrap=True, width=None if sys.stdout.isatty() else 160)
-
-
-def quieten(verbose: bool) -> None:
-    """Set what Prefect reads when it is imported; whatever the operator has set stays."""
-    defaults = {
-        "PREFECT_SERVER_ANALYTICS_ENABLED": "false",
-        "DO_NOT_TRACK": "1",
-        "PREFECT_SERVER_EPHEMERAL_STARTUP_TIMEOUT_SECONDS": "120",
-        "PREFECT_LOGGING_EXTRA_LOGGERS": "hexveil",
-        "PREFECT_LOGGING_HANDLERS_CONSOLE_LEVEL": "INFO" if verbose else "CRITICAL",
-    }
-    for name, value in defaults.items():
-        os.environ.setdefault(name, value)
+out = Console(highlight=False, markup=False, soft_wrap=True, width=None if sys.stdout.isatty() else 160)
 
 
 def say_error(message: str) -> None:

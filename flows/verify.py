@@ -1,15 +1,11 @@
-"""The verify flow: the ledger against the plans and the published files."""
+"""The verify run: the ledger against the plans and the published files."""
 
 from pathlib import Path
 
-from prefect import flow
-
-from flows.runs import refuse_endless_restarts, run_name
 from tasks.announce import announce_budget, check_ledger
 from tasks.config import load_config
 
 
-@flow(name="verify", flow_run_name=run_name, log_prints=False, persist_result=False)
 def verify(config_file: Path) -> None:
     """Recompute every hash, every loss and every sum of the ledger, and compare the published files.
 
@@ -19,7 +15,6 @@ def verify(config_file: Path) -> None:
     Raises:
         LedgerBroken: Names the first entry that disagrees, and with what; the event hexveil.verify.failed tells it too.
     """
-    refuse_endless_restarts()
     config = load_config(config_file)
     check_ledger(config)
     announce_budget(config)

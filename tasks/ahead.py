@@ -4,8 +4,6 @@ import datetime as dt
 import logging
 import multiprocessing
 import os
-import signal
-import threading
 from collections import deque
 from concurrent.futures import Future, ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
@@ -16,6 +14,7 @@ import numpy as np
 
 from tasks import ledger
 from tasks.budget import Account, epsilon_units
+from tasks.children import end_with_parent, undisturbed
 from tasks.config import Config
 from tasks.errors import WITHHELD, BudgetExceeded, HexveilError, TemporaryFailure, contained
 from tasks.logs import warn
@@ -69,7 +68,8 @@ class RangePlans:
         self._n_workers = os.cpu_count() or 1
         self._open: deque[_Open] = deque()
         spawn = multiprocessing.get_context("spawn")  # a fork would copy the engine's locks without its threads
-        self._workers = ProcessPoolExecutor(self._n_workers, spawn, initializer=_end_with_parent)
+        with undisturbed():
+            self._workers = ProcessPoolExecutor(self._n_workers, spawn, initializer=end_with_parent)
 
     def close(self) -> None:
         """Give up what has not been planned."""
@@ -111,7 +111,8 @@ class RangePlans:
 
     def _asked(self, day: PlannedDay, config: Config) -> Future[Proposal]:
         try:
-            return self._workers.submit(propose, config.privacy.mechanism, day.request)
+            with undisturbed():
+                return self._workers.submit(propose, config.privacy.mechanism, day.request)
         except BrokenProcessPool as error:
             broken: Future[Proposal] = Future()
             broken.set_exception(error)
@@ -178,11 +179,3 @@ def _answered(asked: _Open, account: Account, config: Config) -> DayPlan:
         except BrokenProcessPool:
             warn(log, "a process that planned was ended, so days are planned one after the other", date=asked.date)
     return planned_day(asked.date, day, propose(config.privacy.mechanism, day.request), config)
-
-
-def _end_with_parent() -> None:
-    """Let a process end with the one it works for, however that ends, and at once when a person interrupts both."""
-    signal.signal(signal.SIGINT, signal.SIG_DFL)
-    parent = multiprocessing.parent_process()
-    if parent is not None:
-        threading.Thread(target=lambda: (parent.join(), os._exit(1)), daemon=True).start()

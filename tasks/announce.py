@@ -1,4 +1,7 @@
-"""Announce: artifacts and events for those who watch the scheduler. All of it is public: counts, promises, losses."""
+"""Announce: artifacts and events for those who watch the scheduler. All of it is public: counts, promises, losses.
+
+Where there is no scheduler nobody watches it, and nothing is made of what it alone would show.
+"""
 
 import datetime as dt
 import os
@@ -6,10 +9,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
-from prefect.artifacts import create_link_artifact, create_markdown_artifact
-from prefect.events import emit_event
-
-from tasks import pages
+from tasks import pages, scheduler
 from tasks.budget import report_budget
 from tasks.burndown import burndown
 from tasks.config import Config
@@ -30,13 +30,8 @@ _MAP = "map.html"
 def announce_day(date: dt.date, late: dict[dt.date, int], config: Config, revision: str | None = None) -> DayReport:
     """Show what a day came to, what came late of any day, and where its files are; return what it came to."""
     day = report_day(date, late, config, revision)
-    links = {path.name: _address(path, config) for path in sorted(day.folder.iterdir()) if path.is_file()}
-    page = pages.day_page(date, day, links, step_seconds(), config)
-    _markdown("day", page, f"{date}: {day.n_published:,} cells published, {day.n_withheld:,} withheld", config)
-    if _MAP in links:
-        create_link_artifact(
-            links[_MAP], f"map of {date}", key=_key("map", config), description=f"The map of {date}, for a browser"
-        )
+    if scheduler.in_flow_run():
+        _show_day(date, day, config)
     return day
 
 
@@ -67,6 +62,8 @@ def tell_withheld(date: dt.date, reason: str, config: Config) -> None:
 @step("announce {config.dataset.name} {first} to {last}")
 def announce_range(first: dt.date, last: dt.date, problems: dict[dt.date, str], config: Config) -> None:
     """Show what became of each day of a range."""
+    if not scheduler.in_flow_run():
+        return
     days = report_range(first, last, config)
     n_released = sum(day is not None for day in days.values())
     summary = f"{n_released} of {len(days)} days released"
@@ -76,6 +73,8 @@ def announce_range(first: dt.date, last: dt.date, problems: dict[dt.date, str], 
 @step("budget of {config.dataset.name}")
 def announce_budget(config: Config) -> None:
     """Show what is left of the budget and which days were released; tell automations if it is low."""
+    if not scheduler.in_flow_run():
+        return
     entries, budget = list_entries(config), report_budget(config)
     page = pages.budget_page(entries, budget, burndown(entries, config), config)
     _markdown("budget", page, f"{float(budget.left):.6g} left of {config.budget.in_words}", config)
@@ -98,8 +97,16 @@ def check_ledger(config: Config) -> None:
     _markdown("verify", verified.in_words, verified.in_words, config)
 
 
+def _show_day(date: dt.date, day: DayReport, config: Config) -> None:
+    links = {path.name: _address(path, config) for path in sorted(day.folder.iterdir()) if path.is_file()}
+    page = pages.day_page(date, day, links, step_seconds(), config)
+    _markdown("day", page, f"{date}: {day.n_published:,} cells published, {day.n_withheld:,} withheld", config)
+    if _MAP in links:
+        scheduler.show_link(links[_MAP], f"map of {date}", _key("map", config), f"The map of {date}, for a browser")
+
+
 def _markdown(kind: str, page: str, description: str, config: Config) -> None:
-    create_markdown_artifact(page, key=_key(kind, config), description=description)
+    scheduler.show_page(page, _key(kind, config), description)
 
 
 def _key(kind: str, config: Config) -> str:
@@ -117,7 +124,7 @@ def _emit(what: str, config: Config, **fields: Any) -> None:
     resource = {"prefect.resource.id": f"hexveil.dataset.{name}", "prefect.resource.name": name}
     labels = {f"hexveil.{key}": str(fields[key]).lower() for key in ("date", "whole_day") if key in fields}
     payload = {key: value if isinstance(value, int) else str(value) for key, value in fields.items()}
-    emit_event(f"hexveil.{what}", resource | labels, payload=payload)
+    scheduler.tell(f"hexveil.{what}", resource | labels, payload)
 
 
 def _address(path: Path, config: Config) -> str:

@@ -2,13 +2,13 @@
 
 import base64
 import io
-from typing import Any
-
-from matplotlib.figure import Figure
-from matplotlib.ticker import MaxNLocator
+from typing import TYPE_CHECKING, Any
 
 from tasks.chain import releases
 from tasks.config import Config
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
 _LINE, _LOW = "#00204d", "#b3541e"
 _MARGINS = {"left": 0.085, "right": 0.985, "bottom": 0.17, "top": 0.93}  # a layout engine would draw all of it twice
@@ -16,6 +16,9 @@ _MARGINS = {"left": 0.085, "right": 0.985, "bottom": 0.17, "top": 0.93}  # a lay
 
 def burndown(entries: list[dict[str, Any]], config: Config) -> str:
     """Return a picture of what today's limit left the worst user after each release: a PNG that is its own address."""
+    from matplotlib.figure import Figure
+    from matplotlib.ticker import MaxNLocator
+
     limit = float(config.budget.epsilon_total)
     used = [float(entry["epsilon_window_after"] or entry["epsilon_total_after"]) for entry in releases(entries)]
     left = [limit, *(max(0.0, limit - one) for one in used)]
@@ -36,7 +39,7 @@ def burndown(entries: list[dict[str, Any]], config: Config) -> str:
     return _address(figure)
 
 
-def _address(figure: Figure) -> str:
+def _address(figure: "Figure") -> str:
     content = io.BytesIO()
     figure.savefig(content, format="png", dpi=100)
     return "data:image/png;base64," + base64.b64encode(content.getvalue()).decode()

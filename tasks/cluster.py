@@ -1,20 +1,17 @@
-"""Cluster: where a step runs once for each file or shard: on Dask's workers, through the scheduler's own runner."""
+"""Cluster: where a step runs once for each file or shard: on Dask's workers, by tasks of Prefect's or without it."""
 
-import copy
 import functools
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+import uuid
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import closing, contextmanager
 from typing import Any, TypeVar
 
-from prefect import Task
-from prefect.context import FlowRunContext
-from prefect.server.api.server import SubprocessASGIServer
-from prefect.settings import PREFECT_API_URL, temporary_settings
-
-from tasks import disclosure
+from tasks import disclosure, scheduler
+from tasks.children import undisturbed
 from tasks.config import Config
 from tasks.errors import HexveilError, TemporaryFailure
 from tasks.progress import progress
+from tasks.steps import Step, in_run
 
 R = TypeVar("R")
 
@@ -23,10 +20,10 @@ Calls = Sequence[dict[str, Any]]
 _OTHER_CODE = "workers of engine.address lack hexveil, or have another version than the flow; install the same"
 
 
-def run_each(made: Task[..., R], calls: Calls, config: Config) -> list[R | HexveilError]:
+def run_each(made: Step[..., R], calls: Calls, config: Config) -> list[R | HexveilError]:
     """Run a step once for each set of arguments, and return what came of each, in their order.
 
-    A worker that dies has its work done again by another. Outside a flow, as for a plan that is only looked at, the
+    A worker that dies has its work done again by another. Outside a run, as for a plan that is only looked at, the
     steps run one after the other in this process: what they do is the same.
 
     Args:
@@ -40,12 +37,11 @@ def run_each(made: Task[..., R], calls: Calls, config: Config) -> list[R | Hexve
     if not calls:
         return []
     what = made.fn.__name__.replace("_", " ")
-    if FlowRunContext.get() is None:
-        return [_outcome(functools.partial(made.fn, **call)) for call in progress(calls, what)]
-    with _runner(config) as runner:
-        checked = _checked(made)
-        futures = [runner.submit(checked, call) for call in calls]
-        return [_outcome(future.result) for future in progress(futures, what)]
+    if not (scheduler.in_flow_run() or in_run()):
+        return [_answer(functools.partial(made.fn, **call)) for call in progress(calls, what)]
+    with _workers(config) as workers:
+        futures = [workers.submit(made, call) for call in calls]
+        return [_outcome(future) for future in progress(futures, what)]
 
 
 def succeeded(outcomes: list[R | HexveilError]) -> list[R]:
@@ -60,27 +56,65 @@ def succeeded(outcomes: list[R | HexveilError]) -> list[R]:
     return [outcome for outcome in outcomes if not isinstance(outcome, HexveilError)]
 
 
-@contextmanager
-def _runner(config: Config) -> Iterator[Any]:
-    """Connect to the cluster that the configuration names, or to one of this machine that is started when needed."""
-    from prefect_dask.task_runners import DaskTaskRunner  # noqa: PLC0415, it takes seconds, and is an extra
+class _Tasks:
+    """Gives work to a cluster as tasks of the flow run that goes on; workers tell Prefect's server of each."""
 
+    def __init__(self, runner: Any) -> None:
+        self._runner = runner
+
+    @property
+    def client(self) -> Any:
+        return self._runner.client
+
+    def submit(self, made: Step[..., Any], call: dict[str, Any]) -> Any:
+        return self._runner.submit(made.as_task(_by_same_code(made, once=True)), call)
+
+
+class _Calls:
+    """Gives work to a cluster without a flow run. What fails is an answer too: Dask logs arguments of what raises."""
+
+    def __init__(self, address: str, security: Any) -> None:
+        self._address, self._security = address, security
+
+    @functools.cached_property
+    def client(self) -> Any:
+        from distributed import Client  # noqa: PLC0415
+
+        return Client(self._address, security=self._security, set_as_default=False)
+
+    def submit(self, made: Step[..., Any], call: dict[str, Any]) -> Any:
+        work = functools.partial(_by_same_code(made, once=False), **call)
+        return self.client.submit(_answer, work, key=f"{made.fn.__name__}-{uuid.uuid4().hex}", pure=False)
+
+    def close(self) -> None:
+        if "client" in vars(self):
+            self.client.close()
+
+
+@contextmanager
+def _workers(config: Config) -> Iterator[_Tasks | _Calls]:
+    """Connect to the cluster that the configuration names, or to one of this machine that is started when needed."""
     address, security = config.engine.address, None
     if address is None:
         own = _own_cluster()
         address, security = own.scheduler_address, own.security
-    # Workers tell the scheduler's server of their runs; one that is not named would be started by each for itself.
-    server = PREFECT_API_URL.value() or SubprocessASGIServer().api_url
-    with (
-        temporary_settings({PREFECT_API_URL: server}),
-        DaskTaskRunner(address=address, client_kwargs={"security": security}) as runner,
-    ):
+    with _connected(address, security) as workers:
         if config.engine.address is not None:
-            _check_cluster(runner, address)
-        yield runner
+            _check_cluster(workers, address)
+        yield workers
 
 
-def _check_cluster(runner: Any, address: str) -> None:
+@contextmanager
+def _connected(address: str, security: Any) -> Iterator[_Tasks | _Calls]:
+    if scheduler.in_flow_run():
+        with scheduler.dask_runner(address, security) as runner:
+            yield _Tasks(runner)
+    else:
+        with closing(_Calls(address, security)) as calls:
+            yield calls
+
+
+def _check_cluster(workers: _Tasks | _Calls, address: str) -> None:
     """Refuse a cluster that cannot be reached or runs other code: the ledger names the code of this process.
 
     Raises:
@@ -88,7 +122,7 @@ def _check_cluster(runner: Any, address: str) -> None:
         HexveilError: Its workers run another version.
     """
     try:
-        answers = runner.client.run(disclosure.code_hash, on_error="return").values()
+        answers = workers.client.run(disclosure.code_hash, on_error="return").values()
     except OSError:
         answers = []
     versions = {answer for answer in answers if not isinstance(answer, OSError)}  # a worker may just have died
@@ -98,19 +132,27 @@ def _check_cluster(runner: Any, address: str) -> None:
         raise HexveilError(_OTHER_CODE)
 
 
-def _checked(made: Task[..., R]) -> Task[..., R]:
-    """Return a step that a worker refuses to run by other code than is here: one may come after the others' check."""
-    run, version = made.fn, disclosure.code_hash()
+def _by_same_code(made: Step[..., R], *, once: bool) -> Callable[..., R]:
+    """Return a step's work that a worker refuses by other code than is here: one may come after the others' check.
 
-    @functools.wraps(run)
+    The worker tries it again where the machine fails, unless Prefect does that.
+    """
+    version = disclosure.code_hash()
+
+    @functools.wraps(made, updated=())  # the step is found by its name, with all that it has
     def run_by_same_code(*args: Any, **kwargs: Any) -> R:
         if disclosure.code_hash() != version:
             raise HexveilError(_OTHER_CODE)
-        return run(*args, **kwargs)
+        return (made.fn if once else made)(*args, **kwargs)
 
-    checked = copy.copy(made)
-    checked.fn = run_by_same_code
-    return checked
+    return run_by_same_code
+
+
+def _answer(work: Callable[[], R]) -> R | HexveilError:
+    try:
+        return work()
+    except HexveilError as error:
+        return error
 
 
 @functools.cache
@@ -123,16 +165,15 @@ def _own_cluster() -> Any:
     from distributed import LocalCluster  # noqa: PLC0415
 
     options: dict[str, Any] = {"threads_per_worker": 1, "dashboard_address": None, "security": True}
-    return LocalCluster(**options)
+    with undisturbed():
+        return LocalCluster(**options)
 
 
-def _outcome(result: Any) -> Any:
+def _outcome(future: Any) -> Any:
     from distributed import KilledWorker  # noqa: PLC0415
 
     try:
-        return result()
-    except HexveilError as error:
-        return error
+        return _answer(future.result)
     except KilledWorker:
         return HexveilError(
             "a shard or file ended every worker that was given it: out of memory, say. Raise engine.n_shards, or lower "

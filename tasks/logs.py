@@ -4,7 +4,16 @@ import json
 import logging
 from typing import Any
 
-logging.getLogger("hexveil").setLevel(logging.INFO)  # the scheduler takes our loggers up, but not at their level
+_OURS = logging.getLogger("hexveil")
+_OURS.setLevel(logging.INFO)  # the scheduler takes our loggers up, but not at their level
+
+
+def show_lines(verbose: bool) -> None:
+    """Show log lines on standard error, or none, where no scheduler does it."""
+    handler = logging.StreamHandler() if verbose else logging.NullHandler()
+    form = "%(asctime)s.%(msecs)03d | %(levelname)-7s | %(name)s - %(message)s"
+    handler.setFormatter(logging.Formatter(form, "%H:%M:%S"))
+    _OURS.addHandler(handler)
 
 
 def say(log: logging.Logger, what: str, **fields: Any) -> None:

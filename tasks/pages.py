@@ -36,7 +36,7 @@ def day_page(
         ("of all releases so far, worst user", day.epsilon_total),
         (f"left of {config.budget.in_words}", day.epsilon_left),
     ]
-    steps = [(name.replace("_", " "), round(took, 1)) for name, took in seconds.items()]
+    steps = [(name.replace("_", " "), round(took)) for name, took in seconds.items()]
     return "\n\n".join(
         [
             f"# {_text(config.dataset.name)} {date}",

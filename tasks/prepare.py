@@ -4,17 +4,16 @@ import datetime as dt
 from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext
 
-from prefect import Task
-
 from tasks import warehouse
 from tasks.config import Config
 from tasks.ingest import ingest_records
 from tasks.occupancy import build_occupancy
 from tasks.sharded_day import index_shards
 from tasks.sharded_ingest import ingest_shards
+from tasks.steps import Step
 from tasks.validate import validate_records
 
-Preparation = Task[[dt.date, Config], None]
+Preparation = Step[[dt.date, Config], None]
 Run = Callable[[Preparation, dt.date, Config], None]
 
 _STEPS = {
@@ -23,17 +22,17 @@ _STEPS = {
 }
 
 
-def by_scheduler(one: Preparation, date: dt.date, config: Config) -> None:
-    """Run a step as a task of the flow that runs now."""
+def in_its_run(one: Preparation, date: dt.date, config: Config) -> None:
+    """Run a step as a part of the run that goes on."""
     one(date, config)
 
 
 def by_itself(one: Preparation, date: dt.date, config: Config) -> None:
-    """Run a step without a scheduler."""
+    """Run a step alone, once."""
     one.fn(date, config)
 
 
-def prepare_day(date: dt.date, config: Config, run: Run = by_scheduler) -> None:
+def prepare_day(date: dt.date, config: Config, run: Run = in_its_run) -> None:
     """Bring a day's records into the warehouse, and write its occupancy.
 
     Args:

@@ -6,10 +6,11 @@ import time
 from collections.abc import Iterable, Iterator
 from typing import Any, TypeVar
 
-from prefect.artifacts import create_progress_artifact, update_progress_artifact
-from prefect.context import FlowRunContext
 from rich.console import Console
+from rich.markup import escape
 from rich.progress import track
+
+from tasks import scheduler
 
 T = TypeVar("T")
 
@@ -34,7 +35,7 @@ def progress(items: Iterable[T], what: str) -> Iterator[T]:
 def _shown_at_terminal(items: list[T], what: str) -> Iterable[T]:
     if not sys.stderr.isatty():
         return items
-    return track(items, description=what, console=Console(stderr=True), transient=True)
+    return track(items, description=escape(what), console=Console(stderr=True), transient=True)
 
 
 class _Artifact:
@@ -42,19 +43,16 @@ class _Artifact:
 
     def __init__(self, what: str) -> None:
         self._what = what
-        self._id: Any = None
+        self._shown: Any = None
         self._last = time.monotonic()
 
     def show(self, share: float, *, at_once: bool = False) -> None:
         due = time.monotonic() - self._last > _SECONDS_BETWEEN
-        if FlowRunContext.get() is None or not (due or (at_once and self._id)):
+        if not (due or (at_once and self._shown)) or not scheduler.in_flow_run():
             return
         self._last = time.monotonic()
         with contextlib.suppress(Exception):
-            if self._id:
-                update_progress_artifact(self._id, progress=100 * share)
-            else:
-                self._id = create_progress_artifact(progress=100 * share, description=self._what)
+            self._shown = scheduler.show_progress(share, self._what, self._shown)
 
 
 def _shown_to_watchers(items: Iterable[T], what: str, n_items: int) -> Iterator[T]:

@@ -10,7 +10,6 @@ from tasks import durable, geography, private_files
 from tasks.config import Config
 from tasks.disclosure import COLUMNS
 from tasks.ledger import Entry
-from tasks.map import map_page
 
 _WRITTEN_LATER = ("number", "previous_hash", "hash", "committed_at")
 _NOT_IN_MANIFEST = ("inputs", "losses", "totals", "user_key_fingerprint", *_WRITTEN_LATER)
@@ -34,6 +33,8 @@ def write_files(statistics: pl.DataFrame, plan: dict[str, Any], entry: Entry, co
         "statistics.geoparquet": geography.geoparquet(statistics),
     }
     if config.publish.map:
+        from tasks.map import map_page
+
         contents["map.html"] = map_page(
             statistics, withheld_cells(plan, config), config, date, entry["revision"], entry["epsilon"]
         )

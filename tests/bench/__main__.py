@@ -32,8 +32,6 @@ console = Console()
 def measure_parts(chosen: Iterable[str], n_runs: int, n_days: int, quick: bool) -> None:
     """Measure the chosen parts and write their numbers, so that the page can be made of what is there."""
     chosen = set(chosen)
-    if chosen & {"sizes", "backfill", "peers"}:
-        measure.warm_up()
     if "sizes" in chosen:
         rows = []
         for n_records, kind in QUICK_SIZES if quick else (*SIZES, *TEXT_SIZES):

@@ -16,13 +16,9 @@ MEMORY_LIMIT = "2GiB"
 
 AS_INSTALLED = {"PYTHONPATH": str(Path(__file__).with_name("as_installed"))}
 """No module that only the tests need."""
-PREFECT = AS_INSTALLED | {
-    "PREFECT_HOME": str(Path("var/bench/prefect").resolve()),
-    "PREFECT_SERVER_ANALYTICS_ENABLED": "false",
-    "DO_NOT_TRACK": "1",
-}
+ALONE = AS_INSTALLED | {"PREFECT_API_URL": "", "HEXVEIL_HOME": str(Path("var/bench/no-house").resolve())}
+"""Without a server, even where one runs: what is measured is the pipeline."""
 HEXVEIL = str(Path(sys.executable).with_name("hexveil"))
-_WARM_UP = Size(10_000, n_users=200, radius_km=0.5)
 
 Row = dict[str, Any]
 
@@ -75,12 +71,6 @@ def measure_growth(sizes: Iterable[Size], n_runs: int) -> list[Row]:
     return rows
 
 
-def warm_up() -> None:
-    """Let Prefect make its database, which only its first run does."""
-    config, _ = write_dataset(DAYS / "warm-up", _WARM_UP)
-    _flow(config)
-
-
 def _folder(size: Size) -> Path:
     return DAYS / f"growth-{size.n_records}-{size.n_users}-{size.radius_km:g}"
 
@@ -98,7 +88,7 @@ def _limit(folder: Path, kind: str, size: Size) -> Row:
 def _flow(config: Path) -> list[Row]:
     """Publish the day of a dataset by the command line, and tell the whole run from the day without its start."""
     shutil.rmtree(config.parent / "store", ignore_errors=True)
-    finished = measured([sys.executable, "-m", "tests.bench.whole", str(config), str(FIRST)], PREFECT)
+    finished = measured([sys.executable, "-m", "tests.bench.whole", str(config), str(FIRST)], ALONE)
     shutil.rmtree(config.parent / "store")
     took = {"flow": finished.seconds, "day": float(finished.output.split()[-1])}
     common = {"kind": "flow", "peak_mib": finished.peak_mib}

@@ -16,11 +16,15 @@ from flows import daily
 from tasks import plan, release, warehouse
 from tasks.budget import report_budget
 from tasks.config import load_config
+from tasks.map import map_page
 from tasks.prepare import prepare_day
 from tasks.report import report_day
 from tests.bench.memory import forget_peak, peak_mib
 
 Row = dict[str, Any]
+
+IMPORTED = map_page
+"""What a step imports only where it is needed; here that is not a part of what it takes."""
 
 PARTS = {"propose": "planner", "draw_noise": "sampler", "write_files": "export"}
 """Parts of steps which are shown by themselves."""

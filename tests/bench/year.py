@@ -11,7 +11,7 @@ from typing import Any
 import polars as pl
 
 from tests.bench.days import FIRST, Size, write_dataset
-from tests.bench.measure import AS_INSTALLED, DAYS, HEXVEIL, MEMORY_LIMIT, PREFECT
+from tests.bench.measure import ALONE, AS_INSTALLED, DAYS, HEXVEIL, MEMORY_LIMIT
 from tests.bench.memory import measured
 
 AFTER = (10, 100, 365)
@@ -97,7 +97,7 @@ def measure_backfill(n_days: int, size: Size) -> tuple[Row, list[Row]]:
     config, dates = write_dataset(folder, size, n_days=n_days, memory_limit=MEMORY_LIMIT)
     config.write_text(config.read_text().replace("epsilon_total = 100.0", "epsilon_total = 10000.0"))
     command = [HEXVEIL, "backfill", "--config", str(config), "--from", str(dates[0]), "--to", str(dates[-1])]
-    finished = measured(command, PREFECT)
+    finished = measured(command, ALONE)
     rows = _progress(folder / "store")
     shutil.rmtree(folder)
     whole = {

@@ -1,4 +1,4 @@
-"""The command line as a user runs it: another process, with a Prefect home of its own."""
+"""The command line as a user runs it: another process, without a server, or with one and a Prefect home of its own."""
 
 import os
 import socket
@@ -21,8 +21,8 @@ def prefect_home(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(scope="session")
 def environment(prefect_home: Path) -> dict[str, str]:
     kept = {name: value for name, value in os.environ.items() if not name.startswith("PREFECT_")}
-    patient = {"PREFECT_SERVER_EPHEMERAL_STARTUP_TIMEOUT_SECONDS": "600"}
-    return kept | patient | {"PREFECT_HOME": str(prefect_home), "COLUMNS": "200"}
+    nobody = {"PREFECT_HOME": str(prefect_home), "HEXVEIL_HOME": str(prefect_home / "no-house")}
+    return kept | nobody | {"COLUMNS": "200"}
 
 
 @pytest.fixture(scope="session")

@@ -1,6 +1,7 @@
 """A day that real worker processes read and index is the same to the byte as on one machine, whatever befalls them."""
 
 import datetime as dt
+import functools
 import os
 import re
 import shutil
@@ -23,8 +24,9 @@ from prefect import flow
 from prefect.testing.utilities import prefect_test_harness
 from support import CONFIG, DATE, HEADER, Dataset, all_files, die, silence
 
+from flows import deployed
 from flows.backfill import backfill
-from tasks import cluster, disclosure, forget, shards
+from tasks import cluster, disclosure, forget, shards, steps
 from tasks.errors import BadInput, HexveilError, TemporaryFailure, contained
 from tasks.late import count_late_records, late_records
 from tasks.ledger import read_entries
@@ -103,7 +105,7 @@ def engine(running: LocalCluster, n_shards: int, **settings: str) -> str:
 
 
 def as_flow(work: Any) -> Any:
-    """Run work within a flow, so that it is given to the workers."""
+    """Run work within a flow run, so that it is given to the workers by Prefect."""
     failed: list[HexveilError] = []
 
     @flow(name="test")
@@ -120,8 +122,22 @@ def as_flow(work: Any) -> Any:
     return done[0]
 
 
-def prepare(dataset: Dataset) -> None:
-    as_flow(lambda: [made(DATE, dataset.config) for made in preparation(dataset.config)] and None)
+def alone(work: Any) -> Any:
+    """Run work within a run without a server, so that it is given to the workers by Dask alone."""
+    with steps.run():
+        return work()
+
+
+AsRun = Callable[[Any], Any]
+
+
+@pytest.fixture(params=[as_flow, alone])
+def as_run(request: pytest.FixtureRequest) -> AsRun:
+    return request.param
+
+
+def prepare(dataset: Dataset, as_run: AsRun = as_flow) -> None:
+    as_run(lambda: [made(DATE, dataset.config) for made in preparation(dataset.config)] and None)
 
 
 def released(dataset: Dataset) -> dict[str, Any]:
@@ -135,9 +151,9 @@ def released(dataset: Dataset) -> dict[str, Any]:
 
 
 @pytest.fixture(scope="module")
-def alone(tmp_path_factory: pytest.TempPathFactory) -> tuple[Dataset, dict[str, Any]]:
+def on_one_machine(tmp_path_factory: pytest.TempPathFactory) -> tuple[Dataset, dict[str, Any]]:
     """Return the dataset on one machine, and what it came to."""
-    dataset = dataset_in(tmp_path_factory.mktemp("alone") / "local")
+    dataset = dataset_in(tmp_path_factory.mktemp("one") / "local")
     dataset.prepare()
     return dataset, released(dataset)
 
@@ -155,31 +171,34 @@ def differing(one: dict[str, Any], other: dict[str, Any]) -> list[str]:
     return [name for name in one.keys() | other.keys() if one.get(name) != other.get(name)]
 
 
-@pytest.mark.parametrize("n_shards", [1, 2, 5])
+@pytest.mark.parametrize(("n_shards", "as_run"), [(1, as_flow), (2, alone), (2, as_flow), (5, alone)])
 def test_any_number_of_shards_gives_the_same_bytes(
-    n_shards: int, running: LocalCluster, alone: tuple[Dataset, dict[str, Any]], tmp_path: Path
+    n_shards: int, as_run: AsRun, running: LocalCluster, on_one_machine: tuple[Dataset, dict[str, Any]], tmp_path: Path
 ) -> None:
-    dataset = with_same_key(dataset_in(tmp_path / "shards", engine(running, n_shards)), alone[0])
-    prepare(dataset)
-    assert differing(released(dataset), alone[1]) == []
+    dataset = with_same_key(dataset_in(tmp_path / "shards", engine(running, n_shards)), on_one_machine[0])
+    prepare(dataset, as_run)
+    assert differing(released(dataset), on_one_machine[1]) == []
     assert dataset.query("select count(*) from raw_record") == [(0,)]
-    assert len({line for line in alone[1]["quarantine"] if "duplicate" in line}) > 100
+    assert len({line for line in on_one_machine[1]["quarantine"] if "duplicate" in line}) > 100
 
 
 def test_a_backfill_on_workers_plans_every_day_as_on_one_machine(running: LocalCluster, tmp_path: Path) -> None:
     next_day = DATE + dt.timedelta(days=1)
     plans = []
-    for name, how in (("local", ""), ("shards", engine(running, 3))):
+    for name, how in (("local", ""), ("shards", engine(running, 3)), ("shards-alone", engine(running, 3))):
         dataset = dataset_in(tmp_path / name, how)
         dataset.set("epsilon_total = 5.0", "epsilon_total = 100.0")
         if plans:
             with_same_key(dataset, Dataset(tmp_path / "local"))
         rows_of_next_day = (dataset.folder / "raw" / "a.csv").read_text().replace(f"{DATE}T", f"{next_day}T")
         dataset.write("d.csv", rows_of_next_day)
-        backfill(dataset.config_file, DATE, next_day)
+        if name == "shards":
+            deployed.backfill(dataset.config_file, DATE, next_day)
+        else:
+            alone(functools.partial(backfill, dataset.config_file, DATE, next_day))
         plans.append([(entry["date"], entry["plan"], entry["rows"]) for entry in read_entries(dataset.config)])
     assert len(plans[0]) == 2
-    assert plans[0] == plans[1]
+    assert plans[0] == plans[1] == plans[2]
 
 
 @contextmanager
@@ -216,29 +235,29 @@ def has_warehouse_open(pid: int, scratch: Path) -> bool:
     return False
 
 
-def run_until_killed_at_work(step: Any, dataset: Dataset, running: LocalCluster) -> None:
+def run_until_killed_at_work(step: Any, dataset: Dataset, running: LocalCluster, as_run: AsRun) -> None:
     """Run a step, each time from where the dataset is now, until a kill has met a worker at it."""
     store = dataset.folder / "store"
     before = store.with_name("before")
     shutil.copytree(store, before)
     for _ in range(20):
         with killing_one_at_work(running, store / "private" / "scratch") as killed:
-            as_flow(lambda: step(DATE, dataset.config))
+            as_run(lambda: step(DATE, dataset.config))
         if killed:
             shutil.rmtree(before)
             return
         shutil.rmtree(store)
         shutil.copytree(before, store)
-    pytest.fail(f"no worker was seen at work in 20 runs of {step.name}")
+    pytest.fail(f"no worker was seen at work in 20 runs of {step.fn.__name__}")
 
 
 def test_workers_that_are_killed_at_their_work_change_nothing(
-    running: LocalCluster, alone: tuple[Dataset, dict[str, Any]], tmp_path: Path
+    as_run: AsRun, running: LocalCluster, on_one_machine: tuple[Dataset, dict[str, Any]], tmp_path: Path
 ) -> None:
-    dataset = with_same_key(dataset_in(tmp_path / "killed", engine(running, 4)), alone[0])
+    dataset = with_same_key(dataset_in(tmp_path / "killed", engine(running, 4)), on_one_machine[0])
     for step in preparation(dataset.config):
-        run_until_killed_at_work(step, dataset, running)
-    assert differing(released(dataset), alone[1]) == []
+        run_until_killed_at_work(step, dataset, running, as_run)
+    assert differing(released(dataset), on_one_machine[1]) == []
     held = {name for (name,) in dataset.query("select name from raw_part")}
     stored = {name for name in shards.open_store(dataset.config).names() if name.endswith(".parquet")}
     assert held <= stored
@@ -267,10 +286,10 @@ def bytes_of(path: Path) -> bytes:
 
 
 def test_inputs_and_shards_may_lie_in_an_object_store(
-    running: LocalCluster, alone: tuple[Dataset, dict[str, Any]], bucket: str, tmp_path: Path
+    running: LocalCluster, on_one_machine: tuple[Dataset, dict[str, Any]], bucket: str, tmp_path: Path
 ) -> None:
     far = engine(running, 3, shards=f"s3://{bucket}/shards", scratch=str(tmp_path / "scratch"))
-    dataset = with_same_key(dataset_in(tmp_path / "far", far), alone[0])
+    dataset = with_same_key(dataset_in(tmp_path / "far", far), on_one_machine[0])
     store = boto3.client("s3")
     for path in (dataset.folder / "raw").iterdir():
         store.put_object(Bucket=bucket, Key=f"raw/{DATE}/{path.name}", Body=path.read_bytes())
@@ -279,7 +298,7 @@ def test_inputs_and_shards_may_lie_in_an_object_store(
         prepare(dataset)
     there = released(dataset)
     same = ("user_cell", "value_repair", f"date={DATE}/statistics.csv")
-    assert [name for name in same if there[name] != alone[1][name]] == []
+    assert [name for name in same if there[name] != on_one_machine[1][name]] == []
     kept = store.list_objects_v2(Bucket=bucket, Prefix="shards/")["Contents"]
     assert len(kept) > 6
     assert not (dataset.folder / "store" / "private" / "shards").exists()
@@ -304,10 +323,12 @@ def test_a_day_that_workers_cannot_use_is_refused_in_the_same_words(running: Loc
         prepare(dataset)
 
 
-def test_what_ends_every_worker_fails_and_says_what_may_help(running: LocalCluster, tmp_path: Path) -> None:
+def test_what_ends_every_worker_fails_and_says_what_may_help(
+    as_run: AsRun, running: LocalCluster, tmp_path: Path
+) -> None:
     config = dataset_in(tmp_path / "deadly", engine(running, 2)).config
     with pytest.raises(HexveilError, match=r"ended every worker that was given it: .* Raise engine\.n_shards"):
-        as_flow(lambda: cluster.succeeded(cluster.run_each(die, [{}], config)))
+        as_run(lambda: cluster.succeeded(cluster.run_each(die, [{}], config)))
 
 
 def in_a_module_that_workers_lack(monkeypatch: pytest.MonkeyPatch) -> Callable[[], str]:
@@ -321,27 +342,27 @@ def in_a_module_that_workers_lack(monkeypatch: pytest.MonkeyPatch) -> Callable[[
 
 
 def test_a_cluster_that_is_not_there_or_has_other_code_is_refused(
-    running: LocalCluster, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    as_run: AsRun, running: LocalCluster, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     config = dataset_in(tmp_path / "refused", engine(running, 2)).config
     for another in (os.getpid, in_a_module_that_workers_lack(monkeypatch)):
         with monkeypatch.context() as patch:
             patch.setattr(disclosure, "code_hash", another)
             with pytest.raises(HexveilError, match="lack hexveil, or have another version than the flow"):
-                as_flow(lambda: cluster.run_each(die, [{}], config))
+                as_run(lambda: cluster.run_each(die, [{}], config))
     nowhere = config.model_copy(update={"engine": config.engine.model_copy(update={"address": "tcp://127.0.0.1:9"})})
     with (
         dask.config.set({"distributed.comm.timeouts.connect": "1s"}),
         pytest.raises(TemporaryFailure, match="no Dask scheduler with a worker answers"),
     ):
-        as_flow(lambda: cluster.run_each(die, [{}], nowhere))
+        as_run(lambda: cluster.run_each(die, [{}], nowhere))
 
 
 def test_other_code_is_refused_from_a_worker_that_came_after_the_cluster_was_looked_at(
-    running: LocalCluster, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    as_run: AsRun, running: LocalCluster, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     config = dataset_in(tmp_path / "joined", engine(running, 2)).config
     monkeypatch.setattr(cluster, "_check_cluster", lambda *_: None)
     monkeypatch.setattr(disclosure, "code_hash", lambda: "of the flow")
     with pytest.raises(HexveilError, match="or have another version than the flow"):
-        as_flow(lambda: cluster.succeeded(cluster.run_each(die, [{}], config)))
+        as_run(lambda: cluster.succeeded(cluster.run_each(die, [{}], config)))

@@ -1,4 +1,4 @@
-"""User ids and values are planted, the flow is run well and badly, and everything it wrote is searched for them."""
+"""User ids and values are planted, days are run well and badly, and everything they wrote is searched for them."""
 
 import subprocess
 import sys
@@ -8,20 +8,27 @@ from planted import LATE_VALUE, USER, VALUE, files_of, leaks
 from support import DATE, HEADER, Dataset
 
 RUN_EACH = """
+import contextlib
 import datetime as dt
+import os
 import sys
 from pathlib import Path
 
-import pandera.errors
 import polars as pl
 
-from flows.backfill import backfill
-from flows.daily import daily
-from tasks import schemas, validate
+from tasks import logs, schemas, steps, validate
 from tasks.config import load_config
 from tasks.forget import forget_days
 from tasks.plan import DayPlan
 
+if os.environ.get("PREFECT_API_URL"):
+    from flows.deployed import backfill, daily
+    surroundings = contextlib.nullcontext
+else:
+    from flows.backfill import backfill
+    from flows.daily import daily
+    surroundings = steps.run
+    logs.show_lines(True)
 date = dt.date(2026, 1, 15)
 for name in sys.argv[1:]:
     if name.endswith("raw-pandera.toml"):
@@ -35,7 +42,8 @@ for name in sys.argv[1:]:
             raise ValueError("PLANTED-USER-7Q was at 73.1937")
         validate.warehouse.rows = read
     try:
-        daily(Path(name), date)
+        with surroundings():
+            daily(Path(name), date)
         print(name, "released")
     except Exception as error:
         print(name, "failed:", type(error).__name__, error, error.__context__, error.__cause__)
@@ -44,10 +52,12 @@ for name in sys.argv[1:]:
             late.write("bus,time,lat,lon,speed\\nPLANTED-USER-7Q-99,2026-01-15T08:07:00Z,47.05,8.31,88.4413\\n")
         for run in (lambda: daily(Path(name), date, "again"), lambda: backfill(Path(name), date, date.replace(day=17))):
             try:
-                run()
+                with surroundings():
+                    run()
             except Exception as error:
                 print("backfill failed:", error, error.__context__, error.__cause__)
         forget_days([date], load_config(Path(name)))
+print("prefect" in sys.modules)
 """
 
 SHARDED = '[engine]\nname = "dask"\nn_shards = 2\n'
@@ -69,9 +79,8 @@ def good_rows() -> list[str]:
     ]
 
 
-def test_no_planted_id_or_value_is_found_outside_the_warehouse(
-    tmp_path: Path, prefect_home: Path, environment: dict[str, str]
-) -> None:
+def searched_after(folder: Path, environment: dict[str, str]) -> dict[str, bytes]:
+    """Run days of many kinds, and return all that they wrote and said."""
     good = good_rows()
     cases = {
         "good": good,
@@ -90,12 +99,12 @@ def test_no_planted_id_or_value_is_found_outside_the_warehouse(
     }
     files = []
     for name, rows in cases.items():
-        dataset = dataset_with(tmp_path / name, ["placeholder"], SHARDED if name.startswith("sharded") else "")
+        dataset = dataset_with(folder / name, ["placeholder"], SHARDED if name.startswith("sharded") else "")
         content = HEADER + "\n".join(rows) + "\n"
         if name == "headless":
             content = "\n".join(good) + "\n"
         dataset.write("day.csv", content.encode("utf-8", "surrogateescape"))
-        files.append(str(tmp_path / name / f"{name}.toml"))
+        files.append(str(folder / name / f"{name}.toml"))
     ended = subprocess.run(
         [sys.executable, "-c", RUN_EACH, *files],
         env=environment | {"PREFECT_LOGGING_EXTRA_LOGGERS": "hexveil", "PREFECT_LOGGING_LEVEL": "DEBUG"},
@@ -104,16 +113,34 @@ def test_no_planted_id_or_value_is_found_outside_the_warehouse(
         check=False,
         timeout=1200,
     )
-    outcomes = [line for line in ended.stdout.splitlines() if line.startswith(str(tmp_path))]
+    outcomes = [line for line in ended.stdout.splitlines() if line.startswith(str(folder))]
     assert len(outcomes) == len(cases), ended.stderr[-3000:]
     assert sum("released" in line for line in outcomes) == 3, "\n".join(outcomes)
     assert all(line.endswith("None None") for line in outcomes if "failed" in line)
 
-    searched = {"output": (ended.stdout + ended.stderr).encode()}
-    searched |= files_of(tmp_path) | files_of(prefect_home)
+    assert any("read file=day.csv" in line for line in (ended.stdout + ended.stderr).splitlines()), "steps were heard"
+    return {"output": (ended.stdout + ended.stderr).encode(), "prefect": ended.stdout.splitlines()[-1].encode()}
+
+
+def test_no_planted_id_or_value_is_found_outside_the_warehouse_or_with_the_scheduler(
+    tmp_path: Path, server: dict[str, str]
+) -> None:
+    searched = searched_after(tmp_path, server)
+    assert searched["prefect"] == b"True"
+    searched |= files_of(tmp_path) | files_of(Path(server["PREFECT_HOME"]))
     assert any(name.endswith("prefect.db") for name in searched), "Prefect's own database is searched"
     pickled = [content for name, content in searched.items() if "/storage/" in name]
     assert any(b"tasks.errors" in content for content in pickled), "pickled failures are unpacked"
+    assert any("published" in name for name in searched)
+    assert leaks(searched) == []
+
+
+def test_no_planted_id_or_value_is_found_outside_the_warehouse_without_a_scheduler(
+    tmp_path: Path, environment: dict[str, str]
+) -> None:
+    searched = searched_after(tmp_path, environment)
+    assert searched["prefect"] == b"False"
+    searched |= files_of(tmp_path)
     assert any("published" in name for name in searched)
     assert leaks(searched) == []
 

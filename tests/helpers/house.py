@@ -66,6 +66,11 @@ class House:
     def down(self) -> subprocess.CompletedProcess[str]:
         return self._hexveil("down", "--home", self.home)
 
+    def run_by_command(self, date: dt.date) -> subprocess.CompletedProcess[str]:
+        """Run a day by `hexveil run`, which is told nothing of the server but where its home is."""
+        where = ("--config", self.dataset.config_file, "--home", self.home)
+        return self._hexveil("run", *where, "--date", date)
+
     def _hexveil(self, *arguments: object) -> subprocess.CompletedProcess[str]:
         kept = {name: value for name, value in os.environ.items() if not name.startswith("PREFECT_")}
         kept["PREFECT_WORKER_QUERY_SECONDS"] = "2"

@@ -2,6 +2,9 @@
 
 import datetime as dt
 import json
+import signal
+import subprocess
+import sys
 import time
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
@@ -11,7 +14,7 @@ from zoneinfo import ZoneInfo
 import httpx
 import planted
 import pytest
-from house import FIRST, ZONE, House
+from house import FIRST, ZONE, House, free_ports
 
 from tasks import ledger
 from tasks.verify import verify_ledger
@@ -110,6 +113,31 @@ def test_two_days_and_a_week_started_through_the_interface_are_published_and_sho
     events = house.events("hexveil.released", n=9)
     assert sorted({event["payload"]["date"] for event in events}) == [str(day(number)) for number in range(9)]
     assert all(event["payload"]["whole_day"] is False for event in house.events("hexveil.withheld"))
+
+
+def test_a_day_that_is_run_by_the_command_line_is_a_flow_run_at_the_server_that_is_up(house: House) -> None:
+    done = house.run_by_command(day(0))
+    assert "577 read = 577 kept" in done.stdout
+    [run] = [run for run in house.listed("flow_runs") if run["deployment_id"] is None]
+    assert run["name"] == f"daily test {day(0)}"
+    assert run["state"]["type"] == "COMPLETED"
+    link = f"http://127.0.0.1:{house.port + 1}/test/date%3D{day(0)}/map.html"
+    assert link in str(house.artifacts(run["id"])["day-test"]["data"])
+
+
+@pytest.mark.slow
+def test_a_start_that_is_interrupted_says_how_to_stop_what_was_started(house: House, tmp_path: Path) -> None:
+    other = replace(house, home=tmp_path / "home", port=free_ports())
+    command = [sys.executable, "-m", "flows.cli", "up", "--config", str(other.dataset.config_file)]
+    begun = subprocess.Popen(
+        [*command, "--home", str(other.home), "--port", str(other.port)], stderr=subprocess.PIPE, text=True
+    )
+    while not (other.home / "server.pid").exists():
+        time.sleep(0.05)
+    begun.send_signal(signal.SIGINT)
+    _, said = begun.communicate(timeout=60)
+    assert (begun.returncode, said) == (130, "hexveil: interrupted; `hexveil down` stops what was started\n")
+    assert "Stopped: server" in other.down().stdout
 
 
 def test_a_scheduled_run_is_for_the_local_day_before_however_late_it_starts(house: House) -> None:

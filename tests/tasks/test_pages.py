@@ -12,7 +12,7 @@ def test_what_is_left_is_counted_under_todays_limit(busy_dataset: Dataset, monke
     busy_dataset.release()
     entries = list_entries(busy_dataset.config)
     drawn: list[list[float]] = []
-    monkeypatch.setattr(burndown.Figure, "subplots", lambda _figure, **_margins: Axes(drawn))
+    monkeypatch.setattr("matplotlib.figure.Figure.subplots", lambda _figure, **_margins: Axes(drawn))
     for limit, left in (("5.0", [5, 3, 3]), ("3.0", [3, 1, 1]), ("1.0", [1, 0, 0])):
         monkeypatch.setattr(burndown, "_address", lambda _: "")
         busy_dataset.config_file.write_text(

@@ -6,7 +6,6 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import pytest
-from prefect import Task
 from support import DATE, ENGINES, Dataset
 
 from tasks import cluster, scratch, shards
@@ -14,6 +13,7 @@ from tasks.config import Config
 from tasks.errors import HexveilError
 from tasks.forget import forget_days, held_days
 from tasks.sharded_ingest import ReadInput
+from tasks.steps import Step
 
 
 @pytest.fixture
@@ -24,7 +24,7 @@ def engine() -> str:
 class Heard(NamedTuple):
     """What workers were given, and what they said."""
 
-    step: Task[..., Any]
+    step: Step[..., Any]
     calls: cluster.Calls
     outcomes: list[Any]
 
@@ -35,7 +35,7 @@ def heard(monkeypatch: pytest.MonkeyPatch) -> list[Heard]:
     said: list[Heard] = []
     run_each = cluster.run_each
 
-    def overheard(made: Task[..., Any], calls: cluster.Calls, config: Config) -> list[Any]:
+    def overheard(made: Step[..., Any], calls: cluster.Calls, config: Config) -> list[Any]:
         outcomes = run_each(made, calls, config)
         said.append(Heard(made, calls, outcomes))
         return outcomes

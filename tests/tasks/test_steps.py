@@ -5,13 +5,15 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
-from prefect import Task, flow
+from prefect import flow
 from prefect.testing.utilities import prefect_test_harness
 
 from tasks import ingest, late, occupancy, plan, publish, release, steps, validate
 from tasks.errors import BadInput, HexveilError, TemporaryFailure
 from tasks.logs import say
-from tasks.steps import step, step_seconds
+from tasks.steps import Step, step, step_seconds
+
+FULL = OSError(28, "No space left on device")
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -20,42 +22,89 @@ def _scheduler() -> object:
         yield
 
 
-def n_tries(failure: Callable[[], Exception], monkeypatch: pytest.MonkeyPatch, *, repeatable: bool = True) -> int:
+def in_flow(work: Callable[[], Any]) -> None:
+    @flow
+    def run() -> None:
+        with steps.run():
+            work()
+
+    run()
+
+
+def in_this_process(work: Callable[[], Any]) -> None:
+    with steps.run():
+        work()
+
+
+@pytest.fixture(params=[in_flow, in_this_process])
+def in_run(request: pytest.FixtureRequest) -> Callable[[Callable[[], Any]], None]:
+    """Run work as a run, at a server and without one."""
+    return request.param
+
+
+InRun = Callable[[Callable[[], Any]], None]
+
+
+@pytest.fixture(autouse=True)
+def _impatient(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(steps, "_DELAYS", [0.0, 0.0])
+
+
+def n_tries(in_run: InRun, failure: Exception, *, repeatable: bool = True, n_failures: int = 9) -> int:
     tries: list[int] = []
 
     def work() -> None:
         tries.append(1)
-        raise failure()
+        if len(tries) <= n_failures:
+            raise failure
 
     made = step("work", repeatable=repeatable)(work)
-
-    @flow
-    def run() -> None:
-        made()
-
+    if n_failures < 3:
+        in_run(made)
+        return len(tries)
     with pytest.raises(HexveilError) as caught:
-        run()
+        in_run(made)
     assert caught.value.__context__ is None
     return len(tries)
 
 
-def test_a_failure_of_the_machine_is_tried_three_times(monkeypatch: pytest.MonkeyPatch) -> None:
-    assert n_tries(lambda: OSError(28, "No space left on device"), monkeypatch) == 3
-    assert n_tries(lambda: TemporaryFailure("in use"), monkeypatch) == 3
+@pytest.mark.parametrize("failure", [FULL, TemporaryFailure("in use")])
+def test_a_failure_of_the_machine_is_tried_three_times(in_run: InRun, failure: Exception) -> None:
+    assert n_tries(in_run, failure) == 3
 
 
-def test_a_failure_of_the_data_or_a_defect_is_not_tried_again(monkeypatch: pytest.MonkeyPatch) -> None:
-    assert n_tries(lambda: BadInput("no file"), monkeypatch) == 1
-    assert n_tries(lambda: ValueError("a defect"), monkeypatch) == 1
+def test_what_succeeds_when_it_is_tried_again_has_succeeded(in_run: InRun) -> None:
+    assert n_tries(in_run, FULL, n_failures=1) == 2
 
 
-def test_what_may_not_be_repeated_is_not(monkeypatch: pytest.MonkeyPatch) -> None:
-    assert n_tries(lambda: OSError(28, "No space left on device"), monkeypatch, repeatable=False) == 1
+@pytest.mark.parametrize("failure", [BadInput("no file"), ValueError("a defect")])
+def test_a_failure_of_the_data_or_a_defect_is_not_tried_again(in_run: InRun, failure: Exception) -> None:
+    assert n_tries(in_run, failure) == 1
+
+
+def test_what_may_not_be_repeated_is_not(in_run: InRun) -> None:
+    assert n_tries(in_run, FULL, repeatable=False) == 1
+
+
+def test_before_it_waits_a_step_without_a_server_says_what_it_waits_for(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setattr(steps, "_DELAYS", [10.0, 60.0])
+    waited: list[float] = []
+
+    def sleep(seconds: float) -> None:
+        assert f"seconds={seconds:g}" in caplog.records[-1].getMessage()
+        assert "No space left on device" in caplog.records[-1].getMessage()
+        waited.append(seconds)
+
+    monkeypatch.setattr(steps.time, "sleep", sleep)
+    assert n_tries(in_this_process, FULL) == 3
+    assert waited == [10, 60]
+    assert {record.levelno for record in caplog.records} == {logging.WARNING}
 
 
 def test_of_the_steps_of_a_day_only_the_one_that_draws_and_charges_is_never_repeated() -> None:
-    days_steps: dict[str, Task[..., Any]] = {
+    days_steps: dict[str, Step[..., Any]] = {
         made.fn.__name__: made
         for made in (
             ingest.ingest_records,
@@ -68,22 +117,26 @@ def test_of_the_steps_of_a_day_only_the_one_that_draws_and_charges_is_never_repe
             late.count_late_records,
         )
     }
-    assert {name for name, made in days_steps.items() if made.retries == 0} == {"release_statistics"}
-    assert all(made.persist_result is False for made in days_steps.values())
+    assert {name for name, made in days_steps.items() if not made.delays} == {"release_statistics"}
+    tasks = {name: made.as_task(made.fn) for name, made in days_steps.items()}
+    assert {name for name, task in tasks.items() if task.retries == 0} == {"release_statistics"}
+    assert all(task.persist_result is False for task in tasks.values())
+    assert {task.name for task in tasks.values()} == set(days_steps)
 
 
-def test_the_seconds_of_each_step_of_a_flow_are_known_to_it_alone() -> None:
+def test_the_seconds_of_each_step_of_a_run_are_known_to_it_alone(in_run: InRun) -> None:
     made = step("work")(len)
     shown: list[dict[str, float]] = []
 
-    @flow
-    def run() -> None:
+    def work() -> None:
         shown.append(step_seconds())
         made([1])
         shown.append(step_seconds())
 
-    run()
-    run()
+    in_run(work)
+    in_run(work)
+    made([1])
+    assert step_seconds() == {}
     assert [list(seconds) for seconds in shown] == [[], ["len"], [], ["len"]]
 
 

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import polars as pl
 
-from tests.bench.measure import HEXVEIL, PREFECT
+from tests.bench.measure import ALONE, HEXVEIL
 from tests.bench.peers.data import DATE, cell_number, write_config
 
 _TARGET_ERROR = 10
@@ -23,7 +23,7 @@ def main() -> None:
     shutil.rmtree(store, ignore_errors=True)
     config = write_config(folder, store.name, float(epsilon), _TARGET_ERROR)
     command = [HEXVEIL, "run", "--config", str(config), "--date", str(DATE)]
-    subprocess.run(command, env=os.environ | PREFECT, check=True, capture_output=True)
+    subprocess.run(command, env=os.environ | ALONE, check=True, capture_output=True)
     rows = pl.read_parquet(store / "published" / f"date={DATE}" / "statistics.parquet", hive_partitioning=False)
     with Path(out).open("w", newline="") as file:
         writer = csv.writer(file)

@@ -1,0 +1,63 @@
+"""The flows as Prefect runs them: a name for each run, an end to restarts, and no server that nobody configured."""
+
+import datetime as dt
+import functools
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, ParamSpec, TypeVar
+
+from prefect import Flow
+from prefect.settings import PREFECT_API_URL
+
+from flows import backfill as of_range
+from flows import daily as of_day
+from flows import verify as of_ledger
+from flows.runs import day_before, refuse_endless_restarts, run_name
+from tasks import steps
+from tasks.config import load_config
+from tasks.errors import HexveilError
+from tasks.report import DayReport
+
+P = ParamSpec("P")
+R = TypeVar("R")
+
+
+class _Flow(Flow[P, R]):
+    """A flow that does not have Prefect start a server of its own, which would be without a password."""
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        if not PREFECT_API_URL.value():
+            raise HexveilError(
+                "PREFECT_API_URL is not set, and a flow runs at a server only: set it, or start one with `hexveil up`; "
+                "`hexveil run` and `hexveil backfill` need none"
+            )
+        return super().__call__(*args, **kwargs)
+
+
+def _deployed(function: Callable[P, R]) -> _Flow[P, R]:
+    @functools.wraps(function)
+    def run(*args: P.args, **kwargs: P.kwargs) -> R:
+        refuse_endless_restarts()
+        with steps.run():
+            return function(*args, **kwargs)
+
+    return _Flow(run, name=function.__name__, flow_run_name=run_name, log_prints=False, persist_result=False)
+
+
+@_deployed
+def daily(config_file: Path, date: dt.date | None = None, revision: str | None = None) -> DayReport:
+    """Publish one local day; a day that was released already is only published again, to the same bytes.
+
+    Args:
+        config_file: The dataset's TOML file.
+        date: The local day; None for the one before that of the scheduled start, in the dataset's time zone.
+        revision: Name of a deliberate further release of a released day, which is charged for anew.
+
+    Returns:
+        What the release came to.
+    """
+    return of_day.daily(config_file, date or day_before(load_config(config_file)), revision)
+
+
+backfill = _deployed(of_range.backfill)
+verify = _deployed(of_ledger.verify)

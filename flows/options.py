@@ -1,0 +1,22 @@
+"""Where things of the command line lie, and the options that several commands have."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+PROJECT = Path(__file__).resolve().parent.parent
+DEPLOY = PROJECT / "deploy"
+HOME = PROJECT / "var" / "prefect"
+
+ConfigOption = Annotated[Path, typer.Option("--config", help="The dataset's TOML file.", show_default=False)]
+HomeOption = Annotated[
+    Path, typer.Option("--home", envvar="HEXVEIL_HOME", help="Where logs and Prefect's own database lie.")
+]
+UpOption = Annotated[
+    Path,
+    typer.Option(
+        "--home", envvar="HEXVEIL_HOME", help="That of `hexveil up`: while its server runs, this is a flow run there."
+    ),
+]
+VerboseOption = Annotated[bool, typer.Option("--verbose", help="Show every step as it happens.")]

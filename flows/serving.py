@@ -1,0 +1,77 @@
+"""The commands about Prefect's server and worker: start and stop them, deploy flows to them."""
+
+import os
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from flows import interrupts, show
+from flows.options import DEPLOY, HOME, ConfigOption, HomeOption
+from flows.show import out
+from tasks.config import Config, load_config
+from tasks.errors import HexveilError
+
+
+def up(
+    config: ConfigOption,
+    port: Annotated[
+        int | None, typer.Option("--port", min=1, max=65534, help="Of the pages, 4200 at first; files are on the next.")
+    ] = None,
+    home: HomeOption = HOME,
+) -> None:
+    """Start Prefect's server and a worker on this machine, and deploy the dataset's flows there."""
+    from flows import services
+
+    settings = load_config(config)
+    folder = home.resolve()
+    with interrupts.said("interrupted; `hexveil down` stops what was started"), services.alone(folder):
+        house = services.open_house(folder, port)
+        environment = house.environment(DEPLOY / "prefect.env")
+        services.start_server(house, environment)
+        os.environ.update(environment)
+        _deploy(config, settings)
+        services.serve_files(house, settings)
+        if not services.is_running("worker", folder):
+            resume()
+            services.start_worker(house, environment)
+    show.show_house(house, settings)
+
+
+def resume() -> None:
+    """Start again the runs that a worker left when it ended; before a worker is started, and only then."""
+    _check_address()
+    from flows.deployments import resume_interrupted
+
+    for name in resume_interrupted():
+        out.print(f"{name} was interrupted and goes on.")
+
+
+def deploy(config: ConfigOption) -> None:
+    """Deploy the dataset's flows, pool, queue and automations to the server that PREFECT_API_URL names."""
+    _check_address()
+    _deploy(config, load_config(config))
+
+
+def down(home: HomeOption = HOME) -> None:
+    """Stop what `hexveil up` started; a run in progress goes on when it is started again."""
+    from flows import services
+
+    folder = home.resolve()
+    with services.alone(folder):
+        stopped = services.stop(folder)
+    out.print(f"Stopped: {', '.join(stopped)}." if stopped else "Nothing was running.")
+
+
+def _deploy(config_file: Path, config: Config) -> None:
+    from flows import services
+    from flows.deployments import arrange_server  # Prefect reads the environment when it is imported
+
+    arrange_server(DEPLOY / "automations.yaml", config)
+    services.deploy(DEPLOY / "prefect.yaml", config_file, config)
+
+
+def _check_address() -> None:
+    """Refuse to go on without a server: Prefect would start one of its own, without a password."""
+    if not os.environ.get("PREFECT_API_URL"):
+        raise HexveilError("PREFECT_API_URL is not set; set it to the server's address, or start one with `hexveil up`")

@@ -1,0 +1,87 @@
+"""Start: a run goes to the server that PREFECT_API_URL names, else to that of `hexveil up`, and else stays here.
+
+Prefect would start a server for a run that has none. That one has no password, and does what any local user asks of
+it; so where no server is configured or up, the same steps run without Prefect.
+"""
+
+import functools
+import os
+from collections.abc import Callable
+from contextlib import AbstractContextManager
+from pathlib import Path
+from typing import NamedTuple, ParamSpec, TypeVar
+
+from flows import interrupts, services
+from tasks import steps
+from tasks.config import Config
+from tasks.logs import show_lines
+from tasks.report import DayReport
+
+P = ParamSpec("P")
+R = TypeVar("R")
+
+
+class Flows(NamedTuple):
+    """What publishes: days, and ranges of days."""
+
+    daily: Callable[..., DayReport]
+    backfill: Callable[..., None]
+
+
+def find_flows(home: Path, settings: Path, config: Config, *, verbose: bool) -> Flows:
+    """Return the flows, to be called where their runs go.
+
+    Args:
+        home: That of `hexveil up`.
+        settings: Prefect's settings of a server that runs there.
+        config: Of the dataset.
+        verbose: Whether every step is shown as it happens.
+
+    Raises:
+        HexveilError: The server of `hexveil up` runs, and does not answer.
+    """
+    if _has_server(home, settings, config):
+        _set_console(verbose)
+        from flows import deployed
+
+        return Flows(*(_within(interrupts.told_to_server, flow) for flow in (deployed.daily, deployed.backfill)))
+    show_lines(verbose)
+    from flows.backfill import backfill
+    from flows.daily import daily
+
+    return Flows(_within(steps.run, daily), _within(steps.run, backfill))
+
+
+def _has_server(home: Path, settings: Path, config: Config) -> bool:
+    """Tell whether there is a server to go to, and have Prefect find it, which reads the environment when imported."""
+    if os.environ.get("PREFECT_API_URL"):
+        return True
+    house = services.running_house(home)
+    if house is None:
+        return False
+    environment = house.environment(settings)
+    if not house.serves(config):
+        del environment["HEXVEIL_PUBLISHED_URL"]
+    os.environ.update(environment)
+    return True
+
+
+def _set_console(verbose: bool) -> None:
+    """Set what Prefect shows here; whatever the operator has set stays."""
+    defaults = {
+        "PREFECT_SERVER_ANALYTICS_ENABLED": "false",
+        "DO_NOT_TRACK": "1",
+        "PREFECT_LOGGING_EXTRA_LOGGERS": "hexveil",
+        "PREFECT_LOGGING_HANDLERS_CONSOLE_LEVEL": "INFO" if verbose else "CRITICAL",
+    }
+    for name, value in defaults.items():
+        os.environ.setdefault(name, value)
+
+
+def _within(surroundings: Callable[[], AbstractContextManager[None]], function: Callable[P, R]) -> Callable[P, R]:
+    @functools.wraps(function)
+    def run(*args: P.args, **kwargs: P.kwargs) -> R:
+        with surroundings():
+            return function(*args, **kwargs)
+
+    return run

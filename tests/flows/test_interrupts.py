@@ -1,0 +1,197 @@
+"""Ctrl-C at many moments of commands that publish: they end at once and plainly, and the same command goes on."""
+
+import os
+import pty
+import random
+import signal
+import subprocess
+import sys
+import time
+import urllib.request
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+
+import pytest
+import victim
+from processes import alive_in_group
+from support import DATE, ENGINES, Dataset, Say, all_files, later_day
+
+from tasks import ledger, verify
+from tasks.locks import turn
+
+SAID = "hexveil: interrupted. Nothing was charged twice; the same command goes on where it was.\n"
+INTERRUPTED = 130
+N_SLOW = 25
+
+Press = Callable[[int, int], None]
+
+
+def to_all(pid: int, kind: int) -> None:
+    """Send a signal as a terminal does: to the command and to all that it started."""
+    os.killpg(pid, kind)
+
+
+def start(arguments: list[str], environment: dict[str, str]) -> subprocess.Popen[str]:
+    return subprocess.Popen(
+        [sys.executable, "-m", "flows.cli", *arguments],
+        env=environment,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        start_new_session=True,
+    )
+
+
+def interrupted(arguments: list[str], environment: dict[str, str], seconds: float, press: Press) -> bool:
+    """Start a command and press Ctrl-C after a while; return whether that was before its end, which must be right."""
+    with start(arguments, environment) as process:
+        with suppress(subprocess.TimeoutExpired):
+            process.wait(seconds)
+        if process.poll() is None:
+            press(process.pid, signal.SIGINT)
+        _, said = process.communicate(timeout=60)
+        for _ in range(100):
+            if not alive_in_group(process.pid):
+                break
+            time.sleep(0.1)
+        assert alive_in_group(process.pid) == []
+    assert (process.returncode, said) in ((INTERRUPTED, SAID), (0, "")), said
+    return process.returncode == INTERRUPTED
+
+
+def interrupt_until_released(
+    arguments: list[str], dataset: Dataset, environment: dict[str, str], n_times: int
+) -> tuple[int, float]:
+    """Interrupt a command time and again, then let it end; return how often it was, and how long it takes alone."""
+    began = time.perf_counter()
+    assert not interrupted(arguments, environment, 600, os.kill)
+    whole = time.perf_counter() - began
+    n_interrupted = 0
+    for number in range(n_times):
+        if number % 5 == 0:
+            (dataset.folder / "store").rename(dataset.folder / f"store-{number}")
+        moment = random.Random(number).uniform(0.15, 1) * whole
+        n_interrupted += interrupted(arguments, environment, moment, (os.kill, to_all)[number % 2])
+    seen = all_files(dataset) if (dataset.folder / "store" / "published").exists() else {}
+    assert not interrupted(arguments, environment, 600, os.kill)
+    assert all(
+        all_files(dataset)[name] == content for name, content in seen.items() if not Path(name).name.startswith(".")
+    )
+    return n_interrupted, whole
+
+
+def run_of(dataset: Dataset) -> list[str]:
+    return ["run", "--config", str(dataset.config_file), "--date", str(DATE)]
+
+
+@pytest.fixture(params=ENGINES[:1])
+def engine(request: pytest.FixtureRequest) -> str:
+    return request.param
+
+
+def interrupt_day(n_times: int, dataset: Dataset, environment: dict[str, str], say: Say) -> None:
+    n_interrupted, whole = interrupt_until_released(run_of(dataset), dataset, environment, n_times)
+    victim.run(victim.check_released_once, dataset.folder, {})
+    assert n_interrupted > 0
+    say(f"{n_interrupted} of {n_times} days of {whole:.1f} s were interrupted; each was released once")
+
+
+def test_a_day_that_is_interrupted_ends_at_once_and_is_released_once(
+    busy_dataset: Dataset, environment: dict[str, str], say: Say
+) -> None:
+    interrupt_day(4, busy_dataset, environment, say)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("engine", ENGINES, indirect=True)
+def test_days_that_are_interrupted_anywhere_are_released_once(
+    busy_dataset: Dataset, environment: dict[str, str], say: Say
+) -> None:
+    interrupt_day(N_SLOW, busy_dataset, environment, say)
+
+
+def interrupt_range(n_times: int, dataset: Dataset, environment: dict[str, str], say: Say) -> None:
+    dataset.set("epsilon_total = 5.0", "epsilon_total = 50.0")
+    days = [DATE, *(later_day(dataset, n) for n in range(1, 5))]
+    arguments = ["backfill", "--config", str(dataset.config_file), "--from", str(days[0]), "--to", str(days[-1])]
+    n_interrupted, whole = interrupt_until_released(arguments, dataset, environment, n_times)
+    assert [entry["date"] for entry in ledger.read_entries(dataset.config)] == [str(day) for day in days]
+    assert verify.verify_ledger(dataset.config).n_releases == len(days)
+    assert n_interrupted > 0
+    say(f"{n_interrupted} of {n_times} backfills of {whole:.1f} s were interrupted; each day was released once")
+
+
+def test_a_backfill_that_is_interrupted_ends_with_its_planners_and_goes_on(
+    busy_dataset: Dataset, environment: dict[str, str], say: Say
+) -> None:
+    interrupt_range(3, busy_dataset, environment, say)
+
+
+@pytest.mark.slow
+def test_backfills_that_are_interrupted_anywhere_go_on(
+    busy_dataset: Dataset, environment: dict[str, str], say: Say
+) -> None:
+    interrupt_range(N_SLOW, busy_dataset, environment, say)
+
+
+def test_a_flow_run_that_is_interrupted_is_known_to_its_server_as_such(
+    busy_dataset: Dataset, server: dict[str, str]
+) -> None:
+    slow = server | {"PREFECT_LOGGING_HANDLERS_CONSOLE_LEVEL": "CRITICAL"}
+    url = f"{server['PREFECT_API_URL']}/flow_runs/filter"
+    wanted = b'{"flow_runs": {"state": {"type": {"any_": ["%s"]}}}, "flows": {"name": {"any_": ["daily"]}}}'
+    with start(run_of(busy_dataset), slow) as process, closing_by_kill(process), ledger.locked(busy_dataset.config):
+        wait_for(url, wanted % b"RUNNING")
+        process.send_signal(signal.SIGINT)
+        _, said = process.communicate(timeout=60)
+        assert (process.returncode, said) == (INTERRUPTED, SAID)
+        wait_for(url, wanted % b"CRASHED")
+    assert not interrupted(run_of(busy_dataset), server, 600, os.kill)
+    victim.run(victim.check_released_once, busy_dataset.folder, {})
+
+
+@contextmanager
+def closing_by_kill(process: subprocess.Popen[str]) -> Iterator[None]:
+    """Kill a process whatever happens, so that a test that fails does not wait for one that waits for it."""
+    try:
+        yield
+    finally:
+        process.kill()
+
+
+def wait_for(url: str, wanted: bytes) -> None:
+    for _ in range(600):
+        request = urllib.request.Request(url, wanted, {"Content-Type": "application/json"})
+        with urllib.request.urlopen(request, timeout=60) as answer:
+            if answer.read() != b"[]":
+                return
+        time.sleep(0.1)
+    pytest.fail(f"never seen: {wanted!r}")
+
+
+def test_at_a_terminal_the_bar_is_cleared_and_the_cursor_shown(
+    busy_dataset: Dataset, environment: dict[str, str]
+) -> None:
+    arguments = ["backfill", "--config", str(busy_dataset.config_file), "--from", str(DATE), "--to", str(DATE)]
+    command = [sys.executable, "-m", "flows.cli", *arguments]
+    mine, its = pty.openpty()
+    shown = b""
+    private = busy_dataset.folder / "store" / "private"
+    private.mkdir(parents=True)
+    with (
+        turn(private / "warehouse.lock"),
+        subprocess.Popen(
+            command, env=environment | {"TERM": "xterm"}, stdout=subprocess.DEVNULL, stderr=its
+        ) as process,
+    ):
+        os.close(its)
+        with suppress(OSError):  # that is how a terminal ends that nobody holds any more
+            while part := os.read(mine, 1024):
+                shown += part
+                if b"preparing and planning days" in shown:
+                    process.send_signal(signal.SIGINT)
+    os.close(mine)
+    assert process.returncode == INTERRUPTED
+    assert b"\x1b[?25l" in shown, "the bar hides the cursor"
+    assert shown.endswith(b"\r\x1b[2K\x1b[?25h" + SAID.replace("\n", "\r\n").encode())
