@@ -43,11 +43,19 @@ def start(arguments: list[str], environment: dict[str, str]) -> subprocess.Popen
     )
 
 
-def interrupted(arguments: list[str], environment: dict[str, str], seconds: float, press: Press) -> bool:
-    """Start a command and press Ctrl-C after a while; return whether that was before its end, which must be right."""
+def interrupted(arguments: list[str], environment: dict[str, str], moment: float | Path, press: Press) -> bool:
+    """Start a command and press Ctrl-C after so many seconds, or when a file is there.
+
+    Returns:
+        Whether that was before the command's end, which must be as it should.
+    """
     with start(arguments, environment) as process:
-        with suppress(subprocess.TimeoutExpired):
-            process.wait(seconds)
+        if isinstance(moment, Path):
+            while process.poll() is None and not moment.exists():
+                time.sleep(0.01)
+        else:
+            with suppress(subprocess.TimeoutExpired):
+                process.wait(moment)
         if process.poll() is None:
             press(process.pid, signal.SIGINT)
         _, said = process.communicate(timeout=60)
@@ -69,9 +77,10 @@ def interrupt_until_released(
     whole = time.perf_counter() - began
     n_interrupted = 0
     for number in range(n_times):
+        moment: float | Path = random.Random(number).uniform(0.15, 1) * whole
         if number % 5 == 0:
             (dataset.folder / "store").rename(dataset.folder / f"store-{number}")
-        moment = random.Random(number).uniform(0.15, 1) * whole
+            moment = dataset.folder / "store" / "private" / "warehouse.duckdb" if number == 0 else moment
         n_interrupted += interrupted(arguments, environment, moment, (os.kill, to_all)[number % 2])
     seen = all_files(dataset) if (dataset.folder / "store" / "published").exists() else {}
     assert not interrupted(arguments, environment, 600, os.kill)
