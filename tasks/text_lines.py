@@ -7,7 +7,7 @@ import itertools
 import zlib
 from collections.abc import Iterator
 from pathlib import Path
-from typing import BinaryIO, Self
+from typing import BinaryIO, NamedTuple, Self
 
 import numpy as np
 import pyarrow as pa
@@ -18,6 +18,7 @@ from tasks.errors import BadInput
 _LONGEST_RECORD = 1 << 16
 _BLOCK = 1 << 22
 _LINE_END, _QUOTE = b"\n", b'"'
+_BLANK = b" \t\n\v\f\r"
 _SCHEMA = pa.schema({"row_number": pa.int64(), "line": pa.string()})
 
 
@@ -32,8 +33,27 @@ def first_line(path: Path) -> bytes:
         return file.readline(_LONGEST_RECORD)
 
 
-def blocks(path: Path) -> Iterator[bytes]:
-    """Yield a file in blocks of whole lines, each ended by a line feed but perhaps the last.
+class Block(NamedTuple):
+    """Some whole lines of a file, each ended by a line feed but perhaps the file's last.
+
+    Attributes:
+        content: Their bytes.
+        starts: Where in these each line begins, shape (number of lines,).
+    """
+
+    content: bytes
+    starts: NDArray[np.int64]
+
+    def rows(self, blank: bytes) -> int:
+        """Return how many of the lines hold more than some characters."""
+        first = np.frombuffer(self.content, np.uint8)[self.starts]
+        suspect = self.starts[np.isin(first, np.frombuffer(blank, np.uint8))]
+        lines = (self.content[start : self.content.find(_LINE_END, start) + 1 or None] for start in suspect)
+        return self.starts.size - sum(not line.strip(blank) for line in lines)
+
+
+def blocks(path: Path) -> Iterator[Block]:
+    """Yield a file in blocks of whole lines.
 
     Raises:
         BadInput: The file is truncated or damaged, or a line is longer than 64 KiB.
@@ -42,19 +62,21 @@ def blocks(path: Path) -> Iterator[bytes]:
     try:
         with open_binary(path) as file:
             while chunk := file.read(_BLOCK):
-                whole, end, rest = (rest + chunk).rpartition(_LINE_END)
-                lengths = np.diff(_line_ends(whole + end), prepend=-1)
-                too_long = np.flatnonzero(np.append(lengths, len(rest)) > _LONGEST_RECORD)
-                if too_long.size:
-                    number = n_lines + int(too_long[0]) + 1
+                whole = rest + chunk
+                start = _start_of_long_line(whole)
+                if start is not None:
+                    number = n_lines + whole.count(_LINE_END, 0, start) + 1
                     raise BadInput(f"{path}: line {number} is longer than 64 KiB; check the line ends and quotes")
-                n_lines += lengths.size
+                end = whole.rfind(_LINE_END) + 1
+                rest = whole[end:]
                 if end:
-                    yield whole + end
+                    block = _block(whole[:end])
+                    n_lines += block.starts.size
+                    yield block
     except (EOFError, gzip.BadGzipFile, zlib.error):
         raise BadInput(f"{path}: the gzip file is truncated or damaged; fetch it again") from None
     if rest:
-        yield rest
+        yield _block(rest)
 
 
 def count_lines(path: Path) -> int:
@@ -63,7 +85,7 @@ def count_lines(path: Path) -> int:
     Raises:
         BadInput: What ``blocks`` raises, or a line is not UTF-8.
     """
-    return sum(_n_lines(block) - _n_blank(block) for block in _utf8_blocks(path))
+    return sum(block.rows(_BLANK) for block in _utf8_blocks(path))
 
 
 def count_csv_rows(path: Path, delimiter: str) -> int:
@@ -77,11 +99,11 @@ def count_csv_rows(path: Path, delimiter: str) -> int:
     """
     n_rows = -1
     for block in blocks(path):
-        if _QUOTE in block:
+        if _QUOTE in block.content:
             return sum(1 for record in _csv_records(path, delimiter) if record) - 1
-        if block.count(b"\r") != block.count(b"\r\n"):
+        if block.content.count(b"\r") != block.content.count(b"\r\n"):
             raise _carriage_return(path)
-        n_rows += _n_lines(block) - _n_empty(block)
+        n_rows += block.rows(b"\r\n")
     return max(n_rows, 0)
 
 
@@ -96,25 +118,24 @@ def numbered_lines(path: Path) -> pa.RecordBatchReader:
 
 def _batches(path: Path) -> Iterator[pa.RecordBatch]:
     n_before = 0
-    for block in _utf8_blocks(path):
-        starts = _line_starts(block)
+    for content, starts in _utf8_blocks(path):
         numbers = pa.array(np.arange(1, starts.size + 1) + n_before)
-        offsets = np.append(starts, len(block)).astype(np.int32)
-        lines = pa.StringArray.from_buffers(starts.size, pa.py_buffer(offsets), pa.py_buffer(block))
+        offsets = np.append(starts, len(content)).astype(np.int32)
+        lines = pa.StringArray.from_buffers(starts.size, pa.py_buffer(offsets), pa.py_buffer(content))
         yield pa.RecordBatch.from_arrays([numbers, lines], schema=_SCHEMA)
         n_before += starts.size
 
 
-def _utf8_blocks(path: Path) -> Iterator[bytes]:
+def _utf8_blocks(path: Path) -> Iterator[Block]:
     n_before = 0
     for block in blocks(path):
         try:
-            block.decode()
+            block.content.decode()
         except UnicodeDecodeError as error:
-            number = n_before + block.count(_LINE_END, 0, error.start) + 1
+            number = n_before + block.content.count(_LINE_END, 0, error.start) + 1
         else:
             yield block
-            n_before += _n_lines(block)
+            n_before += block.starts.size
             continue
         raise BadInput(f"{path}: line {number} is not UTF-8; convert the file, for example with iconv")
 
@@ -142,7 +163,7 @@ class _RecordLines:
 
     def __init__(self, path: Path) -> None:
         self._path = path
-        self._lines = itertools.chain.from_iterable(map(io.BytesIO, blocks(path)))
+        self._lines = itertools.chain.from_iterable(io.BytesIO(block.content) for block in blocks(path))
         self._last, self._n_bytes = 0, 0
         self.first, self.ended = 1, False
 
@@ -170,32 +191,18 @@ def _carriage_return(path: Path) -> BadInput:
     return BadInput(f"{path}: a line ends in a carriage return alone, or holds one outside of quotes; convert it")
 
 
-def _n_lines(block: bytes) -> int:
-    return block.count(_LINE_END) + (not block.endswith(_LINE_END))
+def _start_of_long_line(block: bytes) -> int | None:
+    """Return where a line that is longer than 64 KiB begins, None where there is none; looks at few bytes."""
+    start = 0
+    while len(block) - start > _LONGEST_RECORD:
+        end = block.rfind(_LINE_END, start, start + _LONGEST_RECORD)
+        if end < 0:
+            return start
+        start = end + 1
+    return None
 
 
-def _n_empty(block: bytes) -> int:
-    """Return how many lines of a block have nothing but their end."""
-    return sum(not line.strip(b"\r\n") for line in _beginning_with(b"\r\n", block))
-
-
-def _n_blank(block: bytes) -> int:
-    """Return how many lines of a block have nothing but white space of ASCII."""
-    return sum(not line.strip() for line in _beginning_with(b" \t\n\v\f\r", block))
-
-
-def _beginning_with(characters: bytes, block: bytes) -> Iterator[bytes]:
-    """Yield the lines of a block that begin with one of some characters."""
-    starts = _line_starts(block)
-    first = np.frombuffer(block, np.uint8)[starts]
-    for start in starts[np.isin(first, np.frombuffer(characters, np.uint8))]:
-        yield block[start : block.find(_LINE_END, start) + 1 or len(block)]
-
-
-def _line_starts(block: bytes) -> NDArray[np.int64]:
-    starts = np.concatenate([np.zeros(1, np.int64), _line_ends(block) + 1])
-    return starts[starts < len(block)]
-
-
-def _line_ends(block: bytes) -> NDArray[np.int64]:
-    return np.flatnonzero(np.frombuffer(block, np.uint8) == _LINE_END[0]).astype(np.int64)
+def _block(content: bytes) -> Block:
+    ends = np.flatnonzero(np.frombuffer(content, np.uint8) == _LINE_END[0])
+    starts = np.concatenate([np.zeros(1, np.int64), ends + 1])
+    return Block(content, starts[:-1] if content.endswith(_LINE_END) else starts)
