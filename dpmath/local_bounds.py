@@ -44,8 +44,8 @@ class SizeDistribution:
         return float(1 - self.probabilities[: np.searchsorted(self.sizes, size)].sum())
 
     def mean_root(self, cap: int) -> float:
-        """Return E sqrt(min(m, cap))."""
-        return float(self.probabilities @ np.sqrt(np.minimum(self.sizes, cap)))
+        """Return E sqrt(min(m, cap)), never above sqrt(cap): on some processors the sum is rounded past it."""
+        return min(float(self.probabilities @ np.sqrt(np.minimum(self.sizes, cap))), sqrt(cap))
 
 
 def bin_half_width(effective_size: int, n_users: int, epsilon: float) -> float:
