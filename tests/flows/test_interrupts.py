@@ -75,13 +75,15 @@ def interrupt_until_released(
     began = time.perf_counter()
     assert not interrupted(arguments, environment, 600, os.kill)
     whole = time.perf_counter() - began
-    n_interrupted = 0
+    n_interrupted, ended = 0, True
     for number in range(n_times):
         moment: float | Path = random.Random(number).uniform(0.15, 1) * whole
-        if number % 5 == 0:
+        if ended:
             (dataset.folder / "store").rename(dataset.folder / f"store-{number}")
-            moment = dataset.folder / "store" / "private" / "warehouse.duckdb" if number == 0 else moment
-        n_interrupted += interrupted(arguments, environment, moment, (os.kill, to_all)[number % 2])
+        if number == 0:
+            moment = dataset.folder / "store" / "private" / "warehouse.duckdb"
+        ended = not interrupted(arguments, environment, moment, (os.kill, to_all)[number % 2])
+        n_interrupted += not ended
     seen = all_files(dataset) if (dataset.folder / "store" / "published").exists() else {}
     assert not interrupted(arguments, environment, 600, os.kill)
     assert all(
