@@ -145,12 +145,9 @@ def forget(
     if not dates:
         out.print(f"There is nothing older than {older_than} days.")
         return
-    if not held.keys() & set(dates):
-        raise HexveilError(f"nothing of {dates[0]} is held, so there is nothing to forget")
-    n_rows = sum(held.get(one, 0) for one in dates)
     days = f"{len(dates):,} days, {dates[0]} to {dates[-1]}" if len(dates) > 1 else str(dates[0])
     if not yes:
-        typer.confirm(f"Delete the {n_rows:,} raw rows of {days} for good?", abort=True)
+        typer.confirm(f"Delete the raw rows of {days} for good, and never read them again?", abort=True)
     show.show_forgotten(forget_days(dates, settings), settings)
 
 

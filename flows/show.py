@@ -96,10 +96,7 @@ def show_ledger(
 
 def show_forgotten(forgotten: "Forgotten", config: Config) -> None:
     """Print what was deleted, and what the operator may still have."""
-    n_rows = sum(forgotten.rows.values())
-    out.print(f"{n_rows:,} raw rows deleted, of {len(forgotten.rows):,} local days, and their space given back.")
-    if forgotten.n_parts:
-        out.print(f"{forgotten.n_parts:,} files deleted from the shards' storage.")
+    out.print(f"The raw rows of {len(forgotten.rows):,} local days are deleted, and their space is given back.")
     if forgotten.files:
         named = ", ".join(forgotten.files[:5]) + (
             f" and {len(forgotten.files) - 5:,} more" if forgotten.files[5:] else ""

@@ -44,9 +44,10 @@ class Forgotten:
     """What was deleted.
 
     Attributes:
-        rows: Raw rows of each day.
+        rows: Raw rows of each day. A file that came again is held again if any value in it changed, so that the
+            number is not to be shown.
         files: Names of the input files they came from, which are the operator's to delete.
-        n_parts: Files deleted from the shards' storage, where the records were read by workers.
+        n_parts: Files deleted from the shards' storage, where the records were read by workers; not to be shown.
     """
 
     rows: dict[dt.date, int]
@@ -112,7 +113,7 @@ def _forget(dates: list[dt.date], fence: str, config: Config) -> Forgotten:
     (config.storage_path / "private" / "errors.log").unlink(missing_ok=True)
     _unfinished(config).unlink()
     rows = {date: held.get(date, 0) for date in dates}
-    say(log, "forgotten", n_days=len(dates), n_rows=sum(rows.values()), n_parts=n_parts)
+    say(log, "forgotten", n_days=len(dates))
     return Forgotten(rows, sorted(set(files.values())), n_parts)
 
 

@@ -16,7 +16,7 @@ from tasks.inputs import Input, find_inputs
 from tasks.logs import say
 from tasks.progress import progress
 from tasks.steps import step
-from tasks.text_lines import numbered_lines
+from tasks.text_lines import numbered_lines, unreadable
 
 _BLANK = {"blank": "".join(chr(one) for one in range(0x3001) if chr(one).isspace())}
 
@@ -143,7 +143,7 @@ def read_file(
     counts = {"n_rows": n_rows, "n_undated": n_undated, **left._asdict()}
     warehouse.run(connection, "warehouse/raw_file", {**file, **identity, **counts})
     if warehouse.rows(connection, "checks/file_rows", {"file_id": file_id}):
-        raise BadInput(f"{path}: {n_rows} rows were counted, but not as many were read; check its line ends and quotes")
+        raise unreadable(path, kind)
     return file_id
 
 
@@ -152,11 +152,8 @@ def _blaming(path: Path, kind: str) -> Iterator[None]:
     """Say of a file, and not what the engine says of its content, that it cannot be read."""
     try:
         yield
-    except warehouse.EngineError as error:
-        problem = type(error).__name__
-        raise BadInput(
-            f"{path}: cannot be read as {kind} ({problem}); check its encoding (UTF-8), line ends and quotes"
-        ) from None
+    except warehouse.EngineError:
+        raise unreadable(path, kind) from None
 
 
 def _read_csv(connection: warehouse.Connection, path: Path, file: dict[str, Any], config: Config) -> _Left:
@@ -164,12 +161,8 @@ def _read_csv(connection: warehouse.Connection, path: Path, file: dict[str, Any]
     parameters = {"path": str(path), "columns": columns, "delimiter": config.dataset.delimiter, **_BLANK}
     with _blaming(path, "csv"):
         warehouse.run(connection, "warehouse/incoming_csv", parameters)
-        for line in warehouse.rows(connection, "checks/not_utf8"):
-            raise BadInput(f"{path}: line {line[0]} is not UTF-8; convert the file, for example with iconv")
-        for line in warehouse.rows(connection, "checks/broken_quotes"):
-            raise BadInput(
-                f"{path}: a quote opened in line {line[0]} does not close, so the lines after it are lost; mend it"
-            )
+        if warehouse.rows(connection, "checks/not_utf8"):
+            raise BadInput(f"{path}: not UTF-8; convert the file, for example with iconv")
         n_malformed = warehouse.changed(connection, "warehouse/rejected_csv", file)
     return _keep_incoming(connection, file, n_malformed, config)
 

@@ -58,21 +58,17 @@ def blocks(path: Path) -> Iterator[Block]:
     Raises:
         BadInput: The file is truncated or damaged, or a line is longer than 64 KiB.
     """
-    n_lines, rest = 0, b""
+    rest = b""
     try:
         with open_binary(path) as file:
             while chunk := file.read(_BLOCK):
                 whole = rest + chunk
-                start = _start_of_long_line(whole)
-                if start is not None:
-                    number = n_lines + whole.count(_LINE_END, 0, start) + 1
-                    raise BadInput(f"{path}: line {number} is longer than 64 KiB; check the line ends and quotes")
+                if _has_long_line(whole):
+                    raise _too_long(path)
                 end = whole.rfind(_LINE_END) + 1
                 rest = whole[end:]
                 if end:
-                    block = _block(whole[:end])
-                    n_lines += block.starts.size
-                    yield block
+                    yield _block(whole[:end])
     except (EOFError, gzip.BadGzipFile, zlib.error):
         raise BadInput(f"{path}: the gzip file is truncated or damaged; fetch it again") from None
     if rest:
@@ -95,14 +91,14 @@ def count_csv_rows(path: Path, delimiter: str) -> int:
     line is no row.
 
     Raises:
-        BadInput: What ``blocks`` raises, or a record is longer than 64 KiB, or a carriage return stands alone.
+        BadInput: What ``blocks`` raises, or its quotes or line ends break the rules of RFC 4180.
     """
     n_rows = -1
     for block in blocks(path):
         if _QUOTE in block.content:
             return sum(1 for record in _csv_records(path, delimiter) if record) - 1
         if block.content.count(b"\r") != block.content.count(b"\r\n"):
-            raise _carriage_return(path)
+            raise unreadable(path, "csv")
         n_rows += block.rows(b"\r\n")
     return max(n_rows, 0)
 
@@ -141,31 +137,35 @@ def _utf8_blocks(path: Path) -> Iterator[Block]:
 
 
 def _csv_records(path: Path, delimiter: str) -> Iterator[list[str]]:
-    """Yield the records of a CSV file as Python reads them: one reader, which never has to guess where it is."""
-    lines = _RecordLines(path)
+    """Yield the records of a CSV file as Python reads them: one reader, which never has to guess where it is.
+
+    What is said of a file that breaks the rules is told by records and not by lines, which may be within values.
+    """
+    lines, n_records = _RecordLines(path), 0
     try:
-        for record in csv.reader(lines, delimiter=delimiter):
-            if lines.ended and record:  # a record asks for more lines only while a quote is open
-                raise BadInput(f"{path}: a quote opened in line {lines.first} does not close; mend it")
+        for record in csv.reader(lines, delimiter=delimiter, strict=True):
+            n_records += 1
             lines.begin_record()
             yield record
     except csv.Error:
-        raise _carriage_return(path) from None
+        broken = f"a quote opened in record {n_records + 1} does not close" if lines.ended else None
+    else:
+        return
+    raise BadInput(f"{path}: {broken}; mend it") if broken else unreadable(path, "csv")
 
 
 class _RecordLines:
     """The lines of a CSV file, for a reader that takes as many as a record has.
 
     Attributes:
-        first: Number of the line that the record begins in.
         ended: Whether more lines were asked for than there are.
     """
 
     def __init__(self, path: Path) -> None:
         self._path = path
         self._lines = itertools.chain.from_iterable(io.BytesIO(block.content) for block in blocks(path))
-        self._last, self._n_bytes = 0, 0
-        self.first, self.ended = 1, False
+        self._n_bytes = 0
+        self.ended = False
 
     def __iter__(self) -> Self:
         return self
@@ -175,31 +175,33 @@ class _RecordLines:
         if line is None:
             self.ended = True
             raise StopIteration
-        self._last, self._n_bytes = self._last + 1, self._n_bytes + len(line)
+        self._n_bytes += len(line)
         if self._n_bytes > _LONGEST_RECORD:
-            raise BadInput(
-                f"{self._path}: the record that begins in line {self.first} is longer than 64 KiB; check that its "
-                "quotes close"
-            )
+            raise _too_long(self._path)
         return line.decode("utf-8", "replace")
 
     def begin_record(self) -> None:
-        self.first, self._n_bytes = self._last + 1, 0
+        self._n_bytes = 0
 
 
-def _carriage_return(path: Path) -> BadInput:
-    return BadInput(f"{path}: a line ends in a carriage return alone, or holds one outside of quotes; convert it")
+def unreadable(path: Path, kind: str) -> BadInput:
+    """Return what is said of a file whose records cannot be told, the same whatever the values are."""
+    return BadInput(f"{path}: cannot be read as {kind}; check its encoding (UTF-8), line ends and quotes")
 
 
-def _start_of_long_line(block: bytes) -> int | None:
-    """Return where a line that is longer than 64 KiB begins, None where there is none; looks at few bytes."""
+def _too_long(path: Path) -> BadInput:
+    return BadInput(f"{path}: a record is longer than 64 KiB; check the line ends, and that quotes close")
+
+
+def _has_long_line(block: bytes) -> bool:
+    """Tell whether a line is longer than 64 KiB; looks at few bytes."""
     start = 0
     while len(block) - start > _LONGEST_RECORD:
         end = block.rfind(_LINE_END, start, start + _LONGEST_RECORD)
         if end < 0:
-            return start
+            return True
         start = end + 1
-    return None
+    return False
 
 
 def _block(content: bytes) -> Block:

@@ -23,6 +23,8 @@ BOUNDARIES = [8_000_000, 1 << 23, 16_000_000, 1 << 24, 24_000_000, 32_000_000, 1
 
 FORMS = ("csv", "csv.gz", "ndjson", "ndjson.gz", "parquet")
 _PAD = 50_000
+_VALUE = b"\1"
+"""Where a malformed record holds the first of the victim's values."""
 
 Record = tuple[str, str, str, str]
 
@@ -129,7 +131,7 @@ def _csv(rng: random.Random, records: list[Record], boundary: int | None) -> tup
         return b",".join(fields[position] for position in order) + end
 
     header = b",".join([b"bus", b"time", b"lat", b"lon", b"speed", b"note"][position] for position in order) + end
-    odd = [b"short" + end, end, b'bus1,"x"y' + end]
+    odd = [b"short" + end, end, b"too,few," + _VALUE + end, _VALUE + b",1,2,3,4,5,too,many" + end]
     return _texts(rng, header, records, line, odd, lambda: values.csv_field(rng), boundary)
 
 
@@ -167,7 +169,7 @@ def _texts(
     def content(fields: list[bytes]) -> bytes:
         lines = [line(record, field) for record, field in zip(records, fields, strict=True)]
         for place, one in odd_ones:
-            lines.insert(place, one)
+            lines.insert(place, one.replace(_VALUE, fields[0]))
         whole = before + b"".join(lines)
         return whole if is_ended else whole.rstrip(b"\r\n")
 

@@ -267,4 +267,5 @@ def test_what_is_said_of_forgetting_is_the_same_for_any_values(
         show_forgotten(forget_days([DATE], busy_dataset.config), busy_dataset.config)
         said.append((capsys.readouterr().out, caplog.messages))
     assert said[0] == said[1]
-    assert "288 raw rows deleted" in said[0][0]
+    assert "The raw rows of 1 local days are deleted" in said[0][0]
+    assert said[0][1] == ["forgotten n_days=1"]
