@@ -159,13 +159,15 @@ def _answer(work: Callable[[], R]) -> R | HexveilError:
 def _own_cluster() -> Any:
     """Start one worker per core; they end with this process.
 
-    Keys of this run's own keep other users of the machine out, who could else have workers do anything; and there are
-    none of Dask's pages, which would be open to all.
+    Keys of this run's own keep other users of the machine out, who could else have workers do anything. Dask opens a
+    port for its pages, with whatever its options say: none is there to be seen.
     """
+    from dask.config import set as settings  # noqa: PLC0415
     from distributed import LocalCluster  # noqa: PLC0415
 
     options: dict[str, Any] = {"threads_per_worker": 1, "dashboard_address": None, "security": True}
-    with undisturbed():
+    no_pages = {f"distributed.{role}.http.routes": [] for role in ("scheduler", "worker")}
+    with undisturbed(), settings(no_pages):
         return LocalCluster(**options)
 
 

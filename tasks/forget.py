@@ -10,7 +10,7 @@ from tasks import durable, ledger, private_files, shards, warehouse
 from tasks.config import Config
 from tasks.disclosure import now
 from tasks.errors import HexveilError, contained
-from tasks.forgotten import Forgetting, forgotten_days, note_forgotten
+from tasks.forgotten import Forgetting, forgotten_days, forgotten_parameters, note_forgotten
 from tasks.inputs import settings_hash
 from tasks.logs import say
 from tasks.occupancy import prepared_by
@@ -29,7 +29,7 @@ _OF_DAYS = (
     "forget/late_day",
 )
 _OF_DAYS_PREPARED = ("forget/user_cell", "forget/prepared_day")
-_OF_DAYS_AND_FILES = ("forget/raw_record", "forget/raw_part", "forget/quarantine", "forget/released_file")
+_OF_DAYS_AND_FILES = ("forget/raw_part", "forget/quarantine", "forget/released_file")
 _OF_EMPTIED_FILES = (
     "forget/raw_record_undated",
     "forget/raw_part_undated",
@@ -97,11 +97,13 @@ def _forget(dates: list[dt.date], fence: str, config: Config) -> Forgotten:
         held = dict(warehouse.rows(connection, "warehouse/held_days"))
         files = dict(warehouse.rows(connection, "warehouse/forgotten_files", {"dates": dates}))
         other_files, other_dates = _of_other_settings(connection, config)
+        warehouse.define(connection, "was_forgotten")
         with warehouse.transaction(connection):
             for statements, gone in (
                 (_OF_DAYS, {"dates": dates}),
                 (_OF_DAYS_PREPARED, {"dates": dates + other_dates}),
                 (_OF_DAYS_AND_FILES, {"dates": dates, "other_files": other_files}),
+                (("forget/raw_record",), {**forgotten_parameters(config), "other_files": other_files}),
                 (_OF_EMPTIED_FILES, {"file_ids": [*files, *other_files]}),
             ):
                 for statement in statements:

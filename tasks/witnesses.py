@@ -37,10 +37,11 @@ def check_no_ledger_is_missing(config: Config) -> None:
     """
     private, path = config.storage_path / "private", ledger_path(config)
     left = [private / name for name in _OF_AN_ACCOUNT if _holds_anything(private / name)]
-    if left and not path.exists():  # looked at last, for it may have been made meanwhile
+    emptied = _holds_anything(private / "releases") and not _holds_anything(private / "attempts")
+    if left and (emptied or not path.exists()):  # looked at last, for it may have been made meanwhile
         raise LedgerBroken(
-            f"{path} is missing, but {left[0]} is left of an account: what users lost would be forgotten. Restore "
-            "ledger.jsonl from backup. Only if nothing was ever released from this storage, delete "
+            f"{path} is missing or was emptied, but {left[0]} is left of an account: what users lost would be "
+            "forgotten. Restore ledger.jsonl from backup. Only if nothing was ever released from this storage, delete "
             f"{', '.join(map(str, left))} and run the day again"
         )
 

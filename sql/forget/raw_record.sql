@@ -1,6 +1,7 @@
--- raw_record: deletes for good some local days, and all of files that were read with other settings.
+-- raw_record: deletes for good what is of some local days, by its own day or its time, and all of files that were read with other settings.
 -- Grain    none, rows are deleted
--- Params   $dates, $other_files
+-- Params   $dates, $starts, $ends: what was forgotten; $other_files
 -- Privacy  SENSITIVE: deletes private rows
 delete from raw_record
-where local_date in $dates or file_id in $other_files::integer[]
+where coalesce(was_forgotten(local_date, observed_at, $dates, $starts, $ends), false)
+    or file_id in $other_files::integer[]

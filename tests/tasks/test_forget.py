@@ -269,3 +269,25 @@ def test_what_is_said_of_forgetting_is_the_same_for_any_values(
     assert said[0] == said[1]
     assert "The raw rows of 1 local days are deleted" in said[0][0]
     assert said[0][1] == ["forgotten n_days=1"]
+
+
+def test_a_row_of_the_next_days_file_that_lies_within_the_day_goes_too(dataset: Dataset) -> None:
+    if dataset.config.engine.name == "dask":
+        pytest.skip("parts hold such rows until the day of their file is forgotten")
+    dataset.set('files = ["raw/*"]', 'files = ["raw/{date}.csv"]')
+    dataset.set("[privacy]", "[validation]\nmax_quarantined_share = 1\n[privacy]")
+    for date in (DATE, DATE + dt.timedelta(days=1)):
+        dataset.write(
+            f"{date}.csv", f"bus,time,lat,lon,speed\nbus1,{date}T08:00:00Z,47,8,1\nbus9,{DATE}T09:00:00Z,47,8,7\n"
+        )
+        dataset.prepare(date)
+    assert rows_within_day(dataset) == 3
+    forget_days([DATE], dataset.config)
+    assert rows_within_day(dataset) == 0
+
+
+def test_a_day_of_which_nothing_is_held_can_be_forgotten(dataset: Dataset) -> None:
+    forget_days([DATE], dataset.config)
+    a_day_and_the_next(dataset, "csv")
+    dataset.prepare(DATE + dt.timedelta(days=1))
+    assert rows_within_day(dataset) == 0

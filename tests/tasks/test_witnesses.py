@@ -39,7 +39,9 @@ def test_a_missing_ledger_is_refused_while_anything_of_an_account_is_left(busy_d
         if name != left:
             path.unlink() if path.is_file() else shutil.rmtree(path)
     for use in (busy_dataset.run_day, lambda: verify.verify_ledger(busy_dataset.config), busy_dataset.prepare):
-        with pytest.raises(LedgerBroken, match=rf"is missing, but .*private/{left} is left of an account"):
+        with pytest.raises(
+            LedgerBroken, match=rf"is missing or was emptied, but .*private/{left} is left of an account"
+        ):
             use()
     assert not ledger.ledger_path(busy_dataset.config).exists()
 
@@ -180,3 +182,16 @@ def test_a_storage_where_nothing_was_released_can_be_backed_up(busy_dataset: Dat
     assert back_up(tmp_path / "copy", busy_dataset.config) == 0
     assert (tmp_path / "copy" / "ledger.jsonl").read_bytes() == b""
     assert report_budget(busy_dataset.config).n_users == 0
+
+
+def test_an_emptied_ledger_beside_released_files_is_refused(busy_dataset: Dataset) -> None:
+    busy_dataset.without_map()
+    busy_dataset.run_day()
+    store = busy_dataset.folder / "store"
+    (store / "ledger.jsonl").write_bytes(b"")
+    for name in ("private/ledger-head", "release.duckdb"):
+        (store / name).unlink()
+    for name in ("private/attempts", "published"):
+        shutil.rmtree(store / name)
+    with pytest.raises(LedgerBroken, match="is missing or was emptied"):
+        busy_dataset.run_day()
