@@ -11,6 +11,8 @@ from tasks.sections import Budget
 Amendment = tuple[Entry, Budget, Budget]
 """An entry of that kind, with the budget before it and its own."""
 
+_LONGEST_REASON = 500
+
 
 def budget_in_force(entries: list[Entry]) -> Budget | None:
     """Return the budget that the ledger holds to: that of its last entry; None where it is empty."""
@@ -129,6 +131,8 @@ def _checked(reason: str, entries: list[Entry], config: Config) -> tuple[Budget,
     before = budget_in_force(entries)
     if not reason.strip():
         raise HexveilError("say why users may lose more: --reason TEXT, which anyone may read in the ledger")
+    if not reason.isprintable() or len(reason) > _LONGEST_REASON:
+        raise HexveilError(f"the reason must be one line of at most {_LONGEST_REASON} printable characters")
     if before is None:
         raise HexveilError("nothing was released yet, so no budget is in force; set [budget] and run a day")
     check_same_users(entries, config)

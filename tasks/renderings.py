@@ -60,7 +60,7 @@ def _same_geojson(content: bytes, table: pl.DataFrame) -> bool:
     features = [
         {"type": "Feature", "geometry": {"type": "Polygon", "coordinates": [[]]}, "properties": row} for row in rows
     ]
-    found = json.loads(content)
+    found = json.loads(content, object_pairs_hook=_each_once)
     rings = [feature["geometry"]["coordinates"].pop() for feature in found["features"]]
     for feature in found["features"]:
         feature["geometry"]["coordinates"].append([])
@@ -85,7 +85,7 @@ def _same_geoparquet(content: bytes, table: pl.DataFrame) -> bool:
 
 def _same_manifest(content: bytes, entry: Entry) -> bool:
     """Tell whether a manifest is that of its entry; other code may have left out more, and described columns."""
-    found = json.loads(content)
+    found = json.loads(content, object_pairs_hook=_each_once)
     hashes = {name: file_hash for name, file_hash in entry["files"].items() if name != "manifest.json"}
     expected = manifest(entry, hashes)
     if entry["code"] == code_hash():
@@ -99,6 +99,14 @@ _SAME = {
     "statistics.geojson": _same_geojson,
     "statistics.geoparquet": _same_geoparquet,
 }
+
+
+def _each_once(members: list[tuple[str, Any]]) -> dict[str, Any]:
+    """Return a JSON object whose members all have names of their own: of repeated ones readers take another each."""
+    found = dict(members)
+    if len(found) < len(members):
+        raise ValueError("repeated member")
+    return found
 
 
 def _with_instants(table: pl.DataFrame) -> pl.DataFrame:

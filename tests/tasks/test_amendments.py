@@ -124,10 +124,19 @@ def test_a_plan_shows_what_a_looser_budget_would_give_and_that_a_run_would_be_re
     assert preview_plan(tomorrow, released.config)["refused"] is None
 
 
-@pytest.mark.parametrize("reason", ["", "  \n"])
-def test_an_amendment_needs_a_reason(released: Dataset, reason: str) -> None:
+@pytest.mark.parametrize(
+    ("reason", "said"),
+    [
+        ("", "say why"),
+        ("  \n", "say why"),
+        ("a\x1b[2J", "printable"),
+        ("a\nb", "printable"),
+        ("x" * 501, "at most 500"),
+    ],
+)
+def test_an_amendment_needs_a_reason_that_can_be_shown(released: Dataset, reason: str, said: str) -> None:
     for ask in (amend_budget, proposed_amendment):
-        with pytest.raises(HexveilError, match="say why"):
+        with pytest.raises(HexveilError, match=said):
             ask(reason, released.config)
     assert len(ledger.read_entries(released.config)) == 1
 

@@ -184,6 +184,8 @@ FORGERIES: list[tuple[str, str, Callable[[bytes], bytes]]] = [
     ("statistics.geojson", "a property", json_with(lambda v: v["features"][0]["properties"].update(true_mean=1))),
     ("statistics.geojson", "a place", json_with(lambda v: v["features"][0]["geometry"]["coordinates"][0].pop())),
     ("statistics.geojson", "no hexagon", json_with(lambda v: v["features"][0]["geometry"].update(type="Point"))),
+    ("statistics.geojson", "a repeated member", lambda c: c.replace(b'"n_users":', b'"mean":1.25,"n_users":', 1)),
+    ("manifest.json", "a repeated member", lambda c: c.replace(b'"epsilon":', b'"epsilon": "0.1",\n  "epsilon":', 1)),
     ("statistics.geojson", "a feature less", json_with(lambda v: v["features"].pop())),
     ("statistics.geojson", "coordinates", json_with(lambda v: v.update(crs={"type": "name"}))),
     ("statistics.geoparquet", "a number", parquet_with(with_mean)),
