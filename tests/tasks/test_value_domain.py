@@ -66,9 +66,9 @@ def test_nor_does_one_across_a_place_where_a_reader_may_begin_anew(
 @pytest.mark.parametrize("engine", ENGINES, ids=["local", "dask"])
 @pytest.mark.parametrize("form", FORMS)
 def test_nor_do_thousands(form: str, engine: str, make_dataset: MakeDataset, say: Say) -> None:
-    assert_same(small_cases(form, 400 if engine == "" else 40, 1_000_000), make_dataset, engine, _SET, say)
+    assert_same(small_cases(form, 200 if engine == "" else 20, 1_000_000), make_dataset, engine, _SET, say)
     if form in _TEXTS and engine == "":
-        assert_same(cases_across(form, BOUNDARIES, 5), make_dataset, engine, 1, say)
+        assert_same(cases_across(form, BOUNDARIES, 3), make_dataset, engine, 1, say)
 
 
 @pytest.mark.parametrize(
