@@ -3,5 +3,5 @@
 -- Params   $dates, $starts, $ends: what was forgotten; $other_files
 -- Privacy  SENSITIVE: deletes private rows
 delete from raw_record
-where coalesce(was_forgotten(local_date, observed_at, $dates, $starts, $ends), false)
+where was_forgotten(local_date, observed_at, $dates, $starts, $ends)
     or file_id in $other_files::integer[]

@@ -4,7 +4,7 @@
 --          them start and end
 -- Privacy  of times alone, assumed public
 create or replace temp macro was_forgotten(local_date, observed_at, dates, starts, ends) as
-list_contains(dates::date[], local_date)
+coalesce(list_contains(dates::date[], local_date), false)
 or len(
     list_filter(
         list_zip(starts::timestamptz[], ends::timestamptz[]),

@@ -17,4 +17,4 @@ select
 from incoming
 left join whole_hour on whole_hour.number = epoch_us(observed_at) // 3600000000
 where is_object
-    and not coalesce(was_forgotten(coalesce($file_date::date, whole_hour.local_date, observed_at::date), observed_at, $dates, $starts, $ends), false)
+    and not was_forgotten(coalesce($file_date::date, whole_hour.local_date, observed_at::date), observed_at, $dates, $starts, $ends)

@@ -33,4 +33,4 @@ select
     value
 from timed
 left join whole_hour on whole_hour.number = epoch_us(observed_at) // 3600000000
-where not coalesce(was_forgotten(coalesce($file_date::date, whole_hour.local_date, observed_at::date), observed_at, $dates, $starts, $ends), false)
+where not was_forgotten(coalesce($file_date::date, whole_hour.local_date, observed_at::date), observed_at, $dates, $starts, $ends)
