@@ -86,7 +86,8 @@ def test_the_mirror_is_a_witness_against_a_ledger_that_was_cut_with_everything_b
 def test_published_folders_are_witnesses_too_on_whatever_day_is_run(two_days: Dataset) -> None:
     store = two_days.folder / "store"
     ledger.ledger_path(two_days.config).write_bytes(b"")
-    shutil.rmtree(store / "private" / "attempts")
+    for name in ("attempts", "releases"):
+        shutil.rmtree(store / "private" / name)
     for path in (store / "private" / "ledger-head", mirror_file(two_days)):
         path.unlink()
     with pytest.raises(LedgerBroken, match="date=2026-01-15 was published, but no entry"):
