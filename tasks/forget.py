@@ -14,8 +14,8 @@ from tasks.forgotten import Forgetting, forgotten_days, forgotten_parameters, no
 from tasks.inputs import settings_hash
 from tasks.logs import say
 from tasks.occupancy import prepared_by
-from tasks.parts import all_names
-from tasks.scratch import remove_abandoned
+from tasks.parts import all_names, forget_strays
+from tasks.scratch import remove_abandoned, scratch
 from tasks.storage import private_folder
 
 log = logging.getLogger("hexveil.forget")
@@ -35,7 +35,7 @@ _OF_EMPTIED_FILES = (
     "forget/raw_part_undated",
     "forget/quarantine_undated",
     "forget/raw_file",
-    "forget/raw_path",
+    "forget/seen_file",
 )
 
 
@@ -108,6 +108,9 @@ def _forget(dates: list[dt.date], fence: str, config: Config) -> Forgotten:
             ):
                 for statement in statements:
                     warehouse.run(connection, statement, gone)
+            if config.engine.name == "dask":
+                with scratch(config) as here:
+                    forget_strays(connection, shards.open_store(config), here.storage_path, forgotten_parameters(config))
         n_parts = shards.sweep(all_names(connection), fence, config) if config.engine.name == "dask" else 0
     warehouse.compact(config)
     private_files.remove_unreleased(entries, config)

@@ -73,7 +73,7 @@ def ingest(date: dt.date, config: Config) -> None:
 def new_inputs(connection: warehouse.Connection, date: dt.date, config: Config) -> list[Input]:
     """Return the files for a day that were not read yet, as far as can be told without reading them."""
     files = find_inputs(date, config)
-    return [one for one in files if not warehouse.rows(connection, "warehouse/known_path", one.seen(config))]
+    return [one for one in files if not warehouse.rows(connection, "warehouse/known_file", one.seen(config))]
 
 
 def current_files(connection: warehouse.Connection, date: dt.date, config: Config) -> list[int]:
@@ -86,7 +86,7 @@ def current_files(connection: warehouse.Connection, date: dt.date, config: Confi
     """
     numbers = []
     for one in find_inputs(date, config):
-        known = warehouse.rows(connection, "warehouse/known_path", one.seen(config))
+        known = warehouse.rows(connection, "warehouse/known_file", one.seen(config))
         if not known:
             raise HexveilError(f"{one.address} changed while the day was being prepared; run the day again")
         numbers.append(known[0][0])
@@ -98,7 +98,7 @@ def _ingest_file(one: Input, config: Config) -> None:
     path, seen = Path(one.address), one.seen(config)
     kind = source.file_format(path)
     with warehouse.connect(config) as connection:
-        if warehouse.rows(connection, "warehouse/known_path", seen):
+        if warehouse.rows(connection, "warehouse/known_file", seen):
             return
         identity = {
             "name": one.name,
@@ -108,15 +108,15 @@ def _ingest_file(one: Input, config: Config) -> None:
         known = warehouse.rows(connection, "warehouse/known_content", identity)
         with warehouse.transaction(connection):
             file_id = known[0][0] if known else read_file(connection, path, kind, one.file_date, identity, config)
-            note_path(connection, one, file_id, config)
+            note_seen(connection, one, file_id, config)
 
 
-def note_path(connection: warehouse.Connection, one: Input, file_id: int, config: Config) -> None:
+def note_seen(connection: warehouse.Connection, one: Input, file_id: int, config: Config) -> None:
     """Note under which number the content of a file is kept, and say what became of its rows.
 
     That is said of a known content as of a new one: which of them it is depends on values.
     """
-    warehouse.run(connection, "warehouse/raw_path", {**one.seen(config), "file_id": file_id})
+    warehouse.run(connection, "warehouse/seen_file", {**one.seen(config), "file_id": file_id})
     counts = warehouse.frame(connection, "warehouse/file_counts", {"file_id": file_id})
     say(log, "read", file=Path(one.address).name, **counts.row(0, named=True))
 

@@ -23,22 +23,20 @@ class Input:
         address: Its absolute path, or its fsspec address.
         name: What it is called: its path relative to the configuration, or its address.
         file_date: The day it is for, where its pattern says ``{date}``.
-        n_bytes: Its size.
-        modified_ns: When it was last written, in nanoseconds.
+        version: What tells this writing of the file from another. Its size would tell some from others by their
+            values, and is no part of it.
     """
 
     address: str
     name: str
     file_date: dt.date | None
-    n_bytes: int
-    modified_ns: int
+    version: str
 
     def seen(self, config: Config) -> dict[str, Any]:
         """Return by what the file is known without reading it."""
         return {
             "path": self.address,
-            "n_bytes": self.n_bytes,
-            "modified_ns": self.modified_ns,
+            "version": self.version,
             "settings_hash": settings_hash(self.file_date, config),
         }
 
@@ -62,7 +60,8 @@ def find_inputs(date: dt.date, config: Config, needed: bool = True) -> list[Inpu
 
 def _local_input(path: Path, file_date: dt.date | None, config: Config) -> Input:
     status = path.stat()
-    return Input(str(path), os.path.relpath(path, config.folder), file_date, status.st_size, status.st_mtime_ns)
+    version = f"{status.st_mtime_ns} {status.st_ctime_ns} {status.st_ino}"  # the second is the kernel's, never set back
+    return Input(str(path), os.path.relpath(path, config.folder), file_date, version)
 
 
 def _remote_inputs(date: dt.date, config: Config) -> list[Input]:
@@ -74,15 +73,14 @@ def _remote_inputs(date: dt.date, config: Config) -> list[Input]:
         for path, status in store.glob(place, detail=True).items():
             if status["type"] == "file":
                 address = store.unstrip_protocol(path)
-                found[address] = Input(address, address, file_date, status["size"], _modified_ns(store, path))
+                found[address] = Input(address, address, file_date, _modified(store, path))
     return sorted(found.values(), key=lambda one: one.address)
 
 
-def _modified_ns(store: fsspec.AbstractFileSystem, path: str) -> int:
+def _modified(store: fsspec.AbstractFileSystem, path: str) -> str:
     try:
-        modified = store.modified(path)
+        return str(store.modified(path))
     except NotImplementedError:
         raise BadInput(
             f"{path}: its store does not say when a file was written, so a change could not be told"
         ) from None
-    return round(modified.timestamp() * 1_000_000) * 1000

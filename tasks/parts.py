@@ -9,6 +9,7 @@ from tasks import warehouse
 from tasks.config import Config
 from tasks.errors import HexveilError
 from tasks.shards import Store
+from tasks.source import parquet_rows
 
 
 @dataclass(frozen=True)
@@ -53,6 +54,27 @@ def load_parts(
     """
     paths = [str(store.fetch(name, folder)) for name in names]
     warehouse.run(connection, "shards/raw_record", {"paths": paths, **among})
+
+
+def forget_strays(connection: warehouse.Connection, store: Store, folder: Path, gone: dict[str, Any]) -> None:
+    """Store anew, without them, the parts in which records of forgotten days lie that a file for another day held.
+
+    Args:
+        connection: Of the warehouse, which then names the new parts; who commits that deletes the old ones.
+        store: Where the parts are.
+        folder: Where to write.
+        gone: What was forgotten, as statements take it.
+    """
+    for (name,) in warehouse.rows(connection, "forget/stray_parts"):
+        old, kept_name = store.fetch(name, folder), f"{name.removesuffix('.parquet')}-kept.parquet"
+        kept = folder / "kept.parquet"
+        warehouse.run(connection, "forget/kept_part", {"path": str(old), "kept_path": str(kept), **gone})
+        n_rows, n_kept = parquet_rows(old), parquet_rows(kept)
+        if n_kept < n_rows:
+            store.put(kept, kept_name)
+            warehouse.run(
+                connection, "forget/raw_part_kept", {"name": name, "kept_name": kept_name, "n_rows": n_kept}
+            )
 
 
 def refuse_missing(parts: Sequence[Part], n_loaded: int) -> None:

@@ -12,18 +12,18 @@ import fsspec
 import polars as pl
 
 from tasks import cluster, durable, shards, source, warehouse
-from tasks.config import Config
+from tasks.config import Config, day_bounds
 from tasks.errors import BadInput
 from tasks.forget import refuse_other_engine
 from tasks.forgotten import Forgetting, forgotten_days, note_forgotten
-from tasks.ingest import new_inputs, note_path, read_file, refuse_forgotten
+from tasks.ingest import new_inputs, note_seen, read_file, refuse_forgotten
 from tasks.inputs import Input
 from tasks.parts import all_names, note_of
 from tasks.scratch import scratch
 from tasks.sections import is_remote
 from tasks.steps import step
 
-_PART = {"name": pl.String, "shard": pl.Int32, "n_shards": pl.Int32, "local_date": pl.String, "n_rows": pl.Int64}
+_PART = {"name": pl.String, "shard": pl.Int32, "n_shards": pl.Int32, "local_date": pl.String, "n_rows": pl.Int64, "is_stray": pl.Boolean}
 
 
 @dataclass(frozen=True)
@@ -103,7 +103,7 @@ def read_input(
         folder = f"parts/{file_id}/{uuid.uuid4().hex}"
         with warehouse.connect(here) as connection:
             _read(connection, path, one, identity, here)
-            _store(connection, store, folder, file_id, here)
+            _store(connection, store, folder, file_id, one.file_date, here)
     return ReadInput(file_id, folder)
 
 
@@ -119,8 +119,7 @@ def _begin(date: dt.date, fence: str, config: Config) -> tuple[list[Input], list
         earlier = [warehouse.rows(connection, "shards/read_before", _named(one, config)) for one in new]
     everyone = {"forgotten": forgotten_days(config), "fence": fence, "config": config}
     return new, [
-        # a size depends on values, and a worker has no need of it
-        {"one": replace(one, n_bytes=0, modified_ns=0), "file_id": file_id, "earlier": before, **everyone}
+        {"one": replace(one, version=""), "file_id": file_id, "earlier": before, **everyone}
         for file_id, (one, before) in enumerate(zip(new, earlier, strict=True), start=first_id)
     ]
 
@@ -135,7 +134,7 @@ def _keep(one: Input, read: ReadInput, config: Config) -> None:
     with scratch(config) as here, warehouse.connect(config) as connection, warehouse.transaction(connection):
         if read.folder is not None:
             file_id = _keep_parts(connection, store, read, here.storage_path)
-        note_path(connection, one, file_id, config)
+        note_seen(connection, one, file_id, config)
     if read.folder is not None:
         store.remove([f"{read.folder}/quarantine.parquet"])
 
@@ -179,11 +178,19 @@ def _read(connection: warehouse.Connection, path: Path, one: Input, identity: di
     raise BadInput(problem)
 
 
-def _store(connection: warehouse.Connection, store: shards.Store, folder: str, file_id: int, config: Config) -> None:
+def _store(
+    connection: warehouse.Connection,
+    store: shards.Store,
+    folder: str,
+    file_id: int,
+    file_date: dt.date | None,
+    config: Config,
+) -> None:
     """Store a file's parts, what was rejected, and last the note that names them."""
     here, n_shards = config.storage_path / "parts", config.engine.n_shards
     here.mkdir()
-    among = {"file_id": file_id, "n_shards": n_shards, "folder": str(here)}
+    start, end = day_bounds(file_date, config.dataset.timezone) if file_date else (None, None)
+    among = {"file_id": file_id, "n_shards": n_shards, "folder": str(here), "start": start, "end": end}
     warehouse.run(connection, "shards/written_part", among)
     parts = []
     for path in sorted(here.rglob("*.parquet")):
@@ -200,10 +207,11 @@ def _store(connection: warehouse.Connection, store: shards.Store, folder: str, f
 
 
 def _divided(path: Path) -> dict[str, Any]:
-    """Return which shard and day a part is of, by the folders that the engine wrote it to, and its rows."""
-    shard, day = (unquote(folder.name).partition("=")[2] for folder in (path.parent.parent, path.parent))
+    """Return what a part holds, by the folders that the engine wrote it to, and how many rows."""
+    stray, day, shard = (unquote(folder.name).partition("=")[2] for folder in path.parents[:3])
     return {
         "shard": int(shard),
         "local_date": None if day == "undated" else day,
         "n_rows": source.parquet_rows(path),
+        "is_stray": stray == "true",
     }

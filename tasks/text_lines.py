@@ -17,6 +17,8 @@ from tasks.errors import BadInput
 
 _LONGEST_RECORD = 1 << 16
 _BLOCK = 1 << 22
+_BATCH = 1 << 16
+_MOST_MALFORMED = 10_000
 _LINE_END, _QUOTE = b"\n", b'"'
 _BLANK = b" \t\n\v\f\r"
 _SCHEMA = pa.schema({"row_number": pa.int64(), "line": pa.string()})
@@ -44,12 +46,22 @@ class Block(NamedTuple):
     content: bytes
     starts: NDArray[np.int64]
 
-    def rows(self, blank: bytes) -> int:
-        """Return how many of the lines hold more than some characters."""
-        first = np.frombuffer(self.content, np.uint8)[self.starts]
-        suspect = self.starts[np.isin(first, np.frombuffer(blank, np.uint8))]
-        lines = (self.content[start : self.content.find(_LINE_END, start) + 1 or None] for start in suspect)
-        return self.starts.size - sum(not line.strip(blank) for line in lines)
+    def is_row(self, blank: bytes) -> NDArray[np.bool_]:
+        """Tell of each line whether it holds more than some characters, shape (number of lines,)."""
+        content = np.frombuffer(self.content, np.uint8)
+        is_blank = np.isin(np.arange(256), np.frombuffer(blank, np.uint8))
+        if not is_blank[content[self.starts]].any():
+            return np.ones(self.starts.size, np.bool_)
+        return ~np.logical_and.reduceat(is_blank[content], self.starts)
+
+    def n_fields(self, delimiter: bytes) -> NDArray[np.int64]:
+        """Return how many fields each line has if every delimiter ends one, shape (number of lines,)."""
+        content = np.frombuffer(self.content, np.uint8)
+        found = content == delimiter[0]
+        for place, byte in enumerate(delimiter[1:], start=1):
+            found[:-place] &= content[place:] == byte
+        ends = np.append(self.starts, content.size)
+        return np.diff(np.searchsorted(np.flatnonzero(found), ends)) + 1
 
 
 def blocks(path: Path) -> Iterator[Block]:
@@ -81,7 +93,7 @@ def count_lines(path: Path) -> int:
     Raises:
         BadInput: What ``blocks`` raises, or a line is not UTF-8.
     """
-    return sum(block.rows(_BLANK) for block in _utf8_blocks(path))
+    return sum(np.count_nonzero(block.is_row(_BLANK)) for block in _utf8_blocks(path))
 
 
 def count_csv_rows(path: Path, delimiter: str) -> int:
@@ -91,16 +103,18 @@ def count_csv_rows(path: Path, delimiter: str) -> int:
     line is no row.
 
     Raises:
-        BadInput: What ``blocks`` raises, or its quotes or line ends break the rules of RFC 4180.
+        BadInput: What ``blocks`` raises, its quotes or line ends break the rules of RFC 4180, or so many rows have not
+            the header's number of fields that the engine, which keeps them all in memory, cannot be given the file.
     """
-    n_rows = -1
-    for block in blocks(path):
-        if _QUOTE in block.content:
-            return sum(1 for record in _csv_records(path, delimiter) if record) - 1
-        if block.content.count(b"\r") != block.content.count(b"\r\n"):
-            raise unreadable(path, "csv")
-        n_rows += block.rows(b"\r\n")
-    return max(n_rows, 0)
+    try:
+        n_rows, n_malformed = _tally(_fields_by_lines(path, delimiter))
+    except _QuoteOccurs:
+        n_rows, n_malformed = _tally(_fields_by_records(path, delimiter))
+    if n_malformed > max(_MOST_MALFORMED, n_rows // 100):
+        raise BadInput(
+            f"{path}: {n_malformed:,} of {n_rows:,} rows have not as many fields as the header; check dataset.delimiter"
+        )
+    return n_rows
 
 
 def numbered_lines(path: Path) -> pa.RecordBatchReader:
@@ -134,6 +148,37 @@ def _utf8_blocks(path: Path) -> Iterator[Block]:
             n_before += block.starts.size
             continue
         raise BadInput(f"{path}: line {number} is not UTF-8; convert the file, for example with iconv")
+
+
+class _QuoteOccurs(Exception):
+    """A line of a CSV file may not be a record."""
+
+
+def _fields_by_lines(path: Path, delimiter: str) -> Iterator[NDArray[np.int64]]:
+    """Yield how many fields each record of a CSV file has, the header first, where every line is one; shape (some,)."""
+    for block in blocks(path):
+        if _QUOTE in block.content:
+            raise _QuoteOccurs
+        if block.content.count(b"\r") != block.content.count(b"\r\n"):
+            raise unreadable(path, "csv")
+        yield block.n_fields(delimiter.encode())[block.is_row(b"\r\n")]
+
+
+def _fields_by_records(path: Path, delimiter: str) -> Iterator[NDArray[np.int64]]:
+    """Yield the same of any CSV file."""
+    counts = (len(record) for record in _csv_records(path, delimiter) if record)
+    while some := list(itertools.islice(counts, _BATCH)):
+        yield np.array(some)
+
+
+def _tally(counts: Iterator[NDArray[np.int64]]) -> tuple[int, int]:
+    """Return how many rows follow a header, and how many have not its number of fields."""
+    n_rows, n_malformed, n_columns = -1, 0, None
+    for some in counts:
+        n_columns = some[0] if n_columns is None and some.size else n_columns
+        n_rows += some.size
+        n_malformed += np.count_nonzero(some != n_columns)
+    return max(n_rows, 0), n_malformed
 
 
 def _csv_records(path: Path, delimiter: str) -> Iterator[list[str]]:

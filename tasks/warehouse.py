@@ -33,9 +33,11 @@ DAMAGE = (duckdb.IOException, duckdb.SerializationException, duckdb.InternalExce
 
 _TABLES = (
     "raw_file",
-    "raw_path",
+    "seen_file",
+    "seen_before",
     "raw_record",
     "raw_part",
+    "raw_part_stray",
     "held_row",
     "quarantine",
     "value_repair",

@@ -272,8 +272,6 @@ def test_what_is_said_of_forgetting_is_the_same_for_any_values(
 
 
 def test_a_row_of_the_next_days_file_that_lies_within_the_day_goes_too(dataset: Dataset) -> None:
-    if dataset.config.engine.name == "dask":
-        pytest.skip("parts hold such rows until the day of their file is forgotten")
     dataset.set('files = ["raw/*"]', 'files = ["raw/{date}.csv"]')
     dataset.set("[privacy]", "[validation]\nmax_quarantined_share = 1\n[privacy]")
     for date in (DATE, DATE + dt.timedelta(days=1)):
@@ -284,6 +282,9 @@ def test_a_row_of_the_next_days_file_that_lies_within_the_day_goes_too(dataset: 
     assert rows_within_day(dataset) == 3
     forget_days([DATE], dataset.config)
     assert rows_within_day(dataset) == 0
+    assert held_days(dataset.config) == {DATE + dt.timedelta(days=1): 1}
+    dataset.prepare(DATE + dt.timedelta(days=1))
+    assert dataset.query("select sum(n_records) from user_cell") == [(1,)]
 
 
 def test_a_day_of_which_nothing_is_held_can_be_forgotten(dataset: Dataset) -> None:

@@ -47,7 +47,7 @@ def test_a_file_is_read_once_and_again_only_when_its_content_changes(busy_datase
     os.utime(busy_dataset.folder / "raw" / "day.csv", (1, 1))
     busy_dataset.prepare()
     assert stored(busy_dataset) == before
-    assert busy_dataset.query("select count(*) from raw_path") == [(2,)]
+    assert busy_dataset.query("select count(*) from seen_file") == [(2,)]
     path = busy_dataset.folder / "raw" / "day.csv"
     path.write_text(path.read_text() + f"bus99,{DATE}T08:00:00Z,47.05,8.31,1\n")
     busy_dataset.prepare()

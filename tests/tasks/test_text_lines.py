@@ -89,6 +89,24 @@ def test_a_csv_file_whose_records_cannot_be_told_is_refused(tmp_path: Path, cont
 
 
 @pytest.mark.usefixtures("block")
+@pytest.mark.parametrize("delimiter", [",", "é", "\u2028"])
+def test_rows_with_another_number_of_fields_than_the_header_are_counted(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, delimiter: str
+) -> None:
+    """The engine keeps some KiB in memory for each: packed, files of a few KiB would take many GiB."""
+    monkeypatch.setattr(text_lines, "_MOST_MALFORMED", 2)
+    path = tmp_path / "a.csv"
+    rows = ["a,b,c", "1,2,3", "", "4,5", "6,ü,", ",,,", "7,8,9"]
+    for value in ("x", '"x"', '"\nx,y\n"'):
+        text = "\n".join(rows).replace("7", value).replace(",", delimiter)
+        path.write_text(text)
+        assert text_lines.count_csv_rows(path, delimiter) == 5
+        path.write_text(text + "\n8\n")
+        with pytest.raises(BadInput, match="3 of 6 rows have not as many fields as the header"):
+            text_lines.count_csv_rows(path, delimiter)
+
+
+@pytest.mark.usefixtures("block")
 def test_a_line_that_is_not_utf_8_is_named(tmp_path: Path) -> None:
     (tmp_path / "a.ndjson").write_bytes("é\n\nx\n".encode() + b"\xff\n")
     with pytest.raises(BadInput, match="line 4 is not UTF-8"):

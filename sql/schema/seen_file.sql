@@ -1,0 +1,10 @@
+-- seen_file: where a raw_file was seen, so that a file that was not written again is not read again.
+-- Grain    one row per (path, version, settings_hash)
+-- Privacy  public; a size, which depends on private values, decides nothing
+create table if not exists seen_file (
+    path varchar not null,
+    version varchar not null,
+    settings_hash varchar not null,
+    file_id integer not null,
+    primary key (path, version, settings_hash)
+)
