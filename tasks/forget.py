@@ -110,7 +110,9 @@ def _forget(dates: list[dt.date], fence: str, config: Config) -> Forgotten:
                     warehouse.run(connection, statement, gone)
             if config.engine.name == "dask":
                 with scratch(config) as here:
-                    forget_strays(connection, shards.open_store(config), here.storage_path, forgotten_parameters(config))
+                    forget_strays(
+                        connection, shards.open_store(config), here.storage_path, forgotten_parameters(config)
+                    )
         n_parts = shards.sweep(all_names(connection), fence, config) if config.engine.name == "dask" else 0
     warehouse.compact(config)
     private_files.remove_unreleased(entries, config)

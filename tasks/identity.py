@@ -94,6 +94,12 @@ def published_folders(config: Config) -> list[str]:
     return days + [f"{day}/{revision}" for day in days for revision in _names(root / day, "revision=")]
 
 
+def other_files(config: Config) -> tuple[str, ...]:
+    """Return the names of what lies beside the folders of releases."""
+    everything = _names(config.storage_path / "published", "")
+    return tuple(name for name in everything if not name.startswith("date="))
+
+
 def _names(folder: Path, beginning: str) -> list[str]:
     try:
         with os.scandir(folder) as found:

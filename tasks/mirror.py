@@ -3,12 +3,14 @@
 import logging
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
+from pathlib import Path
 
 from tasks import ledger, private_files, warehouse
 from tasks.chain import releases
 from tasks.config import Config
 from tasks.errors import InUse, LedgerBroken
 from tasks.logs import warn
+from tasks.progress import progress
 
 _TABLES = ("statistic", "charge")
 _WAIT_SECONDS = 5
@@ -51,8 +53,10 @@ def connect(config: Config, make_anew: bool = False) -> Iterator[warehouse.Conne
 _CHARGE = ("number", "release_id", "date", "revision", "epsilon", "epsilon_total_after", "committed_at", "hash")
 
 
-def known_releases(config: Config, make_anew: bool = False) -> dict[str, str]:
-    """Return the hash of the ledger entry of each release that the mirror knows of; none where there is no mirror.
+def known_releases(config: Config, make_anew: bool = False) -> dict[str, str | None]:
+    """Return the ledger entry's hash of each release that the mirror knows of, None of one without its charge.
+
+    There are none where there is no mirror.
 
     Raises:
         InUse: Another program has the mirror open.
@@ -64,7 +68,7 @@ def known_releases(config: Config, make_anew: bool = False) -> dict[str, str]:
         return {release_id: entry_hash for release_id, entry_hash, _ in warehouse.rows(connection, "release/held")}
 
 
-def check(known: dict[str, str], entries: list[ledger.Entry]) -> None:
+def check(known: dict[str, str | None], entries: list[ledger.Entry]) -> None:
     """Check that the mirror knows of no release that the ledger lacks; what it lacks itself is no fault.
 
     Raises:
@@ -72,11 +76,39 @@ def check(known: dict[str, str], entries: list[ledger.Entry]) -> None:
     """
     hashes = {entry["release_id"]: entry["hash"] for entry in releases(entries)}
     for release_id, entry_hash in known.items():
-        if hashes.get(release_id) != entry_hash:
+        if release_id not in hashes or entry_hash not in (None, hashes[release_id]):
             raise LedgerBroken(
                 f"release.duckdb knows the release {release_id}, which the ledger lacks or holds otherwise: the ledger "
                 "was cut or replaced. Restore it from backup"
             )
+
+
+def check_rows(known: dict[str, str | None], entries: list[ledger.Entry], config: Config) -> None:
+    """Check that all that the mirror says of releases is what was charged and released; what it lacks is no fault.
+
+    Args:
+        known: What ``known_releases`` returned before the entries were read.
+        entries: Those of the ledger.
+        config: Says where the mirror and the released files are.
+
+    Raises:
+        InUse: Another program has the mirror open.
+        LedgerBroken: It says something else, or a released file is missing or changed.
+    """
+    held = [entry for entry in releases(entries) if known.get(entry["release_id"]) is not None]
+    if not held:
+        return
+    with connect(config) as connection:
+        for entry in progress(held, "comparing the mirror"):
+            released = {"release_id": entry["release_id"], "path": str(_released_file(entry, config))}
+            charged = {name: entry[name] for name in _CHARGE}
+            if warehouse.rows(connection, "release/other_rows", released) or not warehouse.rows(
+                connection, "release/same_charge", charged
+            ):
+                raise LedgerBroken(
+                    f"release.duckdb says something else of {entry['release_id']} than the ledger and its released "
+                    "file; delete release.duckdb: the next run of a day makes it anew"
+                )
 
 
 def bring_in_line(entries: list[ledger.Entry], config: Config) -> None:
@@ -89,7 +121,7 @@ def bring_in_line(entries: list[ledger.Entry], config: Config) -> None:
         with connect(config, make_anew=True) as connection:
             held = warehouse.rows(connection, "release/held")
             check({release_id: entry_hash for release_id, entry_hash, _ in held}, entries)
-            whole = {(release_id, n_rows) for release_id, _, n_rows in held}
+            whole = {(release_id, n_rows) for release_id, entry_hash, n_rows in held if entry_hash is not None}
             with warehouse.transaction(connection):
                 for entry in releases(entries):
                     if (entry["release_id"], entry["cells"]["published"]) not in whole:
@@ -99,9 +131,15 @@ def bring_in_line(entries: list[ledger.Entry], config: Config) -> None:
 
 
 def _write(connection: warehouse.Connection, entry: ledger.Entry, config: Config) -> None:
-    file_hash = entry["files"]["statistics.parquet"]
-    private_files.read(private_files.releases(config), file_hash)
+    path = _released_file(entry, config)
     for table in ("statistic", "charge"):
         warehouse.run(connection, f"release/clear_{table}", {"release_id": entry["release_id"]})
-    warehouse.run(connection, "release/statistic", {"path": str(private_files.releases(config) / file_hash)})
+    warehouse.run(connection, "release/statistic", {"path": str(path)})
     warehouse.run(connection, "release/charge", {name: entry[name] for name in _CHARGE})
+
+
+def _released_file(entry: ledger.Entry, config: Config) -> Path:
+    """Return where a release's table is, which was checked to be as it was released."""
+    file_hash = entry["files"]["statistics.parquet"]
+    private_files.read(private_files.releases(config), file_hash)
+    return private_files.releases(config) / file_hash

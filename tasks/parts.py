@@ -72,9 +72,7 @@ def forget_strays(connection: warehouse.Connection, store: Store, folder: Path, 
         n_rows, n_kept = parquet_rows(old), parquet_rows(kept)
         if n_kept < n_rows:
             store.put(kept, kept_name)
-            warehouse.run(
-                connection, "forget/raw_part_kept", {"name": name, "kept_name": kept_name, "n_rows": n_kept}
-            )
+            warehouse.run(connection, "forget/raw_part_kept", {"name": name, "kept_name": kept_name, "n_rows": n_kept})
 
 
 def refuse_missing(parts: Sequence[Part], n_loaded: int) -> None:

@@ -23,7 +23,14 @@ from tasks.scratch import scratch
 from tasks.sections import is_remote
 from tasks.steps import step
 
-_PART = {"name": pl.String, "shard": pl.Int32, "n_shards": pl.Int32, "local_date": pl.String, "n_rows": pl.Int64, "is_stray": pl.Boolean}
+_PART = {
+    "name": pl.String,
+    "shard": pl.Int32,
+    "n_shards": pl.Int32,
+    "local_date": pl.String,
+    "n_rows": pl.Int64,
+    "is_stray": pl.Boolean,
+}
 
 
 @dataclass(frozen=True)

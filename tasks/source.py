@@ -26,6 +26,7 @@ _FORMATS = {
     ".jsonl": "ndjson",
     ".jsonl.gz": "ndjson",
 }
+_LEAST_OF_A_HEADER = 2  # of a record without a header above it, the value may be a column's name
 _TEXT = (pat.is_string, pat.is_large_string, pat.is_string_view)
 _NUMBER = (pat.is_integer, pat.is_floating, pat.is_decimal)
 _PARQUET_TYPES = {
@@ -112,8 +113,8 @@ def csv_columns(path: Path, config: Config) -> list[str]:
     """Return a CSV file's columns, with the five that are read named by their role, in the file's order.
 
     Raises:
-        BadInput: The header is missing, not UTF-8, or lacks a column. What the first line holds is not told: it
-            is a record where the header is missing.
+        BadInput: The header is missing, not UTF-8, or lacks a column. Where the header is missing the first line is a
+            record: what is said depends on none of its fields.
     """
     try:
         first_line = text_lines.first_line(path).decode("utf-8-sig")
@@ -122,8 +123,11 @@ def csv_columns(path: Path, config: Config) -> list[str]:
     header = next(csv.reader([first_line], delimiter=config.dataset.delimiter), [])
     if not header:
         raise BadInput(f"{path}: the file is empty, or its first line is, without a header")
-    hint = f"its first line has {len(header)} fields; check that it is a header, and dataset.delimiter"
-    roles = _roles(path, header, hint, config)
+    wanted = source_names(config).values()
+    if sum(name in header for name in wanted) < _LEAST_OF_A_HEADER:
+        columns = ", ".join(f'"{name}"' for name in wanted)
+        raise BadInput(f"{path}: the first line is no header with the columns {columns}; check dataset.delimiter")
+    roles = _roles(path, header, "check the header, [columns] and dataset.delimiter", config)
     return [roles.get(position, f"unused_{position}") for position in range(len(header))]
 
 

@@ -93,7 +93,7 @@ def count_lines(path: Path) -> int:
     Raises:
         BadInput: What ``blocks`` raises, or a line is not UTF-8.
     """
-    return sum(np.count_nonzero(block.is_row(_BLANK)) for block in _utf8_blocks(path))
+    return sum(int(np.count_nonzero(block.is_row(_BLANK))) for block in _utf8_blocks(path))
 
 
 def count_csv_rows(path: Path, delimiter: str) -> int:
@@ -177,7 +177,7 @@ def _tally(counts: Iterator[NDArray[np.int64]]) -> tuple[int, int]:
     for some in counts:
         n_columns = some[0] if n_columns is None and some.size else n_columns
         n_rows += some.size
-        n_malformed += np.count_nonzero(some != n_columns)
+        n_malformed += int(np.count_nonzero(some != n_columns))
     return max(n_rows, 0), n_malformed
 
 

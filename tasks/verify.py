@@ -16,7 +16,7 @@ from tasks.chain import BUDGET, releases
 from tasks.config import Config
 from tasks.disclosure import describe_cost, describe_plan, describe_release
 from tasks.errors import LedgerBroken, contained
-from tasks.identity import check_nothing_unpaid, published_folder, published_folders, release_id
+from tasks.identity import check_nothing_unpaid, other_files, published_folder, published_folders, release_id
 from tasks.plan_files import load_plan, moments_of
 from tasks.progress import progress
 from tasks.recompute import is_consistent, problem_with_table
@@ -33,18 +33,22 @@ class Verified(NamedTuple):
     Attributes:
         n_releases: How many releases agree with the ledger.
         waiting: The newest release, if it is paid and waits for its files; it is not among the others.
+        others: What lies beside the folders of the releases, and is of none of them.
     """
 
     n_releases: int
     waiting: str | None
+    others: tuple[str, ...] = ()
 
     @property
     def in_words(self) -> str:
         """The same, for people."""
-        agreed = f"{self.n_releases:,} releases: chain, losses, sums and published files agree with the ledger."
-        if self.waiting is None:
-            return agreed
-        return f"{agreed} {self.waiting} is paid and waits for its files: unless a run is at it, run its day again."
+        words = [f"{self.n_releases:,} releases: chain, losses, sums and published files agree with the ledger."]
+        if self.waiting is not None:
+            words += [f"{self.waiting} is paid and waits for its files: unless a run is at it, run its day again."]
+        if self.others:
+            words += [f"The folder published also holds what is of no release: {', '.join(self.others)}."]
+        return " ".join(words)
 
 
 @contained
@@ -57,19 +61,20 @@ def verify_ledger(config: Config) -> Verified:
     Each entry's hash and place in the chain, each user's loss and their maximum against the stored plan, the plan's
     scales and biases, all of the published table that noise does not change, and for the rest that it follows from one
     whole noisy sum a cell and moment, the same table in every other form but the map, the manifest, the running totals,
-    counts, settings, limits and amendments, what is said of subject and guarantee, the published files and the mirror
-    are recomputed or compared with what is stored. Taken as it is: the draw itself, what the entry says of the input
-    files and rows, times, attempts and versions, and the guarantee's wording where other code than this wrote it.
+    counts, settings, limits and amendments, what is said of subject and guarantee, the published files and all that the
+    mirror holds are recomputed or compared with what is stored. Taken as it is: the draw itself, what the entry says of
+    the input files and rows, times, attempts and versions, and the guarantee's wording where other code wrote it.
 
     Raises:
         LedgerBroken: Names the first entry that disagrees, and with what.
     """
     folders, known = published_folders(config), mirror.known_releases(config)  # before the ledger, which may grow
-    marked = witnesses.marked_releases(config)
+    marked, others = witnesses.marked_releases(config), other_files(config)
     entries = ledger.read_entries(config)
     witnesses.check_marks(marked, entries, config)
     check_nothing_unpaid(folders, entries, config)
     mirror.check(known, entries)
+    mirror.check_rows(known, entries, config)
     account = Account([], config)
     released = releases(entries)
     for number, entry in enumerate(progress(entries, "verifying releases")):
@@ -78,11 +83,11 @@ def verify_ledger(config: Config) -> Verified:
             may_wait = entry is released[-1] and _may_wait(entry, known, config)  # its files may come meanwhile
             missing = _missing_file(entry, config)
             if missing and may_wait:
-                return Verified(len(released) - 1, entry["release_id"])
+                return Verified(len(released) - 1, entry["release_id"], others)
             problem = f"{missing} is missing; run the day again to publish it" if missing else None
         if problem:
             raise LedgerBroken(f"entry {entry['number']} ({entry.get('release_id', 'amendment')}): {problem}")
-    return Verified(len(released), None)
+    return Verified(len(released), None, others)
 
 
 def stored_plan(plan: dict[str, Any], config: Config) -> tuple[pl.DataFrame, pl.DataFrame]:
@@ -126,7 +131,7 @@ def _first_problem(entry: ledger.Entry, before: list[ledger.Entry], account: Acc
         return f"it cannot be checked: {type(error).__name__}"
 
 
-def _may_wait(newest: ledger.Entry, known: dict[str, str], config: Config) -> bool:
+def _may_wait(newest: ledger.Entry, known: dict[str, str | None], config: Config) -> bool:
     """Whether a release may not have been published yet: the manifest is the last of its files, and then the mirror."""
     manifest = published_folder(newest["date"], newest["revision"], config) / "manifest.json"
     was_published = newest["release_id"] in known or manifest.exists()
@@ -145,45 +150,80 @@ def _missing_file(entry: ledger.Entry, config: Config) -> Path | None:
 
 def _problems(entry: ledger.Entry, account: Account, config: Config) -> Iterator[str]:
     """Yield what of an entry disagrees with the files; ``account`` holds the entries before, and takes this one."""
-    date = dt.date.fromisoformat(entry["date"])
     plan = load_plan(entry["plan"], config)
     settings = config.with_settings(entry["settings"])
     cells, pairs = stored_plan(plan, config)
     losses = recomputed_losses(cells, pairs, settings)
-    account.add(date, losses)
+    account.add(dt.date.fromisoformat(entry["date"]), losses)
     account.budget = settings.budget
-    used = account.used(date)
-    subject = describe_release(date, entry["revision"], settings)
-    unchanged = _SUBJECT if entry["code"] == subject["code"] else _SUBJECT_OF_ANY_CODE
-    stated = {key: subject[key] for key in unchanged}
-    stated["user_key_fingerprint"] = entropy.known_users(config, [entry]).fingerprint
-    costs = describe_cost(max(losses.values()), max(account.total.values()), max(used.values()), settings)
-    described = describe_plan(plan, settings)
     table = private_files.read_frame(private_files.releases(config), entry["files"]["statistics.parquet"])
-    kept_less = "mean_divisor" not in cells.columns  # a plan of an earlier version
-    agreed = {
-        "the stored losses are not those of the plan": losses == private_files.losses(entry, config),
-        "the totals are not the sums of the losses so far": entry["totals"]
-        == durable.sha256(durable.canonical_json(account.total)),
-        **{
-            f"{key} is not what the plans give": entry[key] == value
-            for key, value in {**stated, **costs, **described}.items()
-        },
-        "cells published are not those of the released table": table.height == entry["cells"]["published"],
-        "records_covered is not that of the released table": table["n_records"].sum() == entry["records_covered"],
-        "settings are not those of the plan": plan["settings"] == {"date": entry["date"], **entry["settings"]},
-        "release_id is not that of its settings": release_id(date, settings, entry["revision"]) == entry["release_id"],
-        "epsilon passes privacy.epsilon_per_day": max(losses.values())
-        <= epsilon_units(settings.privacy.epsilon_per_day),
-        "a user's losses pass budget.epsilon_total": max(used[user] for user in losses) <= account.limit,
-        "scales and biases are not those of the plan's users": kept_less or is_consistent(cells, pairs, settings),
-    }
-    yield from (problem for problem, agrees in agreed.items() if not agrees)
-    if not kept_less:
-        problem = problem_with_table(table, cells, pairs, entry["release_id"], settings)
-        yield from [problem] if problem else []
+    yield from _unlike_its_plan(entry, plan, losses, settings, config)
+    yield from _beyond_its_account(entry, losses, account, settings)
+    yield from _unlike_its_table(entry, table, cells, pairs, settings)
     yield from (f"{name} does not say what the ledger and its table say" for name in unlike(table, entry, config))
+    yield from _unlike_its_files(entry, config)
+
+
+def _unlike_its_plan(
+    entry: ledger.Entry, plan: dict[str, Any], losses: dict[str, int], settings: Config, config: Config
+) -> Iterator[str]:
+    """Yield what an entry says otherwise than its plan, and than this code of such a release."""
+    subject = describe_release(dt.date.fromisoformat(entry["date"]), entry["revision"], settings)
+    unchanged = _SUBJECT if entry["code"] == subject["code"] else _SUBJECT_OF_ANY_CODE
+    stated = {key: subject[key] for key in unchanged} | describe_plan(plan, settings)
+    stated["user_key_fingerprint"] = entropy.known_users(config, [entry]).fingerprint
+    yield from _unlike(entry, stated)
+    if losses != private_files.losses(entry, config):
+        yield "the stored losses are not those of the plan"
+    if plan["settings"] != {"date": entry["date"], **entry["settings"]}:
+        yield "settings are not those of the plan"
+    if release_id(dt.date.fromisoformat(entry["date"]), settings, entry["revision"]) != entry["release_id"]:
+        yield "release_id is not that of its settings"
+
+
+def _beyond_its_account(
+    entry: ledger.Entry, losses: dict[str, int], account: Account, settings: Config
+) -> Iterator[str]:
+    """Yield what an entry says otherwise of what was lost, and the limits that were passed."""
+    used = account.used(dt.date.fromisoformat(entry["date"]))
+    total = durable.sha256(durable.canonical_json(account.total))
+    costs = describe_cost(max(losses.values()), max(account.total.values()), max(used.values()), settings)
+    yield from _unlike(entry, costs)
+    if entry["totals"] != total:
+        yield "the totals are not the sums of the losses so far"
+    if max(losses.values()) > epsilon_units(settings.privacy.epsilon_per_day):
+        yield "epsilon passes privacy.epsilon_per_day"
+    if any(used[user] > account.limit for user in losses):
+        yield "a user's losses pass budget.epsilon_total"
+
+
+def _unlike(entry: ledger.Entry, expected: dict[str, Any]) -> Iterator[str]:
+    return (f"{key} is not what the plans give" for key, value in expected.items() if entry[key] != value)
+
+
+def _unlike_its_table(
+    entry: ledger.Entry, table: pl.DataFrame, cells: pl.DataFrame, pairs: pl.DataFrame, settings: Config
+) -> Iterator[str]:
+    """Yield what an entry says otherwise of its table, and what in that neither plan nor noise explains."""
+    if table.height != entry["cells"]["published"]:
+        yield "cells published are not those of the released table"
+    if table["n_records"].sum() != entry["records_covered"]:
+        yield "records_covered is not that of the released table"
+    if "mean_divisor" not in cells.columns:  # a plan of an earlier version, which kept less
+        return
+    if not is_consistent(cells, pairs, settings):
+        yield "scales and biases are not those of the plan's users"
+    problem = problem_with_table(table, cells, pairs, entry["release_id"], settings)
+    yield from [problem] if problem else []
+
+
+def _unlike_its_files(entry: ledger.Entry, config: Config) -> Iterator[str]:
+    """Yield which published files are not those of an entry."""
+    folder = published_folder(entry["date"], entry["revision"], config)
     for name, file_hash in entry["files"].items():
-        path = published_folder(entry["date"], entry["revision"], config) / name
+        path = folder / name
         if path.exists() and durable.sha256(path.read_bytes()) != file_hash:
             yield f"{path} is not the file that was released; run the day again to publish it"
+    for path in sorted(folder.glob("[!.]*")):
+        if path.name not in entry["files"] and not path.name.startswith("revision="):
+            yield f"{path} was never released; remove it"

@@ -1,12 +1,15 @@
 """Files that differ in the bytes of one user's values alone, and what becomes of each: the fuzzer of the readers."""
 
+import datetime as dt
 import gzip
 import io
 import json
 import logging
+import os
 import random
 import shutil
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import redirect_stdout
 from dataclasses import dataclass
 from typing import Any
 
@@ -15,7 +18,9 @@ import pyarrow.parquet as pq
 import values
 from support import DATE, Dataset
 
+from flows.show import show_forgotten
 from tasks.errors import HexveilError
+from tasks.forget import forget_days, held_days
 
 VICTIM = "bus3"
 BOUNDARIES = [8_000_000, 1 << 23, 16_000_000, 1 << 24, 24_000_000, 32_000_000, 1 << 25, 40_000_000]
@@ -36,6 +41,7 @@ class Outcome:
     refused: str | None
     said: list[str]
     occupancy: list[tuple[Any, ...]]
+    held: list[dt.date]
 
 
 @dataclass(frozen=True)
@@ -55,20 +61,26 @@ class Case:
     n_changed: int
 
 
-def draw_case(seed: int, form: str, *, boundary: int | None = None) -> Case:
+def draw_case(seed: int, form: str, *, boundary: int | None = None, is_broken: bool = False) -> Case:
     """Return two files of a format.
 
     Args:
         seed: Decides about everything.
         form: One of ``FORMS``.
         boundary: Where in a file of text, in bytes unpacked, the first of the changed values shall stand across.
+        is_broken: Whether a fault that is in no value shall be in both.
     """
     rng = random.Random(seed)
     records = _records(rng, rng.choice([3, 40, 200, 2047, 2049]) if boundary is None else 40)
     kind, _, packed = form.partition(".")
     plain, changed = _MAKERS[kind](rng, records, boundary)
+    if is_broken:
+        fault = rng.choice(_FAULTS[kind])
+        plain, changed = fault(plain), fault(changed)
     if packed:
         plain, changed = (_packed(random.Random(seed), content) for content in (plain, changed))
+        cut = rng.choice([0, 1, 8]) if is_broken else 0
+        plain, changed = plain[: len(plain) - cut], changed[: len(changed) - cut]
     return Case(f"{seed:06}.{form}", plain, changed, sum(record[0] == VICTIM for record in records))
 
 
@@ -82,22 +94,39 @@ def differing(cases: Sequence[Case], dataset: Dataset) -> list[str]:
     return differing(cases[:half], dataset) + differing(cases[half:], dataset) or ["these together"]
 
 
-def _outcome(dataset: Dataset, cases: Sequence[Case], which: str) -> Outcome:
-    """Return what becomes of a day whose files are those of some cases."""
-    raw = dataset.folder / "raw"
-    shutil.rmtree(raw, ignore_errors=True)
+def _outcome(dataset: Dataset, cases: Sequence[Case], which: str) -> list[Outcome]:
+    """Return what becomes of a day whose files are those of some cases: as they come, come again, and are forgotten.
+
+    The second time all come with plain values: to the same place, some with the time of the first.
+    """
+    for folder in ("raw", "store"):
+        shutil.rmtree(dataset.folder / folder, ignore_errors=True)
+    times = {}
     for case in cases:
-        dataset.write(case.name, getattr(case, which))
-    heard, refused = _Heard(), None
+        path = dataset.write(case.name, getattr(case, which))
+        times[path] = path.stat().st_mtime_ns
+    first = _seen(dataset, dataset.prepare)
+    for number, case in enumerate(cases):
+        path = dataset.write(case.name, case.plain)
+        if number % 2:
+            os.utime(path, ns=(times[path], times[path]))
+    again = _seen(dataset, dataset.prepare)
+    return [first, again, _seen(dataset, lambda: show_forgotten(forget_days([DATE], dataset.config), dataset.config))]
+
+
+def _seen(dataset: Dataset, work: Callable[[], None]) -> Outcome:
+    heard, refused, printed = _Heard(), None, io.StringIO()
     logging.getLogger("hexveil").addHandler(heard)
     try:
-        dataset.prepare()
+        with redirect_stdout(printed):
+            work()
     except HexveilError as error:
         refused = str(error)
     finally:
         logging.getLogger("hexveil").removeHandler(heard)
     pairs = f"select slot_start, h3_cell, user_id, n_records from user_cell where local_date = '{DATE}' order by all"
-    return Outcome(refused, heard.said, dataset.query(pairs))
+    said = [*heard.said, *printed.getvalue().splitlines()]
+    return Outcome(refused, said, dataset.query(pairs), sorted(held_days(dataset.config)))
 
 
 class _Heard(logging.Handler):
@@ -217,4 +246,37 @@ def _packed(rng: random.Random, content: bytes) -> bytes:
     return b"".join(gzip.compress(part, rng.choice([1, 6]), mtime=0) for part in parts)
 
 
+def _inserting(line: bytes) -> Callable[[bytes], bytes]:
+    """Return what puts a line after the first one, which is a header or a record."""
+
+    def insert(content: bytes) -> bytes:
+        head, end, rest = content.partition(b"\n")
+        return head + end + line + rest
+
+    return insert
+
+
+def _appending(line: bytes) -> Callable[[bytes], bytes]:
+    return lambda content: content.rstrip(b"\r\n") + b"\n" + line
+
+
 _MAKERS = {"csv": _csv, "ndjson": _ndjson, "parquet": _parquet}
+_LONG = b"x" * 70_000 + b"\n"
+_FAULTS = {
+    "csv": [
+        *(
+            put(line)
+            for put in (_inserting, _appending)
+            for line in (b"a\rb\n", b"\r\r\n", b"a,b\r\r\n", b"\xff\n", _LONG)
+        ),
+        *(put(line) for put in (_inserting, _appending) for line in (b'"a"b\n', b"a\0\n", b"1,2,3,4,5,\xc3\n")),
+        *map(_appending, [b"\r", b'"', b'"open\n1,2\n', b'1,"2\r\n\r\n']),
+        lambda content: content.partition(b"\n")[2],
+        lambda content: b"\xff\xfe" + content,
+    ],
+    "ndjson": [
+        *(put(line) for put in (_inserting, _appending) for line in (b"\xff\n", _LONG, b"\r\r\n", b"\0\n")),
+        lambda content: b"\xff\xfe" + content,
+    ],
+    "parquet": [lambda content: content[:-1], lambda content: content[4:]],
+}

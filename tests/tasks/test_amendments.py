@@ -197,7 +197,7 @@ def test_the_newest_release_may_wait_for_its_files_behind_an_amendment(released:
     identity = release_statistics.fn(tomorrow, plan_release.fn(tomorrow, released.config), released.config)
     released.set("epsilon_total = 9.0", "epsilon_total = 10.0")
     amend_budget("another", released.config)
-    assert verify.verify_ledger(released.config) == (1, identity)
+    assert verify.verify_ledger(released.config) == (1, identity, ())
 
 
 def test_an_amendment_that_was_cut_off_is_finished(released: Dataset) -> None:

@@ -30,6 +30,7 @@ def two_days(busy_dataset: Dataset) -> Dataset:
 def test_a_mirror_that_was_deleted_or_damaged_is_whole_after_the_next_run(two_days: Dataset) -> None:
     whole = mirrored(two_days)
     assert [len(rows) for rows in whole] == [4, 2]
+    assert verify.verify_ledger(two_days.config).n_releases == 2
     mirror_file(two_days).unlink()
     two_days.run_day()
     assert mirrored(two_days) == whole
@@ -39,6 +40,32 @@ def test_a_mirror_that_was_deleted_or_damaged_is_whole_after_the_next_run(two_da
     two_days.run_day()
     assert (two_days.folder / "store" / "release.duckdb.damaged").read_bytes() == b"no database " * 999
     assert mirrored(two_days) == whole
+
+
+@pytest.mark.parametrize(
+    "forged",
+    [
+        "update statistic set mean = mean + 0.5 where slot_start = '2026-01-15 08:00Z'",
+        "insert into statistic select * from statistic limit 1",
+        "update charge set epsilon = 0.1 where number = 2",
+        "update charge set revision = 'better' where number = 1",
+    ],
+)
+def test_verify_names_what_the_mirror_says_otherwise_than_the_ledger(two_days: Dataset, forged: str) -> None:
+    with mirror.connect(two_days.config) as connection:
+        connection.execute(forged)
+    with pytest.raises(LedgerBroken, match=r"release.duckdb says something else of test-2026-01-1[56]"):
+        verify.verify_ledger(two_days.config)
+    mirror_file(two_days).unlink()
+    two_days.run_day()
+    assert verify.verify_ledger(two_days.config).n_releases == 2
+
+
+def test_rows_of_a_release_that_nobody_paid_for_are_named_in_the_mirror_too(two_days: Dataset) -> None:
+    with mirror.connect(two_days.config) as connection:
+        connection.execute("insert into statistic select * replace ('test-forged' as release_id) from statistic")
+    with pytest.raises(LedgerBroken, match=r"release\.duckdb knows the release test-forged"):
+        verify.verify_ledger(two_days.config)
 
 
 def test_rows_that_the_mirror_lost_are_written_again(two_days: Dataset) -> None:

@@ -62,6 +62,14 @@ def test_nor_does_one_across_a_place_where_a_reader_may_begin_anew(
     assert_same(cases_across(form, BOUNDARIES[:4]), make_dataset, "", 1, say)
 
 
+@pytest.mark.parametrize("form", FORMS)
+def test_nor_does_one_change_what_is_said_of_a_file_that_is_broken_elsewhere(
+    form: str, make_dataset: MakeDataset, say: Say
+) -> None:
+    cases = [draw_case(seed, form, is_broken=True) for seed in range(2_000_000, 2_000_030)]
+    assert_same(cases, make_dataset, "", 1, say)
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("engine", ENGINES, ids=["local", "dask"])
 @pytest.mark.parametrize("form", FORMS)

@@ -32,6 +32,19 @@ def test_verify_names_a_published_file_that_was_changed_or_is_gone(busy_dataset:
     assert verify.verify_ledger(busy_dataset.config).n_releases == 1
 
 
+def test_verify_names_what_was_never_released_among_what_was(busy_dataset: Dataset) -> None:
+    busy_dataset.release()
+    beside = busy_dataset.published("statistics.csv").parents[1] / "index.html"
+    beside.write_text("The city's own page.")
+    found = verify.verify_ledger(busy_dataset.config)
+    assert found.others == ("index.html",)
+    assert found.in_words.endswith("The folder published also holds what is of no release: index.html.")
+    forged = busy_dataset.published("statistics-corrected.csv")
+    forged.write_text("slot_start,h3_cell,mean\n")
+    with pytest.raises(LedgerBroken, match=r"entry 1 .*statistics-corrected.csv was never released; remove it"):
+        verify.verify_ledger(busy_dataset.config)
+
+
 def test_verify_beside_a_run_lets_the_newest_release_wait_for_its_files(
     busy_dataset: Dataset, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -44,12 +57,12 @@ def test_verify_beside_a_run_lets_the_newest_release_wait_for_its_files(
         return release_statistics.fn(date, plan_release.fn(date, busy_dataset.config), busy_dataset.config)
 
     first = release_only(DATE)
-    assert verify.verify_ledger(busy_dataset.config) == (0, first)
+    assert verify.verify_ledger(busy_dataset.config) == (0, first, ())
     publish_files.fn(first, busy_dataset.config)
     second, third = (later_day(busy_dataset, number) for number in (1, 2))
     unpublished = [release_only(second)]
     found = verify.verify_ledger(busy_dataset.config)
-    assert found == (1, unpublished[0])
+    assert found == (1, unpublished[0], ())
     assert found.in_words.startswith("1 releases: ")
     assert f"{unpublished[0]} is paid and waits for its files" in found.in_words
     with monkeypatch.context() as patch:
@@ -61,7 +74,7 @@ def test_verify_beside_a_run_lets_the_newest_release_wait_for_its_files(
         verify.verify_ledger(busy_dataset.config)
     for release_id in unpublished:
         publish_files.fn(release_id, busy_dataset.config)
-    assert verify.verify_ledger(busy_dataset.config) == (3, None)
+    assert verify.verify_ledger(busy_dataset.config) == (3, None, ())
     busy_dataset.published("statistics.csv", third).unlink()
     with pytest.raises(LedgerBroken, match=r"entry 3 .*statistics\.csv is missing"):
         verify.verify_ledger(busy_dataset.config)
