@@ -29,6 +29,7 @@ from tasks.sections import (
     Validation,
     Value,
     is_remote,
+    shown,
 )
 
 DATE_PLACEHOLDER = "{date}"
@@ -145,7 +146,7 @@ def load_config(path: Path) -> Config:
     try:
         return Config(**settings, folder=path.resolve().parent)
     except ValidationError as error:
-        problems = "\n".join(f"  {_explain(problem)}" for problem in error.errors())
+        problems = "\n".join(f"  {shown(_explain(problem))}" for problem in error.errors())
         raise BadConfig(f"{path}: cannot be used\n{problems}") from None
 
 

@@ -11,7 +11,7 @@ _OURS.setLevel(logging.INFO)  # the scheduler takes our loggers up, but not at t
 def show_lines(verbose: bool) -> None:
     """Show log lines on standard error, or none, where no scheduler does it."""
     handler = logging.StreamHandler() if verbose else logging.NullHandler()
-    form = "%(asctime)s.%(msecs)03d | %(levelname)-7s | %(name)s - %(message)s"
+    form = "%(asctime)s | %(levelname)-7s | %(name)s - %(message)s"
     handler.setFormatter(logging.Formatter(form, "%H:%M:%S"))
     _OURS.addHandler(handler)
 

@@ -3,13 +3,23 @@
 import difflib
 import functools
 import importlib.util
+import re
 from decimal import Decimal
 from fractions import Fraction
 from typing import Annotated, Any, Literal, Self, get_args
 from zoneinfo import available_timezones
 
 from fsspec.registry import known_implementations
-from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, field_validator, model_validator
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    ValidationInfo,
+    field_validator,
+    model_validator,
+)
 
 LEAST_EPSILON_PER_DAY = Decimal("1e-6")
 Mechanism = Literal[
@@ -26,6 +36,7 @@ Mechanism = Literal[
 MECHANISMS: tuple[str, ...] = get_args(Mechanism)
 PROJECTED = ("levy", "quantile")
 """The mechanisms that spend half of a cell's epsilon on an interval, so that they can promise no error beforehand."""
+_CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")
 
 
 def is_remote(place: str) -> bool:
@@ -56,10 +67,23 @@ Positive = Annotated[Number, Field(gt=0)]
 Place = Annotated[str, Field(min_length=1), AfterValidator(_known_address)]
 
 
+def shown(text: str) -> str:
+    """Return a text with its control characters spelled out: shown as they are, they would steer the terminal."""
+    return _CONTROL.sub(lambda found: repr(found[0])[1:-1], text)
+
+
 class Section(BaseModel):
-    """What every section is: frozen, and strict about names and types."""
+    """What every section is: frozen, strict about names and types, and fit to be shown."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", strict=True)
+
+    @field_validator("*")
+    @classmethod
+    def _shown(cls, value: Any, info: ValidationInfo) -> Any:
+        texts = [text for text in (value if isinstance(value, tuple) else [value]) if isinstance(text, str)]
+        if info.field_name != "delimiter" and any(text != shown(text) for text in texts):
+            raise ValueError("must hold no control characters")
+        return value
 
 
 @functools.cache

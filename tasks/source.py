@@ -14,7 +14,7 @@ import pyarrow.types as pat
 from tasks import text_lines
 from tasks.config import DATE_PLACEHOLDER, Config
 from tasks.errors import BadInput
-from tasks.sections import is_remote
+from tasks.sections import is_remote, shown
 
 ROLES = ("user", "time", "latitude", "longitude", "value")
 _FORMATS = {
@@ -57,8 +57,12 @@ def find_files(date: dt.date, config: Config, needed: bool = True) -> list[tuple
             "file is there, or mend dataset.files"
         )
     for path in found:
+        if str(path) != shown(str(path)):
+            raise BadInput(f"{shown(str(path))}: control characters cannot be part of a file's path; rename it")
         if glob.escape(str(path)) != str(path):
             raise BadInput(f"{path}: the characters * ? [ cannot be part of a file's path; rename it")
+        if not path.is_file():
+            raise BadInput(f"{path}: is a folder or no longer there; let dataset.files name files alone")
     return sorted(found.items())
 
 
@@ -147,6 +151,22 @@ def check_parquet_columns(path: Path, config: Config) -> None:
         if not any(test(kind) for test in _PARQUET_TYPES[role]):
             name = source_names(config)[role]
             raise BadInput(f'{path}: column "{name}" (columns.{role}) has the type {kind}, which cannot be used')
+    _check_encodings(path, config)
+
+
+def _check_encodings(path: Path, config: Config) -> None:
+    """Refuse an encoding that the engine reads only where every value is null."""
+    whole = pq.read_metadata(path)
+    roles = {name: role for role, name in source_names(config).items()}
+    for number in range(whole.num_row_groups):
+        group = whole.row_group(number)
+        for column in map(group.column, range(group.num_columns)):
+            role, is_fixed = roles.get(column.path_in_schema), column.physical_type == "FIXED_LEN_BYTE_ARRAY"
+            if role and is_fixed and "BYTE_STREAM_SPLIT" in column.encodings:
+                raise BadInput(
+                    f'{path}: column "{column.path_in_schema}" (columns.{role}) has the encoding BYTE_STREAM_SPLIT, '
+                    "which cannot be read for its type; write it in another"
+                )
 
 
 def has_instants(path: Path, config: Config) -> bool:

@@ -218,14 +218,17 @@ def _parquet(rng: random.Random, records: list[Record], boundary: int | None) ->
     del boundary  # where its pages and row groups begin is drawn below
     kind = rng.choice(values.PARQUET_TYPES)
     drawn = [values.parquet_value(rng, kind) if record[0] == VICTIM else None for record in records]
-    options = {
+    options: dict[str, Any] = {
         "row_group_size": rng.choice([1, 7, 2048]) if len(records) < 100 else rng.choice([700, 2048, 100_000]),
         "data_page_size": rng.choice([64, 4096, 1 << 20]),
         "data_page_version": rng.choice(["1.0", "2.0"]),
-        "use_dictionary": rng.random() < 0.5,
+        "use_dictionary": (encoding := rng.choice([True, False, "BYTE_STREAM_SPLIT"])) is True,
         "write_statistics": rng.random() < 0.5,
         "compression": rng.choice(["none", "snappy", "zstd", "gzip"]),
     }
+
+    if encoding == "BYTE_STREAM_SPLIT" and (pa.types.is_floating(kind) or pa.types.is_decimal(kind)):
+        options["column_encoding"] = {"speed": encoding}
 
     def content(fields: list[Any]) -> bytes:
         columns = dict(zip(("bus", "time", "lat", "lon"), zip(*records, strict=True), strict=True))

@@ -6,6 +6,7 @@ from support import CONFIG, Dataset
 
 from tasks.config import load_config
 from tasks.errors import BadConfig
+from tasks.sections import shown
 
 ROOT = Path(__file__).parents[2]
 
@@ -50,6 +51,8 @@ def problem_with(dataset: Dataset, old: str, new: str) -> str:
         ('name = "test"', 'name = "A b"', "dataset.name"),
         ("target_error = 40.0", "target_error_variance = 9", "target_error_variance needs statistics.variance = true"),
         ('"clip-user"', '"none"', "privacy.mechanism: input should be 'planned', 'clip-user', "),
+        ('unit = "km/h"', 'unit = "\\u001b[2J"', "value.unit: must hold no control characters, not"),
+        ('"raw/*"', '"raw/\\u0007"', "dataset.files: must hold no control characters, not"),
         ("[dataset]", "[dataset", "not valid TOML"),
         ("[dataset]", 'folder = "/"\n[dataset]', "unknown key folder"),
     ],
@@ -58,6 +61,7 @@ def test_a_wrong_key_is_named_with_what_to_do(dataset: Dataset, old: str, new: s
     message = problem_with(dataset, old, new)
     assert said in message
     assert str(dataset.config_file) in message
+    assert message == shown(message)
 
 
 def test_a_missing_file_and_one_that_is_not_text_are_named(tmp_path: Path) -> None:

@@ -7,6 +7,8 @@ from pathlib import Path
 from typing import Any
 
 import polars as pl
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 from reading import ROW, ingest, refusal, rows_of
 from support import DATE, HEADER, Dataset
@@ -161,15 +163,42 @@ def test_rows_read_are_those_that_an_independent_reader_counts(dataset: Dataset,
         ("a.csv", "\n" + HEADER + ROW, "its first line is"),
         ("a.csv", HEADER + ROW.replace("30", "3" * 70_000), "a record is longer than 64 KiB"),
         ("a[1].csv", HEADER + ROW, "cannot be part of a file's path"),
+        ("a.csv/b.csv", HEADER + ROW, "is a folder or no longer there"),
     ],
 )
 def test_a_file_that_cannot_be_read_is_named_with_what_to_do(
     dataset: Dataset, name: str, content: str | bytes, said: str
 ) -> None:
-    path = dataset.write(name, content)
+    path = dataset.folder / "raw" / name
+    path.parent.mkdir(parents=True)
+    dataset.write(name, content)
     message = refusal(dataset)
     assert said in message
-    assert str(path) in message
+    assert str(path).removesuffix("/b.csv") in message
+
+
+def test_a_file_s_name_that_would_steer_a_terminal_is_refused_without_being_shown(dataset: Dataset) -> None:
+    dataset.write("a\x1b[2J.csv", HEADER + ROW)
+    message = refusal(dataset)
+    assert "control characters cannot be part of a file's path" in message
+    assert message.isprintable()
+
+
+@pytest.mark.parametrize("kind", [pa.float16(), pa.decimal128(5, 2)])
+@pytest.mark.parametrize("value", [None, 1])
+def test_an_encoding_that_is_read_only_where_every_value_is_null_is_refused_for_any(
+    dataset: Dataset, kind: pa.DataType, value: int | None
+) -> None:
+    columns = {"bus": ["a"], "time": [f"{DATE}T08:00:00Z"], "lat": [47.0], "lon": [8.0]}
+    speed = pa.array([value], pa.float32()).cast(kind)
+    path = dataset.write("a.parquet", b"")
+    pq.write_table(
+        pa.table(columns).append_column("speed", speed),
+        path,
+        use_dictionary=False,
+        column_encoding={"speed": "BYTE_STREAM_SPLIT"},
+    )
+    assert "the encoding BYTE_STREAM_SPLIT, which cannot be read for its type" in refusal(dataset)
 
 
 def test_a_gzip_file_whose_checksum_is_wrong_is_refused_though_it_unpacks(dataset: Dataset) -> None:
