@@ -13,6 +13,7 @@ import pyarrow.types as pat
 
 from tasks import text_lines
 from tasks.config import DATE_PLACEHOLDER, Config
+from tasks.csv_rows import count_csv_rows
 from tasks.errors import BadInput
 from tasks.sections import is_remote, shown
 
@@ -96,9 +97,7 @@ def count_rows(path: Path, kind: str, config: Config) -> int:
     """
     if kind == "parquet":
         return parquet_rows(path)
-    return (
-        text_lines.count_lines(path) if kind == "ndjson" else text_lines.count_csv_rows(path, config.dataset.delimiter)
-    )
+    return text_lines.count_lines(path) if kind == "ndjson" else count_csv_rows(path, config.dataset.delimiter)
 
 
 def parquet_rows(path: Path) -> int:

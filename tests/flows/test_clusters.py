@@ -16,7 +16,9 @@ from typing import Any
 
 import boto3
 import dask.config
+import httpx
 import numpy as np
+import psutil
 import pytest
 from distributed import LocalCluster
 from moto.server import ThreadedMotoServer
@@ -366,3 +368,18 @@ def test_other_code_is_refused_from_a_worker_that_came_after_the_cluster_was_loo
     monkeypatch.setattr(disclosure, "code_hash", lambda: "of the flow")
     with pytest.raises(HexveilError, match="or have another version than the flow"):
         as_run(lambda: cluster.succeeded(cluster.run_each(die, [{}], config)))
+
+
+def test_a_cluster_of_this_machine_shows_no_pages_to_its_other_users() -> None:
+    own = cluster._own_cluster()
+    listening = psutil.Process(os.getpid()).net_connections("tcp")
+    ports = {one.laddr.port for one in listening if one.status == psutil.CONN_LISTEN}
+    assert len(ports) >= 2, "the scheduler's own, and one that Dask opens for its pages"
+    answers = []
+    for port in ports:
+        for page in ("", "status", "info/main/workers.html", "info/main/logs.html", "json/identity.json", "metrics"):
+            with suppress(httpx.TransportError):
+                answers.append(httpx.get(f"http://127.0.0.1:{port}/{page}", timeout=10).status_code)
+    assert set(answers) == {404}
+    own.close()
+    cluster._own_cluster.cache_clear()
