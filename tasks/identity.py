@@ -8,6 +8,7 @@ from pathlib import Path
 from tasks.chain import Entry, releases
 from tasks.config import Config
 from tasks.errors import HexveilError, LedgerBroken
+from tasks.sections import shown
 
 _REVISION = re.compile(r"[a-z0-9][a-z0-9_]{0,39}")
 
@@ -81,8 +82,8 @@ def check_nothing_unpaid(folders: list[str], entries: list[Entry], config: Confi
     for folder in folders:
         if folder not in paid:
             raise LedgerBroken(
-                f"{config.storage_path / 'published' / folder} was published, but no entry of the ledger pays for it: "
-                "a backup older than that release was restored. Restore the last one; releasing anything now would "
+                f"{config.storage_path / 'published' / shown(folder)} was published, but no entry of the ledger pays "
+                "for it: a backup older than that release was restored. Restore the last one; releasing anything now would "
                 "spend without knowing what is spent."
             )
 
@@ -95,9 +96,9 @@ def published_folders(config: Config) -> list[str]:
 
 
 def other_files(config: Config) -> tuple[str, ...]:
-    """Return the names of what lies beside the folders of releases."""
+    """Return the names of what lies beside the folders of releases, fit to be shown."""
     everything = _names(config.storage_path / "published", "")
-    return tuple(name for name in everything if not name.startswith("date="))
+    return tuple(shown(name) for name in everything if not name.startswith("date="))
 
 
 def _names(folder: Path, beginning: str) -> list[str]:

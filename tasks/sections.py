@@ -36,7 +36,7 @@ Mechanism = Literal[
 MECHANISMS: tuple[str, ...] = get_args(Mechanism)
 PROJECTED = ("levy", "quantile")
 """The mechanisms that spend half of a cell's epsilon on an interval, so that they can promise no error beforehand."""
-_CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")
+_CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f\ud800-\udfff]")
 
 
 def is_remote(place: str) -> bool:
@@ -81,7 +81,9 @@ class Section(BaseModel):
     @classmethod
     def _shown(cls, value: Any, info: ValidationInfo) -> Any:
         texts = [text for text in (value if isinstance(value, tuple) else [value]) if isinstance(text, str)]
-        if info.field_name != "delimiter" and any(text != shown(text) for text in texts):
+        if info.field_name != "delimiter" and any(
+            _CONTROL.search(text.replace("\n", "").replace("\t", "")) for text in texts
+        ):
             raise ValueError("must hold no control characters")
         return value
 

@@ -27,7 +27,7 @@ _FORMATS = {
     ".jsonl": "ndjson",
     ".jsonl.gz": "ndjson",
 }
-_LEAST_OF_A_HEADER = 2  # of a record without a header above it, the value may be a column's name
+_LEAST_OF_A_HEADER = 4  # of a record, were there no header, the value could be one of so many names
 _TEXT = (pat.is_string, pat.is_large_string, pat.is_string_view)
 _NUMBER = (pat.is_integer, pat.is_floating, pat.is_decimal)
 _PARQUET_TYPES = {

@@ -21,6 +21,7 @@ from tasks.plan_files import load_plan, moments_of
 from tasks.progress import progress
 from tasks.recompute import is_consistent, problem_with_table
 from tasks.renderings import unlike
+from tasks.sections import shown
 
 _MAY_WAIT = dt.timedelta(hours=1)
 _SUBJECT_OF_ANY_CODE = ("kind", "dataset", "purpose", "period", "grid", "statistics", "value", "mechanism")
@@ -225,5 +226,6 @@ def _unlike_its_files(entry: ledger.Entry, config: Config) -> Iterator[str]:
         if path.exists() and durable.sha256(path.read_bytes()) != file_hash:
             yield f"{path} is not the file that was released; run the day again to publish it"
     for path in sorted(folder.glob("[!.]*")):
-        if path.name not in entry["files"] and not path.name.startswith("revision="):
-            yield f"{path} was never released; remove it"
+        is_revision = entry["revision"] is None and path.name.startswith("revision=")
+        if path.name not in entry["files"] and not is_revision:
+            yield f"{folder / shown(path.name)} was never released; remove it"

@@ -154,7 +154,7 @@ def test_verbose_shows_the_lines_of_the_steps_on_standard_error(
     )
     assert "288 read = 288 kept" in done.stdout
     for said in ("ingest - read file=day.csv n_rows=288", "plan - planned date=2026-01-15", "publish - published"):
-        assert re.search(rf"^\d\d:\d\d:\d\d\.\d\d\d \| INFO    \| hexveil\.{said}", done.stderr, re.MULTILINE)
+        assert re.search(rf"^\d\d:\d\d:\d\d \| INFO    \| hexveil\.{said}", done.stderr, re.MULTILINE)
 
 
 def test_a_flow_that_is_called_where_no_server_is_configured_starts_none(

@@ -49,6 +49,7 @@ def test_a_mirror_that_was_deleted_or_damaged_is_whole_after_the_next_run(two_da
         "insert into statistic select * from statistic limit 1",
         "update charge set epsilon = 0.1 where number = 2",
         "update charge set revision = 'better' where number = 1",
+        "delete from charge; update statistic set n_records = n_records + 1",
     ],
 )
 def test_verify_names_what_the_mirror_says_otherwise_than_the_ledger(two_days: Dataset, forged: str) -> None:

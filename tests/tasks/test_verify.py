@@ -11,6 +11,7 @@ import pytest
 from support import DATE, PUBLISHED, Dataset, all_files, later_day
 
 from tasks import durable, ledger, private_files, verify
+from tasks.amendments import amend_budget
 from tasks.errors import HexveilError, LedgerBroken
 from tasks.mechanism import propose
 from tasks.plan import plan_release
@@ -39,9 +40,20 @@ def test_verify_names_what_was_never_released_among_what_was(busy_dataset: Datas
     found = verify.verify_ledger(busy_dataset.config)
     assert found.others == ("index.html",)
     assert found.in_words.endswith("The folder published also holds what is of no release: index.html.")
+    beside.with_name("evil\n\x1b[31mred").touch()
+    assert "evil\\n\\x1b[31mred, index.html" in verify.verify_ledger(busy_dataset.config).in_words
     forged = busy_dataset.published("statistics-corrected.csv")
     forged.write_text("slot_start,h3_cell,mean\n")
     with pytest.raises(LedgerBroken, match=r"entry 1 .*statistics-corrected.csv was never released; remove it"):
+        verify.verify_ledger(busy_dataset.config)
+    forged.unlink()
+    busy_dataset.set("epsilon_total = 5.0", "epsilon_total = 50.0")
+    amend_budget("a revision", busy_dataset.config)
+    busy_dataset.run_day(revision="again")
+    assert verify.verify_ledger(busy_dataset.config).n_releases == 2
+    within = forged.with_name("revision=again") / "revision=again"
+    within.mkdir()
+    with pytest.raises(LedgerBroken, match=r"entry 3 .*revision=again/revision=again was never released; remove it"):
         verify.verify_ledger(busy_dataset.config)
 
 
