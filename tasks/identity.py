@@ -83,8 +83,8 @@ def check_nothing_unpaid(folders: list[str], entries: list[Entry], config: Confi
         if folder not in paid:
             raise LedgerBroken(
                 f"{config.storage_path / 'published' / shown(folder)} was published, but no entry of the ledger pays "
-                "for it: a backup older than that release was restored. Restore the last one; releasing anything now would "
-                "spend without knowing what is spent."
+                "for it: a backup older than that release was restored. Restore the last one; releasing anything now "
+                "would spend without knowing what is spent."
             )
 
 
