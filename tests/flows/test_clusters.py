@@ -6,6 +6,7 @@ import os
 import re
 import shutil
 import signal
+import subprocess
 import sys
 import threading
 from collections.abc import Callable, Iterator
@@ -320,7 +321,7 @@ def test_a_day_that_workers_cannot_use_is_refused_in_the_same_words(running: Loc
         said.append(str(caught.value))
         assert dataset.query("select count(*) from prepared_day") == [(0,)]
     assert said[0] == said[1]
-    dataset.write("broken.csv", "bus,time\n")
+    dataset.write("broken.csv", "bus,time,lat,lon\n")
     with pytest.raises(BadInput, match=r"broken\.csv: no column"):
         prepare(dataset)
 
@@ -370,16 +371,37 @@ def test_other_code_is_refused_from_a_worker_that_came_after_the_cluster_was_loo
         as_run(lambda: cluster.succeeded(cluster.run_each(die, [{}], config)))
 
 
-def test_a_cluster_of_this_machine_shows_no_pages_to_its_other_users() -> None:
-    own = cluster._own_cluster()
-    listening = psutil.Process(os.getpid()).net_connections("tcp")
-    ports = {one.laddr.port for one in listening if one.status == psutil.CONN_LISTEN}
-    assert len(ports) >= 2, "the scheduler's own, and one that Dask opens for its pages"
-    answers = []
-    for port in ports:
-        for page in ("", "status", "info/main/workers.html", "info/main/logs.html", "json/identity.json", "metrics"):
-            with suppress(httpx.TransportError):
-                answers.append(httpx.get(f"http://127.0.0.1:{port}/{page}", timeout=10).status_code)
+_OWN_CLUSTER = """
+import sys
+from tasks import cluster
+if __name__ == "__main__":
+    cluster._own_cluster()
+    print("started", flush=True)
+    sys.stdin.read()
+"""
+
+
+def test_a_cluster_of_this_machine_shows_no_pages_to_its_other_users(tmp_path: Path) -> None:
+    (tmp_path / "own.py").write_text(_OWN_CLUSTER)
+    command = [sys.executable, str(tmp_path / "own.py")]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:
+        assert process.stdout is not None
+        assert process.stdout.readline() == "started\n"
+        here = psutil.Process(process.pid)
+        found = [one for each in [here, *here.children(recursive=True)] for one in each.net_connections("tcp")]
+        ports = {one.laddr.port for one in found if one.status == psutil.CONN_LISTEN}
+        answers = []
+        for port in ports:
+            for page in (
+                "",
+                "status",
+                "info/main/workers.html",
+                "info/main/logs.html",
+                "json/identity.json",
+                "metrics",
+            ):
+                with suppress(httpx.TransportError):
+                    answers.append(httpx.get(f"http://127.0.0.1:{port}/{page}", timeout=10).status_code)
+        process.communicate("")
+    assert len(ports) >= 4, "the scheduler's and the workers' own, and those that Dask opens for pages"
     assert set(answers) == {404}
-    own.close()
-    cluster._own_cluster.cache_clear()
