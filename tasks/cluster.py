@@ -1,6 +1,7 @@
 """Cluster: where a step runs once for each file or shard: on Dask's workers, by tasks of Prefect's or without it."""
 
 import functools
+import logging
 import uuid
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing, contextmanager
@@ -160,12 +161,14 @@ def _own_cluster() -> Any:
     """Start one worker per core; they end with this process.
 
     Keys of this run's own keep other users of the machine out, who could else have workers do anything. Dask opens a
-    port for its pages, with whatever its options say: none is there to be seen.
+    port for its pages, with whatever its options say: none is there to be seen. Workers say nothing themselves, for
+    what fails is an outcome, and after an interrupt they would complain that the scheduler is gone.
     """
     from dask.config import set as settings  # noqa: PLC0415
     from distributed import LocalCluster  # noqa: PLC0415
 
     options: dict[str, Any] = {"threads_per_worker": 1, "dashboard_address": None, "security": True}
+    options["silence_logs"] = logging.CRITICAL
     no_pages = {f"distributed.{role}.http.routes": [] for role in ("scheduler", "worker")}
     with undisturbed(), settings(no_pages):
         return LocalCluster(**options)
