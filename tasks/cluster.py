@@ -167,8 +167,12 @@ def _own_cluster() -> Any:
     from dask.config import set as settings  # noqa: PLC0415
     from distributed import LocalCluster  # noqa: PLC0415
 
-    options: dict[str, Any] = {"threads_per_worker": 1, "dashboard_address": None, "security": True}
-    options["silence_logs"] = logging.CRITICAL
+    options: dict[str, Any] = {
+        "threads_per_worker": 1,
+        "dashboard_address": None,
+        "security": True,
+        "silence_logs": logging.CRITICAL,
+    }
     no_pages = {f"distributed.{role}.http.routes": [] for role in ("scheduler", "worker")}
     with undisturbed(), settings(no_pages):
         return LocalCluster(**options)

@@ -169,7 +169,8 @@ def _unlike_its_plan(
     entry: ledger.Entry, plan: dict[str, Any], losses: dict[str, int], settings: Config, config: Config
 ) -> Iterator[str]:
     """Yield what an entry says otherwise than its plan, and than this code of such a release."""
-    subject = describe_release(dt.date.fromisoformat(entry["date"]), entry["revision"], settings)
+    date, revision = dt.date.fromisoformat(entry["date"]), entry["revision"]
+    subject = describe_release(date, revision, settings)
     unchanged = _SUBJECT if entry["code"] == subject["code"] else _SUBJECT_OF_ANY_CODE
     stated = {key: subject[key] for key in unchanged} | describe_plan(plan, settings)
     stated["user_key_fingerprint"] = entropy.known_users(config, [entry]).fingerprint
@@ -178,7 +179,7 @@ def _unlike_its_plan(
         yield "the stored losses are not those of the plan"
     if plan["settings"] != {"date": entry["date"], **entry["settings"]}:
         yield "settings are not those of the plan"
-    if release_id(dt.date.fromisoformat(entry["date"]), settings, entry["revision"]) != entry["release_id"]:
+    if release_id(date, settings, revision) != entry["release_id"]:
         yield "release_id is not that of its settings"
 
 
