@@ -1,0 +1,110 @@
+"""The same noise gives the same ledger and the same published bytes, whatever was moved or renamed in the code.
+
+``tests/golden`` holds the ledgers. Where a difference is meant, delete the ledger that differs and run the test: it
+writes the ledger anew, fails once, and the difference is there to be read before it is committed.
+"""
+
+import datetime as dt
+import hashlib
+import itertools
+import shutil
+import sys
+import uuid
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+from bokeh.embed import file_html
+from bokeh.plotting import figure
+from bokeh.util import serialization
+from support import DATE, Dataset, choose
+
+from tasks import entropy
+from tasks.disclosure import code_hash, now, versions
+from tasks.sections import MECHANISMS, PROJECTED
+from tasks.synthetic import write_city
+
+ROOT = Path(__file__).parents[2]
+GOLDEN = ROOT / "tests" / "golden"
+DEMO_DAYS = [dt.date(2026, 3, 2), dt.date(2026, 3, 3)]
+FIXED: dict[Callable[..., Any], Callable[..., Any]] = {
+    now: lambda: "2026-01-01T00:00:00+00:00",
+    code_hash: lambda: "0" * 64,
+    versions: lambda: {"hexveil": "0"},
+}
+
+
+def fixed_bytes() -> Callable[[int], bytes]:
+    """Return what is called like the operating system's randomness, and gives the same bytes in every process."""
+    blocks = (hashlib.sha256(str(number).encode()).digest() for number in itertools.count())
+    stream: Iterator[int] = itertools.chain.from_iterable(blocks)
+    return lambda n: bytes(itertools.islice(stream, n))
+
+
+@pytest.fixture(scope="module")
+def first_page() -> None:
+    """Draw a figure: the first one of a process takes more names than the others."""
+    file_html(figure(tools="pan,wheel_zoom,hover,tap"))
+
+
+@pytest.fixture
+def fixed_noise(monkeypatch: pytest.MonkeyPatch, first_page: None) -> None:  # noqa: ARG001
+    """Replace randomness, time, code and versions in every module that imported them."""
+    replaced = FIXED | {entropy.random_bytes: fixed_bytes()}
+    for module in [module for name, module in sys.modules.items() if name.split(".")[0] == "tasks"]:
+        for name, value in list(vars(module).items()):
+            if isinstance(value, Callable) and value in replaced:
+                monkeypatch.setattr(module, name, replaced[value])
+    numbers = itertools.count(1)
+    names = SimpleNamespace(uuid4=lambda: uuid.UUID(int=next(numbers)))  # of the map's elements
+    monkeypatch.setattr(serialization, "uuid", names)
+    monkeypatch.setattr(serialization, "_simple_id", 999)
+
+
+def check(name: str, dataset: Dataset) -> None:
+    """Compare a ledger with the one that is kept, and what is published with the ledger's hashes."""
+    storage = dataset.config.storage_path
+    ledger, golden = (storage / "ledger.jsonl").read_bytes(), GOLDEN / f"{name}.jsonl"
+    if not golden.exists():
+        golden.write_bytes(ledger)
+        pytest.fail(f"{golden} was missing and is written; read it, and run the test again")
+    assert ledger == golden.read_bytes()
+    published = [path for path in (storage / "published").rglob("*") if path.is_file()]
+    assert published
+    for path in published:
+        assert f'"{path.name}":"{hashlib.sha256(path.read_bytes()).hexdigest()}"'.encode() in ledger, path
+
+
+@pytest.mark.usefixtures("fixed_noise")
+@pytest.mark.parametrize("mechanism", MECHANISMS)
+def test_a_small_day_is_the_same_by_each_mechanism(mechanism: str, busy_dataset: Dataset) -> None:
+    choose(busy_dataset, mechanism)
+    if mechanism not in PROJECTED:
+        busy_dataset.set("[storage]", "[statistics]\nvariance = true\n[storage]")
+    busy_dataset.run_day(DATE)
+    check(mechanism, busy_dataset)
+
+
+@pytest.mark.usefixtures("fixed_noise")
+def test_two_days_of_the_demo_are_the_same(tmp_path: Path) -> None:
+    text = (ROOT / "deploy" / "config" / "demo.toml").read_text()
+    (tmp_path / "dataset.toml").write_text(text.replace("../../var/demo/raw", "raw").replace("../../var/demo", "store"))
+    (tmp_path / "raw").mkdir()
+    write_city(tmp_path / "raw", DEMO_DAYS)
+    dataset = Dataset(tmp_path)
+    for date in DEMO_DAYS:
+        dataset.run_day(date)
+    check("demo", dataset)
+
+
+@pytest.mark.usefixtures("fixed_noise")
+def test_a_real_day_is_the_same(real_data: Path, tmp_path: Path) -> None:
+    text = (ROOT / "deploy" / "config" / "austin.toml").read_text()
+    text = text.replace("../../../shared/data/capmetro", "raw").replace("../../var/austin", "store")
+    (tmp_path / "dataset.toml").write_text(text)
+    shutil.copytree(real_data, tmp_path / "raw")
+    dataset = Dataset(tmp_path)
+    dataset.run_day(dt.date(2016, 11, 25))
+    check("austin", dataset)
