@@ -6,7 +6,7 @@ import importlib.util
 import re
 from decimal import Decimal
 from fractions import Fraction
-from typing import Annotated, Any, Literal, Self, get_args
+from typing import TYPE_CHECKING, Annotated, Any, Literal, Self
 from zoneinfo import available_timezones
 
 from fsspec.registry import known_implementations
@@ -21,21 +21,13 @@ from pydantic import (
     model_validator,
 )
 
+from tasks.mechanisms.table import MECHANISMS, Mechanism
+
 LEAST_EPSILON_PER_DAY = Decimal("1e-6")
-Mechanism = Literal[
-    "planned",
-    "clip-user",
-    "exact",
-    "baseline",
-    "optimal-clipping",
-    "array-averaging",
-    "opt-array-averaging",
-    "levy",
-    "quantile",
-]
-MECHANISMS: tuple[str, ...] = get_args(Mechanism)
-PROJECTED = ("levy", "quantile")
-"""The mechanisms that spend half of a cell's epsilon on an interval, so that they can promise no error beforehand."""
+if TYPE_CHECKING:
+    MechanismName = str
+else:
+    MechanismName = Literal[tuple(MECHANISMS)]
 _CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f\ud800-\udfff]")
 
 
@@ -198,14 +190,14 @@ class Privacy(Section):
     """What one day's release may cost a user, and how the day is planned."""
 
     epsilon_per_day: Number = Field(ge=LEAST_EPSILON_PER_DAY, le=Decimal(1_000_000))
-    mechanism: Mechanism = "planned"
+    mechanism: MechanismName = "planned"
     target_error: Positive | None = None
     target_error_variance: Positive | None = None
     cell_epsilon: Number | None = Field(default=None, ge=LEAST_EPSILON_PER_DAY)
 
     @model_validator(mode="after")
     def _what_the_mechanism_can(self) -> Self:
-        projected = self.mechanism in PROJECTED
+        projected = not self.planned_by.promises
         if projected and (self.target_error is not None or self.target_error_variance is not None):
             raise ValueError(
                 f"mechanism {self.mechanism} can promise no error, because what it clips depends on the values: remove "
@@ -218,6 +210,11 @@ class Privacy(Section):
         if self.cell_epsilon is not None and self.cell_epsilon > self.epsilon_per_day:
             raise ValueError(f"cell_epsilon = {self.cell_epsilon} must be at most epsilon_per_day")
         return self
+
+    @property
+    def planned_by(self) -> Mechanism:
+        """The mechanism of that name."""
+        return MECHANISMS[self.mechanism]
 
 
 class Budget(Section):
