@@ -59,7 +59,7 @@ def test_a_read_only_disk_is_said_and_spends_nothing(busy_dataset: Dataset, smal
     assert not busy_dataset.published("manifest.json", DATE).exists()
 
 
-@pytest.mark.parametrize("at", ["ledger.append", "commit.append_line", "durable.write_whole"])
+@pytest.mark.parametrize("at", ["account.ledger.append", "account.commit.append_line", "base.durable.write_whole"])
 def test_a_disk_full_at_the_very_commit_or_export_is_made_good_by_the_next_run(
     busy_dataset: Dataset, small_disk: Path, monkeypatch: pytest.MonkeyPatch, at: str
 ) -> None:
@@ -67,7 +67,7 @@ def test_a_disk_full_at_the_very_commit_or_export_is_made_good_by_the_next_run(
     real, filler = pkgutil.resolve_name(f"tasks.{at}"), small_disk / "filler"
 
     def on_a_full_disk(*arguments: Any, **options: Any) -> Any:
-        if at != "durable.write_whole" or "published" in str(arguments[0]):
+        if at != "base.durable.write_whole" or "published" in str(arguments[0]):
             fill(filler)
         return real(*arguments, **options)
 
@@ -77,12 +77,14 @@ def test_a_disk_full_at_the_very_commit_or_export_is_made_good_by_the_next_run(
             busy_dataset.run_day()
     filler.unlink()
     n_released = len(ledger.read_entries(busy_dataset.config))
-    assert n_released == (at == "durable.write_whole")
+    assert n_released == (at == "base.durable.write_whole")
     pending = small_disk / "private" / "pending-entry"
-    assert pending.exists() == (at == "commit.append_line")
+    assert pending.exists() == (at == "account.commit.append_line")
     busy_dataset.run_day()
     (entry,) = ledger.read_entries(busy_dataset.config)
-    assert entry["attempt"] == (2 if at == "ledger.append" else 1), "what was stored to be appended is not drawn anew"
+    assert entry["attempt"] == (2 if at == "account.ledger.append" else 1), (
+        "what was stored to be appended is not drawn anew"
+    )
     assert not pending.exists()
     assert verify.verify_ledger(busy_dataset.config).n_releases == 1
 

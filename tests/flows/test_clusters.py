@@ -30,14 +30,13 @@ from support import CONFIG, DATE, HEADER, Dataset, all_files, die, silence
 from flows import deployed
 from flows.backfill import backfill
 from tasks.account.ledger import read_entries
-from tasks.base import steps
+from tasks.base import provenance, steps
 from tasks.base.errors import BadInput, HexveilError, TemporaryFailure, contained
 from tasks.engines import cluster, shard_store
 from tasks.engines.late import count_late_records
 from tasks.engines.prepare import preparation
 from tasks.planning.plan import plan_release
 from tasks.records.outcomes import late_records
-from tasks.release import statement
 from tasks.release.draw import release_with
 from tasks.release.publish import publish_files
 from tasks.upkeep import forget
@@ -354,7 +353,7 @@ def test_a_cluster_that_is_not_there_or_has_other_code_is_refused(
     config = dataset_in(tmp_path / "refused", engine(running, 2)).config
     for another in (os.getpid, in_a_module_that_workers_lack(monkeypatch)):
         with monkeypatch.context() as patch:
-            patch.setattr(statement, "code_hash", another)
+            patch.setattr(provenance, "code_hash", another)
             with pytest.raises(HexveilError, match="lack hexveil, or have another version than the flow"):
                 as_run(lambda: cluster.run_each(die, [{}], config))
     nowhere = config.model_copy(update={"engine": config.engine.model_copy(update={"address": "tcp://127.0.0.1:9"})})
@@ -370,14 +369,14 @@ def test_other_code_is_refused_from_a_worker_that_came_after_the_cluster_was_loo
 ) -> None:
     config = dataset_in(tmp_path / "joined", engine(running, 2)).config
     monkeypatch.setattr(cluster, "_check_cluster", lambda *_: None)
-    monkeypatch.setattr(statement, "code_hash", lambda: "of the flow")
+    monkeypatch.setattr(provenance, "code_hash", lambda: "of the flow")
     with pytest.raises(HexveilError, match="or have another version than the flow"):
         as_run(lambda: cluster.succeeded(cluster.run_each(die, [{}], config)))
 
 
 _OWN_CLUSTER = """
 import sys
-from tasks import cluster
+from tasks.engines import cluster
 if __name__ == "__main__":
     cluster._own_cluster()
     print("started", flush=True)

@@ -16,10 +16,11 @@ from pathlib import Path
 
 import polars as pl
 
-from tasks import logs, schemas, steps, validate
-from tasks.config import load_config
-from tasks.forget import forget_days
-from tasks.plan import DayPlan
+from tasks.base import logs, schemas, steps
+from tasks.records import validate
+from tasks.base.config import load_config
+from tasks.upkeep.forget import forget_days
+from tasks.planning.plan import DayPlan
 
 if os.environ.get("PREFECT_API_URL"):
     from flows.deployed import backfill, daily

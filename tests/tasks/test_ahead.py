@@ -119,8 +119,8 @@ def test_what_a_user_may_lose_by_a_day_is_no_more_than_a_day_may_cost(week: tupl
 PLAN_ON = """
 import datetime as dt, multiprocessing, sys, time
 from pathlib import Path
-from tasks.ahead import begin_plans, plan_ahead
-from tasks.config import load_config
+from tasks.planning.range_plans import begin_plans, plan_ahead
+from tasks.base.config import load_config
 
 config, date = load_config(Path(sys.argv[1])), dt.date.fromisoformat(sys.argv[2])
 plans = begin_plans.fn([date], "refuse", config)

@@ -115,8 +115,8 @@ def test_an_append_that_fails_leaves_the_ledger_as_it_was(written: Dataset, monk
 APPEND_SOME = """
 import sys
 from pathlib import Path
-from tasks import ledger
-from tasks.config import load_config
+from tasks.account import ledger
+from tasks.base.config import load_config
 
 config = load_config(Path(sys.argv[1]))
 for number in range(20):
@@ -265,8 +265,8 @@ def test_a_clock_that_jumps_back_changes_no_order_and_no_account(
     busy_dataset: Dataset, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     busy_dataset.run_day()
-    for module in ("disclosure", "release"):
-        monkeypatch.setattr(f"tasks.{module}.now", lambda: "1999-12-31T23:59:59+00:00")
+    for module in ("statement", "draw"):
+        monkeypatch.setattr(f"tasks.release.{module}.now", lambda: "1999-12-31T23:59:59+00:00")
     busy_dataset.run_day(revision="later")
     first, second = ledger.read_entries(busy_dataset.config)
     assert second["committed_at"] < first["committed_at"]
@@ -287,8 +287,9 @@ def test_an_entry_counts_its_attempts(busy_dataset: Dataset, monkeypatch: pytest
 READ_ALWAYS = """
 import sys
 from pathlib import Path
-from tasks import ledger, verify
-from tasks.config import load_config
+from tasks.account import ledger
+from tasks.upkeep import verify
+from tasks.base.config import load_config
 
 config = load_config(Path(sys.argv[1]))
 print("reading", flush=True)

@@ -13,7 +13,7 @@ from tasks.base.locks import turn
 HOLD = """
 import sys, time
 from pathlib import Path
-from tasks.locks import turn
+from tasks.base.locks import turn
 with turn(Path(sys.argv[1])):
     print("in", flush=True)
     time.sleep(600)
