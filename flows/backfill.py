@@ -4,16 +4,17 @@ import datetime as dt
 from contextlib import closing
 from pathlib import Path
 
-from tasks.ahead import Shortage, begin_plans, finish_plans, plan_ahead
-from tasks.announce import announce_budget, announce_range, tell_released, tell_withheld
-from tasks.backfill import released_days, spread_budget
-from tasks.config import Config, load_config
-from tasks.errors import BudgetExceeded, HexveilError
-from tasks.late import count_late_records
-from tasks.prepare import prepare_day
-from tasks.progress import progress
-from tasks.publish import publish_files
-from tasks.release import release_statistics
+from tasks.account.releases import released_days
+from tasks.base.config import Config, load_config
+from tasks.base.errors import BudgetExceeded, HexveilError
+from tasks.base.progress import progress
+from tasks.engines.late import count_late_records
+from tasks.engines.prepare import prepare_day
+from tasks.planning.range_plans import Shortage, begin_plans, finish_plans, plan_ahead
+from tasks.planning.spread import spread_budget
+from tasks.release.draw import release_statistics
+from tasks.release.publish import publish_files
+from tasks.reporting.announce import announce_budget, announce_range, tell_released, tell_withheld
 
 
 def backfill(config_file: Path, first: dt.date, last: dt.date, shortage: Shortage = "refuse") -> None:

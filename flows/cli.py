@@ -16,8 +16,8 @@ from flows import serving, show
 from flows.ledger_cli import ledger_app
 from flows.options import DEPLOY, HOME, PROJECT, ConfigOption, UpOption, VerboseOption
 from flows.show import out
-from tasks.config import Config, load_config
-from tasks.errors import HexveilError
+from tasks.base.config import Config, load_config
+from tasks.base.errors import HexveilError
 
 if TYPE_CHECKING:
     from flows.start import Flows
@@ -60,7 +60,7 @@ def main() -> None:
 @app.command()
 def demo(home: UpOption = HOME, verbose: VerboseOption = False) -> None:
     """Make a small synthetic city and publish three days of it."""
-    from tasks.synthetic import write_city
+    from tasks.records.synthetic import write_city
 
     config = load_config(_DEMO_CONFIG)
     flows = _find_flows(home, config, verbose)
@@ -114,7 +114,7 @@ def backfill(
         raise HexveilError(f"the range from {first.date()} to {last.date()} is empty; give --from before --to")
     settings = load_config(config)
     flows = _find_flows(home, settings, verbose)
-    from tasks.report import report_range
+    from tasks.reporting.report import report_range
 
     shortage = "spread" if spread else "clip" if clip else "refuse"
     try:
@@ -135,7 +135,7 @@ def forget(
     yes: Annotated[bool, typer.Option("--yes", help="Do not ask.")] = False,
 ) -> None:
     """Delete the raw records of days for good; what was released of them stays, and stays verifiable."""
-    from tasks.forget import days_older_than, forget_days, held_days
+    from tasks.upkeep.forget import days_older_than, forget_days, held_days
 
     settings = load_config(config)
     if (date is None) == (older_than is None):
@@ -161,8 +161,8 @@ def plan(
 ) -> None:
     """Show what a day would publish, at which promised error and cost; spends nothing."""
     settings = load_config(config)
-    from tasks import preview
-    from tasks.prepare import by_itself, prepare_day
+    from tasks.engines.prepare import by_itself, prepare_day
+    from tasks.planning import preview
 
     prepare_day(date.date(), settings, by_itself)
     if compare or cells:
@@ -189,7 +189,7 @@ def backup(
     to: Annotated[Path, typer.Option("--to", help="A folder on another disk; may hold an earlier copy.")],
 ) -> None:
     """Copy what cannot be made anew: ledger, keys, plans, released files. The copy is as private as the storage."""
-    from tasks.backup import back_up
+    from tasks.upkeep.backup import back_up
 
     out.print(f"{back_up(to, load_config(config))} releases are backed up in {show.shown(to)}.")
 

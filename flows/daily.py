@@ -3,15 +3,16 @@
 import datetime as dt
 from pathlib import Path
 
-from tasks.announce import announce_budget, announce_day, tell_released, tell_withheld
-from tasks.config import Config, load_config
-from tasks.errors import WITHHELD
-from tasks.late import count_late_records
-from tasks.plan import plan_release
-from tasks.prepare import prepare_day
-from tasks.publish import publish_files
-from tasks.release import find_release, release_statistics
-from tasks.report import DayReport
+from tasks.account.releases import find_release
+from tasks.base.config import Config, load_config
+from tasks.base.errors import WITHHELD
+from tasks.engines.late import count_late_records
+from tasks.engines.prepare import prepare_day
+from tasks.planning.plan import plan_release
+from tasks.release.draw import release_statistics
+from tasks.release.publish import publish_files
+from tasks.reporting.announce import announce_budget, announce_day, tell_released, tell_withheld
+from tasks.reporting.report import DayReport
 
 
 def daily(config_file: Path, date: dt.date, revision: str | None = None) -> DayReport:

@@ -13,10 +13,10 @@ from flows import backfill as of_range
 from flows import daily as of_day
 from flows import verify as of_ledger
 from flows.runs import day_before, refuse_endless_restarts, run_name
-from tasks import steps
-from tasks.config import load_config
-from tasks.errors import HexveilError
-from tasks.report import DayReport
+from tasks.base import steps
+from tasks.base.config import load_config
+from tasks.base.errors import HexveilError
+from tasks.reporting.report import DayReport
 
 P = ParamSpec("P")
 R = TypeVar("R")

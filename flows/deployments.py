@@ -20,7 +20,7 @@ from prefect.states import Scheduled
 
 from flows.runs import RESUMED
 from flows.services import POOL
-from tasks.config import Config
+from tasks.base.config import Config
 
 
 def arrange_server(automations: Path, config: Config) -> None:

@@ -8,7 +8,7 @@ import typer
 from flows import show
 from flows.options import ConfigOption
 from flows.show import out
-from tasks.config import load_config
+from tasks.base.config import load_config
 
 ledger_app = typer.Typer(help="Look at, check, export or amend the account of what was released.", no_args_is_help=True)
 
@@ -16,9 +16,9 @@ ledger_app = typer.Typer(help="Look at, check, export or amend the account of wh
 @ledger_app.command("show")
 def ledger_show(config: ConfigOption) -> None:
     """List every release, what it cost its worst user, how the losses are spread over users, and what is left."""
-    from tasks.amendments import amendments
-    from tasks.budget import report_budget
-    from tasks.ledger import list_entries
+    from tasks.account.amendments import amendments
+    from tasks.account.ledger import list_entries
+    from tasks.reporting.budget_report import report_budget
 
     settings = load_config(config)
     entries = list_entries(settings)
@@ -33,8 +33,8 @@ def ledger_verify(
     ] = None,
 ) -> None:
     """Recompute every hash, every loss from its stored plan, every sum, and compare the published files."""
-    from tasks.anchors import check_anchor
-    from tasks.verify import verify_ledger
+    from tasks.account.anchors import check_anchor
+    from tasks.upkeep.verify import verify_ledger
 
     settings = load_config(config)
     if expect is not None:
@@ -45,7 +45,7 @@ def ledger_verify(
 @ledger_app.command("head")
 def ledger_head(config: ConfigOption) -> None:
     """Print NUMBER:HASH of the last line, to be noted where nobody on this machine can change it."""
-    from tasks import anchors
+    from tasks.account import anchors
 
     sys.stdout.write(anchors.ledger_head(load_config(config)) + "\n")
 
@@ -53,7 +53,7 @@ def ledger_head(config: ConfigOption) -> None:
 @ledger_app.command("export")
 def ledger_export(config: ConfigOption) -> None:
     """Print the ledger as JSON Lines, after checking its chain; deploy/LEDGER.md says how anyone may check it."""
-    from tasks.ledger import export
+    from tasks.account.ledger import export
 
     sys.stdout.writelines(export(load_config(config)))
 
@@ -65,7 +65,7 @@ def ledger_amend_budget(
     yes: Annotated[bool, typer.Option("--yes", help="Do not ask.")] = False,
 ) -> None:
     """Put a looser [budget] in force, in public and for good; until then nothing is released under it."""
-    from tasks.amendments import amend_budget, in_words, proposed_amendment
+    from tasks.account.amendments import amend_budget, in_words, proposed_amendment
 
     settings = load_config(config)
     before, after = proposed_amendment(reason, settings)

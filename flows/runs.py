@@ -8,8 +8,8 @@ from prefect.client.orchestration import get_client
 from prefect.client.schemas.objects import StateType
 from prefect.runtime import flow_run
 
-from tasks.config import Config, load_config
-from tasks.errors import HexveilError
+from tasks.base.config import Config, load_config
+from tasks.base.errors import HexveilError
 
 RESUMED = "Resumed"
 """The name of the state that a run left by its worker is given when the next one starts."""

@@ -14,11 +14,11 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from tasks.config import Config
-from tasks.durable import write_whole
-from tasks.entropy import random_bytes
-from tasks.errors import HexveilError
-from tasks.locks import turn
+from tasks.base.config import Config
+from tasks.base.durable import write_whole
+from tasks.base.errors import HexveilError
+from tasks.base.locks import turn
+from tasks.base.randomness import random_bytes
 
 POOL = "hexveil"
 

@@ -9,8 +9,8 @@ import typer
 from flows import interrupts, show
 from flows.options import DEPLOY, HOME, ConfigOption, HomeOption
 from flows.show import out
-from tasks.config import Config, load_config
-from tasks.errors import HexveilError
+from tasks.base.config import Config, load_config
+from tasks.base.errors import HexveilError
 
 
 def up(

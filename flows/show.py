@@ -11,14 +11,14 @@ from rich.box import SIMPLE
 from rich.console import Console
 from rich.table import Table
 
-from tasks.config import Config
+from tasks.base.config import Config
 
 if TYPE_CHECKING:
     from flows.services import House
-    from tasks.amendments import Amendment
-    from tasks.budget import BudgetReport
-    from tasks.forget import Forgotten
-    from tasks.report import DayReport
+    from tasks.account.amendments import Amendment
+    from tasks.reporting.budget_report import BudgetReport
+    from tasks.reporting.report import DayReport
+    from tasks.upkeep.forget import Forgotten
 
 out = Console(highlight=False, markup=False, soft_wrap=True, width=None if sys.stdout.isatty() else 160)
 

@@ -12,10 +12,10 @@ from pathlib import Path
 from typing import NamedTuple, ParamSpec, TypeVar
 
 from flows import interrupts, services
-from tasks import steps
-from tasks.config import Config
-from tasks.logs import show_lines
-from tasks.report import DayReport
+from tasks.base import steps
+from tasks.base.config import Config
+from tasks.base.logs import show_lines
+from tasks.reporting.report import DayReport
 
 P = ParamSpec("P")
 R = TypeVar("R")

@@ -2,8 +2,8 @@
 
 from pathlib import Path
 
-from tasks.announce import announce_budget, check_ledger
-from tasks.config import load_config
+from tasks.base.config import load_config
+from tasks.reporting.announce import announce_budget, check_ledger
 
 
 def verify(config_file: Path) -> None:

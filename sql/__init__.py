@@ -1,1 +1,1 @@
-"""The SQL of the pipeline: one statement a file, read by tasks.warehouse."""
+"""The SQL of the pipeline: one statement a file, read by tasks.base.warehouse."""

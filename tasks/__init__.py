@@ -1,1 +1,1 @@
-"""One module for each step of the pipeline, and what the steps share."""
+"""The pipeline, in rooms. The first line of a room says what it is for, and which rooms it knows."""

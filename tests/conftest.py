@@ -14,8 +14,8 @@ import pytest
 from playwright.sync_api import Browser, sync_playwright
 from support import CONFIG, DATE, ENGINES, HEADER, REAL_DATA, Dataset, Say
 
-from dpmath.occupancy import Occupancy
-from tasks.synthetic import write_city
+from dpmath.core.occupancy import Occupancy
+from tasks.records.synthetic import write_city
 
 QUIET = (
     "--no-sandbox",

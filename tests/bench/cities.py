@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from dpmath.occupancy import Occupancy
+from dpmath.core.occupancy import Occupancy
 
 
 def cpl(gamma: float, rng: np.random.Generator, n_cells: int = 12, rate: float = 0.01) -> Occupancy:

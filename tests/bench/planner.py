@@ -17,11 +17,11 @@ from rich.console import Console
 from rich.progress import track
 from rich.table import Table
 
-from dpmath.dropping import CellRelease
-from dpmath.occupancy import Occupancy
-from dpmath.planner import least_epsilon, most_cells
-from dpmath.programme import Programme
-from dpmath.suppression import clip_user_dropping, degradation_factor
+from dpmath.cells.dropping import CellRelease
+from dpmath.cells.suppression import clip_user_dropping, degradation_factor
+from dpmath.core.occupancy import Occupancy
+from dpmath.planner.plans import least_epsilon, most_cells
+from dpmath.planner.programme import Programme
 from tests.bench.cities import city, cpl
 
 OUT = Path("var/bench")

@@ -13,12 +13,14 @@ from types import ModuleType
 from typing import Any
 
 from flows import daily
-from tasks import plan, release, warehouse
-from tasks.budget import report_budget
-from tasks.config import load_config
-from tasks.map import map_page
-from tasks.prepare import prepare_day
-from tasks.report import report_day
+from tasks.base import warehouse
+from tasks.base.config import load_config
+from tasks.engines.prepare import prepare_day
+from tasks.formats.map.page import map_page
+from tasks.planning import plan
+from tasks.release import draw
+from tasks.reporting.budget_report import report_budget
+from tasks.reporting.report import report_day
 from tests.bench.memory import forget_peak, peak_mib
 
 Row = dict[str, Any]
@@ -51,8 +53,8 @@ class Watch:
         with (
             self._watched(warehouse, "run", "statement"),
             self._watched(plan, "propose", "part"),
-            self._watched(release, "draw_noise", "part"),
-            self._watched(release, "write_files", "part"),
+            self._watched(draw, "draw_noise", "part"),
+            self._watched(draw, "write_files", "part"),
         ):
             yield
 

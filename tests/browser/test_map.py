@@ -12,8 +12,8 @@ import polars as pl
 import pytest
 from support import CONFIG, DATE, HEADER, Dataset, silence, table
 
-from tasks.config import Config, load_config
-from tasks.map import map_page
+from tasks.base.config import Config, load_config
+from tasks.formats.map.page import map_page
 
 OpenMap = Callable[..., Any]
 PHONE = (375, 740)

@@ -6,16 +6,9 @@ import numpy as np
 import pytest
 from support import occupancy_of, random_occupancy
 
-from dpmath.accounting import (
-    LOSS_UNITS,
-    NoisySum,
-    composed_loss,
-    loss_as_fraction,
-    pair_losses,
-    promised_errors,
-    user_losses,
-)
-from dpmath.occupancy import Occupancy
+from dpmath.cells.clipped_sum import NoisySum, pair_losses, promised_errors, user_losses
+from dpmath.core.accounting import LOSS_UNITS, composed_loss, loss_as_fraction
+from dpmath.core.occupancy import Occupancy
 
 
 def exact(values: list[int]) -> np.ndarray:

@@ -8,8 +8,14 @@ from hypothesis.extra.numpy import arrays
 from scipy.optimize import linprog
 from support import occupancy_of
 
-from dpmath.annulus import annulus_projection, clipping_bias, clipping_bounds, clipping_error, clipping_sensitivity
-from dpmath.clipping import clipped_errors, clipping_thresholds
+from dpmath.cells.thresholds import clipped_errors, clipping_thresholds
+from dpmath.papers.annulus import (
+    annulus_projection,
+    clipping_bias,
+    clipping_bounds,
+    clipping_error,
+    clipping_sensitivity,
+)
 
 GRID = np.array([0.0, 0.25, 0.5, 0.75, 1.0])
 SHARES = st.floats(0, 1)

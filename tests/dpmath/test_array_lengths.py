@@ -5,7 +5,7 @@ from itertools import combinations_with_replacement, pairwise, product
 import numpy as np
 import pytest
 
-from dpmath.array_lengths import (
+from dpmath.arrays.lengths import (
     interval_length,
     median_length,
     minimax_length,

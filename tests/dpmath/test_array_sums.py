@@ -7,11 +7,11 @@ import numpy as np
 import pytest
 from support import occupancy_of, random_occupancy
 
-from dpmath.accounting import LOSS_UNITS, ExactIntArray, in_loss_units
-from dpmath.array_choice import array_averaging_sums, projected_array_sums
-from dpmath.array_sums import ArraySum
-from dpmath.arrays import array_sensitivities
-from dpmath.occupancy import Occupancy
+from dpmath.arrays.cell import array_sensitivities
+from dpmath.arrays.choice import array_averaging_sums, projected_array_sums
+from dpmath.arrays.sums import ArraySum
+from dpmath.core.accounting import LOSS_UNITS, ExactIntArray, in_loss_units
+from dpmath.core.occupancy import Occupancy
 
 TINY = [[1, 2, 1, 2], [3, 1, 0, 1], [1, 0, 2, 2]]
 R = 4

@@ -9,8 +9,9 @@ import numpy as np
 import pytest
 from exact import decimal, neighbours, outcome_probabilities, point_probabilities
 
-from dpmath.accounting import LOSS_UNITS
-from dpmath.array_intervals import (
+from dpmath.arrays.cell import ArrayCell, Interval, array_averaging, array_bias, array_sensitivities, clipped_array_sum
+from dpmath.arrays.grouping import Grouping, best_fit, wrap_around
+from dpmath.arrays.intervals import (
     concentration_radius,
     levy,
     levy_interval,
@@ -18,10 +19,9 @@ from dpmath.array_intervals import (
     quantile,
     quantile_interval,
 )
-from dpmath.arrays import ArrayCell, Interval, array_averaging, array_bias, array_sensitivities, clipped_array_sum
-from dpmath.grouping import Grouping, best_fit, wrap_around
-from dpmath.noisy_sums import noise_inverse_scale
-from dpmath.selection import ExponentialMechanism
+from dpmath.core.accounting import LOSS_UNITS
+from dpmath.noise.noisy_cell import noise_inverse_scale
+from dpmath.noise.selection import ExponentialMechanism
 
 Grouper = Callable[[np.ndarray, int], Grouping]
 TINY = [[1, 1, 1], [2, 1], [2, 1, 1], [2, 2, 1], [3, 1], [3, 1, 1], [3, 2, 2]]
@@ -225,7 +225,7 @@ def test_what_is_released_was_drawn_at_the_epsilon_asked_for(
 ) -> None:
     """The rates of the draws that make the interval and the scale of the noise are as asked for, not more, not less."""
     rates: list[Fraction] = []
-    for module in ("dpmath.array_intervals", "dpmath.quantiles"):
+    for module in ("dpmath.arrays.intervals", "dpmath.noise.private_quantiles"):
         monkeypatch.setattr(
             f"{module}.ExponentialMechanism",
             lambda sizes, scores, rate: rates.append(rate) or ExponentialMechanism(sizes, scores, rate),

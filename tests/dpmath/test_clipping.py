@@ -6,8 +6,8 @@ import pytest
 from scipy.optimize import linprog
 from support import occupancy_of, random_occupancy
 
-from dpmath.clipping import clipped_errors, clipping_thresholds, threshold_rank
-from dpmath.occupancy import Occupancy
+from dpmath.cells.thresholds import clipped_errors, clipping_thresholds, threshold_rank
+from dpmath.core.occupancy import Occupancy
 
 pytestmark = pytest.mark.theorem("BUCv-T1")
 

@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from dpmath.grouping import Grouping, best_fit, wrap_around
+from dpmath.arrays.grouping import Grouping, best_fit, wrap_around
 
 RECORDS = st.lists(st.integers(1, 12), min_size=1, max_size=9)
 wraps = pytest.mark.theorem("STI-A1")

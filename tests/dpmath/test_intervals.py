@@ -3,9 +3,9 @@ from fractions import Fraction
 
 import pytest
 
-from dpmath.accounting import LOSS_UNITS
-from dpmath.bias import rounding_errors, variance_error
-from dpmath.intervals import noise_quantile
+from dpmath.core.accounting import LOSS_UNITS
+from dpmath.core.bias import rounding_errors, variance_error
+from dpmath.noise.reach import noise_quantile
 
 
 def tail(scale: float, k: int) -> float:

@@ -6,9 +6,10 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from support import occupancy_of, random_occupancy
 
-from dpmath.accounting import LOSS_UNITS, NoisySum, loss_as_fraction, promised_errors, user_losses
-from dpmath.mechanisms import clip_user_sums
-from dpmath.occupancy import Occupancy
+from dpmath.cells.clip_user import clip_user_sums
+from dpmath.cells.clipped_sum import NoisySum, promised_errors, user_losses
+from dpmath.core.accounting import LOSS_UNITS, loss_as_fraction
+from dpmath.core.occupancy import Occupancy
 
 EPSILONS = st.fractions(Fraction(1, 5), Fraction(20))
 TARGETS = st.one_of(st.none(), st.fractions(Fraction(1, 50), Fraction(1, 2)))

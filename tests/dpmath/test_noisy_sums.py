@@ -5,8 +5,8 @@ import numpy as np
 import pytest
 from exact import neighbours
 
-from dpmath.accounting import LARGEST_INVERSE_SCALE, LOSS_UNITS
-from dpmath.noisy_sums import baseline, baseline_error, noise_inverse_scale, noisy_cell_sum
+from dpmath.core.accounting import LARGEST_INVERSE_SCALE, LOSS_UNITS
+from dpmath.noise.noisy_cell import baseline, baseline_error, noise_inverse_scale, noisy_cell_sum
 
 
 @pytest.mark.theorem("STI-S3.2", "HV-L47")

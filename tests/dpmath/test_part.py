@@ -4,10 +4,10 @@ import numpy as np
 import pytest
 from oracle import shares_by_highs, worst_load_by_highs
 
-from dpmath.part import Part, deciding, packed_on
-from dpmath.programme import Programme
-from dpmath.solver import least_worst_load, most_shares
-from dpmath.steps import Point
+from dpmath.planner.active_part import Part, deciding, packed_on
+from dpmath.planner.primal_dual import Point
+from dpmath.planner.programme import Programme
+from dpmath.planner.solver import least_worst_load, most_shares
 from tests.bench.cities import city
 
 

@@ -7,12 +7,13 @@ from hypothesis import strategies as st
 from oracle import worst_load_by_highs
 from support import occupancy_of, random_occupancy
 
-from dpmath.accounting import LOSS_UNITS, NoisySum, loss_as_fraction, promised_errors, user_losses
-from dpmath.mechanisms import clip_user_sums
-from dpmath.occupancy import Occupancy
-from dpmath.planner import Plan, least_epsilon, least_error, lower_bound, most_cells
-from dpmath.programme import Programme
-from dpmath.unsuppressed import baseline_sums, exact_sums
+from dpmath.cells.clip_user import clip_user_sums
+from dpmath.cells.clipped_sum import NoisySum, promised_errors, user_losses
+from dpmath.cells.unsuppressed import baseline_sums, exact_sums
+from dpmath.core.accounting import LOSS_UNITS, loss_as_fraction
+from dpmath.core.occupancy import Occupancy
+from dpmath.planner.plans import Plan, least_epsilon, least_error, lower_bound, most_cells
+from dpmath.planner.programme import Programme
 from tests.bench.cities import city
 
 QUICK = settings(max_examples=12, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])

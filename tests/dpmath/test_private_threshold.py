@@ -7,10 +7,10 @@ import numpy as np
 import pytest
 from exact import decimal, neighbours, point_probabilities
 
-from dpmath.accounting import LOSS_UNITS
-from dpmath.clipping import clipped_errors, clipping_thresholds
-from dpmath.noisy_sums import noise_inverse_scale
-from dpmath.private_threshold import private_threshold, privately_thresholded_sum, threshold_error
+from dpmath.cells.thresholds import clipped_errors, clipping_thresholds
+from dpmath.core.accounting import LOSS_UNITS
+from dpmath.noise.noisy_cell import noise_inverse_scale
+from dpmath.papers.private_threshold import private_threshold, privately_thresholded_sum, threshold_error
 
 pytestmark = pytest.mark.theorem("BUCs-S4.1")
 

@@ -6,7 +6,7 @@ from itertools import product
 import pytest
 from exact import decimal, neighbours, point_probabilities, softmax
 
-from dpmath.quantiles import private_quantile
+from dpmath.noise.private_quantiles import private_quantile
 
 RATE = Fraction(1, 2)
 

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 from scipy.stats import chi2
 
-from dpmath.accounting import LOSS_UNITS
-from dpmath.sampling import discrete_laplace
+from dpmath.core.accounting import LOSS_UNITS
+from dpmath.noise.sampling import discrete_laplace
 
 pytestmark = [pytest.mark.theorem("CKS-A2"), pytest.mark.statistical]
 

@@ -6,10 +6,10 @@ import pytest
 from oracle import shares_by_highs, worst_load_by_highs
 from support import random_occupancy
 
-from dpmath.choice import cells_that_fit
-from dpmath.programme import Programme
-from dpmath.solver import least_worst_load, most_shares
-from dpmath.steps import Start
+from dpmath.planner.cell_choice import cells_that_fit
+from dpmath.planner.primal_dual import Start
+from dpmath.planner.programme import Programme
+from dpmath.planner.solver import least_worst_load, most_shares
 
 
 def random_programme(

@@ -8,9 +8,9 @@ from hypothesis import strategies as st
 from support import occupancy_of, random_occupancy
 from transcribed import Counts, algorithm_1, dropped_error, midpoint_error, printed_factor
 
-from dpmath.dropping import CellRelease, dropped_errors
-from dpmath.occupancy import Occupancy
-from dpmath.suppression import clip_user, clip_user_dropping, degradation_factor
+from dpmath.cells.dropping import CellRelease, dropped_errors
+from dpmath.cells.suppression import clip_user, clip_user_dropping, degradation_factor
+from dpmath.core.occupancy import Occupancy
 
 pytestmark = pytest.mark.theorem("CPL-A1")
 

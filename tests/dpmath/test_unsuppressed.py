@@ -7,10 +7,11 @@ import numpy as np
 import pytest
 from support import occupancy_of, random_occupancy
 
-from dpmath.accounting import LOSS_UNITS, NoisySum, loss_as_fraction, promised_errors, user_losses
-from dpmath.clipping import clipped_errors, clipping_thresholds
-from dpmath.occupancy import Occupancy
-from dpmath.unsuppressed import baseline_sums, exact_sums, optimal_clipping_sums, shared_epsilon
+from dpmath.cells.clipped_sum import NoisySum, promised_errors, user_losses
+from dpmath.cells.thresholds import clipped_errors, clipping_thresholds
+from dpmath.cells.unsuppressed import baseline_sums, exact_sums, optimal_clipping_sums, shared_epsilon
+from dpmath.core.accounting import LOSS_UNITS, loss_as_fraction
+from dpmath.core.occupancy import Occupancy
 
 R = 10_000
 Composed = Callable[[Occupancy, list[int], Fraction, Fraction | None], tuple[list[NoisySum], Fraction]]

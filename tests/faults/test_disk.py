@@ -11,8 +11,9 @@ from typing import Any
 import pytest
 from support import DATE, Dataset, later_day
 
-from tasks import ledger, verify
-from tasks.errors import HexveilError
+from tasks.account import ledger
+from tasks.base.errors import HexveilError
+from tasks.upkeep import verify
 
 
 def mount(path: Path, options: str) -> subprocess.CompletedProcess[bytes]:

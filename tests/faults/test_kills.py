@@ -13,7 +13,7 @@ import pytest
 import victim
 from support import Dataset, Say, all_files
 
-from tasks.durable import sha256
+from tasks.base.durable import sha256
 
 N_KILLS = 300
 """Half of them in a whole day, half in a day that is prepared, of which releasing takes the most."""

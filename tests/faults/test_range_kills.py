@@ -8,7 +8,8 @@ import pytest
 import victim
 from support import DATE, Dataset, Say, later_day
 
-from tasks import ledger, verify
+from tasks.account import ledger
+from tasks.upkeep import verify
 
 N_DAYS = 4
 MADE_ANEW = ("hash", "previous_hash", "files", "intended_at", "committed_at", "attempt")

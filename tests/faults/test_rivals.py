@@ -8,7 +8,8 @@ import pytest
 import victim
 from support import DATE, Dataset, all_files, later_day
 
-from tasks import ledger, verify
+from tasks.account import ledger
+from tasks.upkeep import verify
 
 N_RIVALS = 8
 N_ROUNDS = 10

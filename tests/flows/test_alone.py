@@ -18,8 +18,9 @@ from support import DATE, Dataset, later_day
 
 from flows import daily, services
 from flows.services import House
-from tasks import ledger, steps
-from tasks.errors import HexveilError
+from tasks.account import ledger
+from tasks.base import steps
+from tasks.base.errors import HexveilError
 
 ROOT = Path(__file__).parents[2]
 DRIVER = """

@@ -15,12 +15,12 @@ import polars as pl
 import pytest
 from support import Dataset, Hexveil
 
-from dpmath.accounting import LOSS_UNITS
-from tasks import ledger, private_files
-from tasks.config import load_config
-from tasks.mechanism import COMPARED, propose
-from tasks.plan import read_day
-from tasks.preview import preview_plan
+from dpmath.core.accounting import LOSS_UNITS
+from tasks.account import ledger, private_files
+from tasks.base.config import load_config
+from tasks.planning.mechanisms import COMPARED, propose
+from tasks.planning.plan import read_day
+from tasks.planning.preview import preview_plan
 
 CONFIG = Path(__file__).parents[2] / "deploy" / "config" / "austin.toml"
 DAY = "2016-11-25"

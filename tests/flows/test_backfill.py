@@ -11,7 +11,8 @@ import polars as pl
 import pytest
 from support import CONFIG, DATE, HEADER, Dataset, Hexveil, all_files
 
-from tasks import ledger, verify
+from tasks.account import ledger
+from tasks.upkeep import verify
 
 N_DAYS = 90
 FIRST = dt.date(2026, 3, 1)

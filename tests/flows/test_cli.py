@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from support import DATE, HEADER, Dataset, Hexveil, later_day
 
-from tasks import ledger
+from tasks.account import ledger
 
 ROOT = Path(__file__).parents[2]
 

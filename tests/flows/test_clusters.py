@@ -29,14 +29,18 @@ from support import CONFIG, DATE, HEADER, Dataset, all_files, die, silence
 
 from flows import deployed
 from flows.backfill import backfill
-from tasks import cluster, disclosure, forget, shards, steps
-from tasks.errors import BadInput, HexveilError, TemporaryFailure, contained
-from tasks.late import count_late_records, late_records
-from tasks.ledger import read_entries
-from tasks.plan import plan_release
-from tasks.prepare import preparation
-from tasks.publish import publish_files
-from tasks.release import release_with
+from tasks.account.ledger import read_entries
+from tasks.base import steps
+from tasks.base.errors import BadInput, HexveilError, TemporaryFailure, contained
+from tasks.engines import cluster, shard_store
+from tasks.engines.late import count_late_records
+from tasks.engines.prepare import preparation
+from tasks.planning.plan import plan_release
+from tasks.records.outcomes import late_records
+from tasks.release import statement
+from tasks.release.draw import release_with
+from tasks.release.publish import publish_files
+from tasks.upkeep import forget
 
 pytestmark = pytest.mark.slow
 
@@ -262,7 +266,7 @@ def test_workers_that_are_killed_at_their_work_change_nothing(
         run_until_killed_at_work(step, dataset, running, as_run)
     assert differing(released(dataset), on_one_machine[1]) == []
     held = {name for (name,) in dataset.query("select name from raw_part")}
-    stored = {name for name in shards.open_store(dataset.config).names() if name.endswith(".parquet")}
+    stored = {name for name in shard_store.open_store(dataset.config).names() if name.endswith(".parquet")}
     assert held <= stored
 
 
@@ -277,7 +281,7 @@ def test_late_records_are_counted_and_a_forgotten_day_is_gone(running: LocalClus
     assert late_records(dataset.config) == {DATE: 7}
     forgotten = forget.forget_days([DATE], dataset.config)
     assert forgotten.n_parts > 4
-    assert shards.open_store(dataset.config).names() == ["fence", "owner"]
+    assert shard_store.open_store(dataset.config).names() == ["fence", "owner"]
     left = [path for path in (dataset.folder / "store" / "private").rglob("*") if b"late-3" in bytes_of(path)]
     assert left == []
     with pytest.raises(BadInput, match="was forgotten"):
@@ -350,7 +354,7 @@ def test_a_cluster_that_is_not_there_or_has_other_code_is_refused(
     config = dataset_in(tmp_path / "refused", engine(running, 2)).config
     for another in (os.getpid, in_a_module_that_workers_lack(monkeypatch)):
         with monkeypatch.context() as patch:
-            patch.setattr(disclosure, "code_hash", another)
+            patch.setattr(statement, "code_hash", another)
             with pytest.raises(HexveilError, match="lack hexveil, or have another version than the flow"):
                 as_run(lambda: cluster.run_each(die, [{}], config))
     nowhere = config.model_copy(update={"engine": config.engine.model_copy(update={"address": "tcp://127.0.0.1:9"})})
@@ -366,7 +370,7 @@ def test_other_code_is_refused_from_a_worker_that_came_after_the_cluster_was_loo
 ) -> None:
     config = dataset_in(tmp_path / "joined", engine(running, 2)).config
     monkeypatch.setattr(cluster, "_check_cluster", lambda *_: None)
-    monkeypatch.setattr(disclosure, "code_hash", lambda: "of the flow")
+    monkeypatch.setattr(statement, "code_hash", lambda: "of the flow")
     with pytest.raises(HexveilError, match="or have another version than the flow"):
         as_run(lambda: cluster.succeeded(cluster.run_each(die, [{}], config)))
 

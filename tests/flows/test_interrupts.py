@@ -17,8 +17,9 @@ import victim
 from processes import alive_in_group
 from support import DATE, ENGINES, Dataset, Say, all_files, later_day
 
-from tasks import ledger, verify
-from tasks.locks import turn
+from tasks.account import ledger
+from tasks.base.locks import turn
+from tasks.upkeep import verify
 
 SAID = "hexveil: interrupted. Nothing was charged twice; the same command goes on where it was.\n"
 INTERRUPTED = 130

@@ -130,7 +130,7 @@ def test_no_planted_id_or_value_is_found_outside_the_warehouse_or_with_the_sched
     searched |= files_of(tmp_path) | files_of(Path(server["PREFECT_HOME"]))
     assert any(name.endswith("prefect.db") for name in searched), "Prefect's own database is searched"
     pickled = [content for name, content in searched.items() if "/storage/" in name]
-    assert any(b"tasks.errors" in content for content in pickled), "pickled failures are unpacked"
+    assert any(b"tasks.base.errors" in content for content in pickled), "pickled failures are unpacked"
     assert any("published" in name for name in searched)
     assert leaks(searched) == []
 

@@ -21,10 +21,10 @@ from bokeh.plotting import figure
 from bokeh.util import serialization
 from support import DATE, Dataset, choose
 
-from tasks import entropy
-from tasks.disclosure import code_hash, now, versions
-from tasks.sections import MECHANISMS, PROJECTED
-from tasks.synthetic import write_city
+from tasks.base import randomness
+from tasks.base.config_sections import MECHANISMS, PROJECTED
+from tasks.base.provenance import code_hash, now, versions
+from tasks.records.synthetic import write_city
 
 ROOT = Path(__file__).parents[2]
 GOLDEN = ROOT / "tests" / "golden"
@@ -52,7 +52,7 @@ def first_page() -> None:
 @pytest.fixture
 def fixed_noise(monkeypatch: pytest.MonkeyPatch, first_page: None) -> None:  # noqa: ARG001
     """Replace randomness, time, code and versions in every module that imported them."""
-    replaced = FIXED | {entropy.random_bytes: fixed_bytes()}
+    replaced = FIXED | {randomness.random_bytes: fixed_bytes()}
     for module in [module for name, module in sys.modules.items() if name.split(".")[0] == "tasks"]:
         for name, value in list(vars(module).items()):
             if isinstance(value, Callable) and value in replaced:

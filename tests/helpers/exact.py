@@ -7,8 +7,8 @@ from itertools import product
 
 getcontext().prec = 80
 
-from dpmath.quantiles import PrivateQuantile  # noqa: E402
-from dpmath.selection import ExponentialMechanism  # noqa: E402
+from dpmath.noise.private_quantiles import PrivateQuantile  # noqa: E402
+from dpmath.noise.selection import ExponentialMechanism  # noqa: E402
 
 
 def decimal(number: Fraction | int) -> Decimal:

@@ -19,8 +19,8 @@ import values
 from support import DATE, Dataset
 
 from flows.show import show_forgotten
-from tasks.errors import HexveilError
-from tasks.forget import forget_days, held_days
+from tasks.base.errors import HexveilError
+from tasks.upkeep.forget import forget_days, held_days
 
 VICTIM = "bus3"
 BOUNDARIES = [8_000_000, 1 << 23, 16_000_000, 1 << 24, 24_000_000, 32_000_000, 1 << 25, 40_000_000]

@@ -7,11 +7,12 @@ from pathlib import Path
 import polars as pl
 from support import Dataset
 
-from tasks import chain, durable, ledger, private_files
-from tasks.commit import commit
-from tasks.identity import published_folder
-from tasks.plan_files import load_plan
-from tasks.release_files import manifest, write_files
+from tasks.account import chain, ledger, private_files
+from tasks.account.commit import commit
+from tasks.account.identity import published_folder
+from tasks.base import durable
+from tasks.planning.stored_plan import load_plan
+from tasks.release.files import manifest, write_files
 
 Change = Callable[[bytes], bytes]
 

@@ -4,7 +4,7 @@ import numpy as np
 import scipy.sparse as sp
 from scipy.optimize import linprog
 
-from dpmath.programme import Programme
+from dpmath.planner.programme import Programme
 
 
 def constraints(programme: Programme, n_extra: int) -> tuple[sp.csr_matrix, sp.csr_matrix]:

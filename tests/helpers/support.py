@@ -13,20 +13,20 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from dpmath.occupancy import Occupancy
-from tasks import warehouse
-from tasks.ahead import RangePlans, Shortage, begin_plans, finish_plans, plan_ahead
-from tasks.backfill import released_days
-from tasks.cells import define_places
-from tasks.config import Config, load_config
-from tasks.errors import contained
-from tasks.late import count_late_records
-from tasks.plan import plan_release
-from tasks.prepare import by_itself, prepare_day
-from tasks.publish import publish_files
-from tasks.release import Noise, draw_noise, find_release, release_statistics, release_with
-from tasks.sections import PROJECTED
-from tasks.steps import step
+from dpmath.core.occupancy import Occupancy
+from tasks.account.releases import find_release, released_days
+from tasks.base import warehouse
+from tasks.base.config import Config, load_config
+from tasks.base.config_sections import PROJECTED
+from tasks.base.errors import contained
+from tasks.base.steps import step
+from tasks.engines.late import count_late_records
+from tasks.engines.prepare import by_itself, prepare_day
+from tasks.occupancy.placing import define_places
+from tasks.planning.plan import plan_release
+from tasks.planning.range_plans import RangePlans, Shortage, begin_plans, finish_plans, plan_ahead
+from tasks.release.draw import Noise, draw_noise, release_statistics, release_with
+from tasks.release.publish import publish_files
 
 Say = Callable[[str], None]
 """Adds a line to what stands under the tests at the end: counts that a reader should see."""

@@ -16,7 +16,9 @@ from typing import Any
 
 from support import DATE, PUBLISHED, Dataset, all_files
 
-from tasks import commit, ledger, mirror, verify, warehouse
+from tasks.account import commit, ledger, mirror
+from tasks.base import warehouse
+from tasks.upkeep import verify
 
 _one_thread = threading.Lock()
 """Starting a process asks after all others too; two threads that ask at once may take the answer from each other."""

@@ -16,8 +16,8 @@ import planted
 import pytest
 from house import FIRST, ZONE, House, free_ports
 
-from tasks import ledger
-from tasks.verify import verify_ledger
+from tasks.account import ledger
+from tasks.upkeep.verify import verify_ledger
 
 
 def day(number: int) -> dt.date:

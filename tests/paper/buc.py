@@ -7,9 +7,9 @@ import numpy as np
 import polars as pl
 from matplotlib.figure import Figure as Canvas
 
-from dpmath.annulus import annulus_projection, clipping_bounds, clipping_sensitivity
-from dpmath.clipping import clipped_errors, clipping_thresholds, threshold_rank
-from dpmath.occupancy import Occupancy
+from dpmath.cells.thresholds import clipped_errors, clipping_thresholds, threshold_rank
+from dpmath.core.occupancy import Occupancy
+from dpmath.papers.annulus import annulus_projection, clipping_bounds, clipping_sensitivity
 from tests.paper.figure import Claim, Figure, steps
 from tests.paper.style import COLOURS, draw_series, series_of
 

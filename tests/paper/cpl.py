@@ -4,10 +4,10 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from dpmath.dropping import CellRelease, dropped_errors
-from dpmath.occupancy import Occupancy
-from dpmath.pseudo_users import capped_records, pseudo_user_sizes
-from dpmath.suppression import clip_user_dropping, degradation_factor
+from dpmath.cells.dropping import CellRelease, dropped_errors
+from dpmath.cells.suppression import clip_user_dropping, degradation_factor
+from dpmath.core.occupancy import Occupancy
+from dpmath.papers.pseudo_users import capped_records, pseudo_user_sizes
 from tests.bench.cities import cpl
 
 UPPER = 65

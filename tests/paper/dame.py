@@ -9,8 +9,13 @@ import polars as pl
 from matplotlib.figure import Figure as Canvas
 from users import constant_sizes, geometric_sizes, heavy_tailed_sizes, users_with_mean
 
-from dpmath.local import Protocol, local_mean
-from dpmath.local_bounds import SizeDistribution, effective_size, local_error_lower_bound, local_error_upper_bound
+from dpmath.papers.local import Protocol, local_mean
+from dpmath.papers.local_bounds import (
+    SizeDistribution,
+    effective_size,
+    local_error_lower_bound,
+    local_error_upper_bound,
+)
 from tests.paper.figure import Claim, Figure, steps
 from tests.paper.style import draw_series, series_of
 

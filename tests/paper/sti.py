@@ -13,12 +13,12 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from dpmath.accounting import LOSS_UNITS
-from dpmath.array_intervals import levy_interval, optimized_share, quantile_interval
-from dpmath.array_lengths import interval_length, median_length, minimax_length
-from dpmath.arrays import ArrayCell, Interval, array_sensitivities
-from dpmath.grouping import Grouping, best_fit, wrap_around
-from dpmath.noisy_sums import baseline_error, noise_inverse_scale
+from dpmath.arrays.cell import ArrayCell, Interval, array_sensitivities
+from dpmath.arrays.grouping import Grouping, best_fit, wrap_around
+from dpmath.arrays.intervals import levy_interval, optimized_share, quantile_interval
+from dpmath.arrays.lengths import interval_length, median_length, minimax_length
+from dpmath.core.accounting import LOSS_UNITS
+from dpmath.noise.noisy_cell import baseline_error, noise_inverse_scale
 from tests.paper.austin import positions
 from tests.paper.figure import steps
 

@@ -5,8 +5,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from dpmath.array_intervals import concentration_radius
-from dpmath.array_lengths import interval_length
+from dpmath.arrays.intervals import concentration_radius
+from dpmath.arrays.lengths import interval_length
 from tests.paper import sti
 from tests.paper.sti_claims import CLIPPING
 

@@ -6,7 +6,7 @@ import pytest
 
 ROOT = Path(__file__).parents[2]
 FILES = sorted((ROOT / "sql").rglob("*.sql"))
-SOURCES = "\n".join(path.read_text() for path in (ROOT / "tasks").glob("*.py"))
+SOURCES = "\n".join(path.read_text() for path in (ROOT / "tasks").rglob("*.py"))
 
 
 @pytest.fixture(params=FILES, ids=lambda path: str(path.relative_to(ROOT / "sql")))

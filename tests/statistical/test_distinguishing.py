@@ -8,10 +8,11 @@ import pytest
 from scipy.stats import beta
 from support import DATE, HEADER, Dataset
 
-from dpmath.accounting import LOSS_UNITS, ExactIntArray
-from tasks import private_files, release
-from tasks.plan import plan_release
-from tasks.plan_files import load_plan
+from dpmath.core.accounting import LOSS_UNITS, ExactIntArray
+from tasks.account import private_files
+from tasks.planning.plan import plan_release
+from tasks.planning.stored_plan import load_plan
+from tasks.release import draw
 
 pytestmark = [pytest.mark.statistical, pytest.mark.theorem("HV-L1")]
 
@@ -29,7 +30,7 @@ def prepared(dataset: Dataset, value: int) -> tuple[ExactIntArray, ExactIntArray
     dataset.prepare()
     plan = load_plan(plan_release.fn(DATE, dataset.config), dataset.config)
     cells = private_files.read_frame(private_files.plans(dataset.config), plan["files"]["cells"])
-    sums = release._private(DATE, plan, "release/cell_sum", [], dataset.config)["private_mean_sum"]
+    sums = draw._private(DATE, plan, "release/cell_sum", [], dataset.config)["private_mean_sum"]
     return np.array([int(one) for one in sums], dtype=object), cells["mean_inverse_scale"].to_numpy().astype(object)
 
 
@@ -38,7 +39,7 @@ def lower_bound_on_loss(low: ExactIntArray, high: ExactIntArray, inverse_scale: 
     counts = []
     for sums in (low, high):
         scales = np.tile(inverse_scale, N_DRAWS)
-        noisy = (release.draw_noise(scales).reshape(N_DRAWS, -1) + sums).astype(np.int64)
+        noisy = (draw.draw_noise(scales).reshape(N_DRAWS, -1) + sums).astype(np.int64)
         counts.append(int((noisy <= low.astype(np.int64)).all(axis=1).sum()))
     often = beta.ppf(FALSE_ALARM / 2, counts[0], N_DRAWS - counts[0] + 1)
     seldom = beta.ppf(1 - FALSE_ALARM / 2, counts[1] + 1, N_DRAWS - counts[1])

@@ -13,13 +13,14 @@ from pathlib import Path
 import pytest
 from support import DATE, HEADER, Dataset, later_day
 
-from dpmath.accounting import LOSS_UNITS
-from tasks import ledger
-from tasks.ahead import begin_plans, finish_plans, plan_ahead
-from tasks.budget import Account
-from tasks.errors import BudgetExceeded, HexveilError
-from tasks.plan import make_plan
-from tasks.plan_files import load_plan, store_plan
+from dpmath.core.accounting import LOSS_UNITS
+from tasks.account import ledger
+from tasks.account.budgets import Account
+from tasks.base.errors import BudgetExceeded, HexveilError
+from tasks.planning.day_plan import store_plan
+from tasks.planning.plan import make_plan
+from tasks.planning.range_plans import begin_plans, finish_plans, plan_ahead
+from tasks.planning.stored_plan import load_plan
 
 N_DAYS = 6
 

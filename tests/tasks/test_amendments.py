@@ -8,20 +8,24 @@ from collections.abc import Callable
 import pytest
 from support import DATE, Dataset, all_files, later_day
 
-from tasks import burndown, chain, ledger, pages, private_files, verify
-from tasks.amendments import amend_budget, amendments, budget_in_force, is_looser, proposed_amendment, refusal
-from tasks.backfill import released_days, spread_budget
-from tasks.backup import back_up
-from tasks.budget import Account, report_budget
-from tasks.commit import commit, pending_path
-from tasks.durable import canonical_json, write_whole
-from tasks.errors import HexveilError, LedgerBroken
-from tasks.forget import forget_days
-from tasks.plan import plan_release
-from tasks.preview import preview_plan
-from tasks.release import find_release, release_statistics
-from tasks.report import report_range
-from tasks.sections import Budget
+from tasks.account import chain, ledger, private_files
+from tasks.account.amendments import amend_budget, amendments, budget_in_force, is_looser, proposed_amendment, refusal
+from tasks.account.budgets import Account
+from tasks.account.commit import commit, pending_path
+from tasks.account.releases import find_release, released_days
+from tasks.base.config_sections import Budget
+from tasks.base.durable import canonical_json, write_whole
+from tasks.base.errors import HexveilError, LedgerBroken
+from tasks.planning.plan import plan_release
+from tasks.planning.preview import preview_plan
+from tasks.planning.spread import spread_budget
+from tasks.release.draw import release_statistics
+from tasks.reporting import burndown, pages
+from tasks.reporting.budget_report import report_budget
+from tasks.reporting.report import report_range
+from tasks.upkeep import verify
+from tasks.upkeep.backup import back_up
+from tasks.upkeep.forget import forget_days
 
 WINDOWS = [(5, None), (5, 7), (5, 30), (6, None), (6, 30), (4, None), (4, 7)]
 

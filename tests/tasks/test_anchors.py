@@ -5,11 +5,11 @@ import json
 import pytest
 from support import Dataset
 
-from tasks import chain, ledger
-from tasks.anchors import check_anchor, ledger_head
-from tasks.commit import commit
-from tasks.durable import canonical_json
-from tasks.errors import HexveilError, LedgerBroken
+from tasks.account import chain, ledger
+from tasks.account.anchors import check_anchor, ledger_head
+from tasks.account.commit import commit
+from tasks.base.durable import canonical_json
+from tasks.base.errors import HexveilError, LedgerBroken
 
 
 def write(dataset: Dataset, *names: str) -> None:

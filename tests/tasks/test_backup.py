@@ -6,12 +6,12 @@ from pathlib import Path
 import pytest
 from support import DATE, Dataset, later_day
 
-from tasks import backup
-from tasks.backup import back_up
-from tasks.errors import HexveilError, LedgerBroken
-from tasks.ledger import read_entries
-from tasks.publish import publish_files
-from tasks.verify import verify_ledger
+from tasks.account.ledger import read_entries
+from tasks.base.errors import HexveilError, LedgerBroken
+from tasks.release.publish import publish_files
+from tasks.upkeep import backup
+from tasks.upkeep.backup import back_up
+from tasks.upkeep.verify import verify_ledger
 
 
 def restored(dataset: Dataset, copy: Path) -> Dataset:

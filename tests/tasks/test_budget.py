@@ -10,13 +10,17 @@ import polars as pl
 import pytest
 from support import DATE, Dataset, later_day
 
-from dpmath.accounting import LOSS_UNITS
-from tasks import ledger, private_files, verify
-from tasks.backfill import spread_budget
-from tasks.budget import Account, report_budget
-from tasks.errors import BudgetExceeded, HexveilError, LedgerBroken
-from tasks.plan import make_plan
-from tasks.plan_files import load_plan
+from dpmath.core.accounting import LOSS_UNITS
+from tasks.account import ledger, private_files
+from tasks.account.budgets import Account
+from tasks.base import frames
+from tasks.base.errors import BudgetExceeded, HexveilError, LedgerBroken
+from tasks.planning import stored_plan
+from tasks.planning.plan import make_plan
+from tasks.planning.spread import spread_budget
+from tasks.planning.stored_plan import load_plan
+from tasks.reporting.budget_report import report_budget
+from tasks.upkeep import verify
 
 
 def days(dataset: Dataset, n: int) -> list[dt.date]:
@@ -61,8 +65,8 @@ def test_a_window_that_moves_on_reads_only_the_losses_that_are_new_in_it(
         date = DATE + dt.timedelta(days=number)
         losses[date] = Counter({f"user{number % 7}": number + 1, "everybody": 1})
         frame = pl.DataFrame({"user_hash": [*losses[date]], "loss_units": [Decimal(n) for n in losses[date].values()]})
-        name, totals = private_files.write_frame(folder, frame), sum(losses.values(), Counter())
-        total_name = private_files.write_json(private_files.totals(dataset.config), totals)
+        name, totals = frames.write_frame(folder, frame), sum(losses.values(), Counter())
+        total_name = frames.write_json(private_files.totals(dataset.config), totals)
         entries.append({"date": date.isoformat(), "losses": name, "totals": total_name})
     real = private_files.read_losses
     monkeypatch.setattr(private_files, "read_losses", lambda *arguments: read.append(arguments) or real(*arguments))
@@ -237,7 +241,7 @@ def check_no_limit_is_passed(dataset: Dataset, limit: int, n_days: int) -> None:
     for entry in ledger.read_entries(dataset.config):
         of_day = losses.setdefault(dt.date.fromisoformat(entry["date"]), Counter())
         plan = load_plan(entry["plan"], dataset.config)
-        of_day.update(verify.recomputed_losses(*verify.stored_plan(plan, dataset.config), dataset.config))
+        of_day.update(verify.recomputed_losses(*stored_plan.stored_plan(plan, dataset.config), dataset.config))
     for first in losses:
         within = [of_day for date, of_day in losses.items() if 0 <= (date - first).days < n_days]
         assert max(sum(within, Counter()).values()) <= limit * LOSS_UNITS

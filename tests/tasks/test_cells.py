@@ -12,11 +12,12 @@ from numpy.typing import NDArray
 from polars.testing import assert_frame_equal
 from support import CONFIG, DATE, Dataset
 
-from tasks import cells, warehouse
-from tasks.cells import find_cells
-from tasks.ingest import ingest_records
-from tasks.occupancy import fill_user_cells
-from tasks.validate import validate_records
+from tasks.base import warehouse
+from tasks.occupancy import placing
+from tasks.occupancy.placing import find_cells
+from tasks.occupancy.user_cells import fill_user_cells
+from tasks.records.ingest import ingest_records
+from tasks.records.validate import validate_records
 
 Places = NDArray[np.float64]
 N_CLUSTERS = 400
@@ -149,7 +150,7 @@ def test_boxes_are_found_of_all_who_are_listed_in_turn(dataset: Dataset, n_in_tu
 def test_records_are_counted_in_the_hexagons_of_their_places(
     dataset: Dataset, monkeypatch: pytest.MonkeyPatch, resolution: int, apart: bool
 ) -> None:
-    monkeypatch.setattr(cells, "_LEAST_BOXED", 0 if apart else 1)
+    monkeypatch.setattr(placing, "_LEAST_BOXED", 0 if apart else 1)
     places = dense_places(resolution, np.random.default_rng(resolution))
     cell = np.asarray(coordinates_to_cells(places[:, 0], places[:, 1], resolution))
     user = np.arange(len(places)) % 10

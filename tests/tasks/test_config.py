@@ -4,9 +4,9 @@ from pathlib import Path
 import pytest
 from support import CONFIG, Dataset
 
-from tasks.config import load_config
-from tasks.errors import BadConfig
-from tasks.sections import shown
+from tasks.base.config import load_config
+from tasks.base.config_sections import shown
+from tasks.base.errors import BadConfig
 
 ROOT = Path(__file__).parents[2]
 

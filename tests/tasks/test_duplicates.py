@@ -7,9 +7,10 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from support import CONFIG, DATE, Dataset
 
-from tasks import duplicates, warehouse
-from tasks.ingest import ingest_records
-from tasks.validate import validate_records
+from tasks.base import warehouse
+from tasks.records import duplicates
+from tasks.records.ingest import ingest_records
+from tasks.records.validate import validate_records
 
 Row = tuple[str | None, dt.datetime | None, float | None, float | None]
 Judged = list[tuple[str, int, str]]

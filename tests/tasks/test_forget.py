@@ -7,12 +7,14 @@ import pytest
 from support import DATE, ENGINES, Dataset, all_files, later_day
 
 from flows.show import show_forgotten
-from tasks import forget, ledger, private_files, verify, warehouse
-from tasks.errors import BadInput, LedgerBroken
-from tasks.forget import days_older_than, forget_days, held_days
-from tasks.forgotten import Forgetting, forgotten_days, forgotten_parameters, note_forgotten
-from tasks.late import late_records
-from tasks.preview import preview_plan
+from tasks.account import ledger, private_files
+from tasks.base import warehouse
+from tasks.base.errors import BadInput, LedgerBroken
+from tasks.planning.preview import preview_plan
+from tasks.records.forgotten import Forgetting, forgotten_days, forgotten_parameters, note_forgotten
+from tasks.records.outcomes import late_records
+from tasks.upkeep import forget, verify
+from tasks.upkeep.forget import days_older_than, forget_days, held_days
 
 PRIVATE_TABLES = (
     "held_row",

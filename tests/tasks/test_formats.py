@@ -13,10 +13,10 @@ import pytest
 from reading import ROW, ingest, refusal, rows_of
 from support import DATE, HEADER, Dataset
 
-from tasks import warehouse
-from tasks.errors import TemporaryFailure
-from tasks.forget import forget_days
-from tasks.ingest import ingest_records
+from tasks.base import warehouse
+from tasks.base.errors import TemporaryFailure
+from tasks.records.ingest import ingest_records
+from tasks.upkeep.forget import forget_days
 
 
 def test_every_format_gives_the_same_records(dataset: Dataset) -> None:

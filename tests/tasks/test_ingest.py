@@ -10,10 +10,10 @@ from hypothesis import strategies as st
 from reading import ROW, ingest, refusal
 from support import CONFIG, DATE, ENGINES, HEADER, Dataset
 
-from tasks.errors import HexveilError
-from tasks.forget import days_older_than, forget_days, held_days
-from tasks.ingest import ingest_records
-from tasks.prepare import preparation
+from tasks.base.errors import HexveilError
+from tasks.engines.prepare import preparation
+from tasks.records.ingest import ingest_records
+from tasks.upkeep.forget import days_older_than, forget_days, held_days
 
 
 @pytest.mark.parametrize("engine", ENGINES)
@@ -199,7 +199,7 @@ def test_an_error_of_a_library_says_its_class_and_keeps_its_text_private(
     dataset: Dataset, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     dataset.write("a.csv", HEADER + ROW)
-    monkeypatch.setattr("tasks.source.content_hash", lambda _: [][secret_position])
+    monkeypatch.setattr("tasks.records.source.content_hash", lambda _: [][secret_position])
     secret_position = 7_654_321
     with pytest.raises(HexveilError) as caught:
         ingest(dataset)

@@ -3,15 +3,17 @@ import datetime as dt
 import pytest
 from support import DATE, ENGINES, HEADER, Dataset, all_files, later_day
 
-from tasks import ledger, verify
-from tasks.errors import BadInput, HexveilError
-from tasks.forget import forget_days
-from tasks.late import count_late_records, late_records
-from tasks.plan import plan_release
-from tasks.prepare import preparation
-from tasks.publish import publish_files
-from tasks.release import release_statistics
-from tasks.report import report_day
+from tasks.account import ledger
+from tasks.base.errors import BadInput, HexveilError
+from tasks.engines.late import count_late_records
+from tasks.engines.prepare import preparation
+from tasks.planning.plan import plan_release
+from tasks.records.outcomes import late_records
+from tasks.release.draw import release_statistics
+from tasks.release.publish import publish_files
+from tasks.reporting.report import report_day
+from tasks.upkeep import verify
+from tasks.upkeep.forget import forget_days
 
 LATE = f"bus90,{DATE}T08:01:30Z,47.05,8.31,12\nbus91,{DATE}T08:02:30Z,47.05,8.31,13\n"
 

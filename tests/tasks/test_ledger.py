@@ -13,12 +13,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 from support import Dataset, later_day
 
-from dpmath.accounting import LOSS_UNITS
-from tasks import chain, commit, ledger, verify
-from tasks.amendments import amend_budget
-from tasks.budget import Account
-from tasks.durable import canonical_json
-from tasks.errors import HexveilError, LedgerBroken
+from dpmath.core import accounting
+from dpmath.core.accounting import LOSS_UNITS
+from tasks.account import chain, commit, ledger
+from tasks.account.amendments import amend_budget
+from tasks.account.budgets import Account
+from tasks.base.durable import canonical_json
+from tasks.base.errors import HexveilError, LedgerBroken
+from tasks.upkeep import verify
 
 
 def entry(number: int) -> ledger.Entry:
@@ -135,7 +137,7 @@ def test_processes_that_append_at_once_take_turns(written: Dataset) -> None:
 
 @given(st.integers(0, 1 << 90))
 def test_losses_are_written_as_the_exact_decimal_they_are(units: int) -> None:
-    assert Fraction(ledger.exact_decimal(units)) == Fraction(units, LOSS_UNITS)
+    assert Fraction(accounting.exact_decimal(units)) == Fraction(units, LOSS_UNITS)
 
 
 def test_a_float_cannot_enter_the_ledger(written: Dataset) -> None:
@@ -416,7 +418,7 @@ def test_an_entry_that_could_not_be_stored_first_was_never_told(
 ) -> None:
     before = lines_of(written)
     with monkeypatch.context() as patch:
-        patch.setattr("tasks.durable.Path.replace", lambda *_: 1 / 0)
+        patch.setattr("tasks.base.durable.Path.replace", lambda *_: 1 / 0)
         with pytest.raises(ZeroDivisionError):
             append(entry(4), written)
     (written.folder / "store" / "private" / ".pending-entry.killed").write_bytes(b"a process killed before the rename")

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from tasks.locks import turn
+from tasks.base.locks import turn
 
 HOLD = """
 import sys, time

@@ -9,10 +9,10 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 from support import DATE, Dataset, table
 
-from tasks import map_words
-from tasks.config import Config
-from tasks.map_data import hour_marks, map_day, slot_labels, slot_starts
-from tasks.map_sources import map_sources
+from tasks.base.config import Config
+from tasks.formats.map import words
+from tasks.formats.map.day import hour_marks, map_day, slot_labels, slot_starts
+from tasks.formats.map.sources import map_sources
 
 ZONES = ("UTC", "Europe/Zurich", "America/St_Johns", "Australia/Lord_Howe", "Asia/Kathmandu", "America/Havana")
 
@@ -68,9 +68,8 @@ def test_the_map_opens_where_most_is_published(busy_dataset: Dataset) -> None:
 
 
 def test_withheld_cells_are_on_the_map_with_nothing_but_how_full_they_are(busy_dataset: Dataset) -> None:
-    from tasks import ledger
-    from tasks.plan_files import load_plan
-    from tasks.release_files import withheld_cells
+    from tasks.account import ledger
+    from tasks.planning.stored_plan import load_plan, withheld_cells
 
     path = busy_dataset.folder / "raw" / "day.csv"
     path.write_text(path.read_text() + f"lone,{DATE}T08:30:00Z,47.2,8.6,50\n")
@@ -88,7 +87,7 @@ def test_no_promise_and_no_interval_is_shown_better_than_it_is(
     plain: Dataset, bound: float, low: float, high: float
 ) -> None:
     columns = {"mean_error_bound": [bound], "mean_ci95_low": [low], "mean_ci95_high": [high]}
-    shown = map_words.rounded_outwards(pl.DataFrame(columns), plain.config).row(0, named=True)
+    shown = words.rounded_outwards(pl.DataFrame(columns), plain.config).row(0, named=True)
     assert bound - 1e-9 <= shown["mean_error_bound"] < bound + 0.1 + 1e-9
     assert low - 0.1 - 1e-9 < shown["mean_ci95_low"] <= low + 1e-9
     assert high - 1e-9 <= shown["mean_ci95_high"] < high + 0.1 + 1e-9

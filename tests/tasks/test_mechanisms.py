@@ -9,14 +9,18 @@ import polars as pl
 import pytest
 from support import DATE, HEADER, Dataset, choose, later_day, table
 
-from dpmath.accounting import LOSS_UNITS
-from dpmath.occupancy import Occupancy
-from tasks import array_release, ledger, plan_files, private_files, release, verify
-from tasks.backfill import spread_budget
-from tasks.errors import BadConfig, HexveilError, LedgerBroken, NothingToPublish
-from tasks.plan_files import load_plan
-from tasks.sections import MECHANISMS, PROJECTED
-from tasks.sums import CellSums
+from dpmath.core.accounting import LOSS_UNITS
+from dpmath.core.occupancy import Occupancy
+from tasks.account import ledger, private_files
+from tasks.base.config_sections import MECHANISMS, PROJECTED
+from tasks.base.errors import BadConfig, HexveilError, LedgerBroken, NothingToPublish
+from tasks.planning import day_plan
+from tasks.planning.spread import spread_budget
+from tasks.planning.stored_plan import load_plan
+from tasks.release import draw
+from tasks.sums import arrays
+from tasks.sums.kinds import CellSums
+from tasks.upkeep import verify
 
 ARRAYS = ("array-averaging", "opt-array-averaging")
 
@@ -176,9 +180,9 @@ def test_noise_that_is_not_the_plans_is_never_released(
     uneven: Dataset, mechanism: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     choose(uneven, mechanism)
-    honest = array_release._MECHANISMS[mechanism]
-    cheat = {**array_release._MECHANISMS, mechanism: lambda c, t, epsilon, r: honest(c, t, 4 * epsilon, r)}
-    monkeypatch.setattr(array_release, "_MECHANISMS", cheat)
+    honest = arrays._MECHANISMS[mechanism]
+    cheat = {**arrays._MECHANISMS, mechanism: lambda c, t, epsilon, r: honest(c, t, 4 * epsilon, r)}
+    monkeypatch.setattr(arrays, "_MECHANISMS", cheat)
     with pytest.raises(HexveilError, match="not that of the plan"):
         uneven.run_day()
     assert ledger.read_entries(uneven.config) == []
@@ -190,14 +194,14 @@ def test_noise_that_is_not_the_plans_is_never_released(
 def test_verify_notices_a_plan_whose_columns_do_not_follow_from_its_users(
     uneven: Dataset, mechanism: str, name: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    honest = plan_files.cell_columns
+    honest = day_plan.cell_columns
 
     def tampered(occupancy: Occupancy, sums: CellSums) -> dict[str, pl.Series]:
         columns = honest(occupancy, sums)
         return columns | {name: (columns[name].cast(pl.Int64) * 2 + 1).cast(columns[name].dtype)}
 
     choose(uneven, mechanism, epsilon="10.0", cell_epsilon="3.0")
-    monkeypatch.setattr(plan_files, "cell_columns", tampered)
+    monkeypatch.setattr(day_plan, "cell_columns", tampered)
     try:
         uneven.run_day()
     except HexveilError:
@@ -212,9 +216,9 @@ def test_verify_notices_a_table_that_promises_another_error_or_noise(
     uneven: Dataset, mechanism: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     choose(uneven, mechanism)
-    honest = release.statistic_frame
+    honest = draw.statistic_frame
     monkeypatch.setattr(
-        release, "statistic_frame", lambda *given: honest(*given).with_columns(pl.col("mean_noise_scale") / 2)
+        draw, "statistic_frame", lambda *given: honest(*given).with_columns(pl.col("mean_noise_scale") / 2)
     )
     uneven.run_day()
     with pytest.raises(LedgerBroken, match="released table is not what was planned"):

@@ -5,8 +5,9 @@ from pathlib import Path
 import pytest
 from support import DATE, Dataset, all_files, later_day
 
-from tasks import ledger, mirror, verify
-from tasks.errors import LedgerBroken
+from tasks.account import ledger, mirror
+from tasks.base.errors import LedgerBroken
+from tasks.upkeep import verify
 
 
 def mirrored(dataset: Dataset) -> tuple[list[tuple[object, ...]], list[tuple[object, ...]]]:

@@ -3,9 +3,9 @@
 import pytest
 from support import Dataset
 
-from tasks import announce, burndown, pages
-from tasks.budget import report_budget
-from tasks.ledger import list_entries
+from tasks.account.ledger import list_entries
+from tasks.reporting import announce, burndown, pages
+from tasks.reporting.budget_report import report_budget
 
 
 def test_what_is_left_is_counted_under_todays_limit(busy_dataset: Dataset, monkeypatch: pytest.MonkeyPatch) -> None:

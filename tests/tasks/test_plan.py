@@ -3,13 +3,14 @@ import shutil
 import pytest
 from support import DATE, HEADER, Dataset, later_day, table
 
-from tasks import ledger, verify
-from tasks.errors import BudgetExceeded, HexveilError, NothingToPublish
-from tasks.mechanism import COMPARED
-from tasks.plan import make_plan, plan_release
-from tasks.preview import compare_mechanisms, preview_cells, preview_plan
-from tasks.release import release_statistics
-from tasks.sections import MECHANISMS, PROJECTED
+from tasks.account import ledger
+from tasks.base.config_sections import MECHANISMS, PROJECTED
+from tasks.base.errors import BudgetExceeded, HexveilError, NothingToPublish
+from tasks.planning.mechanisms import COMPARED
+from tasks.planning.plan import make_plan, plan_release
+from tasks.planning.preview import compare_mechanisms, preview_cells, preview_plan
+from tasks.release.draw import release_statistics
+from tasks.upkeep import verify
 
 
 @pytest.mark.parametrize("mechanism", MECHANISMS)

@@ -15,15 +15,15 @@ import pytest
 from insider import rewrite
 from support import Dataset, choose, table
 
-from tasks import ledger, verify
-from tasks.array_release import with_published_intervals
-from tasks.errors import LedgerBroken
-from tasks.estimates import statistic_frame
-from tasks.plan_files import load_plan
-from tasks.private_files import exact_series
-from tasks.recompute import problem_with_table
-from tasks.sections import MECHANISMS, PROJECTED
-from tasks.verify import stored_plan
+from tasks.account import ledger
+from tasks.base.config_sections import MECHANISMS, PROJECTED
+from tasks.base.errors import LedgerBroken
+from tasks.base.frames import exact_series
+from tasks.planning.stored_plan import load_plan, stored_plan
+from tasks.release.statistics import statistic_frame
+from tasks.sums.arrays import with_published_intervals
+from tasks.upkeep import verify
+from tasks.upkeep.recompute import problem_with_table
 
 WITH_VARIANCE = [(mechanism, False) for mechanism in MECHANISMS] + [
     (mechanism, True) for mechanism in MECHANISMS if mechanism not in PROJECTED

@@ -9,11 +9,12 @@ import polars as pl
 import pytest
 from support import DATE, HEADER, PUBLISHED, Dataset, all_files, later_day, silence, table
 
-from dpmath.accounting import LOSS_UNITS
-from tasks import ledger, private_files, verify
-from tasks.errors import BudgetExceeded, HexveilError
-from tasks.release import find_release
-from tasks.report import report_day
+from dpmath.core.accounting import LOSS_UNITS
+from tasks.account import ledger, private_files
+from tasks.account.releases import find_release
+from tasks.base.errors import BudgetExceeded, HexveilError
+from tasks.reporting.report import report_day
+from tasks.upkeep import verify
 
 
 def test_a_day_is_published_in_the_documented_columns(busy_dataset: Dataset) -> None:
@@ -48,7 +49,7 @@ def test_running_a_day_again_draws_nothing_and_publishes_the_same_bytes(
 ) -> None:
     busy_dataset.release()
     before = all_files(busy_dataset)
-    monkeypatch.setattr("tasks.entropy.random_bytes", lambda _: pytest.fail("noise was drawn again"))
+    monkeypatch.setattr("tasks.base.randomness.random_bytes", lambda _: pytest.fail("noise was drawn again"))
     shutil.rmtree(busy_dataset.folder / "store" / "published")
     busy_dataset.release()
     assert all_files(busy_dataset) == before
@@ -142,7 +143,7 @@ def test_a_crash_after_the_append_is_made_good_by_the_next_run(
     busy_dataset: Dataset, monkeypatch: pytest.MonkeyPatch, at: str
 ) -> None:
     with monkeypatch.context() as patch:
-        patch.setattr(f"tasks.publish.{at}", kill)
+        patch.setattr(f"tasks.release.publish.{at}", kill)
         with pytest.raises(Killed):
             busy_dataset.release()
     entries = ledger.read_entries(busy_dataset.config)
@@ -153,7 +154,7 @@ def test_a_crash_after_the_append_is_made_good_by_the_next_run(
 
 
 def test_what_is_mirrored_is_what_is_published(busy_dataset: Dataset) -> None:
-    from tasks import mirror
+    from tasks.account import mirror
 
     busy_dataset.release()
     with mirror.connect(busy_dataset.config) as connection:
@@ -198,7 +199,7 @@ def test_the_variance_is_published_with_its_own_promise(busy_dataset: Dataset) -
 
 def test_the_interval_holds_the_true_mean_whatever_the_values_are(busy_dataset: Dataset) -> None:
     """With the noise at its 95 % quantile, extreme values and clipping, the truth is still inside."""
-    from dpmath.intervals import noise_quantile
+    from dpmath.noise.reach import noise_quantile
 
     rows = (busy_dataset.folder / "raw" / "day.csv").read_text().splitlines()[1:]
     extreme = [row.rsplit(",", 1)[0] + (",100" if n % 2 else ",0") for n, row in enumerate(sorted(rows))]

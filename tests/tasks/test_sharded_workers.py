@@ -8,12 +8,12 @@ from typing import Any, NamedTuple
 import pytest
 from support import DATE, ENGINES, Dataset
 
-from tasks import cluster, scratch, shards
-from tasks.config import Config
-from tasks.errors import HexveilError
-from tasks.forget import forget_days, held_days
-from tasks.sharded_ingest import ReadInput
-from tasks.steps import Step
+from tasks.base.config import Config
+from tasks.base.errors import HexveilError
+from tasks.base.steps import Step
+from tasks.engines import cluster, scratch, shard_store
+from tasks.engines.sharded_ingest import ReadInput
+from tasks.upkeep.forget import forget_days, held_days
 
 
 @pytest.fixture
@@ -45,7 +45,7 @@ def heard(monkeypatch: pytest.MonkeyPatch) -> list[Heard]:
 
 
 def stored(dataset: Dataset) -> list[str]:
-    return shards.open_store(dataset.config).names()
+    return shard_store.open_store(dataset.config).names()
 
 
 def test_what_workers_are_given_and_say_of_new_files_is_the_same_whatever_the_values_are(
@@ -87,14 +87,14 @@ def test_a_worker_that_outlives_its_run_keeps_nothing_of_a_day_that_was_forgotte
 ) -> None:
     busy_dataset.prepare()
     made, calls, _ = next(one for one in heard if one.step.fn.__name__ == step)
-    here, put = busy_dataset.config, shards.Store.put
+    here, put = busy_dataset.config, shard_store.Store.put
     busy_dataset.set("n_shards = 3", 'n_shards = 3\nscratch = "disk-of-another-machine"')
 
-    def forget_and_put(store: shards.Store, file: Path, name: str) -> None:
+    def forget_and_put(store: shard_store.Store, file: Path, name: str) -> None:
         forget_days([DATE], here)
         put(store, file, name)
 
-    monkeypatch.setattr(shards.Store, "put", forget_and_put)
+    monkeypatch.setattr(shard_store.Store, "put", forget_and_put)
     with pytest.raises(HexveilError, match="the run that gave out this work is over"):
         made.fn(**{**calls[0], "config": busy_dataset.config})
     assert stored(busy_dataset) == ["fence", "owner"]
@@ -113,20 +113,20 @@ def test_forgetting_waits_for_a_worker_in_the_scratch_folder_that_it_sees(busy_d
 
 
 def test_what_is_stored_after_a_sweep_has_looked_is_not_kept(dataset: Dataset, monkeypatch: pytest.MonkeyPatch) -> None:
-    config, names = dataset.config, shards.Store.names
+    config, names = dataset.config, shard_store.Store.names
     (dataset.folder / "store" / "private").mkdir(parents=True)
-    shards.sweep(set(), "earlier", config)
-    worker = shards.open_store(config, "earlier")
+    shard_store.sweep(set(), "earlier", config)
+    worker = shard_store.open_store(config, "earlier")
     worker.put(dataset.config_file, "parts/1")
     assert stored(dataset) == ["fence", "owner", "parts/1"]
 
-    def names_and_then_one_more(store: shards.Store) -> list[str]:
+    def names_and_then_one_more(store: shard_store.Store) -> list[str]:
         found = names(store)
         with pytest.raises(HexveilError, match="the run that gave out this work is over"):
             worker.put(dataset.config_file, "parts/2")
         return found
 
     with monkeypatch.context() as patch:
-        patch.setattr(shards.Store, "names", names_and_then_one_more)
-        assert shards.sweep(set(), "later", config) == 1
+        patch.setattr(shard_store.Store, "names", names_and_then_one_more)
+        assert shard_store.sweep(set(), "later", config) == 1
     assert stored(dataset) == ["fence", "owner"]

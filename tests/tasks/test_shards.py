@@ -8,9 +8,10 @@ from pathlib import Path
 import pytest
 from support import CONFIG, DATE, ENGINES, HEADER, Dataset, later_day
 
-from tasks import parts, scratch, sharded_day, shards, warehouse
-from tasks.errors import BadConfig, BadInput, HexveilError
-from tasks.forget import forget_days, held_days
+from tasks.base import warehouse
+from tasks.base.errors import BadConfig, BadInput, HexveilError
+from tasks.engines import scratch, shard_parts, shard_store, sharded_day
+from tasks.upkeep.forget import forget_days, held_days
 
 
 @pytest.fixture
@@ -19,16 +20,16 @@ def engine() -> str:
 
 
 def stored(dataset: Dataset) -> list[str]:
-    return shards.open_store(dataset.config).names()
+    return shard_store.open_store(dataset.config).names()
 
 
 def test_all_records_of_a_user_are_in_one_shard_and_those_of_nobody_in_the_first(busy_dataset: Dataset) -> None:
     busy_dataset.write("more.csv", HEADER + f",{DATE}T08:00:00Z,47,8,1\nbus03,{DATE}T09:00:00Z,47,8,1\n")
     busy_dataset.set("n_shards = 3", "n_shards = 3\n[validation]\nmax_quarantined_share = 0.5")
     busy_dataset.prepare()
-    store = shards.open_store(busy_dataset.config)
+    store = shard_store.open_store(busy_dataset.config)
     with warehouse.connect(busy_dataset.config) as connection:
-        found = parts.find_parts(connection, {"dates": [DATE], "file_ids": [1, 2]})
+        found = shard_parts.find_parts(connection, {"dates": [DATE], "file_ids": [1, 2]})
         assert len({part.shard for part in found}) == 3
         users = [
             (part.shard, user)
@@ -70,7 +71,7 @@ def test_the_number_of_shards_may_change_at_any_time(busy_dataset: Dataset) -> N
 @pytest.mark.parametrize("n_new", [0, 1])
 def test_what_no_finished_run_knows_of_is_deleted_before_the_next_begins(busy_dataset: Dataset, n_new: int) -> None:
     busy_dataset.prepare()
-    before, left = set(stored(busy_dataset)), shards.open_store(busy_dataset.config)
+    before, left = set(stored(busy_dataset)), shard_store.open_store(busy_dataset.config)
     for name in ("parts/9/killed/shard=0/day=2026-01-15/data_0.parquet", f"days/{DATE}/0-killed/user_cell", ".half"):
         left.put(busy_dataset.config_file, name)
     for _ in range(n_new):
@@ -97,8 +98,8 @@ def test_forgetting_deletes_the_days_parts_and_what_killed_workers_left(busy_dat
 
 def test_a_worker_that_was_killed_leaves_nothing_once_another_has_worked(dataset: Dataset) -> None:
     code = (
-        "import os, signal, sys; from pathlib import Path; from tasks.config import load_config; "
-        "from tasks.scratch import scratch\n"
+        "import os, signal, sys; from pathlib import Path; from tasks.base.config import load_config; "
+        "from tasks.engines.scratch import scratch\n"
         "with scratch(load_config(Path(sys.argv[1]))) as here:\n"
         "    (here.storage_path / 'private').mkdir(); (here.storage_path / 'private' / 'rows').write_text('bus03')\n"
         "    os.kill(os.getpid(), signal.SIGKILL)\n"
@@ -182,7 +183,7 @@ def test_a_folder_with_other_files_is_not_swept(busy_dataset: Dataset) -> None:
 def test_a_part_that_is_missing_is_missed(busy_dataset: Dataset) -> None:
     busy_dataset.prepare()
     gone = next(name for name in stored(busy_dataset) if name.endswith(".parquet"))
-    shards.open_store(busy_dataset.config).remove([gone])
+    shard_store.open_store(busy_dataset.config).remove([gone])
     with pytest.raises(HexveilError, match=r"is missing; remove private/warehouse\.duckdb"):
         busy_dataset.prepare()
 
@@ -196,7 +197,7 @@ def test_records_that_went_to_no_shard_are_missed(busy_dataset: Dataset, monkeyp
 def test_any_address_that_fsspec_knows_will_do(busy_dataset: Dataset) -> None:
     place = f"memory:///{uuid.uuid4().hex}"
     text = (busy_dataset.folder / "raw" / "day.csv").read_bytes()
-    shards.Store(place).put(busy_dataset.folder / "raw" / "day.csv", f"raw/{DATE}.csv")
+    shard_store.Store(place).put(busy_dataset.folder / "raw" / "day.csv", f"raw/{DATE}.csv")
     busy_dataset.set('files = ["raw/*"]', f'files = ["{place}/raw/{{date}}.csv"]')
     busy_dataset.set("n_shards = 3", f'n_shards = 3\nshards = "{place}/shards"')
     for _ in range(2):
@@ -206,7 +207,7 @@ def test_any_address_that_fsspec_knows_will_do(busy_dataset: Dataset) -> None:
     ]
     assert busy_dataset.query("select sum(n_records) from user_cell") == [(288,)]
     (busy_dataset.folder / "bad.csv").write_bytes(text.replace(b"bus,", b"tram,"))
-    shards.Store(place).put(busy_dataset.folder / "bad.csv", f"raw/{DATE}.csv")
+    shard_store.Store(place).put(busy_dataset.folder / "bad.csv", f"raw/{DATE}.csv")
     with pytest.raises(HexveilError, match=rf"{place}/raw/{DATE}\.csv: no column"):
         busy_dataset.prepare()
     forget_days([DATE], busy_dataset.config)

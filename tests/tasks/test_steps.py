@@ -8,10 +8,16 @@ import pytest
 from prefect import flow
 from prefect.testing.utilities import prefect_test_harness
 
-from tasks import ingest, late, occupancy, plan, publish, release, steps, validate
-from tasks.errors import BadInput, HexveilError, TemporaryFailure
-from tasks.logs import say
-from tasks.steps import Step, step, step_seconds
+from tasks.account import releases
+from tasks.base import steps
+from tasks.base.errors import BadInput, HexveilError, TemporaryFailure
+from tasks.base.logs import say
+from tasks.base.steps import Step, step, step_seconds
+from tasks.engines import late
+from tasks.occupancy import user_cells
+from tasks.planning import plan
+from tasks.records import ingest, validate
+from tasks.release import draw, publish
 
 FULL = OSError(28, "No space left on device")
 
@@ -109,10 +115,10 @@ def test_of_the_steps_of_a_day_only_the_one_that_draws_and_charges_is_never_repe
         for made in (
             ingest.ingest_records,
             validate.validate_records,
-            occupancy.build_occupancy,
+            user_cells.build_occupancy,
             plan.plan_release,
-            release.find_release,
-            release.release_statistics,
+            releases.find_release,
+            draw.release_statistics,
             publish.publish_files,
             late.count_late_records,
         )

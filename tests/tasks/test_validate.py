@@ -9,11 +9,11 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from support import DATE, HEADER, Dataset
 
-from tasks import warehouse
-from tasks.errors import BadInput, HexveilError
-from tasks.ingest import ingest_records
-from tasks.occupancy import build_occupancy
-from tasks.validate import validate_records
+from tasks.base import warehouse
+from tasks.base.errors import BadInput, HexveilError
+from tasks.occupancy.user_cells import build_occupancy
+from tasks.records.ingest import ingest_records
+from tasks.records.validate import validate_records
 
 
 def write_rows(dataset: Dataset, rows: list[str], name: str = "a.csv") -> None:

@@ -7,7 +7,7 @@ import pytest
 from fuzzing import BOUNDARIES, FORMS, Case, differing, draw_case
 from support import CONFIG, ENGINES, Dataset, Say
 
-from tasks import warehouse
+from tasks.base import warehouse
 
 MakeDataset = Callable[..., Dataset]
 

@@ -10,13 +10,16 @@ from typing import Any
 import pytest
 from support import DATE, PUBLISHED, Dataset, all_files, later_day
 
-from tasks import durable, ledger, private_files, verify
-from tasks.amendments import amend_budget
-from tasks.errors import HexveilError, LedgerBroken
-from tasks.mechanism import propose
-from tasks.plan import plan_release
-from tasks.publish import publish_files
-from tasks.release import find_release, release_statistics
+from tasks.account import ledger, private_files
+from tasks.account.amendments import amend_budget
+from tasks.account.releases import find_release
+from tasks.base import durable
+from tasks.base.errors import HexveilError, LedgerBroken
+from tasks.planning.mechanisms import propose
+from tasks.planning.plan import plan_release
+from tasks.release.draw import release_statistics
+from tasks.release.publish import publish_files
+from tasks.upkeep import verify
 
 
 @pytest.mark.parametrize("name", PUBLISHED)
@@ -239,7 +242,7 @@ def test_verify_finds_a_user_over_the_limit_whatever_let_it_happen(
     """The limit is out of order while three days are released; the entries are written as if all were well."""
     busy_dataset.set("target_error = 40.0", "target_error = 49.0")
     with monkeypatch.context() as patch:
-        patch.setattr("tasks.budget.Account.limit", 1 << 80)
+        patch.setattr("tasks.account.budgets.Account.limit", 1 << 80)
         for number in range(3):
             busy_dataset.run_day(later_day(busy_dataset, number) if number else DATE)
     with pytest.raises(LedgerBroken, match=r"entry 3 .*a user's losses pass budget.epsilon_total"):
@@ -249,9 +252,9 @@ def test_verify_finds_a_user_over_the_limit_whatever_let_it_happen(
 def test_verify_finds_a_release_over_the_days_epsilon(busy_dataset: Dataset, monkeypatch: pytest.MonkeyPatch) -> None:
     with monkeypatch.context() as patch:
         dearer = {"epsilon": Fraction(3), "budgets": None}  # a budget is asked for up to what a day may cost
-        patch.setattr("tasks.plan.propose", lambda name, request: propose(name, replace(request, **dearer)))
-        patch.setattr("tasks.release.epsilon_units", lambda _: 1 << 80)
-        patch.setattr("tasks.release.schemas.check", lambda *_: None)
+        patch.setattr("tasks.planning.plan.propose", lambda name, request: propose(name, replace(request, **dearer)))
+        patch.setattr("tasks.release.draw.epsilon_units", lambda _: 1 << 80)
+        patch.setattr("tasks.release.draw.schemas.check", lambda *_: None)
         busy_dataset.run_day()
     with pytest.raises(LedgerBroken, match=r"entry 1 .*epsilon passes privacy.epsilon_per_day"):
         verify.verify_ledger(busy_dataset.config)

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 from support import Dataset
 
-from tasks import warehouse
+from tasks.base import warehouse
 
 
 def is_free(dataset: Dataset) -> bool:

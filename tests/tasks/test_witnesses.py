@@ -6,11 +6,12 @@ from pathlib import Path
 import pytest
 from support import DATE, Dataset, all_files, later_day
 
-from tasks import commit, ledger, verify, witnesses
-from tasks.backup import back_up
-from tasks.budget import report_budget
-from tasks.errors import HexveilError, LedgerBroken
-from tasks.preview import preview_plan
+from tasks.account import commit, ledger, witnesses
+from tasks.base.errors import HexveilError, LedgerBroken
+from tasks.planning.preview import preview_plan
+from tasks.reporting.budget_report import report_budget
+from tasks.upkeep import verify
+from tasks.upkeep.backup import back_up
 
 
 def private(dataset: Dataset) -> Path:

@@ -1,0 +1,146 @@
+"""A day's cells by the mechanisms that average arrays: whose records, arrays of which length, which noise."""
+
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dpmath.arrays.cell import ArrayCell, array_bias, array_sensitivities
+from dpmath.arrays.grouping import best_fit, wrap_around
+from dpmath.core.accounting import LOSS_UNITS, ExactIntArray, in_loss_units
+from dpmath.core.occupancy import IntArray, Occupancy
+from dpmath.noise.noisy_cell import noise_inverse_scale
+
+
+@dataclass(frozen=True)
+class ArraySum:
+    """One sum of array means per cell that a release publishes.
+
+    The users whose records are taken fill arrays of the cell's length, by WrapAround, or by BestFit where half of
+    the cell's epsilon buys an interval that the array means are projected to. The sum of the array means, in ticks
+    over the array length, gets discrete Laplace noise.
+
+    Attributes:
+        occupancy: The occupancy array, P pairs in G cells.
+        value_range: The largest value R one record can have, in ticks; the least is 0.
+        array_length: Places m_UB of an array, for each cell, shape (G,); 0 for a cell that is not published.
+        taken: False for a pair whose records take no part and which loses nothing, shape (P,).
+        cell_epsilon: The most that a user loses by this sum of one cell, a whole number of 1/LOSS_UNITS.
+        projected: Whether half of the epsilon buys an interval.
+
+    Source:
+        STI-S3.3, STI-S3.4, STI-S3.5.
+    """
+
+    occupancy: Occupancy
+    value_range: int
+    array_length: IntArray
+    taken: NDArray[np.bool_]
+    cell_epsilon: Fraction
+    projected: bool = False
+
+    def __post_init__(self) -> None:
+        """Check what the losses rely on."""
+        if self.cell_epsilon * LOSS_UNITS % 1:
+            raise ValueError(f"cell_epsilon={self.cell_epsilon} must be a whole number of 1/{LOSS_UNITS}")
+
+    @property
+    def published(self) -> NDArray[np.bool_]:
+        """Which cells are published, shape (G,)."""
+        return self.array_length > 0
+
+    @cached_property
+    def cells(self) -> dict[int, ArrayCell]:
+        """The published cells in arrays, by number."""
+        grouped = best_fit if self.projected else wrap_around
+        cells = {}
+        for cell in np.flatnonzero(self.published).tolist():
+            records = self.occupancy.n_records[self.taken_pairs(cell)]
+            cells[cell] = ArrayCell(grouped(records, int(self.array_length[cell])), records, self.value_range)
+        return cells
+
+    def taken_pairs(self, cell: int) -> IntArray:
+        """Return the pairs of a cell whose records are taken, in the order of the cell's users in arrays."""
+        first, end = self.occupancy.cell_start[cell : cell + 2]
+        return first + np.flatnonzero(self.taken[first:end])
+
+    @property
+    def sum_epsilon(self) -> Fraction:
+        """What is left of a cell's epsilon for the sum itself."""
+        return self.cell_epsilon / 2 if self.projected else self.cell_epsilon
+
+    @cached_property
+    def bias(self) -> ExactIntArray:
+        """The most by which leaving out and weighing can move each cell's sum, rounded up, shape (G,).
+
+        What projecting takes off is not in it: that depends on the interval.
+        """
+        bias = np.zeros(self.occupancy.n_cells, dtype=object)
+        for number, cell in self.cells.items():
+            bias[number] = summed_bias(cell, int(self.occupancy.cell_records[number]))
+        return bias
+
+    @cached_property
+    def divisor(self) -> ExactIntArray:
+        """What each cell's sum is divided by to give a mean in ticks, shape (G,); 0 where nothing is published."""
+        divisor = np.zeros(self.occupancy.n_cells, dtype=object)
+        for number, cell in self.cells.items():
+            divisor[number] = cell.divisor
+        return divisor
+
+    @cached_property
+    def inverse_scale(self) -> ExactIntArray:
+        """LOSS_UNITS over the scale of each cell's noise, shape (G,); the least where it depends on an interval."""
+        scales = np.zeros(self.occupancy.n_cells, dtype=object)
+        for number, cell in self.cells.items():
+            sensitivity = int(max(array_sensitivities(cell, cell.largest)))
+            scales[number] = noise_inverse_scale(sensitivity, self.sum_epsilon)
+        return scales
+
+    @cached_property
+    def pair_losses(self) -> ExactIntArray:
+        """Each pair's privacy loss, in units of 1/LOSS_UNITS, shape (P,).
+
+        Exact where nothing is projected: the most by which the user can move the sum, over the scale of the noise.
+        Else what interval and sum may cost together, for every user with a place in an array.
+
+        Source:
+            HV-L42, HV-L43, STI-S3.4, STI-S3.5.
+        """
+        losses = np.zeros(self.taken.size, dtype=object)
+        for number, cell in self.cells.items():
+            if self.projected:
+                charged = (cell.grouping.n_kept > 0).astype(object) * in_loss_units(self.cell_epsilon)
+            else:
+                charged = array_sensitivities(cell, cell.largest) * self.inverse_scale[number]
+            losses[self.taken_pairs(number)] = charged
+        return losses
+
+    @cached_property
+    def promised_errors(self) -> list[Fraction | None]:
+        """Each cell's promised error of the mean, in ticks; None where nothing is published.
+
+        Where array means are projected, nothing better than the whole range can be promised beforehand.
+
+        Source:
+            HV-L46.
+        """
+        if self.projected:
+            return [Fraction(self.value_range) if published else None for published in self.published]
+        cells = zip(self.bias, self.inverse_scale, self.divisor, strict=True)
+        return [Fraction(int(b) * s + LOSS_UNITS, s * d) if s else None for b, s, d in cells]
+
+
+def summed_bias(cell: ArrayCell, n_records: int) -> int:
+    """Return how far a cell's sum of array means can be off, in its own unit, rounded up.
+
+    Args:
+        cell: The cell in arrays.
+        n_records: Records of the cell, those of users without a place in an array too.
+
+    Source:
+        HV-L46.
+    """
+    return -int(-array_bias(cell, n_records) * cell.divisor // 1)

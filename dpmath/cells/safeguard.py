@@ -1,0 +1,92 @@
+"""The last word on every plan: exact integers against the limits and the promises, whatever made the plan."""
+
+from fractions import Fraction
+
+import numpy as np
+
+from dpmath.cells.clipped_sum import NoisySum, pair_losses, promised_errors, user_losses
+from dpmath.core.accounting import LARGEST_INVERSE_SCALE, ExactIntArray, in_loss_units
+from dpmath.core.occupancy import Occupancy
+
+
+def safeguarded(
+    occupancy: Occupancy,
+    sums: list[NoisySum],
+    epsilon: Fraction,
+    promise: Fraction,
+    budgets: ExactIntArray | None,
+) -> list[NoisySum]:
+    """Return a plan made to keep its limits exactly, with cells withheld that then cannot keep their promise.
+
+    Where the worst loss passes ``epsilon`` all noise grows; where a user's loss passes the budget that user's
+    intervals narrow; a cell that breaks its promise in one sum, or has nobody left, is withheld in all.
+
+    Args:
+        occupancy: The occupancy array, L users.
+        sums: What would be published.
+        epsilon: The most that any user may lose by the release.
+        promise: Promised error of each cell's mean, as a share of the range.
+        budgets: What each user may still lose, in units of 1/LOSS_UNITS, shape (L,); None is no limit.
+
+    Returns:
+        The same sums, or noisier, narrower and fewer.
+
+    Source:
+        HV-L1, HV-L2.
+    """
+    cells = np.all([s.inverse_scale.astype(bool) for s in sums], axis=0)
+    part = occupancy.of_cells(cells)
+    sums = [s.of_cells(occupancy, cells) for s in sums]
+    sums = [NoisySum(s.value_range, s.width, np.minimum(s.inverse_scale, LARGEST_INVERSE_SCALE)) for s in sums]
+    sums = _without_excess(part, sums, epsilon)
+    if budgets is not None:
+        sums = _within_budgets(part, sums, budgets)
+    return [s.among(occupancy, cells) for s in _keeping_promise(part, sums, promise)]
+
+
+def promise_or_midpoint(target: Fraction | None) -> Fraction:
+    """Return a target, or, where there is none, the promise that the midpoint keeps without reading any data.
+
+    Args:
+        target: Promised error as a share of the range; None for no target.
+
+    Source:
+        HV-L2, with every interval a point.
+    """
+    return Fraction(1, 2) if target is None else target
+
+
+def _without_excess(occupancy: Occupancy, sums: list[NoisySum], epsilon: Fraction) -> list[NoisySum]:
+    """Lower the inverse scales by what floating point put the exact worst loss above ``epsilon``."""
+    worst = max(user_losses(occupancy, sums), default=0)
+    limit = in_loss_units(epsilon)
+    if worst <= limit:
+        return sums
+    return [NoisySum(s.value_range, s.width, s.inverse_scale * limit // worst) for s in sums]
+
+
+def _within_budgets(occupancy: Occupancy, sums: list[NoisySum], budgets: ExactIntArray) -> list[NoisySum]:
+    """Narrow the intervals of each user whose budget is below the loss, so that it is met exactly."""
+    losses = user_losses(occupancy, sums)
+    short = losses > np.maximum(budgets, 0)
+    share = [(max(b, 0), loss) if cut else (1, 1) for b, loss, cut in zip(budgets, losses, short, strict=True)]
+    numerator, denominator = np.array(share, dtype=object).reshape(-1, 2)[occupancy.user].T
+    return [NoisySum(s.value_range, s.width * numerator // denominator, s.inverse_scale) for s in sums]
+
+
+def _keeping_promise(occupancy: Occupancy, sums: list[NoisySum], promise: Fraction) -> list[NoisySum]:
+    """Withhold, in every sum, the cells in which one sum breaks its promise or nobody is left."""
+    withheld = np.zeros(occupancy.n_cells, dtype=bool)
+    for noisy_sum in sums:
+        withheld |= occupancy.cell_sums(pair_losses(occupancy, noisy_sum)) == 0
+        limit = promise * noisy_sum.value_range
+        errors = promised_errors(occupancy, noisy_sum)
+        withheld |= np.array([error is None or error > limit for error in errors], dtype=bool)
+    return [
+        NoisySum(
+            s.value_range,
+            np.where(withheld[occupancy.cell], 0, s.width),
+            np.where(withheld, 0, s.inverse_scale),
+        )
+        for s in sums
+    ]

@@ -1,0 +1,1 @@
+"""Exact noise and choices from random bytes, and how far noise reaches."""

@@ -1,0 +1,158 @@
+"""Which cells to carry, where not all can be."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dpmath.planner.active_part import Part, deciding, nearly_carried, packed_on
+from dpmath.planner.primal_dual import Point, Start
+from dpmath.planner.programme import Programme
+from dpmath.planner.solver import Cover, Packing, least_worst_load
+
+GAP = 0.008
+"""Where the search stops; what rounding to integers adds keeps the certified gap below 1 %."""
+
+FITS = 0.999
+"""The worst load at which cells fit their limits, with room for rounding to integers."""
+
+_HEADROOM = 0.997
+_NEGLIGIBLE = 0.01
+_WHOLE = 0.3
+_DROPS = (0.35, 0.1, 0.2, 0.3, 0.4, 0.6, 0.05, 0.15)
+_DROP_WORK = 200_000
+_STAGE_STEPS = 50
+_MOST_COST = 1.1
+_ADD_TRIES = 30
+_ADD_WORK = 300_000
+_SHARE_OF_ALL = 0.25  # what a look at every cell costs, beside steps on those that are carried
+_FIT_STEPS = 2_000
+_SMALL = 2_000
+_ALONE_WORK = 600
+
+
+@dataclass(frozen=True)
+class Choice:
+    """Cells to carry, shape (G,), and a plan for them within every limit; None where there are none."""
+
+    cells: NDArray[np.bool_]
+    cover: Cover | None
+
+
+def cells_that_fit(programme: Programme, packing: Packing) -> Choice:
+    """Return a choice of cells that fits every limit.
+
+    This is a heuristic, for the best choice is a whole-number programme: what the relaxed optimum carries least is
+    dropped and its steps go on from where they were, until what is left is carried whole. Then cells are taken back
+    while the prices do not exclude it. Small instances try this at several speeds and from single cells up, large ones
+    at one speed. Work is bounded in steps times pairs, so that the choice depends on nothing else.
+
+    Args:
+        programme: The instance, G cells.
+        packing: Its relaxed optimum.
+
+    Returns:
+        Which cells to carry, and a plan for them.
+
+    Source:
+        HV-L6.
+    """
+    alone = programme.alone[0] <= FITS
+    cells = np.zeros(alone.size, dtype=bool)
+    if not alone.any():
+        return Choice(cells, None)
+    choice = _chosen(programme.restricted(alone), packing.point.restricted(programme, alone))
+    cells[alone] = choice.cells
+    return Choice(cells, choice.cover)
+
+
+def _chosen(programme: Programme, relaxed: Point) -> Choice:
+    """Return a choice among cells each of which fits if it is the only one."""
+    n_drops = int(np.clip(_DROP_WORK // programme.cell.size, 1, len(_DROPS)))
+    choices = [_carried_whole(programme, relaxed, drop) for drop in _DROPS[:n_drops]]
+    largest = max(choices, key=_size)
+    if largest.cover is not None and programme.cell.size > _SMALL:
+        return _with_added(programme, largest)
+    distinct = sorted({one.cells.tobytes(): one for one in choices}.values(), key=_size)
+    begun = [*distinct[-2:], *_carried_alone(programme)]
+    return max((_with_added(programme, choice) for choice in begun), key=_size)
+
+
+def _size(choice: Choice) -> int:
+    return int(choice.cells.sum())
+
+
+def _carried_alone(programme: Programme) -> Iterator[Choice]:
+    """Yield single cells that fit, from the one of the least worst load alone; the more, the fewer pairs there are."""
+    load, spending, scale = programme.alone
+    prices = np.full(programme.limits.size, 1 / programme.limits.size)
+    n_begun = max(1, _ALONE_WORK // programme.cell.size)
+    for cell in np.argsort(load, kind="stable")[:n_begun]:
+        cells = np.arange(load.size) == cell
+        cover = _cover(programme, cells, Start(spending[cells[programme.cell]], scale[cells], prices))
+        if cover is not None:
+            yield Choice(cells, cover)
+
+
+def _carried_whole(programme: Programme, relaxed: Point, drop: float) -> Choice:
+    """Return the cells left when the relaxed programme carries all of them, a part of the excess dropped at a time.
+
+    The limits are a little tighter here than they are, so that what is left is soon found to fit.
+    """
+    point, tight = relaxed, replace(programme, limits=_HEADROOM * programme.limits)
+    inside = np.arange(point.share.size)
+    n_drop, n_failed = int((point.share < _NEGLIGIBLE).sum()), 0
+    while n_drop < inside.size:
+        stay = np.ones(inside.size, dtype=bool)
+        stay[np.argsort(point.share, kind="stable")[:n_drop]] = False
+        point, tight, inside = point.restricted(tight, stay), tight.restricted(stay), inside[stay]
+        costs = tight.costs(point.user_price)
+        part = Part(tight, nearly_carried(point, costs, _MOST_COST), deciding(tight, point, 1.0))
+        point = packed_on(part, point, costs, _STAGE_STEPS)
+        excess = inside.size - float(point.share.sum())
+        n_drop = max(1, int(drop * excess))
+        if excess < _WHOLE:
+            cells = np.isin(np.arange(programme.cell_records.size), inside)
+            cover = _cover(programme, cells, point.start(tight))
+            if cover is not None:
+                return Choice(cells, cover)
+            n_failed += 1
+            n_drop = 2 ** max(0, n_failed - 3)
+    return Choice(np.zeros(programme.cell_records.size, dtype=bool), None)
+
+
+def _with_added(programme: Programme, choice: Choice) -> Choice:
+    """Return the choice with cells added that were found to fit, the cheapest at the plan's prices first.
+
+    The bound of HV-L5 is a sum over cells, so cells that cost more than the room below the limit cannot fit.
+    """
+    if choice.cover is None:
+        return choice
+    chosen, cover = choice.cells, choice.cover
+    load, spending, scale = programme.alone
+    spending, scale = spending * load[programme.cell], scale * load
+    costs, refused, n_more = programme.costs(cover.prices), np.zeros(chosen.size, dtype=bool), 1
+    work = max(cover.widths.size, _SHARE_OF_ALL * programme.cell.size)
+    for _ in range(int(np.clip(_ADD_WORK / work, 1, _ADD_TRIES))):
+        queue = np.argsort(np.where(chosen | refused, np.inf, costs), kind="stable")[: (~chosen & ~refused).sum()]
+        block = queue[cover.lower_bound + np.cumsum(costs[queue]) <= FITS][:n_more]
+        if not block.size:
+            break
+        more = chosen.copy()
+        more[block] = True
+        spending[chosen[programme.cell]], scale[chosen] = cover.spending, cover.scale
+        larger = _cover(programme, more, Start(spending[more[programme.cell]], scale[more], cover.prices))
+        if larger is not None:
+            chosen, cover, n_more = more, larger, 2 * n_more
+            costs = programme.costs(cover.prices)
+        else:
+            refused[block], n_more = block.size == 1, max(1, n_more // 2)
+    return Choice(chosen, cover)
+
+
+def _cover(programme: Programme, cells: NDArray[np.bool_], start: Start) -> Cover | None:
+    """Return a plan for these cells within every limit; None where none was found, since work is bounded."""
+    part = programme.restricted(cells)
+    cover = least_worst_load(part, GAP, FITS, n_steps=_FIT_STEPS, start=start)
+    return cover if cover.worst_load <= FITS else None

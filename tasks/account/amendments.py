@@ -1,0 +1,154 @@
+"""Amendments: the budget is loosened on purpose and in public, by an entry of its own, or not at all."""
+
+from tasks.account import ledger
+from tasks.account.chain import BUDGET, FORMAT, Entry
+from tasks.account.witnesses import check_same_users
+from tasks.base.config import Config
+from tasks.base.config_sections import Budget
+from tasks.base.errors import HexveilError, contained
+from tasks.base.provenance import code_hash, now, versions
+
+Amendment = tuple[Entry, Budget, Budget]
+"""An entry of that kind, with the budget before it and its own."""
+
+_LONGEST_REASON = 500
+
+
+def budget_in_force(entries: list[Entry]) -> Budget | None:
+    """Return the budget that the ledger holds to: that of its last entry; None where it is empty."""
+    return _budget(_stated(entries[-1])) if entries else None
+
+
+def amendments(entries: list[Entry]) -> list[Amendment]:
+    """Return the amendments among the ledger's entries, each with the budget before it and its own."""
+    found = [entry for entry in entries if entry.get("kind") == BUDGET]
+    return [(entry, _budget(entry["budget_before"]), _budget(entry["budget"])) for entry in found]
+
+
+def is_looser(after: Budget, before: Budget) -> bool:
+    """Tell whether users may lose more by one budget than by another: by more epsilon, or by losses that come back."""
+    if after.window_days is None:
+        shorter = False
+    else:
+        shorter = before.window_days is None or after.window_days < before.window_days
+    return shorter or after.epsilon_total > before.epsilon_total
+
+
+def in_words(budget: Budget) -> str:
+    """Return a budget as a message says it."""
+    return f"epsilon {budget.in_words}" + ("" if budget.window_days else " over everything ever released")
+
+
+def refusal(entries: list[Entry], config: Config) -> str | None:
+    """Return why nothing may be released under the configuration's budget; None where it may."""
+    before = budget_in_force(entries)
+    if before is None or not is_looser(config.budget, before):
+        return None
+    return (
+        f"[budget] is looser than the budget in force: {in_words(before)} before, {in_words(config.budget)} now. "
+        "Restore it, or say on purpose, for everybody to read, that users may lose more: hexveil ledger amend-budget "
+        '--config FILE --reason "..."'
+    )
+
+
+def check_budget(entries: list[Entry], config: Config) -> None:
+    """Check that the configuration's budget is not looser than the one in force.
+
+    Raises:
+        HexveilError: It is, and no amendment says so.
+    """
+    problem = refusal(entries, config)
+    if problem is not None:
+        raise HexveilError(problem)
+
+
+@contained
+def proposed_amendment(reason: str, config: Config) -> tuple[Budget, Budget]:
+    """Return the budget in force, and the one that ``amend_budget`` would put in force; raises what it does."""
+    return _checked(reason, ledger.read_entries(config), config)
+
+
+@contained
+def amend_budget(reason: str, config: Config) -> Entry:
+    """Put the configuration's looser budget in force by an entry of the ledger, and return the entry.
+
+    Args:
+        reason: Why; anyone may read it.
+        config: Says the budget.
+
+    Raises:
+        HexveilError: There is no reason, nothing was released yet, or the budget is not looser than the one in force.
+    """
+    with ledger.locked(config):
+        entries = ledger.read_entries(config)
+        _checked(reason, entries, config)
+        return ledger.append(
+            {
+                "kind": BUDGET,
+                "format": FORMAT,
+                "dataset": config.dataset.name,
+                "budget_before": _stated(entries[-1]),
+                "budget": config.public_settings()["budget"],
+                "reason": reason.strip(),
+                "code": code_hash(),
+                "versions": versions(),
+                "committed_at": now(),
+            },
+            entries,
+            config,
+        )
+
+
+def problem_with_budget(entry: Entry, before: list[Entry]) -> str | None:
+    """Return what is wrong with the budget of an entry after those before it; None if nothing.
+
+    Releases without a format were made when the budget could be loosened without saying so. After one with a format no
+    other was.
+    """
+    in_force = budget_in_force(before)
+    if entry.get("kind") == BUDGET:
+        return _problem_with_amendment(entry, in_force, before)
+    is_held = "format" in entry or any("format" in one for one in before)
+    budget = budget_in_force([entry])
+    if is_held and in_force is not None and budget is not None and is_looser(budget, in_force):
+        return f"its budget is looser than the one in force, {in_words(in_force)}, and no amendment says so"
+    return None
+
+
+def _problem_with_amendment(entry: Entry, in_force: Budget | None, before: list[Entry]) -> str | None:
+    if in_force is None:
+        return "it amends a budget, though nothing was released before it"
+    if entry["budget_before"] != _stated(before[-1]):
+        return f"budget_before is not the budget in force, {in_words(in_force)}"
+    if not is_looser(_budget(entry["budget"]), in_force):
+        return "its budget is not looser than the one in force, which needs no amendment"
+    if entry["dataset"] != before[-1]["dataset"] or not entry["reason"].strip():
+        return "it is of another dataset, or gives no reason"
+    return None
+
+
+def _checked(reason: str, entries: list[Entry], config: Config) -> tuple[Budget, Budget]:
+    before = budget_in_force(entries)
+    if not reason.strip():
+        raise HexveilError("say why users may lose more: --reason TEXT, which anyone may read in the ledger")
+    if not reason.isprintable() or len(reason) > _LONGEST_REASON:
+        raise HexveilError(f"the reason must be one line of at most {_LONGEST_REASON} printable characters")
+    if before is None:
+        raise HexveilError("nothing was released yet, so no budget is in force; set [budget] and run a day")
+    check_same_users(entries, config)
+    if not is_looser(config.budget, before):
+        raise HexveilError(
+            f"[budget] is not looser than the budget in force: {in_words(before)} before, {in_words(config.budget)} "
+            "now. A tighter one needs no amendment: the next release puts it in force"
+        )
+    return before, config.budget
+
+
+def _stated(entry: Entry) -> Entry:
+    """Return the budget that an entry states, as it states it."""
+    stated: Entry = entry["budget"] if entry.get("kind") == BUDGET else entry["settings"]["budget"]
+    return stated
+
+
+def _budget(stated: Entry) -> Budget:
+    return Budget.model_validate(stated, strict=False)

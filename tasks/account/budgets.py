@@ -1,0 +1,143 @@
+"""What each user has lost and may still lose, from the private loss files. Users go by keyed hash, losses in 2^-50."""
+
+import datetime as dt
+import json
+from collections import Counter, defaultdict
+from collections.abc import Callable, Hashable
+from fractions import Fraction
+from functools import lru_cache, partial
+from math import ceil
+from pathlib import Path
+from typing import Generic, TypeVar
+
+import numpy as np
+
+from dpmath.core.accounting import LOSS_UNITS, ExactIntArray, epsilon_units
+from tasks.account import private_files
+from tasks.account.chain import Entry, releases
+from tasks.base import durable
+from tasks.base.config import Config
+from tasks.base.errors import LedgerBroken
+
+Losses = dict[str, int]
+K = TypeVar("K", bound=Hashable)
+
+
+class Account:
+    """What every user has lost by the releases made, and by planned ones that are added.
+
+    Attributes:
+        budget: The limit, and the window it holds for.
+        total: Each user's loss by everything.
+    """
+
+    def __init__(self, entries: list[Entry], config: Config) -> None:
+        """Open the account of a ledger's entries, under the configuration's budget."""
+        self._config = config
+        self.budget = config.budget
+        self.total = Counter(totals(entries, config))
+        self._released = [(dt.date.fromisoformat(entry["date"]), entry["losses"]) for entry in releases(entries)]
+        self._added: list[tuple[dt.date, Losses]] = []
+        self._added_sum = _SlidingSum()
+
+    @property
+    def limit(self) -> int:
+        """What any user may lose, for ever or within a window, in units of 2^-50."""
+        return epsilon_units(self.budget.epsilon_total)
+
+    def add(self, date: dt.date, losses: Losses) -> None:
+        """Count a day's losses too."""
+        self._added.append((date, losses))
+        self.total.update(losses)
+
+    def used(self, date: dt.date) -> Counter[str]:
+        """Return what counts against each user's limit for a release of that day.
+
+        That is everything, or with ``budget.window_days`` the most within any window that holds the day. Windows
+        are of the days that were released, not of when: neither a backfill nor a clock set wrong changes them.
+        """
+        n_days = self.budget.window_days
+        if n_days is None:
+            return self.total
+        last = date + dt.timedelta(days=n_days - 1)
+        held = {day for days in (self._released, self._added) for day, _ in days if date < day <= last}
+        worst = Counter[str]()
+        for end in sorted(held | {date}):  # a window that ends on another day holds no more than one of these
+            worst |= self._within(end - dt.timedelta(days=n_days - 1), end)
+        return worst
+
+    def left(self, date: dt.date, user_hashes: list[str]) -> list[int]:
+        """Return what each user may still lose by a release of that day; below 0 where the limit was lowered."""
+        used = self.used(date)
+        return [self.limit - used[user] for user in user_hashes]
+
+    def may_lose(self, date: dt.date, user_hashes: list[str]) -> ExactIntArray:
+        """Return what each user may lose by a release of that day: no more than a day may cost, which needs no more.
+
+        So a plan is the same whatever a user has left above that.
+        """
+        most = ceil(Fraction(self._config.privacy.epsilon_per_day) * LOSS_UNITS)
+        return np.array([min(most, left) for left in self.left(date, user_hashes)], dtype=object)
+
+    def _within(self, first: dt.date, last: dt.date) -> Counter[str]:
+        """Return what each user lost by the releases of some days in a row."""
+        folder = private_files.plans(self._config)
+        released = Counter(name for day, name in self._released if first <= day <= last)
+        added = Counter(number for number, (day, _) in enumerate(self._added) if first <= day <= last)
+        return _released_sums[folder].of(released, partial(_read_losses, folder)) + self._added_sum.of(
+            added, lambda number: self._added[number][1]
+        )
+
+
+class _SlidingSum(Generic[K]):
+    """The sum of some releases' losses, made of the one asked for before by what left it and what is new in it."""
+
+    def __init__(self) -> None:
+        self._last = Counter[K](), Counter[str]()
+
+    def of(self, wanted: Counter[K], losses: Callable[[K], Losses]) -> Counter[str]:
+        """Return the sum, where a key always stands for the same losses; nothing has changed if they cannot be read."""
+        counted, before = self._last
+        gone, new = counted - wanted, wanted - counted
+        if gone.total() > wanted.total():
+            gone, new, before = Counter[K](), wanted, Counter[str]()
+        total = before.copy()
+        for key in gone.elements():
+            total.subtract(losses(key))
+        for key in new.elements():
+            total.update(losses(key))
+        self._last = wanted, +total
+        return total
+
+
+_released_sums: defaultdict[Path, _SlidingSum[str]] = defaultdict(_SlidingSum)
+"""The sum of released losses that was asked for last, by the folder of their files, which are named by their hash."""
+
+
+@lru_cache(maxsize=64)
+def _read_losses(folder: Path, name: str) -> Losses:
+    """Return the losses of a file once it was found to be what its name says."""
+    return private_files.read_losses(folder, name)
+
+
+def totals(entries: list[Entry], config: Config) -> Losses:
+    """Return what all releases together cost each user; from the losses themselves where the sum was not kept.
+
+    Raises:
+        LedgerBroken: The losses do not add up to what the last release was written with.
+    """
+    released = releases(entries)
+    if not released:
+        return {}
+    kept = durable.read_named_by_hash(private_files.totals(config), released[-1]["totals"])
+    if kept is not None:
+        return dict(json.loads(kept))
+    total = Counter[str]()
+    for entry in released:
+        total.update(private_files.losses(entry, config))
+    if durable.sha256(durable.canonical_json(total)) != released[-1]["totals"]:
+        raise LedgerBroken(
+            f"the losses in {private_files.plans(config)} do not add up to the totals that the last release "
+            "was written with; restore the folder from backup"
+        )
+    return dict(total)

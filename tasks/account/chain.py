@@ -1,0 +1,61 @@
+"""The chain: how an entry of the ledger is numbered and hashed, and how a line is told that was changed."""
+
+import json
+from typing import Any
+
+from tasks.base.durable import canonical_json, sha256
+
+Entry = dict[str, Any]
+
+NO_PREVIOUS = "0" * 64
+"""What the first entry follows."""
+FORMAT = 2
+"""Written into every new entry. Since 2 a budget is loosened by an entry of its own; older entries have no format."""
+BUDGET = "budget"
+"""The kind of the entries that loosen the budget; all others are releases."""
+
+
+def releases(entries: list[Entry]) -> list[Entry]:
+    """Return those of the ledger's entries that are releases, in order."""
+    return [entry for entry in entries if entry.get("kind") != BUDGET]
+
+
+def chained(entry: Entry, entries: list[Entry]) -> Entry:
+    """Return an entry with its number, the hash of the one before it and its own."""
+    entry = {**entry, "number": len(entries) + 1, "previous_hash": last_hash(entries)}
+    return {**entry, "hash": entry_hash(entry)}
+
+
+def last_hash(entries: list[Entry]) -> str:
+    """Return what the next entry has to follow."""
+    return str(entries[-1]["hash"]) if entries else NO_PREVIOUS
+
+
+def entry_hash(entry: Entry) -> str:
+    """Return the SHA-256 of an entry's canonical form without its own hash."""
+    return sha256(canonical_json({key: value for key, value in entry.items() if key != "hash"}))
+
+
+def problem_of(line: bytes, number: int, previous_hash: str) -> str | None:
+    """Return what is wrong with a line, given without its end, that should be the entry of a number; None if nothing.
+
+    Args:
+        line: The line.
+        number: Its place in the ledger, from 1.
+        previous_hash: The hash of the entry before it.
+    """
+    try:
+        entry = json.loads(line, parse_float=_no_float)
+        if canonical_json(entry) != line:
+            return "is not in canonical form"
+        if entry["hash"] != entry_hash(entry):
+            return "was changed: its hash does not match"
+        if entry["previous_hash"] != previous_hash or entry["number"] != number:
+            return "does not follow the line before it"
+    except (ValueError, TypeError, KeyError):
+        return "is not a ledger entry"
+    return None
+
+
+def _no_float(text: str) -> None:
+    raise ValueError(text)

@@ -1,0 +1,148 @@
+"""Commit: how a line enters the ledger, so that one cut short by a crash is finished and never drawn a second time."""
+
+import json
+import logging
+from pathlib import Path
+
+from tasks.account.chain import NO_PREVIOUS, Entry, problem_of, releases
+from tasks.account.head import note_head, read_head
+from tasks.account.ledger_file import append_line, erase, read_bytes
+from tasks.account.witnesses import mark_released
+from tasks.base.config import Config
+from tasks.base.durable import canonical_json, flush_folder, read_named_by_hash, write_whole
+from tasks.base.errors import LedgerBroken
+from tasks.base.logs import say, warn
+from tasks.base.storage import ledger_path
+
+log = logging.getLogger("hexveil.ledger")
+
+
+def pending_path(config: Config) -> Path:
+    """Return where an entry is kept, whole, from before its append until it is in the ledger for good."""
+    return config.storage_path / "private" / "pending-entry"
+
+
+def commit(entry: Entry, config: Config) -> None:
+    """Append a whole entry to the ledger; the caller holds the lock.
+
+    The ledger is public and its lines name hashes of what was drawn, from which a single noisy sum can be guessed. So
+    no byte of a line may be written before it is certain that the line will stand there whole: the line is stored
+    privately first, and whoever next holds the lock finishes it.
+
+    Raises:
+        OSError: Nothing of the line was told, or the ledger is as it was before and the next run finishes the entry.
+    """
+    line = canonical_json(entry) + b"\n"
+    write_whole(pending_path(config), line)
+    append_line(ledger_path(config), line)
+    _settle(entry, config)
+
+
+def finish(config: Config) -> None:
+    """Finish what a crash or a full disk cut short; the caller holds the lock.
+
+    Raises:
+        LedgerBroken: There is an entry to be finished, and the ledger is not the one that it follows.
+    """
+    _remove_leftovers(config)
+    path = pending_path(config)
+    if path.exists():
+        line = path.read_bytes()
+        _roll_forward(_whole_entry(line, path), line, config)
+    _end_last_line(config)
+
+
+def _settle(entry: Entry, config: Config) -> None:
+    """Do what follows an append. What fails here is done by the next run, since the pending entry stays."""
+    try:
+        note_head(entry, config)
+        mark_released(releases([entry]), config)
+        pending_path(config).unlink(missing_ok=True)
+        flush_folder(pending_path(config).parent)
+    except OSError:
+        warn(log, "end of the ledger could not be noted, the next run does", number=entry["number"])
+
+
+def _roll_forward(entry: Entry, line: bytes, config: Config) -> None:
+    """Bring a pending entry into the ledger, if it is not there yet."""
+    path, number = ledger_path(config), entry["number"]
+    *lines, torn = read_bytes(path).split(b"\n")
+    if lines[number - 1 : number] != [line[:-1]]:
+        previous_hash = _hash_of(lines)
+        if previous_hash is None:
+            return  # the reader names that line
+        if problem_of(line[:-1], len(lines) + 1, previous_hash) is not None:
+            raise LedgerBroken(
+                f"{pending_path(config)} holds entry {number}, which was being written when a run was cut off, but "
+                f"{path} has {len(lines)} entries and is not what it follows: an older ledger was restored, or "
+                "another. Restore the newest one; the next run then finishes the entry"
+            )
+        _check_files(entry, config)
+        if torn:
+            erase(path, sum(len(one) + 1 for one in lines))
+        append_line(path, line)
+        say(log, "entry that was cut off is finished", number=number)
+    _settle(entry, config)
+
+
+def _whole_entry(line: bytes, path: Path) -> Entry:
+    """Return the entry of a pending line, which is whole or absent."""
+    try:
+        entry: Entry = json.loads(line)
+        if problem_of(line.removesuffix(b"\n"), entry["number"], entry["previous_hash"]) is None:
+            return entry
+    except (ValueError, TypeError, KeyError):
+        pass
+    raise LedgerBroken(
+        f"{path} is damaged, so the entry that it holds cannot be finished; restore it, or the whole storage, from "
+        "backup"
+    )
+
+
+def _check_files(entry: Entry, config: Config) -> None:
+    """Check that what an entry would release is still there: it is published from these files and no others."""
+    private = pending_path(config).parent
+    names = [(private / "plans", entry[key]) for key in ("plan", "losses") if key in entry]
+    names += [(private / "releases", name) for name in entry.get("files", {}).values()]
+    for folder, name in names:
+        if read_named_by_hash(folder, name) is None:
+            raise LedgerBroken(
+                f"{folder / name} is missing or was changed, so entry {entry['number']} in {pending_path(config)} "
+                "cannot be finished; restore the file"
+            )
+
+
+def _hash_of(lines: list[bytes]) -> str | None:
+    """Return the hash that the last of some lines has; None where it cannot be read."""
+    try:
+        return str(json.loads(lines[-1])["hash"]) if lines else NO_PREVIOUS
+    except (ValueError, TypeError, KeyError):
+        return None
+
+
+def _end_last_line(config: Config) -> None:
+    """Take away a last line without an end that no pending entry is of: an earlier version wrote it, or somebody did.
+
+    It is kept nowhere, for it may tell of a draw that was thrown away. A line that lacks its line end alone is whole,
+    and is given it.
+    """
+    path = ledger_path(config)
+    *lines, torn = read_bytes(path).split(b"\n")
+    previous_hash = _hash_of(lines)
+    n_noted = read_head(config)["number"] if torn else 0
+    if not torn or previous_hash is None or len(lines) < n_noted - 1:
+        return
+    if problem_of(torn, len(lines) + 1, previous_hash) is None:
+        append_line(path, b"\n")
+    elif len(lines) >= n_noted:
+        warn(log, "an unfinished line was never released and is taken away", ledger=path)
+        erase(path, sum(len(one) + 1 for one in lines))
+
+
+def _remove_leftovers(config: Config) -> None:
+    """Remove what is left of an entry that was never begun, and what earlier versions set aside of unfinished ones."""
+    leftovers = [*pending_path(config).parent.glob(".pending-entry.*"), config.storage_path / "ledger.unfinished"]
+    for path in leftovers:
+        if path.exists():
+            erase(path)
+            path.unlink()

@@ -1,0 +1,147 @@
+"""The mirror of the ledger in DuckDB: for queries, and as a witness of what the ledger must hold."""
+
+import logging
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
+from pathlib import Path
+
+from tasks.account import ledger, private_files
+from tasks.account.chain import releases
+from tasks.base import warehouse
+from tasks.base.config import Config
+from tasks.base.errors import InUse, LedgerBroken
+from tasks.base.logs import warn
+from tasks.base.progress import progress
+
+_TABLES = ("statistic", "charge")
+_WAIT_SECONDS = 5
+
+log = logging.getLogger("hexveil.mirror")
+
+
+@contextmanager
+def connect(config: Config, make_anew: bool = False) -> Iterator[warehouse.Connection]:
+    """Open the database of published rows and charges, which holds nothing private and can be made again.
+
+    Args:
+        config: Says where it is.
+        make_anew: Set a damaged one aside and begin another.
+
+    Raises:
+        InUse: Another program, perhaps one that reads it, kept it for some seconds.
+        LedgerBroken: It is damaged.
+    """
+    path = config.storage_path / "release.duckdb"
+    try:
+        connection = warehouse.open_database(path, config, _WAIT_SECONDS)
+    except warehouse.DAMAGE:
+        if not make_anew:
+            raise LedgerBroken(
+                f"{path} cannot be read, so the ledger cannot be compared with it; the next run of a day sets it aside "
+                "and makes it anew"
+            ) from None
+        warn(log, "damaged file is set aside and made anew", file=path)
+        for damaged in (warehouse.log_of(path), path):
+            if damaged.exists():
+                damaged.replace(damaged.with_name(f"{damaged.name}.damaged"))
+        connection = warehouse.open_database(path, config)
+    with closing(connection):
+        connection.execute("set TimeZone = 'UTC'")
+        warehouse.define(connection, *_TABLES)
+        yield connection
+
+
+_CHARGE = ("number", "release_id", "date", "revision", "epsilon", "epsilon_total_after", "committed_at", "hash")
+
+
+def known_releases(config: Config, make_anew: bool = False) -> dict[str, str | None]:
+    """Return the ledger entry's hash of each release that the mirror knows of, None of one without its charge.
+
+    There are none where there is no mirror.
+
+    Raises:
+        InUse: Another program has the mirror open.
+        LedgerBroken: The mirror is damaged, and is not to be made anew.
+    """
+    if not (config.storage_path / "release.duckdb").exists():
+        return {}
+    with connect(config, make_anew) as connection:
+        return {release_id: entry_hash for release_id, entry_hash, _ in warehouse.rows(connection, "release/held")}
+
+
+def check(known: dict[str, str | None], entries: list[ledger.Entry]) -> None:
+    """Check that the mirror knows of no release that the ledger lacks; what it lacks itself is no fault.
+
+    Raises:
+        LedgerBroken: It does, so the ledger was replaced.
+    """
+    hashes = {entry["release_id"]: entry["hash"] for entry in releases(entries)}
+    for release_id, entry_hash in known.items():
+        if release_id not in hashes or entry_hash not in (None, hashes[release_id]):
+            raise LedgerBroken(
+                f"release.duckdb knows the release {release_id}, which the ledger lacks or holds otherwise: the ledger "
+                "was cut or replaced. Restore it from backup"
+            )
+
+
+def check_rows(known: dict[str, str | None], entries: list[ledger.Entry], config: Config) -> None:
+    """Check that all that the mirror says of releases is what was charged and released; what it lacks is no fault.
+
+    Args:
+        known: What ``known_releases`` returned before the entries were read.
+        entries: Those of the ledger.
+        config: Says where the mirror and the released files are.
+
+    Raises:
+        InUse: Another program has the mirror open.
+        LedgerBroken: It says something else, or a released file is missing or changed.
+    """
+    held = [entry for entry in releases(entries) if entry["release_id"] in known]
+    if not held:
+        return
+    with connect(config) as connection:
+        for entry in progress(held, "comparing the mirror"):
+            released = {"release_id": entry["release_id"], "path": str(_released_file(entry, config))}
+            charged = {name: entry[name] for name in _CHARGE}
+            is_charged = known[entry["release_id"]] is not None
+            if warehouse.rows(connection, "release/other_rows", released) or (
+                is_charged and not warehouse.rows(connection, "release/same_charge", charged)
+            ):
+                raise LedgerBroken(
+                    f"release.duckdb says something else of {entry['release_id']} than the ledger and its released "
+                    "file; delete release.duckdb: the next run of a day makes it anew"
+                )
+
+
+def bring_in_line(entries: list[ledger.Entry], config: Config) -> None:
+    """Write into the mirror whatever of the ledger it never got or lost.
+
+    Raises:
+        LedgerBroken: It knows of a release that the ledger lacks, or a released file is missing or changed.
+    """
+    try:
+        with connect(config, make_anew=True) as connection:
+            held = warehouse.rows(connection, "release/held")
+            check({release_id: entry_hash for release_id, entry_hash, _ in held}, entries)
+            whole = {(release_id, n_rows) for release_id, entry_hash, n_rows in held if entry_hash is not None}
+            with warehouse.transaction(connection):
+                for entry in releases(entries):
+                    if (entry["release_id"], entry["cells"]["published"]) not in whole:
+                        _write(connection, entry, config)
+    except InUse as error:
+        warn(log, "mirror is behind, the next run brings it in line", reason=error)
+
+
+def _write(connection: warehouse.Connection, entry: ledger.Entry, config: Config) -> None:
+    path = _released_file(entry, config)
+    for table in ("statistic", "charge"):
+        warehouse.run(connection, f"release/clear_{table}", {"release_id": entry["release_id"]})
+    warehouse.run(connection, "release/statistic", {"path": str(path)})
+    warehouse.run(connection, "release/charge", {name: entry[name] for name in _CHARGE})
+
+
+def _released_file(entry: ledger.Entry, config: Config) -> Path:
+    """Return where a release's table is, which was checked to be as it was released."""
+    file_hash = entry["files"]["statistics.parquet"]
+    private_files.read(private_files.releases(config), file_hash)
+    return private_files.releases(config) / file_hash

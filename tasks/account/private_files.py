@@ -1,0 +1,92 @@
+"""Where private files are, each named by its hash, and how they are written and read."""
+
+import datetime as dt
+import json
+from io import BytesIO
+from pathlib import Path
+from sys import intern
+
+import polars as pl
+
+from tasks.account.chain import Entry
+from tasks.account.chain import releases as releases_of
+from tasks.base import durable
+from tasks.base.config import Config
+from tasks.base.errors import LedgerBroken
+from tasks.base.storage import private_folder
+
+
+def plans(config: Config) -> Path:
+    """Return the folder of plans and of what each user lost; precious, the budgets rest on it."""
+    return private_folder(config) / "plans"
+
+
+def releases(config: Config) -> Path:
+    """Return the folder of the files to publish; precious, they cannot be made again."""
+    return private_folder(config) / "releases"
+
+
+def totals(config: Config) -> Path:
+    """Return the folder of what each user lost in all; it can be made again from the plans."""
+    return private_folder(config) / "totals"
+
+
+def remove_unreleased(entries: list[Entry], config: Config) -> None:
+    """Delete the noisy files of a release that did not reach the ledger: nobody saw them, nobody ever may.
+
+    With them go the totals of any but the last release, which nobody needs.
+    """
+    released = {name for entry in releases_of(entries) for name in entry["files"].values()}
+    last_totals = {entry["totals"] for entry in releases_of(entries)[-1:]}
+    for folder, names in ((releases(config), released), (totals(config), last_totals)):
+        for path in folder.iterdir() if folder.exists() else ():
+            if path.name not in names:
+                path.unlink()
+
+
+def remove_unreleased_plans(dates: list[dt.date], entries: list[Entry], config: Config) -> None:
+    """Delete the plans of some days that no release was made by; files that another plan names too stay."""
+    stored = {path.name: json.loads(path.read_bytes()) for path in plans(config).glob("*") if _is_json(path)}
+    released, wanted = {entry["plan"] for entry in releases_of(entries)}, {date.isoformat() for date in dates}
+    gone = {name for name, plan in stored.items() if name not in released and plan["settings"]["date"] in wanted}
+    kept = {name for plan in stored.keys() - gone for name in stored[plan]["files"].values()}
+    for plan in gone:
+        for name in {plan, *stored[plan]["files"].values()} - kept:
+            (plans(config) / name).unlink(missing_ok=True)
+
+
+def _is_json(path: Path) -> bool:
+    with path.open("rb") as file:
+        return file.read(1) == b"{"
+
+
+def read(folder: Path, name: str) -> bytes:
+    """Return the bytes of a private file.
+
+    Raises:
+        LedgerBroken: It is missing, or is not what its name says.
+    """
+    content = durable.read_named_by_hash(folder, name)
+    if content is None:
+        raise LedgerBroken(f"{folder / name} is missing or was changed; restore it from backup")
+    return content
+
+
+def read_frame(folder: Path, name: str) -> pl.DataFrame:
+    """Return the frame of a private file.
+
+    Raises:
+        LedgerBroken: It is missing, or is not what its name says.
+    """
+    return pl.read_parquet(BytesIO(read(folder, name)))
+
+
+def losses(entry: Entry, config: Config) -> dict[str, int]:
+    """Return what one release cost each user, by keyed hash, in units of 2^-50."""
+    return read_losses(plans(config), entry["losses"])
+
+
+def read_losses(folder: Path, name: str) -> dict[str, int]:
+    """Return the losses of a file, by keyed hash in units of 2^-50; a hash is the same text in each of them."""
+    frame = read_frame(folder, name)
+    return {intern(user): int(loss) for user, loss in frame.select("user_hash", "loss_units").iter_rows()}

@@ -1,0 +1,129 @@
+"""Witnesses: what a storage keeps of its account beside the ledger, so that no account begins anew unseen."""
+
+import os
+from collections.abc import Iterable
+from pathlib import Path
+
+from tasks.account.chain import Entry, releases
+from tasks.account.identity import folder_name
+from tasks.base.config import Config
+from tasks.base.config_sections import shown
+from tasks.base.durable import flush_folder
+from tasks.base.errors import HexveilError, LedgerBroken
+
+_ATTEMPT, _RELEASED = b".", b"+"
+
+
+def count_attempt(release_id: str, config: Config) -> int:
+    """Note on disk that a release is about to be drawn, and return how often that was noted, this time included."""
+    return _note(_ATTEMPT, release_id, config).count(_ATTEMPT)
+
+
+def mark_released(entries: Iterable[Entry], config: Config) -> None:
+    """Mark, beside their attempts, the releases that the ledger holds; those that are marked already stay so."""
+    for entry in entries:
+        path = _folder(config) / entry["release_id"]
+        if not path.exists() or _RELEASED not in path.read_bytes():
+            _note(_RELEASED, entry["release_id"], config)
+
+
+def marked_releases(config: Config) -> set[str]:
+    """Return the ids of the releases that are marked as being in the ledger."""
+    folder = _folder(config)
+    return {path.name for path in folder.glob("*") if _RELEASED in path.read_bytes()}
+
+
+def check_marks(marked: set[str], entries: list[Entry], config: Config) -> None:
+    """Check that the ledger holds every release that is marked.
+
+    Args:
+        marked: The ids of those releases, read before the entries were: a release may be made meanwhile.
+        entries: Those of the ledger.
+        config: Says where things are.
+
+    Raises:
+        LedgerBroken: Names a release that it lacks.
+    """
+    missing = sorted(marked - {entry.get("release_id") for entry in entries})
+    if missing:
+        raise LedgerBroken(
+            f"{_folder(config) / missing[0]} says that {missing[0]} was released, but the ledger lacks it: it was cut, "
+            "or one older than that release was restored. Restore the last one from backup; releasing anything now "
+            "would spend without knowing what is spent"
+        )
+
+
+def _note(mark: bytes, release_id: str, config: Config) -> bytes:
+    """Add a mark to a release's file, and return all that is in it."""
+    folder = _folder(config)
+    folder.mkdir(parents=True, exist_ok=True)
+    with (folder / release_id).open("ab+") as file:
+        file.write(mark)
+        file.flush()
+        os.fsync(file.fileno())
+        file.seek(0)
+        content = file.read()
+    flush_folder(folder)
+    return content
+
+
+def _folder(config: Config) -> Path:
+    return config.storage_path / "private" / "attempts"
+
+
+def check_same_users(entries: list[Entry], config: Config) -> None:
+    """Check that the ledger's losses are of the same users: told by the same column of the same dataset.
+
+    Raises:
+        HexveilError: They are not; everybody's account would begin anew.
+    """
+    for entry in releases(entries)[-1:]:
+        column = entry["settings"]["columns"]["user"]
+        if (entry["dataset"], column) != (config.dataset.name, config.columns.user):
+            raise HexveilError(
+                f'the ledger counts what users of {entry["dataset"]}, told by the column "{column}", have lost. With '
+                f'{config.dataset.name} and "{config.columns.user}" everybody\'s account would begin anew; restore '
+                "dataset.name and columns.user, or give the other users a storage.path of their own"
+            )
+
+
+def check_nothing_unpaid(folders: list[str], entries: list[Entry], config: Config) -> None:
+    """Check that each published folder has its entry: a ledger restored from an older backup may lack some.
+
+    Args:
+        folders: Names of the published folders, listed before the entries were read: a release may be made meanwhile.
+        entries: Those of the ledger.
+        config: Says where things are.
+
+    Raises:
+        LedgerBroken: Names the first folder that no entry pays for.
+    """
+    paid = {folder_name(entry["date"], entry["revision"]) for entry in releases(entries)}
+    for folder in folders:
+        if folder not in paid:
+            raise LedgerBroken(
+                f"{config.storage_path / 'published' / shown(folder)} was published, but no entry of the ledger pays "
+                "for it: a backup older than that release was restored. Restore the last one; releasing anything now "
+                "would spend without knowing what is spent."
+            )
+
+
+def published_folders(config: Config) -> list[str]:
+    """Return the names of the folders of releases that are there; looked through at each release, so without paths."""
+    root = config.storage_path / "published"
+    days = _names(root, "date=")
+    return days + [f"{day}/{revision}" for day in days for revision in _names(root / day, "revision=")]
+
+
+def other_files(config: Config) -> tuple[str, ...]:
+    """Return the names of what lies beside the folders of releases, fit to be shown."""
+    everything = _names(config.storage_path / "published", "")
+    return tuple(shown(name) for name in everything if not name.startswith("date="))
+
+
+def _names(folder: Path, beginning: str) -> list[str]:
+    try:
+        with os.scandir(folder) as found:
+            return sorted(one.name for one in found if one.name.startswith(beginning))
+    except (FileNotFoundError, NotADirectoryError):
+        return []

@@ -1,0 +1,170 @@
+"""The configuration: one TOML file, read here and nowhere else."""
+
+import datetime as dt
+import difflib
+import tomllib
+from decimal import Decimal
+from fractions import Fraction
+from pathlib import Path
+from typing import Any, Self
+from zoneinfo import ZoneInfo
+
+from pydantic import Field, ValidationError, model_validator
+
+from dpmath.core.bias import rounding_errors
+from tasks.base.config_sections import (
+    PROJECTED,
+    Budget,
+    Columns,
+    Dataset,
+    Engine,
+    Grid,
+    Monitoring,
+    Privacy,
+    Publish,
+    Section,
+    Statistics,
+    Storage,
+    Validation,
+    Value,
+    is_remote,
+    shown,
+)
+from tasks.base.errors import BadConfig
+
+DATE_PLACEHOLDER = "{date}"
+
+
+class Config(Section):
+    """One dataset's whole configuration. Paths are relative to the file it was read from."""
+
+    dataset: Dataset
+    columns: Columns
+    value: Value
+    grid: Grid
+    validation: Validation = Validation()
+    privacy: Privacy
+    budget: Budget
+    statistics: Statistics = Statistics()
+    publish: Publish = Publish()
+    storage: Storage
+    engine: Engine = Engine()
+    monitoring: Monitoring = Monitoring()
+    folder: Path = Field(exclude=True)
+
+    @model_validator(mode="after")
+    def _promise_for_a_statistic(self) -> Self:
+        if self.privacy.target_error_variance is not None and not self.statistics.variance:
+            raise ValueError("privacy.target_error_variance needs statistics.variance = true")
+        if self.statistics.variance and self.privacy.mechanism in PROJECTED:
+            raise ValueError(
+                f"privacy.mechanism {self.privacy.mechanism} has no variance: set statistics.variance = false, or take "
+                "another mechanism"
+            )
+        return self
+
+    @model_validator(mode="after")
+    def _promise_above_rounding(self) -> Self:
+        rounding = rounding_errors(self.value.n_ticks)
+        targets = (self.privacy.target_error, self.privacy.target_error_variance)
+        for power, (target, ticks) in enumerate(zip(targets, rounding, strict=True), start=1):
+            least = ticks * Fraction(self.value.tick) ** power
+            if target is not None and Fraction(target) <= least:
+                raise ValueError(f"a target of {target} must be above {float(least)}, which rounding to ticks takes")
+        return self
+
+    @model_validator(mode="after")
+    def _files_that_the_engine_reads(self) -> Self:
+        far = [place for place in self.dataset.files if is_remote(place)]
+        if far and self.engine.name == "local":
+            raise ValueError(f'dataset.files: {far[0]} is read by engine.name = "dask" only; set it, or give paths')
+        return self
+
+    @property
+    def storage_path(self) -> Path:
+        """The folder of the warehouse, the ledger and the published files."""
+        return (self.folder / self.storage.path).resolve()
+
+    def day_bounds(self, date: dt.date) -> tuple[dt.datetime, dt.datetime]:
+        """Return the first instant of a local day and of the day after, in UTC."""
+        return day_bounds(date, self.dataset.timezone)
+
+    def reading_settings(self) -> dict[str, Any]:
+        """Return the settings on which depends what is read from a file."""
+        settings = self.public_settings()
+        del settings["dataset"]["purpose"]
+        return {"columns": settings["columns"], "dataset": settings["dataset"]}
+
+    def public_settings(self) -> dict[str, Any]:
+        """Return the settings that the ledger records: all but where things lie or run and who is warned when."""
+        settings = self.model_dump(mode="json", exclude={"storage", "engine", "monitoring"})
+        del settings["dataset"]["files"]
+        return settings
+
+    def with_settings(self, settings: dict[str, Any]) -> Self:
+        """Return the configuration that recorded public settings were written under, with the files of this one."""
+        here = self.model_dump(mode="json")
+        whole = {
+            **settings,
+            "dataset": {**settings["dataset"], "files": here["dataset"]["files"]},
+            "storage": here["storage"],
+            "engine": self.engine,
+            "monitoring": here["monitoring"],
+            "folder": str(self.folder),
+        }
+        return type(self).model_validate(whole, strict=False)
+
+
+def day_bounds(date: dt.date, timezone: str) -> tuple[dt.datetime, dt.datetime]:
+    """Return the first instant of a day of a time zone and of the day after, in UTC."""
+    midnights = (dt.datetime.combine(day, dt.time(), ZoneInfo(timezone)) for day in (date, date + dt.timedelta(days=1)))
+    start, end = (midnight.astimezone(dt.UTC) for midnight in midnights)
+    return start, end
+
+
+def load_config(path: Path) -> Config:
+    """Read and check a configuration file.
+
+    Args:
+        path: The TOML file.
+
+    Returns:
+        The frozen configuration.
+
+    Raises:
+        BadConfig: The file is missing, is not TOML, or a key is unknown, missing or out of range.
+    """
+    try:
+        settings = tomllib.loads(path.read_text(encoding="utf-8"), parse_float=Decimal)
+    except (OSError, UnicodeDecodeError) as error:
+        problem = error.strerror if isinstance(error, OSError) else "not UTF-8"
+        raise BadConfig(f"{path}: cannot be read ({problem}); give a TOML file with --config") from None
+    except tomllib.TOMLDecodeError as error:
+        raise BadConfig(f"{path}: not valid TOML: {error}") from None
+    if "folder" in settings:
+        raise BadConfig(f"{path}: unknown key folder; remove it")
+    try:
+        return Config(**settings, folder=path.resolve().parent)
+    except ValidationError as error:
+        problems = "\n".join(f"  {shown(_explain(problem))}" for problem in error.errors())
+        raise BadConfig(f"{path}: cannot be used\n{problems}") from None
+
+
+def _explain(problem: Any) -> str:
+    location = [str(part) for part in problem["loc"]]
+    key = ".".join(location) or "file"
+    if problem["type"] == "extra_forbidden":
+        return f"unknown key {key}{_suggestion(location)}"
+    if problem["type"] == "missing":
+        return f"missing key {key}"
+    message = str(problem["msg"]).removeprefix("Value error, ")
+    message = message[0].lower() + message[1:]
+    return f"{key}: {message}" + ("" if isinstance(problem["input"], dict) else f", not {problem['input']}")
+
+
+def _suggestion(location: list[str]) -> str:
+    model: Any = Config
+    for part in location[:-1]:
+        model = model.model_fields[part].annotation
+    close = difflib.get_close_matches(location[-1], model.model_fields, n=1)
+    return f"; did you mean {close[0]}?" if close else "; remove it"

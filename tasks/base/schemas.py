@@ -1,0 +1,78 @@
+"""What may be relied on between steps: pandera schemas, checked on whole columns by polars."""
+
+import pandera.polars as pa
+import polars as pl
+from pandera.errors import SchemaErrors
+
+from tasks.base.config import Config
+from tasks.base.config_sections import PROJECTED
+from tasks.base.errors import SchemaBroken
+
+_UTC = pl.Datetime("us", "UTC")
+
+
+def record_schema(config: Config) -> pa.DataFrameSchema:
+    """Return what a valid record is, which every step after validation relies on."""
+    return pa.DataFrameSchema(
+        {
+            "local_date": pa.Column(pl.Date),
+            "slot_start": pa.Column(_UTC),
+            "h3_cell": pa.Column(pl.UInt64, pa.Check.gt(0)),
+            "user_id": pa.Column(pl.String, pa.Check.str_length(min_value=1)),
+            "value_ticks": pa.Column(pl.Int64, pa.Check.in_range(0, config.value.n_ticks)),
+        },
+        strict=True,
+    )
+
+
+def statistic_schema(config: Config) -> pa.DataFrameSchema:
+    """Return what a published table is: its columns in order, and the ranges a reader may rely on."""
+    columns = {
+        "h3_cell": pa.Column(pl.String, pa.Check.str_length(min_value=15, max_value=16)),
+        "slot_start": pa.Column(_UTC),
+        "slot_minutes": pa.Column(pl.Int64, pa.Check.eq(config.grid.slot_minutes)),
+        "n_records": pa.Column(pl.Int64, pa.Check.ge(1)),
+        "n_users": pa.Column(pl.Int64, pa.Check.ge(1)),
+        **_estimate_columns(
+            "mean", float(config.value.lower), float(config.value.upper), config.privacy.mechanism not in PROJECTED
+        ),
+    }
+    if config.privacy.mechanism in PROJECTED:
+        possible = pa.Check.in_range(float(config.value.lower), float(config.value.upper))
+        columns |= {f"mean_clip_{end}": pa.Column(pl.Float64, possible) for end in ("low", "high")}
+    if config.statistics.variance:
+        columns |= _estimate_columns("variance", 0.0, float(config.value.span**2 / 4))
+    columns |= {
+        "epsilon": pa.Column(
+            pl.Float64, pa.Check.in_range(0, float(config.privacy.epsilon_per_day), include_min=False)
+        ),
+        "release_id": pa.Column(pl.String),
+    }
+    return pa.DataFrameSchema(columns, strict=True, ordered=True, unique=["h3_cell", "slot_start"])
+
+
+def _estimate_columns(name: str, lower: float, upper: float, always_noise: bool = True) -> dict[str, pa.Column]:
+    """Return the columns of an estimate; only an interval that is a point can do without noise."""
+    possible = pa.Check.in_range(lower, upper)
+    return {
+        name: pa.Column(pl.Float64, possible),
+        f"{name}_noise_scale": pa.Column(pl.Float64, pa.Check.gt(0) if always_noise else pa.Check.ge(0)),
+        f"{name}_error_bound": pa.Column(pl.Float64, pa.Check.gt(0)),
+        f"{name}_ci95_low": pa.Column(pl.Float64, possible),
+        f"{name}_ci95_high": pa.Column(pl.Float64, possible),
+    }
+
+
+def check(frame: pl.DataFrame, schema: pa.DataFrameSchema, table: str) -> None:
+    """Refuse a table that is not what its schema says.
+
+    Raises:
+        SchemaBroken: Names the broken rules and how often, never a row: pandera's own error holds the frame.
+    """
+    try:
+        schema.validate(frame, lazy=True)
+        return
+    except SchemaErrors as error:
+        broken = error.failure_cases.group_by("column", "check").len().sort("column", "check").rows()
+    rules = "; ".join(f"{column}: {rule} ({n} times)" for column, rule, n in broken)
+    raise SchemaBroken(f"{table} is not what the next step relies on: {rules}. This is a defect, report it.")

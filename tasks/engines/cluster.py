@@ -1,0 +1,190 @@
+"""Cluster: where a step runs once for each file or shard: on Dask's workers, by tasks of Prefect's or without it."""
+
+import functools
+import logging
+import uuid
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import closing, contextmanager
+from typing import Any, TypeVar
+
+from tasks.base import provenance, scheduler
+from tasks.base.child_processes import undisturbed
+from tasks.base.config import Config
+from tasks.base.errors import HexveilError, TemporaryFailure
+from tasks.base.progress import progress
+from tasks.base.steps import Step, in_run
+
+R = TypeVar("R")
+
+Calls = Sequence[dict[str, Any]]
+
+_OTHER_CODE = "workers of engine.address lack hexveil, or have another version than the flow; install the same"
+
+
+def run_each(made: Step[..., R], calls: Calls, config: Config) -> list[R | HexveilError]:
+    """Run a step once for each set of arguments, and return what came of each, in their order.
+
+    A worker that dies has its work done again by another. Outside a run, as for a plan that is only looked at, the
+    steps run one after the other in this process: what they do is the same.
+
+    Args:
+        made: A step that replaces whole what it writes, so that it may be run again.
+        calls: The arguments of each run, nothing private.
+        config: Says where the cluster is.
+
+    Raises:
+        TemporaryFailure: The cluster cannot be reached.
+    """
+    if not calls:
+        return []
+    what = made.fn.__name__.replace("_", " ")
+    if not (scheduler.in_flow_run() or in_run()):
+        return [_answer(functools.partial(made.fn, **call)) for call in progress(calls, what)]
+    with _workers(config) as workers:
+        futures = [workers.submit(made, call) for call in calls]
+        return [_outcome(future) for future in progress(futures, what)]
+
+
+def succeeded(outcomes: list[R | HexveilError]) -> list[R]:
+    """Return the outcomes, all of which must be there.
+
+    Raises:
+        HexveilError: The first that is not.
+    """
+    for outcome in outcomes:
+        if isinstance(outcome, HexveilError):
+            raise outcome
+    return [outcome for outcome in outcomes if not isinstance(outcome, HexveilError)]
+
+
+class _Tasks:
+    """Gives work to a cluster as tasks of the flow run that goes on; workers tell Prefect's server of each."""
+
+    def __init__(self, runner: Any) -> None:
+        self._runner = runner
+
+    @property
+    def client(self) -> Any:
+        return self._runner.client
+
+    def submit(self, made: Step[..., Any], call: dict[str, Any]) -> Any:
+        return self._runner.submit(made.as_task(_by_same_code(made, once=True)), call)
+
+
+class _Calls:
+    """Gives work to a cluster without a flow run. What fails is an answer too: Dask logs arguments of what raises."""
+
+    def __init__(self, address: str, security: Any) -> None:
+        self._address, self._security = address, security
+
+    @functools.cached_property
+    def client(self) -> Any:
+        from distributed import Client  # noqa: PLC0415
+
+        return Client(self._address, security=self._security, set_as_default=False)
+
+    def submit(self, made: Step[..., Any], call: dict[str, Any]) -> Any:
+        work = functools.partial(_by_same_code(made, once=False), **call)
+        return self.client.submit(_answer, work, key=f"{made.fn.__name__}-{uuid.uuid4().hex}", pure=False)
+
+    def close(self) -> None:
+        if "client" in vars(self):
+            self.client.close()
+
+
+@contextmanager
+def _workers(config: Config) -> Iterator[_Tasks | _Calls]:
+    """Connect to the cluster that the configuration names, or to one of this machine that is started when needed."""
+    address, security = config.engine.address, None
+    if address is None:
+        own = _own_cluster()
+        address, security = own.scheduler_address, own.security
+    with _connected(address, security) as workers:
+        if config.engine.address is not None:
+            _check_cluster(workers, address)
+        yield workers
+
+
+@contextmanager
+def _connected(address: str, security: Any) -> Iterator[_Tasks | _Calls]:
+    if scheduler.in_flow_run():
+        with scheduler.dask_runner(address, security) as runner:
+            yield _Tasks(runner)
+    else:
+        with closing(_Calls(address, security)) as calls:
+            yield calls
+
+
+def _check_cluster(workers: _Tasks | _Calls, address: str) -> None:
+    """Refuse a cluster that cannot be reached or runs other code: the ledger names the code of this process.
+
+    Raises:
+        TemporaryFailure: It cannot be reached, or has no worker.
+        HexveilError: Its workers run another version.
+    """
+    try:
+        answers = workers.client.run(provenance.code_hash, on_error="return").values()
+    except OSError:
+        answers = []
+    versions = {answer for answer in answers if not isinstance(answer, OSError)}  # a worker may just have died
+    if not versions:
+        raise TemporaryFailure(f"no Dask scheduler with a worker answers at engine.address = {address}; start both")
+    if versions != {provenance.code_hash()}:
+        raise HexveilError(_OTHER_CODE)
+
+
+def _by_same_code(made: Step[..., R], *, once: bool) -> Callable[..., R]:
+    """Return a step's work that a worker refuses by other code than is here: one may come after the others' check.
+
+    The worker tries it again where the machine fails, unless Prefect does that.
+    """
+    version = provenance.code_hash()
+
+    @functools.wraps(made, updated=())  # the step is found by its name, with all that it has
+    def run_by_same_code(*args: Any, **kwargs: Any) -> R:
+        if provenance.code_hash() != version:
+            raise HexveilError(_OTHER_CODE)
+        return (made.fn if once else made)(*args, **kwargs)
+
+    return run_by_same_code
+
+
+def _answer(work: Callable[[], R]) -> R | HexveilError:
+    try:
+        return work()
+    except HexveilError as error:
+        return error
+
+
+@functools.cache
+def _own_cluster() -> Any:
+    """Start one worker per core; they end with this process.
+
+    Keys of this run's own keep other users of the machine out, who could else have workers do anything. Dask opens a
+    port for its pages, with whatever its options say: none is there to be seen. Workers say nothing themselves, for
+    what fails is an outcome, and after an interrupt they would complain that the scheduler is gone.
+    """
+    from dask.config import set as settings  # noqa: PLC0415
+    from distributed import LocalCluster  # noqa: PLC0415
+
+    options: dict[str, Any] = {
+        "threads_per_worker": 1,
+        "dashboard_address": None,
+        "security": True,
+        "silence_logs": logging.CRITICAL,
+    }
+    no_pages = {f"distributed.{role}.http.routes": [] for role in ("scheduler", "worker")}
+    with undisturbed(), settings(no_pages):
+        return LocalCluster(**options)
+
+
+def _outcome(future: Any) -> Any:
+    from distributed import KilledWorker  # noqa: PLC0415
+
+    try:
+        return _answer(future.result)
+    except KilledWorker:
+        return HexveilError(
+            "a shard or file ended every worker that was given it: out of memory, say. Raise engine.n_shards, or lower "
+            "storage.memory_limit, which is that of each worker"
+        )

@@ -1,0 +1,78 @@
+"""Late: records that come after their day was released are kept and counted; the release stays as it is."""
+
+import datetime as dt
+import logging
+
+import polars as pl
+
+from tasks.account import ledger
+from tasks.base import warehouse
+from tasks.base.config import Config
+from tasks.base.errors import BadInput
+from tasks.base.logs import warn
+from tasks.base.steps import step
+from tasks.engines.prepare import room
+from tasks.engines.sharded_ingest import read_into_shards
+from tasks.engines.sharded_late import RowsLate, released_days, rows_late_in_shards
+from tasks.records.forgotten import forgotten_days
+from tasks.records.ingest import current_files, ingest
+from tasks.records.inputs import find_inputs
+from tasks.records.outcomes import late_records
+
+log = logging.getLogger("hexveil.late")
+
+
+@step("late records {config.dataset.name} {date}")
+def count_late_records(date: dt.date, config: Config) -> dict[dt.date, int]:
+    """Read what has come since for a released day, and count what is late in that day's files, whatever day it is of.
+
+    A row is late if none of the files that its day was released from holds a row of the same user, time and place.
+    Where the warehouse was made anew since, and so does not know which files those were, the rows that are more than
+    there were are counted instead.
+
+    Args:
+        date: A local day that has been released.
+        config: Says which files are the day's.
+
+    Returns:
+        How many late records there are of each day that has any, of days counted before too.
+    """
+    if date in forgotten_days(config) or not find_inputs(date, config, needed=False):
+        return late_records(config)
+    sharded = config.engine.name == "dask"
+    with room(config):
+        try:
+            (read_into_shards if sharded else ingest)(date, config)
+        except BadInput as error:
+            warn(log, "late records were not counted", date=date, reason=error)
+            return late_records(config)
+        released = released_days(ledger.read_entries(config))
+        late = _late((rows_late_in_shards if sharded else _rows_late)(date, released, config), released)
+        with warehouse.connect(config) as connection:
+            for local_date, n_records in [(date, 0), *late]:
+                warehouse.run(connection, "warehouse/late_day", {"date": local_date, "n_records": n_records})
+        for local_date, n_records in late:
+            if n_records:
+                warn(log, "late records change nothing", date=local_date, n_records=n_records)
+        return late_records(config)
+
+
+def _late(rows: list[RowsLate], released: pl.DataFrame) -> list[tuple[dt.date, int]]:
+    """Return how many records of each day are late, from what each shard, or the only one, holds of it."""
+    n_rows_then = dict(released.select("local_date", "n_rows").iter_rows())
+    late = []
+    for date in sorted({one.local_date for one in rows}):
+        of_day = [one for one in rows if one.local_date == date]
+        n_more = max(sum(one.n_rows for one in of_day) - n_rows_then[date], 0)
+        late.append((date, sum(one.n_unknown for one in of_day) if of_day[0].is_noted else n_more))
+    return late
+
+
+def _rows_late(date: dt.date, released: pl.DataFrame, config: Config) -> list[RowsLate]:
+    """Return what of released days is in a day's files; cheap where the days were released from them."""
+    with warehouse.connect(config) as connection:
+        files = {"file_ids": current_files(connection, date, config)}
+        connection.register("released_day", released)
+        if not warehouse.rows(connection, "warehouse/rows_after_release", files):
+            return []
+        return [RowsLate(*row) for row in warehouse.rows(connection, "warehouse/late_records", files)]

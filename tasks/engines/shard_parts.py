@@ -1,0 +1,97 @@
+"""Parts: which of them hold one shard's raw records of some days, and how a worker loads them."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from tasks.base import warehouse
+from tasks.base.config import Config
+from tasks.base.errors import HexveilError
+from tasks.engines.shard_store import Store
+from tasks.records.source import parquet_rows
+
+
+@dataclass(frozen=True)
+class Part:
+    """One file's raw records of one shard and day; the columns of ``raw_part``."""
+
+    name: str
+    shard: int
+    n_shards: int
+    local_date: str
+    n_rows: int
+
+
+def find_parts(connection: warehouse.Connection, days: dict[str, Any]) -> list[Part]:
+    """Return the parts that hold raw records of some ``dates`` and ``file_ids``."""
+    return [Part(*row) for row in warehouse.rows(connection, "shards/parts", days)]
+
+
+def names_by_shard(parts: Sequence[Part], config: Config) -> list[list[str]]:
+    """Return for each shard the names of the parts that may hold records of it.
+
+    Parts that were divided among another number of shards all may: which of their records do, a worker tells from
+    the user ids when it loads them.
+    """
+    n_shards = config.engine.n_shards
+    return [
+        [part.name for part in parts if part.shard == shard or part.n_shards != n_shards] for shard in range(n_shards)
+    ]
+
+
+def load_parts(
+    connection: warehouse.Connection, store: Store, folder: Path, names: list[str], among: dict[str, int]
+) -> None:
+    """Load one shard's raw records into a worker's temporary warehouse.
+
+    Args:
+        connection: Of that warehouse.
+        store: Where the parts are.
+        folder: Where to copy them if they are not on a file system.
+        names: The parts that may hold them.
+        among: The ``shard``, and ``n_shards`` in all.
+    """
+    paths = [str(store.fetch(name, folder)) for name in names]
+    warehouse.run(connection, "shards/raw_record", {"paths": paths, **among})
+
+
+def forget_strays(connection: warehouse.Connection, store: Store, folder: Path, gone: dict[str, Any]) -> None:
+    """Store anew, without them, the parts in which records of forgotten days lie that a file for another day held.
+
+    Args:
+        connection: Of the warehouse, which then names the new parts; who commits that deletes the old ones.
+        store: Where the parts are.
+        folder: Where to write.
+        gone: What was forgotten, as statements take it.
+    """
+    for (name,) in warehouse.rows(connection, "forget/stray_parts"):
+        old, kept_name = store.fetch(name, folder), f"{name.removesuffix('.parquet')}-kept.parquet"
+        kept = folder / "kept.parquet"
+        warehouse.run(connection, "forget/kept_part", {"path": str(old), "kept_path": str(kept), **gone})
+        n_rows, n_kept = parquet_rows(old), parquet_rows(kept)
+        if n_kept < n_rows:
+            store.put(kept, kept_name)
+            warehouse.run(connection, "forget/raw_part_kept", {"name": name, "kept_name": kept_name, "n_rows": n_kept})
+
+
+def refuse_missing(parts: Sequence[Part], n_loaded: int) -> None:
+    """Refuse what workers loaded if it is not all records of some parts.
+
+    Raises:
+        HexveilError: A record went to no shard, or to two.
+    """
+    n_rows = sum(part.n_rows for part in parts)
+    if n_loaded != n_rows:
+        raise HexveilError(f"{n_loaded} records were loaded of {n_rows} in all shards; this is a defect, report it")
+
+
+def all_names(connection: warehouse.Connection) -> set[str]:
+    """Return the names of everything that the shards' storage is to hold."""
+    parts = [name for (name,) in warehouse.rows(connection, "shards/all_parts")]
+    return {*parts, *map(note_of, parts)}
+
+
+def note_of(part: str) -> str:
+    """Return the name of the note beside a part."""
+    return "/".join([*part.split("/")[:3], "note.json"])

@@ -1,0 +1,139 @@
+"""A day by shards: workers validate and index one shard each, and what they made is put together exactly.
+
+All records of a user are in one shard, so that duplicates and each user's totals per cell are told within it.
+"""
+
+import datetime as dt
+import uuid
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from tasks.base import warehouse
+from tasks.base.config import Config
+from tasks.base.steps import step
+from tasks.engines import cluster, shard_store
+from tasks.engines.scratch import scratch
+from tasks.engines.shard_parts import find_parts, load_parts, names_by_shard, refuse_missing
+from tasks.occupancy.placing import find_cells
+from tasks.occupancy.user_cells import fill_user_cells, note_prepared
+from tasks.records.ingest import current_files
+from tasks.records.outcomes import count_rows
+from tasks.records.validate import clear_day, count_swapped, judge_day, write_day
+
+_TABLES = ("user_cell", "quarantine", "value_repair")
+
+
+@dataclass(frozen=True)
+class IndexedShard:
+    """What a worker says of a shard it indexed: counts, and where the rest lies.
+
+    Attributes:
+        folder: Where its tables lie in the shards' storage.
+        n_rows: Raw records.
+        n_kept: Valid records.
+        n_swapped: Records that would lie in the area if latitude and longitude were swapped.
+    """
+
+    folder: str
+    n_rows: int
+    n_kept: int
+    n_swapped: int
+
+
+@step("index {config.dataset.name} {date}")
+def index_shards(date: dt.date, config: Config) -> None:
+    """Have workers validate and index a day, and write what they made into the warehouse, or refuse the day.
+
+    Args:
+        date: The local day, read.
+        config: Says the rules, and where the workers are.
+
+    Raises:
+        BadInput: The day has no records, or more of it is quarantined than max_quarantined_share.
+    """
+    with shard_store.alone(config) as fence:
+        shard_store.open_store(config).set_fence(fence)
+        with warehouse.connect(config) as connection:
+            day = {"date": date, "file_ids": current_files(connection, date, config)}
+            parts = find_parts(connection, {"dates": [date], "file_ids": day["file_ids"]})
+            files = warehouse.rows(connection, "shards/file_names", {"file_ids": day["file_ids"]})
+        calls = [
+            {"date": date, "shard": shard, "names": names, "files": files, "fence": fence, "config": config}
+            for shard, names in enumerate(names_by_shard(parts, config))
+            if names
+        ]
+        indexed = cluster.succeeded(cluster.run_each(index_shard, calls, config))
+        refuse_missing(parts, sum(one.n_rows for one in indexed))
+        _merge(day, indexed, config)
+
+
+@step("index {config.dataset.name} {date} shard {shard}")
+def index_shard(
+    date: dt.date, shard: int, names: list[str], files: list[tuple[int, str]], fence: str, config: Config
+) -> IndexedShard:
+    """Validate and index one shard of a day on a worker, by the functions that do it without a cluster.
+
+    Args:
+        date: The local day.
+        shard: Which shard.
+        names: The parts that may hold its records.
+        files: Number and name of each of the day's files.
+        fence: Of the run; once that is over nothing is stored.
+        config: Says the rules, and where the shards' storage is.
+    """
+    store = shard_store.open_store(config, fence)
+    with scratch(config) as here, warehouse.connect(here) as connection:
+        for file_id, name in files:
+            warehouse.run(connection, "shards/unread_file", {"file_id": file_id, "name": name})
+        load_parts(connection, store, here.storage_path, names, {"shard": shard, "n_shards": config.engine.n_shards})
+        day = {"date": date, "file_ids": [file_id for file_id, _ in files]}
+        with warehouse.transaction(connection):
+            n_kept = write_day(connection, day, here)
+        apart = find_cells(connection, {"date": date})
+        with warehouse.transaction(connection):
+            fill_user_cells(connection, date, here, apart)
+        n_rows = warehouse.rows(connection, "warehouse/n_day_records", day)[0][0]
+        n_swapped = count_swapped(connection, here)
+        folder = f"days/{date}/{shard}-{uuid.uuid4().hex}"
+        _write_tables(connection, here.storage_path)
+        for table in _TABLES:
+            store.put(here.storage_path / table, f"{folder}/{table}")
+    return IndexedShard(folder, n_rows, n_kept, n_swapped)
+
+
+def _write_tables(connection: warehouse.Connection, folder: Path) -> None:
+    paths = {table: {"path": str(folder / table)} for table in _TABLES}
+    warehouse.run(connection, "shards/written_user_cell", paths["user_cell"])
+    warehouse.run(connection, "shards/written_quarantine", paths["quarantine"])
+    warehouse.run(connection, "shards/written_value_repair", paths["value_repair"])
+
+
+def _merge(day: dict[str, Any], indexed: list[IndexedShard], config: Config) -> None:
+    """Write the shards' tables into the warehouse, judge the day by all of them, and delete them."""
+    date, store = day["date"], shard_store.open_store(config)
+    with scratch(config) as here, warehouse.connect(config) as connection:
+        try:
+            fetched = {
+                table: [str(store.fetch(f"{one.folder}/{table}", here.storage_path)) for one in indexed]
+                for table in _TABLES
+            }
+            with warehouse.transaction(connection):
+                _write_quarantine(connection, day, fetched)
+            counts = count_rows(connection, day, sum(one.n_kept for one in indexed))
+            judge_day(connection, day, counts, sum(one.n_swapped for one in indexed), config)
+            with warehouse.transaction(connection):
+                warehouse.run(connection, "warehouse/clear_user_cell", {"date": date})
+                if indexed:
+                    warehouse.run(connection, "shards/user_cell", {"paths": fetched["user_cell"]})
+                note_prepared(connection, date, config)
+        finally:
+            store.remove([f"{one.folder}/{table}" for one in indexed for table in _TABLES])
+
+
+def _write_quarantine(connection: warehouse.Connection, day: dict[str, Any], fetched: dict[str, list[str]]) -> None:
+    clear_day(connection, day)
+    for path in fetched["quarantine"]:
+        warehouse.run(connection, "shards/quarantine", {"path": path, "file_id": None})
+    if fetched["value_repair"]:
+        warehouse.run(connection, "shards/value_repair", {"paths": fetched["value_repair"]})

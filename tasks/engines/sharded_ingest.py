@@ -1,0 +1,225 @@
+"""Ingest by shards: workers read the input files into parts, all records of a user into the same shard's."""
+
+import datetime as dt
+import json
+import uuid
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+from urllib.parse import unquote
+
+import fsspec
+import polars as pl
+
+from tasks.base import durable, warehouse
+from tasks.base.config import Config, day_bounds
+from tasks.base.config_sections import is_remote
+from tasks.base.errors import BadInput
+from tasks.base.steps import step
+from tasks.engines import cluster, shard_store
+from tasks.engines.scratch import scratch
+from tasks.engines.shard_parts import all_names, note_of
+from tasks.records import source
+from tasks.records.forgotten import Forgetting, forgotten_days, note_forgotten, refuse_other_engine
+from tasks.records.ingest import new_inputs, note_seen, read_file, refuse_forgotten
+from tasks.records.inputs import Input
+
+_PART = {
+    "name": pl.String,
+    "shard": pl.Int32,
+    "n_shards": pl.Int32,
+    "local_date": pl.String,
+    "n_rows": pl.Int64,
+    "is_stray": pl.Boolean,
+}
+
+
+@dataclass(frozen=True)
+class ReadInput:
+    """What a worker says of a file it read: nothing but where the rest is noted.
+
+    Attributes:
+        file_id: The file's number; that of an earlier one, if its content is the same.
+        folder: Where its parts and their note lie; None where nothing was read.
+    """
+
+    file_id: int
+    folder: str | None
+
+
+@step("ingest {config.dataset.name} {date}")
+def ingest_shards(date: dt.date, config: Config) -> None:
+    """Have workers read into the shards' storage the files for a day that it does not hold yet.
+
+    Args:
+        date: The local day.
+        config: Says which files, and where the workers are.
+
+    Raises:
+        BadInput: No file is there, or one cannot be read; nothing of that file is kept. Or the day was forgotten.
+    """
+    refuse_forgotten(date, config)
+    read_into_shards(date, config)
+
+
+def read_into_shards(date: dt.date, config: Config) -> None:
+    """Do what ``ingest_shards`` does, whether or not the day was forgotten."""
+    with shard_store.alone(config) as fence:
+        new, calls = _begin(date, fence, config)
+        outcomes = cluster.run_each(read_input, calls, config)
+        for one, outcome in zip(new, outcomes, strict=True):
+            if isinstance(outcome, ReadInput):
+                _keep(one, outcome, config)
+    cluster.succeeded(outcomes)
+
+
+@step("read {one.name}")
+def read_input(
+    one: Input,
+    file_id: int,
+    earlier: list[tuple[int, str]],
+    forgotten: dict[dt.date, Forgetting],
+    fence: str,
+    config: Config,
+) -> ReadInput:
+    """Read one file on a worker, by the statements that read it without a cluster, and store its parts.
+
+    Args:
+        one: The file.
+        file_id: The number it gets.
+        earlier: Number and a part of each file of that name that was read before.
+        forgotten: Days of which no row may be kept.
+        fence: Of the run; once that is over nothing is stored.
+        config: Says how to read, and where the shards' storage is.
+
+    Raises:
+        BadInput: It cannot be read; nothing of it is kept.
+    """
+    store = shard_store.open_store(config, fence)
+    with scratch(config) as here:
+        path = _fetched(one, here.storage_path)
+        identity = {
+            "name": one.name,
+            "content_hash": source.content_hash(path),
+            "settings_hash": one.seen(config)["settings_hash"],
+        }
+        for known, part in earlier:
+            note = store.read(note_of(part))
+            if note and json.loads(note)["file"]["content_hash"] == identity["content_hash"]:
+                return ReadInput(known, None)
+        note_forgotten(forgotten, here)
+        folder = f"parts/{file_id}/{uuid.uuid4().hex}"
+        with warehouse.connect(here) as connection:
+            _read(connection, path, one, identity, here)
+            _store(connection, store, folder, file_id, one.file_date, here)
+    return ReadInput(file_id, folder)
+
+
+def _begin(date: dt.date, fence: str, config: Config) -> tuple[list[Input], list[dict[str, Any]]]:
+    """Return the new files, and how each is to be read, after deleting what an interrupted run left."""
+    with warehouse.connect(config) as connection:
+        refuse_other_engine(connection, config)
+        shard_store.sweep(all_names(connection), fence, config)
+        new = new_inputs(connection, date, config)
+        if not new:
+            return [], []
+        first_id = warehouse.rows(connection, "warehouse/next_file_id")[0][0]
+        earlier = [warehouse.rows(connection, "shards/read_before", _named(one, config)) for one in new]
+    everyone = {"forgotten": forgotten_days(config), "fence": fence, "config": config}
+    return new, [
+        {"one": replace(one, version=""), "file_id": file_id, "earlier": before, **everyone}
+        for file_id, (one, before) in enumerate(zip(new, earlier, strict=True), start=first_id)
+    ]
+
+
+def _named(one: Input, config: Config) -> dict[str, str]:
+    return {"name": one.name, "settings_hash": one.seen(config)["settings_hash"]}
+
+
+def _keep(one: Input, read: ReadInput, config: Config) -> None:
+    """Note a file that was read, and its parts, in the warehouse."""
+    store, file_id = shard_store.open_store(config), read.file_id
+    with scratch(config) as here, warehouse.connect(config) as connection, warehouse.transaction(connection):
+        if read.folder is not None:
+            file_id = _keep_parts(connection, store, read, here.storage_path)
+        note_seen(connection, one, file_id, config)
+    if read.folder is not None:
+        store.remove([f"{read.folder}/quarantine.parquet"])
+
+
+def _keep_parts(connection: warehouse.Connection, store: shard_store.Store, read: ReadInput, folder: Path) -> int:
+    note = json.loads(store.fetch(f"{read.folder}/note.json", folder).read_bytes())
+    file = {**note["file"], "file_id": read.file_id}
+    identity = {name: file[name] for name in ("name", "content_hash", "settings_hash")}
+    known = warehouse.rows(connection, "warehouse/known_content", identity)
+    if known:
+        return int(known[0][0])
+    warehouse.run(connection, "warehouse/raw_file", file)
+    rejected = store.fetch(f"{read.folder}/quarantine.parquet", folder)
+    warehouse.run(connection, "shards/quarantine", {"path": str(rejected), "file_id": read.file_id})
+    connection.register("part", pl.DataFrame(note["parts"], _PART))
+    warehouse.run(connection, "shards/raw_part", {"file_id": read.file_id})
+    if warehouse.rows(connection, "checks/file_rows", {"file_id": read.file_id}):
+        raise BadInput(
+            f"{identity['name']}: its parts do not hold the rows that were read; this is a defect, report it"
+        )
+    return read.file_id
+
+
+def _fetched(one: Input, folder: Path) -> Path:
+    """Return where the file can be read: itself, or a copy under the same name."""
+    if not is_remote(one.address):
+        return Path(one.address)
+    copy = folder / Path(one.address).name
+    system, place = fsspec.url_to_fs(one.address)
+    system.get_file(place, str(copy))
+    return copy
+
+
+def _read(connection: warehouse.Connection, path: Path, one: Input, identity: dict[str, str], config: Config) -> None:
+    try:
+        with warehouse.transaction(connection):
+            read_file(connection, path, source.file_format(path), one.file_date, identity, config)
+        return
+    except BadInput as error:  # the copy of a file in an object store is nowhere that an operator could look
+        problem = str(error).replace(str(path), one.address)
+    raise BadInput(problem)
+
+
+def _store(
+    connection: warehouse.Connection,
+    store: shard_store.Store,
+    folder: str,
+    file_id: int,
+    file_date: dt.date | None,
+    config: Config,
+) -> None:
+    """Store a file's parts, what was rejected, and last the note that names them."""
+    here, n_shards = config.storage_path / "parts", config.engine.n_shards
+    here.mkdir()
+    start, end = day_bounds(file_date, config.dataset.timezone) if file_date else (None, None)
+    among = {"file_id": file_id, "n_shards": n_shards, "folder": str(here), "start": start, "end": end}
+    warehouse.run(connection, "shards/written_part", among)
+    parts = []
+    for path in sorted(here.rglob("*.parquet")):
+        name = f"{folder}/{path.relative_to(here)}"
+        store.put(path, name)
+        parts.append({"name": name, "n_shards": n_shards, **_divided(path)})
+    rejected = config.storage_path / "quarantine.parquet"
+    warehouse.run(connection, "shards/written_quarantine", {"path": str(rejected)})
+    store.put(rejected, f"{folder}/quarantine.parquet")
+    file = warehouse.frame(connection, "shards/file").row(0, named=True)
+    note = config.storage_path / "note.json"
+    note.write_bytes(durable.canonical_json({"file": file, "parts": parts}))
+    store.put(note, f"{folder}/note.json")
+
+
+def _divided(path: Path) -> dict[str, Any]:
+    """Return what a part holds, by the folders that the engine wrote it to, and how many rows."""
+    stray, day, shard = (unquote(folder.name).partition("=")[2] for folder in path.parents[:3])
+    return {
+        "shard": int(shard),
+        "local_date": None if day == "undated" else day,
+        "n_rows": source.parquet_rows(path),
+        "is_stray": stray == "true",
+    }

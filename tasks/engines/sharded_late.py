@@ -1,0 +1,108 @@
+"""Late by shards: a record is told by user, time and place, so what is late is told within each shard, and added up."""
+
+import datetime as dt
+from dataclasses import dataclass
+
+import polars as pl
+
+from tasks.account import ledger
+from tasks.account.chain import releases
+from tasks.base import warehouse
+from tasks.base.config import Config
+from tasks.base.steps import step
+from tasks.engines import cluster, shard_store
+from tasks.engines.scratch import scratch
+from tasks.engines.shard_parts import Part, find_parts, load_parts, names_by_shard
+from tasks.records.ingest import current_files
+
+_RELEASED = {"local_date": pl.Date, "release_id": pl.String, "n_rows": pl.Int64}
+
+
+@dataclass(frozen=True)
+class RowsLate:
+    """What files that a released day was not released from hold of it.
+
+    Attributes:
+        local_date: The day.
+        is_noted: Whether the warehouse knows which files the day was released from.
+        n_unknown: Records that are in none of those, told by user, time and place.
+        n_rows: Rows in all.
+    """
+
+    local_date: dt.date
+    is_noted: bool
+    n_unknown: int
+    n_rows: int
+
+
+def released_days(entries: list[ledger.Entry]) -> pl.DataFrame:
+    """Return each released day's last release, with how many raw rows the day had then."""
+    last = {entry["date"]: entry for entry in releases(entries)}
+    rows = [
+        (
+            dt.date.fromisoformat(date),
+            entry["release_id"],
+            sum(n for reason, n in entry["rows"].items() if reason != "malformed_row"),
+        )
+        for date, entry in last.items()
+    ]
+    return pl.DataFrame(rows, _RELEASED, orient="row")
+
+
+def rows_late_in_shards(date: dt.date, released: pl.DataFrame, config: Config) -> list[RowsLate]:
+    """Return what of released days is in a day's files, from each shard."""
+    with shard_store.alone(config):
+        with warehouse.connect(config) as connection:
+            file_ids = current_files(connection, date, config)
+            connection.register("released_day", released)
+            if not warehouse.rows(connection, "warehouse/rows_after_release", {"file_ids": file_ids}):
+                return []
+            parts, used = _parts(connection, released, file_ids)
+        everyone = {"file_ids": file_ids, "used": used, "released": released.rows(), "config": config}
+        calls = [
+            {"shard": shard, "names": names, **everyone}
+            for shard, names in enumerate(names_by_shard(parts, config))
+            if names
+        ]
+        counted = cluster.succeeded(cluster.run_each(count_late_in_shard, calls, config))
+    return [one for rows in counted for one in rows]
+
+
+@step("late records {config.dataset.name} shard {shard}")
+def count_late_in_shard(
+    shard: int,
+    names: list[str],
+    file_ids: list[int],
+    used: list[tuple[str, dt.date, int]],
+    released: list[tuple[dt.date, str, int]],
+    config: Config,
+) -> list[RowsLate]:
+    """Count on a worker what of released days is late in one shard.
+
+    Args:
+        shard: Which shard.
+        names: The parts that may hold its records.
+        file_ids: The files to look in.
+        used: Release, day and file of what the days were released from.
+        released: Each released day's last release, with its rows then.
+        config: Says where the shards' storage is.
+    """
+    store = shard_store.open_store(config)
+    with scratch(config) as here, warehouse.connect(here) as connection:
+        load_parts(connection, store, here.storage_path, names, {"shard": shard, "n_shards": config.engine.n_shards})
+        for release_id, local_date, file_id in used:
+            file = {"release_id": release_id, "local_date": local_date, "file_id": file_id}
+            warehouse.run(connection, "shards/released_file", file)
+        connection.register("released_day", pl.DataFrame(released, _RELEASED, orient="row"))
+        return [RowsLate(*row) for row in warehouse.rows(connection, "warehouse/late_records", {"file_ids": file_ids})]
+
+
+def _parts(
+    connection: warehouse.Connection, released: pl.DataFrame, file_ids: list[int]
+) -> tuple[list[Part], list[tuple[str, dt.date, int]]]:
+    """Return the parts to compare, and which files the days in them were released from."""
+    there = find_parts(connection, {"dates": released["local_date"].to_list(), "file_ids": file_ids})
+    dates = {dt.date.fromisoformat(part.local_date) for part in there}
+    used = [row for row in warehouse.rows(connection, "shards/released_files") if row[1] in dates]
+    both = {*file_ids, *(file_id for _, _, file_id in used)}
+    return find_parts(connection, {"dates": list(dates), "file_ids": list(both)}), used

@@ -1,0 +1,22 @@
+"""The published columns, and what each means."""
+
+COLUMNS = {
+    "h3_cell": "H3 index of the hexagon",
+    "slot_start": "start of the time slot, UTC; slots are counted from local midnight",
+    "slot_minutes": "length of the slot; the last one of a day with a clock change may be shorter",
+    "n_records": "records in the cell, exact",
+    "n_users": "users in the cell, exact",
+    "mean": "noisy mean of the records' values, cut to the possible range",
+    "mean_noise_scale": "scale of the Laplace noise in the mean",
+    "mean_error_bound": "promise: the expected absolute error is at most this, whatever the values are; where an "
+    "interval is drawn, given that interval",
+    "mean_clip_low, mean_clip_high": "where an interval is drawn (levy, quantile), what array means were projected to",
+    "mean_ci95_low, mean_ci95_high": "holds the true mean with probability at least 0.95, whatever the values "
+    "are: clipping bias and noise are both counted",
+    "variance, variance_...": "the same for the variance, where it is published; its noise scale is that of the "
+    "second moment about the middle of the range",
+    "epsilon": "the most that any one user loses by this cell alone",
+    "release_id": "the release, to be looked up in the ledger",
+    "geometry": "outline of the hexagon, longitude and latitude in WGS 84, in statistics.geojson and "
+    "statistics.geoparquet; one over the 180th meridian runs on past 180 degrees",
+}

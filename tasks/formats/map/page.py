@@ -1,0 +1,42 @@
+"""The map of a published day: one HTML page that needs no network, for whoever wants to look before they load."""
+
+import datetime as dt
+import importlib.resources
+
+import polars as pl
+from bokeh.embed import file_html
+from bokeh.resources import INLINE
+from jinja2 import Environment, StrictUndefined
+
+from tasks.base.config import Config
+from tasks.formats.map.day import map_day
+from tasks.formats.map.figures import map_document
+from tasks.formats.map.words import head, rounded_outwards
+
+
+def map_page(
+    statistics: pl.DataFrame, withheld: pl.DataFrame, config: Config, date: dt.date, revision: str | None, epsilon: str
+) -> bytes:
+    """Return the page of a published day.
+
+    All of it is computed from the noisy table and from what is public of the withheld cells.
+
+    Args:
+        statistics: The published table of the release.
+        withheld: The day's other cells: slot_start, h3_cell as in the table, n_records, n_users.
+        config: That the release was made under.
+        date: The local day.
+        revision: Name of a further release of the day, None for the first.
+        epsilon: The most that any one user loses by the release, an exact decimal.
+
+    Returns:
+        HTML in UTF-8, with all scripts, styles and numbers in it.
+    """
+    day = map_day(rounded_outwards(statistics, config), withheld, date, config)
+    words = head(statistics, withheld, config, date, revision, epsilon)
+    template = Environment(autoescape=True, undefined=StrictUndefined).from_string(
+        importlib.resources.files("tasks.formats.map").joinpath("map.html.jinja").read_text("utf-8")
+    )
+    variables = {**words, "has_slots": len(day.slots) > 1}
+    document = map_document(day, config)
+    return file_html(document, INLINE, str(words["title"]), template=template, template_variables=variables).encode()

@@ -1,0 +1,66 @@
+"""The numbers behind the map page: typed arrays, and each hexagon's outline once."""
+
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+import numpy as np
+import polars as pl
+from bokeh.models import ColumnDataSource
+
+from tasks.formats.geography import outline
+from tasks.formats.map.day import MapDay
+
+_EARTH_RADIUS = 6_378_137.0
+_MERCATOR_END = 85.0
+
+_NUMBERS = {"slot": "slot", "hexagon": "hexagon", "n_users": "n_users", "n_records": "n_records"}
+_ESTIMATES = {
+    "mean": "mean",
+    "error": "mean_error_bound",
+    "low": "mean_ci95_low",
+    "high": "mean_ci95_high",
+    "variance": "variance",
+    "variance_error": "variance_error_bound",
+    "epsilon": "epsilon",
+}
+
+
+def map_sources(day: MapDay) -> dict[str, ColumnDataSource]:
+    """Return the sources by the names that map.js knows them by; those of one slot or hexagon are filled there."""
+    xs, ys = zip(*_outlines(day.hexagons["h3_cell"]), strict=True)
+    published, withheld = _columns(day.published, _NUMBERS | _ESTIMATES), _columns(day.withheld, _NUMBERS)
+    shape, time = ("xs", "ys", "cell"), ("x", "time")
+    return {
+        "hexagons": ColumnDataSource({"xs": xs, "ys": ys, "cell": day.hexagons["h3_cell"].to_list()}),
+        "all_published": ColumnDataSource(published),
+        "all_withheld": ColumnDataSource(withheld),
+        "published": _empty(*published, *shape),
+        "withheld": _empty(*withheld, *shape),
+        "outline": _empty("hexagon", *shape),
+        "curve": _empty(*published, *time),
+        "gaps": _empty(*withheld, *time),
+    }
+
+
+def _empty(*columns: str) -> ColumnDataSource:
+    return ColumnDataSource({column: [] for column in columns})
+
+
+def _columns(cells: pl.DataFrame, names: dict[str, str]) -> dict[str, Any]:
+    return {
+        short: cells[name].to_numpy().astype(np.int32 if short in _NUMBERS else np.float64)
+        for short, name in names.items()
+        if name in cells.columns
+    }
+
+
+def _outlines(cells: Iterable[str]) -> Iterator[tuple[list[float], list[float]]]:
+    """Yield outlines in Web Mercator metres, all on the same side of the 180th meridian as the first."""
+    first = None
+    for cell in cells:
+        longitudes, latitudes = np.array(outline(cell)[:-1]).T
+        first = longitudes[0] if first is None else first
+        longitudes = longitudes + 360 * np.round((first - longitudes[0]) / 360)
+        latitudes = np.radians(latitudes.clip(-_MERCATOR_END, _MERCATOR_END))
+        x, y = np.radians(longitudes), np.log(np.tan(np.pi / 4 + latitudes / 2))
+        yield (x * _EARTH_RADIUS).round(2).tolist(), (y * _EARTH_RADIUS).round(2).tolist()

@@ -1,0 +1,100 @@
+"""What the map page says: numbers with their unit, what a hexagon tells, and the sentences at its head."""
+
+import datetime as dt
+import math
+from decimal import ROUND_CEILING, Context
+from fractions import Fraction
+from html import escape
+
+import polars as pl
+
+from tasks.base.config import Config
+
+FORMATTED = ("mean", "error", "low", "high", "variance", "variance_error", "epsilon")
+"""The columns that tips write as printf does."""
+
+_SIZE = "users: @n_users, records: @n_records"
+_FOUR_DIGITS_UP = Context(prec=4, rounding=ROUND_CEILING)
+
+Words = dict[str, str | bool]
+
+
+def decimals(span: Fraction) -> int:
+    """Return how many decimals tell apart a thousandth of a range."""
+    return max(0, 3 - math.ceil(math.log10(span)))
+
+
+def measured(quantity: str, config: Config) -> str:
+    """Return a quantity's name with its unit in brackets."""
+    return f"{quantity} ({config.value.unit})" if config.value.unit else quantity
+
+
+def rounded_outwards(statistics: pl.DataFrame, config: Config) -> pl.DataFrame:
+    """Return the table with promises rounded up and intervals outwards to what is shown: no promise looks better."""
+    digits = decimals(config.value.span)
+    low = pl.col("mean_ci95_low")
+    statistics = statistics.with_columns(
+        _upwards("mean_error_bound", digits), _upwards("mean_ci95_high", digits), -_upwards(-low, digits)
+    )
+    if not config.statistics.variance:
+        return statistics
+    return statistics.with_columns(_upwards("variance_error_bound", decimals(config.value.span**2 / 4)))
+
+
+def _upwards(column: str | pl.Expr, digits: int) -> pl.Expr:
+    """Round up, but for what floating point may have added in the twelfth digit."""
+    steps = (pl.col(column) if isinstance(column, str) else column) * 10.0**digits
+    return (steps - steps.abs() * 1e-12).ceil() / 10.0**digits
+
+
+def published_tip(where: str, config: Config) -> str:
+    """Return what pointing at a published cell tells, as a Bokeh template; ``where`` is a column that names it."""
+    unit, digits = _inert(config.value.unit), decimals(config.value.span)
+    lines = [
+        f"<strong>mean {_inert(config.value.name)} @mean{{%.{digits}f}} {unit}</strong>",
+        f"expected error at most @error{{%.{digits}f}} {unit}",
+        f"95 % interval @low{{%.{digits}f}} to @high{{%.{digits}f}} {unit}",
+    ]
+    if config.statistics.variance:
+        digits = decimals(config.value.span**2 / 4)
+        lines.append(f"variance @variance{{%.{digits}f}}, expected error at most @variance_error{{%.{digits}f}}")
+    return _tip(*lines, _SIZE, "epsilon about @epsilon{%.4g} for any one user", f"@{where}")
+
+
+def withheld_tip(where: str) -> str:
+    """Return what pointing at a withheld cell tells."""
+    reason = "No number of use could be promised here within the budget."
+    return _tip("<strong>withheld</strong>", reason, _SIZE, f"@{where}")
+
+
+def _tip(*lines: str) -> str:
+    return f'<div style="font: 14px/1.45 system-ui, sans-serif; max-width: 260px">{"<br>".join(lines)}</div>'
+
+
+def _inert(text: str) -> str:
+    """Return text from the configuration as HTML in which Bokeh finds no placeholder either."""
+    return escape(text).replace("@", "&#64;").replace("$", "&#36;")
+
+
+def head(
+    statistics: pl.DataFrame, withheld: pl.DataFrame, config: Config, date: dt.date, revision: str | None, epsilon: str
+) -> Words:
+    """Return the page's title and sentences, by the names that the template knows them by; not yet escaped."""
+    digits = decimals(config.value.span)
+    bound = statistics.select(_upwards("mean_error_bound", digits).max()).item()
+    slot = "hour" if config.grid.slot_minutes == 60 else f"{config.grid.slot_minutes} minutes"
+    purpose = config.dataset.purpose
+    return {
+        "title": f"{config.dataset.name}: {config.value.name} on {date:%A}, {date.day} {date:%B %Y}"
+        + (f", revision {revision}" if revision else ""),
+        "revised": revision is not None,
+        "purpose": "" if purpose == "not stated" else purpose,
+        "quantity": measured(config.value.name, config),
+        "slot": slot,
+        "promise": f"{bound:.{digits}f} {config.value.unit}".rstrip(),
+        "epsilon": format(_FOUR_DIGITS_UP.create_decimal(epsilon), "f"),
+        "n_published": f"{statistics.height:,}",
+        "n_withheld": f"{withheld.height:,}",
+        "release_id": statistics["release_id"][0],
+        "timezone": config.dataset.timezone,
+    }

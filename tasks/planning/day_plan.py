@@ -1,0 +1,128 @@
+"""A day's plan, and how it is kept: private files named by their hash, written before the plan is executed."""
+
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import polars as pl
+
+from dpmath.core.accounting import ExactIntArray
+from dpmath.core.bias import rounding_errors
+from dpmath.core.occupancy import Occupancy
+from tasks.account import private_files
+from tasks.base import frames
+from tasks.base.config import Config
+from tasks.sums.kinds import (
+    CellSums,
+    cell_columns,
+    pair_columns,
+    pair_losses,
+    promised_errors,
+    published_cells,
+    user_losses,
+)
+
+
+def mean_errors(occupancy: Occupancy, sums: CellSums, tick: Fraction) -> list[Fraction | None]:
+    """Return each cell's promised error of the mean, in the value's unit, rounding to ticks included.
+
+    It is at most the range, which both the mean and what is published of it are in.
+    """
+    rounding, _ = rounding_errors(sums.value_range)
+    errors = promised_errors(occupancy, sums)
+    return [None if error is None else tick * min(error + rounding, Fraction(sums.value_range)) for error in errors]
+
+
+@dataclass(frozen=True)
+class DayPlan:
+    """What a day's release would publish, before anything of it is drawn or spent.
+
+    Attributes:
+        cells: One row per cell, by slot and hexagon: slot_start, h3_cell, n_records, n_users.
+        user_hashes: Keyed hash of each user of the occupancy.
+        occupancy: Pairs of cell and user, numbered by the rows above.
+        sums: What is published of each moment, "mean" first.
+        settings: What the plan was made from, as the ledger records it.
+        epsilon_lower_bound: What no plan for the same cells and promises can charge less than; see Proposal.
+        gap: How far above that bound the plan is, relative; None without a bound.
+        cells_upper_bound: How many cells no plan can pass at this epsilon and promise; None where it is not known.
+        error_lower_bound: What no plan for all cells can promise less than for a mean, in the value's unit, rounding
+            to ticks included; None where a target was set or it is not known.
+    """
+
+    cells: pl.DataFrame
+    user_hashes: list[str]
+    occupancy: Occupancy
+    sums: dict[str, CellSums]
+    settings: dict[str, Any]
+    epsilon_lower_bound: float | None
+    gap: float | None
+    cells_upper_bound: int | None
+    error_lower_bound: Fraction | None
+
+    @cached_property
+    def published(self) -> np.ndarray[Any, np.dtype[np.bool_]]:
+        """Which cells are published, shape (G,)."""
+        return published_cells(self.sums["mean"])
+
+    @cached_property
+    def losses(self) -> ExactIntArray:
+        """Each user's exact loss, in units of 2^-50, shape (L,)."""
+        return user_losses(self.occupancy, list(self.sums.values()))
+
+    @cached_property
+    def mean_errors(self) -> list[Fraction]:
+        """Promised error of each published cell's mean, in the value's unit."""
+        errors = mean_errors(self.occupancy, self.sums["mean"], Fraction(self.settings["value"]["tick"]))
+        return [error for error in errors if error is not None]
+
+
+def store_plan(plan: DayPlan, config: Config) -> str:
+    """Write a plan's private files and its certificate, each named by its hash, and return that of the whole."""
+    folder = private_files.plans(config)
+    files = {
+        "cells": frames.write_frame(folder, cell_frame(plan)),
+        "pairs": frames.write_frame(folder, pair_frame(plan)),
+        "losses": frames.write_frame(folder, _loss_frame(plan)),
+    }
+    certificate = {name: None if bound is None else str(bound) for name, bound in _certificate(plan).items()}
+    return frames.write_json(folder, {"settings": plan.settings, "files": files, "certificate": certificate})
+
+
+def _certificate(plan: DayPlan) -> dict[str, Any]:
+    names = ("epsilon_lower_bound", "gap", "cells_upper_bound", "error_lower_bound")
+    return {name: getattr(plan, name) for name in names}
+
+
+def cell_frame(plan: DayPlan) -> pl.DataFrame:
+    """Return one row per cell: its size, and each moment's noise and greatest bias, in the sum's own unit."""
+    moments = {
+        f"{moment}_{name}": column
+        for moment, sums in plan.sums.items()
+        for name, column in cell_columns(plan.occupancy, sums).items()
+    }
+    per_pair = np.sum([pair_losses(plan.occupancy, sums) for sums in plan.sums.values()], axis=0)
+    spending = np.flatnonzero(per_pair)
+    epsilon = np.zeros(plan.occupancy.n_cells, dtype=object)
+    np.maximum.at(epsilon, plan.occupancy.cell[spending], per_pair[spending])
+    return plan.cells.with_columns(**moments, epsilon_units=frames.exact_series(epsilon))
+
+
+def pair_frame(plan: DayPlan) -> pl.DataFrame:
+    """Return one row per pair of a published cell and a user: how its total counts in each moment's sum."""
+    inside = np.flatnonzero(plan.published[plan.occupancy.cell])
+    columns = {
+        "user_hash": pl.Series(plan.user_hashes).gather(pl.Series(plan.occupancy.user[inside])),
+        "n_records": pl.Series(plan.occupancy.n_records[inside]),
+    }
+    for moment, sums in plan.sums.items():
+        for name, column in pair_columns(plan.occupancy, sums).items():
+            columns[f"{moment}_{name}"] = column
+    return plan.cells.select("slot_start", "h3_cell")[plan.occupancy.cell[inside]].with_columns(**columns)
+
+
+def _loss_frame(plan: DayPlan) -> pl.DataFrame:
+    frame = pl.DataFrame({"user_hash": plan.user_hashes, "loss_units": frames.exact_series(plan.losses)})
+    return frame.filter(pl.col("loss_units") > 0).sort("user_hash")

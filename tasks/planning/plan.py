@@ -1,0 +1,170 @@
+"""Plan: which cells a day publishes, with which clipping and noise. Reads the occupancy and public numbers only."""
+
+import datetime as dt
+import logging
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from statistics import median
+from typing import Any
+
+import polars as pl
+
+from dpmath.core.accounting import exact_decimal
+from dpmath.core.bias import rounding_errors, variance_error
+from dpmath.core.occupancy import Occupancy
+from tasks.account.budgets import Account
+from tasks.account.ledger import read_entries
+from tasks.account.user_keys import known_users
+from tasks.base import warehouse
+from tasks.base.config import Config
+from tasks.base.config_sections import PROJECTED
+from tasks.base.errors import BudgetExceeded, HexveilError, NothingToPublish
+from tasks.base.logs import say
+from tasks.base.steps import step
+from tasks.occupancy.user_cells import prepared_by
+from tasks.planning.day_plan import DayPlan, store_plan
+from tasks.planning.mechanisms import Proposal, Request, propose
+from tasks.planning.stored_plan import MOMENTS, plan_settings
+from tasks.sums.kinds import published_cells
+
+log = logging.getLogger("hexveil.plan")
+
+
+@step("plan {config.dataset.name} {date}")
+def plan_release(date: dt.date, config: Config) -> str:
+    """Make and store the plan of a day, and return its hash.
+
+    Raises:
+        NothingToPublish: No cell can keep its promise.
+        BudgetExceeded: No user of the day has budget left.
+    """
+    plan = make_plan(date, config)
+    plan_hash = store_plan(plan, config)
+    summary = summarise_plan(plan)
+    shown = ("cells_total", "cells_published", "cells_withheld", "epsilon", "worst_error", "mechanism")
+    say(log, "planned", date=date, **{name: summary[name] for name in shown})
+    return plan_hash
+
+
+@dataclass(frozen=True)
+class PlannedDay:
+    """What a plan is made from: the cells, the users by keyed hash, and what is asked of a mechanism."""
+
+    cells: pl.DataFrame
+    user_hashes: list[str]
+    request: Request
+
+
+def make_plan(date: dt.date, config: Config, account: Account | None = None) -> DayPlan:
+    """Return the plan of a day from its occupancy, the public bounds and what each user has left.
+
+    Args:
+        date: The local day, prepared.
+        config: Says the bounds and what is asked for.
+        account: What each user has lost; None reads it from the ledger.
+
+    Raises:
+        NothingToPublish: No cell can keep its promise.
+        BudgetExceeded: No user of the day has budget left.
+    """
+    day = read_day(date, config, account)
+    return planned_day(date, day, propose(config.privacy.mechanism, day.request), config)
+
+
+def planned_day(date: dt.date, day: PlannedDay, proposal: Proposal, config: Config) -> DayPlan:
+    """Return the plan of a day from what a mechanism proposes for it; raises what ``make_plan`` does."""
+    if not published_cells(proposal.sums[0]).any():
+        raise _why_nothing(date, day.request, config)
+    return DayPlan(
+        cells=day.cells,
+        user_hashes=day.user_hashes,
+        occupancy=day.request.occupancy,
+        sums=dict(zip(MOMENTS, proposal.sums, strict=False)),
+        settings=plan_settings(date, config),
+        epsilon_lower_bound=proposal.epsilon_lower_bound,
+        gap=proposal.gap,
+        cells_upper_bound=proposal.cells_upper_bound,
+        error_lower_bound=_in_unit(proposal.error_lower_bound, config),
+    )
+
+
+def read_day(date: dt.date, config: Config, account: Account | None = None) -> PlannedDay:
+    """Return what a day asks of a mechanism; the arguments are those of ``make_plan``."""
+    with warehouse.connect(config) as connection:
+        if warehouse.rows(connection, "checks/prepared_otherwise", prepared_by(date, config)):
+            raise HexveilError(f"{date} was last prepared with other settings; run the day again")
+        cells = warehouse.frame(connection, "warehouse/occupancy_cells", {"date": date})
+        user_ids = warehouse.frame(connection, "warehouse/day_users", {"date": date})["user_id"].to_list()
+        pairs = warehouse.frame(connection, "warehouse/occupancy", {"date": date})
+    entries = read_entries(config)
+    keys = known_users(config, entries)
+    cell, user, n_records = (pairs[name].to_numpy() for name in ("cell", "user_number", "n_records"))
+    occupancy = Occupancy(cell, user, n_records, cells.height, len(user_ids))
+    user_hashes = keys.users(user_ids)
+    n_ticks = config.value.n_ticks
+    request = Request(
+        occupancy=occupancy,
+        value_ranges=[n_ticks, n_ticks**2] if config.statistics.variance else [n_ticks],
+        epsilon=Fraction(config.privacy.epsilon_per_day),
+        target=promised_share(config),
+        budgets=(account or Account(entries, config)).may_lose(date, user_hashes),
+        cell_epsilon=None if config.privacy.cell_epsilon is None else Fraction(config.privacy.cell_epsilon),
+    )
+    return PlannedDay(cells, user_hashes, request)
+
+
+def _why_nothing(date: dt.date, request: Request, config: Config) -> HexveilError:
+    """Return the reason for an empty plan: too little budget left, or promises that cannot be kept at all."""
+    unlimited = propose(config.privacy.mechanism, replace(request, budgets=None))
+    if published_cells(unlimited.sums[0]).any():
+        return BudgetExceeded(
+            f"{date}: too little is left of budget.epsilon_total = {config.budget.epsilon_total} for any cell to "
+            "keep its promise, so nothing is published. `hexveil ledger show` says what it was spent on."
+        )
+    advice = "Raise privacy.epsilon_per_day or privacy.target_error, or make the cells larger in [grid]."
+    if config.privacy.mechanism in PROJECTED:
+        advice = "Raise privacy.cell_epsilon and privacy.epsilon_per_day, or make the cells larger in [grid]."
+    elif request.target is None:
+        advice = "Set privacy.target_error: then the cells that can keep it are published and the others withheld."
+    return NothingToPublish(
+        f"{date}: at epsilon {config.privacy.epsilon_per_day} the {request.occupancy.n_cells} cells cannot keep a "
+        f"promise, so nothing is published and nothing was spent. {advice}"
+    )
+
+
+def summarise_plan(plan: DayPlan) -> dict[str, Any]:
+    """Return what a plan would publish, promise and cost; numbers in the value's unit."""
+    n_published = int(plan.published.sum())
+    return {
+        "cells_total": plan.occupancy.n_cells,
+        "cells_published": n_published,
+        "cells_withheld": plan.occupancy.n_cells - n_published,
+        "records_covered": int(plan.occupancy.cell_records[plan.published].sum()),
+        "cells_upper_bound": plan.cells_upper_bound,
+        "epsilon": exact_decimal(max(plan.losses)),
+        "epsilon_lower_bound": plan.epsilon_lower_bound,
+        "gap": plan.gap,
+        "worst_error": float(max(plan.mean_errors)),
+        "error_lower_bound": None if plan.error_lower_bound is None else float(plan.error_lower_bound),
+        "median_error": float(median(plan.mean_errors)),
+        "mechanism": plan.settings["privacy"]["mechanism"],
+    }
+
+
+def _in_unit(share: Fraction | None, config: Config) -> Fraction | None:
+    """Return a promise for a mean in the value's unit, rounding to ticks included, from a share of the range."""
+    mean_rounding, _ = rounding_errors(config.value.n_ticks)
+    return None if share is None else share * config.value.span + mean_rounding * Fraction(config.value.tick)
+
+
+def promised_share(config: Config) -> Fraction | None:
+    """Return the promised error of every published sum as a share of its range; None promises nothing."""
+    privacy, span, tick = config.privacy, config.value.span, Fraction(config.value.tick)
+    mean_rounding, variance_rounding = rounding_errors(config.value.n_ticks)
+    shares = []
+    if privacy.target_error is not None:
+        shares.append((Fraction(privacy.target_error) - mean_rounding * tick) / span)
+    if privacy.target_error_variance is not None:
+        at_share_one = variance_error(span**2, span, span)
+        shares.append((Fraction(privacy.target_error_variance) - variance_rounding * tick**2) / at_share_one)
+    return min(shares, default=None)

@@ -1,0 +1,182 @@
+"""Plan ahead: mechanisms work on several days at once, in processes of their own; days are counted one at a time."""
+
+import datetime as dt
+import logging
+import multiprocessing
+import os
+from collections import deque
+from concurrent.futures import Future, ProcessPoolExecutor
+from concurrent.futures.process import BrokenProcessPool
+from dataclasses import dataclass, replace
+from typing import Literal
+
+import numpy as np
+
+from dpmath.core.accounting import epsilon_units
+from tasks.account import ledger
+from tasks.account.budgets import Account
+from tasks.base.child_processes import end_with_parent, undisturbed
+from tasks.base.config import Config
+from tasks.base.errors import WITHHELD, BudgetExceeded, HexveilError, TemporaryFailure, contained
+from tasks.base.logs import warn
+from tasks.base.steps import step
+from tasks.planning.day_plan import DayPlan, store_plan
+from tasks.planning.mechanisms import Proposal, propose
+from tasks.planning.plan import PlannedDay, planned_day, read_day
+
+Shortage = Literal["refuse", "spread", "clip"]
+"""What to do where the budget does not pay every day of a range in full."""
+
+log = logging.getLogger("hexveil.ahead")
+
+
+@dataclass(frozen=True)
+class _Open:
+    """A day that is being planned: what was asked of the mechanism, and its answer to come."""
+
+    date: dt.date
+    day: PlannedDay
+    answer: Future[Proposal]
+
+
+class RangePlans:
+    """The plans of a range of days while they are made, each as if those before it were released; spends nothing.
+
+    Only the mechanism, which reads the occupancy and budgets and takes nearly all of the time, works elsewhere. What
+    it was asked is compared with what the account says at the day's turn, and where the budgets are no longer those,
+    it is asked again. So the plans are those of one day after the other.
+
+    Attributes:
+        plans: Hash of each day's stored plan.
+        problems: What is wrong with each day that cannot be planned.
+        withheld: Those of them that the budget does not pay, or of which nothing can be published.
+    """
+
+    def __init__(self, dates: list[dt.date], shortage: Shortage, config: Config) -> None:
+        """Begin with what the ledger says was lost.
+
+        Args:
+            dates: The days that will be planned, in order.
+            shortage: "clip" goes on where the budget does not pay a day in full: users who are short of it are
+                clipped harder or left out.
+            config: Says the budget.
+        """
+        self.plans: dict[dt.date, str] = {}
+        self.problems: dict[dt.date, str] = {}
+        self.withheld: list[dt.date] = []
+        self._dates, self._shortage = dates, shortage
+        self._account = Account(ledger.read_entries(config), config)
+        self._n_workers = os.cpu_count() or 1
+        self._open: deque[_Open] = deque()
+        spawn = multiprocessing.get_context("spawn")  # a fork would copy the engine's locks without its threads
+        with undisturbed():
+            self._workers = ProcessPoolExecutor(self._n_workers, spawn, initializer=end_with_parent)
+
+    def close(self) -> None:
+        """Give up what has not been planned."""
+        self._workers.shutdown(wait=False, cancel_futures=True)
+
+    def ask(self, date: dt.date, config: Config) -> None:
+        """Ask for the plan of a prepared day, and take the answers that are there; does all or nothing of a day.
+
+        No more days wait than keep every core busy, since each is held in memory.
+        """
+        while self._open and (len(self._open) > self._n_workers or self._open[0].answer.done()):
+            self.take(config)
+        try:
+            day = read_day(date, config, self._account)
+        except HexveilError as error:
+            self._note(date, error)
+            return
+        self._open.append(_Open(date, day, self._asked(day, config)))
+
+    def take(self, config: Config) -> bool:
+        """Wait for the first plan that was asked for, and count it; False where none is left.
+
+        Raises:
+            BudgetExceeded: The budget does not pay every day in full; says how far it reaches.
+        """
+        if not self._open:
+            return False
+        date = self._open[0].date
+        try:
+            self._count(date, _answered(self._open[0], self._account, config), config)
+        except BudgetExceeded as error:
+            if self._shortage != "clip":
+                raise self._too_small(date, config) from None
+            self._note(date, error)
+        except HexveilError as error:
+            self._note(date, error)
+        self._open.popleft()
+        return True
+
+    def _asked(self, day: PlannedDay, config: Config) -> Future[Proposal]:
+        try:
+            with undisturbed():
+                return self._workers.submit(propose, config.privacy.mechanism, day.request)
+        except BrokenProcessPool as error:
+            broken: Future[Proposal] = Future()
+            broken.set_exception(error)
+            return broken
+
+    def _count(self, date: dt.date, plan: DayPlan, config: Config) -> None:
+        short = min(self._account.left(date, plan.user_hashes)) < epsilon_units(config.privacy.epsilon_per_day)
+        if short and self._shortage != "clip":
+            raise self._too_small(date, config)
+        self.plans[date] = store_plan(plan, config)
+        self._account.add(date, dict(zip(plan.user_hashes, plan.losses, strict=True)))
+
+    def _note(self, date: dt.date, problem: HexveilError) -> None:
+        """Note what is wrong with a day; what the machine is to blame for is tried again instead."""
+        if isinstance(problem, TemporaryFailure):
+            raise problem
+        self.problems[date] = str(problem)
+        if isinstance(problem, WITHHELD):
+            self.withheld.append(date)
+
+    def _too_small(self, date: dt.date, config: Config) -> BudgetExceeded:
+        paid, dates = list(self.plans), self._dates
+        reach = f"{len(paid)} of {len(dates)} days in full" + (f", {paid[0]} to {paid[-1]}" if paid else "")
+        until = f"Backfill --to {paid[-1]}, or" if paid else "Give"
+        return BudgetExceeded(
+            f"budget.epsilon_total = {config.budget.epsilon_total} pays {reach}, at privacy.epsilon_per_day = "
+            f"{config.privacy.epsilon_per_day}; on {date} a user would be short of it. Nothing was spent. {until} "
+            "--spread, which gives every day of the range the same smaller epsilon, or --clip, which goes on as the "
+            "daily run does: users who are short are clipped to what they have left."
+        )
+
+
+@step("begin to plan {config.dataset.name}")
+def begin_plans(dates: list[dt.date], shortage: Shortage, config: Config) -> RangePlans:
+    """Return the plans of a range, none of them made; the arguments are those of ``RangePlans``."""
+    return RangePlans(dates, shortage, config)
+
+
+@step("plan {config.dataset.name} {date}")
+def plan_ahead(date: dt.date, plans: RangePlans, config: Config) -> None:
+    """Have a prepared day planned while the next is prepared.
+
+    Raises:
+        BudgetExceeded: The budget does not pay every day in full; says how far it reaches.
+    """
+    plans.ask(date, config)
+
+
+@step("plan the days of {config.dataset.name}")
+def finish_plans(plans: RangePlans, config: Config) -> None:
+    """Wait for the plans that are not there yet; raises what ``plan_ahead`` does."""
+    while plans.take(config):
+        pass
+
+
+@contained
+def _answered(asked: _Open, account: Account, config: Config) -> DayPlan:
+    """Return the plan of a day that was asked for, made with what each user may lose now."""
+    before, budgets = asked.day.request.budgets, account.may_lose(asked.date, asked.day.user_hashes)
+    day = replace(asked.day, request=replace(asked.day.request, budgets=budgets))
+    if before is not None and np.array_equal(budgets, before):
+        try:
+            return planned_day(asked.date, day, asked.answer.result(), config)
+        except BrokenProcessPool:
+            warn(log, "a process that planned was ended, so days are planned one after the other", date=asked.date)
+    return planned_day(asked.date, day, propose(config.privacy.mechanism, day.request), config)

@@ -1,0 +1,77 @@
+"""Backfill: what of a range of days is released, and how to spread a budget over it."""
+
+import datetime as dt
+import logging
+from decimal import ROUND_DOWN, Context, Decimal
+from fractions import Fraction
+
+from dpmath.core.accounting import LOSS_UNITS
+from tasks.account import ledger, private_files
+from tasks.account.budgets import Account
+from tasks.account.chain import releases
+from tasks.base.config import Config
+from tasks.base.config_sections import LEAST_EPSILON_PER_DAY
+from tasks.base.errors import BudgetExceeded
+from tasks.base.logs import say
+from tasks.base.steps import step
+
+log = logging.getLogger("hexveil.backfill")
+
+
+@step("spread the budget of {config.dataset.name}")
+def spread_budget(dates: list[dt.date], config: Config) -> Config:
+    """Return the configuration with an epsilon_per_day that every day of a range can be paid with in full.
+
+    Days of the range that were released at no more than that are part of the spread, so that a backfill that was
+    interrupted goes on with the same number.
+
+    Args:
+        dates: Every day of the range, released or not.
+        config: Says the budget, and the most for a day.
+
+    Raises:
+        BudgetExceeded: Nothing is left to spread.
+    """
+    entries = releases(ledger.read_entries(config))
+    spent = {dt.date.fromisoformat(one["date"]): _epsilon_per_day(one) for one in entries if one["revision"] is None}
+    spread = set(dates)
+    while True:
+        epsilon = _even_share(spread, entries, config)
+        dearer = {date for date in spread & spent.keys() if spent[date] > epsilon}
+        if not dearer:
+            break
+        spread -= dearer
+    privacy = config.privacy.model_copy(update={"epsilon_per_day": epsilon})
+    if privacy.cell_epsilon is not None:  # as many cells as before, each at the same share of the day
+        share = Fraction(privacy.cell_epsilon) * Fraction(epsilon) / Fraction(config.privacy.epsilon_per_day)
+        privacy = privacy.model_copy(update={"cell_epsilon": _rounded_down(share)})
+    say(log, "budget is spread", epsilon_per_day=epsilon, n_days=len(spread))
+    return config.model_copy(update={"privacy": privacy})
+
+
+def _even_share(spread: set[dt.date], entries: list[ledger.Entry], config: Config) -> Decimal:
+    """Return what the budget leaves each of some days, after all releases but their first ones."""
+    account = Account([], config)
+    for entry in entries:
+        date = dt.date.fromisoformat(entry["date"])
+        if date not in spread or entry["revision"] is not None:
+            account.add(date, private_files.losses(entry, config))
+    used = max((max(account.used(date).values(), default=0) for date in spread), default=0)
+    n_days = max(1, min(len(spread), config.budget.window_days or len(spread)))
+    share = Fraction(max(0, account.limit - used), LOSS_UNITS * n_days)
+    epsilon = _rounded_down(share)
+    if epsilon < LEAST_EPSILON_PER_DAY:
+        raise BudgetExceeded(
+            f"too little is left of budget.epsilon_total = {config.budget.epsilon_total} to spread: some user of the "
+            "dataset has spent it. Give --clip, which leaves such users out, or raise the budget."
+        )
+    return min(config.privacy.epsilon_per_day, epsilon)
+
+
+def _rounded_down(share: Fraction) -> Decimal:
+    """Return six digits of a share, none of them too many."""
+    return Context(prec=6, rounding=ROUND_DOWN).divide(Decimal(share.numerator), Decimal(share.denominator))
+
+
+def _epsilon_per_day(entry: ledger.Entry) -> Decimal:
+    return Decimal(entry["settings"]["privacy"]["epsilon_per_day"])

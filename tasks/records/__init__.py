@@ -1,0 +1,1 @@
+"""Input files to valid records, every row counted. Knows only ``base``."""

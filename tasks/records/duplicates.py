@@ -1,0 +1,46 @@
+"""Duplicates: which records of a day may be there more than once, found by one number for each of them.
+
+A window over whole records would sort them all, on disk where they are many. Hashes take eight bytes a record, and
+leave only those to compare that share one: the duplicates, and others that collide, which the comparison tells apart.
+"""
+
+from typing import Any
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+
+from tasks.base import warehouse
+
+_HASHES_AT_ONCE = 1 << 26
+
+
+def repeated_hashes(connection: warehouse.Connection, day: dict[str, Any]) -> pl.DataFrame:
+    """Return the hashes that more than one raw record of a day has.
+
+    Half a GiB of hashes is sorted at once. A larger day is read several times, each time for those hashes alone that
+    leave one remainder when divided by the number of parts: equal ones always come together.
+
+    Args:
+        connection: Of the warehouse; gets the function ``identity_hash``.
+        day: Its date and the numbers of its files.
+
+    Returns:
+        One column, ``identity_hash``, without repetitions.
+    """
+    warehouse.run(connection, "warehouse/identity_hash")
+    n_records = warehouse.rows(connection, "warehouse/n_day_records", day)[0][0]
+    n_parts = 1 + n_records // _HASHES_AT_ONCE
+    parts = [_repeated(connection, {**day, "n_parts": n_parts, "part": part}, n_records) for part in range(n_parts)]
+    return pl.DataFrame({"identity_hash": np.concatenate(parts)})
+
+
+def _repeated(connection: warehouse.Connection, part: dict[str, Any], n_records: int) -> NDArray[np.uint64]:
+    # As long as the day, since nobody knows how large a part is; what is never written to takes no memory.
+    hashes, n_hashes = np.empty(n_records, np.uint64), 0
+    for batch in warehouse.batches(connection, "warehouse/identity_hashes", part):
+        hashes[n_hashes : n_hashes + batch.height] = batch["identity_hash"].to_numpy()
+        n_hashes += batch.height
+    hashes = hashes[:n_hashes]
+    hashes.sort()
+    return np.unique(hashes[1:][hashes[1:] == hashes[:-1]])

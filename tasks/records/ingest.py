@@ -1,0 +1,223 @@
+"""Ingest: input files into raw_record, each file once, every row counted."""
+
+import datetime as dt
+import logging
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from tasks.base import warehouse
+from tasks.base.config import Config
+from tasks.base.errors import BadInput, HexveilError
+from tasks.base.logs import say
+from tasks.base.progress import progress
+from tasks.base.steps import step
+from tasks.records import source
+from tasks.records.forgotten import forgotten_days, forgotten_parameters, refuse_other_engine
+from tasks.records.inputs import Input, find_inputs
+from tasks.records.text_lines import numbered_lines, unreadable
+
+_BLANK = {"blank": "".join(chr(one) for one in range(0x3001) if chr(one).isspace())}
+
+log = logging.getLogger("hexveil.ingest")
+
+
+class _Left(NamedTuple):
+    """How many of a file's rows are not in raw_record, by why."""
+
+    n_malformed: int
+    n_forgotten: int
+
+
+@step("ingest {config.dataset.name} {date}")
+def ingest_records(date: dt.date, config: Config) -> None:
+    """Read into the warehouse the files for a day that it does not hold yet.
+
+    A file is known by its name and content: read again it adds nothing. Every row that was read is in raw_record, or
+    in quarantine where it could not be told apart into fields; rows of days that were forgotten are only counted.
+
+    Args:
+        date: The local day.
+        config: Says which files.
+
+    Raises:
+        BadInput: No file is there, or one cannot be read; nothing of that file is kept. Or the day was forgotten.
+    """
+    refuse_forgotten(date, config)
+    ingest(date, config)
+
+
+def refuse_forgotten(date: dt.date, config: Config) -> None:
+    """Refuse a day that was forgotten.
+
+    Raises:
+        BadInput: It was.
+    """
+    forgotten = forgotten_days(config).get(date)
+    if forgotten is not None:
+        raise BadInput(
+            f"{date} was forgotten at {forgotten.when}: its records were deleted for good and are not read again"
+        )
+
+
+def ingest(date: dt.date, config: Config) -> None:
+    """Do what ``ingest_records`` does, whether or not the day was forgotten."""
+    with warehouse.connect(config) as connection:
+        refuse_other_engine(connection, config)
+        new = new_inputs(connection, date, config)
+    for one in progress(new, "reading files"):
+        _ingest_file(one, config)
+
+
+def new_inputs(connection: warehouse.Connection, date: dt.date, config: Config) -> list[Input]:
+    """Return the files for a day that were not read yet, as far as can be told without reading them."""
+    files = find_inputs(date, config)
+    return [one for one in files if not warehouse.rows(connection, "warehouse/known_file", one.seen(config))]
+
+
+def current_files(connection: warehouse.Connection, date: dt.date, config: Config) -> list[int]:
+    """Return the numbers of the files that the configuration names for a day, as they are now.
+
+    Rows of files that were removed, changed or read with other settings stay in the warehouse and are not used.
+
+    Raises:
+        HexveilError: A file has not been read yet.
+    """
+    numbers = []
+    for one in find_inputs(date, config):
+        known = warehouse.rows(connection, "warehouse/known_file", one.seen(config))
+        if not known:
+            raise HexveilError(f"{one.address} changed while the day was being prepared; run the day again")
+        numbers.append(known[0][0])
+    return numbers
+
+
+def _ingest_file(one: Input, config: Config) -> None:
+    """Read a file by a connection of its own, whose temporary tables hold what it rejects, and nothing of another."""
+    path, seen = Path(one.address), one.seen(config)
+    kind = source.file_format(path)
+    with warehouse.connect(config) as connection:
+        if warehouse.rows(connection, "warehouse/known_file", seen):
+            return
+        identity = {
+            "name": one.name,
+            "content_hash": source.content_hash(path),
+            "settings_hash": seen["settings_hash"],
+        }
+        known = warehouse.rows(connection, "warehouse/known_content", identity)
+        with warehouse.transaction(connection):
+            file_id = known[0][0] if known else read_file(connection, path, kind, one.file_date, identity, config)
+            note_seen(connection, one, file_id, config)
+
+
+def note_seen(connection: warehouse.Connection, one: Input, file_id: int, config: Config) -> None:
+    """Note under which number the content of a file is kept, and say what became of its rows.
+
+    That is said of a known content as of a new one: which of them it is depends on values.
+    """
+    warehouse.run(connection, "warehouse/seen_file", {**one.seen(config), "file_id": file_id})
+    counts = warehouse.frame(connection, "warehouse/file_counts", {"file_id": file_id})
+    say(log, "read", file=Path(one.address).name, **counts.row(0, named=True))
+
+
+def read_file(
+    connection: warehouse.Connection,
+    path: Path,
+    kind: str,
+    file_date: dt.date | None,
+    identity: dict[str, str],
+    config: Config,
+) -> int:
+    """Read one new file whole into a warehouse and return its number.
+
+    Raises:
+        BadInput: It cannot be read; what was begun is to be rolled back.
+    """
+    n_rows = source.count_rows(path, kind, config)
+    warehouse.define(connection, "readable_time", "readable_json", "trimmed_id", "was_forgotten", "hour", "whole_hour")
+    file_id = warehouse.rows(connection, "warehouse/next_file_id")[0][0]
+    file = {"file_id": file_id, "file_date": file_date}
+    left = _READERS[kind](connection, path, file, config)
+    n_undated = warehouse.changed(connection, "warehouse/undated", {"file_id": file_id})
+    counts = {"n_rows": n_rows, "n_undated": n_undated, **left._asdict()}
+    warehouse.run(connection, "warehouse/raw_file", {**file, **identity, **counts})
+    if warehouse.rows(connection, "checks/file_rows", {"file_id": file_id}):
+        raise unreadable(path, kind)
+    return file_id
+
+
+@contextmanager
+def _blaming(path: Path, kind: str) -> Iterator[None]:
+    """Say of a file, and not what the engine says of its content, that it cannot be read."""
+    try:
+        yield
+    except warehouse.EngineError:
+        raise unreadable(path, kind) from None
+
+
+def _read_csv(connection: warehouse.Connection, path: Path, file: dict[str, Any], config: Config) -> _Left:
+    columns = dict.fromkeys(_csv_names(path, config), "VARCHAR")
+    parameters = {"path": str(path), "columns": columns, "delimiter": config.dataset.delimiter, **_BLANK}
+    with _blaming(path, "csv"):
+        warehouse.run(connection, "warehouse/incoming_csv", parameters)
+        if warehouse.rows(connection, "checks/not_utf8"):
+            raise BadInput(f"{path}: not UTF-8; convert the file, for example with iconv")
+        n_malformed = warehouse.changed(connection, "warehouse/rejected_csv", file)
+    return _keep_incoming(connection, file, n_malformed, config)
+
+
+def _csv_names(path: Path, config: Config) -> list[str]:
+    names = {"user": "user_id"}
+    return [names.get(role, role) for role in source.csv_columns(path, config)]
+
+
+def _read_parquet(connection: warehouse.Connection, path: Path, file: dict[str, Any], config: Config) -> _Left:
+    source.check_parquet_columns(path, config)
+    names = source.source_names(config)
+    days = {"file_date": file["file_date"], **forgotten_parameters(config)}
+    columns = {"path": str(path), **names}
+    try:
+        if file["file_date"] is None and source.has_instants(path, config):
+            time = {"path": str(path), "time": names["time"]}
+            if not warehouse.changed(connection, "warehouse/hours_between", time):
+                warehouse.run(connection, "warehouse/hour_parquet", time)
+        with warehouse.any_order(connection):
+            warehouse.run(connection, "warehouse/raw_record_parquet", {**file, **days, **columns, **_BLANK})
+    except warehouse.EngineError:
+        # Reading and writing are one statement, so a full disk would be put down to the file.
+        with _blaming(path, "parquet"), connection.cursor() as reader:
+            warehouse.rows(reader, "checks/whole_parquet", columns)
+        raise
+    n_forgotten = 0
+    if days["dates"]:
+        forgotten = {**days, "path": str(path), "time": names["time"]}
+        n_forgotten = warehouse.rows(connection, "warehouse/forgotten_parquet", forgotten)[0][0]
+    return _Left(0, n_forgotten)
+
+
+def _read_ndjson(connection: warehouse.Connection, path: Path, file: dict[str, Any], config: Config) -> _Left:
+    pointers = source.json_pointers(config)
+    with _blaming(path, "ndjson"):
+        connection.register("source_line", numbered_lines(path))
+        warehouse.run(connection, "warehouse/incoming_ndjson", {**pointers, **_BLANK})
+        absent = {pointer for (pointer,) in warehouse.rows(connection, "checks/absent_members", pointers)}
+        for role, name in source.source_names(config).items():
+            if pointers[role] in absent:
+                raise BadInput(f'{path}: no column "{name}" (columns.{role}) in any line')
+        n_malformed = warehouse.changed(connection, "warehouse/rejected_ndjson", file)
+    return _keep_incoming(connection, file, n_malformed, config)
+
+
+def _keep_incoming(connection: warehouse.Connection, file: dict[str, Any], n_malformed: int, config: Config) -> _Left:
+    """Keep the rows that a reader left in ``incoming``, but those of forgotten days."""
+    n_readable = warehouse.rows(connection, "warehouse/incoming_rows")[0][0]
+    days = {**file, **forgotten_parameters(config)}
+    if file["file_date"] is None:
+        warehouse.run(connection, "warehouse/hour_incoming")
+    with warehouse.any_order(connection):
+        n_kept = warehouse.changed(connection, "warehouse/raw_record", days)
+    return _Left(n_malformed, n_readable - n_kept)
+
+
+_READERS = {"csv": _read_csv, "parquet": _read_parquet, "ndjson": _read_ndjson}

@@ -1,0 +1,86 @@
+"""Inputs: the files for a day, on a file system or in an object store, told apart without being read."""
+
+import datetime as dt
+import os
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import fsspec
+
+from tasks.base.config import DATE_PLACEHOLDER, Config
+from tasks.base.config_sections import is_remote
+from tasks.base.durable import canonical_json, sha256
+from tasks.base.errors import BadInput
+from tasks.records import source
+
+
+@dataclass(frozen=True)
+class Input:
+    """One input file as it is now.
+
+    Attributes:
+        address: Its absolute path, or its fsspec address.
+        name: What it is called: its path relative to the configuration, or its address.
+        file_date: The day it is for, where its pattern says ``{date}``.
+        version: What tells this writing of the file from another. Its size would tell some from others by their
+            values, and is no part of it.
+    """
+
+    address: str
+    name: str
+    file_date: dt.date | None
+    version: str
+
+    def seen(self, config: Config) -> dict[str, Any]:
+        """Return by what the file is known without reading it."""
+        return {
+            "path": self.address,
+            "version": self.version,
+            "settings_hash": settings_hash(self.file_date, config),
+        }
+
+
+def settings_hash(file_date: dt.date | None, config: Config) -> str:
+    """Return by what is known how a file is read."""
+    settings = {**config.reading_settings(), "file_date": file_date.isoformat() if file_date else None}
+    return sha256(canonical_json(settings))
+
+
+def find_inputs(date: dt.date, config: Config, needed: bool = True) -> list[Input]:
+    """Return the files for a day, in order of their paths, those in object stores last.
+
+    Raises:
+        BadInput: There is no such file, though one is needed, or its path cannot be used.
+    """
+    remote = _remote_inputs(date, config)
+    paths = source.find_files(date, config, needed=needed and not remote)
+    return [_local_input(path, file_date, config) for path, file_date in paths] + remote
+
+
+def _local_input(path: Path, file_date: dt.date | None, config: Config) -> Input:
+    status = path.stat()
+    version = f"{status.st_mtime_ns} {status.st_ctime_ns} {status.st_ino}"  # the second is the kernel's, never set back
+    return Input(str(path), os.path.relpath(path, config.folder), file_date, version)
+
+
+def _remote_inputs(date: dt.date, config: Config) -> list[Input]:
+    found: dict[str, Input] = {}
+    for pattern in filter(is_remote, config.dataset.files):
+        file_date = date if DATE_PLACEHOLDER in pattern else None
+        store, place = fsspec.url_to_fs(pattern.replace(DATE_PLACEHOLDER, date.isoformat()))
+        store.invalidate_cache()
+        for path, status in store.glob(place, detail=True).items():
+            if status["type"] == "file":
+                address = store.unstrip_protocol(path)
+                found[address] = Input(address, address, file_date, _modified(store, path))
+    return sorted(found.values(), key=lambda one: one.address)
+
+
+def _modified(store: fsspec.AbstractFileSystem, path: str) -> str:
+    try:
+        return str(store.modified(path))
+    except NotImplementedError:
+        raise BadInput(
+            f"{path}: its store does not say when a file was written, so a change could not be told"
+        ) from None

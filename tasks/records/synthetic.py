@@ -1,0 +1,124 @@
+"""A small synthetic city: buses on routes that share corridors, rush hours, depots, and dirty records."""
+
+import datetime as dt
+import gzip
+from pathlib import Path
+from zoneinfo import ZoneInfo
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+
+from tasks.base.durable import write_whole
+
+CENTRE = (47.05, 8.31)
+TIMEZONE = "Europe/Zurich"
+
+_N_ROUTES = 12
+_BUSES_PER_ROUTE = 10
+_PING_SECONDS = 60
+_SERVICE = (5, 23)
+_KM_PER_DEGREE = 111.2
+_SEED = 20260302
+
+FloatArray = NDArray[np.float64]
+
+
+def write_city(folder: Path, dates: list[dt.date]) -> int:
+    """Write one gzipped CSV file per day, ``city_<date>.csv.gz``, and return how many rows they hold in all.
+
+    The same dates always give the same bytes, so a file that is there already is written over with itself.
+
+    Args:
+        folder: Where to.
+        dates: Local days.
+    """
+    return sum(_write_day(folder / f"city_{date}.csv.gz", date) for date in dates)
+
+
+def _write_day(path: Path, date: dt.date) -> int:
+    rng = np.random.default_rng([_SEED, date.toordinal()])
+    lines = _with_dirt(_day(date, rng), date, rng)
+    header = "bus,time,lat,lon,speed_kmh\n"
+    write_whole(path, gzip.compress((header + "\n".join(lines) + "\n").encode(), mtime=0), mode=0o644)
+    return len(lines)
+
+
+def _day(date: dt.date, rng: np.random.Generator) -> pl.DataFrame:
+    """Return one row per ping of every bus, in the order of time."""
+    routes = _routes(np.random.default_rng(_SEED))
+    midnight = dt.datetime.combine(date, dt.time(), ZoneInfo(TIMEZONE)).timestamp()
+    buses = [
+        _bus(f"bus-{route:02}-{bus:02}", points, bus / _BUSES_PER_ROUTE, midnight, rng)
+        for route, points in enumerate(routes)
+        for bus in range(_BUSES_PER_ROUTE)
+    ]
+    return pl.concat(buses).sort("epoch", "bus")
+
+
+def _routes(rng: np.random.Generator) -> list[FloatArray]:
+    """Return each route's stops in km east and north of the centre, from a suburb through the centre to another.
+
+    All routes run along one of three corridors for the middle part, so that their buses meet in its cells.
+    """
+    corridors = rng.normal(0, 1.2, (3, 4, 2)).cumsum(axis=1)
+    routes = []
+    for _ in range(_N_ROUTES):
+        angle, reach = rng.uniform(0, 2 * np.pi, 2), rng.uniform(4, 9, 2)
+        ends = np.stack([np.cos(angle), np.sin(angle)], axis=1) * reach[:, None]
+        routes.append(np.vstack([ends[0], corridors[rng.integers(3)], ends[1]]))
+    return routes
+
+
+def _bus(name: str, points: FloatArray, phase: float, midnight: float, rng: np.random.Generator) -> pl.DataFrame:
+    """Drive one bus back and forth along its route, slower in the rush hours, and at rest in its depot at night."""
+    seconds = np.arange(_SERVICE[0] * 3600, _SERVICE[1] * 3600, _PING_SECONDS) + rng.integers(_PING_SECONDS)
+    if phase >= 0.6:
+        seconds = seconds[_is_rush(seconds / 3600)]
+    hour = seconds / 3600
+    speed = np.where(_is_rush(hour), 16.0, 27.0) + rng.normal(0, 7, seconds.size)
+    speed = np.where(rng.random(seconds.size) < 0.2, 0.0, speed).clip(0, 75)
+    legs = np.hypot(*np.diff(points, axis=0).T)
+    travelled = phase * 2 * legs.sum() + np.cumsum(speed) * _PING_SECONDS / 3600
+    place = np.abs((travelled % (2 * legs.sum())) - legs.sum())
+    stops = np.concatenate([[0.0], np.cumsum(legs)])
+    east, north = (np.interp(place, stops, points[:, axis]) for axis in (0, 1))
+    return pl.DataFrame(
+        {
+            "bus": [name] * seconds.size,
+            "epoch": midnight + seconds,
+            "lat": CENTRE[0] + north / _KM_PER_DEGREE,
+            "lon": CENTRE[1] + east / (_KM_PER_DEGREE * np.cos(np.radians(CENTRE[0]))),
+            "speed": speed,
+        }
+    )
+
+
+def _is_rush(hour: FloatArray) -> NDArray[np.bool_]:
+    return ((hour >= 6.5) & (hour < 9)) | ((hour >= 16) & (hour < 19))
+
+
+def _with_dirt(pings: pl.DataFrame, date: dt.date, rng: np.random.Generator) -> list[str]:
+    """Return CSV lines, about one in a hundred of them dirty in one of the ways that real sources are."""
+    zone = ZoneInfo(TIMEZONE)
+    lines = []
+    for bus, epoch, lat, lon, speed in pings.iter_rows():
+        time = dt.datetime.fromtimestamp(epoch, zone).isoformat(timespec="seconds")
+        line = f"{bus},{time},{lat:.5f},{lon:.5f},{speed:.1f}"
+        lines.append(line)
+        if rng.random() < 0.01:
+            dirty = (
+                line,
+                f",{time},{lat:.5f},{lon:.5f},{speed:.1f}",
+                f"{bus},{time},0,0,{speed:.1f}",
+                f"{bus},{time},91.5,{lon:.5f},{speed:.1f}",
+                f"{bus},yesterday,{lat:.5f},{lon:.5f},{speed:.1f}",
+                f"{bus},{date - dt.timedelta(days=400)}T12:00:00Z,{lat:.5f},{lon:.5f},{speed:.1f}",
+                f"{bus},{time},{lat:.5f},{lon:.5f},{speed:.1f},extra",
+                f"{bus},{time},{lat + 0.001:.5f},{lon:.5f},",
+                f"{bus},{time},{lat + 0.002:.5f},{lon:.5f},NaN",
+                f"{bus},{time},{lat + 0.003:.5f},{lon:.5f},-12",
+                f"{bus},{time},{lat + 0.004:.5f},{lon:.5f},999",
+            )
+            lines.append(dirty[rng.integers(len(dirty))])
+    return lines

@@ -1,0 +1,142 @@
+"""Text files from their first byte to their last: in blocks of whole lines, and never more than one block in memory."""
+
+import gzip
+import zlib
+from collections.abc import Iterator
+from pathlib import Path
+from typing import BinaryIO, NamedTuple
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from tasks.base.errors import BadInput
+
+LONGEST_RECORD = 1 << 16
+_BLOCK = 1 << 20
+_LINE_END = b"\n"
+_BLANK = b" \t\n\v\f\r"
+_SCHEMA = pa.schema({"row_number": pa.int64(), "line": pa.string()})
+
+
+def open_binary(path: Path) -> BinaryIO | gzip.GzipFile:
+    """Open a file, unpacked if its name ends in .gz."""
+    return gzip.open(path) if path.suffix == ".gz" else path.open("rb")
+
+
+def first_line(path: Path) -> bytes:
+    """Return a file's first line; of one that is too long only its beginning."""
+    with open_binary(path) as file:
+        return file.readline(LONGEST_RECORD)
+
+
+class Block(NamedTuple):
+    """Some whole lines of a file, each ended by a line feed but perhaps the file's last.
+
+    Attributes:
+        content: Their bytes.
+        starts: Where in these each line begins, shape (number of lines,).
+    """
+
+    content: bytes
+    starts: NDArray[np.int64]
+
+    def n_rows(self, blank: bytes) -> int:
+        """Return how many of the lines hold more than some characters."""
+        content = np.frombuffer(self.content, np.uint8)
+        is_blank = np.isin(np.arange(256), np.frombuffer(blank, np.uint8))
+        if not is_blank[content[self.starts]].any():
+            return self.starts.size
+        return self.starts.size - int(np.count_nonzero(np.logical_and.reduceat(is_blank[content], self.starts)))
+
+
+def blocks(path: Path) -> Iterator[Block]:
+    """Yield a file in blocks of whole lines.
+
+    Raises:
+        BadInput: The file is truncated or damaged, or a line is longer than 64 KiB.
+    """
+    rest = b""
+    try:
+        with open_binary(path) as file:
+            while chunk := file.read(_BLOCK):
+                whole = rest + chunk
+                if _has_long_line(whole):
+                    raise too_long(path)
+                end = whole.rfind(_LINE_END) + 1
+                rest = whole[end:]
+                if end:
+                    yield _block(whole[:end])
+    except (EOFError, gzip.BadGzipFile, zlib.error):
+        raise BadInput(f"{path}: the gzip file is truncated or damaged; fetch it again") from None
+    if rest:
+        yield _block(rest)
+
+
+def count_lines(path: Path) -> int:
+    """Return how many lines of a file are not blank, white space being that of ASCII.
+
+    Raises:
+        BadInput: What ``blocks`` raises, or a line is not UTF-8.
+    """
+    return sum(block.n_rows(_BLANK) for block in _utf8_blocks(path))
+
+
+def numbered_lines(path: Path) -> pa.RecordBatchReader:
+    """Return the lines of a file as Arrow batches, each with its line end, numbered from 1 as ``row_number``.
+
+    Raises:
+        BadInput: What ``count_lines`` raises, but only when the batches are read.
+    """
+    return pa.RecordBatchReader.from_batches(_SCHEMA, _batches(path))
+
+
+def _batches(path: Path) -> Iterator[pa.RecordBatch]:
+    n_before = 0
+    for content, starts in _utf8_blocks(path):
+        numbers = pa.array(np.arange(1, starts.size + 1) + n_before)
+        offsets = np.append(starts, len(content)).astype(np.int32)
+        lines = pa.StringArray.from_buffers(starts.size, pa.py_buffer(offsets), pa.py_buffer(content))
+        yield pa.RecordBatch.from_arrays([numbers, lines], schema=_SCHEMA)
+        n_before += starts.size
+
+
+def _utf8_blocks(path: Path) -> Iterator[Block]:
+    n_before = 0
+    for block in blocks(path):
+        try:
+            block.content.decode()
+        except UnicodeDecodeError as error:
+            number = n_before + block.content.count(_LINE_END, 0, error.start) + 1
+        else:
+            yield block
+            n_before += block.starts.size
+            continue
+        raise BadInput(f"{path}: line {number} is not UTF-8; convert the file, for example with iconv")
+
+
+def unreadable(path: Path, kind: str) -> BadInput:
+    """Return what is said of a file whose records cannot be told, the same whatever the values are."""
+    return BadInput(f"{path}: cannot be read as {kind}; check its encoding (UTF-8), line ends and quotes")
+
+
+def too_long(path: Path) -> BadInput:
+    """Return what is said of a file with a record that is too long."""
+    return BadInput(f"{path}: a record is longer than 64 KiB; check the line ends, and that quotes close")
+
+
+def _has_long_line(block: bytes) -> bool:
+    """Tell whether a line is longer than 64 KiB; looks at few bytes."""
+    start = 0
+    while len(block) - start > LONGEST_RECORD:
+        end = block.rfind(_LINE_END, start, start + LONGEST_RECORD)
+        if end < 0:
+            return True
+        start = end + 1
+    return False
+
+
+def _block(content: bytes) -> Block:
+    ends = np.flatnonzero(np.frombuffer(content, np.uint8) == _LINE_END[0])
+    starts = np.concatenate([np.zeros(1, np.int64), ends + 1])
+    return Block(content, starts[:-1] if content.endswith(_LINE_END) else starts)

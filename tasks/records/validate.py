@@ -1,0 +1,134 @@
+"""Validate: which raw records of a day are used, and how they are placed in cells and ticks."""
+
+import datetime as dt
+import logging
+from decimal import Decimal
+from typing import Any
+
+from tasks.base import warehouse
+from tasks.base.config import Config
+from tasks.base.errors import BadInput
+from tasks.base.logs import say
+from tasks.base.steps import step
+from tasks.records.duplicates import repeated_hashes
+from tasks.records.ingest import current_files
+from tasks.records.outcomes import DUPLICATE, KEPT, count_rows
+
+log = logging.getLogger("hexveil.validate")
+
+
+@step("validate {config.dataset.name} {date}")
+def validate_records(date: dt.date, config: Config) -> None:
+    """Write a day's quarantine anew, all else being valid records, and refuse the day if too much of it is unusable.
+
+    Rules on user, place and time may quarantine a record. None looks at the value: a missing value counts as
+    the midpoint and one outside the bounds as the nearer bound, because whether a record survives would
+    otherwise tell something about its value.
+
+    Args:
+        date: The local day.
+        config: Says the area, the grid, the bounds, and how much may be quarantined.
+
+    Raises:
+        BadInput: The day has no records, or more of it is quarantined than max_quarantined_share.
+    """
+    with warehouse.connect(config) as connection:
+        day = {"date": date, "file_ids": current_files(connection, date, config)}
+        with warehouse.transaction(connection):
+            n_kept = write_day(connection, day, config)
+        counts = count_rows(connection, day, n_kept)
+        judge_day(connection, day, counts, count_swapped(connection, config), config)
+
+
+def judge_day(
+    connection: warehouse.Connection, day: dict[str, Any], counts: dict[str, int], n_swapped: int, config: Config
+) -> None:
+    """Refuse a day of which too much is unusable.
+
+    Args:
+        connection: Of the warehouse.
+        day: Its date and the numbers of its files.
+        counts: What became of its rows.
+        n_swapped: How many would lie in the area if latitude and longitude were swapped.
+        config: Says how much is too much.
+
+    Raises:
+        BadInput: The day has no records, or more of it is quarantined than max_quarantined_share.
+    """
+    date, limit = day["date"], config.validation.max_quarantined_share
+    say(log, "validated", date=date, **counts)
+    _refuse_crowded_files(connection, day["file_ids"], config)
+    if not counts.get(KEPT) and not n_swapped:
+        raise BadInput(_empty_day(connection, day, counts))
+    n_rows = sum(counts.values()) - counts.get(DUPLICATE, 0)
+    n_lost = n_rows - counts.get(KEPT, 0)
+    if n_lost > limit * n_rows or not counts.get(KEPT):
+        raise BadInput(_too_many(date, counts, n_lost, n_rows, n_swapped, limit))
+
+
+def count_swapped(connection: warehouse.Connection, config: Config) -> int:
+    """Return how many records of the day just written would lie in the area with their coordinates swapped."""
+    return int(warehouse.rows(connection, "warehouse/swapped_places", _area(config))[0][0])
+
+
+def clear_day(connection: warehouse.Connection, day: dict[str, Any]) -> None:
+    """Delete what was last told of a day's records, and note from which files it is told anew."""
+    for table in ("quarantine", "value_repair", "validated_file"):
+        warehouse.run(connection, f"warehouse/clear_{table}", {"date": day["date"]})
+    warehouse.run(connection, "warehouse/validated_file", day)
+
+
+def write_day(connection: warehouse.Connection, day: dict[str, Any], config: Config) -> int:
+    """Write a day's quarantine and repairs anew from the raw records of a warehouse, any; return how many are valid.
+
+    That is how many are left. Whether as many are placed is for whoever counts them in cells to check.
+    """
+    date = day["date"]
+    start, end = config.day_bounds(date)
+    clear_day(connection, day)
+    connection.register("repeated_hash", repeated_hashes(connection, day))
+    warehouse.run(connection, "warehouse/unused", {**day, "day_start": start, "day_end": end, **_area(config)})
+    n_quarantined = warehouse.changed(connection, "warehouse/quarantine", {"date": date})
+    bounds = {"lower": float(config.value.lower), "upper": float(config.value.upper)}
+    warehouse.run(connection, "warehouse/value_repair", {**day, **bounds})
+    grid = config.grid.model_dump()
+    ticks = {"lower": bounds["lower"], "tick": float(config.value.tick), "n_ticks": config.value.n_ticks}
+    warehouse.run(connection, "warehouse/validated_day", {"date": date, "day_start": start, **grid, **ticks})
+    return int(warehouse.rows(connection, "warehouse/n_day_records", day)[0][0]) - n_quarantined
+
+
+def _refuse_crowded_files(connection: warehouse.Connection, file_ids: list[int], config: Config) -> None:
+    limit = config.validation.max_quarantined_share
+    parameters = {"file_ids": file_ids, "limit": float(limit)}
+    for name, n_malformed, n_undated, n_rows in warehouse.rows(connection, "checks/crowded_file", parameters):
+        raise BadInput(
+            f"{name}: {n_malformed} malformed rows and {n_undated} with a time that cannot be read, of {n_rows}, are "
+            f"more than validation.max_quarantined_share = {limit} allows; nothing was spent. Times must be "
+            "ISO 8601, with or without an offset."
+        )
+
+
+def _area(config: Config) -> dict[str, float]:
+    area = config.validation.model_dump(include={"south", "north", "west", "east"})
+    return {side: float(degrees) for side, degrees in area.items()}
+
+
+def _empty_day(connection: warehouse.Connection, day: dict[str, Any], counts: dict[str, int]) -> str:
+    first, last = warehouse.rows(connection, "warehouse/days_held", {"file_ids": day["file_ids"]})[0]
+    why = f" ({_listed(counts)})" if sum(counts.values()) else ""
+    held = f"the files hold {first} to {last}" if first else "the files hold no readable day"
+    return f"{day['date']} has no valid records{why}; {held}. Check the date, dataset.timezone and columns.time."
+
+
+def _too_many(date: dt.date, counts: dict[str, int], n_lost: int, n_rows: int, n_swapped: int, limit: Decimal) -> str:
+    message = (
+        f"{date}: {n_lost} of {n_rows} rows are unusable ({_listed(counts)}), "
+        f"more than validation.max_quarantined_share = {limit} allows; nothing was spent."
+    )
+    if 2 * n_swapped > n_lost:
+        message += " With columns.latitude and columns.longitude swapped most would lie in the area: check them."
+    return message
+
+
+def _listed(counts: dict[str, Any]) -> str:
+    return ", ".join(f"{n} {reason}" for reason, n in counts.items() if reason != KEPT)

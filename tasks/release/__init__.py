@@ -1,0 +1,1 @@
+"""The moment of release: the noise, the ledger entry, the published files."""

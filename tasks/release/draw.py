@@ -1,0 +1,200 @@
+"""Release: draw the noise once, append the ledger entry, and with that the day is released and paid."""
+
+import datetime as dt
+import logging
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import polars as pl
+
+from dpmath.core.accounting import ExactIntArray, epsilon_units
+from dpmath.noise.sampling import discrete_laplace
+from tasks.account import ledger, mirror, private_files, user_keys, witnesses
+from tasks.account.amendments import check_budget
+from tasks.account.budgets import Account
+from tasks.account.chain import releases
+from tasks.account.identity import find_entry
+from tasks.account.witnesses import check_nothing_unpaid, check_same_users, published_folders
+from tasks.base import frames, randomness, schemas, warehouse
+from tasks.base.config import Config
+from tasks.base.errors import BudgetExceeded, HexveilError, InUse
+from tasks.base.logs import say, warn
+from tasks.base.provenance import now
+from tasks.base.steps import step
+from tasks.occupancy.user_cells import prepared_by
+from tasks.planning.stored_plan import MOMENTS, load_plan, plan_file, plan_settings
+from tasks.release.files import write_files
+from tasks.release.statement import describe_cost, describe_plan, describe_release
+from tasks.release.statistics import statistic_frame
+from tasks.sums.arrays import ARRAY_MECHANISMS, noisy_array_sums
+
+Noise = Callable[[ExactIntArray], Any]
+
+log = logging.getLogger("hexveil.release")
+
+
+def draw_noise(inverse_scale: ExactIntArray) -> ExactIntArray:
+    """Return exact discrete Laplace noise from the operating system's randomness, one draw per element."""
+    return discrete_laplace(inverse_scale, randomness.random_bytes).astype(object)
+
+
+@step("release {config.dataset.name} {date}", repeatable=False)
+def release_statistics(date: dt.date, plan_hash: str, config: Config, revision: str | None = None) -> str:
+    """Release a planned day and return the release's id; what was released already is left as it is.
+
+    In this order: the noisy table is written to files named by their hash and flushed; the ledger entry that
+    names them and charges for them is appended and flushed. A crash before the append spent nothing and
+    nobody saw anything; after it, all else can be redone from the files. So this step is never retried,
+    cached or stored by the scheduler: running the day again finds the release.
+
+    Args:
+        date: The local day.
+        plan_hash: The stored plan.
+        config: That the plan was made under.
+        revision: Name of a deliberate further release of the day, with a charge of its own; None for the first.
+
+    Raises:
+        BudgetExceeded: Another release has meanwhile spent what the plan counted on.
+        HexveilError: The warehouse is no longer what the plan was made from.
+    """
+    return release_with(date, plan_hash, config, draw_noise, revision)
+
+
+def release_with(date: dt.date, plan_hash: str, config: Config, noise: Noise, revision: str | None = None) -> str:
+    """Release a planned day with a given source of noise; only tests use another than ``draw_noise``."""
+    with ledger.locked(config):
+        entries = ledger.read_entries(config)
+        found = find_entry(date, revision, entries, config)
+        if found is not None:
+            return str(found["release_id"])
+        check_same_users(entries, config)
+        check_budget(entries, config)
+        _check_witnesses(entries, config)
+        plan = load_plan(plan_hash, config)
+        if plan["settings"] != plan_settings(date, config):
+            raise HexveilError("the plan was made for another day or other settings; run the day again to plan anew")
+        private_files.remove_unreleased(entries, config)
+        intent = describe_release(date, revision, config)
+        costs = _checked_costs(date, plan, entries, config)
+        attempt = witnesses.count_attempt(intent["release_id"], config)
+        with warehouse.kept_open(config):
+            statistics = statistic_frame(_noisy_cells(date, plan, entries, config, noise), intent["release_id"], config)
+            schemas.check(statistics, schemas.statistic_schema(config), "statistics")
+            execution = _execution(intent, plan, statistics, user_keys.known_users(config, entries), config)
+        entry = {**intent, **costs, **execution, "plan": plan_hash, "attempt": attempt}
+        files = write_files(statistics, plan, entry, config)
+        ledger.append({**entry, "files": files, "committed_at": now()}, entries, config)
+    say(log, "released", release=intent["release_id"], cells=statistics.height, epsilon=entry["epsilon"])
+    return str(intent["release_id"])
+
+
+def _check_witnesses(entries: list[ledger.Entry], config: Config) -> None:
+    """Check that the ledger holds every release that published folders, the mirror and marked attempts know of."""
+    marked = witnesses.marked_releases(config)
+    witnesses.check_marks(marked, entries, config)
+    check_nothing_unpaid(published_folders(config), entries, config)
+    try:
+        mirror.check(mirror.known_releases(config, make_anew=True), entries)
+    except InUse as error:
+        warn(log, "ledger is not compared with the mirror this time", reason=error)
+    unmarked = [
+        entry for entry in releases(entries) if entry["release_id"] not in marked
+    ]  # an earlier version marked none
+    witnesses.mark_released(unmarked, config)
+
+
+def _noisy_cells(
+    date: dt.date, plan: dict[str, Any], entries: list[ledger.Entry], config: Config, noise: Noise
+) -> pl.DataFrame:
+    """Return the published cells of the plan with their sums and noise on them."""
+    cells = private_files.read_frame(private_files.plans(config), plan["files"]["cells"]).filter(
+        pl.col("mean_inverse_scale") > 0
+    )
+    moments = MOMENTS if config.statistics.variance else MOMENTS[:1]
+    if config.privacy.mechanism in ARRAY_MECHANISMS:
+        private_totals = _private(date, plan, "release/user_total", entries, config)
+        pairs = private_files.read_frame(private_files.plans(config), plan["files"]["pairs"])
+        keys = ["slot_start", "h3_cell", "user_hash"]
+        pairs = pairs.join(private_totals, on=keys, how="left", maintain_order="left")
+        for moment in moments:
+            cells = noisy_array_sums(cells, pairs, moment, config)
+        return cells
+    statement = "release/cell_sum_with_squares" if config.statistics.variance else "release/cell_sum"
+    private_sums = _private(date, plan, statement, entries, config)
+    if not private_sums.select("slot_start", "h3_cell").equals(cells.select("slot_start", "h3_cell")):
+        raise HexveilError("the cells of the warehouse are not those of the plan; run the day again")
+    noisy = {}
+    for moment in moments:
+        inverse_scale = np.array(cells[f"{moment}_inverse_scale"].to_list(), dtype=object)
+        private_sum = np.array([int(one) for one in private_sums[f"private_{moment}_sum"]], dtype=object)
+        noisy[f"noisy_{moment}_sum"] = frames.exact_series(private_sum + noise(inverse_scale))
+    return cells.with_columns(**noisy)
+
+
+def _private(
+    date: dt.date, plan: dict[str, Any], statement: str, entries: list[ledger.Entry], config: Config
+) -> pl.DataFrame:
+    """Return what a statement reads of the warehouse with the plan, which must be as it was when that was made."""
+    private_files.read(private_files.plans(config), plan["files"]["pairs"])
+    parameters = {"date": date, "pairs": str(plan_file(plan, "pairs", config))}
+    keys = user_keys.known_users(config, entries)
+    with warehouse.connect(config) as connection:
+        users = warehouse.frame(connection, "warehouse/day_users", {"date": date})["user_id"]
+        user_key = pl.DataFrame({"user_id": users, "user_hash": keys.users(users.to_list())})
+        connection.register("user_key", user_key)
+        if warehouse.rows(connection, "checks/prepared_otherwise", prepared_by(date, config)):
+            raise HexveilError("the day was prepared with other settings since the plan was made; run the day again")
+        if warehouse.rows(connection, "checks/occupancy_changed", parameters):
+            raise HexveilError("the occupancy changed since the plan was made; run the day again to plan anew")
+        return warehouse.frame(connection, statement, parameters)
+
+
+def _checked_costs(
+    date: dt.date, plan: dict[str, Any], entries: list[ledger.Entry], config: Config
+) -> dict[str, str | None]:
+    """Return what the release costs after writing each user's new total; refuses what would pass anyone's limit."""
+    here = private_files.losses(plan["files"], config)
+    account = Account(entries, config)
+    account.add(date, here)
+    used = account.used(date)
+    worst, worst_used = max(here.values()), max(used.values())
+    if max(used[user] for user in here) > account.limit or worst > epsilon_units(config.privacy.epsilon_per_day):
+        raise BudgetExceeded("the plan is older than the last release or the budget; run the day again to plan anew")
+    total_hash = frames.write_json(private_files.totals(config), dict(account.total))
+    return {**describe_cost(worst, max(account.total.values()), worst_used, config), "totals": total_hash}
+
+
+def _execution(
+    intent: ledger.Entry,
+    plan: dict[str, Any],
+    statistics: pl.DataFrame,
+    keys: user_keys.UserKeys,
+    config: Config,
+) -> ledger.Entry:
+    """Return what was planned, read and published."""
+    return {
+        "losses": plan["files"]["losses"],
+        "user_key_fingerprint": keys.fingerprint,
+        **describe_plan(plan, config),
+        "records_covered": int(statistics["n_records"].sum()),
+        **_note_inputs(intent["release_id"], dt.date.fromisoformat(intent["date"]), keys, config),
+    }
+
+
+def _note_inputs(release_id: str, date: dt.date, keys: user_keys.UserKeys, config: Config) -> dict[str, Any]:
+    """Note what the release is made from, and return the day's rows by what became of them, and its files.
+
+    Each file has a keyed digest, another in each release: a plain hash would confirm a guess at the values, and an
+    equal one in two releases would tell that no value changed between them.
+    """
+    day = {"date": date}
+    with warehouse.connect(config) as connection:
+        files = warehouse.frame(connection, "warehouse/day_files", day)
+        rows = dict(warehouse.rows(connection, "warehouse/day_rows", day))
+        with warehouse.transaction(connection):
+            warehouse.run(connection, "warehouse/clear_released_file", {"release_id": release_id})
+            warehouse.run(connection, "warehouse/released_file", {"release_id": release_id, **day})
+    digests = [keys.digest("file", f"{release_id} {content_hash}".encode()) for content_hash in files["content_hash"]]
+    files = files.select("name", rows="n_rows").with_columns(digest=pl.Series(digests, dtype=pl.String))
+    return {"inputs": files.to_dicts(), "rows": rows}

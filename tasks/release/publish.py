@@ -1,0 +1,37 @@
+"""Publish: copy a release's files to where readers look, and mirror the ledger for queries. May be repeated at will."""
+
+import logging
+
+from tasks.account import ledger, mirror, private_files
+from tasks.account.identity import published_folder
+from tasks.base import durable
+from tasks.base.config import Config
+from tasks.base.errors import LedgerBroken
+from tasks.base.logs import say
+from tasks.base.steps import step
+
+log = logging.getLogger("hexveil.publish")
+
+
+@step("publish {release_id}")
+def publish_files(release_id: str, config: Config) -> None:
+    """Put a release's files under published/, byte for byte as they were released, and mirror the ledger in DuckDB.
+
+    Raises:
+        LedgerBroken: The ledger has no such release, or a file of it is missing or changed.
+    """
+    with ledger.locked(config):
+        entries = ledger.read_entries(config)
+        entry = next((entry for entry in entries if entry.get("release_id") == release_id), None)
+        if entry is None:
+            raise LedgerBroken(f"{release_id} is not in {ledger.ledger_path(config)}; restore the file from backup")
+        folder = published_folder(entry["date"], entry["revision"], config)
+        for unfinished in folder.glob(".*"):
+            unfinished.unlink()
+        for name, file_hash in sorted(entry["files"].items(), reverse=True):
+            content = private_files.read(private_files.releases(config), file_hash)
+            path = folder / name
+            if not path.exists() or path.read_bytes() != content:
+                durable.write_whole(path, content, mode=0o644)
+        mirror.bring_in_line(entries, config)
+    say(log, "published", release=release_id, folder=folder)

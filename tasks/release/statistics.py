@@ -1,0 +1,152 @@
+"""From noisy sums to the published table. Everything here is computed from noise-protected and public numbers."""
+
+import math
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from typing import Any
+
+import h3
+import polars as pl
+
+from dpmath.core.accounting import LOSS_UNITS, loss_as_fraction
+from dpmath.core.bias import rounding_errors, variance_error
+from dpmath.noise.reach import noise_quantile
+from tasks.base.config import Config
+from tasks.base.config_sections import PROJECTED
+
+_ERROR_RATE = 0.05
+
+Row = dict[str, Any]
+
+
+@dataclass(frozen=True)
+class NoisyMean:
+    """A cell's noisy mean of one moment, with what is known of its error; all in the moment's own ticks."""
+
+    estimate: Fraction
+    noise_scale: Fraction
+    error_bound: Fraction
+    half_width: Fraction
+
+
+def statistic_frame(noisy: pl.DataFrame, release_id: str, config: Config) -> pl.DataFrame:
+    """Return the published table of a release.
+
+    Args:
+        noisy: One row per published cell: the plan's cell columns, and ``noisy_mean_sum`` and, where variance is
+            published, ``noisy_square_sum``, as Python integers in the sum's own unit.
+        release_id: Goes into every row.
+        config: Says the bounds, the tick and the statistics.
+
+    Returns:
+        One row per cell, by slot and hexagon, in the documented columns.
+    """
+    rows = [_statistic(cell, config) | {"release_id": release_id} for cell in noisy.iter_rows(named=True)]
+    return pl.DataFrame(rows, schema_overrides={"slot_start": pl.Datetime("us", "UTC")})
+
+
+def _statistic(cell: Row, config: Config) -> Row:
+    tick, lower = Fraction(config.value.tick), Fraction(config.value.lower)
+    row: Row = {
+        "h3_cell": h3.int_to_str(cell["h3_cell"]),
+        "slot_start": cell["slot_start"],
+        "slot_minutes": config.grid.slot_minutes,
+        "n_records": cell["n_records"],
+        "n_users": cell["n_users"],
+        **_estimate_columns("mean", mean_estimate(cell, config), tick, config.value.span, config),
+    }
+    if config.privacy.mechanism in PROJECTED:
+        row |= {name: float(lower + tick * Fraction(cell[name])) for name in ("mean_clip_low", "mean_clip_high")}
+    if config.statistics.variance:
+        most = config.value.span**2 / 4
+        row |= _estimate_columns("variance", variance_estimate(cell, config), tick**2, most, config)
+    return row | {"epsilon": _rounded_up(loss_as_fraction(cell["epsilon_units"]))}
+
+
+def mean_estimate(cell: Row, config: Config) -> NoisyMean:
+    """Return a cell's mean in ticks above the lower bound, before it is cut to the possible range."""
+    rounding, _ = rounding_errors(config.value.n_ticks)
+    return _with_rounding(_noisy_mean(cell, "mean", _ERROR_RATE), rounding)
+
+
+def variance_estimate(cell: Row, config: Config) -> NoisyMean:
+    """Return a cell's variance in squared ticks, before it is cut to the possible range.
+
+    Var = mean(d)/4 - (mean(q) - R/2)^2 with d = (2q - R)^2: half of the error rate for each of the two.
+    """
+    n_ticks = config.value.n_ticks
+    mean, square = _noisy_mean(cell, "mean", _ERROR_RATE / 2), _noisy_mean(cell, "square", _ERROR_RATE / 2)
+    variance = NoisyMean(
+        estimate=variance_of(mean.estimate, square.estimate, n_ticks),
+        noise_scale=square.noise_scale / 4,
+        error_bound=variance_error(square.error_bound, mean.error_bound, n_ticks),
+        half_width=variance_error(square.half_width, mean.half_width, n_ticks),
+    )
+    _, rounding = rounding_errors(n_ticks)
+    return _with_rounding(variance, rounding)
+
+
+def variance_of(mean: Fraction, square: Fraction, n_ticks: int) -> Fraction:
+    """Return the variance in squared ticks from the two moments, each cut to what it can be."""
+    from_middle = _clamped(mean, Fraction(0), Fraction(n_ticks)) - Fraction(n_ticks, 2)
+    return _clamped(square, Fraction(0), Fraction(n_ticks) ** 2) / 4 - from_middle**2
+
+
+def _noisy_mean(cell: Row, moment: str, error_rate: float) -> NoisyMean:
+    """Return a cell's noisy mean; an inverse scale of 0 is a constant without noise."""
+    divisor, bias, inverse_scale = (
+        int(cell[f"{moment}_divisor"]),
+        int(cell[f"{moment}_bias"]),
+        cell[f"{moment}_inverse_scale"],
+    )
+    scale = Fraction(LOSS_UNITS, inverse_scale) if inverse_scale else Fraction(0)
+    reach = noise_quantile(inverse_scale, error_rate) if inverse_scale else 0
+    return NoisyMean(
+        estimate=Fraction(int(cell[f"noisy_{moment}_sum"]), divisor),
+        noise_scale=scale / divisor,
+        error_bound=(bias + scale) / divisor,
+        half_width=Fraction(bias + reach, divisor),
+    )
+
+
+def _with_rounding(noisy: NoisyMean, rounding: Fraction) -> NoisyMean:
+    """Return the same with room for what rounding the values to ticks took."""
+    return replace(noisy, error_bound=noisy.error_bound + rounding, half_width=noisy.half_width + rounding)
+
+
+def drawn_columns(name: str, estimate: Fraction, half_width: Fraction, config: Config) -> Row:
+    """Return what is published of a noisy estimate; none of it ever falls as the estimate grows.
+
+    Args:
+        name: "mean" or "variance".
+        estimate: In ticks, or in squared ticks.
+        half_width: Of the interval, in the same.
+        config: Says bounds and tick.
+    """
+    tick, lower, upper = Fraction(config.value.tick), Fraction(config.value.lower), Fraction(config.value.upper)
+    unit, zero, most = (tick, lower, upper) if name == "mean" else (tick**2, Fraction(0), config.value.span**2 / 4)
+    centre, half_width = zero + unit * estimate, unit * half_width
+    return {
+        name: float(_clamped(centre, zero, most)),
+        f"{name}_ci95_low": float(_clamped(centre - half_width, zero, most)),
+        f"{name}_ci95_high": float(_clamped(centre + half_width, zero, most)),
+    }
+
+
+def _estimate_columns(name: str, noisy: NoisyMean, unit: Fraction, most: Fraction, config: Config) -> Row:
+    drawn = drawn_columns(name, noisy.estimate, noisy.half_width, config)
+    return {
+        name: drawn[name],
+        f"{name}_noise_scale": float(unit * noisy.noise_scale),
+        f"{name}_error_bound": _rounded_up(min(unit * noisy.error_bound, most)),
+        **drawn,
+    }
+
+
+def _clamped(number: Fraction, lower: Fraction, upper: Fraction) -> Fraction:
+    return min(max(number, lower), upper)
+
+
+def _rounded_up(bound: Fraction) -> float:
+    nearest = float(bound)
+    return nearest if Fraction(nearest) >= bound else math.nextafter(nearest, math.inf)

@@ -1,0 +1,45 @@
+"""The burn-down of the budget as a picture, from the ledger alone."""
+
+import base64
+import io
+from typing import TYPE_CHECKING, Any
+
+from tasks.account.chain import releases
+from tasks.base.config import Config
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+_LINE, _LOW = "#00204d", "#b3541e"
+_MARGINS = {"left": 0.085, "right": 0.985, "bottom": 0.17, "top": 0.93}  # a layout engine would draw all of it twice
+
+
+def burndown(entries: list[dict[str, Any]], config: Config) -> str:
+    """Return a picture of what today's limit left the worst user after each release: a PNG that is its own address."""
+    from matplotlib.figure import Figure
+    from matplotlib.ticker import MaxNLocator
+
+    limit = float(config.budget.epsilon_total)
+    used = [float(entry["epsilon_window_after"] or entry["epsilon_total_after"]) for entry in releases(entries)]
+    left = [limit, *(max(0.0, limit - one) for one in used)]
+    figure = Figure(figsize=(8, 2.8))
+    axes = figure.subplots(gridspec_kw=_MARGINS)
+    axes.step(
+        range(len(left) + 1), [*left, left[-1]], where="post", color=_LINE, linewidth=2, label="left to the worst user"
+    )
+    if config.budget.window_days is None:
+        n_days = config.monitoring.budget_low_days
+        level = n_days * float(config.privacy.epsilon_per_day)
+        axes.axhline(level, color=_LOW, linestyle="--", label=f"what {n_days} days cost at most")
+        limit = max(limit, level)
+    axes.set(xlabel="releases made", ylabel="epsilon", xlim=(0, len(left)), ylim=(0, 1.05 * limit))
+    axes.xaxis.set_major_locator(MaxNLocator(integer=True))
+    axes.grid(alpha=0.3)
+    axes.legend(loc="lower left", frameon=False)
+    return _address(figure)
+
+
+def _address(figure: "Figure") -> str:
+    content = io.BytesIO()
+    figure.savefig(content, format="png", dpi=100)
+    return "data:image/png;base64," + base64.b64encode(content.getvalue()).decode()

@@ -1,0 +1,152 @@
+"""What people read in the scheduler's pages: markdown of a day, of a range of days, and of the budget."""
+
+import datetime as dt
+import re
+from collections.abc import Iterable, Mapping
+from decimal import Decimal
+from typing import Any
+
+from tasks.account.amendments import amendments
+from tasks.account.chain import releases
+from tasks.base.config import Config
+from tasks.records.outcomes import KEPT
+from tasks.reporting.budget_report import BudgetReport
+from tasks.reporting.report import DayReport
+
+_N_LAST = 31
+_MARKUP = re.compile(r"[\\`*_{}\[\]<>()#+!|~&]")
+
+
+def day_page(
+    date: dt.date, day: DayReport, links: Mapping[str, str], seconds: Mapping[str, float], config: Config
+) -> str:
+    """Return what a day's release came to, where its files are, and how long each step of the run took."""
+    unit = config.value.unit
+    records = [("read", day.n_rows), ("kept", day.n_kept), ("quarantined", day.n_rows - day.n_kept)]
+    records += [(f"quarantined: {reason}", n) for reason, n in sorted(day.rows.items()) if reason != KEPT]
+    records += [(f"late, of {late}, not used", n) for late, n in sorted(day.late.items())]
+    cells = [
+        ("published", day.n_published),
+        ("withheld at no cost", day.n_withheld),
+        (f"worst promised error, {unit}", day.worst_error),
+        (f"median promised error, {unit}", day.median_error),
+    ]
+    privacy = [
+        ("of this day, worst user", day.epsilon),
+        ("of all releases so far, worst user", day.epsilon_total),
+        (f"left of {config.budget.in_words}", day.epsilon_left),
+    ]
+    steps = [(name.replace("_", " "), round(took)) for name, took in seconds.items()]
+    return "\n\n".join(
+        [
+            f"# {_text(config.dataset.name)} {date}",
+            " · ".join(f"[{name}]({link})" for name, link in links.items()),
+            _table(("records", "rows"), records),
+            _table(("cells", ""), cells),
+            _table(("epsilon", ""), privacy),
+            _table(("step of this run", "seconds"), steps),
+            f"Release `{day.release_id}`. Losses are those of the one user who lost most.",
+        ]
+    )
+
+
+def range_page(days: Mapping[dt.date, DayReport | None], problems: Mapping[dt.date, str], config: Config) -> str:
+    """Return one line for each day of a backfill, and what went wrong."""
+    n_released = sum(day is not None for day in days.values())
+    names = ("day", "cells", f"worst error, {config.value.unit}", "epsilon", "in all", "left")
+    parts = [
+        f"# {_text(config.dataset.name)}: {n_released} of {len(days)} days released",
+        _table(names, _day_rows(days)),
+    ]
+    if problems:
+        parts.append(_table(("day", "problem"), sorted(problems.items())))
+    return "\n\n".join(parts)
+
+
+def budget_page(entries: list[dict[str, Any]], budget: BudgetReport, picture: str, config: Config) -> str:
+    """Return where the users' budgets stand, their burn-down, and the releases that were made, the last first.
+
+    Args:
+        entries: Those of the ledger.
+        budget: Where the budgets stand.
+        picture: The address of the burn-down's picture.
+        config: Says the limit.
+    """
+    released = releases(entries)
+    rows = [_release_row(entry) for entry in reversed(released[-_N_LAST:])]
+    names = ("release", "day", "cells", "epsilon", "in all", "left", "made at, UTC")
+    more = f"\n\nThe {len(released) - _N_LAST:,} before are in the ledger." if len(released) > _N_LAST else ""
+    return "\n\n".join(
+        [
+            f"# The budget of {_text(config.dataset.name)}",
+            f"**{float(budget.left):.6g}** is left of {config.budget.in_words}: {_days_left(budget, config)}",
+            f"![what the worst user had left after each release]({picture})",
+            _spread(budget),
+            *_amendments(entries),
+            f"## Releases: {len(released):,}",
+            _table(names, rows) + more,
+        ]
+    )
+
+
+def _amendments(entries: list[dict[str, Any]]) -> Iterable[str]:
+    """Return when users were allowed to lose more, and why; the last first."""
+    lines = [
+        f"- {entry['committed_at'][:10]}: from {before.in_words} to {after.in_words}. {_text(entry['reason'])}"
+        for entry, before, after in amendments(entries)
+    ]
+    return ["## The budget was loosened", "\n".join(reversed(lines))] if lines else []
+
+
+def is_low(budget: BudgetReport, config: Config) -> bool:
+    """Tell whether the budget pays too few more days in full: one, where it holds within a window of days."""
+    n_days = 1 if config.budget.window_days else config.monitoring.budget_low_days
+    return Decimal(budget.left) < n_days * config.privacy.epsilon_per_day
+
+
+def _days_left(budget: BudgetReport, config: Config) -> str:
+    n_days = int(Decimal(budget.left) / config.privacy.epsilon_per_day)
+    if config.budget.window_days:
+        return "the next day can be paid in full." if n_days else "the next day can be paid in part."
+    return f"that pays {n_days:,} more days in full, at {config.privacy.epsilon_per_day} a day."
+
+
+def _spread(budget: BudgetReport) -> str:
+    if not budget.n_users:
+        return "No user has lost anything."
+    least, median, ninth, largest = (budget.deciles[number] for number in (0, 5, 9, 10))
+    return (
+        f"{budget.n_users:,} users have lost something in all: the least {least:.3g}, half of them up to {median:.3g}, "
+        f"nine in ten up to {ninth:.3g}, the most {largest:.3g}."
+    )
+
+
+def _day_rows(days: Mapping[dt.date, DayReport | None]) -> Iterable[tuple[Any, ...]]:
+    for date, day in days.items():
+        if day is None:
+            yield (date, "not released", "", "", "", "")
+        else:
+            cells = f"{day.n_published:,} of {day.n_published + day.n_withheld:,}"
+            yield (date, cells, day.worst_error, day.epsilon, day.epsilon_total, day.epsilon_left)
+
+
+def _release_row(entry: dict[str, Any]) -> tuple[Any, ...]:
+    cells = f"{entry['cells']['published']:,} of {entry['cells']['total']:,}"
+    losses = [Decimal(entry[name]) for name in ("epsilon", "epsilon_total_after", "epsilon_left")]
+    day = entry["date"] + (f", revision {entry['revision']}" if entry["revision"] else "")
+    made_at = entry["committed_at"][:16].replace("T", " ")
+    return (entry["number"], day, cells, *losses, made_at)
+
+
+def _table(names: tuple[str, ...], rows: Iterable[tuple[Any, ...]]) -> str:
+    lines = [names, ("---", *["---:"] * (len(names) - 1)), *rows]
+    return "\n".join("| " + " | ".join(_text(cell) for cell in line) + " |" for line in lines)
+
+
+def _text(value: Any) -> str:
+    """Return a value as a cell of a table shows it; names come from a configuration and may hold anything."""
+    if isinstance(value, float | Decimal):
+        return f"{value:.4g}" if isinstance(value, float) else f"{value:.6f}"
+    if isinstance(value, int):
+        return f"{value:,}"
+    return _MARKUP.sub(r"\\\g<0>", str(value)).replace("\n", " ")

@@ -1,0 +1,102 @@
+"""Report: what a day's release came to, in numbers that anyone may see."""
+
+import datetime as dt
+from dataclasses import dataclass
+from decimal import Decimal
+from pathlib import Path
+from statistics import median
+
+from tasks.account import ledger, private_files
+from tasks.account.chain import releases
+from tasks.account.identity import find_entry, published_folder
+from tasks.base.config import Config
+from tasks.base.errors import contained
+from tasks.records.outcomes import KEPT, late_records
+
+
+@dataclass(frozen=True)
+class DayReport:
+    """A released day in numbers.
+
+    Attributes:
+        release_id: What the ledger knows it by.
+        rows: Rows of the day by what became of them: "kept", or the reason for quarantine.
+        n_published: Cells published.
+        n_withheld: Cells that could not keep their promise.
+        worst_error: Largest promised error of a published mean, in the value's unit.
+        median_error: Median promised error of a published mean, in the value's unit.
+        epsilon: The most that any one user lost by this release.
+        epsilon_total: The most that any one user has lost over everything released up to it.
+        epsilon_left: What its worst user could still lose when it was released.
+        folder: Where the files are.
+        late: Records that came after their day's release, by day; of whatever day.
+    """
+
+    release_id: str
+    rows: dict[str, int]
+    n_published: int
+    n_withheld: int
+    worst_error: float
+    median_error: float
+    epsilon: Decimal
+    epsilon_total: Decimal
+    epsilon_left: Decimal
+    folder: Path
+    late: dict[dt.date, int]
+
+    @property
+    def n_rows(self) -> int:
+        """Rows of the day that were read."""
+        return sum(self.rows.values())
+
+    @property
+    def n_kept(self) -> int:
+        """Records of the day that were used."""
+        return self.rows.get(KEPT, 0)
+
+
+@contained
+def report_day(date: dt.date, late: dict[dt.date, int], config: Config, revision: str | None = None) -> DayReport:
+    """Return what a released day, or a revision of it, came to, from the ledger, its files and what came late."""
+    return _report(released_entry(date, revision, config), late, config)
+
+
+@contained
+def released_entry(date: dt.date, revision: str | None, config: Config) -> ledger.Entry:
+    """Return the ledger's entry of a released day, or of a revision of it."""
+    entry = find_entry(date, revision, ledger.read_entries(config), config)
+    if entry is None:
+        raise LookupError(f"{date} has not been released")
+    return entry
+
+
+@contained
+def report_range(first: dt.date, last: dt.date, config: Config) -> dict[dt.date, DayReport | None]:
+    """Return what each day of a range came to, None where it has not been released."""
+    released = releases(ledger.read_entries(config))
+    entries = {entry["date"]: entry for entry in released if entry["revision"] is None}
+    dates = [first + dt.timedelta(days=shift) for shift in range((last - first).days + 1)]
+    late = late_records(config)
+    found = {date: entries.get(date.isoformat()) for date in dates}
+    return {
+        date: _report(entry, {date: late[date]} if date in late else {}, config) if entry else None
+        for date, entry in found.items()
+    }
+
+
+def _report(entry: ledger.Entry, late: dict[dt.date, int], config: Config) -> DayReport:
+    table = private_files.read_frame(private_files.releases(config), entry["files"]["statistics.parquet"])
+    errors = table["mean_error_bound"].to_list()
+    return DayReport(
+        release_id=entry["release_id"],
+        rows=entry["rows"],
+        n_published=entry["cells"]["published"],
+        n_withheld=entry["cells"]["withheld"],
+        worst_error=max(errors),
+        median_error=median(errors),
+        epsilon=Decimal(entry["epsilon"]),
+        epsilon_total=Decimal(entry["epsilon_total_after"]),
+        epsilon_left=Decimal(entry["epsilon_left"]),
+        folder=published_folder(entry["date"], entry["revision"], config),
+        late=late,
+    )

@@ -1,0 +1,1 @@
+"""What looks after what exists: verify, forget, back up."""

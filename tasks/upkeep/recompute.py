@@ -1,0 +1,135 @@
+"""Recompute: what of a release follows from its plan, and whether what was drawn follows from whole noisy sums."""
+
+import math
+from collections.abc import Callable, Iterable, Iterator
+from fractions import Fraction
+
+import polars as pl
+
+from tasks.base.config import Config
+from tasks.base.config_sections import PROJECTED
+from tasks.base.frames import exact_series
+from tasks.planning.stored_plan import moments_of
+from tasks.release.statistics import Row, drawn_columns, mean_estimate, statistic_frame, variance_estimate, variance_of
+from tasks.sums.arrays import ARRAY_MECHANISMS, stored_sum, with_published_intervals
+from tasks.sums.kinds import cell_columns, clipped_columns, pair_columns
+
+_NOTHING = {"noisy_mean_sum": 0, "noisy_square_sum": 0}
+
+
+def is_consistent(cells: pl.DataFrame, pairs: pl.DataFrame, config: Config) -> bool:
+    """Tell whether scales, divisors and biases of a stored plan follow from whose records count in it, and how."""
+    for moment in moments_of(cells):
+        if config.privacy.mechanism in ARRAY_MECHANISMS:
+            sums = stored_sum(cells, pairs, moment, config)
+            expected = cell_columns(sums.occupancy, sums) | pair_columns(sums.occupancy, sums)
+        else:
+            expected = clipped_columns(cells, pairs, moment, config)
+        for name, column in expected.items():
+            stored = cells if f"{moment}_{name}" in cells.columns else pairs
+            if stored[f"{moment}_{name}"].to_list() != column.to_list():
+                return False
+    return True
+
+
+def problem_with_table(
+    table: pl.DataFrame, cells: pl.DataFrame, pairs: pl.DataFrame, release_id: str, config: Config
+) -> str | None:
+    """Return what of a released table does not follow from its plan and from whole noisy sums; None if all does.
+
+    Args:
+        table: As it was released.
+        cells: The plan's published cells, in its order.
+        pairs: The plan's pairs, in its order.
+        release_id: Of the release.
+        config: That the plan was made under.
+    """
+    if table.height != cells.height:
+        return "the released table has not the cells of the plan"
+    if config.privacy.mechanism in PROJECTED:
+        cells = with_published_intervals(cells, pairs, "mean", config, table)
+    found = zip(cells.iter_rows(named=True), table.iter_rows(named=True), strict=True)
+    sums = [_noisy_sums(cell, row, config) for cell, row in found]
+    columns = {name: exact_series(one[name] for one in sums) for name in (sums[0] if sums else ())}
+    expected = statistic_frame(cells.with_columns(**columns), release_id, config)
+    drawn = [name for name in expected.columns if name in ("mean", "variance") or "_ci95_" in name]
+    if not expected.drop(drawn).equals(table.drop(drawn, strict=False)):
+        return "the released table is not what was planned"
+    wrong = [name for name in drawn if _bits(expected[name]) != _bits(table[name])]
+    return f"in the released table {wrong[0]} follows from no whole noisy sum" if wrong else None
+
+
+def _noisy_sums(cell: Row, row: Row, config: Config) -> dict[str, int]:
+    """Return a cell's noisy sums from which its published row follows, if there are any; else some others.
+
+    Where several sums lead to the same row, because the mean was cut to a bound, or because a sum has more digits than
+    a float, any of them will do.
+    """
+    cell = {**cell, **_NOTHING}
+    mean_sum = _mean_sum(cell, row, config)
+    if not config.statistics.variance:
+        return {"noisy_mean_sum": mean_sum}
+    mean = Fraction(mean_sum, int(cell["mean_divisor"]))
+    return {"noisy_mean_sum": mean_sum, "noisy_square_sum": _square_sum(cell, row, mean, config)}
+
+
+def _mean_sum(cell: Row, row: Row, config: Config) -> int:
+    divisor, half_width = int(cell["mean_divisor"]), mean_estimate(cell, config).half_width
+
+    def published(noisy_sum: int) -> Row:
+        return drawn_columns("mean", Fraction(noisy_sum, divisor), half_width, config)
+
+    likely = (round(estimate * divisor) for estimate in _estimates("mean", row, half_width, config))
+    beyond = math.ceil(half_width * divisor)
+    return _found(published, row, likely, (-beyond, config.value.n_ticks * divisor + beyond))
+
+
+def _square_sum(cell: Row, row: Row, mean: Fraction, config: Config) -> int:
+    divisor, half_width = int(cell["square_divisor"]), variance_estimate(cell, config).half_width
+    n_ticks = config.value.n_ticks
+
+    def published(noisy_sum: int) -> Row:
+        return drawn_columns("variance", variance_of(mean, Fraction(noisy_sum, divisor), n_ticks), half_width, config)
+
+    without = variance_of(mean, Fraction(0), n_ticks)
+    estimates = _estimates("variance", row, half_width, config)
+    likely = (round(4 * divisor * (estimate - without)) for estimate in estimates)
+    return _found(published, row, likely, (0, n_ticks**2 * divisor))
+
+
+def _found(published: Callable[[int], Row], row: Row, likely: Iterable[int], between: tuple[int, int]) -> int:
+    """Return a sum that leads to what a row says, if there is one: a likely one, or the least that is found.
+
+    No number that is published falls as the sum grows, so if the least sum for which none is below the row's does not
+    lead to the row, no sum does.
+
+    Args:
+        published: What a sum leads to.
+        row: What should be led to.
+        likely: Tried first.
+        between: The least sum, and the largest, beyond which nothing that is published changes.
+    """
+    for noisy_sum in likely:
+        if published(noisy_sum).items() <= row.items():
+            return noisy_sum
+    low, high = between
+    while low < high:
+        middle = (low + high) // 2
+        if all(number >= row[name] for name, number in published(middle).items()):
+            high = middle
+        else:
+            low = middle + 1
+    return low
+
+
+def _estimates(name: str, row: Row, half_width: Fraction, config: Config) -> Iterator[Fraction]:
+    """Yield what a published number was before it was cut, if it was not cut: by itself, and by its interval's ends."""
+    tick, lower = Fraction(config.value.tick), Fraction(config.value.lower)
+    unit, zero = (tick, lower) if name == "mean" else (tick**2, Fraction(0))
+    for column, shift in ((name, Fraction(0)), (f"{name}_ci95_low", half_width), (f"{name}_ci95_high", -half_width)):
+        if math.isfinite(row[column]):
+            yield (Fraction(row[column]) - zero) / unit + shift
+
+
+def _bits(column: pl.Series) -> bytes:
+    return column.to_numpy().tobytes()

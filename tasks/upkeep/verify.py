@@ -1,0 +1,228 @@
+"""Verify: recompute every loss from its stored plan, and hold files and sums against what the ledger says."""
+
+import datetime as dt
+from collections import Counter
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import polars as pl
+
+from dpmath.core.accounting import epsilon_units
+from tasks.account import ledger, mirror, private_files, user_keys, witnesses
+from tasks.account.amendments import problem_with_budget
+from tasks.account.budgets import Account
+from tasks.account.chain import BUDGET, releases
+from tasks.account.identity import published_folder, release_id
+from tasks.account.witnesses import check_nothing_unpaid, other_files, published_folders
+from tasks.base import durable
+from tasks.base.config import Config
+from tasks.base.config_sections import shown
+from tasks.base.errors import LedgerBroken, contained
+from tasks.base.progress import progress
+from tasks.planning.stored_plan import load_plan, moments_of, stored_plan
+from tasks.release.statement import describe_cost, describe_plan, describe_release
+from tasks.sums.arrays import ARRAY_MECHANISMS, stored_sum
+from tasks.upkeep.recompute import is_consistent, problem_with_table
+from tasks.upkeep.renderings import unlike
+
+_MAY_WAIT = dt.timedelta(hours=1)
+_SUBJECT_OF_ANY_CODE = ("kind", "dataset", "purpose", "period", "grid", "statistics", "value", "mechanism")
+_SUBJECT = (*_SUBJECT_OF_ANY_CODE, "data_domain", "guarantee", "theorems", "noise")
+
+
+class Verified(NamedTuple):
+    """What was found to be in order.
+
+    Attributes:
+        n_releases: How many releases agree with the ledger.
+        waiting: The newest release, if it is paid and waits for its files; it is not among the others.
+        others: What lies beside the folders of the releases, and is of none of them.
+    """
+
+    n_releases: int
+    waiting: str | None
+    others: tuple[str, ...] = ()
+
+    @property
+    def in_words(self) -> str:
+        """The same, for people."""
+        words = [f"{self.n_releases:,} releases: chain, losses, sums and published files agree with the ledger."]
+        if self.waiting is not None:
+            words += [f"{self.waiting} is paid and waits for its files: unless a run is at it, run its day again."]
+        if self.others:
+            words += [f"The folder published also holds what is of no release: {', '.join(self.others)}."]
+        return " ".join(words)
+
+
+@contained
+def verify_ledger(config: Config) -> Verified:
+    """Check the whole ledger against all that is kept of its releases.
+
+    For an hour the newest release may be between its entry and its published files: a run is at work, or was killed
+    there and is started again. That is told, and is no disagreement.
+
+    Each entry's hash and place in the chain, each user's loss and their maximum against the stored plan, the plan's
+    scales and biases, all of the published table that noise does not change, and for the rest that it follows from one
+    whole noisy sum a cell and moment, the same table in every other form but the map, the manifest, the running totals,
+    counts, settings, limits and amendments, what is said of subject and guarantee, the published files and all that the
+    mirror holds are recomputed or compared with what is stored. Taken as it is: the draw itself, what the entry says of
+    the input files and rows, times, attempts and versions, and the guarantee's wording where other code wrote it.
+
+    Raises:
+        LedgerBroken: Names the first entry that disagrees, and with what.
+    """
+    folders, known = published_folders(config), mirror.known_releases(config)  # before the ledger, which may grow
+    marked, others = witnesses.marked_releases(config), other_files(config)
+    entries = ledger.read_entries(config)
+    witnesses.check_marks(marked, entries, config)
+    check_nothing_unpaid(folders, entries, config)
+    mirror.check(known, entries)
+    mirror.check_rows(known, entries, config)
+    account = Account([], config)
+    released = releases(entries)
+    for number, entry in enumerate(progress(entries, "verifying releases")):
+        problem = _first_problem(entry, entries[:number], account, config)
+        if problem is None and entry.get("kind") != BUDGET:
+            may_wait = entry is released[-1] and _may_wait(entry, known, config)  # its files may come meanwhile
+            missing = _missing_file(entry, config)
+            if missing and may_wait:
+                return Verified(len(released) - 1, entry["release_id"], others)
+            problem = f"{missing} is missing; run the day again to publish it" if missing else None
+        if problem:
+            raise LedgerBroken(f"entry {entry['number']} ({entry.get('release_id', 'amendment')}): {problem}")
+    return Verified(len(released), None, others)
+
+
+def recomputed_losses(cells: pl.DataFrame, pairs: pl.DataFrame, config: Config) -> dict[str, int]:
+    """Return each user's loss, by keyed hash in units of 2^-50, from a stored plan's intervals and scales alone.
+
+    Args:
+        cells: The plan's published cells, in its order.
+        pairs: The plan's pairs, in its order.
+        config: That the plan was made under.
+    """
+    losses: Counter[str] = Counter()
+    by_arrays = config.privacy.mechanism in ARRAY_MECHANISMS
+    in_cells = pairs.join(cells, on=["slot_start", "h3_cell"], maintain_order="left")
+    for moment in moments_of(cells):
+        if by_arrays:
+            per_pair = zip(pairs["user_hash"], stored_sum(cells, pairs, moment, config).pair_losses, strict=True)
+        else:
+            columns = in_cells.select("user_hash", f"{moment}_width", f"{moment}_inverse_scale")
+            per_pair = ((user, width * inverse_scale) for user, width, inverse_scale in columns.iter_rows())
+        for user, loss in per_pair:
+            losses[user] += loss
+    return {user: loss for user, loss in losses.items() if loss}
+
+
+def _first_problem(entry: ledger.Entry, before: list[ledger.Entry], account: Account, config: Config) -> str | None:
+    try:
+        problem = problem_with_budget(entry, before)
+        if problem is not None or entry.get("kind") == BUDGET:
+            return problem
+        return next(_problems(entry, account, config), None)
+    except LedgerBroken as error:
+        return str(error)
+    except Exception as error:  # an entry with a chain in order but without what an entry must have
+        return f"it cannot be checked: {type(error).__name__}"
+
+
+def _may_wait(newest: ledger.Entry, known: dict[str, str | None], config: Config) -> bool:
+    """Whether a release may not have been published yet: the manifest is the last of its files, and then the mirror."""
+    manifest = published_folder(newest["date"], newest["revision"], config) / "manifest.json"
+    was_published = newest["release_id"] in known or manifest.exists()
+    mirror_was_lost = not known and newest["number"] > 1
+    try:
+        age = dt.datetime.now(dt.UTC) - dt.datetime.fromisoformat(newest["committed_at"])
+    except (KeyError, TypeError, ValueError):
+        return False
+    return not was_published and not mirror_was_lost and age < _MAY_WAIT
+
+
+def _missing_file(entry: ledger.Entry, config: Config) -> Path | None:
+    folder = published_folder(entry["date"], entry["revision"], config)
+    return next((folder / name for name in entry["files"] if not (folder / name).exists()), None)
+
+
+def _problems(entry: ledger.Entry, account: Account, config: Config) -> Iterator[str]:
+    """Yield what of an entry disagrees with the files; ``account`` holds the entries before, and takes this one."""
+    plan = load_plan(entry["plan"], config)
+    settings = config.with_settings(entry["settings"])
+    cells, pairs = stored_plan(plan, config)
+    losses = recomputed_losses(cells, pairs, settings)
+    account.add(dt.date.fromisoformat(entry["date"]), losses)
+    account.budget = settings.budget
+    table = private_files.read_frame(private_files.releases(config), entry["files"]["statistics.parquet"])
+    yield from _unlike_its_plan(entry, plan, losses, settings, config)
+    yield from _beyond_its_account(entry, losses, account, settings)
+    yield from _unlike_its_table(entry, table, cells, pairs, settings)
+    yield from (f"{name} does not say what the ledger and its table say" for name in unlike(table, entry, config))
+    yield from _unlike_its_files(entry, config)
+
+
+def _unlike_its_plan(
+    entry: ledger.Entry, plan: dict[str, Any], losses: dict[str, int], settings: Config, config: Config
+) -> Iterator[str]:
+    """Yield what an entry says otherwise than its plan, and than this code of such a release."""
+    date, revision = dt.date.fromisoformat(entry["date"]), entry["revision"]
+    subject = describe_release(date, revision, settings)
+    unchanged = _SUBJECT if entry["code"] == subject["code"] else _SUBJECT_OF_ANY_CODE
+    stated = {key: subject[key] for key in unchanged} | describe_plan(plan, settings)
+    stated["user_key_fingerprint"] = user_keys.known_users(config, [entry]).fingerprint
+    yield from _unlike(entry, stated)
+    if losses != private_files.losses(entry, config):
+        yield "the stored losses are not those of the plan"
+    if plan["settings"] != {"date": entry["date"], **entry["settings"]}:
+        yield "settings are not those of the plan"
+    if release_id(date, settings, revision) != entry["release_id"]:
+        yield "release_id is not that of its settings"
+
+
+def _beyond_its_account(
+    entry: ledger.Entry, losses: dict[str, int], account: Account, settings: Config
+) -> Iterator[str]:
+    """Yield what an entry says otherwise of what was lost, and the limits that were passed."""
+    used = account.used(dt.date.fromisoformat(entry["date"]))
+    total = durable.sha256(durable.canonical_json(account.total))
+    costs = describe_cost(max(losses.values()), max(account.total.values()), max(used.values()), settings)
+    yield from _unlike(entry, costs)
+    if entry["totals"] != total:
+        yield "the totals are not the sums of the losses so far"
+    if max(losses.values()) > epsilon_units(settings.privacy.epsilon_per_day):
+        yield "epsilon passes privacy.epsilon_per_day"
+    if any(used[user] > account.limit for user in losses):
+        yield "a user's losses pass budget.epsilon_total"
+
+
+def _unlike(entry: ledger.Entry, expected: dict[str, Any]) -> Iterator[str]:
+    return (f"{key} is not what the plans give" for key, value in expected.items() if entry[key] != value)
+
+
+def _unlike_its_table(
+    entry: ledger.Entry, table: pl.DataFrame, cells: pl.DataFrame, pairs: pl.DataFrame, settings: Config
+) -> Iterator[str]:
+    """Yield what an entry says otherwise of its table, and what in that neither plan nor noise explains."""
+    if table.height != entry["cells"]["published"]:
+        yield "cells published are not those of the released table"
+    if table["n_records"].sum() != entry["records_covered"]:
+        yield "records_covered is not that of the released table"
+    if "mean_divisor" not in cells.columns:  # a plan of an earlier version, which kept less
+        return
+    if not is_consistent(cells, pairs, settings):
+        yield "scales and biases are not those of the plan's users"
+    problem = problem_with_table(table, cells, pairs, entry["release_id"], settings)
+    yield from [problem] if problem else []
+
+
+def _unlike_its_files(entry: ledger.Entry, config: Config) -> Iterator[str]:
+    """Yield which published files are not those of an entry."""
+    folder = published_folder(entry["date"], entry["revision"], config)
+    for name, file_hash in entry["files"].items():
+        path = folder / name
+        if path.exists() and durable.sha256(path.read_bytes()) != file_hash:
+            yield f"{path} is not the file that was released; run the day again to publish it"
+    for path in sorted(folder.glob("[!.]*")):
+        is_revision = entry["revision"] is None and path.name.startswith("revision=")
+        if path.name not in entry["files"] and not is_revision:
+            yield f"{folder / shown(path.name)} was never released; remove it"
