@@ -13,8 +13,8 @@ from typing import Any
 from typer.main import get_command
 
 from flows.cli import app
-from tasks.config import Config
-from tasks.disclosure import COLUMNS
+from tasks.base.config import Config
+from tasks.formats.columns import COLUMNS
 
 ROOT = Path(__file__).resolve().parent.parent
 REFERENCE = ROOT / "docs" / "reference"
