@@ -11,6 +11,7 @@ from dpmath.arrays.cell import ArrayCell, array_bias, array_sensitivities
 from dpmath.arrays.grouping import best_fit, wrap_around
 from dpmath.core.accounting import LOSS_UNITS, ExactIntArray, in_loss_units
 from dpmath.core.occupancy import IntArray, Occupancy
+from dpmath.core.privacy_loss import PureLoss
 from dpmath.noise.noisy_cell import noise_inverse_scale
 
 
@@ -99,9 +100,8 @@ class ArraySum:
             scales[number] = noise_inverse_scale(sensitivity, self.sum_epsilon)
         return scales
 
-    @cached_property
-    def pair_losses(self) -> ExactIntArray:
-        """Each pair's privacy loss, in units of 1/LOSS_UNITS, shape (P,).
+    def losses(self, occupancy: Occupancy) -> ExactIntArray:
+        """Return each pair's privacy loss, in units of 1/LOSS_UNITS, shape (P,); of this sum's own occupancy.
 
         Exact where nothing is projected: the most by which the user can move the sum, over the scale of the noise.
         Else what interval and sum may cost together, for every user with a place in an array.
@@ -109,28 +109,38 @@ class ArraySum:
         Source:
             HV-L42, HV-L43, STI-S3.4, STI-S3.5.
         """
+        self._check_own(occupancy)
+        return self._losses
+
+    @cached_property
+    def _losses(self) -> ExactIntArray:
         losses = np.zeros(self.taken.size, dtype=object)
         for number, cell in self.cells.items():
             if self.projected:
                 charged = (cell.grouping.n_kept > 0).astype(object) * in_loss_units(self.cell_epsilon)
             else:
-                charged = array_sensitivities(cell, cell.largest) * self.inverse_scale[number]
+                sensitivities = array_sensitivities(cell, cell.largest)
+                charged = PureLoss.of_laplace(sensitivities, self.inverse_scale[number])
             losses[self.taken_pairs(number)] = charged
         return losses
 
-    @cached_property
-    def promised_errors(self) -> list[Fraction | None]:
-        """Each cell's promised error of the mean, in ticks; None where nothing is published.
+    def errors(self, occupancy: Occupancy) -> list[Fraction | None]:
+        """Return each cell's promised error of the mean, in ticks; None where nothing is published.
 
         Where array means are projected, nothing better than the whole range can be promised beforehand.
 
         Source:
             HV-L46.
         """
+        self._check_own(occupancy)
         if self.projected:
             return [Fraction(self.value_range) if published else None for published in self.published]
         cells = zip(self.bias, self.inverse_scale, self.divisor, strict=True)
         return [Fraction(int(b) * s + LOSS_UNITS, s * d) if s else None for b, s, d in cells]
+
+    def _check_own(self, occupancy: Occupancy) -> None:
+        if occupancy is not self.occupancy:
+            raise ValueError("an array sum answers for the occupancy that its arrays were filled from")
 
 
 def summed_bias(cell: ArrayCell, n_records: int) -> int:

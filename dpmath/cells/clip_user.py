@@ -7,7 +7,7 @@ from fractions import Fraction
 import numpy as np
 from numpy.typing import NDArray
 
-from dpmath.cells.clipped_sum import NoisySum
+from dpmath.cells.clipped_sum import ClippedSum
 from dpmath.cells.safeguard import promise_or_midpoint, safeguarded
 from dpmath.cells.suppression import clip_user
 from dpmath.cells.thresholds import clipped_errors, clipping_thresholds, threshold_rank
@@ -41,7 +41,7 @@ def clip_user_sums(
     epsilon: Fraction,
     target: Fraction | None = None,
     budgets: ExactIntArray | None = None,
-) -> list[NoisySum]:
+) -> list[ClippedSum]:
     """Return the clipping intervals and noise scales of CLIP-USER followed by optimal clipping.
 
     Every published cell and sum gets the same privacy loss; it is searched for so that the exact loss of the
@@ -59,7 +59,7 @@ def clip_user_sums(
         budgets: What each user may still lose, in units of 1/LOSS_UNITS, shape (L,); None is no limit.
 
     Returns:
-        One NoisySum for each value range, all with the same cells published.
+        One ClippedSum for each value range, all with the same cells published.
 
     Raises:
         ValueError: An argument is outside its range.
@@ -120,7 +120,7 @@ def _largest_error(occupancy: Occupancy, carried: NDArray[np.bool_], cell_epsilo
     return float((occupancy.cell_largest / occupancy.cell_records)[carried].max() / cell_epsilon)
 
 
-def _noisy_sum(occupancy: Occupancy, trial: _Trial, value_range: int, epsilon: Fraction) -> NoisySum:
+def _noisy_sum(occupancy: Occupancy, trial: _Trial, value_range: int, epsilon: Fraction) -> ClippedSum:
     """Return the exact widths R min(T, m), and scales R T / cell_epsilon cut to what ``epsilon`` allows."""
     thresholds = exact_integers(trial.thresholds)
     capped = np.minimum(trial.thresholds[occupancy.cell], occupancy.n_records) * trial.kept
@@ -128,4 +128,4 @@ def _noisy_sum(occupancy: Occupancy, trial: _Trial, value_range: int, epsilon: F
     if trial.worst_loss:
         cell_epsilon *= epsilon / Fraction(trial.worst_loss)
     scale = [int(LOSS_UNITS * cell_epsilon / (value_range * t)) if t else 0 for t in thresholds]
-    return NoisySum(value_range, value_range * exact_integers(capped), np.array(scale, dtype=object))
+    return ClippedSum(value_range, value_range * exact_integers(capped), np.array(scale, dtype=object))

@@ -9,10 +9,11 @@ from numpy.typing import NDArray
 from dpmath.core import _check
 from dpmath.core.accounting import LOSS_UNITS, ExactIntArray, exact_integers
 from dpmath.core.occupancy import Occupancy
+from dpmath.core.privacy_loss import PureLoss
 
 
 @dataclass(frozen=True)
-class NoisySum:
+class ClippedSum:
     """One bounded sum per cell that a release publishes: its clipping intervals and its noise.
 
     A user with m records in the cell has a total in [0, value_range m]. It is clipped to the interval of
@@ -23,6 +24,9 @@ class NoisySum:
         value_range: The largest value R one record can have, in ticks; the least is 0.
         width: Width of each pair's interval, in ticks, shape (P,), 0 <= width <= value_range m.
         inverse_scale: LOSS_UNITS over the noise scale in ticks, for each cell, shape (G,), >= 0.
+
+    Source:
+        HV-L1, HV-L2.
     """
 
     value_range: int
@@ -37,95 +41,57 @@ class NoisySum:
         """Return the most by which clipping can move each pair's total, in ticks, shape (P,)."""
         return self.value_range * exact_integers(occupancy.n_records) - self.lower(occupancy) - self.width
 
-    def among(self, occupancy: Occupancy, cells: NDArray[np.bool_]) -> "NoisySum":
+    def among(self, occupancy: Occupancy, cells: NDArray[np.bool_]) -> "ClippedSum":
         """Return a sum over ``occupancy.of_cells(cells)`` as one over all cells, the others not published."""
         width = np.zeros(occupancy.cell.size, dtype=object)
         inverse_scale = np.zeros(occupancy.n_cells, dtype=object)
         width[cells[occupancy.cell]], inverse_scale[cells] = self.width, self.inverse_scale
-        return NoisySum(self.value_range, width, inverse_scale)
+        return ClippedSum(self.value_range, width, inverse_scale)
 
-    def of_cells(self, occupancy: Occupancy, cells: NDArray[np.bool_]) -> "NoisySum":
+    def of_cells(self, occupancy: Occupancy, cells: NDArray[np.bool_]) -> "ClippedSum":
         """Return the part of some cells, over ``occupancy.of_cells(cells)``."""
-        return NoisySum(self.value_range, self.width[cells[occupancy.cell]], self.inverse_scale[cells])
+        return ClippedSum(self.value_range, self.width[cells[occupancy.cell]], self.inverse_scale[cells])
 
-    def published_part(self, occupancy: Occupancy) -> tuple[Occupancy, "NoisySum"]:
+    def published_part(self, occupancy: Occupancy) -> tuple[Occupancy, "ClippedSum"]:
         """Return the part of the published cells: exact integers are slow, and often few cells are published."""
         _check.same_length(width=self.width, n_records=occupancy.n_records)
         _check.same_length(inverse_scale=self.inverse_scale, cell_records=occupancy.cell_records)
-        cells = self.inverse_scale.astype(bool)
+        cells = self.published
         return occupancy.of_cells(cells), self.of_cells(occupancy, cells)
 
+    @property
+    def published(self) -> NDArray[np.bool_]:
+        """Which cells are published, shape (G,)."""
+        return self.inverse_scale.astype(bool)
 
-def pair_losses(occupancy: Occupancy, noisy_sum: NoisySum) -> ExactIntArray:
-    """Return each pair's privacy loss w/b, in units of 1/LOSS_UNITS, shape (P,).
+    def losses(self, occupancy: Occupancy) -> ExactIntArray:
+        """Return each pair's privacy loss w/b, in units of 1/LOSS_UNITS, exact, shape (P,).
 
-    Args:
-        occupancy: The occupancy array, P pairs in G cells.
-        noisy_sum: What is published.
+        A user can move the sum of a cell by at most the width of the pair's interval.
 
-    Returns:
-        width * inverse_scale of each pair, exact.
+        Raises:
+            ValueError: A shape is wrong, or a width or inverse scale is negative.
+        """
+        _check.same_length(width=self.width, n_records=occupancy.n_records)
+        _check.same_length(inverse_scale=self.inverse_scale, cell_records=occupancy.cell_records)
+        inside = np.flatnonzero(self.published[occupancy.cell])
+        width, losses = self.width[inside], np.zeros(self.width.size, dtype=object)
+        _check.all_at_least(0, width=width, inverse_scale=self.inverse_scale)
+        losses[inside] = PureLoss.of_laplace(width, self.inverse_scale[occupancy.cell[inside]])
+        return losses
 
-    Raises:
-        ValueError: A shape is wrong, or a width or inverse scale is negative.
+    def errors(self, occupancy: Occupancy) -> list[Fraction | None]:
+        """Return each cell's promised error of the mean, in ticks; None where nothing is published.
 
-    Source:
-        HV-L1.
-    """
-    _check.same_length(width=noisy_sum.width, n_records=occupancy.n_records)
-    _check.same_length(inverse_scale=noisy_sum.inverse_scale, cell_records=occupancy.cell_records)
-    _check.all_at_least(0, width=noisy_sum.width, inverse_scale=noisy_sum.inverse_scale)
-    return noisy_sum.width * noisy_sum.inverse_scale[occupancy.cell]
+        An upper bound on the largest expected |published - true mean| over every dataset with this occupancy: what
+        clipping can take off plus the scale of the noise. The scale is itself above the mean absolute value of the
+        noise, so the largest expected error is somewhat less.
 
-
-def user_losses(occupancy: Occupancy, noisy_sums: list[NoisySum]) -> ExactIntArray:
-    """Return each user's exact privacy loss by a whole release, in units of 1/LOSS_UNITS.
-
-    The loss of user l is sum_g w[g,l]/b_g over every cell and sum: the densities of independent noises
-    multiply, and user l can move the sum of cell g by at most w[g,l].
-
-    Args:
-        occupancy: The occupancy array, L users.
-        noisy_sums: Everything that the release publishes.
-
-    Returns:
-        Exact losses, shape (L,).
-
-    Raises:
-        ValueError: A shape is wrong, or a width or inverse scale is negative.
-
-    Source:
-        HV-L1.
-    """
-    losses = np.zeros(occupancy.n_users, dtype=object)
-    for noisy_sum in noisy_sums:
-        part, published = noisy_sum.published_part(occupancy)
-        np.add.at(losses, part.user, pair_losses(part, published))
-    return losses
-
-
-def promised_errors(occupancy: Occupancy, noisy_sum: NoisySum) -> list[Fraction | None]:
-    """Return each cell's promised error of the mean, in ticks; None where nothing is published.
-
-    An upper bound on the largest expected |published - true mean| over every dataset with this occupancy: what
-    clipping can take off plus the scale of the noise. The scale is itself above the mean absolute value of the noise,
-    so the largest expected error is somewhat less.
-
-    Args:
-        occupancy: The occupancy array, G cells.
-        noisy_sum: What is published.
-
-    Returns:
-        Exact bounds in ticks, one for each cell.
-
-    Raises:
-        ValueError: A shape is wrong.
-
-    Source:
-        HV-L2.
-    """
-    part, published = noisy_sum.published_part(occupancy)
-    bias = part.cell_sums(published.bias(part))
-    cells = zip(bias, published.inverse_scale, part.cell_records.tolist(), strict=True)
-    errors = iter([Fraction(int(b) * s + LOSS_UNITS, s * n) for b, s, n in cells])
-    return [next(errors) if scale else None for scale in noisy_sum.inverse_scale]
+        Raises:
+            ValueError: A shape is wrong.
+        """
+        part, published = self.published_part(occupancy)
+        bias = part.cell_sums(published.bias(part))
+        cells = zip(bias, published.inverse_scale, part.cell_records.tolist(), strict=True)
+        errors = iter([Fraction(int(b) * s + LOSS_UNITS, s * n) for b, s, n in cells])
+        return [next(errors) if scale else None for scale in self.inverse_scale]

@@ -4,18 +4,19 @@ from fractions import Fraction
 
 import numpy as np
 
-from dpmath.cells.clipped_sum import NoisySum, pair_losses, promised_errors, user_losses
+from dpmath.cells.clipped_sum import ClippedSum
 from dpmath.core.accounting import LARGEST_INVERSE_SCALE, ExactIntArray, in_loss_units
+from dpmath.core.cell_sums import user_losses
 from dpmath.core.occupancy import Occupancy
 
 
 def safeguarded(
     occupancy: Occupancy,
-    sums: list[NoisySum],
+    sums: list[ClippedSum],
     epsilon: Fraction,
     promise: Fraction,
     budgets: ExactIntArray | None,
-) -> list[NoisySum]:
+) -> list[ClippedSum]:
     """Return a plan made to keep its limits exactly, with cells withheld that then cannot keep their promise.
 
     Where the worst loss passes ``epsilon`` all noise grows; where a user's loss passes the budget that user's
@@ -34,10 +35,10 @@ def safeguarded(
     Source:
         HV-L1, HV-L2.
     """
-    cells = np.all([s.inverse_scale.astype(bool) for s in sums], axis=0)
+    cells = np.all([s.published for s in sums], axis=0)
     part = occupancy.of_cells(cells)
     sums = [s.of_cells(occupancy, cells) for s in sums]
-    sums = [NoisySum(s.value_range, s.width, np.minimum(s.inverse_scale, LARGEST_INVERSE_SCALE)) for s in sums]
+    sums = [ClippedSum(s.value_range, s.width, np.minimum(s.inverse_scale, LARGEST_INVERSE_SCALE)) for s in sums]
     sums = _without_excess(part, sums, epsilon)
     if budgets is not None:
         sums = _within_budgets(part, sums, budgets)
@@ -56,34 +57,34 @@ def promise_or_midpoint(target: Fraction | None) -> Fraction:
     return Fraction(1, 2) if target is None else target
 
 
-def _without_excess(occupancy: Occupancy, sums: list[NoisySum], epsilon: Fraction) -> list[NoisySum]:
+def _without_excess(occupancy: Occupancy, sums: list[ClippedSum], epsilon: Fraction) -> list[ClippedSum]:
     """Lower the inverse scales by what floating point put the exact worst loss above ``epsilon``."""
     worst = max(user_losses(occupancy, sums), default=0)
     limit = in_loss_units(epsilon)
     if worst <= limit:
         return sums
-    return [NoisySum(s.value_range, s.width, s.inverse_scale * limit // worst) for s in sums]
+    return [ClippedSum(s.value_range, s.width, s.inverse_scale * limit // worst) for s in sums]
 
 
-def _within_budgets(occupancy: Occupancy, sums: list[NoisySum], budgets: ExactIntArray) -> list[NoisySum]:
+def _within_budgets(occupancy: Occupancy, sums: list[ClippedSum], budgets: ExactIntArray) -> list[ClippedSum]:
     """Narrow the intervals of each user whose budget is below the loss, so that it is met exactly."""
     losses = user_losses(occupancy, sums)
     short = losses > np.maximum(budgets, 0)
     share = [(max(b, 0), loss) if cut else (1, 1) for b, loss, cut in zip(budgets, losses, short, strict=True)]
     numerator, denominator = np.array(share, dtype=object).reshape(-1, 2)[occupancy.user].T
-    return [NoisySum(s.value_range, s.width * numerator // denominator, s.inverse_scale) for s in sums]
+    return [ClippedSum(s.value_range, s.width * numerator // denominator, s.inverse_scale) for s in sums]
 
 
-def _keeping_promise(occupancy: Occupancy, sums: list[NoisySum], promise: Fraction) -> list[NoisySum]:
+def _keeping_promise(occupancy: Occupancy, sums: list[ClippedSum], promise: Fraction) -> list[ClippedSum]:
     """Withhold, in every sum, the cells in which one sum breaks its promise or nobody is left."""
     withheld = np.zeros(occupancy.n_cells, dtype=bool)
     for noisy_sum in sums:
-        withheld |= occupancy.cell_sums(pair_losses(occupancy, noisy_sum)) == 0
+        withheld |= occupancy.cell_sums(noisy_sum.losses(occupancy)) == 0
         limit = promise * noisy_sum.value_range
-        errors = promised_errors(occupancy, noisy_sum)
+        errors = noisy_sum.errors(occupancy)
         withheld |= np.array([error is None or error > limit for error in errors], dtype=bool)
     return [
-        NoisySum(
+        ClippedSum(
             s.value_range,
             np.where(withheld[occupancy.cell], 0, s.width),
             np.where(withheld, 0, s.inverse_scale),

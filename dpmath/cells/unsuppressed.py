@@ -7,7 +7,7 @@ from fractions import Fraction
 import numpy as np
 from numpy.typing import NDArray
 
-from dpmath.cells.clipped_sum import NoisySum
+from dpmath.cells.clipped_sum import ClippedSum
 from dpmath.cells.safeguard import promise_or_midpoint, safeguarded
 from dpmath.cells.thresholds import clipping_thresholds
 from dpmath.core import _check
@@ -17,7 +17,7 @@ from dpmath.core.occupancy import Occupancy
 
 def baseline_sums(
     occupancy: Occupancy, value_ranges: list[int], epsilon: Fraction, target: Fraction | None
-) -> tuple[list[NoisySum], Fraction]:
+) -> tuple[list[ClippedSum], Fraction]:
     """Return full-width sums with one epsilon for all cells, charged by the number of a user's cells.
 
     The cells that need the least epsilon for the promise are taken first, as long as the busiest user's number of
@@ -48,7 +48,7 @@ def baseline_sums(
 
 def optimal_clipping_sums(
     occupancy: Occupancy, value_ranges: list[int], epsilon: Fraction, target: Fraction | None
-) -> tuple[list[NoisySum], Fraction]:
+) -> tuple[list[ClippedSum], Fraction]:
     """Return optimally clipped sums with one epsilon for all cells, charged by the number of a user's cells.
 
     Cells are taken as by ``baseline_sums``.
@@ -81,7 +81,7 @@ def optimal_clipping_sums(
     sums = []
     for value_range in value_ranges:
         scale = [math.ceil(LOSS_UNITS * cell_epsilon / (value_range * t)) if t else 0 for t in thresholds.tolist()]
-        sums.append(NoisySum(value_range, value_range * widths, np.array(scale, dtype=object)))
+        sums.append(ClippedSum(value_range, value_range * widths, np.array(scale, dtype=object)))
     return sums, charged
 
 
@@ -150,7 +150,7 @@ def exact_sums(
     epsilon: Fraction,
     target: Fraction,
     budgets: ExactIntArray | None = None,
-) -> list[NoisySum]:
+) -> list[ClippedSum]:
     """Return full-width sums, each cell with the noise its promise allows, charged by the exact loss.
 
     Nothing is suppressed or clipped. Cells are taken in the order of the epsilon they need, leaving out those with
@@ -164,7 +164,7 @@ def exact_sums(
         budgets: What each user may still lose, in units of 1/LOSS_UNITS, shape (L,); None is no limit.
 
     Returns:
-        One NoisySum for each value range.
+        One ClippedSum for each value range.
 
     Raises:
         ValueError: An argument is outside its range.
@@ -196,7 +196,7 @@ def _needed_epsilons(occupancy: Occupancy, target: Fraction) -> list[Fraction]:
 
 def _full_width_sums(
     occupancy: Occupancy, value_ranges: list[int], carried: NDArray[np.bool_], epsilons: list[Fraction]
-) -> list[NoisySum]:
+) -> list[ClippedSum]:
     """Return sums of the carried cells at full width, with the epsilon of each of them."""
     part = occupancy.of_cells(carried)
     largest = part.cell_largest.tolist()
@@ -204,5 +204,5 @@ def _full_width_sums(
     for value_range in value_ranges:
         scale = [math.ceil(LOSS_UNITS * e / (value_range * m)) for m, e in zip(largest, epsilons, strict=True)]
         widths = value_range * exact_integers(part.n_records)
-        sums.append(NoisySum(value_range, widths, np.array(scale, dtype=object)).among(occupancy, carried))
+        sums.append(ClippedSum(value_range, widths, np.array(scale, dtype=object)).among(occupancy, carried))
     return sums

@@ -6,11 +6,12 @@ from fractions import Fraction
 import numpy as np
 from numpy.typing import NDArray
 
-from dpmath.cells.clipped_sum import NoisySum, user_losses
+from dpmath.cells.clipped_sum import ClippedSum
 from dpmath.cells.safeguard import safeguarded
 from dpmath.cells.thresholds import clipped_errors, clipping_thresholds
 from dpmath.core import _check
 from dpmath.core.accounting import LOSS_UNITS, ExactIntArray
+from dpmath.core.cell_sums import user_losses
 from dpmath.core.occupancy import Occupancy
 from dpmath.planner.cell_choice import FITS, GAP, cells_that_fit
 from dpmath.planner.least_error import MOST, least_common_error
@@ -41,7 +42,7 @@ class Plan:
     the one who may lose most can are outside: the planner has them spend nothing, and the bounds are for the others.
     """
 
-    sums: list[NoisySum]
+    sums: list[ClippedSum]
     worst_load: float
     lower_bound: float
     most_cells: int
@@ -230,7 +231,7 @@ def _exact_sums(
     cells: NDArray[np.bool_],
     errors: list[Fraction],
     cover: Cover,
-) -> list[NoisySum]:
+) -> list[ClippedSum]:
     """Round a plan to integers that keep every promise."""
     keep = cells[occupancy.cell] & (limits[occupancy.user] > 0)
     shares = np.zeros(occupancy.cell.size)
@@ -239,7 +240,7 @@ def _exact_sums(
     return [rounded_sum(occupancy, value_range, shares, promised) for value_range in value_ranges]
 
 
-def _worst_load(occupancy: Occupancy, sums: list[NoisySum], limits: FloatArray) -> float:
+def _worst_load(occupancy: Occupancy, sums: list[ClippedSum], limits: FloatArray) -> float:
     losses = user_losses(occupancy, sums)
     spending = losses.astype(bool) & (limits > 0)
     allowed = limits[spending] * len(sums) * LOSS_UNITS
@@ -261,7 +262,9 @@ def _bound_of_published(
 
 def _empty_plan(occupancy: Occupancy, value_ranges: list[int], most: int) -> Plan:
     nothing = np.zeros(occupancy.n_cells, dtype=object)
-    sums = [NoisySum(value_range, np.zeros(occupancy.cell.size, dtype=object), nothing) for value_range in value_ranges]
+    sums = [
+        ClippedSum(value_range, np.zeros(occupancy.cell.size, dtype=object), nothing) for value_range in value_ranges
+    ]
     return Plan(sums, 0.0, 0.0, most)
 
 

@@ -5,15 +5,18 @@ from fractions import Fraction
 import numpy as np
 from numpy.typing import NDArray
 
-from dpmath.cells.clipped_sum import NoisySum, pair_losses, user_losses
+from dpmath.cells.clipped_sum import ClippedSum
 from dpmath.cells.safeguard import safeguarded
 from dpmath.cells.unsuppressed import exact_sums
 from dpmath.core.accounting import LOSS_UNITS, ExactIntArray, exact_integers, in_loss_units
+from dpmath.core.cell_sums import user_losses
 from dpmath.core.occupancy import IntArray, Occupancy
 from dpmath.planner.programme import FloatArray
 
 
-def rounded_sum(occupancy: Occupancy, value_range: int, shares: FloatArray, promised: dict[int, Fraction]) -> NoisySum:
+def rounded_sum(
+    occupancy: Occupancy, value_range: int, shares: FloatArray, promised: dict[int, Fraction]
+) -> ClippedSum:
     """Return integer widths, and for each cell the largest noise that still keeps its promise exactly.
 
     Args:
@@ -34,13 +37,13 @@ def rounded_sum(occupancy: Occupancy, value_range: int, shares: FloatArray, prom
     records, wanted = exact_integers(part.n_records), value_range * shares[cells[occupancy.cell]]
     widths = np.array([_nearest_width(*pair) for pair in zip(value_range * records, wanted, strict=True)], dtype=object)
     inverse_scale = np.zeros(part.n_cells, dtype=object)
-    bias = part.cell_sums(NoisySum(value_range, widths, inverse_scale).bias(part))
+    bias = part.cell_sums(ClippedSum(value_range, widths, inverse_scale).bias(part))
     for cell, (_, error) in enumerate(sorted(promised.items())):
         room = int(part.cell_records[cell]) * value_range * error - bias[cell]
         if room > 0:
             inverse_scale[cell] = -(-LOSS_UNITS * room.denominator // room.numerator)
     widths = np.where(inverse_scale[part.cell].astype(bool), widths, 0)
-    return NoisySum(value_range, widths, inverse_scale).among(occupancy, cells)
+    return ClippedSum(value_range, widths, inverse_scale).among(occupancy, cells)
 
 
 def _nearest_width(top: int, wanted: float) -> int:
@@ -50,12 +53,12 @@ def _nearest_width(top: int, wanted: float) -> int:
 
 def most_published(
     occupancy: Occupancy,
-    planned: list[NoisySum],
+    planned: list[ClippedSum],
     may_spend: NDArray[np.bool_],
     epsilon: Fraction,
     promise: Fraction,
     budgets: ExactIntArray | None,
-) -> list[NoisySum]:
+) -> list[ClippedSum]:
     """Return what is left of a rounded plan within every limit, or the sums without clipping if they are more.
 
     Where rounding cost cells, others of full width that still fit are added to the plan.
@@ -69,7 +72,7 @@ def most_published(
         budgets: What each user may still lose, in units of 1/LOSS_UNITS, shape (L,); None is no limit.
 
     Returns:
-        Sums that keep every limit and promise exactly, at least as many cells as ``mechanisms.exact_sums``.
+        Sums that keep every limit and promise exactly, at least as many cells as ``exact_sums``.
 
     Source:
         HV-L1, HV-L2.
@@ -86,19 +89,19 @@ def most_published(
         safeguarded(occupancy, kept, epsilon, promise, budgets),
         exact_sums(occupancy, value_ranges, epsilon, promise, budgets),
     ]
-    return max(plans, key=lambda plan: int(plan[0].inverse_scale.astype(bool).sum()))
+    return max(plans, key=lambda plan: int(plan[0].published.sum()))
 
 
 def _unclipped(
-    occupancy: Occupancy, planned: list[NoisySum], may_spend: NDArray[np.bool_], promise: Fraction
-) -> list[NoisySum]:
+    occupancy: Occupancy, planned: list[ClippedSum], may_spend: NDArray[np.bool_], promise: Fraction
+) -> list[ClippedSum]:
     """Return every cell at full width with the promise."""
     whole = (occupancy.n_records * may_spend[occupancy.user]).astype(float)
     everywhere = dict.fromkeys(range(occupancy.n_cells), promise)
     return [rounded_sum(occupancy, one.value_range, whole, everywhere) for one in planned]
 
 
-def within_limits(occupancy: Occupancy, candidates: list[list[NoisySum]], limits: ExactIntArray) -> list[NoisySum]:
+def within_limits(occupancy: Occupancy, candidates: list[list[ClippedSum]], limits: ExactIntArray) -> list[ClippedSum]:
     """Return cells of the candidates that together pass no user's limit.
 
     The first candidate loses, one at a time, the cells that load the users over their limit most; cells it lost or
@@ -136,7 +139,7 @@ def _most_in_excess(occupancy: Occupancy, pairs: ExactIntArray, losses: ExactInt
 
 def _take_what_fits(
     occupancy: Occupancy,
-    candidate: list[NoisySum],
+    candidate: list[ClippedSum],
     number: int,
     taken_from: IntArray,
     losses: ExactIntArray,
@@ -160,19 +163,19 @@ def _pairs_of(occupancy: Occupancy, cell: int) -> slice:
     return slice(int(occupancy.cell_start[cell]), int(occupancy.cell_start[cell + 1]))
 
 
-def _published(sums: list[NoisySum]) -> NDArray[np.bool_]:
-    return np.all([one.inverse_scale.astype(bool) for one in sums], axis=0)
+def _published(sums: list[ClippedSum]) -> NDArray[np.bool_]:
+    return np.all([one.published for one in sums], axis=0)
 
 
-def _pair_losses(occupancy: Occupancy, sums: list[NoisySum]) -> ExactIntArray:
-    return np.sum([pair_losses(occupancy, one) for one in sums], axis=0)
+def _pair_losses(occupancy: Occupancy, sums: list[ClippedSum]) -> ExactIntArray:
+    return np.sum([one.losses(occupancy) for one in sums], axis=0)
 
 
-def _merged(occupancy: Occupancy, versions: list[NoisySum], taken_from: IntArray) -> NoisySum:
+def _merged(occupancy: Occupancy, versions: list[ClippedSum], taken_from: IntArray) -> ClippedSum:
     width = np.zeros(occupancy.cell.size, dtype=object)
     inverse_scale = np.zeros(occupancy.n_cells, dtype=object)
     for number, version in enumerate(versions):
         here = taken_from == number
         inverse_scale[here] = version.inverse_scale[here]
         width[here[occupancy.cell]] = version.width[here[occupancy.cell]]
-    return NoisySum(versions[0].value_range, width, inverse_scale)
+    return ClippedSum(versions[0].value_range, width, inverse_scale)

@@ -13,7 +13,6 @@ from pydantic import Field, ValidationError, model_validator
 
 from dpmath.core.bias import rounding_errors
 from tasks.base.config_sections import (
-    PROJECTED,
     Budget,
     Columns,
     Dataset,
@@ -22,14 +21,12 @@ from tasks.base.config_sections import (
     Monitoring,
     Privacy,
     Publish,
-    Section,
     Statistics,
     Storage,
     Validation,
     Value,
-    is_remote,
-    shown,
 )
+from tasks.base.config_types import Section, is_remote, shown
 from tasks.base.errors import BadConfig
 
 DATE_PLACEHOLDER = "{date}"
@@ -56,7 +53,7 @@ class Config(Section):
     def _promise_for_a_statistic(self) -> Self:
         if self.privacy.target_error_variance is not None and not self.statistics.variance:
             raise ValueError("privacy.target_error_variance needs statistics.variance = true")
-        if self.statistics.variance and self.privacy.mechanism in PROJECTED:
+        if self.statistics.variance and not self.privacy.planned_by.has_variance:
             raise ValueError(
                 f"privacy.mechanism {self.privacy.mechanism} has no variance: set statistics.variance = false, or take "
                 "another mechanism"

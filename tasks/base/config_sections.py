@@ -3,89 +3,21 @@
 import difflib
 import functools
 import importlib.util
-import re
 from decimal import Decimal
 from fractions import Fraction
-from typing import Annotated, Any, Literal, Self, get_args
+from typing import TYPE_CHECKING, Any, Literal, Self
 from zoneinfo import available_timezones
 
-from fsspec.registry import known_implementations
-from pydantic import (
-    AfterValidator,
-    BaseModel,
-    BeforeValidator,
-    ConfigDict,
-    Field,
-    ValidationInfo,
-    field_validator,
-    model_validator,
-)
+from pydantic import Field, field_validator, model_validator
+
+from tasks.base.config_types import Number, Place, Positive, Section
+from tasks.mechanisms.table import MECHANISMS, Mechanism
 
 LEAST_EPSILON_PER_DAY = Decimal("1e-6")
-Mechanism = Literal[
-    "planned",
-    "clip-user",
-    "exact",
-    "baseline",
-    "optimal-clipping",
-    "array-averaging",
-    "opt-array-averaging",
-    "levy",
-    "quantile",
-]
-MECHANISMS: tuple[str, ...] = get_args(Mechanism)
-PROJECTED = ("levy", "quantile")
-"""The mechanisms that spend half of a cell's epsilon on an interval, so that they can promise no error beforehand."""
-_CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f\ud800-\udfff]")
-
-
-def is_remote(place: str) -> bool:
-    """Tell whether a place is an fsspec address, such as ``s3://bucket/folder``, and not a path."""
-    return "://" in place
-
-
-_SERVERS = ("ftp", "http", "https", "sftp", "smb", "ssh", "webdav", "webhdfs")
-
-
-def _known_address(place: str) -> str:
-    protocol, _, path = place.partition("://")
-    if is_remote(place) and protocol not in known_implementations:
-        raise ValueError(f"{protocol}:// is no address that fsspec knows")
-    if is_remote(place) and protocol in _SERVERS:
-        raise ValueError(f"{protocol}:// names a server, which the paths of files lack; take an object store")
-    if is_remote(place) and "@" in path.partition("/")[0] and not protocol.startswith("ab"):
-        raise ValueError("an address holds no credentials, for it is written down; they come from the environment")
-    return place
-
-
-def _finite_decimal(value: Any) -> Any:
-    return Decimal(value) if isinstance(value, int) and not isinstance(value, bool) else value
-
-
-Number = Annotated[Decimal, BeforeValidator(_finite_decimal), Field(allow_inf_nan=False)]
-Positive = Annotated[Number, Field(gt=0)]
-Place = Annotated[str, Field(min_length=1), AfterValidator(_known_address)]
-
-
-def shown(text: str) -> str:
-    """Return a text with its control characters spelled out: shown as they are, they would steer the terminal."""
-    return _CONTROL.sub(lambda found: repr(found[0])[1:-1], text)
-
-
-class Section(BaseModel):
-    """What every section is: frozen, strict about names and types, and fit to be shown."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid", strict=True)
-
-    @field_validator("*")
-    @classmethod
-    def _shown(cls, value: Any, info: ValidationInfo) -> Any:
-        texts = [text for text in (value if isinstance(value, tuple) else [value]) if isinstance(text, str)]
-        if info.field_name != "delimiter" and any(
-            _CONTROL.search(text.replace("\n", "").replace("\t", "")) for text in texts
-        ):
-            raise ValueError("must hold no control characters")
-        return value
+if TYPE_CHECKING:
+    MechanismName = str
+else:
+    MechanismName = Literal[tuple(MECHANISMS)]
 
 
 @functools.cache
@@ -223,7 +155,7 @@ class Privacy(Section):
 
     epsilon_per_day: Number = Field(ge=LEAST_EPSILON_PER_DAY, le=Decimal(1_000_000))
     """The most privacy loss (epsilon) that one day's release may cost any one user."""
-    mechanism: Mechanism = "planned"
+    mechanism: MechanismName = "planned"
     """How cells, clipping and noise are chosen."""
     target_error: Positive | None = None
     """The promise: the largest expected error of each published mean, in the value's unit. Cells that cannot keep it
@@ -237,7 +169,7 @@ class Privacy(Section):
 
     @model_validator(mode="after")
     def _what_the_mechanism_can(self) -> Self:
-        projected = self.mechanism in PROJECTED
+        projected = not self.planned_by.promises
         if projected and (self.target_error is not None or self.target_error_variance is not None):
             raise ValueError(
                 f"mechanism {self.mechanism} can promise no error, because what it clips depends on the values: remove "
@@ -250,6 +182,11 @@ class Privacy(Section):
         if self.cell_epsilon is not None and self.cell_epsilon > self.epsilon_per_day:
             raise ValueError(f"cell_epsilon = {self.cell_epsilon} must be at most epsilon_per_day")
         return self
+
+    @property
+    def planned_by(self) -> Mechanism:
+        """The mechanism of that name."""
+        return MECHANISMS[self.mechanism]
 
 
 class Budget(Section):

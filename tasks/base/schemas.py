@@ -5,7 +5,6 @@ import polars as pl
 from pandera.errors import SchemaErrors
 
 from tasks.base.config import Config
-from tasks.base.config_sections import PROJECTED
 from tasks.base.errors import SchemaBroken
 
 _UTC = pl.Datetime("us", "UTC")
@@ -34,10 +33,10 @@ def statistic_schema(config: Config) -> pa.DataFrameSchema:
         "n_records": pa.Column(pl.Int64, pa.Check.ge(1)),
         "n_users": pa.Column(pl.Int64, pa.Check.ge(1)),
         **_estimate_columns(
-            "mean", float(config.value.lower), float(config.value.upper), config.privacy.mechanism not in PROJECTED
+            "mean", float(config.value.lower), float(config.value.upper), config.privacy.planned_by.promises
         ),
     }
-    if config.privacy.mechanism in PROJECTED:
+    if not config.privacy.planned_by.promises:
         possible = pa.Check.in_range(float(config.value.lower), float(config.value.upper))
         columns |= {f"mean_clip_{end}": pa.Column(pl.Float64, possible) for end in ("low", "high")}
     if config.statistics.variance:

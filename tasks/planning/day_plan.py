@@ -10,19 +10,12 @@ import polars as pl
 
 from dpmath.core.accounting import ExactIntArray
 from dpmath.core.bias import rounding_errors
+from dpmath.core.cell_sums import CellSums, user_losses
 from dpmath.core.occupancy import Occupancy
 from tasks.account import private_files
 from tasks.base import frames
 from tasks.base.config import Config
-from tasks.sums.kinds import (
-    CellSums,
-    cell_columns,
-    pair_columns,
-    pair_losses,
-    promised_errors,
-    published_cells,
-    user_losses,
-)
+from tasks.sums.kinds import Kind
 
 
 def mean_errors(occupancy: Occupancy, sums: CellSums, tick: Fraction) -> list[Fraction | None]:
@@ -31,7 +24,7 @@ def mean_errors(occupancy: Occupancy, sums: CellSums, tick: Fraction) -> list[Fr
     It is at most the range, which both the mean and what is published of it are in.
     """
     rounding, _ = rounding_errors(sums.value_range)
-    errors = promised_errors(occupancy, sums)
+    errors = sums.errors(occupancy)
     return [None if error is None else tick * min(error + rounding, Fraction(sums.value_range)) for error in errors]
 
 
@@ -44,6 +37,7 @@ class DayPlan:
         user_hashes: Keyed hash of each user of the occupancy.
         occupancy: Pairs of cell and user, numbered by the rows above.
         sums: What is published of each moment, "mean" first.
+        kind: Of the sums.
         settings: What the plan was made from, as the ledger records it.
         epsilon_lower_bound: What no plan for the same cells and promises can charge less than; see Proposal.
         gap: How far above that bound the plan is, relative; None without a bound.
@@ -56,6 +50,7 @@ class DayPlan:
     user_hashes: list[str]
     occupancy: Occupancy
     sums: dict[str, CellSums]
+    kind: Kind
     settings: dict[str, Any]
     epsilon_lower_bound: float | None
     gap: float | None
@@ -65,7 +60,7 @@ class DayPlan:
     @cached_property
     def published(self) -> np.ndarray[Any, np.dtype[np.bool_]]:
         """Which cells are published, shape (G,)."""
-        return published_cells(self.sums["mean"])
+        return self.sums["mean"].published
 
     @cached_property
     def losses(self) -> ExactIntArray:
@@ -101,9 +96,9 @@ def cell_frame(plan: DayPlan) -> pl.DataFrame:
     moments = {
         f"{moment}_{name}": column
         for moment, sums in plan.sums.items()
-        for name, column in cell_columns(plan.occupancy, sums).items()
+        for name, column in plan.kind.cell_columns(plan.occupancy, sums).items()
     }
-    per_pair = np.sum([pair_losses(plan.occupancy, sums) for sums in plan.sums.values()], axis=0)
+    per_pair = np.sum([sums.losses(plan.occupancy) for sums in plan.sums.values()], axis=0)
     spending = np.flatnonzero(per_pair)
     epsilon = np.zeros(plan.occupancy.n_cells, dtype=object)
     np.maximum.at(epsilon, plan.occupancy.cell[spending], per_pair[spending])
@@ -118,7 +113,7 @@ def pair_frame(plan: DayPlan) -> pl.DataFrame:
         "n_records": pl.Series(plan.occupancy.n_records[inside]),
     }
     for moment, sums in plan.sums.items():
-        for name, column in pair_columns(plan.occupancy, sums).items():
+        for name, column in plan.kind.pair_columns(plan.occupancy, sums).items():
             columns[f"{moment}_{name}"] = column
     return plan.cells.select("slot_start", "h3_cell")[plan.occupancy.cell[inside]].with_columns(**columns)
 

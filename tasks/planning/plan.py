@@ -17,15 +17,15 @@ from tasks.account.ledger import read_entries
 from tasks.account.user_keys import known_users
 from tasks.base import warehouse
 from tasks.base.config import Config
-from tasks.base.config_sections import PROJECTED
 from tasks.base.errors import BudgetExceeded, HexveilError, NothingToPublish
 from tasks.base.logs import say
 from tasks.base.steps import step
+from tasks.mechanisms.proposals import Proposal, Request
+from tasks.mechanisms.table import propose
 from tasks.occupancy.user_cells import prepared_by
 from tasks.planning.day_plan import DayPlan, store_plan
-from tasks.planning.mechanisms import Proposal, Request, propose
 from tasks.planning.stored_plan import MOMENTS, plan_settings
-from tasks.sums.kinds import published_cells
+from tasks.sums.kinds import kind_of
 
 log = logging.getLogger("hexveil.plan")
 
@@ -73,13 +73,14 @@ def make_plan(date: dt.date, config: Config, account: Account | None = None) -> 
 
 def planned_day(date: dt.date, day: PlannedDay, proposal: Proposal, config: Config) -> DayPlan:
     """Return the plan of a day from what a mechanism proposes for it; raises what ``make_plan`` does."""
-    if not published_cells(proposal.sums[0]).any():
+    if not proposal.sums[0].published.any():
         raise _why_nothing(date, day.request, config)
     return DayPlan(
         cells=day.cells,
         user_hashes=day.user_hashes,
         occupancy=day.request.occupancy,
         sums=dict(zip(MOMENTS, proposal.sums, strict=False)),
+        kind=kind_of(config),
         settings=plan_settings(date, config),
         epsilon_lower_bound=proposal.epsilon_lower_bound,
         gap=proposal.gap,
@@ -116,13 +117,13 @@ def read_day(date: dt.date, config: Config, account: Account | None = None) -> P
 def _why_nothing(date: dt.date, request: Request, config: Config) -> HexveilError:
     """Return the reason for an empty plan: too little budget left, or promises that cannot be kept at all."""
     unlimited = propose(config.privacy.mechanism, replace(request, budgets=None))
-    if published_cells(unlimited.sums[0]).any():
+    if unlimited.sums[0].published.any():
         return BudgetExceeded(
             f"{date}: too little is left of budget.epsilon_total = {config.budget.epsilon_total} for any cell to "
             "keep its promise, so nothing is published. `hexveil ledger show` says what it was spent on."
         )
     advice = "Raise privacy.epsilon_per_day or privacy.target_error, or make the cells larger in [grid]."
-    if config.privacy.mechanism in PROJECTED:
+    if not config.privacy.planned_by.promises:
         advice = "Raise privacy.cell_epsilon and privacy.epsilon_per_day, or make the cells larger in [grid]."
     elif request.target is None:
         advice = "Set privacy.target_error: then the cells that can keep it are published and the others withheld."

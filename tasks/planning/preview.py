@@ -16,8 +16,8 @@ from tasks.account.ledger import read_entries
 from tasks.base.config import Config
 from tasks.base.errors import contained
 from tasks.base.progress import progress
+from tasks.mechanisms.table import PROMISING, propose
 from tasks.planning.day_plan import cell_frame, mean_errors, store_plan
-from tasks.planning.mechanisms import COMPARED, propose
 from tasks.planning.plan import make_plan, read_day, summarise_plan
 
 
@@ -64,7 +64,7 @@ def compare_mechanisms(date: dt.date, config: Config) -> list[dict[str, Any]]:
     request = read_day(date, config).request
     tick = Fraction(config.value.tick)
     rows = []
-    for mechanism in progress(list(COMPARED), "planning by every mechanism"):
+    for mechanism in progress(list(PROMISING), "planning by every mechanism"):
         proposal = propose(mechanism, request)
         errors = [error for error in mean_errors(request.occupancy, proposal.sums[0], tick) if error is not None]
         rows.append(

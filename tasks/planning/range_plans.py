@@ -20,8 +20,9 @@ from tasks.base.config import Config
 from tasks.base.errors import WITHHELD, BudgetExceeded, HexveilError, TemporaryFailure, contained
 from tasks.base.logs import warn
 from tasks.base.steps import step
+from tasks.mechanisms.proposals import Proposal
+from tasks.mechanisms.table import propose
 from tasks.planning.day_plan import DayPlan, store_plan
-from tasks.planning.mechanisms import Proposal, propose
 from tasks.planning.plan import PlannedDay, planned_day, read_day
 
 Shortage = Literal["refuse", "spread", "clip"]

@@ -1,7 +1,9 @@
-"""Stored plans: read once, checked, and handed down as a value."""
+"""Stored plans: read and checked once in a step, and handed down as a value."""
 
 import datetime as dt
 import json
+from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -10,46 +12,78 @@ import polars as pl
 
 from tasks.account import private_files
 from tasks.base.config import Config
+from tasks.sums.stored_sum import StoredSum
 
 MOMENTS = ("mean", "square")
 """The sums a cell may publish: of q, and of (2q - R)^2, for values q in ticks from 0 to R."""
 
 
-def load_plan(plan_hash: str, config: Config) -> dict[str, Any]:
-    """Return a stored plan's settings and the hashes of its files.
+@dataclass(frozen=True)
+class StoredPlan:
+    """A stored plan. Its files are read when they are asked for, each once, and only if they are what was stored.
+
+    Attributes:
+        name: Its hash.
+        settings: What it was made from besides the occupancy.
+        files: The hash of each of its files: "cells", "pairs", "losses".
+        folder: Where they are.
+    """
+
+    name: str
+    settings: dict[str, Any]
+    files: dict[str, str]
+    folder: Path
+
+    @cached_property
+    def cells(self) -> pl.DataFrame:
+        """Every cell of the day, published or not, by slot and hexagon."""
+        return private_files.read_frame(self.folder, self.files["cells"])
+
+    @cached_property
+    def published(self) -> pl.DataFrame:
+        """The cells that are published."""
+        return self.cells.filter(pl.col("mean_inverse_scale") > 0)
+
+    @cached_property
+    def withheld(self) -> pl.DataFrame:
+        """The cells that are withheld and how full they are, which is public, and nothing else of them."""
+        withheld = self.cells.filter(pl.col("mean_inverse_scale") == 0)
+        names = pl.Series("h3_cell", [h3.int_to_str(cell) for cell in withheld["h3_cell"]], dtype=pl.String)
+        return withheld.select("slot_start", names, "n_records", "n_users")
+
+    @cached_property
+    def pairs(self) -> pl.DataFrame:
+        """The pairs of a published cell and a user, and how each counts."""
+        return private_files.read_frame(self.folder, self.files["pairs"])
+
+    @cached_property
+    def losses(self) -> dict[str, int]:
+        """What the plan costs each user, by keyed hash in units of 2^-50."""
+        return private_files.read_losses(self.folder, self.files["losses"])
+
+    @property
+    def pairs_path(self) -> Path:
+        """Where the pairs are, for the engine to read; they were checked."""
+        self.pairs  # noqa: B018
+        return self.folder / self.files["pairs"]
+
+    def sums(self, config: Config) -> list[StoredSum]:
+        """Return each moment's sum, under the configuration that the plan was made with."""
+        moments = [moment for moment in MOMENTS if f"{moment}_inverse_scale" in self.cells.columns]
+        return [StoredSum(self.published, self.pairs, moment, config) for moment in moments]
+
+
+def load_plan(name: str, config: Config) -> StoredPlan:
+    """Return the stored plan of that hash.
 
     Raises:
         LedgerBroken: It is missing or changed.
     """
-    stored: dict[str, Any] = json.loads(private_files.read(private_files.plans(config), plan_hash))
-    return stored
-
-
-def moments_of(cells: pl.DataFrame) -> list[str]:
-    """Return which moments a stored plan publishes, from the columns of its cells."""
-    return [moment for moment in MOMENTS if f"{moment}_inverse_scale" in cells.columns]
+    folder = private_files.plans(config)
+    stored: dict[str, Any] = json.loads(private_files.read(folder, name))
+    return StoredPlan(name, stored["settings"], stored["files"], folder)
 
 
 def plan_settings(date: dt.date, config: Config) -> dict[str, Any]:
     """Return what a plan is made from besides the occupancy; a plan is executed under the same or not at all."""
     return {"date": date.isoformat(), **config.public_settings()}
-
-
-def plan_file(plan: dict[str, Any], name: str, config: Config) -> Path:
-    """Return where one of a stored plan's files is."""
-    return private_files.plans(config) / str(plan["files"][name])
-
-
-def stored_plan(plan: dict[str, Any], config: Config) -> tuple[pl.DataFrame, pl.DataFrame]:
-    """Return the published cells and the pairs of a loaded plan."""
-    folder = private_files.plans(config)
-    cells, pairs = (private_files.read_frame(folder, plan["files"][name]) for name in ("cells", "pairs"))
-    return cells.filter(pl.col("mean_inverse_scale") > 0), pairs
-
-
-def withheld_cells(plan: dict[str, Any], config: Config) -> pl.DataFrame:
-    """Return the cells that the plan withholds and how full they are, which is public, and nothing else of them."""
-    cells = private_files.read_frame(private_files.plans(config), plan["files"]["cells"])
-    withheld = cells.filter(pl.col("mean_inverse_scale") == 0)
-    names = pl.Series("h3_cell", [h3.int_to_str(cell) for cell in withheld["h3_cell"]], dtype=pl.String)
-    return withheld.select("slot_start", names, "n_records", "n_users")

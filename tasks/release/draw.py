@@ -2,10 +2,8 @@
 
 import datetime as dt
 import logging
-from collections.abc import Callable
 from typing import Any
 
-import numpy as np
 import polars as pl
 
 from dpmath.core.accounting import ExactIntArray, epsilon_units
@@ -15,6 +13,7 @@ from tasks.account.amendments import check_budget
 from tasks.account.budgets import Account
 from tasks.account.chain import releases
 from tasks.account.identity import find_entry
+from tasks.account.user_keys import known_users
 from tasks.account.witnesses import check_nothing_unpaid, check_same_users, published_folders
 from tasks.base import frames, randomness, schemas, warehouse
 from tasks.base.config import Config
@@ -23,13 +22,11 @@ from tasks.base.logs import say, warn
 from tasks.base.provenance import now
 from tasks.base.steps import step
 from tasks.occupancy.user_cells import prepared_by
-from tasks.planning.stored_plan import MOMENTS, load_plan, plan_file, plan_settings
+from tasks.planning.stored_plan import StoredPlan, load_plan, plan_settings
 from tasks.release.files import write_files
 from tasks.release.statement import describe_cost, describe_plan, describe_release
 from tasks.release.statistics import statistic_frame
-from tasks.sums.arrays import ARRAY_MECHANISMS, noisy_array_sums
-
-Noise = Callable[[ExactIntArray], Any]
+from tasks.sums.kinds import Noise, kind_of
 
 log = logging.getLogger("hexveil.release")
 
@@ -72,7 +69,7 @@ def release_with(date: dt.date, plan_hash: str, config: Config, noise: Noise, re
         check_budget(entries, config)
         _check_witnesses(entries, config)
         plan = load_plan(plan_hash, config)
-        if plan["settings"] != plan_settings(date, config):
+        if plan.settings != plan_settings(date, config):
             raise HexveilError("the plan was made for another day or other settings; run the day again to plan anew")
         private_files.remove_unreleased(entries, config)
         intent = describe_release(date, revision, config)
@@ -105,40 +102,23 @@ def _check_witnesses(entries: list[ledger.Entry], config: Config) -> None:
 
 
 def _noisy_cells(
-    date: dt.date, plan: dict[str, Any], entries: list[ledger.Entry], config: Config, noise: Noise
+    date: dt.date, plan: StoredPlan, entries: list[ledger.Entry], config: Config, noise: Noise
 ) -> pl.DataFrame:
     """Return the published cells of the plan with their sums and noise on them."""
-    cells = private_files.read_frame(private_files.plans(config), plan["files"]["cells"]).filter(
-        pl.col("mean_inverse_scale") > 0
-    )
-    moments = MOMENTS if config.statistics.variance else MOMENTS[:1]
-    if config.privacy.mechanism in ARRAY_MECHANISMS:
-        private_totals = _private(date, plan, "release/user_total", entries, config)
-        pairs = private_files.read_frame(private_files.plans(config), plan["files"]["pairs"])
-        keys = ["slot_start", "h3_cell", "user_hash"]
-        pairs = pairs.join(private_totals, on=keys, how="left", maintain_order="left")
-        for moment in moments:
-            cells = noisy_array_sums(cells, pairs, moment, config)
-        return cells
-    statement = "release/cell_sum_with_squares" if config.statistics.variance else "release/cell_sum"
-    private_sums = _private(date, plan, statement, entries, config)
-    if not private_sums.select("slot_start", "h3_cell").equals(cells.select("slot_start", "h3_cell")):
-        raise HexveilError("the cells of the warehouse are not those of the plan; run the day again")
-    noisy = {}
-    for moment in moments:
-        inverse_scale = np.array(cells[f"{moment}_inverse_scale"].to_list(), dtype=object)
-        private_sum = np.array([int(one) for one in private_sums[f"private_{moment}_sum"]], dtype=object)
-        noisy[f"noisy_{moment}_sum"] = frames.exact_series(private_sum + noise(inverse_scale))
-    return cells.with_columns(**noisy)
+    kind = kind_of(config)
+    private = _private(date, plan, kind.private_totals(config), entries, config)
+    drawn: dict[str, pl.Series] = {}
+    for stored in plan.sums(config):
+        drawn |= kind.drawn(stored, private, noise)
+    return plan.published.with_columns(**drawn)
 
 
 def _private(
-    date: dt.date, plan: dict[str, Any], statement: str, entries: list[ledger.Entry], config: Config
+    date: dt.date, plan: StoredPlan, statement: str, entries: list[ledger.Entry], config: Config
 ) -> pl.DataFrame:
     """Return what a statement reads of the warehouse with the plan, which must be as it was when that was made."""
-    private_files.read(private_files.plans(config), plan["files"]["pairs"])
-    parameters = {"date": date, "pairs": str(plan_file(plan, "pairs", config))}
-    keys = user_keys.known_users(config, entries)
+    parameters = {"date": date, "pairs": str(plan.pairs_path)}
+    keys = known_users(config, entries)
     with warehouse.connect(config) as connection:
         users = warehouse.frame(connection, "warehouse/day_users", {"date": date})["user_id"]
         user_key = pl.DataFrame({"user_id": users, "user_hash": keys.users(users.to_list())})
@@ -151,10 +131,10 @@ def _private(
 
 
 def _checked_costs(
-    date: dt.date, plan: dict[str, Any], entries: list[ledger.Entry], config: Config
+    date: dt.date, plan: StoredPlan, entries: list[ledger.Entry], config: Config
 ) -> dict[str, str | None]:
     """Return what the release costs after writing each user's new total; refuses what would pass anyone's limit."""
-    here = private_files.losses(plan["files"], config)
+    here = plan.losses
     account = Account(entries, config)
     account.add(date, here)
     used = account.used(date)
@@ -167,14 +147,14 @@ def _checked_costs(
 
 def _execution(
     intent: ledger.Entry,
-    plan: dict[str, Any],
+    plan: StoredPlan,
     statistics: pl.DataFrame,
     keys: user_keys.UserKeys,
     config: Config,
 ) -> ledger.Entry:
     """Return what was planned, read and published."""
     return {
-        "losses": plan["files"]["losses"],
+        "losses": plan.files["losses"],
         "user_key_fingerprint": keys.fingerprint,
         **describe_plan(plan, config),
         "records_covered": int(statistics["n_records"].sum()),

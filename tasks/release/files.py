@@ -11,14 +11,14 @@ from tasks.base import durable, frames
 from tasks.base.config import Config
 from tasks.formats import geography
 from tasks.formats.columns import COLUMNS
-from tasks.planning.stored_plan import withheld_cells
+from tasks.planning.stored_plan import StoredPlan
 
 _WRITTEN_LATER = ("number", "previous_hash", "hash", "committed_at")
 _NOT_IN_MANIFEST = ("inputs", "losses", "totals", "user_key_fingerprint", *_WRITTEN_LATER)
 INSTANT = "%Y-%m-%dT%H:%M:%SZ"
 
 
-def write_files(statistics: pl.DataFrame, plan: dict[str, Any], entry: Entry, config: Config) -> dict[str, str]:
+def write_files(statistics: pl.DataFrame, plan: StoredPlan, entry: Entry, config: Config) -> dict[str, str]:
     """Write what will be published to private files named by their hash, and return the hashes by name.
 
     Args:
@@ -37,9 +37,7 @@ def write_files(statistics: pl.DataFrame, plan: dict[str, Any], entry: Entry, co
     if config.publish.map:
         from tasks.formats.map.page import map_page
 
-        contents["map.html"] = map_page(
-            statistics, withheld_cells(plan, config), config, date, entry["revision"], entry["epsilon"]
-        )
+        contents["map.html"] = map_page(statistics, plan.withheld, config, date, entry["revision"], entry["epsilon"])
     folder = private_files.releases(config)
     hashes = {name: durable.write_named_by_hash(folder, content) for name, content in contents.items()}
     hashes["manifest.json"] = durable.write_named_by_hash(folder, durable.readable_json(manifest(entry, hashes)))

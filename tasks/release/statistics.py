@@ -12,7 +12,6 @@ from dpmath.core.accounting import LOSS_UNITS, loss_as_fraction
 from dpmath.core.bias import rounding_errors, variance_error
 from dpmath.noise.reach import noise_quantile
 from tasks.base.config import Config
-from tasks.base.config_sections import PROJECTED
 
 _ERROR_RATE = 0.05
 
@@ -55,7 +54,7 @@ def _statistic(cell: Row, config: Config) -> Row:
         "n_users": cell["n_users"],
         **_estimate_columns("mean", mean_estimate(cell, config), tick, config.value.span, config),
     }
-    if config.privacy.mechanism in PROJECTED:
+    if not config.privacy.planned_by.promises:
         row |= {name: float(lower + tick * Fraction(cell[name])) for name in ("mean_clip_low", "mean_clip_high")}
     if config.statistics.variance:
         most = config.value.span**2 / 4

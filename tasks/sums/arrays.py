@@ -1,106 +1,136 @@
-"""The mechanisms that average arrays: their plans as stored, and the noisy sums that they release."""
+"""Sums of array means: users' records fill arrays, and noise is added to the sum of the arrays' means."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from fractions import Fraction
-from functools import partial
+from typing import Any
 
 import numpy as np
 import polars as pl
 
-from dpmath.arrays.cell import array_averaging, array_sensitivities
-from dpmath.arrays.intervals import levy, quantile
+from dpmath.arrays.cell import array_sensitivities
 from dpmath.arrays.sums import ArraySum
+from dpmath.core.accounting import ExactIntArray
 from dpmath.core.occupancy import Occupancy
-from dpmath.noise.noisy_cell import NoisyCellSum, noise_inverse_scale
+from dpmath.core.privacy_loss import PureLoss
+from dpmath.noise.noisy_cell import noise_inverse_scale
 from tasks.base import randomness
 from tasks.base.config import Config
-from tasks.base.config_sections import PROJECTED
 from tasks.base.errors import HexveilError
-from tasks.base.frames import exact_series
-
-_OUTSIDE = Fraction(1, 10)
-_MECHANISMS: dict[str, Callable[..., NoisyCellSum]] = {
-    "array-averaging": array_averaging,
-    "opt-array-averaging": array_averaging,
-    "levy": levy,
-    "quantile": partial(quantile, outside=_OUTSIDE),
-}
-ARRAY_MECHANISMS = tuple(_MECHANISMS)
-
-_CELL = ["slot_start", "h3_cell"]
+from tasks.base.frames import Columns, exact_series
+from tasks.sums.stored_sum import CELL, StoredSum
 
 
-def stored_sum(cells: pl.DataFrame, pairs: pl.DataFrame, moment: str, config: Config) -> ArraySum:
-    """Return a moment's sums of array means from a stored plan.
+class Arrays:
+    """The kind; see ``tasks.sums.kinds.Kind``. Where an interval is bought, it is drawn with the sum."""
 
-    Args:
-        cells: The plan's published cells, in its order.
-        pairs: The plan's pairs, in its order; each is a user of its own here, so that losses are by pair.
-        moment: "mean" or "square".
-        config: That the plan was made under.
-    """
-    numbers = cells.select(_CELL).with_row_index("cell")
-    cell = pairs.select(_CELL).join(numbers, on=_CELL, how="left", maintain_order="left")["cell"]
-    pair = np.arange(pairs.height, dtype=np.int64)
-    records = pairs["n_records"].to_numpy()
+    noise = "discrete Laplace"
+    loss = PureLoss
+
+    def private_totals(self, config: Config) -> str:  # noqa: ARG002
+        """Return the statement that reads each user's totals in cells."""
+        return "release/user_total"
+
+    def cell_columns(self, occupancy: Occupancy, sums: ArraySum) -> Columns:  # noqa: ARG002
+        """Return length, epsilon, divisor, bias and noise of each cell; 0 where nothing is published."""
+        return {
+            "array_length": pl.Series(sums.array_length),
+            "cell_epsilon": pl.Series([str(sums.cell_epsilon)] * sums.array_length.size),
+            "divisor": exact_series(sums.divisor),
+            "bias": exact_series(sums.bias),
+            "inverse_scale": pl.Series(list(sums.inverse_scale), dtype=pl.Int64),
+        }
+
+    def pair_columns(self, occupancy: Occupancy, sums: ArraySum) -> Columns:
+        """Return whose records are taken, and how many of them have a place in an array."""
+        n_kept = np.zeros(sums.taken.size, dtype=np.int64)
+        for number, cell in sums.cells.items():
+            n_kept[sums.taken_pairs(number)] = cell.grouping.n_kept
+        inside = sums.published[occupancy.cell]
+        return {"taken": pl.Series(sums.taken[inside]), "n_kept": pl.Series(n_kept[inside])}
+
+    def drawn(self, stored: StoredSum, private: pl.DataFrame, noise: object) -> Columns:  # noqa: ARG002
+        """Return the cells' noisy sums, and the scale and bias that came with them.
+
+        Raises:
+            HexveilError: The noise that was drawn is not that of the plan.
+        """
+        sums, draws_cell = array_sum(stored), stored.config.privacy.planned_by.draws_cell
+        if draws_cell is None:
+            raise ValueError("a mechanism that averages arrays draws its cells")
+        totals = stored.pairs.select(*CELL, "user_hash").join(
+            private, on=[*CELL, "user_hash"], how="left", maintain_order="left"
+        )
+        private_totals = totals[f"private_{stored.moment}_total"].to_list()
+        released = []
+        for number, cell in sums.cells.items():
+            of_cell = [int(private_totals[pair]) for pair in sums.taken_pairs(number)]
+            released.append(draws_cell(cell, of_cell, sums.cell_epsilon, randomness.random_bytes))
+        columns = _interval_columns(stored.moment, sums, [one.interval for one in released])
+        if columns[f"{stored.moment}_inverse_scale"].to_list() != [one.inverse_scale for one in released]:
+            raise HexveilError(
+                "the noise drawn is not that of the plan; nothing is released. This is a defect, report it."
+            )
+        return columns | {f"noisy_{stored.moment}_sum": exact_series(one.noisy_sum for one in released)}
+
+    def losses(self, stored: StoredSum) -> ExactIntArray:
+        """Return each pair's loss from the lengths of the arrays and who is in them."""
+        sums = array_sum(stored)
+        return sums.losses(sums.occupancy)
+
+    def following(self, stored: StoredSum) -> Columns:
+        """Return all that is stored, from the lengths of the arrays and who is in them."""
+        sums = array_sum(stored)
+        return self.cell_columns(sums.occupancy, sums) | self.pair_columns(sums.occupancy, sums)
+
+    def drawn_again(self, stored: StoredSum, published: pl.DataFrame) -> Columns:
+        """Return the scale and bias that follow from the published intervals; nothing where none was bought."""
+        if stored.config.privacy.planned_by.interval is None:
+            return {}
+        sums, value = array_sum(stored), stored.config.value
+        ends = (published[name].to_list() for name in (f"{stored.moment}_clip_low", f"{stored.moment}_clip_high"))
+        lower, tick = Fraction(value.lower), Fraction(value.tick)
+        intervals = [
+            tuple(round((Fraction(end) - lower) / tick * cell.grouping.array_length) for end in both)
+            for cell, *both in zip(sums.cells.values(), *ends, strict=True)
+        ]
+        return _interval_columns(stored.moment, sums, intervals)
+
+    def described(self, stored: StoredSum) -> dict[str, Any]:
+        """Return the scales, epsilon and lengths; with an interval to come, its noise is the widest that it can be."""
+        sums, lengths = array_sum(stored), stored.of_cells("array_length")
+        sensitivities = [int(max(array_sensitivities(cell, cell.largest))) for cell in sums.cells.values()]
+        return {
+            **stored.scales(),
+            "sensitivity_of_a_cell": max(sensitivities),
+            "epsilon_of_a_cell": str(sums.cell_epsilon),
+            "array_length_least": lengths.min(),
+            "array_length_largest": lengths.max(),
+        }
+
+    def n_suppressed_and_whole(self, pairs: pl.DataFrame, config: Config) -> tuple[int, int]:  # noqa: ARG002
+        """Return how many users of cells have no record in an array, and how many have all."""
+        n_suppressed = int((pairs["mean_n_kept"] == 0).sum())
+        return n_suppressed, int((pairs["mean_n_kept"] == pairs["n_records"]).sum())
+
+
+def array_sum(stored: StoredSum) -> ArraySum:
+    """Return the sums of array means that a plan stores; each pair is a user of its own here, so losses are by pair."""
+    numbers = stored.cells.select(CELL).with_row_index("cell")
+    cell = stored.pairs.select(CELL).join(numbers, on=CELL, how="left", maintain_order="left")["cell"]
+    pair = np.arange(stored.pairs.height, dtype=np.int64)
+    records = stored.pairs["n_records"].to_numpy()
     return ArraySum(
-        occupancy=Occupancy(cell.to_numpy().astype(np.int64), pair, records, cells.height, pairs.height),
-        value_range=config.value.n_ticks ** (2 if moment == "square" else 1),
-        array_length=cells[f"{moment}_array_length"].to_numpy(),
-        taken=pairs[f"{moment}_taken"].to_numpy(),
-        cell_epsilon=Fraction(cells[f"{moment}_cell_epsilon"][0]),
-        projected=config.privacy.mechanism in PROJECTED,
+        occupancy=Occupancy(cell.to_numpy().astype(np.int64), pair, records, stored.cells.height, stored.pairs.height),
+        value_range=stored.value_range,
+        array_length=stored.of_cells("array_length").to_numpy(),
+        taken=stored.of_pairs("taken").to_numpy(),
+        cell_epsilon=Fraction(stored.of_cells("cell_epsilon")[0]),
+        projected=stored.config.privacy.planned_by.interval is not None,
     )
 
 
-def noisy_array_sums(cells: pl.DataFrame, pairs: pl.DataFrame, moment: str, config: Config) -> pl.DataFrame:
-    """Return the published cells with a moment's noisy sum, and the scale and bias that came with it.
-
-    Args:
-        cells: The plan's published cells, in its order.
-        pairs: The plan's pairs, in its order, with ``private_{moment}_total``.
-        moment: "mean" or "square".
-        config: That the plan was made under.
-    """
-    sums = stored_sum(cells, pairs, moment, config)
-    mechanism = _MECHANISMS[config.privacy.mechanism]
-    private_totals = pairs[f"private_{moment}_total"].to_list()
-    released = []
-    for number, cell in sums.cells.items():
-        private = [int(private_totals[pair]) for pair in sums.taken_pairs(number)]
-        released.append(mechanism(cell, private, sums.cell_epsilon, randomness.random_bytes))
-    noisy = _with_intervals(cells, moment, sums, [one.interval for one in released])
-    if noisy[f"{moment}_inverse_scale"].to_list() != [one.inverse_scale for one in released]:
-        raise HexveilError("the noise drawn is not that of the plan; nothing is released. This is a defect, report it.")
-    return noisy.with_columns(exact_series(one.noisy_sum for one in released).alias(f"noisy_{moment}_sum"))
-
-
-def with_published_intervals(
-    cells: pl.DataFrame, pairs: pl.DataFrame, moment: str, config: Config, published: pl.DataFrame
-) -> pl.DataFrame:
-    """Return the cells of a stored plan of projected means with the scale and bias of the published intervals.
-
-    Args:
-        cells: The plan's published cells, in its order.
-        pairs: The plan's pairs, in its order.
-        moment: "mean" or "square".
-        config: That the plan was made under.
-        published: The released table, which has the intervals.
-    """
-    sums = stored_sum(cells, pairs, moment, config)
-    ends = (published[name].to_list() for name in (f"{moment}_clip_low", f"{moment}_clip_high"))
-    lower, tick = Fraction(config.value.lower), Fraction(config.value.tick)
-    intervals = [
-        tuple(round((Fraction(end) - lower) / tick * cell.grouping.array_length) for end in both)
-        for cell, *both in zip(sums.cells.values(), *ends, strict=True)
-    ]
-    return _with_intervals(cells, moment, sums, intervals)
-
-
-def _with_intervals(
-    cells: pl.DataFrame, moment: str, sums: ArraySum, intervals: Sequence[tuple[int, ...]]
-) -> pl.DataFrame:
-    """Return the cells with the intervals that array means were projected to, and what follows from them."""
+def _interval_columns(moment: str, sums: ArraySum, intervals: Sequence[tuple[int, ...]]) -> Columns:
+    """Return the intervals that array means were projected to, and the scale and bias that follow from them."""
     scales, biases, ends = [], [], []
     for (number, cell), (low, high) in zip(sums.cells.items(), intervals, strict=True):
         sensitivity = int(max(array_sensitivities(cell, high - low)))
@@ -108,9 +138,9 @@ def _with_intervals(
         biases.append(int(sums.bias[number]) + cell.grouping.n_arrays * max(low, cell.largest - high))
         ends.append([end / cell.grouping.array_length for end in (low, high)])
     low_ends, high_ends = zip(*ends, strict=True)
-    return cells.with_columns(
-        pl.Series(f"{moment}_inverse_scale", scales, dtype=pl.Int64),
-        exact_series(biases).alias(f"{moment}_bias"),
-        pl.Series(f"{moment}_clip_low", low_ends, dtype=pl.Float64),
-        pl.Series(f"{moment}_clip_high", high_ends, dtype=pl.Float64),
-    )
+    return {
+        f"{moment}_inverse_scale": pl.Series(scales, dtype=pl.Int64),
+        f"{moment}_bias": exact_series(biases),
+        f"{moment}_clip_low": pl.Series(low_ends, dtype=pl.Float64),
+        f"{moment}_clip_high": pl.Series(high_ends, dtype=pl.Float64),
+    }

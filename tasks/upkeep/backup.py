@@ -55,7 +55,7 @@ def _in_order(entries: list[ledger.Entry], config: Config) -> Iterator[Path]:
         yield from (path for path in [private / name] if path.exists())
     for entry in releases(entries):
         plan = load_plan(entry["plan"], config)
-        yield from (private_files.plans(config) / name for name in (entry["plan"], *plan["files"].values()))
+        yield from (private_files.plans(config) / name for name in (plan.name, *plan.files.values()))
         yield from (private_files.releases(config) / name for name in entry["files"].values())
     for entry in releases(entries)[-1:]:
         yield private_files.totals(config) / entry["totals"]

@@ -7,47 +7,39 @@ from fractions import Fraction
 import polars as pl
 
 from tasks.base.config import Config
-from tasks.base.config_sections import PROJECTED
 from tasks.base.frames import exact_series
-from tasks.planning.stored_plan import moments_of
+from tasks.planning.stored_plan import StoredPlan
 from tasks.release.statistics import Row, drawn_columns, mean_estimate, statistic_frame, variance_estimate, variance_of
-from tasks.sums.arrays import ARRAY_MECHANISMS, stored_sum, with_published_intervals
-from tasks.sums.kinds import cell_columns, clipped_columns, pair_columns
+from tasks.sums.kinds import kind_of
 
 _NOTHING = {"noisy_mean_sum": 0, "noisy_square_sum": 0}
 
 
-def is_consistent(cells: pl.DataFrame, pairs: pl.DataFrame, config: Config) -> bool:
+def is_consistent(plan: StoredPlan, config: Config) -> bool:
     """Tell whether scales, divisors and biases of a stored plan follow from whose records count in it, and how."""
-    for moment in moments_of(cells):
-        if config.privacy.mechanism in ARRAY_MECHANISMS:
-            sums = stored_sum(cells, pairs, moment, config)
-            expected = cell_columns(sums.occupancy, sums) | pair_columns(sums.occupancy, sums)
-        else:
-            expected = clipped_columns(cells, pairs, moment, config)
-        for name, column in expected.items():
-            stored = cells if f"{moment}_{name}" in cells.columns else pairs
-            if stored[f"{moment}_{name}"].to_list() != column.to_list():
+    kind = kind_of(config)
+    for stored in plan.sums(config):
+        for name, column in kind.following(stored).items():
+            of = stored.of_cells if f"{stored.moment}_{name}" in stored.cells.columns else stored.of_pairs
+            if of(name).to_list() != column.to_list():
                 return False
     return True
 
 
-def problem_with_table(
-    table: pl.DataFrame, cells: pl.DataFrame, pairs: pl.DataFrame, release_id: str, config: Config
-) -> str | None:
+def problem_with_table(table: pl.DataFrame, plan: StoredPlan, release_id: str, config: Config) -> str | None:
     """Return what of a released table does not follow from its plan and from whole noisy sums; None if all does.
 
     Args:
         table: As it was released.
-        cells: The plan's published cells, in its order.
-        pairs: The plan's pairs, in its order.
+        plan: Its stored plan.
         release_id: Of the release.
         config: That the plan was made under.
     """
-    if table.height != cells.height:
+    if table.height != plan.published.height:
         return "the released table has not the cells of the plan"
-    if config.privacy.mechanism in PROJECTED:
-        cells = with_published_intervals(cells, pairs, "mean", config, table)
+    kind, cells = kind_of(config), plan.published
+    for stored in plan.sums(config):
+        cells = cells.with_columns(**kind.drawn_again(stored, table))
     found = zip(cells.iter_rows(named=True), table.iter_rows(named=True), strict=True)
     sums = [_noisy_sums(cell, row, config) for cell, row in found]
     columns = {name: exact_series(one[name] for one in sums) for name in (sums[0] if sums else ())}

@@ -17,12 +17,12 @@ from tasks.account.identity import published_folder, release_id
 from tasks.account.witnesses import check_nothing_unpaid, other_files, published_folders
 from tasks.base import durable
 from tasks.base.config import Config
-from tasks.base.config_sections import shown
+from tasks.base.config_types import shown
 from tasks.base.errors import LedgerBroken, contained
 from tasks.base.progress import progress
-from tasks.planning.stored_plan import load_plan, moments_of, stored_plan
+from tasks.planning.stored_plan import StoredPlan, load_plan
 from tasks.release.statement import describe_cost, describe_plan, describe_release
-from tasks.sums.arrays import ARRAY_MECHANISMS, stored_sum
+from tasks.sums.kinds import kind_of
 from tasks.upkeep.recompute import is_consistent, problem_with_table
 from tasks.upkeep.renderings import unlike
 
@@ -94,24 +94,11 @@ def verify_ledger(config: Config) -> Verified:
     return Verified(len(released), None, others)
 
 
-def recomputed_losses(cells: pl.DataFrame, pairs: pl.DataFrame, config: Config) -> dict[str, int]:
-    """Return each user's loss, by keyed hash in units of 2^-50, from a stored plan's intervals and scales alone.
-
-    Args:
-        cells: The plan's published cells, in its order.
-        pairs: The plan's pairs, in its order.
-        config: That the plan was made under.
-    """
-    losses: Counter[str] = Counter()
-    by_arrays = config.privacy.mechanism in ARRAY_MECHANISMS
-    in_cells = pairs.join(cells, on=["slot_start", "h3_cell"], maintain_order="left")
-    for moment in moments_of(cells):
-        if by_arrays:
-            per_pair = zip(pairs["user_hash"], stored_sum(cells, pairs, moment, config).pair_losses, strict=True)
-        else:
-            columns = in_cells.select("user_hash", f"{moment}_width", f"{moment}_inverse_scale")
-            per_pair = ((user, width * inverse_scale) for user, width, inverse_scale in columns.iter_rows())
-        for user, loss in per_pair:
+def recomputed_losses(plan: StoredPlan, config: Config) -> dict[str, int]:
+    """Return each user's loss, by keyed hash in units of 2^-50, from a stored plan's intervals and scales alone."""
+    kind, losses = kind_of(config), Counter[str]()
+    for stored in plan.sums(config):
+        for user, loss in zip(plan.pairs["user_hash"], kind.losses(stored), strict=True):
             losses[user] += loss
     return {user: loss for user, loss in losses.items() if loss}
 
@@ -149,20 +136,19 @@ def _problems(entry: ledger.Entry, account: Account, config: Config) -> Iterator
     """Yield what of an entry disagrees with the files; ``account`` holds the entries before, and takes this one."""
     plan = load_plan(entry["plan"], config)
     settings = config.with_settings(entry["settings"])
-    cells, pairs = stored_plan(plan, config)
-    losses = recomputed_losses(cells, pairs, settings)
+    losses = recomputed_losses(plan, settings)
     account.add(dt.date.fromisoformat(entry["date"]), losses)
     account.budget = settings.budget
     table = private_files.read_frame(private_files.releases(config), entry["files"]["statistics.parquet"])
     yield from _unlike_its_plan(entry, plan, losses, settings, config)
     yield from _beyond_its_account(entry, losses, account, settings)
-    yield from _unlike_its_table(entry, table, cells, pairs, settings)
+    yield from _unlike_its_table(entry, table, plan, settings)
     yield from (f"{name} does not say what the ledger and its table say" for name in unlike(table, entry, config))
     yield from _unlike_its_files(entry, config)
 
 
 def _unlike_its_plan(
-    entry: ledger.Entry, plan: dict[str, Any], losses: dict[str, int], settings: Config, config: Config
+    entry: ledger.Entry, plan: StoredPlan, losses: dict[str, int], settings: Config, config: Config
 ) -> Iterator[str]:
     """Yield what an entry says otherwise than its plan, and than this code of such a release."""
     date, revision = dt.date.fromisoformat(entry["date"]), entry["revision"]
@@ -173,7 +159,7 @@ def _unlike_its_plan(
     yield from _unlike(entry, stated)
     if losses != private_files.losses(entry, config):
         yield "the stored losses are not those of the plan"
-    if plan["settings"] != {"date": entry["date"], **entry["settings"]}:
+    if plan.settings != {"date": entry["date"], **entry["settings"]}:
         yield "settings are not those of the plan"
     if release_id(date, settings, revision) != entry["release_id"]:
         yield "release_id is not that of its settings"
@@ -199,19 +185,15 @@ def _unlike(entry: ledger.Entry, expected: dict[str, Any]) -> Iterator[str]:
     return (f"{key} is not what the plans give" for key, value in expected.items() if entry[key] != value)
 
 
-def _unlike_its_table(
-    entry: ledger.Entry, table: pl.DataFrame, cells: pl.DataFrame, pairs: pl.DataFrame, settings: Config
-) -> Iterator[str]:
+def _unlike_its_table(entry: ledger.Entry, table: pl.DataFrame, plan: StoredPlan, settings: Config) -> Iterator[str]:
     """Yield what an entry says otherwise of its table, and what in that neither plan nor noise explains."""
     if table.height != entry["cells"]["published"]:
         yield "cells published are not those of the released table"
     if table["n_records"].sum() != entry["records_covered"]:
         yield "records_covered is not that of the released table"
-    if "mean_divisor" not in cells.columns:  # a plan of an earlier version, which kept less
-        return
-    if not is_consistent(cells, pairs, settings):
+    if not is_consistent(plan, settings):
         yield "scales and biases are not those of the plan's users"
-    problem = problem_with_table(table, cells, pairs, entry["release_id"], settings)
+    problem = problem_with_table(table, plan, entry["release_id"], settings)
     yield from [problem] if problem else []
 
 

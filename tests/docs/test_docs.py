@@ -231,7 +231,15 @@ def test_the_example_of_a_configuration_is_one(tmp_path: Path) -> None:
 def test_every_mechanism_is_explained(generate: ModuleType) -> None:
     page = (ROOT / "docs" / "explanation" / "mechanisms.md").read_text()
     mechanisms = generate.settings_schema()["properties"]["privacy"]["properties"]["mechanism"]["enum"]
-    assert re.findall(r"^\| `([\w-]+)` \|", page, re.MULTILINE) == mechanisms
+    assert sorted(re.findall(r"^\| `([\w-]+)` \|", page, re.MULTILINE)) == sorted(mechanisms)
+
+
+def test_the_rooms_of_the_tasks_are_those_that_the_linter_knows() -> None:
+    page = (ROOT / "docs" / "explanation" / "pipeline.md").read_text()
+    contracts = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["importlinter"]["contracts"]
+    (rooms,) = [one["layers"] for one in contracts if one.get("containers") == ["tasks"]]
+    shown = re.findall(r"^\| \d+[^|]*\| ([^|]*) \|", page, re.MULTILINE)
+    assert [re.findall(r"`(\w+)`", line) for line in shown] == [line.split(" | ") for line in rooms]
 
 
 def test_every_table_is_documented_with_its_grain_and_columns() -> None:

@@ -6,8 +6,9 @@ import numpy as np
 import pytest
 from support import occupancy_of, random_occupancy
 
-from dpmath.cells.clipped_sum import NoisySum, pair_losses, promised_errors, user_losses
+from dpmath.cells.clipped_sum import ClippedSum
 from dpmath.core.accounting import LOSS_UNITS, composed_loss, loss_as_fraction
+from dpmath.core.cell_sums import user_losses
 from dpmath.core.occupancy import Occupancy
 
 
@@ -15,18 +16,18 @@ def exact(values: list[int]) -> np.ndarray:
     return np.array(values, dtype=object)
 
 
-def release_of(occupancy: Occupancy, value_range: int, rng: np.random.Generator, steps: int = 8) -> NoisySum:
+def release_of(occupancy: Occupancy, value_range: int, rng: np.random.Generator, steps: int = 8) -> ClippedSum:
     width = [int(rng.integers(0, value_range * m + 1)) for m in occupancy.n_records]
     scale = [LOSS_UNITS * int(n) // steps for n in rng.integers(1, 2 * steps, occupancy.n_cells)]
-    return NoisySum(value_range, exact(width), exact(scale))
+    return ClippedSum(value_range, exact(width), exact(scale))
 
 
-def log_probability(noisy: NoisySum, cell: int, outcome: int, clipped_sum: int) -> float:
+def log_probability(noisy: ClippedSum, cell: int, outcome: int, clipped_sum: int) -> float:
     """Return log P(outcome) up to the constant that all datasets share."""
     return -abs(outcome - clipped_sum) * noisy.inverse_scale[cell] / LOSS_UNITS
 
 
-def worst_ratio(occupancy: Occupancy, noisy: NoisySum, user: int) -> float:
+def worst_ratio(occupancy: Occupancy, noisy: ClippedSum, user: int) -> float:
     """Search all totals of one user in all cells, and all outcomes, for the largest log-likelihood ratio."""
     lower = noisy.lower(occupancy)
     total = 0.0
@@ -58,17 +59,17 @@ def test_no_pair_of_neighbours_and_outcome_shows_more_than_the_loss_and_some_sho
 @pytest.mark.theorem("HV-L1")
 def test_losses_of_several_sums_add_up_and_are_exact_beyond_64_bits() -> None:
     occupancy = occupancy_of([[1 << 40, 5]])
-    wide = NoisySum(1 << 40, exact([1 << 80, 3]), exact([LOSS_UNITS]))
-    narrow = NoisySum(7, exact([1, 0]), exact([LOSS_UNITS // 2]))
+    wide = ClippedSum(1 << 40, exact([1 << 80, 3]), exact([LOSS_UNITS]))
+    narrow = ClippedSum(7, exact([1, 0]), exact([LOSS_UNITS // 2]))
     losses = user_losses(occupancy, [wide, narrow])
     assert [loss_as_fraction(loss) for loss in losses] == [Fraction(1 << 80) + Fraction(1, 2), Fraction(3)]
-    assert pair_losses(occupancy, narrow).tolist() == [LOSS_UNITS // 2, 0]
+    assert narrow.losses(occupancy).tolist() == [LOSS_UNITS // 2, 0]
 
 
 @pytest.mark.theorem("HV-L1")
 def test_a_loss_claimed_smaller_is_exceeded() -> None:
     occupancy = occupancy_of([[2, 1], [1, 3]])
-    noisy = NoisySum(2, exact([4, 1, 2, 6]), exact([LOSS_UNITS // 2, LOSS_UNITS]))
+    noisy = ClippedSum(2, exact([4, 1, 2, 6]), exact([LOSS_UNITS // 2, LOSS_UNITS]))
     claimed = user_losses(occupancy, [noisy])
     for user in range(2):
         assert worst_ratio(occupancy, noisy, user) > float(loss_as_fraction(claimed[user] - LOSS_UNITS // 1000))
@@ -79,7 +80,7 @@ def test_promised_errors_are_never_passed_by_any_dataset_and_nearly_reached(rng:
     for _ in range(30):
         occupancy = occupancy_of([[2, 1]])
         noisy = release_of(occupancy, 3, rng)
-        promise = promised_errors(occupancy, noisy)[0]
+        promise = noisy.errors(occupancy)[0]
         assert promise is not None
         scale = float(Fraction(LOSS_UNITS, noisy.inverse_scale[0]))
         noise = 1 / math.sinh(1 / scale)
@@ -95,13 +96,13 @@ def test_promised_errors_are_never_passed_by_any_dataset_and_nearly_reached(rng:
 @pytest.mark.theorem("HV-L2")
 def test_a_cell_without_noise_is_not_published_and_promises_nothing() -> None:
     occupancy = occupancy_of([[1], [1]])
-    noisy = NoisySum(10, exact([10, 0]), exact([LOSS_UNITS, 0]))
-    assert promised_errors(occupancy, noisy) == [Fraction(1), None]
+    noisy = ClippedSum(10, exact([10, 0]), exact([LOSS_UNITS, 0]))
+    assert noisy.errors(occupancy) == [Fraction(1), None]
 
 
 def test_a_suppressed_user_counts_as_the_midpoint() -> None:
     occupancy = occupancy_of([[4, 3]])
-    noisy = NoisySum(5, exact([0, 0]), exact([1]))
+    noisy = ClippedSum(5, exact([0, 0]), exact([1]))
     assert noisy.lower(occupancy).tolist() == [10, 7]
     assert noisy.bias(occupancy).tolist() == [10, 8]
 
@@ -109,11 +110,11 @@ def test_a_suppressed_user_counts_as_the_midpoint() -> None:
 def test_bad_shapes_and_negative_numbers_are_refused() -> None:
     occupancy = occupancy_of([[1, 1]])
     with pytest.raises(ValueError, match="shapes"):
-        pair_losses(occupancy, NoisySum(1, exact([1]), exact([1])))
+        ClippedSum(1, exact([1]), exact([1])).losses(occupancy)
     with pytest.raises(ValueError, match="shapes"):
-        promised_errors(occupancy, NoisySum(1, exact([1]), exact([1])))
+        ClippedSum(1, exact([1]), exact([1])).errors(occupancy)
     with pytest.raises(ValueError, match="inverse_scale"):
-        user_losses(occupancy, [NoisySum(1, exact([1, 1]), exact([-1]))])
+        user_losses(occupancy, [ClippedSum(1, exact([1, 1]), exact([-1]))])
 
 
 @pytest.mark.parametrize(
@@ -158,8 +159,8 @@ def test_two_laplace_releases_reach_what_they_cost_together() -> None:
     """A bound below the sum fails: the densities at outcomes beyond both sums change by exactly exp of it."""
     occupancy = occupancy_of([[1], [1]])
     epsilons = [Fraction(1, 2), Fraction(3, 2)]
-    noisy = [NoisySum(10, np.array([10, 0], dtype=object), np.array([int(LOSS_UNITS * epsilons[0] / 10), 0]))]
-    noisy += [NoisySum(10, np.array([0, 10], dtype=object), np.array([0, int(LOSS_UNITS * epsilons[1] / 10)]))]
+    noisy = [ClippedSum(10, np.array([10, 0], dtype=object), np.array([int(LOSS_UNITS * epsilons[0] / 10), 0]))]
+    noisy += [ClippedSum(10, np.array([0, 10], dtype=object), np.array([0, int(LOSS_UNITS * epsilons[1] / 10)]))]
     composed = composed_loss(occupancy, np.ones(2, dtype=bool), epsilons)
     exact = sum(loss_as_fraction(user_losses(occupancy, [one])[0]) for one in noisy)
     assert exact <= composed < exact + Fraction(1, 10**9)

@@ -20,7 +20,7 @@ R = 4
 def losses_of(occupancy: Occupancy, sums: list[ArraySum]) -> ExactIntArray:
     losses = np.zeros(occupancy.n_users, dtype=object)
     for one in sums:
-        np.add.at(losses, occupancy.user, one.pair_losses)
+        np.add.at(losses, occupancy.user, one.losses(occupancy))
     return losses
 
 
@@ -68,7 +68,7 @@ def test_no_dataset_is_further_off_than_promised_whoever_was_left_out(budgets: l
             mine = tuple(total for pair, total in zip(pairs.tolist(), totals, strict=True) if pair in taken)
             true = Fraction(sum(totals), int(occupancy.cell_records[cell]))
             off = max(off, abs(Fraction(sums[mine], arrays.divisor) - true))
-        promised = one.promised_errors[cell]
+        promised = one.errors(one.occupancy)[cell]
         assert promised is not None
         noise = Fraction(LOSS_UNITS, int(one.inverse_scale[cell] * arrays.divisor))
         assert off + noise <= promised <= Fraction(4, 5) * R
@@ -88,7 +88,7 @@ def test_the_best_length_promises_no_more_than_the_median_and_carries_no_fewer_c
             )
             assert best.published.sum() >= median.published.sum()
             if target is None and (best.published == median.published).all():
-                pairs = zip(best.promised_errors, median.promised_errors, strict=True)
+                pairs = zip(best.errors(best.occupancy), median.errors(median.occupancy), strict=True)
                 errors = [(one, other) for one, other in pairs if one is not None and other is not None]
                 assert all(one <= other for one, other in errors)
                 better += sum(one < other for one, other in errors)
@@ -136,7 +136,7 @@ def test_projected_cells_cost_everyone_in_them_their_whole_epsilon_and_nobody_mo
             assert max(losses) == 4 * in_loss_units(Fraction(7, 10)), "a fifth would cost 3.5"
         else:
             assert (losses <= budgets).all()
-        assert all(error == 100 for error in one.promised_errors if error is not None)
+        assert all(error == 100 for error in one.errors(one.occupancy) if error is not None)
 
 
 @pytest.mark.theorem("HV-L47")

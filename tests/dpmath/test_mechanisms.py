@@ -7,8 +7,9 @@ from hypothesis import strategies as st
 from support import occupancy_of, random_occupancy
 
 from dpmath.cells.clip_user import clip_user_sums
-from dpmath.cells.clipped_sum import NoisySum, promised_errors, user_losses
+from dpmath.cells.clipped_sum import ClippedSum
 from dpmath.core.accounting import LOSS_UNITS, loss_as_fraction
+from dpmath.core.cell_sums import user_losses
 from dpmath.core.occupancy import Occupancy
 
 EPSILONS = st.fractions(Fraction(1, 5), Fraction(20))
@@ -23,7 +24,7 @@ def occupancies(draw: st.DrawFn) -> Occupancy:
     return random_occupancy(np.random.default_rng(seed), n_cells, n_users, most=draw(st.sampled_from([1, 5, 60])))
 
 
-def worst_loss(occupancy: Occupancy, sums: list[NoisySum]) -> Fraction:
+def worst_loss(occupancy: Occupancy, sums: list[ClippedSum]) -> Fraction:
     return loss_as_fraction(max(user_losses(occupancy, sums)))
 
 
@@ -39,7 +40,7 @@ def test_nobody_loses_more_than_epsilon_and_every_promise_is_kept(
         assert all(
             0 <= w <= noisy_sum.value_range * m for w, m in zip(noisy_sum.width, occupancy.n_records, strict=True)
         )
-        for error in promised_errors(occupancy, noisy_sum):
+        for error in noisy_sum.errors(occupancy):
             limit = min(target or Fraction(1, 2), Fraction(1, 2)) * noisy_sum.value_range
             assert error is None or error <= limit
     assert len({tuple(noisy_sum.inverse_scale.astype(bool)) for noisy_sum in sums}) == 1

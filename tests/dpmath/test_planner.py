@@ -8,9 +8,10 @@ from oracle import worst_load_by_highs
 from support import occupancy_of, random_occupancy
 
 from dpmath.cells.clip_user import clip_user_sums
-from dpmath.cells.clipped_sum import NoisySum, promised_errors, user_losses
+from dpmath.cells.clipped_sum import ClippedSum
 from dpmath.cells.unsuppressed import baseline_sums, exact_sums
 from dpmath.core.accounting import LOSS_UNITS, loss_as_fraction
+from dpmath.core.cell_sums import user_losses
 from dpmath.core.occupancy import Occupancy
 from dpmath.planner.plans import Plan, least_epsilon, least_error, lower_bound, most_cells
 from dpmath.planner.programme import Programme
@@ -20,8 +21,8 @@ QUICK = settings(max_examples=12, deadline=None, suppress_health_check=[HealthCh
 SEEDS = st.integers(0, 2**32 - 1)
 
 
-def bound_of(occupancy: Occupancy, sums: list[NoisySum]) -> float:
-    return lower_bound(occupancy, promised_errors(occupancy, sums[0]), sums[0].value_range, len(sums))
+def bound_of(occupancy: Occupancy, sums: list[ClippedSum]) -> float:
+    return lower_bound(occupancy, sums[0].errors(occupancy), sums[0].value_range, len(sums))
 
 
 def a_city(seed: int, n_cells: int = 12, n_users: int = 40) -> Occupancy:
@@ -55,7 +56,7 @@ def test_no_budget_is_passed_and_no_promise_broken(
     assert all(loss <= max(budget, 0) for loss, budget in zip(losses, budgets, strict=True))
     assert loss_as_fraction(max(losses)) <= epsilon
     for noisy_sum in plan.sums:
-        errors = [error for error in promised_errors(occupancy, noisy_sum) if error is not None]
+        errors = [error for error in noisy_sum.errors(occupancy) if error is not None]
         assert all(error <= target * noisy_sum.value_range for error in errors)
         assert len(errors) == n_published(plan)
     assert n_published(plan) <= plan.most_cells
@@ -71,7 +72,7 @@ def test_the_plan_is_within_one_percent_of_its_certified_bound(seed: int) -> Non
     assert plan.gap <= 0.01
     assert float(epsilon_of(occupancy, plan)) == pytest.approx(plan.worst_load)
     assert bound_of(occupancy, plan.sums) <= plan.worst_load
-    for error, promised in zip(promised_errors(occupancy, plan.sums[0]), errors, strict=True):
+    for error, promised in zip(plan.sums[0].errors(occupancy), errors, strict=True):
         assert error is not None
         assert error <= promised * 10_000
 
@@ -80,7 +81,7 @@ def test_the_plan_is_within_one_percent_of_its_certified_bound(seed: int) -> Non
 def test_the_promise_is_used_up_to_the_last_tick(rng: np.random.Generator) -> None:
     occupancy = random_occupancy(rng, 8, 30)
     plan = least_epsilon(occupancy, [10_000], [Fraction(1, 5)] * 8)
-    for error in promised_errors(occupancy, plan.sums[0]):
+    for error in plan.sums[0].errors(occupancy):
         assert error is not None
         assert 0 <= 2000 - error < Fraction(1, 1000)
 
@@ -122,7 +123,7 @@ def test_the_least_error_is_within_one_percent_of_what_an_independent_solver_can
 ) -> None:
     occupancy = random_occupancy(rng, n_cells, n_users, most=20)
     plan, least = least_error(occupancy, [10_000], Fraction(epsilon))
-    worst = max(error for error in promised_errors(occupancy, plan.sums[0]) if error is not None) / 10_000
+    worst = max(error for error in plan.sums[0].errors(occupancy) if error is not None) / 10_000
     assert n_published(plan) == n_cells
     assert least <= worst <= least * Fraction(101, 100)
     assert plan.gap <= 0.01
@@ -149,7 +150,7 @@ def test_a_larger_epsilon_never_promises_a_larger_error(rng: np.random.Generator
     worst = []
     for epsilon in (Fraction(2), Fraction(4), Fraction(8)):
         plan, least = least_error(occupancy, [10_000], epsilon)
-        errors = [error for error in promised_errors(occupancy, plan.sums[0]) if error is not None]
+        errors = [error for error in plan.sums[0].errors(occupancy) if error is not None]
         assert len(errors) == 10
         assert epsilon_of(occupancy, plan) <= epsilon
         assert least * 10_000 <= max(errors) <= least * 10_000 * Fraction(102, 100) + 10
@@ -315,7 +316,7 @@ def test_the_least_error_with_budgets_is_no_less_than_an_independent_solver_find
     plan, least = least_error(occupancy, [10_000], Fraction(6), budgets)
     limits = np.minimum(6, budgets.astype(float) / LOSS_UNITS)
     everywhere = np.ones(6, dtype=bool)
-    errors = [error for error in promised_errors(occupancy, plan.sums[0]) if error is not None]
+    errors = [error for error in plan.sums[0].errors(occupancy) if error is not None]
     assert len(errors) == 6
     assert least * 10_000 <= max(errors) <= least * 10_500
     assert (user_losses(occupancy, plan.sums) <= budgets).all()

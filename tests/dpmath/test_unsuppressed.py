@@ -7,14 +7,15 @@ import numpy as np
 import pytest
 from support import occupancy_of, random_occupancy
 
-from dpmath.cells.clipped_sum import NoisySum, promised_errors, user_losses
+from dpmath.cells.clipped_sum import ClippedSum
 from dpmath.cells.thresholds import clipped_errors, clipping_thresholds
 from dpmath.cells.unsuppressed import baseline_sums, exact_sums, optimal_clipping_sums, shared_epsilon
 from dpmath.core.accounting import LOSS_UNITS, loss_as_fraction
+from dpmath.core.cell_sums import user_losses
 from dpmath.core.occupancy import Occupancy
 
 R = 10_000
-Composed = Callable[[Occupancy, list[int], Fraction, Fraction | None], tuple[list[NoisySum], Fraction]]
+Composed = Callable[[Occupancy, list[int], Fraction, Fraction | None], tuple[list[ClippedSum], Fraction]]
 EACH = pytest.mark.parametrize("mechanism", [baseline_sums, optimal_clipping_sums])
 
 
@@ -48,12 +49,12 @@ def test_promises_hold_losses_compose_and_a_hundredth_less_would_break_a_promise
         sums, charged = mechanism(occupancy, [R, R * R][:n_sums], Fraction(5), target)
         assert 0 < loss_as_fraction(max(user_losses(occupancy, sums))) <= charged * (1 + Fraction(1, 10**6))
         assert charged <= 5
-        errors = [error for error in promised_errors(occupancy, sums[0]) if error is not None]
+        errors = [error for error in sums[0].errors(occupancy) if error is not None]
         assert 0 < len(errors) <= 8
         assert max(errors) <= target * R
         assert max(errors) > target * R * Fraction(99, 100), "the cell that needs most has no room"
-        noisier = NoisySum(R, sums[0].width, sums[0].inverse_scale * 98 // 100)
-        assert any(error > target * R for error in promised_errors(occupancy, noisier) if error is not None)
+        noisier = ClippedSum(R, sums[0].width, sums[0].inverse_scale * 98 // 100)
+        assert any(error > target * R for error in noisier.errors(occupancy) if error is not None)
 
 
 @pytest.mark.theorem("BUCv-T1")
@@ -68,7 +69,7 @@ def test_clipping_is_the_least_error_at_the_shared_epsilon_and_carries_no_fewer_
         widest = clipped[0].width.max()
         cell_epsilon = float(max(clipped[0].width * clipped[0].inverse_scale[occupancy.cell])) / LOSS_UNITS
         best = clipped_errors(occupancy, everyone, clipping_thresholds(occupancy, everyone, cell_epsilon), cell_epsilon)
-        promised = promised_errors(occupancy, clipped[0])
+        promised = clipped[0].errors(occupancy)
         for cell in np.flatnonzero(carried):
             assert float(promised[cell] or 0) / R == pytest.approx(best[cell], rel=1e-3), widest
 

@@ -18,7 +18,7 @@ from support import Dataset, Hexveil
 from dpmath.core.accounting import LOSS_UNITS
 from tasks.account import ledger, private_files
 from tasks.base.config import load_config
-from tasks.planning.mechanisms import COMPARED, propose
+from tasks.mechanisms.table import PROMISING, propose
 from tasks.planning.plan import read_day
 from tasks.planning.preview import preview_plan
 
@@ -123,9 +123,9 @@ def test_the_table_of_the_benchmarks_is_what_the_mechanisms_give(config_file: Pa
     request = read_day(date, dataset.config).request
     found: dict[str, list[int | None]] = defaultdict(list)
     for epsilon in (1, 2, 5, 10):
-        for mechanism in COMPARED:
+        for mechanism in PROMISING:
             proposal = propose(mechanism, replace(request, epsilon=Fraction(epsilon), budgets=None))
-            found[mechanism].append(int(proposal.sums[0].inverse_scale.astype(bool).sum()))
+            found[mechanism].append(int(proposal.sums[0].published.sum()))
             if mechanism == "planned":
                 found["no plan"].append(proposal.cells_upper_bound)
     assert found == stated

@@ -22,8 +22,8 @@ from bokeh.util import serialization
 from support import DATE, Dataset, choose
 
 from tasks.base import randomness
-from tasks.base.config_sections import MECHANISMS, PROJECTED
 from tasks.base.provenance import code_hash, now, versions
+from tasks.mechanisms.table import MECHANISMS, PROMISING
 from tasks.records.synthetic import write_city
 
 ROOT = Path(__file__).parents[2]
@@ -81,7 +81,7 @@ def check(name: str, dataset: Dataset) -> None:
 @pytest.mark.parametrize("mechanism", MECHANISMS)
 def test_a_small_day_is_the_same_by_each_mechanism(mechanism: str, busy_dataset: Dataset) -> None:
     choose(busy_dataset, mechanism)
-    if mechanism not in PROJECTED:
+    if mechanism in PROMISING:
         busy_dataset.set("[storage]", "[statistics]\nvariance = true\n[storage]")
     busy_dataset.run_day(DATE)
     check(mechanism, busy_dataset)

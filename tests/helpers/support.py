@@ -17,11 +17,11 @@ from dpmath.core.occupancy import Occupancy
 from tasks.account.releases import find_release, released_days
 from tasks.base import warehouse
 from tasks.base.config import Config, load_config
-from tasks.base.config_sections import PROJECTED
 from tasks.base.errors import contained
 from tasks.base.steps import step
 from tasks.engines.late import count_late_records
 from tasks.engines.prepare import by_itself, prepare_day
+from tasks.mechanisms.table import PROMISING
 from tasks.occupancy.placing import define_places
 from tasks.planning.plan import plan_release
 from tasks.planning.range_plans import RangePlans, Shortage, begin_plans, finish_plans, plan_ahead
@@ -163,7 +163,7 @@ def choose(dataset: Dataset, mechanism: str, epsilon: str = "40.0", cell_epsilon
     dataset.set('"clip-user"', f'"{mechanism}"')
     dataset.set("epsilon_per_day = 2.0", f"epsilon_per_day = {epsilon}")
     dataset.set("epsilon_total = 5.0", f"epsilon_total = {epsilon}")
-    if mechanism in PROJECTED:
+    if mechanism not in PROMISING:
         dataset.set("target_error = 40.0", f"cell_epsilon = {cell_epsilon}")
 
 

@@ -9,7 +9,6 @@ from scipy.stats import beta
 from support import DATE, HEADER, Dataset
 
 from dpmath.core.accounting import LOSS_UNITS, ExactIntArray
-from tasks.account import private_files
 from tasks.planning.plan import plan_release
 from tasks.planning.stored_plan import load_plan
 from tasks.release import draw
@@ -29,9 +28,10 @@ def prepared(dataset: Dataset, value: int) -> tuple[ExactIntArray, ExactIntArray
     dataset.write("day.csv", HEADER + "\n".join(changed) + "\n")
     dataset.prepare()
     plan = load_plan(plan_release.fn(DATE, dataset.config), dataset.config)
-    cells = private_files.read_frame(private_files.plans(dataset.config), plan["files"]["cells"])
     sums = draw._private(DATE, plan, "release/cell_sum", [], dataset.config)["private_mean_sum"]
-    return np.array([int(one) for one in sums], dtype=object), cells["mean_inverse_scale"].to_numpy().astype(object)
+    return np.array([int(one) for one in sums], dtype=object), plan.cells["mean_inverse_scale"].to_numpy().astype(
+        object
+    )
 
 
 def lower_bound_on_loss(low: ExactIntArray, high: ExactIntArray, inverse_scale: ExactIntArray) -> float:

@@ -62,7 +62,7 @@ def test_plans_made_side_by_side_are_those_of_one_day_after_the_other(
     plans, unplanned = one_after_the_other(dataset, dates)
     assert found.plans == plans
     assert found.problems.keys() == unplanned
-    assert len({load_plan(plan, dataset.config)["files"]["losses"] for plan in plans.values()}) > 1
+    assert len({load_plan(plan, dataset.config).files["losses"] for plan in plans.values()}) > 1
 
 
 def test_a_budget_that_does_not_pay_every_day_is_refused_where_it_ends(week: tuple[Dataset, list[dt.date]]) -> None:

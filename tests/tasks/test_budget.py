@@ -15,7 +15,6 @@ from tasks.account import ledger, private_files
 from tasks.account.budgets import Account
 from tasks.base import frames
 from tasks.base.errors import BudgetExceeded, HexveilError, LedgerBroken
-from tasks.planning import stored_plan
 from tasks.planning.plan import make_plan
 from tasks.planning.spread import spread_budget
 from tasks.planning.stored_plan import load_plan
@@ -241,7 +240,7 @@ def check_no_limit_is_passed(dataset: Dataset, limit: int, n_days: int) -> None:
     for entry in ledger.read_entries(dataset.config):
         of_day = losses.setdefault(dt.date.fromisoformat(entry["date"]), Counter())
         plan = load_plan(entry["plan"], dataset.config)
-        of_day.update(verify.recomputed_losses(*stored_plan.stored_plan(plan, dataset.config), dataset.config))
+        of_day.update(verify.recomputed_losses(plan, dataset.config))
     for first in losses:
         within = [of_day for date, of_day in losses.items() if 0 <= (date - first).days < n_days]
         assert max(sum(within, Counter()).values()) <= limit * LOSS_UNITS

@@ -69,13 +69,13 @@ def test_the_map_opens_where_most_is_published(busy_dataset: Dataset) -> None:
 
 def test_withheld_cells_are_on_the_map_with_nothing_but_how_full_they_are(busy_dataset: Dataset) -> None:
     from tasks.account import ledger
-    from tasks.planning.stored_plan import load_plan, withheld_cells
+    from tasks.planning.stored_plan import load_plan
 
     path = busy_dataset.folder / "raw" / "day.csv"
     path.write_text(path.read_text() + f"lone,{DATE}T08:30:00Z,47.2,8.6,50\n")
     busy_dataset.release()
     entry = ledger.read_entries(busy_dataset.config)[0]
-    withheld = withheld_cells(load_plan(entry["plan"], busy_dataset.config), busy_dataset.config)
+    withheld = load_plan(entry["plan"], busy_dataset.config).withheld
     assert withheld.columns == ["slot_start", "h3_cell", "n_records", "n_users"]
     assert withheld.rows() == [(dt.datetime(2026, 1, 15, 8, tzinfo=dt.UTC), h3.latlng_to_cell(47.2, 8.6, 7), 1, 1)]
 

@@ -1,6 +1,7 @@
 """Every mechanism that a configuration may name, from files to published rows, ledger and verification."""
 
 from collections import defaultdict
+from dataclasses import replace
 from decimal import Decimal
 from fractions import Fraction
 from statistics import median_high
@@ -10,16 +11,14 @@ import pytest
 from support import DATE, HEADER, Dataset, choose, later_day, table
 
 from dpmath.core.accounting import LOSS_UNITS
-from dpmath.core.occupancy import Occupancy
 from tasks.account import ledger, private_files
-from tasks.base.config_sections import MECHANISMS, PROJECTED
 from tasks.base.errors import BadConfig, HexveilError, LedgerBroken, NothingToPublish
+from tasks.mechanisms.table import MECHANISMS, PROMISING
 from tasks.planning import day_plan
+from tasks.planning.day_plan import DayPlan
 from tasks.planning.spread import spread_budget
 from tasks.planning.stored_plan import load_plan
 from tasks.release import draw
-from tasks.sums import arrays
-from tasks.sums.kinds import CellSums
 from tasks.upkeep import verify
 
 ARRAYS = ("array-averaging", "opt-array-averaging")
@@ -36,6 +35,9 @@ def users_of_cells(dataset: Dataset) -> dict[object, list[tuple[int, int]]]:
 
 def stored_losses(dataset: Dataset, number: int = 0) -> dict[str, int]:
     return private_files.losses(ledger.read_entries(dataset.config)[number], dataset.config)
+
+
+PROJECTED = tuple(sorted(MECHANISMS.keys() - set(PROMISING)))
 
 
 @pytest.mark.parametrize("mechanism", MECHANISMS)
@@ -55,7 +57,7 @@ def test_each_mechanism_publishes_charges_and_verifies(uneven: Dataset, mechanis
         users = cells[row["slot_start"]]
         assert (row["n_records"], row["n_users"]) == (sum(m for m, _ in users), len(users))
         true = sum(total for _, total in users) / row["n_records"] / 100
-        if mechanism in PROJECTED:
+        if mechanism not in PROMISING:
             assert row["mean_ci95_low"] <= true <= row["mean_ci95_high"], "the interval drawn is allowed for"
             assert row["mean_error_bound"] <= 100
         else:
@@ -99,9 +101,7 @@ def test_arrays_are_charged_by_the_places_that_a_user_fills(uneven: Dataset, mec
     uneven.run_day()
     (entry,) = ledger.read_entries(uneven.config)
     plan = load_plan(entry["plan"], uneven.config)
-    folder = private_files.plans(uneven.config)
-    cells = private_files.read_frame(folder, plan["files"]["cells"])
-    pairs = private_files.read_frame(folder, plan["files"]["pairs"]).join(cells, on=["slot_start", "h3_cell"])
+    pairs = plan.pairs.join(plan.cells, on=["slot_start", "h3_cell"])
     losses: dict[str, int] = defaultdict(int)
     for row in pairs.iter_rows(named=True):
         assert row["mean_n_kept"] <= min(row["n_records"], row["mean_array_length"])
@@ -180,9 +180,11 @@ def test_noise_that_is_not_the_plans_is_never_released(
     uneven: Dataset, mechanism: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     choose(uneven, mechanism)
-    honest = arrays._MECHANISMS[mechanism]
-    cheat = {**arrays._MECHANISMS, mechanism: lambda c, t, epsilon, r: honest(c, t, 4 * epsilon, r)}
-    monkeypatch.setattr(arrays, "_MECHANISMS", cheat)
+    row = MECHANISMS[mechanism]
+    honest = row.draws_cell
+    assert honest is not None
+    cheat = replace(row, draws_cell=lambda c, t, epsilon, r: honest(c, t, 4 * epsilon, r))
+    monkeypatch.setitem(MECHANISMS, mechanism, cheat)
     with pytest.raises(HexveilError, match="not that of the plan"):
         uneven.run_day()
     assert ledger.read_entries(uneven.config) == []
@@ -194,14 +196,14 @@ def test_noise_that_is_not_the_plans_is_never_released(
 def test_verify_notices_a_plan_whose_columns_do_not_follow_from_its_users(
     uneven: Dataset, mechanism: str, name: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    honest = day_plan.cell_columns
+    honest = day_plan.cell_frame
 
-    def tampered(occupancy: Occupancy, sums: CellSums) -> dict[str, pl.Series]:
-        columns = honest(occupancy, sums)
-        return columns | {name: (columns[name].cast(pl.Int64) * 2 + 1).cast(columns[name].dtype)}
+    def tampered(plan: DayPlan) -> pl.DataFrame:
+        frame, column = honest(plan), f"mean_{name}"
+        return frame.with_columns((pl.col(column).cast(pl.Int64) * 2 + 1).cast(frame[column].dtype))
 
     choose(uneven, mechanism, epsilon="10.0", cell_epsilon="3.0")
-    monkeypatch.setattr(day_plan, "cell_columns", tampered)
+    monkeypatch.setattr(day_plan, "cell_frame", tampered)
     try:
         uneven.run_day()
     except HexveilError:

@@ -16,17 +16,17 @@ from insider import rewrite
 from support import Dataset, choose, table
 
 from tasks.account import ledger
-from tasks.base.config_sections import MECHANISMS, PROJECTED
 from tasks.base.errors import LedgerBroken
 from tasks.base.frames import exact_series
-from tasks.planning.stored_plan import load_plan, stored_plan
+from tasks.mechanisms.table import MECHANISMS, PROMISING
+from tasks.planning.stored_plan import StoredPlan, load_plan
 from tasks.release.statistics import statistic_frame
-from tasks.sums.arrays import with_published_intervals
+from tasks.sums.kinds import kind_of
 from tasks.upkeep import verify
 from tasks.upkeep.recompute import problem_with_table
 
 WITH_VARIANCE = [(mechanism, False) for mechanism in MECHANISMS] + [
-    (mechanism, True) for mechanism in MECHANISMS if mechanism not in PROJECTED
+    (mechanism, True) for mechanism in MECHANISMS if mechanism in PROMISING
 ]
 
 
@@ -37,22 +37,21 @@ def release(dataset: Dataset, mechanism: str, variance: bool) -> None:
     dataset.run_day()
 
 
-def planned(dataset: Dataset) -> tuple[pl.DataFrame, pl.DataFrame, str]:
-    """Return cells and pairs of the only release's plan, and its id."""
+def planned(dataset: Dataset) -> tuple[StoredPlan, str]:
+    """Return the only release's plan, and its id."""
     (entry,) = ledger.read_entries(dataset.config)
-    return *stored_plan(load_plan(entry["plan"], dataset.config), dataset.config), entry["release_id"]
+    return load_plan(entry["plan"], dataset.config), entry["release_id"]
 
 
 def drawn(dataset: Dataset, mean_sums: list[int], square_sums: list[int]) -> tuple[pl.DataFrame, str | None]:
     """Return the table of a plan with some noisy sums, and what is found wrong with it."""
-    cells, pairs, identity = planned(dataset)
-    config = dataset.config
-    noisy = cells
-    if config.privacy.mechanism in PROJECTED:
-        noisy = with_published_intervals(cells, pairs, "mean", config, table(dataset))
+    plan, identity = planned(dataset)
+    config, noisy = dataset.config, plan.published
+    for stored in plan.sums(config):
+        noisy = noisy.with_columns(**kind_of(config).drawn_again(stored, table(dataset)))
     columns = {"noisy_mean_sum": exact_series(mean_sums), "noisy_square_sum": exact_series(square_sums)}
     published = statistic_frame(noisy.with_columns(**columns), identity, config)
-    return published, problem_with_table(published, cells, pairs, identity, config)
+    return published, problem_with_table(published, plan, identity, config)
 
 
 @pytest.mark.parametrize(("mechanism", "variance"), WITH_VARIANCE)
@@ -65,7 +64,7 @@ def test_a_table_of_whole_noisy_sums_is_found_so_however_large_the_noise(
     """Also where means are cut to both bounds, and intervals too."""
     release(uneven, mechanism, variance)
     assert verify.verify_ledger(uneven.config).n_releases == 1
-    cells, _, _ = planned(uneven)
+    cells = planned(uneven)[0].published
     most = [int(divisor) * uneven.config.value.n_ticks for divisor in cells["mean_divisor"]]
     n_cut = set()
     for reach in (0.01, 1, 3, 30):
@@ -129,7 +128,7 @@ def test_another_variance_is_named_too(uneven: Dataset, name: str) -> None:
 def test_another_whole_sum_cannot_be_told_from_the_one_that_was_drawn(uneven: Dataset) -> None:
     """The limit of it: who rewrites all may write down another draw, and only a line noted elsewhere tells."""
     release(uneven, "planned", variance=False)
-    cells, _, _ = planned(uneven)
+    cells = planned(uneven)[0].published
     divisors = [int(one) for one in cells["mean_divisor"]]
     means = zip(table(uneven)["mean"], divisors, strict=True)
     sums = [round(Fraction(mean) * 100 * divisor) + 1 for mean, divisor in means]
@@ -232,7 +231,7 @@ def test_a_sum_of_more_digits_than_a_float_leads_to_the_same_row(uneven: Dataset
     """A million ticks to the range: squares have sixty bits."""
     uneven.set("tick = 0.01", "tick = 0.0001")
     release(uneven, "planned", variance=True)
-    cells, _, _ = planned(uneven)
+    cells = planned(uneven)[0].published
     scale = 10**6
     for share in (0.1234567890123456789, 0.5, 0.9):
         sums = [round(int(one) * scale * share) + 1 for one in cells["mean_divisor"]]

@@ -15,7 +15,7 @@ from tasks.account.amendments import amend_budget
 from tasks.account.releases import find_release
 from tasks.base import durable
 from tasks.base.errors import HexveilError, LedgerBroken
-from tasks.planning.mechanisms import propose
+from tasks.mechanisms.table import propose
 from tasks.planning.plan import plan_release
 from tasks.release.draw import release_statistics
 from tasks.release.publish import publish_files

@@ -1,0 +1,186 @@
+"""The mechanisms that a configuration may name: one row each, and all that is said of a mechanism stands in its row.
+
+To add one: write its function in ``dpmath``, and a row here.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from functools import partial
+from typing import Literal
+
+from dpmath.arrays.cell import array_averaging
+from dpmath.arrays.choice import array_averaging_sums, projected_array_sums
+from dpmath.arrays.intervals import levy, quantile
+from dpmath.cells.clip_user import clip_user_sums
+from dpmath.cells.clipped_sum import ClippedSum
+from dpmath.cells.safeguard import safeguarded
+from dpmath.cells.unsuppressed import baseline_sums, exact_sums, optimal_clipping_sums
+from dpmath.core.cell_sums import CellSums
+from dpmath.noise.noisy_cell import NoisyCellSum
+from tasks.mechanisms.proposals import Proposal, Request, bounded, planned, unbounded
+
+Kind = Literal["clipped", "arrays"]
+"""The kinds of sum; ``tasks.sums`` has a module for each."""
+
+_COMMON = ("CKS-A2", "HV-L1", "HV-L3", "HV-L4", "HV-L7")
+_ARRAYS = ("CPL-T2.3", "HV-L46", "HV-L47", *_COMMON)
+_PROJECTED = ("STI-A2", "STI-E9", "HV-L40", "HV-L41", "HV-L42", *_ARRAYS)
+_OUTSIDE = Fraction(1, 10)
+
+
+@dataclass(frozen=True)
+class Mechanism:
+    """A mechanism.
+
+    Attributes:
+        name: What the configuration calls it.
+        in_words: What it does, for people.
+        kind: Which kind of sum it publishes of each cell.
+        proposes: Makes a proposal of a request.
+        theorems: The results that its releases rest on, of ``dpmath/THEOREMS.md``.
+        draws_cell: For arrays: draws the noisy sum of one cell's array means.
+        interval: For arrays: what half of a cell's epsilon buys, in words: an interval by the exponential mechanism,
+            to which array means are projected. None where nothing is bought.
+    """
+
+    name: str
+    in_words: str
+    kind: Kind
+    proposes: Callable[[Request], Proposal]
+    theorems: tuple[str, ...]
+    draws_cell: Callable[..., NoisyCellSum] | None = None
+    interval: str | None = None
+
+    @property
+    def promises(self) -> bool:
+        """Whether it promises an error before the draw: what clips must not depend on the values."""
+        return self.interval is None
+
+    @property
+    def has_variance(self) -> bool:
+        """Whether it can publish the variance too."""
+        return self.interval is None
+
+
+def _within_budgets(request: Request, sums: Sequence[ClippedSum]) -> list[ClippedSum]:
+    return safeguarded(request.occupancy, list(sums), request.epsilon, request.promise, request.budgets)
+
+
+def _clip_user(of: Request) -> Sequence[CellSums]:
+    return clip_user_sums(of.occupancy, of.value_ranges, of.epsilon, of.target, of.budgets)
+
+
+def _exact(of: Request) -> Sequence[CellSums]:
+    return exact_sums(of.occupancy, of.value_ranges, of.epsilon, of.promise, of.budgets)
+
+
+def _optimal_clipping(of: Request) -> Sequence[CellSums]:
+    return _within_budgets(of, optimal_clipping_sums(of.occupancy, of.value_ranges, of.epsilon, of.target)[0])
+
+
+def _baseline(of: Request) -> Sequence[CellSums]:
+    return _within_budgets(of, baseline_sums(of.occupancy, of.value_ranges, of.epsilon, of.target)[0])
+
+
+def _arrays(of: Request, optimal: bool = False) -> Sequence[CellSums]:
+    return array_averaging_sums(of.occupancy, of.value_ranges, of.epsilon, of.target, of.budgets, optimal)
+
+
+def _projected_arrays(of: Request) -> Sequence[CellSums]:
+    if of.cell_epsilon is None:
+        raise ValueError("cell_epsilon is needed")
+    (value_range,) = of.value_ranges
+    return projected_array_sums(of.occupancy, value_range, of.epsilon, of.cell_epsilon, of.budgets)
+
+
+def _promising(sums: Callable[[Request], Sequence[CellSums]]) -> Callable[[Request], Proposal]:
+    return lambda request: bounded(request, sums(request))
+
+
+def _not_promising(sums: Callable[[Request], Sequence[CellSums]]) -> Callable[[Request], Proposal]:
+    return lambda request: unbounded(request, sums(request))
+
+
+_ROWS = (
+    Mechanism(
+        "baseline",
+        "one epsilon for every cell, nothing clipped",
+        "clipped",
+        _promising(_baseline),
+        ("CPL-T2.3", "STI-S3.2", "HV-L2", *_COMMON),
+    ),
+    Mechanism(
+        "array-averaging",
+        "STI: means of arrays of the median length",
+        "arrays",
+        _promising(_arrays),
+        ("STI-A1", "STI-S3.3", "STI-L3.2", "HV-L43", *_ARRAYS),
+        draws_cell=array_averaging,
+    ),
+    Mechanism(
+        "opt-array-averaging",
+        "STI: means of arrays of the length with the least promised error",
+        "arrays",
+        _promising(partial(_arrays, optimal=True)),
+        ("STI-A1", "STI-S3.3", "HV-L43", *_ARRAYS),
+        draws_cell=array_averaging,
+    ),
+    Mechanism(
+        "optimal-clipping",
+        "BUC: one epsilon for every cell, each clipped by its optimal threshold",
+        "clipped",
+        _promising(_optimal_clipping),
+        ("CPL-T2.3", "BUCv-T1", "HV-L2", *_COMMON),
+    ),
+    Mechanism(
+        "clip-user",
+        "CLIP-USER: users in many cells are suppressed, the others clipped by each cell's optimal threshold",
+        "clipped",
+        _promising(_clip_user),
+        ("CPL-A1", "BUCv-T1", "HV-L2", *_COMMON),
+    ),
+    Mechanism(
+        "exact",
+        "no suppression or clipping: each cell its own noise, charged exactly",
+        "clipped",
+        _promising(_exact),
+        ("HV-L2", *_COMMON),
+    ),
+    Mechanism(
+        "planned",
+        "the planner: clipping and noise of all cells together, for the least loss or the most cells",
+        "clipped",
+        planned,
+        ("HV-L5", "HV-L6", "HV-L8", "HV-L2", *_COMMON),
+    ),
+    Mechanism(
+        "levy",
+        "STI: array means projected to an interval about their median, drawn from the values",
+        "arrays",
+        _not_promising(_projected_arrays),
+        ("STI-S3.4", "STI-A3", *_PROJECTED),
+        draws_cell=levy,
+        interval="about the median array mean, of three times the radius for gamma = 0.2",
+    ),
+    Mechanism(
+        "quantile",
+        "STI: array means projected to an interval between two of their quantiles, drawn from the values",
+        "arrays",
+        _not_promising(_projected_arrays),
+        ("STI-S3.5", "HV-L44", *_PROJECTED),
+        draws_cell=partial(quantile, outside=_OUTSIDE),
+        interval="from the quantile 0.1 to the quantile 0.9 of the array means",
+    ),
+)
+
+MECHANISMS = {row.name: row for row in _ROWS}
+PROMISING = tuple(row.name for row in _ROWS if row.promises)
+"""The mechanisms that promise an error before the draw."""
+
+
+def propose(mechanism: str, request: Request) -> Proposal:
+    """Return what the mechanism of that name would publish; no promise is worse than what the midpoint keeps."""
+    if request.target is not None:
+        request = replace(request, target=min(request.target, Fraction(1, 2)))
+    return MECHANISMS[mechanism].proposes(request)
