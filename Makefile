@@ -9,7 +9,7 @@ PARALLEL := -n auto --maxprocesses 4 --dist loadfile
 # The dataset that `make up` deploys.
 CONFIG ?= deploy/config/demo.toml
 
-.PHONY: demo up down test test-slow browser lint bench bench-quick paper paper-quick clean
+.PHONY: demo up down test test-slow browser lint bench bench-quick paper paper-quick docs clean
 
 demo: .venv/run
 	@$(BIN)/hexveil demo
@@ -49,6 +49,11 @@ paper: .venv/test
 paper-quick: .venv/test
 	@PYTHONPATH=tests/helpers $(BIN)/python -m tests.paper --quick
 
+# The reference is written from the code, then the site is built into var/docs: open var/docs/index.html.
+docs: .venv/docs
+	@$(BIN)/python docs/generate.py
+	@NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --quiet
+
 clean:
 	rm -rf .venv var
 
@@ -60,4 +65,8 @@ clean:
 
 .venv/test: .venv/run
 	@PIP_CONSTRAINT=$(CURDIR)/constraints.txt $(BIN)/pip install --quiet --disable-pip-version-check --editable '.[test]'
+	@touch $@
+
+.venv/docs: .venv/run
+	@PIP_CONSTRAINT=$(CURDIR)/constraints.txt $(BIN)/pip install --quiet --disable-pip-version-check --editable '.[docs]'
 	@touch $@

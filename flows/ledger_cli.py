@@ -52,7 +52,7 @@ def ledger_head(config: ConfigOption) -> None:
 
 @ledger_app.command("export")
 def ledger_export(config: ConfigOption) -> None:
-    """Print the ledger as JSON Lines, after checking its chain; deploy/LEDGER.md says how anyone may check it."""
+    """Print the ledger as JSON Lines, after checking its chain; docs/reference/ledger.md says how to check it."""
     from tasks.account.ledger import export
 
     sys.stdout.writelines(export(load_config(config)))

@@ -71,7 +71,7 @@ def list_entries(config: Config) -> list[Entry]:
 def export(config: Config) -> list[str]:
     """Return the ledger as JSON Lines, byte for byte as it stands, after checking its chain.
 
-    ``deploy/LEDGER.md`` says what each field means and how a stranger checks the whole.
+    ``docs/reference/ledger.md`` says what each field means and how a stranger checks the whole.
     """
     return [canonical_json(entry).decode() + "\n" for entry in read_entries(config)]
 

@@ -7,7 +7,7 @@ from pathlib import Path
 from tasks.account.chain import Entry, releases
 from tasks.account.identity import folder_name
 from tasks.base.config import Config
-from tasks.base.config_sections import shown
+from tasks.base.config_types import shown
 from tasks.base.durable import flush_folder
 from tasks.base.errors import HexveilError, LedgerBroken
 

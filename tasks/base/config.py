@@ -21,14 +21,12 @@ from tasks.base.config_sections import (
     Monitoring,
     Privacy,
     Publish,
-    Section,
     Statistics,
     Storage,
     Validation,
     Value,
-    is_remote,
-    shown,
 )
+from tasks.base.config_types import Section, is_remote, shown
 from tasks.base.errors import BadConfig
 
 DATE_PLACEHOLDER = "{date}"

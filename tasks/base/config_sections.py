@@ -3,24 +3,14 @@
 import difflib
 import functools
 import importlib.util
-import re
 from decimal import Decimal
 from fractions import Fraction
-from typing import TYPE_CHECKING, Annotated, Any, Literal, Self
+from typing import TYPE_CHECKING, Any, Literal, Self
 from zoneinfo import available_timezones
 
-from fsspec.registry import known_implementations
-from pydantic import (
-    AfterValidator,
-    BaseModel,
-    BeforeValidator,
-    ConfigDict,
-    Field,
-    ValidationInfo,
-    field_validator,
-    model_validator,
-)
+from pydantic import Field, field_validator, model_validator
 
+from tasks.base.config_types import Number, Place, Positive, Section
 from tasks.mechanisms.table import MECHANISMS, Mechanism
 
 LEAST_EPSILON_PER_DAY = Decimal("1e-6")
@@ -28,56 +18,6 @@ if TYPE_CHECKING:
     MechanismName = str
 else:
     MechanismName = Literal[tuple(MECHANISMS)]
-_CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f\ud800-\udfff]")
-
-
-def is_remote(place: str) -> bool:
-    """Tell whether a place is an fsspec address, such as ``s3://bucket/folder``, and not a path."""
-    return "://" in place
-
-
-_SERVERS = ("ftp", "http", "https", "sftp", "smb", "ssh", "webdav", "webhdfs")
-
-
-def _known_address(place: str) -> str:
-    protocol, _, path = place.partition("://")
-    if is_remote(place) and protocol not in known_implementations:
-        raise ValueError(f"{protocol}:// is no address that fsspec knows")
-    if is_remote(place) and protocol in _SERVERS:
-        raise ValueError(f"{protocol}:// names a server, which the paths of files lack; take an object store")
-    if is_remote(place) and "@" in path.partition("/")[0] and not protocol.startswith("ab"):
-        raise ValueError("an address holds no credentials, for it is written down; they come from the environment")
-    return place
-
-
-def _finite_decimal(value: Any) -> Any:
-    return Decimal(value) if isinstance(value, int) and not isinstance(value, bool) else value
-
-
-Number = Annotated[Decimal, BeforeValidator(_finite_decimal), Field(allow_inf_nan=False)]
-Positive = Annotated[Number, Field(gt=0)]
-Place = Annotated[str, Field(min_length=1), AfterValidator(_known_address)]
-
-
-def shown(text: str) -> str:
-    """Return a text with its control characters spelled out: shown as they are, they would steer the terminal."""
-    return _CONTROL.sub(lambda found: repr(found[0])[1:-1], text)
-
-
-class Section(BaseModel):
-    """What every section is: frozen, strict about names and types, and fit to be shown."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid", strict=True)
-
-    @field_validator("*")
-    @classmethod
-    def _shown(cls, value: Any, info: ValidationInfo) -> Any:
-        texts = [text for text in (value if isinstance(value, tuple) else [value]) if isinstance(text, str)]
-        if info.field_name != "delimiter" and any(
-            _CONTROL.search(text.replace("\n", "").replace("\t", "")) for text in texts
-        ):
-            raise ValueError("must hold no control characters")
-        return value
 
 
 @functools.cache
@@ -90,10 +30,17 @@ class Dataset(Section):
     """Which files hold the records, and in which time zone their days are."""
 
     name: str = Field(pattern=r"^[a-z0-9][a-z0-9_-]*$")
+    """Name of the dataset: small letters, digits, `_` and `-`. It is a part of each release id."""
     files: tuple[Place, ...] = Field(min_length=1)
+    """Patterns of the input files, relative to this file: csv, csv.gz, parquet, ndjson or jsonl (also .gz), in UTF-8.
+    With `{date}` in a pattern each file holds one local day, and a row of another day in it is quarantined. With
+    `engine.name = "dask"` a pattern may be an address such as `s3://bucket/folder/*.parquet`."""
     timezone: str
+    """IANA time zone. Days are days of this zone, and times without an offset are read in it."""
     purpose: str = "not stated"
+    """What the publication is for. The text is public: it is in every ledger entry."""
     delimiter: str = Field(default=",", pattern=r'^[^"\r\n]$')
+    """The character between the fields of CSV files."""
 
     @field_validator("files", mode="before")
     @classmethod
@@ -113,10 +60,15 @@ class Columns(Section):
     """What the source calls the five things that are read of each record."""
 
     user: str
+    """Name of the column of the user. The guarantee protects whoever this column identifies."""
     time: str
+    """Name of the column of the time."""
     latitude: str
+    """Name of the column of the latitude, in degrees."""
     longitude: str
+    """Name of the column of the longitude, in degrees."""
     value: str
+    """Name of the column of the measured value."""
 
     @model_validator(mode="after")
     def _each_once(self) -> Self:
@@ -130,10 +82,15 @@ class Value(Section):
     """The measured quantity: its name, unit, public bounds, and the tick it is counted in."""
 
     name: str
+    """What was measured, for example `speed`."""
     unit: str
+    """The unit of the value, for example `km/h`."""
     lower: Number
+    """Public lower bound of a value. Choose it without looking at the data."""
     upper: Number
+    """Public upper bound of a value. Choose it without looking at the data."""
     tick: Positive
+    """The step that values are counted in. It must divide `upper - lower`, into at most 1,048,576 ticks."""
 
     @model_validator(mode="after")
     def _whole_ticks(self) -> Self:
@@ -160,7 +117,9 @@ class Grid(Section):
     """The cells: H3 hexagons of one resolution, and slots counted from local midnight."""
 
     h3_resolution: int = Field(ge=0, le=15)
+    """Resolution of the H3 hexagons, from 0 (largest) to 15 (smallest)."""
     slot_minutes: int = Field(gt=0, le=1440)
+    """Length of a time slot in minutes. It must divide 1440. Slots are counted from local midnight."""
 
     @field_validator("slot_minutes")
     @classmethod
@@ -174,10 +133,15 @@ class Validation(Section):
     """How much of a day may be unusable, and where its records may lie."""
 
     max_quarantined_share: Number = Field(default=Decimal("0.05"), ge=0, le=1)
+    """A day with a larger share of unusable rows fails before it spends anything. Duplicates do not count."""
     south: Number = Field(default=Decimal(-90), ge=-90, le=90)
+    """Southern edge of the area where records may be. A box around the city finds swapped coordinates."""
     north: Number = Field(default=Decimal(90), ge=-90, le=90)
+    """Northern edge of the area where records may be."""
     west: Number = Field(default=Decimal(-180), ge=-180, le=180)
+    """Western edge of the area where records may be."""
     east: Number = Field(default=Decimal(180), ge=-180, le=180)
+    """Eastern edge of the area where records may be."""
 
     @model_validator(mode="after")
     def _not_empty(self) -> Self:
@@ -190,10 +154,18 @@ class Privacy(Section):
     """What one day's release may cost a user, and how the day is planned."""
 
     epsilon_per_day: Number = Field(ge=LEAST_EPSILON_PER_DAY, le=Decimal(1_000_000))
+    """The most privacy loss (epsilon) that one day's release may cost any one user."""
     mechanism: MechanismName = "planned"
+    """How cells, clipping and noise are chosen."""
     target_error: Positive | None = None
+    """The promise: the largest expected error of each published mean, in the value's unit. Cells that cannot keep it
+    are withheld. More than half the range counts as half. Set it for sparse data. Without it `planned` publishes
+    every cell with the smallest possible worst error, or nothing; `clip-user` withholds only cells that are no better
+    than the middle of the range."""
     target_error_variance: Positive | None = None
+    """The same promise for the variance, in the square of the value's unit."""
     cell_epsilon: Number | None = Field(default=None, ge=LEAST_EPSILON_PER_DAY)
+    """For `levy` and `quantile` only, and required there: what one cell costs a user."""
 
     @model_validator(mode="after")
     def _what_the_mechanism_can(self) -> Self:
@@ -221,7 +193,12 @@ class Budget(Section):
     """What all releases together may cost a user: for ever, or within any ``window_days`` days in a row."""
 
     epsilon_total: Positive
+    """The most privacy loss that any one user may have over all releases. To raise it, run
+    `hexveil ledger amend-budget`."""
     window_days: int | None = Field(default=None, ge=1, le=3660)
+    """If set, `epsilon_total` is the limit for any so many days in a row. They are days of the data, not of the clock.
+    The loss over all releases is still counted and shown. To set it or to shorten it, run
+    `hexveil ledger amend-budget`."""
 
     @property
     def in_words(self) -> str:
@@ -233,31 +210,44 @@ class Statistics(Section):
     """Which statistics of each cell are published."""
 
     mean: Literal[True] = True
+    """The mean is always published."""
     variance: bool = False
+    """Publish the variance too."""
 
 
 class Publish(Section):
     """Whether each day's files include the map, a page of under 2 MB."""
 
     map: bool = True
+    """Make a map of each day, one HTML page of less than 2 MB."""
 
 
 class Storage(Section):
     """Where the warehouse, the ledger and the published files lie, and what DuckDB may use in each process."""
 
     path: str
+    """The folder of everything that is kept: warehouse, ledger, private and published files. Relative to this file."""
     threads: int | None = Field(default=None, ge=1, le=1024)
+    """How many threads DuckDB may use in one process. Without it DuckDB uses every core."""
     memory_limit: str = Field(default="4GB", pattern=r"^\d+(\.\d+)?\s?[KMGT]i?B$")
+    """How much memory DuckDB may use in one process."""
 
 
 class Engine(Section):
     """Where records are read and indexed: in this process, or shard by shard on the workers of a Dask cluster."""
 
     name: Literal["local", "dask"] = "local"
+    """Where records are read: `local` in this process, `dask` on the workers of a cluster."""
     address: str | None = Field(default=None, pattern=r"^(tcp|tls|ws|wss)://[^/]+:\d+$")
+    """Address of the Dask scheduler, `tcp://HOST:PORT` or `tls://HOST:PORT`. Without it one worker is started for each
+    core of this machine."""
     n_shards: int = Field(default=8, ge=1, le=1024)
+    """How many shards the users are divided into."""
     shards: Place | None = None
+    """Where the shards are kept: a folder, or an address such as `s3://bucket/folder`. Without it they are in a folder
+    of `storage.path`, which all workers must then share."""
     scratch: str | None = Field(default=None, min_length=1)
+    """A folder on each worker's own disk for temporary files."""
 
     @model_validator(mode="after")
     def _what_the_engine_can(self) -> Self:
@@ -273,3 +263,4 @@ class Monitoring(Section):
     """When people are warned: where the budget pays fewer than ``budget_low_days`` more days in full."""
 
     budget_low_days: int = Field(default=14, ge=1)
+    """Warn when the budget pays for fewer than this many more days in full."""

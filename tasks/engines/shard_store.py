@@ -14,7 +14,7 @@ from fsspec.implementations.local import LocalFileSystem
 
 from tasks.base import durable
 from tasks.base.config import Config
-from tasks.base.config_sections import is_remote
+from tasks.base.config_types import is_remote
 from tasks.base.errors import HexveilError
 from tasks.base.locks import turn
 from tasks.base.storage import private_folder

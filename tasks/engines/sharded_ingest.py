@@ -13,7 +13,7 @@ import polars as pl
 
 from tasks.base import durable, warehouse
 from tasks.base.config import Config, day_bounds
-from tasks.base.config_sections import is_remote
+from tasks.base.config_types import is_remote
 from tasks.base.errors import BadInput
 from tasks.base.steps import step
 from tasks.engines import cluster, shard_store

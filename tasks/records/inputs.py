@@ -9,7 +9,7 @@ from typing import Any
 import fsspec
 
 from tasks.base.config import DATE_PLACEHOLDER, Config
-from tasks.base.config_sections import is_remote
+from tasks.base.config_types import is_remote
 from tasks.base.durable import canonical_json, sha256
 from tasks.base.errors import BadInput
 from tasks.records import source

@@ -12,7 +12,7 @@ import pyarrow.parquet as pq
 import pyarrow.types as pat
 
 from tasks.base.config import DATE_PLACEHOLDER, Config
-from tasks.base.config_sections import is_remote, shown
+from tasks.base.config_types import is_remote, shown
 from tasks.base.errors import BadInput
 from tasks.records import text_lines
 from tasks.records.csv_rows import count_csv_rows

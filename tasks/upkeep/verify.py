@@ -17,7 +17,7 @@ from tasks.account.identity import published_folder, release_id
 from tasks.account.witnesses import check_nothing_unpaid, other_files, published_folders
 from tasks.base import durable
 from tasks.base.config import Config
-from tasks.base.config_sections import shown
+from tasks.base.config_types import shown
 from tasks.base.errors import LedgerBroken, contained
 from tasks.base.progress import progress
 from tasks.planning.stored_plan import StoredPlan, load_plan

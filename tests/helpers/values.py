@@ -1,4 +1,4 @@
-"""Values: what may stand where a value stands, in each format; the domain that README states, drawn at its edges."""
+"""Values: what may stand where a value stands, in each format: docs/reference/value-domain.md, drawn at its edges."""
 
 import random
 from decimal import Decimal

@@ -5,7 +5,7 @@ import pytest
 from support import CONFIG, Dataset
 
 from tasks.base.config import load_config
-from tasks.base.config_sections import shown
+from tasks.base.config_types import shown
 from tasks.base.errors import BadConfig
 
 ROOT = Path(__file__).parents[2]

@@ -147,7 +147,7 @@ def test_a_float_cannot_enter_the_ledger(written: Dataset) -> None:
 
 
 def document() -> str:
-    return (Path(__file__).parents[2] / "deploy" / "LEDGER.md").read_text()
+    return (Path(__file__).parents[2] / "docs" / "reference" / "ledger.md").read_text()
 
 
 @pytest.fixture

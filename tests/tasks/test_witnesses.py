@@ -153,7 +153,7 @@ def test_the_documented_restore_refuses_a_copy_older_than_the_marks(busy_dataset
 
 
 def restore(copy: Path, dataset: Dataset) -> None:
-    """Do what deploy/OPERATING.md says."""
+    """Do what docs/how-to/restore.md says."""
     for path in private(dataset).iterdir():
         if path.name != "attempts":
             path.unlink() if path.is_file() else shutil.rmtree(path)

@@ -1,0 +1,59 @@
+"""What the sections of a configuration are made of: numbers, places, and the section itself."""
+
+import re
+from decimal import Decimal
+from typing import Annotated, Any
+
+from fsspec.registry import known_implementations
+from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, ValidationInfo, field_validator
+
+_CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f\ud800-\udfff]")
+
+
+def is_remote(place: str) -> bool:
+    """Tell whether a place is an fsspec address, such as ``s3://bucket/folder``, and not a path."""
+    return "://" in place
+
+
+_SERVERS = ("ftp", "http", "https", "sftp", "smb", "ssh", "webdav", "webhdfs")
+
+
+def _known_address(place: str) -> str:
+    protocol, _, path = place.partition("://")
+    if is_remote(place) and protocol not in known_implementations:
+        raise ValueError(f"{protocol}:// is no address that fsspec knows")
+    if is_remote(place) and protocol in _SERVERS:
+        raise ValueError(f"{protocol}:// names a server, which the paths of files lack; take an object store")
+    if is_remote(place) and "@" in path.partition("/")[0] and not protocol.startswith("ab"):
+        raise ValueError("an address holds no credentials, for it is written down; they come from the environment")
+    return place
+
+
+def _finite_decimal(value: Any) -> Any:
+    return Decimal(value) if isinstance(value, int) and not isinstance(value, bool) else value
+
+
+Number = Annotated[Decimal, BeforeValidator(_finite_decimal), Field(allow_inf_nan=False)]
+Positive = Annotated[Number, Field(gt=0)]
+Place = Annotated[str, Field(min_length=1), AfterValidator(_known_address)]
+
+
+def shown(text: str) -> str:
+    """Return a text with its control characters spelled out: shown as they are, they would steer the terminal."""
+    return _CONTROL.sub(lambda found: repr(found[0])[1:-1], text)
+
+
+class Section(BaseModel):
+    """What every section is: frozen, strict about names and types, and fit to be shown."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", strict=True)
+
+    @field_validator("*")
+    @classmethod
+    def _shown(cls, value: Any, info: ValidationInfo) -> Any:
+        texts = [text for text in (value if isinstance(value, tuple) else [value]) if isinstance(text, str)]
+        if info.field_name != "delimiter" and any(
+            _CONTROL.search(text.replace("\n", "").replace("\t", "")) for text in texts
+        ):
+            raise ValueError("must hold no control characters")
+        return value
