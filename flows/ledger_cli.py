@@ -75,4 +75,4 @@ def ledger_amend_budget(
     if not yes:
         typer.confirm("Let every user lose more, and say so in the ledger for good?", abort=True)
     entry = amend_budget(reason, settings)
-    out.print(f"Entry {entry['number']} of the ledger says so. Days can be run under the new budget now.")
+    out.print(f"Entry {entry.number} of the ledger says so. Days can be run under the new budget now.")

@@ -11,11 +11,13 @@ from rich.box import SIMPLE
 from rich.console import Console
 from rich.table import Table
 
+from tasks.account.chain import releases
 from tasks.base.config import Config
 
 if TYPE_CHECKING:
     from flows.services import House
-    from tasks.account.amendments import Amendment
+    from tasks.account.entry import Amendment, Entry
+    from tasks.base.config_sections import Budget
     from tasks.reporting.budget_report import BudgetReport
     from tasks.reporting.report import DayReport
     from tasks.upkeep.forget import Forgotten
@@ -63,24 +65,31 @@ def show_range(days: dict[dt.date, "DayReport | None"], config: Config) -> None:
 
 
 def show_ledger(
-    entries: list[dict[str, Any]], amendments: "list[Amendment]", budget: "BudgetReport", config: Config
+    entries: "list[Entry]",
+    amendments: "list[tuple[Amendment, Budget, Budget]]",
+    budget: "BudgetReport",
+    config: Config,
 ) -> None:
-    """Print the releases and amendments of the budget, and where the users' budgets stand."""
+    """Print the releases and amendments of the budget, and where the users' budgets stand.
+
+    Args:
+        entries: Those of the ledger.
+        amendments: Those of them that are amendments, each with the budget before it and its own.
+        budget: Where the budgets stand.
+        config: Says the limit.
+    """
     table = Table("no", "release", "cells", "epsilon", "in all", "left", box=SIMPLE)
     table.columns[1].no_wrap = True
-    amended = {entry["number"]: (entry, before, after) for entry, before, after in amendments}
-    for entry in entries:
-        if entry["number"] in amended:
-            _, before, after = amended[entry["number"]]
-            table.add_row(str(entry["number"]), f"the budget: {before.in_words} -> {after.in_words}")
-            continue
-        losses = [f"{float(entry[key]):.4f}" for key in ("epsilon", "epsilon_total_after", "epsilon_left")]
-        cells = f"{entry['cells']['published']:,} of {entry['cells']['total']:,}"
-        table.add_row(str(entry["number"]), entry["release_id"], cells, *losses)
+    rows = {entry.number: [f"the budget: {before.in_words} -> {after.in_words}"] for entry, before, after in amendments}
+    for entry in releases(entries):
+        losses = [f"{epsilon:.4f}" for epsilon in (entry.epsilon, entry.epsilon_total_after, entry.epsilon_left)]
+        rows[entry.number] = [entry.release_id, f"{entry.n_published:,} of {entry.n_cells:,}", *losses]
+    for number, row in sorted(rows.items()):
+        table.add_row(str(number), *row)
     out.print(table)
-    for entry, before, after in amended.values():
-        changed = f"{entry['number']}: on {entry['committed_at'][:10]} the budget was loosened"
-        out.print(f"{changed} from {before.in_words} to {after.in_words}: {entry['reason']}", markup=False)
+    for entry, before, after in amendments:
+        changed = f"{entry.number}: on {entry.committed_at:%Y-%m-%d} the budget was loosened"
+        out.print(f"{changed} from {before.in_words} to {after.in_words}: {entry.reason}", markup=False)
     worst, used, left = (float(loss) for loss in (budget.worst_total, budget.worst_used, budget.left))
     out.print(f"The worst user has lost {worst:.6f} in all. The budget is {config.budget.in_words}: ", end="")
     out.print(f"{used:.6f} of it counts for the day after the last, which leaves {left:.6f}.")

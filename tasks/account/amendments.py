@@ -1,28 +1,26 @@
 """Amendments: the budget is loosened on purpose and in public, by an entry of its own, or not at all."""
 
 from tasks.account import ledger
-from tasks.account.chain import BUDGET, FORMAT, Entry
+from tasks.account.chain import FORMAT
+from tasks.account.entry import BUDGET, Amendment, Entry, Stated
 from tasks.account.witnesses import check_same_users
 from tasks.base.config import Config
 from tasks.base.config_sections import Budget
 from tasks.base.errors import HexveilError, contained
 from tasks.base.provenance import code_hash, now, versions
 
-Amendment = tuple[Entry, Budget, Budget]
-"""An entry of that kind, with the budget before it and its own."""
-
 _LONGEST_REASON = 500
 
 
 def budget_in_force(entries: list[Entry]) -> Budget | None:
     """Return the budget that the ledger holds to: that of its last entry; None where it is empty."""
-    return _budget(_stated(entries[-1])) if entries else None
+    return _budget(entries[-1].budget) if entries else None
 
 
-def amendments(entries: list[Entry]) -> list[Amendment]:
+def amendments(entries: list[Entry]) -> list[tuple[Amendment, Budget, Budget]]:
     """Return the amendments among the ledger's entries, each with the budget before it and its own."""
-    found = [entry for entry in entries if entry.get("kind") == BUDGET]
-    return [(entry, _budget(entry["budget_before"]), _budget(entry["budget"])) for entry in found]
+    found = [entry for entry in entries if isinstance(entry, Amendment)]
+    return [(entry, _budget(entry.budget_before), _budget(entry.budget)) for entry in found]
 
 
 def is_looser(after: Budget, before: Budget) -> bool:
@@ -87,7 +85,7 @@ def amend_budget(reason: str, config: Config) -> Entry:
                 "kind": BUDGET,
                 "format": FORMAT,
                 "dataset": config.dataset.name,
-                "budget_before": _stated(entries[-1]),
+                "budget_before": entries[-1].budget,
                 "budget": config.public_settings()["budget"],
                 "reason": reason.strip(),
                 "code": code_hash(),
@@ -106,23 +104,23 @@ def problem_with_budget(entry: Entry, before: list[Entry]) -> str | None:
     other was.
     """
     in_force = budget_in_force(before)
-    if entry.get("kind") == BUDGET:
+    if isinstance(entry, Amendment):
         return _problem_with_amendment(entry, in_force, before)
-    is_held = "format" in entry or any("format" in one for one in before)
+    is_held = "format" in entry.stated or any("format" in one.stated for one in before)
     budget = budget_in_force([entry])
     if is_held and in_force is not None and budget is not None and is_looser(budget, in_force):
         return f"its budget is looser than the one in force, {in_words(in_force)}, and no amendment says so"
     return None
 
 
-def _problem_with_amendment(entry: Entry, in_force: Budget | None, before: list[Entry]) -> str | None:
+def _problem_with_amendment(entry: Amendment, in_force: Budget | None, before: list[Entry]) -> str | None:
     if in_force is None:
         return "it amends a budget, though nothing was released before it"
-    if entry["budget_before"] != _stated(before[-1]):
+    if entry.budget_before != before[-1].budget:
         return f"budget_before is not the budget in force, {in_words(in_force)}"
-    if not is_looser(_budget(entry["budget"]), in_force):
+    if not is_looser(_budget(entry.budget), in_force):
         return "its budget is not looser than the one in force, which needs no amendment"
-    if entry["dataset"] != before[-1]["dataset"] or not entry["reason"].strip():
+    if entry.dataset != before[-1].dataset or not entry.reason.strip():
         return "it is of another dataset, or gives no reason"
     return None
 
@@ -144,11 +142,5 @@ def _checked(reason: str, entries: list[Entry], config: Config) -> tuple[Budget,
     return before, config.budget
 
 
-def _stated(entry: Entry) -> Entry:
-    """Return the budget that an entry states, as it states it."""
-    stated: Entry = entry["budget"] if entry.get("kind") == BUDGET else entry["settings"]["budget"]
-    return stated
-
-
-def _budget(stated: Entry) -> Budget:
+def _budget(stated: Stated) -> Budget:
     return Budget.model_validate(stated, strict=False)

@@ -14,7 +14,8 @@ import numpy as np
 
 from dpmath.core.accounting import LOSS_UNITS, ExactIntArray, epsilon_units
 from tasks.account import private_files
-from tasks.account.chain import Entry, releases
+from tasks.account.chain import releases
+from tasks.account.entry import Entry
 from tasks.base import durable
 from tasks.base.config import Config
 from tasks.base.errors import LedgerBroken
@@ -36,7 +37,7 @@ class Account:
         self._config = config
         self.budget = config.budget
         self.total = Counter(totals(entries, config))
-        self._released = [(dt.date.fromisoformat(entry["date"]), entry["losses"]) for entry in releases(entries)]
+        self._released = [(entry.date, entry.losses) for entry in releases(entries)]
         self._added: list[tuple[dt.date, Losses]] = []
         self._added_sum = _SlidingSum()
 
@@ -129,13 +130,13 @@ def totals(entries: list[Entry], config: Config) -> Losses:
     released = releases(entries)
     if not released:
         return {}
-    kept = durable.read_named_by_hash(private_files.totals(config), released[-1]["totals"])
+    kept = durable.read_named_by_hash(private_files.totals(config), released[-1].totals)
     if kept is not None:
         return dict(json.loads(kept))
     total = Counter[str]()
     for entry in released:
         total.update(private_files.losses(entry, config))
-    if durable.sha256(durable.canonical_json(total)) != released[-1]["totals"]:
+    if durable.sha256(durable.canonical_json(total)) != released[-1].totals:
         raise LedgerBroken(
             f"the losses in {private_files.plans(config)} do not add up to the totals that the last release "
             "was written with; restore the folder from backup"

@@ -1,37 +1,34 @@
 """The chain: how an entry of the ledger is numbered and hashed, and how a line is told that was changed."""
 
 import json
-from typing import Any
+from collections.abc import Iterable, Sequence
 
+from tasks.account.entry import Entry, Release, Stated
 from tasks.base.durable import canonical_json, sha256
-
-Entry = dict[str, Any]
 
 NO_PREVIOUS = "0" * 64
 """What the first entry follows."""
 FORMAT = 2
 """Written into every new entry. Since 2 a budget is loosened by an entry of its own; older entries have no format."""
-BUDGET = "budget"
-"""The kind of the entries that loosen the budget; all others are releases."""
 
 
-def releases(entries: list[Entry]) -> list[Entry]:
+def releases(entries: Iterable[Entry]) -> list[Release]:
     """Return those of the ledger's entries that are releases, in order."""
-    return [entry for entry in entries if entry.get("kind") != BUDGET]
+    return [entry for entry in entries if isinstance(entry, Release)]
 
 
-def chained(entry: Entry, entries: list[Entry]) -> Entry:
+def chained(entry: Stated, entries: list[Entry]) -> Stated:
     """Return an entry with its number, the hash of the one before it and its own."""
     entry = {**entry, "number": len(entries) + 1, "previous_hash": last_hash(entries)}
     return {**entry, "hash": entry_hash(entry)}
 
 
-def last_hash(entries: list[Entry]) -> str:
+def last_hash(entries: Sequence[Entry]) -> str:
     """Return what the next entry has to follow."""
-    return str(entries[-1]["hash"]) if entries else NO_PREVIOUS
+    return entries[-1].hash if entries else NO_PREVIOUS
 
 
-def entry_hash(entry: Entry) -> str:
+def entry_hash(entry: Stated) -> str:
     """Return the SHA-256 of an entry's canonical form without its own hash."""
     return sha256(canonical_json({key: value for key, value in entry.items() if key != "hash"}))
 

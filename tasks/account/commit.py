@@ -4,7 +4,8 @@ import json
 import logging
 from pathlib import Path
 
-from tasks.account.chain import NO_PREVIOUS, Entry, problem_of, releases
+from tasks.account.chain import NO_PREVIOUS, problem_of, releases
+from tasks.account.entry import Stated, entry_of
 from tasks.account.head import note_head, read_head
 from tasks.account.ledger_file import append_line, erase, read_bytes
 from tasks.account.witnesses import mark_released
@@ -22,7 +23,7 @@ def pending_path(config: Config) -> Path:
     return config.storage_path / "private" / "pending-entry"
 
 
-def commit(entry: Entry, config: Config) -> None:
+def commit(entry: Stated, config: Config) -> None:
     """Append a whole entry to the ledger; the caller holds the lock.
 
     The ledger is public and its lines name hashes of what was drawn, from which a single noisy sum can be guessed. So
@@ -52,18 +53,18 @@ def finish(config: Config) -> None:
     _end_last_line(config)
 
 
-def _settle(entry: Entry, config: Config) -> None:
+def _settle(entry: Stated, config: Config) -> None:
     """Do what follows an append. What fails here is done by the next run, since the pending entry stays."""
     try:
         note_head(entry, config)
-        mark_released(releases([entry]), config)
+        mark_released(releases([entry_of(entry)]), config)
         pending_path(config).unlink(missing_ok=True)
         flush_folder(pending_path(config).parent)
     except OSError:
         warn(log, "end of the ledger could not be noted, the next run does", number=entry["number"])
 
 
-def _roll_forward(entry: Entry, line: bytes, config: Config) -> None:
+def _roll_forward(entry: Stated, line: bytes, config: Config) -> None:
     """Bring a pending entry into the ledger, if it is not there yet."""
     path, number = ledger_path(config), entry["number"]
     *lines, torn = read_bytes(path).split(b"\n")
@@ -85,10 +86,10 @@ def _roll_forward(entry: Entry, line: bytes, config: Config) -> None:
     _settle(entry, config)
 
 
-def _whole_entry(line: bytes, path: Path) -> Entry:
+def _whole_entry(line: bytes, path: Path) -> Stated:
     """Return the entry of a pending line, which is whole or absent."""
     try:
-        entry: Entry = json.loads(line)
+        entry: Stated = json.loads(line)
         if problem_of(line.removesuffix(b"\n"), entry["number"], entry["previous_hash"]) is None:
             return entry
     except (ValueError, TypeError, KeyError):
@@ -99,7 +100,7 @@ def _whole_entry(line: bytes, path: Path) -> Entry:
     )
 
 
-def _check_files(entry: Entry, config: Config) -> None:
+def _check_files(entry: Stated, config: Config) -> None:
     """Check that what an entry would release is still there: it is published from these files and no others."""
     private = pending_path(config).parent
     names = [(private / "plans", entry[key]) for key in ("plan", "losses") if key in entry]

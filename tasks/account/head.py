@@ -3,7 +3,8 @@
 import json
 from pathlib import Path
 
-from tasks.account.chain import NO_PREVIOUS, Entry
+from tasks.account.chain import NO_PREVIOUS
+from tasks.account.entry import Entry, Stated
 from tasks.base.config import Config
 from tasks.base.durable import canonical_json, write_whole
 from tasks.base.errors import LedgerBroken
@@ -15,12 +16,12 @@ def head_path(config: Config) -> Path:
     return config.storage_path / "private" / "ledger-head"
 
 
-def note_head(entry: Entry, config: Config) -> None:
+def note_head(entry: Stated, config: Config) -> None:
     """Note the last entry."""
     write_whole(head_path(config), canonical_json({key: entry[key] for key in ("number", "hash")}))
 
 
-def read_head(config: Config) -> Entry:
+def read_head(config: Config) -> Stated:
     """Return the number and hash of the last entry that was noted; number 0 where none was.
 
     Raises:
@@ -37,13 +38,13 @@ def read_head(config: Config) -> Entry:
     raise LedgerBroken(problem)
 
 
-def check_head(entries: list[Entry], head: Entry, config: Config) -> None:
+def check_head(entries: list[Entry], head: Stated, config: Config) -> None:
     """Check that the ledger holds the entry that was noted.
 
     Raises:
         LedgerBroken: It does not.
     """
-    if head["number"] and (len(entries) < head["number"] or entries[head["number"] - 1]["hash"] != head["hash"]):
+    if head["number"] and (len(entries) < head["number"] or entries[head["number"] - 1].hash != head["hash"]):
         raise LedgerBroken(
             f"{ledger_path(config)}: {len(entries)} entries are here, but entry {head['number']} with hash "
             f"{head['hash'][:12]}… was written; restore the whole file from backup"

@@ -4,7 +4,8 @@ import datetime as dt
 import re
 from pathlib import Path
 
-from tasks.account.chain import Entry, releases
+from tasks.account.chain import releases
+from tasks.account.entry import Entry, Release
 from tasks.base.config import Config
 from tasks.base.errors import HexveilError
 
@@ -18,7 +19,7 @@ def release_id(date: dt.date, config: Config, revision: str | None = None) -> st
     return f"{config.dataset.name}-{date}-{grid}-{statistics}" + (f"-revision-{revision}" if revision else "")
 
 
-def find_entry(date: dt.date, revision: str | None, entries: list[Entry], config: Config) -> Entry | None:
+def find_entry(date: dt.date, revision: str | None, entries: list[Entry], config: Config) -> Release | None:
     """Return the entry of a day's release or of a revision of it, None where it has not been made.
 
     Raises:
@@ -28,27 +29,27 @@ def find_entry(date: dt.date, revision: str | None, entries: list[Entry], config
         raise HexveilError("a revision's name is made of at most 40 of a-z, 0-9 and _, and begins with no _")
     wanted = release_id(date, config, revision)
     for entry in of_day(date, entries):
-        if entry["revision"] == revision and entry["release_id"] != wanted:
+        if entry.revision == revision and entry.release_id != wanted:
             raise HexveilError(
-                f"{date} was released as {entry['release_id']}; releasing it as {wanted} would cost its users "
+                f"{date} was released as {entry.release_id}; releasing it as {wanted} would cost its users "
                 "again. Restore [grid] and [statistics] to publish the release that was made, or, if it shall be paid "
                 "for a second time, name a revision: --revision NAME."
             )
-        if entry["release_id"] == wanted:
+        if entry.release_id == wanted:
             return entry
     return None
 
 
-def of_day(date: dt.date, entries: list[Entry]) -> list[Entry]:
+def of_day(date: dt.date, entries: list[Entry]) -> list[Release]:
     """Return the entries of a day: its first release, then revisions."""
-    return [entry for entry in releases(entries) if entry["date"] == date.isoformat()]
+    return [entry for entry in releases(entries) if entry.date == date]
 
 
-def published_folder(date: str, revision: str | None, config: Config) -> Path:
+def published_folder(date: dt.date, revision: str | None, config: Config) -> Path:
     """Return where the files of a release are published; a revision's are in a folder within that of the day."""
     return config.storage_path / "published" / folder_name(date, revision)
 
 
-def folder_name(date: str, revision: str | None) -> str:
+def folder_name(date: dt.date, revision: str | None) -> str:
     """Return what the folder of a release is called within ``published``."""
     return f"date={date}/revision={revision}" if revision else f"date={date}"

@@ -5,8 +5,9 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from tasks.account.chain import Entry, chained, last_hash, problem_of, releases
+from tasks.account.chain import chained, last_hash, problem_of, releases
 from tasks.account.commit import commit, finish
+from tasks.account.entry import Amendment, Entry, Release, Stated, entry_of
 from tasks.account.head import check_head, read_head
 from tasks.account.ledger_file import read_bytes
 from tasks.base.config import Config
@@ -55,7 +56,7 @@ def read_entries(config: Config) -> list[Entry]:
         problem = problem_of(line, number, last_hash(entries))
         if problem:
             raise LedgerBroken(f"{path}: line {number} {problem}; restore the file from backup")
-        entries.append(json.loads(line))
+        entries.append(entry_of(json.loads(line)))
     _checked[path] = content, entries
     check_head(entries, head, config)
     return list(entries)
@@ -73,10 +74,10 @@ def export(config: Config) -> list[str]:
 
     ``docs/reference/ledger.md`` says what each field means and how a stranger checks the whole.
     """
-    return [canonical_json(entry).decode() + "\n" for entry in read_entries(config)]
+    return [canonical_json(entry.stated).decode() + "\n" for entry in read_entries(config)]
 
 
-def append(entry: Entry, entries: list[Entry], config: Config) -> Entry:
+def append(entry: Stated, entries: list[Entry], config: Config) -> Release | Amendment:
     """Append an entry and flush it to disk; the caller holds the lock. From here on the release is made.
 
     A crash in the middle of it leaves an entry that is finished by whoever next holds the lock: see ``commit``.
@@ -95,12 +96,12 @@ def append(entry: Entry, entries: list[Entry], config: Config) -> Entry:
         OSError: It could not be written, and the ledger is as it was before. If the entry was stored privately by
             then, whoever next holds the lock finishes it, so that nothing is drawn anew.
     """
-    released = {one["release_id"] for one in releases(entries)}
+    released = {one.release_id for one in releases(entries)}
     if entry.get("release_id") in released:
         raise LedgerBroken(f"{entry['release_id']} is in the ledger already; it cannot be released twice")
     entry = chained(entry, entries)
     commit(entry, config)
-    return entry
+    return entry_of(entry)
 
 
 def _in_order(path: Path, content: bytes) -> tuple[bytes, list[Entry]]:

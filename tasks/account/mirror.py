@@ -5,8 +5,9 @@ from collections.abc import Iterator
 from contextlib import closing, contextmanager
 from pathlib import Path
 
-from tasks.account import ledger, private_files
+from tasks.account import private_files
 from tasks.account.chain import releases
+from tasks.account.entry import Entry, Release
 from tasks.base import warehouse
 from tasks.base.config import Config
 from tasks.base.errors import InUse, LedgerBroken
@@ -69,13 +70,13 @@ def known_releases(config: Config, make_anew: bool = False) -> dict[str, str | N
         return {release_id: entry_hash for release_id, entry_hash, _ in warehouse.rows(connection, "release/held")}
 
 
-def check(known: dict[str, str | None], entries: list[ledger.Entry]) -> None:
+def check(known: dict[str, str | None], entries: list[Entry]) -> None:
     """Check that the mirror knows of no release that the ledger lacks; what it lacks itself is no fault.
 
     Raises:
         LedgerBroken: It does, so the ledger was replaced.
     """
-    hashes = {entry["release_id"]: entry["hash"] for entry in releases(entries)}
+    hashes = {entry.release_id: entry.hash for entry in releases(entries)}
     for release_id, entry_hash in known.items():
         if release_id not in hashes or entry_hash not in (None, hashes[release_id]):
             raise LedgerBroken(
@@ -84,7 +85,7 @@ def check(known: dict[str, str | None], entries: list[ledger.Entry]) -> None:
             )
 
 
-def check_rows(known: dict[str, str | None], entries: list[ledger.Entry], config: Config) -> None:
+def check_rows(known: dict[str, str | None], entries: list[Entry], config: Config) -> None:
     """Check that all that the mirror says of releases is what was charged and released; what it lacks is no fault.
 
     Args:
@@ -96,24 +97,24 @@ def check_rows(known: dict[str, str | None], entries: list[ledger.Entry], config
         InUse: Another program has the mirror open.
         LedgerBroken: It says something else, or a released file is missing or changed.
     """
-    held = [entry for entry in releases(entries) if entry["release_id"] in known]
+    held = [entry for entry in releases(entries) if entry.release_id in known]
     if not held:
         return
     with connect(config) as connection:
         for entry in progress(held, "comparing the mirror"):
-            released = {"release_id": entry["release_id"], "path": str(_released_file(entry, config))}
-            charged = {name: entry[name] for name in _CHARGE}
-            is_charged = known[entry["release_id"]] is not None
+            released = {"release_id": entry.release_id, "path": str(_released_file(entry, config))}
+            charged = {name: entry.stated[name] for name in _CHARGE}
+            is_charged = known[entry.release_id] is not None
             if warehouse.rows(connection, "release/other_rows", released) or (
                 is_charged and not warehouse.rows(connection, "release/same_charge", charged)
             ):
                 raise LedgerBroken(
-                    f"release.duckdb says something else of {entry['release_id']} than the ledger and its released "
+                    f"release.duckdb says something else of {entry.release_id} than the ledger and its released "
                     "file; delete release.duckdb: the next run of a day makes it anew"
                 )
 
 
-def bring_in_line(entries: list[ledger.Entry], config: Config) -> None:
+def bring_in_line(entries: list[Entry], config: Config) -> None:
     """Write into the mirror whatever of the ledger it never got or lost.
 
     Raises:
@@ -126,22 +127,22 @@ def bring_in_line(entries: list[ledger.Entry], config: Config) -> None:
             whole = {(release_id, n_rows) for release_id, entry_hash, n_rows in held if entry_hash is not None}
             with warehouse.transaction(connection):
                 for entry in releases(entries):
-                    if (entry["release_id"], entry["cells"]["published"]) not in whole:
+                    if (entry.release_id, entry.n_published) not in whole:
                         _write(connection, entry, config)
     except InUse as error:
         warn(log, "mirror is behind, the next run brings it in line", reason=error)
 
 
-def _write(connection: warehouse.Connection, entry: ledger.Entry, config: Config) -> None:
+def _write(connection: warehouse.Connection, entry: Release, config: Config) -> None:
     path = _released_file(entry, config)
     for table in ("statistic", "charge"):
-        warehouse.run(connection, f"release/clear_{table}", {"release_id": entry["release_id"]})
+        warehouse.run(connection, f"release/clear_{table}", {"release_id": entry.release_id})
     warehouse.run(connection, "release/statistic", {"path": str(path)})
-    warehouse.run(connection, "release/charge", {name: entry[name] for name in _CHARGE})
+    warehouse.run(connection, "release/charge", {name: entry.stated[name] for name in _CHARGE})
 
 
-def _released_file(entry: ledger.Entry, config: Config) -> Path:
+def _released_file(entry: Release, config: Config) -> Path:
     """Return where a release's table is, which was checked to be as it was released."""
-    file_hash = entry["files"]["statistics.parquet"]
+    file_hash = entry.files["statistics.parquet"]
     private_files.read(private_files.releases(config), file_hash)
     return private_files.releases(config) / file_hash

@@ -8,8 +8,8 @@ from sys import intern
 
 import polars as pl
 
-from tasks.account.chain import Entry
 from tasks.account.chain import releases as releases_of
+from tasks.account.entry import Entry, Release
 from tasks.base import durable
 from tasks.base.config import Config
 from tasks.base.errors import LedgerBroken
@@ -36,8 +36,8 @@ def remove_unreleased(entries: list[Entry], config: Config) -> None:
 
     With them go the totals of any but the last release, which nobody needs.
     """
-    released = {name for entry in releases_of(entries) for name in entry["files"].values()}
-    last_totals = {entry["totals"] for entry in releases_of(entries)[-1:]}
+    released = {name for entry in releases_of(entries) for name in entry.files.values()}
+    last_totals = {entry.totals for entry in releases_of(entries)[-1:]}
     for folder, names in ((releases(config), released), (totals(config), last_totals)):
         for path in folder.iterdir() if folder.exists() else ():
             if path.name not in names:
@@ -47,7 +47,7 @@ def remove_unreleased(entries: list[Entry], config: Config) -> None:
 def remove_unreleased_plans(dates: list[dt.date], entries: list[Entry], config: Config) -> None:
     """Delete the plans of some days that no release was made by; files that another plan names too stay."""
     stored = {path.name: json.loads(path.read_bytes()) for path in plans(config).glob("*") if _is_json(path)}
-    released, wanted = {entry["plan"] for entry in releases_of(entries)}, {date.isoformat() for date in dates}
+    released, wanted = {entry.plan for entry in releases_of(entries)}, {date.isoformat() for date in dates}
     gone = {name for name, plan in stored.items() if name not in released and plan["settings"]["date"] in wanted}
     kept = {name for plan in stored.keys() - gone for name in stored[plan]["files"].values()}
     for plan in gone:
@@ -81,9 +81,9 @@ def read_frame(folder: Path, name: str) -> pl.DataFrame:
     return pl.read_parquet(BytesIO(read(folder, name)))
 
 
-def losses(entry: Entry, config: Config) -> dict[str, int]:
+def losses(entry: Release, config: Config) -> dict[str, int]:
     """Return what one release cost each user, by keyed hash, in units of 2^-50."""
-    return read_losses(plans(config), entry["losses"])
+    return read_losses(plans(config), entry.losses)
 
 
 def read_losses(folder: Path, name: str) -> dict[str, int]:

@@ -48,7 +48,7 @@ def released_days(first: dt.date, last: dt.date, config: Config) -> ReleasedRang
             of_range.problems[date] = str(error)
             continue
         if entry is not None:
-            of_range.released[date] = entry["release_id"]
+            of_range.released[date] = entry.release_id
     if len(of_range.released) + len(of_range.problems) < n_days:
         check_budget(entries, config)
     return of_range
@@ -70,4 +70,4 @@ def find_release(date: dt.date, config: Config, revision: str | None = None) -> 
     if entry is None:
         check_budget(entries, config)
         return None
-    return str(entry["release_id"])
+    return entry.release_id

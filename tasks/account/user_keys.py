@@ -2,9 +2,10 @@
 
 import hashlib
 import hmac
-from typing import Any
+from collections.abc import Sequence
 
 from tasks.account.chain import releases
+from tasks.account.entry import Entry
 from tasks.base.config import Config
 from tasks.base.durable import write_new
 from tasks.base.errors import LedgerBroken
@@ -52,7 +53,7 @@ class UserKeys:
         return [self.digest("user", user_id.encode()) for user_id in user_ids]
 
 
-def known_users(config: Config, entries: list[dict[str, Any]]) -> UserKeys:
+def known_users(config: Config, entries: Sequence[Entry]) -> UserKeys:
     """Return the secret that the ledger's releases were made with, or a new one where there are none."""
-    fingerprints = [entry["user_key_fingerprint"] for entry in releases(entries)[-1:]]
+    fingerprints = [entry.user_key_fingerprint for entry in releases(entries)[-1:]]
     return UserKeys(config, fingerprints[0] if fingerprints else None)

@@ -4,7 +4,8 @@ import os
 from collections.abc import Iterable
 from pathlib import Path
 
-from tasks.account.chain import Entry, releases
+from tasks.account.chain import releases
+from tasks.account.entry import Entry, Release
 from tasks.account.identity import folder_name
 from tasks.base.config import Config
 from tasks.base.config_types import shown
@@ -19,12 +20,12 @@ def count_attempt(release_id: str, config: Config) -> int:
     return _note(_ATTEMPT, release_id, config).count(_ATTEMPT)
 
 
-def mark_released(entries: Iterable[Entry], config: Config) -> None:
+def mark_released(entries: Iterable[Release], config: Config) -> None:
     """Mark, beside their attempts, the releases that the ledger holds; those that are marked already stay so."""
     for entry in entries:
-        path = _folder(config) / entry["release_id"]
+        path = _folder(config) / entry.release_id
         if not path.exists() or _RELEASED not in path.read_bytes():
-            _note(_RELEASED, entry["release_id"], config)
+            _note(_RELEASED, entry.release_id, config)
 
 
 def marked_releases(config: Config) -> set[str]:
@@ -44,7 +45,7 @@ def check_marks(marked: set[str], entries: list[Entry], config: Config) -> None:
     Raises:
         LedgerBroken: Names a release that it lacks.
     """
-    missing = sorted(marked - {entry.get("release_id") for entry in entries})
+    missing = sorted(marked - {entry.release_id for entry in releases(entries)})
     if missing:
         raise LedgerBroken(
             f"{_folder(config) / missing[0]} says that {missing[0]} was released, but the ledger lacks it: it was cut, "
@@ -78,10 +79,10 @@ def check_same_users(entries: list[Entry], config: Config) -> None:
         HexveilError: They are not; everybody's account would begin anew.
     """
     for entry in releases(entries)[-1:]:
-        column = entry["settings"]["columns"]["user"]
-        if (entry["dataset"], column) != (config.dataset.name, config.columns.user):
+        column = entry.settings["columns"]["user"]
+        if (entry.dataset, column) != (config.dataset.name, config.columns.user):
             raise HexveilError(
-                f'the ledger counts what users of {entry["dataset"]}, told by the column "{column}", have lost. With '
+                f'the ledger counts what users of {entry.dataset}, told by the column "{column}", have lost. With '
                 f'{config.dataset.name} and "{config.columns.user}" everybody\'s account would begin anew; restore '
                 "dataset.name and columns.user, or give the other users a storage.path of their own"
             )
@@ -98,7 +99,7 @@ def check_nothing_unpaid(folders: list[str], entries: list[Entry], config: Confi
     Raises:
         LedgerBroken: Names the first folder that no entry pays for.
     """
-    paid = {folder_name(entry["date"], entry["revision"]) for entry in releases(entries)}
+    paid = {folder_name(entry.date, entry.revision) for entry in releases(entries)}
     for folder in folders:
         if folder not in paid:
             raise LedgerBroken(

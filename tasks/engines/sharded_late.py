@@ -5,8 +5,8 @@ from dataclasses import dataclass
 
 import polars as pl
 
-from tasks.account import ledger
 from tasks.account.chain import releases
+from tasks.account.entry import Entry
 from tasks.base import warehouse
 from tasks.base.config import Config
 from tasks.base.steps import step
@@ -35,14 +35,14 @@ class RowsLate:
     n_rows: int
 
 
-def released_days(entries: list[ledger.Entry]) -> pl.DataFrame:
+def released_days(entries: list[Entry]) -> pl.DataFrame:
     """Return each released day's last release, with how many raw rows the day had then."""
-    last = {entry["date"]: entry for entry in releases(entries)}
+    last = {entry.date: entry for entry in releases(entries)}
     rows = [
         (
-            dt.date.fromisoformat(date),
-            entry["release_id"],
-            sum(n for reason, n in entry["rows"].items() if reason != "malformed_row"),
+            date,
+            entry.release_id,
+            sum(n for reason, n in entry.rows.items() if reason != "malformed_row"),
         )
         for date, entry in last.items()
     ]

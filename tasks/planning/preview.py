@@ -32,7 +32,7 @@ def preview_plan(date: dt.date, config: Config) -> dict[str, Any]:
     plan_hash = store_plan(plan, config)
     identity = release_id(date, config)
     entries = read_entries(config)
-    released = any(entry["release_id"] == identity for entry in releases(entries))
+    released = any(entry.release_id == identity for entry in releases(entries))
     return {
         **summarise_plan(plan),
         "plan_hash": plan_hash,

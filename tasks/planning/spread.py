@@ -9,6 +9,7 @@ from dpmath.core.accounting import LOSS_UNITS
 from tasks.account import ledger, private_files
 from tasks.account.budgets import Account
 from tasks.account.chain import releases
+from tasks.account.entry import Release
 from tasks.base.config import Config
 from tasks.base.config_sections import LEAST_EPSILON_PER_DAY
 from tasks.base.errors import BudgetExceeded
@@ -33,7 +34,7 @@ def spread_budget(dates: list[dt.date], config: Config) -> Config:
         BudgetExceeded: Nothing is left to spread.
     """
     entries = releases(ledger.read_entries(config))
-    spent = {dt.date.fromisoformat(one["date"]): _epsilon_per_day(one) for one in entries if one["revision"] is None}
+    spent = {one.date: one.epsilon_per_day for one in entries if one.revision is None}
     spread = set(dates)
     while True:
         epsilon = _even_share(spread, entries, config)
@@ -49,12 +50,12 @@ def spread_budget(dates: list[dt.date], config: Config) -> Config:
     return config.model_copy(update={"privacy": privacy})
 
 
-def _even_share(spread: set[dt.date], entries: list[ledger.Entry], config: Config) -> Decimal:
+def _even_share(spread: set[dt.date], entries: list[Release], config: Config) -> Decimal:
     """Return what the budget leaves each of some days, after all releases but their first ones."""
     account = Account([], config)
     for entry in entries:
-        date = dt.date.fromisoformat(entry["date"])
-        if date not in spread or entry["revision"] is not None:
+        date = entry.date
+        if date not in spread or entry.revision is not None:
             account.add(date, private_files.losses(entry, config))
     used = max((max(account.used(date).values(), default=0) for date in spread), default=0)
     n_days = max(1, min(len(spread), config.budget.window_days or len(spread)))
@@ -71,7 +72,3 @@ def _even_share(spread: set[dt.date], entries: list[ledger.Entry], config: Confi
 def _rounded_down(share: Fraction) -> Decimal:
     """Return six digits of a share, none of them too many."""
     return Context(prec=6, rounding=ROUND_DOWN).divide(Decimal(share.numerator), Decimal(share.denominator))
-
-
-def _epsilon_per_day(entry: ledger.Entry) -> Decimal:
-    return Decimal(entry["settings"]["privacy"]["epsilon_per_day"])

@@ -12,6 +12,7 @@ from tasks.account import ledger, mirror, private_files, user_keys, witnesses
 from tasks.account.amendments import check_budget
 from tasks.account.budgets import Account
 from tasks.account.chain import releases
+from tasks.account.entry import Entry, Stated
 from tasks.account.identity import find_entry
 from tasks.account.user_keys import known_users
 from tasks.account.witnesses import check_nothing_unpaid, check_same_users, published_folders
@@ -64,7 +65,7 @@ def release_with(date: dt.date, plan_hash: str, config: Config, noise: Noise, re
         entries = ledger.read_entries(config)
         found = find_entry(date, revision, entries, config)
         if found is not None:
-            return str(found["release_id"])
+            return found.release_id
         check_same_users(entries, config)
         check_budget(entries, config)
         _check_witnesses(entries, config)
@@ -86,7 +87,7 @@ def release_with(date: dt.date, plan_hash: str, config: Config, noise: Noise, re
     return str(intent["release_id"])
 
 
-def _check_witnesses(entries: list[ledger.Entry], config: Config) -> None:
+def _check_witnesses(entries: list[Entry], config: Config) -> None:
     """Check that the ledger holds every release that published folders, the mirror and marked attempts know of."""
     marked = witnesses.marked_releases(config)
     witnesses.check_marks(marked, entries, config)
@@ -96,14 +97,12 @@ def _check_witnesses(entries: list[ledger.Entry], config: Config) -> None:
     except InUse as error:
         warn(log, "ledger is not compared with the mirror this time", reason=error)
     unmarked = [
-        entry for entry in releases(entries) if entry["release_id"] not in marked
+        entry for entry in releases(entries) if entry.release_id not in marked
     ]  # an earlier version marked none
     witnesses.mark_released(unmarked, config)
 
 
-def _noisy_cells(
-    date: dt.date, plan: StoredPlan, entries: list[ledger.Entry], config: Config, noise: Noise
-) -> pl.DataFrame:
+def _noisy_cells(date: dt.date, plan: StoredPlan, entries: list[Entry], config: Config, noise: Noise) -> pl.DataFrame:
     """Return the published cells of the plan with their sums and noise on them."""
     kind = kind_of(config)
     private = _private(date, plan, kind.private_totals(config), entries, config)
@@ -113,9 +112,7 @@ def _noisy_cells(
     return plan.published.with_columns(**drawn)
 
 
-def _private(
-    date: dt.date, plan: StoredPlan, statement: str, entries: list[ledger.Entry], config: Config
-) -> pl.DataFrame:
+def _private(date: dt.date, plan: StoredPlan, statement: str, entries: list[Entry], config: Config) -> pl.DataFrame:
     """Return what a statement reads of the warehouse with the plan, which must be as it was when that was made."""
     parameters = {"date": date, "pairs": str(plan.pairs_path)}
     keys = known_users(config, entries)
@@ -130,9 +127,7 @@ def _private(
         return warehouse.frame(connection, statement, parameters)
 
 
-def _checked_costs(
-    date: dt.date, plan: StoredPlan, entries: list[ledger.Entry], config: Config
-) -> dict[str, str | None]:
+def _checked_costs(date: dt.date, plan: StoredPlan, entries: list[Entry], config: Config) -> dict[str, str | None]:
     """Return what the release costs after writing each user's new total; refuses what would pass anyone's limit."""
     here = plan.losses
     account = Account(entries, config)
@@ -146,12 +141,12 @@ def _checked_costs(
 
 
 def _execution(
-    intent: ledger.Entry,
+    intent: Stated,
     plan: StoredPlan,
     statistics: pl.DataFrame,
     keys: user_keys.UserKeys,
     config: Config,
-) -> ledger.Entry:
+) -> Stated:
     """Return what was planned, read and published."""
     return {
         "losses": plan.files["losses"],

@@ -6,7 +6,7 @@ from typing import Any
 import polars as pl
 
 from tasks.account import private_files
-from tasks.account.ledger import Entry
+from tasks.account.entry import Stated
 from tasks.base import durable, frames
 from tasks.base.config import Config
 from tasks.formats import geography
@@ -18,7 +18,7 @@ _NOT_IN_MANIFEST = ("inputs", "losses", "totals", "user_key_fingerprint", *_WRIT
 INSTANT = "%Y-%m-%dT%H:%M:%SZ"
 
 
-def write_files(statistics: pl.DataFrame, plan: StoredPlan, entry: Entry, config: Config) -> dict[str, str]:
+def write_files(statistics: pl.DataFrame, plan: StoredPlan, entry: Stated, config: Config) -> dict[str, str]:
     """Write what will be published to private files named by their hash, and return the hashes by name.
 
     Args:
@@ -44,7 +44,7 @@ def write_files(statistics: pl.DataFrame, plan: StoredPlan, entry: Entry, config
     return hashes
 
 
-def manifest(entry: Entry, hashes: dict[str, str]) -> dict[str, Any]:
+def manifest(entry: Stated, hashes: dict[str, str]) -> dict[str, Any]:
     """Return what stands beside the published files.
 
     Args:

@@ -3,6 +3,7 @@
 import logging
 
 from tasks.account import ledger, mirror, private_files
+from tasks.account.chain import releases
 from tasks.account.identity import published_folder
 from tasks.base import durable
 from tasks.base.config import Config
@@ -22,13 +23,13 @@ def publish_files(release_id: str, config: Config) -> None:
     """
     with ledger.locked(config):
         entries = ledger.read_entries(config)
-        entry = next((entry for entry in entries if entry.get("release_id") == release_id), None)
+        entry = next((entry for entry in releases(entries) if entry.release_id == release_id), None)
         if entry is None:
             raise LedgerBroken(f"{release_id} is not in {ledger.ledger_path(config)}; restore the file from backup")
-        folder = published_folder(entry["date"], entry["revision"], config)
+        folder = published_folder(entry.date, entry.revision, config)
         for unfinished in folder.glob(".*"):
             unfinished.unlink()
-        for name, file_hash in sorted(entry["files"].items(), reverse=True):
+        for name, file_hash in sorted(entry.files.items(), reverse=True):
             content = private_files.read(private_files.releases(config), file_hash)
             path = folder / name
             if not path.exists() or path.read_bytes() != content:

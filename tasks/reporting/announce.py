@@ -40,17 +40,16 @@ def announce_day(date: dt.date, late: dict[dt.date, int], config: Config, revisi
 def tell_released(date: dt.date, config: Config, revision: str | None = None) -> None:
     """Tell automations that a day is published, and what of it is withheld; a run that finds it so tells it again."""
     entry = released_entry(date, revision, config)
-    cells = entry["cells"]
     told = {
         "date": date,
-        "release_id": entry["release_id"],
-        "cells_published": cells["published"],
-        "cells_withheld": cells["withheld"],
-        "epsilon": entry["epsilon"],
-        "epsilon_left": entry["epsilon_left"],
+        "release_id": entry.release_id,
+        "cells_published": entry.n_published,
+        "cells_withheld": entry.n_withheld,
+        "epsilon": entry.stated["epsilon"],
+        "epsilon_left": entry.stated["epsilon_left"],
     }
     _emit("released", config, **told)
-    if cells["withheld"]:
+    if entry.n_withheld:
         _emit("withheld", config, **told, whole_day=False)
 
 

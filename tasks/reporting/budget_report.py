@@ -41,7 +41,7 @@ def report_budget(config: Config) -> BudgetReport:
     """Return where the users' budgets stand."""
     entries = read_entries(config)
     account = Account(entries, config)
-    dates = [dt.date.fromisoformat(entry["date"]) for entry in releases(entries)]
+    dates = [entry.date for entry in releases(entries)]
     tomorrow = max(dates, default=dt.date.min) + dt.timedelta(days=1)
     used = max(account.used(tomorrow).values(), default=0) if entries else 0
     losses = sorted(account.total.values())

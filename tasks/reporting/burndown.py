@@ -2,9 +2,10 @@
 
 import base64
 import io
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from tasks.account.chain import releases
+from tasks.account.entry import Entry
 from tasks.base.config import Config
 
 if TYPE_CHECKING:
@@ -14,13 +15,13 @@ _LINE, _LOW = "#00204d", "#b3541e"
 _MARGINS = {"left": 0.085, "right": 0.985, "bottom": 0.17, "top": 0.93}  # a layout engine would draw all of it twice
 
 
-def burndown(entries: list[dict[str, Any]], config: Config) -> str:
+def burndown(entries: list[Entry], config: Config) -> str:
     """Return a picture of what today's limit left the worst user after each release: a PNG that is its own address."""
     from matplotlib.figure import Figure
     from matplotlib.ticker import MaxNLocator
 
     limit = float(config.budget.epsilon_total)
-    used = [float(entry["epsilon_window_after"] or entry["epsilon_total_after"]) for entry in releases(entries)]
+    used = [float(entry.epsilon_used_after) for entry in releases(entries)]
     left = [limit, *(max(0.0, limit - one) for one in used)]
     figure = Figure(figsize=(8, 2.8))
     axes = figure.subplots(gridspec_kw=_MARGINS)

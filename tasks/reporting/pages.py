@@ -8,6 +8,7 @@ from typing import Any
 
 from tasks.account.amendments import amendments
 from tasks.account.chain import releases
+from tasks.account.entry import Entry, Release
 from tasks.base.config import Config
 from tasks.records.outcomes import KEPT
 from tasks.reporting.budget_report import BudgetReport
@@ -63,7 +64,7 @@ def range_page(days: Mapping[dt.date, DayReport | None], problems: Mapping[dt.da
     return "\n\n".join(parts)
 
 
-def budget_page(entries: list[dict[str, Any]], budget: BudgetReport, picture: str, config: Config) -> str:
+def budget_page(entries: list[Entry], budget: BudgetReport, picture: str, config: Config) -> str:
     """Return where the users' budgets stand, their burn-down, and the releases that were made, the last first.
 
     Args:
@@ -89,10 +90,10 @@ def budget_page(entries: list[dict[str, Any]], budget: BudgetReport, picture: st
     )
 
 
-def _amendments(entries: list[dict[str, Any]]) -> Iterable[str]:
+def _amendments(entries: list[Entry]) -> Iterable[str]:
     """Return when users were allowed to lose more, and why; the last first."""
     lines = [
-        f"- {entry['committed_at'][:10]}: from {before.in_words} to {after.in_words}. {_text(entry['reason'])}"
+        f"- {entry.committed_at:%Y-%m-%d}: from {before.in_words} to {after.in_words}. {_text(entry.reason)}"
         for entry, before, after in amendments(entries)
     ]
     return ["## The budget was loosened", "\n".join(reversed(lines))] if lines else []
@@ -130,12 +131,12 @@ def _day_rows(days: Mapping[dt.date, DayReport | None]) -> Iterable[tuple[Any, .
             yield (date, cells, day.worst_error, day.epsilon, day.epsilon_total, day.epsilon_left)
 
 
-def _release_row(entry: dict[str, Any]) -> tuple[Any, ...]:
-    cells = f"{entry['cells']['published']:,} of {entry['cells']['total']:,}"
-    losses = [Decimal(entry[name]) for name in ("epsilon", "epsilon_total_after", "epsilon_left")]
-    day = entry["date"] + (f", revision {entry['revision']}" if entry["revision"] else "")
-    made_at = entry["committed_at"][:16].replace("T", " ")
-    return (entry["number"], day, cells, *losses, made_at)
+def _release_row(entry: Release) -> tuple[Any, ...]:
+    cells = f"{entry.n_published:,} of {entry.n_cells:,}"
+    losses = [entry.epsilon, entry.epsilon_total_after, entry.epsilon_left]
+    day = f"{entry.date}" + (f", revision {entry.revision}" if entry.revision else "")
+    made_at = f"{entry.committed_at:%Y-%m-%d %H:%M}"
+    return (entry.number, day, cells, *losses, made_at)
 
 
 def _table(names: tuple[str, ...], rows: Iterable[tuple[Any, ...]]) -> str:

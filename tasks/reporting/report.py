@@ -8,6 +8,7 @@ from statistics import median
 
 from tasks.account import ledger, private_files
 from tasks.account.chain import releases
+from tasks.account.entry import Release
 from tasks.account.identity import find_entry, published_folder
 from tasks.base.config import Config
 from tasks.base.errors import contained
@@ -62,7 +63,7 @@ def report_day(date: dt.date, late: dict[dt.date, int], config: Config, revision
 
 
 @contained
-def released_entry(date: dt.date, revision: str | None, config: Config) -> ledger.Entry:
+def released_entry(date: dt.date, revision: str | None, config: Config) -> Release:
     """Return the ledger's entry of a released day, or of a revision of it."""
     entry = find_entry(date, revision, ledger.read_entries(config), config)
     if entry is None:
@@ -74,29 +75,29 @@ def released_entry(date: dt.date, revision: str | None, config: Config) -> ledge
 def report_range(first: dt.date, last: dt.date, config: Config) -> dict[dt.date, DayReport | None]:
     """Return what each day of a range came to, None where it has not been released."""
     released = releases(ledger.read_entries(config))
-    entries = {entry["date"]: entry for entry in released if entry["revision"] is None}
+    entries = {entry.date: entry for entry in released if entry.revision is None}
     dates = [first + dt.timedelta(days=shift) for shift in range((last - first).days + 1)]
     late = late_records(config)
-    found = {date: entries.get(date.isoformat()) for date in dates}
+    found = {date: entries.get(date) for date in dates}
     return {
         date: _report(entry, {date: late[date]} if date in late else {}, config) if entry else None
         for date, entry in found.items()
     }
 
 
-def _report(entry: ledger.Entry, late: dict[dt.date, int], config: Config) -> DayReport:
-    table = private_files.read_frame(private_files.releases(config), entry["files"]["statistics.parquet"])
+def _report(entry: Release, late: dict[dt.date, int], config: Config) -> DayReport:
+    table = private_files.read_frame(private_files.releases(config), entry.files["statistics.parquet"])
     errors = table["mean_error_bound"].to_list()
     return DayReport(
-        release_id=entry["release_id"],
-        rows=entry["rows"],
-        n_published=entry["cells"]["published"],
-        n_withheld=entry["cells"]["withheld"],
+        release_id=entry.release_id,
+        rows=entry.rows,
+        n_published=entry.n_published,
+        n_withheld=entry.n_withheld,
         worst_error=max(errors),
         median_error=median(errors),
-        epsilon=Decimal(entry["epsilon"]),
-        epsilon_total=Decimal(entry["epsilon_total_after"]),
-        epsilon_left=Decimal(entry["epsilon_left"]),
-        folder=published_folder(entry["date"], entry["revision"], config),
+        epsilon=entry.epsilon,
+        epsilon_total=entry.epsilon_total_after,
+        epsilon_left=entry.epsilon_left,
+        folder=published_folder(entry.date, entry.revision, config),
         late=late,
     )

@@ -6,6 +6,7 @@ from pathlib import Path
 
 from tasks.account import ledger, private_files
 from tasks.account.chain import releases
+from tasks.account.entry import Entry
 from tasks.account.identity import published_folder
 from tasks.base.config import Config
 from tasks.base.errors import HexveilError, contained
@@ -48,22 +49,22 @@ def _check_earlier_copy(earlier: Path, now: Path) -> None:
         raise HexveilError(f"{earlier} is not the beginning of {now}: another dataset, or one was changed")
 
 
-def _in_order(entries: list[ledger.Entry], config: Config) -> Iterator[Path]:
+def _in_order(entries: list[Entry], config: Config) -> Iterator[Path]:
     """Yield what to copy, and no draw that the ledger does not name: it was not charged, so nobody may ever see it."""
     private = config.storage_path / "private"
     for name in ("dataset", "user-key", "forgotten", "shards-owner"):
         yield from (path for path in [private / name] if path.exists())
     for entry in releases(entries):
-        plan = load_plan(entry["plan"], config)
+        plan = load_plan(entry.plan, config)
         yield from (private_files.plans(config) / name for name in (plan.name, *plan.files.values()))
-        yield from (private_files.releases(config) / name for name in entry["files"].values())
+        yield from (private_files.releases(config) / name for name in entry.files.values())
     for entry in releases(entries)[-1:]:
-        yield private_files.totals(config) / entry["totals"]
+        yield private_files.totals(config) / entry.totals
     yield ledger.ledger_path(config)
     yield from (path for path in [private / "ledger-head", *sorted((private / "attempts").glob("*"))] if path.exists())
     for entry in releases(entries):
-        folder = published_folder(entry["date"], entry["revision"], config)
-        yield from (path for path in map(folder.joinpath, entry["files"]) if path.exists())
+        folder = published_folder(entry.date, entry.revision, config)
+        yield from (path for path in map(folder.joinpath, entry.files) if path.exists())
 
 
 def _remove_others(wanted: set[Path], target: Path) -> None:

@@ -12,7 +12,7 @@ import polars as pl
 import pyarrow.parquet as pq
 
 from tasks.account import private_files
-from tasks.account.chain import Entry
+from tasks.account.entry import Release
 from tasks.base.config import Config
 from tasks.base.provenance import code_hash
 from tasks.formats import geography
@@ -24,7 +24,7 @@ _MOST_DEGREES = 1e-6
 _outline = lru_cache(maxsize=1 << 14)(geography.outline)
 
 
-def unlike(table: pl.DataFrame, entry: Entry, config: Config) -> Iterator[str]:
+def unlike(table: pl.DataFrame, entry: Release, config: Config) -> Iterator[str]:
     """Yield the names of a release's files that do not say what its table and its entry say.
 
     Contents are compared and not bytes, which another version of a library may write otherwise.
@@ -36,11 +36,9 @@ def unlike(table: pl.DataFrame, entry: Entry, config: Config) -> Iterator[str]:
     """
     folder = private_files.releases(config)
     for name, says_the_same in _SAME.items():
-        if name in entry["files"] and not _holds(
-            says_the_same, private_files.read(folder, entry["files"][name]), table
-        ):
+        if name in entry.files and not _holds(says_the_same, private_files.read(folder, entry.files[name]), table):
             yield name
-    if not _holds(_same_manifest, private_files.read(folder, entry["files"]["manifest.json"]), entry):
+    if not _holds(_same_manifest, private_files.read(folder, entry.files["manifest.json"]), entry):
         yield "manifest.json"
 
 
@@ -84,15 +82,15 @@ def _same_geoparquet(content: bytes, table: pl.DataFrame) -> bool:
     )
 
 
-def _same_manifest(content: bytes, entry: Entry) -> bool:
+def _same_manifest(content: bytes, entry: Release) -> bool:
     """Tell whether a manifest is that of its entry; other code may have left out more, and described columns."""
     found = json.loads(content, object_pairs_hook=_each_once)
-    hashes = {name: file_hash for name, file_hash in entry["files"].items() if name != "manifest.json"}
-    expected = manifest(entry, hashes)
-    if entry["code"] == code_hash():
+    hashes = {name: file_hash for name, file_hash in entry.files.items() if name != "manifest.json"}
+    expected = manifest(entry.stated, hashes)
+    if entry.code == code_hash():
         return found == expected
     del found["columns"]
-    return all(found[name] == entry[name] for name in found.keys() - {"files"}) and found["files"] == hashes
+    return all(found[name] == entry.stated[name] for name in found.keys() - {"files"}) and found["files"] == hashes
 
 
 _SAME = {

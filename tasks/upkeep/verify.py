@@ -12,7 +12,8 @@ from dpmath.core.accounting import epsilon_units
 from tasks.account import ledger, mirror, private_files, user_keys, witnesses
 from tasks.account.amendments import problem_with_budget
 from tasks.account.budgets import Account
-from tasks.account.chain import BUDGET, releases
+from tasks.account.chain import releases
+from tasks.account.entry import Entry, Release
 from tasks.account.identity import published_folder, release_id
 from tasks.account.witnesses import check_nothing_unpaid, other_files, published_folders
 from tasks.base import durable
@@ -83,14 +84,16 @@ def verify_ledger(config: Config) -> Verified:
     released = releases(entries)
     for number, entry in enumerate(progress(entries, "verifying releases")):
         problem = _first_problem(entry, entries[:number], account, config)
-        if problem is None and entry.get("kind") != BUDGET:
+        if problem is None and isinstance(entry, Release):
             may_wait = entry is released[-1] and _may_wait(entry, known, config)  # its files may come meanwhile
             missing = _missing_file(entry, config)
             if missing and may_wait:
-                return Verified(len(released) - 1, entry["release_id"], others)
+                return Verified(len(released) - 1, entry.release_id, others)
             problem = f"{missing} is missing; run the day again to publish it" if missing else None
         if problem:
-            raise LedgerBroken(f"entry {entry['number']} ({entry.get('release_id', 'amendment')}): {problem}")
+            raise LedgerBroken(
+                f"entry {entry.number} ({entry.release_id if isinstance(entry, Release) else 'amendment'}): {problem}"
+            )
     return Verified(len(released), None, others)
 
 
@@ -103,10 +106,10 @@ def recomputed_losses(plan: StoredPlan, config: Config) -> dict[str, int]:
     return {user: loss for user, loss in losses.items() if loss}
 
 
-def _first_problem(entry: ledger.Entry, before: list[ledger.Entry], account: Account, config: Config) -> str | None:
+def _first_problem(entry: Entry, before: list[Entry], account: Account, config: Config) -> str | None:
     try:
         problem = problem_with_budget(entry, before)
-        if problem is not None or entry.get("kind") == BUDGET:
+        if problem is not None or not isinstance(entry, Release):
             return problem
         return next(_problems(entry, account, config), None)
     except LedgerBroken as error:
@@ -115,31 +118,31 @@ def _first_problem(entry: ledger.Entry, before: list[ledger.Entry], account: Acc
         return f"it cannot be checked: {type(error).__name__}"
 
 
-def _may_wait(newest: ledger.Entry, known: dict[str, str | None], config: Config) -> bool:
+def _may_wait(newest: Release, known: dict[str, str | None], config: Config) -> bool:
     """Whether a release may not have been published yet: the manifest is the last of its files, and then the mirror."""
-    manifest = published_folder(newest["date"], newest["revision"], config) / "manifest.json"
-    was_published = newest["release_id"] in known or manifest.exists()
-    mirror_was_lost = not known and newest["number"] > 1
+    manifest = published_folder(newest.date, newest.revision, config) / "manifest.json"
+    was_published = newest.release_id in known or manifest.exists()
+    mirror_was_lost = not known and newest.number > 1
     try:
-        age = dt.datetime.now(dt.UTC) - dt.datetime.fromisoformat(newest["committed_at"])
+        age = dt.datetime.now(dt.UTC) - newest.committed_at
     except (KeyError, TypeError, ValueError):
         return False
     return not was_published and not mirror_was_lost and age < _MAY_WAIT
 
 
-def _missing_file(entry: ledger.Entry, config: Config) -> Path | None:
-    folder = published_folder(entry["date"], entry["revision"], config)
-    return next((folder / name for name in entry["files"] if not (folder / name).exists()), None)
+def _missing_file(entry: Release, config: Config) -> Path | None:
+    folder = published_folder(entry.date, entry.revision, config)
+    return next((folder / name for name in entry.files if not (folder / name).exists()), None)
 
 
-def _problems(entry: ledger.Entry, account: Account, config: Config) -> Iterator[str]:
+def _problems(entry: Release, account: Account, config: Config) -> Iterator[str]:
     """Yield what of an entry disagrees with the files; ``account`` holds the entries before, and takes this one."""
-    plan = load_plan(entry["plan"], config)
-    settings = config.with_settings(entry["settings"])
+    plan = load_plan(entry.plan, config)
+    settings = config.with_settings(entry.settings)
     losses = recomputed_losses(plan, settings)
-    account.add(dt.date.fromisoformat(entry["date"]), losses)
+    account.add(entry.date, losses)
     account.budget = settings.budget
-    table = private_files.read_frame(private_files.releases(config), entry["files"]["statistics.parquet"])
+    table = private_files.read_frame(private_files.releases(config), entry.files["statistics.parquet"])
     yield from _unlike_its_plan(entry, plan, losses, settings, config)
     yield from _beyond_its_account(entry, losses, account, settings)
     yield from _unlike_its_table(entry, table, plan, settings)
@@ -148,32 +151,30 @@ def _problems(entry: ledger.Entry, account: Account, config: Config) -> Iterator
 
 
 def _unlike_its_plan(
-    entry: ledger.Entry, plan: StoredPlan, losses: dict[str, int], settings: Config, config: Config
+    entry: Release, plan: StoredPlan, losses: dict[str, int], settings: Config, config: Config
 ) -> Iterator[str]:
     """Yield what an entry says otherwise than its plan, and than this code of such a release."""
-    date, revision = dt.date.fromisoformat(entry["date"]), entry["revision"]
+    date, revision = entry.date, entry.revision
     subject = describe_release(date, revision, settings)
-    unchanged = _SUBJECT if entry["code"] == subject["code"] else _SUBJECT_OF_ANY_CODE
+    unchanged = _SUBJECT if entry.code == subject["code"] else _SUBJECT_OF_ANY_CODE
     stated = {key: subject[key] for key in unchanged} | describe_plan(plan, settings)
     stated["user_key_fingerprint"] = user_keys.known_users(config, [entry]).fingerprint
     yield from _unlike(entry, stated)
     if losses != private_files.losses(entry, config):
         yield "the stored losses are not those of the plan"
-    if plan.settings != {"date": entry["date"], **entry["settings"]}:
+    if plan.settings != {"date": entry.date.isoformat(), **entry.settings}:
         yield "settings are not those of the plan"
-    if release_id(date, settings, revision) != entry["release_id"]:
+    if release_id(date, settings, revision) != entry.release_id:
         yield "release_id is not that of its settings"
 
 
-def _beyond_its_account(
-    entry: ledger.Entry, losses: dict[str, int], account: Account, settings: Config
-) -> Iterator[str]:
+def _beyond_its_account(entry: Release, losses: dict[str, int], account: Account, settings: Config) -> Iterator[str]:
     """Yield what an entry says otherwise of what was lost, and the limits that were passed."""
-    used = account.used(dt.date.fromisoformat(entry["date"]))
+    used = account.used(entry.date)
     total = durable.sha256(durable.canonical_json(account.total))
     costs = describe_cost(max(losses.values()), max(account.total.values()), max(used.values()), settings)
     yield from _unlike(entry, costs)
-    if entry["totals"] != total:
+    if entry.totals != total:
         yield "the totals are not the sums of the losses so far"
     if max(losses.values()) > epsilon_units(settings.privacy.epsilon_per_day):
         yield "epsilon passes privacy.epsilon_per_day"
@@ -181,30 +182,30 @@ def _beyond_its_account(
         yield "a user's losses pass budget.epsilon_total"
 
 
-def _unlike(entry: ledger.Entry, expected: dict[str, Any]) -> Iterator[str]:
-    return (f"{key} is not what the plans give" for key, value in expected.items() if entry[key] != value)
+def _unlike(entry: Release, expected: dict[str, Any]) -> Iterator[str]:
+    return (f"{key} is not what the plans give" for key, value in expected.items() if entry.stated[key] != value)
 
 
-def _unlike_its_table(entry: ledger.Entry, table: pl.DataFrame, plan: StoredPlan, settings: Config) -> Iterator[str]:
+def _unlike_its_table(entry: Release, table: pl.DataFrame, plan: StoredPlan, settings: Config) -> Iterator[str]:
     """Yield what an entry says otherwise of its table, and what in that neither plan nor noise explains."""
-    if table.height != entry["cells"]["published"]:
+    if table.height != entry.n_published:
         yield "cells published are not those of the released table"
-    if table["n_records"].sum() != entry["records_covered"]:
+    if table["n_records"].sum() != entry.n_records_covered:
         yield "records_covered is not that of the released table"
     if not is_consistent(plan, settings):
         yield "scales and biases are not those of the plan's users"
-    problem = problem_with_table(table, plan, entry["release_id"], settings)
+    problem = problem_with_table(table, plan, entry.release_id, settings)
     yield from [problem] if problem else []
 
 
-def _unlike_its_files(entry: ledger.Entry, config: Config) -> Iterator[str]:
+def _unlike_its_files(entry: Release, config: Config) -> Iterator[str]:
     """Yield which published files are not those of an entry."""
-    folder = published_folder(entry["date"], entry["revision"], config)
-    for name, file_hash in entry["files"].items():
+    folder = published_folder(entry.date, entry.revision, config)
+    for name, file_hash in entry.files.items():
         path = folder / name
         if path.exists() and durable.sha256(path.read_bytes()) != file_hash:
             yield f"{path} is not the file that was released; run the day again to publish it"
     for path in sorted(folder.glob("[!.]*")):
-        is_revision = entry["revision"] is None and path.name.startswith("revision=")
-        if path.name not in entry["files"] and not is_revision:
+        is_revision = entry.revision is None and path.name.startswith("revision=")
+        if path.name not in entry.files and not is_revision:
             yield f"{folder / shown(path.name)} was never released; remove it"

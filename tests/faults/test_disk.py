@@ -82,7 +82,7 @@ def test_a_disk_full_at_the_very_commit_or_export_is_made_good_by_the_next_run(
     assert pending.exists() == (at == "account.commit.append_line")
     busy_dataset.run_day()
     (entry,) = ledger.read_entries(busy_dataset.config)
-    assert entry["attempt"] == (2 if at == "account.ledger.append" else 1), (
+    assert entry.stated["attempt"] == (2 if at == "account.ledger.append" else 1), (
         "what was stored to be appended is not drawn anew"
     )
     assert not pending.exists()

@@ -9,17 +9,18 @@ import victim
 from support import DATE, Dataset, Say, later_day
 
 from tasks.account import ledger
+from tasks.account.entry import Stated
 from tasks.upkeep import verify
 
 N_DAYS = 4
 MADE_ANEW = ("hash", "previous_hash", "files", "intended_at", "committed_at", "attempt")
 
 
-def account_of(dataset: Dataset) -> list[ledger.Entry]:
+def account_of(dataset: Dataset) -> list[Stated]:
     """Return what the ledger says that a run made again says too."""
     assert verify.verify_ledger(dataset.config).n_releases == N_DAYS
     entries = ledger.read_entries(dataset.config)
-    return [{key: entry[key] for key in entry if key not in MADE_ANEW} for entry in entries]
+    return [{key: entry.stated[key] for key in entry.stated if key not in MADE_ANEW} for entry in entries]
 
 
 @pytest.fixture

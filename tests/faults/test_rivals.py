@@ -28,11 +28,11 @@ def compete(dataset: Dataset, dates: list[dt.date]) -> None:
     rivals = [victim.start(victim.whole_day, dataset.folder, date) for date in dates]
     assert [victim.exit_code(rival) for rival in rivals] == [0] * len(dates)
     entries = ledger.read_entries(dataset.config)
-    assert sorted(entry["date"] for entry in entries) == sorted({date.isoformat() for date in dates})
+    assert sorted(entry.stated["date"] for entry in entries) == sorted({date.isoformat() for date in dates})
     assert verify.verify_ledger(dataset.config).n_releases == len(entries)
-    assert len(all_files(dataset)) == sum(len(entry["files"]) for entry in entries)
+    assert len(all_files(dataset)) == sum(len(entry.stated["files"]) for entry in entries)
     assert {path.name for path in Path(dataset.folder / "store" / "private" / "releases").iterdir()} == {
-        name for entry in entries for name in entry["files"].values()
+        name for entry in entries for name in entry.stated["files"].values()
     }
 
 
@@ -54,4 +54,4 @@ def test_of_rivals_for_the_last_of_a_budget_none_overspends(busy_dataset: Datase
     rivals = [victim.start(victim.whole_day, busy_dataset.folder, date) for date in dates]
     assert {victim.exit_code(rival) for rival in rivals} == {0, 1}
     assert verify.verify_ledger(busy_dataset.config).n_releases >= 2
-    assert max(float(entry["epsilon_total_after"]) for entry in ledger.read_entries(busy_dataset.config)) <= 5
+    assert max(float(entry.stated["epsilon_total_after"]) for entry in ledger.read_entries(busy_dataset.config)) <= 5

@@ -119,7 +119,7 @@ def test_a_day_is_the_same_as_a_flow_run_and_without_a_server(
         with_key(busy_dataset)
         printed.append(run_day(busy_dataset, there))
         [entry] = ledger.read_entries(busy_dataset.config)
-        entries.append({key: value for key, value in entry.items() if key not in MADE_ANEW})
+        entries.append({key: value for key, value in entry.stated.items() if key not in MADE_ANEW})
         (busy_dataset.folder / "store").rename(busy_dataset.folder / f"store-{len(entries)}")
     assert printed[0] == printed[1]
     assert entries[0] == entries[1]

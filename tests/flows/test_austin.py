@@ -65,10 +65,10 @@ def test_a_real_day_reconciles_keeps_its_promises_and_charges_what_its_plan_cost
     published = pl.read_parquet(
         config.storage_path / "published" / f"date={DAY}" / "statistics.parquet", hive_partitioning=False
     )
-    assert published.height == entry["cells"]["published"] > 0
+    assert published.height == entry.stated["cells"]["published"] > 0
     assert (published["mean_error_bound"] <= 10).all()
 
-    plan = json.loads((private_files.plans(config) / entry["plan"]).read_bytes())
+    plan = json.loads((private_files.plans(config) / entry.stated["plan"]).read_bytes())
     cells, pairs = (pl.read_parquet(private_files.plans(config) / plan["files"][name]) for name in ("cells", "pairs"))
     assert cells["n_records"].sum() == len(rows)
     scales = {
@@ -78,7 +78,7 @@ def test_a_real_day_reconciles_keeps_its_promises_and_charges_what_its_plan_cost
     losses: dict[str, Fraction] = defaultdict(Fraction)
     for slot, cell, user, width in pairs.select("slot_start", "h3_cell", "user_hash", "mean_width").iter_rows():
         losses[user] += Fraction(width * scales[slot, cell], LOSS_UNITS)
-    assert Fraction(entry["epsilon"]) == max(losses.values()) <= 2
+    assert Fraction(entry.stated["epsilon"]) == max(losses.values()) <= 2
     assert hexveil("ledger", "verify", "--config", config_file).returncode == 0
 
 

@@ -83,8 +83,8 @@ def test_ninety_days_backfilled_and_killed_twice_equal_ninety_days_run_one_by_on
     assert [verify.verify_ledger(one.config).n_releases for one in (backfilled, one_by_one)] == [N_DAYS] * 2
     pairs = zip(ledger.read_entries(backfilled.config), ledger.read_entries(one_by_one.config), strict=True)
     for ours, theirs in pairs:
-        assert {key: ours[key] for key in ours if key not in MADE_ANEW} == {
-            key: theirs[key] for key in theirs if key not in MADE_ANEW
+        assert {key: ours.stated[key] for key in ours.stated if key not in MADE_ANEW} == {
+            key: theirs.stated[key] for key in theirs.stated if key not in MADE_ANEW
         }
     for date in dates_of(N_DAYS):
         ours, theirs = (
@@ -120,7 +120,7 @@ def test_one_bad_day_is_reported_and_the_others_are_done_and_done_days_are_left_
     assert again.returncode == 0, again.stderr
     assert "7 of 7 days are released" in again.stdout
     assert verify.verify_ledger(week.config).n_releases == 7
-    assert [entry["date"] for entry in ledger.read_entries(week.config)][-1] == str(bad)
+    assert [entry.stated["date"] for entry in ledger.read_entries(week.config)][-1] == str(bad)
 
 
 @pytest.mark.slow
@@ -141,8 +141,8 @@ def test_a_budget_too_small_is_seen_before_the_first_day_spends_and_can_be_sprea
     spread = hexveil("backfill", *range_of(week, 7), "--spread")
     assert spread.returncode == 0, spread.stderr
     entries = ledger.read_entries(week.config)
-    assert [entry["settings"]["privacy"]["epsilon_per_day"] for entry in entries] == ["1"] * 7
-    assert float(entries[-1]["epsilon_total_after"]) <= 7
+    assert [entry.stated["settings"]["privacy"]["epsilon_per_day"] for entry in entries] == ["1"] * 7
+    assert float(entries[-1].stated["epsilon_total_after"]) <= 7
     assert verify.verify_ledger(week.config).n_releases == 7
 
 
@@ -153,7 +153,7 @@ def test_with_clip_the_backfill_goes_as_far_as_the_budget_does(hexveil: Hexveil,
     ended = hexveil("backfill", *range_of(week, 7), "--clip")
     entries = ledger.read_entries(week.config)
     assert 2 < len(entries) <= 7
-    assert float(entries[-1]["epsilon_total_after"]) <= 5
+    assert float(entries[-1].stated["epsilon_total_after"]) <= 5
     assert f"{len(entries)} of 7 days are released" in ended.stdout
     assert ("too little is left of budget.epsilon_total" in ended.stderr) == (len(entries) < 7)
 

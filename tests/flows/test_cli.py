@@ -42,7 +42,7 @@ def test_a_day_is_run_again_shown_verified_and_exported(hexveil: Hexveil, busy_d
     assert "The worst user has lost 2.000000 in all. The budget is 5.0" in shown
     assert "1 releases: chain, losses, sums and published files agree" in hexveil("ledger", "verify", *where).stdout
     head = hexveil("ledger", "head", *where).stdout
-    assert head == f"1:{ledger.read_entries(busy_dataset.config)[0]['hash']}\n"
+    assert head == f"1:{ledger.read_entries(busy_dataset.config)[0].stated['hash']}\n"
     assert hexveil("ledger", "verify", *where, "--expect", head.strip()).returncode == 0
     assert "was rewritten since" in hexveil("ledger", "verify", *where, "--expect", f"1:{'0' * 64}").stderr
     exported = hexveil("ledger", "export", *where).stdout

@@ -29,6 +29,7 @@ from support import CONFIG, DATE, HEADER, Dataset, all_files, die, silence
 
 from flows import deployed
 from flows.backfill import backfill
+from tasks.account.chain import releases
 from tasks.account.ledger import read_entries
 from tasks.base import provenance, steps
 from tasks.base.errors import BadInput, HexveilError, TemporaryFailure, contained
@@ -202,7 +203,7 @@ def test_a_backfill_on_workers_plans_every_day_as_on_one_machine(running: LocalC
             deployed.backfill(dataset.config_file, DATE, next_day)
         else:
             alone(functools.partial(backfill, dataset.config_file, DATE, next_day))
-        plans.append([(entry["date"], entry["plan"], entry["rows"]) for entry in read_entries(dataset.config)])
+        plans.append([(entry.date, entry.plan, entry.rows) for entry in releases(read_entries(dataset.config))])
     assert len(plans[0]) == 2
     assert plans[0] == plans[1] == plans[2]
 

@@ -128,7 +128,7 @@ def interrupt_range(n_times: int, dataset: Dataset, environment: dict[str, str],
     days = [DATE, *(later_day(dataset, n) for n in range(1, 5))]
     arguments = ["backfill", "--config", str(dataset.config_file), "--from", str(days[0]), "--to", str(days[-1])]
     n_interrupted, whole = interrupt_until_released(arguments, dataset, environment, n_times)
-    assert [entry["date"] for entry in ledger.read_entries(dataset.config)] == [str(day) for day in days]
+    assert [entry.stated["date"] for entry in ledger.read_entries(dataset.config)] == [str(day) for day in days]
     assert verify.verify_ledger(dataset.config).n_releases == len(days)
     assert n_interrupted > 0
     say(f"{n_interrupted} of {n_times} backfills of {whole:.1f} s were interrupted; each day was released once")

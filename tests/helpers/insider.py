@@ -1,5 +1,6 @@
 """An insider: changes what was released, and rewrites every hash and the whole chain so that they agree."""
 
+import datetime as dt
 import json
 from collections.abc import Callable
 from pathlib import Path
@@ -9,6 +10,7 @@ from support import Dataset
 
 from tasks.account import chain, ledger, private_files
 from tasks.account.commit import commit
+from tasks.account.entry import Stated
 from tasks.account.identity import published_folder
 from tasks.base import durable
 from tasks.planning.stored_plan import load_plan
@@ -31,12 +33,12 @@ def rewrite(dataset: Dataset, table: pl.DataFrame, changes: dict[str, Change] | 
         contents["manifest.json"] = changes["manifest.json"](contents["manifest.json"])
     hashes["manifest.json"] = durable.write_named_by_hash(folder, contents["manifest.json"])
     for name, content in contents.items():
-        published = published_folder(entry["date"], entry["revision"], config) / name
+        published = published_folder(dt.date.fromisoformat(entry["date"]), entry["revision"], config) / name
         durable.write_whole(published, content, mode=0o644)
     _write_ledger(chain.chained(entry | {"files": hashes}, []), dataset)
 
 
-def _write_ledger(entry: ledger.Entry, dataset: Dataset) -> None:
+def _write_ledger(entry: Stated, dataset: Dataset) -> None:
     store: Path = dataset.folder / "store"
     ledger.ledger_path(dataset.config).write_bytes(b"")
     (store / "release.duckdb").unlink(missing_ok=True)

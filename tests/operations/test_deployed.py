@@ -25,7 +25,7 @@ def day(number: int) -> dt.date:
 
 
 def released(house: House) -> list[str]:
-    return [entry["date"] for entry in ledger.read_entries(house.dataset.config)]
+    return [entry.stated["date"] for entry in ledger.read_entries(house.dataset.config)]
 
 
 def test_the_deployments_are_scheduled_in_the_time_zone_of_the_dataset(house: House) -> None:

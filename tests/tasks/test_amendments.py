@@ -12,9 +12,10 @@ from tasks.account import chain, ledger, private_files
 from tasks.account.amendments import amend_budget, amendments, budget_in_force, is_looser, proposed_amendment, refusal
 from tasks.account.budgets import Account
 from tasks.account.commit import commit, pending_path
+from tasks.account.entry import Amendment, Entry, Stated, entry_of
 from tasks.account.releases import find_release, released_days
 from tasks.base.config_sections import Budget
-from tasks.base.durable import canonical_json, write_whole
+from tasks.base.durable import write_whole
 from tasks.base.errors import HexveilError, LedgerBroken
 from tasks.planning.plan import plan_release
 from tasks.planning.preview import preview_plan
@@ -159,11 +160,12 @@ def test_another_datasets_budget_is_not_amended(released: Dataset) -> None:
 
 def test_an_amendment_says_what_was_in_force_what_is_and_why(amended: Dataset) -> None:
     first, amendment, second = ledger.read_entries(amended.config)
-    assert amendment["budget_before"] == first["settings"]["budget"] == {"epsilon_total": "5.0", "window_days": None}
-    assert amendment["budget"] == second["settings"]["budget"] == {"epsilon_total": "9.0", "window_days": None}
-    assert (amendment["kind"], amendment["reason"], amendment["number"]) == ("budget", "the board *decided*", 2)
-    assert [first["format"], amendment["format"], second["format"]] == [2, 2, 2]
-    assert amendment["code"] == second["code"]
+    assert isinstance(amendment, Amendment)
+    assert amendment.budget_before == first.budget == {"epsilon_total": "5.0", "window_days": None}
+    assert amendment.budget == second.budget == {"epsilon_total": "9.0", "window_days": None}
+    assert (amendment.stated["kind"], amendment.reason, amendment.number) == ("budget", "the board *decided*", 2)
+    assert [first.stated["format"], amendment.stated["format"], second.stated["format"]] == [2, 2, 2]
+    assert amendment.stated["code"] == second.stated["code"]
 
 
 def test_all_that_reads_the_ledger_is_right_with_an_amendment_between_and_after_releases(amended: Dataset) -> None:
@@ -186,7 +188,7 @@ def test_all_that_reads_the_ledger_is_right_with_an_amendment_between_and_after_
     forget_days([DATE], amended.config)
     assert {path.name for path in private_files.releases(amended.config).iterdir()} == files
     assert {path.name for path in private_files.totals(amended.config).iterdir()} == {
-        chain.releases(entries)[-1]["totals"]
+        chain.releases(entries)[-1].stated["totals"]
     }
     assert totals
     amended.run_day(later_day(amended, 2))
@@ -212,7 +214,7 @@ def test_an_amendment_that_was_cut_off_is_finished(released: Dataset) -> None:
     path.write_bytes(path.read_bytes()[: -len(line)] + line[:40])
     write_whole(pending_path(released.config), line)
     with ledger.locked(released.config):
-        assert ledger.read_entries(released.config)[1:] == [json.loads(line)]
+        assert [one.stated for one in ledger.read_entries(released.config)[1:]] == [json.loads(line)]
     assert len(entries) == 1
 
 
@@ -222,23 +224,23 @@ def test_the_budget_page_tells_of_amendments_as_text_and_not_as_markup(amended: 
     today = dt.datetime.now(dt.UTC).date()
     assert f"- {today}: from 5.0 to 9.0. the board \\*decided\\*" in page
     assert "## Releases: 2" in page
-    page = pages.budget_page(chain.releases(entries), report_budget(amended.config), "picture", amended.config)
+    page = pages.budget_page([*chain.releases(entries)], report_budget(amended.config), "picture", amended.config)
     assert "loosened" not in page
 
 
-def rewritten(dataset: Dataset, change: Callable[[list[ledger.Entry]], object]) -> None:
+def rewritten(dataset: Dataset, change: Callable[[list[Stated]], object]) -> None:
     """Change the ledger as somebody would who can chain it anew and owns all that is a witness."""
     entries = [json.loads(line) for line in ledger.ledger_path(dataset.config).read_bytes().splitlines()]
     change(entries)
     ledger.ledger_path(dataset.config).write_bytes(b"")
     (dataset.folder / "store" / "release.duckdb").unlink()
-    written: list[ledger.Entry] = []
+    written: list[Entry] = []
     for entry in entries:
-        written.append(chain.chained(entry, written))
-        commit(written[-1], dataset.config)
+        written.append(entry_of(chain.chained(entry, written)))
+        commit(written[-1].stated, dataset.config)
 
 
-def without_formats(entries: list[ledger.Entry]) -> None:
+def without_formats(entries: list[Stated]) -> None:
     for entry in entries:
         entry.pop("format")
 
@@ -258,7 +260,7 @@ def without_formats(entries: list[ledger.Entry]) -> None:
     ids=["removed", "removed with the format", "before", "not looser", "reason", "dataset", "field", "first"],
 )
 def test_verify_names_a_budget_that_was_loosened_in_another_way(
-    amended: Dataset, change: Callable[[list[ledger.Entry]], object], said: str
+    amended: Dataset, change: Callable[[list[Stated]], object], said: str
 ) -> None:
     rewritten(amended, change)
     with pytest.raises(LedgerBroken, match=re.compile(said, re.DOTALL)):
@@ -268,10 +270,9 @@ def test_verify_names_a_budget_that_was_loosened_in_another_way(
 def test_verify_accepts_what_the_first_version_released_under_ever_looser_budgets(amended: Dataset) -> None:
     """Its manifests have no format either, but those are compared with the entries that stand there now."""
     problems = []
-    entries = [one for one in ledger.read_entries(amended.config) if one.get("kind") != "budget"]
-    entries = [{key: value for key, value in one.items() if key != "format"} for one in entries]
+    lines = [one.stated for one in chain.releases(ledger.read_entries(amended.config))]
+    entries: list[Entry] = [entry_of({key: value for key, value in one.items() if key != "format"}) for one in lines]
     for number, entry in enumerate(entries):
         problems.append(verify.problem_with_budget(entry, entries[:number]))
     assert problems == [None, None]
     assert amendments(entries) == []
-    assert canonical_json(entries)

@@ -8,6 +8,7 @@ from support import Dataset
 from tasks.account import chain, ledger
 from tasks.account.anchors import check_anchor, ledger_head
 from tasks.account.commit import commit
+from tasks.account.entry import Entry, entry_of
 from tasks.base.durable import canonical_json
 from tasks.base.errors import HexveilError, LedgerBroken
 
@@ -16,10 +17,10 @@ def write(dataset: Dataset, *names: str) -> None:
     """Write a ledger of some releases, as somebody does who owns all that is on the machine."""
     ledger.ledger_path(dataset.config).parent.mkdir(exist_ok=True)
     ledger.ledger_path(dataset.config).write_bytes(b"")
-    entries: list[ledger.Entry] = []
+    entries: list[Entry] = []
     for name in names:
-        entries.append(chain.chained({"release_id": name}, entries))
-        commit(entries[-1], dataset.config)
+        entries.append(entry_of(chain.chained({"release_id": name}, entries)))
+        commit(entries[-1].stated, dataset.config)
 
 
 def test_the_head_of_an_empty_ledger_is_what_its_first_line_follows(dataset: Dataset) -> None:
@@ -34,7 +35,7 @@ def test_every_line_that_was_ever_the_last_is_found_again(dataset: Dataset) -> N
         write(dataset, *"abc"[:n_lines])
         last = ledger.read_entries(dataset.config)[-1]
         noted.append(ledger_head(dataset.config))
-        assert noted[-1] == f"{n_lines}:{last['hash']}"
+        assert noted[-1] == f"{n_lines}:{last.stated['hash']}"
     for anchor in noted:
         check_anchor(anchor, dataset.config)
         check_anchor(f"{anchor}\n", dataset.config)
@@ -42,7 +43,7 @@ def test_every_line_that_was_ever_the_last_is_found_again(dataset: Dataset) -> N
 
 def test_a_rewritten_ledger_has_another_hash_from_the_line_on_that_was_changed(dataset: Dataset) -> None:
     write(dataset, *"abc")
-    hashes = [one["hash"] for one in ledger.read_entries(dataset.config)]
+    hashes = [one.stated["hash"] for one in ledger.read_entries(dataset.config)]
     write(dataset, "a", "x", "c")
     check_anchor(f"1:{hashes[0]}", dataset.config)
     for number in (2, 3):

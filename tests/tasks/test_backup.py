@@ -65,7 +65,7 @@ def test_a_copy_cut_short_anywhere_is_as_good_as_the_one_before(
         shutil.copy(busy_dataset.config_file, held.config_file)
         shutil.copytree(copy, held.folder / "store")
         for entry in read_entries(held.config):
-            publish_files.fn(entry["release_id"], held.config)
+            publish_files.fn(entry.stated["release_id"], held.config)
         assert verify_ledger(held.config).n_releases in (1, 2)
 
 

@@ -84,7 +84,7 @@ def test_a_loss_file_that_was_changed_before_it_was_counted_is_refused(busy_data
     busy_dataset.set("epsilon_total = 5.0", "epsilon_total = 5.0\nwindow_days = 3")
     busy_dataset.run_day()
     (entry,) = ledger.read_entries(busy_dataset.config)
-    path = private_files.plans(busy_dataset.config) / entry["losses"]
+    path = private_files.plans(busy_dataset.config) / entry.stated["losses"]
     path.write_bytes(path.read_bytes()[:-1] + b"x")
     account = Account([entry], busy_dataset.config)
     for _ in range(2):
@@ -100,13 +100,13 @@ def test_within_a_window_old_losses_come_back_and_later_days_count_too(busy_data
     for number in (0, 1, 3, 4, 6):
         busy_dataset.release(dates[number])
     entries = ledger.read_entries(busy_dataset.config)
-    assert [float(entry["epsilon"]) for entry in entries] == pytest.approx([2, 2, 2, 2, 2])
-    assert float(entries[-1]["epsilon_total_after"]) == pytest.approx(10)
+    assert [float(entry.stated["epsilon"]) for entry in entries] == pytest.approx([2, 2, 2, 2, 2])
+    assert float(entries[-1].stated["epsilon_total_after"]) == pytest.approx(10)
     busy_dataset.release(dates[2])
     entry = ledger.read_entries(busy_dataset.config)[-1]
-    assert float(entry["epsilon"]) == pytest.approx(1, abs=1e-3)
-    assert float(entry["epsilon_window_after"]) == pytest.approx(5, abs=1e-3)
-    assert float(entry["epsilon_left"]) == pytest.approx(0, abs=1e-3)
+    assert float(entry.stated["epsilon"]) == pytest.approx(1, abs=1e-3)
+    assert float(entry.stated["epsilon_window_after"]) == pytest.approx(5, abs=1e-3)
+    assert float(entry.stated["epsilon_left"]) == pytest.approx(0, abs=1e-3)
     assert verify.verify_ledger(busy_dataset.config).n_releases == 6
 
 
@@ -116,8 +116,10 @@ def test_a_revision_is_a_second_release_with_its_own_charge_and_files(busy_datas
     second = busy_dataset.run_day(revision="corrected")
     assert second == f"{first}-revision-corrected"
     entries = ledger.read_entries(busy_dataset.config)
-    assert [entry["revision"] for entry in entries] == [None, "corrected"]
-    assert Fraction(entries[1]["epsilon_total_after"]) == sum(Fraction(entry["epsilon"]) for entry in entries)
+    assert [entry.stated["revision"] for entry in entries] == [None, "corrected"]
+    assert Fraction(entries[1].stated["epsilon_total_after"]) == sum(
+        Fraction(entry.stated["epsilon"]) for entry in entries
+    )
     assert busy_dataset.published("statistics.csv").read_bytes() == before
     revised = busy_dataset.published("revision=corrected/statistics.csv").read_bytes()
     assert revised != before
@@ -151,7 +153,7 @@ def test_the_report_tells_the_worst_user_the_distribution_and_what_is_left_and_n
     entries = ledger.read_entries(busy_dataset.config)
     account = Account(entries, busy_dataset.config)
     losses = [Fraction(loss, LOSS_UNITS) for loss in account.total.values()]
-    assert Fraction(report.worst_total) == max(losses) == Fraction(entries[-1]["epsilon_total_after"])
+    assert Fraction(report.worst_total) == max(losses) == Fraction(entries[-1].stated["epsilon_total_after"])
     assert Fraction(report.left) == 5 - max(losses)
     assert report.n_users == sum(report.bars) == len(losses)
     assert report.deciles[0] == pytest.approx(float(min(losses)))
@@ -166,13 +168,13 @@ def test_totals_that_are_missing_are_added_up_again_and_wrong_losses_are_noticed
     config = busy_dataset.config
     entries = ledger.read_entries(config)
     kept = Account(entries, config).total
-    totals = private_files.totals(config) / entries[-1]["totals"]
+    totals = private_files.totals(config) / entries[-1].stated["totals"]
     assert json.loads(totals.read_bytes()) == kept
     totals.write_bytes(b"{}")
     assert Account(entries, config).total == kept
     totals.unlink()
     assert Account(entries, config).total == kept
-    (private_files.plans(config) / entries[0]["losses"]).unlink()
+    (private_files.plans(config) / entries[0].stated["losses"]).unlink()
     with pytest.raises(LedgerBroken, match="missing or was changed"):
         Account(entries, config)
 
@@ -197,7 +199,7 @@ def test_what_was_spent_dearer_or_elsewhere_is_not_spread(busy_dataset: Dataset)
     busy_dataset.set("target_error = 40.0", "target_error = 49.0")
     dates = days(busy_dataset, 8)
     busy_dataset.run_day(dates[0])
-    left = 5 - Fraction(ledger.read_entries(busy_dataset.config)[0]["epsilon"])
+    left = 5 - Fraction(ledger.read_entries(busy_dataset.config)[0].stated["epsilon"])
     for range_of_days, n_days in ((dates[1:], 7), (dates, 7)):
         epsilon = spread_budget.fn(range_of_days, busy_dataset.config).privacy.epsilon_per_day
         assert 0 <= left / n_days - Fraction(epsilon) < Fraction(1, 100_000)
@@ -238,8 +240,8 @@ def test_over_random_releases_revisions_retries_and_refusals_no_limit_is_ever_pa
 def check_no_limit_is_passed(dataset: Dataset, limit: int, n_days: int) -> None:
     losses: dict[dt.date, Counter[str]] = {}
     for entry in ledger.read_entries(dataset.config):
-        of_day = losses.setdefault(dt.date.fromisoformat(entry["date"]), Counter())
-        plan = load_plan(entry["plan"], dataset.config)
+        of_day = losses.setdefault(dt.date.fromisoformat(entry.stated["date"]), Counter())
+        plan = load_plan(entry.stated["plan"], dataset.config)
         of_day.update(verify.recomputed_losses(plan, dataset.config))
     for first in losses:
         within = [of_day for date, of_day in losses.items() if 0 <= (date - first).days < n_days]

@@ -92,7 +92,7 @@ def test_a_revision_uses_what_was_late(busy_dataset: Dataset) -> None:
     busy_dataset.run_day()
     busy_dataset.run_day(revision="whole")
     first, second = ledger.read_entries(busy_dataset.config)
-    assert sum(second["rows"].values()) == sum(first["rows"].values()) + 2
+    assert sum(second.stated["rows"].values()) == sum(first.stated["rows"].values()) + 2
     assert late_records(busy_dataset.config) == {}
 
 
@@ -160,8 +160,8 @@ def test_an_entry_names_the_files_that_were_used_not_those_that_came_meanwhile(b
     identity = release_statistics.fn(DATE, plan_hash, busy_dataset.config)
     publish_files.fn(identity, busy_dataset.config)
     entry = ledger.read_entries(busy_dataset.config)[0]
-    assert [(file["name"], file["rows"]) for file in entry["inputs"]] == [("raw/day.csv", 288)]
-    assert entry["rows"] == {"kept": 288}
+    assert [(file["name"], file["rows"]) for file in entry.stated["inputs"]] == [("raw/day.csv", 288)]
+    assert entry.stated["rows"] == {"kept": 288}
     busy_dataset.run_day()
     assert late_records(busy_dataset.config) == {DATE: 4}
 
@@ -171,8 +171,8 @@ def test_digests_of_one_file_differ_between_releases(busy_dataset: Dataset) -> N
     busy_dataset.run_day()
     busy_dataset.run_day(revision="again")
     first, second = ledger.read_entries(busy_dataset.config)
-    assert first["inputs"][0]["name"] == second["inputs"][0]["name"]
-    assert first["inputs"][0]["digest"] != second["inputs"][0]["digest"]
+    assert first.stated["inputs"][0]["name"] == second.stated["inputs"][0]["name"]
+    assert first.stated["inputs"][0]["digest"] != second.stated["inputs"][0]["digest"]
 
 
 def test_a_broken_late_file_does_not_fail_a_released_day(busy_dataset: Dataset) -> None:

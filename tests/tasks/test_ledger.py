@@ -18,16 +18,17 @@ from dpmath.core.accounting import LOSS_UNITS
 from tasks.account import chain, commit, ledger
 from tasks.account.amendments import amend_budget
 from tasks.account.budgets import Account
+from tasks.account.entry import Entry, Stated, entry_of
 from tasks.base.durable import canonical_json
 from tasks.base.errors import HexveilError, LedgerBroken
 from tasks.upkeep import verify
 
 
-def entry(number: int) -> ledger.Entry:
+def entry(number: int) -> Stated:
     return {"release_id": f"release-{number}", "dataset": "test", "date": "2026-01-15", "files": {}}
 
 
-def append(new: ledger.Entry, dataset: Dataset) -> None:
+def append(new: Stated, dataset: Dataset) -> None:
     ledger.append(new, ledger.read_entries(dataset.config), dataset.config)
 
 
@@ -45,8 +46,11 @@ def lines_of(dataset: Dataset) -> list[bytes]:
 
 def test_entries_come_back_in_order_numbered_and_chained(written: Dataset) -> None:
     entries = ledger.read_entries(written.config)
-    assert [one["number"] for one in entries] == [1, 2, 3, 4]
-    assert [one["previous_hash"] for one in entries] == [chain.NO_PREVIOUS, *(one["hash"] for one in entries[:-1])]
+    assert [one.stated["number"] for one in entries] == [1, 2, 3, 4]
+    assert [one.stated["previous_hash"] for one in entries] == [
+        chain.NO_PREVIOUS,
+        *(one.hash for one in entries[:-1]),
+    ]
 
 
 def test_a_release_is_never_appended_twice(written: Dataset) -> None:
@@ -132,7 +136,7 @@ def test_processes_that_append_at_once_take_turns(written: Dataset) -> None:
     ]
     assert [hand.wait() for hand in hands] == [0] * 4
     entries = ledger.read_entries(written.config)
-    assert len({one["release_id"] for one in entries}) == len(entries) == 84
+    assert len({one.stated["release_id"] for one in entries}) == len(entries) == 84
 
 
 @given(st.integers(0, 1 << 90))
@@ -242,12 +246,12 @@ def test_a_stranger_checks_amendments_of_the_budget_too(amended: Path) -> None:
     assert documented_check(amended).returncode == 0, "the first version let a budget be loosened without saying so"
 
 
-def chained_anew(entries: list[ledger.Entry]) -> bytes:
+def chained_anew(entries: list[Stated]) -> bytes:
     """Return a ledger by someone who knows how to hash and chain."""
-    written: list[ledger.Entry] = []
+    written: list[Entry] = []
     for one in entries:
-        written.append(chain.chained(one, written))
-    return b"".join(canonical_json(one) + b"\n" for one in written)
+        written.append(entry_of(chain.chained(one, written)))
+    return b"".join(canonical_json(one.stated) + b"\n" for one in written)
 
 
 def test_an_export_is_the_ledger_byte_for_byte_and_names_no_user_and_no_value(
@@ -269,8 +273,8 @@ def test_a_clock_that_jumps_back_changes_no_order_and_no_account(
         monkeypatch.setattr(f"tasks.release.{module}.now", lambda: "1999-12-31T23:59:59+00:00")
     busy_dataset.run_day(revision="later")
     first, second = ledger.read_entries(busy_dataset.config)
-    assert second["committed_at"] < first["committed_at"]
-    assert second["number"] == 2
+    assert second.stated["committed_at"] < first.stated["committed_at"]
+    assert second.stated["number"] == 2
     assert verify.verify_ledger(busy_dataset.config).n_releases == 2
 
 
@@ -281,7 +285,7 @@ def test_an_entry_counts_its_attempts(busy_dataset: Dataset, monkeypatch: pytest
             with pytest.raises(HexveilError, match="ZeroDivisionError"):
                 busy_dataset.run_day()
     busy_dataset.run_day()
-    assert ledger.read_entries(busy_dataset.config)[0]["attempt"] == 3
+    assert ledger.read_entries(busy_dataset.config)[0].stated["attempt"] == 3
 
 
 READ_ALWAYS = """
@@ -370,7 +374,7 @@ def test_torn_bytes_are_written_over_before_they_are_cut(written: Dataset, monke
     assert flushed == [bytes(43), b""]
 
 
-def left_pending(dataset: Dataset, monkeypatch: pytest.MonkeyPatch, n_bytes: int) -> ledger.Entry:
+def left_pending(dataset: Dataset, monkeypatch: pytest.MonkeyPatch, n_bytes: int) -> Stated:
     """Append an entry in a process that dies after so many bytes of its line; return the entry."""
 
     class Killed(BaseException):
@@ -411,7 +415,7 @@ def test_an_entry_that_a_full_disk_refused_is_finished_and_not_made_anew(
             append(entry(4), written)
     assert lines_of(written) == before
     with ledger.locked(written.config):
-        assert [one["release_id"] for one in ledger.read_entries(written.config)][4:] == ["release-4"]
+        assert [one.stated["release_id"] for one in ledger.read_entries(written.config)][4:] == ["release-4"]
 
 
 def test_an_entry_that_could_not_be_stored_first_was_never_told(
@@ -484,7 +488,7 @@ def test_what_another_process_appended_is_read_and_checked_too(written: Dataset)
     code = APPEND_SOME.replace("range(20)", "range(1)")
     subprocess.run([sys.executable, "-c", code, str(written.config_file), "other"], check=True)
     after = ledger.read_entries(written.config)
-    assert [one["release_id"] for one in after] == [*(one["release_id"] for one in before), "other-0"]
+    assert [one.stated["release_id"] for one in after] == [*(one.stated["release_id"] for one in before), "other-0"]
     with ledger.ledger_path(written.config).open("ab") as file:
         file.write(lines_of(written)[-1])
     with pytest.raises(LedgerBroken, match="line 6 does not follow"):
@@ -526,7 +530,7 @@ def test_another_ledger_with_a_chain_in_order_is_read_anew(written: Dataset) -> 
     path.unlink()
     assert ledger.read_entries(written.config) == []
     append(entry(7), written)
-    assert [one["release_id"] for one in ledger.read_entries(written.config)] == ["release-7"]
+    assert [one.stated["release_id"] for one in ledger.read_entries(written.config)] == ["release-7"]
 
 
 def test_a_list_of_entries_is_the_readers_own(written: Dataset) -> None:

@@ -75,7 +75,7 @@ def test_withheld_cells_are_on_the_map_with_nothing_but_how_full_they_are(busy_d
     path.write_text(path.read_text() + f"lone,{DATE}T08:30:00Z,47.2,8.6,50\n")
     busy_dataset.release()
     entry = ledger.read_entries(busy_dataset.config)[0]
-    withheld = load_plan(entry["plan"], busy_dataset.config).withheld
+    withheld = load_plan(entry.stated["plan"], busy_dataset.config).withheld
     assert withheld.columns == ["slot_start", "h3_cell", "n_records", "n_users"]
     assert withheld.rows() == [(dt.datetime(2026, 1, 15, 8, tzinfo=dt.UTC), h3.latlng_to_cell(47.2, 8.6, 7), 1, 1)]
 

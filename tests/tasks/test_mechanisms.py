@@ -11,7 +11,7 @@ import pytest
 from support import DATE, HEADER, Dataset, choose, later_day, table
 
 from dpmath.core.accounting import LOSS_UNITS
-from tasks.account import ledger, private_files
+from tasks.account import chain, ledger, private_files
 from tasks.base.errors import BadConfig, HexveilError, LedgerBroken, NothingToPublish
 from tasks.mechanisms.table import MECHANISMS, PROMISING
 from tasks.planning import day_plan
@@ -34,7 +34,7 @@ def users_of_cells(dataset: Dataset) -> dict[object, list[tuple[int, int]]]:
 
 
 def stored_losses(dataset: Dataset, number: int = 0) -> dict[str, int]:
-    return private_files.losses(ledger.read_entries(dataset.config)[number], dataset.config)
+    return private_files.losses(chain.releases(ledger.read_entries(dataset.config))[number], dataset.config)
 
 
 PROJECTED = tuple(sorted(MECHANISMS.keys() - set(PROMISING)))
@@ -45,13 +45,13 @@ def test_each_mechanism_publishes_charges_and_verifies(uneven: Dataset, mechanis
     choose(uneven, mechanism)
     uneven.run_day()
     (entry,) = ledger.read_entries(uneven.config)
-    assert entry["mechanism"] == mechanism
-    assert 0 < Decimal(entry["epsilon"]) <= 40
-    assert Fraction(entry["epsilon"]) == Fraction(max(stored_losses(uneven).values()), LOSS_UNITS)
+    assert entry.stated["mechanism"] == mechanism
+    assert 0 < Decimal(entry.stated["epsilon"]) <= 40
+    assert Fraction(entry.stated["epsilon"]) == Fraction(max(stored_losses(uneven).values()), LOSS_UNITS)
     assert verify.verify_ledger(uneven.config).n_releases == 1
 
     published = table(uneven)
-    assert published.height == entry["cells"]["published"] > 0
+    assert published.height == entry.stated["cells"]["published"] > 0
     cells = users_of_cells(uneven)
     for row in published.iter_rows(named=True):
         users = cells[row["slot_start"]]
@@ -62,7 +62,7 @@ def test_each_mechanism_publishes_charges_and_verifies(uneven: Dataset, mechanis
             assert row["mean_error_bound"] <= 100
         else:
             assert row["mean_error_bound"] <= 40
-        assert row["epsilon"] <= float(Decimal(entry["epsilon"]))
+        assert row["epsilon"] <= float(Decimal(entry.stated["epsilon"]))
 
 
 @pytest.mark.parametrize("mechanism", [*ARRAYS, "baseline", "optimal-clipping"])
@@ -76,7 +76,7 @@ def test_each_mechanism_that_can_publishes_the_variance(uneven: Dataset, mechani
     assert published["variance"].is_between(0, 2500).all()
     assert (published["variance_error_bound"] <= 2500).all()
     entry = ledger.read_entries(uneven.config)[0]
-    assert set(entry["sums"]) == {"mean", "square"}
+    assert set(entry.stated["sums"]) == {"mean", "square"}
 
 
 def test_array_averaging_publishes_the_mean_of_full_arrays(uneven: Dataset) -> None:
@@ -100,7 +100,7 @@ def test_arrays_are_charged_by_the_places_that_a_user_fills(uneven: Dataset, mec
     choose(uneven, mechanism)
     uneven.run_day()
     (entry,) = ledger.read_entries(uneven.config)
-    plan = load_plan(entry["plan"], uneven.config)
+    plan = load_plan(entry.stated["plan"], uneven.config)
     pairs = plan.pairs.join(plan.cells, on=["slot_start", "h3_cell"])
     losses: dict[str, int] = defaultdict(int)
     for row in pairs.iter_rows(named=True):
@@ -109,8 +109,8 @@ def test_arrays_are_charged_by_the_places_that_a_user_fills(uneven: Dataset, mec
     assert losses == stored_losses(uneven)
     n_cells = pairs.group_by("user_hash").len()["len"].max()
     assert isinstance(n_cells, int)
-    flat = n_cells * Fraction(entry["sums"]["mean"]["epsilon_of_a_cell"])
-    assert flat * Fraction(99, 100) < Fraction(entry["epsilon"]) <= flat <= 40
+    flat = n_cells * Fraction(entry.stated["sums"]["mean"]["epsilon_of_a_cell"])
+    assert flat * Fraction(99, 100) < Fraction(entry.stated["epsilon"]) <= flat <= 40
 
 
 @pytest.mark.parametrize("mechanism", PROJECTED)
@@ -140,7 +140,7 @@ def test_a_user_who_cannot_pay_is_left_out_of_the_arrays(uneven: Dataset, mechan
     assert verify.verify_ledger(uneven.config).n_releases == 2
     assert all(loss + second.get(user, 0) <= 30 * LOSS_UNITS for user, loss in first.items())
     entry = ledger.read_entries(uneven.config)[1]
-    assert entry["pairs"]["suppressed"] > 0
+    assert entry.stated["pairs"]["suppressed"] > 0
     newcomers = second.keys() - first.keys()
     assert len(newcomers) >= 20
     assert max(second[user] for user in newcomers) > max(second.get(user, 0) for user in first)
@@ -286,5 +286,5 @@ def test_without_a_target_all_of_the_days_epsilon_is_spent_and_no_promise_is_wor
     uneven.set("target_error = 40.0", "")
     uneven.run_day()
     assert all(bound <= 50.01 for bound in table(uneven)["mean_error_bound"])
-    charged = Fraction(ledger.read_entries(uneven.config)[0]["epsilon"])
+    charged = Fraction(ledger.read_entries(uneven.config)[0].stated["epsilon"])
     assert Fraction(2) < charged <= 3

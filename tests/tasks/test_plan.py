@@ -40,11 +40,11 @@ def test_a_preview_spends_nothing_and_says_what_the_release_then_does(busy_datas
     assert ledger.read_entries(busy_dataset.config) == []
     busy_dataset.release()
     entry = ledger.read_entries(busy_dataset.config)[0]
-    assert summary["plan_hash"] == entry["plan"]
-    assert summary["epsilon"] == entry["epsilon"]
+    assert summary["plan_hash"] == entry.stated["plan"]
+    assert summary["epsilon"] == entry.stated["epsilon"]
     assert (summary["cells_total"], summary["cells_published"]) == (
-        entry["cells"]["total"],
-        entry["cells"]["published"],
+        entry.stated["cells"]["total"],
+        entry.stated["cells"]["published"],
     )
     assert summary["worst_error"] == pytest.approx(table(busy_dataset)["mean_error_bound"].max())
 

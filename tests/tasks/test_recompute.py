@@ -40,7 +40,7 @@ def release(dataset: Dataset, mechanism: str, variance: bool) -> None:
 def planned(dataset: Dataset) -> tuple[StoredPlan, str]:
     """Return the only release's plan, and its id."""
     (entry,) = ledger.read_entries(dataset.config)
-    return load_plan(entry["plan"], dataset.config), entry["release_id"]
+    return load_plan(entry.stated["plan"], dataset.config), entry.stated["release_id"]
 
 
 def drawn(dataset: Dataset, mean_sums: list[int], square_sums: list[int]) -> tuple[pl.DataFrame, str | None]:
@@ -220,9 +220,9 @@ def test_the_same_content_in_other_bytes_agrees(uneven: Dataset) -> None:
         "statistics.geoparquet": parquet_with(lambda t: t),
         "manifest.json": json_with(lambda _: None),
     }
-    before = ledger.read_entries(uneven.config)[0]["files"]
+    before = ledger.read_entries(uneven.config)[0].stated["files"]
     rewrite(uneven, table(uneven), same)
-    after = ledger.read_entries(uneven.config)[0]["files"]
+    after = ledger.read_entries(uneven.config)[0].stated["files"]
     assert all(before[name] != after[name] for name in same if name != "statistics.geoparquet")
     assert verify.verify_ledger(uneven.config).n_releases == 1
 

@@ -76,7 +76,7 @@ def test_with_no_noise_and_an_infinite_budget_the_means_are_the_plain_ones(busy_
 def test_the_entry_charges_what_an_independent_sum_over_the_plan_gives(busy_dataset: Dataset) -> None:
     busy_dataset.release()
     entry = ledger.read_entries(busy_dataset.config)[0]
-    plan = json.loads((private_files.plans(busy_dataset.config) / entry["plan"]).read_bytes())
+    plan = json.loads((private_files.plans(busy_dataset.config) / entry.stated["plan"]).read_bytes())
     cells, pairs = (
         pl.read_parquet(private_files.plans(busy_dataset.config) / plan["files"][name]) for name in ("cells", "pairs")
     )
@@ -88,8 +88,8 @@ def test_the_entry_charges_what_an_independent_sum_over_the_plan_gives(busy_data
         )
         loss = pair["mean_width"] * Fraction(cell["mean_inverse_scale"], LOSS_UNITS)
         losses[pair["user_hash"]] = losses.get(pair["user_hash"], Fraction(0)) + loss
-    assert Fraction(entry["epsilon"]) == max(losses.values())
-    assert Fraction(0) < 2 - Fraction(entry["epsilon"]) < Fraction(1, 10**6)
+    assert Fraction(entry.stated["epsilon"]) == max(losses.values())
+    assert Fraction(0) < 2 - Fraction(entry.stated["epsilon"]) < Fraction(1, 10**6)
 
 
 def test_losses_add_up_over_days_to_the_users_budget_and_no_further(busy_dataset: Dataset) -> None:
@@ -101,8 +101,8 @@ def test_losses_add_up_over_days_to_the_users_budget_and_no_further(busy_dataset
     with pytest.raises(BudgetExceeded, match=r"too little is left of budget.epsilon_total = 5.0"):
         busy_dataset.release(days[3])
     entries = ledger.read_entries(busy_dataset.config)
-    totals = [Fraction(entry["epsilon_total_after"]) for entry in entries]
-    assert totals == [sum(Fraction(entry["epsilon"]) for entry in entries[: n + 1]) for n in range(3)]
+    totals = [Fraction(entry.stated["epsilon_total_after"]) for entry in entries]
+    assert totals == [sum(Fraction(entry.stated["epsilon"]) for entry in entries[: n + 1]) for n in range(3)]
     assert Fraction(0) <= 5 - totals[-1] < Fraction(1, 1000)
     assert verify.verify_ledger(busy_dataset.config).n_releases == 3
 
@@ -134,7 +134,7 @@ def test_noisy_files_that_never_reached_the_ledger_are_destroyed_before_the_next
     assert ledger.read_entries(busy_dataset.config) == []
     busy_dataset.release()
     kept = {path.name for path in private_files.releases(busy_dataset.config).iterdir()}
-    assert kept == set(ledger.read_entries(busy_dataset.config)[0]["files"].values())
+    assert kept == set(ledger.read_entries(busy_dataset.config)[0].stated["files"].values())
     assert not kept & orphans
 
 
@@ -161,7 +161,7 @@ def test_what_is_mirrored_is_what_is_published(busy_dataset: Dataset) -> None:
         means = connection.execute("select mean from statistic order by slot_start").fetchall()
         charges = connection.execute("select number, epsilon from charge").fetchall()
     assert [mean for (mean,) in means] == table(busy_dataset)["mean"].to_list()
-    assert charges == [(1, float(ledger.read_entries(busy_dataset.config)[0]["epsilon"]))]
+    assert charges == [(1, float(ledger.read_entries(busy_dataset.config)[0].stated["epsilon"]))]
 
 
 def test_the_manifest_says_what_a_reader_must_know_and_no_plain_hash_of_the_input(busy_dataset: Dataset) -> None:
@@ -183,7 +183,7 @@ def test_the_manifest_says_what_a_reader_must_know_and_no_plain_hash_of_the_inpu
     entry = ledger.read_entries(busy_dataset.config)[0]
     assert "inputs" not in manifest
     assert content_hash not in str(entry) + str(manifest)
-    assert entry["inputs"][0]["rows"] == 288
+    assert entry.stated["inputs"][0]["rows"] == 288
 
 
 def test_the_variance_is_published_with_its_own_promise(busy_dataset: Dataset) -> None:
@@ -194,7 +194,7 @@ def test_the_variance_is_published_with_its_own_promise(busy_dataset: Dataset) -
     published = table(busy_dataset)
     assert (published["variance_error_bound"] <= 6200).all()
     assert published["variance"].is_between(0, 2500).all()
-    assert Fraction(ledger.read_entries(busy_dataset.config)[0]["epsilon"]) <= 4
+    assert Fraction(ledger.read_entries(busy_dataset.config)[0].stated["epsilon"]) <= 4
 
 
 def test_the_interval_holds_the_true_mean_whatever_the_values_are(busy_dataset: Dataset) -> None:
@@ -228,7 +228,7 @@ def test_a_report_reconciles_rows_and_cost(busy_dataset: Dataset) -> None:
     busy_dataset.release()
     day = report_day(DATE, {}, busy_dataset.config)
     assert (day.n_rows, day.n_kept, day.n_published, day.n_withheld) == (288, 288, 2, 0)
-    assert day.epsilon == Decimal(ledger.read_entries(busy_dataset.config)[0]["epsilon"])
+    assert day.epsilon == Decimal(ledger.read_entries(busy_dataset.config)[0].stated["epsilon"])
 
 
 def test_promise_and_interval_hold_though_values_are_rounded_to_ticks(busy_dataset: Dataset) -> None:

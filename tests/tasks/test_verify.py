@@ -12,6 +12,7 @@ from support import DATE, PUBLISHED, Dataset, all_files, later_day
 
 from tasks.account import ledger, private_files
 from tasks.account.amendments import amend_budget
+from tasks.account.entry import Entry, Stated
 from tasks.account.releases import find_release
 from tasks.base import durable
 from tasks.base.errors import HexveilError, LedgerBroken
@@ -134,7 +135,7 @@ def test_verify_recomputes_losses_and_sums_and_trusts_no_entry(
         "is missing or was changed": lambda entry: entry.update(plan=entry["losses"][::-1]),
     }
 
-    def lying(lie: Callable[[ledger.Entry], None], entry: ledger.Entry, *args: Any) -> ledger.Entry:
+    def lying(lie: Callable[[Stated], None], entry: Stated, *args: Any) -> Entry:
         lie(entry)
         return honest(entry, *args)
 
@@ -150,7 +151,7 @@ def test_verify_recomputes_losses_and_sums_and_trusts_no_entry(
 
 def test_a_changed_or_missing_plan_is_noticed(busy_dataset: Dataset) -> None:
     busy_dataset.release()
-    plan = private_files.plans(busy_dataset.config) / ledger.read_entries(busy_dataset.config)[0]["plan"]
+    plan = private_files.plans(busy_dataset.config) / ledger.read_entries(busy_dataset.config)[0].stated["plan"]
     plan.write_bytes(plan.read_bytes() + b" ")
     with pytest.raises(LedgerBroken, match="missing or was changed"):
         verify.verify_ledger(busy_dataset.config)

@@ -128,7 +128,7 @@ def test_releases_of_an_earlier_version_are_marked_by_the_next_and_attempts_stil
     (path.parent / f"test-{tomorrow}-h3r7-60min-mean").write_bytes(b"..")
     second = busy_dataset.run_day(tomorrow)
     assert attempts_of(busy_dataset) == {first: b".+", second: b"...+"}
-    assert ledger.read_entries(busy_dataset.config)[1]["attempt"] == 3
+    assert ledger.read_entries(busy_dataset.config)[1].stated["attempt"] == 3
     assert witnesses.count_attempt(second, busy_dataset.config) == 4
 
 
@@ -175,7 +175,7 @@ def test_a_copy_counts_attempts_on_where_the_storage_is_lost(
     shutil.rmtree(busy_dataset.folder / "store")
     shutil.copytree(tmp_path / "copy", busy_dataset.folder / "store")
     busy_dataset.run_day(tomorrow)
-    assert [one["attempt"] for one in ledger.read_entries(busy_dataset.config)] == [1, 2]
+    assert [one.stated["attempt"] for one in ledger.read_entries(busy_dataset.config)] == [1, 2]
 
 
 def test_a_storage_where_nothing_was_released_can_be_backed_up(busy_dataset: Dataset, tmp_path: Path) -> None:
