@@ -13,6 +13,7 @@ from tasks.base.config import Config
 from tasks.base.errors import InUse, LedgerBroken
 from tasks.base.logs import warn
 from tasks.base.progress import progress
+from tasks.base.storage import TABLE
 
 _TABLES = ("statistic", "charge")
 _WAIT_SECONDS = 5
@@ -143,6 +144,6 @@ def _write(connection: warehouse.Connection, entry: Release, config: Config) -> 
 
 def _released_file(entry: Release, config: Config) -> Path:
     """Return where a release's table is, which was checked to be as it was released."""
-    file_hash = entry.files["statistics.parquet"]
+    file_hash = entry.files[TABLE]
     private_files.read(private_files.releases(config), file_hash)
     return private_files.releases(config) / file_hash

@@ -36,6 +36,10 @@ def claim(config: Config) -> None:
         )
 
 
+TABLE = "statistics.parquet"
+"""The published file that all others are compared with, and that the mirror and the reports read."""
+
+
 def ledger_path(config: Config) -> Path:
     """Return where the ledger is."""
     return config.storage_path / "ledger.jsonl"

@@ -1,5 +1,8 @@
 """The published columns, and what each means."""
 
+INSTANT = "%Y-%m-%dT%H:%M:%SZ"
+"""How an instant, UTC, is written in a file of text."""
+
 COLUMNS = {
     "h3_cell": "H3 index of the hexagon",
     "slot_start": "start of the time slot, UTC; slots are counted from local midnight",

@@ -9,6 +9,8 @@ import polars as pl
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from tasks.formats.columns import INSTANT
+
 Ring = list[tuple[float, float]]
 
 WKB_HEADER = "<BIII"
@@ -16,7 +18,6 @@ WKB_POLYGON = [1, 3, 1]
 """Little-endian, a polygon, of one ring."""
 
 _GEOJSON_DECIMALS = 7
-_INSTANT = "%Y-%m-%dT%H:%M:%SZ"
 
 
 def outline(cell: str) -> Ring:
@@ -43,7 +44,7 @@ def _around_pole(ring: Ring) -> Ring:
 def geojson(statistics: pl.DataFrame) -> bytes:
     """Return a published table as a FeatureCollection of RFC 7946, one feature and one line for each row."""
     geometries = {cell: _geometry(cell) for cell in statistics["h3_cell"].unique()}
-    rows = statistics.with_columns(pl.col("slot_start").dt.strftime(_INSTANT)).iter_rows(named=True)
+    rows = statistics.with_columns(pl.col("slot_start").dt.strftime(INSTANT)).iter_rows(named=True)
     features = (
         {"type": "Feature", "geometry": geometries[properties["h3_cell"]], "properties": properties}
         for properties in rows

@@ -7,15 +7,16 @@ import polars as pl
 
 from tasks.account import private_files
 from tasks.account.entry import Stated
-from tasks.base import durable, frames
+from tasks.base import durable
 from tasks.base.config import Config
-from tasks.formats import geography
+from tasks.formats.catalogue import FORMATS, PublishedDay
 from tasks.formats.columns import COLUMNS
 from tasks.planning.stored_plan import StoredPlan
 
 _WRITTEN_LATER = ("number", "previous_hash", "hash", "committed_at")
 _NOT_IN_MANIFEST = ("inputs", "losses", "totals", "user_key_fingerprint", *_WRITTEN_LATER)
-INSTANT = "%Y-%m-%dT%H:%M:%SZ"
+MANIFEST = "manifest.json"
+"""The last of the files, which names the others."""
 
 
 def write_files(statistics: pl.DataFrame, plan: StoredPlan, entry: Stated, config: Config) -> dict[str, str]:
@@ -28,19 +29,12 @@ def write_files(statistics: pl.DataFrame, plan: StoredPlan, entry: Stated, confi
         config: That the plan was made under.
     """
     date = dt.date.fromisoformat(entry["date"])
-    contents = {
-        "statistics.parquet": frames.parquet_bytes(statistics),
-        "statistics.csv": statistics.write_csv(datetime_format=INSTANT).encode(),
-        "statistics.geojson": geography.geojson(statistics),
-        "statistics.geoparquet": geography.geoparquet(statistics),
-    }
-    if config.publish.map:
-        from tasks.formats.map.page import map_page
-
-        contents["map.html"] = map_page(statistics, plan.withheld, config, date, entry["revision"], entry["epsilon"])
+    day = PublishedDay(statistics, plan.withheld, config, date, entry["revision"], entry["epsilon"])
     folder = private_files.releases(config)
-    hashes = {name: durable.write_named_by_hash(folder, content) for name, content in contents.items()}
-    hashes["manifest.json"] = durable.write_named_by_hash(folder, durable.readable_json(manifest(entry, hashes)))
+    hashes = {
+        one.name: durable.write_named_by_hash(folder, one.writes(day)) for one in FORMATS if one.is_wanted(config)
+    }
+    hashes[MANIFEST] = durable.write_named_by_hash(folder, durable.readable_json(manifest(entry, hashes)))
     return hashes
 
 

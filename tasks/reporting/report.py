@@ -12,6 +12,7 @@ from tasks.account.entry import Release
 from tasks.account.identity import find_entry, published_folder
 from tasks.base.config import Config
 from tasks.base.errors import contained
+from tasks.base.storage import TABLE
 from tasks.records.outcomes import KEPT, late_records
 
 
@@ -86,7 +87,7 @@ def report_range(first: dt.date, last: dt.date, config: Config) -> dict[dt.date,
 
 
 def _report(entry: Release, late: dict[dt.date, int], config: Config) -> DayReport:
-    table = private_files.read_frame(private_files.releases(config), entry.files["statistics.parquet"])
+    table = private_files.read_frame(private_files.releases(config), entry.files[TABLE])
     errors = table["mean_error_bound"].to_list()
     return DayReport(
         release_id=entry.release_id,

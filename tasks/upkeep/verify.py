@@ -21,7 +21,9 @@ from tasks.base.config import Config
 from tasks.base.config_types import shown
 from tasks.base.errors import LedgerBroken, contained
 from tasks.base.progress import progress
+from tasks.base.storage import TABLE
 from tasks.planning.stored_plan import StoredPlan, load_plan
+from tasks.release.files import MANIFEST
 from tasks.release.statement import describe_cost, describe_plan, describe_release
 from tasks.sums.kinds import kind_of
 from tasks.upkeep.recompute import is_consistent, problem_with_table
@@ -120,7 +122,7 @@ def _first_problem(entry: Entry, before: list[Entry], account: Account, config: 
 
 def _may_wait(newest: Release, known: dict[str, str | None], config: Config) -> bool:
     """Whether a release may not have been published yet: the manifest is the last of its files, and then the mirror."""
-    manifest = published_folder(newest.date, newest.revision, config) / "manifest.json"
+    manifest = published_folder(newest.date, newest.revision, config) / MANIFEST
     was_published = newest.release_id in known or manifest.exists()
     mirror_was_lost = not known and newest.number > 1
     try:
@@ -142,7 +144,7 @@ def _problems(entry: Release, account: Account, config: Config) -> Iterator[str]
     losses = recomputed_losses(plan, settings)
     account.add(entry.date, losses)
     account.budget = settings.budget
-    table = private_files.read_frame(private_files.releases(config), entry.files["statistics.parquet"])
+    table = private_files.read_frame(private_files.releases(config), entry.files[TABLE])
     yield from _unlike_its_plan(entry, plan, losses, settings, config)
     yield from _beyond_its_account(entry, losses, account, settings)
     yield from _unlike_its_table(entry, table, plan, settings)

@@ -1,0 +1,70 @@
+"""The formats that a day is published in: to add one, write its writer, and a row here."""
+
+import datetime as dt
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import polars as pl
+
+from tasks.base.config import Config
+from tasks.base.frames import parquet_bytes
+from tasks.base.storage import TABLE
+from tasks.formats import geography, read_back
+from tasks.formats.columns import INSTANT
+
+
+@dataclass(frozen=True)
+class PublishedDay:
+    """What writers know of a release. All of it is public.
+
+    Attributes:
+        statistics: The noisy table.
+        withheld: The day's other cells: slot_start, h3_cell, n_records, n_users.
+        config: That the release was made under.
+        date: The local day.
+        revision: Name of a further release of the day, None for the first.
+        epsilon: The most that any one user loses by the release, an exact decimal.
+    """
+
+    statistics: pl.DataFrame
+    withheld: pl.DataFrame
+    config: Config
+    date: dt.date
+    revision: str | None
+    epsilon: str
+
+
+@dataclass(frozen=True)
+class Format:
+    """A file that a day is published in.
+
+    Attributes:
+        name: Of the file.
+        writes: Returns its bytes.
+        says_the_same: Returns whether bytes say what the table says; None where nothing is compared.
+        is_wanted: Returns whether a configuration asks for the file.
+    """
+
+    name: str
+    writes: Callable[[PublishedDay], bytes]
+    says_the_same: Callable[[bytes, pl.DataFrame], bool] | None = None
+    is_wanted: Callable[[Config], bool] = lambda _: True
+
+
+def _csv(day: PublishedDay) -> bytes:
+    return day.statistics.write_csv(datetime_format=INSTANT).encode()
+
+
+def _map(day: PublishedDay) -> bytes:
+    from tasks.formats.map.page import map_page
+
+    return map_page(day.statistics, day.withheld, day.config, day.date, day.revision, day.epsilon)
+
+
+FORMATS = (
+    Format(TABLE, lambda day: parquet_bytes(day.statistics)),
+    Format("statistics.csv", _csv, read_back.same_csv),
+    Format("statistics.geojson", lambda day: geography.geojson(day.statistics), read_back.same_geojson),
+    Format("statistics.geoparquet", lambda day: geography.geoparquet(day.statistics), read_back.same_geoparquet),
+    Format("map.html", _map, is_wanted=lambda config: config.publish.map),
+)

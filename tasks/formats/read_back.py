@@ -1,0 +1,85 @@
+"""Read back: whether a published file says what the table says. What is compared is contents, not bytes."""
+
+import json
+import struct
+from functools import lru_cache
+from io import BytesIO
+from itertools import chain
+from typing import Any
+
+import polars as pl
+import pyarrow.parquet as pq
+
+from tasks.formats import geography
+from tasks.formats.columns import INSTANT
+
+_MOST_DEGREES = 1e-6
+"""How far a corner may be from where this version's libraries see it: a tenth of a metre."""
+
+_outline = lru_cache(maxsize=1 << 14)(geography.outline)
+
+
+def same_csv(content: bytes, table: pl.DataFrame) -> bool:
+    """Return whether a CSV file says what the table says."""
+    types = {name: pl.String if name == "slot_start" else dtype for name, dtype in table.schema.items()}
+    return pl.read_csv(BytesIO(content), schema_overrides=types).equals(_with_instants(table))
+
+
+def same_geojson(content: bytes, table: pl.DataFrame) -> bool:
+    """Return whether a GeoJSON file says what the table says."""
+    rows = _with_instants(table).to_dicts()
+    features = [
+        {"type": "Feature", "geometry": {"type": "Polygon", "coordinates": [[]]}, "properties": row} for row in rows
+    ]
+    found = json.loads(content, object_pairs_hook=each_once)
+    rings = [feature["geometry"]["coordinates"].pop() for feature in found["features"]]
+    for feature in found["features"]:
+        feature["geometry"]["coordinates"].append([])
+    same = found == {"type": "FeatureCollection", "features": features}
+    return same and _are_outlines([chain.from_iterable(ring) for ring in rings], table)
+
+
+def same_geoparquet(content: bytes, table: pl.DataFrame) -> bool:
+    """Return whether a GeoParquet file says what the table says."""
+    found = pq.read_table(BytesIO(content))
+    metadata = json.loads(found.schema.metadata[b"geo"])
+    rest = pl.DataFrame(found.drop_columns("geometry"))
+    if found.column_names != [*table.columns, "geometry"] or not table.equals(rest):
+        return False
+    expected = json.loads(geography.metadata({cell: _outline(cell) for cell in table["h3_cell"].unique()}))
+    boxes = [one["columns"]["geometry"].pop("bbox") for one in (metadata, expected)]
+    return (
+        metadata == expected
+        and _are_near(*boxes)
+        and _are_outlines([_corners(one) for one in found["geometry"].to_pylist()], table)
+    )
+
+
+def each_once(members: list[tuple[str, Any]]) -> dict[str, Any]:
+    """Return a JSON object whose members all have names of their own: of repeated ones readers take another each."""
+    found = dict(members)
+    if len(found) < len(members):
+        raise ValueError("repeated member")
+    return found
+
+
+def _with_instants(table: pl.DataFrame) -> pl.DataFrame:
+    return table.with_columns(pl.col("slot_start").dt.strftime(INSTANT))
+
+
+def _corners(wkb: bytes) -> tuple[float, ...]:
+    header = struct.calcsize(geography.WKB_HEADER)
+    *kind, n_corners = struct.unpack(geography.WKB_HEADER, wkb[:header])
+    if kind != geography.WKB_POLYGON:
+        raise ValueError(kind)
+    return struct.unpack(f"<{2 * n_corners}d", wkb[header:])
+
+
+def _are_outlines(found: list[Any], table: pl.DataFrame) -> bool:
+    """Tell whether the corners that were found, one number after the other, are those of the table's hexagons."""
+    expected = [chain.from_iterable(_outline(cell)) for cell in table["h3_cell"]]
+    return all(_are_near(list(one), list(other)) for one, other in zip(found, expected, strict=True))
+
+
+def _are_near(found: list[float], expected: list[float]) -> bool:
+    return all(abs(one - other) <= _MOST_DEGREES for one, other in zip(found, expected, strict=True))
