@@ -34,10 +34,8 @@ DAMAGE = (duckdb.IOException, duckdb.SerializationException, duckdb.InternalExce
 _TABLES = (
     "raw_file",
     "seen_file",
-    "seen_before",
     "raw_record",
     "raw_part",
-    "raw_part_stray",
     "held_row",
     "quarantine",
     "value_repair",
@@ -49,7 +47,6 @@ _TABLES = (
     "prepared_count",
     "released_file",
     "late_day",
-    "record_before",
 )
 _WAIT_SECONDS = 600
 _BATCH_ROWS = 1_000_000
