@@ -7,13 +7,12 @@ from pathlib import Path
 
 from tasks.account import ledger, private_files
 from tasks.account.chain import releases
-from tasks.base import warehouse
+from tasks.base import tables, warehouse
 from tasks.base.config import Config
 from tasks.base.errors import InUse, LedgerBroken
 from tasks.base.logs import warn
 from tasks.base.progress import progress
 
-_TABLES = ("statistic", "charge")
 _WAIT_SECONDS = 5
 
 log = logging.getLogger("hexveil.mirror")
@@ -47,7 +46,7 @@ def connect(config: Config, make_anew: bool = False) -> Iterator[warehouse.Conne
         connection = warehouse.open_database(path, config)
     with closing(connection):
         connection.execute("set TimeZone = 'UTC'")
-        warehouse.define(connection, *_TABLES)
+        warehouse.define(connection, *tables.MIRRORED)
         yield connection
 
 
@@ -66,7 +65,9 @@ def known_releases(config: Config, make_anew: bool = False) -> dict[str, str | N
     if not (config.storage_path / "release.duckdb").exists():
         return {}
     with connect(config, make_anew) as connection:
-        return {release_id: entry_hash for release_id, entry_hash, _ in warehouse.rows(connection, "release/held")}
+        return {
+            release_id: entry_hash for release_id, entry_hash, _ in warehouse.rows(connection, "read/mirrored_releases")
+        }
 
 
 def check(known: dict[str, str | None], entries: list[ledger.Entry]) -> None:
@@ -104,8 +105,8 @@ def check_rows(known: dict[str, str | None], entries: list[ledger.Entry], config
             released = {"release_id": entry["release_id"], "path": str(_released_file(entry, config))}
             charged = {name: entry[name] for name in _CHARGE}
             is_charged = known[entry["release_id"]] is not None
-            if warehouse.rows(connection, "release/other_rows", released) or (
-                is_charged and not warehouse.rows(connection, "release/same_charge", charged)
+            if warehouse.rows(connection, "checks/mirrored_rows_otherwise", released) or (
+                is_charged and not warehouse.rows(connection, "checks/mirrored_charge_same", charged)
             ):
                 raise LedgerBroken(
                     f"release.duckdb says something else of {entry['release_id']} than the ledger and its released "
@@ -121,7 +122,7 @@ def bring_in_line(entries: list[ledger.Entry], config: Config) -> None:
     """
     try:
         with connect(config, make_anew=True) as connection:
-            held = warehouse.rows(connection, "release/held")
+            held = warehouse.rows(connection, "read/mirrored_releases")
             check({release_id: entry_hash for release_id, entry_hash, _ in held}, entries)
             whole = {(release_id, n_rows) for release_id, entry_hash, n_rows in held if entry_hash is not None}
             with warehouse.transaction(connection):
@@ -134,10 +135,10 @@ def bring_in_line(entries: list[ledger.Entry], config: Config) -> None:
 
 def _write(connection: warehouse.Connection, entry: ledger.Entry, config: Config) -> None:
     path = _released_file(entry, config)
-    for table in ("statistic", "charge"):
-        warehouse.run(connection, f"release/clear_{table}", {"release_id": entry["release_id"]})
-    warehouse.run(connection, "release/statistic", {"path": str(path)})
-    warehouse.run(connection, "release/charge", {name: entry[name] for name in _CHARGE})
+    for table in tables.MIRRORED:
+        warehouse.run_on(connection, "write/delete_release", table, {"release_id": entry["release_id"]})
+    warehouse.run(connection, "write/statistic", {"path": str(path)})
+    warehouse.run(connection, "write/charge", {name: entry[name] for name in _CHARGE})
 
 
 def _released_file(entry: ledger.Entry, config: Config) -> Path:

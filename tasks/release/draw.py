@@ -113,15 +113,14 @@ def _noisy_cells(
     )
     moments = MOMENTS if config.statistics.variance else MOMENTS[:1]
     if config.privacy.mechanism in ARRAY_MECHANISMS:
-        private_totals = _private(date, plan, "release/user_total", entries, config)
+        private_totals = _private(date, plan, "read/user_total", entries, config)
         pairs = private_files.read_frame(private_files.plans(config), plan["files"]["pairs"])
         keys = ["slot_start", "h3_cell", "user_hash"]
         pairs = pairs.join(private_totals, on=keys, how="left", maintain_order="left")
         for moment in moments:
             cells = noisy_array_sums(cells, pairs, moment, config)
         return cells
-    statement = "release/cell_sum_with_squares" if config.statistics.variance else "release/cell_sum"
-    private_sums = _private(date, plan, statement, entries, config)
+    private_sums = _private(date, plan, "read/cell_sum", entries, config)
     if not private_sums.select("slot_start", "h3_cell").equals(cells.select("slot_start", "h3_cell")):
         raise HexveilError("the cells of the warehouse are not those of the plan; run the day again")
     noisy = {}
@@ -140,14 +139,14 @@ def _private(
     parameters = {"date": date, "pairs": str(plan_file(plan, "pairs", config))}
     keys = user_keys.known_users(config, entries)
     with warehouse.connect(config) as connection:
-        users = warehouse.frame(connection, "warehouse/day_users", {"date": date})["user_id"]
+        users = warehouse.frame(connection, "read/day_users", {"date": date})["user_id"]
         user_key = pl.DataFrame({"user_id": users, "user_hash": keys.users(users.to_list())})
         connection.register("user_key", user_key)
         if warehouse.rows(connection, "checks/prepared_otherwise", prepared_by(date, config)):
             raise HexveilError("the day was prepared with other settings since the plan was made; run the day again")
         if warehouse.rows(connection, "checks/occupancy_changed", parameters):
             raise HexveilError("the occupancy changed since the plan was made; run the day again to plan anew")
-        return warehouse.frame(connection, statement, parameters)
+        return warehouse.frame(connection, statement, {**parameters, "with_squares": config.statistics.variance})
 
 
 def _checked_costs(
@@ -190,11 +189,11 @@ def _note_inputs(release_id: str, date: dt.date, keys: user_keys.UserKeys, confi
     """
     day = {"date": date}
     with warehouse.connect(config) as connection:
-        files = warehouse.frame(connection, "warehouse/day_files", day)
-        rows = dict(warehouse.rows(connection, "warehouse/day_rows", day))
+        files = warehouse.frame(connection, "read/prepared_files", day)
+        rows = dict(warehouse.rows(connection, "read/prepared_outcomes", day))
         with warehouse.transaction(connection):
-            warehouse.run(connection, "warehouse/clear_released_file", {"release_id": release_id})
-            warehouse.run(connection, "warehouse/released_file", {"release_id": release_id, **day})
+            warehouse.run_on(connection, "write/delete_release", "released_file", {"release_id": release_id})
+            warehouse.run(connection, "write/released_file", {"release_id": release_id, **day})
     digests = [keys.digest("file", f"{release_id} {content_hash}".encode()) for content_hash in files["content_hash"]]
     files = files.select("name", rows="n_rows").with_columns(digest=pl.Series(digests, dtype=pl.String))
     return {"inputs": files.to_dicts(), "rows": rows}

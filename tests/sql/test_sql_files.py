@@ -33,7 +33,9 @@ def test_its_head_names_its_grain_and_its_parameters(sql_file: Path) -> None:
 
 def test_whatever_reads_private_tables_says_how_private_it_is(sql_file: Path) -> None:
     head, body = split(sql_file)
-    if "checks" not in sql_file.parts and re.search(r"\b(from|join|into) (raw_record|record|user_cell|unused)\b", body):
+    if "checks" not in sql_file.parts and re.search(
+        r"\b(from|join|into) (raw_record|record|user_cell|quarantined_record)\b", body
+    ):
         assert re.search(r"^-- Privacy  \S", head, re.MULTILINE)
 
 
@@ -41,8 +43,8 @@ def test_it_is_used_by_one_of_the_steps(sql_file: Path) -> None:
     name = str(sql_file.relative_to(ROOT / "sql").with_suffix(""))
     folder, stem = name.split("/")
     used = {f'"{name}"'}
-    if folder == "schema" or stem.startswith("clear_") or name == "warehouse/quarantine":
-        used |= {f'"{stem.removeprefix("clear_")}"'}
+    if folder == "schema" or False:
+        used |= {f'"{stem}"'}
     assert any(one in SOURCES for one in used)
 
 

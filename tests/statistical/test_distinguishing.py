@@ -30,7 +30,7 @@ def prepared(dataset: Dataset, value: int) -> tuple[ExactIntArray, ExactIntArray
     dataset.prepare()
     plan = load_plan(plan_release.fn(DATE, dataset.config), dataset.config)
     cells = private_files.read_frame(private_files.plans(dataset.config), plan["files"]["cells"])
-    sums = draw._private(DATE, plan, "release/cell_sum", [], dataset.config)["private_mean_sum"]
+    sums = draw._private(DATE, plan, "read/cell_sum", [], dataset.config)["private_mean_sum"]
     return np.array([int(one) for one in sums], dtype=object), cells["mean_inverse_scale"].to_numpy().astype(object)
 
 
