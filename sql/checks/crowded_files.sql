@@ -1,5 +1,5 @@
--- Files for more than one day, of which a larger share of rows than allowed cannot be read or has no day.
--- Grain    one row per offending file
+-- Files for many days, of which too large a share of rows cannot be read or has no day.
+-- Grain    one row per such file
 -- Reads    raw_file
 -- Params   $file_ids, $limit: the largest allowed share
 select name, n_malformed, n_undated, n_rows

@@ -1,7 +1,7 @@
--- Whether the mirror says of a release what it cost.
--- Grain    one row if it does
+-- Whether the mirror holds the same charge of a release as the ledger.
+-- Grain    one row if so
 -- Reads    charge
--- Params   $number, $release_id, $date, $revision, $epsilon, $epsilon_total_after, $committed_at, $hash: of the ledger entry
+-- Params   $number, $release_id, $date, $revision, $epsilon, $epsilon_total_after, $committed_at, $hash: of the entry
 -- Privacy  public
 select 1
 from charge

@@ -1,7 +1,7 @@
--- Rows that the mirror holds of a release and that are not in its released file.
--- Grain    one row if there are any
--- Reads    statistic, the released Parquet file
--- Params   $release_id, $path
+-- Whether the mirror holds rows of a release that are not in its released file.
+-- Grain    one row if so
+-- Reads    statistic, the file $path
+-- Params   $release_id, $path: of the released table
 -- Privacy  public
 select 1
 from (

@@ -1,5 +1,5 @@
--- A day whose occupancy array does not hold as many records as are not in quarantine.
--- Grain    one row if it does not
+-- Whether the occupancy array of a day holds more or fewer records than are not in quarantine.
+-- Grain    one row if so
 -- Reads    user_cell, raw_record, validated_file, quarantine
 -- Params   $date
 select n_held, n_raw, n_quarantined

@@ -1,4 +1,4 @@
--- Reads every value of one Parquet file's columns and writes nothing: fails where the file is the fault.
+-- Reads every value of a Parquet file's columns: fails if the file cannot be read.
 -- Grain    one row
 -- Reads    the file $path
 -- Params   $path, $user, $time, $latitude, $longitude, $value: names of its columns

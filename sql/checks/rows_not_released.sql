@@ -1,7 +1,7 @@
--- Whether any row of some files may be of a released day that was not released from its file: else nothing can be late.
+-- Whether some files may hold rows of a released day that was not released from them: else nothing is late.
 -- A file for one day is not looked into: all its rows are of that day.
--- Grain    one row if there may be any
--- Reads    raw_file, held_row, released_file, and released_day: each released day's last release
+-- Grain    one row if so
+-- Reads    raw_file, held_row, released_file, released_day (each released day's last release)
 -- Params   $file_ids
 -- Privacy  SENSITIVE: reads private rows; tells a day
 select local_date

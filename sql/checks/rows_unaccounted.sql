@@ -1,6 +1,5 @@
--- Files whose rows do not add up: rows read = rows that are held + malformed rows in
--- quarantine + rows of forgotten days.
--- Grain    one row per offending file
+-- Whether a file's rows do not add up: rows read = rows held + malformed rows + rows of forgotten days.
+-- Grain    one row if so
 -- Reads    raw_file, held_row, quarantine
 -- Params   $file_id
 select raw_file.file_id

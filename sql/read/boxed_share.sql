@@ -1,4 +1,4 @@
--- The share of one local day's records that lie in boxes, among those that were seen; null where none were.
+-- The share of seen records that lie in boxes; null where none were seen.
 -- Grain    one row
 -- Reads    seen_box, box
 -- Privacy  places where records are, assumed public

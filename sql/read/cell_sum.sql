@@ -1,6 +1,6 @@
--- The clipped integer sums of one local day, before noise; with $with_squares those of squares about the midpoint too.
+-- The clipped integer sums of one local day before noise, and of squares about the midpoint if asked for.
 -- Grain    one row per published (slot_start, h3_cell)
--- Reads    user_cell; user_key; the file $pairs
+-- Reads    user_cell, user_key, the file $pairs
 -- Params   $date, $pairs: path of the plan's pairs, $with_squares BOOLEAN
 -- Units    private_mean_sum in ticks, private_square_sum in quarter squared ticks
 -- Privacy  SENSITIVE: exact sums; they leave memory only with noise on them

@@ -1,5 +1,5 @@
--- For the contract check, the valid records of one local day, without those between a user's lowest and highest value
--- in a cell: where those two are in range, so are they, and in all else they are equal.
+-- The lowest and the highest value of each user in each cell of one local day, for the check of the contract.
+-- The values between them need no check: all else of their records is the same.
 -- Grain    one or two rows per (slot_start, h3_cell, user_id), in the columns of record
 -- Reads    day_pair
 -- Privacy  SENSITIVE

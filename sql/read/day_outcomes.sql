@@ -1,8 +1,8 @@
--- What became of the rows of one local day.
+-- What became of the rows of one local day, from its quarantine.
 -- Grain    one row per reason; the reason 'kept' counts the valid records
 -- Reads    quarantine
 -- Params   $date, $file_ids, $n_kept: the valid records
--- Privacy  counts of records, assumed public; no rule that decides them looks at a value
+-- Privacy  counts of records, assumed public; no rule looks at a value
 select 'kept' as reason, $n_kept::bigint as n_rows
 union all
 select reason, count(*) as n_rows

@@ -1,4 +1,4 @@
--- The days whose occupancy array was written, and with which settings.
+-- All days whose occupancy array was written, with the settings it was written with.
 -- Grain    one row per local_date
 -- Reads    prepared_day
 -- Privacy  public

@@ -1,4 +1,4 @@
--- Parts of files of this name that were read as now, one of each file.
+-- The files of this name that were read with the settings of now, each with one of its parts.
 -- Grain    one row per file
 -- Reads    raw_file, raw_part
 -- Params   $name, $settings_hash

@@ -1,4 +1,4 @@
--- The files that were read, and with which settings.
+-- All files that were read, with the settings they were read with.
 -- Grain    one row per file
 -- Reads    raw_file
 -- Privacy  public

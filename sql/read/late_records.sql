@@ -1,9 +1,9 @@
--- The records of each released day that are in files that the day was not released from, and in none that it was.
--- Grain    one row per released local_date of which such files hold any row
--- Reads    raw_record, released_file, and released_day: each released day's last release
+-- How many records of each released day are in these files, and in no file that the day was released from.
+-- is_noted is false where the warehouse does not know those files; then only n_rows can be used.
+-- Grain    one row per released local_date of which these files hold any row
+-- Reads    raw_record, released_file, released_day (each released day's last release)
 -- Params   $file_ids
--- Privacy  counts of records, told by user, time and place; no value is looked at. is_noted is false where the
---          warehouse does not know which files the day was released from; then n_rows is all there is to go by
+-- Privacy  counts of records, told apart by user, time and place; no value is looked at
 with released as (
     select released_file.local_date, file_id
     from released_file

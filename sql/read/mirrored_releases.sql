@@ -1,6 +1,5 @@
--- What the mirror holds of each release: the hash of its ledger entry, null where it has rows without a charge, and how many
--- rows.
--- Grain    one row per release_id
+-- What the mirror holds of each release: its number of rows, and the hash of its ledger entry.
+-- Grain    one row per release_id; entry_hash is null where there are rows and no charge
 -- Reads    charge, statistic
 -- Privacy  public
 select release_id, entry_hash, coalesce(n_rows, 0) as n_rows

@@ -1,8 +1,8 @@
--- How many rows of one Parquet file are of forgotten days.
+-- How many rows of a Parquet file are of forgotten days.
 -- Grain    one row
 -- Reads    the file $path
--- Params   $file_date: the day the file is for, or null where each row's own time tells; $dates, $starts, $ends: what
---          was forgotten; $path, $time: name of its column
+-- Params   $path, $time: name of its column; $file_date: the day the file is for, or null;
+--          $dates, $starts, $ends: what was forgotten
 -- Privacy  a count of records, assumed public
 select count(*) as n_rows
 from (

@@ -1,8 +1,8 @@
 -- The occupancy array of one local day: who was where, and how often. All that a plan may read.
--- Grain    one row per (cell, user_number), both counted from 0 in the order of occupancy_cells and of day_users
--- Reads    user_cell, without its totals
+-- Grain    one row per (cell, user_number), counted from 0 in the order of occupancy_cells and of day_users
+-- Reads    user_cell
 -- Params   $date
--- Privacy  assumed public; user ids still never leave the warehouse
+-- Privacy  assumed public: totals are not read; user ids still never leave the warehouse
 with
     pair as (
         select slot_start, h3_cell, user_id, n_records

@@ -1,4 +1,4 @@
--- Every part that the shards' storage is to hold.
+-- All parts that the shards' storage must hold.
 -- Grain    one row per part
 -- Reads    raw_part
 -- Privacy  public

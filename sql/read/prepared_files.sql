@@ -1,4 +1,4 @@
--- The files that one local day's occupancy array was made from, with all the rows that were read of each.
+-- The files that one local day's occupancy array was made from, each with the number of all its rows.
 -- Grain    one row per file
 -- Reads    prepared_file, raw_file
 -- Params   $date

@@ -1,6 +1,6 @@
 -- The files that released days were made from, by their last release.
 -- Grain    one row per (local_date, file_id)
--- Reads    released_file, and released_day: each released day's last release
+-- Reads    released_file, released_day (each released day's last release)
 -- Privacy  public
 select release_id, released_file.local_date, file_id
 from released_file

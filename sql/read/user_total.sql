@@ -1,6 +1,6 @@
--- What each user's records add up to in the published cells of one local day, before noise.
+-- What each user's records add up to in the published cells of one local day before noise; squares if asked for.
 -- Grain    one row per (slot_start, h3_cell, user_hash) of the plan
--- Reads    user_cell; user_key; the file $pairs
+-- Reads    user_cell, user_key, the file $pairs
 -- Params   $date, $pairs: path of the plan's pairs, $with_squares BOOLEAN
 -- Units    private_mean_total in ticks, private_square_total in quarter squared ticks
 -- Privacy  SENSITIVE: exact totals; they leave memory only averaged, summed and with noise on them

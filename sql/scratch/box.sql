@@ -1,8 +1,8 @@
 -- box: the boxes of one local day that lie in one hexagon as a whole, since all their corners do, or in two.
 -- Grain    one row per (h3_resolution, lat_box, lon_box)
 -- Reads    seen_box, edge_box
--- Params   $bent: hexagons that lie on several faces of the icosahedron, of which that does not follow
--- Privacy  places where records are, assumed public; a temporary table
+-- Params   $bent: hexagons on several faces of the icosahedron; a box with corners in one may still leave it
+-- Privacy  places where records are, assumed public
 create or replace temp table box as
 select
     h3_resolution,

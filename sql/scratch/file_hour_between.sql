@@ -1,9 +1,8 @@
--- file_hour: the hours from a Parquet file's first time to its last, which the file tells without being read; none where they
--- are too many, as one wrong time makes them.
--- Grain    one row per hour
+-- file_hour: the hours from a Parquet file's first time to its last, which the file tells without being read.
+-- Grain    one row per number; none where they are too many, as one wrong time makes them
 -- Reads    the file $path
 -- Params   $path, $time: name of its column
--- Privacy  times of records, assumed public; a temporary table
+-- Privacy  times of records, assumed public
 create or replace temp table file_hour as
 select unnest(generate_series(first_number, last_number)) as number
 from (

@@ -1,10 +1,10 @@
--- incoming: the rows of one CSV file, text turned into types; what cannot be read as a value is null.
+-- incoming: the rows of a CSV file, its text turned into types; what cannot be read as a value is null.
+-- One scanner reads the file from its first byte to its last. Several would begin in the middle, and guess whether they
+-- are within quotes: a value of many lines can make them guess wrong, so that its lines become records.
 -- Grain    one row per row with the right number of fields
--- Reads    the file $path, whose columns get the names of their roles from $columns
--- Params   $path, $columns MAP of column to VARCHAR in the file's order, $delimiter, $blank: characters trimmed off a user id
--- Privacy  SENSITIVE: a temporary table; rejected lines stay in the temporary table rejected_line. One scanner reads the
---          file from its first byte to its last: several would begin amid it and have to guess whether they are within
---          quotes, which a value of many lines can make them guess wrong, so that its lines become records
+-- Reads    the file $path; the lines it rejects are then in rejected_line
+-- Params   $path, $columns MAP of role to VARCHAR in the file's order, $delimiter, $blank: trimmed off user ids
+-- Privacy  SENSITIVE
 create or replace temp table incoming as
 select
     row_number() over () as row_number,

@@ -1,9 +1,9 @@
--- incoming: the rows of one file of JSON objects, one a line; what cannot be read as a value is null.
+-- incoming: the rows of a file of JSON objects, one a line; what cannot be read as a value is null.
+-- Any JSON value leaves its line valid, and so do NaN and Infinity. A user id must be a text or a whole number.
 -- Grain    one row per line; is_object is false where the line is not a JSON object
 -- Reads    source_line: the lines of the file
--- Params   $user, $time, $latitude, $longitude, $value: pointers to members; $blank: characters trimmed off
---          a user id, which must be a text or a whole number
--- Privacy  SENSITIVE: a temporary table; any JSON value leaves the line valid, and so do NaN and Infinity
+-- Params   $user, $time, $latitude, $longitude, $value: pointers to members; $blank: trimmed off user ids
+-- Privacy  SENSITIVE
 create or replace temp table incoming as
 with readable as (
     select row_number, readable_json(line) as line

@@ -1,10 +1,11 @@
--- quarantined_record: the raw records of one local day that break a rule, each with the first rule it breaks.
+-- quarantined_record: the raw records of one local day that break a rule or are repeated, with the first such rule.
+-- Few records are suspect: it takes longer to tell which rule a record breaks than whether it breaks any.
 -- Grain    one row per such record
--- Reads    raw_record, raw_file, and repeated_hash: the hashes that more than one of the day's records has
--- Params   $date, $file_ids: the files that the configuration names now, $day_start and $day_end in UTC, $south, $north, $west, $east in degrees
--- Privacy  SENSITIVE: a temporary table. No rule looks at the value, and which of several duplicates is kept
---          is told by the names of their files and their order, never by content. Few records are
---          suspect: which rule a record breaks takes longer to tell than whether it breaks any
+-- Reads    raw_record, raw_file, repeated_hash (the hashes that several of the day's records have)
+-- Params   $date, $file_ids: the day's files as they are now; $day_start, $day_end in UTC;
+--          $south, $north, $west, $east in degrees
+-- Privacy  SENSITIVE. No rule looks at the value. Which of several duplicates is kept depends on the names of their
+--          files and their order, never on content
 create or replace temp table quarantined_record as
 with suspect as (
     select file_id, row_number, user_id, observed_at, latitude, longitude

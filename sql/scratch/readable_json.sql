@@ -1,9 +1,9 @@
--- readable_json(): a line whose JSON the engine reads: that line, or where it refuses it, the same with the character
--- U+FFFD in place of halves of surrogate pairs, which JSON's grammar allows in a text and the engine does not.
+-- readable_json(): a line of JSON, changed where the engine would refuse what the grammar allows.
+-- The engine refuses a half of a surrogate pair in a text: U+FFFD takes its place. Escaped backslashes are written
+-- another way first, so that no other backslash stands before one; and whole pairs are set apart as \U, which the
+-- grammar does not know, while halves are replaced. Nothing else of a line that keeps to the grammar is changed.
 -- Grain    a function of a line
--- Privacy  SENSITIVE. Nothing else of a line that keeps to the grammar is changed: escaped backslashes are written
---          another way, so that no other backslash stands before one, and whole pairs are set apart as \U, which the
---          grammar does not know, while halves are replaced
+-- Privacy  SENSITIVE: a record
 create or replace temp macro readable_json(line) as
 case
     when json_valid(line) then line

@@ -1,4 +1,4 @@
--- readable_time(): an instant within the years that a calendar day can be told of; null for any other, infinity too.
+-- readable_time(): an instant, or null outside the years that have calendar days; infinity is null too.
 -- Grain    a function of an instant
 -- Privacy  of a time alone, assumed public
 create or replace temp macro readable_time(instant) as

@@ -1,13 +1,13 @@
--- record(): the valid records of one validated day, placed in a cell and counted in ticks. It is no table: it costs less
--- to place records again than to keep them twice.
+-- record(): the valid records of one validated day, placed in cells and counted in ticks.
+-- It is no table: to place records again costs less than to keep them twice. Slots are counted from local midnight, so
+-- that a day of 23 or 25 hours has whole slots. The one row of settings is not joined by its day: the engine would then
+-- expect few records, and keep them in memory rather than those in quarantine.
 -- Grain    one row per record of the day that is its argument
 -- Reads    raw_record, validated_day, validated_file, quarantine, box
--- Params   date; apart: whether h3_cell is left null where no box tells it, for whoever asks for many at once
--- Units    value_ticks = (value - lower) / tick, from 0 to (upper - lower) / tick: a missing value counts as the
---          midpoint, one outside the bounds as the nearer bound
--- Privacy  SENSITIVE: never leaves the warehouse. Slots are counted from local midnight, so a day of 23 or 25
---          hours has whole slots. The one row of settings is not joined by its day: the engine would take the records to be
---          few, and keep them in memory rather than those in quarantine
+-- Params   date; apart: whether h3_cell stays null where no box tells it, for whoever asks for many at once
+-- Units    value_ticks = (value - lower) / tick, from 0 to n_ticks: a missing value counts as the midpoint, one
+--          outside the bounds as the nearer bound
+-- Privacy  SENSITIVE: never leaves the warehouse
 create or replace temp macro record(date, apart := false) as table
 select
     make_timestamptz(

@@ -1,13 +1,12 @@
--- seen_box: the boxes where one local day has records, with the hexagons of their corners where it has many. The corners
--- are moved outwards by a hundredth of a box.
+-- seen_box: the boxes where one local day has records, with the hexagons of their corners.
+-- Corners are moved outwards by a hundredth of a box. A box costs four cells, so none are asked for where one record
+-- was seen; hexagons finer than 11 hold too few records. Every eighth record is seen, told by fractions of multiples
+-- of the golden ratio: in a file that lists vehicles in turn, every eighth row may be of the same few.
 -- Grain    one row per (h3_resolution, lat_box, lon_box)
 -- Reads    raw_record, validated_day
 -- Params   $date
 -- Units    n_seen counts one record in eight; south, north, west and east are in degrees
--- Privacy  places of records, assumed public; a temporary table. A box costs four cells, so those
---          of one record seen are not asked for. Finer hexagons than 11 hold few records each. Which
---          records are seen is told by fractions of multiples of the golden ratio: of a file that lists
---          vehicles in turn, every eighth row may be of the same few
+-- Privacy  places of records, assumed public
 create or replace temp table seen_box as
 with busy as (
     select

@@ -1,6 +1,6 @@
 -- trimmed_id(): a user id without blanks before and after it; null where nothing is left.
--- Grain    a function of a text and of the characters to trim, which is slow, and for nothing where the id begins and
---          ends with printable ASCII
+-- To trim is slow, and not needed where the id begins and ends with printable ASCII.
+-- Grain    a function of a text and of the characters to trim
 -- Privacy  SENSITIVE: an id
 create or replace temp macro trimmed_id(written, blank) as
 case

@@ -1,7 +1,6 @@
--- was_forgotten(): whether a row is of a forgotten day: of one by its own day, or within one by its time. A day that was
--- forgotten in one time zone is parts of two days in another.
--- Grain    a function of a row's local day and time, of the forgotten local days, and of the instants at which spans of
---          them start and end
+-- was_forgotten(): whether a row is of a forgotten day, by its own local day or by its time.
+-- A day that was forgotten in one time zone is parts of two days in another.
+-- Grain    a function of a row's day and time, the forgotten days, and the instants where spans of them start and end
 -- Privacy  of times alone, assumed public
 create or replace temp macro was_forgotten(local_date, observed_at, dates, starts, ends) as
 coalesce(list_contains(dates::date[], local_date), false)

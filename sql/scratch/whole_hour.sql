@@ -1,8 +1,8 @@
--- whole_hour: those hours that lie in one local day as a whole: they begin and end in it, and the clock was not changed
--- between. A time zone's calendar is slow to ask, so it is asked for hours and not for records.
--- Grain    one row per number
+-- whole_hour: the hours that lie in one local day as a whole, with no change of the clock between, and that day.
+-- A time zone's calendar is slow to ask, so it is asked for hours and not for records.
+-- Grain    one row per number, from 1970 to 2198
 -- Reads    file_hour
--- Privacy  times of records, assumed public. Hours before 1970 and after 2198 are left out
+-- Privacy  times of records, assumed public
 create or replace temp view whole_hour as
 select number, first_instant::date as local_date
 from (

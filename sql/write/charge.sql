@@ -1,6 +1,6 @@
--- charge: what one release cost.
+-- charge: writes what one release cost.
 -- Grain    one row
--- Params   $number, $release_id, $date, $revision, $epsilon, $epsilon_total_after, $committed_at, $hash: of the ledger entry
+-- Params   $number, $release_id, $date, $revision, $epsilon, $epsilon_total_after, $committed_at, $hash: of the entry
 -- Privacy  public
 insert into charge by name
 select

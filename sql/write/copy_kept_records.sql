@@ -1,4 +1,4 @@
--- Writes those records of a part that are not of a forgotten day.
+-- Writes to a file the records of a part that are not of a forgotten day.
 -- Grain    one row per raw record
 -- Reads    the file $path
 -- Params   $path, $kept_path; $dates, $starts, $ends: what was forgotten

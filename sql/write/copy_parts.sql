@@ -1,11 +1,11 @@
--- Writes one file's raw records as Parquet parts: all records of a user go to the same shard. Records that lie on another
--- day than the one their file is for are apart from the others, for that day may be forgotten.
--- Grain    one row per raw record, in a folder for each shard and local day, and whether they are such strays
--- Reads    raw_record, of a temporary warehouse that holds one file
--- Params   $file_id the coordinator's number of the file, $n_shards, $folder; $start and $end of the day that the file is
---          for, null where each row's own time tells its day
--- Privacy  SENSITIVE. The shard is told by the user id alone, the same on every machine and in every version; rows
---          without one are in the first
+-- Writes a file's raw records as Parquet parts: all records of a user go to the same shard.
+-- The user id alone decides the shard, on every machine and in every version; rows without one go to the first. Records
+-- on another day than the one their file is for lie apart from the others: that day may be forgotten.
+-- Grain    one row per raw record, in a folder per shard, local day, and whether they are such strays
+-- Reads    raw_record
+-- Params   $file_id: the coordinator's number of the file; $n_shards, $folder; $start, $end: of the day that the file
+--          is for, or null
+-- Privacy  SENSITIVE
 copy (
     select
         $file_id::integer as file_id,

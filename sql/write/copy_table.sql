@@ -1,6 +1,5 @@
--- Writes a table of a worker's temporary warehouse to a file.
+-- any_table: is written whole to a file, from a worker's temporary warehouse.
 -- Grain    that of the table
--- Reads    any_table
 -- Params   $path
 -- Privacy  SENSITIVE
 copy any_table to $path (format parquet)

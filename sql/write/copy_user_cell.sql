@@ -1,7 +1,6 @@
--- Writes what a worker's temporary warehouse holds in user_cell. Parquet has no integers of 128 bits, so that totals
--- are written as decimals of 38 digits, which are exact.
+-- user_cell: is written whole to a file, from a worker's temporary warehouse.
+-- Parquet has no integers of 128 bits, so totals are written as decimals of 38 digits, which are exact.
 -- Grain    that of user_cell
--- Reads    user_cell
 -- Params   $path
 -- Privacy  SENSITIVE
 copy (

@@ -1,4 +1,4 @@
--- quarantine: empties what the rules of one local day put there; what reading the files put there stays.
+-- quarantine: deletes what the rules of one local day put there; what reading the files put there stays.
 -- Grain    none, rows are deleted
 -- Params   $date
 -- Privacy  SENSITIVE: deletes private rows

@@ -1,8 +1,8 @@
 -- prepared_count: notes what became of the rows of one local day.
 -- Grain    one row per reason
--- Reads    user_cell, whose records are the valid ones, quarantine, validated_file
+-- Reads    user_cell (its records are the valid ones), quarantine, validated_file
 -- Params   $date
--- Privacy  counts of records, assumed public; no rule that decides them looks at a value
+-- Privacy  counts of records, assumed public; no rule looks at a value
 insert into prepared_count by name
 select
     $date::date as local_date,

@@ -1,6 +1,6 @@
--- quarantine: the lines of one CSV file that do not have the right number of fields.
+-- quarantine: the lines of a CSV file that do not have the right number of fields.
 -- Grain    one row per line
--- Reads    rejected_line, which reading the file left behind
+-- Reads    rejected_line
 -- Params   $file_id, $file_date
 -- Privacy  SENSITIVE: points at records
 insert into quarantine by name

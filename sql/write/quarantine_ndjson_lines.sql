@@ -1,4 +1,4 @@
--- quarantine: the lines of one NDJSON file that are not JSON objects.
+-- quarantine: the lines of an NDJSON file that are not JSON objects.
 -- Grain    one row per line
 -- Reads    incoming
 -- Params   $file_id, $file_date

@@ -1,4 +1,4 @@
--- quarantine: the records of one local day that break a rule.
+-- quarantine: the records of one local day that break a rule or are repeated.
 -- Grain    one row per record
 -- Reads    quarantined_record
 -- Params   $date

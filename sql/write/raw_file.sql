@@ -1,7 +1,6 @@
--- raw_file: one file that has now been read whole.
+-- raw_file: notes one file that was read whole, or that a worker knows by number and name alone.
 -- Grain    one row
--- Params   $file_id, $name, $content_hash, $settings_hash, $file_date, $n_rows, $n_malformed, $n_undated,
---          $n_forgotten
+-- Params   $file_id, $name, $content_hash, $settings_hash, $file_date, $n_rows, $n_malformed, $n_undated, $n_forgotten
 -- Privacy  SENSITIVE: content_hash depends on values
 insert into raw_file by name
 select

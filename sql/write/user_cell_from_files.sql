@@ -1,7 +1,7 @@
--- user_cell: the occupancy array of one local day, put together from its shards. All records of a user are in one.
+-- user_cell: the occupancy array of one local day, put together from its shards; each user is in one of them.
 -- Grain    one row per (slot_start, h3_cell, user_id)
--- Reads    the files $paths, written by workers
--- Params   $paths
+-- Reads    the files $paths
+-- Params   $paths: written by workers
 -- Units    total_ticks and total_squares are exact integers
 -- Privacy  SENSITIVE: the totals
 insert into user_cell by name

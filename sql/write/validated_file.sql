@@ -1,6 +1,6 @@
 -- validated_file: notes the files that hold rows of one local day or are for it.
 -- Grain    one row per file
--- Reads    raw_file, and held_row for the files that are for no day of their own
+-- Reads    raw_file, held_row
 -- Params   $date, $file_ids
 -- Privacy  SENSITIVE: reads private rows; writes public ones
 insert into validated_file by name
