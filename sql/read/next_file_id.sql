@@ -1,4 +1,4 @@
--- The number of the next file; numbers of forgotten files are not given again.
+-- The number of the next file: none that a file or the files of a release still have.
 -- Grain    one row
 -- Reads    raw_file, released_file
 -- Privacy  public
