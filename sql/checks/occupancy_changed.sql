@@ -1,6 +1,6 @@
--- Pairs of a published cell and a user that are not as often in the warehouse as in the plan.
--- Grain    one row per offending pair
--- Reads    user_cell, user_key, and the plan's file of intervals
+-- Pairs of a published cell and a user that have other numbers of records in the warehouse than in the plan.
+-- Grain    one row per such pair
+-- Reads    user_cell, user_key, the file $pairs
 -- Params   $date, $pairs: path of the plan's pairs
 with held as (
     select slot_start, h3_cell, user_hash, user_cell.n_records

@@ -1,4 +1,4 @@
--- Whether the occupancy array of a day is not there, or was written with other settings.
+-- Whether the occupancy array of a day is missing, or was written with other settings.
 -- Grain    one row if so
 -- Reads    prepared_day
 -- Params   $date, $settings_hash

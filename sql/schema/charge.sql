@@ -1,4 +1,4 @@
--- charge: what each release cost its worst user, mirrored from the ledger for queries; the ledger counts.
+-- charge: what each release cost the user it cost most, copied from the ledger for queries; the ledger counts.
 -- Grain    one row per release_id
 -- Units    epsilon and epsilon_total_after are privacy losses
 -- Privacy  public

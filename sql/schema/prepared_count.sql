@@ -1,6 +1,6 @@
 -- prepared_count: what became of the rows of a day when its occupancy array was made.
 -- Grain    one row per (local_date, reason); the reason 'kept' counts the valid records
--- Privacy  counts of records, assumed public; no rule that decides them looks at a value
+-- Privacy  counts of records, assumed public; no rule looks at a value
 create table if not exists prepared_count (
     local_date date not null,
     reason varchar not null,

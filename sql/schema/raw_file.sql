@@ -1,8 +1,8 @@
--- raw_file: the input files that were read, each known by its name, its content and how it was to be read.
+-- raw_file: the input files that were read, each known by its name, its content and the settings it was read with.
+-- A copy under another name is a file of its own, all duplicates: if it were passed over, equal content would show.
 -- Grain    one row per (name, content_hash, settings_hash)
 -- Units    counts are rows; n_rows was counted without the engine
--- Privacy  SENSITIVE: the hash depends on private values; never leaves the warehouse. A copy under another name is
---          a file of its own, all duplicates: were it passed over, equal content would show
+-- Privacy  SENSITIVE: content_hash depends on values and never leaves the warehouse
 create table if not exists raw_file (
     file_id integer primary key,
     name varchar not null,

@@ -1,8 +1,7 @@
--- raw_part: which part files of the shards' storage hold the raw records of a file, where the engine shards them.
+-- raw_part: which part files in the shards' storage hold the raw records of a file, where workers read it.
 -- Grain    one row per part: records of one file, one shard and one local day
--- Units    n_rows are raw records; n_shards is how many shards the file's users were divided among; is_stray says that
---          every record's own time lies on another day than the one its file is for, and is null in a table of an
---          earlier version, where some may
+-- Units    n_rows counts raw records; n_shards is how many shards the users were divided among; is_stray says that
+--          all its records have a time on another day than the one their file is for
 -- Privacy  counts of records of some users together, assumed public; the parts themselves are SENSITIVE
 create table if not exists raw_part (
     name varchar primary key,
@@ -11,5 +10,5 @@ create table if not exists raw_part (
     n_shards integer not null,
     local_date date,
     n_rows bigint not null,
-    is_stray boolean
+    is_stray boolean not null
 )

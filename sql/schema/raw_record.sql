@@ -1,6 +1,6 @@
--- raw_record: every row that could be told apart in an input file, before any rule. Where one compression suits every file
--- well enough it is said: the engine would try all of them on each row group. Dates are left to it: of files of many days
--- in random order they take much more room as runs.
+-- raw_record: every row of an input file that could be told apart into fields, before any rule.
+-- One compression is named where it suits every file: otherwise the engine tries all of them on each row group. Dates
+-- have none: those of files of many days in random order take much more room as runs.
 -- Grain    one row per (file_id, row_number); row_number counts the readable rows of the file from 1
 -- Units    value is in the source's unit; null where it is missing or not a number
 -- Privacy  SENSITIVE: never leaves the warehouse

@@ -1,6 +1,5 @@
--- released_file: which files a release was made from, so that late records can be told. A release that the ledger
--- lacks was begun and not made.
--- Grain    one row per (release_id, file_id)
+-- released_file: which files a release was made from, so that late records can be told.
+-- Grain    one row per (release_id, file_id); a release that the ledger lacks was begun and not made
 -- Privacy  public
 create table if not exists released_file (
     release_id varchar not null,

@@ -1,4 +1,4 @@
--- statistic: every published row of every release, mirrored for queries; the files under published/ count.
+-- statistic: every published row of every release, copied for queries; the files under published/ count.
 -- Grain    one row per (release_id, slot_start, h3_cell)
 -- Units    those of the dataset's [value]
 -- Privacy  public: noise is on it and the ledger has charged for it

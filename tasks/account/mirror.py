@@ -8,14 +8,13 @@ from pathlib import Path
 from tasks.account import private_files
 from tasks.account.chain import releases
 from tasks.account.entry import Entry, Release
-from tasks.base import warehouse
+from tasks.base import tables, warehouse
 from tasks.base.config import Config
 from tasks.base.errors import InUse, LedgerBroken
 from tasks.base.logs import warn
 from tasks.base.progress import progress
 from tasks.base.storage import TABLE
 
-_TABLES = ("statistic", "charge")
 _WAIT_SECONDS = 5
 
 log = logging.getLogger("hexveil.mirror")
@@ -49,7 +48,7 @@ def connect(config: Config, make_anew: bool = False) -> Iterator[warehouse.Conne
         connection = warehouse.open_database(path, config)
     with closing(connection):
         connection.execute("set TimeZone = 'UTC'")
-        warehouse.define(connection, *_TABLES)
+        warehouse.define(connection, *tables.MIRRORED)
         yield connection
 
 
@@ -68,7 +67,9 @@ def known_releases(config: Config, make_anew: bool = False) -> dict[str, str | N
     if not (config.storage_path / "release.duckdb").exists():
         return {}
     with connect(config, make_anew) as connection:
-        return {release_id: entry_hash for release_id, entry_hash, _ in warehouse.rows(connection, "release/held")}
+        return {
+            release_id: entry_hash for release_id, entry_hash, _ in warehouse.rows(connection, "read/mirrored_releases")
+        }
 
 
 def check(known: dict[str, str | None], entries: list[Entry]) -> None:
@@ -106,8 +107,8 @@ def check_rows(known: dict[str, str | None], entries: list[Entry], config: Confi
             released = {"release_id": entry.release_id, "path": str(_released_file(entry, config))}
             charged = {name: entry.stated[name] for name in _CHARGE}
             is_charged = known[entry.release_id] is not None
-            if warehouse.rows(connection, "release/other_rows", released) or (
-                is_charged and not warehouse.rows(connection, "release/same_charge", charged)
+            if warehouse.rows(connection, "checks/mirrored_rows_otherwise", released) or (
+                is_charged and not warehouse.rows(connection, "checks/mirrored_charge_same", charged)
             ):
                 raise LedgerBroken(
                     f"release.duckdb says something else of {entry.release_id} than the ledger and its released "
@@ -123,7 +124,7 @@ def bring_in_line(entries: list[Entry], config: Config) -> None:
     """
     try:
         with connect(config, make_anew=True) as connection:
-            held = warehouse.rows(connection, "release/held")
+            held = warehouse.rows(connection, "read/mirrored_releases")
             check({release_id: entry_hash for release_id, entry_hash, _ in held}, entries)
             whole = {(release_id, n_rows) for release_id, entry_hash, n_rows in held if entry_hash is not None}
             with warehouse.transaction(connection):
@@ -136,10 +137,10 @@ def bring_in_line(entries: list[Entry], config: Config) -> None:
 
 def _write(connection: warehouse.Connection, entry: Release, config: Config) -> None:
     path = _released_file(entry, config)
-    for table in ("statistic", "charge"):
-        warehouse.run(connection, f"release/clear_{table}", {"release_id": entry.release_id})
-    warehouse.run(connection, "release/statistic", {"path": str(path)})
-    warehouse.run(connection, "release/charge", {name: entry.stated[name] for name in _CHARGE})
+    for table in tables.MIRRORED:
+        warehouse.run_on(connection, "write/delete_release", table, {"release_id": entry.release_id})
+    warehouse.run(connection, "write/statistic", {"path": str(path)})
+    warehouse.run(connection, "write/charge", {name: entry.stated[name] for name in _CHARGE})
 
 
 def _released_file(entry: Release, config: Config) -> Path:

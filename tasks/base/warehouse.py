@@ -20,6 +20,7 @@ import pyarrow as pa
 from duckdb.func import PythonUDFType
 from h3ronpy.vector import coordinates_to_cells
 
+from tasks.base import tables
 from tasks.base.config import Config
 from tasks.base.durable import flush_folder
 from tasks.base.errors import InUse, contained
@@ -31,26 +32,6 @@ EngineError = duckdb.Error
 DAMAGE = (duckdb.IOException, duckdb.SerializationException, duckdb.InternalException, duckdb.FatalException)
 """What DuckDB raises of a file that it cannot read."""
 
-_TABLES = (
-    "raw_file",
-    "seen_file",
-    "seen_before",
-    "raw_record",
-    "raw_part",
-    "raw_part_stray",
-    "held_row",
-    "quarantine",
-    "value_repair",
-    "user_cell",
-    "prepared_day",
-    "validated_day",
-    "validated_file",
-    "prepared_file",
-    "prepared_count",
-    "released_file",
-    "late_day",
-    "record_before",
-)
 _WAIT_SECONDS = 600
 _BATCH_ROWS = 1_000_000
 
@@ -72,7 +53,7 @@ class _Kept:
             database.create_function(
                 "h3_cell", _h3_cells, ["DOUBLE", "DOUBLE", "INTEGER"], "UBIGINT", type=PythonUDFType.ARROW
             )
-            define(database, *_TABLES)
+            define(database, *tables.PRIVATE, *tables.VIEWS)
             self._database = database
         return self._database
 
@@ -202,7 +183,7 @@ def statement(name: str) -> str:
 
 
 def define(connection: Connection, *names: str) -> None:
-    """Make tables, views and functions of ``sql/schema``; what is temporary there is this connection's own."""
+    """Make tables and views of ``sql/schema`` where they are not yet."""
     for name in names:
         run(connection, f"schema/{name}")
 
@@ -210,6 +191,15 @@ def define(connection: Connection, *names: str) -> None:
 def run(connection: Connection, name: str, parameters: Mapping[str, Any] | None = None) -> Connection:
     """Execute ``sql/<name>.sql`` with named parameters, and return the connection to fetch from."""
     return connection.execute(statement(name), dict(parameters or {}))
+
+
+def run_on(connection: Connection, name: str, table: str, parameters: Mapping[str, Any] | None = None) -> Connection:
+    """Execute ``sql/<name>.sql`` on a table of ``sql/schema``, which the file calls ``any_table``.
+
+    Raises:
+        ValueError: The schema has no such table, or the file names its table itself.
+    """
+    return connection.execute(tables.named(table, statement(name)), dict(parameters or {}))
 
 
 def changed(connection: Connection, name: str, parameters: Mapping[str, Any] | None = None) -> int:

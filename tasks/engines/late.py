@@ -50,7 +50,7 @@ def count_late_records(date: dt.date, config: Config) -> dict[dt.date, int]:
         late = _late((rows_late_in_shards if sharded else _rows_late)(date, released, config), released)
         with warehouse.connect(config) as connection:
             for local_date, n_records in [(date, 0), *late]:
-                warehouse.run(connection, "warehouse/late_day", {"date": local_date, "n_records": n_records})
+                warehouse.run(connection, "write/late_day", {"date": local_date, "n_records": n_records})
         for local_date, n_records in late:
             if n_records:
                 warn(log, "late records change nothing", date=local_date, n_records=n_records)
@@ -73,6 +73,6 @@ def _rows_late(date: dt.date, released: pl.DataFrame, config: Config) -> list[Ro
     with warehouse.connect(config) as connection:
         files = {"file_ids": current_files(connection, date, config)}
         connection.register("released_day", released)
-        if not warehouse.rows(connection, "warehouse/rows_after_release", files):
+        if not warehouse.rows(connection, "checks/rows_not_released", files):
             return []
-        return [RowsLate(*row) for row in warehouse.rows(connection, "warehouse/late_records", files)]
+        return [RowsLate(*row) for row in warehouse.rows(connection, "read/late_records", files)]

@@ -25,7 +25,7 @@ class Part:
 
 def find_parts(connection: warehouse.Connection, days: dict[str, Any]) -> list[Part]:
     """Return the parts that hold raw records of some ``dates`` and ``file_ids``."""
-    return [Part(*row) for row in warehouse.rows(connection, "shards/parts", days)]
+    return [Part(*row) for row in warehouse.rows(connection, "read/parts_of_days", days)]
 
 
 def names_by_shard(parts: Sequence[Part], config: Config) -> list[list[str]]:
@@ -53,7 +53,7 @@ def load_parts(
         among: The ``shard``, and ``n_shards`` in all.
     """
     paths = [str(store.fetch(name, folder)) for name in names]
-    warehouse.run(connection, "shards/raw_record", {"paths": paths, **among})
+    warehouse.run(connection, "write/raw_record_from_parts", {"paths": paths, **among})
 
 
 def forget_strays(connection: warehouse.Connection, store: Store, folder: Path, gone: dict[str, Any]) -> None:
@@ -65,14 +65,14 @@ def forget_strays(connection: warehouse.Connection, store: Store, folder: Path, 
         folder: Where to write.
         gone: What was forgotten, as statements take it.
     """
-    for (name,) in warehouse.rows(connection, "forget/stray_parts"):
+    for (name,) in warehouse.rows(connection, "read/stray_parts"):
         old, kept_name = store.fetch(name, folder), f"{name.removesuffix('.parquet')}-kept.parquet"
         kept = folder / "kept.parquet"
-        warehouse.run(connection, "forget/kept_part", {"path": str(old), "kept_path": str(kept), **gone})
+        warehouse.run(connection, "write/copy_kept_records", {"path": str(old), "kept_path": str(kept), **gone})
         n_rows, n_kept = parquet_rows(old), parquet_rows(kept)
         if n_kept < n_rows:
             store.put(kept, kept_name)
-            warehouse.run(connection, "forget/raw_part_kept", {"name": name, "kept_name": kept_name, "n_rows": n_kept})
+            warehouse.run(connection, "write/replace_part", {"name": name, "kept_name": kept_name, "n_rows": n_kept})
 
 
 def refuse_missing(parts: Sequence[Part], n_loaded: int) -> None:
@@ -88,7 +88,7 @@ def refuse_missing(parts: Sequence[Part], n_loaded: int) -> None:
 
 def all_names(connection: warehouse.Connection) -> set[str]:
     """Return the names of everything that the shards' storage is to hold."""
-    parts = [name for (name,) in warehouse.rows(connection, "shards/all_parts")]
+    parts = [name for (name,) in warehouse.rows(connection, "read/part_names")]
     return {*parts, *map(note_of, parts)}
 
 

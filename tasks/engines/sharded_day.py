@@ -22,6 +22,16 @@ from tasks.records.outcomes import count_rows
 from tasks.records.validate import clear_day, count_swapped, judge_day, write_day
 
 _TABLES = ("user_cell", "quarantine", "value_repair")
+_NOT_READ = {
+    "content_hash": "",
+    "settings_hash": "",
+    "file_date": None,
+    "n_rows": 0,
+    "n_malformed": 0,
+    "n_undated": 0,
+    "n_forgotten": 0,
+}
+"""Of a file that a worker knows by number and name alone: the rules tell duplicates by them."""
 
 
 @dataclass(frozen=True)
@@ -57,7 +67,7 @@ def index_shards(date: dt.date, config: Config) -> None:
         with warehouse.connect(config) as connection:
             day = {"date": date, "file_ids": current_files(connection, date, config)}
             parts = find_parts(connection, {"dates": [date], "file_ids": day["file_ids"]})
-            files = warehouse.rows(connection, "shards/file_names", {"file_ids": day["file_ids"]})
+            files = warehouse.rows(connection, "read/file_names", {"file_ids": day["file_ids"]})
         calls = [
             {"date": date, "shard": shard, "names": names, "files": files, "fence": fence, "config": config}
             for shard, names in enumerate(names_by_shard(parts, config))
@@ -85,7 +95,7 @@ def index_shard(
     store = shard_store.open_store(config, fence)
     with scratch(config) as here, warehouse.connect(here) as connection:
         for file_id, name in files:
-            warehouse.run(connection, "shards/unread_file", {"file_id": file_id, "name": name})
+            warehouse.run(connection, "write/raw_file", {"file_id": file_id, "name": name, **_NOT_READ})
         load_parts(connection, store, here.storage_path, names, {"shard": shard, "n_shards": config.engine.n_shards})
         day = {"date": date, "file_ids": [file_id for file_id, _ in files]}
         with warehouse.transaction(connection):
@@ -93,7 +103,7 @@ def index_shard(
         apart = find_cells(connection, {"date": date})
         with warehouse.transaction(connection):
             fill_user_cells(connection, date, here, apart)
-        n_rows = warehouse.rows(connection, "warehouse/n_day_records", day)[0][0]
+        n_rows = warehouse.rows(connection, "read/n_day_records", day)[0][0]
         n_swapped = count_swapped(connection, here)
         folder = f"days/{date}/{shard}-{uuid.uuid4().hex}"
         _write_tables(connection, here.storage_path)
@@ -103,10 +113,9 @@ def index_shard(
 
 
 def _write_tables(connection: warehouse.Connection, folder: Path) -> None:
-    paths = {table: {"path": str(folder / table)} for table in _TABLES}
-    warehouse.run(connection, "shards/written_user_cell", paths["user_cell"])
-    warehouse.run(connection, "shards/written_quarantine", paths["quarantine"])
-    warehouse.run(connection, "shards/written_value_repair", paths["value_repair"])
+    warehouse.run(connection, "write/copy_user_cell", {"path": str(folder / "user_cell")})
+    for table in ("quarantine", "value_repair"):
+        warehouse.run_on(connection, "write/copy_table", table, {"path": str(folder / table)})
 
 
 def _merge(day: dict[str, Any], indexed: list[IndexedShard], config: Config) -> None:
@@ -123,9 +132,9 @@ def _merge(day: dict[str, Any], indexed: list[IndexedShard], config: Config) -> 
             counts = count_rows(connection, day, sum(one.n_kept for one in indexed))
             judge_day(connection, day, counts, sum(one.n_swapped for one in indexed), config)
             with warehouse.transaction(connection):
-                warehouse.run(connection, "warehouse/clear_user_cell", {"date": date})
+                warehouse.run_on(connection, "write/delete_days", "user_cell", {"dates": [date]})
                 if indexed:
-                    warehouse.run(connection, "shards/user_cell", {"paths": fetched["user_cell"]})
+                    warehouse.run(connection, "write/user_cell_from_files", {"paths": fetched["user_cell"]})
                 note_prepared(connection, date, config)
         finally:
             store.remove([f"{one.folder}/{table}" for one in indexed for table in _TABLES])
@@ -134,6 +143,6 @@ def _merge(day: dict[str, Any], indexed: list[IndexedShard], config: Config) -> 
 def _write_quarantine(connection: warehouse.Connection, day: dict[str, Any], fetched: dict[str, list[str]]) -> None:
     clear_day(connection, day)
     for path in fetched["quarantine"]:
-        warehouse.run(connection, "shards/quarantine", {"path": path, "file_id": None})
+        warehouse.run(connection, "write/quarantine_from_file", {"path": path, "file_id": None})
     if fetched["value_repair"]:
-        warehouse.run(connection, "shards/value_repair", {"paths": fetched["value_repair"]})
+        warehouse.run(connection, "write/value_repair_from_files", {"paths": fetched["value_repair"]})

@@ -123,8 +123,8 @@ def _begin(date: dt.date, fence: str, config: Config) -> tuple[list[Input], list
         new = new_inputs(connection, date, config)
         if not new:
             return [], []
-        first_id = warehouse.rows(connection, "warehouse/next_file_id")[0][0]
-        earlier = [warehouse.rows(connection, "shards/read_before", _named(one, config)) for one in new]
+        first_id = warehouse.rows(connection, "read/next_file_id")[0][0]
+        earlier = [warehouse.rows(connection, "read/earlier_files", _named(one, config)) for one in new]
     everyone = {"forgotten": forgotten_days(config), "fence": fence, "config": config}
     return new, [
         {"one": replace(one, version=""), "file_id": file_id, "earlier": before, **everyone}
@@ -151,15 +151,15 @@ def _keep_parts(connection: warehouse.Connection, store: shard_store.Store, read
     note = json.loads(store.fetch(f"{read.folder}/note.json", folder).read_bytes())
     file = {**note["file"], "file_id": read.file_id}
     identity = {name: file[name] for name in ("name", "content_hash", "settings_hash")}
-    known = warehouse.rows(connection, "warehouse/known_content", identity)
+    known = warehouse.rows(connection, "read/file_by_content", identity)
     if known:
         return int(known[0][0])
-    warehouse.run(connection, "warehouse/raw_file", file)
+    warehouse.run(connection, "write/raw_file", file)
     rejected = store.fetch(f"{read.folder}/quarantine.parquet", folder)
-    warehouse.run(connection, "shards/quarantine", {"path": str(rejected), "file_id": read.file_id})
-    connection.register("part", pl.DataFrame(note["parts"], _PART))
-    warehouse.run(connection, "shards/raw_part", {"file_id": read.file_id})
-    if warehouse.rows(connection, "checks/file_rows", {"file_id": read.file_id}):
+    warehouse.run(connection, "write/quarantine_from_file", {"path": str(rejected), "file_id": read.file_id})
+    connection.register("written_part", pl.DataFrame(note["parts"], _PART))
+    warehouse.run(connection, "write/raw_part", {"file_id": read.file_id})
+    if warehouse.rows(connection, "checks/rows_unaccounted", {"file_id": read.file_id}):
         raise BadInput(
             f"{identity['name']}: its parts do not hold the rows that were read; this is a defect, report it"
         )
@@ -199,16 +199,16 @@ def _store(
     here.mkdir()
     start, end = day_bounds(file_date, config.dataset.timezone) if file_date else (None, None)
     among = {"file_id": file_id, "n_shards": n_shards, "folder": str(here), "start": start, "end": end}
-    warehouse.run(connection, "shards/written_part", among)
+    warehouse.run(connection, "write/copy_parts", among)
     parts = []
     for path in sorted(here.rglob("*.parquet")):
         name = f"{folder}/{path.relative_to(here)}"
         store.put(path, name)
         parts.append({"name": name, "n_shards": n_shards, **_divided(path)})
     rejected = config.storage_path / "quarantine.parquet"
-    warehouse.run(connection, "shards/written_quarantine", {"path": str(rejected)})
+    warehouse.run_on(connection, "write/copy_table", "quarantine", {"path": str(rejected)})
     store.put(rejected, f"{folder}/quarantine.parquet")
-    file = warehouse.frame(connection, "shards/file").row(0, named=True)
+    file = warehouse.frame(connection, "read/only_file").row(0, named=True)
     note = config.storage_path / "note.json"
     note.write_bytes(durable.canonical_json({"file": file, "parts": parts}))
     store.put(note, f"{folder}/note.json")

@@ -55,7 +55,7 @@ def rows_late_in_shards(date: dt.date, released: pl.DataFrame, config: Config) -
         with warehouse.connect(config) as connection:
             file_ids = current_files(connection, date, config)
             connection.register("released_day", released)
-            if not warehouse.rows(connection, "warehouse/rows_after_release", {"file_ids": file_ids}):
+            if not warehouse.rows(connection, "checks/rows_not_released", {"file_ids": file_ids}):
                 return []
             parts, used = _parts(connection, released, file_ids)
         everyone = {"file_ids": file_ids, "used": used, "released": released.rows(), "config": config}
@@ -92,9 +92,9 @@ def count_late_in_shard(
         load_parts(connection, store, here.storage_path, names, {"shard": shard, "n_shards": config.engine.n_shards})
         for release_id, local_date, file_id in used:
             file = {"release_id": release_id, "local_date": local_date, "file_id": file_id}
-            warehouse.run(connection, "shards/released_file", file)
+            warehouse.run(connection, "write/released_file_by_number", file)
         connection.register("released_day", pl.DataFrame(released, _RELEASED, orient="row"))
-        return [RowsLate(*row) for row in warehouse.rows(connection, "warehouse/late_records", {"file_ids": file_ids})]
+        return [RowsLate(*row) for row in warehouse.rows(connection, "read/late_records", {"file_ids": file_ids})]
 
 
 def _parts(
@@ -103,6 +103,6 @@ def _parts(
     """Return the parts to compare, and which files the days in them were released from."""
     there = find_parts(connection, {"dates": released["local_date"].to_list(), "file_ids": file_ids})
     dates = {dt.date.fromisoformat(part.local_date) for part in there}
-    used = [row for row in warehouse.rows(connection, "shards/released_files") if row[1] in dates]
+    used = [row for row in warehouse.rows(connection, "read/released_files") if row[1] in dates]
     both = {*file_ids, *(file_id for _, _, file_id in used)}
     return find_parts(connection, {"dates": list(dates), "file_ids": list(both)}), used

@@ -41,7 +41,7 @@ def edge_boxes(divided: pl.DataFrame) -> pl.DataFrame:
 
     Args:
         divided: Boxes whose corners lie in several hexagons, none of which is on several faces; rows of the temporary
-            table ``corner``.
+            table ``seen_box``.
 
     Returns:
         Rows of the temporary table ``box``.

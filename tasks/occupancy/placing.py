@@ -29,7 +29,8 @@ _LEAST_BOXED = 7 / 8
 
 def define_places(connection: warehouse.Connection) -> None:
     """Make ``record()``, and an empty table for it to take hexagons from."""
-    warehouse.define(connection, "boxes_per_degree", "box", "record")
+    for made in ("scratch/boxes_per_degree", "scratch/empty_box", "scratch/record"):
+        warehouse.run(connection, made)
 
 
 def find_cells(connection: warehouse.Connection, day: dict[str, object]) -> bool:
@@ -46,12 +47,11 @@ def find_cells(connection: warehouse.Connection, day: dict[str, object]) -> bool
         Whether so many records lie in boxes that the others are better asked for apart.
     """
     define_places(connection)
-    warehouse.run(connection, "warehouse/corner", day)
-    cells = [cell for (cell,) in warehouse.rows(connection, "warehouse/corner_cells")]
+    warehouse.run(connection, "scratch/seen_box", day)
+    cells = [cell for (cell,) in warehouse.rows(connection, "read/corner_cells")]
     bent = {"bent": [cell for cell in cells if len(h3.get_icosahedron_faces(h3.int_to_str(cell))) > 1]}
-    warehouse.run(connection, "warehouse/whole_box", bent)
-    connection.register("edge_box", edge_boxes(warehouse.frame(connection, "warehouse/divided_box", bent)))
-    warehouse.run(connection, "warehouse/edge_box")
-    share = warehouse.rows(connection, "warehouse/boxed_share")[0][0]
-    warehouse.run(connection, "warehouse/drop_corner")
+    connection.register("edge_box", edge_boxes(warehouse.frame(connection, "read/divided_boxes", bent)))
+    warehouse.run(connection, "scratch/box", bent)
+    share = warehouse.rows(connection, "read/boxed_share")[0][0]
+    warehouse.run(connection, "scratch/drop_seen_box")
     return share is not None and share > _LEAST_BOXED

@@ -51,11 +51,11 @@ def fill_user_cells(connection: warehouse.Connection, date: dt.date, config: Con
         SchemaBroken: The valid records break the contract of their schema.
     """
     settings = {"n_ticks": config.value.n_ticks, "with_squares": config.statistics.variance, "apart": apart}
-    warehouse.run(connection, "warehouse/day_pair", {"date": date, **settings})
+    warehouse.run(connection, "scratch/day_pair", {"date": date, **settings})
     _check_contract(connection, config)
-    warehouse.run(connection, "warehouse/clear_user_cell", {"date": date})
-    n_pairs = warehouse.changed(connection, "warehouse/user_cell")
-    if warehouse.rows(connection, "checks/day_pairs", {"date": date}):
+    warehouse.run_on(connection, "write/delete_days", "user_cell", {"dates": [date]})
+    n_pairs = warehouse.changed(connection, "write/user_cell")
+    if warehouse.rows(connection, "checks/occupancy_incomplete", {"date": date}):
         raise HexveilError(
             f"{date}: the occupancy array does not hold as many records as are valid; this is a defect, report it"
         )
@@ -65,13 +65,13 @@ def fill_user_cells(connection: warehouse.Connection, date: dt.date, config: Con
 def note_prepared(connection: warehouse.Connection, date: dt.date, config: Config) -> None:
     """Note what the occupancy array of a day, as it now stands in the warehouse, was made from."""
     for table in ("prepared_file", "prepared_count"):
-        warehouse.run(connection, f"warehouse/clear_{table}", {"date": date})
-    warehouse.run(connection, "warehouse/prepared_file", {"date": date})
-    warehouse.run(connection, "warehouse/prepared_count", {"date": date})
-    warehouse.run(connection, "warehouse/prepared_day", prepared_by(date, config))
+        warehouse.run_on(connection, "write/delete_days", table, {"dates": [date]})
+    warehouse.run(connection, "write/prepared_file", {"date": date})
+    warehouse.run(connection, "write/prepared_count", {"date": date})
+    warehouse.run(connection, "write/prepared_day", prepared_by(date, config))
 
 
 def _check_contract(connection: warehouse.Connection, config: Config) -> None:
     schema = schemas.record_schema(config)
-    for batch in warehouse.batches(connection, "warehouse/day_extremes", {}):
+    for batch in warehouse.batches(connection, "read/day_extremes", {}):
         schemas.check(batch, schema, "record")

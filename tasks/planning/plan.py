@@ -94,9 +94,9 @@ def read_day(date: dt.date, config: Config, account: Account | None = None) -> P
     with warehouse.connect(config) as connection:
         if warehouse.rows(connection, "checks/prepared_otherwise", prepared_by(date, config)):
             raise HexveilError(f"{date} was last prepared with other settings; run the day again")
-        cells = warehouse.frame(connection, "warehouse/occupancy_cells", {"date": date})
-        user_ids = warehouse.frame(connection, "warehouse/day_users", {"date": date})["user_id"].to_list()
-        pairs = warehouse.frame(connection, "warehouse/occupancy", {"date": date})
+        cells = warehouse.frame(connection, "read/occupancy_cells", {"date": date})
+        user_ids = warehouse.frame(connection, "read/day_users", {"date": date})["user_id"].to_list()
+        pairs = warehouse.frame(connection, "read/occupancy_pairs", {"date": date})
     entries = read_entries(config)
     keys = known_users(config, entries)
     cell, user, n_records = (pairs[name].to_numpy() for name in ("cell", "user_number", "n_records"))

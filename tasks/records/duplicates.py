@@ -28,8 +28,8 @@ def repeated_hashes(connection: warehouse.Connection, day: dict[str, Any]) -> pl
     Returns:
         One column, ``identity_hash``, without repetitions.
     """
-    warehouse.run(connection, "warehouse/identity_hash")
-    n_records = warehouse.rows(connection, "warehouse/n_day_records", day)[0][0]
+    warehouse.run(connection, "scratch/identity_hash")
+    n_records = warehouse.rows(connection, "read/n_day_records", day)[0][0]
     n_parts = 1 + n_records // _HASHES_AT_ONCE
     parts = [_repeated(connection, {**day, "n_parts": n_parts, "part": part}, n_records) for part in range(n_parts)]
     return pl.DataFrame({"identity_hash": np.concatenate(parts)})
@@ -38,7 +38,7 @@ def repeated_hashes(connection: warehouse.Connection, day: dict[str, Any]) -> pl
 def _repeated(connection: warehouse.Connection, part: dict[str, Any], n_records: int) -> NDArray[np.uint64]:
     # As long as the day, since nobody knows how large a part is; what is never written to takes no memory.
     hashes, n_hashes = np.empty(n_records, np.uint64), 0
-    for batch in warehouse.batches(connection, "warehouse/identity_hashes", part):
+    for batch in warehouse.batches(connection, "read/identity_hashes", part):
         hashes[n_hashes : n_hashes + batch.height] = batch["identity_hash"].to_numpy()
         n_hashes += batch.height
     hashes = hashes[:n_hashes]

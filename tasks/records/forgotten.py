@@ -77,7 +77,7 @@ def refuse_other_engine(connection: warehouse.Connection, config: Config) -> Non
         HexveilError: They are.
     """
     sharded = config.engine.name == "dask"
-    if warehouse.rows(connection, "checks/other_engine", {"sharded": sharded}):
+    if warehouse.rows(connection, "checks/records_of_other_engine", {"sharded": sharded}):
         other, name = ("local", "dask") if sharded else ("dask", "local")
         raise HexveilError(
             f'the records were read by engine.name = "{other}": set it, or remove private/warehouse.duckdb and '

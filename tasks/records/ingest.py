@@ -20,6 +20,15 @@ from tasks.records.text_lines import numbered_lines, unreadable
 
 _BLANK = {"blank": "".join(chr(one) for one in range(0x3001) if chr(one).isspace())}
 
+_MADE_TO_READ = (
+    "scratch/readable_time",
+    "scratch/readable_json",
+    "scratch/trimmed_id",
+    "scratch/was_forgotten",
+    "scratch/empty_file_hour",
+    "scratch/whole_hour",
+)
+
 log = logging.getLogger("hexveil.ingest")
 
 
@@ -73,7 +82,7 @@ def ingest(date: dt.date, config: Config) -> None:
 def new_inputs(connection: warehouse.Connection, date: dt.date, config: Config) -> list[Input]:
     """Return the files for a day that were not read yet, as far as can be told without reading them."""
     files = find_inputs(date, config)
-    return [one for one in files if not warehouse.rows(connection, "warehouse/known_file", one.seen(config))]
+    return [one for one in files if not warehouse.rows(connection, "read/file_by_version", one.seen(config))]
 
 
 def current_files(connection: warehouse.Connection, date: dt.date, config: Config) -> list[int]:
@@ -86,7 +95,7 @@ def current_files(connection: warehouse.Connection, date: dt.date, config: Confi
     """
     numbers = []
     for one in find_inputs(date, config):
-        known = warehouse.rows(connection, "warehouse/known_file", one.seen(config))
+        known = warehouse.rows(connection, "read/file_by_version", one.seen(config))
         if not known:
             raise HexveilError(f"{one.address} changed while the day was being prepared; run the day again")
         numbers.append(known[0][0])
@@ -98,14 +107,14 @@ def _ingest_file(one: Input, config: Config) -> None:
     path, seen = Path(one.address), one.seen(config)
     kind = source.file_format(path)
     with warehouse.connect(config) as connection:
-        if warehouse.rows(connection, "warehouse/known_file", seen):
+        if warehouse.rows(connection, "read/file_by_version", seen):
             return
         identity = {
             "name": one.name,
             "content_hash": source.content_hash(path),
             "settings_hash": seen["settings_hash"],
         }
-        known = warehouse.rows(connection, "warehouse/known_content", identity)
+        known = warehouse.rows(connection, "read/file_by_content", identity)
         with warehouse.transaction(connection):
             file_id = known[0][0] if known else read_file(connection, path, kind, one.file_date, identity, config)
             note_seen(connection, one, file_id, config)
@@ -116,8 +125,8 @@ def note_seen(connection: warehouse.Connection, one: Input, file_id: int, config
 
     That is said of a known content as of a new one: which of them it is depends on values.
     """
-    warehouse.run(connection, "warehouse/seen_file", {**one.seen(config), "file_id": file_id})
-    counts = warehouse.frame(connection, "warehouse/file_counts", {"file_id": file_id})
+    warehouse.run(connection, "write/seen_file", {**one.seen(config), "file_id": file_id})
+    counts = warehouse.frame(connection, "read/file_outcomes", {"file_id": file_id})
     say(log, "read", file=Path(one.address).name, **counts.row(0, named=True))
 
 
@@ -135,14 +144,15 @@ def read_file(
         BadInput: It cannot be read; what was begun is to be rolled back.
     """
     n_rows = source.count_rows(path, kind, config)
-    warehouse.define(connection, "readable_time", "readable_json", "trimmed_id", "was_forgotten", "hour", "whole_hour")
-    file_id = warehouse.rows(connection, "warehouse/next_file_id")[0][0]
+    for made in _MADE_TO_READ:
+        warehouse.run(connection, made)
+    file_id = warehouse.rows(connection, "read/next_file_id")[0][0]
     file = {"file_id": file_id, "file_date": file_date}
     left = _READERS[kind](connection, path, file, config)
-    n_undated = warehouse.changed(connection, "warehouse/undated", {"file_id": file_id})
+    n_undated = warehouse.changed(connection, "write/quarantine_undated_rows", {"file_id": file_id})
     counts = {"n_rows": n_rows, "n_undated": n_undated, **left._asdict()}
-    warehouse.run(connection, "warehouse/raw_file", {**file, **identity, **counts})
-    if warehouse.rows(connection, "checks/file_rows", {"file_id": file_id}):
+    warehouse.run(connection, "write/raw_file", {**file, **identity, **counts})
+    if warehouse.rows(connection, "checks/rows_unaccounted", {"file_id": file_id}):
         raise unreadable(path, kind)
     return file_id
 
@@ -160,10 +170,10 @@ def _read_csv(connection: warehouse.Connection, path: Path, file: dict[str, Any]
     columns = dict.fromkeys(_csv_names(path, config), "VARCHAR")
     parameters = {"path": str(path), "columns": columns, "delimiter": config.dataset.delimiter, **_BLANK}
     with _blaming(path, "csv"):
-        warehouse.run(connection, "warehouse/incoming_csv", parameters)
-        if warehouse.rows(connection, "checks/not_utf8"):
+        warehouse.run(connection, "scratch/incoming_csv", parameters)
+        if warehouse.rows(connection, "checks/lines_not_utf8"):
             raise BadInput(f"{path}: not UTF-8; convert the file, for example with iconv")
-        n_malformed = warehouse.changed(connection, "warehouse/rejected_csv", file)
+        n_malformed = warehouse.changed(connection, "write/quarantine_csv_lines", file)
     return _keep_incoming(connection, file, n_malformed, config)
 
 
@@ -180,19 +190,19 @@ def _read_parquet(connection: warehouse.Connection, path: Path, file: dict[str, 
     try:
         if file["file_date"] is None and source.has_instants(path, config):
             time = {"path": str(path), "time": names["time"]}
-            if not warehouse.changed(connection, "warehouse/hours_between", time):
-                warehouse.run(connection, "warehouse/hour_parquet", time)
+            if not warehouse.changed(connection, "scratch/file_hour_between", time):
+                warehouse.run(connection, "scratch/file_hour_of_parquet", time)
         with warehouse.any_order(connection):
-            warehouse.run(connection, "warehouse/raw_record_parquet", {**file, **days, **columns, **_BLANK})
+            warehouse.run(connection, "write/raw_record_from_parquet", {**file, **days, **columns, **_BLANK})
     except warehouse.EngineError:
         # Reading and writing are one statement, so a full disk would be put down to the file.
         with _blaming(path, "parquet"), connection.cursor() as reader:
-            warehouse.rows(reader, "checks/whole_parquet", columns)
+            warehouse.rows(reader, "checks/parquet_readable", columns)
         raise
     n_forgotten = 0
     if days["dates"]:
         forgotten = {**days, "path": str(path), "time": names["time"]}
-        n_forgotten = warehouse.rows(connection, "warehouse/forgotten_parquet", forgotten)[0][0]
+        n_forgotten = warehouse.rows(connection, "read/n_forgotten_in_parquet", forgotten)[0][0]
     return _Left(0, n_forgotten)
 
 
@@ -200,23 +210,23 @@ def _read_ndjson(connection: warehouse.Connection, path: Path, file: dict[str, A
     pointers = source.json_pointers(config)
     with _blaming(path, "ndjson"):
         connection.register("source_line", numbered_lines(path))
-        warehouse.run(connection, "warehouse/incoming_ndjson", {**pointers, **_BLANK})
+        warehouse.run(connection, "scratch/incoming_ndjson", {**pointers, **_BLANK})
         absent = {pointer for (pointer,) in warehouse.rows(connection, "checks/absent_members", pointers)}
         for role, name in source.source_names(config).items():
             if pointers[role] in absent:
                 raise BadInput(f'{path}: no column "{name}" (columns.{role}) in any line')
-        n_malformed = warehouse.changed(connection, "warehouse/rejected_ndjson", file)
+        n_malformed = warehouse.changed(connection, "write/quarantine_ndjson_lines", file)
     return _keep_incoming(connection, file, n_malformed, config)
 
 
 def _keep_incoming(connection: warehouse.Connection, file: dict[str, Any], n_malformed: int, config: Config) -> _Left:
     """Keep the rows that a reader left in ``incoming``, but those of forgotten days."""
-    n_readable = warehouse.rows(connection, "warehouse/incoming_rows")[0][0]
+    n_readable = warehouse.rows(connection, "read/n_incoming_rows")[0][0]
     days = {**file, **forgotten_parameters(config)}
     if file["file_date"] is None:
-        warehouse.run(connection, "warehouse/hour_incoming")
+        warehouse.run(connection, "scratch/file_hour_of_incoming")
     with warehouse.any_order(connection):
-        n_kept = warehouse.changed(connection, "warehouse/raw_record", days)
+        n_kept = warehouse.changed(connection, "write/raw_record_from_incoming", days)
     return _Left(n_malformed, n_readable - n_kept)
 
 

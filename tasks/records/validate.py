@@ -68,14 +68,15 @@ def judge_day(
 
 def count_swapped(connection: warehouse.Connection, config: Config) -> int:
     """Return how many records of the day just written would lie in the area with their coordinates swapped."""
-    return int(warehouse.rows(connection, "warehouse/swapped_places", _area(config))[0][0])
+    return int(warehouse.rows(connection, "read/n_swapped_places", _area(config))[0][0])
 
 
 def clear_day(connection: warehouse.Connection, day: dict[str, Any]) -> None:
     """Delete what was last told of a day's records, and note from which files it is told anew."""
-    for table in ("quarantine", "value_repair", "validated_file"):
-        warehouse.run(connection, f"warehouse/clear_{table}", {"date": day["date"]})
-    warehouse.run(connection, "warehouse/validated_file", day)
+    warehouse.run(connection, "write/delete_quarantined_records", {"date": day["date"]})
+    for table in ("value_repair", "validated_file"):
+        warehouse.run_on(connection, "write/delete_days", table, {"dates": [day["date"]]})
+    warehouse.run(connection, "write/validated_file", day)
 
 
 def write_day(connection: warehouse.Connection, day: dict[str, Any], config: Config) -> int:
@@ -87,20 +88,22 @@ def write_day(connection: warehouse.Connection, day: dict[str, Any], config: Con
     start, end = config.day_bounds(date)
     clear_day(connection, day)
     connection.register("repeated_hash", repeated_hashes(connection, day))
-    warehouse.run(connection, "warehouse/unused", {**day, "day_start": start, "day_end": end, **_area(config)})
-    n_quarantined = warehouse.changed(connection, "warehouse/quarantine", {"date": date})
+    warehouse.run(
+        connection, "scratch/quarantined_record", {**day, "day_start": start, "day_end": end, **_area(config)}
+    )
+    n_quarantined = warehouse.changed(connection, "write/quarantine_records", {"date": date})
     bounds = {"lower": float(config.value.lower), "upper": float(config.value.upper)}
-    warehouse.run(connection, "warehouse/value_repair", {**day, **bounds})
+    warehouse.run(connection, "write/value_repair", {**day, **bounds})
     grid = config.grid.model_dump()
     ticks = {"lower": bounds["lower"], "tick": float(config.value.tick), "n_ticks": config.value.n_ticks}
-    warehouse.run(connection, "warehouse/validated_day", {"date": date, "day_start": start, **grid, **ticks})
-    return int(warehouse.rows(connection, "warehouse/n_day_records", day)[0][0]) - n_quarantined
+    warehouse.run(connection, "write/validated_day", {"date": date, "day_start": start, **grid, **ticks})
+    return int(warehouse.rows(connection, "read/n_day_records", day)[0][0]) - n_quarantined
 
 
 def _refuse_crowded_files(connection: warehouse.Connection, file_ids: list[int], config: Config) -> None:
     limit = config.validation.max_quarantined_share
     parameters = {"file_ids": file_ids, "limit": float(limit)}
-    for name, n_malformed, n_undated, n_rows in warehouse.rows(connection, "checks/crowded_file", parameters):
+    for name, n_malformed, n_undated, n_rows in warehouse.rows(connection, "checks/crowded_files", parameters):
         raise BadInput(
             f"{name}: {n_malformed} malformed rows and {n_undated} with a time that cannot be read, of {n_rows}, are "
             f"more than validation.max_quarantined_share = {limit} allows; nothing was spent. Times must be "
@@ -114,7 +117,7 @@ def _area(config: Config) -> dict[str, float]:
 
 
 def _empty_day(connection: warehouse.Connection, day: dict[str, Any], counts: dict[str, int]) -> str:
-    first, last = warehouse.rows(connection, "warehouse/days_held", {"file_ids": day["file_ids"]})[0]
+    first, last = warehouse.rows(connection, "read/first_and_last_day", {"file_ids": day["file_ids"]})[0]
     why = f" ({_listed(counts)})" if sum(counts.values()) else ""
     held = f"the files hold {first} to {last}" if first else "the files hold no readable day"
     return f"{day['date']} has no valid records{why}; {held}. Check the date, dataset.timezone and columns.time."

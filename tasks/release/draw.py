@@ -105,7 +105,7 @@ def _check_witnesses(entries: list[Entry], config: Config) -> None:
 def _noisy_cells(date: dt.date, plan: StoredPlan, entries: list[Entry], config: Config, noise: Noise) -> pl.DataFrame:
     """Return the published cells of the plan with their sums and noise on them."""
     kind = kind_of(config)
-    private = _private(date, plan, kind.private_totals(config), entries, config)
+    private = _private(date, plan, kind.private_totals, entries, config)
     drawn: dict[str, pl.Series] = {}
     for stored in plan.sums(config):
         drawn |= kind.drawn(stored, private, noise)
@@ -117,14 +117,14 @@ def _private(date: dt.date, plan: StoredPlan, statement: str, entries: list[Entr
     parameters = {"date": date, "pairs": str(plan.pairs_path)}
     keys = known_users(config, entries)
     with warehouse.connect(config) as connection:
-        users = warehouse.frame(connection, "warehouse/day_users", {"date": date})["user_id"]
+        users = warehouse.frame(connection, "read/day_users", {"date": date})["user_id"]
         user_key = pl.DataFrame({"user_id": users, "user_hash": keys.users(users.to_list())})
         connection.register("user_key", user_key)
         if warehouse.rows(connection, "checks/prepared_otherwise", prepared_by(date, config)):
             raise HexveilError("the day was prepared with other settings since the plan was made; run the day again")
         if warehouse.rows(connection, "checks/occupancy_changed", parameters):
             raise HexveilError("the occupancy changed since the plan was made; run the day again to plan anew")
-        return warehouse.frame(connection, statement, parameters)
+        return warehouse.frame(connection, statement, {**parameters, "with_squares": config.statistics.variance})
 
 
 def _checked_costs(date: dt.date, plan: StoredPlan, entries: list[Entry], config: Config) -> dict[str, str | None]:
@@ -165,11 +165,11 @@ def _note_inputs(release_id: str, date: dt.date, keys: user_keys.UserKeys, confi
     """
     day = {"date": date}
     with warehouse.connect(config) as connection:
-        files = warehouse.frame(connection, "warehouse/day_files", day)
-        rows = dict(warehouse.rows(connection, "warehouse/day_rows", day))
+        files = warehouse.frame(connection, "read/prepared_files", day)
+        rows = dict(warehouse.rows(connection, "read/prepared_outcomes", day))
         with warehouse.transaction(connection):
-            warehouse.run(connection, "warehouse/clear_released_file", {"release_id": release_id})
-            warehouse.run(connection, "warehouse/released_file", {"release_id": release_id, **day})
+            warehouse.run_on(connection, "write/delete_release", "released_file", {"release_id": release_id})
+            warehouse.run(connection, "write/released_file", {"release_id": release_id, **day})
     digests = [keys.digest("file", f"{release_id} {content_hash}".encode()) for content_hash in files["content_hash"]]
     files = files.select("name", rows="n_rows").with_columns(digest=pl.Series(digests, dtype=pl.String))
     return {"inputs": files.to_dicts(), "rows": rows}

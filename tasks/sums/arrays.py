@@ -25,10 +25,7 @@ class Arrays:
 
     noise = "discrete Laplace"
     loss = PureLoss
-
-    def private_totals(self, config: Config) -> str:  # noqa: ARG002
-        """Return the statement that reads each user's totals in cells."""
-        return "release/user_total"
+    private_totals = "read/user_total"
 
     def cell_columns(self, occupancy: Occupancy, sums: ArraySum) -> Columns:  # noqa: ARG002
         """Return length, epsilon, divisor, bias and noise of each cell; 0 where nothing is published."""

@@ -21,10 +21,7 @@ class Clipped:
 
     noise = "discrete Laplace"
     loss = PureLoss
-
-    def private_totals(self, config: Config) -> str:
-        """Return the statement that clips and sums in the warehouse."""
-        return "release/cell_sum_with_squares" if config.statistics.variance else "release/cell_sum"
+    private_totals = "read/cell_sum"
 
     def cell_columns(self, occupancy: Occupancy, sums: ClippedSum) -> Columns:
         """Return noise, divisor and bias of each cell; noise and bias are 0 where nothing is published."""

@@ -25,14 +25,12 @@ class Kind(Protocol):
     Attributes:
         noise: What is drawn, which its currency of privacy loss must support.
         loss: The currency that it is charged in.
+        private_totals: The SQL statement that reads what is summed.
     """
 
     noise: str
     loss: type[PureLoss]
-
-    def private_totals(self, config: Config) -> str:
-        """Return the name of the SQL statement that reads what is summed."""
-        ...
+    private_totals: str
 
     def cell_columns(self, occupancy: Occupancy, sums: Any) -> Columns:
         """Return what a plan stores of each cell, among it ``inverse_scale``, ``divisor`` and ``bias``."""

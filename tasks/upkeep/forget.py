@@ -28,23 +28,11 @@ from tasks.records.inputs import settings_hash
 
 log = logging.getLogger("hexveil.forget")
 
-_OF_DAYS = (
-    "forget/value_repair",
-    "forget/validated_day",
-    "forget/validated_file",
-    "forget/prepared_file",
-    "forget/prepared_count",
-    "forget/late_day",
-)
-_OF_DAYS_PREPARED = ("forget/user_cell", "forget/prepared_day")
-_OF_DAYS_AND_FILES = ("forget/raw_part", "forget/quarantine", "forget/released_file")
-_OF_EMPTIED_FILES = (
-    "forget/raw_record_undated",
-    "forget/raw_part_undated",
-    "forget/quarantine_undated",
-    "forget/raw_file",
-    "forget/seen_file",
-)
+_OF_DAYS = ("value_repair", "validated_day", "validated_file", "prepared_file", "prepared_count", "late_day")
+_OF_DAYS_PREPARED = ("user_cell", "prepared_day")
+_OF_DAYS_AND_FILES = ("raw_part", "quarantine", "released_file")
+_WITH_UNDATED_ROWS = ("raw_record", "raw_part")
+_OF_EMPTIED_FILES = ("quarantine", "raw_file", "seen_file")
 
 
 @dataclass(frozen=True)
@@ -67,7 +55,7 @@ class Forgotten:
 def held_days(config: Config) -> dict[dt.date, int]:
     """Return the days of which anything private is held, with their raw rows; those half forgotten by a crash too."""
     with warehouse.connect(config) as connection:
-        held = dict(warehouse.rows(connection, "warehouse/held_days"))
+        held = dict(warehouse.rows(connection, "read/private_days"))
     unfinished = forgotten_days(config) if _unfinished(config).exists() else {}
     return dict.fromkeys(unfinished, 0) | held
 
@@ -102,20 +90,23 @@ def _forget(dates: list[dt.date], fence: str, config: Config) -> Forgotten:
         refuse_other_engine(connection, config)
         _refuse_old_shards(config)
         _note(dates, config)
-        held = dict(warehouse.rows(connection, "warehouse/held_days"))
-        files = dict(warehouse.rows(connection, "warehouse/forgotten_files", {"dates": dates}))
+        held = dict(warehouse.rows(connection, "read/private_days"))
+        files = dict(warehouse.rows(connection, "read/files_of_days", {"dates": dates}))
         other_files, other_dates = _of_other_settings(connection, config)
-        warehouse.define(connection, "was_forgotten")
+        warehouse.run(connection, "scratch/was_forgotten")
         with warehouse.transaction(connection):
-            for statements, gone in (
-                (_OF_DAYS, {"dates": dates}),
-                (_OF_DAYS_PREPARED, {"dates": dates + other_dates}),
-                (_OF_DAYS_AND_FILES, {"dates": dates, "other_files": other_files}),
-                (("forget/raw_record",), {**forgotten_parameters(config), "other_files": other_files}),
-                (_OF_EMPTIED_FILES, {"file_ids": [*files, *other_files]}),
+            of_files = {"other_files": other_files}
+            warehouse.run(connection, "write/delete_forgotten_records", {**forgotten_parameters(config), **of_files})
+            emptied = {"file_ids": [*files, *other_files]}
+            for emptied_tables, statement, gone in (
+                (_OF_DAYS, "write/delete_days", {"dates": dates}),
+                (_OF_DAYS_PREPARED, "write/delete_days", {"dates": dates + other_dates}),
+                (_OF_DAYS_AND_FILES, "write/delete_days_and_files", {"dates": dates, **of_files}),
+                (_WITH_UNDATED_ROWS, "write/delete_undated_rows", emptied),
+                (_OF_EMPTIED_FILES, "write/delete_emptied_files", emptied),
             ):
-                for statement in statements:
-                    warehouse.run(connection, statement, gone)
+                for table in emptied_tables:
+                    warehouse.run_on(connection, statement, table, gone)
             if config.engine.name == "dask":
                 with scratch(config) as here:
                     forget_strays(
@@ -138,7 +129,10 @@ def _of_other_settings(connection: warehouse.Connection, config: Config) -> tupl
     Nothing uses them as they are, and under another time zone their rows may be of the forgotten days: they go too, and
     are read and prepared again where they are wanted.
     """
-    files, days = warehouse.rows(connection, "forget/files"), warehouse.rows(connection, "forget/days")
+    files, days = (
+        warehouse.rows(connection, "read/files_by_settings"),
+        warehouse.rows(connection, "read/days_by_settings"),
+    )
     other_files = [one for one, file_date, held in files if held != settings_hash(file_date, config)]
     other_dates = [date for date, held in days if held != prepared_by(date, config)["settings_hash"]]
     return other_files, other_dates

@@ -52,6 +52,7 @@ class Watch:
         """Time every file of ``sql/`` that is run, and the parts of steps."""
         with (
             self._watched(warehouse, "run", "statement"),
+            self._watched(warehouse, "run_on", "statement"),
             self._watched(plan, "propose", "part"),
             self._watched(draw, "draw_noise", "part"),
             self._watched(draw, "write_files", "part"),

@@ -121,8 +121,8 @@ def test_boxes_whose_corners_were_moved_inwards_would_reach_over(
     dataset: Dataset, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     original = warehouse.statement
-    closer = original("warehouse/corner").replace("- 0.01", "+ 0.05").replace("+ 1.01", "+ 0.95")
-    monkeypatch.setattr(warehouse, "statement", lambda name: closer if name == "warehouse/corner" else original(name))
+    closer = original("scratch/seen_box").replace("- 0.01", "+ 0.05").replace("+ 1.01", "+ 0.95")
+    monkeypatch.setattr(warehouse, "statement", lambda name: closer if name == "scratch/seen_box" else original(name))
     rng = np.random.default_rng(7)
     boxes = boxes_of(dataset, 7, dense_places(7, rng)).filter(pl.col("h3_cell") == pl.col("beyond"))
     assert n_wrong(boxes, 7, rng) > 0

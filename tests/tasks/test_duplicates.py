@@ -98,9 +98,9 @@ def kept_and_quarantined(dataset: Dataset) -> tuple[set[int], Judged]:
 
 def set_hash(patch: pytest.MonkeyPatch, expression: str) -> None:
     original = warehouse.statement
-    macro = original("warehouse/identity_hash").replace(f"as\n{HASH}", f"as\n{expression}")
+    macro = original("scratch/identity_hash").replace(f"as\n{HASH}", f"as\n{expression}")
     assert expression in macro
-    patch.setattr(warehouse, "statement", lambda name: macro if name == "warehouse/identity_hash" else original(name))
+    patch.setattr(warehouse, "statement", lambda name: macro if name == "scratch/identity_hash" else original(name))
 
 
 @settings(max_examples=20, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])

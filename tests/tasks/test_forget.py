@@ -50,14 +50,6 @@ def private_bytes(dataset: Dataset) -> bytes:
     return b"".join(path.read_bytes() for path in folder.rglob("*") if path.is_file())
 
 
-def test_records_that_an_earlier_version_kept_are_forgotten_too(two_days: Dataset) -> None:
-    two_days.query("create table main.record as select unnest(range(1000)) as n, 'vagrant-0817' as user_id")
-    two_days.query("checkpoint")
-    assert b"vagrant-0817" in private_bytes(two_days)
-    forget_days([DATE], two_days.config)
-    assert b"vagrant-0817" not in private_bytes(two_days)
-
-
 def test_nothing_of_a_forgotten_day_is_left_and_its_release_stays_verifiable(two_days: Dataset) -> None:
     before, entries = all_files(two_days), ledger.read_entries(two_days.config)
     private = two_days.folder / "store" / "private"

@@ -241,7 +241,7 @@ def test_a_disk_that_fails_while_parquet_is_read_is_not_put_down_to_the_file(
     original = warehouse.run
 
     def run(connection: warehouse.Connection, name: str, *parameters: Any) -> warehouse.Connection:
-        if name == "warehouse/raw_record_parquet":
+        if name == "write/raw_record_from_parquet":
             connection.execute("copy (select 1) to '/nowhere/at/all'")
         return original(connection, name, *parameters)
 

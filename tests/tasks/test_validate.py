@@ -295,11 +295,11 @@ def test_one_record_that_breaks_the_contract_stops_the_day_without_showing_it(
     write_rows(dataset, [GOOD.replace(":00Z,", f":{n:02}Z,").replace(",30", f",{28 + n}") for n in range(5)])
     validate(dataset)
     original = warehouse.statement
-    view = original("schema/record")
+    view = original("scratch/record")
     head, placed = view[view.index("create") :].split(" as table\n")
     placed = placed.replace("    user_id,", "    user_id,\n    value,")
     replaced = f"{head} as table select * exclude (value) replace ({broken} as {column}) from ({placed})"
-    monkeypatch.setattr(warehouse, "statement", lambda name: replaced if name == "schema/record" else original(name))
+    monkeypatch.setattr(warehouse, "statement", lambda name: replaced if name == "scratch/record" else original(name))
     with pytest.raises(HexveilError, match=rf"record is not what .* {rule} \(1 times\)") as caught:
         build_occupancy.fn(DATE, dataset.config)
     assert "bus1" not in str(caught.value)
@@ -319,8 +319,8 @@ def test_an_occupancy_array_that_holds_a_record_twice_or_lacks_one_stops_the_day
     write_rows(dataset, [GOOD, GOOD.replace("08:", "09:").replace(",30", ",40")])
     validate(dataset)
     original = warehouse.statement
-    wrong = original("warehouse/day_pair").replace(RECORDS, defective)
-    monkeypatch.setattr(warehouse, "statement", lambda name: wrong if name == "warehouse/day_pair" else original(name))
+    wrong = original("scratch/day_pair").replace(RECORDS, defective)
+    monkeypatch.setattr(warehouse, "statement", lambda name: wrong if name == "scratch/day_pair" else original(name))
     with pytest.raises(HexveilError, match="does not hold as many records as are valid"):
         build_occupancy.fn(DATE, dataset.config)
     assert dataset.query("select count(*) from user_cell") == [(0,)]

@@ -82,9 +82,9 @@ def test_nor_do_thousands(form: str, engine: str, make_dataset: MakeDataset, say
 @pytest.mark.parametrize(
     ("form", "statement", "fix", "without"),
     [
-        ("csv", "warehouse/incoming_csv", "parallel = false", "parallel = true"),
-        ("csv.gz", "warehouse/incoming_csv", "parallel = false", "parallel = true"),
-        ("ndjson", "schema/readable_json", "when json_valid(line) then line", "when true then line"),
+        ("csv", "scratch/incoming_csv", "parallel = false", "parallel = true"),
+        ("csv.gz", "scratch/incoming_csv", "parallel = false", "parallel = true"),
+        ("ndjson", "scratch/readable_json", "when json_valid(line) then line", "when true then line"),
     ],
 )
 def test_the_fuzzer_finds_each_break_again_where_its_fix_is_taken_out(

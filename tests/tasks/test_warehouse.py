@@ -1,5 +1,6 @@
 """The warehouse: kept open between steps, and let go of."""
 
+import datetime as dt
 import fcntl
 from pathlib import Path
 
@@ -58,3 +59,37 @@ def test_an_error_lets_go_of_a_warehouse_that_is_kept_open(dataset: Dataset) -> 
             assert connection.sql("select current_setting('preserve_insertion_order')").fetchall() == [(True,)]
         assert not is_free(dataset)
     assert is_free(dataset)
+
+
+DAYS = {"dates": [dt.date(2026, 1, 15), dt.date(2026, 1, 16)]}
+
+
+def test_a_statement_is_run_on_the_table_that_is_named_and_on_no_other(dataset: Dataset) -> None:
+    with warehouse.connect(dataset.config) as connection:
+        connection.execute("insert into late_day select date '2026-01-14' + day::integer, 1 from range(4) as t(day)")
+        connection.execute("insert into prepared_day values (date '2026-01-15', 'some')")
+        warehouse.run_on(connection, "write/delete_days", "late_day", DAYS)
+        left = connection.sql("select local_date from late_day order by all").fetchall()
+        assert left == [(dt.date(2026, 1, 14),), (dt.date(2026, 1, 17),)]
+        assert connection.sql("select count(*) from prepared_day").fetchall() == [(1,)]
+
+
+@pytest.mark.parametrize(
+    "name", ["late_days", "LATE_DAY", "held_row", "record", "any_table", "", "late_day where true; drop table late_day"]
+)
+def test_a_statement_is_run_on_no_name_that_is_not_of_a_table_of_the_schema(dataset: Dataset, name: str) -> None:
+    with warehouse.connect(dataset.config) as connection, pytest.raises(ValueError, match="is no table of sql/schema"):
+        warehouse.run_on(connection, "write/delete_days", name, DAYS)
+
+
+def test_a_statement_that_names_its_table_is_run_on_no_other(dataset: Dataset) -> None:
+    with warehouse.connect(dataset.config) as connection, pytest.raises(ValueError, match="names its table itself"):
+        warehouse.run_on(connection, "write/delete_quarantined_records", "late_day", {"date": DAYS["dates"][0]})
+
+
+def test_a_statement_fails_without_a_table_and_on_one_that_lacks_its_columns(dataset: Dataset) -> None:
+    with warehouse.connect(dataset.config) as connection:
+        with pytest.raises(warehouse.EngineError, match="any_table does not exist"):
+            warehouse.run(connection, "write/delete_days", DAYS)
+        with pytest.raises(warehouse.EngineError, match='"local_date" not found'):
+            warehouse.run_on(connection, "write/delete_days", "raw_file", DAYS)

@@ -1,6 +1,0 @@
--- The files that were read, and with which settings.
--- Grain    one row per file
--- Reads    raw_file
--- Privacy  public
-select file_id, file_date, settings_hash
-from raw_file

@@ -1,6 +1,0 @@
--- prepared_day: deletes some local days for good.
--- Grain    none, rows are deleted
--- Params   $dates
--- Privacy  SENSITIVE: deletes private rows
-delete from prepared_day
-where local_date in $dates

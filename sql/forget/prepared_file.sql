@@ -1,6 +1,0 @@
--- prepared_file: deletes some local days for good.
--- Grain    none, rows are deleted
--- Params   $dates
--- Privacy  public
-delete from prepared_file
-where local_date in $dates

@@ -1,6 +1,0 @@
--- quarantine: deletes for good some local days, and all of files that were read with other settings.
--- Grain    none, rows are deleted
--- Params   $dates, $other_files
--- Privacy  SENSITIVE: deletes private rows
-delete from quarantine
-where local_date in $dates or file_id in $other_files::integer[]

@@ -1,0 +1,43 @@
+-- How many records of each released day are in these files, and in no file that the day was released from.
+-- is_noted is false where the warehouse does not know those files; then only n_rows can be used.
+-- Grain    one row per released local_date of which these files hold any row
+-- Reads    raw_record, released_file, released_day (each released day's last release)
+-- Params   $file_ids
+-- Privacy  counts of records, told apart by user, time and place; no value is looked at
+with released as (
+    select released_file.local_date, file_id
+    from released_file
+    join released_day using (release_id)
+),
+
+other_file as (
+    select
+        local_date,
+        user_id,
+        observed_at,
+        latitude,
+        longitude,
+        exists (
+            select 1
+            from raw_record as used
+            join released using (local_date, file_id)
+            where used.local_date = raw_record.local_date
+                and used.user_id is not distinct from raw_record.user_id
+                and used.observed_at is not distinct from raw_record.observed_at
+                and used.latitude is not distinct from raw_record.latitude
+                and used.longitude is not distinct from raw_record.longitude
+        ) as is_known
+    from raw_record
+    join released_day using (local_date)
+    where file_id in $file_ids
+        and (local_date, file_id) not in (select (local_date, file_id) from released)
+)
+
+select
+    local_date,
+    local_date in (select local_date from released) as is_noted,
+    count(distinct (user_id, observed_at, latitude, longitude)) filter (not is_known) as n_unknown,
+    count(*) as n_rows
+from other_file
+group by local_date
+order by local_date

@@ -1,0 +1,7 @@
+-- What the mirror holds of each release: its number of rows, and the hash of its ledger entry.
+-- Grain    one row per release_id; entry_hash is null where there are rows and no charge
+-- Reads    charge, statistic
+-- Privacy  public
+select release_id, entry_hash, coalesce(n_rows, 0) as n_rows
+from charge
+full join (select release_id, count(*) as n_rows from statistic group by release_id) using (release_id)

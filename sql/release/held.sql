@@ -1,8 +1,0 @@
--- What the mirror holds of each release: the hash of its ledger entry, null where it has rows without a charge, and how many
--- rows.
--- Grain    one row per release_id
--- Reads    charge, statistic
--- Privacy  public
-select release_id, entry_hash, coalesce(n_rows, 0) as n_rows
-from charge
-full join (select release_id, count(*) as n_rows from statistic group by release_id) using (release_id)

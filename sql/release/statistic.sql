@@ -1,8 +1,0 @@
--- statistic: the published rows of one release.
--- Grain    one row per (slot_start, h3_cell)
--- Reads    the published Parquet file
--- Params   $path
--- Privacy  public
-insert into statistic by name
-select *
-from read_parquet($path, hive_partitioning = false)

@@ -1,9 +1,0 @@
--- trimmed_id(): a user id without blanks before and after it; null where nothing is left.
--- Grain    a function of a text and of the characters to trim, which is slow, and for nothing where the id begins and
---          ends with printable ASCII
--- Privacy  SENSITIVE: an id
-create or replace temp macro trimmed_id(written, blank) as
-case
-    when written between '!' and '~' and substring(written, -1) between '!' and '~' then written
-    else nullif(trim(written, blank), '')
-end

@@ -1,0 +1,48 @@
+-- day_pair: how often each user was in each cell of one local day, and what the user's records add up to.
+-- Grain    one row per (slot_start, h3_cell, user_id)
+-- Reads    record, validated_day
+-- Params   $date, $n_ticks, $with_squares BOOLEAN, $apart BOOLEAN: whether records in no box are grouped by their
+--          places first, and their hexagons asked for together
+-- Units    total_ticks and total_squares are exact integers; lowest_ticks is null where any record has no ticks
+-- Privacy  SENSITIVE
+create or replace temp table day_pair as
+with counted as (
+    select
+        slot_start,
+        h3_cell,
+        case when h3_cell is null then latitude end as latitude,
+        case when h3_cell is null then longitude end as longitude,
+        user_id,
+        count(*) as n_records,
+        sum(value_ticks) as total_ticks,
+        sum(case when $with_squares then (2 * value_ticks - $n_ticks) * (2 * value_ticks - $n_ticks) end)
+            as total_squares,
+        case when count(value_ticks) = count(*) then min(value_ticks) end as lowest_ticks,
+        max(value_ticks) as highest_ticks
+    from record($date, apart := $apart)
+    group by all
+),
+
+placed as (
+    select
+        * replace (
+            coalesce(
+                h3_cell,
+                h3_cell(latitude, longitude, (select h3_resolution from validated_day where local_date = $date))
+            ) as h3_cell
+        )
+    from counted
+)
+
+select
+    $date::date as local_date,
+    slot_start,
+    h3_cell,
+    user_id,
+    sum(n_records)::bigint as n_records,
+    sum(total_ticks) as total_ticks,
+    sum(total_squares) as total_squares,
+    case when count(lowest_ticks) = count(*) then min(lowest_ticks) end as lowest_ticks,
+    max(highest_ticks) as highest_ticks
+from placed
+group by all

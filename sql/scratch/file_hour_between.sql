@@ -1,0 +1,14 @@
+-- file_hour: the hours from a Parquet file's first time to its last, which the file tells without being read.
+-- Grain    one row per number; none where they are too many, as one wrong time makes them
+-- Reads    the file $path
+-- Params   $path, $time: name of its column
+-- Privacy  times of records, assumed public
+create or replace temp table file_hour as
+select unnest(generate_series(first_number, last_number)) as number
+from (
+    select
+        epoch_us(readable_time(try_cast(min(columns(lambda c: c = $time)) as timestamptz))) // 3600000000 as first_number,
+        epoch_us(readable_time(try_cast(max(columns(lambda c: c = $time)) as timestamptz))) // 3600000000 as last_number
+    from read_parquet($path)
+)
+where last_number - first_number < 10000

@@ -1,0 +1,37 @@
+-- incoming: the rows of a file of JSON objects, one a line; what cannot be read as a value is null.
+-- Any JSON value leaves its line valid, and so do NaN and Infinity. A user id must be a text or a whole number.
+-- Grain    one row per line; is_object is false where the line is not a JSON object
+-- Reads    source_line: the lines of the file
+-- Params   $user, $time, $latitude, $longitude, $value: pointers to members; $blank: trimmed off user ids
+-- Privacy  SENSITIVE
+create or replace temp table incoming as
+with readable as (
+    select row_number, readable_json(line) as line
+    from source_line
+    where starts_with(line, '{') or trim(line, ' ' || chr(9) || chr(10) || chr(11) || chr(12) || chr(13)) <> ''
+),
+
+parsed as (
+    select
+        row_number,
+        json_valid(line) and coalesce(json_type(if(json_valid(line), line, 'null')) = 'OBJECT', false) as is_object,
+        if(is_object, line, '{}') as object
+    from readable
+)
+select
+    row_number,
+    is_object,
+    if(
+        json_type(object, $user) in ('VARCHAR', 'UBIGINT', 'BIGINT'),
+        trimmed_id(json_extract_string(object, $user), $blank),
+        null
+    ) as user_id,
+    readable_time(try_cast(json_extract_string(object, $time) as timestamptz)) as observed_at,
+    try_cast(json_extract_string(object, $latitude) as double) as latitude,
+    try_cast(json_extract_string(object, $longitude) as double) as longitude,
+    try_cast(json_extract_string(object, $value) as double) as value,
+    list_filter(
+        [$user, $time, $latitude, $longitude, $value],
+        lambda pointer: json_exists(object, pointer)
+    ) as members
+from parsed

@@ -1,0 +1,57 @@
+-- quarantined_record: the raw records of one local day that break a rule or are repeated, with the first such rule.
+-- Few records are suspect: it takes longer to tell which rule a record breaks than whether it breaks any.
+-- Grain    one row per such record
+-- Reads    raw_record, raw_file, repeated_hash (the hashes that several of the day's records have)
+-- Params   $date, $file_ids: the day's files as they are now; $day_start, $day_end in UTC;
+--          $south, $north, $west, $east in degrees
+-- Privacy  SENSITIVE. No rule looks at the value. Which of several duplicates is kept depends on the names of their
+--          files and their order, never on content
+create or replace temp table quarantined_record as
+with suspect as (
+    select file_id, row_number, user_id, observed_at, latitude, longitude
+    from raw_record
+    where local_date = $date and file_id in $file_ids
+        and (
+            not coalesce(
+                user_id is not null
+                and observed_at >= $day_start and observed_at < $day_end
+                and latitude between $south and $north and longitude between $west and $east
+                and (latitude <> 0 or longitude <> 0),
+                false
+            )
+            or identity_hash(user_id, observed_at, latitude, longitude) in (select identity_hash from repeated_hash)
+        )
+),
+
+ruled as (
+    select
+        *,
+        case
+            when observed_at is null then 'time_unreadable'
+            when observed_at < $day_start or observed_at >= $day_end then 'time_outside_day'
+            when user_id is null then 'no_user'
+            when latitude is null or longitude is null then 'place_unreadable'
+            when isnan(latitude) or isnan(longitude) then 'place_unreadable'
+            when abs(latitude) > 90 or abs(longitude) > 180 then 'place_outside_world'
+            when latitude = 0 and longitude = 0 then 'place_zero'
+            when latitude not between $south and $north or longitude not between $west and $east
+                then 'place_outside_area'
+        end as rule
+    from suspect
+)
+
+select
+    file_id,
+    row_number,
+    latitude,
+    longitude,
+    case
+        when rule is not null then rule
+        when row_number() over (
+            partition by rule, user_id, observed_at, latitude, longitude
+            order by name, file_id, row_number
+        ) > 1 then 'duplicate'
+    end as reason
+from ruled
+join raw_file using (file_id)
+qualify reason is not null

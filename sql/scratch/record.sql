@@ -1,0 +1,48 @@
+-- record(): the valid records of one validated day, placed in cells and counted in ticks.
+-- It is no table: to place records again costs less than to keep them twice. Slots are counted from local midnight, so
+-- that a day of 23 or 25 hours has whole slots. The one row of settings is not joined by its day: the engine would then
+-- expect few records, and keep them in memory rather than those in quarantine.
+-- Grain    one row per record of the day that is its argument
+-- Reads    raw_record, validated_day, validated_file, quarantine, box
+-- Params   date; apart: whether h3_cell stays null where no box tells it, for whoever asks for many at once
+-- Units    value_ticks = (value - lower) / tick, from 0 to n_ticks: a missing value counts as the midpoint, one
+--          outside the bounds as the nearer bound
+-- Privacy  SENSITIVE: never leaves the warehouse
+create or replace temp macro record(date, apart := false) as table
+select
+    make_timestamptz(
+        epoch_us(observed_at) - (epoch_us(observed_at) - epoch_us(day_start)) % (slot_minutes * 60000000)
+    ) as slot_start,
+    coalesce(
+        case when side > 1 then boxed_cell when side < -1 then beyond end,
+        case when not apart then h3_cell(latitude, longitude, h3_resolution) end
+    ) as h3_cell,
+    latitude,
+    longitude,
+    user_id,
+    case
+        when value is null or isnan(value) then n_ticks // 2
+        when value <= lower then 0
+        else least(round((value - lower) / tick), n_ticks)::bigint
+    end as value_ticks
+from (
+    select
+        raw_record.*,
+        placed.* exclude (local_date),
+        box.h3_cell as boxed_cell,
+        beyond,
+        per_latitude * latitude + per_longitude * longitude + at_zero as side
+    from raw_record
+    cross join (
+        select *, boxes_per_degree(h3_resolution) as per_degree from validated_day where local_date = date
+    ) as placed
+    left join box
+        on box.h3_resolution = placed.h3_resolution
+        and box.lat_box = try_cast(floor(latitude * per_degree) as integer)
+        and box.lon_box = try_cast(floor(longitude * per_degree) as integer)
+    anti join (select * from quarantine where local_date = date) as rejected
+        on rejected.file_id = raw_record.file_id
+        and rejected.row_number = raw_record.row_number
+    where raw_record.local_date = date
+        and raw_record.file_id in (select file_id from validated_file where local_date = date)
+)

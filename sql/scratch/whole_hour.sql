@@ -1,0 +1,17 @@
+-- whole_hour: the hours that lie in one local day as a whole, with no change of the clock between, and that day.
+-- A time zone's calendar is slow to ask, so it is asked for hours and not for records.
+-- Grain    one row per number, from 1970 to 2198
+-- Reads    file_hour
+-- Privacy  times of records, assumed public
+create or replace temp view whole_hour as
+select number, first_instant::date as local_date
+from (
+    select
+        number,
+        make_timestamptz(number * 3600000000) as first_instant,
+        make_timestamptz(number * 3600000000 + 3599999999) as last_instant
+    from file_hour
+    where number between 1 and 2000000
+)
+where first_instant::date = last_instant::date
+    and epoch_us(last_instant::timestamp) - epoch_us(first_instant::timestamp) = 3599999999

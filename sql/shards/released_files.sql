@@ -1,8 +1,0 @@
--- The files that released days were made from, by their last release.
--- Grain    one row per (local_date, file_id)
--- Reads    released_file, and released_day: each released day's last release
--- Privacy  public
-select release_id, released_file.local_date, file_id
-from released_file
-join released_day using (release_id)
-order by all

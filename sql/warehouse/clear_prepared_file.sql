@@ -1,5 +1,0 @@
--- prepared_file: empties one local day, so that the day can be noted again.
--- Grain    none, rows are deleted
--- Params   $date
--- Privacy  public
-delete from prepared_file where local_date = $date

@@ -1,4 +1,0 @@
--- corner: removes what was only on the way to box.
--- Grain    none, the table is dropped
--- Privacy  places where records are, assumed public
-drop table corner

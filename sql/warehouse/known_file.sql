@@ -1,8 +1,0 @@
--- Whether a file was seen at this path in this version, and was read as now.
--- Grain    one row if it was
--- Reads    seen_file
--- Params   $path, $version, $settings_hash
--- Privacy  public
-select file_id
-from seen_file
-where path = $path and version = $version and settings_hash = $settings_hash

@@ -1,8 +1,0 @@
--- quarantine: the records of one local day that break a rule.
--- Grain    one row per record
--- Reads    unused
--- Params   $date
--- Privacy  SENSITIVE: points at records
-insert into quarantine by name
-select file_id, row_number, $date::date as local_date, reason
-from unused

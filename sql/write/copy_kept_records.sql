@@ -1,0 +1,10 @@
+-- Writes to a file the records of a part that are not of a forgotten day.
+-- Grain    one row per raw record
+-- Reads    the file $path
+-- Params   $path, $kept_path; $dates, $starts, $ends: what was forgotten
+-- Privacy  SENSITIVE
+copy (
+    select *
+    from read_parquet($path, hive_partitioning = false)
+    where not was_forgotten(local_date, observed_at, $dates, $starts, $ends)
+) to $kept_path (format parquet, compression zstd)

@@ -1,0 +1,6 @@
+-- any_table: deletes some local days.
+-- Grain    none, rows are deleted
+-- Params   $dates
+-- Privacy  SENSITIVE: deletes private rows
+delete from any_table
+where local_date in $dates

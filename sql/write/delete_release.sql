@@ -1,0 +1,6 @@
+-- any_table: deletes one release, which is written again.
+-- Grain    none, rows are deleted
+-- Params   $release_id
+-- Privacy  public
+delete from any_table
+where release_id = $release_id

@@ -1,0 +1,13 @@
+-- quarantine: rows of a file that belong to no day, because neither their time nor their file tells which.
+-- Grain    one row per row
+-- Reads    raw_record
+-- Params   $file_id
+-- Privacy  SENSITIVE: points at records
+insert into quarantine by name
+select
+    file_id,
+    row_number,
+    local_date,
+    'time_unreadable' as reason
+from raw_record
+where file_id = $file_id and local_date is null

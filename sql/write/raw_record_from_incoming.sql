@@ -1,0 +1,20 @@
+-- raw_record: the rows of one file, each with the local day it belongs to.
+-- Grain    one row per readable row of the file that is not of a forgotten day
+-- Reads    incoming, whole_hour
+-- Params   $file_id; $file_date: the day the file is for, or null where each row's own time tells;
+--          $dates, $starts, $ends: what was forgotten
+-- Privacy  SENSITIVE
+insert into raw_record by name
+select
+    $file_id::integer as file_id,
+    row_number,
+    coalesce($file_date::date, whole_hour.local_date, observed_at::date) as local_date,
+    user_id,
+    observed_at,
+    latitude,
+    longitude,
+    value
+from incoming
+left join whole_hour on whole_hour.number = epoch_us(observed_at) // 3600000000
+where is_object
+    and not was_forgotten(coalesce($file_date::date, whole_hour.local_date, observed_at::date), observed_at, $dates, $starts, $ends)

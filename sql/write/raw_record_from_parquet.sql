@@ -1,0 +1,36 @@
+-- raw_record: the rows of one Parquet file, cast to types; what cannot be read as a value is null.
+-- Grain    one row per row of the file that is not of a forgotten day
+-- Reads    the file $path, whole_hour
+-- Params   $file_id; $file_date: the day the file is for, or null where each row's own time tells;
+--          $dates, $starts, $ends: what was forgotten; $path, $user, $time, $latitude, $longitude, $value: names of
+--          its columns; $blank: trimmed off user ids
+-- Privacy  SENSITIVE
+insert into raw_record by name
+with incoming as (
+    select
+        file_row_number + 1 as row_number,
+        columns(lambda c: c = $user)::varchar as written_id,
+        try_cast(columns(lambda c: c = $time) as timestamptz) as observed_at,
+        try_cast(columns(lambda c: c = $latitude) as double) as latitude,
+        try_cast(columns(lambda c: c = $longitude) as double) as longitude,
+        try_cast(columns(lambda c: c = $value) as double) as value
+    from read_parquet($path, file_row_number = true)
+),
+
+timed as (
+    select * replace (readable_time(observed_at) as observed_at)
+    from incoming
+)
+
+select
+    $file_id::integer as file_id,
+    row_number,
+    coalesce($file_date::date, whole_hour.local_date, observed_at::date) as local_date,
+    trimmed_id(written_id, $blank) as user_id,
+    observed_at,
+    latitude,
+    longitude,
+    value
+from timed
+left join whole_hour on whole_hour.number = epoch_us(observed_at) // 3600000000
+where not was_forgotten(coalesce($file_date::date, whole_hour.local_date, observed_at::date), observed_at, $dates, $starts, $ends)
