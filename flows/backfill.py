@@ -1,7 +1,6 @@
 """The backfill: a range of days, seen whole before the first of them spends."""
 
 import datetime as dt
-from contextlib import closing
 from pathlib import Path
 
 from tasks.account.releases import released_days
@@ -10,11 +9,11 @@ from tasks.base.errors import BudgetExceeded, HexveilError
 from tasks.base.progress import progress
 from tasks.engines.late import count_late_records
 from tasks.engines.prepare import prepare_day
-from tasks.planning.range_plans import Shortage, begin_plans, finish_plans, plan_ahead
+from tasks.planning.range_plans import Shortage, finish_plans, plan_ahead, planning_range
 from tasks.planning.spread import spread_budget
 from tasks.release.draw import release_statistics
 from tasks.release.publish import publish_files
-from tasks.reporting.announce import announce_budget, announce_range, tell_released, tell_withheld
+from tasks.reporting.artifacts import emit_released, emit_withheld, make_budget_artifact, make_range_artifact
 
 
 def backfill(config_file: Path, first: dt.date, last: dt.date, shortage: Shortage = "refuse") -> None:
@@ -46,11 +45,11 @@ def backfill(config_file: Path, first: dt.date, last: dt.date, shortage: Shortag
             publish_files(days.released.get(date) or release_statistics(date, plans[date], spending), config)
             count_late_records(date, config)
             if date not in days.released:
-                tell_released(date, config)
+                emit_released(date, config)
         except HexveilError as error:
             problems[date] = str(error)
-    announce_range(first, last, problems, config)
-    announce_budget(config)
+    make_range_artifact(first, last, problems, config)
+    make_budget_artifact(config)
     if problems:
         listed = "\n".join(f"  {date}: {problem}" for date, problem in sorted(problems.items()))
         raise HexveilError(f"{len(problems)} of {len(days.dates)} days have problems, the others are done:\n{listed}")
@@ -61,7 +60,7 @@ def _prepare_and_plan(
 ) -> tuple[dict[dt.date, str], dict[dt.date, str]]:
     """Prepare days and plan each while the next are prepared; return the plans, and what is wrong with other days."""
     problems: dict[dt.date, str] = {}
-    with closing(begin_plans(dates, shortage, config)) as plans:
+    with planning_range(dates, shortage, config) as plans:
         try:
             for date in progress(dates, "preparing and planning days"):
                 try:
@@ -69,11 +68,11 @@ def _prepare_and_plan(
                 except HexveilError as error:
                     problems[date] = str(error)
                 else:
-                    plan_ahead(date, plans, config)
-            finish_plans(plans, config)
+                    plan_ahead(date, config)
+            finish_plans(config)
         except BudgetExceeded:
-            announce_budget(config)
+            make_budget_artifact(config)
             raise
     for date in plans.withheld:
-        tell_withheld(date, plans.problems[date], config)
+        emit_withheld(date, plans.problems[date], config)
     return plans.plans, problems | plans.problems

@@ -114,7 +114,7 @@ def backfill(
         raise HexveilError(f"the range from {first.date()} to {last.date()} is empty; give --from before --to")
     settings = load_config(config)
     flows = _find_flows(home, settings, verbose)
-    from tasks.reporting.report import report_range
+    from tasks.reporting.day_report import report_range
 
     shortage = "spread" if spread else "clip" if clip else "refuse"
     try:

@@ -11,8 +11,8 @@ from tasks.engines.prepare import prepare_day
 from tasks.planning.plan import plan_release
 from tasks.release.draw import release_statistics
 from tasks.release.publish import publish_files
-from tasks.reporting.announce import announce_budget, announce_day, tell_released, tell_withheld
-from tasks.reporting.report import DayReport
+from tasks.reporting.artifacts import emit_released, emit_withheld, make_budget_artifact, make_day_artifact
+from tasks.reporting.day_report import DayReport
 
 
 def daily(config_file: Path, date: dt.date, revision: str | None = None) -> DayReport:
@@ -33,9 +33,9 @@ def daily(config_file: Path, date: dt.date, revision: str | None = None) -> DayR
         release_id = _release(date, config, revision)
     publish_files(release_id, config)
     late = count_late_records(date, config)
-    tell_released(date, config, revision)
-    day = announce_day(date, late, config, revision)
-    announce_budget(config)
+    emit_released(date, config, revision)
+    day = make_day_artifact(date, late, config, revision)
+    make_budget_artifact(config)
     return day
 
 
@@ -43,7 +43,7 @@ def _release(date: dt.date, config: Config, revision: str | None) -> str:
     try:
         plan_hash = plan_release(date, config)
     except WITHHELD as error:
-        tell_withheld(date, str(error), config)
-        announce_budget(config)
+        emit_withheld(date, str(error), config)
+        make_budget_artifact(config)
         raise
     return release_statistics(date, plan_hash, config, revision)

@@ -16,7 +16,7 @@ from flows.runs import day_before, refuse_endless_restarts, run_name
 from tasks.base import steps
 from tasks.base.config import load_config
 from tasks.base.errors import HexveilError
-from tasks.reporting.report import DayReport
+from tasks.reporting.day_report import DayReport
 
 P = ParamSpec("P")
 R = TypeVar("R")

@@ -29,7 +29,7 @@ _START_SECONDS, _STOP_SECONDS, _ANSWER_SECONDS = 180, 60, 20
 
 
 @dataclass(frozen=True)
-class House:
+class LocalServices:
     """Where the services of one machine keep their state, and where they answer.
 
     Attributes:
@@ -82,7 +82,7 @@ class House:
 
 
 @contextmanager
-def alone(folder: Path) -> Iterator[None]:
+def exclusive_services(folder: Path) -> Iterator[None]:
     """Start or stop services alone: two commands at once would start things twice."""
     folder.mkdir(parents=True, exist_ok=True)
     folder.chmod(0o700)
@@ -90,7 +90,7 @@ def alone(folder: Path) -> Iterator[None]:
         yield
 
 
-def open_house(folder: Path, port: int | None) -> House:
+def open_services(folder: Path, port: int | None) -> LocalServices:
     """Return the services of a folder: where they answer now, or shall answer.
 
     Raises:
@@ -98,20 +98,20 @@ def open_house(folder: Path, port: int | None) -> House:
     """
     noted = folder / "port"
     if any(is_running(name, folder) for name in _SERVICES):
-        house = House(folder, int(noted.read_text()))
-        if port not in (None, house.port):
-            raise HexveilError(f"the services run at port {house.port}; stop them with `hexveil down` to change it")
-        return house
-    house = House(folder, port or _PORT)
-    _check_free(house.port)
-    _check_free(house.port + 1)
-    noted.write_text(str(house.port))
-    if not house.password_file.exists():
-        write_whole(house.password_file, f"admin:{random_bytes(16).hex()}".encode())
-    return house
+        local = LocalServices(folder, int(noted.read_text()))
+        if port not in (None, local.port):
+            raise HexveilError(f"the services run at port {local.port}; stop them with `hexveil down` to change it")
+        return local
+    local = LocalServices(folder, port or _PORT)
+    _check_free(local.port)
+    _check_free(local.port + 1)
+    noted.write_text(str(local.port))
+    if not local.password_file.exists():
+        write_whole(local.password_file, f"admin:{random_bytes(16).hex()}".encode())
+    return local
 
 
-def running_house(folder: Path) -> House | None:
+def running_services(folder: Path) -> LocalServices | None:
     """Return the services of a folder if their server runs.
 
     Raises:
@@ -119,40 +119,40 @@ def running_house(folder: Path) -> House | None:
     """
     if not is_running("server", folder):
         return None
-    house = House(folder, int((folder / "port").read_text()))
-    if not _became_true(lambda: _answers(house.health), _ANSWER_SECONDS):
+    local = LocalServices(folder, int((folder / "port").read_text()))
+    if not _became_true(lambda: _answers(local.health), _ANSWER_SECONDS):
         raise HexveilError(
-            f"the server of `hexveil up` runs at {house.url} and does not answer; {folder / 'server.log'} may say why. "
+            f"the server of `hexveil up` runs at {local.url} and does not answer; {folder / 'server.log'} may say why. "
             "Wait, or stop it with `hexveil down`, after which runs need no server"
         )
-    return house
+    return local
 
 
-def start_server(house: House, environment: dict[str, str]) -> None:
+def start_server(local: LocalServices, environment: dict[str, str]) -> None:
     """Start the server and wait until it answers."""
-    if is_running("server", house.folder):
+    if is_running("server", local.folder):
         return
-    command = _prefect("server", "start", "--host", "127.0.0.1", "--port", str(house.port))
-    _start("server", command, environment, house.folder)
-    _wait(lambda: _answers(house.health), "server", house.folder)
+    command = _prefect("server", "start", "--host", "127.0.0.1", "--port", str(local.port))
+    _start("server", command, environment, local.folder)
+    _wait(lambda: _answers(local.health), "server", local.folder)
 
 
-def start_worker(house: House, environment: dict[str, str]) -> None:
+def start_worker(local: LocalServices, environment: dict[str, str]) -> None:
     """Start a worker, which runs what is scheduled; none may be running."""
-    _start("worker", _prefect("worker", "start", "--pool", POOL, "--type", "process"), environment, house.folder)
+    _start("worker", _prefect("worker", "start", "--pool", POOL, "--type", "process"), environment, local.folder)
 
 
-def serve_files(house: House, config: Config) -> None:
+def serve_files(local: LocalServices, config: Config) -> None:
     """Serve a dataset's published folder, beside those of others, on this machine alone."""
-    root = house.folder / "files"
+    root = local.folder / "files"
     root.mkdir(exist_ok=True)
     link = root / config.dataset.name
     link.unlink(missing_ok=True)
     link.symlink_to(config.storage_path / "published")
-    if not is_running("files", house.folder):
-        address = [str(house.port + 1), "--bind", "127.0.0.1", "--directory", str(root)]
-        _start("files", [sys.executable, "-m", "http.server", *address], dict(os.environ), house.folder)
-        _wait(lambda: _answers(f"http://127.0.0.1:{house.port + 1}/"), "files", house.folder)
+    if not is_running("files", local.folder):
+        address = [str(local.port + 1), "--bind", "127.0.0.1", "--directory", str(root)]
+        _start("files", [sys.executable, "-m", "http.server", *address], dict(os.environ), local.folder)
+        _wait(lambda: _answers(f"http://127.0.0.1:{local.port + 1}/"), "files", local.folder)
 
 
 def deploy(definitions: Path, config_file: Path, config: Config) -> None:

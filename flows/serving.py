@@ -25,17 +25,17 @@ def up(
 
     settings = load_config(config)
     folder = home.resolve()
-    with interrupts.said("interrupted; `hexveil down` stops what was started"), services.alone(folder):
-        house = services.open_house(folder, port)
-        environment = house.environment(DEPLOY / "prefect.env")
-        services.start_server(house, environment)
+    with interrupts.said("interrupted; `hexveil down` stops what was started"), services.exclusive_services(folder):
+        local = services.open_services(folder, port)
+        environment = local.environment(DEPLOY / "prefect.env")
+        services.start_server(local, environment)
         os.environ.update(environment)
         _deploy(config, settings)
-        services.serve_files(house, settings)
+        services.serve_files(local, settings)
         if not services.is_running("worker", folder):
             resume()
-            services.start_worker(house, environment)
-    show.show_house(house, settings)
+            services.start_worker(local, environment)
+    show.show_services(local, settings)
 
 
 def resume() -> None:
@@ -58,7 +58,7 @@ def down(home: HomeOption = HOME) -> None:
     from flows import services
 
     folder = home.resolve()
-    with services.alone(folder):
+    with services.exclusive_services(folder):
         stopped = services.stop(folder)
     out.print(f"Stopped: {', '.join(stopped)}." if stopped else "Nothing was running.")
 

@@ -15,11 +15,11 @@ from tasks.account.chain import releases
 from tasks.base.config import Config
 
 if TYPE_CHECKING:
-    from flows.services import House
+    from flows.services import LocalServices
     from tasks.account.entry import Amendment, Entry
     from tasks.base.config_sections import Budget
     from tasks.reporting.budget_report import BudgetReport
-    from tasks.reporting.report import DayReport
+    from tasks.reporting.day_report import DayReport
     from tasks.upkeep.forget import Forgotten
 
 out = Console(highlight=False, markup=False, soft_wrap=True, width=None if sys.stdout.isatty() else 160)
@@ -114,13 +114,13 @@ def show_forgotten(forgotten: "Forgotten", config: Config) -> None:
     out.print("Releases, the ledger and what each user lost stay; hexveil ledger verify checks them as before.")
 
 
-def show_house(house: "House", config: Config) -> None:
+def show_services(local: "LocalServices", config: Config) -> None:
     """Print where the services answer, and what is deployed."""
     name = config.dataset.name
-    out.print(f"pages      {house.url}: daily-{name}, backfill-{name} and verify-{name} are deployed")
-    out.print(f"sign in    with {shown(house.password_file)}: who has it can run programs here, so keep it from others")
-    out.print(f"maps       {house.files_url.format(dataset=name)}")
-    out.print(f"logs       {shown(house.folder)}")
+    out.print(f"pages      {local.url}: daily-{name}, backfill-{name} and verify-{name} are deployed")
+    out.print(f"sign in    with {shown(local.password_file)}: who has it can run programs here, so keep it from others")
+    out.print(f"maps       {local.files_url.format(dataset=name)}")
+    out.print(f"logs       {shown(local.folder)}")
     out.print(f"Days are counted in {config.dataset.timezone}. `hexveil down` (or make down) stops all of it.")
 
 

@@ -15,7 +15,7 @@ from flows import interrupts, services
 from tasks.base import steps
 from tasks.base.config import Config
 from tasks.base.logs import show_lines
-from tasks.reporting.report import DayReport
+from tasks.reporting.day_report import DayReport
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -56,11 +56,11 @@ def _has_server(home: Path, settings: Path, config: Config) -> bool:
     """Tell whether there is a server to go to, and have Prefect find it, which reads the environment when imported."""
     if os.environ.get("PREFECT_API_URL"):
         return True
-    house = services.running_house(home)
-    if house is None:
+    local = services.running_services(home)
+    if local is None:
         return False
-    environment = house.environment(settings)
-    if not house.serves(config):
+    environment = local.environment(settings)
+    if not local.serves(config):
         del environment["HEXVEIL_PUBLISHED_URL"]
     os.environ.update(environment)
     return True

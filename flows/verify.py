@@ -3,7 +3,7 @@
 from pathlib import Path
 
 from tasks.base.config import load_config
-from tasks.reporting.announce import announce_budget, check_ledger
+from tasks.reporting.artifacts import check_ledger, make_budget_artifact
 
 
 def verify(config_file: Path) -> None:
@@ -17,4 +17,4 @@ def verify(config_file: Path) -> None:
     """
     config = load_config(config_file)
     check_ledger(config)
-    announce_budget(config)
+    make_budget_artifact(config)

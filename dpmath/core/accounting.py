@@ -1,6 +1,5 @@
 """What a release costs each user: exact integers over one common denominator."""
 
-from decimal import Decimal
 from fractions import Fraction
 from typing import Any
 
@@ -72,15 +71,3 @@ def in_loss_units(epsilon: Fraction) -> int:
         HV-L1.
     """
     return int(epsilon * LOSS_UNITS)
-
-
-def epsilon_units(epsilon: Decimal) -> int:
-    """Return a privacy loss in units of 2^-50, rounded down."""
-    return in_loss_units(Fraction(epsilon))
-
-
-def exact_decimal(loss_units: int) -> str:
-    """Return a privacy loss, counted in units of 2^-50, as the exact decimal number it is."""
-    sign, digits, _ = Decimal(loss_units * 5**LOSS_UNIT_BITS).as_tuple()
-    exact = Decimal((sign, digits, -LOSS_UNIT_BITS))
-    return format(exact, "f").rstrip("0").rstrip(".")

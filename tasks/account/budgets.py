@@ -12,7 +12,8 @@ from typing import Generic, TypeVar
 
 import numpy as np
 
-from dpmath.core.accounting import LOSS_UNITS, ExactIntArray, epsilon_units
+from dpmath.core.accounting import LOSS_UNITS, ExactIntArray
+from dpmath.core.privacy_loss import PureLoss
 from tasks.account import private_files
 from tasks.account.chain import releases
 from tasks.account.entry import Entry
@@ -44,7 +45,7 @@ class Account:
     @property
     def limit(self) -> int:
         """What any user may lose, for ever or within a window, in units of 2^-50."""
-        return epsilon_units(self.budget.epsilon_total)
+        return PureLoss.within(self.budget.epsilon_total).units
 
     def add(self, date: dt.date, losses: Losses) -> None:
         """Count a day's losses too."""

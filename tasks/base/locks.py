@@ -12,18 +12,18 @@ log = logging.getLogger("hexveil.locks")
 
 
 @contextmanager
-def turn(lock: Path, room: str | None = None) -> Iterator[None]:
+def turn(lock: Path, what: str | None = None) -> Iterator[None]:
     """Wait for one's turn and keep it: of those who name the same file, one at a time is in the block.
 
     Args:
         lock: A file that is made if it is not there, in a folder that is.
-        room: What is kept, for the log to say when it is waited for; None where it is kept for a moment.
+        what: What is kept, for the log to say when it is waited for; None where it is kept for a moment.
     """
     with lock.open("a") as file:
         try:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
-            if room is not None:
-                say(log, f"waiting for another process to leave {room}", lock=lock)
+            if what is not None:
+                say(log, f"waiting for another process to leave {what}", lock=lock)
             fcntl.flock(file, fcntl.LOCK_EX)
         yield

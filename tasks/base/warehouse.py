@@ -48,7 +48,7 @@ class _Kept:
         if self._database is None:
             claim(config)
             folder = private_folder(config)
-            self._held.enter_context(_alone(folder))
+            self._held.enter_context(_exclusive(folder))
             database = self._held.enter_context(closing(open_database(folder / "warehouse.duckdb", config)))
             database.create_function(
                 "h3_cell", _h3_cells, ["DOUBLE", "DOUBLE", "INTEGER"], "UBIGINT", type=PythonUDFType.ARROW
@@ -132,7 +132,7 @@ def compact(config: Config) -> None:
     """
     folder = private_folder(config)
     path, fresh = folder / "warehouse.duckdb", folder / "warehouse.compact.duckdb"
-    with _alone(folder):
+    with _exclusive(folder):
         for leftover in (fresh, log_of(fresh)):
             leftover.unlink(missing_ok=True)
         connection = open_database(path, config)
@@ -148,7 +148,7 @@ def compact(config: Config) -> None:
         shutil.rmtree(folder / "spill", ignore_errors=True)
 
 
-def _alone(folder: Path) -> AbstractContextManager[None]:
+def _exclusive(folder: Path) -> AbstractContextManager[None]:
     """Wait for one's turn at the warehouse: DuckDB lets one process write, and turns the others away."""
     return turn(folder / "warehouse.lock", "the warehouse")
 

@@ -11,9 +11,9 @@ from tasks.base.config import Config
 from tasks.base.errors import BadInput
 from tasks.base.logs import warn
 from tasks.base.steps import step
-from tasks.engines.prepare import room
+from tasks.engines.prepare import while_open
 from tasks.engines.sharded_ingest import read_into_shards
-from tasks.engines.sharded_late import RowsLate, released_days, rows_late_in_shards
+from tasks.engines.sharded_late import RowsLate, rows_late_in_shards, rows_when_released
 from tasks.records.forgotten import forgotten_days
 from tasks.records.ingest import current_files, ingest
 from tasks.records.inputs import find_inputs
@@ -40,13 +40,13 @@ def count_late_records(date: dt.date, config: Config) -> dict[dt.date, int]:
     if date in forgotten_days(config) or not find_inputs(date, config, needed=False):
         return late_records(config)
     sharded = config.engine.name == "dask"
-    with room(config):
+    with while_open(config):
         try:
             (read_into_shards if sharded else ingest)(date, config)
         except BadInput as error:
             warn(log, "late records were not counted", date=date, reason=error)
             return late_records(config)
-        released = released_days(ledger.read_entries(config))
+        released = rows_when_released(ledger.read_entries(config))
         late = _late((rows_late_in_shards if sharded else _rows_late)(date, released, config), released)
         with warehouse.connect(config) as connection:
             for local_date, n_records in [(date, 0), *late]:

@@ -40,12 +40,12 @@ def prepare_day(date: dt.date, config: Config, run: Run = in_its_run) -> None:
         config: Says the engine.
         run: Runs one of the steps.
     """
-    with room(config):
+    with while_open(config):
         for one in preparation(config):
             run(one, date, config)
 
 
-def room(config: Config) -> AbstractContextManager[None]:
+def while_open(config: Config) -> AbstractContextManager[None]:
     """Return what to bring records in by: the warehouse stays open throughout, where it is what all work is done in."""
     return warehouse.kept_open(config) if config.engine.name == "local" else nullcontext()
 

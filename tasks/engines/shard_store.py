@@ -162,7 +162,7 @@ def sweep(wanted: set[str], fence: str, config: Config) -> int:
 
 
 @contextmanager
-def alone(config: Config) -> Iterator[str]:
+def exclusive_shards(config: Config) -> Iterator[str]:
     """Wait for one's turn at the shards' storage, if there is one: who forgets or sweeps must not meet who writes.
 
     The lock goes with its process, but workers elsewhere may outlive that: they are shut out by a fence.

@@ -62,7 +62,7 @@ def index_shards(date: dt.date, config: Config) -> None:
     Raises:
         BadInput: The day has no records, or more of it is quarantined than max_quarantined_share.
     """
-    with shard_store.alone(config) as fence:
+    with shard_store.exclusive_shards(config) as fence:
         shard_store.open_store(config).set_fence(fence)
         with warehouse.connect(config) as connection:
             day = {"date": date, "file_ids": current_files(connection, date, config)}

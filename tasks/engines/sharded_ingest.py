@@ -64,7 +64,7 @@ def ingest_shards(date: dt.date, config: Config) -> None:
 
 def read_into_shards(date: dt.date, config: Config) -> None:
     """Do what ``ingest_shards`` does, whether or not the day was forgotten."""
-    with shard_store.alone(config) as fence:
+    with shard_store.exclusive_shards(config) as fence:
         new, calls = _begin(date, fence, config)
         outcomes = cluster.run_each(read_input, calls, config)
         for one, outcome in zip(new, outcomes, strict=True):

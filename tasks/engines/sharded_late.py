@@ -35,7 +35,7 @@ class RowsLate:
     n_rows: int
 
 
-def released_days(entries: list[Entry]) -> pl.DataFrame:
+def rows_when_released(entries: list[Entry]) -> pl.DataFrame:
     """Return each released day's last release, with how many raw rows the day had then."""
     last = {entry.date: entry for entry in releases(entries)}
     rows = [
@@ -51,7 +51,7 @@ def released_days(entries: list[Entry]) -> pl.DataFrame:
 
 def rows_late_in_shards(date: dt.date, released: pl.DataFrame, config: Config) -> list[RowsLate]:
     """Return what of released days is in a day's files, from each shard."""
-    with shard_store.alone(config):
+    with shard_store.exclusive_shards(config):
         with warehouse.connect(config) as connection:
             file_ids = current_files(connection, date, config)
             connection.register("released_day", released)

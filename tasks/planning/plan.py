@@ -9,9 +9,9 @@ from typing import Any
 
 import polars as pl
 
-from dpmath.core.accounting import exact_decimal
 from dpmath.core.bias import rounding_errors, variance_error
 from dpmath.core.occupancy import Occupancy
+from dpmath.core.privacy_loss import PureLoss
 from tasks.account.budgets import Account
 from tasks.account.ledger import read_entries
 from tasks.account.user_keys import known_users
@@ -142,7 +142,7 @@ def summarise_plan(plan: DayPlan) -> dict[str, Any]:
         "cells_withheld": plan.occupancy.n_cells - n_published,
         "records_covered": int(plan.occupancy.cell_records[plan.published].sum()),
         "cells_upper_bound": plan.cells_upper_bound,
-        "epsilon": exact_decimal(max(plan.losses)),
+        "epsilon": str(PureLoss(max(plan.losses))),
         "epsilon_lower_bound": plan.epsilon_lower_bound,
         "gap": plan.gap,
         "worst_error": float(max(plan.mean_errors)),

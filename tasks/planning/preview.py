@@ -8,7 +8,7 @@ from typing import Any
 
 import h3
 
-from dpmath.core.accounting import loss_as_fraction
+from dpmath.core.privacy_loss import PureLoss
 from tasks.account.amendments import refusal
 from tasks.account.chain import releases
 from tasks.account.identity import release_id
@@ -51,7 +51,7 @@ def preview_cells(date: dt.date, config: Config) -> list[dict[str, Any]]:
     for cell, error in zip(cell_frame(plan).iter_rows(named=True), errors, strict=True):
         published = {
             "mean_error_bound": None if error is None else float(error),
-            "epsilon": float(loss_as_fraction(cell["epsilon_units"])),
+            "epsilon": float(PureLoss(cell["epsilon_units"]).as_fraction()),
         }
         place = {"h3_cell": h3.int_to_str(cell["h3_cell"]), "slot_start": cell["slot_start"].isoformat()}
         rows.append({**place, "n_records": cell["n_records"], "n_users": cell["n_users"], **published})

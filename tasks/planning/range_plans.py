@@ -5,14 +5,17 @@ import logging
 import multiprocessing
 import os
 from collections import deque
+from collections.abc import Iterator
 from concurrent.futures import Future, ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
+from contextlib import closing, contextmanager
+from contextvars import ContextVar
 from dataclasses import dataclass, replace
 from typing import Literal
 
 import numpy as np
 
-from dpmath.core.accounting import epsilon_units
+from dpmath.core.privacy_loss import PureLoss
 from tasks.account import ledger
 from tasks.account.budgets import Account
 from tasks.base.child_processes import end_with_parent, undisturbed
@@ -121,7 +124,7 @@ class RangePlans:
             return broken
 
     def _count(self, date: dt.date, plan: DayPlan, config: Config) -> None:
-        short = min(self._account.left(date, plan.user_hashes)) < epsilon_units(config.privacy.epsilon_per_day)
+        short = min(self._account.left(date, plan.user_hashes)) < PureLoss.within(config.privacy.epsilon_per_day).units
         if short and self._shortage != "clip":
             raise self._too_small(date, config)
         self.plans[date] = store_plan(plan, config)
@@ -147,26 +150,37 @@ class RangePlans:
         )
 
 
-@step("begin to plan {config.dataset.name}")
-def begin_plans(dates: list[dt.date], shortage: Shortage, config: Config) -> RangePlans:
-    """Return the plans of a range, none of them made; the arguments are those of ``RangePlans``."""
-    return RangePlans(dates, shortage, config)
+_current: ContextVar[RangePlans] = ContextVar("range plans")
+
+
+@contextmanager
+def planning_range(dates: list[dt.date], shortage: Shortage, config: Config) -> Iterator[RangePlans]:
+    """Plan a range in the block: its steps find the plans, which are not handed to them, for schedulers store that.
+
+    The arguments are those of ``RangePlans``.
+    """
+    with closing(contained(RangePlans)(dates, shortage, config)) as plans:
+        before = _current.set(plans)
+        try:
+            yield plans
+        finally:
+            _current.reset(before)
 
 
 @step("plan {config.dataset.name} {date}")
-def plan_ahead(date: dt.date, plans: RangePlans, config: Config) -> None:
+def plan_ahead(date: dt.date, config: Config) -> None:
     """Have a prepared day planned while the next is prepared.
 
     Raises:
         BudgetExceeded: The budget does not pay every day in full; says how far it reaches.
     """
-    plans.ask(date, config)
+    _current.get().ask(date, config)
 
 
 @step("plan the days of {config.dataset.name}")
-def finish_plans(plans: RangePlans, config: Config) -> None:
+def finish_plans(config: Config) -> None:
     """Wait for the plans that are not there yet; raises what ``plan_ahead`` does."""
-    while plans.take(config):
+    while _current.get().take(config):
         pass
 
 

@@ -6,7 +6,8 @@ from typing import Any
 
 import polars as pl
 
-from dpmath.core.accounting import ExactIntArray, epsilon_units
+from dpmath.core.accounting import ExactIntArray
+from dpmath.core.privacy_loss import PureLoss
 from dpmath.noise.sampling import discrete_laplace
 from tasks.account import ledger, mirror, private_files, user_keys, witnesses
 from tasks.account.amendments import check_budget
@@ -134,10 +135,16 @@ def _checked_costs(date: dt.date, plan: StoredPlan, entries: list[Entry], config
     account.add(date, here)
     used = account.used(date)
     worst, worst_used = max(here.values()), max(used.values())
-    if max(used[user] for user in here) > account.limit or worst > epsilon_units(config.privacy.epsilon_per_day):
+    if (
+        max(used[user] for user in here) > account.limit
+        or worst > PureLoss.within(config.privacy.epsilon_per_day).units
+    ):
         raise BudgetExceeded("the plan is older than the last release or the budget; run the day again to plan anew")
     total_hash = frames.write_json(private_files.totals(config), dict(account.total))
-    return {**describe_cost(worst, max(account.total.values()), worst_used, config), "totals": total_hash}
+    return {
+        **describe_cost(PureLoss(worst), PureLoss(max(account.total.values())), PureLoss(worst_used), config),
+        "totals": total_hash,
+    }
 
 
 def _execution(

@@ -4,7 +4,7 @@ import datetime as dt
 from decimal import Decimal, localcontext
 from typing import Any
 
-from dpmath.core.accounting import exact_decimal
+from dpmath.core.privacy_loss import PureLoss
 from tasks.account.chain import FORMAT
 from tasks.account.identity import release_id
 from tasks.base import randomness
@@ -14,7 +14,7 @@ from tasks.planning.stored_plan import StoredPlan
 from tasks.sums.kinds import kind_of
 
 GUARANTEE = {
-    "definition": "pure epsilon-differential privacy",
+    "definition": PureLoss.definition,
     "unit_of_privacy": "one user: all of the user's values, in every cell of the day",
     "neighbours": "the values of one user's records change, any number of them, to anything; who was in which "
     "cell how often does not change",
@@ -65,15 +65,17 @@ def describe_release(date: dt.date, revision: str | None, config: Config) -> dic
     }
 
 
-def describe_cost(worst: int, worst_total: int, worst_used: int, config: Config) -> dict[str, str | None]:
+def describe_cost(
+    worst: PureLoss, worst_total: PureLoss, worst_used: PureLoss, config: Config
+) -> dict[str, str | None]:
     """Return what a release costs its worst user, now and in all, and what the limit leaves; exact decimals."""
     limit = config.budget.epsilon_total
     with localcontext(prec=100):
-        left = max(Decimal(0), limit - Decimal(exact_decimal(worst_used)))
+        left = max(Decimal(0), limit - Decimal(str(worst_used)))
     return {
-        "epsilon": exact_decimal(worst),
-        "epsilon_total_after": exact_decimal(worst_total),
-        "epsilon_window_after": exact_decimal(worst_used) if config.budget.window_days else None,
+        "epsilon": str(worst),
+        "epsilon_total_after": str(worst_total),
+        "epsilon_window_after": str(worst_used) if config.budget.window_days else None,
         "epsilon_total_limit": str(limit),
         "epsilon_left": format(left, "f"),
     }

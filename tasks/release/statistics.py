@@ -8,8 +8,9 @@ from typing import Any
 import h3
 import polars as pl
 
-from dpmath.core.accounting import LOSS_UNITS, loss_as_fraction
+from dpmath.core.accounting import LOSS_UNITS
 from dpmath.core.bias import rounding_errors, variance_error
+from dpmath.core.privacy_loss import PureLoss
 from dpmath.noise.reach import noise_quantile
 from tasks.base.config import Config
 
@@ -59,7 +60,7 @@ def _statistic(cell: Row, config: Config) -> Row:
     if config.statistics.variance:
         most = config.value.span**2 / 4
         row |= _estimate_columns("variance", variance_estimate(cell, config), tick**2, most, config)
-    return row | {"epsilon": _rounded_up(loss_as_fraction(cell["epsilon_units"]))}
+    return row | {"epsilon": _rounded_up(PureLoss(cell["epsilon_units"]).as_fraction())}
 
 
 def mean_estimate(cell: Row, config: Config) -> NoisyMean:

@@ -5,7 +5,8 @@ from collections import Counter
 from dataclasses import dataclass
 from statistics import quantiles
 
-from dpmath.core.accounting import LOSS_UNITS, exact_decimal
+from dpmath.core.accounting import LOSS_UNITS
+from dpmath.core.privacy_loss import PureLoss
 from tasks.account.budgets import Account
 from tasks.account.chain import releases
 from tasks.account.ledger import read_entries
@@ -50,9 +51,9 @@ def report_budget(config: Config) -> BudgetReport:
     bars = Counter(max(1, -(-loss * _N_BARS // worst)) for loss in losses)
     return BudgetReport(
         n_users=len(losses),
-        worst_total=exact_decimal(worst),
-        worst_used=exact_decimal(used),
-        left=exact_decimal(max(0, account.limit - used)),
+        worst_total=str(PureLoss(worst)),
+        worst_used=str(PureLoss(used)),
+        left=str(PureLoss(used).left_of(PureLoss(account.limit))),
         deciles=[loss / LOSS_UNITS for loss in [*losses[:1], *inner, *losses[-1:]]],
         bars=[bars[number] for number in range(1, _N_BARS + 1)],
     )

@@ -12,7 +12,7 @@ from tasks.account.entry import Entry, Release
 from tasks.base.config import Config
 from tasks.records.outcomes import KEPT
 from tasks.reporting.budget_report import BudgetReport
-from tasks.reporting.report import DayReport
+from tasks.reporting.day_report import DayReport
 
 _N_LAST = 31
 _MARKUP = re.compile(r"[\\`*_{}\[\]<>()#+!|~&]")

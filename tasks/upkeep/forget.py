@@ -77,7 +77,7 @@ def forget_days(dates: list[dt.date], config: Config) -> Forgotten:
         dates: Local days, released or not; a day that was not released can then not be released any more.
         config: Says where the warehouse is.
     """
-    with shard_store.alone(config) as fence:
+    with shard_store.exclusive_shards(config) as fence:
         if config.engine.name == "dask":
             remove_abandoned(config)
         with ledger.locked(config):  # not before, for workers may keep shards and scratch for long

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 import polars as pl
 
-from dpmath.core.accounting import epsilon_units
+from dpmath.core.privacy_loss import PureLoss
 from tasks.account import ledger, mirror, private_files, user_keys, witnesses
 from tasks.account.amendments import problem_with_budget
 from tasks.account.budgets import Account
@@ -174,11 +174,11 @@ def _beyond_its_account(entry: Release, losses: dict[str, int], account: Account
     """Yield what an entry says otherwise of what was lost, and the limits that were passed."""
     used = account.used(entry.date)
     total = durable.sha256(durable.canonical_json(account.total))
-    costs = describe_cost(max(losses.values()), max(account.total.values()), max(used.values()), settings)
+    costs = describe_cost(*(PureLoss(max(lost.values())) for lost in (losses, account.total, used)), config=settings)
     yield from _unlike(entry, costs)
     if entry.totals != total:
         yield "the totals are not the sums of the losses so far"
-    if max(losses.values()) > epsilon_units(settings.privacy.epsilon_per_day):
+    if max(losses.values()) > PureLoss.within(settings.privacy.epsilon_per_day).units:
         yield "epsilon passes privacy.epsilon_per_day"
     if any(used[user] > account.limit for user in losses):
         yield "a user's losses pass budget.epsilon_total"

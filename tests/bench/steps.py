@@ -20,7 +20,7 @@ from tasks.formats.map.page import map_page
 from tasks.planning import plan
 from tasks.release import draw
 from tasks.reporting.budget_report import report_budget
-from tasks.reporting.report import report_day
+from tasks.reporting.day_report import report_day
 from tests.bench.memory import forget_peak, peak_mib
 
 Row = dict[str, Any]

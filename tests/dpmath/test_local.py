@@ -7,8 +7,8 @@ import pytest
 from scipy import stats
 from users import constant_sizes, geometric_sizes, heavy_tailed_sizes, users_with_mean
 
-from dpmath.papers.local import Protocol, estimates, local_mean, randomised_estimates, randomised_votes, votes
-from dpmath.papers.local_bounds import (
+from dpmath.papers.dame import Protocol, estimates, local_mean, randomised_estimates, randomised_votes, votes
+from dpmath.papers.dame_bounds import (
     SizeDistribution,
     bin_half_width,
     effective_size,

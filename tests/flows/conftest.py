@@ -21,7 +21,7 @@ def prefect_home(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(scope="session")
 def environment(prefect_home: Path) -> dict[str, str]:
     kept = {name: value for name, value in os.environ.items() if not name.startswith("PREFECT_")}
-    nobody = {"PREFECT_HOME": str(prefect_home), "HEXVEIL_HOME": str(prefect_home / "no-house")}
+    nobody = {"PREFECT_HOME": str(prefect_home), "HEXVEIL_HOME": str(prefect_home / "no-local")}
     return kept | nobody | {"COLUMNS": "200"}
 
 

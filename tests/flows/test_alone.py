@@ -17,7 +17,7 @@ from processes import listening
 from support import DATE, Dataset, later_day
 
 from flows import daily, services
-from flows.services import House
+from flows.services import LocalServices
 from tasks.account import ledger
 from tasks.base import steps
 from tasks.base.errors import HexveilError
@@ -42,8 +42,8 @@ STEPS = (
     "release test 2026-01-15",
     "publish test-2026-01-15-h3r7-60min-mean",
     "late records test 2026-01-15",
-    "tell of test 2026-01-15",
-    "announce test 2026-01-15",
+    "event of test 2026-01-15",
+    "artifact of test 2026-01-15",
     "budget of test",
 )
 
@@ -188,17 +188,17 @@ def test_a_server_that_runs_and_does_not_answer_is_told_with_what_to_do(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(services, "_ANSWER_SECONDS", 0.1)
-    assert services.running_house(tmp_path) is None
+    assert services.running_services(tmp_path) is None
     with socket.socket() as probe, (tmp_path / "server.pid").open("w") as note:
         probe.bind(("127.0.0.1", 0))
         (tmp_path / "port").write_text(str(probe.getsockname()[1]))
         fcntl.flock(note, fcntl.LOCK_EX)
         with pytest.raises(HexveilError, match=r"does not answer; .* stop it with `hexveil down`"):
-            services.running_house(tmp_path)
+            services.running_services(tmp_path)
         monkeypatch.setattr(services, "_answers", lambda url: url.endswith("/api/health"))
-        house = services.running_house(tmp_path)
-    assert isinstance(house, House)
-    assert house.port == int((tmp_path / "port").read_text())
+        local = services.running_services(tmp_path)
+    assert isinstance(local, LocalServices)
+    assert local.port == int((tmp_path / "port").read_text())
 
 
 def test_names_that_look_like_markup_are_printed_as_they_are(

@@ -5,7 +5,6 @@ import os
 import signal
 import subprocess
 from collections.abc import Callable
-from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -24,7 +23,7 @@ from tasks.engines.prepare import by_itself, prepare_day
 from tasks.mechanisms.table import PROMISING
 from tasks.occupancy.placing import define_places
 from tasks.planning.plan import plan_release
-from tasks.planning.range_plans import RangePlans, Shortage, begin_plans, finish_plans, plan_ahead
+from tasks.planning.range_plans import RangePlans, Shortage, finish_plans, plan_ahead, planning_range
 from tasks.release.draw import Noise, draw_noise, release_statistics, release_with
 from tasks.release.publish import publish_files
 
@@ -133,11 +132,11 @@ class Dataset:
 
     def plan_range(self, dates: list[dt.date], shortage: Shortage = "refuse") -> RangePlans:
         """Prepare and plan days as the backfill does, below the scheduler."""
-        with closing(begin_plans.fn(dates, shortage, self.config)) as plans:
+        with planning_range(dates, shortage, self.config) as plans:
             for date in dates:
                 self.prepare(date)
-                plan_ahead.fn(date, plans, self.config)
-            finish_plans.fn(plans, self.config)
+                plan_ahead.fn(date, self.config)
+            finish_plans.fn(self.config)
         return plans
 
     def run_range(self, dates: list[dt.date]) -> None:

@@ -1,22 +1,22 @@
-"""One house for all tests here, opened and closed by the command line."""
+"""One deployed dataset for all tests here, started and stopped by the command line."""
 
 import datetime as dt
 from collections.abc import Iterator
 
 import pytest
-from house import FIRST, N_DAYS, ZONE, House, day_rows, free_ports
+from deployed import FIRST, N_DAYS, ZONE, Deployed, day_rows, free_ports
 from support import CONFIG, Dataset
 
 
 @pytest.fixture(scope="session")
-def house(tmp_path_factory: pytest.TempPathFactory) -> Iterator[House]:
-    folder = tmp_path_factory.mktemp("house")
+def deployed(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Deployed]:
+    folder = tmp_path_factory.mktemp("deployed")
     settings = CONFIG.replace('timezone = "UTC"', f'timezone = "{ZONE}"').replace("raw/*", "raw/day_{date}.csv")
     (folder / "dataset.toml").write_text(settings.replace("epsilon_total = 5.0", "epsilon_total = 100.0"))
     dataset = Dataset(folder)
     for day in range(N_DAYS):
         dataset.write(f"day_{FIRST + dt.timedelta(days=day)}.csv", day_rows(FIRST + dt.timedelta(days=day)))
-    made = House(dataset, tmp_path_factory.mktemp("home"), free_ports())
+    made = Deployed(dataset, tmp_path_factory.mktemp("home"), free_ports())
     made.up()
     yield made
     made.down()

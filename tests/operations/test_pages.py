@@ -4,34 +4,36 @@ import re
 from collections.abc import Iterator
 
 import pytest
-from house import FIRST, House
+from deployed import FIRST, Deployed
 from playwright.sync_api import Browser, Page, expect
 from support import SCREENSHOTS
 
 
 @pytest.fixture
-def page(browser: Browser, house: House) -> Iterator[Page]:
-    """Return a page that may ask for nothing but the house, and must not complain."""
+def page(browser: Browser, deployed: Deployed) -> Iterator[Page]:
+    """Return a page that may ask for nothing but the deployed, and must not complain."""
     asked: list[str] = []
     page = browser.new_page(viewport={"width": 1366, "height": 900})
     page.set_default_timeout(60_000)
     page.on("request", lambda request: asked.append(request.url))
-    page.goto(house.url)
-    page.get_by_role("textbox").fill(house.password)
+    page.goto(deployed.url)
+    page.get_by_role("textbox").fill(deployed.password)
     page.keyboard.press("Enter")
     expect(page.get_by_text("Dashboard").first).to_be_visible()
     yield page
     elsewhere = [
-        url for url in asked if not re.match(rf"http://127\.0\.0\.1:({house.port}|{house.port + 1})/|data:|blob:", url)
+        url
+        for url in asked
+        if not re.match(rf"http://127\.0\.0\.1:({deployed.port}|{deployed.port + 1})/|data:|blob:", url)
     ]
     assert elsewhere == []
     page.close()
 
 
 @pytest.fixture(scope="module")
-def run_id(house: House) -> str:
-    run_id = house.start("daily", date=FIRST)
-    assert house.ended(run_id)["state"]["type"] == "COMPLETED"
+def run_id(deployed: Deployed) -> str:
+    run_id = deployed.start("daily", date=FIRST)
+    assert deployed.ended(run_id)["state"]["type"] == "COMPLETED"
     return run_id
 
 
@@ -40,8 +42,10 @@ def keep(page: Page, name: str) -> None:
     page.screenshot(path=SCREENSHOTS / f"{name}.png")
 
 
-def test_the_page_of_a_run_shows_its_name_its_steps_and_what_they_said(page: Page, house: House, run_id: str) -> None:
-    page.goto(f"{house.url}/runs/flow-run/{run_id}")
+def test_the_page_of_a_run_shows_its_name_its_steps_and_what_they_said(
+    page: Page, deployed: Deployed, run_id: str
+) -> None:
+    page.goto(f"{deployed.url}/runs/flow-run/{run_id}")
     expect(page.get_by_text(f"daily test {FIRST}").first).to_be_visible()
     expect(page.get_by_text("Completed").first).to_be_visible()
     expect(page.get_by_text("published release=test-").first).to_be_visible()
@@ -49,8 +53,8 @@ def test_the_page_of_a_run_shows_its_name_its_steps_and_what_they_said(page: Pag
     keep(page, "ui-run")
 
 
-def test_the_summary_of_a_day_is_readable_and_leads_to_the_map(page: Page, house: House, run_id: str) -> None:
-    page.goto(f"{house.url}/artifacts/artifact/{house.artifacts(run_id)['day-test']['id']}")
+def test_the_summary_of_a_day_is_readable_and_leads_to_the_map(page: Page, deployed: Deployed, run_id: str) -> None:
+    page.goto(f"{deployed.url}/artifacts/artifact/{deployed.artifacts(run_id)['day-test']['id']}")
     expect(page.get_by_role("heading", name=f"test {FIRST}")).to_be_visible()
     for told in ("withheld at no cost", "worst promised error, km/h", "of this day, worst user", "step of this run"):
         expect(page.get_by_text(told).first).to_be_visible()
@@ -61,8 +65,8 @@ def test_the_summary_of_a_day_is_readable_and_leads_to_the_map(page: Page, house
     expect(page.get_by_role("heading", level=1)).to_contain_text("test")
 
 
-def test_the_budget_page_draws_its_burn_down(page: Page, house: House, run_id: str) -> None:
-    page.goto(f"{house.url}/artifacts/artifact/{house.artifacts(run_id)['budget-test']['id']}")
+def test_the_budget_page_draws_its_burn_down(page: Page, deployed: Deployed, run_id: str) -> None:
+    page.goto(f"{deployed.url}/artifacts/artifact/{deployed.artifacts(run_id)['budget-test']['id']}")
     expect(page.get_by_role("heading", name="The budget of test")).to_be_visible()
     picture = page.get_by_alt_text("what the worst user had left after each release")
     expect(picture).to_be_visible()
@@ -70,10 +74,10 @@ def test_the_budget_page_draws_its_burn_down(page: Page, house: House, run_id: s
     keep(page, "ui-budget")
 
 
-def test_a_backfill_can_be_started_from_a_form(page: Page, house: House) -> None:
-    with house.api as api:
+def test_a_backfill_can_be_started_from_a_form(page: Page, deployed: Deployed) -> None:
+    with deployed.api as api:
         deployment = api.get("/deployments/name/backfill/backfill-test").raise_for_status().json()["id"]
-    page.goto(f"{house.url}/deployments/deployment/{deployment}/run")
+    page.goto(f"{deployed.url}/deployments/deployment/{deployment}/run")
     for told in ("The first local day.", "The last local day.", "What to do where the budget does not pay"):
         expect(page.get_by_text(told).first).to_be_visible()
     keep(page, "ui-form")

@@ -9,8 +9,8 @@ import polars as pl
 from matplotlib.figure import Figure as Canvas
 from users import constant_sizes, geometric_sizes, heavy_tailed_sizes, users_with_mean
 
-from dpmath.papers.local import Protocol, local_mean
-from dpmath.papers.local_bounds import (
+from dpmath.papers.dame import Protocol, local_mean
+from dpmath.papers.dame_bounds import (
     SizeDistribution,
     effective_size,
     local_error_lower_bound,

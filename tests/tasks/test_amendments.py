@@ -23,7 +23,7 @@ from tasks.planning.spread import spread_budget
 from tasks.release.draw import release_statistics
 from tasks.reporting import burndown, pages
 from tasks.reporting.budget_report import report_budget
-from tasks.reporting.report import report_range
+from tasks.reporting.day_report import report_range
 from tasks.upkeep import verify
 from tasks.upkeep.backup import back_up
 from tasks.upkeep.forget import forget_days

@@ -11,7 +11,7 @@ from tasks.planning.plan import plan_release
 from tasks.records.outcomes import late_records
 from tasks.release.draw import release_statistics
 from tasks.release.publish import publish_files
-from tasks.reporting.report import report_day
+from tasks.reporting.day_report import report_day
 from tasks.upkeep import verify
 from tasks.upkeep.forget import forget_days
 

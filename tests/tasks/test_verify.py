@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 from support import DATE, PUBLISHED, Dataset, all_files, later_day
 
+from dpmath.core.privacy_loss import PureLoss
 from tasks.account import ledger, private_files
 from tasks.account.amendments import amend_budget
 from tasks.account.entry import Entry, Stated
@@ -254,7 +255,7 @@ def test_verify_finds_a_release_over_the_days_epsilon(busy_dataset: Dataset, mon
     with monkeypatch.context() as patch:
         dearer = {"epsilon": Fraction(3), "budgets": None}  # a budget is asked for up to what a day may cost
         patch.setattr("tasks.planning.plan.propose", lambda name, request: propose(name, replace(request, **dearer)))
-        patch.setattr("tasks.release.draw.epsilon_units", lambda _: 1 << 80)
+        patch.setattr("tasks.release.draw.PureLoss.within", lambda _: PureLoss(1 << 80))
         patch.setattr("tasks.release.draw.schemas.check", lambda *_: None)
         busy_dataset.run_day()
     with pytest.raises(LedgerBroken, match=r"entry 1 .*epsilon passes privacy.epsilon_per_day"):

@@ -4,7 +4,7 @@ import pytest
 from support import Dataset
 
 from tasks.account.ledger import list_entries
-from tasks.reporting import announce, burndown, pages
+from tasks.reporting import artifacts, burndown, pages
 from tasks.reporting.budget_report import report_budget
 
 
@@ -64,7 +64,7 @@ def test_artifacts_of_two_datasets_never_share_a_key(busy_dataset: Dataset) -> N
     for name in ("bus-a-b", "bus-a_b", "bus_a-b", "bus_a_b"):
         config = busy_dataset.config
         keys.add(
-            announce._key(
+            artifacts._key(
                 "day", config.model_copy(update={"dataset": config.dataset.model_copy(update={"name": name})})
             )
         )

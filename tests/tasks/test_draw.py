@@ -13,7 +13,7 @@ from dpmath.core.accounting import LOSS_UNITS
 from tasks.account import ledger, private_files
 from tasks.account.releases import find_release
 from tasks.base.errors import BudgetExceeded, HexveilError
-from tasks.reporting.report import report_day
+from tasks.reporting.day_report import report_day
 from tasks.upkeep import verify
 
 

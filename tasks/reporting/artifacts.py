@@ -18,7 +18,7 @@ from tasks.base.steps import step, step_seconds
 from tasks.reporting import pages
 from tasks.reporting.budget_report import report_budget
 from tasks.reporting.burndown import burndown
-from tasks.reporting.report import DayReport, released_entry, report_day, report_range
+from tasks.reporting.day_report import DayReport, released_entry, report_day, report_range
 from tasks.upkeep.verify import verify_ledger
 
 PUBLISHED_URL = "HEXVEIL_PUBLISHED_URL"
@@ -27,8 +27,10 @@ PUBLISHED_URL = "HEXVEIL_PUBLISHED_URL"
 _MAP = "map.html"
 
 
-@step("announce {config.dataset.name} {date}")
-def announce_day(date: dt.date, late: dict[dt.date, int], config: Config, revision: str | None = None) -> DayReport:
+@step("artifact of {config.dataset.name} {date}")
+def make_day_artifact(
+    date: dt.date, late: dict[dt.date, int], config: Config, revision: str | None = None
+) -> DayReport:
     """Show what a day came to, what came late of any day, and where its files are; return what it came to."""
     day = report_day(date, late, config, revision)
     if scheduler.in_flow_run():
@@ -36,8 +38,8 @@ def announce_day(date: dt.date, late: dict[dt.date, int], config: Config, revisi
     return day
 
 
-@step("tell of {config.dataset.name} {date}")
-def tell_released(date: dt.date, config: Config, revision: str | None = None) -> None:
+@step("event of {config.dataset.name} {date}")
+def emit_released(date: dt.date, config: Config, revision: str | None = None) -> None:
     """Tell automations that a day is published, and what of it is withheld; a run that finds it so tells it again."""
     entry = released_entry(date, revision, config)
     told = {
@@ -53,14 +55,14 @@ def tell_released(date: dt.date, config: Config, revision: str | None = None) ->
         _emit("withheld", config, **told, whole_day=False)
 
 
-@step("tell of {config.dataset.name} {date}, withheld")
-def tell_withheld(date: dt.date, reason: str, config: Config) -> None:
+@step("event of {config.dataset.name} {date}, withheld")
+def emit_withheld(date: dt.date, reason: str, config: Config) -> None:
     """Tell automations that nothing of a day is published, and why."""
     _emit("withheld", config, date=date, whole_day=True, reason=reason)
 
 
-@step("announce {config.dataset.name} {first} to {last}")
-def announce_range(first: dt.date, last: dt.date, problems: dict[dt.date, str], config: Config) -> None:
+@step("artifact of {config.dataset.name} {first} to {last}")
+def make_range_artifact(first: dt.date, last: dt.date, problems: dict[dt.date, str], config: Config) -> None:
     """Show what became of each day of a range."""
     if not scheduler.in_flow_run():
         return
@@ -71,7 +73,7 @@ def announce_range(first: dt.date, last: dt.date, problems: dict[dt.date, str], 
 
 
 @step("budget of {config.dataset.name}")
-def announce_budget(config: Config) -> None:
+def make_budget_artifact(config: Config) -> None:
     """Show what is left of the budget and which days were released; tell automations if it is low."""
     if not scheduler.in_flow_run():
         return

@@ -7,7 +7,6 @@ import signal
 import subprocess
 import sys
 import time
-from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -19,7 +18,7 @@ from tasks.account.budgets import Account
 from tasks.base.errors import BudgetExceeded, HexveilError
 from tasks.planning.day_plan import store_plan
 from tasks.planning.plan import make_plan
-from tasks.planning.range_plans import begin_plans, finish_plans, plan_ahead
+from tasks.planning.range_plans import finish_plans, plan_ahead, planning_range
 from tasks.planning.stored_plan import load_plan
 
 N_DAYS = 6
@@ -81,10 +80,10 @@ def test_a_day_that_cannot_be_planned_is_reported_and_the_others_are(week: tuple
         if number != 3:
             dataset.prepare(date)
     config = dataset.config
-    with closing(begin_plans.fn(dates, "refuse", config)) as plans:
+    with planning_range(dates, "refuse", config) as plans:
         for date in dates:
-            plan_ahead.fn(date, plans, config)
-        finish_plans.fn(plans, config)
+            plan_ahead.fn(date, config)
+        finish_plans.fn(config)
     assert plans.plans.keys() == {dates[number] for number in (0, 2, 4, 5)}
     assert "cannot keep a promise" in plans.problems[dates[1]]
     assert "last prepared with other settings" in plans.problems[dates[3]]
@@ -97,15 +96,15 @@ def test_a_process_that_is_killed_costs_time_and_nothing_else(week: tuple[Datase
     for date in dates:
         dataset.prepare(date)
     config = dataset.config
-    with closing(begin_plans.fn(dates, "refuse", config)) as plans:
+    with planning_range(dates, "refuse", config) as plans:
         for date in dates[:3]:
-            plan_ahead.fn(date, plans, config)
+            plan_ahead.fn(date, config)
         for process in multiprocessing.active_children():
             process.kill()
             process.join()
         for date in dates[3:]:
-            plan_ahead.fn(date, plans, config)
-        finish_plans.fn(plans, config)
+            plan_ahead.fn(date, config)
+        finish_plans.fn(config)
     assert (plans.plans, set(plans.problems)) == one_after_the_other(dataset, dates)
 
 
@@ -119,12 +118,13 @@ def test_what_a_user_may_lose_by_a_day_is_no_more_than_a_day_may_cost(week: tupl
 PLAN_ON = """
 import datetime as dt, multiprocessing, sys, time
 from pathlib import Path
-from tasks.planning.range_plans import begin_plans, plan_ahead
+from tasks.planning.range_plans import plan_ahead, planning_range
 from tasks.base.config import load_config
 
 config, date = load_config(Path(sys.argv[1])), dt.date.fromisoformat(sys.argv[2])
-plans = begin_plans.fn([date], "refuse", config)
-plan_ahead.fn(date, plans, config)
+planning = planning_range([date], "refuse", config)
+plans = planning.__enter__()
+plan_ahead.fn(date, config)
 plans.take(config)
 print(*[process.pid for process in multiprocessing.active_children()], flush=True)
 time.sleep(600)

@@ -45,8 +45,6 @@ def marked() -> set[str]:
 
 HELPERS = {
     "core.accounting.exact_integers",
-    "core.accounting.epsilon_units",
-    "core.accounting.exact_decimal",
     "planner.primal_dual.run_lengths",
 }
 

@@ -1,4 +1,4 @@
-"""A house as `make up` makes it: a real server, a real worker, deployments; and what its programming interface says."""
+"""A dataset deployed as `make up` does it: a real server, a real worker, and what the server's interface says."""
 
 import datetime as dt
 import os
@@ -34,7 +34,7 @@ class Patient(httpx.Client):
 
 
 @dataclass(frozen=True)
-class House:
+class Deployed:
     """One dataset, deployed.
 
     Attributes:
@@ -148,7 +148,7 @@ class House:
             os.kill(process, signal.SIGKILL)
 
     def engines(self) -> list[int]:
-        """Return the processes of flow runs: those of the house that are not of its services."""
+        """Return the processes of flow runs: those that are not the services."""
         services = [int(note.read_text()) for note in self.home.glob("*.pid")]
         found = []
         for folder in Path("/proc").glob("[0-9]*"):
