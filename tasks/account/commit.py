@@ -122,7 +122,7 @@ def _hash_of(lines: list[bytes]) -> str | None:
 
 
 def _end_last_line(config: Config) -> None:
-    """Take away a last line without an end that no pending entry is of: an earlier version wrote it, or somebody did.
+    """Take away a last line without an end that no pending entry explains: this code writes none.
 
     It is kept nowhere, for it may tell of a draw that was thrown away. A line that lacks its line end alone is whole,
     and is given it.
@@ -141,9 +141,7 @@ def _end_last_line(config: Config) -> None:
 
 
 def _remove_leftovers(config: Config) -> None:
-    """Remove what is left of an entry that was never begun, and what earlier versions set aside of unfinished ones."""
-    leftovers = [*pending_path(config).parent.glob(".pending-entry.*"), config.storage_path / "ledger.unfinished"]
-    for path in leftovers:
-        if path.exists():
-            erase(path)
-            path.unlink()
+    """Remove what is left of an entry that was never begun."""
+    for path in pending_path(config).parent.glob(".pending-entry.*"):
+        erase(path)
+        path.unlink()

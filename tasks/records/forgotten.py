@@ -29,7 +29,9 @@ def forgotten_days(config: Config) -> dict[dt.date, Forgetting]:
     path = _path(config)
     try:
         days = json.loads(path.read_bytes()) if path.exists() else {}
-        return {dt.date.fromisoformat(date): _forgetting(noted, config) for date, noted in days.items()}
+        return {
+            dt.date.fromisoformat(date): Forgetting(noted["when"], noted["timezone"]) for date, noted in days.items()
+        }
     except (ValueError, AttributeError, KeyError, TypeError):
         problem = f"{path} is damaged; restore it from backup, so that no forgotten day is read again"
     raise LedgerBroken(problem)
@@ -57,13 +59,6 @@ def forgotten_parameters(config: Config) -> dict[str, list[Any]]:
             starts.append(start)
             ends.append(end)
     return {"dates": list(days), "starts": starts, "ends": ends}
-
-
-def _forgetting(noted: Any, config: Config) -> Forgetting:
-    """Return what is noted of a day; an earlier version noted only when."""
-    if isinstance(noted, str):
-        return Forgetting(noted, config.dataset.timezone)
-    return Forgetting(noted["when"], noted["timezone"])
 
 
 def _path(config: Config) -> Path:

@@ -97,10 +97,7 @@ def _check_witnesses(entries: list[Entry], config: Config) -> None:
         mirror.check(mirror.known_releases(config, make_anew=True), entries)
     except InUse as error:
         warn(log, "ledger is not compared with the mirror this time", reason=error)
-    unmarked = [
-        entry for entry in releases(entries) if entry.release_id not in marked
-    ]  # an earlier version marked none
-    witnesses.mark_released(unmarked, config)
+    witnesses.mark_released([entry for entry in releases(entries) if entry.release_id not in marked], config)
 
 
 def _noisy_cells(date: dt.date, plan: StoredPlan, entries: list[Entry], config: Config, noise: Noise) -> pl.DataFrame:

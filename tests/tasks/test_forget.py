@@ -224,15 +224,6 @@ def test_rows_that_were_read_in_another_time_zone_are_forgotten_too(dataset: Dat
     assert dataset.query("select sum(n_records) from user_cell") == [(12,)]
 
 
-def test_a_note_of_an_earlier_version_is_of_the_configured_time_zone(dataset: Dataset) -> None:
-    a_day_and_the_next(dataset, "csv")
-    (dataset.folder / "store" / "private").mkdir(parents=True)
-    (dataset.folder / "store" / "private" / "forgotten").write_text(f'{{"{DATE}":"2026-02-01T00:00:00+00:00"}}')
-    dataset.prepare(DATE + dt.timedelta(days=1))
-    assert rows_within_day(dataset) == 0
-    assert forgotten_days(dataset.config)[DATE].timezone == "UTC"
-
-
 def test_days_in_a_row_are_one_span_and_a_longer_day_of_another_zone_loses_nothing(dataset: Dataset) -> None:
     days = {DATE + dt.timedelta(days=shift): Forgetting("now", "UTC") for shift in (0, 1, 4)}
     note_forgotten(days | {DATE + dt.timedelta(days=2): Forgetting("now", "Asia/Tokyo")}, dataset.config)

@@ -348,14 +348,12 @@ def test_a_torn_line_that_no_pending_entry_is_of_is_taken_away_and_kept_nowhere(
     path, whole = ledger.ledger_path(written.config), b"".join(lines_of(written))
     torn = whole.splitlines(keepends=True)[-1][:-9].replace(b"release-3", b"release-4")
     path.write_bytes(whole + torn)
-    (path.parent / "ledger.unfinished").write_bytes(torn)
     if not head_is_there:
         (path.parent / "private" / "ledger-head").unlink()
     with path.open("rb") as opened_before, ledger.locked(written.config):
         assert opened_before.read() == whole, "the file is the same one, so that its bytes were written over"
     assert path.read_bytes() == whole
     assert all(b"release-4" not in one.read_bytes() for one in path.parent.rglob("*") if one.is_file())
-    assert not (path.parent / "ledger.unfinished").exists()
 
 
 def test_torn_bytes_are_written_over_before_they_are_cut(written: Dataset, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -117,7 +117,7 @@ def test_a_crash_before_the_mark_is_made_good_by_the_next_run(
     assert verify.verify_ledger(busy_dataset.config).n_releases == 1
 
 
-def test_releases_of_an_earlier_version_are_marked_by_the_next_and_attempts_still_counted(
+def test_releases_whose_mark_was_lost_are_marked_by_the_next_and_attempts_still_counted(
     busy_dataset: Dataset,
 ) -> None:
     busy_dataset.set("epsilon_total = 5.0", "epsilon_total = 50.0")
