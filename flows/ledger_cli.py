@@ -22,7 +22,7 @@ def ledger_show(config: ConfigOption) -> None:
 
     settings = load_config(config)
     entries = list_entries(settings)
-    show.show_ledger(entries, amendments(entries), report_budget(settings), settings)
+    show.show_ledger(entries, amendments(entries), report_budget(entries, settings), settings)
 
 
 @ledger_app.command("verify")

@@ -77,7 +77,8 @@ def make_budget_artifact(config: Config) -> None:
     """Show what is left of the budget and which days were released; tell automations if it is low."""
     if not scheduler.in_flow_run():
         return
-    entries, budget = list_entries(config), report_budget(config)
+    entries = list_entries(config)
+    budget = report_budget(entries, config)
     page = pages.budget_page(entries, budget, burndown(entries, config), config)
     _markdown("budget", page, f"{float(budget.left):.6g} left of {config.budget.in_words}", config)
     if pages.is_low(budget, config):

@@ -9,7 +9,7 @@ from dpmath.core.accounting import LOSS_UNITS
 from dpmath.core.privacy_loss import PureLoss
 from tasks.account.budgets import Account
 from tasks.account.chain import releases
-from tasks.account.ledger import read_entries
+from tasks.account.entry import Entry
 from tasks.base.config import Config
 from tasks.base.errors import contained
 
@@ -38,9 +38,8 @@ class BudgetReport:
 
 
 @contained
-def report_budget(config: Config) -> BudgetReport:
-    """Return where the users' budgets stand."""
-    entries = read_entries(config)
+def report_budget(entries: list[Entry], config: Config) -> BudgetReport:
+    """Return where the users' budgets stand after the ledger's entries."""
     account = Account(entries, config)
     dates = [entry.date for entry in releases(entries)]
     tomorrow = max(dates, default=dt.date.min) + dt.timedelta(days=1)

@@ -174,7 +174,7 @@ def test_all_that_reads_the_ledger_is_right_with_an_amendment_between_and_after_
     amend_budget("another decision", amended.config)
     entries = ledger.read_entries(amended.config)
     assert verify.verify_ledger(amended.config).n_releases == 2
-    assert report_budget(amended.config).n_users >= 10
+    assert report_budget(ledger.read_entries(amended.config), amended.config).n_users >= 10
     assert float(Account(entries, amended.config).total.most_common(1)[0][1]) / 2**50 == pytest.approx(4)
     assert burndown.burndown(entries, amended.config)
     assert {date: day is not None for date, day in report_range(DATE, tomorrow, amended.config).items()} == {
@@ -220,11 +220,18 @@ def test_an_amendment_that_was_cut_off_is_finished(released: Dataset) -> None:
 
 def test_the_budget_page_tells_of_amendments_as_text_and_not_as_markup(amended: Dataset) -> None:
     entries = ledger.read_entries(amended.config)
-    page = pages.budget_page(entries, report_budget(amended.config), "picture", amended.config)
+    page = pages.budget_page(
+        entries, report_budget(ledger.read_entries(amended.config), amended.config), "picture", amended.config
+    )
     today = dt.datetime.now(dt.UTC).date()
     assert f"- {today}: from 5.0 to 9.0. the board \\*decided\\*" in page
     assert "## Releases: 2" in page
-    page = pages.budget_page([*chain.releases(entries)], report_budget(amended.config), "picture", amended.config)
+    page = pages.budget_page(
+        [*chain.releases(entries)],
+        report_budget(ledger.read_entries(amended.config), amended.config),
+        "picture",
+        amended.config,
+    )
     assert "loosened" not in page
 
 

@@ -3,6 +3,7 @@
 import pytest
 from support import Dataset
 
+from tasks.account import ledger
 from tasks.account.ledger import list_entries
 from tasks.reporting import artifacts, burndown, pages
 from tasks.reporting.budget_report import report_budget
@@ -42,7 +43,9 @@ def test_the_picture_is_a_png_that_needs_no_other_address(busy_dataset: Dataset)
 
 
 def test_the_budget_page_of_nothing_says_so(busy_dataset: Dataset) -> None:
-    page = pages.budget_page([], report_budget(busy_dataset.config), "picture", busy_dataset.config)
+    page = pages.budget_page(
+        [], report_budget(ledger.read_entries(busy_dataset.config), busy_dataset.config), "picture", busy_dataset.config
+    )
     assert "**5** is left of 5.0: that pays 2 more days in full" in page
     assert "No user has lost anything." in page
 
@@ -50,7 +53,10 @@ def test_the_budget_page_of_nothing_says_so(busy_dataset: Dataset) -> None:
 @pytest.mark.parametrize(("limit", "low"), [("28.0", False), ("27.9", True)])
 def test_the_budget_is_low_when_it_pays_fewer_than_two_weeks(busy_dataset: Dataset, limit: str, low: bool) -> None:
     busy_dataset.set("epsilon_total = 5.0", f"epsilon_total = {limit}")
-    assert pages.is_low(report_budget(busy_dataset.config), busy_dataset.config) == low
+    assert (
+        pages.is_low(report_budget(ledger.read_entries(busy_dataset.config), busy_dataset.config), busy_dataset.config)
+        == low
+    )
 
 
 def test_text_of_others_is_no_markup() -> None:

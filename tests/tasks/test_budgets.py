@@ -146,10 +146,10 @@ def test_a_revision_may_change_the_grid_and_needs_a_release_and_a_sound_name(bus
 def test_the_report_tells_the_worst_user_the_distribution_and_what_is_left_and_names_nobody(
     busy_dataset: Dataset,
 ) -> None:
-    assert report_budget(busy_dataset.config).n_users == 0
+    assert report_budget(ledger.read_entries(busy_dataset.config), busy_dataset.config).n_users == 0
     busy_dataset.run_day()
     busy_dataset.run_day(revision="again")
-    report = report_budget(busy_dataset.config)
+    report = report_budget(ledger.read_entries(busy_dataset.config), busy_dataset.config)
     entries = ledger.read_entries(busy_dataset.config)
     account = Account(entries, busy_dataset.config)
     losses = [Fraction(loss, LOSS_UNITS) for loss in account.total.values()]

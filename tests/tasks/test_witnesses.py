@@ -182,7 +182,7 @@ def test_a_storage_where_nothing_was_released_can_be_backed_up(busy_dataset: Dat
     busy_dataset.prepare()
     assert back_up(tmp_path / "copy", busy_dataset.config) == 0
     assert (tmp_path / "copy" / "ledger.jsonl").read_bytes() == b""
-    assert report_budget(busy_dataset.config).n_users == 0
+    assert report_budget(ledger.read_entries(busy_dataset.config), busy_dataset.config).n_users == 0
 
 
 def test_an_emptied_ledger_beside_released_files_is_refused(busy_dataset: Dataset) -> None:
