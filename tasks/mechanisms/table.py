@@ -1,24 +1,20 @@
 """The mechanisms that a configuration may name: one row each, and all that is said of a mechanism stands in its row.
 
-To add one: write its function in ``dpmath``, and a row here.
+To add one: write its function in ``dpmath``, and a row here. Functions of ``dpmath`` are imported when they are called:
+every command reads a configuration, which needs the rows, and few commands plan.
 """
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import partial
-from typing import Literal
+from typing import TYPE_CHECKING, Any, Literal
 
-from dpmath.arrays.cell import array_averaging
-from dpmath.arrays.choice import array_averaging_sums, projected_array_sums
-from dpmath.arrays.intervals import levy, quantile
-from dpmath.cells.clip_user import clip_user_sums
-from dpmath.cells.clipped_sum import ClippedSum
-from dpmath.cells.safeguard import safeguarded
-from dpmath.cells.unsuppressed import baseline_sums, exact_sums, optimal_clipping_sums
-from dpmath.core.cell_sums import CellSums
-from dpmath.noise.noisy_cell import NoisyCellSum
-from tasks.mechanisms.proposals import Proposal, Request, bounded, planned, unbounded
+if TYPE_CHECKING:
+    from dpmath.cells.clipped_sum import ClippedSum
+    from dpmath.core.cell_sums import CellSums
+    from dpmath.noise.noisy_cell import NoisyCellSum
+    from tasks.mechanisms.proposals import Proposal, Request
 
 Kind = Literal["clipped", "arrays"]
 """The kinds of sum; ``tasks.sums`` has a module for each."""
@@ -47,9 +43,9 @@ class Mechanism:
     name: str
     in_words: str
     kind: Kind
-    proposes: Callable[[Request], Proposal]
+    proposes: "Callable[[Request], Proposal]"
     theorems: tuple[str, ...]
-    draws_cell: Callable[..., NoisyCellSum] | None = None
+    draws_cell: "Callable[..., NoisyCellSum] | None" = None
     interval: str | None = None
 
     @property
@@ -63,43 +59,81 @@ class Mechanism:
         return self.interval is None
 
 
-def _within_budgets(request: Request, sums: Sequence[ClippedSum]) -> list[ClippedSum]:
-    return safeguarded(request.occupancy, list(sums), request.epsilon, request.promise, request.budgets)
+def _bounded(of: "Request", sums: "Sequence[CellSums]") -> "Proposal":
+    from tasks.mechanisms.proposals import bounded
+
+    return bounded(of, sums)
 
 
-def _clip_user(of: Request) -> Sequence[CellSums]:
-    return clip_user_sums(of.occupancy, of.value_ranges, of.epsilon, of.target, of.budgets)
+def _within_budgets(of: "Request", sums: "list[ClippedSum]") -> "Proposal":
+    from dpmath.cells.safeguard import safeguarded
+
+    return _bounded(of, safeguarded(of.occupancy, sums, of.epsilon, of.promise, of.budgets))
 
 
-def _exact(of: Request) -> Sequence[CellSums]:
-    return exact_sums(of.occupancy, of.value_ranges, of.epsilon, of.promise, of.budgets)
+def _planned(of: "Request") -> "Proposal":
+    from tasks.mechanisms.proposals import planned
+
+    return planned(of)
 
 
-def _optimal_clipping(of: Request) -> Sequence[CellSums]:
+def _clip_user(of: "Request") -> "Proposal":
+    from dpmath.cells.clip_user import clip_user_sums
+
+    return _bounded(of, clip_user_sums(of.occupancy, of.value_ranges, of.epsilon, of.target, of.budgets))
+
+
+def _exact(of: "Request") -> "Proposal":
+    from dpmath.cells.unsuppressed import exact_sums
+
+    return _bounded(of, exact_sums(of.occupancy, of.value_ranges, of.epsilon, of.promise, of.budgets))
+
+
+def _optimal_clipping(of: "Request") -> "Proposal":
+    from dpmath.cells.unsuppressed import optimal_clipping_sums
+
     return _within_budgets(of, optimal_clipping_sums(of.occupancy, of.value_ranges, of.epsilon, of.target)[0])
 
 
-def _baseline(of: Request) -> Sequence[CellSums]:
+def _baseline(of: "Request") -> "Proposal":
+    from dpmath.cells.unsuppressed import baseline_sums
+
     return _within_budgets(of, baseline_sums(of.occupancy, of.value_ranges, of.epsilon, of.target)[0])
 
 
-def _arrays(of: Request, optimal: bool = False) -> Sequence[CellSums]:
-    return array_averaging_sums(of.occupancy, of.value_ranges, of.epsilon, of.target, of.budgets, optimal)
+def _arrays(of: "Request", optimal: bool = False) -> "Proposal":
+    from dpmath.arrays.choice import array_averaging_sums
+
+    sums = array_averaging_sums(of.occupancy, of.value_ranges, of.epsilon, of.target, of.budgets, optimal)
+    return _bounded(of, sums)
 
 
-def _projected_arrays(of: Request) -> Sequence[CellSums]:
+def _projected_arrays(of: "Request") -> "Proposal":
+    from dpmath.arrays.choice import projected_array_sums
+    from tasks.mechanisms.proposals import unbounded
+
     if of.cell_epsilon is None:
         raise ValueError("cell_epsilon is needed")
     (value_range,) = of.value_ranges
-    return projected_array_sums(of.occupancy, value_range, of.epsilon, of.cell_epsilon, of.budgets)
+    return unbounded(of, projected_array_sums(of.occupancy, value_range, of.epsilon, of.cell_epsilon, of.budgets))
 
 
-def _promising(sums: Callable[[Request], Sequence[CellSums]]) -> Callable[[Request], Proposal]:
-    return lambda request: bounded(request, sums(request))
+def _draw_average(*cell: Any) -> "NoisyCellSum":
+    from dpmath.arrays.cell import array_averaging
+
+    return array_averaging(*cell)
 
 
-def _not_promising(sums: Callable[[Request], Sequence[CellSums]]) -> Callable[[Request], Proposal]:
-    return lambda request: unbounded(request, sums(request))
+def _draw_levy(*cell: Any) -> "NoisyCellSum":
+    from dpmath.arrays.intervals import levy
+
+    return levy(*cell)
+
+
+def _draw_quantile(*cell: Any) -> "NoisyCellSum":
+    from dpmath.arrays.intervals import quantile
+
+    return quantile(*cell, outside=_OUTSIDE)
 
 
 _ROWS = (
@@ -107,69 +141,69 @@ _ROWS = (
         "baseline",
         "one epsilon for every cell, nothing clipped",
         "clipped",
-        _promising(_baseline),
+        _baseline,
         ("CPL-T2.3", "STI-S3.2", "HV-L2", *_COMMON),
     ),
     Mechanism(
         "array-averaging",
         "STI: means of arrays of the median length",
         "arrays",
-        _promising(_arrays),
+        _arrays,
         ("STI-A1", "STI-S3.3", "STI-L3.2", "HV-L43", *_ARRAYS),
-        draws_cell=array_averaging,
+        draws_cell=_draw_average,
     ),
     Mechanism(
         "opt-array-averaging",
         "STI: means of arrays of the length with the least promised error",
         "arrays",
-        _promising(partial(_arrays, optimal=True)),
+        partial(_arrays, optimal=True),
         ("STI-A1", "STI-S3.3", "HV-L43", *_ARRAYS),
-        draws_cell=array_averaging,
+        draws_cell=_draw_average,
     ),
     Mechanism(
         "optimal-clipping",
         "BUC: one epsilon for every cell, each clipped by its optimal threshold",
         "clipped",
-        _promising(_optimal_clipping),
+        _optimal_clipping,
         ("CPL-T2.3", "BUCv-T1", "HV-L2", *_COMMON),
     ),
     Mechanism(
         "clip-user",
         "CLIP-USER: users in many cells are suppressed, the others clipped by each cell's optimal threshold",
         "clipped",
-        _promising(_clip_user),
+        _clip_user,
         ("CPL-A1", "BUCv-T1", "HV-L2", *_COMMON),
     ),
     Mechanism(
         "exact",
         "no suppression or clipping: each cell its own noise, charged exactly",
         "clipped",
-        _promising(_exact),
+        _exact,
         ("HV-L2", *_COMMON),
     ),
     Mechanism(
         "planned",
         "the planner: clipping and noise of all cells together, for the least loss or the most cells",
         "clipped",
-        planned,
+        _planned,
         ("HV-L5", "HV-L6", "HV-L8", "HV-L2", *_COMMON),
     ),
     Mechanism(
         "levy",
         "STI: array means projected to an interval about their median, drawn from the values",
         "arrays",
-        _not_promising(_projected_arrays),
+        _projected_arrays,
         ("STI-S3.4", "STI-A3", *_PROJECTED),
-        draws_cell=levy,
+        draws_cell=_draw_levy,
         interval="about the median array mean, of three times the radius for gamma = 0.2",
     ),
     Mechanism(
         "quantile",
         "STI: array means projected to an interval between two of their quantiles, drawn from the values",
         "arrays",
-        _not_promising(_projected_arrays),
+        _projected_arrays,
         ("STI-S3.5", "HV-L44", *_PROJECTED),
-        draws_cell=partial(quantile, outside=_OUTSIDE),
+        draws_cell=_draw_quantile,
         interval="from the quantile 0.1 to the quantile 0.9 of the array means",
     ),
 )
@@ -179,7 +213,7 @@ PROMISING = tuple(row.name for row in _ROWS if row.promises)
 """The mechanisms that promise an error before the draw."""
 
 
-def propose(mechanism: str, request: Request) -> Proposal:
+def propose(mechanism: str, request: "Request") -> "Proposal":
     """Return what the mechanism of that name would publish; no promise is worse than what the midpoint keeps."""
     if request.target is not None:
         request = replace(request, target=min(request.target, Fraction(1, 2)))
