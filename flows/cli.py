@@ -156,7 +156,7 @@ def plan(
     config: ConfigOption,
     date: DateOption,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON instead of a table.")] = False,
-    compare: Annotated[bool, typer.Option("--compare", help="Show the day under every mechanism.")] = False,
+    compare: Annotated[bool, typer.Option("--compare", help="Show the day under every mechanism that promises an error.")] = False,
     cells: Annotated[bool, typer.Option("--cells", help="Show every cell of the plan.")] = False,
 ) -> None:
     """Show what a day would publish, at which promised error and cost; spends nothing."""
