@@ -10,12 +10,12 @@ lies on one face of H3's icosahedron. Then every point of the box lies in the he
   radians a great circle leaves a parallel by at most w^2 / 16, towards the pole. So it cuts into the moved box on the
   side away from the pole. As w is at most about a degree, that is less than a seventh of the hundredth of w.
 - The rest of the hundredth is at least 10^-11 radians, for hexagons of resolution 11 at 89 degrees of latitude. That is
-  more than H3's rounding: about 10^-15 radians, plus 10^-16 divided by the distance from the centre of a face. Wherever
-  the hexagon of that centre ends, this is less than a hundredth of a hundredth of a box.
+  more than H3's rounding: about 10^-15 radians, plus 10^-16 divided by the distance from the centre of a face. At the
+  border of the hexagon around that centre, this is less than a hundredth of a hundredth of a box.
 
-Most other boxes lie in two hexagons; for these, ``edge_boxes`` gives the edge that divides them. The few records that
-are left are grouped by place, and H3 is called once per place. A call for, say, one row in forty of each vector of the
-engine would cost more than the work itself.
+Most other boxes lie in two hexagons; for these, ``edge_boxes`` computes on which side of the edge a place lies. The few
+records that are left are grouped by place, and H3 is called once per place. A call for, say, one row in forty of each
+vector of the engine would cost more than the work itself.
 """
 
 import h3
