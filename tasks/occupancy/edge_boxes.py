@@ -7,14 +7,14 @@ Such a box is used if its four corners, moved outwards by a hundredth of its wid
 
 Then every point of the box on one side lies in the hexagon of that side:
 
-- The moved corners enclose the box (see ``placing``). On one side, the enclosed area is bounded by the corners on that
-  side and by the two points where the edge's great circle enters and leaves.
+- The moved corners enclose the box (see ``placing``). The part on one side is enclosed by the corners on that side,
+  and by the two points at which the edge's great circle enters and leaves.
 - Those corners lie in the hexagon. The two points lie on the great circle between the ends of the edge, so on the edge,
   which is a side of the hexagon. A hexagon on one face of the icosahedron contains all that points in it enclose.
 
 The distance from the edge is computed from its linear form at the box's centre. In a box w radians wide, the error is
-at most w^2 / 2. A place must lie a hundredth of w off the edge, and the error is less than nine tenths of that, because
-w is at most about a degree. The rest is more than all rounding errors, as for the corners.
+at most w^2 / 2. A place must lie a hundredth of w off the edge. As w is at most about a degree, the error is less than
+nine tenths of that. The rest is more than all rounding errors, as for the corners.
 """
 
 from collections.abc import Iterable, Iterator

@@ -1,7 +1,7 @@
 """Cells: finds boxes of latitude and longitude that lie in one hexagon, so that few records need a call of H3.
 
-A box is used if its four corners, moved outwards by a hundredth of its width, lie in one hexagon, and if that hexagon
-lies on one face of H3's icosahedron. Then every point of the box lies in the hexagon:
+A box is used if its four corners, moved outwards by a hundredth of its width, lie in one hexagon. That hexagon must lie
+on one face of H3's icosahedron. Then every point of the box lies in the hexagon:
 
 - On one face, a hexagon of H3 is regular in the gnomonic projection, which shows great circles as straight lines. So
   the hexagon is an intersection of half-spaces through the Earth's centre. If it contains the four moved corners, it

@@ -25,8 +25,8 @@ def count_csv_rows(path: Path, delimiter: str) -> int:
     """Return how many rows a CSV file has, without its header. An empty line is not a row.
 
     Raises:
-        BadInput: As for ``blocks``. Also if quotes or line ends break the rules of RFC 4180, or if too many rows do not
-            have as many fields as the header: the engine would keep them all in memory.
+        BadInput: As for ``blocks``, or quotes or line ends break the rules of RFC 4180. Or too many rows do not have as
+            many fields as the header: the engine would keep them all in memory.
     """
     try:
         n_rows, n_malformed = _tally(_regular_fields(path, delimiter))
@@ -47,7 +47,7 @@ def _regular_fields(path: Path, delimiter: str) -> Iterator[Counts]:
     """Yield how many fields each record of a CSV file has, the header first, shape (some records,).
 
     Quotes come in pairs, and the text between the two quotes of a pair is inside a field. This follows from RFC 4180 if
-    each quote opens a field, closes one or is doubled. The bytes beside a quote show whether it does.
+    each quote opens a field, closes one or is doubled. The bytes before and after a quote show whether it does.
 
     Raises:
         _Irregular: A quote does something else, or the file must be refused.

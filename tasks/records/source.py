@@ -153,7 +153,7 @@ def check_parquet_columns(path: Path, config: Config) -> None:
 
 
 def _check_encodings(path: Path, config: Config) -> None:
-    """Refuse an encoding that the engine reads only where every value is null."""
+    """Refuse an encoding that the engine reads only if every value is null."""
     whole = pq.read_metadata(path)
     roles = {name: role for role, name in source_names(config).items()}
     for number in range(whole.num_row_groups):

@@ -53,7 +53,7 @@ class Forgotten:
 
 @contained
 def held_days(config: Config) -> dict[dt.date, int]:
-    """Return the days with private data, and how many raw rows each has; includes days half forgotten after a crash."""
+    """Return the days with private data, and how many raw rows each has; includes days left partly forgotten."""
     with warehouse.connect(config) as connection:
         held = dict(warehouse.rows(connection, "read/private_days"))
     unfinished = forgotten_days(config) if _unfinished(config).exists() else {}
