@@ -53,7 +53,7 @@ class Forgotten:
 
 @contained
 def held_days(config: Config) -> dict[dt.date, int]:
-    """Return the days with private data, and how many raw rows each has; includes days left partly forgotten."""
+    """Return the days with private data, with their raw rows; includes days partly forgotten before a crash."""
     with warehouse.connect(config) as connection:
         held = dict(warehouse.rows(connection, "read/private_days"))
     unfinished = forgotten_days(config) if _unfinished(config).exists() else {}
