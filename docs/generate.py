@@ -1,4 +1,4 @@
-"""Writes the reference that follows from the code; ``make docs`` runs it, and a test compares the stored pages."""
+"""Writes the reference pages from the code; ``make docs`` runs it, and a test compares the stored pages."""
 
 import ast
 import inspect
@@ -32,7 +32,7 @@ _READS = r"(?<!delete )(?:from|join) (?:\w+\.)?{}\b"
 
 
 def pages() -> dict[str, str]:
-    """Return the text of every generated file, by its name in the folder of the reference."""
+    """Return the text of every generated file, by its name in docs/reference."""
     return {
         "settings.schema.json": json.dumps(settings_schema(), indent=2) + "\n",
         "settings.md": settings_page(settings_schema()),
@@ -43,7 +43,7 @@ def pages() -> dict[str, str]:
 
 
 def settings_schema() -> dict[str, Any]:
-    """Return the JSON Schema of a configuration file, with what the models' own lacks: a text about each key."""
+    """Return the JSON Schema of a configuration file, with a text about each key, which Pydantic's schema lacks."""
     schema = _plainer(Config.model_json_schema())
     sections: dict[str, Any] = {}
     for name, field in Config.model_fields.items():
@@ -67,7 +67,7 @@ def settings_schema() -> dict[str, Any]:
 def field_texts(model: type) -> dict[str, str]:
     """Return the text under each field of a model's source, on one line.
 
-    Pydantic could keep these texts itself, but would then read its own source whenever a command starts.
+    Pydantic could keep these texts itself, but would then read the source of the models whenever a command starts.
     """
     (definition,) = ast.parse(textwrap.dedent(inspect.getsource(model))).body
     assert isinstance(definition, ast.ClassDef)  # noqa: S101 it is the source of a class
@@ -81,7 +81,7 @@ def field_texts(model: type) -> dict[str, str]:
 
 
 def _plainer(schema: Any) -> Any:
-    """Return a schema as TOML needs it: numbers are no texts, and nothing is null."""
+    """Return a schema as TOML needs it: numbers may not be texts, and no value is null."""
     if isinstance(schema, list):
         return [_plainer(one) for one in schema]
     if not isinstance(schema, dict):
@@ -167,7 +167,7 @@ def commands_page() -> str:
 
 
 def commands() -> dict[str, Any]:
-    """Return every command by its name, those of a group after the group's name."""
+    """Return every command by its name; in a group, the group's name comes first."""
     found: dict[str, Any] = {}
     for name, command in vars(get_command(app))["commands"].items():
         inner = vars(command).get("commands")
@@ -212,7 +212,7 @@ class Statement:
 
     Attributes:
         name: Its path below ``sql``, without the ending.
-        head: What its first comments say, by their first word; the summary is under "".
+        head: The texts of its first comments, by their first word; the summary is under "".
         body: The statement.
     """
 
@@ -221,17 +221,17 @@ class Statement:
     body: str
 
     def writes(self, table: str) -> bool:
-        """Tell whether it changes a table."""
+        """Return whether it changes a table."""
         return re.search(_WRITES.format(table), self.body) is not None
 
     def reads(self, table: str) -> bool:
-        """Tell whether it reads a table, by what it does or by what its head says."""
+        """Return whether it reads a table, according to its body or its head."""
         by_head = re.search(rf"\b{table}\b", self.head.get("Reads", "")) is not None
         return by_head or re.search(_READS.format(table), self.body) is not None
 
 
 def statements() -> Iterator[Statement]:
-    """Yield every SQL statement, whatever the folders below ``sql`` are called."""
+    """Yield every SQL statement in all folders below ``sql``."""
     for path in sorted((ROOT / "sql").rglob("*.sql")):
         lines = path.read_text(encoding="utf-8").splitlines()
         head, last = {"": ""}, ""

@@ -1,1 +1,1 @@
-"""What runs: a day, a range of days, a check of the ledger; the flows of Prefect made of them; the command line."""
+"""Runs the tasks: for a day, a range of days, a check of the ledger; has their Prefect flows and the command line."""

@@ -1,4 +1,4 @@
-"""The backfill: a range of days, seen whole before the first of them spends."""
+"""The backfill: publishes a range of days, and plans all of them before the first one spends."""
 
 import datetime as dt
 from pathlib import Path
@@ -17,21 +17,21 @@ from tasks.reporting.artifacts import emit_released, emit_withheld, make_budget_
 
 
 def backfill(config_file: Path, first: dt.date, last: dt.date, shortage: Shortage = "refuse") -> None:
-    """Publish every local day of a range: all are prepared and planned first, side by side, then released in order.
+    """Publish every local day of a range: prepare and plan all days first, in parallel, then release them in order.
 
-    A day that was released already is only published again; a day that fails is reported and the others are done.
-    Run again, the backfill goes on where it was interrupted.
+    A day that was released already is only published again. A day that fails is reported, and the others are done. To
+    go on after an interruption, run the backfill again.
 
     Args:
         config_file: The dataset's TOML file.
         first: The first local day.
         last: The last local day.
-        shortage: What to do where the budget does not pay every day in full: "refuse" before anything is spent,
-            "spread" it evenly over the range, or "clip" users to what they have left.
+        shortage: What to do if the budget does not pay every day in full: "refuse" before anything is spent, "spread"
+            it evenly over the range, or "clip" users to what they have left.
 
     Raises:
         BudgetExceeded: The budget does not pay every day in full; nothing was spent.
-        HexveilError: Names the days that have problems, and which.
+        HexveilError: Names the days with problems, and the problems.
     """
     config = load_config(config_file)
     days = released_days(first, last, config)
@@ -58,7 +58,7 @@ def backfill(config_file: Path, first: dt.date, last: dt.date, shortage: Shortag
 def _prepare_and_plan(
     dates: list[dt.date], shortage: Shortage, config: Config
 ) -> tuple[dict[dt.date, str], dict[dt.date, str]]:
-    """Prepare days and plan each while the next are prepared; return the plans, and what is wrong with other days."""
+    """Prepare days, and plan each while the next are prepared; return the plans, and the problems of other days."""
     problems: dict[dt.date, str] = {}
     with planning_range(dates, shortage, config) as plans:
         try:

@@ -1,4 +1,4 @@
-"""The command line: reads arguments, calls a flow or a task, and says in a few lines what came of it."""
+"""The command line: reads arguments, calls a flow or a task, and prints the result in a few lines."""
 
 from flows import interrupts
 
@@ -46,7 +46,7 @@ ToOption = Annotated[dt.datetime, typer.Option("--to", formats=_DAY, help="The l
 
 
 def main() -> None:
-    """Run the command line; a failure is one message on standard error and exit code 1."""
+    """Run the command line; a failure is one message on standard error, with exit code 1."""
     try:
         app()
     except HexveilError as error:
@@ -83,10 +83,10 @@ def run(
     home: UpOption = HOME,
     verbose: VerboseOption = False,
 ) -> None:
-    """Publish one day, or publish it again without drawing or spending anything anew.
+    """Publish one day; a day that was released already is published again, without new noise and at no cost.
 
-    It is a flow run at the server of PREFECT_API_URL, or else of `hexveil up` while that runs; without either it
-    needs none. Profiles of Prefect are not looked at.
+    The run is a flow run on the server of PREFECT_API_URL, or else on the server of `hexveil up` if that runs. Without
+    either, it runs without a server. Prefect profiles are ignored.
     """
     settings = load_config(config)
     flows = _find_flows(home, settings, verbose)
@@ -107,7 +107,7 @@ def backfill(
     home: UpOption = HOME,
     verbose: VerboseOption = False,
 ) -> None:
-    """Publish every day of a range; run it again to go on where it was interrupted. Where it runs: see `run`."""
+    """Publish every day of a range; after an interruption, run it again to go on. For where it runs, see `run`."""
     if spread and clip:
         raise HexveilError("give --spread or --clip, not both")
     if last < first:
@@ -134,7 +134,7 @@ def forget(
     ] = None,
     yes: Annotated[bool, typer.Option("--yes", help="Do not ask.")] = False,
 ) -> None:
-    """Delete the raw records of days for good; what was released of them stays, and stays verifiable."""
+    """Delete the raw records of days permanently; their releases stay, and can still be verified."""
     from tasks.upkeep.forget import days_older_than, forget_days, held_days
 
     settings = load_config(config)
@@ -156,10 +156,12 @@ def plan(
     config: ConfigOption,
     date: DateOption,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON instead of a table.")] = False,
-    compare: Annotated[bool, typer.Option("--compare", help="Show the day under every mechanism that promises an error.")] = False,
+    compare: Annotated[
+        bool, typer.Option("--compare", help="Show the day under every mechanism that promises an error.")
+    ] = False,
     cells: Annotated[bool, typer.Option("--cells", help="Show every cell of the plan.")] = False,
 ) -> None:
-    """Show what a day would publish, at which promised error and cost; spends nothing."""
+    """Show what a day would publish, with which promised error and cost; spends nothing."""
     settings = load_config(config)
     from tasks.engines.prepare import by_itself, prepare_day
     from tasks.planning import preview
@@ -188,7 +190,7 @@ def backup(
     config: ConfigOption,
     to: Annotated[Path, typer.Option("--to", help="A folder on another disk; may hold an earlier copy.")],
 ) -> None:
-    """Copy what cannot be made anew: ledger, keys, plans, released files. The copy is as private as the storage."""
+    """Copy what cannot be made again: ledger, keys, plans, released files. The copy is as private as the storage."""
     from tasks.upkeep.backup import back_up
 
     out.print(f"{back_up(to, load_config(config))} releases are backed up in {show.shown(to)}.")
@@ -199,7 +201,7 @@ for command in (serving.up, serving.resume, serving.deploy, serving.down):
 
 
 def _unexpected(error: Exception) -> str:
-    """Return what may be told of what failed outside our own steps; the scheduler holds nothing private, others may."""
+    """Return the message for an unexpected error. It quotes the scheduler's text only: other errors may be private."""
     kind = type(error).__name__
     if "prefect" in sys.modules:
         return f"the scheduler failed with {kind}: {error}; run it again, --verbose shows more"

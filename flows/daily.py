@@ -1,4 +1,4 @@
-"""The daily run: one local day from raw files to a published, accounted release."""
+"""The daily run: takes one local day from raw files to a published release that the ledger has charged."""
 
 import datetime as dt
 from pathlib import Path
@@ -16,15 +16,15 @@ from tasks.reporting.day_report import DayReport
 
 
 def daily(config_file: Path, date: dt.date, revision: str | None = None) -> DayReport:
-    """Publish one local day; a day that was released already is only published again, to the same bytes.
+    """Publish one local day; a day that was released already is only published again, with the same bytes.
 
     Args:
         config_file: The dataset's TOML file.
         date: The local day.
-        revision: Name of a deliberate further release of a released day, which is charged for anew.
+        revision: Name of a deliberate further release of a released day, with its own charge.
 
     Returns:
-        What the release came to.
+        The report on the release.
     """
     config = load_config(config_file)
     release_id = find_release(date, config, revision)

@@ -1,4 +1,4 @@
-"""The flows as Prefect runs them: a name for each run, an end to restarts, and no server that nobody configured."""
+"""The flows as Prefect runs them: with a name for each run, a limit on restarts, and only on a configured server."""
 
 import datetime as dt
 import functools
@@ -23,7 +23,7 @@ R = TypeVar("R")
 
 
 class _Flow(Flow[P, R]):
-    """A flow that does not have Prefect start a server of its own, which would be without a password."""
+    """A flow that does not let Prefect start its own server, because that server would have no password."""
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         if not PREFECT_API_URL.value():
@@ -46,15 +46,15 @@ def _deployed(function: Callable[P, R]) -> _Flow[P, R]:
 
 @_deployed
 def daily(config_file: Path, date: dt.date | None = None, revision: str | None = None) -> DayReport:
-    """Publish one local day; a day that was released already is only published again, to the same bytes.
+    """Publish one local day; a day that was released already is only published again, with the same bytes.
 
     Args:
         config_file: The dataset's TOML file.
-        date: The local day; None for the one before that of the scheduled start, in the dataset's time zone.
-        revision: Name of a deliberate further release of a released day, which is charged for anew.
+        date: The local day; None for the day before the scheduled start, in the dataset's time zone.
+        revision: Name of a deliberate further release of a released day, with its own charge.
 
     Returns:
-        What the release came to.
+        The report on the release.
     """
     return of_day.daily(config_file, date or day_before(load_config(config_file)), revision)
 

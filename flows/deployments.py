@@ -1,4 +1,4 @@
-"""What the server must hold before anything can be deployed, and what it may not know after a worker's end."""
+"""Prepares Prefect's server for deployments, and restarts the runs that a worker left when it ended."""
 
 import contextlib
 import datetime as dt
@@ -24,9 +24,9 @@ from tasks.base.config import Config
 
 
 def arrange_server(automations: Path, config: Config) -> None:
-    """Create the work pool, a queue for the dataset that runs one thing at a time, and the automations, once each.
+    """Create the work pool, a queue for the dataset that runs one flow at a time, and the automations, once each.
 
-    Limits, the example, and whether an automation is enabled are left as they are: operators change them in the pages.
+    Limits, the example, and whether an automation is enabled do not change: operators set them in the pages.
     """
     with get_client(sync_client=True) as client:
         with contextlib.suppress(ObjectAlreadyExists):
@@ -53,9 +53,9 @@ def _arrange_automations(client: SyncPrefectClient, automations: Path) -> None:
 
 
 def resume_interrupted() -> list[str]:
-    """Start again the runs that a worker left when it ended, and return their names. Only while no worker runs.
+    """Restart the runs that a worker left when it ended, and return their names. Call this only while no worker runs.
 
-    The server cannot know of them: it believes that they run, or that their crash was seen to.
+    The server does not know that these runs must go on: it lists them as running, or as crashed and done.
     """
     left = [StateType.PENDING, StateType.RUNNING, StateType.CRASHED]
     wanted = FlowRunFilter(

@@ -1,7 +1,7 @@
-"""Ctrl-C ends what publishes at once and plainly, wherever it is: in imports, a long query, a wait for a worker.
+"""Lets Ctrl-C end a publishing command at once with one message: in imports, a long query, a wait for a worker.
 
-Nothing is unwound, which would wait for whatever is at work. Ending a run anywhere is as safe as a power cut, after
-which the same command goes on. This module is the first to be imported, and imports little.
+The stack is not unwound, because that would wait for the work in progress. To end a run at any point is as safe as a
+power cut: the same command goes on afterwards. This module is imported first, and imports little.
 """
 
 import atexit
@@ -26,10 +26,10 @@ _pressed = threading.Event()
 
 
 def end_at_once(commands: set[str]) -> None:
-    """Let Ctrl-C end this process at once, where it was started as one of some commands, and by a person.
+    """Let Ctrl-C end this process at once, if it runs one of some commands and no other Python process started it.
 
-    Python hands a signal to the main thread only, and between two steps of its own code: a query may be minutes away
-    from that. So another thread waits for it.
+    Python handles a signal only in the main thread, and only between two steps of Python code: a query may take minutes
+    until then. So another thread waits for the signal.
     """
     if not commands & set(sys.argv[1:2]) or _has_python_parent():
         return
@@ -43,7 +43,7 @@ def end_at_once(commands: set[str]) -> None:
 
 @contextmanager
 def told_to_server() -> Iterator[None]:
-    """Let Prefect tell its server within some seconds that the run was interrupted, before the process ends."""
+    """After Ctrl-C, give Prefect some seconds to report the interrupted run to its server before the process ends."""
     signal.set_wakeup_fd(-1)
     signal.signal(signal.SIGINT, _unwind)
     try:
@@ -56,7 +56,7 @@ def told_to_server() -> Iterator[None]:
 
 @contextmanager
 def said(message: str) -> Iterator[None]:
-    """Let an interruption end the process with a message of what is left to do."""
+    """After Ctrl-C, end the process with a message that says what is left to do."""
     try:
         yield
     except KeyboardInterrupt:
@@ -67,12 +67,12 @@ def said(message: str) -> Iterator[None]:
 
 
 def end() -> None:
-    """Say what an interrupted person must know, and end the process; a second call leaves it to the first."""
+    """Print the message about the interruption, and end the process; a second call does nothing."""
     if not _ending.acquire(blocking=False):
         return
     with suppress(OSError):
         os.write(sys.stderr.fileno(), (_BAR_CLEARED if sys.stderr.isatty() else b"") + _SAID)
-    time.sleep(_MOMENT)  # a process that is being started would complain if it were left half told what to do
+    time.sleep(_MOMENT)  # a child process that is just starting would complain if its start were cut off
     os._exit(_EXIT_CODE)
 
 
@@ -93,13 +93,13 @@ def _unwind(*_: Any) -> None:
 
 
 def _leave_to_other_thread() -> None:
-    """Keep the end that has begun, or let there be none any more: all is said, and the rest takes no time."""
+    """Wait for an end that has begun; else ignore Ctrl-C from now on: all is printed, and the process ends anyway."""
     if _ending.locked():
         time.sleep(_PATIENCE_SECONDS)
     signal.signal(signal.SIGINT, signal.SIG_IGN)
 
 
 def _has_python_parent() -> bool:
-    """Tell whether this process works for another of Python's, which sees to its end."""
+    """Return whether another Python process started this one and will end it."""
     used = sys.modules.get("multiprocessing")
     return used is not None and used.current_process().name != "MainProcess"

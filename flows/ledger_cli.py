@@ -1,4 +1,4 @@
-"""The command line's part about the account: `hexveil ledger ...`."""
+"""The commands about the ledger: `hexveil ledger ...`."""
 
 import sys
 from typing import Annotated
@@ -15,7 +15,7 @@ ledger_app = typer.Typer(help="Look at, check, export or amend the account of wh
 
 @ledger_app.command("show")
 def ledger_show(config: ConfigOption) -> None:
-    """List every release, what it cost its worst user, how the losses are spread over users, and what is left."""
+    """List every release and its cost for the worst user, the distribution of losses over users, and what is left."""
     from tasks.account.amendments import amendments
     from tasks.account.ledger import list_entries
     from tasks.reporting.budget_report import report_budget
@@ -32,7 +32,7 @@ def ledger_verify(
         str | None, typer.Option("--expect", help="NUMBER:HASH of a line that was noted: it must still be there.")
     ] = None,
 ) -> None:
-    """Recompute every hash, every loss from its stored plan, every sum, and compare the published files."""
+    """Recompute every hash, every sum, and every loss from its stored plan, and compare the published files."""
     from tasks.account.anchors import check_anchor
     from tasks.upkeep.verify import verify_ledger
 
@@ -44,7 +44,7 @@ def ledger_verify(
 
 @ledger_app.command("head")
 def ledger_head(config: ConfigOption) -> None:
-    """Print NUMBER:HASH of the last line, to be noted where nobody on this machine can change it."""
+    """Print NUMBER:HASH of the last line; store it where nobody on this machine can change it."""
     from tasks.account import anchors
 
     sys.stdout.write(anchors.ledger_head(load_config(config)) + "\n")
@@ -52,7 +52,7 @@ def ledger_head(config: ConfigOption) -> None:
 
 @ledger_app.command("export")
 def ledger_export(config: ConfigOption) -> None:
-    """Print the ledger as JSON Lines, after checking its chain; docs/reference/ledger.md says how to check it."""
+    """Check the ledger's chain, and print the ledger as JSON Lines; docs/reference/ledger.md says how to check it."""
     from tasks.account.ledger import export
 
     sys.stdout.writelines(export(load_config(config)))
@@ -64,7 +64,7 @@ def ledger_amend_budget(
     reason: Annotated[str, typer.Option("--reason", help="Why; it stands in the ledger, for anyone to read.")],
     yes: Annotated[bool, typer.Option("--yes", help="Do not ask.")] = False,
 ) -> None:
-    """Put a looser [budget] in force, in public and for good; until then nothing is released under it."""
+    """Put a looser [budget] in force, publicly and permanently; until then, nothing is released under it."""
     from tasks.account.amendments import amend_budget, in_words, proposed_amendment
 
     settings = load_config(config)

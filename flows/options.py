@@ -1,4 +1,4 @@
-"""Where things of the command line lie, and the options that several commands have."""
+"""The folders that the command line uses, and the options that several commands share."""
 
 from pathlib import Path
 from typing import Annotated

@@ -1,4 +1,4 @@
-"""What every flow run has: a name that says dataset and days, the day that it is for, and an end to restarts."""
+"""Gives every flow run a name with its dataset and days, the day that it is for, and a limit on restarts."""
 
 import datetime as dt
 from pathlib import Path
@@ -12,13 +12,13 @@ from tasks.base.config import Config, load_config
 from tasks.base.errors import HexveilError
 
 RESUMED = "Resumed"
-"""The name of the state that a run left by its worker is given when the next one starts."""
+"""The name of the state that a run left by its worker gets when the next worker starts."""
 
 _MOST_CRASHES = 5
 
 
 def run_name() -> str:
-    """Return what the flow run is called, for example "daily austin 2016-11-25"."""
+    """Return the name of the flow run, for example "daily austin 2016-11-25"."""
     given = flow_run.parameters
     config_file = Path(given["config_file"])
     try:
@@ -34,16 +34,16 @@ def run_name() -> str:
 
 
 def day_before(config: Config) -> dt.date:
-    """Return the local day before the one that the run was scheduled for, however late or often it is started."""
+    """Return the local day before the run's scheduled start, however late or often the run starts."""
     scheduled: dt.datetime = flow_run.scheduled_start_time
     return scheduled.astimezone(ZoneInfo(config.dataset.timezone)).date() - dt.timedelta(days=1)
 
 
 def refuse_endless_restarts() -> None:
-    """End a run that was interrupted time and again; it is started anew after each, and may be what brings them about.
+    """End a run that was interrupted many times: it is restarted after each interruption, and may be their cause.
 
     Raises:
-        HexveilError: It was interrupted five times.
+        HexveilError: The run was interrupted five times.
     """
     with get_client(sync_client=True) as client:
         states = client.read_flow_run_states(flow_run.id) if flow_run.id else []

@@ -1,4 +1,4 @@
-"""Prefect's server and worker on one machine, and the published files on a local address: started and stopped."""
+"""Starts and stops Prefect's server and worker on one machine, and a local web server for the published files."""
 
 import contextlib
 import fcntl
@@ -30,11 +30,11 @@ _START_SECONDS, _STOP_SECONDS, _ANSWER_SECONDS = 180, 60, 20
 
 @dataclass(frozen=True)
 class LocalServices:
-    """Where the services of one machine keep their state, and where they answer.
+    """The folder and the port of the services on one machine.
 
     Attributes:
-        folder: Logs, process numbers and Prefect's own database.
-        port: Of the server; the published files are on the next one.
+        folder: Holds logs, process ids and Prefect's own database.
+        port: The server's port; the published files are on the next port.
     """
 
     folder: Path
@@ -47,7 +47,7 @@ class LocalServices:
 
     @property
     def health(self) -> str:
-        """The address at which the server answers anybody that it is there."""
+        """The address that answers anybody, without a password, if the server runs."""
         return f"{self.url}/api/health"
 
     @property
@@ -57,15 +57,15 @@ class LocalServices:
 
     @property
     def password_file(self) -> Path:
-        """Who may sign in, as name:password. Who can sign in can run programs on this machine, as Prefect is made."""
+        """The file with name:password for signing in. With Prefect, a user who signs in can run programs here."""
         return self.folder / "password"
 
     def serves(self, config: Config) -> bool:
-        """Tell whether the published files of a dataset are at the address of files."""
+        """Return whether the published files of a dataset are served at ``files_url``."""
         return (self.folder / "files" / config.dataset.name).is_symlink()
 
     def environment(self, settings: Path) -> dict[str, str]:
-        """Return the variables that lead to the server, over those of a settings file; what the operator set stays."""
+        """Return the environment with the server's address and password, and defaults from a settings file."""
         lines = [line.split("=", 1) for line in settings.read_text(encoding="utf-8").splitlines() if line[:1].isalpha()]
         password = self.password_file.read_text(encoding="utf-8")
         return {
@@ -83,7 +83,7 @@ class LocalServices:
 
 @contextmanager
 def exclusive_services(folder: Path) -> Iterator[None]:
-    """Start or stop services alone: two commands at once would start things twice."""
+    """Let one command at a time start or stop services: two at once would start them twice."""
     folder.mkdir(parents=True, exist_ok=True)
     folder.chmod(0o700)
     with turn(folder / "lock", "the services"):
@@ -91,10 +91,10 @@ def exclusive_services(folder: Path) -> Iterator[None]:
 
 
 def open_services(folder: Path, port: int | None) -> LocalServices:
-    """Return the services of a folder: where they answer now, or shall answer.
+    """Return the services of a folder, with the port that they use now, or will use.
 
     Raises:
-        HexveilError: They answer at another port than the one wanted, or it is taken.
+        HexveilError: They run on another port than the given one, or the port is in use.
     """
     noted = folder / "port"
     if any(is_running(name, folder) for name in _SERVICES):
@@ -115,7 +115,7 @@ def running_services(folder: Path) -> LocalServices | None:
     """Return the services of a folder if their server runs.
 
     Raises:
-        HexveilError: It runs, and does not answer.
+        HexveilError: The server runs but does not answer.
     """
     if not is_running("server", folder):
         return None
@@ -138,12 +138,12 @@ def start_server(local: LocalServices, environment: dict[str, str]) -> None:
 
 
 def start_worker(local: LocalServices, environment: dict[str, str]) -> None:
-    """Start a worker, which runs what is scheduled; none may be running."""
+    """Start a worker, which runs the scheduled flows; no worker may be running."""
     _start("worker", _prefect("worker", "start", "--pool", POOL, "--type", "process"), environment, local.folder)
 
 
 def serve_files(local: LocalServices, config: Config) -> None:
-    """Serve a dataset's published folder, beside those of others, on this machine alone."""
+    """Serve a dataset's published folder, beside those of other datasets, on this machine only."""
     root = local.folder / "files"
     root.mkdir(exist_ok=True)
     link = root / config.dataset.name
@@ -156,10 +156,10 @@ def serve_files(local: LocalServices, config: Config) -> None:
 
 
 def deploy(definitions: Path, config_file: Path, config: Config) -> None:
-    """Create or renew the dataset's deployments.
+    """Create or update the dataset's deployments.
 
     Raises:
-        HexveilError: Prefect refuses them, with what it says.
+        HexveilError: Prefect refuses them; the message has Prefect's output.
     """
     about = {
         "HEXVEIL_CONFIG": str(config_file.resolve()),
@@ -175,7 +175,7 @@ def deploy(definitions: Path, config_file: Path, config: Config) -> None:
 
 
 def stop(folder: Path) -> list[str]:
-    """Stop what runs, the worker first, and return what did; a run in progress goes on with the next worker."""
+    """Stop the running services, the worker first, and return their names; the next worker continues any open run."""
     stopped = [name for name in _STOPPING_ORDER if is_running(name, folder)]
     for name in stopped:
         process = int(_note(name, folder).read_text())
@@ -188,7 +188,7 @@ def stop(folder: Path) -> list[str]:
 
 
 def is_running(name: str, folder: Path) -> bool:
-    """Tell whether a service runs: it holds a lock on its note from its start to its end, however it ends."""
+    """Return whether a service runs: it locks its pid file from its start until its end, however it ends."""
     try:
         with _note(name, folder).open("rb") as note:
             fcntl.flock(note, fcntl.LOCK_SH | fcntl.LOCK_NB)

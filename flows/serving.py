@@ -1,4 +1,4 @@
-"""The commands about Prefect's server and worker: start and stop them, deploy flows to them."""
+"""The commands about Prefect's server and worker: they start and stop these, and deploy flows."""
 
 import os
 from pathlib import Path
@@ -39,7 +39,7 @@ def up(
 
 
 def resume() -> None:
-    """Start again the runs that a worker left when it ended; before a worker is started, and only then."""
+    """Restart the runs that a worker left when it ended; use this only while no worker runs, before you start one."""
     _check_address()
     from flows.deployments import resume_interrupted
 
@@ -54,7 +54,7 @@ def deploy(config: ConfigOption) -> None:
 
 
 def down(home: HomeOption = HOME) -> None:
-    """Stop what `hexveil up` started; a run in progress goes on when it is started again."""
+    """Stop what `hexveil up` started; a run in progress goes on after the next `hexveil up`."""
     from flows import services
 
     folder = home.resolve()
@@ -72,6 +72,6 @@ def _deploy(config_file: Path, config: Config) -> None:
 
 
 def _check_address() -> None:
-    """Refuse to go on without a server: Prefect would start one of its own, without a password."""
+    """Refuse to go on without a server: Prefect would start its own, without a password."""
     if not os.environ.get("PREFECT_API_URL"):
         raise HexveilError("PREFECT_API_URL is not set; set it to the server's address, or start one with `hexveil up`")

@@ -1,4 +1,4 @@
-"""What the command line prints: days, plans, the ledger, in a few lines or a table."""
+"""Prints the results of commands: days, plans, the ledger, in a few lines or a table."""
 
 import datetime as dt
 import json
@@ -31,7 +31,7 @@ def say_error(message: str) -> None:
 
 
 def show_day(day: "DayReport", config: Config) -> None:
-    """Print what a day's release came to."""
+    """Print the report on a day's release."""
     unit = config.value.unit
     reasons = ", ".join(f"{n:,} {reason}" for reason, n in day.rows.items() if reason != "kept")
     out.print(day.release_id)
@@ -47,7 +47,7 @@ def show_day(day: "DayReport", config: Config) -> None:
 
 
 def show_range(days: dict[dt.date, "DayReport | None"], config: Config) -> None:
-    """Print one line a day: what was released, and what it cost."""
+    """Print one line per day: what was released, and its cost."""
     table = Table("day", "cells", f"worst error, {config.value.unit}", "epsilon", "in all", "left", box=SIMPLE)
     for date, day in days.items():
         if day is None:
@@ -70,13 +70,13 @@ def show_ledger(
     budget: "BudgetReport",
     config: Config,
 ) -> None:
-    """Print the releases and amendments of the budget, and where the users' budgets stand.
+    """Print the releases, the amendments of the budget, and what users have lost and have left.
 
     Args:
-        entries: Those of the ledger.
-        amendments: Those of them that are amendments, each with the budget before it and its own.
-        budget: Where the budgets stand.
-        config: Says the limit.
+        entries: The entries of the ledger.
+        amendments: The entries that are amendments, each with the budget before it and after it.
+        budget: The report on the budgets.
+        config: Gives the limit.
     """
     table = Table("no", "release", "cells", "epsilon", "in all", "left", box=SIMPLE)
     table.columns[1].no_wrap = True
@@ -115,7 +115,7 @@ def show_forgotten(forgotten: "Forgotten", config: Config) -> None:
 
 
 def show_services(local: "LocalServices", config: Config) -> None:
-    """Print where the services answer, and what is deployed."""
+    """Print the addresses of the services, and what is deployed."""
     name = config.dataset.name
     out.print(f"pages      {local.url}: daily-{name}, backfill-{name} and verify-{name} are deployed")
     out.print(f"sign in    with {shown(local.password_file)}: who has it can run programs here, so keep it from others")
@@ -160,5 +160,5 @@ def _readable(value: Any) -> str:
 
 
 def shown(path: Path) -> str:
-    """Return a path as short as it can be said from here."""
+    """Return a path relative to the current folder if it is inside that, else the whole path."""
     return os.path.relpath(path) if path.is_relative_to(Path.cwd()) else str(path)

@@ -1,7 +1,7 @@
-"""Start: a run goes to the server that PREFECT_API_URL names, else to that of `hexveil up`, and else stays here.
+"""Start: chooses where a run goes: the server of PREFECT_API_URL, else that of `hexveil up`, else this process.
 
-Prefect would start a server for a run that has none. That one has no password, and does what any local user asks of
-it; so where no server is configured or up, the same steps run without Prefect.
+For a run without a server, Prefect would start one that has no password and obeys any local user. So if no server is
+configured or running, the same steps run without Prefect.
 """
 
 import functools
@@ -22,23 +22,23 @@ R = TypeVar("R")
 
 
 class Flows(NamedTuple):
-    """What publishes: days, and ranges of days."""
+    """The functions that publish days, and ranges of days."""
 
     daily: Callable[..., DayReport]
     backfill: Callable[..., None]
 
 
 def find_flows(home: Path, settings: Path, config: Config, *, verbose: bool) -> Flows:
-    """Return the flows, to be called where their runs go.
+    """Return the flows, set up for the place where their runs go.
 
     Args:
-        home: That of `hexveil up`.
-        settings: Prefect's settings of a server that runs there.
-        config: Of the dataset.
+        home: The folder of `hexveil up`.
+        settings: The file with Prefect's settings for a server of `hexveil up`.
+        config: The dataset's configuration.
         verbose: Whether every step is shown as it happens.
 
     Raises:
-        HexveilError: The server of `hexveil up` runs, and does not answer.
+        HexveilError: The server of `hexveil up` runs but does not answer.
     """
     if _has_server(home, settings, config):
         _set_console(verbose)
@@ -53,7 +53,7 @@ def find_flows(home: Path, settings: Path, config: Config, *, verbose: bool) -> 
 
 
 def _has_server(home: Path, settings: Path, config: Config) -> bool:
-    """Tell whether there is a server to go to, and have Prefect find it, which reads the environment when imported."""
+    """Return whether a server exists, and set its environment variables, which Prefect reads when it is imported."""
     if os.environ.get("PREFECT_API_URL"):
         return True
     local = services.running_services(home)
@@ -67,7 +67,7 @@ def _has_server(home: Path, settings: Path, config: Config) -> bool:
 
 
 def _set_console(verbose: bool) -> None:
-    """Set what Prefect shows here; whatever the operator has set stays."""
+    """Set what Prefect shows here; settings of the operator stay."""
     defaults = {
         "PREFECT_SERVER_ANALYTICS_ENABLED": "false",
         "DO_NOT_TRACK": "1",

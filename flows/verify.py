@@ -1,4 +1,4 @@
-"""The verify run: the ledger against the plans and the published files."""
+"""The verify run: compares the ledger with the plans and the published files."""
 
 from pathlib import Path
 
@@ -13,7 +13,7 @@ def verify(config_file: Path) -> None:
         config_file: The dataset's TOML file.
 
     Raises:
-        LedgerBroken: Names the first entry that disagrees, and with what; the event hexveil.verify.failed tells it too.
+        LedgerBroken: Names the first entry that disagrees, and with what; the event hexveil.verify.failed does too.
     """
     config = load_config(config_file)
     check_ledger(config)

@@ -1,4 +1,4 @@
--- Pointers to members that no line of the NDJSON file just read has.
+-- JSON pointers to members that no line of the NDJSON file just read has.
 -- Grain    one row per such pointer
 -- Reads    incoming
 -- Params   $user, $time, $latitude, $longitude, $value: pointers

@@ -1,4 +1,4 @@
--- Files for many days, of which too large a share of rows cannot be read or has no day.
+-- Files for many days in which too large a share of rows cannot be read or has no day.
 -- Grain    one row per such file
 -- Reads    raw_file
 -- Params   $file_ids, $limit: the largest allowed share

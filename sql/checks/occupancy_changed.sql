@@ -1,4 +1,4 @@
--- Pairs of a published cell and a user that have other numbers of records in the warehouse than in the plan.
+-- Pairs of a published cell and a user whose number of records differs between the warehouse and the plan.
 -- Grain    one row per such pair
 -- Reads    user_cell, user_key, the file $pairs
 -- Params   $date, $pairs: path of the plan's pairs

@@ -1,4 +1,4 @@
--- Whether the occupancy array of a day holds more or fewer records than are not in quarantine.
+-- Whether a day's occupancy array holds more or fewer records than the records that are not in quarantine.
 -- Grain    one row if so
 -- Reads    user_cell, raw_record, validated_file, quarantine
 -- Params   $date

@@ -1,9 +1,9 @@
--- Whether some files may hold rows of a released day that was not released from them: else nothing is late.
--- A file for one day is not looked into: all its rows are of that day.
+-- Whether some files may hold rows of a released day that was not released from them; if not, nothing is late.
+-- The rows of a file for one day are not read, because all of them are of that day.
 -- Grain    one row if so
 -- Reads    raw_file, held_row, released_file, released_day (each released day's last release)
 -- Params   $file_ids
--- Privacy  SENSITIVE: reads private rows; tells a day
+-- Privacy  SENSITIVE: reads private rows; returns only a day
 select local_date
 from (
     select file_id, file_date as local_date

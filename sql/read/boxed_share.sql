@@ -1,4 +1,4 @@
--- The share of seen records that lie in boxes; null where none were seen.
+-- The share of seen records that lie in boxes; null if no record was seen.
 -- Grain    one row
 -- Reads    seen_box, box
 -- Privacy  places where records are, assumed public

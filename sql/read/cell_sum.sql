@@ -1,4 +1,4 @@
--- The clipped integer sums of one local day before noise, and of squares about the midpoint if asked for.
+-- The clipped integer sums of one local day before noise and, if wanted, the sums of squares about the midpoint.
 -- Grain    one row per published (slot_start, h3_cell)
 -- Reads    user_cell, user_key, the file $pairs
 -- Params   $date, $pairs: path of the plan's pairs, $with_squares BOOLEAN

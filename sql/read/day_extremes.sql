@@ -1,5 +1,5 @@
--- The lowest and the highest value of each user in each cell of one local day, for the check of the contract.
--- The values between them need no check: all else of their records is the same.
+-- The lowest and the highest value of each user in each cell of one local day, to check the contract of records.
+-- The values between them need no check, because the other columns of their records are the same.
 -- Grain    one or two rows per (slot_start, h3_cell, user_id), in the columns of record
 -- Reads    day_pair
 -- Privacy  SENSITIVE

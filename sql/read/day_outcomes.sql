@@ -1,4 +1,4 @@
--- What became of the rows of one local day, from its quarantine.
+-- How many rows of one local day were kept or quarantined, by reason, from its quarantine.
 -- Grain    one row per reason; the reason 'kept' counts the valid records
 -- Reads    quarantine
 -- Params   $date, $file_ids, $n_kept: the valid records

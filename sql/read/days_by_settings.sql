@@ -1,4 +1,4 @@
--- All days whose occupancy array was written, with the settings it was written with.
+-- All days whose occupancy array was written, with the hash of the settings.
 -- Grain    one row per local_date
 -- Reads    prepared_day
 -- Privacy  public

@@ -1,4 +1,4 @@
--- The files of this name that were read with the settings of now, each with one of its parts.
+-- The files of this name that were read with the current settings, each with one of its parts.
 -- Grain    one row per file
 -- Reads    raw_file, raw_part
 -- Params   $name, $settings_hash

@@ -1,4 +1,4 @@
--- The number of the file of this name and content, if it was read with these settings.
+-- The id of the file with this name and content, if it was read with these settings.
 -- Grain    one row if it was
 -- Reads    raw_file
 -- Params   $name, $content_hash, $settings_hash

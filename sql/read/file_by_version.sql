@@ -1,4 +1,4 @@
--- The number of the file that was seen at this path in this version, if it was read with these settings.
+-- The id of the file that was seen at this path in this version, if it was read with these settings.
 -- Grain    one row if it was
 -- Reads    seen_file
 -- Params   $path, $version, $settings_hash

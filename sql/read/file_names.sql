@@ -1,4 +1,4 @@
--- Number and name of some files.
+-- Id and name of some files.
 -- Grain    one row per file
 -- Reads    raw_file
 -- Params   $file_ids

@@ -1,4 +1,4 @@
--- What became of the rows of one file, as far as they are held now.
+-- How many rows of one file were read, and how many were malformed, undated or forgotten, as held now.
 -- Grain    one row
 -- Reads    raw_file, held_row
 -- Params   $file_id

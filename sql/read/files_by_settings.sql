@@ -1,4 +1,4 @@
--- All files that were read, with the settings they were read with.
+-- All files that were read, with the hash of the settings.
 -- Grain    one row per file
 -- Reads    raw_file
 -- Privacy  public

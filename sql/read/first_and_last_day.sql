@@ -1,4 +1,4 @@
--- The first and the last local day that any raw record belongs to.
+-- The first and the last local day of the raw records of some files.
 -- Grain    one row
 -- Reads    held_row
 -- Params   $file_ids

@@ -1,4 +1,4 @@
--- The hashes of one local day's raw records, or of one part of them.
+-- The identity hashes of one local day's raw records, or of one part of them.
 -- Grain    one row per raw record of the day whose hash leaves $part when divided by $n_parts
 -- Reads    raw_record
 -- Params   $date, $file_ids, $n_parts, $part: 0 to $n_parts - 1

@@ -1,4 +1,4 @@
--- The days of which records came after their release.
+-- The days whose records came after their release, with how many records came late.
 -- Grain    one row per local_date
 -- Reads    late_day
 -- Privacy  counts of records, assumed public

@@ -1,9 +1,9 @@
 -- How many records of each released day are in these files, and in no file that the day was released from.
--- is_noted is false where the warehouse does not know those files; then only n_rows can be used.
--- Grain    one row per released local_date of which these files hold any row
+-- is_noted is false if the warehouse does not know the files of the release; then only n_rows can be used.
+-- Grain    one row per released local_date that has rows in these files
 -- Reads    raw_record, released_file, released_day (each released day's last release)
 -- Params   $file_ids
--- Privacy  counts of records, told apart by user, time and place; no value is looked at
+-- Privacy  counts of records, identified by user, time and place; no value is read
 with released as (
     select released_file.local_date, file_id
     from released_file

@@ -1,4 +1,4 @@
--- How many rows of a Parquet file are of forgotten days.
+-- How many rows of a Parquet file belong to forgotten days.
 -- Grain    one row
 -- Reads    the file $path
 -- Params   $path, $time: name of its column; $file_date: the day the file is for, or null;

@@ -1,4 +1,4 @@
--- How many rows of the file just read could be told apart into fields.
+-- How many rows of the file just read could be split into fields.
 -- Grain    one row
 -- Reads    incoming
 -- Privacy  a count of records, assumed public

@@ -1,4 +1,4 @@
--- The number of the next file: none that a file or the files of a release still have.
+-- The id for the next file: larger than every id that a file or a release still uses.
 -- Grain    one row
 -- Reads    raw_file, released_file
 -- Privacy  public

@@ -1,4 +1,4 @@
--- The cells of one local day, in the order that numbers them.
+-- The cells of one local day, in the order of their numbers.
 -- Grain    one row per (slot_start, h3_cell)
 -- Reads    user_cell
 -- Params   $date

@@ -1,4 +1,4 @@
--- The occupancy array of one local day: who was where, and how often. All that a plan may read.
+-- The occupancy array of one local day: which user was in which cell, and how often. A plan may read nothing else.
 -- Grain    one row per (cell, user_number), counted from 0 in the order of occupancy_cells and of day_users
 -- Reads    user_cell
 -- Params   $date

@@ -1,4 +1,4 @@
--- The files that one local day's occupancy array was made from, each with the number of all its rows.
+-- The files that one local day's occupancy array was made from, each with its total number of rows.
 -- Grain    one row per file
 -- Reads    prepared_file, raw_file
 -- Params   $date

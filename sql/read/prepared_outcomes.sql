@@ -1,4 +1,4 @@
--- What became of the rows of one local day when its occupancy array was made.
+-- How many rows of one local day were kept or quarantined when its occupancy array was made.
 -- Grain    one row per reason
 -- Reads    prepared_count
 -- Params   $date

@@ -1,4 +1,4 @@
--- The local days of which the warehouse holds anything private, with their number of raw rows.
+-- The local days for which the warehouse holds private data, with their number of raw rows.
 -- Grain    one row per local_date
 -- Reads    held_row, user_cell, quarantine, value_repair
 -- Privacy  counts of records, assumed public

@@ -1,4 +1,4 @@
--- The files that released days were made from, by their last release.
+-- The files that each released day's last release was made from.
 -- Grain    one row per (local_date, file_id)
 -- Reads    released_file, released_day (each released day's last release)
 -- Privacy  public

@@ -1,4 +1,4 @@
--- The parts in which records lie on another day than the one that their file is for.
+-- The parts whose records have a time on another day than the day of their file.
 -- Grain    one row per part
 -- Reads    raw_part
 -- Privacy  times of records, assumed public

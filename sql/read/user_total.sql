@@ -1,4 +1,4 @@
--- What each user's records add up to in the published cells of one local day before noise; squares if asked for.
+-- What each user's records add up to in the published cells of one local day before noise, and, if wanted, the squares.
 -- Grain    one row per (slot_start, h3_cell, user_hash) of the plan
 -- Reads    user_cell, user_key, the file $pairs
 -- Params   $date, $pairs: path of the plan's pairs, $with_squares BOOLEAN

@@ -1,4 +1,4 @@
--- charge: what each release cost the user it cost most, copied from the ledger for queries; the ledger counts.
+-- charge: the cost of each release for the user it cost most, copied for queries; the ledger is the original.
 -- Grain    one row per release_id
 -- Units    epsilon and epsilon_total_after are privacy losses
 -- Privacy  public

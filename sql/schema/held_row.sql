@@ -1,4 +1,4 @@
--- held_row: how many raw rows of which day are held of each file, in the warehouse or in shards.
+-- held_row: how many raw rows of each file and day are held, in the warehouse or in shards.
 -- Grain    one row per raw record, or per part
 -- Reads    raw_record, raw_part
 -- Privacy  counts of records, assumed public

@@ -1,4 +1,4 @@
--- prepared_count: what became of the rows of a day when its occupancy array was made.
+-- prepared_count: how many rows of a day were kept or quarantined when its occupancy array was made.
 -- Grain    one row per (local_date, reason); the reason 'kept' counts the valid records
 -- Privacy  counts of records, assumed public; no rule looks at a value
 create table if not exists prepared_count (

@@ -1,6 +1,6 @@
--- quarantine: which rows are not used, and why; the rows themselves stay where they are.
--- Grain    one row per unused row: row_number points into raw_record, or line_number counts lines of the file
---          where the row could not be told apart into fields
+-- quarantine: the rows that are not used, and the reason; the rows themselves stay in their table or file.
+-- Grain    one row per unused row: row_number points into raw_record; for a row that could not be split into fields,
+--          line_number counts the lines of the file
 -- Privacy  SENSITIVE: points at records
 create table if not exists quarantine (
     file_id integer not null,

@@ -1,5 +1,5 @@
--- raw_file: the input files that were read, each known by its name, its content and the settings it was read with.
--- A copy under another name is a file of its own, all duplicates: if it were passed over, equal content would show.
+-- raw_file: the input files that were read, each identified by name, content and the settings it was read with.
+-- A copy under another name is a file too, with only duplicates. If it were skipped, equal content would be visible.
 -- Grain    one row per (name, content_hash, settings_hash)
 -- Units    counts are rows; n_rows was counted without the engine
 -- Privacy  SENSITIVE: content_hash depends on values and never leaves the warehouse

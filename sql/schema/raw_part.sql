@@ -1,7 +1,7 @@
--- raw_part: which part files in the shards' storage hold the raw records of a file, where workers read it.
+-- raw_part: the part files in the shards' storage that hold a file's raw records, if workers read the file.
 -- Grain    one row per part: records of one file, one shard and one local day
--- Units    n_rows counts raw records; n_shards is how many shards the users were divided among; is_stray says that
---          all its records have a time on another day than the one their file is for
+-- Units    n_rows counts raw records; n_shards is the number of shards that the users were divided among; is_stray says
+--          that all its records have a time on another day than the one their file is for
 -- Privacy  counts of records of some users together, assumed public; the parts themselves are SENSITIVE
 create table if not exists raw_part (
     name varchar primary key,

@@ -1,8 +1,8 @@
--- raw_record: every row of an input file that could be told apart into fields, before any rule.
--- One compression is named where it suits every file: otherwise the engine tries all of them on each row group. Dates
--- have none: those of files of many days in random order take much more room as runs.
+-- raw_record: every row of an input file that could be split into fields, before any rule.
+-- A column has a fixed compression if one suits every file; otherwise the engine tries all of them on each row group.
+-- Dates have no fixed one: in files with many days in random order, run-length encoding takes much more space.
 -- Grain    one row per (file_id, row_number); row_number counts the readable rows of the file from 1
--- Units    value is in the source's unit; null where it is missing or not a number
+-- Units    value is in the source's unit; null if it is missing or not a number
 -- Privacy  SENSITIVE: never leaves the warehouse
 create table if not exists raw_record (
     file_id integer not null using compression rle,

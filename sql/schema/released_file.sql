@@ -1,5 +1,5 @@
--- released_file: which files a release was made from, so that late records can be told.
--- Grain    one row per (release_id, file_id); a release that the ledger lacks was begun and not made
+-- released_file: the files that a release was made from, to find late records.
+-- Grain    one row per (release_id, file_id); a release that is not in the ledger was begun but not made
 -- Privacy  public
 create table if not exists released_file (
     release_id varchar not null,

@@ -1,6 +1,6 @@
--- seen_file: where a raw_file was seen, so that a file that did not change is not read again.
+-- seen_file: where a raw_file was seen, so that an unchanged file is not read again.
 -- Grain    one row per (path, version, settings_hash)
--- Privacy  public; a file's size, which depends on values, decides nothing
+-- Privacy  public; a file's size is not used, because it depends on values
 create table if not exists seen_file (
     path varchar not null,
     version varchar not null,

@@ -1,7 +1,7 @@
--- statistic: every published row of every release, copied for queries; the files under published/ count.
+-- statistic: every published row of every release, copied for queries; the files under published/ are the original.
 -- Grain    one row per (release_id, slot_start, h3_cell)
 -- Units    those of the dataset's [value]
--- Privacy  public: noise is on it and the ledger has charged for it
+-- Privacy  public: noise is added, and the ledger has charged it
 create table if not exists statistic (
     h3_cell varchar not null,
     slot_start timestamptz not null,

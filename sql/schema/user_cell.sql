@@ -1,7 +1,7 @@
 -- user_cell: the occupancy array, with what each user's records add up to.
 -- Grain    one row per (local_date, slot_start, h3_cell, user_id)
--- Units    total_ticks sums value_ticks; total_squares sums (2 value_ticks - n_ticks)^2, and is null where no
---          variance is published
+-- Units    total_ticks sums value_ticks; total_squares sums (2 value_ticks - n_ticks)^2, and is null if no variance is
+--          published
 -- Privacy  SENSITIVE: the totals; n_records is assumed public
 create table if not exists user_cell (
     local_date date not null,

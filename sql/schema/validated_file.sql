@@ -1,4 +1,4 @@
--- validated_file: which files the valid records of a day were last taken from.
+-- validated_file: the files that the valid records of a day were last taken from.
 -- Grain    one row per (local_date, file_id)
 -- Privacy  public
 create table if not exists validated_file (

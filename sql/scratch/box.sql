@@ -1,4 +1,4 @@
--- box: the boxes of one local day that lie in one hexagon as a whole, since all their corners do, or in two.
+-- box: the boxes of one local day that lie in one hexagon, because all their corners do, or in two.
 -- Grain    one row per (h3_resolution, lat_box, lon_box)
 -- Reads    seen_box, edge_box
 -- Params   $bent: hexagons on several faces of the icosahedron; a box with corners in one may still leave it

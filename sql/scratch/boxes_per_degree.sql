@@ -1,5 +1,5 @@
--- boxes_per_degree(): how many boxes of latitude and longitude go on a degree.
--- A box is about a sixth as wide as a hexagon's edge is long, and at most a degree.
+-- boxes_per_degree(): the number of boxes of latitude and longitude per degree.
+-- The width of a box is about a sixth of the length of a hexagon's edge, and at most a degree.
 -- Grain    a function of a resolution of H3
 -- Privacy  public
 create or replace temp macro boxes_per_degree(h3_resolution) as

@@ -1,9 +1,9 @@
 -- day_pair: how often each user was in each cell of one local day, and what the user's records add up to.
 -- Grain    one row per (slot_start, h3_cell, user_id)
 -- Reads    record, validated_day
--- Params   $date, $n_ticks, $with_squares BOOLEAN, $apart BOOLEAN: whether records in no box are grouped by their
---          places first, and their hexagons asked for together
--- Units    total_ticks and total_squares are exact integers; lowest_ticks is null where any record has no ticks
+-- Params   $date, $n_ticks, $with_squares BOOLEAN, $apart BOOLEAN: whether records in no box are first grouped by
+--          place, and H3 is then called once per group
+-- Units    total_ticks and total_squares are exact integers; lowest_ticks is null if any record has no ticks
 -- Privacy  SENSITIVE
 create or replace temp table day_pair as
 with counted as (

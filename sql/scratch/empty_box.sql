@@ -1,9 +1,9 @@
--- box: boxes of latitude and longitude that lie in one hexagon as a whole, or in two and are divided by their edge.
--- With side = per_latitude * latitude + per_longitude * longitude + at_zero, a place of the box lies in h3_cell where
--- side > 1, and in beyond where side < -1. Between, near the edge, the table does not tell. Any box may be missing.
+-- box: boxes of latitude and longitude that lie in one hexagon, or in two and are divided by their edge.
+-- With side = per_latitude * latitude + per_longitude * longitude + at_zero, a place of the box lies in h3_cell if
+-- side > 1, and in beyond if side < -1. Between these, near the edge, the table gives no hexagon. A box may be missing.
 -- Grain    one row per (h3_resolution, lat_box, lon_box)
 -- Units    lat_box and lon_box count boxes from 0 degrees, see boxes_per_degree; side counts hundredths of a box's
---          width from the edge, and is 2 where there is no edge
+--          width from the edge, and is 2 if there is no edge
 -- Privacy  places where records are, assumed public
 create or replace temp table box (
     h3_resolution integer not null,

@@ -1,5 +1,5 @@
--- file_hour: the hours from a Parquet file's first time to its last, which the file tells without being read.
--- Grain    one row per number; none where they are too many, as one wrong time makes them
+-- file_hour: the hours from a Parquet file's first time to its last, from the file's metadata.
+-- Grain    one row per number; none if they are too many, which a single wrong time can cause
 -- Reads    the file $path
 -- Params   $path, $time: name of its column
 -- Privacy  times of records, assumed public

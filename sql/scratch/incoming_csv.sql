@@ -1,6 +1,6 @@
--- incoming: the rows of a CSV file, its text turned into types; what cannot be read as a value is null.
--- One scanner reads the file from its first byte to its last. Several would begin in the middle, and guess whether they
--- are within quotes: a value of many lines can make them guess wrong, so that its lines become records.
+-- incoming: the rows of a CSV file, converted from text to types; a value that cannot be read is null.
+-- One scanner reads the file from start to end. Several scanners would start in the middle, and guess whether they are
+-- inside quotes. With a value of many lines they can guess wrong, and read its lines as records.
 -- Grain    one row per row with the right number of fields
 -- Reads    the file $path; the lines it rejects are then in rejected_line
 -- Params   $path, $columns MAP of role to VARCHAR in the file's order, $delimiter, $blank: trimmed off user ids

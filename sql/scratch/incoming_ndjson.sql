@@ -1,6 +1,6 @@
--- incoming: the rows of a file of JSON objects, one a line; what cannot be read as a value is null.
--- Any JSON value leaves its line valid, and so do NaN and Infinity. A user id must be a text or a whole number.
--- Grain    one row per line; is_object is false where the line is not a JSON object
+-- incoming: the rows of a file with one JSON object per line; a value that cannot be read is null.
+-- A line is valid with any JSON value, and with NaN and Infinity. A user id must be a text or a whole number.
+-- Grain    one row per line; is_object is false if the line is not a JSON object
 -- Reads    source_line: the lines of the file
 -- Params   $user, $time, $latitude, $longitude, $value: pointers to members; $blank: trimmed off user ids
 -- Privacy  SENSITIVE

@@ -1,5 +1,5 @@
 -- quarantined_record: the raw records of one local day that break a rule or are repeated, with the first such rule.
--- Few records are suspect: it takes longer to tell which rule a record breaks than whether it breaks any.
+-- Few records are suspect. To find the rule that a record breaks takes longer than to find that it breaks one.
 -- Grain    one row per such record
 -- Reads    raw_record, raw_file, repeated_hash (the hashes that several of the day's records have)
 -- Params   $date, $file_ids: the day's files as they are now; $day_start, $day_end in UTC;

@@ -1,7 +1,7 @@
--- readable_json(): a line of JSON, changed where the engine would refuse what the grammar allows.
--- The engine refuses a half of a surrogate pair in a text: U+FFFD takes its place. Escaped backslashes are written
--- another way first, so that no other backslash stands before one; and whole pairs are set apart as \U, which the
--- grammar does not know, while halves are replaced. Nothing else of a line that keeps to the grammar is changed.
+-- readable_json(): a line of JSON, changed if the grammar allows it but the engine would refuse it.
+-- The engine refuses half of a surrogate pair in a text, so U+FFFD replaces it. First, escaped backslashes are written
+-- in another way, so that no other backslash comes before one. While halves are replaced, whole pairs are marked with
+-- \U, which the grammar does not have. Nothing else in a line that follows the grammar is changed.
 -- Grain    a function of a line
 -- Privacy  SENSITIVE: a record
 create or replace temp macro readable_json(line) as

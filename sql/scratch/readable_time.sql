@@ -1,4 +1,4 @@
--- readable_time(): an instant, or null outside the years that have calendar days; infinity is null too.
+-- readable_time(): an instant, or null outside the years that have calendar days; infinity also gives null.
 -- Grain    a function of an instant
 -- Privacy  of a time alone, assumed public
 create or replace temp macro readable_time(instant) as

@@ -1,11 +1,11 @@
--- record(): the valid records of one validated day, placed in cells and counted in ticks.
--- It is no table: to place records again costs less than to keep them twice. Slots are counted from local midnight, so
--- that a day of 23 or 25 hours has whole slots. The one row of settings is not joined by its day: the engine would then
--- expect few records, and keep them in memory rather than those in quarantine.
+-- record(): the valid records of one validated day, with their cells, and their values in ticks.
+-- It is not a table: to place records again costs less than to store them twice. Slots are counted from local midnight,
+-- so a day of 23 or 25 hours has whole slots. The one row of settings is not joined by its day: the engine would then
+-- expect few records, and keep them in memory instead of the records in quarantine.
 -- Grain    one row per record of the day that is its argument
 -- Reads    raw_record, validated_day, validated_file, quarantine, box
--- Params   date; apart: whether h3_cell stays null where no box tells it, for whoever asks for many at once
--- Units    value_ticks = (value - lower) / tick, from 0 to n_ticks: a missing value counts as the midpoint, one
+-- Params   date; apart: whether h3_cell stays null if no box gives it, because the caller finds many at once
+-- Units    value_ticks = (value - lower) / tick, from 0 to n_ticks: a missing value counts as the midpoint, and a value
 --          outside the bounds as the nearer bound
 -- Privacy  SENSITIVE: never leaves the warehouse
 create or replace temp macro record(date, apart := false) as table

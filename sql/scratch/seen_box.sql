@@ -1,7 +1,7 @@
--- seen_box: the boxes where one local day has records, with the hexagons of their corners.
--- Corners are moved outwards by a hundredth of a box. A box costs four cells, so none are asked for where one record
--- was seen; hexagons finer than 11 hold too few records. Every eighth record is seen, told by fractions of multiples
--- of the golden ratio: in a file that lists vehicles in turn, every eighth row may be of the same few.
+-- seen_box: the boxes in which one local day has records, with the hexagons of their corners.
+-- Corners are moved outwards by a hundredth of a box. A box costs four calls of H3, so a box with only one seen record
+-- gets none; hexagons finer than resolution 11 hold too few records. One record in eight is seen, chosen by fractions
+-- of multiples of the golden ratio: in a file that lists vehicles in turn, every eighth row may be of the same few.
 -- Grain    one row per (h3_resolution, lat_box, lon_box)
 -- Reads    raw_record, validated_day
 -- Params   $date

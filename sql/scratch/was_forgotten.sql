@@ -1,4 +1,4 @@
--- was_forgotten(): whether a row is of a forgotten day, by its own local day or by its time.
+-- was_forgotten(): whether a row belongs to a forgotten day, by its own local day or by its time.
 -- A day that was forgotten in one time zone is parts of two days in another.
 -- Grain    a function of a row's day and time, the forgotten days, and the instants where spans of them start and end
 -- Privacy  of times alone, assumed public

@@ -1,5 +1,5 @@
--- whole_hour: the hours that lie in one local day as a whole, with no change of the clock between, and that day.
--- A time zone's calendar is slow to ask, so it is asked for hours and not for records.
+-- whole_hour: the hours that lie completely in one local day, without a clock change, and that day.
+-- Looking up a time zone's calendar is slow, so it is done per hour and not per record.
 -- Grain    one row per number, from 1970 to 2198
 -- Reads    file_hour
 -- Privacy  times of records, assumed public

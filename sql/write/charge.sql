@@ -1,4 +1,4 @@
--- charge: writes what one release cost.
+-- charge: writes the cost of one release.
 -- Grain    one row
 -- Params   $number, $release_id, $date, $revision, $epsilon, $epsilon_total_after, $committed_at, $hash: of the entry
 -- Privacy  public

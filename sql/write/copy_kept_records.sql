@@ -1,4 +1,4 @@
--- Writes to a file the records of a part that are not of a forgotten day.
+-- Writes the records of a part that do not belong to a forgotten day to a file.
 -- Grain    one row per raw record
 -- Reads    the file $path
 -- Params   $path, $kept_path; $dates, $starts, $ends: what was forgotten

@@ -1,10 +1,10 @@
 -- Writes a file's raw records as Parquet parts: all records of a user go to the same shard.
--- The user id alone decides the shard, on every machine and in every version; rows without one go to the first. Records
--- on another day than the one their file is for lie apart from the others: that day may be forgotten.
--- Grain    one row per raw record, in a folder per shard, local day, and whether they are such strays
+-- Only the user id decides the shard, on every machine and in every version; rows without an id go to the first shard.
+-- Records of another day than the one their file is for go to separate parts, because that day may be forgotten.
+-- Grain    one row per raw record, in a folder per shard, local day, and whether the records are of another day
 -- Reads    raw_record
--- Params   $file_id: the coordinator's number of the file; $n_shards, $folder; $start, $end: of the day that the file
---          is for, or null
+-- Params   $file_id: the coordinator's id of the file; $n_shards, $folder; $start, $end: of the day that the file is
+--          for, or null
 -- Privacy  SENSITIVE
 copy (
     select

@@ -1,4 +1,4 @@
--- any_table: is written whole to a file, from a worker's temporary warehouse.
+-- any_table: is written completely to a file, from a worker's temporary warehouse.
 -- Grain    that of the table
 -- Params   $path
 -- Privacy  SENSITIVE

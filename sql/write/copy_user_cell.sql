@@ -1,5 +1,5 @@
--- user_cell: is written whole to a file, from a worker's temporary warehouse.
--- Parquet has no integers of 128 bits, so totals are written as decimals of 38 digits, which are exact.
+-- user_cell: is written completely to a file, from a worker's temporary warehouse.
+-- Parquet has no 128-bit integers, so totals are written as decimals with 38 digits, which are exact.
 -- Grain    that of user_cell
 -- Params   $path
 -- Privacy  SENSITIVE

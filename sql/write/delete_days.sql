@@ -1,4 +1,4 @@
--- any_table: deletes some local days.
+-- any_table: deletes the rows of some local days.
 -- Grain    none, rows are deleted
 -- Params   $dates
 -- Privacy  SENSITIVE: deletes private rows

@@ -1,4 +1,4 @@
--- any_table: deletes some local days, and all of files that were read with other settings.
+-- any_table: deletes the rows of some local days, and all rows of files that were read with other settings.
 -- Grain    none, rows are deleted
 -- Params   $dates, $other_files
 -- Privacy  SENSITIVE: deletes private rows

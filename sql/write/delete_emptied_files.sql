@@ -1,4 +1,4 @@
--- any_table: deletes those of some files of which no raw row is left.
+-- any_table: deletes the rows of some files, if no raw row of the file is left.
 -- Grain    none, rows are deleted
 -- Reads    held_row
 -- Params   $file_ids

@@ -1,4 +1,4 @@
--- raw_record: deletes what is of some days, by its own day or its time, and all of files read with other settings.
+-- raw_record: deletes the records of forgotten days, by local day or time, and of files read with other settings.
 -- Grain    none, rows are deleted
 -- Params   $dates, $starts, $ends: what was forgotten; $other_files
 -- Privacy  SENSITIVE: deletes private rows

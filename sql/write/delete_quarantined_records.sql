@@ -1,4 +1,4 @@
--- quarantine: deletes what the rules of one local day put there; what reading the files put there stays.
+-- quarantine: deletes the rows that the rules of one local day put there; rows from reading the files stay.
 -- Grain    none, rows are deleted
 -- Params   $date
 -- Privacy  SENSITIVE: deletes private rows

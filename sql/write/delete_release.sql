@@ -1,4 +1,4 @@
--- any_table: deletes one release, which is written again.
+-- any_table: deletes the rows of one release, which is written again.
 -- Grain    none, rows are deleted
 -- Params   $release_id
 -- Privacy  public

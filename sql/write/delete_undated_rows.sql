@@ -1,4 +1,4 @@
--- any_table: deletes the rows without a day of those files of which no row with a day is left.
+-- any_table: deletes the rows without a day of some files, if no row with a day is left of the file.
 -- Grain    none, rows are deleted
 -- Params   $file_ids
 -- Privacy  SENSITIVE: deletes private rows

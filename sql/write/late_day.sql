@@ -1,4 +1,4 @@
--- late_day: notes how many records of a day came after its release.
+-- late_day: stores how many records of a day came after its release.
 -- Grain    one row
 -- Params   $date, $n_records
 -- Privacy  a count of records, assumed public

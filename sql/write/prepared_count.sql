@@ -1,4 +1,4 @@
--- prepared_count: notes what became of the rows of one local day.
+-- prepared_count: stores how many rows of one local day were kept or quarantined.
 -- Grain    one row per reason
 -- Reads    user_cell (its records are the valid ones), quarantine, validated_file
 -- Params   $date

@@ -1,4 +1,4 @@
--- prepared_day: notes with which settings the occupancy array of a day was written.
+-- prepared_day: stores the settings that the occupancy array of a day was written with.
 -- Grain    one row
 -- Params   $date, $settings_hash
 -- Privacy  public

@@ -1,4 +1,4 @@
--- prepared_file: notes the files that one local day's occupancy array is made from.
+-- prepared_file: stores the files that one local day's occupancy array is made from.
 -- Grain    one row per file
 -- Reads    validated_file
 -- Params   $date

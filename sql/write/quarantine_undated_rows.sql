@@ -1,4 +1,4 @@
--- quarantine: rows of a file that belong to no day, because neither their time nor their file tells which.
+-- quarantine: rows of a file that belong to no day, because neither their time nor their file gives one.
 -- Grain    one row per row
 -- Reads    raw_record
 -- Params   $file_id

@@ -1,4 +1,4 @@
--- raw_file: notes one file that was read whole, or that a worker knows by number and name alone.
+-- raw_file: stores one file that was read completely, or a file of which a worker knows only id and name.
 -- Grain    one row
 -- Params   $file_id, $name, $content_hash, $settings_hash, $file_date, $n_rows, $n_malformed, $n_undated, $n_forgotten
 -- Privacy  SENSITIVE: content_hash depends on values

@@ -1,4 +1,4 @@
--- raw_part: notes the parts of one file.
+-- raw_part: stores the parts of one file.
 -- Grain    one row per part
 -- Reads    written_part
 -- Params   $file_id

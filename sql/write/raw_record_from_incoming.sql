@@ -1,7 +1,7 @@
 -- raw_record: the rows of one file, each with the local day it belongs to.
--- Grain    one row per readable row of the file that is not of a forgotten day
+-- Grain    one row per readable row of the file that does not belong to a forgotten day
 -- Reads    incoming, whole_hour
--- Params   $file_id; $file_date: the day the file is for, or null where each row's own time tells;
+-- Params   $file_id; $file_date: the day the file is for, or null if each row's own time gives the day;
 --          $dates, $starts, $ends: what was forgotten
 -- Privacy  SENSITIVE
 insert into raw_record by name

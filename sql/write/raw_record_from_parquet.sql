@@ -1,7 +1,7 @@
--- raw_record: the rows of one Parquet file, cast to types; what cannot be read as a value is null.
--- Grain    one row per row of the file that is not of a forgotten day
+-- raw_record: the rows of one Parquet file, cast to types; a value that cannot be read is null.
+-- Grain    one row per row of the file that does not belong to a forgotten day
 -- Reads    the file $path, whole_hour
--- Params   $file_id; $file_date: the day the file is for, or null where each row's own time tells;
+-- Params   $file_id; $file_date: the day the file is for, or null if each row's own time gives the day;
 --          $dates, $starts, $ends: what was forgotten; $path, $user, $time, $latitude, $longitude, $value: names of
 --          its columns; $blank: trimmed off user ids
 -- Privacy  SENSITIVE

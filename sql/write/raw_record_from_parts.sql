@@ -1,7 +1,7 @@
 -- raw_record: one shard's raw records from some parts, in a worker's temporary warehouse.
 -- Grain    one row per raw record
 -- Reads    the files $paths
--- Params   $paths, $shard, $n_shards: parts divided among another number of shards hold other users too
+-- Params   $paths, $shard, $n_shards: parts made for another number of shards hold other users too
 -- Privacy  SENSITIVE
 insert into raw_record by name
 select file_id, row_number, local_date, user_id, observed_at, latitude, longitude, value

@@ -1,4 +1,4 @@
--- released_file: notes the files that a release is made from.
+-- released_file: stores the files that a release is made from.
 -- Grain    one row per file
 -- Reads    prepared_file
 -- Params   $release_id, $date

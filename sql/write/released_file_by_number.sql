@@ -1,4 +1,4 @@
--- released_file: notes one file that a release was made from, in a worker's temporary warehouse.
+-- released_file: stores one file that a release was made from, in a worker's temporary warehouse.
 -- Grain    one row
 -- Params   $release_id, $local_date, $file_id
 -- Privacy  public

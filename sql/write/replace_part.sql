@@ -1,4 +1,4 @@
--- raw_part: names, in place of a part, the one that holds what is kept of it.
+-- raw_part: replaces the name of a part by that of the new part, which holds the kept records.
 -- Grain    one row is changed
 -- Params   $name, $kept_name, $n_rows
 -- Privacy  counts of records of some users together, assumed public

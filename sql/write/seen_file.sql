@@ -1,4 +1,4 @@
--- seen_file: notes where a file's content was seen, and in which version.
+-- seen_file: stores where a file's content was seen, and in which version.
 -- Grain    one row
 -- Params   $path, $version, $settings_hash, $file_id
 -- Privacy  public

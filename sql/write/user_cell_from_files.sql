@@ -1,4 +1,4 @@
--- user_cell: the occupancy array of one local day, put together from its shards; each user is in one of them.
+-- user_cell: the occupancy array of one local day, merged from its shards; each user is in one of them.
 -- Grain    one row per (slot_start, h3_cell, user_id)
 -- Reads    the files $paths
 -- Params   $paths: written by workers

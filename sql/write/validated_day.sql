@@ -1,4 +1,4 @@
--- validated_day: notes how the valid records of one local day are placed.
+-- validated_day: stores how the valid records of one local day are placed.
 -- Grain    one row
 -- Params   $date, $day_start in UTC, $slot_minutes, $h3_resolution, $lower and $tick in the value's unit, $n_ticks
 -- Privacy  public

@@ -1,4 +1,4 @@
--- validated_file: notes the files that hold rows of one local day or are for it.
+-- validated_file: stores the files that hold rows of one local day or are for it.
 -- Grain    one row per file
 -- Reads    raw_file, held_row
 -- Params   $date, $file_ids

@@ -1,1 +1,1 @@
-"""What every room rests on: configuration, the warehouse, storage, errors, logs, locks, steps. Knows only ``mechanisms``."""
+"""What every room uses: configuration, warehouse, storage, errors, logs, locks, steps. Knows only ``mechanisms``."""

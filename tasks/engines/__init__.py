@@ -1,1 +1,1 @@
-"""Where records are worked on: in this process, or on the workers of a cluster."""
+"""Runs the work on records, in this process or on the workers of a cluster."""

@@ -1,4 +1,4 @@
-"""Cluster: where a step runs once for each file or shard: on Dask's workers, by tasks of Prefect's or without it."""
+"""Cluster: runs a step once for each file or shard on Dask workers, with or without Prefect."""
 
 import functools
 import logging
@@ -22,15 +22,15 @@ _OTHER_CODE = "workers of engine.address lack hexveil, or have another version t
 
 
 def run_each(made: Step[..., R], calls: Calls, config: Config) -> list[R | HexveilError]:
-    """Run a step once for each set of arguments, and return what came of each, in their order.
+    """Run a step once for each set of arguments, and return the outcomes in the same order.
 
-    A worker that dies has its work done again by another. Outside a run, as for a plan that is only looked at, the
-    steps run one after the other in this process: what they do is the same.
+    If a worker dies, another repeats its work. Outside a run, for example to preview a plan, the steps run one after
+    the other in this process and do the same work.
 
     Args:
-        made: A step that replaces whole what it writes, so that it may be run again.
+        made: A step that replaces all that it writes, so that it may be run again.
         calls: The arguments of each run, nothing private.
-        config: Says where the cluster is.
+        config: Gives the address of the cluster.
 
     Raises:
         TemporaryFailure: The cluster cannot be reached.
@@ -46,10 +46,10 @@ def run_each(made: Step[..., R], calls: Calls, config: Config) -> list[R | Hexve
 
 
 def succeeded(outcomes: list[R | HexveilError]) -> list[R]:
-    """Return the outcomes, all of which must be there.
+    """Return the outcomes, if no run failed.
 
     Raises:
-        HexveilError: The first that is not.
+        HexveilError: The first outcome that is an error.
     """
     for outcome in outcomes:
         if isinstance(outcome, HexveilError):
@@ -58,7 +58,7 @@ def succeeded(outcomes: list[R | HexveilError]) -> list[R]:
 
 
 class _Tasks:
-    """Gives work to a cluster as tasks of the flow run that goes on; workers tell Prefect's server of each."""
+    """Gives work to a cluster as tasks of the current flow run; workers report each task to Prefect's server."""
 
     def __init__(self, runner: Any) -> None:
         self._runner = runner
@@ -72,7 +72,7 @@ class _Tasks:
 
 
 class _Calls:
-    """Gives work to a cluster without a flow run. What fails is an answer too: Dask logs arguments of what raises."""
+    """Gives work to a cluster without a flow run. Errors are returned: Dask logs the arguments of calls that raise."""
 
     def __init__(self, address: str, security: Any) -> None:
         self._address, self._security = address, security
@@ -94,7 +94,7 @@ class _Calls:
 
 @contextmanager
 def _workers(config: Config) -> Iterator[_Tasks | _Calls]:
-    """Connect to the cluster that the configuration names, or to one of this machine that is started when needed."""
+    """Connect to the cluster that the configuration names, or to a local one, which is started when needed."""
     address, security = config.engine.address, None
     if address is None:
         own = _own_cluster()
@@ -116,11 +116,11 @@ def _connected(address: str, security: Any) -> Iterator[_Tasks | _Calls]:
 
 
 def _check_cluster(workers: _Tasks | _Calls, address: str) -> None:
-    """Refuse a cluster that cannot be reached or runs other code: the ledger names the code of this process.
+    """Refuse a cluster that cannot be reached or runs other code, because the ledger names the code of this process.
 
     Raises:
-        TemporaryFailure: It cannot be reached, or has no worker.
-        HexveilError: Its workers run another version.
+        TemporaryFailure: The cluster cannot be reached, or has no worker.
+        HexveilError: The workers run another version.
     """
     try:
         answers = workers.client.run(provenance.code_hash, on_error="return").values()
@@ -134,13 +134,13 @@ def _check_cluster(workers: _Tasks | _Calls, address: str) -> None:
 
 
 def _by_same_code(made: Step[..., R], *, once: bool) -> Callable[..., R]:
-    """Return a step's work that a worker refuses by other code than is here: one may come after the others' check.
+    """Return a step's work that fails on a worker with other code: a worker may join after the cluster was checked.
 
-    The worker tries it again where the machine fails, unless Prefect does that.
+    If the machine fails, the worker repeats the work, unless Prefect does that (``once``).
     """
     version = provenance.code_hash()
 
-    @functools.wraps(made, updated=())  # the step is found by its name, with all that it has
+    @functools.wraps(made, updated=())  # the worker finds the step, with its attributes, by its name
     def run_by_same_code(*args: Any, **kwargs: Any) -> R:
         if provenance.code_hash() != version:
             raise HexveilError(_OTHER_CODE)
@@ -160,9 +160,9 @@ def _answer(work: Callable[[], R]) -> R | HexveilError:
 def _own_cluster() -> Any:
     """Start one worker per core; they end with this process.
 
-    Keys of this run's own keep other users of the machine out, who could else have workers do anything. Dask opens a
-    port for its pages, with whatever its options say: none is there to be seen. Workers say nothing themselves, for
-    what fails is an outcome, and after an interrupt they would complain that the scheduler is gone.
+    Keys made for this run keep out other users of the machine, who could otherwise run any code on the workers. Dask
+    opens a port for its web pages whatever its options are, so all pages are removed. Workers do not log: failures are
+    outcomes, and after an interrupt they would only complain that the scheduler is gone.
     """
     from dask.config import set as settings  # noqa: PLC0415
     from distributed import LocalCluster  # noqa: PLC0415

@@ -1,4 +1,4 @@
-"""Late: records that come after their day was released are kept and counted; the release stays as it is."""
+"""Late: counts the records that come after their day was released. They are kept; the release does not change."""
 
 import datetime as dt
 import logging
@@ -24,18 +24,17 @@ log = logging.getLogger("hexveil.late")
 
 @step("late records {config.dataset.name} {date}")
 def count_late_records(date: dt.date, config: Config) -> dict[dt.date, int]:
-    """Read what has come since for a released day, and count what is late in that day's files, whatever day it is of.
+    """Read new or changed files for a released day, and count the late records in its files, of that and other days.
 
-    A row is late if none of the files that its day was released from holds a row of the same user, time and place.
-    Where the warehouse was made anew since, and so does not know which files those were, the rows that are more than
-    there were are counted instead.
+    A row is late if none of the files that its day was released from has a row of the same user, time and place. If
+    the warehouse was rebuilt since, it does not know those files: then the increase in rows is counted instead.
 
     Args:
         date: A local day that has been released.
-        config: Says which files are the day's.
+        config: Names the files for the day.
 
     Returns:
-        How many late records there are of each day that has any, of days counted before too.
+        The number of late records of each day that has any, including days counted earlier.
     """
     if date in forgotten_days(config) or not find_inputs(date, config, needed=False):
         return late_records(config)
@@ -58,7 +57,7 @@ def count_late_records(date: dt.date, config: Config) -> dict[dt.date, int]:
 
 
 def _late(rows: list[RowsLate], released: pl.DataFrame) -> list[tuple[dt.date, int]]:
-    """Return how many records of each day are late, from what each shard, or the only one, holds of it."""
+    """Return how many records of each day are late, from the counts of each shard, or of the whole warehouse."""
     n_rows_then = dict(released.select("local_date", "n_rows").iter_rows())
     late = []
     for date in sorted({one.local_date for one in rows}):
@@ -69,7 +68,7 @@ def _late(rows: list[RowsLate], released: pl.DataFrame) -> list[tuple[dt.date, i
 
 
 def _rows_late(date: dt.date, released: pl.DataFrame, config: Config) -> list[RowsLate]:
-    """Return what of released days is in a day's files; cheap where the days were released from them."""
+    """Return counts of the rows of released days in a day's files; fast if the days were released from these files."""
     with warehouse.connect(config) as connection:
         files = {"file_ids": current_files(connection, date, config)}
         connection.register("released_day", released)

@@ -1,4 +1,4 @@
-"""Prepare: the steps that bring a day's records in, by the engine that the configuration names."""
+"""Prepare: runs the steps that read and index a day's records, with the engine that the configuration names."""
 
 import datetime as dt
 from collections.abc import Callable
@@ -23,7 +23,7 @@ _STEPS = {
 
 
 def in_its_run(one: Preparation, date: dt.date, config: Config) -> None:
-    """Run a step as a part of the run that goes on."""
+    """Run a step as part of the current run."""
     one(date, config)
 
 
@@ -33,11 +33,11 @@ def by_itself(one: Preparation, date: dt.date, config: Config) -> None:
 
 
 def prepare_day(date: dt.date, config: Config, run: Run = in_its_run) -> None:
-    """Bring a day's records into the warehouse, and write its occupancy.
+    """Read a day's records into the warehouse, and write its occupancy.
 
     Args:
         date: The local day.
-        config: Says the engine.
+        config: Names the engine.
         run: Runs one of the steps.
     """
     with while_open(config):
@@ -46,10 +46,10 @@ def prepare_day(date: dt.date, config: Config, run: Run = in_its_run) -> None:
 
 
 def while_open(config: Config) -> AbstractContextManager[None]:
-    """Return what to bring records in by: the warehouse stays open throughout, where it is what all work is done in."""
+    """Return a context that keeps the warehouse open, if the local engine is used; else one that does nothing."""
     return warehouse.kept_open(config) if config.engine.name == "local" else nullcontext()
 
 
 def preparation(config: Config) -> tuple[Preparation, ...]:
-    """Return the steps that bring a day's records into the warehouse and write its occupancy, in order."""
+    """Return the steps that read a day's records into the warehouse and write its occupancy, in order."""
     return _STEPS[config.engine.name]

@@ -1,4 +1,4 @@
-"""Scratch: a worker's temporary warehouse, gone when its work is done or, if it was killed, when the next begins."""
+"""Scratch: makes a worker's temporary warehouse. It is deleted after the work or, after a kill, by the next worker."""
 
 import fcntl
 import os
@@ -21,10 +21,10 @@ def scratch(config: Config) -> Iterator[Config]:
     """Make an empty storage in a folder that only its owner may enter, and delete it afterwards.
 
     Args:
-        config: Says where, in ``engine.scratch``; else it is among the dataset's private files.
+        config: Gives the place in ``engine.scratch``; by default it is among the dataset's private files.
 
     Yields:
-        The configuration with that storage: whatever works on a warehouse works on this one.
+        The configuration with that storage: with it, any function on a warehouse uses the temporary one.
     """
     root = _root(config)
     with _door(root):
@@ -42,9 +42,9 @@ def scratch(config: Config) -> Iterator[Config]:
 
 
 def remove_abandoned(config: Config) -> None:
-    """Delete what killed workers left in the scratch folder that this machine sees, and wait for who is at work there.
+    """Wait for the workers in the scratch folder that this machine sees, and delete what killed workers left there.
 
-    That may be a worker whose run was killed: what it has read is gone only when it is done.
+    A worker may go on after its run was killed. What it has read is deleted only when it is done.
     """
     root = _root(config)
     for folder in _folders(root):
@@ -55,15 +55,15 @@ def remove_abandoned(config: Config) -> None:
 
 
 def _door(root: Path) -> AbstractContextManager[None]:
-    """Let one process at a time make or delete folders, so that none is seen half made or half deleted."""
+    """Let one process at a time make or delete folders, so that no other process sees a half-made one."""
     return turn(root / "door")
 
 
 def _root(config: Config) -> Path:
-    """Return a folder of this dataset's own, within the place that is given: what is beside it is not ours.
+    """Return this dataset's own folder inside the configured place. Other files in that place are not touched.
 
     Raises:
-        HexveilError: Somebody else made it.
+        HexveilError: The folder belongs to another user, or others may enter it.
     """
     place = config.engine.scratch
     if place is None:
@@ -82,7 +82,7 @@ def _folders(root: Path) -> list[Path]:
 
 
 def _remove_abandoned(root: Path) -> None:
-    """Delete folders whose lock nobody holds, for whoever made them has ended."""
+    """Delete folders whose lock is free, because the process that made them has ended."""
     for folder in _folders(root):
         with (folder / "lock").open("a") as lock:
             try:

@@ -1,4 +1,4 @@
-"""Parts: which of them hold one shard's raw records of some days, and how a worker loads them."""
+"""Parts: finds the Parquet files that hold a shard's raw records of some days, and loads them on a worker."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -14,7 +14,7 @@ from tasks.records.source import parquet_rows
 
 @dataclass(frozen=True)
 class Part:
-    """One file's raw records of one shard and day; the columns of ``raw_part``."""
+    """The raw records that one input file has of one shard and day; the columns of ``raw_part``."""
 
     name: str
     shard: int
@@ -29,10 +29,10 @@ def find_parts(connection: warehouse.Connection, days: dict[str, Any]) -> list[P
 
 
 def names_by_shard(parts: Sequence[Part], config: Config) -> list[list[str]]:
-    """Return for each shard the names of the parts that may hold records of it.
+    """Return for each shard the names of the parts that may hold its records.
 
-    Parts that were divided among another number of shards all may: which of their records do, a worker tells from
-    the user ids when it loads them.
+    A part that was made for another number of shards may hold records of every shard. A worker chooses them by user id
+    when it loads the part.
     """
     n_shards = config.engine.n_shards
     return [
@@ -46,24 +46,25 @@ def load_parts(
     """Load one shard's raw records into a worker's temporary warehouse.
 
     Args:
-        connection: Of that warehouse.
+        connection: Connection to that warehouse.
         store: Where the parts are.
-        folder: Where to copy them if they are not on a file system.
-        names: The parts that may hold them.
-        among: The ``shard``, and ``n_shards`` in all.
+        folder: Where to copy the parts if they are not on a file system.
+        names: The parts that may hold the shard's records.
+        among: The number of the ``shard``, and ``n_shards``, the number of shards.
     """
     paths = [str(store.fetch(name, folder)) for name in names]
     warehouse.run(connection, "write/raw_record_from_parts", {"paths": paths, **among})
 
 
 def forget_strays(connection: warehouse.Connection, store: Store, folder: Path, gone: dict[str, Any]) -> None:
-    """Store anew, without them, the parts in which records of forgotten days lie that a file for another day held.
+    """Rewrite the parts with records of forgotten days that came in a file for another day, without these records.
 
     Args:
-        connection: Of the warehouse, which then names the new parts; who commits that deletes the old ones.
+        connection: Connection to the warehouse, which then names the new parts. After the commit the caller must
+            delete the old ones.
         store: Where the parts are.
         folder: Where to write.
-        gone: What was forgotten, as statements take it.
+        gone: The forgotten days, as parameters of statements.
     """
     for (name,) in warehouse.rows(connection, "read/stray_parts"):
         old, kept_name = store.fetch(name, folder), f"{name.removesuffix('.parquet')}-kept.parquet"
@@ -76,10 +77,10 @@ def forget_strays(connection: warehouse.Connection, store: Store, folder: Path, 
 
 
 def refuse_missing(parts: Sequence[Part], n_loaded: int) -> None:
-    """Refuse what workers loaded if it is not all records of some parts.
+    """Refuse a day if the workers did not load each record of the parts once.
 
     Raises:
-        HexveilError: A record went to no shard, or to two.
+        HexveilError: The number of loaded records differs: a record went to no shard, or to two.
     """
     n_rows = sum(part.n_rows for part in parts)
     if n_loaded != n_rows:
@@ -87,7 +88,7 @@ def refuse_missing(parts: Sequence[Part], n_loaded: int) -> None:
 
 
 def all_names(connection: warehouse.Connection) -> set[str]:
-    """Return the names of everything that the shards' storage is to hold."""
+    """Return the names of everything that the shards' storage must hold."""
     parts = [name for (name,) in warehouse.rows(connection, "read/part_names")]
     return {*parts, *map(note_of, parts)}
 

@@ -1,4 +1,4 @@
-"""The shards' storage: a folder or an object store, in which a file is whole or absent. As private as the warehouse."""
+"""The shards' storage: a folder or an object store whose files are complete or absent. As private as the warehouse."""
 
 import os
 import shutil
@@ -25,12 +25,12 @@ _FENCE = "fence"
 
 @dataclass(frozen=True)
 class Store:
-    """Where parts and what workers make of them lie.
+    """Where parts, and the workers' results from them, are stored.
 
     Attributes:
         address: A folder, or an fsspec address.
-        fence: For a worker, the fencing token of the run that it works for; what it stores after another has begun, or
-            a day was forgotten, is not kept. A run that was killed or cut off cannot call its workers back.
+        fence: For a worker, the fencing token of its run. What it stores after another run has begun, or after a day
+            was forgotten, is not kept. A run that was killed or lost its connection cannot stop its workers.
     """
 
     address: str
@@ -46,10 +46,10 @@ class Store:
         return Path(root) if isinstance(system, LocalFileSystem) else None
 
     def put(self, file: Path, name: str) -> None:
-        """Store a file under a name: by one put, or under a temporary name that is then changed.
+        """Store a file under a name: by one put, or under a temporary name and then a rename.
 
         Raises:
-            HexveilError: The run that a worker works for is over.
+            HexveilError: The worker's run is over.
         """
         self._put(file, name)
         if self.fence is not None and self.read(_FENCE) != self.fence.encode():
@@ -73,10 +73,10 @@ class Store:
         durable.flush_folder(path.parent)
 
     def fetch(self, name: str, folder: Path) -> Path:
-        """Return where a stored file can be read: itself, or a copy of it in a folder.
+        """Return the path of a stored file, or of a copy of it in a folder.
 
         Raises:
-            HexveilError: It is missing.
+            HexveilError: The file is missing.
         """
         path, (system, root) = self._folder, self._opened
         if path is not None and (path / name).exists():
@@ -93,7 +93,7 @@ class Store:
         )
 
     def read(self, name: str) -> bytes | None:
-        """Return the bytes of a stored file; None where it is missing."""
+        """Return the bytes of a stored file, or None if it is missing."""
         system, root = self._opened
         try:
             content = system.cat_file(f"{root}/{name}")
@@ -102,19 +102,19 @@ class Store:
         return content if isinstance(content, bytes) else content.encode()
 
     def set_fence(self, token: str) -> None:
-        """Shut out the workers of every other run: their next check comes after what they stored, and finds this."""
+        """Shut out the workers of all other runs: after they store a file they check the fence, and find this token."""
         system, root = self._opened
         system.pipe_file(f"{root}/{_FENCE}", token.encode())
 
     def names(self) -> list[str]:
-        """Return the names of everything that is stored, half-written files of killed workers too."""
+        """Return the names of all stored files, including half-written files of killed workers."""
         system, root = self._opened
         system.invalidate_cache()
         found = system.find(root) if system.exists(root) else []
         return sorted(path.removeprefix(root).lstrip("/") for path in found)
 
     def remove(self, names: Iterable[str]) -> None:
-        """Delete stored files, which a worker that was shut out may do too, and folders that nothing is left in."""
+        """Delete stored files, and folders that become empty. A worker that was shut out may do this too."""
         (system, root), gone = self._opened, list(names)
         if self._folder is None:
             if gone:
@@ -129,7 +129,7 @@ class Store:
 
 
 def open_store(config: Config, fence: str | None = None) -> Store:
-    """Return a dataset's shards' storage, for a worker with its run's fence; only its owner may enter a new folder."""
+    """Return a dataset's shards' storage; a worker gives its run's fence. Only the owner may enter a new folder."""
     place = config.engine.shards
     if place is not None and is_remote(place):
         return Store(place.rstrip("/"), fence)
@@ -141,21 +141,21 @@ def open_store(config: Config, fence: str | None = None) -> Store:
 
 
 def sweep(wanted: set[str], fence: str, config: Config) -> int:
-    """Delete all that is stored but some names, and return how many files that were.
+    """Delete all stored files except some, and return how many were deleted.
 
-    What nobody wants is what a killed run left, what was merged, and what is to be forgotten.
+    Deleted are the files that a killed run left, results that were merged, and forgotten records.
 
     Args:
-        wanted: The names that stay.
-        fence: Of whose turn it is; workers of every other run are shut out.
-        config: Says where the storage is.
+        wanted: The names of the files to keep.
+        fence: The fencing token of this turn; workers of all other runs are shut out.
+        config: Gives the place of the storage.
 
     Raises:
-        HexveilError: The storage is another's, whose files would be lost.
+        HexveilError: The storage belongs to another dataset, whose files would be lost.
     """
     store = open_store(config)
     _claim(store, config)
-    store.set_fence(fence)  # before the names are listed, so that what is stored after that is not kept
+    store.set_fence(fence)  # before the list of names, so that a file stored after the list is not kept
     gone = [name for name in store.names() if name not in wanted | {_OWNER, _FENCE}]
     store.remove(gone)
     return len(gone)
@@ -163,12 +163,12 @@ def sweep(wanted: set[str], fence: str, config: Config) -> int:
 
 @contextmanager
 def exclusive_shards(config: Config) -> Iterator[str]:
-    """Wait for one's turn at the shards' storage, if there is one: who forgets or sweeps must not meet who writes.
+    """Wait for a turn at the shards' storage, if shards are used: nothing may be written while another run deletes.
 
-    The lock goes with its process, but workers elsewhere may outlive that: they are shut out by a fence.
+    The lock ends with its process. Workers on other machines may live longer; the fence shuts them out.
 
     Yields:
-        The fencing token of this turn, to sweep with and to give to workers.
+        The fencing token of this turn, for ``sweep`` and for workers.
     """
     fence = uuid.uuid4().hex
     if config.engine.name == "local":
@@ -179,7 +179,7 @@ def exclusive_shards(config: Config) -> Iterator[str]:
 
 
 def _claim(store: Store, config: Config) -> None:
-    """Note whose storage this is, and refuse another's."""
+    """Mark the storage as this dataset's, and refuse one that belongs to another."""
     mine = private_folder(config) / "shards-owner"
     if not mine.exists():
         durable.write_new(mine, uuid.uuid4().hex.encode())

@@ -1,6 +1,6 @@
-"""A day by shards: workers validate and index one shard each, and what they made is put together exactly.
+"""A day by shards: workers validate and index one shard each, and their results are merged exactly.
 
-All records of a user are in one shard, so that duplicates and each user's totals per cell are told within it.
+All records of a user are in one shard, so a worker can find duplicates and add up a user's totals per cell alone.
 """
 
 import datetime as dt
@@ -31,18 +31,18 @@ _NOT_READ = {
     "n_undated": 0,
     "n_forgotten": 0,
 }
-"""Of a file that a worker knows by number and name alone: the rules tell duplicates by them."""
+"""The other columns of a file: a worker knows only its id and name, by which the rules choose among duplicates."""
 
 
 @dataclass(frozen=True)
 class IndexedShard:
-    """What a worker says of a shard it indexed: counts, and where the rest lies.
+    """What a worker returns for a shard it indexed: counts, and the place of its tables.
 
     Attributes:
-        folder: Where its tables lie in the shards' storage.
-        n_rows: Raw records.
-        n_kept: Valid records.
-        n_swapped: Records that would lie in the area if latitude and longitude were swapped.
+        folder: Where its tables are in the shards' storage.
+        n_rows: Number of raw records.
+        n_kept: Number of valid records.
+        n_swapped: Number of records that would lie in the area if latitude and longitude were swapped.
     """
 
     folder: str
@@ -53,11 +53,11 @@ class IndexedShard:
 
 @step("index {config.dataset.name} {date}")
 def index_shards(date: dt.date, config: Config) -> None:
-    """Have workers validate and index a day, and write what they made into the warehouse, or refuse the day.
+    """Validate and index a day on workers, and write the results into the warehouse, or refuse the day.
 
     Args:
-        date: The local day, read.
-        config: Says the rules, and where the workers are.
+        date: The local day, whose files have been read.
+        config: Gives the rules, and the address of the workers.
 
     Raises:
         BadInput: The day has no records, or more of it is quarantined than max_quarantined_share.
@@ -82,15 +82,15 @@ def index_shards(date: dt.date, config: Config) -> None:
 def index_shard(
     date: dt.date, shard: int, names: list[str], files: list[tuple[int, str]], fence: str, config: Config
 ) -> IndexedShard:
-    """Validate and index one shard of a day on a worker, by the functions that do it without a cluster.
+    """Validate and index one shard of a day on a worker, with the same functions as without a cluster.
 
     Args:
         date: The local day.
-        shard: Which shard.
+        shard: The number of the shard.
         names: The parts that may hold its records.
-        files: Number and name of each of the day's files.
-        fence: Of the run; once that is over nothing is stored.
-        config: Says the rules, and where the shards' storage is.
+        files: Id and name of each of the day's files.
+        fence: The fencing token of the run; when the run is over, nothing is stored.
+        config: Gives the rules, and the place of the shards' storage.
     """
     store = shard_store.open_store(config, fence)
     with scratch(config) as here, warehouse.connect(here) as connection:
@@ -119,7 +119,7 @@ def _write_tables(connection: warehouse.Connection, folder: Path) -> None:
 
 
 def _merge(day: dict[str, Any], indexed: list[IndexedShard], config: Config) -> None:
-    """Write the shards' tables into the warehouse, judge the day by all of them, and delete them."""
+    """Write the shards' tables into the warehouse, accept or refuse the whole day, and delete the shards' tables."""
     date, store = day["date"], shard_store.open_store(config)
     with scratch(config) as here, warehouse.connect(config) as connection:
         try:

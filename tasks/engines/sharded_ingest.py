@@ -1,4 +1,4 @@
-"""Ingest by shards: workers read the input files into parts, all records of a user into the same shard's."""
+"""Ingest by shards: workers read the input files into parts. All records of a user go to the same shard."""
 
 import datetime as dt
 import json
@@ -36,11 +36,11 @@ _PART = {
 
 @dataclass(frozen=True)
 class ReadInput:
-    """What a worker says of a file it read: nothing but where the rest is noted.
+    """What a worker returns for a file it read: only the place of the results.
 
     Attributes:
-        file_id: The file's number; that of an earlier one, if its content is the same.
-        folder: Where its parts and their note lie; None where nothing was read.
+        file_id: The file's id, or the id of an earlier file with the same content.
+        folder: Where its parts and their note are; None if nothing was read.
     """
 
     file_id: int
@@ -49,21 +49,21 @@ class ReadInput:
 
 @step("ingest {config.dataset.name} {date}")
 def ingest_shards(date: dt.date, config: Config) -> None:
-    """Have workers read into the shards' storage the files for a day that it does not hold yet.
+    """Read the files for a day that the shards' storage does not hold yet, on workers.
 
     Args:
         date: The local day.
-        config: Says which files, and where the workers are.
+        config: Names the files, and gives the address of the workers.
 
     Raises:
-        BadInput: No file is there, or one cannot be read; nothing of that file is kept. Or the day was forgotten.
+        BadInput: No file exists, or one cannot be read; nothing of that file is kept. Or the day was forgotten.
     """
     refuse_forgotten(date, config)
     read_into_shards(date, config)
 
 
 def read_into_shards(date: dt.date, config: Config) -> None:
-    """Do what ``ingest_shards`` does, whether or not the day was forgotten."""
+    """Do the same as ``ingest_shards``, even if the day was forgotten."""
     with shard_store.exclusive_shards(config) as fence:
         new, calls = _begin(date, fence, config)
         outcomes = cluster.run_each(read_input, calls, config)
@@ -82,18 +82,18 @@ def read_input(
     fence: str,
     config: Config,
 ) -> ReadInput:
-    """Read one file on a worker, by the statements that read it without a cluster, and store its parts.
+    """Read one file on a worker, with the same statements as without a cluster, and store its parts.
 
     Args:
         one: The file.
-        file_id: The number it gets.
-        earlier: Number and a part of each file of that name that was read before.
-        forgotten: Days of which no row may be kept.
-        fence: Of the run; once that is over nothing is stored.
-        config: Says how to read, and where the shards' storage is.
+        file_id: The id it gets.
+        earlier: Id and one part of each file of the same name that was read before.
+        forgotten: Days whose rows may not be kept.
+        fence: The fencing token of the run; when the run is over, nothing is stored.
+        config: Says how to read, and gives the place of the shards' storage.
 
     Raises:
-        BadInput: It cannot be read; nothing of it is kept.
+        BadInput: The file cannot be read; nothing of it is kept.
     """
     store = shard_store.open_store(config, fence)
     with scratch(config) as here:
@@ -116,7 +116,7 @@ def read_input(
 
 
 def _begin(date: dt.date, fence: str, config: Config) -> tuple[list[Input], list[dict[str, Any]]]:
-    """Return the new files, and how each is to be read, after deleting what an interrupted run left."""
+    """Delete what an interrupted run left, and return the new files, with the arguments to read each of them."""
     with warehouse.connect(config) as connection:
         refuse_other_engine(connection, config)
         shard_store.sweep(all_names(connection), fence, config)
@@ -137,7 +137,7 @@ def _named(one: Input, config: Config) -> dict[str, str]:
 
 
 def _keep(one: Input, read: ReadInput, config: Config) -> None:
-    """Note a file that was read, and its parts, in the warehouse."""
+    """Write a file that was read, and its parts, into the tables of the warehouse."""
     store, file_id = shard_store.open_store(config), read.file_id
     with scratch(config) as here, warehouse.connect(config) as connection, warehouse.transaction(connection):
         if read.folder is not None:
@@ -167,7 +167,7 @@ def _keep_parts(connection: warehouse.Connection, store: shard_store.Store, read
 
 
 def _fetched(one: Input, folder: Path) -> Path:
-    """Return where the file can be read: itself, or a copy under the same name."""
+    """Return the path of the file, or of a copy with the same name."""
     if not is_remote(one.address):
         return Path(one.address)
     copy = folder / Path(one.address).name
@@ -181,7 +181,7 @@ def _read(connection: warehouse.Connection, path: Path, one: Input, identity: di
         with warehouse.transaction(connection):
             read_file(connection, path, source.file_format(path), one.file_date, identity, config)
         return
-    except BadInput as error:  # the copy of a file in an object store is nowhere that an operator could look
+    except BadInput as error:  # name the address: an operator cannot see the copy
         problem = str(error).replace(str(path), one.address)
     raise BadInput(problem)
 
@@ -194,7 +194,7 @@ def _store(
     file_date: dt.date | None,
     config: Config,
 ) -> None:
-    """Store a file's parts, what was rejected, and last the note that names them."""
+    """Store a file's parts, its rejected rows, and last the note that names them."""
     here, n_shards = config.storage_path / "parts", config.engine.n_shards
     here.mkdir()
     start, end = day_bounds(file_date, config.dataset.timezone) if file_date else (None, None)
@@ -215,7 +215,7 @@ def _store(
 
 
 def _divided(path: Path) -> dict[str, Any]:
-    """Return what a part holds, by the folders that the engine wrote it to, and how many rows."""
+    """Return the shard, the day and the number of rows of a part, from the folders that the engine wrote it to."""
     stray, day, shard = (unquote(folder.name).partition("=")[2] for folder in path.parents[:3])
     return {
         "shard": int(shard),

@@ -1,4 +1,4 @@
-"""Late by shards: a record is told by user, time and place, so what is late is told within each shard, and added up."""
+"""Late by shards: counts late records per shard and adds them up. User, time and place identify a record."""
 
 import datetime as dt
 from dataclasses import dataclass
@@ -20,13 +20,13 @@ _RELEASED = {"local_date": pl.Date, "release_id": pl.String, "n_rows": pl.Int64}
 
 @dataclass(frozen=True)
 class RowsLate:
-    """What files that a released day was not released from hold of it.
+    """The rows of one released day in files that it was not released from.
 
     Attributes:
         local_date: The day.
         is_noted: Whether the warehouse knows which files the day was released from.
-        n_unknown: Records that are in none of those, told by user, time and place.
-        n_rows: Rows in all.
+        n_unknown: Number of records whose user, time and place are in none of the files it was released from.
+        n_rows: Number of all rows.
     """
 
     local_date: dt.date
@@ -36,7 +36,7 @@ class RowsLate:
 
 
 def rows_when_released(entries: list[Entry]) -> pl.DataFrame:
-    """Return each released day's last release, with how many raw rows the day had then."""
+    """Return each released day's last release, with the number of raw rows that the day had then."""
     last = {entry.date: entry for entry in releases(entries)}
     rows = [
         (
@@ -50,7 +50,7 @@ def rows_when_released(entries: list[Entry]) -> pl.DataFrame:
 
 
 def rows_late_in_shards(date: dt.date, released: pl.DataFrame, config: Config) -> list[RowsLate]:
-    """Return what of released days is in a day's files, from each shard."""
+    """Return counts of the rows of released days in a day's files, from each shard."""
     with shard_store.exclusive_shards(config):
         with warehouse.connect(config) as connection:
             file_ids = current_files(connection, date, config)
@@ -77,15 +77,15 @@ def count_late_in_shard(
     released: list[tuple[dt.date, str, int]],
     config: Config,
 ) -> list[RowsLate]:
-    """Count on a worker what of released days is late in one shard.
+    """Count the late records of released days in one shard, on a worker.
 
     Args:
-        shard: Which shard.
+        shard: The number of the shard.
         names: The parts that may hold its records.
         file_ids: The files to look in.
-        used: Release, day and file of what the days were released from.
-        released: Each released day's last release, with its rows then.
-        config: Says where the shards' storage is.
+        used: Release, day and file id for each file that a day was released from.
+        released: Each released day's last release, with the number of rows it had then.
+        config: Gives the place of the shards' storage.
     """
     store = shard_store.open_store(config)
     with scratch(config) as here, warehouse.connect(here) as connection:
@@ -100,7 +100,7 @@ def count_late_in_shard(
 def _parts(
     connection: warehouse.Connection, released: pl.DataFrame, file_ids: list[int]
 ) -> tuple[list[Part], list[tuple[str, dt.date, int]]]:
-    """Return the parts to compare, and which files the days in them were released from."""
+    """Return the parts to compare, and the files that the days in them were released from."""
     there = find_parts(connection, {"dates": released["local_date"].to_list(), "file_ids": file_ids})
     dates = {dt.date.fromisoformat(part.local_date) for part in there}
     used = [row for row in warehouse.rows(connection, "read/released_files") if row[1] in dates]

@@ -1,1 +1,1 @@
-"""Who was in which cell how often: places to hexagons, records to the occupancy array. Knows only ``base``."""
+"""Finds the hexagon of each record, and counts each user's records per cell. Imports only ``base``."""

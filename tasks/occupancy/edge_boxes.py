@@ -1,18 +1,20 @@
-"""Edges: boxes of latitude and longitude that lie in two hexagons, and on which side of the edge a place of them lies.
+"""Edges: finds boxes of latitude and longitude that lie in two hexagons, and the edge that divides each box.
 
-Such a box is used if its four corners, moved outwards by a hundredth of its width, lie in two hexagons that share an
-edge, each on the side of the edge's great circle where its hexagon is; and if all four lie between the two great
-circles that cross the edge's at its ends at right angles. Then every point of the box on one side lies in that side's
-hexagon:
+Such a box is used if its four corners, moved outwards by a hundredth of its width, meet two conditions:
 
-- The moved corners enclose the box (see ``placing``). What they enclose on one side is what the corners on that
-  side enclose together with the places where the edge's great circle enters and leaves.
-- Those corners lie in the hexagon. Those places lie on the great circle and between the ends, so on the edge, which
-  the hexagon has for a side. What places in a hexagon on one face of the icosahedron enclose, lies in it.
+- They lie in two hexagons that share an edge, each corner on its own hexagon's side of the edge's great circle.
+- All four lie between the two great circles that cross the edge's great circle at right angles at its ends.
 
-The distance from the edge is told by its linear form at the box's centre. In a box w radians wide that errs by
-w^2 / 2 at most, which is less than nine tenths of the hundredth of w that a place must lie off the edge, as w is about
-a degree at most. What is left of it is more than all rounding, as for the corners.
+Then every point of the box on one side lies in the hexagon of that side:
+
+- The moved corners enclose the box (see ``placing``). The part on one side is enclosed by the corners on that side,
+  and by the two points at which the edge's great circle enters and leaves.
+- Those corners lie in the hexagon. The two points lie on the great circle between the ends of the edge, so on the edge,
+  which is a side of the hexagon. A hexagon on one face of the icosahedron contains all that points in it enclose.
+
+The distance from the edge is computed from its linear form at the box's centre. In a box w radians wide, the error is
+at most w^2 / 2. A place must lie a hundredth of w off the edge. As w is at most about a degree, the error is less than
+nine tenths of that. The rest is more than all rounding errors, as for the corners.
 """
 
 from collections.abc import Iterable, Iterator
@@ -31,24 +33,24 @@ _CORNERS = {
 }
 _MARGINS_PER_BOX = 100
 _FEWEST_SEEN = 8
-"""An edge takes as long to find as some forty records' hexagons, and one record in eight was seen."""
+"""Finding an edge takes as long as finding the hexagons of about forty records, and one record in eight was seen."""
 
 FloatArray = NDArray[np.float64]
 
 
 def edge_boxes(divided: pl.DataFrame) -> pl.DataFrame:
-    """Return the boxes that lie in two hexagons on both sides of their edge.
+    """Return the boxes that lie in two hexagons, on both sides of the edge between them.
 
     Args:
-        divided: Boxes whose corners lie in several hexagons, none of which is on several faces; rows of the temporary
-            table ``seen_box``.
+        divided: Boxes whose corners lie in several hexagons, each on one face only; rows of the temporary table
+            ``seen_box``.
 
     Returns:
         Rows of the temporary table ``box``.
     """
     boxes = _with_edges(_between_two(divided))
     first, last = (_places(boxes, f"{end}_latitude", f"{end}_longitude") for end in ("first", "last"))
-    across = np.cross(first + last, last - first)  # towards h3_cell, about which its boundary runs anticlockwise
+    across = np.cross(first + last, last - first)  # points towards h3_cell, whose boundary runs anticlockwise
     across /= np.linalg.norm(across, axis=1, keepdims=True)
     corners = [_places(boxes, *sides) for sides in _CORNERS.values()]
     here = boxes.select(*_CORNERS).to_numpy() == boxes["h3_cell"].to_numpy()[:, None]
@@ -70,7 +72,7 @@ def edge_boxes(divided: pl.DataFrame) -> pl.DataFrame:
 
 
 def _between_two(divided: pl.DataFrame) -> pl.DataFrame:
-    """Return the boxes whose corners lie in two hexagons, between which there are enough records."""
+    """Return the boxes whose corners lie in two hexagons, if boxes of the same two hold enough records."""
     pair = ["h3_cell", "beyond"]
     both = divided.with_columns(h3_cell=pl.min_horizontal(*_CORNERS), beyond=pl.max_horizontal(*_CORNERS))
     both = both.filter(
@@ -80,7 +82,7 @@ def _between_two(divided: pl.DataFrame) -> pl.DataFrame:
 
 
 def _with_edges(boxes: pl.DataFrame) -> pl.DataFrame:
-    """Return the boxes whose two hexagons share an edge, with the places of its ends."""
+    """Return the boxes whose two hexagons share an edge, with the places of the ends of the edge."""
     pairs = boxes.select("h3_cell", "beyond").unique()
     names = ["h3_cell", "beyond", "first_latitude", "first_longitude", "last_latitude", "last_longitude"]
     types = [pl.UInt64] * 2 + [pl.Float64] * 4
@@ -102,7 +104,7 @@ def _places(boxes: pl.DataFrame, latitude: str, longitude: str) -> FloatArray:
 
 
 def _vectors(latitude: FloatArray, longitude: FloatArray) -> FloatArray:
-    """Return the unit vectors from the Earth's centre to places in degrees, one in each row."""
+    """Return the unit vectors from the Earth's centre to places given in degrees, one per row."""
     phi, lam = np.radians(latitude), np.radians(longitude)
     return np.stack([np.cos(phi) * np.cos(lam), np.cos(phi) * np.sin(lam), np.sin(phi)], axis=1)
 

@@ -1,21 +1,21 @@
-"""Cells: boxes of latitude and longitude that lie in one hexagon, so that few records need to be asked for theirs.
+"""Cells: finds boxes of latitude and longitude that lie in one hexagon, so that few records need a call of H3.
 
-A box is used if its four corners, moved outwards by a hundredth of its width, lie in one hexagon, and that hexagon on
-one face of H3's icosahedron. Then every point of the box lies in the hexagon:
+A box is used if its four corners, moved outwards by a hundredth of its width, lie in one hexagon. That hexagon must lie
+on one face of H3's icosahedron. Then every point of the box lies in the hexagon:
 
-- On one face, a hexagon of H3 is a regular one in the gnomonic projection, which shows great circles as straight
-  lines. So it is an intersection of half-spaces through the Earth's centre, and with the four moved corners it holds
-  all that great circles between them enclose.
-- That is the box and more. Its sides are meridians, which are great circles. A parallel is none: over a width of w
-  radians a great circle leaves it by w^2 / 16 at most, towards the pole, and so cuts into the moved box on the side
-  away from the pole. As w is about a degree at most, that is less than a seventh of the hundredth of w.
-- What is left of the hundredth is 10^-11 radians or more, for hexagons of resolution 11 at 89 degrees of latitude, and
-  more than H3's rounding: some 10^-15 radians, and over the distance from the centre of a face 10^-16, which is less
-  than a hundredth of a hundredth of a box wherever that centre's own hexagon ends.
+- On one face, a hexagon of H3 is regular in the gnomonic projection, which shows great circles as straight lines. So
+  the hexagon is an intersection of half-spaces through the Earth's centre. If it contains the four moved corners, it
+  contains all that great circles between them enclose.
+- These great circles enclose the box. Its meridian sides are great circles. Its parallels are not: over a width of w
+  radians a great circle leaves a parallel by at most w^2 / 16, towards the pole. So it cuts into the moved box on the
+  side away from the pole. As w is at most about a degree, that is less than a seventh of the hundredth of w.
+- The rest of the hundredth is at least 10^-11 radians, for hexagons of resolution 11 at 89 degrees of latitude. That is
+  more than H3's rounding: about 10^-15 radians, plus 10^-16 divided by the distance from the centre of a face. At the
+  border of the hexagon around that centre, this is less than a hundredth of a hundredth of a box.
 
-Most other boxes lie in two hexagons; ``edge_boxes`` tells on which side of the edge a place of them lies. The few
-records that are left are grouped by their places, and asked for together: for one row in forty, say, of each vector
-that the engine works on, to call the function would cost more than what it does.
+Most other boxes lie in two hexagons; for these, ``edge_boxes`` computes on which side of the edge a place lies. The few
+records that are left are grouped by place, and H3 is called once per place. A call for, say, one row in forty of each
+vector of the engine would cost more than the work itself.
 """
 
 import h3
@@ -24,27 +24,27 @@ from tasks.base import warehouse
 from tasks.occupancy.edge_boxes import edge_boxes
 
 _LEAST_BOXED = 7 / 8
-"""Of fewer records in boxes the others are no longer few, and groups of their places would take much memory."""
+"""With a smaller share in boxes, the other records are many, and groups of their places would take much memory."""
 
 
 def define_places(connection: warehouse.Connection) -> None:
-    """Make ``record()``, and an empty table for it to take hexagons from."""
+    """Create ``record()``, and the empty table that it takes hexagons from."""
     for made in ("scratch/boxes_per_degree", "scratch/empty_box", "scratch/record"):
         warehouse.run(connection, made)
 
 
 def find_cells(connection: warehouse.Connection, day: dict[str, object]) -> bool:
-    """Make ``record()``, and fill the table ``box`` that it takes the hexagons of records from.
+    """Create ``record()``, and fill the table ``box`` that it takes the hexagons of records from.
 
-    What is missing there is asked for, so that this table decides how fast, and never which hexagon. A transaction
-    would keep what is only needed on the way until its end, so this is done before one begins.
+    For records outside boxes, H3 is called. So the table changes the speed, but never the hexagon. Call this before a
+    transaction begins, because a transaction would keep the intermediate tables until its end.
 
     Args:
-        connection: Of the warehouse.
-        day: The date of a day that was validated.
+        connection: Connection to the warehouse.
+        day: The date of a validated day.
 
     Returns:
-        Whether so many records lie in boxes that the others are better asked for apart.
+        Whether so many records lie in boxes that it is faster to place the others separately.
     """
     define_places(connection)
     warehouse.run(connection, "scratch/seen_box", day)

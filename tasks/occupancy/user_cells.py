@@ -1,4 +1,4 @@
-"""Occupancy: how often each user was in each cell of a day, and what the user's records add up to."""
+"""Occupancy: counts each user's records in each cell of a day, and adds up their values."""
 
 import datetime as dt
 import logging
@@ -16,17 +16,17 @@ log = logging.getLogger("hexveil.occupancy")
 
 
 def prepared_by(date: dt.date, config: Config) -> dict[str, Any]:
-    """Return by what it is known that a day's occupancy was written with these settings."""
+    """Return a day's date and the hash of the settings that its occupancy is prepared with."""
     return {"date": date, "settings_hash": sha256(canonical_json(config.public_settings()))}
 
 
 @step("occupancy {config.dataset.name} {date}")
 def build_occupancy(date: dt.date, config: Config) -> None:
-    """Write a day's occupancy array anew, with each user's exact integer totals per cell, and what it was made from.
+    """Replace a day's occupancy array, with each user's exact integer totals per cell, and store what it was made from.
 
     Args:
         date: The local day.
-        config: Says the ticks, and whether sums of squares are needed.
+        config: Gives the ticks, and whether sums of squares are needed.
 
     Raises:
         SchemaBroken: The valid records break the contract of their schema.
@@ -39,13 +39,13 @@ def build_occupancy(date: dt.date, config: Config) -> None:
 
 
 def fill_user_cells(connection: warehouse.Connection, date: dt.date, config: Config, apart: bool) -> None:
-    """Write a day's occupancy array anew from the valid records of a warehouse, any warehouse.
+    """Replace a day's occupancy array from the valid records of any warehouse.
 
     Args:
-        connection: Of the warehouse.
+        connection: Connection to the warehouse.
         date: The local day.
-        config: Says the ticks, and whether sums of squares are needed.
-        apart: What ``find_cells`` returned.
+        config: Gives the ticks, and whether sums of squares are needed.
+        apart: The result of ``find_cells``.
 
     Raises:
         SchemaBroken: The valid records break the contract of their schema.
@@ -63,7 +63,7 @@ def fill_user_cells(connection: warehouse.Connection, date: dt.date, config: Con
 
 
 def note_prepared(connection: warehouse.Connection, date: dt.date, config: Config) -> None:
-    """Note what the occupancy array of a day, as it now stands in the warehouse, was made from."""
+    """Store what a day's current occupancy array was made from: files, outcomes of rows and settings."""
     for table in ("prepared_file", "prepared_count"):
         warehouse.run_on(connection, "write/delete_days", table, {"dates": [date]})
     warehouse.run(connection, "write/prepared_file", {"date": date})

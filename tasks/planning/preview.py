@@ -60,7 +60,7 @@ def preview_cells(date: dt.date, config: Config) -> list[dict[str, Any]]:
 
 @contained
 def compare_mechanisms(date: dt.date, config: Config) -> list[dict[str, Any]]:
-    """Return the same day under every mechanism that promises an error: cells published, epsilon charged, promised errors."""
+    """Return the day under every mechanism that promises an error: cells, epsilon and promised errors."""
     request = read_day(date, config).request
     tick = Fraction(config.value.tick)
     rows = []

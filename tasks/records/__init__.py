@@ -1,1 +1,1 @@
-"""Input files to valid records, every row counted. Knows only ``base``."""
+"""Turns input files into valid records and counts every row. Imports only ``base``."""

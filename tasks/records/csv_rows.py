@@ -1,4 +1,4 @@
-"""The rows of a CSV file counted without the engine, which is to find as many: two readers that know nothing of it."""
+"""Counts the rows of a CSV file without the engine, to check the engine's count. Has a fast and a slow reader."""
 
 import csv
 import io
@@ -22,11 +22,11 @@ Counts = NDArray[np.int64]
 
 
 def count_csv_rows(path: Path, delimiter: str) -> int:
-    """Return how many rows a CSV file has, its header not counted, without the engine. An empty line is no row.
+    """Return how many rows a CSV file has, without its header. An empty line is not a row.
 
     Raises:
-        BadInput: What ``blocks`` raises, or its quotes or line ends break the rules of RFC 4180. Or too many rows have
-            not the header's number of fields: the engine would keep them all in memory.
+        BadInput: As for ``blocks``, or quotes or line ends break the rules of RFC 4180. Or too many rows do not have as
+            many fields as the header: the engine would keep them all in memory.
     """
     try:
         n_rows, n_malformed = _tally(_regular_fields(path, delimiter))
@@ -40,17 +40,17 @@ def count_csv_rows(path: Path, delimiter: str) -> int:
 
 
 class _Irregular(Exception):
-    """A quote or a line end is not in its place, or a record is too long or open: the slow reader shall tell."""
+    """A quote or a line end is misplaced, or a record is too long or not closed: use the slow reader."""
 
 
 def _regular_fields(path: Path, delimiter: str) -> Iterator[Counts]:
     """Yield how many fields each record of a CSV file has, the header first, shape (some records,).
 
-    Quotes come in pairs, and what stands between the two of a pair is within a field. So RFC 4180 has it wherever each
-    quote opens a field, closes one or is doubled, and whether it does is told from the bytes beside it.
+    Quotes come in pairs, and the text between the two quotes of a pair is inside a field. This follows from RFC 4180 if
+    each quote opens a field, closes one or is doubled. The bytes before and after a quote show whether it does.
 
     Raises:
-        _Irregular: A quote does something else, or the file is to be refused.
+        _Irregular: A quote does something else, or the file must be refused.
     """
     regular = _Regular(delimiter)
     for block in blocks(path):
@@ -60,10 +60,10 @@ def _regular_fields(path: Path, delimiter: str) -> Iterator[Counts]:
 
 
 class _Regular:
-    """Counts the fields of records in one block after the other.
+    """Counts the fields of records, one block after the other.
 
     Attributes:
-        is_open: Whether what was read ends within quotes.
+        is_open: Whether the text read so far ends inside quotes.
     """
 
     def __init__(self, delimiter: str) -> None:
@@ -74,7 +74,7 @@ class _Regular:
         self.is_open = False
 
     def fields(self, block: Block) -> Counts:
-        """Return how many fields the records have that end in the next block; those of blank lines are left out."""
+        """Return the number of fields of each record that ends in the next block, without blank lines."""
         text = np.frombuffer(block.content, np.uint8)
         is_delimiter, ends = text == self._delimiter, np.append(block.starts[1:], text.size) - 1
         if text[-1] != _LINE_FEED:
@@ -88,7 +88,7 @@ class _Regular:
         return self._between(text, ends, np.flatnonzero(is_delimiter))
 
     def _outside(self, text: NDArray[np.uint8]) -> NDArray[np.bool_]:
-        """Return which bytes, and whether the end, lie outside quotes, shape (number of bytes + 1,)."""
+        """Return for each byte, and for the end, whether it is outside quotes, shape (number of bytes + 1,)."""
         quotes = np.flatnonzero(text == ord(_QUOTE))
         opening, closing = quotes[int(self.is_open) :: 2], quotes[1 - int(self.is_open) :: 2]
         before, after = text[opening[opening > 0] - 1], text[closing[closing < text.size - 1] + 1]
@@ -101,8 +101,8 @@ class _Regular:
         return np.repeat(is_outside, np.diff(quotes, prepend=0, append=text.size + 1))
 
     def _between(self, text: NDArray[np.uint8], ends: Counts, delimiters: Counts) -> Counts:
-        """Return how many fields end at each end, with those of the record that the last block left."""
-        starts = np.append(0, ends + 1)  # the last is of what this block leaves to the next
+        """Return the number of fields of each record that ends here; the first may have begun in an earlier block."""
+        starts = np.append(0, ends + 1)  # the last one is the record that continues in the next block
         n_delimiters = np.diff(np.searchsorted(delimiters, np.append(starts, text.size)))
         n_bytes = np.append(ends, text.size) - starts
         n_delimiters[0] += self._n_delimiters
@@ -116,7 +116,7 @@ class _Regular:
 
 
 def _check_returns(text: NDArray[np.uint8], outside: NDArray[np.bool_] | None) -> None:
-    """Leave a carriage return that ends no line to the slow reader."""
+    """Raise ``_Irregular`` for a carriage return that is not at the end of a line."""
     returns = np.flatnonzero(text == ord(_RETURN))
     if outside is not None:
         returns = returns[outside[returns]]
@@ -125,14 +125,14 @@ def _check_returns(text: NDArray[np.uint8], outside: NDArray[np.bool_] | None) -
 
 
 def _fields_by_records(path: Path, delimiter: str) -> Iterator[Counts]:
-    """Yield the same of any CSV file as Python's own reader finds it, which takes five times as long."""
+    """Yield the same for any CSV file, with Python's own reader. This takes five times as long."""
     counts = (len(record) for record in _csv_records(path, delimiter) if record)
     while some := list(itertools.islice(counts, _BATCH)):
         yield np.array(some)
 
 
 def _tally(counts: Iterator[Counts]) -> tuple[int, int]:
-    """Return how many rows follow a header, and how many have not its number of fields."""
+    """Return how many rows follow a header, and how many of them do not have its number of fields."""
     n_rows, n_malformed, n_columns = -1, 0, None
     for some in counts:
         n_columns = some[0] if n_columns is None and some.size else n_columns
@@ -142,9 +142,9 @@ def _tally(counts: Iterator[Counts]) -> tuple[int, int]:
 
 
 def _csv_records(path: Path, delimiter: str) -> Iterator[list[str]]:
-    """Yield the records of a CSV file as Python reads them: one reader, which never has to guess where it is.
+    """Yield the records of a CSV file as Python reads them, from start to end.
 
-    What is said of a file that breaks the rules is told by records and not by lines, which may be within values.
+    Errors name the number of the record and not of the line, because a value may hold line ends.
     """
     lines, n_records = _RecordLines(path), 0
     try:
@@ -160,10 +160,10 @@ def _csv_records(path: Path, delimiter: str) -> Iterator[list[str]]:
 
 
 class _RecordLines:
-    """The lines of a CSV file, for a reader that takes as many as a record has.
+    """The lines of a CSV file, for a reader that takes as many lines as a record has.
 
     Attributes:
-        ended: Whether more lines were asked for than there are.
+        ended: Whether the reader asked for a line after the last one.
     """
 
     def __init__(self, path: Path) -> None:

@@ -1,7 +1,8 @@
-"""Duplicates: which records of a day may be there more than once, found by one number for each of them.
+"""Duplicates: finds the records of a day that may occur more than once, by one hash per record.
 
-A window over whole records would sort them all, on disk where they are many. Hashes take eight bytes a record, and
-leave only those to compare that share one: the duplicates, and others that collide, which the comparison tells apart.
+A window over whole records would sort them all, on disk if there are many. A hash takes eight bytes per record. Only
+records that share a hash must then be compared: duplicates, and others whose hashes collide. The comparison finds out
+which they are.
 """
 
 from typing import Any
@@ -18,15 +19,15 @@ _HASHES_AT_ONCE = 1 << 26
 def repeated_hashes(connection: warehouse.Connection, day: dict[str, Any]) -> pl.DataFrame:
     """Return the hashes that more than one raw record of a day has.
 
-    Half a GiB of hashes is sorted at once. A larger day is read several times, each time for those hashes alone that
-    leave one remainder when divided by the number of parts: equal ones always come together.
+    Half a GiB of hashes is sorted at once. A larger day is read in several parts. Each part has the hashes that leave
+    one remainder when divided by the number of parts, so equal hashes are always in the same part.
 
     Args:
-        connection: Of the warehouse; gets the function ``identity_hash``.
-        day: Its date and the numbers of its files.
+        connection: Connection to the warehouse; gets the function ``identity_hash``.
+        day: The date and the file ids of the day.
 
     Returns:
-        One column, ``identity_hash``, without repetitions.
+        One column, ``identity_hash``, each hash once.
     """
     warehouse.run(connection, "scratch/identity_hash")
     n_records = warehouse.rows(connection, "read/n_day_records", day)[0][0]
@@ -36,7 +37,7 @@ def repeated_hashes(connection: warehouse.Connection, day: dict[str, Any]) -> pl
 
 
 def _repeated(connection: warehouse.Connection, part: dict[str, Any], n_records: int) -> NDArray[np.uint64]:
-    # As long as the day, since nobody knows how large a part is; what is never written to takes no memory.
+    # As long as the day, because the size of a part is not known. Elements that are never written take no memory.
     hashes, n_hashes = np.empty(n_records, np.uint64), 0
     for batch in warehouse.batches(connection, "read/identity_hashes", part):
         hashes[n_hashes : n_hashes + batch.height] = batch["identity_hash"].to_numpy()

@@ -1,4 +1,4 @@
-"""Forgotten: the days of which no row may ever be read again, noted apart from the warehouse, which can be lost."""
+"""Forgotten: the days whose rows may never be read again, stored outside the warehouse, which can be lost."""
 
 import datetime as dt
 import json
@@ -14,7 +14,7 @@ from tasks.base.storage import private_folder
 
 @dataclass(frozen=True)
 class Forgetting:
-    """When a local day was forgotten, and of which time zone: in another one its instants are of other days too."""
+    """When a local day was forgotten, and in which time zone: in another zone its instants belong to other days too."""
 
     when: str
     timezone: str
@@ -24,7 +24,7 @@ def forgotten_days(config: Config) -> dict[dt.date, Forgetting]:
     """Return the days that were forgotten.
 
     Raises:
-        LedgerBroken: The note of them is damaged.
+        LedgerBroken: The file that lists them is damaged.
     """
     path = _path(config)
     try:
@@ -38,16 +38,16 @@ def forgotten_days(config: Config) -> dict[dt.date, Forgetting]:
 
 
 def note_forgotten(days: dict[dt.date, Forgetting], config: Config) -> None:
-    """Note days of which no row may ever be read into a storage."""
+    """Store the list of days whose rows may never be read into a storage."""
     noted = {date.isoformat(): {"when": one.when, "timezone": one.timezone} for date, one in days.items()}
     durable.write_whole(_path(config), durable.canonical_json(noted))
 
 
 def forgotten_parameters(config: Config) -> dict[str, list[Any]]:
-    """Return for statements the forgotten ``dates``, and the instants ``starts`` and ``ends`` of spans of them.
+    """Return the parameters of statements: the forgotten ``dates``, and the ``starts`` and ``ends`` of their spans.
 
-    A row is of a forgotten day if its own day is, or if its time lies within one: a day that was forgotten in one time
-    zone is parts of two in another. Days in a row are one span.
+    A row belongs to a forgotten day if its own day was forgotten, or if its time is within a forgotten day. A day that
+    was forgotten in one time zone is parts of two days in another. Consecutive days are one span.
     """
     days = forgotten_days(config)
     starts: list[dt.datetime] = []
@@ -66,10 +66,10 @@ def _path(config: Config) -> Path:
 
 
 def refuse_other_engine(connection: warehouse.Connection, config: Config) -> None:
-    """Refuse a warehouse whose raw records are where the engine that is configured does not look for them.
+    """Refuse a warehouse whose raw records were read by the other engine: the configured one would not find them.
 
     Raises:
-        HexveilError: They are.
+        HexveilError: The other engine read them.
     """
     sharded = config.engine.name == "dask"
     if warehouse.rows(connection, "checks/records_of_other_engine", {"sharded": sharded}):

@@ -1,4 +1,4 @@
-"""Ingest: input files into raw_record, each file once, every row counted."""
+"""Ingest: reads input files into raw_record, each file once, and counts every row."""
 
 import datetime as dt
 import logging
@@ -33,7 +33,7 @@ log = logging.getLogger("hexveil.ingest")
 
 
 class _Left(NamedTuple):
-    """How many of a file's rows are not in raw_record, by why."""
+    """How many rows of a file are not in raw_record, by reason."""
 
     n_malformed: int
     n_forgotten: int
@@ -41,17 +41,17 @@ class _Left(NamedTuple):
 
 @step("ingest {config.dataset.name} {date}")
 def ingest_records(date: dt.date, config: Config) -> None:
-    """Read into the warehouse the files for a day that it does not hold yet.
+    """Read the files for a day that the warehouse does not hold yet.
 
-    A file is known by its name and content: read again it adds nothing. Every row that was read is in raw_record, or
-    in quarantine where it could not be told apart into fields; rows of days that were forgotten are only counted.
+    A file is identified by its name and content: reading it again adds nothing. Every row goes to raw_record, or to
+    quarantine if it cannot be split into fields. Rows of forgotten days are only counted.
 
     Args:
         date: The local day.
-        config: Says which files.
+        config: Names the files.
 
     Raises:
-        BadInput: No file is there, or one cannot be read; nothing of that file is kept. Or the day was forgotten.
+        BadInput: No file exists, or one cannot be read; nothing of that file is kept. Or the day was forgotten.
     """
     refuse_forgotten(date, config)
     ingest(date, config)
@@ -61,7 +61,7 @@ def refuse_forgotten(date: dt.date, config: Config) -> None:
     """Refuse a day that was forgotten.
 
     Raises:
-        BadInput: It was.
+        BadInput: The day was forgotten.
     """
     forgotten = forgotten_days(config).get(date)
     if forgotten is not None:
@@ -71,7 +71,7 @@ def refuse_forgotten(date: dt.date, config: Config) -> None:
 
 
 def ingest(date: dt.date, config: Config) -> None:
-    """Do what ``ingest_records`` does, whether or not the day was forgotten."""
+    """Do the same as ``ingest_records``, even if the day was forgotten."""
     with warehouse.connect(config) as connection:
         refuse_other_engine(connection, config)
         new = new_inputs(connection, date, config)
@@ -80,15 +80,15 @@ def ingest(date: dt.date, config: Config) -> None:
 
 
 def new_inputs(connection: warehouse.Connection, date: dt.date, config: Config) -> list[Input]:
-    """Return the files for a day that were not read yet, as far as can be told without reading them."""
+    """Return the files for a day that seem not to have been read yet; opens none of them."""
     files = find_inputs(date, config)
     return [one for one in files if not warehouse.rows(connection, "read/file_by_version", one.seen(config))]
 
 
 def current_files(connection: warehouse.Connection, date: dt.date, config: Config) -> list[int]:
-    """Return the numbers of the files that the configuration names for a day, as they are now.
+    """Return the ids of the files that the configuration names for a day, as they are now.
 
-    Rows of files that were removed, changed or read with other settings stay in the warehouse and are not used.
+    Rows of files that were removed, changed or read with other settings stay in the warehouse but are not used.
 
     Raises:
         HexveilError: A file has not been read yet.
@@ -103,7 +103,7 @@ def current_files(connection: warehouse.Connection, date: dt.date, config: Confi
 
 
 def _ingest_file(one: Input, config: Config) -> None:
-    """Read a file by a connection of its own, whose temporary tables hold what it rejects, and nothing of another."""
+    """Read a file on its own connection, so that the temporary tables hold rejected rows of this file only."""
     path, seen = Path(one.address), one.seen(config)
     kind = source.file_format(path)
     with warehouse.connect(config) as connection:
@@ -121,9 +121,9 @@ def _ingest_file(one: Input, config: Config) -> None:
 
 
 def note_seen(connection: warehouse.Connection, one: Input, file_id: int, config: Config) -> None:
-    """Note under which number the content of a file is kept, and say what became of its rows.
+    """Store the id under which a file's content is kept, and log the outcome of its rows.
 
-    That is said of a known content as of a new one: which of them it is depends on values.
+    The log line is the same for a known content and a new one: which of the two it is depends on private values.
     """
     warehouse.run(connection, "write/seen_file", {**one.seen(config), "file_id": file_id})
     counts = warehouse.frame(connection, "read/file_outcomes", {"file_id": file_id})
@@ -138,10 +138,10 @@ def read_file(
     identity: dict[str, str],
     config: Config,
 ) -> int:
-    """Read one new file whole into a warehouse and return its number.
+    """Read all of one new file into a warehouse and return the file's id.
 
     Raises:
-        BadInput: It cannot be read; what was begun is to be rolled back.
+        BadInput: It cannot be read; the caller must roll back.
     """
     n_rows = source.count_rows(path, kind, config)
     for made in _MADE_TO_READ:
@@ -159,7 +159,7 @@ def read_file(
 
 @contextmanager
 def _blaming(path: Path, kind: str) -> Iterator[None]:
-    """Say of a file, and not what the engine says of its content, that it cannot be read."""
+    """Replace an error of the engine, which may quote the file's content, by one that only names the file."""
     try:
         yield
     except warehouse.EngineError:
@@ -195,7 +195,7 @@ def _read_parquet(connection: warehouse.Connection, path: Path, file: dict[str, 
         with warehouse.any_order(connection):
             warehouse.run(connection, "write/raw_record_from_parquet", {**file, **days, **columns, **_BLANK})
     except warehouse.EngineError:
-        # Reading and writing are one statement, so a full disk would be put down to the file.
+        # Reading and writing are one statement, so check that the file is the cause and not, say, a full disk.
         with _blaming(path, "parquet"), connection.cursor() as reader:
             warehouse.rows(reader, "checks/parquet_readable", columns)
         raise
@@ -220,7 +220,7 @@ def _read_ndjson(connection: warehouse.Connection, path: Path, file: dict[str, A
 
 
 def _keep_incoming(connection: warehouse.Connection, file: dict[str, Any], n_malformed: int, config: Config) -> _Left:
-    """Keep the rows that a reader left in ``incoming``, but those of forgotten days."""
+    """Keep the rows that a reader left in ``incoming``, except rows of forgotten days."""
     n_readable = warehouse.rows(connection, "read/n_incoming_rows")[0][0]
     days = {**file, **forgotten_parameters(config)}
     if file["file_date"] is None:

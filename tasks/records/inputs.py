@@ -1,4 +1,4 @@
-"""Inputs: the files for a day, on a file system or in an object store, told apart without being read."""
+"""Inputs: finds the files for a day, on a file system or in an object store, and identifies them without reading."""
 
 import datetime as dt
 import os
@@ -21,10 +21,9 @@ class Input:
 
     Attributes:
         address: Its absolute path, or its fsspec address.
-        name: What it is called: its path relative to the configuration, or its address.
-        file_date: The day it is for, where its pattern says ``{date}``.
-        version: What tells this writing of the file from another. Its size would tell some from others by their
-            values, and is no part of it.
+        name: Its path relative to the configuration, or its address.
+        file_date: The day it is for, if its pattern has ``{date}``; else None.
+        version: Changes whenever the file is written. Does not include the size, which depends on private values.
     """
 
     address: str
@@ -33,7 +32,7 @@ class Input:
     version: str
 
     def seen(self, config: Config) -> dict[str, Any]:
-        """Return by what the file is known without reading it."""
+        """Return what identifies the file without reading it."""
         return {
             "path": self.address,
             "version": self.version,
@@ -42,7 +41,7 @@ class Input:
 
 
 def settings_hash(file_date: dt.date | None, config: Config) -> str:
-    """Return by what is known how a file is read."""
+    """Return the hash of the settings that a file is read with."""
     settings = {**config.reading_settings(), "file_date": file_date.isoformat() if file_date else None}
     return sha256(canonical_json(settings))
 
@@ -51,7 +50,7 @@ def find_inputs(date: dt.date, config: Config, needed: bool = True) -> list[Inpu
     """Return the files for a day, in order of their paths, those in object stores last.
 
     Raises:
-        BadInput: There is no such file, though one is needed, or its path cannot be used.
+        BadInput: No such file exists although one is needed, or its path cannot be used.
     """
     remote = _remote_inputs(date, config)
     paths = source.find_files(date, config, needed=needed and not remote)
@@ -60,7 +59,7 @@ def find_inputs(date: dt.date, config: Config, needed: bool = True) -> list[Inpu
 
 def _local_input(path: Path, file_date: dt.date | None, config: Config) -> Input:
     status = path.stat()
-    version = f"{status.st_mtime_ns} {status.st_ctime_ns} {status.st_ino}"  # the second is the kernel's, never set back
+    version = f"{status.st_mtime_ns} {status.st_ctime_ns} {status.st_ino}"  # only the kernel sets ctime
     return Input(str(path), os.path.relpath(path, config.folder), file_date, version)
 
 

@@ -1,4 +1,4 @@
-"""Outcomes: what became of a day's rows, by reason."""
+"""Outcomes: counts the rows of a day that were kept or quarantined, by reason."""
 
 import datetime as dt
 from typing import Any
@@ -14,12 +14,12 @@ DUPLICATE = "duplicate"
 
 
 def count_rows(connection: warehouse.Connection, day: dict[str, Any], n_kept: int) -> dict[str, int]:
-    """Return what became of a day's rows, by reason, from its quarantine and its number of valid records."""
+    """Return the number of a day's rows by reason, from its quarantine and its number of valid records."""
     return dict(warehouse.rows(connection, "read/day_outcomes", {**day, "n_kept": n_kept}))
 
 
 @contained
 def late_records(config: Config) -> dict[dt.date, int]:
-    """Return how many late records there are of each day that has any."""
+    """Return the number of late records of each day that has any."""
     with warehouse.connect(config) as connection:
         return dict(warehouse.rows(connection, "read/late_days"))

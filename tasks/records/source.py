@@ -1,4 +1,4 @@
-"""Input files before the engine reads them: which there are, whether they are whole, what their columns are."""
+"""Finds input files and checks, before the engine reads them, that they are complete and have the right columns."""
 
 import csv
 import datetime as dt
@@ -27,7 +27,7 @@ _FORMATS = {
     ".jsonl": "ndjson",
     ".jsonl.gz": "ndjson",
 }
-_LEAST_OF_A_HEADER = 4  # of a record, were there no header, the value could be one of so many names
+_LEAST_OF_A_HEADER = 4  # if the header is missing, a value of the first record could equal a column's name
 _TEXT = (pat.is_string, pat.is_large_string, pat.is_string_view)
 _NUMBER = (pat.is_integer, pat.is_floating, pat.is_decimal)
 _PARQUET_TYPES = {
@@ -40,10 +40,10 @@ _PARQUET_TYPES = {
 
 
 def find_files(date: dt.date, config: Config, needed: bool = True) -> list[tuple[Path, dt.date | None]]:
-    """Return the files for a day on the file system, sorted, each with the day it is for where its pattern says so.
+    """Return the files for a day on the file system, sorted, each with the day it is for if its pattern has one.
 
     Raises:
-        BadInput: There is no such file, though one is needed, or its path cannot be used.
+        BadInput: No such file exists although one is needed, or its path cannot be used.
     """
     found: dict[Path, dt.date | None] = {}
     for pattern in itertools.filterfalse(is_remote, config.dataset.files):
@@ -71,7 +71,7 @@ def file_format(path: Path) -> str:
     """Return csv, parquet or ndjson.
 
     Raises:
-        BadInput: The name ends in none of the known ways.
+        BadInput: The name has none of the known endings.
     """
     for ending, name in _FORMATS.items():
         if path.name.endswith(ending):
@@ -88,9 +88,8 @@ def content_hash(path: Path) -> str:
 def count_rows(path: Path, kind: str, config: Config) -> int:
     """Return how many rows a file has, counted without the engine; reads a text file to its end.
 
-    The engine notices a missing end of a gzip file but not a wrong checksum, and loses lines beyond some length
-    without a word. So every text file is read once here, and records longer than 64 KiB are refused, whatever makes
-    them long. Blank lines are no rows.
+    The engine notices a truncated gzip file but not a wrong checksum, and silently drops lines beyond some length. So
+    every text file is read once here, and any record longer than 64 KiB is refused. Blank lines are not rows.
 
     Raises:
         BadInput: The file is truncated or damaged, or a record is too long.
@@ -104,7 +103,7 @@ def parquet_rows(path: Path) -> int:
     """Return how many rows a Parquet file has.
 
     Raises:
-        BadInput: It is not whole.
+        BadInput: It is incomplete.
     """
     try:
         return int(pq.read_metadata(path).num_rows)
@@ -113,11 +112,11 @@ def parquet_rows(path: Path) -> int:
 
 
 def csv_columns(path: Path, config: Config) -> list[str]:
-    """Return a CSV file's columns, with the five that are read named by their role, in the file's order.
+    """Return a CSV file's columns in the file's order; the five that are read are named by their role.
 
     Raises:
-        BadInput: The header is missing, not UTF-8, or lacks a column. Where the header is missing the first line is a
-            record: what is said depends on none of its fields.
+        BadInput: The header is missing, not UTF-8, or lacks a column. If the header is missing, the first line is a
+            record: then the message depends on none of its fields.
     """
     try:
         first_line = text_lines.first_line(path).decode("utf-8-sig")
@@ -135,10 +134,10 @@ def csv_columns(path: Path, config: Config) -> list[str]:
 
 
 def check_parquet_columns(path: Path, config: Config) -> None:
-    """Check that a Parquet file can be read and has the five columns, of types that say what they are.
+    """Check that a Parquet file can be read and has the five columns, with types that fit their roles.
 
     Raises:
-        BadInput: It cannot, it lacks a column, or a column has a type that would be read as something else.
+        BadInput: It cannot be read, it lacks a column, or a column has a type that would be read as something else.
     """
     try:
         schema = pq.read_schema(path)
@@ -154,7 +153,7 @@ def check_parquet_columns(path: Path, config: Config) -> None:
 
 
 def _check_encodings(path: Path, config: Config) -> None:
-    """Refuse an encoding that the engine reads only where every value is null."""
+    """Refuse an encoding that the engine reads only if every value is null."""
     whole = pq.read_metadata(path)
     roles = {name: role for role, name in source_names(config).items()}
     for number in range(whole.num_row_groups):
@@ -169,19 +168,19 @@ def _check_encodings(path: Path, config: Config) -> None:
 
 
 def has_instants(path: Path, config: Config) -> bool:
-    """Tell whether the times in a Parquet file are instants, and not texts or the time on a clock."""
+    """Return whether the times in a Parquet file are instants, and not texts or times without a time zone."""
     kind = pq.read_schema(path).field(config.columns.time).type
     return pat.is_timestamp(kind) and kind.tz is not None
 
 
 def json_pointers(config: Config) -> dict[str, str]:
-    """Return where each role's member is in a JSON object, as a pointer that takes the name to the letter."""
+    """Return the JSON pointer to each role's member of an object, with the special characters of names escaped."""
     names = source_names(config).items()
     return {role: "/" + name.replace("~", "~0").replace("/", "~1") for role, name in names}
 
 
 def source_names(config: Config) -> dict[str, str]:
-    """Return the source's name of each role."""
+    """Return the name that the input files use for each role."""
     return {role: getattr(config.columns, role) for role in ROLES}
 
 

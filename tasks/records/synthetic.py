@@ -1,4 +1,4 @@
-"""A small synthetic city: buses on routes that share corridors, rush hours, depots, and dirty records."""
+"""Makes a small synthetic city: buses on routes that share corridors, rush hours, depots, and dirty records."""
 
 import datetime as dt
 import gzip
@@ -25,12 +25,12 @@ FloatArray = NDArray[np.float64]
 
 
 def write_city(folder: Path, dates: list[dt.date]) -> int:
-    """Write one gzipped CSV file per day, ``city_<date>.csv.gz``, and return how many rows they hold in all.
+    """Write one gzipped CSV file per day, ``city_<date>.csv.gz``, and return how many rows they hold in total.
 
-    The same dates always give the same bytes, so a file that is there already is written over with itself.
+    The same date always gives the same bytes, so a file that exists already is overwritten with itself.
 
     Args:
-        folder: Where to.
+        folder: Where to write.
         dates: Local days.
     """
     return sum(_write_day(folder / f"city_{date}.csv.gz", date) for date in dates)
@@ -45,7 +45,7 @@ def _write_day(path: Path, date: dt.date) -> int:
 
 
 def _day(date: dt.date, rng: np.random.Generator) -> pl.DataFrame:
-    """Return one row per ping of every bus, in the order of time."""
+    """Return one row per ping of every bus, in order of time."""
     routes = _routes(np.random.default_rng(_SEED))
     midnight = dt.datetime.combine(date, dt.time(), ZoneInfo(TIMEZONE)).timestamp()
     buses = [
@@ -57,9 +57,9 @@ def _day(date: dt.date, rng: np.random.Generator) -> pl.DataFrame:
 
 
 def _routes(rng: np.random.Generator) -> list[FloatArray]:
-    """Return each route's stops in km east and north of the centre, from a suburb through the centre to another.
+    """Return each route's stops in km east and north of the centre, from one suburb through the centre to another.
 
-    All routes run along one of three corridors for the middle part, so that their buses meet in its cells.
+    The middle part of each route is one of three corridors, so that buses of several routes meet in its cells.
     """
     corridors = rng.normal(0, 1.2, (3, 4, 2)).cumsum(axis=1)
     routes = []
@@ -71,7 +71,7 @@ def _routes(rng: np.random.Generator) -> list[FloatArray]:
 
 
 def _bus(name: str, points: FloatArray, phase: float, midnight: float, rng: np.random.Generator) -> pl.DataFrame:
-    """Drive one bus back and forth along its route, slower in the rush hours, and at rest in its depot at night."""
+    """Return the pings of one bus that drives back and forth on its route, slower in rush hours, and not at night."""
     seconds = np.arange(_SERVICE[0] * 3600, _SERVICE[1] * 3600, _PING_SECONDS) + rng.integers(_PING_SECONDS)
     if phase >= 0.6:
         seconds = seconds[_is_rush(seconds / 3600)]
@@ -99,7 +99,7 @@ def _is_rush(hour: FloatArray) -> NDArray[np.bool_]:
 
 
 def _with_dirt(pings: pl.DataFrame, date: dt.date, rng: np.random.Generator) -> list[str]:
-    """Return CSV lines, about one in a hundred of them dirty in one of the ways that real sources are."""
+    """Return CSV lines; after about one line in a hundred comes a dirty one, of a kind that real sources have."""
     zone = ZoneInfo(TIMEZONE)
     lines = []
     for bus, epoch, lat, lon, speed in pings.iter_rows():

@@ -1,4 +1,4 @@
-"""Text files from their first byte to their last: in blocks of whole lines, and never more than one block in memory."""
+"""Reads text files from the first byte to the last, in blocks of whole lines, with one block in memory at a time."""
 
 import gzip
 import zlib
@@ -20,29 +20,29 @@ _SCHEMA = pa.schema({"row_number": pa.int64(), "line": pa.string()})
 
 
 def open_binary(path: Path) -> BinaryIO | gzip.GzipFile:
-    """Open a file, unpacked if its name ends in .gz."""
+    """Open a file, and decompress it if its name ends in .gz."""
     return gzip.open(path) if path.suffix == ".gz" else path.open("rb")
 
 
 def first_line(path: Path) -> bytes:
-    """Return a file's first line; of one that is too long only its beginning."""
+    """Return a file's first line, or only its beginning if it is too long."""
     with open_binary(path) as file:
         return file.readline(LONGEST_RECORD)
 
 
 class Block(NamedTuple):
-    """Some whole lines of a file, each ended by a line feed but perhaps the file's last.
+    """Some whole lines of a file; each ends in a line feed, except perhaps the file's last.
 
     Attributes:
-        content: Their bytes.
-        starts: Where in these each line begins, shape (number of lines,).
+        content: The bytes of the lines.
+        starts: Where each line begins in ``content``, shape (number of lines,).
     """
 
     content: bytes
     starts: NDArray[np.int64]
 
     def n_rows(self, blank: bytes) -> int:
-        """Return how many of the lines hold more than some characters."""
+        """Return how many of the lines hold other characters than those in ``blank``."""
         content = np.frombuffer(self.content, np.uint8)
         is_blank = np.isin(np.arange(256), np.frombuffer(blank, np.uint8))
         if not is_blank[content[self.starts]].any():
@@ -74,10 +74,10 @@ def blocks(path: Path) -> Iterator[Block]:
 
 
 def count_lines(path: Path) -> int:
-    """Return how many lines of a file are not blank, white space being that of ASCII.
+    """Return how many lines of a file are not blank; only ASCII white space counts as blank.
 
     Raises:
-        BadInput: What ``blocks`` raises, or a line is not UTF-8.
+        BadInput: As for ``blocks``, or a line is not UTF-8.
     """
     return sum(block.n_rows(_BLANK) for block in _utf8_blocks(path))
 
@@ -86,7 +86,7 @@ def numbered_lines(path: Path) -> pa.RecordBatchReader:
     """Return the lines of a file as Arrow batches, each with its line end, numbered from 1 as ``row_number``.
 
     Raises:
-        BadInput: What ``count_lines`` raises, but only when the batches are read.
+        BadInput: As for ``count_lines``, but only when the batches are read.
     """
     return pa.RecordBatchReader.from_batches(_SCHEMA, _batches(path))
 
@@ -116,17 +116,17 @@ def _utf8_blocks(path: Path) -> Iterator[Block]:
 
 
 def unreadable(path: Path, kind: str) -> BadInput:
-    """Return what is said of a file whose records cannot be told, the same whatever the values are."""
+    """Return the error for a file whose records cannot be read. It does not depend on values."""
     return BadInput(f"{path}: cannot be read as {kind}; check its encoding (UTF-8), line ends and quotes")
 
 
 def too_long(path: Path) -> BadInput:
-    """Return what is said of a file with a record that is too long."""
+    """Return the error for a file with a record that is too long."""
     return BadInput(f"{path}: a record is longer than 64 KiB; check the line ends, and that quotes close")
 
 
 def _has_long_line(block: bytes) -> bool:
-    """Tell whether a line is longer than 64 KiB; looks at few bytes."""
+    """Return whether a line is longer than 64 KiB; looks at few bytes."""
     start = 0
     while len(block) - start > LONGEST_RECORD:
         end = block.rfind(_LINE_END, start, start + LONGEST_RECORD)

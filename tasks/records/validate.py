@@ -1,4 +1,4 @@
-"""Validate: which raw records of a day are used, and how they are placed in cells and ticks."""
+"""Validate: decides which raw records of a day are used, and stores how they are placed in cells and ticks."""
 
 import datetime as dt
 import logging
@@ -19,15 +19,15 @@ log = logging.getLogger("hexveil.validate")
 
 @step("validate {config.dataset.name} {date}")
 def validate_records(date: dt.date, config: Config) -> None:
-    """Write a day's quarantine anew, all else being valid records, and refuse the day if too much of it is unusable.
+    """Replace a day's quarantine, and refuse the day if too much of it is unusable. All other records are valid.
 
-    Rules on user, place and time may quarantine a record. None looks at the value: a missing value counts as
-    the midpoint and one outside the bounds as the nearer bound, because whether a record survives would
-    otherwise tell something about its value.
+    Rules on user, place and time may quarantine a record. No rule looks at the value: a missing value counts as the
+    midpoint, and a value outside the bounds as the nearer bound. Otherwise it would depend on a record's value whether
+    the record is kept.
 
     Args:
         date: The local day.
-        config: Says the area, the grid, the bounds, and how much may be quarantined.
+        config: Gives the area, the grid, the bounds, and how much may be quarantined.
 
     Raises:
         BadInput: The day has no records, or more of it is quarantined than max_quarantined_share.
@@ -43,14 +43,14 @@ def validate_records(date: dt.date, config: Config) -> None:
 def judge_day(
     connection: warehouse.Connection, day: dict[str, Any], counts: dict[str, int], n_swapped: int, config: Config
 ) -> None:
-    """Refuse a day of which too much is unusable.
+    """Refuse a day if too much of it is unusable.
 
     Args:
-        connection: Of the warehouse.
-        day: Its date and the numbers of its files.
-        counts: What became of its rows.
-        n_swapped: How many would lie in the area if latitude and longitude were swapped.
-        config: Says how much is too much.
+        connection: Connection to the warehouse.
+        day: The date and the file ids of the day.
+        counts: Number of rows by reason.
+        n_swapped: How many records would lie in the area if latitude and longitude were swapped.
+        config: Gives the limit.
 
     Raises:
         BadInput: The day has no records, or more of it is quarantined than max_quarantined_share.
@@ -67,12 +67,12 @@ def judge_day(
 
 
 def count_swapped(connection: warehouse.Connection, config: Config) -> int:
-    """Return how many records of the day just written would lie in the area with their coordinates swapped."""
+    """Return how many records of the day just validated would lie in the area if their coordinates were swapped."""
     return int(warehouse.rows(connection, "read/n_swapped_places", _area(config))[0][0])
 
 
 def clear_day(connection: warehouse.Connection, day: dict[str, Any]) -> None:
-    """Delete what was last told of a day's records, and note from which files it is told anew."""
+    """Delete the results of a day's last validation, and store the files that the next one uses."""
     warehouse.run(connection, "write/delete_quarantined_records", {"date": day["date"]})
     for table in ("value_repair", "validated_file"):
         warehouse.run_on(connection, "write/delete_days", table, {"dates": [day["date"]]})
@@ -80,9 +80,9 @@ def clear_day(connection: warehouse.Connection, day: dict[str, Any]) -> None:
 
 
 def write_day(connection: warehouse.Connection, day: dict[str, Any], config: Config) -> int:
-    """Write a day's quarantine and repairs anew from the raw records of a warehouse, any; return how many are valid.
+    """Replace a day's quarantine and repairs from the raw records of any warehouse; return the number of valid records.
 
-    That is how many are left. Whether as many are placed is for whoever counts them in cells to check.
+    That is the number of records not in quarantine. Whoever counts them in cells must check that as many are placed.
     """
     date = day["date"]
     start, end = config.day_bounds(date)

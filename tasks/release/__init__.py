@@ -1,1 +1,1 @@
-"""The moment of release: the noise, the ledger entry, the published files."""
+"""Releases a planned day: draws the noise, appends the ledger entry, publishes the files."""

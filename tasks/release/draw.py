@@ -1,4 +1,4 @@
-"""Release: draw the noise once, append the ledger entry, and with that the day is released and paid."""
+"""Release: draws the noise once and appends the ledger entry. With the entry, the day is released and charged."""
 
 import datetime as dt
 import logging
@@ -40,28 +40,28 @@ def draw_noise(inverse_scale: ExactIntArray) -> ExactIntArray:
 
 @step("release {config.dataset.name} {date}", repeatable=False)
 def release_statistics(date: dt.date, plan_hash: str, config: Config, revision: str | None = None) -> str:
-    """Release a planned day and return the release's id; what was released already is left as it is.
+    """Release a planned day and return the release's id; a release that exists already does not change.
 
-    In this order: the noisy table is written to files named by their hash and flushed; the ledger entry that
-    names them and charges for them is appended and flushed. A crash before the append spent nothing and
-    nobody saw anything; after it, all else can be redone from the files. So this step is never retried,
-    cached or stored by the scheduler: running the day again finds the release.
+    First the noisy table is written to files named by their hash, and flushed. Then the ledger entry that names and
+    charges them is appended, and flushed. A crash before the append has spent nothing, and nobody has seen the noisy
+    values. After the append, all else can be repeated from the files. So the scheduler never retries, caches or stores
+    this step: running the day again finds the release.
 
     Args:
         date: The local day.
-        plan_hash: The stored plan.
-        config: That the plan was made under.
-        revision: Name of a deliberate further release of the day, with a charge of its own; None for the first.
+        plan_hash: The hash of the stored plan.
+        config: The configuration that the plan was made with.
+        revision: Name of a deliberate further release of the day, with its own charge; None for the first.
 
     Raises:
-        BudgetExceeded: Another release has meanwhile spent what the plan counted on.
-        HexveilError: The warehouse is no longer what the plan was made from.
+        BudgetExceeded: Another release has since spent the budget that the plan needs.
+        HexveilError: The day, the settings or the warehouse have changed since the plan was made.
     """
     return release_with(date, plan_hash, config, draw_noise, revision)
 
 
 def release_with(date: dt.date, plan_hash: str, config: Config, noise: Noise, revision: str | None = None) -> str:
-    """Release a planned day with a given source of noise; only tests use another than ``draw_noise``."""
+    """Release a planned day with the given source of noise; only tests use one other than ``draw_noise``."""
     with ledger.locked(config):
         entries = ledger.read_entries(config)
         found = find_entry(date, revision, entries, config)
@@ -89,7 +89,7 @@ def release_with(date: dt.date, plan_hash: str, config: Config, noise: Noise, re
 
 
 def _check_witnesses(entries: list[Entry], config: Config) -> None:
-    """Check that the ledger holds every release that published folders, the mirror and marked attempts know of."""
+    """Check that the ledger holds every release found in published folders, the mirror and marked attempts."""
     marked = witnesses.marked_releases(config)
     witnesses.check_marks(marked, entries, config)
     check_nothing_unpaid(published_folders(config), entries, config)
@@ -101,7 +101,7 @@ def _check_witnesses(entries: list[Entry], config: Config) -> None:
 
 
 def _noisy_cells(date: dt.date, plan: StoredPlan, entries: list[Entry], config: Config, noise: Noise) -> pl.DataFrame:
-    """Return the published cells of the plan with their sums and noise on them."""
+    """Return the published cells of the plan with their noisy sums."""
     kind = kind_of(config)
     private = _private(date, plan, kind.private_totals, entries, config)
     drawn: dict[str, pl.Series] = {}
@@ -111,7 +111,7 @@ def _noisy_cells(date: dt.date, plan: StoredPlan, entries: list[Entry], config: 
 
 
 def _private(date: dt.date, plan: StoredPlan, statement: str, entries: list[Entry], config: Config) -> pl.DataFrame:
-    """Return what a statement reads of the warehouse with the plan, which must be as it was when that was made."""
+    """Return the private rows that a statement reads; refuse if the warehouse changed since the plan was made."""
     parameters = {"date": date, "pairs": str(plan.pairs_path)}
     keys = known_users(config, entries)
     with warehouse.connect(config) as connection:
@@ -126,7 +126,7 @@ def _private(date: dt.date, plan: StoredPlan, statement: str, entries: list[Entr
 
 
 def _checked_costs(date: dt.date, plan: StoredPlan, entries: list[Entry], config: Config) -> dict[str, str | None]:
-    """Return what the release costs after writing each user's new total; refuses what would pass anyone's limit."""
+    """Write each user's new total, and return the cost of the release; refuse if any user would pass the limit."""
     here = plan.losses
     account = Account(entries, config)
     account.add(date, here)
@@ -151,7 +151,7 @@ def _execution(
     keys: user_keys.UserKeys,
     config: Config,
 ) -> Stated:
-    """Return what was planned, read and published."""
+    """Return the fields of the entry about the plan, the inputs and the published records."""
     return {
         "losses": plan.files["losses"],
         "user_key_fingerprint": keys.fingerprint,
@@ -162,10 +162,10 @@ def _execution(
 
 
 def _note_inputs(release_id: str, date: dt.date, keys: user_keys.UserKeys, config: Config) -> dict[str, Any]:
-    """Note what the release is made from, and return the day's rows by what became of them, and its files.
+    """Store which files the release is made from, and return these files and the day's rows by outcome.
 
-    Each file has a keyed digest, another in each release: a plain hash would confirm a guess at the values, and an
-    equal one in two releases would tell that no value changed between them.
+    Each file gets a keyed digest, a different one in each release. A plain hash would confirm a guess of the values. An
+    equal digest in two releases would reveal that no value changed between them.
     """
     day = {"date": date}
     with warehouse.connect(config) as connection:

@@ -1,4 +1,4 @@
-"""The files of a release: made once, before the ledger entry that names them, and only copied after it."""
+"""Makes the files of a release once, before the ledger entry that names them; later they are only copied."""
 
 import datetime as dt
 from typing import Any
@@ -16,17 +16,17 @@ from tasks.planning.stored_plan import StoredPlan
 _WRITTEN_LATER = ("number", "previous_hash", "hash", "committed_at")
 _NOT_IN_MANIFEST = ("inputs", "losses", "totals", "user_key_fingerprint", *_WRITTEN_LATER)
 MANIFEST = "manifest.json"
-"""The last of the files, which names the others."""
+"""The file that is published last; it names the others."""
 
 
 def write_files(statistics: pl.DataFrame, plan: StoredPlan, entry: Stated, config: Config) -> dict[str, str]:
-    """Write what will be published to private files named by their hash, and return the hashes by name.
+    """Write the files to publish as private files named by their hash, and return the hashes by name.
 
     Args:
         statistics: The noisy table.
-        plan: The stored plan, which knows the withheld cells.
-        entry: The ledger entry so far.
-        config: That the plan was made under.
+        plan: The stored plan, which has the withheld cells.
+        entry: The fields of the ledger entry so far.
+        config: The configuration that the plan was made with.
     """
     date = dt.date.fromisoformat(entry["date"])
     day = PublishedDay(statistics, plan.withheld, config, date, entry["revision"], entry["epsilon"])
@@ -39,11 +39,11 @@ def write_files(statistics: pl.DataFrame, plan: StoredPlan, entry: Stated, confi
 
 
 def manifest(entry: Stated, hashes: dict[str, str]) -> dict[str, Any]:
-    """Return what stands beside the published files.
+    """Return the content of the manifest beside the published files.
 
     Args:
-        entry: The ledger entry so far, or as it was written in the end.
-        hashes: Of the other files, by name.
+        entry: The fields of the ledger entry so far, or of the finished entry.
+        hashes: The hashes of the other files, by name.
     """
     public = {key: value for key, value in entry.items() if key not in _NOT_IN_MANIFEST}
     return public | {"files": dict(hashes), "columns": COLUMNS}

@@ -1,4 +1,4 @@
-"""Publish: copy a release's files to where readers look, and mirror the ledger for queries. May be repeated at will."""
+"""Publish: copies a release's files to the published folder, and mirrors the ledger for queries. May be repeated."""
 
 import logging
 
@@ -16,7 +16,7 @@ log = logging.getLogger("hexveil.publish")
 
 @step("publish {release_id}")
 def publish_files(release_id: str, config: Config) -> None:
-    """Put a release's files under published/, byte for byte as they were released, and mirror the ledger in DuckDB.
+    """Copy a release's files to published/ with the released bytes, and mirror the ledger in DuckDB.
 
     Raises:
         LedgerBroken: The ledger has no such release, or a file of it is missing or changed.

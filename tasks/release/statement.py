@@ -1,4 +1,4 @@
-"""What a release says of itself: the ledger entry, and the manifest beside the published files."""
+"""Describes a release: makes the fields of its ledger entry and of the manifest beside the published files."""
 
 import datetime as dt
 from decimal import Decimal, localcontext
@@ -29,7 +29,7 @@ GUARANTEE = {
 
 
 def describe_release(date: dt.date, revision: str | None, config: Config) -> dict[str, Any]:
-    """Return what a release says of its subject, its guarantee and what made it."""
+    """Return the fields that describe a release's subject, its guarantee, and the code that made it."""
     start, end = config.day_bounds(date)
     settings, mechanism = config.public_settings(), config.privacy.planned_by
     return {
@@ -68,7 +68,7 @@ def describe_release(date: dt.date, revision: str | None, config: Config) -> dic
 def describe_cost(
     worst: PureLoss, worst_total: PureLoss, worst_used: PureLoss, config: Config
 ) -> dict[str, str | None]:
-    """Return what a release costs its worst user, now and in all, and what the limit leaves; exact decimals."""
+    """Return the worst user's cost, of this release and in total, and what is left of the limit, as exact decimals."""
     limit = config.budget.epsilon_total
     with localcontext(prec=100):
         left = max(Decimal(0), limit - Decimal(str(worst_used)))
@@ -82,10 +82,10 @@ def describe_cost(
 
 
 def describe_plan(plan: StoredPlan, config: Config) -> dict[str, Any]:
-    """Return what a stored plan publishes and withholds, suppresses and clips, and each sum's scales and sensitivity.
+    """Return how much a stored plan publishes, withholds, suppresses and clips, and each sum's scales and sensitivity.
 
-    Scales and sensitivities are in the sum's own unit: ticks for the mean, squared half ticks for the second moment,
-    and either over the length of an array where arrays are averaged.
+    Scales and sensitivities are in the sum's own unit: ticks for the mean, squared half ticks for the second moment. If
+    arrays are averaged, the unit is divided by the length of an array.
     """
     kind, n_pairs = kind_of(config), plan.pairs.height
     n_suppressed, n_whole = kind.n_suppressed_and_whole(plan.pairs, config)

@@ -1,4 +1,4 @@
-"""From noisy sums to the published table. Everything here is computed from noise-protected and public numbers."""
+"""Computes the published table from noisy sums. Uses only numbers that noise protects or that are public."""
 
 import math
 from dataclasses import dataclass, replace
@@ -21,7 +21,7 @@ Row = dict[str, Any]
 
 @dataclass(frozen=True)
 class NoisyMean:
-    """A cell's noisy mean of one moment, with what is known of its error; all in the moment's own ticks."""
+    """A cell's noisy mean of one moment, with its noise scale and error bounds; all in the moment's own ticks."""
 
     estimate: Fraction
     noise_scale: Fraction
@@ -33,13 +33,13 @@ def statistic_frame(noisy: pl.DataFrame, release_id: str, config: Config) -> pl.
     """Return the published table of a release.
 
     Args:
-        noisy: One row per published cell: the plan's cell columns, and ``noisy_mean_sum`` and, where variance is
-            published, ``noisy_square_sum``, as Python integers in the sum's own unit.
-        release_id: Goes into every row.
-        config: Says the bounds, the tick and the statistics.
+        noisy: One row per published cell: the plan's cell columns, ``noisy_mean_sum`` and, if variance is published,
+            ``noisy_square_sum``, as Python integers in the sum's own unit.
+        release_id: The id of the release, for every row.
+        config: Gives the bounds, the tick and the statistics.
 
     Returns:
-        One row per cell, by slot and hexagon, in the documented columns.
+        One row per cell, by slot and hexagon, with the documented columns.
     """
     rows = [_statistic(cell, config) | {"release_id": release_id} for cell in noisy.iter_rows(named=True)]
     return pl.DataFrame(rows, schema_overrides={"slot_start": pl.Datetime("us", "UTC")})
@@ -64,15 +64,15 @@ def _statistic(cell: Row, config: Config) -> Row:
 
 
 def mean_estimate(cell: Row, config: Config) -> NoisyMean:
-    """Return a cell's mean in ticks above the lower bound, before it is cut to the possible range."""
+    """Return a cell's mean in ticks above the lower bound, before it is clamped to the possible range."""
     rounding, _ = rounding_errors(config.value.n_ticks)
     return _with_rounding(_noisy_mean(cell, "mean", _ERROR_RATE), rounding)
 
 
 def variance_estimate(cell: Row, config: Config) -> NoisyMean:
-    """Return a cell's variance in squared ticks, before it is cut to the possible range.
+    """Return a cell's variance in squared ticks, before it is clamped to the possible range.
 
-    Var = mean(d)/4 - (mean(q) - R/2)^2 with d = (2q - R)^2: half of the error rate for each of the two.
+    Var = mean(d)/4 - (mean(q) - R/2)^2 with d = (2q - R)^2. Each of the two means gets half of the error rate.
     """
     n_ticks = config.value.n_ticks
     mean, square = _noisy_mean(cell, "mean", _ERROR_RATE / 2), _noisy_mean(cell, "square", _ERROR_RATE / 2)
@@ -87,7 +87,7 @@ def variance_estimate(cell: Row, config: Config) -> NoisyMean:
 
 
 def variance_of(mean: Fraction, square: Fraction, n_ticks: int) -> Fraction:
-    """Return the variance in squared ticks from the two moments, each cut to what it can be."""
+    """Return the variance in squared ticks from the two moments, each clamped to its possible range."""
     from_middle = _clamped(mean, Fraction(0), Fraction(n_ticks)) - Fraction(n_ticks, 2)
     return _clamped(square, Fraction(0), Fraction(n_ticks) ** 2) / 4 - from_middle**2
 
@@ -110,18 +110,18 @@ def _noisy_mean(cell: Row, moment: str, error_rate: float) -> NoisyMean:
 
 
 def _with_rounding(noisy: NoisyMean, rounding: Fraction) -> NoisyMean:
-    """Return the same with room for what rounding the values to ticks took."""
+    """Return the same with larger error bounds, for the rounding of values to ticks."""
     return replace(noisy, error_bound=noisy.error_bound + rounding, half_width=noisy.half_width + rounding)
 
 
 def drawn_columns(name: str, estimate: Fraction, half_width: Fraction, config: Config) -> Row:
-    """Return what is published of a noisy estimate; none of it ever falls as the estimate grows.
+    """Return the published numbers of a noisy estimate; none of them falls when the estimate grows.
 
     Args:
         name: "mean" or "variance".
-        estimate: In ticks, or in squared ticks.
-        half_width: Of the interval, in the same.
-        config: Says bounds and tick.
+        estimate: The estimate, in ticks or squared ticks.
+        half_width: Half the width of the interval, in the same unit.
+        config: Gives the bounds and the tick.
     """
     tick, lower, upper = Fraction(config.value.tick), Fraction(config.value.lower), Fraction(config.value.upper)
     unit, zero, most = (tick, lower, upper) if name == "mean" else (tick**2, Fraction(0), config.value.span**2 / 4)

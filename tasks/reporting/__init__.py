@@ -1,1 +1,1 @@
-"""What people read: a day's numbers, the scheduler's pages, the budget."""
+"""Makes what people read: a day's numbers, the scheduler's pages, the budget."""

@@ -1,6 +1,6 @@
-"""Announce: artifacts and events for those who watch the scheduler. All of it is public: counts, promises, losses.
+"""Announce: makes the scheduler's artifacts and events. All of them are public: counts, promised errors, losses.
 
-Where there is no scheduler nobody watches it, and nothing is made of what it alone would show.
+Without a scheduler, nothing is made that only the scheduler would show.
 """
 
 import datetime as dt
@@ -22,7 +22,7 @@ from tasks.reporting.day_report import DayReport, released_entry, report_day, re
 from tasks.upkeep.verify import verify_ledger
 
 PUBLISHED_URL = "HEXVEIL_PUBLISHED_URL"
-"""Names the environment variable with the address that serves the published folder; {dataset} stands for its name."""
+"""The environment variable with the address that serves the published folder; {dataset} stands for its name."""
 
 _MAP = "map.html"
 
@@ -31,7 +31,7 @@ _MAP = "map.html"
 def make_day_artifact(
     date: dt.date, late: dict[dt.date, int], config: Config, revision: str | None = None
 ) -> DayReport:
-    """Show what a day came to, what came late of any day, and where its files are; return what it came to."""
+    """Show a day's results, the late records of any day, and the links to its files; return the results."""
     day = report_day(date, late, config, revision)
     if scheduler.in_flow_run():
         _show_day(date, day, config)
@@ -40,7 +40,7 @@ def make_day_artifact(
 
 @step("event of {config.dataset.name} {date}")
 def emit_released(date: dt.date, config: Config, revision: str | None = None) -> None:
-    """Tell automations that a day is published, and what of it is withheld; a run that finds it so tells it again."""
+    """Emit that a day is published, and if cells are withheld, that too; a run of a published day emits it again."""
     entry = released_entry(date, revision, config)
     told = {
         "date": date,
@@ -57,13 +57,13 @@ def emit_released(date: dt.date, config: Config, revision: str | None = None) ->
 
 @step("event of {config.dataset.name} {date}, withheld")
 def emit_withheld(date: dt.date, reason: str, config: Config) -> None:
-    """Tell automations that nothing of a day is published, and why."""
+    """Emit that nothing of a day is published, and why."""
     _emit("withheld", config, date=date, whole_day=True, reason=reason)
 
 
 @step("artifact of {config.dataset.name} {first} to {last}")
 def make_range_artifact(first: dt.date, last: dt.date, problems: dict[dt.date, str], config: Config) -> None:
-    """Show what became of each day of a range."""
+    """Show the result of each day of a range."""
     if not scheduler.in_flow_run():
         return
     days = report_range(first, last, config)
@@ -74,7 +74,7 @@ def make_range_artifact(first: dt.date, last: dt.date, problems: dict[dt.date, s
 
 @step("budget of {config.dataset.name}")
 def make_budget_artifact(config: Config) -> None:
-    """Show what is left of the budget and which days were released; tell automations if it is low."""
+    """Show what is left of the budget and which days were released; emit an event if the budget is low."""
     if not scheduler.in_flow_run():
         return
     entries = list_entries(config)
@@ -87,7 +87,7 @@ def make_budget_artifact(config: Config) -> None:
 
 @step("verify {config.dataset.name}")
 def check_ledger(config: Config) -> None:
-    """Verify the ledger, and show that it holds; if not, tell automations where it does not.
+    """Verify the ledger and show the result; if it does not hold, emit an event with the reason.
 
     Raises:
         LedgerBroken: Names the first entry that disagrees, and with what.
@@ -113,9 +113,9 @@ def _markdown(kind: str, page: str, description: str, config: Config) -> None:
 
 
 def _key(kind: str, config: Config) -> str:
-    """Return what an artifact is known by over all runs; the scheduler allows a-z, 0-9 and dashes.
+    """Return the key of an artifact, the same in all runs; the scheduler allows a-z, 0-9 and dashes.
 
-    A name with _ has a digest in its key, since another dataset's may have - in that place.
+    A dataset's name with _ gets a digest in its key, because another dataset's name may have - in that place.
     """
     name = config.dataset.name
     return f"{kind}-{name}" if "_" not in name else f"{kind}-{name.replace('_', '-')}-{sha256(name.encode())[:6]}"
@@ -131,7 +131,7 @@ def _emit(what: str, config: Config, **fields: Any) -> None:
 
 
 def _address(path: Path, config: Config) -> str:
-    """Return where a browser finds a published file: under the address that the worker was told, or on this machine."""
+    """Return the URL of a published file: below the address in the environment, or a file URL on this machine."""
     root = os.environ.get(PUBLISHED_URL, "").replace("{dataset}", config.dataset.name)
     if not root:
         return path.as_uri()

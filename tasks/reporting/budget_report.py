@@ -1,4 +1,4 @@
-"""Budget report: where the users' budgets stand, naming nobody."""
+"""Budget report: summarises what users have lost and have left, without naming any user."""
 
 import datetime as dt
 from collections import Counter
@@ -18,15 +18,15 @@ _N_BARS = 10
 
 @dataclass(frozen=True)
 class BudgetReport:
-    """Where the users' budgets stand, naming nobody; losses as exact decimal numbers.
+    """What users have lost and have left, without naming any user; losses are exact decimal numbers.
 
     Attributes:
-        n_users: Users that have lost anything.
-        worst_total: What the worst user has lost by everything released.
-        worst_used: What counts of the worst user's losses against the limit for the day after the last one.
-        left: What that leaves.
-        deciles: Least, each tenth, and largest of the users' losses by everything released; empty without users.
-        bars: How many users have lost at most each tenth of the worst total, and more than the tenth before.
+        n_users: Number of users that have lost anything.
+        worst_total: The worst user's loss by all releases.
+        worst_used: The part of the worst user's losses that counts against the limit on the day after the last one.
+        left: What that leaves of the limit.
+        deciles: Smallest, each tenth, and largest of the users' losses by all releases; empty without users.
+        bars: For each tenth of the worst total, the number of users who lost at most that and more than the one before.
     """
 
     n_users: int

@@ -1,4 +1,4 @@
-"""The burn-down of the budget as a picture, from the ledger alone."""
+"""Draws the burn-down of the budget as a picture, from the ledger only."""
 
 import base64
 import io
@@ -12,11 +12,11 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 _LINE, _LOW = "#00204d", "#b3541e"
-_MARGINS = {"left": 0.085, "right": 0.985, "bottom": 0.17, "top": 0.93}  # a layout engine would draw all of it twice
+_MARGINS = {"left": 0.085, "right": 0.985, "bottom": 0.17, "top": 0.93}  # a layout engine would draw everything twice
 
 
 def burndown(entries: list[Entry], config: Config) -> str:
-    """Return a picture of what today's limit left the worst user after each release: a PNG that is its own address."""
+    """Return a picture of what today's limit left the worst user after each release, as the data URL of a PNG."""
     from matplotlib.figure import Figure
     from matplotlib.ticker import MaxNLocator
 

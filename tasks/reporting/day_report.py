@@ -1,4 +1,4 @@
-"""Report: what a day's release came to, in numbers that anyone may see."""
+"""Report: summarises a day's release in numbers that are public."""
 
 import datetime as dt
 from dataclasses import dataclass
@@ -21,17 +21,17 @@ class DayReport:
     """A released day in numbers.
 
     Attributes:
-        release_id: What the ledger knows it by.
-        rows: Rows of the day by what became of them: "kept", or the reason for quarantine.
-        n_published: Cells published.
-        n_withheld: Cells that could not keep their promise.
+        release_id: The release's id in the ledger.
+        rows: Number of rows of the day by outcome: "kept", or the reason for quarantine.
+        n_published: Number of cells published.
+        n_withheld: Number of cells whose error would be larger than promised.
         worst_error: Largest promised error of a published mean, in the value's unit.
         median_error: Median promised error of a published mean, in the value's unit.
         epsilon: The most that any one user lost by this release.
-        epsilon_total: The most that any one user has lost over everything released up to it.
-        epsilon_left: What its worst user could still lose when it was released.
+        epsilon_total: The most that any one user has lost by all releases up to this one.
+        epsilon_left: What the worst user could still lose when the day was released.
         folder: Where the files are.
-        late: Records that came after their day's release, by day; of whatever day.
+        late: Number of records that came after their day's release, by day; may include other days.
     """
 
     release_id: str
@@ -48,24 +48,24 @@ class DayReport:
 
     @property
     def n_rows(self) -> int:
-        """Rows of the day that were read."""
+        """Number of rows of the day that were read."""
         return sum(self.rows.values())
 
     @property
     def n_kept(self) -> int:
-        """Records of the day that were used."""
+        """Number of records of the day that were used."""
         return self.rows.get(KEPT, 0)
 
 
 @contained
 def report_day(date: dt.date, late: dict[dt.date, int], config: Config, revision: str | None = None) -> DayReport:
-    """Return what a released day, or a revision of it, came to, from the ledger, its files and what came late."""
+    """Return the report on a released day, or on a revision of it, from the ledger, its files and its late records."""
     return _report(released_entry(date, revision, config), late, config)
 
 
 @contained
 def released_entry(date: dt.date, revision: str | None, config: Config) -> Release:
-    """Return the ledger's entry of a released day, or of a revision of it."""
+    """Return the ledger entry of a released day, or of a revision of it."""
     entry = find_entry(date, revision, ledger.read_entries(config), config)
     if entry is None:
         raise LookupError(f"{date} has not been released")
@@ -74,7 +74,7 @@ def released_entry(date: dt.date, revision: str | None, config: Config) -> Relea
 
 @contained
 def report_range(first: dt.date, last: dt.date, config: Config) -> dict[dt.date, DayReport | None]:
-    """Return what each day of a range came to, None where it has not been released."""
+    """Return the report on each day of a range, None for a day that has not been released."""
     released = releases(ledger.read_entries(config))
     entries = {entry.date: entry for entry in released if entry.revision is None}
     dates = [first + dt.timedelta(days=shift) for shift in range((last - first).days + 1)]

@@ -1,4 +1,4 @@
-"""What people read in the scheduler's pages: markdown of a day, of a range of days, and of the budget."""
+"""Writes the markdown for the scheduler's pages: on a day, on a range of days, and on the budget."""
 
 import datetime as dt
 import re
@@ -21,7 +21,7 @@ _MARKUP = re.compile(r"[\\`*_{}\[\]<>()#+!|~&]")
 def day_page(
     date: dt.date, day: DayReport, links: Mapping[str, str], seconds: Mapping[str, float], config: Config
 ) -> str:
-    """Return what a day's release came to, where its files are, and how long each step of the run took."""
+    """Return the page on a day: its results, links to its files, and how long each step of the run took."""
     unit = config.value.unit
     records = [("read", day.n_rows), ("kept", day.n_kept), ("quarantined", day.n_rows - day.n_kept)]
     records += [(f"quarantined: {reason}", n) for reason, n in sorted(day.rows.items()) if reason != KEPT]
@@ -52,7 +52,7 @@ def day_page(
 
 
 def range_page(days: Mapping[dt.date, DayReport | None], problems: Mapping[dt.date, str], config: Config) -> str:
-    """Return one line for each day of a backfill, and what went wrong."""
+    """Return the page on a backfill: one line for each day, and the problems."""
     n_released = sum(day is not None for day in days.values())
     names = ("day", "cells", f"worst error, {config.value.unit}", "epsilon", "in all", "left")
     parts = [
@@ -65,13 +65,13 @@ def range_page(days: Mapping[dt.date, DayReport | None], problems: Mapping[dt.da
 
 
 def budget_page(entries: list[Entry], budget: BudgetReport, picture: str, config: Config) -> str:
-    """Return where the users' budgets stand, their burn-down, and the releases that were made, the last first.
+    """Return the page on the budget: what users have left, the burn-down, and the releases, newest first.
 
     Args:
-        entries: Those of the ledger.
-        budget: Where the budgets stand.
+        entries: The entries of the ledger.
+        budget: The report on the budgets.
         picture: The address of the burn-down's picture.
-        config: Says the limit.
+        config: Gives the limit.
     """
     released = releases(entries)
     rows = [_release_row(entry) for entry in reversed(released[-_N_LAST:])]
@@ -91,7 +91,7 @@ def budget_page(entries: list[Entry], budget: BudgetReport, picture: str, config
 
 
 def _amendments(entries: list[Entry]) -> Iterable[str]:
-    """Return when users were allowed to lose more, and why; the last first."""
+    """Return when the budget was loosened, and why; newest first."""
     lines = [
         f"- {entry.committed_at:%Y-%m-%d}: from {before.in_words} to {after.in_words}. {_text(entry.reason)}"
         for entry, before, after in amendments(entries)
@@ -100,7 +100,7 @@ def _amendments(entries: list[Entry]) -> Iterable[str]:
 
 
 def is_low(budget: BudgetReport, config: Config) -> bool:
-    """Tell whether the budget pays too few more days in full: one, where it holds within a window of days."""
+    """Return whether the budget pays too few more days in full; with a window of days, whether it does not pay one."""
     n_days = 1 if config.budget.window_days else config.monitoring.budget_low_days
     return Decimal(budget.left) < n_days * config.privacy.epsilon_per_day
 
@@ -145,7 +145,7 @@ def _table(names: tuple[str, ...], rows: Iterable[tuple[Any, ...]]) -> str:
 
 
 def _text(value: Any) -> str:
-    """Return a value as a cell of a table shows it; names come from a configuration and may hold anything."""
+    """Return a value as text for a table cell, escaped: names come from a configuration and may hold anything."""
     if isinstance(value, float | Decimal):
         return f"{value:.4g}" if isinstance(value, float) else f"{value:.6f}"
     if isinstance(value, int):

@@ -1,1 +1,1 @@
-"""What looks after what exists: verify, forget, back up."""
+"""Looks after what was stored and released: verifies, forgets and backs up."""

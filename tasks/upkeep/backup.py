@@ -1,4 +1,4 @@
-"""Back up: what cannot be made anew of a storage, whole and consistent, while runs go on."""
+"""Back up: copies the files of a storage that cannot be made again, complete and consistent, while runs go on."""
 
 import shutil
 from collections.abc import Iterator
@@ -16,18 +16,18 @@ from tasks.planning.stored_plan import load_plan
 
 @contained
 def back_up(target: Path, config: Config) -> int:
-    """Copy ledger, private and published files to a folder that may hold an earlier copy; return how many releases.
+    """Copy the ledger and the files of releases to a folder, and return the number of releases.
 
-    Releases wait meanwhile. A copy that is cut short is as good as the one before: what a release rests on is copied
-    before the ledger, and what witnesses it after.
+    New releases wait until the copy is done. An interrupted copy is as good as the one before: the files that a release
+    needs are copied before the ledger, and the witnesses of the release after it.
 
     Args:
-        target: Where to; a folder of its own for each dataset. It will hold what is private.
-        config: Says what.
+        target: The folder to copy to, one for each dataset. It may hold an earlier copy. It will hold private files.
+        config: Names the storage to copy.
 
     Raises:
-        HexveilError: The target holds another ledger, or one that is not the beginning of this one.
-        LedgerBroken: The ledger is not in order, so it is not copied over a copy that may be.
+        HexveilError: The target is inside the storage, or its ledger is not the beginning of this one.
+        LedgerBroken: The ledger is damaged, so it must not replace a copy that may be good.
     """
     storage = config.storage_path
     if target.resolve().is_relative_to(storage):
@@ -50,7 +50,7 @@ def _check_earlier_copy(earlier: Path, now: Path) -> None:
 
 
 def _in_order(entries: list[Entry], config: Config) -> Iterator[Path]:
-    """Yield what to copy, and no draw that the ledger does not name: it was not charged, so nobody may ever see it."""
+    """Yield the files to copy. A draw that the ledger does not name was not charged, so it is never copied."""
     private = config.storage_path / "private"
     for name in ("dataset", "user-key", "forgotten", "shards-owner"):
         yield from (path for path in [private / name] if path.exists())
@@ -68,7 +68,7 @@ def _in_order(entries: list[Entry], config: Config) -> Iterator[Path]:
 
 
 def _remove_others(wanted: set[Path], target: Path) -> None:
-    """Remove what an earlier copy held and the ledger does not name, or no more."""
+    """Remove files of an earlier copy that the ledger does not name now."""
     for folder in ("plans", "releases", "totals"):
         for path in (target / "private" / folder).glob("*"):
             if path not in wanted:

@@ -1,4 +1,4 @@
-"""Forget: the raw records of days are deleted for good; releases and ledger stay, and stay verifiable."""
+"""Forget: deletes the raw records of days permanently. Releases and ledger stay, and can still be verified."""
 
 import datetime as dt
 import logging
@@ -40,10 +40,10 @@ class Forgotten:
     """What was deleted.
 
     Attributes:
-        rows: Raw rows of each day. A file that came again is held again if any value in it changed, so that the
-            number is not to be shown.
-        files: Names of the input files they came from, which are the operator's to delete.
-        n_parts: Files deleted from the shards' storage, where the records were read by workers; not to be shown.
+        rows: Raw rows of each day. Must not be shown: a file that came again is held twice if any value changed, so
+            the number depends on values.
+        files: Names of the input files that the rows came from; the operator must delete them.
+        n_parts: Number of files deleted from the shards' storage, if workers read the records. Must not be shown.
     """
 
     rows: dict[dt.date, int]
@@ -53,7 +53,7 @@ class Forgotten:
 
 @contained
 def held_days(config: Config) -> dict[dt.date, int]:
-    """Return the days of which anything private is held, with their raw rows; those half forgotten by a crash too."""
+    """Return the days with private data, with their raw rows; includes days partly forgotten before a crash."""
     with warehouse.connect(config) as connection:
         held = dict(warehouse.rows(connection, "read/private_days"))
     unfinished = forgotten_days(config) if _unfinished(config).exists() else {}
@@ -61,26 +61,26 @@ def held_days(config: Config) -> dict[dt.date, int]:
 
 
 def days_older_than(n_days: int, held: dict[dt.date, int], config: Config) -> list[dt.date]:
-    """Return the held days that lie more than so many days before today in the dataset's time zone."""
+    """Return the held days that are more than ``n_days`` days before today, in the dataset's time zone."""
     today = dt.datetime.now(ZoneInfo(config.dataset.timezone)).date()
     return sorted(date for date in held if (today - date).days > n_days)
 
 
 @contained
 def forget_days(dates: list[dt.date], config: Config) -> Forgotten:
-    """Delete everything private of some days but what releases and budgets rest on, and give the space back.
+    """Delete all private data of some days, except what releases and budgets need, and free the disk space.
 
-    The days are noted first, in ``private/forgotten``, so that their rows are not read again from files that still
-    hold them, and so that a crash on the way leaves no doubt: forgetting again finishes it.
+    First the days are listed in ``private/forgotten``. So their rows are not read again from files that still hold
+    them, and after a crash it is clear what to do: forgetting the days again finishes the work.
 
     Args:
-        dates: Local days, released or not; a day that was not released can then not be released any more.
-        config: Says where the warehouse is.
+        dates: Local days, released or not; a day that was not released can then never be released.
+        config: Gives the place of the warehouse.
     """
     with shard_store.exclusive_shards(config) as fence:
         if config.engine.name == "dask":
             remove_abandoned(config)
-        with ledger.locked(config):  # not before, for workers may keep shards and scratch for long
+        with ledger.locked(config):  # not earlier: workers may hold the shards and scratch for long
             return _forget(dates, fence, config)
 
 
@@ -124,10 +124,10 @@ def _forget(dates: list[dt.date], fence: str, config: Config) -> Forgotten:
 
 
 def _of_other_settings(connection: warehouse.Connection, config: Config) -> tuple[list[int], list[dt.date]]:
-    """Return the files that were read, and the days that were prepared, with other settings than now.
+    """Return the files that were read, and the days that were prepared, with settings other than the current ones.
 
-    Nothing uses them as they are, and under another time zone their rows may be of the forgotten days: they go too, and
-    are read and prepared again where they are wanted.
+    Nothing uses them, and in another time zone their rows may belong to forgotten days. So they are deleted too, and
+    are read and prepared again when they are needed.
     """
     files, days = (
         warehouse.rows(connection, "read/files_by_settings"),
@@ -139,10 +139,10 @@ def _of_other_settings(connection: warehouse.Connection, config: Config) -> tupl
 
 
 def _refuse_old_shards(config: Config) -> None:
-    """Refuse to say that days are forgotten while another engine's parts may still hold them.
+    """Refuse to forget days while the parts of the other engine may still hold their records.
 
     Raises:
-        HexveilError: They may.
+        HexveilError: The local engine is configured, but workers have stored parts.
     """
     owner = private_folder(config) / "shards-owner"
     if config.engine.name == "local" and owner.exists():

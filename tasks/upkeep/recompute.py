@@ -1,4 +1,4 @@
-"""Recompute: what of a release follows from its plan, and whether what was drawn follows from whole noisy sums."""
+"""Recompute: checks that a released table follows from its plan and from integer noisy sums."""
 
 import math
 from collections.abc import Callable, Iterable, Iterator
@@ -16,7 +16,7 @@ _NOTHING = {"noisy_mean_sum": 0, "noisy_square_sum": 0}
 
 
 def is_consistent(plan: StoredPlan, config: Config) -> bool:
-    """Tell whether scales, divisors and biases of a stored plan follow from whose records count in it, and how."""
+    """Return whether a stored plan's scales, divisors and biases follow from whose records count in it, and how."""
     kind = kind_of(config)
     for stored in plan.sums(config):
         for name, column in kind.following(stored).items():
@@ -27,13 +27,13 @@ def is_consistent(plan: StoredPlan, config: Config) -> bool:
 
 
 def problem_with_table(table: pl.DataFrame, plan: StoredPlan, release_id: str, config: Config) -> str | None:
-    """Return what of a released table does not follow from its plan and from whole noisy sums; None if all does.
+    """Return what in a released table does not follow from its plan and from integer noisy sums; None if all does.
 
     Args:
-        table: As it was released.
+        table: The released table.
         plan: Its stored plan.
-        release_id: Of the release.
-        config: That the plan was made under.
+        release_id: The id of the release.
+        config: The configuration that the plan was made with.
     """
     if table.height != plan.published.height:
         return "the released table has not the cells of the plan"
@@ -52,10 +52,10 @@ def problem_with_table(table: pl.DataFrame, plan: StoredPlan, release_id: str, c
 
 
 def _noisy_sums(cell: Row, row: Row, config: Config) -> dict[str, int]:
-    """Return a cell's noisy sums from which its published row follows, if there are any; else some others.
+    """Return noisy sums of a cell from which its published row follows, if any exist; else some others.
 
-    Where several sums lead to the same row, because the mean was cut to a bound, or because a sum has more digits than
-    a float, any of them will do.
+    Several sums can lead to the same row, if the mean was clamped to a bound or a sum has more digits than a float.
+    Then any of them is returned.
     """
     cell = {**cell, **_NOTHING}
     mean_sum = _mean_sum(cell, row, config)
@@ -90,16 +90,16 @@ def _square_sum(cell: Row, row: Row, mean: Fraction, config: Config) -> int:
 
 
 def _found(published: Callable[[int], Row], row: Row, likely: Iterable[int], between: tuple[int, int]) -> int:
-    """Return a sum that leads to what a row says, if there is one: a likely one, or the least that is found.
+    """Return a sum that leads to the row, if one exists: a likely one, or the one that a binary search finds.
 
-    No number that is published falls as the sum grows, so if the least sum for which none is below the row's does not
-    lead to the row, no sum does.
+    No published number falls when the sum grows. The search finds the smallest sum for which no number is below the
+    row's. If this sum does not lead to the row, no sum does.
 
     Args:
-        published: What a sum leads to.
-        row: What should be led to.
-        likely: Tried first.
-        between: The least sum, and the largest, beyond which nothing that is published changes.
+        published: Returns the published numbers of a sum.
+        row: The published row.
+        likely: Sums to try first.
+        between: The smallest and the largest sum; beyond these, no published number changes.
     """
     for noisy_sum in likely:
         if published(noisy_sum).items() <= row.items():
@@ -115,7 +115,10 @@ def _found(published: Callable[[int], Row], row: Row, likely: Iterable[int], bet
 
 
 def _estimates(name: str, row: Row, half_width: Fraction, config: Config) -> Iterator[Fraction]:
-    """Yield what a published number was before it was cut, if it was not cut: by itself, and by its interval's ends."""
+    """Yield the estimate behind a published number, from the number and from its interval's ends.
+
+    Each is right if the number or the end was not clamped.
+    """
     tick, lower = Fraction(config.value.tick), Fraction(config.value.lower)
     unit, zero = (tick, lower) if name == "mean" else (tick**2, Fraction(0))
     for column, shift in ((name, Fraction(0)), (f"{name}_ci95_low", half_width), (f"{name}_ci95_high", -half_width)):

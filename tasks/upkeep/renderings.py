@@ -1,4 +1,4 @@
-"""Renderings: whether the other files of a release say what its table and its ledger entry say."""
+"""Renderings: checks that the other files of a release agree with its table and its ledger entry."""
 
 import json
 from collections.abc import Callable, Iterator
@@ -16,14 +16,14 @@ from tasks.release.files import MANIFEST, manifest
 
 
 def unlike(table: pl.DataFrame, entry: Release, config: Config) -> Iterator[str]:
-    """Yield the names of a release's files that do not say what its table and its entry say.
+    """Yield the names of a release's files that do not agree with its table and its entry.
 
-    Contents are compared and not bytes, which another version of a library may write otherwise.
+    Contents are compared, not bytes, because another version of a library may write other bytes.
 
     Args:
         table: The released table.
-        entry: Of the ledger.
-        config: Says where the released files are.
+        entry: Its entry in the ledger.
+        config: Gives the place of the released files.
     """
     folder = private_files.releases(config)
     for one in FORMATS:
@@ -38,12 +38,12 @@ def unlike(table: pl.DataFrame, entry: Release, config: Config) -> Iterator[str]
 def _holds(says_the_same: Callable[[bytes, Any], bool], content: bytes, expected: Any) -> bool:
     try:
         return says_the_same(content, expected)
-    except Exception:  # whatever a library says of a file that is not what it should be
+    except Exception:  # a library may raise anything for a wrong file
         return False
 
 
 def _same_manifest(content: bytes, entry: Release) -> bool:
-    """Return whether a manifest is that of its entry; other code may have left out more, and described columns."""
+    """Return whether a manifest agrees with its entry; other code may have left out fields or described columns."""
     found = json.loads(content, object_pairs_hook=each_once)
     hashes = {name: file_hash for name, file_hash in entry.files.items() if name != MANIFEST}
     if entry.code == code_hash():

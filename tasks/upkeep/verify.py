@@ -1,4 +1,4 @@
-"""Verify: recompute every loss from its stored plan, and hold files and sums against what the ledger says."""
+"""Verify: recomputes every loss from its stored plan, and compares files and sums with the ledger."""
 
 import datetime as dt
 from collections import Counter
@@ -35,12 +35,12 @@ _SUBJECT = (*_SUBJECT_OF_ANY_CODE, "data_domain", "guarantee", "theorems", "nois
 
 
 class Verified(NamedTuple):
-    """What was found to be in order.
+    """The result of a check without problems.
 
     Attributes:
         n_releases: How many releases agree with the ledger.
-        waiting: The newest release, if it is paid and waits for its files; it is not among the others.
-        others: What lies beside the folders of the releases, and is of none of them.
+        waiting: The newest release, if it is paid and waits for its files; not counted in ``n_releases``.
+        others: What the published folder holds that belongs to no release.
     """
 
     n_releases: int
@@ -49,7 +49,7 @@ class Verified(NamedTuple):
 
     @property
     def in_words(self) -> str:
-        """The same, for people."""
+        """The result as text."""
         words = [f"{self.n_releases:,} releases: chain, losses, sums and published files agree with the ledger."]
         if self.waiting is not None:
             words += [f"{self.waiting} is paid and waits for its files: unless a run is at it, run its day again."]
@@ -62,20 +62,26 @@ class Verified(NamedTuple):
 def verify_ledger(config: Config) -> Verified:
     """Check the whole ledger against all that is kept of its releases.
 
-    For an hour the newest release may be between its entry and its published files: a run is at work, or was killed
-    there and is started again. That is told, and is no disagreement.
+    For one hour, the newest release may have an entry but not yet its published files: a run is at work, or was killed
+    there and is started again. That is reported, but is not a disagreement.
 
-    Each entry's hash and place in the chain, each user's loss and their maximum against the stored plan, the plan's
-    scales and biases, all of the published table that noise does not change, and for the rest that it follows from one
-    whole noisy sum a cell and moment, the same table in every other form but the map, the manifest, the running totals,
-    counts, settings, limits and amendments, what is said of subject and guarantee, the published files and all that the
-    mirror holds are recomputed or compared with what is stored. Taken as it is: the draw itself, what the entry says of
-    the input files and rows, times, attempts and versions, and the guarantee's wording where other code wrote it.
+    Recomputed, or compared with what is stored:
+
+    - each entry's hash and its place in the chain;
+    - each user's loss, and the maximum, against the stored plan, and the plan's scales and biases;
+    - the published table: all that noise does not change, and for the rest, that it follows from one integer noisy sum
+      per cell and moment;
+    - the same table in every other format except the map, and the manifest;
+    - running totals, counts, settings, limits, amendments, and the fields on subject and guarantee;
+    - the published files, and all that the mirror holds.
+
+    Not checked: the draw itself; the entry's fields on input files and rows, times, attempts and versions; and the
+    wording of the guarantee if other code wrote it.
 
     Raises:
         LedgerBroken: Names the first entry that disagrees, and with what.
     """
-    folders, known = published_folders(config), mirror.known_releases(config)  # before the ledger, which may grow
+    folders, known = published_folders(config), mirror.known_releases(config)  # before the ledger, because it may grow
     marked, others = witnesses.marked_releases(config), other_files(config)
     entries = ledger.read_entries(config)
     witnesses.check_marks(marked, entries, config)
@@ -87,7 +93,7 @@ def verify_ledger(config: Config) -> Verified:
     for number, entry in enumerate(progress(entries, "verifying releases")):
         problem = _first_problem(entry, entries[:number], account, config)
         if problem is None and isinstance(entry, Release):
-            may_wait = entry is released[-1] and _may_wait(entry, known, config)  # its files may come meanwhile
+            may_wait = entry is released[-1] and _may_wait(entry, known, config)  # first: its files may arrive now
             missing = _missing_file(entry, config)
             if missing and may_wait:
                 return Verified(len(released) - 1, entry.release_id, others)
@@ -100,7 +106,7 @@ def verify_ledger(config: Config) -> Verified:
 
 
 def recomputed_losses(plan: StoredPlan, config: Config) -> dict[str, int]:
-    """Return each user's loss, by keyed hash in units of 2^-50, from a stored plan's intervals and scales alone."""
+    """Return each user's loss in units of 2^-50, by keyed hash, from only the intervals and scales of a stored plan."""
     kind, losses = kind_of(config), Counter[str]()
     for stored in plan.sums(config):
         for user, loss in zip(plan.pairs["user_hash"], kind.losses(stored), strict=True):
@@ -116,12 +122,12 @@ def _first_problem(entry: Entry, before: list[Entry], account: Account, config: 
         return next(_problems(entry, account, config), None)
     except LedgerBroken as error:
         return str(error)
-    except Exception as error:  # an entry with a chain in order but without what an entry must have
+    except Exception as error:  # the chain is correct, but the entry lacks a field that it must have
         return f"it cannot be checked: {type(error).__name__}"
 
 
 def _may_wait(newest: Release, known: dict[str, str | None], config: Config) -> bool:
-    """Whether a release may not have been published yet: the manifest is the last of its files, and then the mirror."""
+    """Return whether a release may be unpublished yet. Its manifest is published last; after that comes the mirror."""
     manifest = published_folder(newest.date, newest.revision, config) / MANIFEST
     was_published = newest.release_id in known or manifest.exists()
     mirror_was_lost = not known and newest.number > 1
@@ -138,7 +144,7 @@ def _missing_file(entry: Release, config: Config) -> Path | None:
 
 
 def _problems(entry: Release, account: Account, config: Config) -> Iterator[str]:
-    """Yield what of an entry disagrees with the files; ``account`` holds the entries before, and takes this one."""
+    """Yield what in an entry disagrees with the files; adds this entry to ``account``, which has those before it."""
     plan = load_plan(entry.plan, config)
     settings = config.with_settings(entry.settings)
     losses = recomputed_losses(plan, settings)
@@ -155,7 +161,7 @@ def _problems(entry: Release, account: Account, config: Config) -> Iterator[str]
 def _unlike_its_plan(
     entry: Release, plan: StoredPlan, losses: dict[str, int], settings: Config, config: Config
 ) -> Iterator[str]:
-    """Yield what an entry says otherwise than its plan, and than this code of such a release."""
+    """Yield where an entry disagrees with its plan, or with what this code says about such a release."""
     date, revision = entry.date, entry.revision
     subject = describe_release(date, revision, settings)
     unchanged = _SUBJECT if entry.code == subject["code"] else _SUBJECT_OF_ANY_CODE
@@ -171,7 +177,7 @@ def _unlike_its_plan(
 
 
 def _beyond_its_account(entry: Release, losses: dict[str, int], account: Account, settings: Config) -> Iterator[str]:
-    """Yield what an entry says otherwise of what was lost, and the limits that were passed."""
+    """Yield where an entry disagrees with the recomputed losses, and the limits that they pass."""
     used = account.used(entry.date)
     total = durable.sha256(durable.canonical_json(account.total))
     costs = describe_cost(*(PureLoss(max(lost.values())) for lost in (losses, account.total, used)), config=settings)
@@ -189,7 +195,7 @@ def _unlike(entry: Release, expected: dict[str, Any]) -> Iterator[str]:
 
 
 def _unlike_its_table(entry: Release, table: pl.DataFrame, plan: StoredPlan, settings: Config) -> Iterator[str]:
-    """Yield what an entry says otherwise of its table, and what in that neither plan nor noise explains."""
+    """Yield where an entry disagrees with its table, and what in the table neither plan nor noise explains."""
     if table.height != entry.n_published:
         yield "cells published are not those of the released table"
     if table["n_records"].sum() != entry.n_records_covered:
@@ -201,7 +207,7 @@ def _unlike_its_table(entry: Release, table: pl.DataFrame, plan: StoredPlan, set
 
 
 def _unlike_its_files(entry: Release, config: Config) -> Iterator[str]:
-    """Yield which published files are not those of an entry."""
+    """Yield the published files that are not those of the entry."""
     folder = published_folder(entry.date, entry.revision, config)
     for name, file_hash in entry.files.items():
         path = folder / name
