@@ -1,1 +1,1 @@
-"""What every room rests on: configuration, the warehouse, storage, errors, logs, locks, steps. Knows no other room."""
+"""What every room needs: configuration, warehouse, storage, errors, logs, locks, steps. Imports only ``mechanisms``."""
