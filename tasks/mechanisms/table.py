@@ -1,6 +1,6 @@
-"""The mechanisms that a configuration may name: one row each, and all that is said of a mechanism stands in its row.
+"""The mechanisms that a configuration may name. The row of a mechanism contains all that is stated about it.
 
-To add one: write its function in ``dpmath``, and a row here.
+To add one, write its function in ``dpmath``, and add a row here.
 """
 
 from collections.abc import Callable, Sequence
@@ -21,7 +21,7 @@ from dpmath.noise.noisy_cell import NoisyCellSum
 from tasks.mechanisms.proposals import Proposal, Request, bounded, planned, unbounded
 
 Kind = Literal["clipped", "arrays"]
-"""The kinds of sum; ``tasks.sums`` has a module for each."""
+"""The kinds of sum. ``tasks.sums`` has a module for each."""
 
 _COMMON = ("CKS-A2", "HV-L1", "HV-L3", "HV-L4", "HV-L7")
 _ARRAYS = ("CPL-T2.3", "HV-L46", "HV-L47", *_COMMON)
@@ -34,14 +34,14 @@ class Mechanism:
     """A mechanism.
 
     Attributes:
-        name: What the configuration calls it.
+        name: Its name in the configuration.
         in_words: What it does, for people.
         kind: Which kind of sum it publishes of each cell.
-        proposes: Makes a proposal of a request.
-        theorems: The results that its releases rest on, of ``dpmath/THEOREMS.md``.
+        proposes: Makes a proposal for a request.
+        theorems: The results in ``dpmath/THEOREMS.md`` that its releases rely on.
         draws_cell: For arrays: draws the noisy sum of one cell's array means.
-        interval: For arrays: what half of a cell's epsilon buys, in words: an interval by the exponential mechanism,
-            to which array means are projected. None where nothing is bought.
+        interval: For arrays: what half of a cell's epsilon buys, in words. It is an interval, drawn by the exponential
+            mechanism, to which array means are projected. None if nothing is bought.
     """
 
     name: str
@@ -54,12 +54,12 @@ class Mechanism:
 
     @property
     def promises(self) -> bool:
-        """Whether it promises an error before the draw: what clips must not depend on the values."""
+        """Whether it promises an error before the draw. For that the clipping must not depend on the values."""
         return self.interval is None
 
     @property
     def has_variance(self) -> bool:
-        """Whether it can publish the variance too."""
+        """Whether it can also publish the variance."""
         return self.interval is None
 
 
@@ -180,7 +180,7 @@ PROMISING = tuple(row.name for row in _ROWS if row.promises)
 
 
 def propose(mechanism: str, request: Request) -> Proposal:
-    """Return what the mechanism of that name would publish; no promise is worse than what the midpoint keeps."""
+    """Return what the mechanism of that name would publish. No promise is worse than what the midpoint keeps."""
     if request.target is not None:
         request = replace(request, target=min(request.target, Fraction(1, 2)))
     return MECHANISMS[mechanism].proposes(request)
