@@ -110,7 +110,7 @@ def exponential_bounds(exponent: Fraction, bits: int) -> tuple[int, int]:
         bits: Bits after the point, >= 1.
 
     Returns:
-        (low, high), a few units apart at most, and equal where the exponent is 0.
+        (low, high), a few units apart at most, and equal if the exponent is 0.
 
     Raises:
         ValueError: An argument is outside its range.

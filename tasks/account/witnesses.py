@@ -1,4 +1,4 @@
-"""Witnesses: other records of the account beside the ledger, so that a lost or replaced ledger is noticed."""
+"""Witnesses: records of the account in addition to the ledger, so that a lost or replaced ledger is noticed."""
 
 import os
 from collections.abc import Iterable

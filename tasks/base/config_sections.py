@@ -130,7 +130,7 @@ class Grid(Section):
 
 
 class Validation(Section):
-    """How much of a day may be unusable, and where its records may lie."""
+    """How much of a day may be unusable, and where its records may be."""
 
     max_quarantined_share: Number = Field(default=Decimal("0.05"), ge=0, le=1)
     """A day with a larger share of unusable rows fails before it spends anything. Duplicates do not count."""
