@@ -145,8 +145,8 @@ def projected_array_sums(
 ) -> list[ArraySum]:
     """Return sums of projected array means, each of one epsilon, for as many cells as compose.
 
-    Cells are taken in the order of the noise that they would need without projection, leaving out those with which
-    some user would lose more than ``epsilon``, and those where that noise is wider than half the range.
+    Cells are taken in the order of the noise that they would need without projection. Cells with which some user would
+    lose more than ``epsilon`` are left out, and so are cells where that noise is wider than half the range.
 
     Args:
         occupancy: The occupancy array, P pairs, G cells, L users. It is the only data that is read.

@@ -59,8 +59,8 @@ def find_release(date: dt.date, config: Config, revision: str | None = None) -> 
     """Return the id of the day's release or of one of its revisions; None if it does not exist.
 
     Raises:
-        HexveilError: The day was released with another grid or other statistics, there is nothing to revise, or it
-            would be released under a budget that was loosened without an amendment.
+        HexveilError: The day was released with another grid or other statistics, there is nothing to revise, or the
+            budget was loosened without an amendment.
     """
     with ledger.locked(config):
         entries = ledger.read_entries(config)
