@@ -1,1 +1,1 @@
-"""The pipeline, in rooms. The first line of a room says what it is for, and which rooms it knows."""
+"""The pipeline, in rooms (packages). The first line of a room says what it is for, and which rooms it imports."""

@@ -1,6 +1,7 @@
 """Mechanisms for one cell: a grouping of its users into arrays, integer array means, a clipped sum, exact noise.
 
-What the occupancy decides is public and comes first; what reads users' totals is called private; noise is drawn last.
+All that depends only on the occupancy is public and is computed first. All that reads users' totals is called private.
+Noise is drawn last.
 """
 
 import math
@@ -65,7 +66,7 @@ class ArrayCell:
         """Return each array's mean, in ticks / m_UB, shape (K,).
 
         A user's n places in an array hold the user's mean S/m; their sum n S/m is rounded to a tick, and the
-        mean of the array to a tick / m_UB, which leaves it as it is where the array is full.
+        mean of the array to a tick / m_UB, which does not change it if the array is full.
 
         Args:
             private_totals: Total S of each user's values, in ticks, from 0 to R m.
@@ -113,13 +114,13 @@ def array_sensitivities(cell: ArrayCell, width: int) -> ExactIntArray:
 def array_bias(cell: ArrayCell, n_records: int | None = None) -> Fraction:
     """Return the largest difference of the mean of array means from the mean of all records, in ticks.
 
-    A user has the share p of the mean of array means and m/N of the mean of records, and both sum to 1: the
-    difference is largest where the users of p > m/N have the value R and all others 0. What rounding can add,
-    1/2 tick for each part over its array and 1/(2 m_UB) ticks for each array, is counted too.
+    A user has the share p of the mean of array means and m/N of the mean of records, and both sum to 1. The
+    difference is largest if the users with p > m/N have the value R and all others 0. What rounding can add,
+    1/2 tick for each part over its array and 1/(2 m_UB) ticks for each array, is also counted.
 
     Args:
         cell: The cell in arrays.
-        n_records: Number of all records N; None where no user was left out, whose share p would be 0.
+        n_records: Number of all records N; None if no user was left out. A user who was has the share p = 0.
 
     Returns:
         R sum(max(p - m/N, 0)) and the rounding, exact.
@@ -182,7 +183,7 @@ def clipped_array_sum(
         random_bytes: Returns that many independent uniform bytes.
 
     Returns:
-        The release. Where a = b it is a constant without noise.
+        The release. If a = b it is a constant without noise.
 
     Raises:
         ValueError: An argument is outside its range.

@@ -1,4 +1,4 @@
-"""Which cells a day publishes by averaging arrays, with which arrays and noise: from the occupancy alone."""
+"""Which cells a day publishes by averaging arrays, with which arrays and noise. Reads the occupancy only."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -21,7 +21,7 @@ from dpmath.noise.noisy_cell import noise_inverse_scale
 
 @dataclass(frozen=True)
 class _Option:
-    """What one length of a cell's arrays comes to; everything but the length in ticks / m_UB."""
+    """One possible length of a cell's arrays, and its result. All except the length is in ticks / m_UB."""
 
     length: int
     divisor: int
@@ -29,12 +29,12 @@ class _Option:
     sensitivity: int
 
     def needed(self, limit: Fraction) -> Fraction | None:
-        """Return the least epsilon at which the mean is off by at most ``limit`` ticks; None if there is none."""
+        """Return the least epsilon at which the mean is off by at most ``limit`` ticks; None if none exists."""
         room = limit * self.divisor - self.bias
         return Fraction(self.sensitivity * -int(-LOSS_UNITS / room // 1), LOSS_UNITS) if room > 0 else None
 
     def error(self, epsilon: Fraction) -> Fraction | None:
-        """Return the promised error of the mean, in ticks; None where the noise would be too wide to be drawn."""
+        """Return the promised error of the mean, in ticks; None if the noise would be too wide to be drawn."""
         if in_loss_units(epsilon) < self.sensitivity:
             return None
         noise = Fraction(LOSS_UNITS, noise_inverse_scale(self.sensitivity, epsilon))
@@ -43,7 +43,7 @@ class _Option:
 
 @dataclass(frozen=True)
 class _Chooser:
-    """Chooses array lengths: every user's number of records is one, or only the median."""
+    """Chooses array lengths. The candidates are every user's number of records, or only the median."""
 
     occupancy: Occupancy
     epsilon: Fraction
@@ -51,9 +51,9 @@ class _Chooser:
     optimal: bool
 
     def options(self, cell: int, pairs: IntArray, value_range: int) -> list[_Option]:
-        """Return what each length for some users of a cell comes to, but those with noise that is too wide anyway."""
+        """Return the option of each length for some users of a cell, except those whose noise is always too wide."""
         records, limit = self.occupancy.n_records[pairs], self.promise * value_range
-        if records.size * self.epsilon * self.promise < 1:  # no length comes to less noise than R / (L epsilon)
+        if records.size * self.epsilon * self.promise < 1:  # no length has less noise than R / (L epsilon)
             return []
         options = []
         for length in np.unique(records).tolist() if self.optimal else [median_length(records)]:
@@ -65,7 +65,7 @@ class _Chooser:
         return options
 
     def needed(self, cell: int, value_ranges: list[int]) -> Fraction | None:
-        """Return the least epsilon of one sum at which all sums of a cell keep the promise; None if there is none."""
+        """Return the least epsilon of one sum at which all sums of a cell keep the promise; None if none exists."""
         pairs = np.arange(*self.occupancy.cell_start[cell : cell + 2])
         each = []
         for value_range in value_ranges:
@@ -77,7 +77,7 @@ class _Chooser:
         return max(each)
 
     def length(self, cell: int, pairs: IntArray, value_range: int, epsilon: Fraction) -> int:
-        """Return the length with the least promised error at an epsilon; 0 where none keeps the promise."""
+        """Return the length with the least promised error at an epsilon; 0 if no length keeps the promise."""
         options = self.options(cell, pairs, value_range) if pairs.size else []
         errors = [(error, option.length) for option in options if (error := option.error(epsilon)) is not None]
         error, length = min(errors, default=(None, 0))
@@ -92,13 +92,13 @@ def array_averaging_sums(
     budgets: ExactIntArray | None = None,
     optimal: bool = False,
 ) -> list[ArraySum]:
-    """Return sums of array means for the cells that keep a promise, all with one epsilon, as many as compose.
+    """Return sums of array means, all with one epsilon, for as many cells that keep a promise as compose.
 
-    A user whose budget does not pay for a cell is left out of its arrays; a cell whose promise that breaks is
-    withheld, and costs nobody anything.
+    A user whose budget does not pay for a cell is left out of its arrays. A cell whose promise this breaks is
+    withheld, and costs no user anything.
 
     Args:
-        occupancy: The occupancy array, P pairs, G cells, L users. Nothing else decides.
+        occupancy: The occupancy array, P pairs, G cells, L users. It is the only data that is read.
         value_ranges: Largest value R of a record in each sum to publish, in ticks.
         epsilon: The most that any user may lose by the release, > 0.
         target: Promised error of each cell's mean, as a share of R, > 0; None promises 1/2, which the midpoint keeps
@@ -145,11 +145,11 @@ def projected_array_sums(
 ) -> list[ArraySum]:
     """Return sums of projected array means, each of one epsilon, for as many cells as compose.
 
-    Cells are taken in the order of the noise that they would need without projection, leaving out those with which
-    some user would lose more than ``epsilon``, and those where that noise is wider than half the range.
+    Cells are taken in the order of the noise that they would need without projection. Cells with which some user would
+    lose more than ``epsilon`` are left out, and so are cells where that noise is wider than half the range.
 
     Args:
-        occupancy: The occupancy array, P pairs, G cells, L users. Nothing else decides.
+        occupancy: The occupancy array, P pairs, G cells, L users. It is the only data that is read.
         value_range: Largest value R of a record, in ticks.
         epsilon: The most that any user may lose by the release, > 0.
         cell_epsilon: What a user loses by one cell, interval and sum, >= 1/LOSS_UNITS.
@@ -201,9 +201,9 @@ def _paid_for(
     budgets: ExactIntArray | None,
     is_kept: Callable[[int, IntArray], bool],
 ) -> NDArray[np.bool_]:
-    """Return which pairs of these cells their users pay for, in the order of the cells, shape (P,).
+    """Return which pairs of these cells the users' budgets pay for, taking cells in this order, shape (P,).
 
-    ``is_kept`` says whether a cell is published with the pairs that can be paid for; one that is not costs nothing.
+    ``is_kept`` says whether a cell is published with the pairs that can be paid for. If it is not, it costs nothing.
     """
     taken = np.zeros(occupancy.user.size, dtype=bool)
     left = None if budgets is None else budgets.copy()

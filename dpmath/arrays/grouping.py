@@ -86,8 +86,8 @@ def wrap_around(records: IntArray, array_length: int) -> Grouping:
 def best_fit(records: IntArray, array_length: int) -> Grouping:
     """Return the BestFit grouping: each user, most records first, goes whole into the fullest array with room.
 
-    Of arrays that are equally full the first is taken, and a new one where none has room. Every user fills
-    min(m, m_UB) places of one array; arrays need not be full.
+    If arrays are equally full, the first is taken; if none has room, a new one. Every user fills min(m, m_UB)
+    places of one array; arrays need not be full.
 
     Args:
         records: Records of each user in the cell, shape (L,), >= 1.

@@ -22,8 +22,8 @@ def concentration_radius(cell: ArrayCell, gamma: float) -> int:
 
     Args:
         cell: The cell in arrays.
-        gamma: Probability of a mean that is further than tau from the common one, were the values of an
-            array independent; above 0 and below 1.
+        gamma: Probability of a mean that is further than tau from the common one, if the values of an
+            array were independent; above 0 and below 1.
 
     Returns:
         tau, >= 1.
@@ -55,7 +55,7 @@ class LevyInterval:
     largest: int
 
     def around(self, chosen: int) -> Interval:
-        """Return the interval about a bin: from 3 tau / 2 below its middle to as much above, within the range."""
+        """Return the interval from 3 tau / 2 below the middle of a bin to 3 tau / 2 above it, within the range."""
         return max(0, (chosen - 1) * self.tau), min((chosen + 2) * self.tau, self.largest)
 
     def draw(self, random_bytes: RandomBytes) -> Interval:
@@ -107,7 +107,7 @@ def levy(
         gamma: See ``concentration_radius``.
 
     Returns:
-        The release, interval and all, at a loss of at most ``epsilon`` for any user.
+        The release, including the interval, at a loss of at most ``epsilon`` for any user.
 
     Raises:
         ValueError: An argument is outside its range.
@@ -131,7 +131,7 @@ class QuantileInterval:
     ends: tuple[PrivateQuantile, PrivateQuantile]
 
     def draw(self, random_bytes: RandomBytes) -> Interval:
-        """Return an interval; ends that were drawn the wrong way round are exchanged."""
+        """Return an interval. Ends that were drawn in the wrong order are swapped."""
         low, high = sorted(end.draw(random_bytes) for end in self.ends)
         return low, high
 
@@ -204,7 +204,7 @@ def quantile(
         outside: Share of the means to leave on each side: 1/10 for FixedQuantile; None for OptimizedQuantile.
 
     Returns:
-        The release, interval and all, at a loss of at most ``epsilon`` for any user.
+        The release, including the interval, at a loss of at most ``epsilon`` for any user.
 
     Raises:
         ValueError: An argument is outside its range.

@@ -11,7 +11,7 @@ from dpmath.core.occupancy import IntArray
 def median_length(records: IntArray) -> int:
     """Return the ceil(L/2)-th largest number of records.
 
-    Its gain over the baseline, of noise scales, is at least half of the most that any length can gain.
+    Its gain over the baseline, in the scale of the noise, is at least half of the largest gain of any length.
 
     Args:
         records: Records of each user in the cell, shape (L,), >= 1.
@@ -96,7 +96,7 @@ def minimax_length(records: IntArray, epsilon: Fraction) -> int:
 
 
 def surrogate_error(records: IntArray, array_length: int) -> Fraction:
-    """Return the convex stand-in for the worst-case error, which no epsilon enters.
+    """Return the convex surrogate of the worst-case error. It does not depend on epsilon.
 
     1 - sum(Gamma)/N plus the worst-case inverse gain max(m, mean of the m_l) / (largest m_l).
 
@@ -121,11 +121,11 @@ def surrogate_error(records: IntArray, array_length: int) -> Fraction:
 
 
 def surrogate_length(records: IntArray) -> int:
-    """Return the least whole m that minimises the convex stand-in, from the least to the largest m_l.
+    """Return the least whole m that minimises the convex surrogate, from the least to the largest m_l.
 
-    The stand-in falls with slope at most -1/N up to the mean of the m_l; from there on its slope is
+    The surrogate falls with slope at most -1/N up to the mean of the m_l. From there on its slope is
     1/m* - |{l: m_l > m}|/N. So it is least at the mean or at the (floor(N/m*) + 1)-th largest m_l, whichever
-    is larger; a mean between whole numbers is tried on both sides.
+    is larger. A mean between whole numbers is tried on both sides.
 
     Args:
         records: Records of each user in the cell, shape (L,), >= 1.

@@ -1,4 +1,4 @@
-"""A day's cells by the mechanisms that average arrays: whose records, arrays of which length, which noise."""
+"""A day's cells published by array averaging: the records that are taken, the array lengths, and the noise."""
 
 from dataclasses import dataclass
 from fractions import Fraction
@@ -19,9 +19,9 @@ from dpmath.noise.noisy_cell import noise_inverse_scale
 class ArraySum:
     """One sum of array means per cell that a release publishes.
 
-    The users whose records are taken fill arrays of the cell's length, by WrapAround, or by BestFit where half of
-    the cell's epsilon buys an interval that the array means are projected to. The sum of the array means, in ticks
-    over the array length, gets discrete Laplace noise.
+    The users whose records are taken fill arrays of the cell's length. They do so by BestFit if half of the cell's
+    epsilon buys an interval that the array means are projected to, otherwise by WrapAround. The sum of the array
+    means, in ticks over the array length, gets discrete Laplace noise.
 
     Attributes:
         occupancy: The occupancy array, P pairs in G cells.
@@ -74,9 +74,9 @@ class ArraySum:
 
     @cached_property
     def bias(self) -> ExactIntArray:
-        """The most by which leaving out and weighing can move each cell's sum, rounded up, shape (G,).
+        """The most by which leaving out and weighting can move each cell's sum, rounded up, shape (G,).
 
-        What projecting takes off is not in it: that depends on the interval.
+        The bias of projection is not included, because it depends on the interval.
         """
         bias = np.zeros(self.occupancy.n_cells, dtype=object)
         for number, cell in self.cells.items():
@@ -85,7 +85,7 @@ class ArraySum:
 
     @cached_property
     def divisor(self) -> ExactIntArray:
-        """What each cell's sum is divided by to give a mean in ticks, shape (G,); 0 where nothing is published."""
+        """What each cell's sum is divided by to give a mean in ticks, shape (G,); 0 if the cell is not published."""
         divisor = np.zeros(self.occupancy.n_cells, dtype=object)
         for number, cell in self.cells.items():
             divisor[number] = cell.divisor
@@ -93,7 +93,7 @@ class ArraySum:
 
     @cached_property
     def inverse_scale(self) -> ExactIntArray:
-        """LOSS_UNITS over the scale of each cell's noise, shape (G,); the least where it depends on an interval."""
+        """LOSS_UNITS over the scale of each cell's noise, shape (G,). The least one if it depends on an interval."""
         scales = np.zeros(self.occupancy.n_cells, dtype=object)
         for number, cell in self.cells.items():
             sensitivity = int(max(array_sensitivities(cell, cell.largest)))
@@ -101,10 +101,10 @@ class ArraySum:
         return scales
 
     def losses(self, occupancy: Occupancy) -> ExactIntArray:
-        """Return each pair's privacy loss, in units of 1/LOSS_UNITS, shape (P,); of this sum's own occupancy.
+        """Return each pair's privacy loss, in units of 1/LOSS_UNITS, shape (P,), for this sum's own occupancy.
 
-        Exact where nothing is projected: the most by which the user can move the sum, over the scale of the noise.
-        Else what interval and sum may cost together, for every user with a place in an array.
+        Exact if nothing is projected: the most by which the user can move the sum, over the scale of the noise.
+        Otherwise it is what interval and sum may cost together, for every user with a place in an array.
 
         Source:
             HV-L42, HV-L43, STI-S3.4, STI-S3.5.
@@ -125,9 +125,9 @@ class ArraySum:
         return losses
 
     def errors(self, occupancy: Occupancy) -> list[Fraction | None]:
-        """Return each cell's promised error of the mean, in ticks; None where nothing is published.
+        """Return each cell's promised error of the mean, in ticks; None if the cell is not published.
 
-        Where array means are projected, nothing better than the whole range can be promised beforehand.
+        If array means are projected, nothing better than the whole range can be promised before the draw.
 
         Source:
             HV-L46.
@@ -148,7 +148,7 @@ def summed_bias(cell: ArrayCell, n_records: int) -> int:
 
     Args:
         cell: The cell in arrays.
-        n_records: Records of the cell, those of users without a place in an array too.
+        n_records: Records of the cell, including those of users without a place in an array.
 
     Source:
         HV-L46.

@@ -44,13 +44,13 @@ def clip_user_sums(
 ) -> list[ClippedSum]:
     """Return the clipping intervals and noise scales of CLIP-USER followed by optimal clipping.
 
-    Every published cell and sum gets the same privacy loss; it is searched for so that the exact loss of the
-    worst user meets ``epsilon``. A cell that has too few users, or cannot keep the promise ``target``, is
-    withheld: its widths and inverse scale are 0 and it costs nobody anything. A user whose budget is below
-    the loss that this gives is clipped harder, in proportion; cells whose promise that breaks are withheld.
+    Every published cell and sum gets the same privacy loss. It is searched so that the exact loss of the worst
+    user meets ``epsilon``. A cell that has too few users, or cannot keep the promise ``target``, is withheld: its
+    widths and inverse scale are 0, and it costs no user anything. A user whose budget is below the resulting loss
+    is clipped harder, in proportion. Cells whose promise this breaks are withheld.
 
     Args:
-        occupancy: The occupancy array, P pairs, G cells, L users. Nothing else decides.
+        occupancy: The occupancy array, P pairs, G cells, L users. It is the only data that is read.
         value_ranges: Largest value R of a record in each sum to publish, in ticks (the least is 0).
         epsilon: The most that any user may lose by the release, > 0.
         target: Promised worst-case error of each cell's mean, as a share of R, which is CLIP-USER's bound E;

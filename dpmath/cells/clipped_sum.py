@@ -81,7 +81,7 @@ class ClippedSum:
         return losses
 
     def errors(self, occupancy: Occupancy) -> list[Fraction | None]:
-        """Return each cell's promised error of the mean, in ticks; None where nothing is published.
+        """Return each cell's promised error of the mean, in ticks; None if the cell is not published.
 
         An upper bound on the largest expected |published - true mean| over every dataset with this occupancy: what
         clipping can take off plus the scale of the noise. The scale is itself above the mean absolute value of the

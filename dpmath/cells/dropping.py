@@ -41,7 +41,7 @@ class CellRelease:
             raise ValueError(f"statistics={names} must be some of {get_args(Statistic)}, each once")
 
     def errors(self, cell_records: NDArray[Any], kept_records: NDArray[Any], largest: NDArray[Any]) -> FloatArray:
-        """Return cells' worst-case errors as in (13): the biases, plus the mean absolute Laplace noise.
+        """Return the cells' worst-case errors as in (13): the biases plus the mean absolute Laplace noise.
 
         It is called for every suppression, so the counts are not checked; an emptied cell counts as one with one
         record kept.
@@ -49,10 +49,10 @@ class CellRelease:
         Args:
             cell_records: Records N of each cell, shape (n,).
             kept_records: Records kept, shape (n,).
-            largest: Records kept of the user who has most, shape (n,).
+            largest: Most records kept of one user, shape (n,).
 
         Returns:
-            The sum of the errors of the statistics, of U and of U^2 alike as numbers, shape (n,).
+            The sum of the errors of the statistics: those in U and those in U^2 are added as numbers, shape (n,).
         """
         dropped, kept_records = cell_records - kept_records, np.maximum(kept_records, 1)
         upper, noise = float(self.upper), len(self.statistics) / float(self.epsilon)
@@ -66,7 +66,7 @@ class CellRelease:
 
 
 def dropped_errors(occupancy: Occupancy, n_kept: IntArray, release: CellRelease) -> FloatArray:
-    """Return each cell's worst-case error E_g: of what was dropped, and of the noise.
+    """Return each cell's worst-case error E_g, from dropped records and from noise.
 
     Args:
         occupancy: The occupancy array, P pairs in G cells.
@@ -74,7 +74,7 @@ def dropped_errors(occupancy: Occupancy, n_kept: IntArray, release: CellRelease)
         release: What every cell releases.
 
     Returns:
-        The sum over the released statistics, of U and of U^2 alike as numbers, shape (G,).
+        The sum over the released statistics: errors in U and in U^2 are added as numbers, shape (G,).
 
     Raises:
         ValueError: ``n_kept`` is outside its range or empties a cell.
@@ -148,7 +148,7 @@ def dropped_inverse_scales(
 
 
 def _inverse_scale(loss: Fraction, most: int) -> int:
-    """Return loss / most, rounded down; what cannot move gets the finest noise."""
+    """Return loss / most, rounded down. A numerator that cannot move gets the finest noise."""
     inverse_scale = int(loss / most) if most else LARGEST_INVERSE_SCALE
     if inverse_scale < 1:
         raise ValueError(f"a sensitivity of {most} needs noise beyond 2^50 ticks: take a larger tick or epsilon")
@@ -156,7 +156,7 @@ def _inverse_scale(loss: Fraction, most: int) -> int:
 
 
 def _kept_and_largest(occupancy: Occupancy, n_kept: IntArray) -> tuple[IntArray, IntArray]:
-    """Return each cell's records kept, and those of the user who has most."""
+    """Return each cell's number of records kept, and the most of one user."""
     _check.same_length(n_kept=n_kept, n_records=occupancy.n_records)
     _check.all_at_least(0, n_kept=n_kept, dropped_records=occupancy.n_records - n_kept)
     kept_records = occupancy.cell_sums(n_kept)

@@ -1,4 +1,4 @@
-"""The last word on every plan: exact integers against the limits and the promises, whatever made the plan."""
+"""The last check of every plan: its limits and promises in exact integers, whatever made the plan."""
 
 from fractions import Fraction
 
@@ -17,14 +17,14 @@ def safeguarded(
     promise: Fraction,
     budgets: ExactIntArray | None,
 ) -> list[ClippedSum]:
-    """Return a plan made to keep its limits exactly, with cells withheld that then cannot keep their promise.
+    """Return a plan that keeps its limits exactly. Cells that then cannot keep their promise are withheld.
 
-    Where the worst loss passes ``epsilon`` all noise grows; where a user's loss passes the budget that user's
-    intervals narrow; a cell that breaks its promise in one sum, or has nobody left, is withheld in all.
+    If the worst loss exceeds ``epsilon``, all noise grows. If a user's loss exceeds the budget, that user's
+    intervals narrow. A cell that breaks its promise in one sum, or has no user left, is withheld in all sums.
 
     Args:
         occupancy: The occupancy array, L users.
-        sums: What would be published.
+        sums: The plan.
         epsilon: The most that any user may lose by the release.
         promise: Promised error of each cell's mean, as a share of the range.
         budgets: What each user may still lose, in units of 1/LOSS_UNITS, shape (L,); None is no limit.
@@ -46,7 +46,7 @@ def safeguarded(
 
 
 def promise_or_midpoint(target: Fraction | None) -> Fraction:
-    """Return a target, or, where there is none, the promise that the midpoint keeps without reading any data.
+    """Return a target, or, without one, the promise that the midpoint keeps without reading any data.
 
     Args:
         target: Promised error as a share of the range; None for no target.
@@ -58,7 +58,7 @@ def promise_or_midpoint(target: Fraction | None) -> Fraction:
 
 
 def _without_excess(occupancy: Occupancy, sums: list[ClippedSum], epsilon: Fraction) -> list[ClippedSum]:
-    """Lower the inverse scales by what floating point put the exact worst loss above ``epsilon``."""
+    """Lower the inverse scales until the exact worst loss is at most ``epsilon``, despite floating point."""
     worst = max(user_losses(occupancy, sums), default=0)
     limit = in_loss_units(epsilon)
     if worst <= limit:
@@ -76,7 +76,7 @@ def _within_budgets(occupancy: Occupancy, sums: list[ClippedSum], budgets: Exact
 
 
 def _keeping_promise(occupancy: Occupancy, sums: list[ClippedSum], promise: Fraction) -> list[ClippedSum]:
-    """Withhold, in every sum, the cells in which one sum breaks its promise or nobody is left."""
+    """Withhold, in every sum, the cells in which one sum breaks its promise or no user is left."""
     withheld = np.zeros(occupancy.n_cells, dtype=bool)
     for noisy_sum in sums:
         withheld |= occupancy.cell_sums(noisy_sum.losses(occupancy)) == 0

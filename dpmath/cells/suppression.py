@@ -11,28 +11,28 @@ from dpmath.core.occupancy import Occupancy
 from dpmath.core.sensitivity import FloatArray
 
 CellErrors = Callable[[FloatArray, FloatArray, FloatArray], FloatArray]
-"""Worst-case errors of cells from their records, the records kept, and those kept of the user who has most."""
+"""Worst-case errors of cells from their records, the records kept, and the most records kept of one user."""
 
 _ROUNDING = 1 + 1e-12
-"""Errors this close are equal but for rounding: the first of equal cells is taken, and a bound that is met is kept."""
+"""Errors this close are equal except for rounding. The first of equal cells is taken; a bound may be met exactly."""
 
 
 def clip_user(
     occupancy: Occupancy, kept: NDArray[np.bool_], epsilon: float, error_bound: float, min_users: int = 1
 ) -> NDArray[np.bool_]:
-    """Return which pairs are still kept after CLIP-USER, where a suppressed user counts as the midpoint.
+    """Return which pairs CLIP-USER keeps. A suppressed user counts as the midpoint.
 
     In rounds, each user who is kept in the largest number of cells is suppressed in the one cell whose error
-    after that is least, as long as this error is at most ``error_bound``; the first user for whom it is not
-    ends it. The error of a cell is half of the suppressed records (a suppressed user counts as the midpoint)
-    plus the mean absolute Laplace noise for its largest kept user, over all of its records.
+    after that is least. This ends at the first user for whom that error is above ``error_bound``. The error of a
+    cell is half of the suppressed records (a suppressed user counts as the midpoint) plus the mean absolute
+    Laplace noise for its largest kept user, over all of its records.
 
     Args:
         occupancy: The occupancy array, P pairs.
         kept: False for the pairs of withheld cells, which are left out, shape (P,).
         epsilon: Privacy loss of one cell, > 0.
         error_bound: Bound E on every cell's error, as a share of the range of one value, > 0.
-        min_users: Users that no cell may fall below, >= 1.
+        min_users: The least number of users to keep in a cell, >= 1.
 
     Returns:
         ``kept`` without the suppressed pairs, a new array, shape (P,).
@@ -57,15 +57,15 @@ def clip_user(
 def clip_user_dropping(
     occupancy: Occupancy, release: CellRelease, error_bound: float | None = None, spare_best_cell: bool = False
 ) -> NDArray[np.bool_]:
-    """Return which pairs are kept after CLIP-USER as printed, where suppressed records are dropped.
+    """Return which pairs CLIP-USER keeps as printed. Suppressed records are dropped.
 
     Args:
         occupancy: The occupancy array, P pairs.
-        release: What every cell releases, which says what a cell's error is.
-        error_bound: Bound E on the error of a cell in which somebody is suppressed, > 0; None is the largest
-            error of a cell before. Cells whose error is above it from the start stay as they are.
-        spare_best_cell: Suppress nobody in the cell that has the least error before, as the paper's
-            experiments do.
+        release: What every cell releases. It defines a cell's error.
+        error_bound: Bound E on the error of a cell in which a user is suppressed, > 0; None is the largest
+            error of a cell before suppression. Cells whose error is above it from the start do not change.
+        spare_best_cell: Suppress no user in the cell that has the least error before suppression, as the
+            paper's experiments do.
 
     Returns:
         False for the suppressed pairs, shape (P,). No cell is emptied.
@@ -128,10 +128,10 @@ def _suppressed(
 
 
 class _Rounds:
-    """The state of CLIP-USER: each suppression costs the user's own cells, not the whole array.
+    """The state of CLIP-USER. Each suppression takes time for the user's own cells, not for the whole array.
 
-    Pairs are numbered by user, then cell, so that a user's are next to each other. What is read and written one by
-    one is kept in lists, which is faster than arrays.
+    Pairs are numbered by user, then cell, so that a user's pairs are next to each other. Data that is read and
+    written one by one is in lists, which are faster than arrays.
     """
 
     def __init__(self, occupancy: Occupancy, kept: NDArray[np.bool_], errors: CellErrors, min_users: int) -> None:
@@ -153,7 +153,7 @@ class _Rounds:
             self._close_if_few(cell)
 
     def _find_first_marks(self, occupancy: Occupancy) -> None:
-        """Put two marks in each cell, on its first two pairs in the order of records, most first."""
+        """Put two marks in each cell, on its two pairs with the most records."""
         number = np.empty_like(self._pairs)
         number[self._pairs] = np.arange(number.size)
         self._by_size = number[occupancy.by_size()].tolist()
@@ -168,7 +168,7 @@ class _Rounds:
         return kept
 
     def close(self, cell: int) -> None:
-        """Let nobody be suppressed in the cell any more."""
+        """Suppress no further user in the cell."""
         self._shut_cell[cell] = np.inf
 
     def busiest_users(self) -> list[int]:
@@ -177,7 +177,7 @@ class _Rounds:
         return np.flatnonzero(self._n_cells_of_user == most).tolist() if most else []
 
     def suppress_once(self, user: int, error_bound: float) -> bool:
-        """Suppress the user in the cell where it costs least; return False where no cell can bear it."""
+        """Suppress the user in the cell with the least resulting error; return False if that is above the bound."""
         start, end = self._user_start[user], self._user_start[user + 1]
         records = self._records[start:end]
         total, kept, first, second, shut = self._cells.take(self._cell[start:end], axis=1)

@@ -1,4 +1,4 @@
-"""Plans that suppress nobody: one epsilon for all cells, or each cell with the noise that its promise allows."""
+"""Plans that suppress no user: one epsilon for all cells, or each cell with the noise that its promise allows."""
 
 import math
 from collections.abc import Sequence
@@ -86,10 +86,10 @@ def optimal_clipping_sums(
 
 
 def _needed_by_clipping(occupancy: Occupancy, target: Fraction, value_range: int) -> list[Fraction | None]:
-    """Return, for each cell, the least epsilon at which some threshold T keeps the promise; None where none does.
+    """Return, for each cell, the least epsilon at which some threshold T keeps the promise; None if there is none.
 
-    The error at T is at most (1/N)[sum max(m - T, 0)/2 + T/epsilon], and half a tick more for each user whom
-    clipping to whole ticks leaves off the middle.
+    The error at T is at most (1/N)[sum max(m - T, 0)/2 + T/epsilon], and half a tick more for each user whose
+    interval in whole ticks cannot lie exactly in the middle.
     """
     needed: list[Fraction | None] = []
     for records in np.split(occupancy.n_records, occupancy.cell_start[1:-1]):
@@ -107,7 +107,7 @@ def _needed_by_clipping(occupancy: Occupancy, target: Fraction, value_range: int
 def shared_epsilon(
     occupancy: Occupancy, needed: Sequence[Fraction | None], epsilon: Fraction, n_sums: int, whole: bool = False
 ) -> tuple[NDArray[np.bool_], Fraction, Fraction]:
-    """Return the cells that one epsilon for all of them carries, that epsilon, and what it is charged.
+    """Return the cells that one common epsilon can carry, that epsilon, and its charge.
 
     The cells that need least are taken first, as long as the busiest user's number of cells times the largest
     epsilon needed so far, for each sum, is within ``epsilon``.

@@ -1,1 +1,1 @@
-"""What all of the mathematics rests on: the occupancy array, exact losses, sensitivity, bias."""
+"""The base of the mathematics: the occupancy array, exact losses, sensitivity, bias."""

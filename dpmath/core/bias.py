@@ -1,4 +1,4 @@
-"""Worst-case errors that no noise is to blame for: of dropped records, of rounding, and of noisy parts."""
+"""Worst-case errors apart from noise: of dropped records, of rounding, and of a variance computed from two means."""
 
 from fractions import Fraction
 

@@ -1,4 +1,4 @@
-"""What every kind of sum has in common that a release publishes of each cell: losses, promises, which cells."""
+"""The interface of every kind of sum that a release publishes for each cell: losses, promises, published cells."""
 
 from collections.abc import Sequence
 from fractions import Fraction
@@ -12,7 +12,7 @@ from dpmath.core.occupancy import Occupancy
 
 
 class CellSums(Protocol):
-    """One noisy sum per cell, of a kind that knows what it costs and promises."""
+    """One noisy sum per cell, with its losses and promises."""
 
     @property
     def value_range(self) -> int:
@@ -29,7 +29,7 @@ class CellSums(Protocol):
         ...
 
     def errors(self, occupancy: Occupancy) -> list[Fraction | None]:
-        """Return each cell's promised error of the mean, in ticks; None where nothing is published."""
+        """Return each cell's promised error of the mean, in ticks; None if the cell is not published."""
         ...
 
 
@@ -47,7 +47,7 @@ def user_losses(occupancy: Occupancy, all_sums: Sequence[CellSums]) -> ExactIntA
         Exact losses, shape (L,).
 
     Raises:
-        ValueError: A shape is wrong, or a sum cannot be.
+        ValueError: A shape is wrong, or a sum is not possible.
 
     Source:
         HV-L1.

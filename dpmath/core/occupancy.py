@@ -1,4 +1,4 @@
-"""The occupancy array: how often each user was in each cell. Public, and all that a decision may read."""
+"""The occupancy array: how often each user was in each cell. It is public, and the only data that decisions read."""
 
 from dataclasses import dataclass
 from functools import cached_property
@@ -64,7 +64,7 @@ class Occupancy:
         return np.maximum.reduceat(self.n_records, self.cell_start[:-1])
 
     def of_cells(self, cells: NDArray[np.bool_]) -> "Occupancy":
-        """Return the pairs of some cells, shape (G,), which are numbered anew in the same order; users keep theirs."""
+        """Return the pairs of some cells, shape (G,). Cells are renumbered in the same order; users are not."""
         inside = cells[self.cell]
         number = np.cumsum(cells) - 1
         return Occupancy(
@@ -79,6 +79,6 @@ class Occupancy:
 
     def by_size(self) -> IntArray:
         """Return the pairs sorted by cell, and within a cell by records, most first; ties by user."""
-        # a cell's pairs are in the order of users already, and the sort is stable
+        # a cell's pairs are already in the order of users, and the sort is stable
         key = self.cell * (int(self.n_records.max(initial=0)) + 1) - self.n_records
         return np.argsort(key, kind="stable").astype(np.int64)

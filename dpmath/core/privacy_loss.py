@@ -1,6 +1,6 @@
-"""A privacy loss as a value: how it composes, how it is written down, how it compares with a limit.
+"""A privacy loss as a value: how it composes, how it is written, and how it compares with a limit.
 
-There is one currency today, pure epsilon. Another one is another class with the same methods.
+There is one currency today, pure epsilon. Another one would be another class with the same methods.
 """
 
 from dataclasses import dataclass
@@ -15,10 +15,9 @@ Exact = TypeVar("Exact", int, ExactIntArray)
 
 @dataclass(frozen=True, order=True)
 class PureLoss:
-    """A loss of pure epsilon-differential privacy: a whole number of 2^-50, so that sums are exact for ever.
+    """A loss of pure epsilon-differential privacy: a whole number of 2^-50, so that sums stay exact.
 
-    Losses of many users are kept as plain integers, in ``units``; a value is made of them where one is shown or
-    compared.
+    Losses of many users are kept as plain integers, in ``units``. A value is made to show or compare one.
 
     Attributes:
         units: How many times 2^-50.
@@ -40,7 +39,7 @@ class PureLoss:
 
     @classmethod
     def of_laplace(cls, sensitivity: Exact, inverse_scale: Exact) -> Exact:
-        """Return the units that discrete Laplace noise costs: the one place where that formula stands.
+        """Return the units that discrete Laplace noise costs. This is the only place with that formula.
 
         Args:
             sensitivity: The most that a user can move the sum, in its own unit.
@@ -58,7 +57,7 @@ class PureLoss:
         return type(self)(self.units + other.units)
 
     def left_of(self, limit: Self) -> Self:
-        """Return what a limit leaves after this loss, at least nothing."""
+        """Return what a limit leaves after this loss, at least 0."""
         return type(self)(max(0, limit.units - self.units))
 
     def as_fraction(self) -> Fraction:
@@ -66,7 +65,7 @@ class PureLoss:
         return Fraction(int(self.units), LOSS_UNITS)
 
     def __str__(self) -> str:
-        """Return the exact decimal number that the epsilon is."""
+        """Return the epsilon as an exact decimal number."""
         sign, digits, _ = Decimal(int(self.units) * 5**LOSS_UNIT_BITS).as_tuple()
         exact = Decimal((sign, digits, -LOSS_UNIT_BITS))
         return format(exact, "f").rstrip("0").rstrip(".")

@@ -14,8 +14,8 @@ FloatArray = NDArray[np.float64]
 def mean_sensitivity(n_changed: int, n_total: int, upper: _check.Number) -> Fraction:
     """Return how far a mean can move when some of its records change, U n_changed / n_total.
 
-    For the sensitivity of a cell ``n_changed`` is the largest number of records of one user; for what one user
-    can do it is that user's own. After clipping both numbers count the records kept.
+    For the sensitivity of a cell ``n_changed`` is the largest number of records of one user. For the effect of one
+    user it is that user's own number. After clipping both numbers count the records kept.
 
     Args:
         n_changed: Records that may change, 0 <= n_changed <= n_total.
@@ -38,12 +38,12 @@ def mean_sensitivity(n_changed: int, n_total: int, upper: _check.Number) -> Frac
 def variance_sensitivity(n_changed: int, n_total: int, upper: _check.Number) -> Fraction:
     """Return how far a variance can move when some of its records change, U^2 k (N - k) / N^2.
 
-    N is ``n_total`` and k the lesser of ``n_changed`` and floor(N/2): the variance moves most from records that
-    are all alike to k of them at the other end of the range.
+    N is ``n_total`` and k the lesser of ``n_changed`` and floor(N/2). The variance moves most if all records are at
+    one end of the range and k of them move to the other.
 
     Args:
-        n_changed: Records that may change, 0 <= n_changed <= n_total; of the largest user for a cell's
-            sensitivity, of one user for what that user can do.
+        n_changed: Records that may change, 0 <= n_changed <= n_total: those of the largest user for a cell's
+            sensitivity, those of one user for that user's effect.
         n_total: Records N that the variance is of, >= 1.
         upper: Upper bound U of a value, > 0; the lower is 0.
 

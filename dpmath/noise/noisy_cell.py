@@ -1,4 +1,4 @@
-"""One cell's noisy sum: an integer with exact noise, what it is divided by, and what it cost."""
+"""One cell's noisy sum: an integer with exact noise, its divisor, and its cost."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -14,13 +14,13 @@ from dpmath.noise.sampling import RandomBytes, discrete_laplace
 
 @dataclass(frozen=True)
 class NoisyCellSum:
-    """What one cell publishes; every part of it may be known to anyone.
+    """What one cell publishes. Every part of it is public.
 
     Attributes:
         noisy_sum: The clipped sum with its noise, an integer.
         divisor: What ``noisy_sum`` is divided by to give a mean in ticks.
         interval: Ends of the interval that each of its terms was clipped to.
-        inverse_scale: LOSS_UNITS over the scale of the noise; 0 where the sum is a constant without noise.
+        inverse_scale: LOSS_UNITS over the scale of the noise; 0 if the sum is a constant without noise.
     """
 
     noisy_sum: int
@@ -30,7 +30,7 @@ class NoisyCellSum:
 
     @property
     def mean(self) -> Fraction:
-        """The mean, in ticks; noise may carry it out of the range of a value."""
+        """The mean, in ticks. Noise may move it out of the range of a value."""
         return Fraction(self.noisy_sum, self.divisor)
 
 

@@ -33,8 +33,8 @@ def private_quantile(
     """Return the mechanism that draws a point with about ``rank`` of the values below it.
 
     The score of a point x is abs((number of values < x) - rank), and P(x) is proportional to exp(-rate score).
-    A user who can change at most k of the values moves the score of every point by at most k, so that a draw
-    costs that user at most 2 rate k.
+    A user who can change at most k of the values moves the score of every point by at most k. So a draw costs
+    that user at most 2 rate k.
 
     Args:
         private_values: The values, integers from 0 to ``largest``, at least one.

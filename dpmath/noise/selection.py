@@ -67,11 +67,11 @@ class ExponentialMechanism:
         return outcome, _uniform_below(self.sizes[outcome], random_bytes)
 
     def decided(self, word: int, bits: int) -> int | None:
-        """Return the outcome of every uniform number in [word, word + 1) / 2^bits, None if not known to be one.
+        """Return the one outcome of all uniform numbers in [word, word + 1) / 2^bits; None if they may differ.
 
         Args:
             word: The first bits of a uniform number, from 0 to 2^bits - 1.
-            bits: How many, >= 1; the weights are bounded with as many.
+            bits: How many bits, >= 1. The bounds of the weights have as many.
         """
         low, high = self._cumulative_bounds(bits)
         largest_place = -((-(word + 1) * high[-1]) >> bits)
@@ -110,7 +110,7 @@ def exponential_bounds(exponent: Fraction, bits: int) -> tuple[int, int]:
         bits: Bits after the point, >= 1.
 
     Returns:
-        (low, high), a few units apart at most, and equal where the exponent is 0.
+        (low, high), a few units apart at most, and equal if the exponent is 0.
 
     Raises:
         ValueError: An argument is outside its range.

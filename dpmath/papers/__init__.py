@@ -1,1 +1,1 @@
-"""Results of the papers that the pipeline does not run; nothing in tasks or flows imports them."""
+"""Results of the papers that the pipeline does not use: nothing in tasks or flows imports them."""

@@ -98,7 +98,7 @@ def clipping_bias(lower: FloatArray, upper: FloatArray, dimension: int = 1) -> f
 
 
 def clipping_sensitivity(lower: FloatArray, upper: FloatArray, user: IntArray, dimension: int = 1) -> float:
-    """Return how far the sum of the clipped samples moves at most if one user's values change.
+    """Return the most by which the sum of the clipped samples moves if one user's values change.
 
     Args:
         lower: Lower bound of each sample, as a share of U, shape (N,), from 0 to 1.
@@ -128,7 +128,7 @@ def clipping_error(
 ) -> float:
     """Return the worst-case error of the mean of clipped samples, released with Laplace noise.
 
-    Largest bias over all datasets, plus the mean l1 norm of the noise, for any bounds whatever.
+    The largest bias over all datasets, plus the mean l1 norm of the noise, for any bounds.
 
     Args:
         lower: Lower bound of each sample, as a share of U, shape (N,), from 0 to 1.

@@ -1,8 +1,8 @@
-"""DAME: a mean without a trusted collector, each user randomising a message before it is sent. For simulation.
+"""DAME: a mean without a trusted collector: each user randomises a message before it is sent. For simulation.
 
 Values lie in [-1, 1]. Each user has some number of samples, drawn from a public distribution, and sends one message: a
 function of that user's samples, of public numbers and of the user's own randomness. The draws are floating-point
-numbers from a generator that the caller passes in, which is enough to measure errors and not to protect a real user.
+numbers from a generator that the caller passes in. That is enough to measure errors, but not to protect a real user.
 """
 
 from dataclasses import dataclass
@@ -27,10 +27,10 @@ class Protocol:
     Attributes:
         n_users: Users n, the first half of whom vote and the others estimate, even, >= 2.
         epsilon: Privacy loss alpha of each user, > 0.
-        effective_size: mt, the samples from which on a user votes, >= 1.
+        effective_size: mt, the least number of samples with which a user votes, >= 1.
         mean_weight: E w = E sqrt(min(m, mt)/mt), over the distribution of sizes, in (0, 1].
-        cut: Use that values lie in [-1, 1]: the interval that estimates are clipped to is cut to it, which only
-            lowers the noise, and so is the mean. The paper does neither.
+        cut: Use that values lie in [-1, 1]. The interval that estimates are clipped to is cut to it, which only
+            lowers the noise. The mean is cut to it too. The paper does neither.
 
     Raises:
         ValueError: A number is outside its range.
@@ -123,7 +123,7 @@ def randomised_votes(cast: BoolArray, epsilon: float, rng: np.random.Generator) 
 
 
 def estimates(means: FloatArray, n_samples: IntArray, midpoint: float, protocol: Protocol) -> FloatArray:
-    """Return each user's estimate before noise: the mean drawn to the midpoint, clipped to the interval.
+    """Return each user's estimate before noise: the mean moved towards the midpoint, clipped to the interval.
 
     x = w mean + (1 - w) s with w = sqrt(min(m, mt)/mt), so that users with few samples are seldom clipped.
 
@@ -183,7 +183,7 @@ def local_mean(means: FloatArray, n_samples: IntArray, protocol: Protocol, rng: 
         rng: Source of the users' randomness.
 
     Returns:
-        (average of the second half's messages - (1 - E w) s)/E w; unless cut, noise may carry it out of [-1, 1].
+        (average of the second half's messages - (1 - E w) s)/E w; unless cut, noise may move it out of [-1, 1].
 
     Raises:
         ValueError: There are not n users, or a mean or a number of samples is outside its range.

@@ -24,7 +24,7 @@ class SizeDistribution:
         probabilities: Probability of each, shape (k,), summing to 1.
 
     Raises:
-        ValueError: The shapes differ, a size is out of order or below 1, or these are no probabilities.
+        ValueError: The shapes differ, a size is out of order or below 1, or the probabilities are not valid.
     """
 
     sizes: IntArray
@@ -77,7 +77,7 @@ def effective_size(
 
     The largest a with P(m >= a)^2 >= min(phi(a), 1), phi(a) = c5/(n alpha^2) ln(x/ln x), x = c4 max(a n alpha^2, 1).
     The defaults make exp(-P^2 n alpha^2 / c5), which bounds the chance that randomised response alone lets one wrong
-    bin beat the right one, small beside the noise of what follows; they touch the accuracy and never the privacy.
+    bin beat the right one, small compared with the later noise. They affect the accuracy and never the privacy.
 
     Args:
         distribution: How many samples users have.
@@ -147,7 +147,7 @@ def local_error_upper_bound(
 def local_error_lower_bound(
     distribution: SizeDistribution, n_users: int, epsilon: float, c1: float = exp(-1) / 288, c2: float = 24.0
 ) -> float:
-    """Return a mean squared error that no alpha-locally private estimate stays below for every distribution of values.
+    """Return a lower bound on the mean squared error of alpha-locally private estimates at the worst distribution.
 
     The largest over a of c1 exp(-c2 n alpha^2 P(m > a)^2)/max(n alpha^2 (E sqrt(m) 1{m <= a})^2, 1).
 

@@ -53,7 +53,7 @@ def privately_thresholded_sum(
         random_bytes: Returns that many independent uniform bytes.
 
     Returns:
-        The release, threshold and all, at a loss of at most ``epsilon`` for any user. The sum has sensitivity T.
+        The release, including the threshold, at a loss of at most ``epsilon`` for any user. The sum has sensitivity T.
 
     Raises:
         ValueError: An argument is outside its range.
@@ -71,8 +71,8 @@ def threshold_error(records: IntArray, value_range: int, epsilon: Fraction) -> f
     """Return the error of AKMV on the dataset whose every value is R, as the paper counts it, in ticks.
 
     (1/N)[sum E max(R m - T, 0) + 2 E T / epsilon]: what clipping takes off plus the mean absolute noise, over
-    the distribution of the private T. Exact but for floating point, where the paper averages draws: both parts
-    are linear in T along a run of equally likely points, so a run counts by its middle.
+    the distribution of the private T. The paper averages draws. This is exact except for floating point: both
+    parts are linear in T along a run of equally likely points, so a run counts by its middle.
 
     Args:
         records: Records m of each user, shape (L,), >= 1.

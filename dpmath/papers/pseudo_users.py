@@ -11,8 +11,8 @@ from dpmath.core.occupancy import IntArray, Occupancy
 def pseudo_user_sizes(occupancy: Occupancy, kept: NDArray[np.bool_], release: CellRelease) -> IntArray:
     """Return the number of records that every user of a cell is cut to, for the least worst-case error.
 
-    Every size from the least to the largest number of records of a kept user is tried; of several that are best
-    the least is returned.
+    Every size from the least to the largest number of records of a kept user is tried. If several are best, the
+    least is returned.
 
     Args:
         occupancy: The occupancy array, P pairs in G cells.
@@ -52,7 +52,8 @@ def _best_size(records: IntArray, cell_records: int, release: CellRelease) -> in
 def capped_records(occupancy: Occupancy, kept: NDArray[np.bool_], sizes: IntArray) -> IntArray:
     """Return how many records of each pair are kept when every user is cut to the cell's size.
 
-    A mean's sensitivity never grows by it, and a variance's not where the cell's records are even in number.
+    This never increases the sensitivity of a mean. It does not increase that of a variance if the number of the
+    cell's records is even.
 
     Args:
         occupancy: The occupancy array, P pairs in G cells.

@@ -1,8 +1,8 @@
-"""The part of a programme that decides: few cells are near being carried, few users near their limits.
+"""The active part of a programme: the few cells that are nearly carried, and the few users near their limits.
 
-A step on the part costs a fraction of a step on the whole. What is found on it is always judged on the whole: bounds
-by prices of every user and cell, plans by the load of every user. So which part is taken decides how fast, never what
-may be said of the result.
+A step on the part costs a fraction of a step on the whole. A result of the part is always checked on the whole: bounds
+by prices of every user and cell, plans by the load of every user. So the choice of the part affects the speed, and
+never what is proved about the result.
 """
 
 import numpy as np
@@ -16,11 +16,11 @@ _CARRIED = 0.01
 
 
 class Part:
-    """Some cells of a programme, and some users; the others leave a cell their whole width and have no limit.
+    """Some cells of a programme, and some users. The other users keep their whole width in a cell and have no limit.
 
     Attributes:
-        programme: The instance of the part. Cells and users are numbered anew in the same order. Of a cell that has
-            none of the users, all pairs belong to it.
+        programme: The instance of the part. Cells and users are renumbered in the same order. If a cell has none of
+            the users, all its pairs belong to the part.
     """
 
     def __init__(self, whole: Programme, cells: NDArray[np.bool_], users: NDArray[np.bool_]) -> None:
@@ -84,16 +84,16 @@ class Part:
 
 
 def packed_on(part: Part, point: Point, costs: FloatArray, n_steps: int) -> Point:
-    """Return where the steps that carry as many cells as they can lead to, taken on a part.
+    """Return the point after steps on a part that carry as many cells as they can.
 
     Args:
-        part: The part that decides.
+        part: The active part.
         point: Where to begin, a point of the whole.
         costs: What it costs to carry each cell of the whole at the point's prices, shape (G,).
         n_steps: How many, a multiple of fifty.
 
     Returns:
-        Where the last step leads, as a point of the whole.
+        The point after the last step, as a point of the whole.
 
     Source:
         HV-L6.
@@ -122,9 +122,10 @@ def deciding(programme: Programme, point: Point, worst: float) -> NDArray[np.boo
 
 
 def run_away(programme: Programme, point: Point, inside: NDArray[np.bool_], worst: float) -> NDArray[np.bool_]:
-    """Return the users outside a part who were taken far beyond the worst load by steps on it, shape (L,).
+    """Return the users outside a part whom steps on it moved far beyond the worst load, shape (L,).
 
-    Steps that begin there would need long to come back: better they begin where they began, and these users inside.
+    Steps from there would take long to come back. It is better to begin again at the old point, with these users in
+    the part.
 
     Source:
         HV-L5.

@@ -1,4 +1,4 @@
-"""Which cells to carry, where not all can be."""
+"""Choose which cells to carry if not all can be carried."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
@@ -12,7 +12,7 @@ from dpmath.planner.programme import Programme
 from dpmath.planner.solver import Cover, Packing, least_worst_load
 
 GAP = 0.008
-"""Where the search stops; what rounding to integers adds keeps the certified gap below 1 %."""
+"""The gap at which the search stops. With what rounding to integers adds, the certified gap is still below 1 %."""
 
 FITS = 0.999
 """The worst load at which cells fit their limits, with room for rounding to integers."""
@@ -26,7 +26,7 @@ _STAGE_STEPS = 50
 _MOST_COST = 1.1
 _ADD_TRIES = 30
 _ADD_WORK = 300_000
-_SHARE_OF_ALL = 0.25  # what a look at every cell costs, beside steps on those that are carried
+_SHARE_OF_ALL = 0.25  # the cost of checking every cell, relative to steps on the carried ones
 _FIT_STEPS = 2_000
 _SMALL = 2_000
 _ALONE_WORK = 600
@@ -34,7 +34,7 @@ _ALONE_WORK = 600
 
 @dataclass(frozen=True)
 class Choice:
-    """Cells to carry, shape (G,), and a plan for them within every limit; None where there are none."""
+    """Cells to carry, shape (G,), and a plan for them within every limit; None if there are no cells."""
 
     cells: NDArray[np.bool_]
     cover: Cover | None
@@ -43,10 +43,10 @@ class Choice:
 def cells_that_fit(programme: Programme, packing: Packing) -> Choice:
     """Return a choice of cells that fits every limit.
 
-    This is a heuristic, for the best choice is a whole-number programme: what the relaxed optimum carries least is
-    dropped and its steps go on from where they were, until what is left is carried whole. Then cells are taken back
-    while the prices do not exclude it. Small instances try this at several speeds and from single cells up, large ones
-    at one speed. Work is bounded in steps times pairs, so that the choice depends on nothing else.
+    This is a heuristic, because the best choice is an integer programme. The cells that the relaxed optimum carries
+    least are dropped and its steps continue, until the remaining cells are carried whole. Then cells are added again
+    while the prices do not exclude it. Small instances try this at several speeds and from single cells up. Large ones
+    try one speed. The work limit counts steps times pairs, not time, so that the choice is always the same.
 
     Args:
         programme: The instance, G cells.
@@ -68,7 +68,7 @@ def cells_that_fit(programme: Programme, packing: Packing) -> Choice:
 
 
 def _chosen(programme: Programme, relaxed: Point) -> Choice:
-    """Return a choice among cells each of which fits if it is the only one."""
+    """Return a choice among the cells that each fit alone."""
     n_drops = int(np.clip(_DROP_WORK // programme.cell.size, 1, len(_DROPS)))
     choices = [_carried_whole(programme, relaxed, drop) for drop in _DROPS[:n_drops]]
     largest = max(choices, key=_size)
@@ -84,7 +84,7 @@ def _size(choice: Choice) -> int:
 
 
 def _carried_alone(programme: Programme) -> Iterator[Choice]:
-    """Yield single cells that fit, from the one of the least worst load alone; the more, the fewer pairs there are."""
+    """Yield single cells that fit, the one with the least worst load first. Fewer pairs allow more cells."""
     load, spending, scale = programme.alone
     prices = np.full(programme.limits.size, 1 / programme.limits.size)
     n_begun = max(1, _ALONE_WORK // programme.cell.size)
@@ -96,9 +96,9 @@ def _carried_alone(programme: Programme) -> Iterator[Choice]:
 
 
 def _carried_whole(programme: Programme, relaxed: Point, drop: float) -> Choice:
-    """Return the cells left when the relaxed programme carries all of them, a part of the excess dropped at a time.
+    """Return the cells left once the relaxed programme carries all of them. A part of the excess is dropped each time.
 
-    The limits are a little tighter here than they are, so that what is left is soon found to fit.
+    The limits used here are a little tighter than the real ones, so that a fit is found soon.
     """
     point, tight = relaxed, replace(programme, limits=_HEADROOM * programme.limits)
     inside = np.arange(point.share.size)
@@ -123,7 +123,7 @@ def _carried_whole(programme: Programme, relaxed: Point, drop: float) -> Choice:
 
 
 def _with_added(programme: Programme, choice: Choice) -> Choice:
-    """Return the choice with cells added that were found to fit, the cheapest at the plan's prices first.
+    """Return the choice with added cells that fit, tried in the order of their cost at the plan's prices.
 
     The bound of HV-L5 is a sum over cells, so cells that cost more than the room below the limit cannot fit.
     """
@@ -152,7 +152,7 @@ def _with_added(programme: Programme, choice: Choice) -> Choice:
 
 
 def _cover(programme: Programme, cells: NDArray[np.bool_], start: Start) -> Cover | None:
-    """Return a plan for these cells within every limit; None where none was found, since work is bounded."""
+    """Return a plan for these cells within every limit; None if none was found with the allowed work."""
     part = programme.restricted(cells)
     cover = least_worst_load(part, GAP, FITS, n_steps=_FIT_STEPS, start=start)
     return cover if cover.worst_load <= FITS else None

@@ -1,4 +1,4 @@
-"""The least error that can be promised for every cell at once, between what is possible and what is not."""
+"""The least error that can be promised for every cell at once, bounded from both sides."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -29,7 +29,7 @@ class CommonError:
     Attributes:
         possible: An error that a plan within the limits keeps in every cell, if there is a start.
         impossible: No plan within the limits keeps less than this in every cell.
-        start: The plan that keeps ``possible``, and prices; None where none was found.
+        start: The plan that keeps ``possible``, and prices; None if none was found.
     """
 
     possible: float
@@ -38,19 +38,19 @@ class CommonError:
 
 
 def least_common_error(programme: Programme, fits: float) -> CommonError:
-    """Return an error, the same in every cell, that a plan can promise, and one that none can promise less than.
+    """Return an error, the same in every cell, that a plan can promise, and a lower bound for all such errors.
 
-    Prices found for one error bound the load for every other error in closed form, and so do widths from above:
-    each programme solved narrows both ends at once, in logarithms, and the next is solved at their middle. The search
-    ends where both ends are near, where two programmes in a row bring them hardly nearer, or where the steps that all
-    of them may take together are used up: the ends are then further apart, and no less certain.
+    Prices found for one error bound the load for every other error in closed form, and widths do so from above. So
+    each solved programme narrows both ends at once, and the next is solved at their middle, in logarithms. The search
+    ends if both ends are near, if two programmes in a row hardly narrow them, or if the steps for all programmes are
+    used up. In the last case the ends are further apart, but no less certain.
 
     Args:
         programme: The instance; its own errors are not read.
         fits: The worst load that the plan may have.
 
     Returns:
-        Both ends. In every cell a load falls at least in proportion to the error, so a gap between the loads of plan
+        Both ends. In every cell a load falls at least in proportion to the error. So a gap between the loads of plan
         and bound is at least the gap between the errors.
 
     Source:
@@ -74,7 +74,7 @@ def least_common_error(programme: Programme, fits: float) -> CommonError:
 
 
 def _steps(programme: Programme) -> int:
-    """Return how many steps all programmes together may take: fewer where a step is long."""
+    """Return how many steps all programmes together may take: fewer if a step takes long."""
     return int(np.clip(_WORK // programme.cell.size, _MOST_STEPS, 2 * _MOST_STEPS))
 
 
@@ -101,7 +101,7 @@ def _possible(programme: Programme, widths: FloatArray, fits: float) -> float | 
 
 
 def _edge(below: Callable[[float], bool]) -> tuple[float, float]:
-    """Return the last error found at which something is so and the first at which it is not, by bisection."""
+    """Return the last error found for which ``below`` is True and the first for which it is not, by bisection."""
     low, high = np.log(_LEAST), np.log(MOST)
     for _ in range(_BISECTIONS):
         middle = (low + high) / 2

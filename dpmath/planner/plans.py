@@ -1,4 +1,4 @@
-"""The planner: the least privacy loss for promised errors, or as many cells as a privacy loss can carry."""
+"""The planner: the least privacy loss for promised errors, or as many cells as a privacy loss allows."""
 
 from dataclasses import dataclass
 from fractions import Fraction
@@ -28,18 +28,18 @@ _ROUNDING_SLACKS = tuple(Fraction(thousandths, 1000) for thousandths in (1000, 1
 
 @dataclass(frozen=True)
 class Plan:
-    """What to publish, and what no plan of this class could do better.
+    """What to publish, and bounds that no plan of this class can pass.
 
     Attributes:
         sums: Intervals and noise of each sum, all with the same cells published.
-        worst_load: The largest share of what a user may lose by this release that a user does lose, of exact losses
-            and rounded once to a float.
-        lower_bound: What no plan for the same cells and promises can have a worst load below.
-        most_cells: A number of cells that no plan within the limits can pass.
+        worst_load: The largest share that a user loses of what that user may lose by this release. It is computed from
+            exact losses and rounded once to a float.
+        lower_bound: No plan for the same cells and promises has a worst load below this.
+        most_cells: No plan within the limits has more cells than this.
 
     Both bounds are for plans of this class: intervals about the middle of a user's range, and promises counted as in
-    HV-L2, what clipping can take off plus the scale of the noise. Users who may lose less than a thousandth of what
-    the one who may lose most can are outside: the planner has them spend nothing, and the bounds are for the others.
+    HV-L2, what clipping can take off plus the scale of the noise. Users who may lose less than a thousandth of the
+    largest limit are outside: in a plan they spend nothing, and the bounds are for the others.
     """
 
     sums: list[ClippedSum]
@@ -62,23 +62,23 @@ def most_cells(
 ) -> Plan:
     """Return a plan for as many cells as a privacy loss can carry, each with a promised error.
 
-    Which cells is a heuristic: the relaxed programme, in which a cell may be carried in part, is followed down until
-    what is left is carried whole. For the cells chosen, the plan has about the least loss for the promised errors,
-    which may be below ``epsilon``. Cells that fit their limits with less than a thousandth to spare are refused, for
-    rounding to integers needs some room; the bound on the number of cells counts them. Cells with which the rounded
-    plan passes a limit are dropped, more of them the coarser the ticks, and cells of full width are then taken in where
-    they fit. What ``mechanisms.exact_sums`` gives for the same promise is returned if it has more cells.
+    The choice of cells is a heuristic. It begins with the relaxed programme, in which a cell may be carried in part,
+    and drops cells until the rest is carried whole. For the cells chosen, the plan has about the least loss for the
+    promised errors, which may be below ``epsilon``. Cells that fit their limits with less than a thousandth to spare
+    are refused, because rounding to integers needs some room; the bound on the number of cells counts them. Cells with
+    which the rounded plan exceeds a limit are dropped: the coarser the ticks, the more cells. Then cells of full width
+    are added if they fit. The result of ``exact_sums`` for the same promise is returned if it has more cells.
 
     Args:
-        occupancy: The occupancy array, P pairs, G cells, L users. Nothing else decides.
+        occupancy: The occupancy array, P pairs, G cells, L users. It is the only data that is read.
         value_ranges: Largest value R of a record in each sum to publish, in ticks (the least is 0).
         epsilon: The most that any user may lose by the release, > 0.
-        target: Promised error of each published cell's mean, as a share of R, > 0; 1/2 and more is kept by the
-            midpoint alone. The planner promises 0.499 at most, and no number of cells is excluded above it.
+        target: Promised error of each published cell's mean, as a share of R, > 0. The midpoint alone keeps 1/2 and
+            more. The planner promises 0.499 at most, and above it excludes no number of cells.
         budgets: What each user may still lose, in units of 1/LOSS_UNITS, shape (L,); None is no limit.
 
     Returns:
-        The plan; where no cell can be carried, all widths and inverse scales are 0.
+        The plan; if no cell can be carried, all widths and inverse scales are 0.
 
     Raises:
         ValueError: An argument is outside its range.
@@ -146,7 +146,7 @@ def least_epsilon(occupancy: Occupancy, value_ranges: list[int], errors: list[Fr
 def least_error(
     occupancy: Occupancy, value_ranges: list[int], epsilon: Fraction, budgets: ExactIntArray | None = None
 ) -> tuple[Plan, Fraction]:
-    """Return a plan for every cell with the least common promised error that a privacy loss can keep.
+    """Return a plan for every cell with the least common promised error that a privacy loss allows.
 
     Args:
         occupancy: The occupancy array, G cells.
@@ -155,9 +155,9 @@ def least_error(
         budgets: What each user may still lose, in units of 1/LOSS_UNITS, shape (L,); None is no limit.
 
     Returns:
-        The plan, and a share of R that no plan for all cells can promise less than. How far the plan's promise is
-        above it depends on the work that is allowed and on the ticks, and is seen from the two. The plan is empty
-        where none was found that promises all cells 0.499.
+        The plan, and a share of R: no plan for all cells can promise less. How far the plan's promise is above it
+        depends on the allowed work and on the ticks. The plan is empty if none was found that promises 0.499 for all
+        cells.
 
     Raises:
         ValueError: An argument is outside its range.
@@ -192,8 +192,8 @@ def least_error(
 def _limits(occupancy: Occupancy, n_sums: int, epsilon: Fraction, budgets: ExactIntArray | None) -> FloatArray:
     """Return what each user may lose by one of the sums; 0 for a user with under a thousandth of the largest.
 
-    Such a user adds next to nothing, but one limit far from the others spoils the steps. Plans and bounds are for
-    the users who are left.
+    Such a user adds almost nothing, but one limit far from the others makes the steps bad. Plans and bounds are for
+    the remaining users.
     """
     allowed = np.full(occupancy.n_users, float(epsilon))
     if budgets is not None:
@@ -250,7 +250,7 @@ def _worst_load(occupancy: Occupancy, sums: list[ClippedSum], limits: FloatArray
 def _bound_of_published(
     occupancy: Occupancy, limits: FloatArray, published: NDArray[np.bool_], promise: float
 ) -> float:
-    """Return a lower bound for the cells published after all, of those with a user whom the plan may have spend."""
+    """Return a lower bound for the cells published in the end, counting only cells with a user who may spend."""
     may_spend = np.zeros(occupancy.n_cells, dtype=bool)
     may_spend[occupancy.cell[limits[occupancy.user] > 0]] = True
     published = published & may_spend
@@ -275,13 +275,13 @@ def lower_bound(occupancy: Occupancy, promised: list[Fraction | None], value_ran
 
     Args:
         occupancy: The occupancy array, G cells.
-        promised: Promised error of each cell, by whatever mechanism, in ticks; None where nothing is published.
+        promised: Promised error of each cell, by any mechanism, in ticks; None if the cell is not published.
         value_range: Largest value R of a record, in ticks.
-        n_sums: Sums published of each cell, all with that share of their range promised.
+        n_sums: Sums published of each cell, all with the same promise as a share of their range.
 
     Returns:
-        The bound; 0 where nothing is published. Cells that promise about 1/2 or more are left out of it: the midpoint
-        keeps that for nothing.
+        The bound; 0 if nothing is published. Cells that promise about 1/2 or more are not counted, because the
+        midpoint keeps that at no cost.
 
     Source:
         HV-L5.

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from dpmath.planner.programme import FloatArray, Programme
 
 CHECK_EVERY = 50
-"""Steps from one look at the bounds to the next."""
+"""Steps between two checks of the bounds."""
 
 _LONGER_EVERY = 200
 
@@ -27,7 +27,7 @@ class Start:
 
 @dataclass
 class Point:
-    """Where the iterations are.
+    """The state of the iterations.
 
     Attributes:
         spending: Spending of each pair, shape (P,).
@@ -63,7 +63,7 @@ class Point:
 
 
 def run_lengths(n_steps: int) -> Iterator[int]:
-    """Yield the steps from each restart to the next: multiples of fifty, more and more, ``n_steps`` at most in all."""
+    """Yield the numbers of steps between restarts: growing multiples of fifty, at most ``n_steps`` in total."""
     n_left = n_steps // CHECK_EVERY * CHECK_EVERY
     n_taken = 0
     while n_taken < n_left:
@@ -73,7 +73,7 @@ def run_lengths(n_steps: int) -> Iterator[int]:
 
 
 class Steps:
-    """Reflected steps with sizes of their own for every variable, for one programme."""
+    """Reflected steps for one programme, with a step size for every variable."""
 
     def __init__(self, programme: Programme, weight: float, packing: bool) -> None:
         """Prepare the step sizes.
@@ -81,7 +81,7 @@ class Steps:
         Args:
             programme: The instance.
             weight: How long dual steps are relative to primal ones.
-            packing: Whether to carry as many cells as the limits allow; else all at the least worst load.
+            packing: Whether to carry as many cells as the limits allow; otherwise all, at the least worst load.
         """
         self._p, self._packing = programme, packing
         self._slope = programme.records / programme.mean_records[programme.cell]
@@ -100,10 +100,10 @@ class Steps:
         steps.pair_price[:] = weight / (1 + self._slope)
 
     def checkpoints(self, point: Point, n_steps: int) -> Iterator[Point]:
-        """Yield where a step of the method leads, every fifty steps.
+        """Yield the point after every fifty steps.
 
-        The next step is taken from the reflection of the last one there, drawn back to where all began by less and less
-        (Halpern's iteration, Lu and Yang 2024).
+        The next step starts from the last point reflected at the new one, pulled back to the first point by less and
+        less (Halpern's iteration, Lu and Yang 2024).
         """
         begin, at, to, ahead, change = (_Flat(self._p) for _ in range(5))
         for name, values in vars(point).items():
@@ -118,13 +118,13 @@ class Steps:
             at.all += begin.all
 
     def last(self, point: Point, n_steps: int) -> Point:
-        """Return where a multiple of fifty steps leads."""
+        """Return the point after ``n_steps``, a multiple of fifty."""
         return deque(self.checkpoints(point, n_steps), maxlen=1).pop()
 
     def _step(self, at: "_Flat", to: "_Flat", ahead: "_Flat", change: "_Flat") -> None:
-        """Fill in where a step leads ``to``, and ``at`` reflected there; ``change`` is for scratch.
+        """Write the point after a step into ``to``, and ``at`` reflected at it into ``ahead``; ``change`` is scratch.
 
-        Few calls, and in place: on the part of a programme that decides, the calls take the time.
+        The calls are few and in place, because on the active part of a programme the calls take most of the time.
         """
         sums, steps, zero = self._p.sums, self._steps, self._zero
         (at.user_price * self._price_per_load).take(self._p.user, out=change.spending, mode="clip")
@@ -135,7 +135,7 @@ class Steps:
         np.subtract(at.cell_price, self._half, out=change.share)
         change.primal *= steps.primal
         np.add(at.primal, change.primal, out=to.primal)
-        np.maximum(to.primal, zero.primal, out=to.primal)  # with a number numpy takes twice as long
+        np.maximum(to.primal, zero.primal, out=to.primal)  # with a scalar, numpy takes twice as long
         if self._packing:
             np.minimum(to.share, self._whole, out=to.share)
         np.add(to.primal, to.primal, out=ahead.primal)
@@ -171,7 +171,7 @@ class _Flat:
 
 
 def _excess(prices: FloatArray, numbers: FloatArray) -> float:
-    """Return what to take off prices, so that those which stay above 0 sum to 1 and are the nearest that do.
+    """Return what to subtract from prices, so that those above 0 sum to 1: the nearest point of the simplex.
 
     Args:
         prices: Shape (L,).

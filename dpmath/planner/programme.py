@@ -16,7 +16,7 @@ from dpmath.core.occupancy import IntArray
 FloatArray = NDArray[np.float64]
 
 _ROUNDING = 4 * float(np.finfo(np.float64).eps)
-"""What the sum over a cell may be off for each of its pairs; costs are counted from below, so that bounds hold."""
+"""The rounding error of the sum over a cell, for each of its pairs. Costs are rounded down, so that bounds hold."""
 
 
 @dataclass(frozen=True)
@@ -29,8 +29,9 @@ class Programme:
         records: Records of each such pair, shape (P,).
         cell_records: Records N_g of each cell, those of users who may not spend included, shape (G,).
         errors: Promised error of each cell as a share of R, below 1/2, shape (G,).
-        limits: What each user may lose, > 0 where the user has a pair, shape (L,).
-        free_width: Width that clipping leaves of others, who have no pair here and no limit, shape (G,) or a number.
+        limits: What each user may lose, > 0 if the user has a pair, shape (L,).
+        free_width: Width that clipping leaves of other users, who have no pair here and no limit, shape (G,) or a
+            number.
     """
 
     cell: IntArray
@@ -77,7 +78,7 @@ class Programme:
         return np.add.reduceat(per_pair, self.start)
 
     def restricted(self, cells: NDArray[np.bool_]) -> "Programme":
-        """Return the programme of some of the cells, numbered anew in the same order; itself where it is of all."""
+        """Return the programme of some of the cells, renumbered in the same order; itself if these are all cells."""
         if cells.all():
             return self
         keep = np.flatnonzero(cells[self.cell])
@@ -153,7 +154,7 @@ class Programme:
 
     @cached_property
     def _share(self) -> FloatArray:
-        """Each pair's share of its cell's records: sums of them are as exact in a small cell as in a large one."""
+        """Each pair's share of its cell's records. Sums of them are as exact in a small cell as in a large one."""
         return self.records / self.cell_records[self.cell]
 
     @cached_property
@@ -164,7 +165,7 @@ class Programme:
         where s is some user's limit / m.
 
         Returns:
-            Load (G,), infinite where no width is enough, spending (P,) and inverse scale (G,) at load 1.
+            Load (G,), infinite if no width is enough, spending (P,) and inverse scale (G,) at load 1.
 
         Source:
             HV-L5.
@@ -202,7 +203,7 @@ class _Prefixes:
         ratio: Sum of price m over the width beyond what the cell needs, shape (G,).
         over: That width, shape (G,).
         last: Rank of the last user of the prefix, shape (G,).
-        rank: Each user's rank by price, 0 for all who have none, shape (L,).
+        rank: Each user's rank by price, 0 for all users without a price, shape (L,).
     """
 
     ratio: FloatArray
@@ -214,7 +215,8 @@ class _Prefixes:
 def _prefix_sums(values: FloatArray, cell: IntArray, start: IntArray) -> FloatArray:
     """Return the sum up to each value within its cell, for values sorted by cell.
 
-    What each cell sums to is taken off where the next begins, whose digits would be lost below those of all before it.
+    The sum of each cell is subtracted where the next cell begins. Otherwise the digits of later cells would be lost in
+    a growing total.
     """
     values, before = values.copy(), np.add.reduceat(values, start)[:-1]
     values[start[1:]] -= before

@@ -1,4 +1,4 @@
-"""From a plan in shares of the range to integers that keep every promise and pass no limit."""
+"""Round a plan in shares of the range to integers that keep every promise and exceed no limit."""
 
 from fractions import Fraction
 
@@ -26,7 +26,7 @@ def rounded_sum(
         promised: Promised error of each cell to publish, as a share of R.
 
     Returns:
-        The sum; a cell that integer widths cannot keep the promise of is not published.
+        The sum; a cell whose promise integer widths cannot keep is not published.
 
     Source:
         HV-L2.
@@ -59,9 +59,9 @@ def most_published(
     promise: Fraction,
     budgets: ExactIntArray | None,
 ) -> list[ClippedSum]:
-    """Return what is left of a rounded plan within every limit, or the sums without clipping if they are more.
+    """Return what is left of a rounded plan within every limit, or sums without clipping if they have more cells.
 
-    Where rounding cost cells, others of full width that still fit are added to the plan.
+    If rounding removed cells, other cells of full width that still fit are added to the plan.
 
     Args:
         occupancy: The occupancy array, L users.
@@ -102,10 +102,10 @@ def _unclipped(
 
 
 def within_limits(occupancy: Occupancy, candidates: list[list[ClippedSum]], limits: ExactIntArray) -> list[ClippedSum]:
-    """Return cells of the candidates that together pass no user's limit.
+    """Return cells of the candidates that together exceed no user's limit.
 
-    The first candidate loses, one at a time, the cells that load the users over their limit most; cells it lost or
-    never had are then taken from each candidate in turn where they fit, those that load a user least first.
+    From the first candidate, the cells that load the users over their limit most are removed, one at a time. Then the
+    cells that it lacks are added from each candidate in turn if they fit, those that load a user least first.
 
     Args:
         occupancy: The occupancy array, L users.

@@ -1,4 +1,4 @@
-"""The planner's linear programmes solved by first-order steps, with bounds that do not trust the steps."""
+"""Solve the planner's linear programmes by first-order steps, with bounds that do not rely on their convergence."""
 
 from dataclasses import dataclass
 
@@ -9,12 +9,12 @@ from dpmath.planner.primal_dual import CHECK_EVERY, Point, Start, Steps, run_len
 from dpmath.planner.programme import FloatArray, Programme
 
 _WARM_UP = 60
-_CLOSE, _FITS = 1e-3, 1.02  # of the bound and of every limit: there the search for a bound ends
-_BAND, _LEAST_BAND = 2.0, 0.03  # cells may cost so much more than 1 to be in the part, at first and at least
+_CLOSE, _FITS = 1e-3, 1.02  # relative to the bound and to every limit: here the search for a bound ends
+_BAND, _LEAST_BAND = 2.0, 0.03  # cells in the part may cost so much more than 1, at first and at least
 _WIDER, _NARROWER = 2.0, 0.4
-_MISSED = 0.01  # where cells outside turn out to be more of the bound than this, the band was too narrow
+_MISSED = 0.01  # if cells outside are a larger share of the bound than this, the band was too narrow
 SAFETY = 1e-9
-"""What is taken off a lower bound, and added to an upper one, for the rounding of floating point."""
+"""What is subtracted from a lower bound, and added to an upper one, for floating-point rounding."""
 
 
 @dataclass(frozen=True)
@@ -25,7 +25,7 @@ class Cover:
         widths: Width of each pair, shape (P,).
         scale: Inverse scale of each cell, shape (G,).
         worst_load: The largest load of a user.
-        lower_bound: What no plan's worst load can be below.
+        lower_bound: No plan has a worst load below this.
         prices: Prices of the users' loads that prove it, shape (L,).
         spending: Spending of each pair, width times inverse scale, shape (P,).
         n_steps: Steps that it took.
@@ -41,16 +41,16 @@ class Cover:
 
     @property
     def start(self) -> Start:
-        """The same plan and prices, to begin from."""
+        """The same plan and prices, as a start."""
         return Start(self.spending, self.scale, self.prices)
 
 
 @dataclass(frozen=True)
 class Packing:
-    """As many cells as the limits allow, in part where not whole.
+    """As many cells as the limits allow, some of them only in part.
 
     Attributes:
-        bound: A number of cells that no plan within every user's limit can pass.
+        bound: No plan within every user's limit has more cells than this.
         point: Where the steps ended; its shares sum to about the bound.
     """
 
@@ -68,16 +68,16 @@ def least_worst_load(
 ) -> Cover:
     """Return a plan for all cells whose worst load is within ``gap`` of the least possible.
 
-    A warm-up by conditional gradients (each step moves to the cheapest responses to soft-max prices) is followed by
-    the primal-dual hybrid gradient method, on the users alone whose load is near the best plan's worst. Every fifty
-    steps the point is repaired into a plan, whose worst load over all users is an upper bound, and its prices give a
-    lower bound in closed form; the method's own convergence is never trusted.
+    First there is a warm-up by conditional gradients: each step moves to the cheapest responses to soft-max prices.
+    Then comes the primal-dual hybrid gradient method, only on users whose load is near the best plan's worst. Every
+    fifty steps the point is repaired into a plan, whose worst load over all users is an upper bound. Its prices give a
+    lower bound in closed form. Nothing relies on the method's own convergence.
 
     Args:
-        programme: The instance, P pairs; memory and each step are linear in P, but for one sort.
+        programme: The instance, P pairs; memory and each step are linear in P, except for one sort.
         gap: Relative gap at which to stop, > 0.
-        decide_at: Stop as soon as it is certain on which side of this load the least one is; None to close the gap.
-        n_steps: Steps after which to give up.
+        decide_at: Stop once it is certain on which side of this load the least one is; None to close the gap.
+        n_steps: The most steps to take.
         at_most: Do not stop before the plan's worst load is at most this, or it is certain that none can be.
         start: Where to begin instead of the warm-up, if its prices exclude anything.
 
@@ -120,8 +120,8 @@ def most_shares(programme: Programme, n_steps: int = 4_000) -> Packing:
 
     Args:
         programme: The instance, G cells.
-        n_steps: How long to improve the bound at most; it ends where the bound is within 0.1 % of the
-            cells that are carried about within the limits.
+        n_steps: The most steps to improve the bound. It ends once the bound is within 0.1 % of the cells that are
+            carried about within the limits.
 
     Returns:
         The bound and the point, whose shares are from 0 to 1.
@@ -215,7 +215,7 @@ class _Search:
         return Point(spending, scale * programme.mean_records, share, prices, cell_price, pair_price)
 
     def try_start(self, start: Start) -> None:
-        """Keep the plan that a start can be repaired into and the bound of its prices, where they are better."""
+        """Keep the plan that a start can be repaired into and the bound of its prices, if they are better."""
         self._try_plan(start.spending, start.scale)
         total = start.prices.sum()
         if total > 0:

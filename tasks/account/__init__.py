@@ -1,1 +1,1 @@
-"""What was released and what each user lost: ledger, budgets, witnesses, private files. Knows only ``base``."""
+"""What was released and what each user lost: ledger, budgets, witnesses, private files. Imports only ``base``."""

@@ -1,4 +1,4 @@
-"""Amendments: the budget is loosened on purpose and in public, by an entry of its own, or not at all."""
+"""Amend the budget: it can be loosened only by a public entry of the ledger that states a reason."""
 
 from tasks.account import ledger
 from tasks.account.chain import FORMAT
@@ -13,18 +13,18 @@ _LONGEST_REASON = 500
 
 
 def budget_in_force(entries: list[Entry]) -> Budget | None:
-    """Return the budget that the ledger holds to: that of its last entry; None where it is empty."""
+    """Return the budget in force, which is that of the ledger's last entry; None if the ledger is empty."""
     return _budget(entries[-1].budget) if entries else None
 
 
 def amendments(entries: list[Entry]) -> list[tuple[Amendment, Budget, Budget]]:
-    """Return the amendments among the ledger's entries, each with the budget before it and its own."""
+    """Return the amendments among the ledger's entries, each with the budget before it and its own budget."""
     found = [entry for entry in entries if isinstance(entry, Amendment)]
     return [(entry, _budget(entry.budget_before), _budget(entry.budget)) for entry in found]
 
 
 def is_looser(after: Budget, before: Budget) -> bool:
-    """Tell whether users may lose more by one budget than by another: by more epsilon, or by losses that come back."""
+    """Return whether users may lose more under one budget: its epsilon is larger, or its window is new or shorter."""
     if after.window_days is None:
         shorter = False
     else:
@@ -33,12 +33,12 @@ def is_looser(after: Budget, before: Budget) -> bool:
 
 
 def in_words(budget: Budget) -> str:
-    """Return a budget as a message says it."""
+    """Return a budget as text for messages."""
     return f"epsilon {budget.in_words}" + ("" if budget.window_days else " over everything ever released")
 
 
 def refusal(entries: list[Entry], config: Config) -> str | None:
-    """Return why nothing may be released under the configuration's budget; None where it may."""
+    """Return why nothing may be released under the configuration's budget; None if a release is allowed."""
     before = budget_in_force(entries)
     if before is None or not is_looser(config.budget, before):
         return None
@@ -53,7 +53,7 @@ def check_budget(entries: list[Entry], config: Config) -> None:
     """Check that the configuration's budget is not looser than the one in force.
 
     Raises:
-        HexveilError: It is, and no amendment says so.
+        HexveilError: It is looser, and no amendment says so.
     """
     problem = refusal(entries, config)
     if problem is not None:
@@ -62,7 +62,7 @@ def check_budget(entries: list[Entry], config: Config) -> None:
 
 @contained
 def proposed_amendment(reason: str, config: Config) -> tuple[Budget, Budget]:
-    """Return the budget in force, and the one that ``amend_budget`` would put in force; raises what it does."""
+    """Return the budget in force and the one that ``amend_budget`` would put in force; raises what it does."""
     return _checked(reason, ledger.read_entries(config), config)
 
 
@@ -71,7 +71,7 @@ def amend_budget(reason: str, config: Config) -> Entry:
     """Put the configuration's looser budget in force by an entry of the ledger, and return the entry.
 
     Args:
-        reason: Why; anyone may read it.
+        reason: Why users may lose more. It is public.
         config: Says the budget.
 
     Raises:
@@ -98,10 +98,10 @@ def amend_budget(reason: str, config: Config) -> Entry:
 
 
 def problem_with_budget(entry: Entry, before: list[Entry]) -> str | None:
-    """Return what is wrong with the budget of an entry after those before it; None if nothing.
+    """Return what is wrong with the budget of an entry that follows others; None if nothing.
 
-    Releases without a format were made when the budget could be loosened without saying so. After one with a format no
-    other was.
+    Releases without a format are from a time when the budget could be loosened without an amendment. They all come
+    before the first entry with a format.
     """
     in_force = budget_in_force(before)
     if isinstance(entry, Amendment):

@@ -1,4 +1,4 @@
-"""Anchors: the ledger's last line in a few characters, to be noted where nobody on this machine can change it."""
+"""Anchors: the ledger's last line in a few characters, for people to keep where this machine cannot change it."""
 
 import re
 
@@ -12,21 +12,21 @@ _ANCHOR = re.compile(r"(0|[1-9][0-9]{0,17}):([0-9a-f]{64})")
 
 @contained
 def ledger_head(config: Config) -> str:
-    """Return number and hash of the last entry, after checking the chain; 0 and zeros where there is none."""
+    """Return number and hash of the last entry, after checking the chain; 0 and zeros for an empty ledger."""
     entries = read_entries(config)
     return f"{len(entries)}:{last_hash(entries)}"
 
 
 @contained
 def check_anchor(anchor: str, config: Config) -> None:
-    """Check that the ledger still has a line that was noted earlier, and with it all that stood before it.
+    """Check that the ledger still has a line that was noted earlier, and so everything before that line.
 
     Args:
         anchor: What ``ledger_head`` returned then.
         config: Says where the ledger is.
 
     Raises:
-        HexveilError: It is no anchor.
+        HexveilError: It is not an anchor.
         LedgerBroken: The ledger has no such line.
     """
     found = _ANCHOR.fullmatch(anchor.strip())

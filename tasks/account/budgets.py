@@ -1,4 +1,4 @@
-"""What each user has lost and may still lose, from the private loss files. Users go by keyed hash, losses in 2^-50."""
+"""What each user has lost and may still lose, from the private loss files: by keyed user hash, in units of 2^-50."""
 
 import datetime as dt
 import json
@@ -26,15 +26,15 @@ K = TypeVar("K", bound=Hashable)
 
 
 class Account:
-    """What every user has lost by the releases made, and by planned ones that are added.
+    """What every user has lost by the releases made, and by planned releases that are added.
 
     Attributes:
-        budget: The limit, and the window it holds for.
-        total: Each user's loss by everything.
+        budget: The limit, and the window that it applies to.
+        total: Each user's loss by all releases, made and added.
     """
 
     def __init__(self, entries: list[Entry], config: Config) -> None:
-        """Open the account of a ledger's entries, under the configuration's budget."""
+        """Compute the account from a ledger's entries, with the configuration's budget."""
         self._config = config
         self.budget = config.budget
         self.total = Counter(totals(entries, config))
@@ -44,19 +44,20 @@ class Account:
 
     @property
     def limit(self) -> int:
-        """What any user may lose, for ever or within a window, in units of 2^-50."""
+        """What any user may lose, in total or within a window, in units of 2^-50."""
         return PureLoss.within(self.budget.epsilon_total).units
 
     def add(self, date: dt.date, losses: Losses) -> None:
-        """Count a day's losses too."""
+        """Add the losses of a planned day."""
         self._added.append((date, losses))
         self.total.update(losses)
 
     def used(self, date: dt.date) -> Counter[str]:
         """Return what counts against each user's limit for a release of that day.
 
-        That is everything, or with ``budget.window_days`` the most within any window that holds the day. Windows
-        are of the days that were released, not of when: neither a backfill nor a clock set wrong changes them.
+        That is everything, or with ``budget.window_days`` the most within any window that contains the day. Windows are
+        of the days that were released, not of the time of release. So neither a backfill nor a wrong clock changes
+        them.
         """
         n_days = self.budget.window_days
         if n_days is None:
@@ -64,25 +65,25 @@ class Account:
         last = date + dt.timedelta(days=n_days - 1)
         held = {day for days in (self._released, self._added) for day, _ in days if date < day <= last}
         worst = Counter[str]()
-        for end in sorted(held | {date}):  # a window that ends on another day holds no more than one of these
+        for end in sorted(held | {date}):  # a window that ends on another day contains no more than one of these
             worst |= self._within(end - dt.timedelta(days=n_days - 1), end)
         return worst
 
     def left(self, date: dt.date, user_hashes: list[str]) -> list[int]:
-        """Return what each user may still lose by a release of that day; below 0 where the limit was lowered."""
+        """Return what each user may still lose by a release of that day; below 0 if the limit was lowered."""
         used = self.used(date)
         return [self.limit - used[user] for user in user_hashes]
 
     def may_lose(self, date: dt.date, user_hashes: list[str]) -> ExactIntArray:
-        """Return what each user may lose by a release of that day: no more than a day may cost, which needs no more.
+        """Return what each user may lose by a release of that day, at most what a day may cost.
 
-        So a plan is the same whatever a user has left above that.
+        So the plan does not depend on what a user has left above that.
         """
         most = ceil(Fraction(self._config.privacy.epsilon_per_day) * LOSS_UNITS)
         return np.array([min(most, left) for left in self.left(date, user_hashes)], dtype=object)
 
     def _within(self, first: dt.date, last: dt.date) -> Counter[str]:
-        """Return what each user lost by the releases of some days in a row."""
+        """Return what each user lost by the releases of the days from ``first`` to ``last``."""
         folder = private_files.plans(self._config)
         released = Counter(name for day, name in self._released if first <= day <= last)
         added = Counter(number for number, (day, _) in enumerate(self._added) if first <= day <= last)
@@ -92,13 +93,13 @@ class Account:
 
 
 class _SlidingSum(Generic[K]):
-    """The sum of some releases' losses, made of the one asked for before by what left it and what is new in it."""
+    """The sum of some releases' losses. It is computed from the last sum, by what was removed and what was added."""
 
     def __init__(self) -> None:
         self._last = Counter[K](), Counter[str]()
 
     def of(self, wanted: Counter[K], losses: Callable[[K], Losses]) -> Counter[str]:
-        """Return the sum, where a key always stands for the same losses; nothing has changed if they cannot be read."""
+        """Return the sum. A key must always have the same losses. If they cannot be read, nothing has changed."""
         counted, before = self._last
         gone, new = counted - wanted, wanted - counted
         if gone.total() > wanted.total():
@@ -113,20 +114,20 @@ class _SlidingSum(Generic[K]):
 
 
 _released_sums: defaultdict[Path, _SlidingSum[str]] = defaultdict(_SlidingSum)
-"""The sum of released losses that was asked for last, by the folder of their files, which are named by their hash."""
+"""The last sum of released losses for each folder. The files in a folder are named by their hash."""
 
 
 @lru_cache(maxsize=64)
 def _read_losses(folder: Path, name: str) -> Losses:
-    """Return the losses of a file once it was found to be what its name says."""
+    """Return the losses of a file, after checking its hash."""
     return private_files.read_losses(folder, name)
 
 
 def totals(entries: list[Entry], config: Config) -> Losses:
-    """Return what all releases together cost each user; from the losses themselves where the sum was not kept.
+    """Return what all releases together cost each user. If the stored sum is missing, the losses are added again.
 
     Raises:
-        LedgerBroken: The losses do not add up to what the last release was written with.
+        LedgerBroken: The losses do not add up to the totals of the last release.
     """
     released = releases(entries)
     if not released:

@@ -1,4 +1,4 @@
-"""The chain: how an entry of the ledger is numbered and hashed, and how a line is told that was changed."""
+"""The chain: how an entry of the ledger is numbered and hashed, and how a changed line is found."""
 
 import json
 from collections.abc import Iterable, Sequence
@@ -7,24 +7,24 @@ from tasks.account.entry import Entry, Release, Stated
 from tasks.base.durable import canonical_json, sha256
 
 NO_PREVIOUS = "0" * 64
-"""What the first entry follows."""
+"""The previous hash of the first entry."""
 FORMAT = 2
-"""Written into every new entry. Since 2 a budget is loosened by an entry of its own; older entries have no format."""
+"""Written into every new entry. Since 2, only an amendment loosens a budget. Older entries have no format."""
 
 
 def releases(entries: Iterable[Entry]) -> list[Release]:
-    """Return those of the ledger's entries that are releases, in order."""
+    """Return the releases among the ledger's entries, in order."""
     return [entry for entry in entries if isinstance(entry, Release)]
 
 
 def chained(entry: Stated, entries: list[Entry]) -> Stated:
-    """Return an entry with its number, the hash of the one before it and its own."""
+    """Return an entry with its number, the hash of the entry before it, and its own hash."""
     entry = {**entry, "number": len(entries) + 1, "previous_hash": last_hash(entries)}
     return {**entry, "hash": entry_hash(entry)}
 
 
 def last_hash(entries: Sequence[Entry]) -> str:
-    """Return what the next entry has to follow."""
+    """Return the previous hash of the next entry."""
     return entries[-1].hash if entries else NO_PREVIOUS
 
 
@@ -34,7 +34,7 @@ def entry_hash(entry: Stated) -> str:
 
 
 def problem_of(line: bytes, number: int, previous_hash: str) -> str | None:
-    """Return what is wrong with a line, given without its end, that should be the entry of a number; None if nothing.
+    """Return what is wrong with a line of the ledger, given without its line end; None if nothing.
 
     Args:
         line: The line.

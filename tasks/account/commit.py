@@ -1,4 +1,4 @@
-"""Commit: how a line enters the ledger, so that one cut short by a crash is finished and never drawn a second time."""
+"""Append a line to the ledger so that a line cut short by a crash is completed, and never drawn a second time."""
 
 import json
 import logging
@@ -19,19 +19,20 @@ log = logging.getLogger("hexveil.ledger")
 
 
 def pending_path(config: Config) -> Path:
-    """Return where an entry is kept, whole, from before its append until it is in the ledger for good."""
+    """Return where a complete entry is stored from before its append until it is safely in the ledger."""
     return config.storage_path / "private" / "pending-entry"
 
 
 def commit(entry: Stated, config: Config) -> None:
-    """Append a whole entry to the ledger; the caller holds the lock.
+    """Append a complete entry to the ledger; the caller holds the lock.
 
-    The ledger is public and its lines name hashes of what was drawn, from which a single noisy sum can be guessed. So
-    no byte of a line may be written before it is certain that the line will stand there whole: the line is stored
-    privately first, and whoever next holds the lock finishes it.
+    The ledger is public. Its lines contain hashes of what was drawn, from which a single noisy sum can be guessed. So
+    no byte of a line may be written before it is certain that the whole line will be in the ledger. The line is stored
+    privately first, and the next process that holds the lock completes it.
 
     Raises:
-        OSError: Nothing of the line was told, or the ledger is as it was before and the next run finishes the entry.
+        OSError: Nothing of the line was published, or the ledger is as it was before and the next run completes the
+            entry.
     """
     line = canonical_json(entry) + b"\n"
     write_whole(pending_path(config), line)
@@ -40,10 +41,10 @@ def commit(entry: Stated, config: Config) -> None:
 
 
 def finish(config: Config) -> None:
-    """Finish what a crash or a full disk cut short; the caller holds the lock.
+    """Complete what a crash or a full disk interrupted; the caller holds the lock.
 
     Raises:
-        LedgerBroken: There is an entry to be finished, and the ledger is not the one that it follows.
+        LedgerBroken: An entry is pending, and it does not follow the ledger's last line.
     """
     _remove_leftovers(config)
     path = pending_path(config)
@@ -54,7 +55,7 @@ def finish(config: Config) -> None:
 
 
 def _settle(entry: Stated, config: Config) -> None:
-    """Do what follows an append. What fails here is done by the next run, since the pending entry stays."""
+    """Do what follows an append. If it fails, the next run does it, because the pending entry stays."""
     try:
         note_head(entry, config)
         mark_released(releases([entry_of(entry)]), config)
@@ -65,13 +66,13 @@ def _settle(entry: Stated, config: Config) -> None:
 
 
 def _roll_forward(entry: Stated, line: bytes, config: Config) -> None:
-    """Bring a pending entry into the ledger, if it is not there yet."""
+    """Append a pending entry to the ledger, if it is not there yet."""
     path, number = ledger_path(config), entry["number"]
     *lines, torn = read_bytes(path).split(b"\n")
     if lines[number - 1 : number] != [line[:-1]]:
         previous_hash = _hash_of(lines)
         if previous_hash is None:
-            return  # the reader names that line
+            return  # the reader reports that line
         if problem_of(line[:-1], len(lines) + 1, previous_hash) is not None:
             raise LedgerBroken(
                 f"{pending_path(config)} holds entry {number}, which was being written when a run was cut off, but "
@@ -87,7 +88,7 @@ def _roll_forward(entry: Stated, line: bytes, config: Config) -> None:
 
 
 def _whole_entry(line: bytes, path: Path) -> Stated:
-    """Return the entry of a pending line, which is whole or absent."""
+    """Return the entry of a pending line, which must be complete."""
     try:
         entry: Stated = json.loads(line)
         if problem_of(line.removesuffix(b"\n"), entry["number"], entry["previous_hash"]) is None:
@@ -101,7 +102,7 @@ def _whole_entry(line: bytes, path: Path) -> Stated:
 
 
 def _check_files(entry: Stated, config: Config) -> None:
-    """Check that what an entry would release is still there: it is published from these files and no others."""
+    """Check that the files of a pending entry still exist and are unchanged: the release is published from them."""
     private = pending_path(config).parent
     names = [(private / "plans", entry[key]) for key in ("plan", "losses") if key in entry]
     names += [(private / "releases", name) for name in entry.get("files", {}).values()]
@@ -114,7 +115,7 @@ def _check_files(entry: Stated, config: Config) -> None:
 
 
 def _hash_of(lines: list[bytes]) -> str | None:
-    """Return the hash that the last of some lines has; None where it cannot be read."""
+    """Return the hash in the last of some lines; None if it cannot be read."""
     try:
         return str(json.loads(lines[-1])["hash"]) if lines else NO_PREVIOUS
     except (ValueError, TypeError, KeyError):
@@ -122,10 +123,9 @@ def _hash_of(lines: list[bytes]) -> str | None:
 
 
 def _end_last_line(config: Config) -> None:
-    """Take away a last line without an end that no pending entry explains: this code writes none.
+    """Remove a last line without an end that has no pending entry: this code writes none.
 
-    It is kept nowhere, for it may tell of a draw that was thrown away. A line that lacks its line end alone is whole,
-    and is given it.
+    It is not kept, because it may reveal a draw that was discarded. If only the line end is missing, it is added.
     """
     path = ledger_path(config)
     *lines, torn = read_bytes(path).split(b"\n")
@@ -141,7 +141,7 @@ def _end_last_line(config: Config) -> None:
 
 
 def _remove_leftovers(config: Config) -> None:
-    """Remove what is left of an entry that was never begun."""
+    """Remove the rest of an entry that was never begun."""
     for path in pending_path(config).parent.glob(".pending-entry.*"):
         erase(path)
         path.unlink()

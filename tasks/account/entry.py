@@ -1,4 +1,4 @@
-"""An entry of the ledger as a value. ``docs/reference/ledger.md`` says what each of its fields means."""
+"""An entry of the ledger as a value. ``docs/reference/ledger.md`` explains each of its fields."""
 
 import datetime as dt
 from dataclasses import dataclass
@@ -7,7 +7,7 @@ from functools import cached_property
 from typing import Any
 
 Stated = dict[str, Any]
-"""What an entry states, as its line in the ledger holds it. No float is in it."""
+"""The fields of an entry, as in its line of the ledger. It contains no float."""
 
 BUDGET = "budget"
 """The kind of the entries that loosen the budget; all others are releases."""
@@ -18,7 +18,7 @@ class Entry:
     """One line of the ledger.
 
     Attributes:
-        stated: All that it states. Whoever reads one field takes the property below; this is for the whole.
+        stated: All its fields. To read one field, use the property below; this is for the whole.
     """
 
     stated: Stated
@@ -30,7 +30,7 @@ class Entry:
 
     @property
     def hash(self) -> str:
-        """The SHA-256 of all that it states but this."""
+        """The SHA-256 of all its fields except this one."""
         return str(self.stated["hash"])
 
     @property
@@ -45,17 +45,17 @@ class Entry:
 
     @property
     def budget(self) -> Stated:
-        """The budget that it holds to, or puts in force."""
+        """The budget that it was made with, or puts in force."""
         raise NotImplementedError
 
 
 @dataclass(frozen=True)
 class Release(Entry):
-    """A release of a day. Losses are those of the user who lost most, exact."""
+    """The release of a day. Losses are those of the user who lost most, exact."""
 
     @property
     def release_id(self) -> str:
-        """What the release is known by."""
+        """The id of the release."""
         return str(self.stated["release_id"])
 
     @cached_property
@@ -71,13 +71,13 @@ class Release(Entry):
 
     @property
     def settings(self) -> Stated:
-        """The public settings that it was made under."""
+        """The public settings that it was made with."""
         settings: Stated = self.stated["settings"]
         return settings
 
     @property
     def budget(self) -> Stated:
-        """The budget that it was made under."""
+        """The budget that it was made with."""
         budget: Stated = self.settings["budget"]
         return budget
 
@@ -93,12 +93,12 @@ class Release(Entry):
 
     @property
     def losses(self) -> str:
-        """The hash of the file of what it cost each user."""
+        """The hash of the file with the loss of each user by this release."""
         return str(self.stated["losses"])
 
     @property
     def totals(self) -> str:
-        """The hash of the file of what each user lost by everything up to it."""
+        """The hash of the file with the loss of each user by all releases up to this one."""
         return str(self.stated["totals"])
 
     @property
@@ -114,33 +114,33 @@ class Release(Entry):
 
     @property
     def rows(self) -> dict[str, int]:
-        """The day's rows by what became of them."""
+        """The number of the day's rows by outcome."""
         rows: dict[str, int] = self.stated["rows"]
         return rows
 
     @property
     def n_cells(self) -> int:
-        """Cells of the day."""
+        """Number of cells of the day."""
         return int(self.stated["cells"]["total"])
 
     @property
     def n_published(self) -> int:
-        """Cells published."""
+        """Number of published cells."""
         return int(self.stated["cells"]["published"])
 
     @property
     def n_withheld(self) -> int:
-        """Cells that could not keep their promise."""
+        """Number of cells that could not keep their promise."""
         return int(self.stated["cells"]["withheld"])
 
     @property
     def n_records_covered(self) -> int:
-        """Records in the published cells."""
+        """Number of records in the published cells."""
         return int(self.stated["records_covered"])
 
     @property
     def epsilon_per_day(self) -> Decimal:
-        """The most that it was allowed to cost."""
+        """The most that it was allowed to cost a user."""
         return Decimal(self.settings["privacy"]["epsilon_per_day"])
 
     @property
@@ -150,33 +150,33 @@ class Release(Entry):
 
     @property
     def epsilon_total_after(self) -> Decimal:
-        """What everything up to it cost."""
+        """What all releases up to it cost."""
         return Decimal(self.stated["epsilon_total_after"])
 
     @property
     def epsilon_used_after(self) -> Decimal:
-        """What counted against the limit after it: everything, or the most within a window of days."""
+        """What counts against the limit after it: everything, or the most within a window of days."""
         return Decimal(self.stated["epsilon_window_after"] or self.stated["epsilon_total_after"])
 
     @property
     def epsilon_left(self) -> Decimal:
-        """What the limit left after it."""
+        """What is left of the limit after it."""
         return Decimal(self.stated["epsilon_left"])
 
 
 @dataclass(frozen=True)
 class Amendment(Entry):
-    """A loosening of the budget, on purpose and in public."""
+    """A public entry that loosens the budget."""
 
     @property
     def budget(self) -> Stated:
-        """The budget from here on."""
+        """The budget from this entry on."""
         budget: Stated = self.stated["budget"]
         return budget
 
     @property
     def budget_before(self) -> Stated:
-        """The budget until then."""
+        """The budget before this entry."""
         budget: Stated = self.stated["budget_before"]
         return budget
 
@@ -187,5 +187,5 @@ class Amendment(Entry):
 
 
 def entry_of(stated: Stated) -> Release | Amendment:
-    """Return what a line of the ledger is."""
+    """Return the entry that a line of the ledger states."""
     return Amendment(stated) if stated.get("kind") == BUDGET else Release(stated)

@@ -1,4 +1,4 @@
-"""The head: a private note of the ledger's last entry, so that a ledger cut short or put back is noticed."""
+"""The head: a private note of the ledger's last entry, to detect a ledger that was cut or replaced by an older one."""
 
 import json
 from pathlib import Path
@@ -12,7 +12,7 @@ from tasks.base.storage import ledger_path
 
 
 def head_path(config: Config) -> Path:
-    """Return where the last entry's number and hash are noted."""
+    """Return the path of the note with the last entry's number and hash."""
     return config.storage_path / "private" / "ledger-head"
 
 
@@ -22,7 +22,7 @@ def note_head(entry: Stated, config: Config) -> None:
 
 
 def read_head(config: Config) -> Stated:
-    """Return the number and hash of the last entry that was noted; number 0 where none was.
+    """Return the noted number and hash of the last entry; number 0 if there is no note.
 
     Raises:
         LedgerBroken: The note is damaged.
@@ -39,7 +39,7 @@ def read_head(config: Config) -> Stated:
 
 
 def check_head(entries: list[Entry], head: Stated, config: Config) -> None:
-    """Check that the ledger holds the entry that was noted.
+    """Check that the ledger contains the noted entry.
 
     Raises:
         LedgerBroken: It does not.

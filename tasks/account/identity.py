@@ -1,4 +1,4 @@
-"""What a release is known by, and where it is published."""
+"""The id of a release, its entry in the ledger, and its published folder."""
 
 import datetime as dt
 import re
@@ -13,17 +13,17 @@ _REVISION = re.compile(r"[a-z0-9][a-z0-9_]{0,39}")
 
 
 def release_id(date: dt.date, config: Config, revision: str | None = None) -> str:
-    """Return what a release is known by: dataset, day, grid, statistics, and the revision's name if it is one."""
+    """Return the id of a release: dataset, day, grid, statistics, and the name of the revision if it is one."""
     statistics = "mean-variance" if config.statistics.variance else "mean"
     grid = f"h3r{config.grid.h3_resolution}-{config.grid.slot_minutes}min"
     return f"{config.dataset.name}-{date}-{grid}-{statistics}" + (f"-revision-{revision}" if revision else "")
 
 
 def find_entry(date: dt.date, revision: str | None, entries: list[Entry], config: Config) -> Release | None:
-    """Return the entry of a day's release or of a revision of it, None where it has not been made.
+    """Return the entry of a day's release or of one of its revisions; None if it does not exist.
 
     Raises:
-        HexveilError: It was made in another grid or with other statistics, or the revision's name cannot be one.
+        HexveilError: It was made with another grid or other statistics, or the revision's name is not allowed.
     """
     if revision is not None and not _REVISION.fullmatch(revision):
         raise HexveilError("a revision's name is made of at most 40 of a-z, 0-9 and _, and begins with no _")
@@ -41,15 +41,15 @@ def find_entry(date: dt.date, revision: str | None, entries: list[Entry], config
 
 
 def of_day(date: dt.date, entries: list[Entry]) -> list[Release]:
-    """Return the entries of a day: its first release, then revisions."""
+    """Return the entries of a day: its first release, then its revisions."""
     return [entry for entry in releases(entries) if entry.date == date]
 
 
 def published_folder(date: dt.date, revision: str | None, config: Config) -> Path:
-    """Return where the files of a release are published; a revision's are in a folder within that of the day."""
+    """Return the folder of a release's published files. The folder of a revision is inside the folder of its day."""
     return config.storage_path / "published" / folder_name(date, revision)
 
 
 def folder_name(date: dt.date, revision: str | None) -> str:
-    """Return what the folder of a release is called within ``published``."""
+    """Return the path of a release's folder inside ``published``."""
     return f"date={date}/revision={revision}" if revision else f"date={date}"

@@ -1,4 +1,4 @@
-"""The ledger: what was released and what it cost, one line an entry, chained by hash. Appending is releasing."""
+"""The ledger: what was released and what it cost, one entry per line, chained by hash. To append is to release."""
 
 import json
 from collections.abc import Iterator
@@ -17,13 +17,13 @@ from tasks.base.locks import turn
 from tasks.base.storage import begin_ledger, check_no_ledger_is_missing, ledger_path
 
 _checked: dict[Path, tuple[bytes, list[Entry]]] = {}
-"""The bytes of each ledger that this process has found in order, and their entries. Bytes are compared, not times or
-sizes, so that whatever was done to the file since is seen, and only what is new is checked."""
+"""The bytes of each ledger that this process has checked, and their entries. Bytes are compared, not times or sizes.
+So every later change of the file is noticed, and only new lines are checked."""
 
 
 @contextmanager
 def locked(config: Config) -> Iterator[None]:
-    """Hold the ledger alone: only one process at a time may look for a release, draw noise and append."""
+    """Hold the ledger's lock: only one process at a time may look for a release, draw noise and append."""
     config.storage_path.mkdir(parents=True, exist_ok=True)
     with turn(config.storage_path / "ledger.lock", "the ledger"):
         begin_ledger(config)
@@ -32,15 +32,15 @@ def locked(config: Config) -> Iterator[None]:
 
 
 def read_entries(config: Config) -> list[Entry]:
-    """Return every entry, oldest first, after checking the chain; entries are shared and not to be changed.
+    """Return every entry, oldest first, after checking the chain. Entries are shared: do not change them.
 
-    Not all of them are releases: ``chain.releases`` says which.
+    Not all of them are releases; see ``chain.releases``.
 
     Raises:
-        LedgerBroken: Names the first line that is not what it was when it was written.
+        LedgerBroken: A line was changed after it was written. The message names the first such line.
     """
     path = ledger_path(config)
-    head = read_head(config)  # before the ledger: another process may append meanwhile
+    head = read_head(config)  # before the ledger, because another process may append meanwhile
     content = read_bytes(path)
     if not content:
         check_no_ledger_is_missing(config)
@@ -64,37 +64,36 @@ def read_entries(config: Config) -> list[Entry]:
 
 @contained
 def list_entries(config: Config) -> list[Entry]:
-    """Return every entry, for showing; see ``read_entries``."""
+    """Return every entry, for display; see ``read_entries``."""
     return read_entries(config)
 
 
 @contained
 def export(config: Config) -> list[str]:
-    """Return the ledger as JSON Lines, byte for byte as it stands, after checking its chain.
+    """Return the ledger as JSON Lines, byte for byte, after checking its chain.
 
-    ``docs/reference/ledger.md`` says what each field means and how a stranger checks the whole.
+    ``docs/reference/ledger.md`` explains each field, and how anyone can check the whole.
     """
     return [canonical_json(entry.stated).decode() + "\n" for entry in read_entries(config)]
 
 
 def append(entry: Stated, entries: list[Entry], config: Config) -> Release | Amendment:
-    """Append an entry and flush it to disk; the caller holds the lock. From here on the release is made.
+    """Append an entry and flush it to disk; the caller holds the lock. This makes the release.
 
-    A crash in the middle of it leaves an entry that is finished by whoever next holds the lock: see ``commit``.
+    After a crash in the middle, the next process that holds the lock completes the entry: see ``commit``.
 
     Args:
-        entry: Everything of a release, or of an amendment of the budget, but its number, the previous entry's hash
-            and its own.
+        entry: All fields of a release or an amendment, except its number, the previous entry's hash and its own hash.
         entries: The entries before it, as the caller read them under the lock.
         config: Says where the ledger is.
 
     Returns:
-        The whole entry.
+        The complete entry.
 
     Raises:
         LedgerBroken: The release is in the ledger already.
-        OSError: It could not be written, and the ledger is as it was before. If the entry was stored privately by
-            then, whoever next holds the lock finishes it, so that nothing is drawn anew.
+        OSError: It could not be written, and the ledger is as it was before. If the entry was already stored privately,
+            the next process that holds the lock completes it, so that nothing is drawn again.
     """
     released = {one.release_id for one in releases(entries)}
     if entry.get("release_id") in released:
@@ -105,6 +104,6 @@ def append(entry: Stated, entries: list[Entry], config: Config) -> Release | Ame
 
 
 def _in_order(path: Path, content: bytes) -> tuple[bytes, list[Entry]]:
-    """Return the beginning of a ledger that was checked before, and a list of its entries; nothing if it is another."""
+    """Return the start of a ledger that was checked earlier, and a list of its entries; nothing if it differs."""
     known, entries = _checked.get(path, (b"", []))
     return (known, list(entries)) if content.startswith(known) else (b"", [])

@@ -1,4 +1,4 @@
-"""The ledger's file: where it is, and the few things that are ever done to its bytes."""
+"""The ledger's file: the only operations on its bytes."""
 
 import fcntl
 import os
@@ -8,7 +8,7 @@ from tasks.base.durable import flush_folder
 
 
 def read_bytes(path: Path) -> bytes:
-    """Return the ledger's bytes, never in the middle of an append; none where there is no ledger."""
+    """Return the ledger's bytes, never in the middle of an append; no bytes if there is no ledger."""
     try:
         with path.open("rb") as file:
             fcntl.flock(file, fcntl.LOCK_SH)
@@ -41,7 +41,7 @@ def append_line(path: Path, line: bytes) -> None:
 
 
 def erase(path: Path, size: int = 0) -> None:
-    """Take away all of a file beyond a size, after writing over it: it may tell of a draw that nobody paid for."""
+    """Overwrite and remove all of a file after ``size``: it may reveal a draw that was not charged."""
     with path.open("r+b") as file:
         fcntl.flock(file, fcntl.LOCK_EX)
         n_bytes = file.seek(0, os.SEEK_END) - size

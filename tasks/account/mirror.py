@@ -1,4 +1,4 @@
-"""The mirror of the ledger in DuckDB: for queries, and as a witness of what the ledger must hold."""
+"""The mirror of the ledger in DuckDB: for queries, and as a second record of what the ledger must contain."""
 
 import logging
 from collections.abc import Iterator
@@ -22,14 +22,14 @@ log = logging.getLogger("hexveil.mirror")
 
 @contextmanager
 def connect(config: Config, make_anew: bool = False) -> Iterator[warehouse.Connection]:
-    """Open the database of published rows and charges, which holds nothing private and can be made again.
+    """Open the database of published rows and charges. It contains nothing private and can be rebuilt.
 
     Args:
         config: Says where it is.
-        make_anew: Set a damaged one aside and begin another.
+        make_anew: Whether to rename a damaged one and create a new one.
 
     Raises:
-        InUse: Another program, perhaps one that reads it, kept it for some seconds.
+        InUse: Another program, perhaps a reader, used it for some seconds.
         LedgerBroken: It is damaged.
     """
     path = config.storage_path / "release.duckdb"
@@ -56,13 +56,13 @@ _CHARGE = ("number", "release_id", "date", "revision", "epsilon", "epsilon_total
 
 
 def known_releases(config: Config, make_anew: bool = False) -> dict[str, str | None]:
-    """Return the ledger entry's hash of each release that the mirror knows of, None of one without its charge.
+    """Return the hash of the ledger entry of each release in the mirror; None for a release without its charge.
 
-    There are none where there is no mirror.
+    The result is empty if there is no mirror.
 
     Raises:
         InUse: Another program has the mirror open.
-        LedgerBroken: The mirror is damaged, and is not to be made anew.
+        LedgerBroken: The mirror is damaged, and ``make_anew`` is False.
     """
     if not (config.storage_path / "release.duckdb").exists():
         return {}
@@ -73,10 +73,10 @@ def known_releases(config: Config, make_anew: bool = False) -> dict[str, str | N
 
 
 def check(known: dict[str, str | None], entries: list[Entry]) -> None:
-    """Check that the mirror knows of no release that the ledger lacks; what it lacks itself is no fault.
+    """Check that the ledger contains every release in the mirror. A release that the mirror lacks is no error.
 
     Raises:
-        LedgerBroken: It does, so the ledger was replaced.
+        LedgerBroken: The ledger lacks one or has another entry for it, so it was replaced.
     """
     hashes = {entry.release_id: entry.hash for entry in releases(entries)}
     for release_id, entry_hash in known.items():
@@ -88,16 +88,16 @@ def check(known: dict[str, str | None], entries: list[Entry]) -> None:
 
 
 def check_rows(known: dict[str, str | None], entries: list[Entry], config: Config) -> None:
-    """Check that all that the mirror says of releases is what was charged and released; what it lacks is no fault.
+    """Check that the mirror's rows and charges are those that were released. Rows that the mirror lacks are no error.
 
     Args:
         known: What ``known_releases`` returned before the entries were read.
-        entries: Those of the ledger.
+        entries: The ledger's entries.
         config: Says where the mirror and the released files are.
 
     Raises:
         InUse: Another program has the mirror open.
-        LedgerBroken: It says something else, or a released file is missing or changed.
+        LedgerBroken: The mirror differs, or a released file is missing or changed.
     """
     held = [entry for entry in releases(entries) if entry.release_id in known]
     if not held:
@@ -117,10 +117,10 @@ def check_rows(known: dict[str, str | None], entries: list[Entry], config: Confi
 
 
 def bring_in_line(entries: list[Entry], config: Config) -> None:
-    """Write into the mirror whatever of the ledger it never got or lost.
+    """Write into the mirror all releases of the ledger that it lacks.
 
     Raises:
-        LedgerBroken: It knows of a release that the ledger lacks, or a released file is missing or changed.
+        LedgerBroken: The mirror has a release that the ledger lacks, or a released file is missing or changed.
     """
     try:
         with connect(config, make_anew=True) as connection:
@@ -144,7 +144,7 @@ def _write(connection: warehouse.Connection, entry: Release, config: Config) -> 
 
 
 def _released_file(entry: Release, config: Config) -> Path:
-    """Return where a release's table is, which was checked to be as it was released."""
+    """Return the path of a release's table, after checking that it is unchanged."""
     file_hash = entry.files[TABLE]
     private_files.read(private_files.releases(config), file_hash)
     return private_files.releases(config) / file_hash

@@ -1,4 +1,4 @@
-"""Where private files are, each named by its hash, and how they are written and read."""
+"""The private files, each named by its hash: where they are, and how they are read and removed."""
 
 import datetime as dt
 import json
@@ -17,24 +17,24 @@ from tasks.base.storage import private_folder
 
 
 def plans(config: Config) -> Path:
-    """Return the folder of plans and of what each user lost; precious, the budgets rest on it."""
+    """Return the folder of plans and of what each user lost. Do not lose it: the budgets depend on it."""
     return private_folder(config) / "plans"
 
 
 def releases(config: Config) -> Path:
-    """Return the folder of the files to publish; precious, they cannot be made again."""
+    """Return the folder of the files to publish. Do not lose it: they cannot be made again."""
     return private_folder(config) / "releases"
 
 
 def totals(config: Config) -> Path:
-    """Return the folder of what each user lost in all; it can be made again from the plans."""
+    """Return the folder of what each user lost in total. It can be rebuilt from the plans."""
     return private_folder(config) / "totals"
 
 
 def remove_unreleased(entries: list[Entry], config: Config) -> None:
-    """Delete the noisy files of a release that did not reach the ledger: nobody saw them, nobody ever may.
+    """Delete the noisy files of a release that did not reach the ledger: nobody has seen them, and nobody may.
 
-    With them go the totals of any but the last release, which nobody needs.
+    It also deletes all totals except those of the last release, because only these are used.
     """
     released = {name for entry in releases_of(entries) for name in entry.files.values()}
     last_totals = {entry.totals for entry in releases_of(entries)[-1:]}
@@ -45,7 +45,7 @@ def remove_unreleased(entries: list[Entry], config: Config) -> None:
 
 
 def remove_unreleased_plans(dates: list[dt.date], entries: list[Entry], config: Config) -> None:
-    """Delete the plans of some days that no release was made by; files that another plan names too stay."""
+    """Delete the unreleased plans of some days. Files that another plan also names stay."""
     stored = {path.name: json.loads(path.read_bytes()) for path in plans(config).glob("*") if _is_json(path)}
     released, wanted = {entry.plan for entry in releases_of(entries)}, {date.isoformat() for date in dates}
     gone = {name for name, plan in stored.items() if name not in released and plan["settings"]["date"] in wanted}
@@ -64,7 +64,7 @@ def read(folder: Path, name: str) -> bytes:
     """Return the bytes of a private file.
 
     Raises:
-        LedgerBroken: It is missing, or is not what its name says.
+        LedgerBroken: It is missing, or its content does not match its name.
     """
     content = durable.read_named_by_hash(folder, name)
     if content is None:
@@ -76,7 +76,7 @@ def read_frame(folder: Path, name: str) -> pl.DataFrame:
     """Return the frame of a private file.
 
     Raises:
-        LedgerBroken: It is missing, or is not what its name says.
+        LedgerBroken: It is missing, or its content does not match its name.
     """
     return pl.read_parquet(BytesIO(read(folder, name)))
 
@@ -87,6 +87,6 @@ def losses(entry: Release, config: Config) -> dict[str, int]:
 
 
 def read_losses(folder: Path, name: str) -> dict[str, int]:
-    """Return the losses of a file, by keyed hash in units of 2^-50; a hash is the same text in each of them."""
+    """Return the losses in a file, by keyed hash, in units of 2^-50. Equal hashes are one string in memory."""
     frame = read_frame(folder, name)
     return {intern(user): int(loss) for user, loss in frame.select("user_hash", "loss_units").iter_rows()}

@@ -1,4 +1,4 @@
-"""Releases: which days have been released, and which may be."""
+"""Find which days have been released, and which may be."""
 
 import datetime as dt
 from dataclasses import dataclass
@@ -19,8 +19,8 @@ class ReleasedRange:
 
     Attributes:
         dates: Every day, in order.
-        released: Id of each release that has been made.
-        problems: What is wrong with each day that was released as something else.
+        released: The id of each release that exists.
+        problems: What is wrong with each day that was released with another grid or other statistics.
     """
 
     dates: list[dt.date]
@@ -33,7 +33,7 @@ def released_days(first: dt.date, last: dt.date, config: Config) -> ReleasedRang
     """Return which days of a range were released.
 
     Raises:
-        HexveilError: The range is empty or longer than ten years, or days are to be released under a looser budget.
+        HexveilError: The range is empty or longer than ten years, or some days would be released under a looser budget.
     """
     n_days = (last - first).days + 1
     if not 1 <= n_days <= _MOST_DAYS:
@@ -56,11 +56,11 @@ def released_days(first: dt.date, last: dt.date, config: Config) -> ReleasedRang
 
 @step("find {config.dataset.name} {date}")
 def find_release(date: dt.date, config: Config, revision: str | None = None) -> str | None:
-    """Return the id of the day's release or of a revision of it, None where it has not been made.
+    """Return the id of the day's release or of one of its revisions; None if it does not exist.
 
     Raises:
-        HexveilError: The day was released with another grid or other statistics, there is nothing to revise, or it is
-            to be released under a budget that was loosened without saying so.
+        HexveilError: The day was released with another grid or other statistics, there is nothing to revise, or the
+            budget was loosened without an amendment.
     """
     with ledger.locked(config):
         entries = ledger.read_entries(config)

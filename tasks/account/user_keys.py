@@ -1,4 +1,4 @@
-"""User keys: the machine's secret that user ids are hashed with, so that budgets outlive the raw records."""
+"""User keys: the secret that user ids are hashed with, so that budgets remain after raw records are deleted."""
 
 import hashlib
 import hmac
@@ -16,21 +16,21 @@ _N_BYTES = 32
 
 
 class UserKeys:
-    """Hashes user ids with a secret that never leaves the machine, so that budgets outlive the raw records.
+    """Hashes user ids with a secret that never leaves the machine, so that budgets outlast the raw records.
 
-    The secret is made with the first plan. Without it no user's past loss can be found again, so it must be
-    backed up with the ledger.
+    The secret is created with the first plan. Without it no user's past loss can be found, so back it up with the
+    ledger.
     """
 
     def __init__(self, config: Config, fingerprint: str | None) -> None:
-        """Read the secret, or make it where no release has been made with one.
+        """Read the secret. If no release has been made yet, create it.
 
         Args:
             config: Says where it is.
-            fingerprint: That of the secret which the ledger was written with, None while it is empty.
+            fingerprint: The fingerprint of the secret that the ledger was written with; None if the ledger is empty.
 
         Raises:
-            LedgerBroken: The secret is missing, or is not the one the ledger was written with.
+            LedgerBroken: The secret is missing, or is not the one that the ledger was written with.
         """
         path = private_folder(config) / "user-key"
         if not path.exists():
@@ -45,7 +45,7 @@ class UserKeys:
             raise LedgerBroken(f"{path} is not the key the ledger was written with; restore it from backup")
 
     def digest(self, purpose: str, message: bytes) -> str:
-        """Return the keyed hash of a message, in hexadecimal, different for each purpose."""
+        """Return the keyed hash of a message, in hexadecimal. It is different for each purpose."""
         return hmac.new(self._secret, purpose.encode() + b"\0" + message, hashlib.sha256).hexdigest()
 
     def users(self, user_ids: list[str]) -> list[str]:
@@ -54,6 +54,6 @@ class UserKeys:
 
 
 def known_users(config: Config, entries: Sequence[Entry]) -> UserKeys:
-    """Return the secret that the ledger's releases were made with, or a new one where there are none."""
+    """Return the secret that the ledger's releases were made with; a new one if there are no releases."""
     fingerprints = [entry.user_key_fingerprint for entry in releases(entries)[-1:]]
     return UserKeys(config, fingerprints[0] if fingerprints else None)

@@ -1,4 +1,4 @@
-"""Witnesses: what a storage keeps of its account beside the ledger, so that no account begins anew unseen."""
+"""Witnesses: records of the account in addition to the ledger, so that a lost or replaced ledger is noticed."""
 
 import os
 from collections.abc import Iterable
@@ -16,12 +16,12 @@ _ATTEMPT, _RELEASED = b".", b"+"
 
 
 def count_attempt(release_id: str, config: Config) -> int:
-    """Note on disk that a release is about to be drawn, and return how often that was noted, this time included."""
+    """Record on disk that a release will be drawn. Return how often that was recorded, including this time."""
     return _note(_ATTEMPT, release_id, config).count(_ATTEMPT)
 
 
 def mark_released(entries: Iterable[Release], config: Config) -> None:
-    """Mark, beside their attempts, the releases that the ledger holds; those that are marked already stay so."""
+    """Mark the ledger's releases in their files of attempts. A release that is already marked is not marked again."""
     for entry in entries:
         path = _folder(config) / entry.release_id
         if not path.exists() or _RELEASED not in path.read_bytes():
@@ -35,15 +35,15 @@ def marked_releases(config: Config) -> set[str]:
 
 
 def check_marks(marked: set[str], entries: list[Entry], config: Config) -> None:
-    """Check that the ledger holds every release that is marked.
+    """Check that the ledger contains every marked release.
 
     Args:
-        marked: The ids of those releases, read before the entries were: a release may be made meanwhile.
-        entries: Those of the ledger.
+        marked: The ids of those releases, read before the entries, because a release may be made meanwhile.
+        entries: The ledger's entries.
         config: Says where things are.
 
     Raises:
-        LedgerBroken: Names a release that it lacks.
+        LedgerBroken: The ledger lacks a marked release, which the message names.
     """
     missing = sorted(marked - {entry.release_id for entry in releases(entries)})
     if missing:
@@ -55,7 +55,7 @@ def check_marks(marked: set[str], entries: list[Entry], config: Config) -> None:
 
 
 def _note(mark: bytes, release_id: str, config: Config) -> bytes:
-    """Add a mark to a release's file, and return all that is in it."""
+    """Add a mark to a release's file, and return the whole content."""
     folder = _folder(config)
     folder.mkdir(parents=True, exist_ok=True)
     with (folder / release_id).open("ab+") as file:
@@ -73,10 +73,10 @@ def _folder(config: Config) -> Path:
 
 
 def check_same_users(entries: list[Entry], config: Config) -> None:
-    """Check that the ledger's losses are of the same users: told by the same column of the same dataset.
+    """Check that the ledger's losses are of the same users: same dataset, same user column.
 
     Raises:
-        HexveilError: They are not; everybody's account would begin anew.
+        HexveilError: They are not. Every user's account would begin again at 0.
     """
     for entry in releases(entries)[-1:]:
         column = entry.settings["columns"]["user"]
@@ -89,15 +89,16 @@ def check_same_users(entries: list[Entry], config: Config) -> None:
 
 
 def check_nothing_unpaid(folders: list[str], entries: list[Entry], config: Config) -> None:
-    """Check that each published folder has its entry: a ledger restored from an older backup may lack some.
+    """Check that each published folder has its entry. A ledger restored from an older backup may lack some.
 
     Args:
-        folders: Names of the published folders, listed before the entries were read: a release may be made meanwhile.
-        entries: Those of the ledger.
+        folders: Names of the published folders, listed before the entries were read, because a release may be made
+            meanwhile.
+        entries: The ledger's entries.
         config: Says where things are.
 
     Raises:
-        LedgerBroken: Names the first folder that no entry pays for.
+        LedgerBroken: A folder has no entry. The message names the first such folder.
     """
     paid = {folder_name(entry.date, entry.revision) for entry in releases(entries)}
     for folder in folders:
@@ -110,14 +111,14 @@ def check_nothing_unpaid(folders: list[str], entries: list[Entry], config: Confi
 
 
 def published_folders(config: Config) -> list[str]:
-    """Return the names of the folders of releases that are there; looked through at each release, so without paths."""
+    """Return the names of the existing folders of releases, without ``Path`` objects: every release scans them all."""
     root = config.storage_path / "published"
     days = _names(root, "date=")
     return days + [f"{day}/{revision}" for day in days for revision in _names(root / day, "revision=")]
 
 
 def other_files(config: Config) -> tuple[str, ...]:
-    """Return the names of what lies beside the folders of releases, fit to be shown."""
+    """Return the names of all else in ``published``, with control characters escaped."""
     everything = _names(config.storage_path / "published", "")
     return tuple(shown(name) for name in everything if not name.startswith("date="))
 

@@ -1,4 +1,4 @@
-"""Processes that work for this one: they end with it, and have nothing to say when a person interrupts them all."""
+"""Child processes: they end with their parent, and print nothing when a person presses Ctrl+C."""
 
 import functools
 import multiprocessing
@@ -13,7 +13,7 @@ from pathlib import Path
 
 @contextmanager
 def undisturbed() -> Iterator[None]:
-    """Let processes be started that an interruption does not reach, or each would complain of it while it begins."""
+    """Start processes in the block that ignore Ctrl+C. Otherwise each prints an error if it is interrupted early."""
     _start_silent_tracker()
     before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
     try:
@@ -23,7 +23,7 @@ def undisturbed() -> Iterator[None]:
 
 
 def end_with_parent() -> None:
-    """Let this process end with the one it works for, however that ends."""
+    """End this process when its parent ends, for whatever reason the parent ends."""
     parent = multiprocessing.parent_process()
     if parent is not None:
         threading.Thread(target=lambda: (parent.join(), os._exit(1)), daemon=True).start()
@@ -31,9 +31,9 @@ def end_with_parent() -> None:
 
 @functools.cache
 def _start_silent_tracker() -> None:
-    """Start Python's tracker of what processes share, with nowhere to complain.
+    """Start Python's resource tracker without standard error.
 
-    What an interrupted process leaves it clears away, and says so on standard error.
+    The tracker removes what an interrupted process leaves, and reports that on standard error.
     """
     kept = os.dup(2)
     with Path(os.devnull).open("wb") as nowhere:

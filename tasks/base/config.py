@@ -1,4 +1,4 @@
-"""The configuration: one TOML file, read here and nowhere else."""
+"""The configuration: one TOML file, which only this module reads."""
 
 import datetime as dt
 import difflib
@@ -33,7 +33,7 @@ DATE_PLACEHOLDER = "{date}"
 
 
 class Config(Section):
-    """One dataset's whole configuration. Paths are relative to the file it was read from."""
+    """The whole configuration of one dataset. Paths are relative to the configuration file."""
 
     dataset: Dataset
     columns: Columns
@@ -83,23 +83,23 @@ class Config(Section):
         return (self.folder / self.storage.path).resolve()
 
     def day_bounds(self, date: dt.date) -> tuple[dt.datetime, dt.datetime]:
-        """Return the first instant of a local day and of the day after, in UTC."""
+        """Return the first instants of a local day and of the next day, in UTC."""
         return day_bounds(date, self.dataset.timezone)
 
     def reading_settings(self) -> dict[str, Any]:
-        """Return the settings on which depends what is read from a file."""
+        """Return the settings that decide what is read from a file."""
         settings = self.public_settings()
         del settings["dataset"]["purpose"]
         return {"columns": settings["columns"], "dataset": settings["dataset"]}
 
     def public_settings(self) -> dict[str, Any]:
-        """Return the settings that the ledger records: all but where things lie or run and who is warned when."""
+        """Return the settings that the ledger records: all except paths, the engine and the warnings."""
         settings = self.model_dump(mode="json", exclude={"storage", "engine", "monitoring"})
         del settings["dataset"]["files"]
         return settings
 
     def with_settings(self, settings: dict[str, Any]) -> Self:
-        """Return the configuration that recorded public settings were written under, with the files of this one."""
+        """Return the configuration of recorded public settings, with all that is not recorded taken from this one."""
         here = self.model_dump(mode="json")
         whole = {
             **settings,
@@ -113,7 +113,7 @@ class Config(Section):
 
 
 def day_bounds(date: dt.date, timezone: str) -> tuple[dt.datetime, dt.datetime]:
-    """Return the first instant of a day of a time zone and of the day after, in UTC."""
+    """Return the first instants of a day in a time zone and of the next day, in UTC."""
     midnights = (dt.datetime.combine(day, dt.time(), ZoneInfo(timezone)) for day in (date, date + dt.timedelta(days=1)))
     start, end = (midnight.astimezone(dt.UTC) for midnight in midnights)
     return start, end

@@ -1,4 +1,4 @@
-"""The sections of a configuration, each with what may be written in it."""
+"""The sections of a configuration: their keys, types, limits and defaults."""
 
 import difflib
 import functools
@@ -22,12 +22,12 @@ else:
 
 @functools.cache
 def _time_zones() -> frozenset[str]:
-    """Return the names of all time zones, for which a thousand files are looked at."""
+    """Return the names of all time zones. This reads about a thousand files, so it is cached."""
     return frozenset(available_timezones() - {"localtime", "Factory", "posixrules"})
 
 
 class Dataset(Section):
-    """Which files hold the records, and in which time zone their days are."""
+    """Which files hold the records, and the time zone of their days."""
 
     name: str = Field(pattern=r"^[a-z0-9][a-z0-9_-]*$")
     """Name of the dataset: small letters, digits, `_` and `-`. It is a part of each release id."""
@@ -57,7 +57,7 @@ class Dataset(Section):
 
 
 class Columns(Section):
-    """What the source calls the five things that are read of each record."""
+    """The names of the five columns that are read from the source."""
 
     user: str
     """Name of the column of the user. The guarantee protects whoever this column identifies."""
@@ -79,7 +79,7 @@ class Columns(Section):
 
 
 class Value(Section):
-    """The measured quantity: its name, unit, public bounds, and the tick it is counted in."""
+    """The measured quantity: its name, unit, public bounds and tick."""
 
     name: str
     """What was measured, for example `speed`."""
@@ -109,7 +109,7 @@ class Value(Section):
 
     @property
     def n_ticks(self) -> int:
-        """The largest value R in ticks; ``lower`` is 0."""
+        """The largest value R in ticks. ``lower`` is 0 ticks."""
         return int(self.span / Fraction(self.tick))
 
 
@@ -130,7 +130,7 @@ class Grid(Section):
 
 
 class Validation(Section):
-    """How much of a day may be unusable, and where its records may lie."""
+    """How much of a day may be unusable, and where its records may be."""
 
     max_quarantined_share: Number = Field(default=Decimal("0.05"), ge=0, le=1)
     """A day with a larger share of unusable rows fails before it spends anything. Duplicates do not count."""
@@ -185,12 +185,12 @@ class Privacy(Section):
 
     @property
     def planned_by(self) -> Mechanism:
-        """The mechanism of that name."""
+        """The mechanism that ``mechanism`` names."""
         return MECHANISMS[self.mechanism]
 
 
 class Budget(Section):
-    """What all releases together may cost a user: for ever, or within any ``window_days`` days in a row."""
+    """What all releases together may cost a user: in total, or within any ``window_days`` days in a row."""
 
     epsilon_total: Positive
     """The most privacy loss that any one user may have over all releases. To raise it, run
@@ -202,7 +202,7 @@ class Budget(Section):
 
     @property
     def in_words(self) -> str:
-        """What a user may lose, as people read it."""
+        """The limit as text for people."""
         return f"{self.epsilon_total}" + (f" within any {self.window_days} days" if self.window_days else "")
 
 
@@ -216,14 +216,14 @@ class Statistics(Section):
 
 
 class Publish(Section):
-    """Whether each day's files include the map, a page of under 2 MB."""
+    """Whether each day's files include the map, one page of under 2 MB."""
 
     map: bool = True
     """Make a map of each day, one HTML page of less than 2 MB."""
 
 
 class Storage(Section):
-    """Where the warehouse, the ledger and the published files lie, and what DuckDB may use in each process."""
+    """Where the warehouse, the ledger and the published files are, and what DuckDB may use in each process."""
 
     path: str
     """The folder of everything that is kept: warehouse, ledger, private and published files. Relative to this file."""
@@ -234,7 +234,7 @@ class Storage(Section):
 
 
 class Engine(Section):
-    """Where records are read and indexed: in this process, or shard by shard on the workers of a Dask cluster."""
+    """Where records are read and indexed: in this process, or in shards on the workers of a Dask cluster."""
 
     name: Literal["local", "dask"] = "local"
     """Where records are read: `local` in this process, `dask` on the workers of a cluster."""
@@ -260,7 +260,7 @@ class Engine(Section):
 
 
 class Monitoring(Section):
-    """When people are warned: where the budget pays fewer than ``budget_low_days`` more days in full."""
+    """When to warn that the budget is nearly spent."""
 
     budget_low_days: int = Field(default=14, ge=1)
     """Warn when the budget pays for fewer than this many more days in full."""

@@ -1,4 +1,4 @@
-"""What the sections of a configuration are made of: numbers, places, and the section itself."""
+"""The types that the sections of a configuration use: numbers, places, and the base class of a section."""
 
 import re
 from decimal import Decimal
@@ -11,7 +11,7 @@ _CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f\ud800-\udfff]")
 
 
 def is_remote(place: str) -> bool:
-    """Tell whether a place is an fsspec address, such as ``s3://bucket/folder``, and not a path."""
+    """Return whether a place is an fsspec address, such as ``s3://bucket/folder``, and not a path."""
     return "://" in place
 
 
@@ -39,12 +39,12 @@ Place = Annotated[str, Field(min_length=1), AfterValidator(_known_address)]
 
 
 def shown(text: str) -> str:
-    """Return a text with its control characters spelled out: shown as they are, they would steer the terminal."""
+    """Return a text with its control characters escaped. Without this they would control the terminal."""
     return _CONTROL.sub(lambda found: repr(found[0])[1:-1], text)
 
 
 class Section(BaseModel):
-    """What every section is: frozen, strict about names and types, and fit to be shown."""
+    """The base class of every section: frozen, strict about names and types, without control characters."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", strict=True)
 

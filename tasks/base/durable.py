@@ -1,4 +1,4 @@
-"""Files that are whole or absent, and on the disk before the next step relies on them."""
+"""Write files that are complete or absent, and flushed to disk before the next step relies on them."""
 
 import hashlib
 import json
@@ -9,7 +9,7 @@ from typing import Any
 
 
 def canonical_json(value: Any) -> bytes:
-    """Return the one form in which JSON is hashed: sorted keys, no white space, ASCII, no floats."""
+    """Return the only form in which JSON is hashed: sorted keys, no white space, ASCII, no floats."""
     _refuse_floats(value)
     return json.dumps(value, sort_keys=True, separators=(",", ":"), ensure_ascii=True).encode("ascii")
 
@@ -26,7 +26,7 @@ def sha256(content: bytes) -> str:
 
 
 def write_whole(path: Path, content: bytes, mode: int = 0o600) -> None:
-    """Write a file under a temporary name, flush it to disk, then rename it into place."""
+    """Write a file under a temporary name, flush it to disk, then rename it."""
     path.parent.mkdir(parents=True, exist_ok=True)
     descriptor, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
     try:
@@ -43,7 +43,7 @@ def write_whole(path: Path, content: bytes, mode: int = 0o600) -> None:
 
 
 def write_new(path: Path, content: bytes) -> None:
-    """Write a file that must not exist yet; of two writers one wins and both may read it."""
+    """Write a file only if it does not exist. If two processes write it, the first one wins and both can read it."""
     temporary = path.with_name(f".{path.name}.{os.getpid()}")
     write_whole(temporary, content)
     try:
@@ -56,7 +56,7 @@ def write_new(path: Path, content: bytes) -> None:
 
 
 def write_named_by_hash(folder: Path, content: bytes) -> str:
-    """Write bytes to an immutable file named by their hash, and return the hash."""
+    """Write bytes to a file named by their hash, and return the hash. Such a file never changes."""
     name = sha256(content)
     if not (folder / name).exists():
         write_whole(folder / name, content)
@@ -64,7 +64,7 @@ def write_named_by_hash(folder: Path, content: bytes) -> str:
 
 
 def read_named_by_hash(folder: Path, name: str) -> bytes | None:
-    """Return the bytes of a file named by its hash; None where it is missing or is not what its name says."""
+    """Return the bytes of a file named by its hash; None if it is missing or its content has another hash."""
     try:
         content = (folder / name).read_bytes()
     except FileNotFoundError:

@@ -1,4 +1,4 @@
-"""What an operator may be told: errors whose text is safe to log, and the wall that keeps the rest inside."""
+"""Errors whose text is safe to log, and ``contained``, which keeps private values out of all other errors."""
 
 import functools
 import os
@@ -12,7 +12,7 @@ R = TypeVar("R")
 
 
 class HexveilError(Exception):
-    """A failure that says what is wrong and what to do, and holds no private value."""
+    """A failure whose message says what is wrong and what to do, and contains no private value."""
 
 
 class BadConfig(HexveilError):
@@ -24,7 +24,7 @@ class BadInput(HexveilError):
 
 
 class SchemaBroken(HexveilError):
-    """A table between two steps is not what the next step may rely on."""
+    """A table between two steps does not match its schema."""
 
 
 class NothingToPublish(HexveilError):
@@ -32,19 +32,19 @@ class NothingToPublish(HexveilError):
 
 
 class BudgetExceeded(HexveilError):
-    """The day cannot be paid from what is left of the users' budgets."""
+    """What is left of the users' budgets does not pay for the day."""
 
 
 WITHHELD = (NothingToPublish, BudgetExceeded)
-"""What withholds a whole day; whatever else ends it has failed."""
+"""The errors that withhold a whole day. Any other error is a failure."""
 
 
 class LedgerBroken(HexveilError):
-    """The ledger or a file it names is missing or is not what it was."""
+    """The ledger, or a file that it names, is missing or was changed."""
 
 
 class TemporaryFailure(HexveilError):
-    """The machine failed and not the data: a full disk, say. What may be repeated is tried again."""
+    """The machine failed, not the data: for example, the disk is full. A repeatable step is tried again."""
 
 
 class InUse(TemporaryFailure):
@@ -52,13 +52,13 @@ class InUse(TemporaryFailure):
 
 
 def contained(step: Callable[P, R]) -> Callable[P, R]:
-    """Let nothing private leave ``step`` by way of an exception.
+    """Let no private value leave ``step`` in an exception.
 
-    Libraries put values and user ids into their messages, and Prefect pickles and logs whatever a task
-    raises. So an error of ours is raised anew without the exception behind it, and any other becomes a
-    HexveilError that names only its class; its full text goes to ``private/errors.log`` in the storage
-    folder, beside the sensitive data and as protected. Raising outside the ``except`` block
-    leaves ``__context__`` empty.
+    Libraries put values and user ids into their messages, and Prefect pickles and logs every exception of a task. So a
+    HexveilError is raised again without the exception that caused it. Any other exception becomes a HexveilError that
+    names only its class. Its full text is written to ``private/errors.log`` in the storage folder. That file is as
+    protected as the sensitive data next to it. The new error is raised outside the ``except`` block, so that its
+    ``__context__`` is empty.
     """
 
     @functools.wraps(step)

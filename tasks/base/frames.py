@@ -1,4 +1,4 @@
-"""Frames: how tables and exact integers are written."""
+"""Write tables and JSON as files named by their hash, and exact integers as columns."""
 
 from collections.abc import Iterable
 from decimal import Decimal
@@ -22,7 +22,7 @@ def write_json(folder: Path, value: Any) -> str:
 
 
 def exact_series(integers: Iterable[int]) -> pl.Series:
-    """Return integers of up to 38 digits as a column that holds them exactly."""
+    """Return integers of up to 38 digits as a column that stores them exactly."""
     return pl.Series([Decimal(int(one)) for one in integers], dtype=pl.Decimal(38, 0))
 
 

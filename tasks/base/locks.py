@@ -1,4 +1,4 @@
-"""Locks: one process at a time. The system lets go of a lock when its process ends, however it ends."""
+"""Locks between processes. The operating system releases a lock when its process ends, even after a crash."""
 
 import fcntl
 import logging
@@ -13,11 +13,11 @@ log = logging.getLogger("hexveil.locks")
 
 @contextmanager
 def turn(lock: Path, what: str | None = None) -> Iterator[None]:
-    """Wait for one's turn and keep it: of those who name the same file, one at a time is in the block.
+    """Wait for the lock of a file and hold it: only one process at a time runs a block with the same file.
 
     Args:
-        lock: A file that is made if it is not there, in a folder that is.
-        what: What is kept, for the log to say when it is waited for; None where it is kept for a moment.
+        lock: The lock file. It is created if it does not exist; its folder must exist.
+        what: What the lock protects, for the log line about waiting. None for a short lock: nothing is logged.
     """
     with lock.open("a") as file:
         try:

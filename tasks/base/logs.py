@@ -1,15 +1,15 @@
-"""Log lines that people read and machines can: what happened, then key=value; the same fields stand in JSON logs."""
+"""Log lines: what happened, then key=value. JSON logs contain the same fields."""
 
 import json
 import logging
 from typing import Any
 
 _OURS = logging.getLogger("hexveil")
-_OURS.setLevel(logging.INFO)  # the scheduler takes our loggers up, but not at their level
+_OURS.setLevel(logging.INFO)  # the scheduler uses our loggers, but not their level
 
 
 def show_lines(verbose: bool) -> None:
-    """Show log lines on standard error, or none, where no scheduler does it."""
+    """Write log lines to standard error if ``verbose``, else nowhere. For runs without a scheduler."""
     handler = logging.StreamHandler() if verbose else logging.NullHandler()
     form = "%(asctime)s | %(levelname)-7s | %(name)s - %(message)s"
     handler.setFormatter(logging.Formatter(form, "%H:%M:%S"))
@@ -20,16 +20,16 @@ def say(log: logging.Logger, what: str, **fields: Any) -> None:
     """Log what a run did.
 
     Args:
-        log: The logger of the module that speaks.
-        what: A few words, always the same for the same thing.
-        **fields: Counts, dates, ids of releases, names of files, nothing private. They are also the record's attribute
-            ``fields``, which a JSON formatter writes out.
+        log: The logger of the calling module.
+        what: A few words, always the same for the same event.
+        **fields: Counts, dates, release ids, file names; nothing private. The record has them as its attribute
+            ``fields``, which a JSON formatter writes.
     """
     _log(log, logging.INFO, what, fields)
 
 
 def warn(log: logging.Logger, what: str, **fields: Any) -> None:
-    """Log what somebody should look at, though the run goes on; the arguments are those of ``say``."""
+    """Log what a person should look at, although the run continues; the arguments are those of ``say``."""
     _log(log, logging.WARNING, what, fields)
 
 

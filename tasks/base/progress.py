@@ -1,4 +1,4 @@
-"""Progress of long work: a bar for a person at a terminal, an artifact for one at the scheduler's pages."""
+"""Show the progress of long work: a bar at the terminal, an artifact in the scheduler's pages."""
 
 import contextlib
 import sys
@@ -20,7 +20,7 @@ _shown: list[str] = []
 
 
 def progress(items: Iterable[T], what: str) -> Iterator[T]:
-    """Yield the items, and show how far they have got; one bar at a time, the outermost."""
+    """Yield the items and show how many are done. Of nested calls only the outermost shows a bar."""
     if _shown:
         yield from items
         return
@@ -39,7 +39,7 @@ def _shown_at_terminal(items: list[T], what: str) -> Iterable[T]:
 
 
 class _Artifact:
-    """A bar in the scheduler's pages, for work of some seconds; that it cannot be shown is no reason to fail."""
+    """A progress bar in the scheduler's pages, for work of several seconds. An error in showing it is ignored."""
 
     def __init__(self, what: str) -> None:
         self._what = what

@@ -1,4 +1,4 @@
-"""Provenance: which code made a release, with which libraries, and when."""
+"""Record which code made a release, with which libraries, and when."""
 
 import datetime as dt
 import functools
@@ -20,7 +20,7 @@ _LIBRARIES = ("hexveil", "prefect", "duckdb", "polars", "numpy", "pandera", "h3"
 
 @functools.cache
 def versions() -> dict[str, str]:
-    """Return the versions of program, libraries and Python."""
+    """Return the versions of hexveil, its libraries and Python."""
     found = {name: importlib.metadata.version(name) for name in _LIBRARIES}
     return found | {"python": platform.python_version()}
 
@@ -37,5 +37,5 @@ def code_hash() -> str:
 
 
 def now() -> str:
-    """Return the time, UTC, to the second."""
+    """Return the current time in UTC, to the second."""
     return dt.datetime.now(dt.UTC).isoformat(timespec="seconds")

@@ -1,4 +1,4 @@
-"""The one source of real randomness, and the machine's secret that user ids are hashed with."""
+"""The only source of randomness for noise and for the secret that user ids are hashed with."""
 
 import os
 

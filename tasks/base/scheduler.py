@@ -1,4 +1,4 @@
-"""The scheduler: what steps ask of Prefect in a flow run of its own. Without one Prefect is not even imported."""
+"""All calls to Prefect that steps make in a flow run. Without a scheduler Prefect is not imported."""
 
 import sys
 from collections.abc import Callable, Iterator
@@ -16,7 +16,7 @@ R = TypeVar("R")
 
 
 def in_flow_run() -> bool:
-    """Tell whether this code runs within a flow run of Prefect; it cannot where nobody imported Prefect."""
+    """Return whether this code runs in a Prefect flow run. It cannot if Prefect is not imported."""
     if "prefect" not in sys.modules:
         return False
     from prefect.context import FlowRunContext
@@ -25,12 +25,12 @@ def in_flow_run() -> bool:
 
 
 def as_task(function: Callable[P, R], run_name: str, delays: list[float]) -> "Task[P, R]":
-    """Make a task of a function; nothing that it returns is cached or stored.
+    """Make a Prefect task from a function. Nothing that it returns is cached or stored.
 
     Args:
-        function: What it runs.
-        run_name: What a run of it is called, with parameters in braces.
-        delays: The seconds before it is tried again, where the machine failed and not the data.
+        function: The function that the task runs.
+        run_name: The name of a run of it, with parameters in braces.
+        delays: The seconds before each retry. Only a failure of the machine, not of the data, is tried again.
     """
     from prefect import task
     from prefect.cache_policies import NO_CACHE
@@ -47,10 +47,10 @@ def as_task(function: Callable[P, R], run_name: str, delays: list[float]) -> "Ta
 
 @contextmanager
 def dask_runner(address: str, security: Any) -> Iterator[Any]:
-    """Return what runs tasks of the flow run that goes on, on the workers of a Dask scheduler.
+    """Yield the runner of this flow run's tasks on the workers of a Dask scheduler.
 
     Raises:
-        HexveilError: No server is configured; each worker would start one for itself, without a password.
+        HexveilError: No Prefect server is configured. Each worker would start its own, without a password.
     """
     from prefect.settings import PREFECT_API_URL, temporary_settings
     from prefect_dask.task_runners import DaskTaskRunner
@@ -66,7 +66,7 @@ def dask_runner(address: str, security: Any) -> Iterator[Any]:
 
 
 def show_page(page: str, key: str, description: str) -> None:
-    """Show a page in markdown, under a key that it has over all runs; outside a flow run there is nobody to see it."""
+    """Show a Markdown page under a key that is the same in all runs. Does nothing outside a flow run."""
     if not in_flow_run():
         return
     from prefect.artifacts import create_markdown_artifact
@@ -75,7 +75,7 @@ def show_page(page: str, key: str, description: str) -> None:
 
 
 def show_link(address: str, words: str, key: str, description: str) -> None:
-    """Show a link as some words, under a key that it has over all runs."""
+    """Show a link with a text, under a key that is the same in all runs. Does nothing outside a flow run."""
     if not in_flow_run():
         return
     from prefect.artifacts import create_link_artifact
@@ -84,7 +84,7 @@ def show_link(address: str, words: str, key: str, description: str) -> None:
 
 
 def show_progress(share: float, what: str, shown: Any) -> Any:
-    """Show how far something has got, from 0 to 1; return what to give as ``shown`` the next time, at first None."""
+    """Show progress from 0 to 1. Return what to pass as ``shown`` in the next call; pass None first."""
     from prefect.artifacts import create_progress_artifact, update_progress_artifact
 
     if shown is None:
@@ -94,7 +94,7 @@ def show_progress(share: float, what: str, shown: Any) -> Any:
 
 
 def tell(event: str, resource: dict[str, str], payload: dict[str, Any]) -> None:
-    """Tell automations of an event."""
+    """Send an event to Prefect's automations."""
     if not in_flow_run():
         return
     from prefect.events import emit_event
@@ -103,5 +103,5 @@ def tell(event: str, resource: dict[str, str], payload: dict[str, Any]) -> None:
 
 
 def _failed_for_now(_task: "Task[Any, Any]", _run: "TaskRun", state: "State[Any]") -> bool:
-    """Tell whether the machine failed, so that trying again may help; what the data did, they will do again."""
+    """Return whether the machine failed, so that a retry may help. A failure from the data would only happen again."""
     return isinstance(state.result(raise_on_failure=False), TemporaryFailure)

@@ -1,4 +1,4 @@
-"""What may be relied on between steps: pandera schemas, checked on whole columns by polars."""
+"""The schemas of tables between steps: pandera rules, checked on whole columns by polars."""
 
 import pandera.polars as pa
 import polars as pl
@@ -11,7 +11,7 @@ _UTC = pl.Datetime("us", "UTC")
 
 
 def record_schema(config: Config) -> pa.DataFrameSchema:
-    """Return what a valid record is, which every step after validation relies on."""
+    """Return the schema of valid records. Every step after validation relies on it."""
     return pa.DataFrameSchema(
         {
             "local_date": pa.Column(pl.Date),
@@ -25,7 +25,7 @@ def record_schema(config: Config) -> pa.DataFrameSchema:
 
 
 def statistic_schema(config: Config) -> pa.DataFrameSchema:
-    """Return what a published table is: its columns in order, and the ranges a reader may rely on."""
+    """Return the schema of a published table: its columns in order, and their ranges."""
     columns = {
         "h3_cell": pa.Column(pl.String, pa.Check.str_length(min_value=15, max_value=16)),
         "slot_start": pa.Column(_UTC),
@@ -51,7 +51,7 @@ def statistic_schema(config: Config) -> pa.DataFrameSchema:
 
 
 def _estimate_columns(name: str, lower: float, upper: float, always_noise: bool = True) -> dict[str, pa.Column]:
-    """Return the columns of an estimate; only an interval that is a point can do without noise."""
+    """Return the columns of an estimate. Without noise is possible only if the interval is a single point."""
     possible = pa.Check.in_range(lower, upper)
     return {
         name: pa.Column(pl.Float64, possible),
@@ -63,10 +63,11 @@ def _estimate_columns(name: str, lower: float, upper: float, always_noise: bool 
 
 
 def check(frame: pl.DataFrame, schema: pa.DataFrameSchema, table: str) -> None:
-    """Refuse a table that is not what its schema says.
+    """Check that a table matches its schema.
 
     Raises:
-        SchemaBroken: Names the broken rules and how often, never a row: pandera's own error holds the frame.
+        SchemaBroken: The table breaks a rule. The message names the rules and how often, never a row: pandera's own
+            error contains the frame.
     """
     try:
         schema.validate(frame, lazy=True)

@@ -1,4 +1,4 @@
-"""A step: a part of a run that names its dataset and day, is timed, and lets nothing private out."""
+"""Steps: parts of a run that name their dataset and day, are timed, and let no private value out."""
 
 import functools
 import logging
@@ -24,15 +24,15 @@ log = logging.getLogger("hexveil.steps")
 
 
 class Step(Generic[P, R]):
-    """A function as a part of a run: a task of Prefect's within a flow run, and else a call that is tried as often.
+    """A function as a part of a run: a Prefect task in a flow run, otherwise a call with the same retries.
 
     Attributes:
-        fn: The function alone, contained and timed.
-        delays: The seconds before it is tried again, where the machine failed and not the data.
+        fn: The plain function, contained and timed.
+        delays: The seconds before each retry. Only a failure of the machine, not of the data, is tried again.
     """
 
     def __init__(self, function: Callable[P, R], run_name: str, delays: list[float]) -> None:
-        """Make a step of a function; ``step`` says what for."""
+        """Make a step from a function; see ``step``."""
         functools.update_wrapper(self, function)
         self.fn = _timed(contained(function))
         self.delays = delays
@@ -52,11 +52,11 @@ class Step(Generic[P, R]):
         return self.fn(*args, **kwargs)
 
     def __reduce__(self) -> str:
-        """Let the step be found by its name where it is sent to."""
+        """Return the step's name, so that pickle stores the name and finds the step by it."""
         return self.fn.__qualname__
 
     def as_task(self, function: Callable[P, R]) -> Any:
-        """Return the task of Prefect's that runs a function in place of the step's own."""
+        """Return a Prefect task that runs a function in place of the step's own."""
         return scheduler.as_task(function, self._run_name, self.delays)
 
     @functools.cached_property
@@ -65,19 +65,20 @@ class Step(Generic[P, R]):
 
 
 def step(run_name: str, *, repeatable: bool = True) -> Callable[[Callable[P, R]], Step[P, R]]:
-    """Make a step of a function.
+    """Make a step from a function.
 
     Args:
-        run_name: What a run of it is called, with parameters in braces.
-        repeatable: Whether it is tried again, twice, where the machine failed and not the data. What draws and charges
-            is not, nor is anything cached or stored: a second draw would be a second expense, a cached one no charge.
+        run_name: The name of a run of it, with parameters in braces.
+        repeatable: Whether it is tried again, twice, after a failure of the machine. A step that draws noise and
+            charges users is not: a second draw would cost the users again. Nothing is cached or stored either, because
+            a cached draw would not be charged.
     """
     return lambda function: Step(function, run_name, _DELAYS if repeatable else [])
 
 
 @contextmanager
 def run() -> Iterator[None]:
-    """Let what is done within be one run: a flow run of Prefect's, or one of this process alone."""
+    """Treat all that happens in the block as one run: a Prefect flow run, or a run of this process alone."""
     token = _seconds.set(defaultdict(float))
     try:
         yield
@@ -86,17 +87,17 @@ def run() -> Iterator[None]:
 
 
 def in_run() -> bool:
-    """Tell whether this is done within a run, and not by itself."""
+    """Return whether this code runs inside ``run``."""
     return _seconds_of_run() is not None
 
 
 def step_seconds() -> dict[str, float]:
-    """Return how long the steps of this run have taken so far, in seconds, by the step's name."""
+    """Return how long the steps of this run have taken so far, in seconds, by step name."""
     return dict(_seconds_of_run() or {})
 
 
 def _seconds_of_run() -> dict[str, float] | None:
-    """Return the seconds of this run; what is sent to workers holds this function, for what it reads cannot be sent."""
+    """Return the seconds of this run. A function, because the variable that it reads cannot be pickled for workers."""
     return _seconds.get()
 
 

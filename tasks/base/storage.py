@@ -1,4 +1,4 @@
-"""Storage: whose it is, and the folder of everything in it that is sensitive."""
+"""The storage folder: which dataset owns it, its folder of sensitive files, and its ledger file."""
 
 import os
 from pathlib import Path
@@ -9,7 +9,7 @@ from tasks.base.errors import HexveilError, LedgerBroken
 
 
 def private_folder(config: Config) -> Path:
-    """Return the folder of everything that is sensitive, made so that only its owner may enter."""
+    """Return the folder of all sensitive files. It is created if needed, and only its owner may enter it."""
     folder = config.storage_path / "private"
     folder.mkdir(parents=True, exist_ok=True)
     if folder.stat().st_mode & 0o077:
@@ -18,11 +18,11 @@ def private_folder(config: Config) -> Path:
 
 
 def claim(config: Config) -> None:
-    """Note whose storage this is, and begin its ledger.
+    """Record which dataset owns this storage, and create its ledger.
 
     Raises:
-        HexveilError: It is another dataset's; their records would be mixed.
-        LedgerBroken: Its ledger is gone.
+        HexveilError: Another dataset owns it. The records of both would be mixed.
+        LedgerBroken: Its ledger is missing.
     """
     begin_ledger(config)
     marker = private_folder(config) / "dataset"
@@ -37,11 +37,11 @@ def claim(config: Config) -> None:
 
 
 TABLE = "statistics.parquet"
-"""The published file that all others are compared with, and that the mirror and the reports read."""
+"""The published file that all others are compared with. The mirror and the reports read it."""
 
 
 def ledger_path(config: Config) -> Path:
-    """Return where the ledger is."""
+    """Return the path of the ledger."""
     return config.storage_path / "ledger.jsonl"
 
 
@@ -49,10 +49,10 @@ _OF_AN_ACCOUNT = ("plans", "attempts", "releases", "totals", "pending-entry", "l
 
 
 def begin_ledger(config: Config) -> None:
-    """Make the empty ledger that a storage begins with, before anything of an account is stored beside it.
+    """Create the empty ledger of a new storage, before any other file of the account is stored.
 
     Raises:
-        LedgerBroken: The ledger is missing, though there was one.
+        LedgerBroken: The ledger is missing, but an earlier one existed.
     """
     path = ledger_path(config)
     if path.exists():
@@ -64,15 +64,15 @@ def begin_ledger(config: Config) -> None:
 
 
 def check_no_ledger_is_missing(config: Config) -> None:
-    """Check that there is a ledger, or nothing yet that one should be beside.
+    """Check that the ledger exists, or that the storage has no files of an account yet.
 
     Raises:
-        LedgerBroken: Names what is left of an account whose ledger is gone.
+        LedgerBroken: The ledger is missing. The message names the files that remain of the account.
     """
     private, path = config.storage_path / "private", ledger_path(config)
     left = [private / name for name in _OF_AN_ACCOUNT if _holds_anything(private / name)]
     emptied = _holds_anything(private / "releases") and not _holds_anything(private / "attempts")
-    if left and (emptied or not path.exists()):  # looked at last, for it may have been made meanwhile
+    if left and (emptied or not path.exists()):  # checked last, because another process may have created it meanwhile
         raise LedgerBroken(
             f"{path} is missing or was emptied, but {left[0]} is left of an account: what users lost would be "
             "forgotten. Restore ledger.jsonl from backup. Only if nothing was ever released from this storage, delete "

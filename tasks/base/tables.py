@@ -1,4 +1,4 @@
-"""Tables: the names that ``sql/schema`` defines, and the only ones that a statement takes in place of ``any_table``."""
+"""The names of the tables in ``sql/schema``: the only names that may replace ``any_table`` in a statement."""
 
 import re
 
@@ -18,26 +18,26 @@ PRIVATE = (
     "released_file",
     "late_day",
 )
-"""Of the warehouse."""
+"""The tables of the warehouse."""
 
 MIRRORED = ("statistic", "charge")
-"""Of the ledger's mirror."""
+"""The tables of the ledger's mirror."""
 
 VIEWS = ("held_row",)
-"""Of the warehouse, made after its tables; nothing can be deleted from them."""
+"""The views of the warehouse, created after its tables. Rows cannot be deleted from them."""
 
 _ANY_TABLE = re.compile(r"\bany_table\b")
 
 
 def named(table: str, statement: str) -> str:
-    """Return a statement with a table's name in place of ``any_table``, since DuckDB takes no parameter for a name.
+    """Return a statement with a table's name in place of ``any_table``. DuckDB takes no parameter for a name.
 
     Args:
-        table: One of the schema.
-        statement: The text of a file of ``sql/``.
+        table: A table of ``sql/schema``.
+        statement: The text of a file in ``sql/``.
 
     Raises:
-        ValueError: The schema has no such table, or the statement does not say ``any_table``.
+        ValueError: The schema has no such table, or the statement does not contain ``any_table``.
     """
     if table not in PRIVATE + MIRRORED:
         raise ValueError(f"{table!r} is no table of sql/schema")

@@ -1,4 +1,4 @@
-"""DuckDB: the only module that imports it. Connections, transactions, and the files of sql/."""
+"""The only module that imports DuckDB: connections, transactions, and the files of ``sql/``."""
 
 import atexit
 import functools
@@ -30,21 +30,21 @@ from tasks.base.storage import claim, private_folder
 Connection = duckdb.DuckDBPyConnection
 EngineError = duckdb.Error
 DAMAGE = (duckdb.IOException, duckdb.SerializationException, duckdb.InternalException, duckdb.FatalException)
-"""What DuckDB raises of a file that it cannot read."""
+"""What DuckDB raises for a file that it cannot read."""
 
 _WAIT_SECONDS = 600
 _BATCH_ROWS = 1_000_000
 
 
 class _Kept:
-    """The turn at a warehouse, and what keeps it open: from the first connection to the end, or to an error."""
+    """The lock of a warehouse and its open database, held from the first connection to the end or to an error."""
 
     def __init__(self) -> None:
         self._held = ExitStack()
         self._database: Connection | None = None
 
     def database(self, config: Config) -> Connection:
-        """Return the database, opened in one's turn if it is not open."""
+        """Return the database. If it is not open, wait for the lock and open it."""
         if self._database is None:
             claim(config)
             folder = private_folder(config)
@@ -58,7 +58,7 @@ class _Kept:
         return self._database
 
     def let_go(self) -> None:
-        """Close the database and let others have their turn."""
+        """Close the database and release the lock."""
         self._database = None
         self._held.close()
 
@@ -73,17 +73,17 @@ _of_thread = _OfThread()
 
 @atexit.register
 def _drop_teardown_noise() -> None:
-    """Close standard error last of all: DuckDB's bindings print pages about leaked types once all is done."""
+    """Close standard error at exit. After everything else, DuckDB's bindings print pages about leaked types."""
     sys.stderr.flush()
     os.dup2(os.open(os.devnull, os.O_WRONLY), 2)
 
 
 @contextmanager
 def kept_open(config: Config) -> Iterator[None]:
-    """Keep the warehouse open between this thread's connections: what one has read, the next need not read again.
+    """Keep the warehouse open between this thread's connections, so that its cache is used again.
 
-    From the first connection to the end of the block everybody else waits for the warehouse. Within another such block
-    this one does nothing.
+    All other processes and threads wait for the warehouse from the first connection to the end of the block. Inside
+    another such block this one does nothing.
     """
     if config.storage_path in _of_thread.kept:
         yield
@@ -102,16 +102,16 @@ def _leave(config: Config) -> None:
 
 @contextmanager
 def connect(config: Config) -> Iterator[Connection]:
-    """Open the dataset's warehouse, waiting while another process has it.
+    """Open the dataset's warehouse. Wait while another process uses it.
 
     Args:
         config: Says where the warehouse is, its time zone and its memory limit.
 
     Yields:
-        A connection whose session is in the dataset's time zone, with the function ``h3_cell``.
+        A connection in the dataset's time zone, with the function ``h3_cell``.
 
     Raises:
-        InUse: Another program, none of this project, kept the warehouse for ten minutes.
+        InUse: A program outside this project used the warehouse for ten minutes.
     """
     with kept_open(config):
         kept = _of_thread.kept[config.storage_path]
@@ -120,15 +120,15 @@ def connect(config: Config) -> Iterator[Connection]:
                 connection.execute(f"set TimeZone = '{config.dataset.timezone}'")
                 yield connection
         except BaseException:
-            kept.let_go()  # after some errors DuckDB refuses all else until the database is opened anew
+            kept.let_go()  # after some errors DuckDB refuses everything until the database is reopened
             raise
 
 
 def compact(config: Config) -> None:
-    """Write the warehouse anew without the space of deleted rows, and leave nothing of them in files beside it.
+    """Rewrite the warehouse without the space of deleted rows, and remove the files next to it that may contain them.
 
-    DuckDB neither overwrites nor gives back the blocks of deleted rows. What the disk itself keeps of a file that
-    was removed is beyond this.
+    DuckDB neither overwrites nor frees the blocks of deleted rows. This cannot erase what the disk itself keeps of a
+    removed file.
     """
     folder = private_folder(config)
     path, fresh = folder / "warehouse.duckdb", folder / "warehouse.compact.duckdb"
@@ -149,13 +149,13 @@ def compact(config: Config) -> None:
 
 
 def _exclusive(folder: Path) -> AbstractContextManager[None]:
-    """Wait for one's turn at the warehouse: DuckDB lets one process write, and turns the others away."""
+    """Wait for the warehouse's lock and hold it. DuckDB lets only one process write, and refuses all others."""
     return turn(folder / "warehouse.lock", "the warehouse")
 
 
 @contextmanager
 def transaction(connection: Connection) -> Iterator[None]:
-    """Commit what the block does, or none of it: DuckDB answers OK to a COMMIT that rolled back."""
+    """Commit all that the block does, or nothing. DuckDB answers OK even to a COMMIT that it rolled back."""
     connection.begin()
     try:
         yield
@@ -167,7 +167,7 @@ def transaction(connection: Connection) -> Iterator[None]:
 
 @contextmanager
 def any_order(connection: Connection) -> Iterator[None]:
-    """Let the block write rows in any order: to keep that of a file, DuckDB writes them twice, at once and on closing.
+    """Let the block write rows in any order. To keep a file's order, DuckDB writes rows twice: at once and on closing.
 
     After an error nothing can be set, and the connection is not used again.
     """
@@ -183,7 +183,7 @@ def statement(name: str) -> str:
 
 
 def define(connection: Connection, *names: str) -> None:
-    """Make tables and views of ``sql/schema`` where they are not yet."""
+    """Create tables and views of ``sql/schema`` that do not exist yet."""
     for name in names:
         run(connection, f"schema/{name}")
 
@@ -197,7 +197,7 @@ def run_on(connection: Connection, name: str, table: str, parameters: Mapping[st
     """Execute ``sql/<name>.sql`` on a table of ``sql/schema``, which the file calls ``any_table``.
 
     Raises:
-        ValueError: The schema has no such table, or the file names its table itself.
+        ValueError: The schema has no such table, or the file does not contain ``any_table``.
     """
     return connection.execute(tables.named(table, statement(name)), dict(parameters or {}))
 
@@ -225,15 +225,15 @@ def batches(connection: Connection, name: str, parameters: Mapping[str, Any]) ->
 
 
 def _in_utc(frame: pl.DataFrame) -> pl.DataFrame:
-    """Show instants in UTC: DuckDB hands them over in the time zone of its session."""
+    """Convert instants to UTC. DuckDB returns them in the time zone of its session."""
     return frame.with_columns(cs.datetime(time_zone="*").dt.convert_time_zone("UTC"))
 
 
 def open_database(path: Path, config: Config, wait_seconds: int = _WAIT_SECONDS) -> Connection:
-    """Open a database file, made if it is not there, with the storage's limits.
+    """Open a database file with the storage's limits. The file is created if it does not exist.
 
     Raises:
-        InUse: Another program kept it for so many seconds.
+        InUse: Another program used it for ``wait_seconds``.
     """
     settings: dict[str, str | bool | int | float | list[str]] = {
         "memory_limit": config.storage.memory_limit,
@@ -258,9 +258,9 @@ def open_database(path: Path, config: Config, wait_seconds: int = _WAIT_SECONDS)
 
 
 def _create(path: Path) -> None:
-    """Make an empty database, whole or not at all: DuckDB does not open a file that it was killed while beginning.
+    """Create an empty database, complete or not at all. DuckDB cannot open a file if it was killed while creating it.
 
-    A log that lies there is of a database that was removed, and would keep this one from being opened.
+    A log file that is already there belongs to a removed database, and would stop this one from opening.
     """
     with turn(path.with_name(f".{path.name}.door")):
         if path.exists():
@@ -274,7 +274,7 @@ def _create(path: Path) -> None:
 
 
 def log_of(path: Path) -> Path:
-    """Return where DuckDB keeps what it has not yet written into a database."""
+    """Return the path where DuckDB keeps what it has not yet written into a database."""
     return path.with_name(f"{path.name}.wal")
 
 
@@ -283,6 +283,6 @@ def _quoted(path: Path) -> str:
 
 
 def _h3_cells(latitude: pa.ChunkedArray, longitude: pa.ChunkedArray, resolution: pa.ChunkedArray) -> pa.Array:
-    """Return the H3 cell of each place in degrees; places must be finite."""
+    """Return the H3 cell of each place, in degrees; places must be finite."""
     cells = coordinates_to_cells(latitude.combine_chunks(), longitude.combine_chunks(), resolution[0].as_py())
     return pa.array(cells)

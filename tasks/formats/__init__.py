@@ -1,1 +1,1 @@
-"""What a published file looks like: columns, outlines, one writer for each format. Knows only ``base``."""
+"""The published files: columns, hexagon outlines, and one writer for each format. Imports only ``base``."""

@@ -1,4 +1,4 @@
-"""The formats that a day is published in: to add one, write its writer, and a row here."""
+"""The formats that a day is published in. To add one, write its writer, and add a row here."""
 
 import datetime as dt
 from collections.abc import Callable
@@ -15,12 +15,12 @@ from tasks.formats.columns import INSTANT
 
 @dataclass(frozen=True)
 class PublishedDay:
-    """What writers know of a release. All of it is public.
+    """What the writers get of a release. All of it is public.
 
     Attributes:
         statistics: The noisy table.
         withheld: The day's other cells: slot_start, h3_cell, n_records, n_users.
-        config: That the release was made under.
+        config: The configuration that the release was made with.
         date: The local day.
         revision: Name of a further release of the day, None for the first.
         epsilon: The most that any one user loses by the release, an exact decimal.
@@ -39,9 +39,9 @@ class Format:
     """A file that a day is published in.
 
     Attributes:
-        name: Of the file.
+        name: The name of the file.
         writes: Returns its bytes.
-        says_the_same: Returns whether bytes say what the table says; None where nothing is compared.
+        says_the_same: Returns whether the bytes contain the same values as the table; None if nothing is compared.
         is_wanted: Returns whether a configuration asks for the file.
     """
 

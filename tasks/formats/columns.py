@@ -1,7 +1,7 @@
-"""The published columns, and what each means."""
+"""The published columns, and the meaning of each."""
 
 INSTANT = "%Y-%m-%dT%H:%M:%SZ"
-"""How an instant, UTC, is written in a file of text."""
+"""How an instant, in UTC, is written in a text file."""
 
 COLUMNS = {
     "h3_cell": "H3 index of the hexagon",

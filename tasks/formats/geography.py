@@ -1,4 +1,4 @@
-"""Geography: the published table with its hexagons' outlines, as GeoJSON and GeoParquet."""
+"""Write the published table with the outlines of its hexagons, as GeoJSON and GeoParquet."""
 
 import json
 import struct
@@ -15,16 +15,17 @@ Ring = list[tuple[float, float]]
 
 WKB_HEADER = "<BIII"
 WKB_POLYGON = [1, 3, 1]
-"""Little-endian, a polygon, of one ring."""
+"""Little-endian, a polygon, one ring."""
 
 _GEOJSON_DECIMALS = 7
 
 
 def outline(cell: str) -> Ring:
-    """Return a hexagon's outline as (longitude, latitude), counter-clockwise, its first corner again at the end.
+    """Return a hexagon's outline as (longitude, latitude), counter-clockwise; the last corner repeats the first.
 
-    Each longitude is the one nearest to that of the corner before, the first to the centre's. So a hexagon over the
-    180th meridian runs on past 180 or -180 and keeps its shape, where its plain corners would span the world.
+    Each longitude is the one nearest to the longitude of the previous corner; the first is nearest to the centre. So a
+    hexagon over the 180th meridian continues past 180 or -180 and keeps its shape. Its plain corners would span the
+    world.
     """
     previous = h3.cell_to_latlng(cell)[1]
     corners = h3.cell_to_boundary(cell)
@@ -36,13 +37,13 @@ def outline(cell: str) -> Ring:
 
 
 def _around_pole(ring: Ring) -> Ring:
-    """Close a ring that went once around the world, and so around a pole, along that pole's edge of the plane."""
+    """Close a ring that goes once around the world, and so around a pole, along that pole's edge of the plane."""
     pole = 90.0 if ring[-1][0] > ring[0][0] else -90.0
     return [*ring, (ring[-1][0], pole), (ring[0][0], pole), ring[0]]
 
 
 def geojson(statistics: pl.DataFrame) -> bytes:
-    """Return a published table as a FeatureCollection of RFC 7946, one feature and one line for each row."""
+    """Return a published table as a FeatureCollection of RFC 7946, with one feature and one line for each row."""
     geometries = {cell: _geometry(cell) for cell in statistics["h3_cell"].unique()}
     rows = statistics.with_columns(pl.col("slot_start").dt.strftime(INSTANT)).iter_rows(named=True)
     features = (
@@ -69,7 +70,7 @@ def geoparquet(statistics: pl.DataFrame) -> bytes:
 
 
 def metadata(rings: dict[str, Ring]) -> str:
-    """Return what a GeoParquet file says of its outlines, as JSON."""
+    """Return the metadata of the outlines in a GeoParquet file, as JSON."""
     longitudes, latitudes = zip(*(corner for ring in rings.values() for corner in ring), strict=True)
     column = {
         "encoding": "WKB",

@@ -1,4 +1,4 @@
-"""Read back: whether a published file says what the table says. What is compared is contents, not bytes."""
+"""Check that a published file contains the same values as the table. Contents are compared, not bytes."""
 
 import json
 import struct
@@ -14,19 +14,19 @@ from tasks.formats import geography
 from tasks.formats.columns import INSTANT
 
 _MOST_DEGREES = 1e-6
-"""How far a corner may be from where this version's libraries see it: a tenth of a metre."""
+"""How far a corner may be, in degrees, from where this version's libraries put it: a tenth of a metre."""
 
 _outline = lru_cache(maxsize=1 << 14)(geography.outline)
 
 
 def same_csv(content: bytes, table: pl.DataFrame) -> bool:
-    """Return whether a CSV file says what the table says."""
+    """Return whether a CSV file contains the same values as the table."""
     types = {name: pl.String if name == "slot_start" else dtype for name, dtype in table.schema.items()}
     return pl.read_csv(BytesIO(content), schema_overrides=types).equals(_with_instants(table))
 
 
 def same_geojson(content: bytes, table: pl.DataFrame) -> bool:
-    """Return whether a GeoJSON file says what the table says."""
+    """Return whether a GeoJSON file contains the same values as the table."""
     rows = _with_instants(table).to_dicts()
     features = [
         {"type": "Feature", "geometry": {"type": "Polygon", "coordinates": [[]]}, "properties": row} for row in rows
@@ -40,7 +40,7 @@ def same_geojson(content: bytes, table: pl.DataFrame) -> bool:
 
 
 def same_geoparquet(content: bytes, table: pl.DataFrame) -> bool:
-    """Return whether a GeoParquet file says what the table says."""
+    """Return whether a GeoParquet file contains the same values as the table."""
     found = pq.read_table(BytesIO(content))
     metadata = json.loads(found.schema.metadata[b"geo"])
     rest = pl.DataFrame(found.drop_columns("geometry"))
@@ -56,7 +56,7 @@ def same_geoparquet(content: bytes, table: pl.DataFrame) -> bool:
 
 
 def each_once(members: list[tuple[str, Any]]) -> dict[str, Any]:
-    """Return a JSON object whose members all have names of their own: of repeated ones readers take another each."""
+    """Return a JSON object, and refuse repeated names: readers differ in which of the repeated members they take."""
     found = dict(members)
     if len(found) < len(members):
         raise ValueError("repeated member")
@@ -76,7 +76,7 @@ def _corners(wkb: bytes) -> tuple[float, ...]:
 
 
 def _are_outlines(found: list[Any], table: pl.DataFrame) -> bool:
-    """Tell whether the corners that were found, one number after the other, are those of the table's hexagons."""
+    """Return whether the corners found, as one list of numbers per hexagon, are those of the table's hexagons."""
     expected = [chain.from_iterable(_outline(cell)) for cell in table["h3_cell"]]
     return all(_are_near(list(one), list(other)) for one, other in zip(found, expected, strict=True))
 

@@ -1,1 +1,1 @@
-"""The mechanisms: one table of them, and what each proposes for a day. Knows no other room, only the mathematics."""
+"""The mechanisms: one table of them, and what each proposes for a day. Imports only ``dpmath``."""

@@ -1,4 +1,4 @@
-"""What a day asks of a mechanism, and what a mechanism proposes: from the occupancy and public numbers alone."""
+"""What a day asks of a mechanism, and what the mechanism proposes. Both read only the occupancy and public numbers."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -20,9 +20,9 @@ class Request:
         occupancy: The occupancy array, L users.
         value_ranges: Largest value of a record in each sum, in ticks.
         epsilon: The most that any user may lose by the release.
-        target: Promised error as a share of the range; None where the configuration promises none.
+        target: Promised error as a share of the range; None if the configuration promises none.
         budgets: What each user may still lose, in units of 2^-50, shape (L,); None is no limit.
-        cell_epsilon: What one cell costs, where the mechanism does not find that itself.
+        cell_epsilon: What one cell costs, if the mechanism does not compute that itself.
     """
 
     occupancy: Occupancy
@@ -34,25 +34,25 @@ class Request:
 
     @property
     def promise(self) -> Fraction:
-        """The target, or what the midpoint keeps without reading any data."""
+        """The target, or the error that the midpoint keeps without reading any data."""
         return promise_or_midpoint(self.target)
 
 
 @dataclass(frozen=True)
 class Proposal:
-    """What a mechanism would publish. The bounds are for plans of the planner's kind, see ``dpmath.planner.plans``.
+    """What a mechanism would publish. The bounds are for plans of the planner's class, see ``dpmath.planner.plans``.
 
     Attributes:
         sums: What is published of each moment, one for each value range.
-        loss: What the worst user loses.
-        epsilon_lower_bound: What no plan for the same cells and promises can charge less than; where users have
-            different budgets left, what the user who loses the largest share of what it may loses at least, as
-            that share of the day's epsilon; None for a mechanism that promises nothing beforehand.
+        loss: What the user with the largest loss loses.
+        epsilon_lower_bound: No plan for the same cells and promises can charge less. If users have different budgets
+            left, it is the day's epsilon times a lower bound on the largest share that a user loses of what that user
+            may lose. None for a mechanism that promises nothing before the draw.
         gap: How far above that bound the proposal is, relative; None without a bound.
-        cells_upper_bound: How many cells no plan can pass at this epsilon and promise; None where it is not known.
-            With variance, no plan that holds both moments to the same share of their range.
-        error_lower_bound: What no plan for all cells can promise less than, as a share of the range; None where a
-            target was set or it is not known. With variance as above.
+        cells_upper_bound: No plan can publish more cells at this epsilon and promise; None if it is not known. With
+            variance, it is for plans that hold both moments to the same share of their range.
+        error_lower_bound: No plan for all cells can promise less, as a share of the range; None if a target was set or
+            it is not known. With variance as above.
     """
 
     sums: list[CellSums]
@@ -77,7 +77,7 @@ def unbounded(request: Request, sums: Sequence[CellSums]) -> Proposal:
 
 
 def planned(request: Request) -> Proposal:
-    """Return what the planner proposes, with the bounds that it finds: most cells for a target, else least error."""
+    """Return the planner's proposal with its bounds: the most cells for a target, else the least error."""
     occupancy, ranges, epsilon = request.occupancy, request.value_ranges, request.epsilon
     least = None
     if request.target is None:

@@ -1,4 +1,4 @@
-"""The mechanisms that a configuration may name: one row each, and all that is said of a mechanism stands in its row.
+"""The mechanisms that a configuration may name. The row of a mechanism contains all that is stated about it.
 
 To add one: write its function in ``dpmath``, and a row here. Functions of ``dpmath`` are imported when they are called:
 every command reads a configuration, which needs the rows, and few commands plan.
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from tasks.mechanisms.proposals import Proposal, Request
 
 Kind = Literal["clipped", "arrays"]
-"""The kinds of sum; ``tasks.sums`` has a module for each."""
+"""The kinds of sum. ``tasks.sums`` has a module for each."""
 
 _COMMON = ("CKS-A2", "HV-L1", "HV-L3", "HV-L4", "HV-L7")
 _ARRAYS = ("CPL-T2.3", "HV-L46", "HV-L47", *_COMMON)
@@ -30,14 +30,14 @@ class Mechanism:
     """A mechanism.
 
     Attributes:
-        name: What the configuration calls it.
+        name: Its name in the configuration.
         in_words: What it does, for people.
         kind: Which kind of sum it publishes of each cell.
-        proposes: Makes a proposal of a request.
-        theorems: The results that its releases rest on, of ``dpmath/THEOREMS.md``.
+        proposes: Makes a proposal for a request.
+        theorems: The results in ``dpmath/THEOREMS.md`` that its releases rely on.
         draws_cell: For arrays: draws the noisy sum of one cell's array means.
-        interval: For arrays: what half of a cell's epsilon buys, in words: an interval by the exponential mechanism,
-            to which array means are projected. None where nothing is bought.
+        interval: For arrays: what half of a cell's epsilon buys, in words. It is an interval, drawn by the exponential
+            mechanism, to which array means are projected. None if nothing is bought.
     """
 
     name: str
@@ -50,12 +50,12 @@ class Mechanism:
 
     @property
     def promises(self) -> bool:
-        """Whether it promises an error before the draw: what clips must not depend on the values."""
+        """Whether it promises an error before the draw. For that the clipping must not depend on the values."""
         return self.interval is None
 
     @property
     def has_variance(self) -> bool:
-        """Whether it can publish the variance too."""
+        """Whether it can also publish the variance."""
         return self.interval is None
 
 

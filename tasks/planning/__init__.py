@@ -1,1 +1,1 @@
-"""Which cells a day publishes, with which clipping and noise. Reads occupancy and public numbers, never a value."""
+"""Plan which cells a day publishes, with which clipping and noise, from occupancy and public numbers alone."""

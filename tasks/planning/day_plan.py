@@ -1,4 +1,4 @@
-"""A day's plan, and how it is kept: private files named by their hash, written before the plan is executed."""
+"""A day's plan, and how it is stored: private files named by their hash, written before the plan is executed."""
 
 from dataclasses import dataclass
 from fractions import Fraction
@@ -21,7 +21,7 @@ from tasks.sums.kinds import Kind
 def mean_errors(occupancy: Occupancy, sums: CellSums, tick: Fraction) -> list[Fraction | None]:
     """Return each cell's promised error of the mean, in the value's unit, rounding to ticks included.
 
-    It is at most the range, which both the mean and what is published of it are in.
+    It is at most the range, because the true mean and the published mean are both inside the range.
     """
     rounding, _ = rounding_errors(sums.value_range)
     errors = sums.errors(occupancy)
@@ -30,20 +30,20 @@ def mean_errors(occupancy: Occupancy, sums: CellSums, tick: Fraction) -> list[Fr
 
 @dataclass(frozen=True)
 class DayPlan:
-    """What a day's release would publish, before anything of it is drawn or spent.
+    """What a day's release would publish, before anything is drawn or spent.
 
     Attributes:
         cells: One row per cell, by slot and hexagon: slot_start, h3_cell, n_records, n_users.
         user_hashes: Keyed hash of each user of the occupancy.
         occupancy: Pairs of cell and user, numbered by the rows above.
         sums: What is published of each moment, "mean" first.
-        kind: Of the sums.
+        kind: The kind of the sums.
         settings: What the plan was made from, as the ledger records it.
-        epsilon_lower_bound: What no plan for the same cells and promises can charge less than; see Proposal.
+        epsilon_lower_bound: No plan for the same cells and promises can charge less; see Proposal.
         gap: How far above that bound the plan is, relative; None without a bound.
-        cells_upper_bound: How many cells no plan can pass at this epsilon and promise; None where it is not known.
-        error_lower_bound: What no plan for all cells can promise less than for a mean, in the value's unit, rounding
-            to ticks included; None where a target was set or it is not known.
+        cells_upper_bound: No plan can publish more cells at this epsilon and promise; None if it is not known.
+        error_lower_bound: No plan for all cells can promise less for a mean, in the value's unit, rounding to ticks
+            included; None if a target was set or it is not known.
     """
 
     cells: pl.DataFrame
@@ -75,7 +75,7 @@ class DayPlan:
 
 
 def store_plan(plan: DayPlan, config: Config) -> str:
-    """Write a plan's private files and its certificate, each named by its hash, and return that of the whole."""
+    """Write a plan's private files and its certificate, each named by its hash. Return the hash of the whole."""
     folder = private_files.plans(config)
     files = {
         "cells": frames.write_frame(folder, cell_frame(plan)),
@@ -92,7 +92,7 @@ def _certificate(plan: DayPlan) -> dict[str, Any]:
 
 
 def cell_frame(plan: DayPlan) -> pl.DataFrame:
-    """Return one row per cell: its size, and each moment's noise and greatest bias, in the sum's own unit."""
+    """Return one row per cell: its size, and each moment's noise and largest bias, in the sum's own unit."""
     moments = {
         f"{moment}_{name}": column
         for moment, sums in plan.sums.items()
@@ -106,7 +106,7 @@ def cell_frame(plan: DayPlan) -> pl.DataFrame:
 
 
 def pair_frame(plan: DayPlan) -> pl.DataFrame:
-    """Return one row per pair of a published cell and a user: how its total counts in each moment's sum."""
+    """Return one row per pair of a published cell and a user: how the user's total counts in each moment's sum."""
     inside = np.flatnonzero(plan.published[plan.occupancy.cell])
     columns = {
         "user_hash": pl.Series(plan.user_hashes).gather(pl.Series(plan.occupancy.user[inside])),

@@ -1,4 +1,4 @@
-"""Plan: which cells a day publishes, with which clipping and noise. Reads the occupancy and public numbers only."""
+"""Make the plan of one day: which cells it publishes, with which clipping and noise. It never reads a value."""
 
 import datetime as dt
 import logging
@@ -48,7 +48,7 @@ def plan_release(date: dt.date, config: Config) -> str:
 
 @dataclass(frozen=True)
 class PlannedDay:
-    """What a plan is made from: the cells, the users by keyed hash, and what is asked of a mechanism."""
+    """What a plan is made from: the cells, the users by keyed hash, and the request to a mechanism."""
 
     cells: pl.DataFrame
     user_hashes: list[str]
@@ -59,8 +59,8 @@ def make_plan(date: dt.date, config: Config, account: Account | None = None) -> 
     """Return the plan of a day from its occupancy, the public bounds and what each user has left.
 
     Args:
-        date: The local day, prepared.
-        config: Says the bounds and what is asked for.
+        date: The local day; it must be prepared.
+        config: Says the bounds and the request.
         account: What each user has lost; None reads it from the ledger.
 
     Raises:
@@ -72,7 +72,7 @@ def make_plan(date: dt.date, config: Config, account: Account | None = None) -> 
 
 
 def planned_day(date: dt.date, day: PlannedDay, proposal: Proposal, config: Config) -> DayPlan:
-    """Return the plan of a day from what a mechanism proposes for it; raises what ``make_plan`` does."""
+    """Return the plan of a day from a mechanism's proposal; raises what ``make_plan`` does."""
     if not proposal.sums[0].published.any():
         raise _why_nothing(date, day.request, config)
     return DayPlan(
@@ -90,7 +90,7 @@ def planned_day(date: dt.date, day: PlannedDay, proposal: Proposal, config: Conf
 
 
 def read_day(date: dt.date, config: Config, account: Account | None = None) -> PlannedDay:
-    """Return what a day asks of a mechanism; the arguments are those of ``make_plan``."""
+    """Return the request of a day to a mechanism; the arguments are those of ``make_plan``."""
     with warehouse.connect(config) as connection:
         if warehouse.rows(connection, "checks/prepared_otherwise", prepared_by(date, config)):
             raise HexveilError(f"{date} was last prepared with other settings; run the day again")
@@ -115,7 +115,7 @@ def read_day(date: dt.date, config: Config, account: Account | None = None) -> P
 
 
 def _why_nothing(date: dt.date, request: Request, config: Config) -> HexveilError:
-    """Return the reason for an empty plan: too little budget left, or promises that cannot be kept at all."""
+    """Return the reason for an empty plan: too little budget is left, or no promise can be kept at all."""
     unlimited = propose(config.privacy.mechanism, replace(request, budgets=None))
     if unlimited.sums[0].published.any():
         return BudgetExceeded(
@@ -153,13 +153,13 @@ def summarise_plan(plan: DayPlan) -> dict[str, Any]:
 
 
 def _in_unit(share: Fraction | None, config: Config) -> Fraction | None:
-    """Return a promise for a mean in the value's unit, rounding to ticks included, from a share of the range."""
+    """Convert a promise for a mean from a share of the range to the value's unit, rounding to ticks included."""
     mean_rounding, _ = rounding_errors(config.value.n_ticks)
     return None if share is None else share * config.value.span + mean_rounding * Fraction(config.value.tick)
 
 
 def promised_share(config: Config) -> Fraction | None:
-    """Return the promised error of every published sum as a share of its range; None promises nothing."""
+    """Return the promised error of every published sum as a share of its range; None if nothing is promised."""
     privacy, span, tick = config.privacy, config.value.span, Fraction(config.value.tick)
     mean_rounding, variance_rounding = rounding_errors(config.value.n_ticks)
     shares = []

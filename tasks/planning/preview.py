@@ -1,4 +1,4 @@
-"""Preview: what a day would publish, at which promised error and cost. Spends nothing."""
+"""Preview what a day would publish, and at which promised error and cost. Spends nothing."""
 
 import datetime as dt
 import time
@@ -23,7 +23,7 @@ from tasks.planning.plan import make_plan, read_day, summarise_plan
 
 @contained
 def preview_plan(date: dt.date, config: Config) -> dict[str, Any]:
-    """Return what the day would publish and cost, after storing the plan; spends nothing.
+    """Return what the day would publish and cost, after storing the plan. Spends nothing.
 
     ``refused`` says why a run would be refused: its budget is looser than the one in force.
     """
@@ -44,7 +44,7 @@ def preview_plan(date: dt.date, config: Config) -> dict[str, Any]:
 
 @contained
 def preview_cells(date: dt.date, config: Config) -> list[dict[str, Any]]:
-    """Return one row per cell of the day's plan: its size, and what it would promise and cost if it is published."""
+    """Return one row per cell of the day's plan: its size, and what it would promise and cost if published."""
     plan = make_plan(date, config)
     errors = mean_errors(plan.occupancy, plan.sums["mean"], Fraction(config.value.tick))
     rows = []

@@ -1,4 +1,4 @@
-"""Plan ahead: mechanisms work on several days at once, in processes of their own; days are counted one at a time."""
+"""Plan a range of days: mechanisms work on several days in parallel processes; losses are counted day by day."""
 
 import datetime as dt
 import logging
@@ -29,14 +29,14 @@ from tasks.planning.day_plan import DayPlan, store_plan
 from tasks.planning.plan import PlannedDay, planned_day, read_day
 
 Shortage = Literal["refuse", "spread", "clip"]
-"""What to do where the budget does not pay every day of a range in full."""
+"""What to do if the budget does not pay for every day of a range in full."""
 
 log = logging.getLogger("hexveil.ahead")
 
 
 @dataclass(frozen=True)
 class _Open:
-    """A day that is being planned: what was asked of the mechanism, and its answer to come."""
+    """A day that is being planned: the request to the mechanism, and its future answer."""
 
     date: dt.date
     day: PlannedDay
@@ -44,24 +44,24 @@ class _Open:
 
 
 class RangePlans:
-    """The plans of a range of days while they are made, each as if those before it were released; spends nothing.
+    """The plans of a range of days. Each is made as if the days before it were released. Spends nothing.
 
-    Only the mechanism, which reads the occupancy and budgets and takes nearly all of the time, works elsewhere. What
-    it was asked is compared with what the account says at the day's turn, and where the budgets are no longer those,
-    it is asked again. So the plans are those of one day after the other.
+    Only the mechanism works in other processes. It reads the occupancy and budgets, and takes nearly all of the time.
+    When a day is counted, the budgets in its request are compared with the account. If they differ, the mechanism runs
+    again. So the plans are the same as if days were planned one after the other.
 
     Attributes:
         plans: Hash of each day's stored plan.
         problems: What is wrong with each day that cannot be planned.
-        withheld: Those of them that the budget does not pay, or of which nothing can be published.
+        withheld: Those of them that the budget does not pay for, or of which nothing can be published.
     """
 
     def __init__(self, dates: list[dt.date], shortage: Shortage, config: Config) -> None:
-        """Begin with what the ledger says was lost.
+        """Begin with the losses in the ledger.
 
         Args:
             dates: The days that will be planned, in order.
-            shortage: "clip" goes on where the budget does not pay a day in full: users who are short of it are
+            shortage: "clip" continues if the budget does not pay for a day in full: users who have too little left are
                 clipped harder or left out.
             config: Says the budget.
         """
@@ -72,18 +72,18 @@ class RangePlans:
         self._account = Account(ledger.read_entries(config), config)
         self._n_workers = os.cpu_count() or 1
         self._open: deque[_Open] = deque()
-        spawn = multiprocessing.get_context("spawn")  # a fork would copy the engine's locks without its threads
+        spawn = multiprocessing.get_context("spawn")  # a fork has the engine's locks without its threads
         with undisturbed():
             self._workers = ProcessPoolExecutor(self._n_workers, spawn, initializer=end_with_parent)
 
     def close(self) -> None:
-        """Give up what has not been planned."""
+        """Cancel the days that are not planned yet."""
         self._workers.shutdown(wait=False, cancel_futures=True)
 
     def ask(self, date: dt.date, config: Config) -> None:
-        """Ask for the plan of a prepared day, and take the answers that are there; does all or nothing of a day.
+        """Request the plan of a prepared day, and count the plans that are finished. It does all of a day or nothing.
 
-        No more days wait than keep every core busy, since each is held in memory.
+        Each waiting day is in memory, so only as many wait as keep every core busy.
         """
         while self._open and (len(self._open) > self._n_workers or self._open[0].answer.done()):
             self.take(config)
@@ -95,10 +95,10 @@ class RangePlans:
         self._open.append(_Open(date, day, self._asked(day, config)))
 
     def take(self, config: Config) -> bool:
-        """Wait for the first plan that was asked for, and count it; False where none is left.
+        """Wait for the oldest requested plan and count it. Return False if none is left.
 
         Raises:
-            BudgetExceeded: The budget does not pay every day in full; says how far it reaches.
+            BudgetExceeded: The budget does not pay for every day in full. The message says how far it reaches.
         """
         if not self._open:
             return False
@@ -131,7 +131,7 @@ class RangePlans:
         self._account.add(date, dict(zip(plan.user_hashes, plan.losses, strict=True)))
 
     def _note(self, date: dt.date, problem: HexveilError) -> None:
-        """Note what is wrong with a day; what the machine is to blame for is tried again instead."""
+        """Record what is wrong with a day. A failure of the machine is raised instead, so that the step is retried."""
         if isinstance(problem, TemporaryFailure):
             raise problem
         self.problems[date] = str(problem)
@@ -155,7 +155,7 @@ _current: ContextVar[RangePlans] = ContextVar("range plans")
 
 @contextmanager
 def planning_range(dates: list[dt.date], shortage: Shortage, config: Config) -> Iterator[RangePlans]:
-    """Plan a range in the block: its steps find the plans, which are not handed to them, for schedulers store that.
+    """Plan a range in the block. Its steps find the plans here: as an argument, a scheduler would store them.
 
     The arguments are those of ``RangePlans``.
     """
@@ -169,24 +169,24 @@ def planning_range(dates: list[dt.date], shortage: Shortage, config: Config) -> 
 
 @step("plan {config.dataset.name} {date}")
 def plan_ahead(date: dt.date, config: Config) -> None:
-    """Have a prepared day planned while the next is prepared.
+    """Request the plan of a prepared day, so that it is made while the next day is prepared.
 
     Raises:
-        BudgetExceeded: The budget does not pay every day in full; says how far it reaches.
+        BudgetExceeded: The budget does not pay for every day in full. The message says how far it reaches.
     """
     _current.get().ask(date, config)
 
 
 @step("plan the days of {config.dataset.name}")
 def finish_plans(config: Config) -> None:
-    """Wait for the plans that are not there yet; raises what ``plan_ahead`` does."""
+    """Wait for all unfinished plans; raises what ``plan_ahead`` does."""
     while _current.get().take(config):
         pass
 
 
 @contained
 def _answered(asked: _Open, account: Account, config: Config) -> DayPlan:
-    """Return the plan of a day that was asked for, made with what each user may lose now."""
+    """Return the plan of a requested day, made with what each user may lose now."""
     before, budgets = asked.day.request.budgets, account.may_lose(asked.date, asked.day.user_hashes)
     day = replace(asked.day, request=replace(asked.day.request, budgets=budgets))
     if before is not None and np.array_equal(budgets, before):

@@ -1,4 +1,4 @@
-"""Backfill: what of a range of days is released, and how to spread a budget over it."""
+"""Spread what is left of a budget evenly over a range of days."""
 
 import datetime as dt
 import logging
@@ -21,10 +21,10 @@ log = logging.getLogger("hexveil.backfill")
 
 @step("spread the budget of {config.dataset.name}")
 def spread_budget(dates: list[dt.date], config: Config) -> Config:
-    """Return the configuration with an epsilon_per_day that every day of a range can be paid with in full.
+    """Return the configuration with the epsilon_per_day that the budget can pay for every day of a range in full.
 
-    Days of the range that were released at no more than that are part of the spread, so that a backfill that was
-    interrupted goes on with the same number.
+    Days of the range that were released with at most that epsilon are part of the spread. So an interrupted backfill
+    continues with the same number.
 
     Args:
         dates: Every day of the range, released or not.
@@ -43,7 +43,7 @@ def spread_budget(dates: list[dt.date], config: Config) -> Config:
             break
         spread -= dearer
     privacy = config.privacy.model_copy(update={"epsilon_per_day": epsilon})
-    if privacy.cell_epsilon is not None:  # as many cells as before, each at the same share of the day
+    if privacy.cell_epsilon is not None:  # as many cells as before, each with the same share of the day
         share = Fraction(privacy.cell_epsilon) * Fraction(epsilon) / Fraction(config.privacy.epsilon_per_day)
         privacy = privacy.model_copy(update={"cell_epsilon": _rounded_down(share)})
     say(log, "budget is spread", epsilon_per_day=epsilon, n_days=len(spread))
@@ -51,7 +51,7 @@ def spread_budget(dates: list[dt.date], config: Config) -> Config:
 
 
 def _even_share(spread: set[dt.date], entries: list[Release], config: Config) -> Decimal:
-    """Return what the budget leaves each of some days, after all releases but their first ones."""
+    """Return what the budget leaves for each of some days, after all releases except the first ones of these days."""
     account = Account([], config)
     for entry in entries:
         date = entry.date
@@ -70,5 +70,5 @@ def _even_share(spread: set[dt.date], entries: list[Release], config: Config) ->
 
 
 def _rounded_down(share: Fraction) -> Decimal:
-    """Return six digits of a share, none of them too many."""
+    """Return a share rounded down to six digits."""
     return Context(prec=6, rounding=ROUND_DOWN).divide(Decimal(share.numerator), Decimal(share.denominator))

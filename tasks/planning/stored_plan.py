@@ -1,4 +1,4 @@
-"""Stored plans: read and checked once in a step, and handed down as a value."""
+"""Read stored plans: each is read and checked once in a step, and then passed on as a value."""
 
 import datetime as dt
 import json
@@ -15,16 +15,16 @@ from tasks.base.config import Config
 from tasks.sums.stored_sum import StoredSum
 
 MOMENTS = ("mean", "square")
-"""The sums a cell may publish: of q, and of (2q - R)^2, for values q in ticks from 0 to R."""
+"""The sums that a cell may publish: of q, and of (2q - R)^2, for values q in ticks from 0 to R."""
 
 
 @dataclass(frozen=True)
 class StoredPlan:
-    """A stored plan. Its files are read when they are asked for, each once, and only if they are what was stored.
+    """A stored plan. Each of its files is read once, when it is needed, and only if it is unchanged.
 
     Attributes:
         name: Its hash.
-        settings: What it was made from besides the occupancy.
+        settings: What it was made from, apart from the occupancy.
         files: The hash of each of its files: "cells", "pairs", "losses".
         folder: Where they are.
     """
@@ -46,7 +46,7 @@ class StoredPlan:
 
     @cached_property
     def withheld(self) -> pl.DataFrame:
-        """The cells that are withheld and how full they are, which is public, and nothing else of them."""
+        """The withheld cells and their numbers of records and users, which are public, and nothing else."""
         withheld = self.cells.filter(pl.col("mean_inverse_scale") == 0)
         names = pl.Series("h3_cell", [h3.int_to_str(cell) for cell in withheld["h3_cell"]], dtype=pl.String)
         return withheld.select("slot_start", names, "n_records", "n_users")
@@ -63,18 +63,18 @@ class StoredPlan:
 
     @property
     def pairs_path(self) -> Path:
-        """Where the pairs are, for the engine to read; they were checked."""
+        """The path of the pairs, for the engine to read; they were checked."""
         self.pairs  # noqa: B018
         return self.folder / self.files["pairs"]
 
     def sums(self, config: Config) -> list[StoredSum]:
-        """Return each moment's sum, under the configuration that the plan was made with."""
+        """Return each moment's sum. The configuration must be the one that the plan was made with."""
         moments = [moment for moment in MOMENTS if f"{moment}_inverse_scale" in self.cells.columns]
         return [StoredSum(self.published, self.pairs, moment, config) for moment in moments]
 
 
 def load_plan(name: str, config: Config) -> StoredPlan:
-    """Return the stored plan of that hash.
+    """Return the stored plan with that hash.
 
     Raises:
         LedgerBroken: It is missing or changed.
@@ -85,5 +85,5 @@ def load_plan(name: str, config: Config) -> StoredPlan:
 
 
 def plan_settings(date: dt.date, config: Config) -> dict[str, Any]:
-    """Return what a plan is made from besides the occupancy; a plan is executed under the same or not at all."""
+    """Return what a plan is made from, apart from the occupancy. A plan is executed only with the same settings."""
     return {"date": date.isoformat(), **config.public_settings()}

@@ -1,1 +1,1 @@
-"""What one cell publishes, by kind of sum: how it is stored, drawn, charged and described. Knows only ``base``."""
+"""The sum that each cell publishes, by kind: how it is stored, drawn, charged and described. Imports only ``base``."""

@@ -1,4 +1,4 @@
-"""Sums of array means: users' records fill arrays, and noise is added to the sum of the arrays' means."""
+"""Sums of array means: users' records fill arrays, and the sum of the arrays' means gets noise."""
 
 from collections.abc import Sequence
 from fractions import Fraction
@@ -21,14 +21,14 @@ from tasks.sums.stored_sum import CELL, StoredSum
 
 
 class Arrays:
-    """The kind; see ``tasks.sums.kinds.Kind``. Where an interval is bought, it is drawn with the sum."""
+    """Sums of array means; see ``tasks.sums.kinds.Kind``. If an interval is bought, it is drawn with the sum."""
 
     noise = "discrete Laplace"
     loss = PureLoss
     private_totals = "read/user_total"
 
     def cell_columns(self, occupancy: Occupancy, sums: ArraySum) -> Columns:  # noqa: ARG002
-        """Return length, epsilon, divisor, bias and noise of each cell; 0 where nothing is published."""
+        """Return length, epsilon, divisor, bias and noise of each cell; 0 if the cell is not published."""
         return {
             "array_length": pl.Series(sums.array_length),
             "cell_epsilon": pl.Series([str(sums.cell_epsilon)] * sums.array_length.size),
@@ -38,7 +38,7 @@ class Arrays:
         }
 
     def pair_columns(self, occupancy: Occupancy, sums: ArraySum) -> Columns:
-        """Return whose records are taken, and how many of them have a place in an array."""
+        """Return whether each pair's records are taken, and how many of them have a place in an array."""
         n_kept = np.zeros(sums.taken.size, dtype=np.int64)
         for number, cell in sums.cells.items():
             n_kept[sums.taken_pairs(number)] = cell.grouping.n_kept
@@ -46,10 +46,10 @@ class Arrays:
         return {"taken": pl.Series(sums.taken[inside]), "n_kept": pl.Series(n_kept[inside])}
 
     def drawn(self, stored: StoredSum, private: pl.DataFrame, noise: object) -> Columns:  # noqa: ARG002
-        """Return the cells' noisy sums, and the scale and bias that came with them.
+        """Return the cells' noisy sums, and the scale and bias drawn with them.
 
         Raises:
-            HexveilError: The noise that was drawn is not that of the plan.
+            HexveilError: The noise drawn is not that of the plan.
         """
         sums, draws_cell = array_sum(stored), stored.config.privacy.planned_by.draws_cell
         if draws_cell is None:
@@ -70,17 +70,17 @@ class Arrays:
         return columns | {f"noisy_{stored.moment}_sum": exact_series(one.noisy_sum for one in released)}
 
     def losses(self, stored: StoredSum) -> ExactIntArray:
-        """Return each pair's loss from the lengths of the arrays and who is in them."""
+        """Return each pair's loss, from the array lengths and the users in the arrays."""
         sums = array_sum(stored)
         return sums.losses(sums.occupancy)
 
     def following(self, stored: StoredSum) -> Columns:
-        """Return all that is stored, from the lengths of the arrays and who is in them."""
+        """Return all stored columns, recomputed from the array lengths and the users in the arrays."""
         sums = array_sum(stored)
         return self.cell_columns(sums.occupancy, sums) | self.pair_columns(sums.occupancy, sums)
 
     def drawn_again(self, stored: StoredSum, published: pl.DataFrame) -> Columns:
-        """Return the scale and bias that follow from the published intervals; nothing where none was bought."""
+        """Return the scale and bias that follow from the published intervals; nothing if no interval was bought."""
         if stored.config.privacy.planned_by.interval is None:
             return {}
         sums, value = array_sum(stored), stored.config.value
@@ -93,7 +93,7 @@ class Arrays:
         return _interval_columns(stored.moment, sums, intervals)
 
     def described(self, stored: StoredSum) -> dict[str, Any]:
-        """Return the scales, epsilon and lengths; with an interval to come, its noise is the widest that it can be."""
+        """Return the scales, epsilon and lengths. If an interval will be drawn, the noise is the widest possible."""
         sums, lengths = array_sum(stored), stored.of_cells("array_length")
         sensitivities = [int(max(array_sensitivities(cell, cell.largest))) for cell in sums.cells.values()]
         return {
@@ -105,13 +105,13 @@ class Arrays:
         }
 
     def n_suppressed_and_whole(self, pairs: pl.DataFrame, config: Config) -> tuple[int, int]:  # noqa: ARG002
-        """Return how many users of cells have no record in an array, and how many have all."""
+        """Return how many pairs have no record in an array, and how many have all."""
         n_suppressed = int((pairs["mean_n_kept"] == 0).sum())
         return n_suppressed, int((pairs["mean_n_kept"] == pairs["n_records"]).sum())
 
 
 def array_sum(stored: StoredSum) -> ArraySum:
-    """Return the sums of array means that a plan stores; each pair is a user of its own here, so losses are by pair."""
+    """Return the sums of array means that a plan stores. Each pair is its own user here, so losses are per pair."""
     numbers = stored.cells.select(CELL).with_row_index("cell")
     cell = stored.pairs.select(CELL).join(numbers, on=CELL, how="left", maintain_order="left")["cell"]
     pair = np.arange(stored.pairs.height, dtype=np.int64)

@@ -1,4 +1,4 @@
-"""Sums of clipped totals: each user's total in a cell is clipped to an interval, and noise is added to their sum."""
+"""Sums of clipped totals: each user's total in a cell is clipped to an interval, and their sum gets noise."""
 
 from collections.abc import Callable
 from typing import Any
@@ -17,14 +17,14 @@ from tasks.sums.stored_sum import CELL, StoredSum
 
 
 class Clipped:
-    """The kind; see ``tasks.sums.kinds.Kind``."""
+    """Sums of clipped totals; see ``tasks.sums.kinds.Kind``."""
 
     noise = "discrete Laplace"
     loss = PureLoss
     private_totals = "read/cell_sum"
 
     def cell_columns(self, occupancy: Occupancy, sums: ClippedSum) -> Columns:
-        """Return noise, divisor and bias of each cell; noise and bias are 0 where nothing is published."""
+        """Return noise, divisor and bias of each cell. Noise and bias are 0 if the cell is not published."""
         part, published = sums.published_part(occupancy)
         bias = np.zeros(occupancy.n_cells, dtype=object)
         bias[sums.published] = part.cell_sums(published.bias(part))
@@ -35,7 +35,7 @@ class Clipped:
         }
 
     def pair_columns(self, occupancy: Occupancy, sums: ClippedSum) -> Columns:
-        """Return where each total is clipped."""
+        """Return the lower end and the width of each total's clipping interval."""
         part, published = sums.published_part(occupancy)
         return {
             "lower": pl.Series(list(published.lower(part)), dtype=pl.Int64),
@@ -48,7 +48,7 @@ class Clipped:
         """Return the cells' noisy sums.
 
         Raises:
-            HexveilError: What was read is of other cells.
+            HexveilError: The private sums are of other cells.
         """
         if not private.select(CELL).equals(stored.cells.select(CELL)):
             raise HexveilError("the cells of the warehouse are not those of the plan; run the day again")
@@ -57,14 +57,14 @@ class Clipped:
         return {f"noisy_{stored.moment}_sum": exact_series(private_sum + noise(inverse_scale))}
 
     def losses(self, stored: StoredSum) -> ExactIntArray:
-        """Return width over scale of each pair."""
+        """Return each pair's loss: width over scale."""
         scale = stored.cells.select(*CELL, scale=stored.of_cells("inverse_scale"))
         in_cells = stored.pairs.select(CELL).join(scale, on=CELL, how="left", maintain_order="left")["scale"]
         width, scales = (np.array(column.to_list(), dtype=object) for column in (stored.of_pairs("width"), in_cells))
         return self.loss.of_laplace(width, scales)
 
     def following(self, stored: StoredSum) -> Columns:
-        """Return where intervals begin, what clipping can take off, and what sums are divided by."""
+        """Return the lower ends of intervals, what clipping can take off, and what sums are divided by."""
         most, width = stored.pairs["n_records"] * stored.value_range, stored.of_pairs("width")
         lower = (most - width) // 2
         bias = stored.pairs.select(*CELL, bias=(most - lower - width).cast(pl.Decimal(38, 0)))
@@ -72,11 +72,11 @@ class Clipped:
         return {"lower": lower, "bias": per_cell["bias"], "divisor": stored.cells["n_records"]}
 
     def drawn_again(self, stored: StoredSum, published: pl.DataFrame) -> Columns:  # noqa: ARG002
-        """Return nothing: the draw is noise alone."""
+        """Return nothing: only noise is drawn."""
         return {}
 
     def described(self, stored: StoredSum) -> dict[str, Any]:
-        """Return the scales, and how far a user can move the sum of a cell, and those of all cells together."""
+        """Return the scales, and how far a user can move the sum of one cell and the sums of all cells together."""
         width = f"{stored.moment}_width"
         per_user = stored.pairs.group_by("user_hash").agg(pl.col(width).cast(pl.Decimal(38, 0)).sum())
         return {
@@ -86,6 +86,6 @@ class Clipped:
         }
 
     def n_suppressed_and_whole(self, pairs: pl.DataFrame, config: Config) -> tuple[int, int]:
-        """Return how many totals are not read, and how many are not clipped."""
+        """Return how many pairs' totals are not read, and how many are not clipped."""
         n_suppressed = int((pairs["mean_width"] == 0).sum())
         return n_suppressed, int((pairs["mean_width"] == pairs["n_records"] * config.value.n_ticks).sum())

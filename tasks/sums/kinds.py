@@ -1,4 +1,4 @@
-"""The kinds of sum. Each answers for itself: what is stored of it, read, drawn, charged, described and recomputed."""
+"""The kinds of sum. Each says how it is stored, read, drawn, charged, described and recomputed."""
 
 from collections.abc import Callable
 from typing import Any, Protocol
@@ -23,8 +23,8 @@ class Kind(Protocol):
     """A kind of sum.
 
     Attributes:
-        noise: What is drawn, which its currency of privacy loss must support.
-        loss: The currency that it is charged in.
+        noise: What is drawn. The currency ``loss`` must support it.
+        loss: The currency of privacy loss that it is charged in.
         private_totals: The SQL statement that reads what is summed.
     """
 
@@ -33,7 +33,7 @@ class Kind(Protocol):
     private_totals: str
 
     def cell_columns(self, occupancy: Occupancy, sums: Any) -> Columns:
-        """Return what a plan stores of each cell, among it ``inverse_scale``, ``divisor`` and ``bias``."""
+        """Return what a plan stores of each cell, including ``inverse_scale``, ``divisor`` and ``bias``."""
         ...
 
     def pair_columns(self, occupancy: Occupancy, sums: Any) -> Columns:
@@ -41,12 +41,12 @@ class Kind(Protocol):
         ...
 
     def drawn(self, stored: StoredSum, private: pl.DataFrame, noise: Noise) -> Columns:
-        """Return columns of the cells after the draw: ``noisy_{moment}_sum``, and what came with it.
+        """Return the columns of the cells after the draw: ``noisy_{moment}_sum``, and what was drawn with it.
 
         Args:
-            stored: What the plan says.
-            private: What that statement read.
-            noise: Where the noise comes from.
+            stored: The sum as the plan stores it.
+            private: The rows that ``private_totals`` read.
+            noise: Draws the noise.
         """
         ...
 
@@ -59,15 +59,15 @@ class Kind(Protocol):
         ...
 
     def drawn_again(self, stored: StoredSum, published: pl.DataFrame) -> Columns:
-        """Return those of the drawn columns that the published table shows, but for the noisy sum."""
+        """Return the drawn columns that the published table shows, except the noisy sum."""
         ...
 
     def described(self, stored: StoredSum) -> dict[str, Any]:
-        """Return what the ledger says of the sum: its scales and sensitivity, in the sum's own unit."""
+        """Return what the ledger states about the sum: its scales and sensitivity, in the sum's own unit."""
         ...
 
     def n_suppressed_and_whole(self, pairs: pl.DataFrame, config: Config) -> tuple[int, int]:
-        """Return how many pairs count not at all, and how many in full."""
+        """Return how many pairs do not count at all, and how many count in full."""
         ...
 
 
@@ -78,7 +78,7 @@ def kind_of(config: Config) -> Kind:
     """Return the kind of sum that a configuration's mechanism publishes.
 
     Raises:
-        ValueError: Its noise has no loss in the currency that it is charged in.
+        ValueError: The kind's noise has no loss in its currency.
     """
     kind = KINDS[config.privacy.planned_by.kind]
     if not kind.loss.supports(kind.noise):

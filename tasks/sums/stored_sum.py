@@ -1,4 +1,4 @@
-"""A sum as a plan stores it: one moment of its published cells and their pairs, for whoever draws or recomputes it."""
+"""A sum as a plan stores it: one moment of its published cells and pairs, for the draw and for recomputing."""
 
 from dataclasses import dataclass
 
@@ -18,7 +18,7 @@ class StoredSum:
         cells: The plan's published cells, in its order.
         pairs: The plan's pairs, in its order.
         moment: "mean" or "square".
-        config: That the plan was made under.
+        config: The configuration that the plan was made with.
     """
 
     cells: pl.DataFrame
@@ -32,11 +32,11 @@ class StoredSum:
         return self.config.value.n_ticks ** (2 if self.moment == "square" else 1)
 
     def of_cells(self, name: str) -> pl.Series:
-        """Return the moment's column of that name of the cells."""
+        """Return the moment's column ``name`` of the cells."""
         return self.cells[f"{self.moment}_{name}"]
 
     def of_pairs(self, name: str) -> pl.Series:
-        """Return the moment's column of that name of the pairs."""
+        """Return the moment's column ``name`` of the pairs."""
         return self.pairs[f"{self.moment}_{name}"]
 
     def scales(self) -> dict[str, str]:

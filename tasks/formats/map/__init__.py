@@ -1,1 +1,1 @@
-"""The map of a day, one page that opens in any browser."""
+"""The map of a day: one page that opens in any browser."""

@@ -1,4 +1,4 @@
-"""What the map of a day shows: its slots in local time, and its hexagons and rows by number."""
+"""The data of a day's map: its slots in local time, and its hexagons and rows by number."""
 
 import datetime as dt
 import math
@@ -18,11 +18,11 @@ class MapDay:
     """A published day, for the map.
 
     Attributes:
-        slots: Each slot of the day in local time, as readers see it; no two alike.
-        hours: Where on an axis of slots which local hour is marked.
-        hexagons: One row per hexagon: h3_cell, n_published, n_withheld; the one published most often first.
-        published: The published table, with numbers of ``slot`` and ``hexagon``, by slot.
-        withheld: The same of withheld cells: slot, hexagon, n_users, n_records.
+        slots: Each slot of the day in local time, as readers see it; all are different.
+        hours: The local hours that are marked, by their position on an axis of slots.
+        hexagons: One row per hexagon: h3_cell, n_published, n_withheld; the one published most often is first.
+        published: The published table, with numbers of ``slot`` and ``hexagon``, sorted by slot.
+        withheld: The same for withheld cells: slot, hexagon, n_users, n_records.
     """
 
     slots: list[str]
@@ -33,12 +33,12 @@ class MapDay:
 
     @property
     def fullest_slot(self) -> int:
-        """The slot with most published cells, the first of several."""
+        """The slot with the most published cells; the first one if several have as many."""
         return int(self.published["slot"].value_counts().sort("count", "slot", descending=[True, False])["slot"][0])
 
 
 def map_day(statistics: pl.DataFrame, withheld: pl.DataFrame, date: dt.date, config: Config) -> MapDay:
-    """Return what the map shows of a published table and of the withheld cells of its day."""
+    """Return the map's data from a published table and the withheld cells of its day."""
     starts = slot_starts(date, config)
     hexagons = _hexagons(statistics, withheld)
     slot_number = pl.DataFrame({"slot_start": starts[:-1], "slot": range(len(starts) - 1)})
@@ -52,14 +52,14 @@ def map_day(statistics: pl.DataFrame, withheld: pl.DataFrame, date: dt.date, con
 
 
 def slot_starts(date: dt.date, config: Config) -> list[dt.datetime]:
-    """Return the first instant of each slot of a local day, and the day's end: 24 hours, or 23 or 25."""
+    """Return the first instant of each slot of a local day, and the day's end. A day has 24 hours, or 23 or 25."""
     start, end = config.day_bounds(date)
     slot = dt.timedelta(minutes=config.grid.slot_minutes)
     return [*(start + n * slot for n in range(math.ceil((end - start) / slot))), end]
 
 
 def slot_labels(starts: list[dt.datetime], config: Config) -> list[str]:
-    """Return each slot in local time; with its offset where the clock changes, since an hour may then come twice."""
+    """Return each slot in local time. If the clock changes that day, the offset is added: an hour may occur twice."""
     local = [start.astimezone(ZoneInfo(config.dataset.timezone)) for start in starts]
     changes = len({time.utcoffset() for time in local}) > 1
     last = len(starts) - 2

@@ -53,7 +53,7 @@ select.bk-input:focus-visible {{ outline: 3px solid {_INK}; outline-offset: 2px;
 
 
 def map_document(day: MapDay, config: Config) -> Document:
-    """Return the document whose roots are slots, map, hexagons and curve, joined by one callback."""
+    """Return the document. Its roots are the slots, map, hexagons and curve; one callback connects them."""
     sources = map_sources(day)
     slider, select = _slider(day), _select(day)
     now = BoxAnnotation(fill_color="#f7edd4", fill_alpha=1, line_color=None, level="underlay")
@@ -71,8 +71,8 @@ def map_document(day: MapDay, config: Config) -> Document:
         model.js_on_change(name, glue)
     document = Document()
     roots = [_map(sources, config), select, curve]
-    with document.models.freeze():  # which models there are is asked once for all roots
-        for root in [slider, *roots] if len(day.slots) > 1 else roots:  # a slider of one step is no slider
+    with document.models.freeze():  # so Bokeh collects the models once for all roots
+        for root in [slider, *roots] if len(day.slots) > 1 else roots:  # a slider needs two steps
             document.add_root(root)
     document.js_on_event(DocumentReady, glue)
     return document
@@ -128,7 +128,7 @@ def _map(sources: Sources, config: Config) -> Any:
 
 
 def _figure(name: str, **how: Any) -> Any:
-    """Return an empty figure in the page's style; untyped, as Bokeh types its parts as anything they may be."""
+    """Return an empty figure in the page's style. It is untyped, because Bokeh's types for its parts are too wide."""
     plot: Any = figure(name=name, tools=[], sizing_mode="stretch_both", outline_line_color=None, **how)
     plot.toolbar.logo = None
     plot.title.update(text_font=_FONT, text_font_size="15px")
@@ -147,7 +147,7 @@ def _patches(plot: Any, source: ColumnDataSource, **look: Any) -> GlyphRenderer:
 
 
 def _colours(published: ColumnDataSource) -> LinearColorMapper:
-    """Return the day's colours; they span at least the promised error twice, since less than that is noise."""
+    """Return the day's colours. They span at least twice the promised error, because smaller differences are noise."""
     low, high = (float(edge(published.data["mean"])) for edge in (min, max))
     short = max(0.0, float(max(published.data["error"])) - (high - low) / 2)
     return LinearColorMapper(palette=Viridis256, low=low - short, high=high + short)

@@ -1,4 +1,4 @@
-"""The map of a published day: one HTML page that needs no network, for whoever wants to look before they load."""
+"""The map of a published day: one HTML page that needs no network, for a first look at the data."""
 
 import datetime as dt
 import importlib.resources
@@ -19,18 +19,18 @@ def map_page(
 ) -> bytes:
     """Return the page of a published day.
 
-    All of it is computed from the noisy table and from what is public of the withheld cells.
+    It is computed only from the noisy table and from what is public about the withheld cells.
 
     Args:
         statistics: The published table of the release.
         withheld: The day's other cells: slot_start, h3_cell as in the table, n_records, n_users.
-        config: That the release was made under.
+        config: The configuration that the release was made with.
         date: The local day.
         revision: Name of a further release of the day, None for the first.
         epsilon: The most that any one user loses by the release, an exact decimal.
 
     Returns:
-        HTML in UTF-8, with all scripts, styles and numbers in it.
+        HTML in UTF-8, which contains all scripts, styles and numbers.
     """
     day = map_day(rounded_outwards(statistics, config), withheld, date, config)
     words = head(statistics, withheld, config, date, revision, epsilon)

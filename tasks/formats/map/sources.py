@@ -1,4 +1,4 @@
-"""The numbers behind the map page: typed arrays, and each hexagon's outline once."""
+"""The numbers of the map page: typed arrays, and each hexagon's outline once."""
 
 from collections.abc import Iterable, Iterator
 from typing import Any
@@ -26,7 +26,7 @@ _ESTIMATES = {
 
 
 def map_sources(day: MapDay) -> dict[str, ColumnDataSource]:
-    """Return the sources by the names that map.js knows them by; those of one slot or hexagon are filled there."""
+    """Return the sources by the names that map.js uses. It fills those of one slot or one hexagon itself."""
     xs, ys = zip(*_outlines(day.hexagons["h3_cell"]), strict=True)
     published, withheld = _columns(day.published, _NUMBERS | _ESTIMATES), _columns(day.withheld, _NUMBERS)
     shape, time = ("xs", "ys", "cell"), ("x", "time")

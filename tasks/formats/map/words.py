@@ -1,4 +1,4 @@
-"""What the map page says: numbers with their unit, what a hexagon tells, and the sentences at its head."""
+"""The texts of the map page: numbers with their unit, tips for hexagons, and the sentences at the top."""
 
 import datetime as dt
 import math
@@ -11,7 +11,7 @@ import polars as pl
 from tasks.base.config import Config
 
 FORMATTED = ("mean", "error", "low", "high", "variance", "variance_error", "epsilon")
-"""The columns that tips write as printf does."""
+"""The columns that tips format with printf."""
 
 _SIZE = "users: @n_users, records: @n_records"
 _FOUR_DIGITS_UP = Context(prec=4, rounding=ROUND_CEILING)
@@ -20,7 +20,7 @@ Words = dict[str, str | bool]
 
 
 def decimals(span: Fraction) -> int:
-    """Return how many decimals tell apart a thousandth of a range."""
+    """Return how many decimals show a thousandth of a range."""
     return max(0, 3 - math.ceil(math.log10(span)))
 
 
@@ -30,7 +30,7 @@ def measured(quantity: str, config: Config) -> str:
 
 
 def rounded_outwards(statistics: pl.DataFrame, config: Config) -> pl.DataFrame:
-    """Return the table with promises rounded up and intervals outwards to what is shown: no promise looks better."""
+    """Return the table rounded as it is shown: promises up, intervals outwards. So no promise looks too good."""
     digits = decimals(config.value.span)
     low = pl.col("mean_ci95_low")
     statistics = statistics.with_columns(
@@ -42,13 +42,13 @@ def rounded_outwards(statistics: pl.DataFrame, config: Config) -> pl.DataFrame:
 
 
 def _upwards(column: str | pl.Expr, digits: int) -> pl.Expr:
-    """Round up, but for what floating point may have added in the twelfth digit."""
+    """Round up, except for what floating point may have added in the twelfth digit."""
     steps = (pl.col(column) if isinstance(column, str) else column) * 10.0**digits
     return (steps - steps.abs() * 1e-12).ceil() / 10.0**digits
 
 
 def published_tip(where: str, config: Config) -> str:
-    """Return what pointing at a published cell tells, as a Bokeh template; ``where`` is a column that names it."""
+    """Return the tip of a published cell as a Bokeh template; ``where`` is a column that names the cell."""
     unit, digits = _inert(config.value.unit), decimals(config.value.span)
     lines = [
         f"<strong>mean {_inert(config.value.name)} @mean{{%.{digits}f}} {unit}</strong>",
@@ -62,7 +62,7 @@ def published_tip(where: str, config: Config) -> str:
 
 
 def withheld_tip(where: str) -> str:
-    """Return what pointing at a withheld cell tells."""
+    """Return the tip of a withheld cell; ``where`` is a column that names the cell."""
     reason = "No number of use could be promised here within the budget."
     return _tip("<strong>withheld</strong>", reason, _SIZE, f"@{where}")
 
@@ -72,14 +72,14 @@ def _tip(*lines: str) -> str:
 
 
 def _inert(text: str) -> str:
-    """Return text from the configuration as HTML in which Bokeh finds no placeholder either."""
+    """Return text from the configuration as HTML in which Bokeh finds no placeholder."""
     return escape(text).replace("@", "&#64;").replace("$", "&#36;")
 
 
 def head(
     statistics: pl.DataFrame, withheld: pl.DataFrame, config: Config, date: dt.date, revision: str | None, epsilon: str
 ) -> Words:
-    """Return the page's title and sentences, by the names that the template knows them by; not yet escaped."""
+    """Return the page's title and sentences, by the names that the template uses; not yet escaped."""
     digits = decimals(config.value.span)
     bound = statistics.select(_upwards("mean_error_bound", digits).max()).item()
     slot = "hour" if config.grid.slot_minutes == 60 else f"{config.grid.slot_minutes} minutes"
