@@ -20,7 +20,7 @@ R = 4
 def losses_of(occupancy: Occupancy, sums: list[ArraySum]) -> ExactIntArray:
     losses = np.zeros(occupancy.n_users, dtype=object)
     for one in sums:
-        np.add.at(losses, occupancy.user, one.losses(occupancy))
+        np.add.at(losses, occupancy.user, one.losses(one.occupancy))
     return losses
 
 

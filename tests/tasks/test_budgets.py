@@ -13,6 +13,7 @@ from support import DATE, Dataset, later_day
 from dpmath.core.accounting import LOSS_UNITS
 from tasks.account import ledger, private_files
 from tasks.account.budgets import Account
+from tasks.account.entry import Release
 from tasks.base import frames
 from tasks.base.errors import BudgetExceeded, HexveilError, LedgerBroken
 from tasks.planning.plan import make_plan
@@ -66,7 +67,7 @@ def test_a_window_that_moves_on_reads_only_the_losses_that_are_new_in_it(
         frame = pl.DataFrame({"user_hash": [*losses[date]], "loss_units": [Decimal(n) for n in losses[date].values()]})
         name, totals = frames.write_frame(folder, frame), sum(losses.values(), Counter())
         total_name = frames.write_json(private_files.totals(dataset.config), totals)
-        entries.append({"date": date.isoformat(), "losses": name, "totals": total_name})
+        entries.append(Release({"date": date.isoformat(), "losses": name, "totals": total_name}))
     real = private_files.read_losses
     monkeypatch.setattr(private_files, "read_losses", lambda *arguments: read.append(arguments) or real(*arguments))
     for number in range(1, 61):
