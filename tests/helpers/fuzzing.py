@@ -84,9 +84,14 @@ def draw_case(seed: int, form: str, *, boundary: int | None = None, is_broken: b
     return Case(f"{seed:06}.{form}", plain, changed, sum(record[0] == VICTIM for record in records))
 
 
+def differ(cases: Sequence[Case], dataset: Dataset) -> bool:
+    """Return whether the files of some cases together come to another day with the changed values."""
+    return _outcome(dataset, cases, "plain") != _outcome(dataset, cases, "changed")
+
+
 def differing(cases: Sequence[Case], dataset: Dataset) -> list[str]:
     """Return the names of the cases whose two files do not come to the same day, read alone or among the others."""
-    if not cases or _outcome(dataset, cases, "plain") == _outcome(dataset, cases, "changed"):
+    if not cases or not differ(cases, dataset):
         return []
     if len(cases) == 1:
         return [cases[0].name]
