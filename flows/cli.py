@@ -206,7 +206,8 @@ def _unexpected(error: Exception) -> str:
     if "prefect" in sys.modules:
         return f"the scheduler failed with {kind}: {error}; run it again, --verbose shows more"
     place = traceback.extract_tb(error.__traceback__)[-1]
-    return f"{place.name} failed with {kind}, in {Path(place.filename).name}; run it again, and report it if it stays"
+    where = f"{place.name} failed with {kind}, in {Path(place.filename).name}"
+    return f"{where}; run it again, and report it if it happens again"
 
 
 def _find_flows(home: Path, config: Config, verbose: bool) -> "Flows":

@@ -33,9 +33,9 @@ def end_at_once(commands: set[str]) -> None:
     """
     if not commands & set(sys.argv[1:2]) or _has_python_parent():
         return
-    seen, told = os.pipe()
-    os.set_blocking(told, False)
-    signal.set_wakeup_fd(told)
+    seen, woken = os.pipe()
+    os.set_blocking(woken, False)
+    signal.set_wakeup_fd(woken)
     signal.signal(signal.SIGINT, lambda *_: None)
     threading.Thread(target=_end_when_told, args=(seen,), daemon=True).start()
     atexit.register(_leave_to_other_thread)

@@ -44,7 +44,7 @@ def refusal(entries: list[Entry], config: Config) -> str | None:
         return None
     return (
         f"[budget] is looser than the budget in force: {in_words(before)} before, {in_words(config.budget)} now. "
-        "Restore it, or say on purpose, for everybody to read, that users may lose more: hexveil ledger amend-budget "
+        "Restore it, or record publicly that users may lose more: hexveil ledger amend-budget "
         '--config FILE --reason "..."'
     )
 
@@ -128,7 +128,7 @@ def _problem_with_amendment(entry: Amendment, in_force: Budget | None, before: l
 def _checked(reason: str, entries: list[Entry], config: Config) -> tuple[Budget, Budget]:
     before = budget_in_force(entries)
     if not reason.strip():
-        raise HexveilError("say why users may lose more: --reason TEXT, which anyone may read in the ledger")
+        raise HexveilError("give a reason why users may lose more: --reason TEXT. It is public in the ledger")
     if not reason.isprintable() or len(reason) > _LONGEST_REASON:
         raise HexveilError(f"the reason must be one line of at most {_LONGEST_REASON} printable characters")
     if before is None:

@@ -35,7 +35,7 @@ class UserKeys:
         path = private_folder(config) / "user-key"
         if not path.exists():
             if fingerprint is not None:
-                raise LedgerBroken(f"{path} is missing, so past losses cannot be told; restore it from backup")
+                raise LedgerBroken(f"{path} is missing, so past losses cannot be found; restore it from backup")
             write_new(path, random_bytes(_N_BYTES))
         self._secret = path.read_bytes()
         if len(self._secret) < _N_BYTES:

@@ -82,7 +82,7 @@ def check_same_users(entries: list[Entry], config: Config) -> None:
         column = entry.settings["columns"]["user"]
         if (entry.dataset, column) != (config.dataset.name, config.columns.user):
             raise HexveilError(
-                f'the ledger counts what users of {entry.dataset}, told by the column "{column}", have lost. With '
+                f'the ledger counts the losses of the users in the column "{column}" of {entry.dataset}. With '
                 f'{config.dataset.name} and "{config.columns.user}" everybody\'s account would begin anew; restore '
                 "dataset.name and columns.user, or give the other users a storage.path of their own"
             )

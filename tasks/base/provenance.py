@@ -31,7 +31,7 @@ def code_hash() -> str:
     root = Path(__file__).parents[2]
     files = [path for name in _PACKAGES for kind in _SOURCES for path in (root / name).rglob(kind)]
     if {path.relative_to(root).parts[0] for path in files} != set(_PACKAGES):
-        raise HexveilError(f"the sources of {', '.join(_PACKAGES)} are not all in {root}; install hexveil anew")
+        raise HexveilError(f"the sources of {', '.join(_PACKAGES)} are not all in {root}; install hexveil again")
     hashes = sorted([path.relative_to(root).as_posix(), sha256(path.read_bytes())] for path in files)
     return sha256(canonical_json(hashes))
 

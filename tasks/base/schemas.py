@@ -75,4 +75,4 @@ def check(frame: pl.DataFrame, schema: pa.DataFrameSchema, table: str) -> None:
     except SchemaErrors as error:
         broken = error.failure_cases.group_by("column", "check").len().sort("column", "check").rows()
     rules = "; ".join(f"{column}: {rule} ({n} times)" for column, rule, n in broken)
-    raise SchemaBroken(f"{table} is not what the next step relies on: {rules}. This is a defect, report it.")
+    raise SchemaBroken(f"{table} does not match its schema: {rules}. This is a defect, report it.")

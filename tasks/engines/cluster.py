@@ -185,6 +185,6 @@ def _outcome(future: Any) -> Any:
         return _answer(future.result)
     except KilledWorker:
         return HexveilError(
-            "a shard or file ended every worker that was given it: out of memory, say. Raise engine.n_shards, or lower "
-            "storage.memory_limit, which is that of each worker"
+            "a shard or file stopped every worker that worked on it, probably because memory ran out. Raise "
+            "engine.n_shards, or lower storage.memory_limit, the limit of each worker"
         )

@@ -73,7 +73,9 @@ def _root(config: Config) -> Path:
     root.parent.mkdir(parents=True, exist_ok=True)
     root.mkdir(mode=0o700, exist_ok=True)
     if root.is_symlink() or root.stat().st_uid != os.geteuid() or root.stat().st_mode & 0o077:
-        raise HexveilError(f"{root} is another user's, or open to others; remove it, or name another engine.scratch")
+        raise HexveilError(
+            f"{root} belongs to another user, or other users may enter it; remove it, or name another engine.scratch"
+        )
     return root
 
 

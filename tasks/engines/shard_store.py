@@ -89,7 +89,7 @@ class Store:
         else:
             return copy
         raise HexveilError(
-            f"{problem}; remove private/warehouse.duckdb from storage.path: it is made anew from the input files"
+            f"{problem}; remove private/warehouse.duckdb from storage.path: it is made again from the input files"
         )
 
     def read(self, name: str) -> bytes | None:

@@ -81,5 +81,5 @@ def _modified(store: fsspec.AbstractFileSystem, path: str) -> str:
         return str(store.modified(path))
     except NotImplementedError:
         raise BadInput(
-            f"{path}: its store does not say when a file was written, so a change could not be told"
+            f"{path}: its store does not give the time of writing, so a change could not be detected"
         ) from None

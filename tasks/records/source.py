@@ -63,7 +63,7 @@ def find_files(date: dt.date, config: Config, needed: bool = True) -> list[tuple
         if glob.escape(str(path)) != str(path):
             raise BadInput(f"{path}: the characters * ? [ cannot be part of a file's path; rename it")
         if not path.is_file():
-            raise BadInput(f"{path}: is a folder or no longer there; let dataset.files name files alone")
+            raise BadInput(f"{path}: is a folder or no longer there; dataset.files must name only files")
     return sorted(found.items())
 
 

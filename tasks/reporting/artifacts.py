@@ -42,7 +42,7 @@ def make_day_artifact(
 def emit_released(date: dt.date, config: Config, revision: str | None = None) -> None:
     """Emit that a day is published, and if cells are withheld, that too; a run of a published day emits it again."""
     entry = released_entry(date, revision, config)
-    told = {
+    public = {
         "date": date,
         "release_id": entry.release_id,
         "cells_published": entry.n_published,
@@ -50,9 +50,9 @@ def emit_released(date: dt.date, config: Config, revision: str | None = None) ->
         "epsilon": entry.stated["epsilon"],
         "epsilon_left": entry.stated["epsilon_left"],
     }
-    _emit("released", config, **told)
+    _emit("released", config, **public)
     if entry.n_withheld:
-        _emit("withheld", config, **told, whole_day=False)
+        _emit("withheld", config, **public, whole_day=False)
 
 
 @step("event of {config.dataset.name} {date}, withheld")

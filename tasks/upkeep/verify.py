@@ -52,7 +52,7 @@ class Verified(NamedTuple):
         """The result as text."""
         words = [f"{self.n_releases:,} releases: chain, losses, sums and published files agree with the ledger."]
         if self.waiting is not None:
-            words += [f"{self.waiting} is paid and waits for its files: unless a run is at it, run its day again."]
+            words += [f"{self.waiting} is paid and waits for its files: if no run is at work, run its day again."]
         if self.others:
             words += [f"The folder published also holds what is of no release: {', '.join(self.others)}."]
         return " ".join(words)
