@@ -252,7 +252,8 @@ def tables_page(found: list[Statement]) -> str:
         "be made again from the input files. `release.duckdb` is public: a copy of the published rows and charges for",
         "your own queries. [Files](files.md) says where both are.",
         "",
-        "Each SQL statement is one file in the folder `sql`. The names below are paths in that folder.",
+        "Each SQL statement is one file in the folder `sql`. The names below are paths in that folder. These",
+        f"work on a table that the caller names, and are not repeated below: {_names(found, lambda one: 'any_table' in one.body)}.",
     ]
     for place, is_public in (("release.duckdb", True), ("private/warehouse.duckdb", False)):
         lines += ["", f"## {place}"]
@@ -269,7 +270,7 @@ def _about_table(statement: Statement, made: re.Match[str], found: list[Statemen
     facts = [(key, statement.head[key]) for key in ("Grain", "Units", "Privacy") if key in statement.head]
     for word, uses in (("Written by", Statement.writes), ("Read by", Statement.reads)):
         facts.append((word, _names(found, lambda one, uses=uses: uses(one, name) and one is not statement)))
-    parts = re.findall(r"^ +(\w+) (.*?),?$", columns, re.MULTILINE)
+    parts = re.findall(r"^ *(\w+) (.*?),?$", columns, re.MULTILINE)
     rows = [(f"`{column}`", f"`{kind}`") for column, kind in parts if column not in ("unique", "primary")]
     return [
         f"### {name}",

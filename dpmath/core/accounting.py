@@ -55,15 +55,6 @@ def composed_loss(occupancy: Occupancy, kept: NDArray[np.bool_], cell_epsilons: 
     return max(losses, default=Fraction(0))
 
 
-def loss_as_fraction(loss_units: int) -> Fraction:
-    """Return a loss counted in units of 1/LOSS_UNITS as a rational number.
-
-    Source:
-        HV-L1.
-    """
-    return Fraction(int(loss_units), LOSS_UNITS)
-
-
 def in_loss_units(epsilon: Fraction) -> int:
     """Return the most whole units of 1/LOSS_UNITS within an epsilon.
 

@@ -39,7 +39,7 @@ class PureLoss:
 
     @classmethod
     def of_laplace(cls, sensitivity: Exact, inverse_scale: Exact) -> Exact:
-        """Return the units that discrete Laplace noise costs. This is the only place with that formula.
+        """Return the units that discrete Laplace noise costs. Plans ask here; ``verify`` computes it again.
 
         Args:
             sensitivity: The most that a user can move the sum, in its own unit.

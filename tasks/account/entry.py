@@ -9,6 +9,9 @@ from typing import Any
 Stated = dict[str, Any]
 """The fields of an entry, as in its line of the ledger. It contains no float."""
 
+_TEXTS = ("release_id", "dataset", "date", "committed_at", "code", "plan", "losses", "totals", "user_key_fingerprint")
+_NUMBERS = ("epsilon", "epsilon_total_after", "epsilon_left", "epsilon_total_limit")
+_OBJECTS = ("files", "rows", "cells", "settings")
 BUDGET = "budget"
 """The kind of the entries that loosen the budget; all others are releases."""
 
@@ -162,6 +165,31 @@ class Release(Entry):
     def epsilon_left(self) -> Decimal:
         """What is left of the limit after it."""
         return Decimal(self.stated["epsilon_left"])
+
+    def misstated(self) -> str | None:
+        """Return the first field that is missing, of another type, or spelled in another way; None if there is none.
+
+        The properties above would read ``"20260115"`` as a date and ``"70"`` as a count. An entry never holds these.
+        """
+        stated = self.stated
+        types = [(_TEXTS + _NUMBERS, str), (_OBJECTS, dict), (("records_covered", "attempt"), int)]
+        for names, kind in types:
+            for name in names:
+                if type(stated.get(name)) is not kind:
+                    return name
+        if any(type(count) is not int for field in ("cells", "rows") for count in stated[field].values()):
+            return "cells or rows"
+        for name in ("revision", "epsilon_window_after"):
+            if name not in stated or not isinstance(stated[name], str | None):
+                return name
+        return None if _is_canonical_date(stated["date"]) else "date"
+
+
+def _is_canonical_date(text: str) -> bool:
+    try:
+        return dt.date.fromisoformat(text).isoformat() == text
+    except ValueError:
+        return False
 
 
 @dataclass(frozen=True)

@@ -68,7 +68,7 @@ class RangePlans:
         self.plans: dict[dt.date, str] = {}
         self.problems: dict[dt.date, str] = {}
         self.withheld: list[dt.date] = []
-        self._dates, self._shortage = dates, shortage
+        self._dates, self._shortage, self._storage = dates, shortage, config.storage_path
         self._account = Account(ledger.read_entries(config), config)
         self._n_workers = os.cpu_count() or 1
         self._open: deque[_Open] = deque()
@@ -85,6 +85,8 @@ class RangePlans:
 
         Each waiting day is in memory, so only as many wait as keep every core busy.
         """
+        if date not in self._dates or config.storage_path != self._storage:
+            raise ValueError("the day is not one of the range that is being planned")
         while self._open and (len(self._open) > self._n_workers or self._open[0].answer.done()):
             self.take(config)
         try:
@@ -150,6 +152,12 @@ class RangePlans:
         )
 
 
+@step("begin to plan {config.dataset.name}")
+def begin_plans(dates: list[dt.date], shortage: Shortage, config: Config) -> RangePlans:
+    """Return the plans of a range, none of them made. The arguments are those of ``RangePlans``."""
+    return RangePlans(dates, shortage, config)
+
+
 _current: ContextVar[RangePlans] = ContextVar("range plans")
 
 
@@ -159,7 +167,7 @@ def planning_range(dates: list[dt.date], shortage: Shortage, config: Config) -> 
 
     The arguments are those of ``RangePlans``.
     """
-    with closing(contained(RangePlans)(dates, shortage, config)) as plans:
+    with closing(begin_plans(dates, shortage, config)) as plans:
         before = _current.set(plans)
         try:
             yield plans

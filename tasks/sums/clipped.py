@@ -61,7 +61,7 @@ class Clipped:
         scale = stored.cells.select(*CELL, scale=stored.of_cells("inverse_scale"))
         in_cells = stored.pairs.select(CELL).join(scale, on=CELL, how="left", maintain_order="left")["scale"]
         width, scales = (np.array(column.to_list(), dtype=object) for column in (stored.of_pairs("width"), in_cells))
-        return self.loss.of_laplace(width, scales)
+        return width * scales  # written out: whoever verifies must not rely on the formula of who planned
 
     def following(self, stored: StoredSum) -> Columns:
         """Return the lower ends of intervals, what clipping can take off, and what sums are divided by."""

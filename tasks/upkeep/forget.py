@@ -28,8 +28,16 @@ from tasks.records.inputs import settings_hash
 
 log = logging.getLogger("hexveil.forget")
 
-_OF_DAYS = ("value_repair", "validated_day", "validated_file", "prepared_file", "prepared_count", "late_day")
-_OF_DAYS_PREPARED = ("user_cell", "prepared_day")
+_OF_DAYS = ("late_day",)
+_OF_DAYS_PREPARED = (
+    "value_repair",
+    "validated_day",
+    "validated_file",
+    "prepared_file",
+    "prepared_count",
+    "user_cell",
+    "prepared_day",
+)
 _OF_DAYS_AND_FILES = ("raw_part", "quarantine", "released_file")
 _WITH_UNDATED_ROWS = ("raw_record", "raw_part")
 _OF_EMPTIED_FILES = ("quarantine", "raw_file", "seen_file")

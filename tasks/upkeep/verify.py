@@ -84,6 +84,7 @@ def verify_ledger(config: Config) -> Verified:
     folders, known = published_folders(config), mirror.known_releases(config)  # before the ledger, because it may grow
     marked, others = witnesses.marked_releases(config), other_files(config)
     entries = ledger.read_entries(config)
+    _check_fields(entries)
     witnesses.check_marks(marked, entries, config)
     check_nothing_unpaid(folders, entries, config)
     mirror.check(known, entries)
@@ -103,6 +104,14 @@ def verify_ledger(config: Config) -> Verified:
                 f"entry {entry.number} ({entry.release_id if isinstance(entry, Release) else 'amendment'}): {problem}"
             )
     return Verified(len(released), None, others)
+
+
+def _check_fields(entries: list[Entry]) -> None:
+    """Check that each release states what a release states, so that all that follows can read it."""
+    for entry in releases(entries):
+        name = entry.misstated()
+        if name is not None:
+            raise LedgerBroken(f"entry {entry.number} (release): {name} is missing, or is not what a release states")
 
 
 def recomputed_losses(plan: StoredPlan, config: Config) -> dict[str, int]:

@@ -4,7 +4,7 @@ import threading
 
 import polars as pl
 import pytest
-from support import DATE, ENGINES, Dataset, all_files, later_day
+from support import DATE, ENGINES, HEADER, Dataset, all_files, later_day
 
 from flows.show import show_forgotten
 from tasks.account import ledger, private_files
@@ -222,6 +222,17 @@ def test_rows_that_were_read_in_another_time_zone_are_forgotten_too(dataset: Dat
     assert dataset.query("select count(*) from user_cell") == [(0,)]
     dataset.prepare(DATE + dt.timedelta(days=1))
     assert dataset.query("select sum(n_records) from user_cell") == [(12,)]
+
+
+def test_what_was_counted_of_values_under_another_time_zone_goes_too(dataset: Dataset) -> None:
+    rows = "".join(f"bus{n:02},{DATE}T23:30:{n:02}Z,47.05,8.31,{'' if n < 5 else 999}\n" for n in range(12))
+    dataset.write("day.csv", HEADER + rows)
+    dataset.prepare()
+    assert sum(n for (n,) in dataset.query("select n_records from value_repair")) == 12
+    dataset.set('timezone = "UTC"', 'timezone = "Europe/Zurich"')
+    forget_days([DATE + dt.timedelta(days=1)], dataset.config)
+    for table in ("value_repair", "validated_day", "validated_file", "prepared_day", "prepared_file", "prepared_count"):
+        assert dataset.query(f"select * from {table}") == [], table
 
 
 def test_days_in_a_row_are_one_span_and_a_longer_day_of_another_zone_loses_nothing(dataset: Dataset) -> None:

@@ -10,12 +10,13 @@ import time
 from pathlib import Path
 
 import pytest
-from support import DATE, HEADER, Dataset, later_day
+from support import DATE, HEADER, Dataset, choose, later_day
 
 from dpmath.core.accounting import LOSS_UNITS
 from tasks.account import ledger
 from tasks.account.budgets import Account
 from tasks.base.errors import BudgetExceeded, HexveilError
+from tasks.mechanisms.table import MECHANISMS
 from tasks.planning.day_plan import store_plan
 from tasks.planning.plan import make_plan
 from tasks.planning.range_plans import finish_plans, plan_ahead, planning_range
@@ -62,6 +63,17 @@ def test_plans_made_side_by_side_are_those_of_one_day_after_the_other(
     assert found.plans == plans
     assert found.problems.keys() == unplanned
     assert len({load_plan(plan, dataset.config).files["losses"] for plan in plans.values()}) > 1
+
+
+@pytest.mark.parametrize("mechanism", MECHANISMS)
+def test_a_range_is_planned_by_every_mechanism(week: tuple[Dataset, list[dt.date]], mechanism: str) -> None:
+    dataset, dates = week
+    dataset.set("target_error = 49.0", "target_error = 40.0")
+    choose(dataset, mechanism)
+    dataset.set("epsilon_total = 40.0", "epsilon_total = 80.0")
+    found = dataset.plan_range(dates[:2])
+    assert found.problems == {}
+    assert len(found.plans) == 2
 
 
 def test_a_budget_that_does_not_pay_every_day_is_refused_where_it_ends(week: tuple[Dataset, list[dt.date]]) -> None:

@@ -132,7 +132,12 @@ def test_verify_recomputes_losses_and_sums_and_trusts_no_entry(
         "not the key": lambda entry: entry.update(user_key_fingerprint="0" * 64),
         "sums is not what": lambda entry: entry["sums"]["mean"].update(scale_least="1/2"),
         "the totals are not": lambda entry: entry.update(totals=entry["losses"]),
-        "cannot be checked: KeyError": lambda entry: entry.pop("settings"),
+        "settings is missing": lambda entry: entry.pop("settings"),
+        "release_id is missing": lambda entry: entry.update(release_id=None),
+        "date is missing": lambda entry: entry.update(date=entry["date"].replace("-", "")),
+        "records_covered is missing": lambda entry: entry.update(records_covered=str(entry["records_covered"])),
+        "user_key_fingerprint is missing": lambda entry: entry.update(user_key_fingerprint=None),
+        "cells or rows is missing": lambda entry: entry["cells"].update(total=str(entry["cells"]["total"])),
         "is missing or was changed": lambda entry: entry.update(plan=entry["losses"][::-1]),
     }
 
@@ -249,6 +254,16 @@ def test_verify_finds_a_user_over_the_limit_whatever_let_it_happen(
             busy_dataset.run_day(later_day(busy_dataset, number) if number else DATE)
     with pytest.raises(LedgerBroken, match=r"entry 3 .*a user's losses pass budget.epsilon_total"):
         verify.verify_ledger(busy_dataset.config)
+
+
+def test_verify_does_not_rely_on_the_formula_that_charged(
+    busy_dataset: Dataset, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with monkeypatch.context() as patch:
+        patch.setattr(PureLoss, "of_laplace", lambda sensitivity, inverse_scale: sensitivity * inverse_scale // 2)
+        busy_dataset.run_day()
+        with pytest.raises(LedgerBroken, match="stored losses are not those of the plan"):
+            verify.verify_ledger(busy_dataset.config)
 
 
 def test_verify_finds_a_release_over_the_days_epsilon(busy_dataset: Dataset, monkeypatch: pytest.MonkeyPatch) -> None:
