@@ -253,7 +253,8 @@ def tables_page(found: list[Statement]) -> str:
         "your own queries. [Files](files.md) says where both are.",
         "",
         "Each SQL statement is one file in the folder `sql`. The names below are paths in that folder. These",
-        f"work on a table that the caller names, and are not repeated below: {_names(found, lambda one: 'any_table' in one.body)}.",
+        "work on a table that the caller names, and are not repeated below:",
+        _names(found, lambda one: "any_table" in one.body) + ".",
     ]
     for place, is_public in (("release.duckdb", True), ("private/warehouse.duckdb", False)):
         lines += ["", f"## {place}"]
