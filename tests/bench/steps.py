@@ -13,6 +13,7 @@ from types import ModuleType
 from typing import Any
 
 from flows import daily
+from tasks.account.ledger import read_entries
 from tasks.base import warehouse
 from tasks.base.config import load_config
 from tasks.engines.prepare import prepare_day
@@ -106,7 +107,7 @@ def run_steps(config_file: Path, dates: list[dt.date]) -> list[Row]:
             watch.step(daily.publish_files, release_id, config)
             late = watch.step(daily.count_late_records, date, config)
             watch.step(report_day, date, late, config)
-            watch.step(report_budget, config)
+            watch.step(report_budget, read_entries(config), config)
         rows += [{"date": date.isoformat(), **row} for row in watch.rows]
     return rows
 

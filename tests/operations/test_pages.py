@@ -78,6 +78,6 @@ def test_a_backfill_can_be_started_from_a_form(page: Page, deployed: Deployed) -
     with deployed.api as api:
         deployment = api.get("/deployments/name/backfill/backfill-test").raise_for_status().json()["id"]
     page.goto(f"{deployed.url}/deployments/deployment/{deployment}/run")
-    for told in ("The first local day.", "The last local day.", "What to do where the budget does not pay"):
+    for told in ("The first local day.", "The last local day.", "What to do if the budget does not pay"):
         expect(page.get_by_text(told).first).to_be_visible()
     keep(page, "ui-form")

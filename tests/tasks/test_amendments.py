@@ -132,8 +132,8 @@ def test_a_plan_shows_what_a_looser_budget_would_give_and_that_a_run_would_be_re
 @pytest.mark.parametrize(
     ("reason", "said"),
     [
-        ("", "say why"),
-        ("  \n", "say why"),
+        ("", "give a reason"),
+        ("  \n", "give a reason"),
         ("a\x1b[2J", "printable"),
         ("a\nb", "printable"),
         ("x" * 501, "at most 500"),

@@ -13,7 +13,8 @@ from support import DATE, PUBLISHED, Dataset, all_files, later_day
 from dpmath.core.privacy_loss import PureLoss
 from tasks.account import ledger, private_files
 from tasks.account.amendments import amend_budget
-from tasks.account.entry import Entry, Stated
+from tasks.account.chain import releases
+from tasks.account.entry import Entry, Release, Stated
 from tasks.account.releases import find_release
 from tasks.base import durable
 from tasks.base.errors import HexveilError, LedgerBroken
@@ -133,11 +134,7 @@ def test_verify_recomputes_losses_and_sums_and_trusts_no_entry(
         "sums is not what": lambda entry: entry["sums"]["mean"].update(scale_least="1/2"),
         "the totals are not": lambda entry: entry.update(totals=entry["losses"]),
         "settings is missing": lambda entry: entry.pop("settings"),
-        "release_id is missing": lambda entry: entry.update(release_id=None),
-        "date is missing": lambda entry: entry.update(date=entry["date"].replace("-", "")),
         "records_covered is missing": lambda entry: entry.update(records_covered=str(entry["records_covered"])),
-        "user_key_fingerprint is missing": lambda entry: entry.update(user_key_fingerprint=None),
-        "cells or rows is missing": lambda entry: entry["cells"].update(total=str(entry["cells"]["total"])),
         "is missing or was changed": lambda entry: entry.update(plan=entry["losses"][::-1]),
     }
 
@@ -254,6 +251,31 @@ def test_verify_finds_a_user_over_the_limit_whatever_let_it_happen(
             busy_dataset.run_day(later_day(busy_dataset, number) if number else DATE)
     with pytest.raises(LedgerBroken, match=r"entry 3 .*a user's losses pass budget.epsilon_total"):
         verify.verify_ledger(busy_dataset.config)
+
+
+@pytest.mark.parametrize(
+    ("field", "value"),
+    [
+        ("release_id", None),
+        ("date", "20260115"),
+        ("date", "2026-W03-4"),
+        ("date", "no day"),
+        ("records_covered", " 288 "),
+        ("user_key_fingerprint", None),
+        ("plan", 7),
+        ("epsilon", 2),
+        ("revision", 1),
+        ("files", []),
+        ("cells", {"total": "2", "published": 2, "withheld": 0}),
+    ],
+)
+def test_a_field_that_is_spelled_otherwise_is_named(busy_dataset: Dataset, field: str, value: object) -> None:
+    busy_dataset.run_day()
+    (release,) = releases(ledger.read_entries(busy_dataset.config))
+    assert release.misstated() is None
+    found = Release({**release.stated, field: value}).misstated()
+    assert found is not None
+    assert field in found
 
 
 def test_verify_does_not_rely_on_the_formula_that_charged(
