@@ -1,6 +1,7 @@
 """An entry of the ledger as a value. ``docs/reference/ledger.md`` explains each of its fields."""
 
 import datetime as dt
+from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from decimal import Decimal
 from functools import cached_property
@@ -17,7 +18,7 @@ BUDGET = "budget"
 
 
 @dataclass(frozen=True)
-class Entry:
+class Entry(ABC):
     """One line of the ledger.
 
     Attributes:
@@ -47,9 +48,10 @@ class Entry:
         return dt.datetime.fromisoformat(self.stated["committed_at"])
 
     @property
+    @abstractmethod
     def budget(self) -> Stated:
         """The budget that it was made with, or puts in force."""
-        raise NotImplementedError
+        ...
 
 
 @dataclass(frozen=True)

@@ -9,13 +9,13 @@ import polars as pl
 from dpmath.core.accounting import ExactIntArray
 from dpmath.core.privacy_loss import PureLoss
 from dpmath.noise.sampling import discrete_laplace
-from tasks.account import ledger, mirror, private_files, user_keys, witnesses
+from tasks.account import ledger, mirror, private_files, witnesses
 from tasks.account.amendments import check_budget
 from tasks.account.budgets import Account
 from tasks.account.chain import releases
 from tasks.account.entry import Entry, Stated
 from tasks.account.identity import find_entry
-from tasks.account.user_keys import known_users
+from tasks.account.user_keys import UserKeys, known_users
 from tasks.account.witnesses import check_nothing_unpaid, check_same_users, published_folders
 from tasks.base import frames, randomness, schemas, warehouse
 from tasks.base.config import Config
@@ -80,7 +80,7 @@ def release_with(date: dt.date, plan_hash: str, config: Config, noise: Noise, re
         with warehouse.kept_open(config):
             statistics = statistic_frame(_noisy_cells(date, plan, entries, config, noise), intent["release_id"], config)
             schemas.check(statistics, schemas.statistic_schema(config), "statistics")
-            execution = _execution(intent, plan, statistics, user_keys.known_users(config, entries), config)
+            execution = _execution(intent, plan, statistics, known_users(config, entries), config)
         entry = {**intent, **costs, **execution, "plan": plan_hash, "attempt": attempt}
         files = write_files(statistics, plan, entry, config)
         ledger.append({**entry, "files": files, "committed_at": now()}, entries, config)
@@ -148,7 +148,7 @@ def _execution(
     intent: Stated,
     plan: StoredPlan,
     statistics: pl.DataFrame,
-    keys: user_keys.UserKeys,
+    keys: UserKeys,
     config: Config,
 ) -> Stated:
     """Return the fields of the entry about the plan, the inputs and the published records."""
@@ -161,7 +161,7 @@ def _execution(
     }
 
 
-def _note_inputs(release_id: str, date: dt.date, keys: user_keys.UserKeys, config: Config) -> dict[str, Any]:
+def _note_inputs(release_id: str, date: dt.date, keys: UserKeys, config: Config) -> dict[str, Any]:
     """Store which files the release is made from, and return these files and the day's rows by outcome.
 
     Each file gets a keyed digest, a different one in each release. A plain hash would confirm a guess of the values. An

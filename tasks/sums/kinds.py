@@ -6,7 +6,6 @@ from typing import Any, Protocol
 import polars as pl
 
 from dpmath.core.accounting import ExactIntArray
-from dpmath.core.cell_sums import CellSums
 from dpmath.core.occupancy import Occupancy
 from dpmath.core.privacy_loss import PureLoss
 from tasks.base.config import Config
@@ -84,6 +83,3 @@ def kind_of(config: Config) -> Kind:
     if not kind.loss.supports(kind.noise):
         raise ValueError(f"{kind.noise} noise has no loss of {kind.loss.definition}")
     return kind
-
-
-__all__ = ["KINDS", "CellSums", "Columns", "Kind", "Noise", "StoredSum", "kind_of"]
