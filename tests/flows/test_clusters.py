@@ -334,7 +334,7 @@ def test_what_ends_every_worker_fails_and_says_what_may_help(
     as_run: AsRun, running: LocalCluster, tmp_path: Path
 ) -> None:
     config = dataset_in(tmp_path / "deadly", engine(running, 2)).config
-    with pytest.raises(HexveilError, match=r"ended every worker that was given it: .* Raise engine\.n_shards"):
+    with pytest.raises(HexveilError, match=r"stopped every worker that worked on it.* Raise engine\.n_shards"):
         as_run(lambda: cluster.succeeded(cluster.run_each(die, [{}], config)))
 
 
