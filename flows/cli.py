@@ -160,6 +160,9 @@ def plan(
         bool, typer.Option("--compare", help="Show the day under every mechanism that promises an error.")
     ] = False,
     cells: Annotated[bool, typer.Option("--cells", help="Show every cell of the plan.")] = False,
+    year: Annotated[
+        bool, typer.Option("--year", help="Show what such days add up to in a year, in pure epsilon and in zCDP.")
+    ] = False,
 ) -> None:
     """Show what a day would publish, with which promised error and cost; spends nothing."""
     settings = load_config(config)
@@ -167,8 +170,12 @@ def plan(
     from tasks.planning import preview
 
     prepare_day(date.date(), settings, by_itself)
-    if compare or cells:
-        rows = (preview.compare_mechanisms if compare else preview.preview_cells)(date.date(), settings)
+    views = {preview.compare_mechanisms: compare, preview.preview_cells: cells, preview.preview_year: year}
+    wanted = [view for view, is_wanted in views.items() if is_wanted]
+    if len(wanted) > 1:
+        raise HexveilError("give one of --compare, --cells and --year")
+    if wanted:
+        rows = wanted[0](date.date(), settings)
         show.print_json(rows) if as_json else out.print(show.table_of(rows))
     else:
         summary = preview.preview_plan(date.date(), settings)
@@ -182,7 +189,8 @@ def plan(
         if summary["refused"] and not as_json:
             out.print(f"A run would be refused: {summary['refused']}", markup=False)
     if not as_json:
-        out.print(f"Errors are in {settings.value.unit}. Nothing was spent.")
+        what = "Losses are epsilon, of one user." if year else f"Errors are in {settings.value.unit}."
+        out.print(f"{what} Nothing was spent.")
 
 
 @app.command()

@@ -1,6 +1,7 @@
 """The commands about the ledger: `hexveil ledger ...`."""
 
 import sys
+from pathlib import Path
 from typing import Annotated
 
 import typer
@@ -76,3 +77,35 @@ def ledger_amend_budget(
         typer.confirm("Let every user lose more, and say so in the ledger for good?", abort=True)
     entry = amend_budget(reason, settings)
     out.print(f"Entry {entry.number} of the ledger says so. Days can be run under the new budget now.")
+
+
+@ledger_app.command("convert")
+def ledger_convert(
+    config: ConfigOption,
+    reason: Annotated[str, typer.Option("--reason", help="Why; it stands in the ledger, for anyone to read.")],
+    yes: Annotated[bool, typer.Option("--yes", help="Do not ask.")] = False,
+) -> None:
+    """Change the account from pure epsilon to zCDP, publicly and once; there is no way back."""
+    from tasks.upkeep.convert import convert_ledger, proposed_conversion
+
+    settings = load_config(config)
+    stated = proposed_conversion(reason, settings)
+    show.show_conversion(stated, settings)
+    if not yes:
+        typer.confirm("Count all losses in zCDP from now on, and say so in the ledger for good?", abort=True)
+    entry = convert_ledger(reason, settings)
+    out.print(f"Entry {entry.number} of the ledger says so. Days can be run under zCDP now.")
+
+
+@ledger_app.command("registry")
+def ledger_registry(
+    config: ConfigOption,
+    to: Annotated[Path, typer.Option("--to", help="The folder to write registry.json and registry.md into.")] = Path(),
+) -> None:
+    """Write what a privacy officer or a registry of deployments asks: the guarantee, its parameters, the total."""
+    from tasks.account.ledger import list_entries
+    from tasks.reporting.registry import write_registry
+
+    settings = load_config(config)
+    paths = write_registry(to, list_entries(settings), settings)
+    out.print(f"Written: {', '.join(show.shown(path.resolve()) for path in paths)}.")

@@ -12,6 +12,7 @@ from rich.console import Console
 from rich.table import Table
 
 from tasks.account.chain import releases
+from tasks.account.entry import Conversion
 from tasks.base.config import Config
 
 if TYPE_CHECKING:
@@ -41,6 +42,7 @@ def show_day(day: "DayReport", config: Config) -> None:
     out.print(f"  promise    expected error at most {day.worst_error:.3g} {unit}, median {day.median_error:.3g} {unit}")
     out.print(f"  cost       epsilon {day.epsilon:.6f} for any one user at most; ", end="")
     out.print(f"{day.epsilon_total:.6f} in all, {day.epsilon_left:.6f} left of {config.budget.in_words}")
+    out.print(f"  guarantee  {day.in_words}")
     out.print(f"  files      {shown(day.folder)}")
     _show_late(day)
     out.print()
@@ -81,6 +83,11 @@ def show_ledger(
     table = Table("no", "release", "cells", "epsilon", "in all", "left", box=SIMPLE)
     table.columns[1].no_wrap = True
     rows = {entry.number: [f"the budget: {before.in_words} -> {after.in_words}"] for entry, before, after in amendments}
+    rows |= {
+        entry.number: [f"the definition: pure epsilon -> zCDP at delta {entry.currency.delta:f}"]
+        for entry in entries
+        if isinstance(entry, Conversion)
+    }
     for entry in releases(entries):
         losses = [f"{epsilon:.4f}" for epsilon in (entry.epsilon, entry.epsilon_total_after, entry.epsilon_left)]
         rows[entry.number] = [entry.release_id, f"{entry.n_published:,} of {entry.n_cells:,}", *losses]
@@ -91,16 +98,25 @@ def show_ledger(
         changed = f"{entry.number}: on {entry.committed_at:%Y-%m-%d} the budget was loosened"
         out.print(f"{changed} from {before.in_words} to {after.in_words}: {entry.reason}", markup=False)
     worst, used, left = (float(loss) for loss in (budget.worst_total, budget.worst_used, budget.left))
+    out.print(budget.statement)
     out.print(f"The worst user has lost {worst:.6f} in all. The budget is {config.budget.in_words}: ", end="")
     out.print(f"{used:.6f} of it counts for the day after the last, which leaves {left:.6f}.")
     if not budget.n_users:
         return
     deciles = ", ".join(f"{budget.deciles[number]:.3g}" for number in (0, 1, 5, 9, 10))
     out.print(f"\n{budget.n_users:,} users: least, 10 %, median, 90 % and largest loss: {deciles}")
-    widest = max(budget.bars)
-    for number, n_users in enumerate(budget.bars):
-        low, high = (worst * step / len(budget.bars) for step in (number, number + 1))
+    widest = max(n_users for _, _, n_users in budget.bars)
+    for low, high, n_users in budget.bars:
         out.print(f"  {low:9.3f} to {high:9.3f}  {'█' * round(40 * n_users / widest):40} {n_users:,}")
+
+
+def show_conversion(stated: dict[str, Any], config: Config) -> None:
+    """Print what a conversion of the account to zCDP would state, before it is made."""
+    before, after = float(stated["epsilon_total_before"]), float(stated["epsilon_total_after"])
+    out.print(f"Of {config.dataset.name}, the worst user has lost by everything released so far:")
+    out.print(f"  now   epsilon {before:.6f}, pure")
+    out.print(f"  then  epsilon {after:.6f} at delta {stated['delta']}, in zCDP")
+    out.print(f"The budget is {config.budget.in_words}, which leaves {float(stated['epsilon_left']):.6f} then.")
 
 
 def show_forgotten(forgotten: "Forgotten", config: Config) -> None:

@@ -142,6 +142,7 @@ def projected_array_sums(
     epsilon: Fraction,
     cell_epsilon: Fraction,
     budgets: ExactIntArray | None = None,
+    n_interval_draws: int = 1,
 ) -> list[ArraySum]:
     """Return sums of projected array means, each of one epsilon, for as many cells as compose.
 
@@ -155,6 +156,7 @@ def projected_array_sums(
         cell_epsilon: What a user loses by one cell, interval and sum, >= 1/LOSS_UNITS.
         budgets: What each user may still lose, in units of 1/LOSS_UNITS, shape (L,); None is no limit. A user whose
             budget does not pay for a cell is left out of its arrays.
+        n_interval_draws: How many draws find the interval, each for an equal part of half of the cell's epsilon.
 
     Returns:
         One ArraySum.
@@ -191,7 +193,7 @@ def projected_array_sums(
         return bool(length[cell])
 
     taken = _paid_for(occupancy, carried, cost, budgets, is_kept)
-    return [ArraySum(occupancy, value_range, length, taken, cell_epsilon, projected=True)]
+    return [ArraySum(occupancy, value_range, length, taken, cell_epsilon, n_interval_draws)]
 
 
 def _paid_for(

@@ -10,8 +10,8 @@ from numpy.typing import NDArray
 from dpmath.arrays.cell import ArrayCell, array_bias, array_sensitivities
 from dpmath.arrays.grouping import best_fit, wrap_around
 from dpmath.core.accounting import LOSS_UNITS, ExactIntArray, in_loss_units
+from dpmath.core.currency import LAPLACE, PURE, Currency
 from dpmath.core.occupancy import IntArray, Occupancy
-from dpmath.core.privacy_loss import PureLoss
 from dpmath.noise.noisy_cell import noise_inverse_scale
 
 
@@ -29,7 +29,8 @@ class ArraySum:
         array_length: Places m_UB of an array, for each cell, shape (G,); 0 for a cell that is not published.
         taken: False for a pair whose records take no part and which loses nothing, shape (P,).
         cell_epsilon: The most that a user loses by this sum of one cell, a whole number of 1/LOSS_UNITS.
-        projected: Whether half of the epsilon buys an interval.
+        n_interval_draws: How many draws of the exponential mechanism find the interval, for half of the epsilon; 0 if
+            none is bought.
 
     Source:
         STI-S3.3, STI-S3.4, STI-S3.5.
@@ -40,12 +41,17 @@ class ArraySum:
     array_length: IntArray
     taken: NDArray[np.bool_]
     cell_epsilon: Fraction
-    projected: bool = False
+    n_interval_draws: int = 0
 
     def __post_init__(self) -> None:
         """Check what the losses rely on."""
         if self.cell_epsilon * LOSS_UNITS % 1:
             raise ValueError(f"cell_epsilon={self.cell_epsilon} must be a whole number of 1/{LOSS_UNITS}")
+
+    @property
+    def projected(self) -> bool:
+        """Whether half of the epsilon buys an interval."""
+        return self.n_interval_draws > 0
 
     @property
     def published(self) -> NDArray[np.bool_]:
@@ -100,29 +106,33 @@ class ArraySum:
             scales[number] = noise_inverse_scale(sensitivity, self.sum_epsilon)
         return scales
 
-    def losses(self, occupancy: Occupancy) -> ExactIntArray:
-        """Return each pair's privacy loss, in units of 1/LOSS_UNITS, shape (P,), for this sum's own occupancy.
+    def losses(self, occupancy: Occupancy, currency: Currency = PURE) -> ExactIntArray:
+        """Return each pair's privacy loss, in the currency's unit, shape (P,), for this sum's own occupancy.
 
         Exact if nothing is projected: the most by which the user can move the sum, over the scale of the noise.
         Otherwise it is what interval and sum may cost together, for every user with a place in an array.
 
         Source:
-            HV-L42, HV-L43, STI-S3.4, STI-S3.5.
+            HV-L42, HV-L43, HV-L48, HV-L50, STI-S3.4, STI-S3.5.
         """
         self._check_own(occupancy)
-        return self._losses
-
-    @cached_property
-    def _losses(self) -> ExactIntArray:
         losses = np.zeros(self.taken.size, dtype=object)
         for number, cell in self.cells.items():
             if self.projected:
-                charged = (cell.grouping.n_kept > 0).astype(object) * in_loss_units(self.cell_epsilon)
+                charged = (cell.grouping.n_kept > 0).astype(object) * self._cost_of_projected(currency)
             else:
                 sensitivities = array_sensitivities(cell, cell.largest)
-                charged = PureLoss.of_laplace(sensitivities, self.inverse_scale[number])
+                charged = currency.of_noise(LAPLACE, sensitivities, self.inverse_scale[number])
             losses[self.taken_pairs(number)] = charged
         return losses
+
+    def _cost_of_projected(self, currency: Currency) -> int:
+        """Return what the interval's draws and the sum of one cell cost together."""
+        units = in_loss_units(self.cell_epsilon)
+        if currency == PURE:
+            return units
+        a_draw, of_sum = -(-units // (2 * self.n_interval_draws)), -(-units // 2)
+        return self.n_interval_draws * currency.of_exponential(a_draw) + currency.of_noise(LAPLACE, of_sum, 1)
 
     def errors(self, occupancy: Occupancy) -> list[Fraction | None]:
         """Return each cell's promised error of the mean, in ticks; None if the cell is not published.

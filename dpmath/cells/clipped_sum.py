@@ -1,6 +1,6 @@
 """A sum of clipped totals with noise, in each cell: widths, scales, losses and promises."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 
 import numpy as np
@@ -8,8 +8,8 @@ from numpy.typing import NDArray
 
 from dpmath.core import _check
 from dpmath.core.accounting import LOSS_UNITS, ExactIntArray, exact_integers
+from dpmath.core.currency import LAPLACE, PURE, Currency
 from dpmath.core.occupancy import Occupancy
-from dpmath.core.privacy_loss import PureLoss
 
 
 @dataclass(frozen=True)
@@ -18,20 +18,23 @@ class ClippedSum:
 
     A user with m records in the cell has a total in [0, value_range m]. It is clipped to the interval of
     integer width w that starts at floor((value_range m - w) / 2), and the sum of the clipped totals gets
-    discrete Laplace noise of scale LOSS_UNITS / inverse_scale. A cell of inverse scale 0 is not published.
+    noise of scale LOSS_UNITS / inverse_scale: b of discrete Laplace, or sigma of discrete Gaussian noise. A cell of
+    inverse scale 0 is not published.
 
     Attributes:
         value_range: The largest value R one record can have, in ticks; the least is 0.
         width: Width of each pair's interval, in ticks, shape (P,), 0 <= width <= value_range m.
         inverse_scale: LOSS_UNITS over the noise scale in ticks, for each cell, shape (G,), >= 0.
+        noise: Which noise is drawn, "discrete Laplace" or "discrete Gaussian".
 
     Source:
-        HV-L1, HV-L2.
+        HV-L1, HV-L2, HV-L48, HV-L49.
     """
 
     value_range: int
     width: ExactIntArray
     inverse_scale: ExactIntArray
+    noise: str = LAPLACE
 
     def lower(self, occupancy: Occupancy) -> ExactIntArray:
         """Return where each pair's interval starts, in ticks, shape (P,)."""
@@ -46,11 +49,11 @@ class ClippedSum:
         width = np.zeros(occupancy.cell.size, dtype=object)
         inverse_scale = np.zeros(occupancy.n_cells, dtype=object)
         width[cells[occupancy.cell]], inverse_scale[cells] = self.width, self.inverse_scale
-        return ClippedSum(self.value_range, width, inverse_scale)
+        return replace(self, width=width, inverse_scale=inverse_scale)
 
     def of_cells(self, occupancy: Occupancy, cells: NDArray[np.bool_]) -> "ClippedSum":
         """Return the part of some cells, over ``occupancy.of_cells(cells)``."""
-        return ClippedSum(self.value_range, self.width[cells[occupancy.cell]], self.inverse_scale[cells])
+        return replace(self, width=self.width[cells[occupancy.cell]], inverse_scale=self.inverse_scale[cells])
 
     def published_part(self, occupancy: Occupancy) -> tuple[Occupancy, "ClippedSum"]:
         """Return the part of the published cells: exact integers are slow, and often few cells are published."""
@@ -64,27 +67,27 @@ class ClippedSum:
         """Which cells are published, shape (G,)."""
         return self.inverse_scale.astype(bool)
 
-    def losses(self, occupancy: Occupancy) -> ExactIntArray:
-        """Return each pair's privacy loss w/b, in units of 1/LOSS_UNITS, exact, shape (P,).
+    def losses(self, occupancy: Occupancy, currency: Currency = PURE) -> ExactIntArray:
+        """Return each pair's privacy loss, in the currency's unit, exact, shape (P,): w/b, or (w/b)^2 / 2.
 
         A user can move the sum of a cell by at most the width of the pair's interval.
 
         Raises:
-            ValueError: A shape is wrong, or a width or inverse scale is negative.
+            ValueError: A shape is wrong, a width or scale is negative, or the noise has no loss in the currency.
         """
         _check.same_length(width=self.width, n_records=occupancy.n_records)
         _check.same_length(inverse_scale=self.inverse_scale, cell_records=occupancy.cell_records)
         inside = np.flatnonzero(self.published[occupancy.cell])
         width, losses = self.width[inside], np.zeros(self.width.size, dtype=object)
         _check.all_at_least(0, width=width, inverse_scale=self.inverse_scale)
-        losses[inside] = PureLoss.of_laplace(width, self.inverse_scale[occupancy.cell[inside]])
+        losses[inside] = currency.of_noise(self.noise, width, self.inverse_scale[occupancy.cell[inside]])
         return losses
 
     def errors(self, occupancy: Occupancy) -> list[Fraction | None]:
         """Return each cell's promised error of the mean, in ticks; None if the cell is not published.
 
         An upper bound on the largest expected |published - true mean| over every dataset with this occupancy: what
-        clipping can take off plus the scale of the noise. The scale is itself above the mean absolute value of the
+        clipping can take off plus the scale of the noise. The scale is itself above the mean absolute value of either
         noise, so the largest expected error is somewhat less.
 
         Raises:

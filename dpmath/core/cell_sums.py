@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpmath.core.accounting import ExactIntArray
+from dpmath.core.currency import PURE, Currency
 from dpmath.core.occupancy import Occupancy
 
 
@@ -24,8 +25,8 @@ class CellSums(Protocol):
         """Which cells are published, shape (G,)."""
         ...
 
-    def losses(self, occupancy: Occupancy) -> ExactIntArray:
-        """Return each pair's privacy loss, in units of 1/LOSS_UNITS, shape (P,)."""
+    def losses(self, occupancy: Occupancy, currency: Currency = PURE) -> ExactIntArray:
+        """Return each pair's privacy loss, in the currency's unit, shape (P,)."""
         ...
 
     def errors(self, occupancy: Occupancy) -> list[Fraction | None]:
@@ -33,15 +34,16 @@ class CellSums(Protocol):
         ...
 
 
-def user_losses(occupancy: Occupancy, all_sums: Sequence[CellSums]) -> ExactIntArray:
-    """Return each user's exact privacy loss by a whole release, in units of 1/LOSS_UNITS.
+def user_losses(occupancy: Occupancy, all_sums: Sequence[CellSums], currency: Currency = PURE) -> ExactIntArray:
+    """Return each user's exact privacy loss by a whole release, in the currency's unit.
 
     The loss of user l is the sum over every cell and sum of the pair's loss: the densities of independent noises
-    multiply.
+    multiply, so pure losses and Rényi divergences add up.
 
     Args:
         occupancy: The occupancy array, L users.
         all_sums: Everything that the release publishes.
+        currency: What losses are counted in.
 
     Returns:
         Exact losses, shape (L,).
@@ -50,11 +52,11 @@ def user_losses(occupancy: Occupancy, all_sums: Sequence[CellSums]) -> ExactIntA
         ValueError: A shape is wrong, or a sum is not possible.
 
     Source:
-        HV-L1.
+        HV-L1, HV-L48, HV-L49.
     """
     losses = np.zeros(occupancy.n_users, dtype=object)
     for sums in all_sums:
-        per_pair = sums.losses(occupancy)
+        per_pair = sums.losses(occupancy, currency)
         spending = np.flatnonzero(per_pair)
         np.add.at(losses, occupancy.user[spending], per_pair[spending])
     return losses

@@ -2,7 +2,8 @@
 
 from tasks.account import ledger
 from tasks.account.chain import FORMAT
-from tasks.account.entry import BUDGET, Amendment, Entry, Stated
+from tasks.account.definitions import check_definition, definition_refusal
+from tasks.account.entry import BUDGET, Amendment, Conversion, Entry, Stated
 from tasks.account.witnesses import check_same_users
 from tasks.base.config import Config
 from tasks.base.config_sections import Budget
@@ -38,7 +39,10 @@ def in_words(budget: Budget) -> str:
 
 
 def refusal(entries: list[Entry], config: Config) -> str | None:
-    """Return why nothing may be released under the configuration's budget; None if a release is allowed."""
+    """Return why nothing may be released under the configuration's definition and budget; None if it may."""
+    other = definition_refusal(entries, config)
+    if other is not None:
+        return other
     before = budget_in_force(entries)
     if before is None or not is_looser(config.budget, before):
         return None
@@ -50,10 +54,10 @@ def refusal(entries: list[Entry], config: Config) -> str | None:
 
 
 def check_budget(entries: list[Entry], config: Config) -> None:
-    """Check that the configuration's budget is not looser than the one in force.
+    """Check that the configuration's definition is the ledger's, and its budget not looser than the one in force.
 
     Raises:
-        HexveilError: It is looser, and no amendment says so.
+        HexveilError: The definition is another one, or the budget is looser and no amendment says so.
     """
     problem = refusal(entries, config)
     if problem is not None:
@@ -97,6 +101,19 @@ def amend_budget(reason: str, config: Config) -> Entry:
         )
 
 
+def checked_reason(reason: str, what: str) -> str:
+    """Return a public reason without space around it.
+
+    Raises:
+        HexveilError: It is empty, too long, or not one printable line.
+    """
+    if not reason.strip():
+        raise HexveilError(f"give a reason {what}: --reason TEXT. It is public in the ledger")
+    if not reason.isprintable() or len(reason) > _LONGEST_REASON:
+        raise HexveilError(f"the reason must be one line of at most {_LONGEST_REASON} printable characters")
+    return reason.strip()
+
+
 def problem_with_budget(entry: Entry, before: list[Entry]) -> str | None:
     """Return what is wrong with the budget of an entry that follows others; None if nothing.
 
@@ -106,7 +123,7 @@ def problem_with_budget(entry: Entry, before: list[Entry]) -> str | None:
     in_force = budget_in_force(before)
     if isinstance(entry, Amendment):
         return _problem_with_amendment(entry, in_force, before)
-    is_held = "format" in entry.stated or any("format" in one.stated for one in before)
+    is_held = isinstance(entry, Conversion) or "format" in entry.stated or any("format" in one.stated for one in before)
     budget = budget_in_force([entry])
     if is_held and in_force is not None and budget is not None and is_looser(budget, in_force):
         return f"its budget is looser than the one in force, {in_words(in_force)}, and no amendment says so"
@@ -127,13 +144,11 @@ def _problem_with_amendment(entry: Amendment, in_force: Budget | None, before: l
 
 def _checked(reason: str, entries: list[Entry], config: Config) -> tuple[Budget, Budget]:
     before = budget_in_force(entries)
-    if not reason.strip():
-        raise HexveilError("give a reason why users may lose more: --reason TEXT. It is public in the ledger")
-    if not reason.isprintable() or len(reason) > _LONGEST_REASON:
-        raise HexveilError(f"the reason must be one line of at most {_LONGEST_REASON} printable characters")
+    checked_reason(reason, "why users may lose more")
     if before is None:
         raise HexveilError("nothing was released yet, so no budget is in force; set [budget] and run a day")
     check_same_users(entries, config)
+    check_definition(entries, config)
     if not is_looser(config.budget, before):
         raise HexveilError(
             f"[budget] is not looser than the budget in force: {in_words(before)} before, {in_words(config.budget)} "

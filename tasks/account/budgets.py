@@ -1,21 +1,22 @@
-"""What each user has lost and may still lose, from the private loss files: by keyed user hash, in units of 2^-50."""
+"""What each user has lost and may still lose, from the private loss files: by keyed user hash.
+
+Losses are in the unit of the definition that the ledger counts in, see ``dpmath.core.currency``.
+"""
 
 import datetime as dt
 import json
 from collections import Counter, defaultdict
-from collections.abc import Callable, Hashable
-from fractions import Fraction
+from collections.abc import Callable, Hashable, Iterable
 from functools import lru_cache, partial
-from math import ceil
 from pathlib import Path
 from typing import Generic, TypeVar
 
 import numpy as np
 
-from dpmath.core.accounting import LOSS_UNITS, ExactIntArray
-from dpmath.core.privacy_loss import PureLoss
+from dpmath.core.accounting import ExactIntArray
 from tasks.account import private_files
 from tasks.account.chain import releases
+from tasks.account.definitions import check_definition, loss_files, totals_file
 from tasks.account.entry import Entry
 from tasks.base import durable
 from tasks.base.config import Config
@@ -29,23 +30,38 @@ class Account:
     """What every user has lost by the releases made, and by planned releases that are added.
 
     Attributes:
+        currency: What losses are counted in.
         budget: The limit, and the window that it applies to.
         total: Each user's loss by all releases, made and added.
     """
 
     def __init__(self, entries: list[Entry], config: Config) -> None:
-        """Compute the account from a ledger's entries, with the configuration's budget."""
+        """Compute the account from a ledger's entries, with the configuration's budget.
+
+        Raises:
+            HexveilError: The ledger counts losses by another definition than the configuration.
+        """
+        check_definition(entries, config)
         self._config = config
+        self.currency = config.privacy.currency
         self.budget = config.budget
         self.total = Counter(totals(entries, config))
-        self._released = [(entry.date, entry.losses) for entry in releases(entries)]
+        files = loss_files(entries)
+        self._released = [(entry.date, files[entry.release_id]) for entry in releases(entries)]
         self._added: list[tuple[dt.date, Losses]] = []
         self._added_sum = _SlidingSum()
 
     @property
     def limit(self) -> int:
-        """What any user may lose, in total or within a window, in units of 2^-50."""
-        return PureLoss.within(self.budget.epsilon_total).units
+        """What any user may lose, in total or within a window."""
+        return self.currency.within(self.budget.epsilon_total)
+
+    def restart(self, config: Config, days: Iterable[tuple[dt.date, Losses]]) -> None:
+        """Begin again with a configuration's definition and budget, and with the losses of some days counted in it."""
+        self.currency, self.budget = config.privacy.currency, config.budget
+        self.total, self._released, self._added, self._added_sum = Counter(), [], [], _SlidingSum()
+        for date, losses in days:
+            self.add(date, losses)
 
     def add(self, date: dt.date, losses: Losses) -> None:
         """Add the losses of a planned day."""
@@ -69,6 +85,10 @@ class Account:
             worst |= self._within(end - dt.timedelta(days=n_days - 1), end)
         return worst
 
+    def may_pay(self, losses: Losses, used: Losses, most: int) -> bool:
+        """Return whether no loss passes what a day may cost, and no user's used losses pass the limit."""
+        return max(losses.values()) <= most and max(used[user] for user in losses) <= self.limit
+
     def left(self, date: dt.date, user_hashes: list[str]) -> list[int]:
         """Return what each user may still lose by a release of that day; below 0 if the limit was lowered."""
         used = self.used(date)
@@ -79,7 +99,9 @@ class Account:
 
         So the plan does not depend on what a user has left above that.
         """
-        most = ceil(Fraction(self._config.privacy.epsilon_per_day) * LOSS_UNITS)
+        most = (
+            self.currency.within(self._config.privacy.epsilon_per_day) + 1
+        )  # the request has the exact limit of a day
         return np.array([min(most, left) for left in self.left(date, user_hashes)], dtype=object)
 
     def _within(self, first: dt.date, last: dt.date) -> Counter[str]:
@@ -129,16 +151,16 @@ def totals(entries: list[Entry], config: Config) -> Losses:
     Raises:
         LedgerBroken: The losses do not add up to the totals of the last release.
     """
-    released = releases(entries)
-    if not released:
+    name = totals_file(entries)
+    if name is None:
         return {}
-    kept = durable.read_named_by_hash(private_files.totals(config), released[-1].totals)
+    kept = durable.read_named_by_hash(private_files.totals(config), name)
     if kept is not None:
         return dict(json.loads(kept))
     total = Counter[str]()
-    for entry in released:
-        total.update(private_files.losses(entry, config))
-    if durable.sha256(durable.canonical_json(total)) != released[-1].totals:
+    for file in loss_files(entries).values():
+        total.update(private_files.read_losses(private_files.plans(config), file))
+    if durable.sha256(durable.canonical_json(total)) != name:
         raise LedgerBroken(
             f"the losses in {private_files.plans(config)} do not add up to the totals that the last release "
             "was written with; restore the folder from backup"

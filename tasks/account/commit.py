@@ -104,7 +104,9 @@ def _whole_entry(line: bytes, path: Path) -> Stated:
 def _check_files(entry: Stated, config: Config) -> None:
     """Check that the files of a pending entry still exist and are unchanged: the release is published from them."""
     private = pending_path(config).parent
-    names = [(private / "plans", entry[key]) for key in ("plan", "losses") if key in entry]
+    losses = entry.get("losses", {})
+    names = [(private / "plans", name) for name in (losses.values() if isinstance(losses, dict) else [losses])]
+    names += [(private / "plans", entry["plan"])] if "plan" in entry else []
     names += [(private / "releases", name) for name in entry.get("files", {}).values()]
     for folder, name in names:
         if read_named_by_hash(folder, name) is None:

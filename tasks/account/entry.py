@@ -7,14 +7,21 @@ from decimal import Decimal
 from functools import cached_property
 from typing import Any
 
+from dpmath.core.currency import Currency, currency_of
+
 Stated = dict[str, Any]
 """The fields of an entry, as in its line of the ledger. It contains no float."""
 
 _TEXTS = ("release_id", "dataset", "date", "committed_at", "code", "plan", "losses", "totals", "user_key_fingerprint")
 _NUMBERS = ("epsilon", "epsilon_total_after", "epsilon_left", "epsilon_total_limit")
 _OBJECTS = ("files", "rows", "cells", "settings")
+_LOSSES = ("definition", "loss_unit", "loss", "loss_total_after", "loss_total_limit", "loss_left")
 BUDGET = "budget"
-"""The kind of the entries that loosen the budget; all others are releases."""
+"""The kind of the entries that loosen the budget."""
+DEFINITION = "definition"
+"""The kind of the entry that changes the account from pure epsilon to zCDP. All other entries are releases."""
+_FIRST_WITH_LOSSES = 3
+"""The first format whose releases state the definition, the unit and the loss in that unit."""
 
 
 @dataclass(frozen=True)
@@ -48,6 +55,11 @@ class Entry(ABC):
         return dt.datetime.fromisoformat(self.stated["committed_at"])
 
     @property
+    def kind(self) -> str:
+        """What the line does, in a word."""
+        return {BUDGET: "amendment", DEFINITION: "conversion"}.get(str(self.stated.get("kind")), "release")
+
+    @property
     @abstractmethod
     def budget(self) -> Stated:
         """The budget that it was made with, or puts in force."""
@@ -67,6 +79,31 @@ class Release(Entry):
     def date(self) -> dt.date:
         """The local day."""
         return dt.date.fromisoformat(self.stated["date"])
+
+    @cached_property
+    def currency(self) -> Currency:
+        """What its losses are counted in."""
+        delta = self.stated.get("delta")
+        return currency_of(self.stated.get("definition", "pure"), None if delta is None else Decimal(delta))
+
+    @property
+    def has_losses(self) -> bool:
+        """Whether it states its losses as whole numbers; releases of the first formats state only epsilon."""
+        return int(self.stated.get("format", 1)) >= _FIRST_WITH_LOSSES
+
+    @property
+    def loss_used_after(self) -> int:
+        """What counts against the limit after it, in the unit of its currency."""
+        if not self.has_losses:
+            return self.currency.within(self.epsilon_used_after)
+        return int(self.stated["loss_window_after"] or self.stated["loss_total_after"])
+
+    @property
+    def loss_total_after(self) -> int:
+        """What all releases up to it cost the worst user, in the unit of its currency."""
+        if not self.has_losses:
+            return self.currency.within(self.epsilon_total_after)
+        return int(self.stated["loss_total_after"])
 
     @property
     def revision(self) -> str | None:
@@ -164,6 +201,15 @@ class Release(Entry):
         return Decimal(self.stated["epsilon_window_after"] or self.stated["epsilon_total_after"])
 
     @property
+    def in_words(self) -> str:
+        """The guarantee of this release and of all up to it, in a sentence."""
+        if "in_words" in self.stated:
+            return str(self.stated["in_words"])
+        pure = self.currency
+        day, total = (pure.in_words(pure.within(loss)) for loss in (self.epsilon, self.epsilon_total_after))
+        return f"each user, all values of the day: {day}; everything released so far together: {total}"
+
+    @property
     def epsilon_left(self) -> Decimal:
         """What is left of the limit after it."""
         return Decimal(self.stated["epsilon_left"])
@@ -174,14 +220,15 @@ class Release(Entry):
         The properties above would read ``"20260115"`` as a date and ``"70"`` as a count. An entry never holds these.
         """
         stated = self.stated
-        types = [(_TEXTS + _NUMBERS, str), (_OBJECTS, dict), (("records_covered", "attempt"), int)]
+        texts = _TEXTS + _NUMBERS + (_LOSSES if self.has_losses else ())
+        types = [(texts, str), (_OBJECTS, dict), (("records_covered", "attempt"), int)]
         for names, kind in types:
             for name in names:
                 if type(stated.get(name)) is not kind:
                     return name
         if any(type(count) is not int for field in ("cells", "rows") for count in stated[field].values()):
             return "cells or rows"
-        for name in ("revision", "epsilon_window_after"):
+        for name in ("revision", "epsilon_window_after") + (("loss_window_after", "delta") if self.has_losses else ()):
             if name not in stated or not isinstance(stated[name], str | None):
                 return name
         return None if _is_canonical_date(stated["date"]) else "date"
@@ -216,6 +263,49 @@ class Amendment(Entry):
         return str(self.stated["reason"])
 
 
-def entry_of(stated: Stated) -> Release | Amendment:
+@dataclass(frozen=True)
+class Conversion(Entry):
+    """A public entry that changes the account from pure epsilon to zCDP, with the losses of all earlier releases."""
+
+    @property
+    def budget(self) -> Stated:
+        """The budget from this entry on."""
+        budget: Stated = self.stated["budget"]
+        return budget
+
+    @cached_property
+    def currency(self) -> Currency:
+        """What losses are counted in from this entry on."""
+        return currency_of(self.stated["definition"], Decimal(self.stated["delta"]))
+
+    @property
+    def losses(self) -> dict[str, str]:
+        """The hash of the file with the loss of each user in the new currency, by id of the earlier release."""
+        losses: dict[str, str] = self.stated["losses"]
+        return losses
+
+    @property
+    def totals(self) -> str:
+        """The hash of the file with the loss of each user by all earlier releases, in the new currency."""
+        return str(self.stated["totals"])
+
+    @property
+    def loss_used_after(self) -> int:
+        """What counts against the limit for the day after the last release, in the new currency's unit."""
+        return int(self.stated["loss_window_after"] or self.stated["loss_total_after"])
+
+    @property
+    def loss_total_after(self) -> int:
+        """What all earlier releases cost the worst user, in the new currency's unit."""
+        return int(self.stated["loss_total_after"])
+
+    @property
+    def reason(self) -> str:
+        """Why the definition changes."""
+        return str(self.stated["reason"])
+
+
+def entry_of(stated: Stated) -> Release | Amendment | Conversion:
     """Return the entry that a line of the ledger states."""
-    return Amendment(stated) if stated.get("kind") == BUDGET else Release(stated)
+    kinds: dict[Any, type[Release | Amendment | Conversion]] = {BUDGET: Amendment, DEFINITION: Conversion}
+    return kinds.get(stated.get("kind"), Release)(stated)

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from tasks.account.chain import chained, last_hash, problem_of, releases
 from tasks.account.commit import commit, finish
-from tasks.account.entry import Amendment, Entry, Release, Stated, entry_of
+from tasks.account.entry import Entry, Stated, entry_of
 from tasks.account.head import check_head, read_head
 from tasks.account.ledger_file import read_bytes
 from tasks.base.config import Config
@@ -77,7 +77,7 @@ def export(config: Config) -> list[str]:
     return [canonical_json(entry.stated).decode() + "\n" for entry in read_entries(config)]
 
 
-def append(entry: Stated, entries: list[Entry], config: Config) -> Release | Amendment:
+def append(entry: Stated, entries: list[Entry], config: Config) -> Entry:
     """Append an entry and flush it to disk; the caller holds the lock. This makes the release.
 
     After a crash in the middle, the next process that holds the lock completes the entry: see ``commit``.

@@ -9,6 +9,7 @@ from sys import intern
 import polars as pl
 
 from tasks.account.chain import releases as releases_of
+from tasks.account.definitions import totals_file
 from tasks.account.entry import Entry, Release
 from tasks.base import durable
 from tasks.base.config import Config
@@ -37,8 +38,7 @@ def remove_unreleased(entries: list[Entry], config: Config) -> None:
     It also deletes all totals except those of the last release, because only these are used.
     """
     released = {name for entry in releases_of(entries) for name in entry.files.values()}
-    last_totals = {entry.totals for entry in releases_of(entries)[-1:]}
-    for folder, names in ((releases(config), released), (totals(config), last_totals)):
+    for folder, names in ((releases(config), released), (totals(config), {totals_file(entries)})):
         for path in folder.iterdir() if folder.exists() else ():
             if path.name not in names:
                 path.unlink()
@@ -82,11 +82,11 @@ def read_frame(folder: Path, name: str) -> pl.DataFrame:
 
 
 def losses(entry: Release, config: Config) -> dict[str, int]:
-    """Return what one release cost each user, by keyed hash, in units of 2^-50."""
+    """Return what one release cost each user, by keyed hash, in the unit of the currency that it was made in."""
     return read_losses(plans(config), entry.losses)
 
 
 def read_losses(folder: Path, name: str) -> dict[str, int]:
-    """Return the losses in a file, by keyed hash, in units of 2^-50. Equal hashes are one string in memory."""
+    """Return the losses in a file, by keyed hash, in its currency's unit. Equal hashes are one string in memory."""
     frame = read_frame(folder, name)
     return {intern(user): int(loss) for user, loss in frame.select("user_hash", "loss_units").iter_rows()}

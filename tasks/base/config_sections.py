@@ -10,10 +10,12 @@ from zoneinfo import available_timezones
 
 from pydantic import Field, field_validator, model_validator
 
+from dpmath.core.currency import EXPONENTIAL, GAUSSIAN, LAPLACE, Currency, currency_of
 from tasks.base.config_types import Number, Place, Positive, Section
 from tasks.mechanisms.table import MECHANISMS, Mechanism
 
 LEAST_EPSILON_PER_DAY = Decimal("1e-6")
+DEFAULT_DELTA = Decimal("1e-6")
 if TYPE_CHECKING:
     MechanismName = str
 else:
@@ -155,6 +157,17 @@ class Privacy(Section):
 
     epsilon_per_day: Number = Field(ge=LEAST_EPSILON_PER_DAY, le=Decimal(1_000_000))
     """The most privacy loss (epsilon) that one day's release may cost any one user."""
+    definition: Literal["pure", "zcdp"] = "pure"
+    """What losses are counted in: `pure` epsilon, or `zcdp`, the rho of zero-concentrated DP. With `zcdp` each epsilon
+    of this file is turned into the largest rho that stays within it at `delta`. Rho is what adds up, so many days cost
+    far less. A dataset with releases changes from `pure` to `zcdp` once, by `hexveil ledger convert`, and never
+    back."""
+    delta: Number | None = Field(default=None, gt=0, le=Decimal("1e-4"))
+    """For `zcdp` only: the probability that an epsilon leaves out, at most 0.0001. The default there is 0.000001. It
+    never changes after the first release."""
+    noise: Literal["laplace", "gaussian"] = "laplace"
+    """What noise the sums get. `gaussian` needs `definition = "zcdp"`, and errs less there for the same cost.
+    Mechanisms that average arrays take `laplace` only."""
     mechanism: MechanismName = "planned"
     """How cells, clipping and noise are chosen."""
     target_error: Positive | None = None
@@ -165,7 +178,25 @@ class Privacy(Section):
     target_error_variance: Positive | None = None
     """The same promise for the variance, in the square of the value's unit."""
     cell_epsilon: Number | None = Field(default=None, ge=LEAST_EPSILON_PER_DAY)
-    """For `levy` and `quantile` only, and required there: what one cell costs a user."""
+    """For `levy` and `quantile` only, and required there: what one cell costs a user, as pure epsilon."""
+
+    @model_validator(mode="before")
+    @classmethod
+    def _default_delta(cls, given: Any) -> Any:
+        if isinstance(given, dict) and given.get("definition") == "zcdp" and given.get("delta") is None:
+            return {**given, "delta": DEFAULT_DELTA}
+        return given
+
+    @model_validator(mode="after")
+    def _what_the_definition_can(self) -> Self:
+        if self.definition == "pure" and self.delta is not None:
+            raise ValueError('pure epsilon has no delta: remove delta, or set definition = "zcdp"')
+        lacking = [noise for noise in self.draws if not self.currency.supports(noise)]
+        if lacking:
+            raise ValueError(f'{lacking[0]} noise has no pure epsilon: set definition = "zcdp", or noise = "laplace"')
+        if self.noise == "gaussian" and self.planned_by.kind == "arrays":
+            raise ValueError(f'mechanism {self.mechanism} averages arrays, with noise = "laplace" only')
+        return self
 
     @model_validator(mode="after")
     def _what_the_mechanism_can(self) -> Self:
@@ -187,6 +218,21 @@ class Privacy(Section):
     def planned_by(self) -> Mechanism:
         """The mechanism that ``mechanism`` names."""
         return MECHANISMS[self.mechanism]
+
+    @property
+    def currency(self) -> Currency:
+        """What losses are counted in."""
+        return currency_of(self.definition, self.delta)
+
+    @property
+    def sum_noise(self) -> str:
+        """The noise that the sums get."""
+        return GAUSSIAN if self.noise == "gaussian" else LAPLACE
+
+    @property
+    def draws(self) -> tuple[str, ...]:
+        """Every kind of draw that a release makes."""
+        return (self.sum_noise,) + ((EXPONENTIAL,) if self.planned_by.n_interval_draws else ())
 
 
 class Budget(Section):
@@ -216,10 +262,12 @@ class Statistics(Section):
 
 
 class Publish(Section):
-    """Whether each day's files include the map, one page of under 2 MB."""
+    """What is published beside the table: the map, and whom to ask."""
 
     map: bool = True
     """Make a map of each day, one HTML page of less than 2 MB."""
+    contact: str = "not stated"
+    """Whom to ask about the publication, for example an address. The text is public: it is in every ledger entry."""
 
 
 class Storage(Section):

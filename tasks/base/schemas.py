@@ -8,6 +8,8 @@ from tasks.base.config import Config
 from tasks.base.errors import SchemaBroken
 
 _UTC = pl.Datetime("us", "UTC")
+_ROUNDED_UP = 1e-6
+"""By how much an epsilon of zCDP may be rounded up."""
 
 
 def record_schema(config: Config) -> pa.DataFrameSchema:
@@ -43,7 +45,7 @@ def statistic_schema(config: Config) -> pa.DataFrameSchema:
         columns |= _estimate_columns("variance", 0.0, float(config.value.span**2 / 4))
     columns |= {
         "epsilon": pa.Column(
-            pl.Float64, pa.Check.in_range(0, float(config.privacy.epsilon_per_day), include_min=False)
+            pl.Float64, pa.Check.in_range(0, float(config.privacy.epsilon_per_day) + _ROUNDED_UP, include_min=False)
         ),
         "release_id": pa.Column(pl.String),
     }

@@ -23,7 +23,7 @@ class PublishedDay:
         config: The configuration that the release was made with.
         date: The local day.
         revision: Name of a further release of the day, None for the first.
-        epsilon: The most that any one user loses by the release, an exact decimal.
+        guarantee: What each user is promised, of the day and of everything so far, in a sentence.
     """
 
     statistics: pl.DataFrame
@@ -31,7 +31,7 @@ class PublishedDay:
     config: Config
     date: dt.date
     revision: str | None
-    epsilon: str
+    guarantee: str
 
 
 @dataclass(frozen=True)
@@ -58,7 +58,7 @@ def _csv(day: PublishedDay) -> bytes:
 def _map(day: PublishedDay) -> bytes:
     from tasks.formats.map.page import map_page
 
-    return map_page(day.statistics, day.withheld, day.config, day.date, day.revision, day.epsilon)
+    return map_page(day.statistics, day.withheld, day.config, day.date, day.revision, day.guarantee)
 
 
 FORMATS = (

@@ -5,10 +5,10 @@ from dataclasses import dataclass
 from fractions import Fraction
 
 from dpmath.cells.safeguard import promise_or_midpoint
-from dpmath.core.accounting import ExactIntArray
+from dpmath.core.accounting import LOSS_UNITS, ExactIntArray
 from dpmath.core.cell_sums import CellSums, user_losses
+from dpmath.core.currency import LAPLACE, PURE, Currency
 from dpmath.core.occupancy import Occupancy
-from dpmath.core.privacy_loss import PureLoss
 from dpmath.planner import plans
 
 
@@ -19,10 +19,12 @@ class Request:
     Attributes:
         occupancy: The occupancy array, L users.
         value_ranges: Largest value of a record in each sum, in ticks.
-        epsilon: The most that any user may lose by the release.
+        epsilon: The most that any user may lose by the release; under zCDP, at the currency's delta.
         target: Promised error as a share of the range; None if the configuration promises none.
-        budgets: What each user may still lose, in units of 2^-50, shape (L,); None is no limit.
-        cell_epsilon: What one cell costs, if the mechanism does not compute that itself.
+        budgets: What each user may still lose, in the currency's unit, shape (L,); None is no limit.
+        cell_epsilon: The pure loss of one cell, if the mechanism does not compute that itself.
+        currency: What losses are counted in.
+        noise: What is drawn, if the mechanism clips totals.
     """
 
     occupancy: Occupancy
@@ -31,6 +33,8 @@ class Request:
     target: Fraction | None
     budgets: ExactIntArray | None
     cell_epsilon: Fraction | None = None
+    currency: Currency = PURE
+    noise: str = LAPLACE
 
     @property
     def promise(self) -> Fraction:
@@ -44,7 +48,7 @@ class Proposal:
 
     Attributes:
         sums: What is published of each moment, one for each value range.
-        loss: What the user with the largest loss loses.
+        loss: What the user with the largest loss loses, in the unit of the request's currency.
         epsilon_lower_bound: No plan for the same cells and promises can charge less. If users have different budgets
             left, it is the day's epsilon times a lower bound on the largest share that a user loses of what that user
             may lose. None for a mechanism that promises nothing before the draw.
@@ -56,7 +60,7 @@ class Proposal:
     """
 
     sums: list[CellSums]
-    loss: Fraction
+    loss: int
     epsilon_lower_bound: float | None
     gap: float | None
     cells_upper_bound: int | None = None
@@ -68,7 +72,7 @@ def bounded(request: Request, sums: Sequence[CellSums]) -> Proposal:
     occupancy = request.occupancy
     loss, promised = _worst_loss(occupancy, sums), sums[0].errors(occupancy)
     bound = plans.lower_bound(occupancy, promised, sums[0].value_range, len(sums))
-    return Proposal(list(sums), loss, bound, float(loss) / bound - 1 if bound else 0.0)
+    return Proposal(list(sums), loss, bound, loss / LOSS_UNITS / bound - 1 if bound else 0.0)
 
 
 def unbounded(request: Request, sums: Sequence[CellSums]) -> Proposal:
@@ -88,5 +92,5 @@ def planned(request: Request) -> Proposal:
     return Proposal(sums, _worst_loss(occupancy, sums), bound, plan.gap, plan.most_cells, least)
 
 
-def _worst_loss(occupancy: Occupancy, sums: Sequence[CellSums]) -> Fraction:
-    return PureLoss(max(user_losses(occupancy, sums))).as_fraction()
+def _worst_loss(occupancy: Occupancy, sums: Sequence[CellSums]) -> int:
+    return int(max(user_losses(occupancy, sums)))

@@ -38,6 +38,7 @@ class Mechanism:
         draws_cell: For arrays: draws the noisy sum of one cell's array means.
         interval: For arrays: what half of a cell's epsilon buys, in words. It is an interval, drawn by the exponential
             mechanism, to which array means are projected. None if nothing is bought.
+        n_interval_draws: For arrays: how many draws find that interval, each for an equal part of the half.
     """
 
     name: str
@@ -47,6 +48,7 @@ class Mechanism:
     theorems: tuple[str, ...]
     draws_cell: "Callable[..., NoisyCellSum] | None" = None
     interval: str | None = None
+    n_interval_draws: int = 0
 
     @property
     def promises(self) -> bool:
@@ -108,14 +110,17 @@ def _arrays(of: "Request", optimal: bool = False) -> "Proposal":
     return _bounded(of, sums)
 
 
-def _projected_arrays(of: "Request") -> "Proposal":
+def _projected_arrays(of: "Request", n_interval_draws: int) -> "Proposal":
     from dpmath.arrays.choice import projected_array_sums
     from tasks.mechanisms.proposals import unbounded
 
     if of.cell_epsilon is None:
         raise ValueError("cell_epsilon is needed")
     (value_range,) = of.value_ranges
-    return unbounded(of, projected_array_sums(of.occupancy, value_range, of.epsilon, of.cell_epsilon, of.budgets))
+    sums = projected_array_sums(
+        of.occupancy, value_range, of.epsilon, of.cell_epsilon, of.budgets, n_interval_draws=n_interval_draws
+    )
+    return unbounded(of, sums)
 
 
 def _draw_average(*cell: Any) -> "NoisyCellSum":
@@ -192,19 +197,21 @@ _ROWS = (
         "levy",
         "STI: array means projected to an interval about their median, drawn from the values",
         "arrays",
-        _projected_arrays,
+        partial(_projected_arrays, n_interval_draws=1),
         ("STI-S3.4", "STI-A3", *_PROJECTED),
         draws_cell=_draw_levy,
         interval="about the median array mean, of three times the radius for gamma = 0.2",
+        n_interval_draws=1,
     ),
     Mechanism(
         "quantile",
         "STI: array means projected to an interval between two of their quantiles, drawn from the values",
         "arrays",
-        _projected_arrays,
+        partial(_projected_arrays, n_interval_draws=2),
         ("STI-S3.5", "HV-L44", *_PROJECTED),
         draws_cell=_draw_quantile,
         interval="from the quantile 0.1 to the quantile 0.9 of the array means",
+        n_interval_draws=2,
     ),
 )
 
@@ -217,4 +224,9 @@ def propose(mechanism: str, request: "Request") -> "Proposal":
     """Return what the mechanism of that name would publish; no promise is worse than what the midpoint keeps."""
     if request.target is not None:
         request = replace(request, target=min(request.target, Fraction(1, 2)))
-    return MECHANISMS[mechanism].proposes(request)
+    proposes = MECHANISMS[mechanism].proposes
+    if request.currency.name == "pure":
+        return proposes(request)
+    from tasks.mechanisms.scaled import scaled_proposal
+
+    return scaled_proposal(proposes, request)

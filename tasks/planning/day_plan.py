@@ -11,6 +11,7 @@ import polars as pl
 from dpmath.core.accounting import ExactIntArray
 from dpmath.core.bias import rounding_errors
 from dpmath.core.cell_sums import CellSums, user_losses
+from dpmath.core.currency import Currency
 from dpmath.core.occupancy import Occupancy
 from tasks.account import private_files
 from tasks.base import frames
@@ -38,6 +39,7 @@ class DayPlan:
         occupancy: Pairs of cell and user, numbered by the rows above.
         sums: What is published of each moment, "mean" first.
         kind: The kind of the sums.
+        currency: What losses are counted in.
         settings: What the plan was made from, as the ledger records it.
         epsilon_lower_bound: No plan for the same cells and promises can charge less; see Proposal.
         gap: How far above that bound the plan is, relative; None without a bound.
@@ -51,6 +53,7 @@ class DayPlan:
     occupancy: Occupancy
     sums: dict[str, CellSums]
     kind: Kind
+    currency: Currency
     settings: dict[str, Any]
     epsilon_lower_bound: float | None
     gap: float | None
@@ -64,8 +67,8 @@ class DayPlan:
 
     @cached_property
     def losses(self) -> ExactIntArray:
-        """Each user's exact loss, in units of 2^-50, shape (L,)."""
-        return user_losses(self.occupancy, list(self.sums.values()))
+        """Each user's exact loss, in the currency's unit, shape (L,)."""
+        return user_losses(self.occupancy, list(self.sums.values()), self.currency)
 
     @cached_property
     def mean_errors(self) -> list[Fraction]:
@@ -98,7 +101,7 @@ def cell_frame(plan: DayPlan) -> pl.DataFrame:
         for moment, sums in plan.sums.items()
         for name, column in plan.kind.cell_columns(plan.occupancy, sums).items()
     }
-    per_pair = np.sum([sums.losses(plan.occupancy) for sums in plan.sums.values()], axis=0)
+    per_pair = np.sum([sums.losses(plan.occupancy, plan.currency) for sums in plan.sums.values()], axis=0)
     spending = np.flatnonzero(per_pair)
     epsilon = np.zeros(plan.occupancy.n_cells, dtype=object)
     np.maximum.at(epsilon, plan.occupancy.cell[spending], per_pair[spending])

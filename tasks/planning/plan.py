@@ -11,7 +11,6 @@ import polars as pl
 
 from dpmath.core.bias import rounding_errors, variance_error
 from dpmath.core.occupancy import Occupancy
-from dpmath.core.privacy_loss import PureLoss
 from tasks.account.budgets import Account
 from tasks.account.ledger import read_entries
 from tasks.account.user_keys import known_users
@@ -81,6 +80,7 @@ def planned_day(date: dt.date, day: PlannedDay, proposal: Proposal, config: Conf
         occupancy=day.request.occupancy,
         sums=dict(zip(MOMENTS, proposal.sums, strict=False)),
         kind=kind_of(config),
+        currency=config.privacy.currency,
         settings=plan_settings(date, config),
         epsilon_lower_bound=proposal.epsilon_lower_bound,
         gap=proposal.gap,
@@ -110,6 +110,8 @@ def read_day(date: dt.date, config: Config, account: Account | None = None) -> P
         target=promised_share(config),
         budgets=(account or Account(entries, config)).may_lose(date, user_hashes),
         cell_epsilon=None if config.privacy.cell_epsilon is None else Fraction(config.privacy.cell_epsilon),
+        currency=config.privacy.currency,
+        noise=config.privacy.sum_noise,
     )
     return PlannedDay(cells, user_hashes, request)
 
@@ -142,7 +144,7 @@ def summarise_plan(plan: DayPlan) -> dict[str, Any]:
         "cells_withheld": plan.occupancy.n_cells - n_published,
         "records_covered": int(plan.occupancy.cell_records[plan.published].sum()),
         "cells_upper_bound": plan.cells_upper_bound,
-        "epsilon": str(PureLoss(max(plan.losses))),
+        "epsilon": format(plan.currency.epsilon(max(plan.losses)), "f"),
         "epsilon_lower_bound": plan.epsilon_lower_bound,
         "gap": plan.gap,
         "worst_error": float(max(plan.mean_errors)),

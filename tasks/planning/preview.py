@@ -8,17 +8,21 @@ from typing import Any
 
 import h3
 
-from dpmath.core.privacy_loss import PureLoss
+from dpmath.core.cell_sums import user_losses
+from dpmath.core.currency import PURE, Concentrated
 from tasks.account.amendments import refusal
 from tasks.account.chain import releases
 from tasks.account.identity import release_id
 from tasks.account.ledger import read_entries
 from tasks.base.config import Config
+from tasks.base.config_sections import DEFAULT_DELTA
 from tasks.base.errors import contained
 from tasks.base.progress import progress
 from tasks.mechanisms.table import PROMISING, propose
 from tasks.planning.day_plan import cell_frame, mean_errors, store_plan
 from tasks.planning.plan import make_plan, read_day, summarise_plan
+
+_DAYS_AHEAD = (1, 7, 28, 365)
 
 
 @contained
@@ -51,11 +55,37 @@ def preview_cells(date: dt.date, config: Config) -> list[dict[str, Any]]:
     for cell, error in zip(cell_frame(plan).iter_rows(named=True), errors, strict=True):
         published = {
             "mean_error_bound": None if error is None else float(error),
-            "epsilon": float(PureLoss(cell["epsilon_units"]).as_fraction()),
+            "epsilon": float(plan.currency.epsilon(cell["epsilon_units"])),
         }
         place = {"h3_cell": h3.int_to_str(cell["h3_cell"]), "slot_start": cell["slot_start"].isoformat()}
         rows.append({**place, "n_records": cell["n_records"], "n_users": cell["n_users"], **published})
     return rows
+
+
+@contained
+def preview_year(date: dt.date, config: Config) -> list[dict[str, Any]]:
+    """Return what a configuration adds up to after some days, under both definitions; spends nothing.
+
+    One row per number of days. ``at_most`` is for days that each cost a user all of epsilon_per_day. ``as_planned`` is
+    for days that each cost one user what the day's plan costs the user with the largest loss. A number is None where
+    the noise has no loss by that definition.
+    """
+    privacy, plan = config.privacy, make_plan(date, config)
+    zcdp = privacy.currency if isinstance(privacy.currency, Concentrated) else Concentrated(DEFAULT_DELTA)
+    columns: dict[str, list[float | None]] = {}
+    for currency in (PURE, zcdp):
+        most = currency.within(privacy.epsilon_per_day)
+        columns[f"{currency.name}_at_most"] = [float(currency.epsilon(n * most)) for n in _DAYS_AHEAD]
+        worst = None
+        if currency.supports(privacy.sum_noise):
+            worst = max(user_losses(plan.occupancy, list(plan.sums.values()), currency))
+        columns[f"{currency.name}_as_planned"] = [
+            None if worst is None else float(currency.epsilon(n * worst)) for n in _DAYS_AHEAD
+        ]
+    return [
+        {"days": n_days, **{name: column[row] for name, column in columns.items()}}
+        for row, n_days in enumerate(_DAYS_AHEAD)
+    ]
 
 
 @contained
@@ -71,7 +101,7 @@ def compare_mechanisms(date: dt.date, config: Config) -> list[dict[str, Any]]:
             {
                 "mechanism": mechanism,
                 "cells_published": len(errors),
-                "epsilon": float(proposal.loss),
+                "epsilon": float(request.currency.epsilon(proposal.loss)),
                 "epsilon_lower_bound": proposal.epsilon_lower_bound,
                 "worst_error": float(max(errors)) if errors else None,
                 "median_error": float(median(errors)) if errors else None,

@@ -15,7 +15,6 @@ from typing import Literal
 
 import numpy as np
 
-from dpmath.core.privacy_loss import PureLoss
 from tasks.account import ledger
 from tasks.account.budgets import Account
 from tasks.base.child_processes import end_with_parent, undisturbed
@@ -126,7 +125,9 @@ class RangePlans:
             return broken
 
     def _count(self, date: dt.date, plan: DayPlan, config: Config) -> None:
-        short = min(self._account.left(date, plan.user_hashes)) < PureLoss.within(config.privacy.epsilon_per_day).units
+        short = min(self._account.left(date, plan.user_hashes)) < self._account.currency.within(
+            config.privacy.epsilon_per_day
+        )
         if short and self._shortage != "clip":
             raise self._too_small(date, config)
         self.plans[date] = store_plan(plan, config)

@@ -5,11 +5,11 @@ import logging
 from decimal import ROUND_DOWN, Context, Decimal
 from fractions import Fraction
 
-from dpmath.core.accounting import LOSS_UNITS
 from tasks.account import ledger, private_files
 from tasks.account.budgets import Account
 from tasks.account.chain import releases
-from tasks.account.entry import Release
+from tasks.account.definitions import check_definition, loss_files
+from tasks.account.entry import Entry
 from tasks.base.config import Config
 from tasks.base.config_sections import LEAST_EPSILON_PER_DAY
 from tasks.base.errors import BudgetExceeded
@@ -33,8 +33,13 @@ def spread_budget(dates: list[dt.date], config: Config) -> Config:
     Raises:
         BudgetExceeded: Nothing is left to spread.
     """
-    entries = releases(ledger.read_entries(config))
-    spent = {one.date: one.epsilon_per_day for one in entries if one.revision is None}
+    entries = ledger.read_entries(config)
+    check_definition(entries, config)
+    spent = {
+        one.date: one.epsilon_per_day if one.currency == config.privacy.currency else Decimal("Infinity")
+        for one in releases(entries)
+        if one.revision is None
+    }
     spread = set(dates)
     while True:
         epsilon = _even_share(spread, entries, config)
@@ -50,17 +55,16 @@ def spread_budget(dates: list[dt.date], config: Config) -> Config:
     return config.model_copy(update={"privacy": privacy})
 
 
-def _even_share(spread: set[dt.date], entries: list[Release], config: Config) -> Decimal:
+def _even_share(spread: set[dt.date], entries: list[Entry], config: Config) -> Decimal:
     """Return what the budget leaves for each of some days, after all releases except the first ones of these days."""
-    account = Account([], config)
-    for entry in entries:
+    account, files = Account([], config), loss_files(entries)
+    for entry in releases(entries):
         date = entry.date
         if date not in spread or entry.revision is not None:
-            account.add(date, private_files.losses(entry, config))
+            account.add(date, private_files.read_losses(private_files.plans(config), files[entry.release_id]))
     used = max((max(account.used(date).values(), default=0) for date in spread), default=0)
     n_days = max(1, min(len(spread), config.budget.window_days or len(spread)))
-    share = Fraction(max(0, account.limit - used), LOSS_UNITS * n_days)
-    epsilon = _rounded_down(share)
+    epsilon = account.currency.epsilon_within(max(0, account.limit - used) // n_days)
     if epsilon < LEAST_EPSILON_PER_DAY:
         raise BudgetExceeded(
             f"too little is left of budget.epsilon_total = {config.budget.epsilon_total} to spread: some user of the "

@@ -58,7 +58,7 @@ class StoredPlan:
 
     @cached_property
     def losses(self) -> dict[str, int]:
-        """What the plan costs each user, by keyed hash in units of 2^-50."""
+        """What the plan costs each user, by keyed hash in its currency's unit."""
         return private_files.read_losses(self.folder, self.files["losses"])
 
     @property

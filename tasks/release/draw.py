@@ -2,13 +2,14 @@
 
 import datetime as dt
 import logging
+from functools import partial
 from typing import Any
 
 import polars as pl
 
 from dpmath.core.accounting import ExactIntArray
-from dpmath.core.privacy_loss import PureLoss
-from dpmath.noise.sampling import discrete_laplace
+from dpmath.core.currency import LAPLACE
+from dpmath.noise.sampling import NOISES
 from tasks.account import ledger, mirror, private_files, witnesses
 from tasks.account.amendments import check_budget
 from tasks.account.budgets import Account
@@ -33,9 +34,9 @@ from tasks.sums.kinds import Noise, kind_of
 log = logging.getLogger("hexveil.release")
 
 
-def draw_noise(inverse_scale: ExactIntArray) -> ExactIntArray:
-    """Return exact discrete Laplace noise from the operating system's randomness, one draw per element."""
-    return discrete_laplace(inverse_scale, randomness.random_bytes).astype(object)
+def draw_noise(inverse_scale: ExactIntArray, noise: str = LAPLACE) -> ExactIntArray:
+    """Return exact noise of a kind from the operating system's randomness, one draw per element."""
+    return NOISES[noise](inverse_scale, randomness.random_bytes).astype(object)
 
 
 @step("release {config.dataset.name} {date}", repeatable=False)
@@ -57,7 +58,7 @@ def release_statistics(date: dt.date, plan_hash: str, config: Config, revision: 
         BudgetExceeded: Another release has since spent the budget that the plan needs.
         HexveilError: The day, the settings or the warehouse have changed since the plan was made.
     """
-    return release_with(date, plan_hash, config, draw_noise, revision)
+    return release_with(date, plan_hash, config, partial(draw_noise, noise=config.privacy.sum_noise), revision)
 
 
 def release_with(date: dt.date, plan_hash: str, config: Config, noise: Noise, revision: str | None = None) -> str:
@@ -132,14 +133,12 @@ def _checked_costs(date: dt.date, plan: StoredPlan, entries: list[Entry], config
     account.add(date, here)
     used = account.used(date)
     worst, worst_used = max(here.values()), max(used.values())
-    if (
-        max(used[user] for user in here) > account.limit
-        or worst > PureLoss.within(config.privacy.epsilon_per_day).units
-    ):
+    most = account.currency.within(config.privacy.epsilon_per_day)
+    if not account.may_pay(here, used, most):
         raise BudgetExceeded("the plan is older than the last release or the budget; run the day again to plan anew")
     total_hash = frames.write_json(private_files.totals(config), dict(account.total))
     return {
-        **describe_cost(PureLoss(worst), PureLoss(max(account.total.values())), PureLoss(worst_used), config),
+        **describe_cost(worst, max(account.total.values()), worst_used, config),
         "totals": total_hash,
     }
 

@@ -29,7 +29,7 @@ def write_files(statistics: pl.DataFrame, plan: StoredPlan, entry: Stated, confi
         config: The configuration that the plan was made with.
     """
     date = dt.date.fromisoformat(entry["date"])
-    day = PublishedDay(statistics, plan.withheld, config, date, entry["revision"], entry["epsilon"])
+    day = PublishedDay(statistics, plan.withheld, config, date, entry["revision"], entry["in_words"])
     folder = private_files.releases(config)
     hashes = {
         one.name: durable.write_named_by_hash(folder, one.writes(day)) for one in FORMATS if one.is_wanted(config)

@@ -1,10 +1,10 @@
 """Describes a release: makes the fields of its ledger entry and of the manifest beside the published files."""
 
 import datetime as dt
-from decimal import Decimal, localcontext
+from decimal import Decimal
 from typing import Any
 
-from dpmath.core.privacy_loss import PureLoss
+from dpmath.core.currency import GAUSSIAN, LAPLACE, Currency
 from tasks.account.chain import FORMAT
 from tasks.account.identity import release_id
 from tasks.base import randomness
@@ -13,19 +13,35 @@ from tasks.base.provenance import code_hash, now, versions
 from tasks.planning.stored_plan import StoredPlan
 from tasks.sums.kinds import kind_of
 
-GUARANTEE = {
-    "definition": PureLoss.definition,
+_GUARANTEE = {
     "unit_of_privacy": "one user: all of the user's values, in every cell of the day",
     "neighbours": "the values of one user's records change, any number of them, to anything; who was in which "
     "cell how often does not change",
     "not_protected": "which users were in which cell how often, and with it n_records and n_users, which cells "
     "are published, and every number in this file",
+}
+_OF_GAUSSIAN = {"CKS-A2": "CKS-A3", "HV-L1": "HV-L49", "HV-L3": "HV-L51"}
+"""What takes the place of a result about Laplace noise."""
+_IN_PURE = {
     "epsilon": "the most that any one user loses by this release; exact where only the mean is published and no "
     "interval is drawn, else at most",
     "composition": "a user's loss is the sum over cells and statistics of the most that the user can move the sum / "
     "noise scale, an exact rational, or of the cell's whole epsilon where an interval is drawn; losses of several "
     "releases add up",
 }
+_IN_ZCDP = {
+    "epsilon": "the least epsilon at delta that follows from rho for any one user, rounded up; rho is what is counted, "
+    "and epsilons of several releases must not be added",
+    "composition": "a user's rho is the sum over cells and statistics of half the square of the most that the user can "
+    "move the sum / noise scale, an exact rational; a drawn interval adds an eighth of the square of its epsilon; rho "
+    "of several releases adds up",
+}
+
+
+def guarantee(currency: Currency) -> dict[str, str]:
+    """Return what is promised, in words."""
+    in_currency = _IN_PURE if currency.name == "pure" else _IN_ZCDP
+    return {"definition": currency.definition, **_GUARANTEE, **in_currency}
 
 
 def describe_release(date: dt.date, revision: str | None, config: Config) -> dict[str, Any]:
@@ -49,11 +65,11 @@ def describe_release(date: dt.date, revision: str | None, config: Config) -> dic
         "format can hold in its place: in CSV a field of RFC 4180, in NDJSON a JSON value on the record's line, either "
         "in a record of at most 64 KiB, in Parquet a value of the column's type, a text of at most 64 KiB; that there "
         "is such a field, member or column, and its type, is structure",
-        "guarantee": GUARANTEE,
+        "guarantee": guarantee(config.privacy.currency),
         "mechanism": config.privacy.mechanism,
-        "theorems": list(mechanism.theorems),
+        "theorems": theorems_of(config),
         "noise": {
-            "distribution": f"{kind_of(config).noise} on integers, drawn exactly",
+            "distribution": f"{config.privacy.sum_noise} on integers, drawn exactly",
             "source": randomness.SOURCE,
             "draws": "once, independent for each cell and moment",
             **({} if mechanism.interval is None else {"interval": mechanism.interval}),
@@ -65,20 +81,61 @@ def describe_release(date: dt.date, revision: str | None, config: Config) -> dic
     }
 
 
-def describe_cost(
-    worst: PureLoss, worst_total: PureLoss, worst_used: PureLoss, config: Config
-) -> dict[str, str | None]:
-    """Return the worst user's cost, of this release and in total, and what is left of the limit, as exact decimals."""
-    limit = config.budget.epsilon_total
-    with localcontext(prec=100):
-        left = max(Decimal(0), limit - Decimal(str(worst_used)))
+def theorems_of(config: Config) -> list[str]:
+    """Return the results that a release relies on: the mechanism's, those of its noise, and those of its account."""
+    privacy = config.privacy
+    theorems = list(privacy.planned_by.theorems)
+    if privacy.sum_noise == GAUSSIAN:
+        theorems = [_OF_GAUSSIAN.get(name, name) for name in theorems]
+    if privacy.currency.name == "zcdp":
+        theorems += ["CKS-P12"] + (["HV-L48"] if privacy.sum_noise == LAPLACE else [])
+        theorems += ["HV-L50"] if privacy.planned_by.n_interval_draws else []
+    return theorems
+
+
+def describe_cost(worst: int, worst_total: int, worst_used: int, config: Config) -> dict[str, str | None]:
+    """Return the worst user's cost, of this release and in total, and what is left of the limit.
+
+    The losses are whole numbers in the unit of the account. The epsilons beside them are exact in pure epsilon, and
+    rounded up in zCDP; what is left is rounded down.
+
+    Args:
+        worst: What the release cost the user with the largest loss.
+        worst_total: What all releases cost the user with the largest total.
+        worst_used: The most that counts against the limit.
+        config: Says definition and limit.
+    """
+    currency = config.privacy.currency
     return {
-        "epsilon": str(worst),
-        "epsilon_total_after": str(worst_total),
-        "epsilon_window_after": str(worst_used) if config.budget.window_days else None,
-        "epsilon_total_limit": str(limit),
-        "epsilon_left": format(left, "f"),
+        **describe_account(worst_total, worst_used, config),
+        "loss": str(worst),
+        "epsilon": _text(currency.epsilon(worst)),
+        "in_words": f"each user, all values of the day: {currency.in_words(worst)}; everything released so far "
+        f"together: {currency.in_words(worst_total)}",
     }
+
+
+def describe_account(worst_total: int, worst_used: int, config: Config) -> dict[str, str | None]:
+    """Return how losses are counted, what all releases cost the worst user, and what is left of the limit."""
+    currency, budget = config.privacy.currency, config.budget
+    limit, in_window = currency.within(budget.epsilon_total), budget.window_days is not None
+    return {
+        "definition": currency.name,
+        "delta": None if currency.delta is None else format(currency.delta, "f"),
+        "loss_unit": f"2^-{currency.unit_bits}",
+        "loss_total_after": str(worst_total),
+        "loss_window_after": str(worst_used) if in_window else None,
+        "loss_total_limit": str(limit),
+        "loss_left": str(max(0, limit - worst_used)),
+        "epsilon_total_after": _text(currency.epsilon(worst_total)),
+        "epsilon_window_after": _text(currency.epsilon(worst_used)) if in_window else None,
+        "epsilon_total_limit": str(budget.epsilon_total),
+        "epsilon_left": _text(currency.epsilon_left(budget.epsilon_total, worst_used)),
+    }
+
+
+def _text(number: Decimal) -> str:
+    return format(number, "f")
 
 
 def describe_plan(plan: StoredPlan, config: Config) -> dict[str, Any]:

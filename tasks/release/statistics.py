@@ -10,7 +10,6 @@ import polars as pl
 
 from dpmath.core.accounting import LOSS_UNITS
 from dpmath.core.bias import rounding_errors, variance_error
-from dpmath.core.privacy_loss import PureLoss
 from dpmath.noise.reach import noise_quantile
 from tasks.base.config import Config
 
@@ -60,13 +59,13 @@ def _statistic(cell: Row, config: Config) -> Row:
     if config.statistics.variance:
         most = config.value.span**2 / 4
         row |= _estimate_columns("variance", variance_estimate(cell, config), tick**2, most, config)
-    return row | {"epsilon": _rounded_up(PureLoss(cell["epsilon_units"]).as_fraction())}
+    return row | {"epsilon": _rounded_up(Fraction(config.privacy.currency.epsilon(cell["epsilon_units"])))}
 
 
 def mean_estimate(cell: Row, config: Config) -> NoisyMean:
     """Return a cell's mean in ticks above the lower bound, before it is clamped to the possible range."""
     rounding, _ = rounding_errors(config.value.n_ticks)
-    return _with_rounding(_noisy_mean(cell, "mean", _ERROR_RATE), rounding)
+    return _with_rounding(_noisy_mean(cell, "mean", _ERROR_RATE, config), rounding)
 
 
 def variance_estimate(cell: Row, config: Config) -> NoisyMean:
@@ -75,7 +74,7 @@ def variance_estimate(cell: Row, config: Config) -> NoisyMean:
     Var = mean(d)/4 - (mean(q) - R/2)^2 with d = (2q - R)^2. Each of the two means gets half of the error rate.
     """
     n_ticks = config.value.n_ticks
-    mean, square = _noisy_mean(cell, "mean", _ERROR_RATE / 2), _noisy_mean(cell, "square", _ERROR_RATE / 2)
+    mean, square = (_noisy_mean(cell, moment, _ERROR_RATE / 2, config) for moment in ("mean", "square"))
     variance = NoisyMean(
         estimate=variance_of(mean.estimate, square.estimate, n_ticks),
         noise_scale=square.noise_scale / 4,
@@ -92,7 +91,7 @@ def variance_of(mean: Fraction, square: Fraction, n_ticks: int) -> Fraction:
     return _clamped(square, Fraction(0), Fraction(n_ticks) ** 2) / 4 - from_middle**2
 
 
-def _noisy_mean(cell: Row, moment: str, error_rate: float) -> NoisyMean:
+def _noisy_mean(cell: Row, moment: str, error_rate: float, config: Config) -> NoisyMean:
     """Return a cell's noisy mean; an inverse scale of 0 is a constant without noise."""
     divisor, bias, inverse_scale = (
         int(cell[f"{moment}_divisor"]),
@@ -100,7 +99,7 @@ def _noisy_mean(cell: Row, moment: str, error_rate: float) -> NoisyMean:
         cell[f"{moment}_inverse_scale"],
     )
     scale = Fraction(LOSS_UNITS, inverse_scale) if inverse_scale else Fraction(0)
-    reach = noise_quantile(inverse_scale, error_rate) if inverse_scale else 0
+    reach = noise_quantile(config.privacy.sum_noise, inverse_scale, error_rate) if inverse_scale else 0
     return NoisyMean(
         estimate=Fraction(int(cell[f"noisy_{moment}_sum"]), divisor),
         noise_scale=scale / divisor,

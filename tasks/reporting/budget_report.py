@@ -5,8 +5,6 @@ from collections import Counter
 from dataclasses import dataclass
 from statistics import quantiles
 
-from dpmath.core.accounting import LOSS_UNITS
-from dpmath.core.privacy_loss import PureLoss
 from tasks.account.budgets import Account
 from tasks.account.chain import releases
 from tasks.account.entry import Entry
@@ -18,29 +16,37 @@ _N_BARS = 10
 
 @dataclass(frozen=True)
 class BudgetReport:
-    """What users have lost and have left, without naming any user; losses are exact decimal numbers.
+    """What users have lost and have left, without naming any user; losses are shown as epsilons.
+
+    In pure epsilon they are exact. In zCDP they are rounded up, what is left is rounded down, and they do not add up.
 
     Attributes:
         n_users: Number of users that have lost anything.
         worst_total: The worst user's loss by all releases.
         worst_used: The part of the worst user's losses that counts against the limit on the day after the last one.
         left: What that leaves of the limit.
+        n_days_left: How many days in full that pays, if every user of them loses the most that a day may cost.
+        statement: The guarantee of everything released so far, in a sentence.
         deciles: Smallest, each tenth, and largest of the users' losses by all releases; empty without users.
-        bars: For each tenth of the worst total, the number of users who lost at most that and more than the one before.
+        bars: For each tenth of the worst total, its ends, and the number of users who lost at most that and more than
+            the one before.
     """
 
     n_users: int
     worst_total: str
     worst_used: str
     left: str
+    n_days_left: int
+    statement: str
     deciles: list[float]
-    bars: list[int]
+    bars: list[tuple[float, float, int]]
 
 
 @contained
 def report_budget(entries: list[Entry], config: Config) -> BudgetReport:
     """Return where the users' budgets stand after the ledger's entries."""
     account = Account(entries, config)
+    currency = account.currency
     dates = [entry.date for entry in releases(entries)]
     tomorrow = max(dates, default=dt.date.min) + dt.timedelta(days=1)
     used = max(account.used(tomorrow).values(), default=0) if entries else 0
@@ -48,11 +54,14 @@ def report_budget(entries: list[Entry], config: Config) -> BudgetReport:
     worst = losses[-1] if losses else 0
     inner = quantiles(losses, n=_N_BARS, method="inclusive") if len(losses) > 1 else losses * (_N_BARS - 1)
     bars = Counter(max(1, -(-loss * _N_BARS // worst)) for loss in losses)
+    ends = [float(currency.epsilon(worst * number // _N_BARS)) for number in range(_N_BARS + 1)]
     return BudgetReport(
         n_users=len(losses),
-        worst_total=str(PureLoss(worst)),
-        worst_used=str(PureLoss(used)),
-        left=str(PureLoss(used).left_of(PureLoss(account.limit))),
-        deciles=[loss / LOSS_UNITS for loss in [*losses[:1], *inner, *losses[-1:]]],
-        bars=[bars[number] for number in range(1, _N_BARS + 1)],
+        worst_total=format(currency.epsilon(worst), "f"),
+        worst_used=format(currency.epsilon(used), "f"),
+        left=format(currency.epsilon_left(config.budget.epsilon_total, used), "f"),
+        n_days_left=max(0, account.limit - used) // currency.within(config.privacy.epsilon_per_day),
+        statement=f"Everything released so far together is {currency.in_words(worst)} for each user.",
+        deciles=[float(currency.epsilon(int(loss))) for loss in [*losses[:1], *inner, *losses[-1:]]],
+        bars=[(ends[number - 1], ends[number], bars[number]) for number in range(1, _N_BARS + 1)],
     )

@@ -4,25 +4,29 @@ import base64
 import io
 from typing import TYPE_CHECKING
 
-from tasks.account.chain import releases
-from tasks.account.entry import Entry
+from tasks.account.entry import Conversion, Entry, Release
 from tasks.base.config import Config
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 _LINE, _LOW = "#00204d", "#b3541e"
-_MARGINS = {"left": 0.085, "right": 0.985, "bottom": 0.17, "top": 0.93}  # a layout engine would draw everything twice
+_MARGINS = {"left": 0.085, "right": 0.985, "bottom": 0.17, "top": 0.9}  # a layout engine would draw everything twice
 
 
 def burndown(entries: list[Entry], config: Config) -> str:
-    """Return a picture of what today's limit left the worst user after each release, as the data URL of a PNG."""
+    """Return a picture of what today's limit left the worst user after each release, as the data URL of a PNG.
+
+    It is in the unit that adds up: epsilon, or rho in zCDP, where it begins with the conversion if there was one.
+    """
     from matplotlib.figure import Figure
     from matplotlib.ticker import MaxNLocator
 
-    limit = float(config.budget.epsilon_total)
-    used = [float(entry.epsilon_used_after) for entry in releases(entries)]
-    left = [limit, *(max(0.0, limit - one) for one in used)]
+    currency = config.privacy.currency
+    name = "epsilon" if currency.name == "pure" else "rho"
+    limit = currency.amount(currency.within(config.budget.epsilon_total))
+    counted = [entry for entry in entries if isinstance(entry, Release | Conversion) and entry.currency == currency]
+    left = [limit, *(max(0.0, limit - currency.amount(entry.loss_used_after)) for entry in counted)]
     figure = Figure(figsize=(8, 2.8))
     axes = figure.subplots(gridspec_kw=_MARGINS)
     axes.step(
@@ -30,10 +34,14 @@ def burndown(entries: list[Entry], config: Config) -> str:
     )
     if config.budget.window_days is None:
         n_days = config.monitoring.budget_low_days
-        level = n_days * float(config.privacy.epsilon_per_day)
+        level = n_days * currency.amount(currency.within(config.privacy.epsilon_per_day))
         axes.axhline(level, color=_LOW, linestyle="--", label=f"what {n_days} days cost at most")
         limit = max(limit, level)
-    axes.set(xlabel="releases made", ylabel="epsilon", xlim=(0, len(left)), ylim=(0, 1.05 * limit))
+    axes.set(xlabel="releases made", ylabel=name, xlim=(0, len(left)), ylim=(0, 1.05 * limit))
+    released = max((entry.loss_total_after for entry in counted), default=0)
+    axes.set_title(
+        f"everything released so far together: {currency.in_words(released)}", fontsize="medium", loc="right"
+    )
     axes.xaxis.set_major_locator(MaxNLocator(integer=True))
     axes.grid(alpha=0.3)
     axes.legend(loc="lower left", frameon=False)

@@ -29,6 +29,7 @@ class DayReport:
         median_error: Median promised error of a published mean, in the value's unit.
         epsilon: The most that any one user lost by this release.
         epsilon_total: The most that any one user has lost by all releases up to this one.
+        in_words: The guarantee of this release and of all up to it, in a sentence.
         epsilon_left: What the worst user could still lose when the day was released.
         folder: Where the files are.
         late: Number of records that came after their day's release, by day; may include other days.
@@ -43,6 +44,7 @@ class DayReport:
     epsilon: Decimal
     epsilon_total: Decimal
     epsilon_left: Decimal
+    in_words: str
     folder: Path
     late: dict[dt.date, int]
 
@@ -99,6 +101,7 @@ def _report(entry: Release, late: dict[dt.date, int], config: Config) -> DayRepo
         epsilon=entry.epsilon,
         epsilon_total=entry.epsilon_total_after,
         epsilon_left=entry.epsilon_left,
+        in_words=entry.in_words,
         folder=published_folder(entry.date, entry.revision, config),
         late=late,
     )

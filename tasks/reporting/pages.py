@@ -46,6 +46,7 @@ def day_page(
             _table(("cells", ""), cells),
             _table(("epsilon", ""), privacy),
             _table(("step of this run", "seconds"), steps),
+            f"{day.in_words[0].upper()}{day.in_words[1:]}.",
             f"Release `{day.release_id}`. Losses are those of the one user who lost most.",
         ]
     )
@@ -81,6 +82,7 @@ def budget_page(entries: list[Entry], budget: BudgetReport, picture: str, config
         [
             f"# The budget of {_text(config.dataset.name)}",
             f"**{float(budget.left):.6g}** is left of {config.budget.in_words}: {_days_left(budget, config)}",
+            budget.statement,
             f"![what the worst user had left after each release]({picture})",
             _spread(budget),
             *_amendments(entries),
@@ -101,15 +103,13 @@ def _amendments(entries: list[Entry]) -> Iterable[str]:
 
 def is_low(budget: BudgetReport, config: Config) -> bool:
     """Return whether the budget pays too few more days in full; with a window of days, whether it does not pay one."""
-    n_days = 1 if config.budget.window_days else config.monitoring.budget_low_days
-    return Decimal(budget.left) < n_days * config.privacy.epsilon_per_day
+    return budget.n_days_left < (1 if config.budget.window_days else config.monitoring.budget_low_days)
 
 
 def _days_left(budget: BudgetReport, config: Config) -> str:
-    n_days = int(Decimal(budget.left) / config.privacy.epsilon_per_day)
     if config.budget.window_days:
-        return "the next day can be paid in full." if n_days else "the next day can be paid in part."
-    return f"that pays {n_days:,} more days in full, at {config.privacy.epsilon_per_day} a day."
+        return "the next day can be paid in full." if budget.n_days_left else "the next day can be paid in part."
+    return f"that pays {budget.n_days_left:,} more days in full, at {config.privacy.epsilon_per_day} a day."
 
 
 def _spread(budget: BudgetReport) -> str:

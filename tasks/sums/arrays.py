@@ -10,8 +10,8 @@ import polars as pl
 from dpmath.arrays.cell import array_sensitivities
 from dpmath.arrays.sums import ArraySum
 from dpmath.core.accounting import ExactIntArray
+from dpmath.core.currency import Currency
 from dpmath.core.occupancy import Occupancy
-from dpmath.core.privacy_loss import PureLoss
 from dpmath.noise.noisy_cell import noise_inverse_scale
 from tasks.base import randomness
 from tasks.base.config import Config
@@ -23,8 +23,6 @@ from tasks.sums.stored_sum import CELL, StoredSum
 class Arrays:
     """Sums of array means; see ``tasks.sums.kinds.Kind``. If an interval is bought, it is drawn with the sum."""
 
-    noise = "discrete Laplace"
-    loss = PureLoss
     private_totals = "read/user_total"
 
     def cell_columns(self, occupancy: Occupancy, sums: ArraySum) -> Columns:  # noqa: ARG002
@@ -69,10 +67,10 @@ class Arrays:
             )
         return columns | {f"noisy_{stored.moment}_sum": exact_series(one.noisy_sum for one in released)}
 
-    def losses(self, stored: StoredSum) -> ExactIntArray:
+    def losses(self, stored: StoredSum, currency: Currency) -> ExactIntArray:
         """Return each pair's loss, from the array lengths and the users in the arrays."""
         sums = array_sum(stored)
-        return sums.losses(sums.occupancy)
+        return sums.losses(sums.occupancy, currency)
 
     def following(self, stored: StoredSum) -> Columns:
         """Return all stored columns, recomputed from the array lengths and the users in the arrays."""
@@ -122,7 +120,7 @@ def array_sum(stored: StoredSum) -> ArraySum:
         array_length=stored.of_cells("array_length").to_numpy(),
         taken=stored.of_pairs("taken").to_numpy(),
         cell_epsilon=Fraction(stored.of_cells("cell_epsilon")[0]),
-        projected=stored.config.privacy.planned_by.interval is not None,
+        n_interval_draws=stored.config.privacy.planned_by.n_interval_draws,
     )
 
 

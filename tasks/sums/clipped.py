@@ -8,8 +8,8 @@ import polars as pl
 
 from dpmath.cells.clipped_sum import ClippedSum
 from dpmath.core.accounting import ExactIntArray
+from dpmath.core.currency import Currency
 from dpmath.core.occupancy import Occupancy
-from dpmath.core.privacy_loss import PureLoss
 from tasks.base.config import Config
 from tasks.base.errors import HexveilError
 from tasks.base.frames import Columns, exact_series
@@ -19,8 +19,6 @@ from tasks.sums.stored_sum import CELL, StoredSum
 class Clipped:
     """Sums of clipped totals; see ``tasks.sums.kinds.Kind``."""
 
-    noise = "discrete Laplace"
-    loss = PureLoss
     private_totals = "read/cell_sum"
 
     def cell_columns(self, occupancy: Occupancy, sums: ClippedSum) -> Columns:
@@ -56,12 +54,13 @@ class Clipped:
         private_sum = np.array([int(one) for one in private[f"private_{stored.moment}_sum"]], dtype=object)
         return {f"noisy_{stored.moment}_sum": exact_series(private_sum + noise(inverse_scale))}
 
-    def losses(self, stored: StoredSum) -> ExactIntArray:
-        """Return each pair's loss: width over scale."""
+    def losses(self, stored: StoredSum, currency: Currency) -> ExactIntArray:
+        """Return each pair's loss: width over scale, or half the square of that."""
         scale = stored.cells.select(*CELL, scale=stored.of_cells("inverse_scale"))
         in_cells = stored.pairs.select(CELL).join(scale, on=CELL, how="left", maintain_order="left")["scale"]
         width, scales = (np.array(column.to_list(), dtype=object) for column in (stored.of_pairs("width"), in_cells))
-        return width * scales  # written out: whoever verifies must not rely on the formula of who planned
+        # written out: whoever verifies must not rely on the formulas of who planned
+        return (width * scales) ** 2 if currency.name == "zcdp" else width * scales
 
     def following(self, stored: StoredSum) -> Columns:
         """Return the lower ends of intervals, what clipping can take off, and what sums are divided by."""

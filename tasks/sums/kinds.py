@@ -6,8 +6,8 @@ from typing import Any, Protocol
 import polars as pl
 
 from dpmath.core.accounting import ExactIntArray
+from dpmath.core.currency import Currency
 from dpmath.core.occupancy import Occupancy
-from dpmath.core.privacy_loss import PureLoss
 from tasks.base.config import Config
 from tasks.base.frames import Columns
 from tasks.sums.arrays import Arrays
@@ -22,13 +22,9 @@ class Kind(Protocol):
     """A kind of sum.
 
     Attributes:
-        noise: What is drawn. The currency ``loss`` must support it.
-        loss: The currency of privacy loss that it is charged in.
         private_totals: The SQL statement that reads what is summed.
     """
 
-    noise: str
-    loss: type[PureLoss]
     private_totals: str
 
     def cell_columns(self, occupancy: Occupancy, sums: Any) -> Columns:
@@ -49,8 +45,8 @@ class Kind(Protocol):
         """
         ...
 
-    def losses(self, stored: StoredSum) -> ExactIntArray:
-        """Return each pair's loss, recomputed from the stored plan alone."""
+    def losses(self, stored: StoredSum, currency: Currency) -> ExactIntArray:
+        """Return each pair's loss in a currency, recomputed from the stored plan alone."""
         ...
 
     def following(self, stored: StoredSum) -> Columns:
@@ -74,12 +70,5 @@ KINDS: dict[str, Kind] = {"clipped": Clipped(), "arrays": Arrays()}
 
 
 def kind_of(config: Config) -> Kind:
-    """Return the kind of sum that a configuration's mechanism publishes.
-
-    Raises:
-        ValueError: The kind's noise has no loss in its currency.
-    """
-    kind = KINDS[config.privacy.planned_by.kind]
-    if not kind.loss.supports(kind.noise):
-        raise ValueError(f"{kind.noise} noise has no loss of {kind.loss.definition}")
-    return kind
+    """Return the kind of sum that a configuration's mechanism publishes."""
+    return KINDS[config.privacy.planned_by.kind]

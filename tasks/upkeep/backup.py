@@ -6,6 +6,7 @@ from pathlib import Path
 
 from tasks.account import ledger, private_files
 from tasks.account.chain import releases
+from tasks.account.definitions import loss_files, totals_file
 from tasks.account.entry import Entry
 from tasks.account.identity import published_folder
 from tasks.base.config import Config
@@ -58,8 +59,10 @@ def _in_order(entries: list[Entry], config: Config) -> Iterator[Path]:
         plan = load_plan(entry.plan, config)
         yield from (private_files.plans(config) / name for name in (plan.name, *plan.files.values()))
         yield from (private_files.releases(config) / name for name in entry.files.values())
-    for entry in releases(entries)[-1:]:
-        yield private_files.totals(config) / entry.totals
+    yield from (private_files.plans(config) / name for name in loss_files(entries).values())
+    name = totals_file(entries)
+    if name is not None:
+        yield private_files.totals(config) / name
     yield ledger.ledger_path(config)
     yield from (path for path in [private / "ledger-head", *sorted((private / "attempts").glob("*"))] if path.exists())
     for entry in releases(entries):

@@ -1,11 +1,13 @@
-"""Recompute: checks that a released table follows from its plan and from integer noisy sums."""
+"""Recompute: losses from stored plans, and whether a released table follows from its plan and integer noisy sums."""
 
 import math
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from fractions import Fraction
 
 import polars as pl
 
+from dpmath.core.currency import Currency
 from tasks.base.config import Config
 from tasks.base.frames import exact_series
 from tasks.planning.stored_plan import StoredPlan
@@ -13,6 +15,15 @@ from tasks.release.statistics import Row, drawn_columns, mean_estimate, statisti
 from tasks.sums.kinds import kind_of
 
 _NOTHING = {"noisy_mean_sum": 0, "noisy_square_sum": 0}
+
+
+def recomputed_losses(plan: StoredPlan, config: Config, currency: Currency) -> dict[str, int]:
+    """Return each user's loss by keyed hash, in a currency, from only the intervals and scales of a stored plan."""
+    kind, losses = kind_of(config), Counter[str]()
+    for stored in plan.sums(config):
+        for user, loss in zip(plan.pairs["user_hash"], kind.losses(stored, currency), strict=True):
+            losses[user] += loss
+    return {user: loss for user, loss in losses.items() if loss}
 
 
 def is_consistent(plan: StoredPlan, config: Config) -> bool:

@@ -1,19 +1,18 @@
 """Verify: recomputes every loss from its stored plan, and compares files and sums with the ledger."""
 
 import datetime as dt
-from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import polars as pl
 
-from dpmath.core.privacy_loss import PureLoss
 from tasks.account import ledger, mirror, private_files, user_keys, witnesses
 from tasks.account.amendments import problem_with_budget
 from tasks.account.budgets import Account
 from tasks.account.chain import releases
-from tasks.account.entry import Entry, Release
+from tasks.account.definitions import problem_with_definition
+from tasks.account.entry import Conversion, Entry, Release
 from tasks.account.identity import published_folder, release_id
 from tasks.account.witnesses import check_nothing_unpaid, other_files, published_folders
 from tasks.base import durable
@@ -25,8 +24,8 @@ from tasks.base.storage import TABLE
 from tasks.planning.stored_plan import StoredPlan, load_plan
 from tasks.release.files import MANIFEST
 from tasks.release.statement import describe_cost, describe_plan, describe_release
-from tasks.sums.kinds import kind_of
-from tasks.upkeep.recompute import is_consistent, problem_with_table
+from tasks.upkeep.convert import problem_with_conversion
+from tasks.upkeep.recompute import is_consistent, problem_with_table, recomputed_losses
 from tasks.upkeep.renderings import unlike
 
 _MAY_WAIT = dt.timedelta(hours=1)
@@ -72,6 +71,7 @@ def verify_ledger(config: Config) -> Verified:
     - the published table: all that noise does not change, and for the rest, that it follows from one integer noisy sum
       per cell and moment;
     - the same table in every other format except the map, and the manifest;
+    - the losses that a conversion to zCDP states, against the stored plans;
     - running totals, counts, settings, limits, amendments, and the fields on subject and guarantee;
     - the published files, and all that the mirror holds.
 
@@ -101,7 +101,7 @@ def verify_ledger(config: Config) -> Verified:
             problem = f"{missing} is missing; run the day again to publish it" if missing else None
         if problem:
             raise LedgerBroken(
-                f"entry {entry.number} ({entry.release_id if isinstance(entry, Release) else 'amendment'}): {problem}"
+                f"entry {entry.number} ({entry.release_id if isinstance(entry, Release) else entry.kind}): {problem}"
             )
     return Verified(len(released), None, others)
 
@@ -114,18 +114,12 @@ def _check_fields(entries: list[Entry]) -> None:
             raise LedgerBroken(f"entry {entry.number} (release): {name} is missing, or is not what a release states")
 
 
-def recomputed_losses(plan: StoredPlan, config: Config) -> dict[str, int]:
-    """Return each user's loss in units of 2^-50, by keyed hash, from only the intervals and scales of a stored plan."""
-    kind, losses = kind_of(config), Counter[str]()
-    for stored in plan.sums(config):
-        for user, loss in zip(plan.pairs["user_hash"], kind.losses(stored), strict=True):
-            losses[user] += loss
-    return {user: loss for user, loss in losses.items() if loss}
-
-
 def _first_problem(entry: Entry, before: list[Entry], account: Account, config: Config) -> str | None:
     try:
-        problem = problem_with_budget(entry, before)
+        problem = problem_with_definition(entry, before) or problem_with_budget(entry, before)
+        if problem is None and isinstance(entry, Conversion):
+            settings = _as_converted(entry, config)
+            return problem_with_conversion(entry, before, account, settings, config)
         if problem is not None or not isinstance(entry, Release):
             return problem
         return next(_problems(entry, account, config), None)
@@ -133,6 +127,14 @@ def _first_problem(entry: Entry, before: list[Entry], account: Account, config: 
         return str(error)
     except Exception as error:  # the chain is correct, but the entry lacks a field that it must have
         return f"it cannot be checked: {type(error).__name__}"
+
+
+def _as_converted(entry: Conversion, config: Config) -> Config:
+    """Return the configuration with the definition and the budget that a conversion puts in force."""
+    settings = config.public_settings()
+    stated = {"definition": entry.stated["definition"], "delta": entry.stated["delta"]}
+    privacy = {**settings["privacy"], **stated}
+    return config.with_settings({**settings, "privacy": privacy, "budget": entry.budget})
 
 
 def _may_wait(newest: Release, known: dict[str, str | None], config: Config) -> bool:
@@ -156,9 +158,9 @@ def _problems(entry: Release, account: Account, config: Config) -> Iterator[str]
     """Yield what in an entry disagrees with the files; adds this entry to ``account``, which has those before it."""
     plan = load_plan(entry.plan, config)
     settings = config.with_settings(entry.settings)
-    losses = recomputed_losses(plan, settings)
+    losses = recomputed_losses(plan, settings, entry.currency)
+    account.currency, account.budget = entry.currency, settings.budget
     account.add(entry.date, losses)
-    account.budget = settings.budget
     table = private_files.read_frame(private_files.releases(config), entry.files[TABLE])
     yield from _unlike_its_plan(entry, plan, losses, settings, config)
     yield from _beyond_its_account(entry, losses, account, settings)
@@ -189,11 +191,11 @@ def _beyond_its_account(entry: Release, losses: dict[str, int], account: Account
     """Yield where an entry disagrees with the recomputed losses, and the limits that they pass."""
     used = account.used(entry.date)
     total = durable.sha256(durable.canonical_json(account.total))
-    costs = describe_cost(*(PureLoss(max(lost.values())) for lost in (losses, account.total, used)), config=settings)
-    yield from _unlike(entry, costs)
+    costs = describe_cost(*(max(lost.values()) for lost in (losses, account.total, used)), config=settings)
+    yield from _unlike(entry, {key: cost for key, cost in costs.items() if entry.has_losses or key in entry.stated})
     if entry.totals != total:
         yield "the totals are not the sums of the losses so far"
-    if max(losses.values()) > PureLoss.within(settings.privacy.epsilon_per_day).units:
+    if max(losses.values()) > account.currency.within(settings.privacy.epsilon_per_day):
         yield "epsilon passes privacy.epsilon_per_day"
     if any(used[user] > account.limit for user in losses):
         yield "a user's losses pass budget.epsilon_total"

@@ -9,8 +9,8 @@ from support import occupancy_of, random_occupancy
 from dpmath.cells.clipped_sum import ClippedSum
 from dpmath.core.accounting import LOSS_UNITS, composed_loss
 from dpmath.core.cell_sums import user_losses
+from dpmath.core.currency import PURE
 from dpmath.core.occupancy import Occupancy
-from dpmath.core.privacy_loss import PureLoss
 
 
 def exact(values: list[int]) -> np.ndarray:
@@ -54,7 +54,7 @@ def test_no_pair_of_neighbours_and_outcome_shows_more_than_the_loss_and_some_sho
         noisy = release_of(occupancy, 3, rng)
         losses = user_losses(occupancy, [noisy])
         for user in range(3):
-            assert worst_ratio(occupancy, noisy, user) == pytest.approx(float(PureLoss(losses[user]).as_fraction()))
+            assert worst_ratio(occupancy, noisy, user) == pytest.approx(float(Fraction(PURE.epsilon(losses[user]))))
 
 
 @pytest.mark.theorem("HV-L1")
@@ -63,7 +63,7 @@ def test_losses_of_several_sums_add_up_and_are_exact_beyond_64_bits() -> None:
     wide = ClippedSum(1 << 40, exact([1 << 80, 3]), exact([LOSS_UNITS]))
     narrow = ClippedSum(7, exact([1, 0]), exact([LOSS_UNITS // 2]))
     losses = user_losses(occupancy, [wide, narrow])
-    assert [PureLoss(loss).as_fraction() for loss in losses] == [Fraction(1 << 80) + Fraction(1, 2), Fraction(3)]
+    assert [Fraction(PURE.epsilon(loss)) for loss in losses] == [Fraction(1 << 80) + Fraction(1, 2), Fraction(3)]
     assert narrow.losses(occupancy).tolist() == [LOSS_UNITS // 2, 0]
 
 
@@ -73,7 +73,7 @@ def test_a_loss_claimed_smaller_is_exceeded() -> None:
     noisy = ClippedSum(2, exact([4, 1, 2, 6]), exact([LOSS_UNITS // 2, LOSS_UNITS]))
     claimed = user_losses(occupancy, [noisy])
     for user in range(2):
-        assert worst_ratio(occupancy, noisy, user) > float(PureLoss(claimed[user] - LOSS_UNITS // 1000).as_fraction())
+        assert worst_ratio(occupancy, noisy, user) > float(Fraction(PURE.epsilon(claimed[user] - LOSS_UNITS // 1000)))
 
 
 @pytest.mark.theorem("HV-L2")
@@ -163,7 +163,7 @@ def test_two_laplace_releases_reach_what_they_cost_together() -> None:
     noisy = [ClippedSum(10, np.array([10, 0], dtype=object), np.array([int(LOSS_UNITS * epsilons[0] / 10), 0]))]
     noisy += [ClippedSum(10, np.array([0, 10], dtype=object), np.array([0, int(LOSS_UNITS * epsilons[1] / 10)]))]
     composed = composed_loss(occupancy, np.ones(2, dtype=bool), epsilons)
-    exact = sum(PureLoss(user_losses(occupancy, [one])[0]).as_fraction() for one in noisy)
+    exact = sum(Fraction(PURE.epsilon(user_losses(occupancy, [one])[0])) for one in noisy)
     assert exact <= composed < exact + Fraction(1, 10**9)
 
 

@@ -5,6 +5,7 @@ import pytest
 
 from dpmath.core.accounting import LOSS_UNITS
 from dpmath.core.bias import rounding_errors, variance_error
+from dpmath.core.currency import LAPLACE
 from dpmath.noise.reach import noise_quantile
 
 
@@ -18,14 +19,14 @@ def tail(scale: float, k: int) -> float:
 @pytest.mark.parametrize("scale", [0.3, 1, 4.5, 60])
 @pytest.mark.parametrize("error_rate", [0.5, 0.05, 0.001])
 def test_the_quantile_is_the_least_that_keeps_the_rate(scale: float, error_rate: float) -> None:
-    k = noise_quantile(round(LOSS_UNITS / scale), error_rate)
+    k = noise_quantile(LAPLACE, round(LOSS_UNITS / scale), error_rate)
     assert tail(scale, k) <= error_rate * (1 + 1e-9)
     assert k == 0 or tail(scale, k - 1) > error_rate * (1 - 1e-9)
 
 
 @pytest.mark.theorem("HV-L3")
 def test_half_the_scale_gives_about_half_the_quantile() -> None:
-    wide, narrow = (noise_quantile(LOSS_UNITS // scale, 0.05) for scale in (2000, 1000))
+    wide, narrow = (noise_quantile(LAPLACE, LOSS_UNITS // scale, 0.05) for scale in (2000, 1000))
     assert wide == pytest.approx(2 * narrow, abs=2)
 
 
@@ -33,7 +34,7 @@ def test_half_the_scale_gives_about_half_the_quantile() -> None:
 @pytest.mark.parametrize(("inverse_scale", "rate"), [(0, 0.05), (1, 0.0), (1, 1.0)])
 def test_bad_arguments_are_refused(inverse_scale: int, rate: float) -> None:
     with pytest.raises(ValueError, match="must be"):
-        noise_quantile(inverse_scale, rate)
+        noise_quantile(LAPLACE, inverse_scale, rate)
 
 
 @pytest.mark.theorem("HV-L4")

@@ -10,8 +10,8 @@ from dpmath.cells.clip_user import clip_user_sums
 from dpmath.cells.clipped_sum import ClippedSum
 from dpmath.core.accounting import LOSS_UNITS
 from dpmath.core.cell_sums import user_losses
+from dpmath.core.currency import PURE
 from dpmath.core.occupancy import Occupancy
-from dpmath.core.privacy_loss import PureLoss
 
 EPSILONS = st.fractions(Fraction(1, 5), Fraction(20))
 TARGETS = st.one_of(st.none(), st.fractions(Fraction(1, 50), Fraction(1, 2)))
@@ -26,7 +26,7 @@ def occupancies(draw: st.DrawFn) -> Occupancy:
 
 
 def worst_loss(occupancy: Occupancy, sums: list[ClippedSum]) -> Fraction:
-    return PureLoss(max(user_losses(occupancy, sums))).as_fraction()
+    return Fraction(PURE.epsilon(max(user_losses(occupancy, sums))))
 
 
 @pytest.mark.theorem("HV-L1")
@@ -75,7 +75,7 @@ def test_exact_accounting_publishes_more_accurately_than_equal_shares_of_epsilon
     target = Fraction(1, 5)
     sums = clip_user_sums(occupancy, [10_000], Fraction(4), target)
     cell_epsilon = max(
-        float(PureLoss(loss).as_fraction()) for loss in sums[0].width * sums[0].inverse_scale[occupancy.cell]
+        float(Fraction(PURE.epsilon(loss))) for loss in sums[0].width * sums[0].inverse_scale[occupancy.cell]
     )
     most_cells = np.bincount(occupancy.user[sums[0].width > 0]).max()
     assert cell_epsilon * most_cells > 4

@@ -12,8 +12,8 @@ from dpmath.cells.clipped_sum import ClippedSum
 from dpmath.cells.unsuppressed import baseline_sums, exact_sums
 from dpmath.core.accounting import LOSS_UNITS
 from dpmath.core.cell_sums import user_losses
+from dpmath.core.currency import PURE
 from dpmath.core.occupancy import Occupancy
-from dpmath.core.privacy_loss import PureLoss
 from dpmath.planner.plans import Plan, least_epsilon, least_error, lower_bound, most_cells
 from dpmath.planner.programme import Programme
 from tests.bench.cities import city
@@ -31,7 +31,7 @@ def a_city(seed: int, n_cells: int = 12, n_users: int = 40) -> Occupancy:
 
 
 def epsilon_of(occupancy: Occupancy, plan: Plan) -> Fraction:
-    return PureLoss(max(user_losses(occupancy, plan.sums))).as_fraction()
+    return Fraction(PURE.epsilon(max(user_losses(occupancy, plan.sums))))
 
 
 def n_published(plan: Plan) -> int:
@@ -55,7 +55,7 @@ def test_no_budget_is_passed_and_no_promise_broken(
     plan = most_cells(occupancy, ranges, epsilon, target, budgets)
     losses = user_losses(occupancy, plan.sums)
     assert all(loss <= max(budget, 0) for loss, budget in zip(losses, budgets, strict=True))
-    assert PureLoss(max(losses)).as_fraction() <= epsilon
+    assert Fraction(PURE.epsilon(max(losses))) <= epsilon
     for noisy_sum in plan.sums:
         errors = [error for error in noisy_sum.errors(occupancy) if error is not None]
         assert all(error <= target * noisy_sum.value_range for error in errors)
@@ -98,7 +98,7 @@ def test_for_the_same_promises_every_other_mechanism_costs_at_least_the_bound(rn
     ]
     for sums in others:
         assert any(sums[0].inverse_scale)
-        assert 0 < bound_of(occupancy, sums) <= float(PureLoss(max(user_losses(occupancy, sums))).as_fraction())
+        assert 0 < bound_of(occupancy, sums) <= float(Fraction(PURE.epsilon(max(user_losses(occupancy, sums)))))
 
 
 @pytest.mark.theorem("HV-L5")
@@ -431,11 +431,11 @@ def test_cells_of_users_who_may_lose_next_to_nothing_do_not_make_the_bound_a_fal
 def test_equal_shares_are_charged_by_the_number_of_cells_at_least_the_exact_loss(rng: np.random.Generator) -> None:
     occupancy = random_occupancy(rng, 8, 50, most=20)
     sums, charged = baseline_sums(occupancy, [10_000], Fraction(5), Fraction(1, 5))
-    exact = PureLoss(max(user_losses(occupancy, sums))).as_fraction()
+    exact = Fraction(PURE.epsilon(max(user_losses(occupancy, sums))))
     assert 0 < exact <= charged * (1 + Fraction(1, 10**6)) <= 5 * (1 + Fraction(1, 10**6))
     n_cells = np.bincount(occupancy.user[sums[0].width.astype(bool)]).max()
     cell_losses = sums[0].width * sums[0].inverse_scale[occupancy.cell]
-    assert n_cells * PureLoss(max(cell_losses)).as_fraction() == pytest.approx(float(charged), rel=1e-6)
+    assert n_cells * Fraction(PURE.epsilon(max(cell_losses))) == pytest.approx(float(charged), rel=1e-6)
 
 
 @pytest.mark.parametrize(

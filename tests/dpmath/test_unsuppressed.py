@@ -12,8 +12,8 @@ from dpmath.cells.thresholds import clipped_errors, clipping_thresholds
 from dpmath.cells.unsuppressed import baseline_sums, exact_sums, optimal_clipping_sums, shared_epsilon
 from dpmath.core.accounting import LOSS_UNITS
 from dpmath.core.cell_sums import user_losses
+from dpmath.core.currency import PURE
 from dpmath.core.occupancy import Occupancy
-from dpmath.core.privacy_loss import PureLoss
 
 R = 10_000
 Composed = Callable[[Occupancy, list[int], Fraction, Fraction | None], tuple[list[ClippedSum], Fraction]]
@@ -48,7 +48,7 @@ def test_promises_hold_losses_compose_and_a_hundredth_less_would_break_a_promise
     for n_sums in (1, 2):
         occupancy = random_occupancy(rng, 8, 60, most=20)
         sums, charged = mechanism(occupancy, [R, R * R][:n_sums], Fraction(5), target)
-        assert 0 < PureLoss(max(user_losses(occupancy, sums))).as_fraction() <= charged * (1 + Fraction(1, 10**6))
+        assert 0 < Fraction(PURE.epsilon(max(user_losses(occupancy, sums)))) <= charged * (1 + Fraction(1, 10**6))
         assert charged <= 5
         errors = [error for error in sums[0].errors(occupancy) if error is not None]
         assert 0 < len(errors) <= 8

@@ -6,6 +6,7 @@ import signal
 import subprocess
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -111,11 +112,12 @@ class Dataset:
     def prepare(self, date: dt.date = DATE) -> None:
         prepare_day(date, self.config, by_itself)
 
-    def release(self, date: dt.date = DATE, noise: Noise = draw_noise) -> str:
+    def release(self, date: dt.date = DATE, noise: Noise | None = None) -> str:
         """Prepare, plan, release and publish a day; return the release's id."""
         self.prepare(date)
         plan_hash = plan_release.fn(date, self.config)
-        identity = contained(release_with)(date, plan_hash, self.config, noise)
+        drawn = noise or partial(draw_noise, noise=self.config.privacy.sum_noise)
+        identity = contained(release_with)(date, plan_hash, self.config, drawn)
         publish_files.fn(identity, self.config)
         return identity
 

@@ -21,6 +21,7 @@ from tasks.planning.spread import spread_budget
 from tasks.planning.stored_plan import load_plan
 from tasks.reporting.budget_report import report_budget
 from tasks.upkeep import verify
+from tasks.upkeep.recompute import recomputed_losses
 
 
 def days(dataset: Dataset, n: int) -> list[dt.date]:
@@ -67,7 +68,9 @@ def test_a_window_that_moves_on_reads_only_the_losses_that_are_new_in_it(
         frame = pl.DataFrame({"user_hash": [*losses[date]], "loss_units": [Decimal(n) for n in losses[date].values()]})
         name, totals = frames.write_frame(folder, frame), sum(losses.values(), Counter())
         total_name = frames.write_json(private_files.totals(dataset.config), totals)
-        entries.append(Release({"date": date.isoformat(), "losses": name, "totals": total_name}))
+        entries.append(
+            Release({"release_id": f"{date}", "date": date.isoformat(), "losses": name, "totals": total_name})
+        )
     real = private_files.read_losses
     monkeypatch.setattr(private_files, "read_losses", lambda *arguments: read.append(arguments) or real(*arguments))
     for number in range(1, 61):
@@ -156,7 +159,7 @@ def test_the_report_tells_the_worst_user_the_distribution_and_what_is_left_and_n
     losses = [Fraction(loss, LOSS_UNITS) for loss in account.total.values()]
     assert Fraction(report.worst_total) == max(losses) == Fraction(entries[-1].stated["epsilon_total_after"])
     assert Fraction(report.left) == 5 - max(losses)
-    assert report.n_users == sum(report.bars) == len(losses)
+    assert report.n_users == sum(n_users for _, _, n_users in report.bars) == len(losses)
     assert report.deciles[0] == pytest.approx(float(min(losses)))
     assert report.deciles[-1] == pytest.approx(float(max(losses)))
     assert not any(user in str(report) for user in account.total)
@@ -243,7 +246,7 @@ def check_no_limit_is_passed(dataset: Dataset, limit: int, n_days: int) -> None:
     for entry in ledger.read_entries(dataset.config):
         of_day = losses.setdefault(dt.date.fromisoformat(entry.stated["date"]), Counter())
         plan = load_plan(entry.stated["plan"], dataset.config)
-        of_day.update(verify.recomputed_losses(plan, dataset.config))
+        of_day.update(recomputed_losses(plan, dataset.config, dataset.config.privacy.currency))
     for first in losses:
         within = [of_day for date, of_day in losses.items() if 0 <= (date - first).days < n_days]
         assert max(sum(within, Counter()).values()) <= limit * LOSS_UNITS

@@ -10,6 +10,7 @@ import pytest
 from support import DATE, HEADER, PUBLISHED, Dataset, all_files, later_day, silence, table
 
 from dpmath.core.accounting import LOSS_UNITS
+from dpmath.core.currency import LAPLACE
 from tasks.account import ledger, private_files
 from tasks.account.releases import find_release
 from tasks.base.errors import BudgetExceeded, HexveilError
@@ -208,7 +209,7 @@ def test_the_interval_holds_the_true_mean_whatever_the_values_are(busy_dataset: 
         shutil.rmtree(busy_dataset.folder / "store", ignore_errors=True)
         busy_dataset.release(
             noise=lambda scales, sign=sign: np.array(
-                [sign * noise_quantile(int(s), 0.05) for s in scales], dtype=object
+                [sign * noise_quantile(LAPLACE, int(s), 0.05) for s in scales], dtype=object
             )
         )
         true = [

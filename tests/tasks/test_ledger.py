@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from support import Dataset, later_day
 
 from dpmath.core.accounting import LOSS_UNITS
-from dpmath.core.privacy_loss import PureLoss
+from dpmath.core.currency import PURE
 from tasks.account import chain, commit, ledger
 from tasks.account.amendments import amend_budget
 from tasks.account.budgets import Account
@@ -141,7 +141,7 @@ def test_processes_that_append_at_once_take_turns(written: Dataset) -> None:
 
 @given(st.integers(0, 1 << 90))
 def test_losses_are_written_as_the_exact_decimal_they_are(units: int) -> None:
-    assert Fraction(str(PureLoss(units))) == Fraction(units, LOSS_UNITS)
+    assert Fraction(str(PURE.epsilon(units))) == Fraction(units, LOSS_UNITS)
 
 
 def test_a_float_cannot_enter_the_ledger(written: Dataset) -> None:

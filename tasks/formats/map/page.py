@@ -15,7 +15,12 @@ from tasks.formats.map.words import head, rounded_outwards
 
 
 def map_page(
-    statistics: pl.DataFrame, withheld: pl.DataFrame, config: Config, date: dt.date, revision: str | None, epsilon: str
+    statistics: pl.DataFrame,
+    withheld: pl.DataFrame,
+    config: Config,
+    date: dt.date,
+    revision: str | None,
+    guarantee: str,
 ) -> bytes:
     """Return the page of a published day.
 
@@ -27,13 +32,13 @@ def map_page(
         config: The configuration that the release was made with.
         date: The local day.
         revision: Name of a further release of the day, None for the first.
-        epsilon: The most that any one user loses by the release, an exact decimal.
+        guarantee: What each user is promised, of the day and of everything so far, in a sentence.
 
     Returns:
         HTML in UTF-8, which contains all scripts, styles and numbers.
     """
     day = map_day(rounded_outwards(statistics, config), withheld, date, config)
-    words = head(statistics, withheld, config, date, revision, epsilon)
+    words = head(statistics, withheld, config, date, revision, guarantee)
     template = Environment(autoescape=True, undefined=StrictUndefined).from_string(
         importlib.resources.files("tasks.formats.map").joinpath("map.html.jinja").read_text("utf-8")
     )

@@ -2,7 +2,6 @@
 
 import datetime as dt
 import math
-from decimal import ROUND_CEILING, Context
 from fractions import Fraction
 from html import escape
 
@@ -14,7 +13,6 @@ FORMATTED = ("mean", "error", "low", "high", "variance", "variance_error", "epsi
 """The columns that tips format with printf."""
 
 _SIZE = "users: @n_users, records: @n_records"
-_FOUR_DIGITS_UP = Context(prec=4, rounding=ROUND_CEILING)
 
 Words = dict[str, str | bool]
 
@@ -77,7 +75,12 @@ def _inert(text: str) -> str:
 
 
 def head(
-    statistics: pl.DataFrame, withheld: pl.DataFrame, config: Config, date: dt.date, revision: str | None, epsilon: str
+    statistics: pl.DataFrame,
+    withheld: pl.DataFrame,
+    config: Config,
+    date: dt.date,
+    revision: str | None,
+    guarantee: str,
 ) -> Words:
     """Return the page's title and sentences, by the names that the template uses; not yet escaped."""
     digits = decimals(config.value.span)
@@ -92,7 +95,7 @@ def head(
         "quantity": measured(config.value.name, config),
         "slot": slot,
         "promise": f"{bound:.{digits}f} {config.value.unit}".rstrip(),
-        "epsilon": format(_FOUR_DIGITS_UP.create_decimal(epsilon), "f"),
+        "guarantee": guarantee,
         "n_published": f"{statistics.height:,}",
         "n_withheld": f"{withheld.height:,}",
         "release_id": statistics["release_id"][0],
