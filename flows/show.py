@@ -12,12 +12,13 @@ from rich.console import Console
 from rich.table import Table
 
 from tasks.account.chain import releases
-from tasks.account.entry import Conversion
+from tasks.account.changes import Conversion
 from tasks.base.config import Config
 
 if TYPE_CHECKING:
     from flows.services import LocalServices
-    from tasks.account.entry import Amendment, Entry
+    from tasks.account.changes import Amendment
+    from tasks.account.entry import Entry
     from tasks.base.config_sections import Budget
     from tasks.reporting.budget_report import BudgetReport
     from tasks.reporting.day_report import DayReport

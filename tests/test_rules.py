@@ -44,6 +44,7 @@ def marked() -> set[str]:
 
 
 HELPERS = {
+    "core.currency.currency_of",
     "core.accounting.exact_integers",
     "planner.primal_dual.run_lengths",
 }

@@ -2,8 +2,9 @@
 
 from tasks.account import ledger
 from tasks.account.chain import FORMAT
+from tasks.account.changes import Amendment, Conversion
 from tasks.account.definitions import check_definition, definition_refusal
-from tasks.account.entry import BUDGET, Amendment, Conversion, Entry, Stated
+from tasks.account.entry import BUDGET, Entry, Stated
 from tasks.account.witnesses import check_same_users
 from tasks.base.config import Config
 from tasks.base.config_sections import Budget

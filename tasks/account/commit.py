@@ -5,7 +5,8 @@ import logging
 from pathlib import Path
 
 from tasks.account.chain import NO_PREVIOUS, problem_of, releases
-from tasks.account.entry import Stated, entry_of
+from tasks.account.changes import entry_of
+from tasks.account.entry import Stated
 from tasks.account.head import note_head, read_head
 from tasks.account.ledger_file import append_line, erase, read_bytes
 from tasks.account.witnesses import mark_released

@@ -2,7 +2,8 @@
 
 from dpmath.core.currency import Currency
 from tasks.account.chain import releases
-from tasks.account.entry import Conversion, Entry, Release
+from tasks.account.changes import Conversion
+from tasks.account.entry import Entry, Release
 from tasks.base.config import Config
 from tasks.base.errors import HexveilError
 

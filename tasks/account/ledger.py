@@ -6,8 +6,9 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from tasks.account.chain import chained, last_hash, problem_of, releases
+from tasks.account.changes import entry_of
 from tasks.account.commit import commit, finish
-from tasks.account.entry import Entry, Stated, entry_of
+from tasks.account.entry import Entry, Stated
 from tasks.account.head import check_head, read_head
 from tasks.account.ledger_file import read_bytes
 from tasks.base.config import Config

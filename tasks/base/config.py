@@ -12,6 +12,7 @@ from zoneinfo import ZoneInfo
 from pydantic import Field, ValidationError, model_validator
 
 from dpmath.core.bias import rounding_errors
+from tasks.base.config_privacy import Privacy
 from tasks.base.config_sections import (
     Budget,
     Columns,
@@ -19,7 +20,6 @@ from tasks.base.config_sections import (
     Engine,
     Grid,
     Monitoring,
-    Privacy,
     Publish,
     Statistics,
     Storage,

@@ -5,21 +5,12 @@ import functools
 import importlib.util
 from decimal import Decimal
 from fractions import Fraction
-from typing import TYPE_CHECKING, Any, Literal, Self
+from typing import Any, Literal, Self
 from zoneinfo import available_timezones
 
 from pydantic import Field, field_validator, model_validator
 
-from dpmath.core.currency import EXPONENTIAL, GAUSSIAN, LAPLACE, Currency, currency_of
 from tasks.base.config_types import Number, Place, Positive, Section
-from tasks.mechanisms.table import MECHANISMS, Mechanism
-
-LEAST_EPSILON_PER_DAY = Decimal("1e-6")
-DEFAULT_DELTA = Decimal("1e-6")
-if TYPE_CHECKING:
-    MechanismName = str
-else:
-    MechanismName = Literal[tuple(MECHANISMS)]
 
 
 @functools.cache
@@ -150,89 +141,6 @@ class Validation(Section):
         if self.north <= self.south or self.east <= self.west:
             raise ValueError("north must be above south and east above west")
         return self
-
-
-class Privacy(Section):
-    """What one day's release may cost a user, and how the day is planned."""
-
-    epsilon_per_day: Number = Field(ge=LEAST_EPSILON_PER_DAY, le=Decimal(1_000_000))
-    """The most privacy loss (epsilon) that one day's release may cost any one user."""
-    definition: Literal["pure", "zcdp"] = "pure"
-    """What losses are counted in: `pure` epsilon, or `zcdp`, the rho of zero-concentrated DP. With `zcdp` each epsilon
-    of this file is turned into the largest rho that stays within it at `delta`. Rho is what adds up, so many days cost
-    far less. A dataset with releases changes from `pure` to `zcdp` once, by `hexveil ledger convert`, and never
-    back."""
-    delta: Number | None = Field(default=None, gt=0, le=Decimal("1e-4"))
-    """For `zcdp` only: the probability that an epsilon leaves out, at most 0.0001. The default there is 0.000001. It
-    never changes after the first release."""
-    noise: Literal["laplace", "gaussian"] = "laplace"
-    """What noise the sums get. `gaussian` needs `definition = "zcdp"`, and errs less there for the same cost.
-    Mechanisms that average arrays take `laplace` only."""
-    mechanism: MechanismName = "planned"
-    """How cells, clipping and noise are chosen."""
-    target_error: Positive | None = None
-    """The promise: the largest expected error of each published mean, in the value's unit. Cells that cannot keep it
-    are withheld. More than half the range counts as half. Set it for sparse data. Without it `planned` publishes
-    every cell with the smallest possible worst error, or nothing; `clip-user` withholds only cells that are no better
-    than the middle of the range."""
-    target_error_variance: Positive | None = None
-    """The same promise for the variance, in the square of the value's unit."""
-    cell_epsilon: Number | None = Field(default=None, ge=LEAST_EPSILON_PER_DAY)
-    """For `levy` and `quantile` only, and required there: what one cell costs a user, as pure epsilon."""
-
-    @model_validator(mode="before")
-    @classmethod
-    def _default_delta(cls, given: Any) -> Any:
-        if isinstance(given, dict) and given.get("definition") == "zcdp" and given.get("delta") is None:
-            return {**given, "delta": DEFAULT_DELTA}
-        return given
-
-    @model_validator(mode="after")
-    def _what_the_definition_can(self) -> Self:
-        if self.definition == "pure" and self.delta is not None:
-            raise ValueError('pure epsilon has no delta: remove delta, or set definition = "zcdp"')
-        lacking = [noise for noise in self.draws if not self.currency.supports(noise)]
-        if lacking:
-            raise ValueError(f'{lacking[0]} noise has no pure epsilon: set definition = "zcdp", or noise = "laplace"')
-        if self.noise == "gaussian" and self.planned_by.kind == "arrays":
-            raise ValueError(f'mechanism {self.mechanism} averages arrays, with noise = "laplace" only')
-        return self
-
-    @model_validator(mode="after")
-    def _what_the_mechanism_can(self) -> Self:
-        projected = not self.planned_by.promises
-        if projected and (self.target_error is not None or self.target_error_variance is not None):
-            raise ValueError(
-                f"mechanism {self.mechanism} can promise no error, because what it clips depends on the values: remove "
-                "target_error"
-            )
-        if projected and self.cell_epsilon is None:
-            raise ValueError(f"mechanism {self.mechanism} needs cell_epsilon, what one cell may cost a user")
-        if self.cell_epsilon is not None and not projected:
-            raise ValueError(f"mechanism {self.mechanism} finds itself what a cell costs: remove cell_epsilon")
-        if self.cell_epsilon is not None and self.cell_epsilon > self.epsilon_per_day:
-            raise ValueError(f"cell_epsilon = {self.cell_epsilon} must be at most epsilon_per_day")
-        return self
-
-    @property
-    def planned_by(self) -> Mechanism:
-        """The mechanism that ``mechanism`` names."""
-        return MECHANISMS[self.mechanism]
-
-    @property
-    def currency(self) -> Currency:
-        """What losses are counted in."""
-        return currency_of(self.definition, self.delta)
-
-    @property
-    def sum_noise(self) -> str:
-        """The noise that the sums get."""
-        return GAUSSIAN if self.noise == "gaussian" else LAPLACE
-
-    @property
-    def draws(self) -> tuple[str, ...]:
-        """Every kind of draw that a release makes."""
-        return (self.sum_noise,) + ((EXPONENTIAL,) if self.planned_by.n_interval_draws else ())
 
 
 class Budget(Section):

@@ -61,6 +61,8 @@ def scaled_proposal(proposes: Callable[[Request], Proposal], request: Request) -
             high = factor
             continue
         low = factor
+        if (candidate.share, candidate.n_published) == (best.share, best.n_published):
+            break  # the mechanism asks for no more
         if candidate.n_published >= best.n_published:
             best = candidate
     losses = user_losses(request.occupancy, best.sums, request.currency)

@@ -15,7 +15,7 @@ from tasks.account.chain import releases
 from tasks.account.identity import release_id
 from tasks.account.ledger import read_entries
 from tasks.base.config import Config
-from tasks.base.config_sections import DEFAULT_DELTA
+from tasks.base.config_privacy import DEFAULT_DELTA
 from tasks.base.errors import contained
 from tasks.base.progress import progress
 from tasks.mechanisms.table import PROMISING, propose

@@ -11,7 +11,7 @@ from tasks.account.chain import releases
 from tasks.account.definitions import check_definition, loss_files
 from tasks.account.entry import Entry
 from tasks.base.config import Config
-from tasks.base.config_sections import LEAST_EPSILON_PER_DAY
+from tasks.base.config_privacy import LEAST_EPSILON_PER_DAY
 from tasks.base.errors import BudgetExceeded
 from tasks.base.logs import say
 from tasks.base.steps import step

@@ -4,7 +4,8 @@ import base64
 import io
 from typing import TYPE_CHECKING
 
-from tasks.account.entry import Conversion, Entry, Release
+from tasks.account.changes import Conversion
+from tasks.account.entry import Entry, Release
 from tasks.base.config import Config
 
 if TYPE_CHECKING:

@@ -11,8 +11,9 @@ from tasks.account import ledger, private_files
 from tasks.account.amendments import budget_in_force, checked_reason, in_words, is_looser
 from tasks.account.budgets import Account, Losses
 from tasks.account.chain import FORMAT, releases
+from tasks.account.changes import Conversion
 from tasks.account.definitions import currency_in_force
-from tasks.account.entry import DEFINITION, Conversion, Entry, Stated
+from tasks.account.entry import DEFINITION, Entry, Stated
 from tasks.account.witnesses import check_same_users
 from tasks.base import durable, frames
 from tasks.base.config import Config

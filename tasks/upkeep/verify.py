@@ -11,8 +11,9 @@ from tasks.account import ledger, mirror, private_files, user_keys, witnesses
 from tasks.account.amendments import problem_with_budget
 from tasks.account.budgets import Account
 from tasks.account.chain import releases
+from tasks.account.changes import Conversion
 from tasks.account.definitions import problem_with_definition
-from tasks.account.entry import Conversion, Entry, Release
+from tasks.account.entry import Entry, Release
 from tasks.account.identity import published_folder, release_id
 from tasks.account.witnesses import check_nothing_unpaid, other_files, published_folders
 from tasks.base import durable

@@ -11,8 +11,9 @@ from support import DATE, Dataset, all_files, later_day
 from tasks.account import chain, ledger, private_files
 from tasks.account.amendments import amend_budget, amendments, budget_in_force, is_looser, proposed_amendment, refusal
 from tasks.account.budgets import Account
+from tasks.account.changes import Amendment, entry_of
 from tasks.account.commit import commit, pending_path
-from tasks.account.entry import Amendment, Entry, Stated, entry_of
+from tasks.account.entry import Entry, Stated
 from tasks.account.releases import find_release, released_days
 from tasks.base.config_sections import Budget
 from tasks.base.durable import write_whole

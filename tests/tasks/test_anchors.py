@@ -7,8 +7,9 @@ from support import Dataset
 
 from tasks.account import chain, ledger
 from tasks.account.anchors import check_anchor, ledger_head
+from tasks.account.changes import entry_of
 from tasks.account.commit import commit
-from tasks.account.entry import Entry, entry_of
+from tasks.account.entry import Entry
 from tasks.base.durable import canonical_json
 from tasks.base.errors import HexveilError, LedgerBroken
 

@@ -18,7 +18,8 @@ from dpmath.core.currency import PURE
 from tasks.account import chain, commit, ledger
 from tasks.account.amendments import amend_budget
 from tasks.account.budgets import Account
-from tasks.account.entry import Entry, Stated, entry_of
+from tasks.account.changes import entry_of
+from tasks.account.entry import Entry, Stated
 from tasks.base.durable import canonical_json
 from tasks.base.errors import HexveilError, LedgerBroken
 from tasks.upkeep import verify
