@@ -61,7 +61,7 @@ def scaled_proposal(proposes: Callable[[Request], Proposal], request: Request) -
             high = factor
             continue
         low = factor
-        if (candidate.share, candidate.n_published) == (best.share, best.n_published):
+        if best.share and (candidate.share, candidate.n_published) == (best.share, best.n_published):
             break  # the mechanism asks for no more
         if candidate.n_published >= best.n_published:
             best = candidate
