@@ -4,6 +4,7 @@ import datetime as dt
 import json
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import polars as pl
 from support import Dataset
@@ -43,3 +44,10 @@ def _write_ledger(entry: Stated, dataset: Dataset) -> None:
     ledger.ledger_path(dataset.config).write_bytes(b"")
     (store / "release.duckdb").unlink(missing_ok=True)
     commit(entry, dataset.config)
+
+
+def forged(line: bytes, **changes: Any) -> bytes:
+    """Return a line changed by someone who knows how to hash."""
+    entry = json.loads(line) | changes
+    entry["hash"] = chain.entry_hash(entry)
+    return durable.canonical_json(entry) + b"\n"

@@ -9,6 +9,7 @@ from scipy.stats import beta
 from support import DATE, HEADER, Dataset
 
 from dpmath.core.accounting import LOSS_UNITS, ExactIntArray
+from dpmath.core.currency import GAUSSIAN
 from tasks.planning.plan import plan_release
 from tasks.planning.stored_plan import load_plan
 from tasks.release import draw
@@ -59,3 +60,44 @@ def test_the_adversary_learns_no_more_than_claimed_and_more_if_the_noise_is_halv
     assert 0.99 * claimed < sum((high - low) * inverse_scale) / LOSS_UNITS <= claimed, "the user is a worst one"
     assert 0.85 * claimed < lower_bound_on_loss(low, high, inverse_scale) <= claimed
     assert lower_bound_on_loss(low, high, 2 * inverse_scale) > claimed
+
+
+@pytest.mark.theorem("HV-L49", "CKS-P12")
+def test_under_zcdp_the_adversary_learns_no_more_than_claimed_and_more_if_sigma_is_halved(
+    busy_dataset: Dataset,
+) -> None:
+    """The claim is what the account charges at delta 1e-4, at most 2. Each bound is wrong once in 1e9 runs."""
+    busy_dataset.set("[budget]", 'definition = "zcdp"\ndelta = 1e-4\nnoise = "gaussian"\n[budget]')
+    low, inverse_scale = prepared(busy_dataset, 0)
+    secret = busy_dataset.folder / "store" / "private" / "user-key"
+    kept = secret.read_bytes()
+    shutil.rmtree(busy_dataset.folder / "store")
+    secret.parent.mkdir(parents=True)
+    secret.write_bytes(kept)
+    high, _ = prepared(busy_dataset, 100)
+    currency, delta = busy_dataset.config.privacy.currency, 1e-4
+    moves = zip((high - low).tolist(), inverse_scale.tolist(), strict=True)
+    claimed = float(currency.epsilon(sum(currency.of_noise(GAUSSIAN, int(by), int(scale)) for by, scale in moves)))
+    assert 0.7 < claimed / 2 <= 1, "the user is one of the worst"
+    assert 0.4 * claimed < bound_at_delta(low, high, inverse_scale, delta) <= claimed
+    assert bound_at_delta(low, high, 2 * inverse_scale, delta) > claimed
+
+
+def bound_at_delta(low: ExactIntArray, high: ExactIntArray, inverse_scale: ExactIntArray, delta: float) -> float:
+    """Return what epsilon is at least at a delta: the events are that the likelihood of low passes a threshold."""
+    scale = inverse_scale.astype(float) / LOSS_UNITS
+    shift = (high - low).astype(float) * scale
+    length = float(np.sqrt((shift**2).sum()))
+    places = []
+    for sums in (low, high):
+        noise = draw.draw_noise(np.tile(inverse_scale, N_DRAWS), GAUSSIAN).reshape(N_DRAWS, -1)
+        beyond_low = (noise + (sums - low)).astype(float) * scale
+        places.append(-(beyond_low @ shift) / length)
+    bounds = [0.0]
+    for threshold in np.linspace(0.5, 3, 26):  # in standard deviations
+        counts = [int((place > threshold).sum()) for place in places]
+        often = beta.ppf(FALSE_ALARM / 52, max(counts[0], 1), N_DRAWS - counts[0] + 1)
+        seldom = beta.ppf(1 - FALSE_ALARM / 52, counts[1] + 1, N_DRAWS - counts[1])
+        if often > delta:
+            bounds.append(math.log((often - delta) / seldom))
+    return max(bounds)

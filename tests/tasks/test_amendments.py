@@ -165,7 +165,7 @@ def test_an_amendment_says_what_was_in_force_what_is_and_why(amended: Dataset) -
     assert amendment.budget_before == first.budget == {"epsilon_total": "5.0", "window_days": None}
     assert amendment.budget == second.budget == {"epsilon_total": "9.0", "window_days": None}
     assert (amendment.stated["kind"], amendment.reason, amendment.number) == ("budget", "the board *decided*", 2)
-    assert [first.stated["format"], amendment.stated["format"], second.stated["format"]] == [2, 2, 2]
+    assert [first.stated["format"], amendment.stated["format"], second.stated["format"]] == [3, 3, 3]
     assert amendment.stated["code"] == second.stated["code"]
 
 

@@ -12,6 +12,7 @@ from pathlib import Path
 import numpy as np
 import polars as pl
 import pytest
+from insider import forged
 from support import DATE, Dataset, choose, later_day
 
 from dpmath.core.accounting import LOSS_UNITS
@@ -320,19 +321,10 @@ def test_verify_finds_a_conversion_that_counts_too_little(pure: Dataset) -> None
     path = ledger.ledger_path(pure.config)
     lines = path.read_bytes().splitlines(keepends=True)
     for change in changes:
-        path.write_bytes(b"".join([*lines[:-1], forged(lines[-1], change)]))
+        path.write_bytes(b"".join([*lines[:-1], forged(lines[-1], **change)]))
         note_head(pure)
         with pytest.raises(LedgerBroken, match=r"entry 4 \(conversion\)"):
             verify_ledger(pure.config)
-
-
-def forged(line: bytes, changes: dict[str, object]) -> bytes:
-    from tasks.account.chain import entry_hash
-    from tasks.base.durable import canonical_json
-
-    entry = json.loads(line) | changes
-    entry["hash"] = entry_hash(entry)
-    return canonical_json(entry) + b"\n"
 
 
 def note_head(dataset: Dataset) -> None:

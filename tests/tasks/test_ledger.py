@@ -1,26 +1,21 @@
 import json
 import os
-import re
 import shutil
 import subprocess
 import sys
 from fractions import Fraction
 from pathlib import Path
-from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from support import Dataset, later_day
+from insider import forged
+from support import Dataset
 
 from dpmath.core.accounting import LOSS_UNITS
 from dpmath.core.currency import PURE
 from tasks.account import chain, commit, ledger
-from tasks.account.amendments import amend_budget
-from tasks.account.budgets import Account
-from tasks.account.changes import entry_of
-from tasks.account.entry import Entry, Stated
-from tasks.base.durable import canonical_json
+from tasks.account.entry import Stated
 from tasks.base.errors import HexveilError, LedgerBroken
 from tasks.upkeep import verify
 
@@ -149,121 +144,6 @@ def test_a_float_cannot_enter_the_ledger(written: Dataset) -> None:
     with pytest.raises(TypeError, match="canonical"):
         append(entry(9) | {"epsilon": [0.1]}, written)
     assert len(ledger.read_entries(written.config)) == 4
-
-
-def document() -> str:
-    return (Path(__file__).parents[2] / "docs" / "reference" / "ledger.md").read_text()
-
-
-@pytest.fixture
-def exported(busy_dataset: Dataset, tmp_path: Path) -> Path:
-    """Return the export of three releases, one of them a revision, under a limit that binary fractions do not meet."""
-    busy_dataset.set("epsilon_total = 5.0", "epsilon_total = 5.3")
-    busy_dataset.set("target_error = 40.0", "target_error = 49.0")
-    busy_dataset.run_day()
-    busy_dataset.run_day(revision="again")
-    busy_dataset.run_day(later_day(busy_dataset, 1))
-    path = tmp_path / "export.jsonl"
-    path.write_text("".join(ledger.export(busy_dataset.config)))
-    return path
-
-
-def documented_check(export: Path) -> subprocess.CompletedProcess[str]:
-    """Run the programme that the document gives to strangers, without anything of this project."""
-    program = document().partition("```python\n")[2].partition("```")[0]
-    command = [sys.executable, "-I", "-S", "-c", program, str(export)]
-    return subprocess.run(command, capture_output=True, text=True, check=False)
-
-
-def test_a_stranger_checks_an_export_with_nothing_but_the_document(exported: Path) -> None:
-    ended = documented_check(exported)
-    assert ended.returncode == 0, ended.stderr
-    assert ended.stdout.startswith("3 releases; the worst user has lost 5.2")
-    lines = exported.read_bytes().splitlines(keepends=True)
-    forgeries = [
-        [lines[0], lines[2]],
-        [lines[1], lines[0], lines[2]],
-        [lines[0].replace(b'"epsilon":"1', b'"epsilon":"0'), *lines[1:]],
-        [*lines, lines[2]],
-        [forged(lines[0], epsilon="2.5")],
-        [forged(lines[0], epsilon_left="5")],
-        [forged(lines[0], epsilon_total_after="1")],
-    ]
-    for forgery in forgeries:
-        exported.write_bytes(b"".join(forgery))
-        assert "AssertionError: line" in documented_check(exported).stderr
-
-
-def forged(line: bytes, **changes: Any) -> bytes:
-    """Return a line changed by someone who knows how to hash."""
-    entry = json.loads(line) | changes
-    entry["hash"] = chain.entry_hash(entry)
-    return canonical_json(entry) + b"\n"
-
-
-def test_the_document_describes_every_field_and_no_other(amended: Path) -> None:
-    entry, amendment = (json.loads(amended.read_bytes().splitlines()[number]) for number in (0, 3))
-    of_release, of_amendment = document().split("## The fields of an amendment")
-    assert sorted(described_in(of_release)) == sorted(entry)
-    assert sorted(set(amendment) - set(entry)) == sorted(described_in(of_amendment))
-    assert set(amendment) & set(entry) == set(re.findall(r"`(\w+)`", of_amendment.partition("|")[0])) - {"budget"}
-
-
-def described_in(text: str) -> list[str]:
-    rows = re.findall(r"^\| (`[^|]*`) \|", text, re.MULTILINE)
-    return [name for row in rows for name in re.findall(r"`(\w+)`", row)]
-
-
-@pytest.fixture
-def amended(exported: Path, busy_dataset: Dataset) -> Path:
-    """Return the export after the budget was loosened and a fourth release was made under it."""
-    busy_dataset.set("epsilon_total = 5.3", "epsilon_total = 50.0\nwindow_days = 90")
-    amend_budget("a decision of the board", busy_dataset.config)
-    busy_dataset.run_day(later_day(busy_dataset, 2))
-    exported.write_text("".join(ledger.export(busy_dataset.config)))
-    return exported
-
-
-def test_a_stranger_checks_amendments_of_the_budget_too(amended: Path) -> None:
-    ended = documented_check(amended)
-    assert ended.returncode == 0, ended.stderr
-    assert ended.stdout.startswith("4 releases; ")
-    lines = [json.loads(line) for line in amended.read_bytes().splitlines()]
-    no_amendment = [*lines[:3], lines[4]]
-    without_format = [{key: value for key, value in one.items() if key != "format"} for one in no_amendment]
-    of_another = lines[3] | {"budget_before": {"epsilon_total": "6", "window_days": None}}
-    of_nothing = lines[3] | {"budget": lines[3]["budget_before"]}
-    for forgery, said in (
-        (no_amendment, "line 4: a looser budget unsaid"),
-        ([*no_amendment[:3], without_format[3]], "line 4: a looser budget unsaid"),
-        ([lines[3], *lines[:3], lines[4]], "line 1 amends a budget that was not in force"),
-        ([*lines[:3], of_another, lines[4]], "line 4 amends a budget that was not in force"),
-        ([*lines[:3], of_nothing, lines[4]], "line 4 loosens nothing"),
-        ([*lines[:3], lines[3] | {"reason": " "}, lines[4]], "line 4 gives no reason"),
-    ):
-        amended.write_bytes(chained_anew(forgery))
-        assert f"AssertionError: {said}" in documented_check(amended).stderr
-    amended.write_bytes(chained_anew(without_format))
-    assert documented_check(amended).returncode == 0, "the first version let a budget be loosened without saying so"
-
-
-def chained_anew(entries: list[Stated]) -> bytes:
-    """Return a ledger by someone who knows how to hash and chain."""
-    written: list[Entry] = []
-    for one in entries:
-        written.append(entry_of(chain.chained(one, written)))
-    return b"".join(canonical_json(one.stated) + b"\n" for one in written)
-
-
-def test_an_export_is_the_ledger_byte_for_byte_and_names_no_user_and_no_value(
-    exported: Path, busy_dataset: Dataset
-) -> None:
-    assert exported.read_bytes() == ledger.ledger_path(busy_dataset.config).read_bytes()
-    assert b"bus0" not in exported.read_bytes()
-    assert not any(
-        user.encode() in exported.read_bytes()
-        for user in Account(ledger.read_entries(busy_dataset.config), busy_dataset.config).total
-    )
 
 
 def test_a_clock_that_jumps_back_changes_no_order_and_no_account(

@@ -1,0 +1,187 @@
+"""What ``docs/reference/ledger.md`` gives to strangers holds: each field, and a program that checks an export."""
+
+import json
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from insider import forged
+from support import Dataset, later_day
+
+from tasks.account import chain, ledger
+from tasks.account.amendments import amend_budget
+from tasks.account.budgets import Account
+from tasks.account.changes import entry_of
+from tasks.account.entry import Entry, Stated
+from tasks.base.durable import canonical_json
+from tasks.upkeep.convert import convert_ledger
+
+
+def document() -> str:
+    return (Path(__file__).parents[2] / "docs" / "reference" / "ledger.md").read_text()
+
+
+@pytest.fixture
+def exported(busy_dataset: Dataset, tmp_path: Path) -> Path:
+    """Return the export of three releases, one of them a revision, under a limit that binary fractions do not meet."""
+    busy_dataset.set("epsilon_total = 5.0", "epsilon_total = 5.3")
+    busy_dataset.set("target_error = 40.0", "target_error = 49.0")
+    busy_dataset.run_day()
+    busy_dataset.run_day(revision="again")
+    busy_dataset.run_day(later_day(busy_dataset, 1))
+    path = tmp_path / "export.jsonl"
+    path.write_text("".join(ledger.export(busy_dataset.config)))
+    return path
+
+
+def documented_check(export: Path) -> subprocess.CompletedProcess[str]:
+    """Run the programme that the document gives to strangers, without anything of this project."""
+    program = document().partition("```python\n")[2].partition("```")[0]
+    command = [sys.executable, "-I", "-S", "-c", program, str(export)]
+    return subprocess.run(command, capture_output=True, text=True, check=False)
+
+
+def test_a_stranger_checks_an_export_with_nothing_but_the_document(exported: Path) -> None:
+    ended = documented_check(exported)
+    assert ended.returncode == 0, ended.stderr
+    assert ended.stdout.startswith("3 releases; the worst user has lost 5.2")
+    lines = exported.read_bytes().splitlines(keepends=True)
+    forgeries = [
+        [lines[0], lines[2]],
+        [lines[1], lines[0], lines[2]],
+        [lines[0].replace(b'"epsilon":"1', b'"epsilon":"0'), *lines[1:]],
+        [*lines, lines[2]],
+        [forged(lines[0], epsilon="2.5")],
+        [forged(lines[0], epsilon_left="5")],
+        [forged(lines[0], epsilon_total_after="1")],
+    ]
+    for forgery in forgeries:
+        exported.write_bytes(b"".join(forgery))
+        assert "AssertionError: line" in documented_check(exported).stderr
+
+
+def test_the_document_describes_every_field_and_no_other(amended: Path) -> None:
+    entry, amendment = (json.loads(amended.read_bytes().splitlines()[number]) for number in (0, 3))
+    of_release, others = document().split("## The fields of an amendment")
+    of_amendment = others.partition("## The fields of a conversion")[0]
+    assert sorted(described_in(of_release)) == sorted(entry)
+    assert sorted(set(amendment) - set(entry)) == sorted(described_in(of_amendment))
+    assert set(amendment) & set(entry) == set(re.findall(r"`(\w+)`", of_amendment.partition("|")[0])) - {"budget"}
+
+
+def test_the_document_describes_every_field_of_a_conversion(converted: Path) -> None:
+    entries = [json.loads(line) for line in converted.read_bytes().splitlines()]
+    conversion = next(entry for entry in entries if entry["kind"] == "definition")
+    of_conversion = document().partition("## The fields of a conversion")[2]
+    assert set(re.findall(r"`(\w+)`", of_conversion)) - {"definition", "pure"} == set(conversion) - {"definition"}
+
+
+def described_in(text: str) -> list[str]:
+    rows = re.findall(r"^\| (`[^|]*`) \|", text, re.MULTILINE)
+    return [name for row in rows for name in re.findall(r"`(\w+)`", row)]
+
+
+@pytest.fixture
+def converted(amended: Path, busy_dataset: Dataset) -> Path:
+    """Return the export after the account was changed to zCDP, and a fifth release was made in it."""
+    busy_dataset.set("[budget]", 'definition = "zcdp"\nnoise = "gaussian"\n[budget]')
+    convert_ledger("a decision of the board", busy_dataset.config)
+    busy_dataset.run_day(later_day(busy_dataset, 3))
+    amended.write_text("".join(ledger.export(busy_dataset.config)))
+    return amended
+
+
+def test_a_stranger_checks_a_conversion_and_what_is_released_after_it(converted: Path) -> None:
+    ended = documented_check(converted)
+    assert ended.returncode == 0, ended.stderr
+    assert re.match(r"5 releases; the worst user has lost rho \S+: epsilon \S+ at delta 0.000001\n", ended.stdout)
+    lines = converted.read_bytes().splitlines(keepends=True)
+    conversion, last = (json.loads(lines[number]) for number in (5, 6))
+    more, less = str(int(last["loss"]) * 2), str(int(conversion["loss_total_after"]) // 2)
+    forgeries = [
+        [forged(lines[5], definition="pure", delta=None)],
+        [forged(lines[5], loss_total_after=less)],
+        [forged(lines[5], epsilon_total_after="0.5")],
+        [forged(lines[5], losses={})],
+        [forged(lines[5], budget={"epsilon_total": "5000", "window_days": 90})],
+        [forged(lines[5], reason=" ")],
+        [lines[5], forged(lines[6], loss=more)],
+        [lines[5], forged(lines[6], epsilon="1.0")],
+        [lines[5], forged(lines[6], loss_left="7")],
+        [lines[5], forged(lines[6], delta="0.0000001")],
+        [lines[5], forged(lines[6], loss_unit="2^-50")],
+        [lines[5], forged(lines[4], number=7, previous_hash=conversion["hash"], release_id="another")],
+        [lines[5], forged(lines[5], number=7, previous_hash=conversion["hash"])],
+        [rechained(lines[6], lines[4])],
+    ]
+    for forgery in forgeries:
+        converted.write_bytes(b"".join([*lines[:5], *forgery]))
+        assert "AssertionError: line" in documented_check(converted).stderr, forgery[-1][:3000]
+
+
+def rechained(line: bytes, before: bytes) -> bytes:
+    """Return a line that was made to follow another one."""
+    previous = json.loads(before)
+    return forged(line, number=previous["number"] + 1, previous_hash=previous["hash"])
+
+
+def test_a_stranger_checks_an_export_that_began_in_zcdp(busy_dataset: Dataset, tmp_path: Path) -> None:
+    busy_dataset.set("[budget]", 'definition = "zcdp"\n[budget]')
+    busy_dataset.run_day()
+    path = tmp_path / "export.jsonl"
+    path.write_text("".join(ledger.export(busy_dataset.config)))
+    assert documented_check(path).stdout.startswith("1 releases; the worst user has lost rho 0.0879")
+
+
+@pytest.fixture
+def amended(exported: Path, busy_dataset: Dataset) -> Path:
+    """Return the export after the budget was loosened and a fourth release was made under it."""
+    busy_dataset.set("epsilon_total = 5.3", "epsilon_total = 50.0\nwindow_days = 90")
+    amend_budget("a decision of the board", busy_dataset.config)
+    busy_dataset.run_day(later_day(busy_dataset, 2))
+    exported.write_text("".join(ledger.export(busy_dataset.config)))
+    return exported
+
+
+def test_a_stranger_checks_amendments_of_the_budget_too(amended: Path) -> None:
+    ended = documented_check(amended)
+    assert ended.returncode == 0, ended.stderr
+    assert ended.stdout.startswith("4 releases; ")
+    lines = [json.loads(line) for line in amended.read_bytes().splitlines()]
+    no_amendment = [*lines[:3], lines[4]]
+    without_format = [{key: value for key, value in one.items() if key != "format"} for one in no_amendment]
+    of_another = lines[3] | {"budget_before": {"epsilon_total": "6", "window_days": None}}
+    of_nothing = lines[3] | {"budget": lines[3]["budget_before"]}
+    for forgery, said in (
+        (no_amendment, "line 4: a looser budget unsaid"),
+        ([*no_amendment[:3], without_format[3]], "line 4: a looser budget unsaid"),
+        ([lines[3], *lines[:3], lines[4]], "line 1 amends a budget that was not in force"),
+        ([*lines[:3], of_another, lines[4]], "line 4 amends a budget that was not in force"),
+        ([*lines[:3], of_nothing, lines[4]], "line 4 loosens nothing"),
+        ([*lines[:3], lines[3] | {"reason": " "}, lines[4]], "line 4 gives no reason"),
+    ):
+        amended.write_bytes(chained_anew(forgery))
+        assert f"AssertionError: {said}" in documented_check(amended).stderr
+    amended.write_bytes(chained_anew(without_format))
+    assert documented_check(amended).returncode == 0, "the first version let a budget be loosened without saying so"
+
+
+def chained_anew(entries: list[Stated]) -> bytes:
+    """Return a ledger by someone who knows how to hash and chain."""
+    written: list[Entry] = []
+    for one in entries:
+        written.append(entry_of(chain.chained(one, written)))
+    return b"".join(canonical_json(one.stated) + b"\n" for one in written)
+
+
+def test_an_export_is_the_ledger_byte_for_byte_and_names_no_user_and_no_value(
+    exported: Path, busy_dataset: Dataset
+) -> None:
+    assert exported.read_bytes() == ledger.ledger_path(busy_dataset.config).read_bytes()
+    assert b"bus0" not in exported.read_bytes()
+    assert not any(
+        user.encode() in exported.read_bytes()
+        for user in Account(ledger.read_entries(busy_dataset.config), busy_dataset.config).total
+    )
