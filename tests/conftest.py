@@ -72,6 +72,14 @@ def busy_dataset(dataset: Dataset) -> Dataset:
     return dataset
 
 
+@pytest.fixture(params=["pure", "zcdp"])
+def either(busy_dataset: Dataset, request: pytest.FixtureRequest) -> Dataset:
+    """Return the busy dataset in either definition of privacy, with Gaussian noise in the second."""
+    if request.param == "zcdp":
+        busy_dataset.set("[budget]", 'definition = "zcdp"\nnoise = "gaussian"\n[budget]')
+    return busy_dataset
+
+
 @pytest.fixture
 def uneven(dataset: Dataset) -> Dataset:
     """Return a day of three cells, in which bus b has 1 to 8 records with values of its own."""

@@ -15,8 +15,8 @@ from support import Dataset, Say, all_files
 
 from tasks.base.durable import sha256
 
-N_KILLS = 300
-"""Half of them in a whole day, half in a day that is prepared, of which releasing takes the most."""
+N_KILLS = 150
+"""In each definition of privacy. Half in a whole day, half in a day that is prepared, where releasing takes most."""
 
 Trial = Callable[[Path], bool]
 
@@ -59,16 +59,16 @@ def kill_at_size(n_bytes: int, folder: Path) -> bool:
 
 @pytest.mark.slow
 def test_a_day_killed_at_300_random_moments_and_run_again_is_released_once(
-    busy_dataset: Dataset,
+    either: Dataset,
     trials: Callable[[Path, list[Trial]], int],
     tmp_path: Path,
     say: Say,
 ) -> None:
-    busy_dataset.without_map()
+    either.without_map()
     prepared = tmp_path.with_name("prepared")
-    shutil.copytree(busy_dataset.folder, prepared)
+    shutil.copytree(either.folder, prepared)
     Dataset(prepared).prepare()
-    for template in (busy_dataset.folder, prepared):
+    for template in (either.folder, prepared):
         timed = tmp_path.with_name("timed")
         shutil.copytree(template, timed)
         longest = victim.seconds_of(victim.whole_day, timed)
@@ -77,7 +77,9 @@ def test_a_day_killed_at_300_random_moments_and_run_again_is_released_once(
         while missing:
             moments = [random.uniform(0, longest) for _ in range(missing)]
             missing -= trials(template, [partial(kill_after, seconds) for seconds in moments])
-    say(f"{N_KILLS} runs were killed at a random moment, and all was well after")
+    shutil.rmtree(prepared)
+    definition = either.config.privacy.definition
+    say(f"{N_KILLS} runs were killed at a random moment, and all was well after ({definition})")
 
 
 @pytest.mark.slow
@@ -108,24 +110,50 @@ def test_a_day_killed_while_a_file_grows_and_run_again_is_released_once(
 
 
 @pytest.mark.parametrize("share", [0, 0.001, 0.2, 0.5, 0.999, 1])
-def test_a_day_killed_in_the_middle_of_its_append_is_drawn_once(busy_dataset: Dataset, share: float) -> None:
+def test_a_day_killed_in_the_middle_of_its_append_is_drawn_once(either: Dataset, share: float) -> None:
     """What the torn line told of is what is released: one draw, one entry, and nothing of the torn line elsewhere."""
-    busy_dataset.without_map()
-    store = busy_dataset.folder / "store"
-    assert victim.killed(600, victim.whole_day_killed_in_append, busy_dataset.folder, share)
+    either.without_map()
+    store = either.folder / "store"
+    assert victim.killed(600, victim.whole_day_killed_in_append, either.folder, share)
     pending = store / "private" / "pending-entry"
     line, drawn = pending.read_bytes(), drawn_files(store)
     torn = (store / "ledger.jsonl").read_bytes()
     assert torn == line[: round(share * len(line))]
-    victim.run(victim.whole_day, busy_dataset.folder)
-    victim.run(victim.check_released_once, busy_dataset.folder, {})
+    victim.run(victim.whole_day, either.folder)
+    victim.run(victim.check_released_once, either.folder, {})
     assert (store / "ledger.jsonl").read_bytes() == line
     assert json.loads(line)["attempt"] == 1
     assert drawn_files(store) == drawn
-    assert {sha256(content) for content in all_files(busy_dataset).values()} == set(drawn)
+    assert {sha256(content) for content in all_files(either).values()} == set(drawn)
     assert not pending.exists()
     others = [path for path in store.rglob("*") if path.is_file() and path.name != "ledger.jsonl"]
     assert not any(line[:50] in path.read_bytes() for path in others)
+
+
+@pytest.mark.slow
+def test_a_conversion_killed_before_every_operation_on_files_is_made_once_or_not(
+    busy_dataset: Dataset, tmp_path: Path, say: Say
+) -> None:
+    busy_dataset.without_map()
+    busy_dataset.run_day()
+    busy_dataset.set("[budget]", 'definition = "zcdp"\n[budget]')
+    busy_dataset.set("epsilon_total = 5.0", "epsilon_total = 4.0")
+    counted = tmp_path.with_name("counted")
+    shutil.copytree(busy_dataset.folder, counted)
+    victim.run(victim.conversion_killed_at, counted, 0)
+    n_operations = int((counted / "n_operations").read_text())
+
+    def tried(number: int) -> bool:
+        folder = tmp_path.with_name(f"converted-{number}")
+        shutil.copytree(busy_dataset.folder, folder)
+        was_killed = victim.killed(600, victim.conversion_killed_at, folder, number)
+        victim.run(victim.check_converted_once, folder)
+        shutil.rmtree(folder)
+        return was_killed
+
+    with ThreadPoolExecutor(2) as pool:
+        assert sum(pool.map(tried, range(1, n_operations + 1))) >= n_operations - 2
+    say(f"{n_operations} conversions were killed, one before each change of a file, and all was well after")
 
 
 def drawn_files(store: Path) -> dict[str, bytes]:

@@ -24,14 +24,14 @@ def account_of(dataset: Dataset) -> list[Stated]:
 
 
 @pytest.fixture
-def days(busy_dataset: Dataset) -> tuple[Dataset, list[dt.date]]:
-    busy_dataset.without_map()
-    busy_dataset.set('"clip-user"', '"planned"')
-    busy_dataset.set("epsilon_total = 5.0", "epsilon_total = 50.0")
-    private = busy_dataset.folder / "store" / "private"
+def days(either: Dataset) -> tuple[Dataset, list[dt.date]]:
+    either.without_map()
+    either.set('"clip-user"', '"planned"')
+    either.set("epsilon_total = 5.0", "epsilon_total = 50.0")
+    private = either.folder / "store" / "private"
     private.mkdir(parents=True)
     (private / "user-key").write_bytes(bytes(range(32)))
-    return busy_dataset, [DATE, *(later_day(busy_dataset, number) for number in range(1, N_DAYS))]
+    return either, [DATE, *(later_day(either, number) for number in range(1, N_DAYS))]
 
 
 def copy_of(dataset: Dataset, name: str) -> Dataset:
@@ -66,7 +66,7 @@ def test_days_backfilled_and_killed_twice_equal_days_run_one_by_one(
 
 
 @pytest.mark.slow
-def test_days_backfilled_and_killed_twenty_times_equal_days_run_one_by_one(
+def test_days_backfilled_and_killed_ten_times_equal_days_run_one_by_one(
     days: tuple[Dataset, list[dt.date]], say: Say
 ) -> None:
-    killed_and_run_again(days, 20, say)
+    killed_and_run_again(days, 10, say)
