@@ -187,7 +187,7 @@ def _option_default(option: Any) -> str:
         return "required"
     default = option.default
     if isinstance(default, Path):
-        default = default.relative_to(ROOT)
+        default = default.relative_to(ROOT) if default.is_absolute() else default
     shown = "none" if default is None or option.is_flag else f"`{default}`"
     return f"{shown}, or the variable `{option.envvar}`" if option.envvar else shown
 

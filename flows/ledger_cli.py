@@ -100,7 +100,9 @@ def ledger_convert(
 @ledger_app.command("registry")
 def ledger_registry(
     config: ConfigOption,
-    to: Annotated[Path, typer.Option("--to", help="The folder to write registry.json and registry.md into.")] = Path(),
+    to: Annotated[Path, typer.Option("--to", help="The folder to write registry.json and registry.md into.")] = Path(
+        "registry"
+    ),
 ) -> None:
     """Write what a privacy officer or a registry of deployments asks: the guarantee, its parameters, the total."""
     from tasks.account.ledger import list_entries
