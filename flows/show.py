@@ -84,11 +84,8 @@ def show_ledger(
     table = Table("no", "release", "cells", "epsilon", "in all", "left", box=SIMPLE)
     table.columns[1].no_wrap = True
     rows = {entry.number: [f"the budget: {before.in_words} -> {after.in_words}"] for entry, before, after in amendments}
-    rows |= {
-        entry.number: [f"the definition: pure epsilon -> zCDP at delta {entry.currency.delta:f}"]
-        for entry in entries
-        if isinstance(entry, Conversion)
-    }
+    conversions = [entry for entry in entries if isinstance(entry, Conversion)]
+    rows |= {entry.number: [f"the definition: {entry.in_words}"] for entry in conversions}
     for entry in releases(entries):
         losses = [f"{epsilon:.4f}" for epsilon in (entry.epsilon, entry.epsilon_total_after, entry.epsilon_left)]
         rows[entry.number] = [entry.release_id, f"{entry.n_published:,} of {entry.n_cells:,}", *losses]
@@ -98,6 +95,9 @@ def show_ledger(
     for entry, before, after in amendments:
         changed = f"{entry.number}: on {entry.committed_at:%Y-%m-%d} the budget was loosened"
         out.print(f"{changed} from {before.in_words} to {after.in_words}: {entry.reason}", markup=False)
+    for conversion in conversions:
+        changed = f"{conversion.number}: on {conversion.committed_at:%Y-%m-%d} the definition was changed"
+        out.print(f"{changed}, {conversion.in_words}: {conversion.reason}", markup=False)
     worst, used, left = (float(loss) for loss in (budget.worst_total, budget.worst_used, budget.left))
     out.print(budget.statement)
     out.print(f"The worst user has lost {worst:.6f} in all. The budget is {config.budget.in_words}: ", end="")

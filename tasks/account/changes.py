@@ -47,6 +47,11 @@ class Conversion(Entry):
         return currency_of(self.stated["definition"], Decimal(self.stated["delta"]))
 
     @property
+    def in_words(self) -> str:
+        """What is counted in before and after, as text."""
+        return f"pure epsilon -> zCDP at delta {self.currency.delta:f}"
+
+    @property
     def losses(self) -> dict[str, str]:
         """The hash of the file with the loss of each user in the new currency, by id of the earlier release."""
         losses: dict[str, str] = self.stated["losses"]

@@ -61,7 +61,8 @@ def report_budget(entries: list[Entry], config: Config) -> BudgetReport:
         worst_used=format(currency.epsilon(used), "f"),
         left=format(currency.epsilon_left(config.budget.epsilon_total, used), "f"),
         n_days_left=max(0, account.limit - used) // currency.within(config.privacy.epsilon_per_day),
-        statement=f"Everything released so far together is {currency.in_words(worst)} for each user.",
+        statement=f"Everything released so far together is {currency.in_words(worst)} for each user."
+        + ("" if currency.name == "pure" else " Losses are counted in rho, which adds up; epsilons do not."),
         deciles=[float(currency.epsilon(int(loss))) for loss in [*losses[:1], *inner, *losses[-1:]]],
         bars=[(ends[number - 1], ends[number], bars[number]) for number in range(1, _N_BARS + 1)],
     )

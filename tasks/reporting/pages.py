@@ -8,6 +8,7 @@ from typing import Any
 
 from tasks.account.amendments import amendments
 from tasks.account.chain import releases
+from tasks.account.changes import Conversion
 from tasks.account.entry import Entry, Release
 from tasks.base.config import Config
 from tasks.records.outcomes import KEPT
@@ -86,6 +87,7 @@ def budget_page(entries: list[Entry], budget: BudgetReport, picture: str, config
             f"![what the worst user had left after each release]({picture})",
             _spread(budget),
             *_amendments(entries),
+            *_conversions(entries),
             f"## Releases: {len(released):,}",
             _table(names, rows) + more,
         ]
@@ -99,6 +101,16 @@ def _amendments(entries: list[Entry]) -> Iterable[str]:
         for entry, before, after in amendments(entries)
     ]
     return ["## The budget was loosened", "\n".join(reversed(lines))] if lines else []
+
+
+def _conversions(entries: list[Entry]) -> Iterable[str]:
+    """Return when the definition was changed, and why."""
+    lines = [
+        f"- {entry.committed_at:%Y-%m-%d}: {_text(entry.in_words)}. {_text(entry.reason)}"
+        for entry in entries
+        if isinstance(entry, Conversion)
+    ]
+    return ["## The definition of privacy was changed", *lines] if lines else []
 
 
 def is_low(budget: BudgetReport, config: Config) -> bool:

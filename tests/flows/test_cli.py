@@ -96,6 +96,49 @@ def test_a_looser_budget_is_refused_until_it_is_amended_after_asking(hexveil: He
     assert "the budget was loosened from 5.0 to 9.0: [bold]a decision[/bold]" in shown
 
 
+def test_an_account_is_converted_after_asking_and_described_to_a_registry(
+    hexveil: Hexveil, busy_dataset: Dataset, tmp_path: Path
+) -> None:
+    where = ("--config", busy_dataset.config_file)
+    busy_dataset.set("epsilon_total = 5.0", "epsilon_total = 40.0")
+    year = hexveil("plan", *where, "--date", DATE, "--year")
+    assert "72.6404" in year.stdout
+    assert "Losses are epsilon, of one user. Nothing was spent." in year.stdout
+    assert [row["days"] for row in json.loads(hexveil("plan", *where, "--date", DATE, "--year", "--json").stdout)] == [
+        1,
+        7,
+        28,
+        365,
+    ]
+    assert "give one of" in hexveil("plan", *where, "--date", DATE, "--year", "--cells").stderr
+    hexveil("run", *where, "--date", DATE)
+    busy_dataset.set("[budget]", 'definition = "zcdp"\n[budget]')
+    tomorrow = later_day(busy_dataset, 1)
+    refused = hexveil("run", *where, "--date", tomorrow)
+    assert (refused.returncode, "hexveil ledger convert" in refused.stderr) == (1, True)
+    assert "hexveil ledger convert" in hexveil("ledger", "show", *where).stderr
+    convert = ("ledger", "convert", *where, "--reason", "[bold]a decision[/bold]")
+    asked = hexveil(*convert)
+    assert asked.returncode == 1
+    assert "now   epsilon 2.000000, pure" in asked.stdout
+    assert "then  epsilon 11.6" in asked.stdout
+    assert len(ledger.read_entries(busy_dataset.config)) == 1
+    assert hexveil(*convert, "--yes").returncode == 0
+    run = hexveil("run", *where, "--date", tomorrow)
+    assert run.returncode == 0, run.stderr
+    assert "guarantee  each user, all values of the day: (2, 1e-6)-DP; everything released so far" in run.stdout
+    shown = hexveil("ledger", "show", *where)
+    assert "the definition: pure epsilon -> zCDP at delta 0.000001" in shown.stdout
+    assert "[bold]a decision[/bold]" in shown.stdout
+    assert "Everything released so far together is (" in shown.stdout
+    assert "2 releases" in hexveil("ledger", "verify", *where).stdout
+    written = hexveil("ledger", "registry", *where, "--to", tmp_path / "registry")
+    assert written.returncode == 0, written.stderr
+    registry = json.loads((tmp_path / "registry" / "registry.json").read_text())
+    assert registry["privacy_guarantee"]["delta"] == "0.000001"
+    assert "| Delta | 0.000001 |" in (tmp_path / "registry" / "registry.md").read_text()
+
+
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [

@@ -197,7 +197,7 @@ def test_what_is_shown_is_true_in_either_definition(busy_dataset: Dataset) -> No
     assert manifest["in_words"] == sentence
     assert sentence in busy_dataset.published("map.html").read_text()
     report = report_budget([entry], busy_dataset.config)
-    assert report.statement == "Everything released so far together is (2, 1e-6)-DP for each user."
+    assert report.statement.startswith("Everything released so far together is (2, 1e-6)-DP for each user. Losses")
     assert report.n_days_left == 4, "5 is 5.25 times the rho of 2, and a day of a little less is spent"
     described = describe_deployment([entry], busy_dataset.config)
     assert described["privacy_guarantee"]["delta"] == "0.000001"
