@@ -49,22 +49,21 @@ def scaled_proposal(proposes: Callable[[Request], Proposal], request: Request) -
         HV-L48, HV-L49, HV-L50.
     """
     limits = _limits(request)
-    best = _candidate(1.0, proposes, request, limits)
+    best = last = _candidate(1.0, proposes, request, limits)
     low, high = 1.0, _largest_factor(request)
     for _ in range(_MOST_PLANS - 1):
         if low * 1.005 >= high or best.share > _NEAR:
             break
-        grown = low * _STEP_BACK / sqrt(best.share) if best.share else high
-        factor = grown if low < grown < high else sqrt(low * high)
-        candidate = _candidate(factor, proposes, request, limits)
-        if candidate.share > 1:
-            high = factor
+        aimed = last.factor * _STEP_BACK / sqrt(last.share) if last.share else high
+        last = _candidate(aimed if low < aimed < high else sqrt(low * high), proposes, request, limits)
+        if last.share > 1:
+            high = last.factor
             continue
-        low = factor
-        if best.share and (candidate.share, candidate.n_published) == (best.share, best.n_published):
+        low, is_the_same = last.factor, (last.share, last.n_published) == (best.share, best.n_published)
+        if last.n_published >= best.n_published:
+            best = last
+        if best.share and is_the_same:
             break  # the mechanism asks for no more
-        if candidate.n_published >= best.n_published:
-            best = candidate
     losses = user_losses(request.occupancy, best.sums, request.currency)
     return Proposal(best.sums, max(losses), None, None)
 
@@ -90,9 +89,9 @@ def _candidate(
     proposal = proposes(replace(request, currency=PURE, epsilon=Fraction(largest, LOSS_UNITS), budgets=budgets))
     sums = [_with_noise(one, request.noise) for one in proposal.sums]
     losses = user_losses(request.occupancy, sums, currency)
-    spending = np.flatnonzero(losses)
-    shares = [float(Fraction(int(losses[user]), int(limits[user]))) if limits[user] else 2.0 for user in spending]
-    return _Candidate(factor, sums, max(shares, default=0.0) if (losses <= limits).all() else 2.0)
+    shares = (float(Fraction(int(losses[user]), int(limits[user]) or 1)) for user in np.flatnonzero(losses))
+    share = max(shares, default=0.0)
+    return _Candidate(factor, sums, share if share > 1 or (losses <= limits).all() else 2.0)
 
 
 def _with_noise(sums: CellSums, noise: str) -> CellSums:
