@@ -99,9 +99,9 @@ class Account:
 
         So the plan does not depend on what a user has left above that.
         """
-        most = (
-            self.currency.within(self._config.privacy.epsilon_per_day) + 1
-        )  # the request has the exact limit of a day
+        epsilon = self._config.privacy.epsilon_per_day
+        most = self.currency.within(epsilon)
+        most += self.currency.epsilon(most) < epsilon  # rounded up: the request itself has the exact limit of a day
         return np.array([min(most, left) for left in self.left(date, user_hashes)], dtype=object)
 
     def _within(self, first: dt.date, last: dt.date) -> Counter[str]:
