@@ -23,7 +23,7 @@ from tasks.upkeep import verify
 
 SAID = "hexveil: interrupted. Nothing was charged twice; the same command goes on where it was.\n"
 INTERRUPTED = 130
-N_SLOW = 25
+N_SLOW = 15
 
 Press = Callable[[int, int], None]
 
