@@ -1,0 +1,1 @@
+"""One noisy vector a day, from which every cell is estimated. Knows ``noise`` and ``core``."""
