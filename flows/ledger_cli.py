@@ -18,12 +18,17 @@ ledger_app = typer.Typer(help="Look at, check, export or amend the account of wh
 def ledger_show(config: ConfigOption) -> None:
     """List every release and its cost for the worst user, the distribution of losses over users, and what is left."""
     from tasks.account.amendments import amendments
+    from tasks.account.definitions import as_counted, definition_refusal
     from tasks.account.ledger import list_entries
     from tasks.reporting.budget_report import report_budget
 
     settings = load_config(config)
     entries = list_entries(settings)
-    show.show_ledger(entries, amendments(entries), report_budget(entries, settings), settings)
+    counted = as_counted(entries, settings)
+    show.show_ledger(entries, amendments(entries), report_budget(entries, counted), counted)
+    refused = definition_refusal(entries, settings)
+    if refused is not None:
+        out.print(f"\nNothing can be released now: {refused}", markup=False)
 
 
 @ledger_app.command("verify")
@@ -93,7 +98,7 @@ def ledger_convert(
     show.show_conversion(stated, settings)
     if not yes:
         typer.confirm("Count all losses in zCDP from now on, and say so in the ledger for good?", abort=True)
-    entry = convert_ledger(reason, settings)
+    entry = convert_ledger(reason, settings, stated)
     out.print(f"Entry {entry.number} of the ledger says so. Days can be run under zCDP now.")
 
 

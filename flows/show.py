@@ -87,7 +87,7 @@ def show_ledger(
     conversions = [entry for entry in entries if isinstance(entry, Conversion)]
     rows |= {entry.number: [f"the definition: {entry.in_words}"] for entry in conversions}
     for entry in releases(entries):
-        losses = [f"{epsilon:.4f}" for epsilon in (entry.epsilon, entry.epsilon_total_after, entry.epsilon_left)]
+        losses = [f"{epsilon:.6f}" for epsilon in (entry.epsilon, entry.epsilon_total_after, entry.epsilon_left)]
         rows[entry.number] = [entry.release_id, f"{entry.n_published:,} of {entry.n_cells:,}", *losses]
     for number, row in sorted(rows.items()):
         table.add_row(str(number), *row)
@@ -104,7 +104,7 @@ def show_ledger(
     out.print(f"{used:.6f} of it counts for the day after the last, which leaves {left:.6f}.")
     if not budget.n_users:
         return
-    deciles = ", ".join(f"{budget.deciles[number]:.3g}" for number in (0, 1, 5, 9, 10))
+    deciles = ", ".join(budget.deciles_in_words[number] for number in (0, 1, 5, 9, 10))
     out.print(f"\n{budget.n_users:,} users: least, 10 %, median, 90 % and largest loss: {deciles}")
     widest = max(n_users for _, _, n_users in budget.bars)
     for low, high, n_users in budget.bars:
@@ -117,7 +117,10 @@ def show_conversion(stated: dict[str, Any], config: Config) -> None:
     out.print(f"Of {config.dataset.name}, the worst user has lost by everything released so far:")
     out.print(f"  now   epsilon {before:.6f}, pure")
     out.print(f"  then  epsilon {after:.6f} at delta {stated['delta']}, in zCDP")
-    out.print(f"The budget is {config.budget.in_words}, which leaves {float(stated['epsilon_left']):.6f} then.")
+    left = float(stated["epsilon_left"])
+    out.print(f"The budget is {config.budget.in_words}, which leaves {left:.6f} then.")
+    if not left:
+        out.print("That is nothing: no day can be released then, until hexveil ledger amend-budget loosens it.")
 
 
 def show_forgotten(forgotten: "Forgotten", config: Config) -> None:

@@ -119,20 +119,13 @@ class ArraySum:
         losses = np.zeros(self.taken.size, dtype=object)
         for number, cell in self.cells.items():
             if self.projected:
-                charged = (cell.grouping.n_kept > 0).astype(object) * self._cost_of_projected(currency)
+                cost = projected_cost(self.cell_epsilon, self.n_interval_draws, currency)
+                charged = (cell.grouping.n_kept > 0).astype(object) * cost
             else:
                 sensitivities = array_sensitivities(cell, cell.largest)
                 charged = currency.of_noise(LAPLACE, sensitivities, self.inverse_scale[number])
             losses[self.taken_pairs(number)] = charged
         return losses
-
-    def _cost_of_projected(self, currency: Currency) -> int:
-        """Return what the interval's draws and the sum of one cell cost together."""
-        units = in_loss_units(self.cell_epsilon)
-        if currency == PURE:
-            return units
-        a_draw, of_sum = -(-units // (2 * self.n_interval_draws)), -(-units // 2)
-        return self.n_interval_draws * currency.of_exponential(a_draw) + currency.of_noise(LAPLACE, of_sum, 1)
 
     def errors(self, occupancy: Occupancy) -> list[Fraction | None]:
         """Return each cell's promised error of the mean, in ticks; None if the cell is not published.
@@ -166,3 +159,21 @@ def summed_bias(cell: ArrayCell, n_records: int) -> int:
         HV-L46.
     """
     return -int(-array_bias(cell, n_records) * cell.divisor // 1)
+
+
+def projected_cost(cell_epsilon: Fraction, n_interval_draws: int, currency: Currency) -> int:
+    """Return what the draws of one cell's interval and its sum cost together, in the currency's unit.
+
+    Args:
+        cell_epsilon: The pure loss of both, > 0. Half of it buys the interval.
+        n_interval_draws: How many draws find the interval, each for an equal part of the half, >= 1.
+        currency: What losses are counted in.
+
+    Source:
+        HV-L48, HV-L50.
+    """
+    units = in_loss_units(cell_epsilon)
+    if currency == PURE:
+        return units
+    a_draw, of_sum = -(-units // (2 * n_interval_draws)), -(-units // 2)
+    return n_interval_draws * currency.of_exponential(a_draw) + currency.of_noise(LAPLACE, of_sum, 1)

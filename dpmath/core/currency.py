@@ -25,7 +25,7 @@ class Currency(Protocol):
         name: Its name in the configuration and the ledger.
         definition: The definition of privacy, in words.
         unit_bits: A loss is a whole number of 2^-unit_bits.
-        delta: The probability that the shown epsilon leaves out; None for pure epsilon.
+        delta: What (epsilon, delta)-DP adds to e^epsilon times a probability; None for pure epsilon.
     """
 
     name: ClassVar[str]

@@ -6,7 +6,17 @@ from functools import cached_property
 from typing import Any
 
 from dpmath.core.currency import Currency, currency_of
-from tasks.account.entry import BUDGET, DEFINITION, Entry, Release, Stated
+from tasks.account.entry import (
+    BUDGET,
+    DEFINITION,
+    FIRST_WITH_LOSSES,
+    Entry,
+    Release,
+    Stated,
+    problem_with_currency,
+)
+
+_CONVERSION_TEXTS = ("dataset", "definition_before", "epsilon_total_before", "totals", "reason", "code", "committed_at")
 
 
 @dataclass(frozen=True)
@@ -61,6 +71,17 @@ class Conversion(Entry):
     def totals(self) -> str:
         """The hash of the file with the loss of each user by all earlier releases, in the new currency."""
         return str(self.stated["totals"])
+
+    def misstated(self) -> str | None:
+        """Return the first field that is missing or of another type; None if there is none."""
+        types = [(_CONVERSION_TEXTS, str), (("losses", "budget"), dict), (("format",), int)]
+        for names, kind in types:
+            for name in names:
+                if type(self.stated.get(name)) is not kind:
+                    return name
+        if self.stated["format"] < FIRST_WITH_LOSSES:
+            return "format"
+        return problem_with_currency(self.stated)
 
     @property
     def loss_used_after(self) -> int:

@@ -34,6 +34,13 @@ def definition_refusal(entries: list[Entry], config: Config) -> str | None:
     )
 
 
+def as_counted(entries: list[Entry], config: Config) -> Config:
+    """Return the configuration with the definition that the ledger counts in, to look at the account."""
+    currency = currency_in_force(entries) or config.privacy.currency
+    counted = {"definition": currency.name, "delta": currency.delta}
+    return config.model_copy(update={"privacy": config.privacy.model_copy(update=counted)})
+
+
 def check_definition(entries: list[Entry], config: Config) -> None:
     """Check that the configuration counts losses as the ledger does.
 
@@ -51,6 +58,8 @@ def problem_with_definition(entry: Entry, before: list[Entry]) -> str | None:
     if isinstance(entry, Conversion):
         if in_force is None or in_force.name != "pure" or entry.currency.name != "zcdp":
             return "it changes the definition of privacy other than once, from pure epsilon to zCDP"
+        if entry.dataset != before[-1].dataset or not entry.reason.strip():
+            return "it is of another dataset, or gives no reason"
         if entry.losses.keys() != {one.release_id for one in releases(before)}:
             return "it does not state the losses of every release before it"
     if isinstance(entry, Release) and in_force not in (None, entry.currency):

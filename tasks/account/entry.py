@@ -20,7 +20,7 @@ BUDGET = "budget"
 """The kind of the entries that loosen the budget."""
 DEFINITION = "definition"
 """The kind of the entry that changes the account from pure epsilon to zCDP. All other entries are releases."""
-_FIRST_WITH_LOSSES = 3
+FIRST_WITH_LOSSES = 3
 """The first format whose releases state the definition, the unit and the loss in that unit."""
 
 
@@ -89,7 +89,7 @@ class Release(Entry):
     @property
     def has_losses(self) -> bool:
         """Whether it states its losses as whole numbers; releases of the first formats state only epsilon."""
-        return int(self.stated.get("format", 1)) >= _FIRST_WITH_LOSSES
+        return int(self.stated.get("format", 1)) >= FIRST_WITH_LOSSES
 
     @property
     def loss_used_after(self) -> int:
@@ -231,6 +231,8 @@ class Release(Entry):
         for name in ("revision", "epsilon_window_after") + (("loss_window_after", "delta") if self.has_losses else ()):
             if name not in stated or not isinstance(stated[name], str | None):
                 return name
+        if self.has_losses and problem_with_currency(stated) is not None:
+            return problem_with_currency(stated)
         return None if _is_canonical_date(stated["date"]) else "date"
 
 
@@ -239,3 +241,18 @@ def _is_canonical_date(text: str) -> bool:
         return dt.date.fromisoformat(text).isoformat() == text
     except ValueError:
         return False
+
+
+def problem_with_currency(stated: Stated) -> str | None:
+    """Return the first field about the account's currency that cannot be read; None if all can."""
+    try:
+        delta = None if stated["delta"] is None else Decimal(stated["delta"])
+        currency = currency_of(stated["definition"], delta)
+        if delta is not None and not 0 < delta < 1:
+            return "delta"
+    except (KeyError, TypeError, ValueError, ArithmeticError):
+        return "definition or delta"
+    if stated.get("loss_unit") != f"2^-{currency.unit_bits}":
+        return "loss_unit"
+    names = ("loss_total_after", "loss_total_limit", "loss_left", *(("loss",) if "loss" in stated else ()))
+    return next((name for name in names if not str(stated.get(name)).isdecimal()), None)

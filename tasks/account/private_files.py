@@ -9,7 +9,7 @@ from sys import intern
 import polars as pl
 
 from tasks.account.chain import releases as releases_of
-from tasks.account.definitions import totals_file
+from tasks.account.definitions import loss_files, totals_file
 from tasks.account.entry import Entry, Release
 from tasks.base import durable
 from tasks.base.config import Config
@@ -45,11 +45,12 @@ def remove_unreleased(entries: list[Entry], config: Config) -> None:
 
 
 def remove_unreleased_plans(dates: list[dt.date], entries: list[Entry], config: Config) -> None:
-    """Delete the unreleased plans of some days. Files that another plan also names stay."""
+    """Delete the unreleased plans of some days. Files stay that another plan names, or that count in the account."""
     stored = {path.name: json.loads(path.read_bytes()) for path in plans(config).glob("*") if _is_json(path)}
     released, wanted = {entry.plan for entry in releases_of(entries)}, {date.isoformat() for date in dates}
     gone = {name for name, plan in stored.items() if name not in released and plan["settings"]["date"] in wanted}
     kept = {name for plan in stored.keys() - gone for name in stored[plan]["files"].values()}
+    kept |= set(loss_files(entries).values())
     for plan in gone:
         for name in {plan, *stored[plan]["files"].values()} - kept:
             (plans(config) / name).unlink(missing_ok=True)

@@ -1,6 +1,7 @@
 """The section of a configuration on privacy: what a day may cost, in which currency, and how it is planned."""
 
 from decimal import Decimal
+from fractions import Fraction
 from typing import TYPE_CHECKING, Any, Literal, Self
 
 from pydantic import Field, model_validator
@@ -27,9 +28,10 @@ class Privacy(Section):
     of this file is turned into the largest rho that stays within it at `delta`, and rho is what adds up: over many days
     it grows far more slowly. But one day buys less for a user of few published cells: see `hexveil plan --year`. A
     dataset with releases changes from `pure` to `zcdp` once, by `hexveil ledger convert`, and never back."""
-    delta: Number | None = Field(default=None, gt=0, le=Decimal("1e-4"))
-    """For `zcdp` only: the probability that an epsilon leaves out, at most 0.0001. The default there is 0.000001. It
-    never changes after the first release."""
+    delta: Number | None = Field(default=None, ge=Decimal("1e-30"), le=Decimal("1e-4"))
+    """For `zcdp` only: the delta at which an epsilon is meant: no set of outcomes is more likely for one dataset than
+    e^epsilon times its probability for a neighbour, plus delta. At most 0.0001; the default is 0.000001. It never
+    changes after the first release."""
     noise: Literal["laplace", "gaussian"] = "laplace"
     """What noise the sums get. `gaussian` needs `definition = "zcdp"`, and errs less there for the same cost.
     Mechanisms that average arrays take `laplace` only."""
@@ -75,8 +77,20 @@ class Privacy(Section):
             raise ValueError(f"mechanism {self.mechanism} needs cell_epsilon, what one cell may cost a user")
         if self.cell_epsilon is not None and not projected:
             raise ValueError(f"mechanism {self.mechanism} finds itself what a cell costs: remove cell_epsilon")
-        if self.cell_epsilon is not None and self.cell_epsilon > self.epsilon_per_day:
-            raise ValueError(f"cell_epsilon = {self.cell_epsilon} must be at most epsilon_per_day")
+        return self
+
+    @model_validator(mode="after")
+    def _a_day_pays_for_a_cell(self) -> Self:
+        if self.cell_epsilon is None:
+            return self
+        cost = self.planned_by.cell_cost(Fraction(self.cell_epsilon), self.currency)
+        if cost > self.currency.within(self.epsilon_per_day):
+            raise ValueError(
+                f"cell_epsilon = {self.cell_epsilon} must be at most epsilon_per_day"
+                if self.definition == "pure"
+                else f"cell_epsilon = {self.cell_epsilon} costs {self.currency.in_words(cost)} in zCDP, more than "
+                "epsilon_per_day: lower cell_epsilon"
+            )
         return self
 
     @property

@@ -10,7 +10,7 @@ COLUMNS = {
     "n_records": "records in the cell, exact",
     "n_users": "users in the cell, exact",
     "mean": "noisy mean of the records' values, cut to the possible range",
-    "mean_noise_scale": "scale of the Laplace noise in the mean",
+    "mean_noise_scale": "scale of the noise in the mean: b of Laplace noise, or sigma of Gaussian noise",
     "mean_error_bound": "promise: the expected absolute error is at most this, whatever the values are; where an "
     "interval is drawn, given that interval",
     "mean_clip_low, mean_clip_high": "where an interval is drawn (levy, quantile), what array means were projected to",

@@ -1,8 +1,10 @@
 """Plan under zCDP: a mechanism plans for pure losses, which are scaled up until the worst user's rho meets its limit.
 
 A user who loses x_1, ..., x_K in K cells has a pure loss of their sum, and a rho of half the sum of their squares. So a
-pure limit of sqrt(2 rho) is always safe, and up to sqrt(K) times too strict. How much it may be raised depends on how
-the mechanism spreads losses over cells. So the factor is searched for, and each candidate's rho is computed exactly.
+pure limit of sqrt(2 rho) is always safe, and up to sqrt(K) times too strict. Where intervals are drawn it is up to
+twice that, because the exponential mechanism costs a quarter of what its pure loss says. How much the limit may be
+raised depends on how the mechanism spreads losses over cells. So the factor is searched for, and each candidate's rho
+is computed exactly.
 """
 
 from collections.abc import Callable
@@ -75,9 +77,10 @@ def _limits(request: Request) -> ExactIntArray:
 
 
 def _largest_factor(request: Request) -> float:
-    """Return the factor at which a user who spends a whole pure limit evenly over all cells meets the limit of rho."""
+    """Return the factor beyond which a user who spends a whole pure limit passes the limit of rho in any case."""
     most_cells = int(np.bincount(request.occupancy.user).max())
-    return max(sqrt(most_cells * len(request.value_ranges)), 1.01)
+    by_intervals = 1 if request.cell_epsilon is None else 2
+    return max(by_intervals * sqrt(most_cells * len(request.value_ranges)), 1.01)
 
 
 def _candidate(

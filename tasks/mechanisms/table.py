@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, Literal
 if TYPE_CHECKING:
     from dpmath.cells.clipped_sum import ClippedSum
     from dpmath.core.cell_sums import CellSums
+    from dpmath.core.currency import Currency
     from dpmath.noise.noisy_cell import NoisyCellSum
     from tasks.mechanisms.proposals import Proposal, Request
 
@@ -49,6 +50,12 @@ class Mechanism:
     draws_cell: "Callable[..., NoisyCellSum] | None" = None
     interval: str | None = None
     n_interval_draws: int = 0
+
+    def cell_cost(self, cell_epsilon: Fraction, currency: "Currency") -> int:
+        """Return what a cell costs whose interval and sum have a pure loss together, if an interval is bought."""
+        from dpmath.arrays.sums import projected_cost
+
+        return projected_cost(cell_epsilon, self.n_interval_draws, currency)
 
     @property
     def promises(self) -> bool:

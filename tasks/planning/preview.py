@@ -2,6 +2,7 @@
 
 import datetime as dt
 import time
+from dataclasses import replace
 from fractions import Fraction
 from statistics import median
 from typing import Any
@@ -9,8 +10,9 @@ from typing import Any
 import h3
 
 from dpmath.core.cell_sums import user_losses
-from dpmath.core.currency import PURE, Concentrated
+from dpmath.core.currency import LAPLACE, PURE, Concentrated, Currency
 from tasks.account.amendments import refusal
+from tasks.account.budgets import Account
 from tasks.account.chain import releases
 from tasks.account.identity import release_id
 from tasks.account.ledger import read_entries
@@ -64,27 +66,40 @@ def preview_cells(date: dt.date, config: Config) -> list[dict[str, Any]]:
 
 @contained
 def preview_year(date: dt.date, config: Config) -> list[dict[str, Any]]:
-    """Return what a configuration adds up to after some days, under both definitions; spends nothing.
+    """Return what days like one add up to under both definitions, if nothing was spent before; spends nothing.
 
-    One row per number of days. ``at_most`` is for days that each cost a user all of epsilon_per_day. ``as_planned`` is
-    for days that each cost one user what the day's plan costs the user with the largest loss. A number is None where
-    the noise has no loss by that definition.
+    One row per number of days. The day is planned once under each definition. ``at_most`` is for days that each cost a
+    user all of epsilon_per_day, and ``as_planned`` for days that each cost one user what the plan costs the user with
+    the largest loss. ``pure_plan_in_zcdp`` is what a conversion would make of such days in pure epsilon. A number is
+    None where no cell can be published.
     """
-    privacy, plan = config.privacy, make_plan(date, config)
+    privacy = config.privacy
+    request = replace(read_day(date, config, Account([], config)).request, budgets=None)
     zcdp = privacy.currency if isinstance(privacy.currency, Concentrated) else Concentrated(DEFAULT_DELTA)
-    columns: dict[str, list[float | None]] = {}
-    for currency in (PURE, zcdp):
-        most = currency.within(privacy.epsilon_per_day)
-        columns[f"{currency.name}_at_most"] = [float(currency.epsilon(n * most)) for n in _DAYS_AHEAD]
-        worst = None
-        if currency.supports(privacy.sum_noise):
-            worst = max(user_losses(plan.occupancy, list(plan.sums.values()), currency))
-        columns[f"{currency.name}_as_planned"] = [
-            None if worst is None else float(currency.epsilon(n * worst)) for n in _DAYS_AHEAD
-        ]
+    asked = {PURE: replace(request, currency=PURE, noise=LAPLACE), zcdp: replace(request, currency=zcdp)}
+    sums = {currency: propose(privacy.mechanism, one).sums for currency, one in asked.items()}
+    n_cells = {currency.name: int(one[0].published.sum()) for currency, one in sums.items()}
+
+    def cost(of: Currency, counted_in: Currency, n_days: int) -> float | None:
+        if not n_cells[of.name]:
+            return None
+        return float(counted_in.epsilon(n_days * max(user_losses(request.occupancy, sums[of], counted_in))))
+
+    def most(currency: Currency, n_days: int) -> float:
+        return float(currency.epsilon(n_days * currency.within(privacy.epsilon_per_day)))
+
     return [
-        {"days": n_days, **{name: column[row] for name, column in columns.items()}}
-        for row, n_days in enumerate(_DAYS_AHEAD)
+        {
+            "days": n_days,
+            "pure_cells": n_cells["pure"],
+            "pure_at_most": most(PURE, n_days),
+            "pure_as_planned": cost(PURE, PURE, n_days),
+            "pure_plan_in_zcdp": cost(PURE, zcdp, n_days),
+            "zcdp_cells": n_cells["zcdp"],
+            "zcdp_at_most": most(zcdp, n_days),
+            "zcdp_as_planned": cost(zcdp, zcdp, n_days),
+        }
+        for n_days in _DAYS_AHEAD
     ]
 
 

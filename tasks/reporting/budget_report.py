@@ -3,6 +3,7 @@
 import datetime as dt
 from collections import Counter
 from dataclasses import dataclass
+from decimal import ROUND_CEILING, Context
 from statistics import quantiles
 
 from tasks.account.budgets import Account
@@ -40,6 +41,12 @@ class BudgetReport:
     statement: str
     deciles: list[float]
     bars: list[tuple[float, float, int]]
+
+    @property
+    def deciles_in_words(self) -> list[str]:
+        """The deciles as text of three digits, rounded up: no loss is shown below what it is."""
+        up = Context(prec=3, rounding=ROUND_CEILING)
+        return [format(up.create_decimal(repr(loss)).normalize(), "f") for loss in self.deciles]
 
 
 @contained

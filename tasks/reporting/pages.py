@@ -127,10 +127,10 @@ def _days_left(budget: BudgetReport, config: Config) -> str:
 def _spread(budget: BudgetReport) -> str:
     if not budget.n_users:
         return "No user has lost anything."
-    least, median, ninth, largest = (budget.deciles[number] for number in (0, 5, 9, 10))
+    least, median, ninth, largest = (budget.deciles_in_words[number] for number in (0, 5, 9, 10))
     return (
-        f"{budget.n_users:,} users have lost something in all: the least {least:.3g}, half of them up to {median:.3g}, "
-        f"nine in ten up to {ninth:.3g}, the most {largest:.3g}."
+        f"{budget.n_users:,} users have lost something in all: the least {least}, half of them up to {median}, "
+        f"nine in ten up to {ninth}, the most {largest}."
     )
 
 

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from tasks.account.chain import releases
+from tasks.account.changes import Amendment, Conversion
 from tasks.account.entry import Entry
 from tasks.base import durable, randomness
 from tasks.base.config import Config
@@ -37,6 +38,7 @@ def describe_deployment(entries: list[Entry], config: Config) -> dict[str, Any]:
     spent = report_budget(entries, config)
     statistics = "mean and variance" if config.statistics.variance else "mean"
     last = released[-1].stated if released else {}
+    made_with = [entry.stated for entry in released]
     return {
         "form": FORM,
         "deployment": {
@@ -65,15 +67,17 @@ def describe_deployment(entries: list[Entry], config: Config) -> dict[str, Any]:
             "spent_by_the_worst_user": spent.worst_total,
             "statement": spent.statement,
             "composition": words["composition"],
+            "changes": [_change(entry) for entry in entries if isinstance(entry, Amendment | Conversion)] or None,
         },
         "algorithms": {
-            "mechanism": privacy.mechanism,
-            "mechanism_in_words": privacy.planned_by.in_words,
-            "noise": f"{privacy.sum_noise} on integers, drawn exactly",
+            "mechanism": _each({entry["mechanism"] for entry in made_with}) or privacy.mechanism,
+            "mechanism_of_the_next_release": f"{privacy.mechanism}: {privacy.planned_by.in_words}",
+            "noise": _each({entry["noise"]["distribution"] for entry in made_with}),
+            "noise_of_the_next_release": f"{privacy.sum_noise} on integers, drawn exactly",
             "randomness": randomness.SOURCE,
             "bounds": f"{value.lower} to {value.upper} {value.unit}, in ticks of {value.tick}",
             "sums_of_the_last_release": last.get("sums"),
-            "proofs": ", ".join(theorems_of(config)),
+            "proofs": _each(_theorems(entries, config)),
             "floating_point": "no floating-point number takes part in clipping, noise or accounting",
             "libraries": versions(),
             "code_sha256": code_hash(),
@@ -90,6 +94,26 @@ def describe_deployment(entries: list[Entry], config: Config) -> dict[str, Any]:
             "verification": "hexveil ledger verify recomputes every loss; anyone can check an export of the ledger",
         },
     }
+
+
+def _theorems(entries: list[Entry], config: Config) -> set[str]:
+    """Return the results that the releases and the account rely on, or the next release if there is none yet."""
+    theorems = {name for entry in releases(entries) for name in entry.stated["theorems"]}
+    if any(isinstance(entry, Conversion) for entry in entries):
+        theorems |= {"CKS-P12", "HV-L48"} | ({"HV-L50"} if "HV-L41" in theorems else set())
+    return theorems or set(theorems_of(config))
+
+
+def _change(entry: Amendment | Conversion) -> str:
+    day = f"{entry.committed_at:%Y-%m-%d}"
+    if isinstance(entry, Conversion):
+        return f"{day}: {entry.in_words}: {entry.reason}"
+    before, after = (budget["epsilon_total"] for budget in (entry.budget_before, entry.budget))
+    return f"{day}: the budget was loosened from {before} to {after}: {entry.reason}"
+
+
+def _each(names: set[str]) -> str | None:
+    return ", ".join(sorted(names)) or None
 
 
 def _markdown(described: dict[str, Any]) -> str:
@@ -111,6 +135,8 @@ def _text(value: Any) -> str:
     """Return a value for a table's cell; names of a configuration may hold anything."""
     if value is None:
         return "none"
+    if isinstance(value, list):
+        return "; ".join(_text(one) for one in value)
     if isinstance(value, dict):
         return "; ".join(f"{name}: {_text(one)}" for name, one in value.items())
     escaped = str(value).replace("\\", "\\\\").replace("|", "\\|").replace("<", "&lt;")

@@ -10,7 +10,7 @@ from tasks.account.definitions import loss_files, totals_file
 from tasks.account.entry import Entry
 from tasks.account.identity import published_folder
 from tasks.base.config import Config
-from tasks.base.errors import HexveilError, contained
+from tasks.base.errors import HexveilError, LedgerBroken, contained
 from tasks.base.progress import progress
 from tasks.planning.stored_plan import load_plan
 
@@ -80,6 +80,8 @@ def _remove_others(wanted: set[Path], target: Path) -> None:
 
 def _copy(path: Path, copy: Path) -> None:
     """Copy a file unless its copy has the same size and time."""
+    if not path.exists():
+        raise LedgerBroken(f"{path} is missing; restore it from an earlier backup")
     status = path.stat()
     if copy.exists() and (copy.stat().st_size, copy.stat().st_mtime_ns) == (status.st_size, status.st_mtime_ns):
         return

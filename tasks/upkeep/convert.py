@@ -38,7 +38,7 @@ def proposed_conversion(reason: str, config: Config) -> dict[str, Any]:
 
 
 @contained
-def convert_ledger(reason: str, config: Config) -> Entry:
+def convert_ledger(reason: str, config: Config, confirmed: Stated | None = None) -> Entry:
     """Change the account to the configuration's definition, zCDP, and return the entry that says so.
 
     The losses of every earlier release are computed again from its stored plan, and written to files of their own. From
@@ -47,10 +47,11 @@ def convert_ledger(reason: str, config: Config) -> Entry:
     Args:
         reason: Why the definition changes. It is public.
         config: Says definition, delta and budget.
+        confirmed: What ``proposed_conversion`` returned, if somebody agreed to that.
 
     Raises:
-        HexveilError: There is no reason, nothing was released yet, the account is in zCDP already, or the configuration
-            says pure epsilon or a looser budget.
+        HexveilError: The account is not what was agreed to any more, there is no reason, nothing was released yet, the
+            account is in zCDP already, or the configuration says pure epsilon or a looser budget.
     """
     with ledger.locked(config):
         entries = ledger.read_entries(config)
@@ -58,6 +59,8 @@ def convert_ledger(reason: str, config: Config) -> Entry:
         reason = checked_reason(reason, "why the definition of privacy changes")
         losses = _losses_in(config.privacy.currency, entries, config)
         folder = private_files.plans(config)
+        if confirmed not in (None, _stated(entries, losses, config)):
+            raise HexveilError("a release was made since the account was shown; look at it again")
         files = {release_id: frames.write_frame(folder, _frame(one)) for release_id, one in losses.items()}
         frames.write_json(private_files.totals(config), dict(_account(entries, losses, config).total))
         return ledger.append(

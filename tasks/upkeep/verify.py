@@ -108,11 +108,13 @@ def verify_ledger(config: Config) -> Verified:
 
 
 def _check_fields(entries: list[Entry]) -> None:
-    """Check that each release states what a release states, so that all that follows can read it."""
-    for entry in releases(entries):
-        name = entry.misstated()
+    """Check that each entry states what such an entry states, so that all that follows can read it."""
+    for entry in entries:
+        name = entry.misstated() if isinstance(entry, Release | Conversion) else None
         if name is not None:
-            raise LedgerBroken(f"entry {entry.number} (release): {name} is missing, or is not what a release states")
+            raise LedgerBroken(
+                f"entry {entry.number} ({entry.kind}): {name} is missing, or is not what a {entry.kind} states"
+            )
 
 
 def _first_problem(entry: Entry, before: list[Entry], account: Account, config: Config) -> str | None:

@@ -1,8 +1,10 @@
 """An account in zCDP: every mechanism and rule under it, and the one way from pure epsilon to it."""
 
+import contextlib
 import datetime as dt
 import itertools
 import json
+import shutil
 from collections import Counter
 from decimal import Decimal
 from fractions import Fraction
@@ -23,6 +25,8 @@ from tasks.account.amendments import amend_budget
 from tasks.account.budgets import Account
 from tasks.account.changes import Conversion
 from tasks.account.definitions import loss_files
+from tasks.base import frames
+from tasks.base.config import Config
 from tasks.base.errors import BadConfig, BudgetExceeded, HexveilError, LedgerBroken
 from tasks.mechanisms.table import MECHANISMS
 from tasks.planning.preview import preview_plan, preview_year
@@ -31,7 +35,9 @@ from tasks.planning.stored_plan import load_plan
 from tasks.release.draw import draw_noise, release_with
 from tasks.reporting.budget_report import report_budget
 from tasks.reporting.registry import describe_deployment
+from tasks.upkeep.backup import back_up
 from tasks.upkeep.convert import convert_ledger, proposed_conversion
+from tasks.upkeep.forget import forget_days
 from tasks.upkeep.verify import verify_ledger
 
 MILLIONTH = Fraction(1, 10**6)
@@ -117,7 +123,7 @@ def test_the_variance_is_published_and_charged_too(uneven: Dataset) -> None:
         ('delta = "1e-6"', "delta"),
         ("delta = 1e-6", "pure epsilon has no delta"),
         ('definition = "zcdp"\ndelta = 2e-4', r"less than or equal to Decimal\('0\.0001'\)"),
-        ('definition = "zcdp"\ndelta = 0.0', "greater than 0"),
+        ('definition = "zcdp"\ndelta = 0.0', "greater than or equal to"),
         ('definition = "renyi"', "'pure' or 'zcdp'"),
     ],
 )
@@ -211,7 +217,20 @@ def test_a_year_is_shown_under_both_definitions(busy_dataset: Dataset) -> None:
     assert rows[-1]["pure_at_most"] == 730
     assert rows[-1]["zcdp_at_most"] == pytest.approx(72.64, abs=0.01)
     assert rows[-1]["pure_as_planned"] == pytest.approx(730, abs=0.01)
+    for row in rows:
+        assert row["pure_cells"] == row["zcdp_cells"] == 2
+        assert row["pure_as_planned"] <= row["pure_at_most"]
+        assert row["zcdp_as_planned"] <= row["zcdp_at_most"]
+        assert row["pure_plan_in_zcdp"] > row["zcdp_as_planned"]
     assert not ledger.read_entries(busy_dataset.config)
+    busy_dataset.run_day()
+    assert preview_year(DATE, busy_dataset.config) == rows, "what was spent before is left aside"
+    assert preview_year(DATE, prepared(in_zcdp(busy_dataset))) == rows
+
+
+def prepared(dataset: Dataset) -> Config:
+    dataset.prepare()
+    return dataset.config
 
 
 @pytest.fixture
@@ -291,6 +310,66 @@ def preview_refusal(dataset: Dataset) -> str:
     return str(caught.value)
 
 
+def test_forgetting_keeps_the_losses_that_a_conversion_names(uneven: Dataset, tmp_path: Path) -> None:
+    """A plan that was only looked at may have the same losses, byte for byte, as what the conversion counts."""
+    choose(uneven, "levy")
+    uneven.run_day()
+    in_zcdp(uneven)
+    uneven.set("epsilon_per_day = 40.0", "epsilon_per_day = 39.0")
+    convert_ledger("fewer numbers", uneven.config)
+    uneven.prepare()
+    with contextlib.suppress(HexveilError):
+        preview_plan(DATE, uneven.config)
+    named = set(loss_files(ledger.read_entries(uneven.config)).values())
+    stored = {path.name for path in private_files.plans(uneven.config).iterdir()}
+    assert named <= stored
+    for name in named:  # as if the plan that was looked at had them
+        frames.write_json(
+            private_files.plans(uneven.config),
+            {"settings": {"date": str(DATE)}, "files": {"losses": name}, "certificate": {}},
+        )
+    forget_days([DATE], uneven.config)
+    assert verify_ledger(uneven.config).n_releases == 1
+    back_up(tmp_path / "copy", uneven.config)
+
+
+def test_a_conversion_is_of_the_account_that_was_agreed_to(pure: Dataset) -> None:
+    busy = pure.config
+    in_zcdp(pure)
+    agreed = proposed_conversion("why", pure.config)
+    pure.config_file.write_text(pure.config_file.read_text().replace('definition = "zcdp"', ""))
+    pure.run_day(later_day(pure, 2))
+    pure.set("[budget]", 'definition = "zcdp"\n[budget]')
+    with pytest.raises(HexveilError, match="a release was made since the account was shown"):
+        convert_ledger("why", pure.config, agreed)
+    assert busy.privacy.definition == "pure"
+
+
+def test_the_registry_says_what_was_drawn_and_not_only_what_will_be(pure: Dataset) -> None:
+    in_zcdp(pure, 'noise = "gaussian"')
+    convert_ledger("fewer numbers", pure.config)
+    algorithms = describe_deployment(ledger.read_entries(pure.config), pure.config)["algorithms"]
+    assert algorithms["noise"] == "discrete Laplace on integers, drawn exactly"
+    assert algorithms["noise_of_the_next_release"].startswith("discrete Gaussian")
+    assert "HV-L48" in algorithms["proofs"]
+    assert "CKS-A3" not in algorithms["proofs"]
+    guarantee = describe_deployment(ledger.read_entries(pure.config), pure.config)["privacy_guarantee"]
+    assert [change.partition(": ")[2] for change in guarantee["changes"]] == [
+        "the budget was loosened from 4.0 to 40.0: the board",
+        "pure epsilon -> zCDP at delta 0.000001: fewer numbers",
+    ]
+
+
+def test_cells_with_intervals_use_the_limit_and_a_cell_too_dear_is_refused(uneven: Dataset) -> None:
+    choose(uneven, "levy", epsilon="10.0", cell_epsilon="2.0")
+    in_zcdp(uneven).run_day()
+    entry = ledger.read_entries(uneven.config)[0].stated
+    assert entry["cells"]["published"] >= 2
+    uneven.set("cell_epsilon = 2.0", "cell_epsilon = 8.0")
+    with pytest.raises(BadConfig, match=r"cell_epsilon = 8\.0 costs \(\S+, 1e-6\)-DP in zCDP.*lower cell_epsilon"):
+        _ = uneven.config
+
+
 def test_nothing_is_converted_before_the_first_release(busy_dataset: Dataset) -> None:
     with pytest.raises(HexveilError, match="nothing was released yet"):
         convert_ledger("why", in_zcdp(busy_dataset).config)
@@ -300,8 +379,6 @@ def halve_a_loss(dataset: Dataset, entry: Conversion) -> str:
     """Replace a converted file of losses by one of half the losses, and return its name."""
     folder = private_files.plans(dataset.config)
     frame = private_files.read_frame(folder, next(iter(entry.losses.values())))
-    from tasks.base import frames
-
     return frames.write_frame(folder, frame.with_columns(pl.col("loss_units") // 2))
 
 
@@ -316,6 +393,13 @@ def test_verify_finds_a_conversion_that_counts_too_little(pure: Dataset) -> None
         {"totals": "0" * 64},
         {"losses": dict(list(entry.losses.items())[:1])},
         {"definition_before": "zcdp"},
+        {"reason": " "},
+        {"reason": None},
+        {"dataset": "other"},
+        {"format": 1},
+        {"delta": "0.5"},
+        {"delta": "x"},
+        {"loss_left": "-1"},
         {"budget": {"epsilon_total": "400.0", "window_days": None}},
     ]
     path = ledger.ledger_path(pure.config)
@@ -351,10 +435,6 @@ def test_a_conversion_that_is_cut_off_is_finished_by_the_next_run(
 
 
 def test_a_converted_account_is_backed_up_restored_and_goes_on(pure: Dataset, tmp_path: Path) -> None:
-    import shutil
-
-    from tasks.upkeep.backup import back_up
-
     in_zcdp(pure)
     convert_ledger("fewer numbers", pure.config)
     pure.run_day(later_day(pure, 2))
@@ -369,8 +449,6 @@ def test_a_converted_account_is_backed_up_restored_and_goes_on(pure: Dataset, tm
 
 
 def test_days_are_forgotten_in_zcdp_and_the_account_still_verifies(busy_dataset: Dataset) -> None:
-    from tasks.upkeep.forget import forget_days
-
     in_zcdp(busy_dataset, 'noise = "gaussian"').run_day()
     forget_days([DATE], busy_dataset.config)
     assert verify_ledger(busy_dataset.config).n_releases == 1
