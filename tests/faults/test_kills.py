@@ -138,13 +138,13 @@ def test_a_conversion_killed_before_every_operation_on_files_is_made_once_or_not
     busy_dataset.run_day()
     busy_dataset.set("[budget]", 'definition = "zcdp"\n[budget]')
     busy_dataset.set("epsilon_total = 5.0", "epsilon_total = 4.0")
-    counted = tmp_path.with_name("counted")
+    counted = tmp_path.with_name(f"{tmp_path.name}-counted")
     shutil.copytree(busy_dataset.folder, counted)
     victim.run(victim.conversion_killed_at, counted, 0)
     n_operations = int((counted / "n_operations").read_text())
 
     def tried(number: int) -> bool:
-        folder = tmp_path.with_name(f"converted-{number}")
+        folder = tmp_path.with_name(f"{tmp_path.name}-{number}")
         shutil.copytree(busy_dataset.folder, folder)
         was_killed = victim.killed(600, victim.conversion_killed_at, folder, number)
         victim.run(victim.check_converted_once, folder)
