@@ -116,7 +116,9 @@ def test_an_account_is_converted_after_asking_and_described_to_a_registry(
     tomorrow = later_day(busy_dataset, 1)
     refused = hexveil("run", *where, "--date", tomorrow)
     assert (refused.returncode, "hexveil ledger convert" in refused.stderr) == (1, True)
-    assert "hexveil ledger convert" in hexveil("ledger", "show", *where).stderr
+    looked = hexveil("ledger", "show", *where)
+    assert "Everything released so far together is (2, 0)-DP for each user." in looked.stdout
+    assert "Nothing can be released now: the ledger counts losses in pure epsilon" in looked.stdout
     convert = ("ledger", "convert", *where, "--reason", "[bold]a decision[/bold]")
     asked = hexveil(*convert)
     assert asked.returncode == 1
