@@ -101,10 +101,15 @@ class ArraySum:
     def inverse_scale(self) -> ExactIntArray:
         """LOSS_UNITS over the scale of each cell's noise, shape (G,). The least one if it depends on an interval."""
         scales = np.zeros(self.occupancy.n_cells, dtype=object)
-        for number, cell in self.cells.items():
-            sensitivity = int(max(array_sensitivities(cell, cell.largest)))
+        for number in self.cells:
+            sensitivity = int(max(self._sensitivities[number]))
             scales[number] = noise_inverse_scale(sensitivity, self.sum_epsilon)
         return scales
+
+    @cached_property
+    def _sensitivities(self) -> dict[int, ExactIntArray]:
+        """The most by which each user can move the sum of each published cell, if nothing is projected."""
+        return {number: array_sensitivities(cell, cell.largest) for number, cell in self.cells.items()}
 
     def losses(self, occupancy: Occupancy, currency: Currency = PURE) -> ExactIntArray:
         """Return each pair's privacy loss, in the currency's unit, shape (P,), for this sum's own occupancy.
@@ -117,13 +122,12 @@ class ArraySum:
         """
         self._check_own(occupancy)
         losses = np.zeros(self.taken.size, dtype=object)
+        cost = projected_cost(self.cell_epsilon, self.n_interval_draws, currency) if self.projected else 0
         for number, cell in self.cells.items():
             if self.projected:
-                cost = projected_cost(self.cell_epsilon, self.n_interval_draws, currency)
                 charged = (cell.grouping.n_kept > 0).astype(object) * cost
             else:
-                sensitivities = array_sensitivities(cell, cell.largest)
-                charged = currency.of_noise(LAPLACE, sensitivities, self.inverse_scale[number])
+                charged = currency.of_noise(LAPLACE, self._sensitivities[number], self.inverse_scale[number])
             losses[self.taken_pairs(number)] = charged
         return losses
 

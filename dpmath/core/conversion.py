@@ -45,8 +45,9 @@ def epsilon_of_rho(rho: Fraction, delta: Fraction) -> Decimal:
         return Decimal(0)
     gap = _best_gap(rho, delta)
     with localcontext(_EXACT):
-        epsilon = _decimal(rho) * (1 + gap) + _cost_of_delta(gap, delta)
-        epsilon += (abs(epsilon) + _largest_term(gap, delta)) * _SLACK
+        total = -_decimal(delta).ln()
+        epsilon = _decimal(rho) * (1 + gap) + _cost_of_delta(gap, total)
+        epsilon += (abs(epsilon) + _largest_term(gap, total)) * _SLACK
         return max(epsilon, Decimal("1e-6")).quantize(Decimal("1e-6"), ROUND_CEILING)
 
 
@@ -69,16 +70,18 @@ def rho_of_epsilon(epsilon: Fraction, delta: Fraction) -> Fraction:
     """
     _check_delta(delta)
     _check.positive(epsilon=epsilon)
-    low, high = _LEAST_GAP, 1 / _decimal(delta) - 1  # at the best order epsilon falls as the gap grows
     with localcontext(_SEARCH):
+        wanted, total = _decimal(epsilon), -_decimal(delta).ln()
+        low, high = _LEAST_GAP, 1 / _decimal(delta) - 1  # at the best order epsilon falls as the gap grows
         for _ in range(_STEPS):
             middle = (low * high).sqrt()
-            best_rho = (-_decimal(delta).ln() - (1 + middle).ln()) / middle**2
-            above = best_rho * (1 + middle) + _cost_of_delta(middle, delta) > _decimal(epsilon)
+            best_rho = (total - (1 + middle).ln()) / middle**2
+            above = best_rho * (1 + middle) + _cost_of_delta(middle, total) > wanted
             low, high = (middle, high) if above else (low, middle)
     with localcontext(_EXACT):
-        room = _decimal(epsilon) - _cost_of_delta(high, delta)
-        room -= (abs(room) + _largest_term(high, delta)) * _SLACK
+        total = -_decimal(delta).ln()
+        room = _decimal(epsilon) - _cost_of_delta(high, total)
+        room -= (abs(room) + _largest_term(high, total)) * _SLACK
         return max(Fraction(room / (1 + high) * (1 - _MARGIN)), Fraction(0))
 
 
@@ -96,14 +99,14 @@ def _best_gap(rho: Fraction, delta: Fraction) -> Decimal:
         return max(gap, _LEAST_GAP)
 
 
-def _cost_of_delta(gap: Decimal, delta: Fraction) -> Decimal:
-    """Return what is added to alpha rho: (ln(1/delta) - ln(alpha))/(alpha - 1) + ln(1 - 1/alpha)."""
+def _cost_of_delta(gap: Decimal, total: Decimal) -> Decimal:
+    """Return what is added to alpha rho: (total - ln(alpha))/(alpha - 1) + ln(1 - 1/alpha); total is ln(1/delta)."""
     alpha = 1 + gap
-    return (-_decimal(delta).ln() - alpha.ln()) / gap + (gap / alpha).ln()
+    return (total - alpha.ln()) / gap + (gap / alpha).ln()
 
 
-def _largest_term(gap: Decimal, delta: Fraction) -> Decimal:
-    return (-_decimal(delta).ln() + (1 + gap).ln()) / gap + abs((gap / (1 + gap)).ln())
+def _largest_term(gap: Decimal, total: Decimal) -> Decimal:
+    return (total + (1 + gap).ln()) / gap + abs((gap / (1 + gap)).ln())
 
 
 def _decimal(number: Fraction) -> Decimal:

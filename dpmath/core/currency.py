@@ -62,10 +62,6 @@ class Currency(Protocol):
         """Return the largest loss that a limit written as epsilon allows."""
         ...
 
-    def amount(self, units: int) -> float:
-        """Return a loss as a number, epsilon or rho, for a picture."""
-        ...
-
     def epsilon(self, units: int) -> Decimal:
         """Return the epsilon of a loss: exact, or rounded up."""
         ...
@@ -121,10 +117,6 @@ class PureEpsilon:
     def within(self, epsilon: Decimal | Fraction) -> int:
         """Return the most whole units within an epsilon."""
         return in_loss_units(Fraction(epsilon))
-
-    def amount(self, units: int) -> float:
-        """Return the epsilon."""
-        return units / (1 << self.unit_bits)
 
     def epsilon(self, units: int) -> Decimal:
         """Return the exact epsilon."""
@@ -186,10 +178,6 @@ class Concentrated:
     def within(self, epsilon: Decimal | Fraction) -> int:
         """Return the most whole units whose tight conversion stays within an epsilon at this delta."""
         return int(rho_of_epsilon(Fraction(epsilon), Fraction(self.delta)) * (1 << self.unit_bits))
-
-    def amount(self, units: int) -> float:
-        """Return the rho."""
-        return units / (1 << self.unit_bits)
 
     def rho(self, units: int) -> Fraction:
         """Return a loss as an exact number."""

@@ -2,7 +2,7 @@
 
 from tasks.account import ledger
 from tasks.account.chain import FORMAT
-from tasks.account.changes import Amendment, Conversion
+from tasks.account.changes import Amendment, problem_with_change
 from tasks.account.definitions import check_definition, definition_refusal
 from tasks.account.entry import BUDGET, Entry, Stated
 from tasks.account.witnesses import check_same_users
@@ -124,7 +124,7 @@ def problem_with_budget(entry: Entry, before: list[Entry]) -> str | None:
     in_force = budget_in_force(before)
     if isinstance(entry, Amendment):
         return _problem_with_amendment(entry, in_force, before)
-    is_held = isinstance(entry, Conversion) or "format" in entry.stated or any("format" in one.stated for one in before)
+    is_held = "format" in entry.stated or any("format" in one.stated for one in before)
     budget = budget_in_force([entry])
     if is_held and in_force is not None and budget is not None and is_looser(budget, in_force):
         return f"its budget is looser than the one in force, {in_words(in_force)}, and no amendment says so"
@@ -138,9 +138,7 @@ def _problem_with_amendment(entry: Amendment, in_force: Budget | None, before: l
         return f"budget_before is not the budget in force, {in_words(in_force)}"
     if not is_looser(_budget(entry.budget), in_force):
         return "its budget is not looser than the one in force, which needs no amendment"
-    if entry.dataset != before[-1].dataset or not entry.reason.strip():
-        return "it is of another dataset, or gives no reason"
-    return None
+    return problem_with_change(entry, before)
 
 
 def _checked(reason: str, entries: list[Entry], config: Config) -> tuple[Budget, Budget]:

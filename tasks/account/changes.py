@@ -13,6 +13,7 @@ from tasks.account.entry import (
     Entry,
     Release,
     Stated,
+    first_of_another_type,
     problem_with_currency,
 )
 
@@ -20,14 +21,26 @@ _CONVERSION_TEXTS = ("dataset", "definition_before", "epsilon_total_before", "to
 
 
 @dataclass(frozen=True)
-class Amendment(Entry):
-    """A public entry that loosens the budget."""
+class Change(Entry):
+    """A public entry that releases nothing, with a reason."""
 
     @property
     def budget(self) -> Stated:
         """The budget from this entry on."""
         budget: Stated = self.stated["budget"]
         return budget
+
+    @property
+    def reason(self) -> str:
+        """Why it was made."""
+        return str(self.stated["reason"])
+
+
+@dataclass(frozen=True)
+class Amendment(Change):
+    """A public entry that loosens the budget."""
+
+    kind = "amendment"
 
     @property
     def budget_before(self) -> Stated:
@@ -35,21 +48,12 @@ class Amendment(Entry):
         budget: Stated = self.stated["budget_before"]
         return budget
 
-    @property
-    def reason(self) -> str:
-        """Why users may lose more."""
-        return str(self.stated["reason"])
-
 
 @dataclass(frozen=True)
-class Conversion(Entry):
+class Conversion(Change):
     """A public entry that changes the account from pure epsilon to zCDP, with the losses of all earlier releases."""
 
-    @property
-    def budget(self) -> Stated:
-        """The budget from this entry on."""
-        budget: Stated = self.stated["budget"]
-        return budget
+    kind = "conversion"
 
     @cached_property
     def currency(self) -> Currency:
@@ -75,10 +79,9 @@ class Conversion(Entry):
     def misstated(self) -> str | None:
         """Return the first field that is missing or of another type; None if there is none."""
         types = [(_CONVERSION_TEXTS, str), (("losses", "budget"), dict), (("format",), int)]
-        for names, kind in types:
-            for name in names:
-                if type(self.stated.get(name)) is not kind:
-                    return name
+        name = first_of_another_type(self.stated, types)
+        if name is not None:
+            return name
         if self.stated["format"] < FIRST_WITH_LOSSES:
             return "format"
         return problem_with_currency(self.stated)
@@ -93,13 +96,14 @@ class Conversion(Entry):
         """What all earlier releases cost the worst user, in the new currency's unit."""
         return int(self.stated["loss_total_after"])
 
-    @property
-    def reason(self) -> str:
-        """Why the definition changes."""
-        return str(self.stated["reason"])
-
 
 def entry_of(stated: Stated) -> Release | Amendment | Conversion:
     """Return the entry that a line of the ledger states."""
     kinds: dict[Any, type[Release | Amendment | Conversion]] = {BUDGET: Amendment, DEFINITION: Conversion}
     return kinds.get(stated.get("kind"), Release)(stated)
+
+
+def problem_with_change(entry: Change, before: list[Entry]) -> str | None:
+    """Return what is wrong with the dataset or the reason of a change that follows others; None if nothing."""
+    wrong = entry.dataset != before[-1].dataset or not entry.reason.strip()
+    return "it is of another dataset, or gives no reason" if wrong else None

@@ -2,7 +2,7 @@
 
 from dpmath.core.currency import Currency
 from tasks.account.chain import releases
-from tasks.account.changes import Conversion
+from tasks.account.changes import Conversion, problem_with_change
 from tasks.account.entry import Entry, Release
 from tasks.base.config import Config
 from tasks.base.errors import HexveilError
@@ -58,10 +58,9 @@ def problem_with_definition(entry: Entry, before: list[Entry]) -> str | None:
     if isinstance(entry, Conversion):
         if in_force is None or in_force.name != "pure" or entry.currency.name != "zcdp":
             return "it changes the definition of privacy other than once, from pure epsilon to zCDP"
-        if entry.dataset != before[-1].dataset or not entry.reason.strip():
-            return "it is of another dataset, or gives no reason"
         if entry.losses.keys() != {one.release_id for one in releases(before)}:
             return "it does not state the losses of every release before it"
+        return problem_with_change(entry, before)
     if isinstance(entry, Release) and in_force not in (None, entry.currency):
         return "its losses are counted by another definition or delta than those before it"
     return None

@@ -2,10 +2,11 @@
 
 import datetime as dt
 from abc import ABC, abstractmethod
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 from functools import cached_property
-from typing import Any
+from typing import Any, ClassVar
 
 from dpmath.core.currency import Currency, currency_of
 
@@ -30,9 +31,12 @@ class Entry(ABC):
 
     Attributes:
         stated: All its fields. To read one field, use the property below; this is for the whole.
+        kind: What the line does, in a word.
     """
 
     stated: Stated
+
+    kind: ClassVar[str]
 
     @property
     def number(self) -> int:
@@ -55,11 +59,6 @@ class Entry(ABC):
         return dt.datetime.fromisoformat(self.stated["committed_at"])
 
     @property
-    def kind(self) -> str:
-        """What the line does, in a word."""
-        return {BUDGET: "amendment", DEFINITION: "conversion"}.get(str(self.stated.get("kind")), "release")
-
-    @property
     @abstractmethod
     def budget(self) -> Stated:
         """The budget that it was made with, or puts in force."""
@@ -69,6 +68,8 @@ class Entry(ABC):
 @dataclass(frozen=True)
 class Release(Entry):
     """The release of a day. Losses are those of the user who lost most, exact."""
+
+    kind = "release"
 
     @property
     def release_id(self) -> str:
@@ -206,8 +207,7 @@ class Release(Entry):
         if "in_words" in self.stated:
             return str(self.stated["in_words"])
         pure = self.currency
-        day, total = (pure.in_words(pure.within(loss)) for loss in (self.epsilon, self.epsilon_total_after))
-        return f"each user, all values of the day: {day}; everything released so far together: {total}"
+        return guarantee_in_words(pure, pure.within(self.epsilon), pure.within(self.epsilon_total_after))
 
     @property
     def epsilon_left(self) -> Decimal:
@@ -222,18 +222,27 @@ class Release(Entry):
         stated = self.stated
         texts = _TEXTS + _NUMBERS + (_LOSSES if self.has_losses else ())
         types = [(texts, str), (_OBJECTS, dict), (("records_covered", "attempt"), int)]
-        for names, kind in types:
-            for name in names:
-                if type(stated.get(name)) is not kind:
-                    return name
+        name = first_of_another_type(stated, types)
+        if name is not None:
+            return name
         if any(type(count) is not int for field in ("cells", "rows") for count in stated[field].values()):
             return "cells or rows"
         for name in ("revision", "epsilon_window_after") + (("loss_window_after", "delta") if self.has_losses else ()):
             if name not in stated or not isinstance(stated[name], str | None):
                 return name
-        if self.has_losses and problem_with_currency(stated) is not None:
-            return problem_with_currency(stated)
-        return None if _is_canonical_date(stated["date"]) else "date"
+        name = problem_with_currency(stated) if self.has_losses else None
+        return name if name is not None or _is_canonical_date(stated["date"]) else "date"
+
+
+def guarantee_in_words(currency: Currency, loss: int, total: int) -> str:
+    """Return the guarantee of a release and of all up to it, in a sentence, from what they cost the worst user."""
+    day, everything = currency.in_words(loss), currency.in_words(total)
+    return f"each user, all values of the day: {day}; everything released so far together: {everything}"
+
+
+def first_of_another_type(stated: Stated, types: Iterable[tuple[Sequence[str], type]]) -> str | None:
+    """Return the first of some fields that is missing or not exactly of its type; None if there is none."""
+    return next((name for names, kind in types for name in names if type(stated.get(name)) is not kind), None)
 
 
 def _is_canonical_date(text: str) -> bool:

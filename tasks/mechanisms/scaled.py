@@ -30,6 +30,7 @@ _STEP_BACK = 0.999
 class _Candidate:
     factor: float
     sums: list[CellSums]
+    loss: int
     share: float
 
     @property
@@ -66,8 +67,7 @@ def scaled_proposal(proposes: Callable[[Request], Proposal], request: Request) -
             best = last
         if best.share and is_the_same:
             break  # the mechanism asks for no more
-    losses = user_losses(request.occupancy, best.sums, request.currency)
-    return Proposal(best.sums, max(losses), None, None)
+    return Proposal(best.sums, best.loss, None, None)
 
 
 def _limits(request: Request) -> ExactIntArray:
@@ -94,7 +94,7 @@ def _candidate(
     losses = user_losses(request.occupancy, sums, currency)
     shares = (float(Fraction(int(losses[user]), int(limits[user]) or 1)) for user in np.flatnonzero(losses))
     share = max(shares, default=0.0)
-    return _Candidate(factor, sums, share if share > 1 or (losses <= limits).all() else 2.0)
+    return _Candidate(factor, sums, max(losses), share if share > 1 or (losses <= limits).all() else 2.0)
 
 
 def _with_noise(sums: CellSums, noise: str) -> CellSums:

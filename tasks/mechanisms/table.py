@@ -148,6 +148,14 @@ def _draw_quantile(*cell: Any) -> "NoisyCellSum":
     return quantile(*cell, outside=_OUTSIDE)
 
 
+def _projecting(
+    name: str, in_words: str, theorems: tuple[str, ...], *, n_interval_draws: int, **other: Any
+) -> Mechanism:
+    """Return the row of a mechanism that buys an interval with so many draws."""
+    proposes = partial(_projected_arrays, n_interval_draws=n_interval_draws)
+    return Mechanism(name, in_words, "arrays", proposes, theorems, n_interval_draws=n_interval_draws, **other)
+
+
 _ROWS = (
     Mechanism(
         "baseline",
@@ -200,21 +208,17 @@ _ROWS = (
         _planned,
         ("HV-L5", "HV-L6", "HV-L8", "HV-L2", *_COMMON),
     ),
-    Mechanism(
+    _projecting(
         "levy",
         "STI: array means projected to an interval about their median, drawn from the values",
-        "arrays",
-        partial(_projected_arrays, n_interval_draws=1),
         ("STI-S3.4", "STI-A3", *_PROJECTED),
         draws_cell=_draw_levy,
         interval="about the median array mean, of three times the radius for gamma = 0.2",
         n_interval_draws=1,
     ),
-    Mechanism(
+    _projecting(
         "quantile",
         "STI: array means projected to an interval between two of their quantiles, drawn from the values",
-        "arrays",
-        partial(_projected_arrays, n_interval_draws=2),
         ("STI-S3.5", "HV-L44", *_PROJECTED),
         draws_cell=_draw_quantile,
         interval="from the quantile 0.1 to the quantile 0.9 of the array means",

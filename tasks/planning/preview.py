@@ -20,6 +20,7 @@ from tasks.base.config import Config
 from tasks.base.config_privacy import DEFAULT_DELTA
 from tasks.base.errors import contained
 from tasks.base.progress import progress
+from tasks.mechanisms.proposals import Request
 from tasks.mechanisms.table import PROMISING, propose
 from tasks.planning.day_plan import cell_frame, mean_errors, store_plan
 from tasks.planning.plan import make_plan, read_day, summarise_plan
@@ -76,14 +77,18 @@ def preview_year(date: dt.date, config: Config) -> list[dict[str, Any]]:
     privacy = config.privacy
     request = replace(read_day(date, config, Account([], config)).request, budgets=None)
     zcdp = privacy.currency if isinstance(privacy.currency, Concentrated) else Concentrated(DEFAULT_DELTA)
-    asked = {PURE: replace(request, currency=PURE, noise=LAPLACE), zcdp: replace(request, currency=zcdp)}
+    asked: dict[Currency, Request] = {
+        PURE: replace(request, currency=PURE, noise=LAPLACE),
+        zcdp: replace(request, currency=zcdp),
+    }
     sums = {currency: propose(privacy.mechanism, one).sums for currency, one in asked.items()}
     n_cells = {currency.name: int(one[0].published.sum()) for currency, one in sums.items()}
 
+    planned_and_counted_in: list[tuple[Currency, Currency]] = [(PURE, PURE), (PURE, zcdp), (zcdp, zcdp)]
+    worst = {both: max(user_losses(request.occupancy, sums[both[0]], both[1])) for both in planned_and_counted_in}
+
     def cost(of: Currency, counted_in: Currency, n_days: int) -> float | None:
-        if not n_cells[of.name]:
-            return None
-        return float(counted_in.epsilon(n_days * max(user_losses(request.occupancy, sums[of], counted_in))))
+        return float(counted_in.epsilon(n_days * worst[of, counted_in])) if n_cells[of.name] else None
 
     def most(currency: Currency, n_days: int) -> float:
         return float(currency.epsilon(n_days * currency.within(privacy.epsilon_per_day)))

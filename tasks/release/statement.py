@@ -6,6 +6,7 @@ from typing import Any
 
 from dpmath.core.currency import GAUSSIAN, LAPLACE, Currency
 from tasks.account.chain import FORMAT
+from tasks.account.entry import guarantee_in_words
 from tasks.account.identity import release_id
 from tasks.base import randomness
 from tasks.base.config import Config
@@ -110,8 +111,7 @@ def describe_cost(worst: int, worst_total: int, worst_used: int, config: Config)
         **describe_account(worst_total, worst_used, config),
         "loss": str(worst),
         "epsilon": _text(currency.epsilon(worst)),
-        "in_words": f"each user, all values of the day: {currency.in_words(worst)}; everything released so far "
-        f"together: {currency.in_words(worst_total)}",
+        "in_words": guarantee_in_words(currency, worst, worst_total),
     }
 
 

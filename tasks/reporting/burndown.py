@@ -25,9 +25,10 @@ def burndown(entries: list[Entry], config: Config) -> str:
 
     currency = config.privacy.currency
     name = "epsilon" if currency.name == "pure" else "rho"
-    limit = currency.amount(currency.within(config.budget.epsilon_total))
+    unit = 2.0**-currency.unit_bits
+    limit = unit * currency.within(config.budget.epsilon_total)
     counted = [entry for entry in entries if isinstance(entry, Release | Conversion) and entry.currency == currency]
-    left = [limit, *(max(0.0, limit - currency.amount(entry.loss_used_after)) for entry in counted)]
+    left = [limit, *(max(0.0, limit - unit * entry.loss_used_after) for entry in counted)]
     figure = Figure(figsize=(8, 2.8))
     axes = figure.subplots(gridspec_kw=_MARGINS)
     axes.step(
@@ -35,7 +36,7 @@ def burndown(entries: list[Entry], config: Config) -> str:
     )
     if config.budget.window_days is None:
         n_days = config.monitoring.budget_low_days
-        level = n_days * currency.amount(currency.within(config.privacy.epsilon_per_day))
+        level = n_days * unit * currency.within(config.privacy.epsilon_per_day)
         axes.axhline(level, color=_LOW, linestyle="--", label=f"what {n_days} days cost at most")
         limit = max(limit, level)
     axes.set(xlabel="releases made", ylabel=name, xlim=(0, len(left)), ylim=(0, 1.05 * limit))

@@ -6,8 +6,9 @@ The terms are those of NIST SP 800-226, from the guarantee at the top to the han
 from pathlib import Path
 from typing import Any
 
+from tasks.account.amendments import amendments
 from tasks.account.chain import releases
-from tasks.account.changes import Amendment, Conversion
+from tasks.account.changes import Change, Conversion
 from tasks.account.entry import Entry
 from tasks.base import durable, randomness
 from tasks.base.config import Config
@@ -67,7 +68,7 @@ def describe_deployment(entries: list[Entry], config: Config) -> dict[str, Any]:
             "spent_by_the_worst_user": spent.worst_total,
             "statement": spent.statement,
             "composition": words["composition"],
-            "changes": [_change(entry) for entry in entries if isinstance(entry, Amendment | Conversion)] or None,
+            "changes": _changes(entries) or None,
         },
         "algorithms": {
             "mechanism": _each({entry["mechanism"] for entry in made_with}) or privacy.mechanism,
@@ -104,12 +105,15 @@ def _theorems(entries: list[Entry], config: Config) -> set[str]:
     return theorems or set(theorems_of(config))
 
 
-def _change(entry: Amendment | Conversion) -> str:
-    day = f"{entry.committed_at:%Y-%m-%d}"
-    if isinstance(entry, Conversion):
-        return f"{day}: {entry.in_words}: {entry.reason}"
-    before, after = (budget["epsilon_total"] for budget in (entry.budget_before, entry.budget))
-    return f"{day}: the budget was loosened from {before} to {after}: {entry.reason}"
+def _changes(entries: list[Entry]) -> list[str]:
+    """Return when budget and definition were changed, how, and why, in the order of the ledger."""
+    how = {
+        entry.number: f"the budget was loosened from {before.in_words} to {after.in_words}"
+        for entry, before, after in amendments(entries)
+    }
+    how |= {entry.number: entry.in_words for entry in entries if isinstance(entry, Conversion)}
+    changes = [entry for entry in entries if isinstance(entry, Change)]
+    return [f"{entry.committed_at:%Y-%m-%d}: {how[entry.number]}: {entry.reason}" for entry in changes]
 
 
 def _each(names: set[str]) -> str | None:

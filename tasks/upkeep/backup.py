@@ -6,7 +6,8 @@ from pathlib import Path
 
 from tasks.account import ledger, private_files
 from tasks.account.chain import releases
-from tasks.account.definitions import loss_files, totals_file
+from tasks.account.changes import Conversion
+from tasks.account.definitions import totals_file
 from tasks.account.entry import Entry
 from tasks.account.identity import published_folder
 from tasks.base.config import Config
@@ -59,7 +60,9 @@ def _in_order(entries: list[Entry], config: Config) -> Iterator[Path]:
         plan = load_plan(entry.plan, config)
         yield from (private_files.plans(config) / name for name in (plan.name, *plan.files.values()))
         yield from (private_files.releases(config) / name for name in entry.files.values())
-    yield from (private_files.plans(config) / name for name in loss_files(entries).values())
+    for entry in entries:
+        if isinstance(entry, Conversion):
+            yield from (private_files.plans(config) / name for name in entry.losses.values())
     name = totals_file(entries)
     if name is not None:
         yield private_files.totals(config) / name

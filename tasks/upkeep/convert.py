@@ -34,7 +34,7 @@ def proposed_conversion(reason: str, config: Config) -> dict[str, Any]:
     entries = ledger.read_entries(config)
     _check(entries, config)
     checked_reason(reason, "why the definition of privacy changes")
-    return _stated(entries, _losses_in(config.privacy.currency, entries, config), config)
+    return _stated(entries, _account(entries, _losses_in(config.privacy.currency, entries, config), config), config)
 
 
 @contained
@@ -59,16 +59,18 @@ def convert_ledger(reason: str, config: Config, confirmed: Stated | None = None)
         reason = checked_reason(reason, "why the definition of privacy changes")
         losses = _losses_in(config.privacy.currency, entries, config)
         folder = private_files.plans(config)
-        if confirmed not in (None, _stated(entries, losses, config)):
+        account = _account(entries, losses, config)
+        stated = _stated(entries, account, config)
+        if confirmed not in (None, stated):
             raise HexveilError("a release was made since the account was shown; look at it again")
         files = {release_id: frames.write_frame(folder, _frame(one)) for release_id, one in losses.items()}
-        frames.write_json(private_files.totals(config), dict(_account(entries, losses, config).total))
+        frames.write_json(private_files.totals(config), dict(account.total))
         return ledger.append(
             {
                 "kind": DEFINITION,
                 "format": FORMAT,
                 "dataset": config.dataset.name,
-                **_stated(entries, losses, config),
+                **stated,
                 "losses": files,
                 "reason": reason,
                 "code": code_hash(),
@@ -97,7 +99,7 @@ def problem_with_conversion(
     folder = private_files.plans(config)
     if any(private_files.read_losses(folder, entry.losses[release_id]) != one for release_id, one in losses.items()):
         return "the stored losses are not those of the plans"
-    expected = _stated(before, losses, settings)
+    expected = _stated(before, account, settings)
     wrong = [key for key, value in expected.items() if entry.stated.get(key) != value]
     return f"{wrong[0]} is not what the plans give" if wrong else None
 
@@ -140,9 +142,8 @@ def _account(entries: list[Entry], losses: dict[str, Losses], config: Config) ->
     return account
 
 
-def _stated(entries: list[Entry], losses: dict[str, Losses], config: Config) -> Stated:
-    """Return what a conversion states of the account, before and after."""
-    account = _account(entries, losses, config)
+def _stated(entries: list[Entry], account: Account, config: Config) -> Stated:
+    """Return what a conversion states of the account before it, and of the one that is counted anew."""
     released = releases(entries)
     tomorrow = max(entry.date for entry in released) + dt.timedelta(days=1)
     used = max(account.used(tomorrow).values(), default=0)

@@ -35,6 +35,19 @@ def prepared(dataset: Dataset, value: int) -> tuple[ExactIntArray, ExactIntArray
     )
 
 
+def low_and_high(dataset: Dataset) -> tuple[ExactIntArray, ExactIntArray, ExactIntArray]:
+    """Return the sums with all of the user's values at their lowest, at their highest, and the scales of both."""
+    low, inverse_scale = prepared(dataset, 0)
+    secret = dataset.folder / "store" / "private" / "user-key"
+    kept = secret.read_bytes()
+    shutil.rmtree(dataset.folder / "store")
+    secret.parent.mkdir(parents=True)
+    secret.write_bytes(kept)
+    high, same_scale = prepared(dataset, 100)
+    assert (inverse_scale == same_scale).all()
+    return low, high, inverse_scale
+
+
 def lower_bound_on_loss(low: ExactIntArray, high: ExactIntArray, inverse_scale: ExactIntArray) -> float:
     """Return what the loss is at least, wrong once in 1e9 runs: the event is that no sum is above the low one."""
     counts = []
@@ -48,14 +61,7 @@ def lower_bound_on_loss(low: ExactIntArray, high: ExactIntArray, inverse_scale: 
 
 
 def test_the_adversary_learns_no_more_than_claimed_and_more_if_the_noise_is_halved(busy_dataset: Dataset) -> None:
-    low, inverse_scale = prepared(busy_dataset, 0)
-    secret = busy_dataset.folder / "store" / "private" / "user-key"
-    kept = secret.read_bytes()
-    shutil.rmtree(busy_dataset.folder / "store")
-    secret.parent.mkdir(parents=True)
-    secret.write_bytes(kept)
-    high, same_scale = prepared(busy_dataset, 100)
-    assert (inverse_scale == same_scale).all()
+    low, high, inverse_scale = low_and_high(busy_dataset)
     claimed = 2.0
     assert 0.99 * claimed < sum((high - low) * inverse_scale) / LOSS_UNITS <= claimed, "the user is a worst one"
     assert 0.85 * claimed < lower_bound_on_loss(low, high, inverse_scale) <= claimed
@@ -68,13 +74,7 @@ def test_under_zcdp_the_adversary_learns_no_more_than_claimed_and_more_if_sigma_
 ) -> None:
     """The claim is what the account charges at delta 1e-4, at most 2. Each bound is wrong once in 1e9 runs."""
     busy_dataset.set("[budget]", 'definition = "zcdp"\ndelta = 1e-4\nnoise = "gaussian"\n[budget]')
-    low, inverse_scale = prepared(busy_dataset, 0)
-    secret = busy_dataset.folder / "store" / "private" / "user-key"
-    kept = secret.read_bytes()
-    shutil.rmtree(busy_dataset.folder / "store")
-    secret.parent.mkdir(parents=True)
-    secret.write_bytes(kept)
-    high, _ = prepared(busy_dataset, 100)
+    low, high, inverse_scale = low_and_high(busy_dataset)
     currency, delta = busy_dataset.config.privacy.currency, 1e-4
     moves = zip((high - low).tolist(), inverse_scale.tolist(), strict=True)
     claimed = float(currency.epsilon(sum(currency.of_noise(GAUSSIAN, int(by), int(scale)) for by, scale in moves)))
