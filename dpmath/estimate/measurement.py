@@ -1,8 +1,6 @@
 """The private step, which alone reads values: one noisy vector of sums, with one ball a user over all queries."""
 
-from dataclasses import dataclass
-from functools import cached_property
-from math import isqrt
+from dataclasses import dataclass, field
 from typing import Literal
 
 import numpy as np
@@ -10,16 +8,21 @@ import numpy as np
 from dpmath.core import _check
 from dpmath.core.accounting import ExactIntArray, exact_integers
 from dpmath.core.currency import GAUSSIAN, LAPLACE, Currency
-from dpmath.core.occupancy import IntArray
+from dpmath.core.occupancy import IntArray, Occupancy
 from dpmath.noise.sampling import NOISES, RandomBytes
 
-WEIGHT_BITS = 30
-"""Weights are whole numbers of 2^-30."""
 SHRINK_BITS = 20
 """A shrink factor is a whole number of 2^-20, rounded down."""
+LARGEST_RADIUS = 1 << 20
+LARGEST_COMPONENT = 1 << 25
+"""A component beyond this is cut to it before the vector is scaled down, so that squares fit in 64 bits."""
+MOST_QUERIES = 1 << 11
+_LARGEST_SUM = 1 << 62
+_LARGEST_SHIFT = 62
+_USERS_AT_ONCE_ELEMENTS = 1 << 22
 
 Norm = Literal["l1", "l2"]
-_NOISE_OF = {"l1": LAPLACE, "l2": GAUSSIAN}
+NOISE_OF = {"l1": LAPLACE, "l2": GAUSSIAN}
 
 
 @dataclass(frozen=True)
@@ -28,59 +31,88 @@ class Measurement:
 
     User l answers query q with the whole number
 
-        z[q, l] = trunc( sum over pairs of l of weight (total - centre) / 2^WEIGHT_BITS ).
+        z[l, q] = trunc( sum over pairs p of l of trunc(weight[p] (total[p] - n_records[p] centre[g]) / 2^pair_shift)
+                         loading[g, q] / 2^shift ),
 
-    If the vector z[., l] is longer than the user's radius, all of it is scaled down to the ball. The sums over users
-    get noise. No privacy rests on queries, centres or weights: whatever they are, the vectors of one user before and
-    after a change both lie in the ball, so no two of them are further apart than its diameter.
+    g being the cell of the pair. Components beyond LARGEST_COMPONENT are cut to it. If the vector z[l, .] is longer
+    than the user's radius, all of it is scaled down to the ball. The sums over users get noise. No privacy rests on
+    loadings, weights or centres: whatever they are, the vectors of one user before and after a change both lie in the
+    ball, so no two of them are further apart than its diameter.
 
     Attributes:
-        query: Query of each entry, shape (E,), 0 <= query < n_queries.
-        pair: Pair of cell and user of each entry, shape (E,), 0 <= pair < P.
-        weight: Weight of each entry, a whole number of 2^-WEIGHT_BITS, shape (E,), of either sign.
-        centre: Public centre of each pair's total, in ticks, shape (P,).
-        user: User of each pair, shape (P,), 0 <= user < L.
-        radius: Radius of each user's ball, shape (L,), >= 0; a user with 0 is not read.
-        n_queries: Number of queries Q.
+        occupancy: The occupancy array, P pairs of G cells and L users.
+        value_range: Largest value of a record, in ticks.
+        centre: Public centre of each cell, in ticks a record, shape (G,), 0 to value_range.
+        weight: Weight of each pair, shape (P,).
+        pair_shift: How many bits a weighted pair is cut by.
+        loading: Loading of each cell in each query, shape (G, Q).
+        shift: How many bits a component is cut by.
+        radius: Radius of each user's ball, shape (L,), 0 to LARGEST_RADIUS.
         inverse_scale: LOSS_UNITS over the scale of the noise.
         norm: "l2", with discrete Gaussian noise, or "l1", with discrete Laplace noise.
 
     Raises:
-        ValueError: Shapes differ, an index is out of range, or a radius is below 0.
+        ValueError: A shape or a number is out of range, or a sum might not fit in 64 bits whatever the values are.
 
     Source:
         HV-L52.
     """
 
-    query: IntArray
-    pair: IntArray
+    occupancy: Occupancy
+    value_range: int
+    centre: IntArray
     weight: IntArray
-    centre: ExactIntArray
-    user: IntArray
-    radius: ExactIntArray
-    n_queries: int
+    pair_shift: int
+    loading: IntArray
+    shift: int
+    radius: IntArray
     inverse_scale: int
     norm: Norm
 
     def __post_init__(self) -> None:
-        """Check what the loss relies on."""
-        _check.same_length(query=self.query, pair=self.pair, weight=self.weight)
-        _check.same_length(centre=self.centre, user=self.user)
-        _check.all_at_least(0, query=self.query, pair=self.pair, user=self.user, radius=self.radius)
-        _check.at_least(1, n_queries=self.n_queries, inverse_scale=self.inverse_scale)
-        sizes = (
-            ("query", self.query, self.n_queries),
-            ("pair", self.pair, self.user.size),
-            ("user", self.user, self.radius.size),
-        )
-        for name, index, size in sizes:
-            if index.size and index.max() >= size:
-                raise ValueError(f"{name}={index.max()} must be below {size}")
+        """Check what the loss and the arithmetic rely on; the numbers checked are public."""
+        occupancy = self.occupancy
+        _check.same_length(weight=self.weight, n_records=occupancy.n_records)
+        _check.same_length(centre=self.centre, cell_records=occupancy.cell_records)
+        if (
+            self.loading.ndim != 2
+            or self.loading.shape[0] != occupancy.n_cells
+            or self.radius.size != occupancy.n_users
+        ):
+            raise ValueError("loading must be of shape (G, Q), and radius of shape (L,)")
+        _check.all_at_least(0, radius=self.radius, centre=self.centre)
+        _check.at_least(1, value_range=self.value_range, inverse_scale=self.inverse_scale)
+        if self.radius.max(initial=0) > LARGEST_RADIUS or self.n_queries > MOST_QUERIES:
+            raise ValueError(f"radius must be at most {LARGEST_RADIUS}, and the queries at most {MOST_QUERIES}")
+        if (
+            not (0 <= self.pair_shift <= _LARGEST_SHIFT and 0 <= self.shift <= _LARGEST_SHIFT)
+            or self.norm not in NOISE_OF
+        ):
+            raise ValueError(f"pair_shift and shift must be 0 to {_LARGEST_SHIFT}, and norm l1 or l2")
+        if any(
+            np.any(abs(numbers.clip(-_LARGEST_SUM, _LARGEST_SUM)) >= _LARGEST_SUM)
+            for numbers in (self.weight, self.loading)
+        ):
+            raise ValueError("weight and loading must be below 2^62")
+        if self.centre.max(initial=0) > self.value_range:
+            raise ValueError("centre must be at most value_range")
+        largest = exact_integers(np.abs(self.weight)) * exact_integers(occupancy.n_records) * self.value_range
+        if largest.max(initial=0) >= _LARGEST_SUM:
+            raise ValueError("weight must leave a weighted pair below 2^62")
+        reach = np.zeros(occupancy.n_users, dtype=object)
+        np.add.at(reach, occupancy.user, largest >> self.pair_shift)
+        if reach.max(initial=0) * int(np.abs(self.loading).max(initial=0)) >= _LARGEST_SUM:
+            raise ValueError("loading must leave the sum of a user below 2^62")
+
+    @property
+    def n_queries(self) -> int:
+        """Number of queries Q."""
+        return int(self.loading.shape[1])
 
     @property
     def noise(self) -> str:
         """The noise that fits the norm."""
-        return _NOISE_OF[self.norm]
+        return NOISE_OF[self.norm]
 
     def losses(self, currency: Currency) -> ExactIntArray:
         """Return each user's privacy loss, in the currency's unit, exact, shape (L,): that of moving by a diameter.
@@ -91,31 +123,30 @@ class Measurement:
         diameter = 2 * exact_integers(self.radius)
         return currency.of_noise(self.noise, diameter, np.full(diameter.size, self.inverse_scale, dtype=object))
 
-    def answers(self, private_totals: ExactIntArray) -> "Answers":
+    def answers(self, private_totals: IntArray) -> "Answers":
         """Return every user's vector inside the user's ball.
 
         Args:
-            private_totals: Total of each pair's values, in ticks, shape (P,).
+            private_totals: Total of each pair's values, in ticks, shape (P,), 0 to n_records value_range.
 
         Raises:
-            ValueError: The shape is wrong.
+            ValueError: The shape is wrong, or a total is out of range.
         """
-        _check.same_length(private_totals=private_totals, centre=self.centre)
-        moved = exact_integers(private_totals) - self.centre
-        order, starts, users, queries = self._grouped
-        weighted = (exact_integers(self.weight) * moved[self.pair])[order]
-        sums = np.add.reduceat(weighted, starts) if starts.size else weighted
-        vectors = _towards_zero(sums, 1 << WEIGHT_BITS)
-        return Answers.inside(vectors, users, queries, self)
-
-    @cached_property
-    def _grouped(self) -> tuple[IntArray, IntArray, IntArray, IntArray]:
-        """Entries sorted by user and query: their order, where each group starts, its user and its query."""
-        user = self.user[self.pair]
-        order = np.lexsort((self.query, user)).astype(np.int64)
-        key = user[order] * self.n_queries + self.query[order]
-        starts = np.flatnonzero(np.diff(key, prepend=-1)).astype(np.int64)
-        return order, starts, user[order][starts], self.query[order][starts]
+        occupancy = self.occupancy
+        _check.same_length(private_totals=private_totals, n_records=occupancy.n_records)
+        if np.any((private_totals < 0) | (private_totals > occupancy.n_records * self.value_range)):
+            raise ValueError("private_totals must be from 0 to n_records value_range")
+        moved = self.weight * (private_totals - occupancy.n_records * self.centre[occupancy.cell])
+        moved = _towards_zero(moved, np.int64(1) << self.pair_shift)
+        vectors = np.zeros((occupancy.n_users, self.n_queries), dtype=np.int64)
+        order = np.argsort(occupancy.user, kind="stable")
+        at_once = max(1, _USERS_AT_ONCE_ELEMENTS // max(1, self.n_queries))
+        for pairs in np.array_split(order, -(-order.size // at_once)) if order.size else ():
+            parts = moved[pairs, None] * self.loading[occupancy.cell[pairs]]
+            starts = np.flatnonzero(np.diff(occupancy.user[pairs], prepend=-1))
+            vectors[occupancy.user[pairs[starts]]] += np.add.reduceat(parts, starts)
+        vectors = _towards_zero(vectors, np.int64(1) << self.shift)
+        return Answers.inside(np.clip(vectors, -LARGEST_COMPONENT, LARGEST_COMPONENT), self)
 
 
 @dataclass(frozen=True)
@@ -123,27 +154,24 @@ class Answers:
     """Every user's vector inside the user's ball. All of it is private.
 
     Attributes:
-        vector: The components that some entry asks for, by user and query, shape (K,).
-        query: Query of each component, shape (K,).
+        vector: The components, shape (L, Q).
         shrink: How far each user was scaled down, in units of 2^-SHRINK_BITS, from 0 to 2^SHRINK_BITS, shape (L,).
         measurement: What was measured.
     """
 
-    vector: ExactIntArray
-    query: IntArray
-    shrink: ExactIntArray
+    vector: IntArray = field(repr=False)
+    shrink: IntArray = field(repr=False)
     measurement: Measurement
 
     @classmethod
-    def inside(cls, vector: ExactIntArray, user: IntArray, query: IntArray, measurement: Measurement) -> "Answers":
+    def inside(cls, vector: IntArray, measurement: Measurement) -> "Answers":
         """Return the vectors scaled down to the balls."""
-        radius = exact_integers(measurement.radius)
-        length = _lengths(vector, user, radius.size, measurement.norm)
-        too_long = length > radius
-        divisor = np.where(too_long, length, 1)
-        factor = np.where(too_long, radius, 1)
-        shrink = np.where(too_long, (radius << SHRINK_BITS) // divisor, 1 << SHRINK_BITS)
-        return cls(_towards_zero(vector * factor[user], divisor[user]), query, shrink, measurement)
+        length, radius = _lengths(vector, measurement.norm), measurement.radius
+        divisor = np.maximum(length, np.maximum(radius, 1))
+        factor = np.where(length > radius, radius, divisor)
+        return cls(
+            _towards_zero(vector * factor[:, None], divisor[:, None]), (factor << SHRINK_BITS) // divisor, measurement
+        )
 
     def noisy_sums(self, random_bytes: RandomBytes) -> ExactIntArray:
         """Return the noisy sum of each query over all users, shape (Q,).
@@ -152,18 +180,20 @@ class Answers:
             random_bytes: Returns that many independent uniform bytes.
         """
         measurement = self.measurement
-        sums = np.zeros(measurement.n_queries, dtype=object)
-        np.add.at(sums, self.query, self.vector)
         scales = np.full(measurement.n_queries, measurement.inverse_scale, dtype=object)
-        return sums + exact_integers(NOISES[measurement.noise](scales, random_bytes))
+        return exact_integers(self.vector.sum(axis=0)) + exact_integers(NOISES[measurement.noise](scales, random_bytes))
 
 
-def _towards_zero(number: ExactIntArray, divisor: ExactIntArray | int) -> ExactIntArray:
-    return np.where(number < 0, -(-number // divisor), number // divisor)
+def _towards_zero(number: IntArray, divisor: IntArray | np.int64) -> IntArray:
+    return np.sign(number) * (np.abs(number) // divisor)
 
 
-def _lengths(vector: ExactIntArray, user: IntArray, n_users: int, norm: Norm) -> ExactIntArray:
-    """Return the length of each user's vector, rounded up to a whole number, shape (L,)."""
-    sizes = np.zeros(n_users, dtype=object)
-    np.add.at(sizes, user, abs(vector) if norm == "l1" else vector * vector)
-    return sizes if norm == "l1" else np.array([isqrt(int(n) - 1) + 1 if n else 0 for n in sizes], dtype=object)
+def _lengths(vector: IntArray, norm: Norm) -> IntArray:
+    """Return the length of each row, rounded up to a whole number, shape (L,)."""
+    if norm == "l1":
+        return np.abs(vector).sum(axis=1)
+    square = (vector * vector).sum(axis=1)
+    root = np.sqrt(square.astype(np.float64)).astype(np.int64)  # at most one off, so it is put right in integers
+    root += (root + 1) * (root + 1) <= square
+    root -= root * root > square
+    return root + (root * root < square)

@@ -1,0 +1,262 @@
+"""The functions of place, time and covariates that a day's values are a sum of, and how much each may vary."""
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from dpmath.core.occupancy import IntArray
+from dpmath.estimate.day import KINDS, Day, FloatArray
+
+_SMOOTH_SPACINGS = 2.5
+_MOST_KNOTS = 60
+_MOST_STATES = 2500
+_MOST_SLOT_FUNCTIONS = 12
+_SLOT_HOURS = 3.0
+_FARTHEST_COVARIATE = 5.0
+_LEAST_EIGENVALUE = 0.1
+_HEXAGONS_A_COVARIATE = 4
+"""So many hexagons must bear witness for each covariate: with fewer, it would tell hexagons apart by chance."""
+
+LASTING = {
+    "city": 0.03,
+    "covariate": 0.03,
+    "kind": 0.005,
+    "kind_slot": 0.005,
+    "slot": 0.03,
+    "smooth": 0.06,
+    "smooth_slot": 0.015,
+    "hexagon": 0.03,
+    "hexagon_slot": 0.03,
+    "cell": 0.04,
+}
+"""Prior variance of each part that lasts over days, as a share of the square of the scale."""
+OF_THE_DAY = {
+    "city": 0.005,
+    "covariate": 0.0,
+    "kind": 0.0,
+    "kind_slot": 0.0,
+    "slot": 0.0025,
+    "smooth": 0.0025,
+    "smooth_slot": 0.0025,
+    "hexagon": 0.0015,
+    "hexagon_slot": 0.0015,
+    "cell": 0.0075,
+}
+"""The same for what differs from day to day."""
+
+
+@dataclass(frozen=True)
+class Basis:
+    """Functions of a cell, fixed on the first day. A day's expected values are a sum of them.
+
+    One group of coefficients is common to the city: its mean, the covariates, the kind of day, the slot, a smooth
+    surface, and the surface of each slot. Each hexagon has coefficients of its own: a mean, and its course of the day.
+
+    Attributes:
+        covariate_mean: Mean of each covariate on the first day, shape (n,).
+        whitening: Turns centred covariates into F columns of mean square 1 without correlation, shape (n, F).
+        slots: The slot's functions, shape (T, K).
+        courses: The functions of a hexagon's course of the day, orthonormal, shape (T, k).
+        course_values: How much of a smooth course each of them has, and each that is left out, shape (T,).
+        left_out: The other orthonormal functions: what they would add is a cell's own, shape (T, T - k).
+        knots: Where the smooth surface's functions are centred, in kilometres in space, shape (J, 3).
+        knot_root: Makes the surface's functions independent, shape (J, J).
+        reach: Distance over which the surface varies, in kilometres.
+    """
+
+    covariate_mean: FloatArray
+    whitening: FloatArray
+    slots: FloatArray
+    courses: FloatArray
+    course_values: FloatArray
+    left_out: FloatArray
+    knots: FloatArray
+    knot_root: FloatArray
+    reach: float
+
+    @cached_property
+    def sizes(self) -> dict[str, int]:
+        """Number of common coefficients of each part, in their order."""
+        n_kinds, n_slots, n_knots = len(KINDS), self.slots.shape[1], len(self.knots)
+        return {
+            "city": 1,
+            "covariate": self.whitening.shape[1],
+            "kind": n_kinds,
+            "kind_slot": n_kinds * n_slots,
+            "slot": n_slots,
+            "smooth": n_knots,
+            "smooth_slot": n_knots * self.courses.shape[1],
+        }
+
+    @property
+    def n_common(self) -> int:
+        """Number of coefficients that are common to the city."""
+        return sum(self.sizes.values())
+
+    @property
+    def n_own(self) -> int:
+        """Number of coefficients of each hexagon."""
+        return 1 + self.courses.shape[1]
+
+    def variances(self, shares: dict[str, float], n_hexagons: int) -> FloatArray:
+        """Return the variance of each coefficient of a city with so many hexagons, for a scale of 1."""
+        common = np.concatenate([np.full(size, shares[part]) for part, size in self.sizes.items()])
+        smooth = np.tile(self.course_values[: self.n_own - 1], len(self.knots))
+        common[self.n_common - smooth.size :] *= smooth
+        own = np.append(shares["hexagon"], self._course_variances(shares)[: self.n_own - 1])
+        return np.concatenate([common, np.tile(own, n_hexagons)])
+
+    def cell_variance(self, day: Day) -> FloatArray:
+        """Return the variance of what is each cell's own on one day, for a scale of 1, shape (G,)."""
+        variances = self._course_variances(LASTING) + self._course_variances(OF_THE_DAY)
+        return (self.left_out**2 @ variances[self.n_own - 1 :])[day.slot]
+
+    def _course_variances(self, shares: dict[str, float]) -> FloatArray:
+        """Return the variance of each function of a hexagon's course: a smooth course, and one without order."""
+        return shares["hexagon_slot"] * self.course_values + shares["cell"]
+
+    def rows(self, day: Day, covariates: FloatArray, known: IntArray) -> "Rows":
+        """Return the functions' values at a day's cells.
+
+        Args:
+            day: The day.
+            covariates: The covariates of each cell, shape (G, n).
+            known: Number of each of the day's hexagons among all hexagons with coefficients, shape (H,).
+        """
+        n_cells = day.occupancy.n_cells
+        white = np.clip((covariates - self.covariate_mean) @ self.whitening, -_FARTHEST_COVARIATE, _FARTHEST_COVARIATE)
+        kind = np.zeros((n_cells, len(KINDS)))
+        kind[:, day.kind] = 1
+        slots, courses = self.slots[day.slot], self.courses[day.slot]
+        surface = (_nearness(day.position, self.knots, self.reach) @ self.knot_root)[day.hexagon]
+        common = np.column_stack(
+            [np.ones(n_cells), white, kind, _products(kind, slots), slots, surface, _products(surface, courses)]
+        )
+        return Rows(common, np.column_stack([np.ones(n_cells), courses]), known[day.hexagon])
+
+
+def fit_basis(day: Day, covariates: FloatArray) -> Basis:
+    """Return the functions for a dataset whose first day this is. It reads public numbers only.
+
+    Source:
+        HV-E1.
+    """
+    records = day.occupancy.cell_records.astype(float)
+    mean, whitening = _whitening(covariates, records, max(1, day.names.size // _HEXAGONS_A_COVARIATE))
+    reach = _SMOOTH_SPACINGS * day.spacing
+    knots = _cover(day.position, reach)
+    values, vectors = np.linalg.eigh(_nearness(knots, knots, reach) + 1e-4 * np.eye(len(knots)))
+    n_courses = int(np.clip(_MOST_STATES // max(1, day.names.size) - 1, 3, day.n_slots)) if day.n_slots > 1 else 0
+    course_values, courses = _slot_functions(day.n_slots)
+    n_slots = min(_MOST_SLOT_FUNCTIONS, day.n_slots) if day.n_slots > 1 else 0
+    return Basis(
+        covariate_mean=mean,
+        whitening=whitening,
+        slots=courses[:, :n_slots] * np.sqrt(course_values[:n_slots]),
+        courses=courses[:, :n_courses],
+        course_values=course_values,
+        left_out=courses[:, n_courses:],
+        knots=knots,
+        knot_root=vectors / np.sqrt(values),
+        reach=reach,
+    )
+
+
+@dataclass(frozen=True)
+class Rows:
+    """The functions' values at the cells of a day, without the zeros of other hexagons' functions.
+
+    Attributes:
+        common: Values of the common functions, shape (G, C).
+        own: Values of the functions of the cell's hexagon, shape (G, k).
+        hexagon: Which hexagon's coefficients these have, shape (G,).
+    """
+
+    common: FloatArray
+    own: FloatArray
+    hexagon: np.ndarray
+
+    def times(self, coefficients: FloatArray) -> FloatArray:
+        """Return the values of sums of the functions: shape (S, n) of coefficients to (G, n) of values."""
+        n_common, n_own = self.common.shape[1], self.own.shape[1]
+        values = self.common @ coefficients[:n_common]
+        of_hexagons = coefficients[n_common:].reshape(-1, n_own, *coefficients.shape[1:])
+        for one in range(n_own):
+            values += self.own[:, one, *[None] * (coefficients.ndim - 1)] * of_hexagons[self.hexagon, one]
+        return values
+
+    def transposed_times(self, values: FloatArray, n_hexagons: int) -> FloatArray:
+        """Return the transposed product: shape (G, n) of values to (S, n) of coefficients."""
+        n_own = self.own.shape[1]
+        of_hexagons = np.zeros((n_hexagons, n_own, values.shape[1]))
+        order = np.argsort(self.hexagon, kind="stable")
+        starts = np.flatnonzero(np.diff(self.hexagon[order], prepend=-1))
+        for one in range(n_own):
+            sums = np.add.reduceat((self.own[:, one, None] * values)[order], starts)
+            of_hexagons[self.hexagon[order][starts], one] = sums
+        return np.concatenate([self.common.T @ values, of_hexagons.reshape(n_hexagons * n_own, -1)])
+
+    def variances(self, covariance: FloatArray) -> FloatArray:
+        """Return the variance of each cell's value, from the covariance of all coefficients, shape (G,)."""
+        n_common, n_own = self.common.shape[1], self.own.shape[1]
+        found = ((self.common @ covariance[:n_common, :n_common]) * self.common).sum(axis=1)
+        order = np.argsort(self.hexagon, kind="stable")
+        for cells in np.split(order, np.flatnonzero(np.diff(self.hexagon[order])) + 1):
+            first = n_common + int(self.hexagon[cells[0]]) * n_own
+            own, block = self.own[cells], slice(first, first + n_own)
+            found[cells] += 2 * ((self.common[cells] @ covariance[:n_common, block]) * own).sum(axis=1)
+            found[cells] += ((own @ covariance[block, block]) * own).sum(axis=1)
+        return np.maximum(found, 0.0)
+
+    def diagonal_variances(self, variances: FloatArray) -> FloatArray:
+        """Return the variance of each cell's value if coefficients are independent, shape (G,)."""
+        return Rows(self.common**2, self.own**2, self.hexagon).times(variances)
+
+
+def _products(left: FloatArray, right: FloatArray) -> FloatArray:
+    """Return every product of a column of one with a column of the other."""
+    return (left[:, :, None] * right[:, None, :]).reshape(len(left), -1)
+
+
+def _whitening(covariates: FloatArray, records: FloatArray, most: int) -> tuple[FloatArray, FloatArray]:
+    """Return the mean of covariates, and what turns them into at most so many uncorrelated columns of mean square 1."""
+    n_covariates = covariates.shape[1]
+    if n_covariates == 0:
+        return np.zeros(0), np.zeros((0, 0))
+    mean = np.average(covariates, axis=0, weights=records)
+    centred = covariates - mean
+    covariance = (centred * records[:, None]).T @ centred / records.sum()
+    deviation = np.sqrt(np.diag(covariance))
+    usable = deviation > 1e-9 * (1 + np.abs(mean))
+    values, vectors = np.linalg.eigh(
+        covariance[np.ix_(usable, usable)] / np.outer(deviation[usable], deviation[usable])
+    )
+    kept = (values > _LEAST_EIGENVALUE) & (np.arange(values.size) >= values.size - most)
+    whitening = np.zeros((n_covariates, int(kept.sum())))
+    whitening[usable] = vectors[:, kept] / np.sqrt(values[kept]) / deviation[usable][:, None]
+    return mean, whitening
+
+
+def _slot_functions(n_slots: int) -> tuple[FloatArray, FloatArray]:
+    """Return how much of a smooth course each of T orthonormal functions has, shape (T,), and the functions (T, T)."""
+    apart = np.abs(np.subtract.outer(np.arange(n_slots), np.arange(n_slots))) * 24 / n_slots
+    near = np.exp(-0.5 * (np.sin(np.pi * apart / 24) * 24 / np.pi / _SLOT_HOURS) ** 2)
+    values, vectors = np.linalg.eigh(near)
+    return np.maximum(values[::-1], 0.0), vectors[:, ::-1]
+
+
+def _cover(position: FloatArray, reach: float) -> FloatArray:
+    """Return positions such that every position is near one of them, as far as their largest number allows."""
+    chosen = [0]
+    distance = np.linalg.norm(position - position[0], axis=1)
+    while distance.max() > reach and len(chosen) < _MOST_KNOTS:
+        chosen.append(int(distance.argmax()))
+        distance = np.minimum(distance, np.linalg.norm(position - position[chosen[-1]], axis=1))
+    return position[chosen]
+
+
+def _nearness(left: FloatArray, right: FloatArray, reach: float) -> FloatArray:
+    """Return a Gaussian function of the distance of every two positions."""
+    square = ((left[:, None] - right[None]) ** 2).sum(axis=2)
+    return np.exp(-0.5 * square / reach**2)

@@ -1,0 +1,85 @@
+"""How the privacy loss of a day is shared among its private questions."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from math import isqrt
+
+import numpy as np
+
+from dpmath.core.accounting import LARGEST_INVERSE_SCALE, ExactIntArray
+from dpmath.core.occupancy import IntArray
+from dpmath.estimate.design import RADIUS
+from dpmath.estimate.measurement import Norm
+from dpmath.estimate.questions import SHARE_BITS
+
+_FIRST_DAY = (
+    ("centre", 0.10),
+    ("spread", 0.06),
+    ("coarse", 0.24),
+    ("coarse shrink", 0.03),
+    ("map", 0.47),
+    ("map shrink", 0.02),
+    ("check", 0.08),
+)
+_LATER_DAY = (("map", 0.87), ("map shrink", 0.03), ("check", 0.10))
+
+
+@dataclass(frozen=True)
+class Charge:
+    """A private question's share of the day: its noise, and how far a user who is not short can move the answers.
+
+    Attributes:
+        name: Which question.
+        sensitivity: The farthest that such a user moves the answers, in the question's norm.
+        inverse_scale: LOSS_UNITS over the scale of the noise.
+    """
+
+    name: str
+    sensitivity: int
+    inverse_scale: int
+
+
+def charges(first: bool, limit: int, norm: Norm) -> Iterator[Charge]:
+    """Yield the charge of each question of a day, in their order; together they cost at most the limit.
+
+    Args:
+        first: Whether it is the dataset's first day, whose centre and scale are not known.
+        limit: What the day may cost a user: rho in units of 2^-101 for l2 balls, epsilon in units of 2^-50 for
+            l1 balls.
+        norm: The norm of the balls.
+
+    Raises:
+        ValueError: The limit is too small or too large for noise that can be drawn.
+
+    Source:
+        HV-L52, HV-L53.
+    """
+    sensitivities = {"spread": 1 << (SHARE_BITS - 1), "coarse": 2 * RADIUS, "map": 2 * RADIUS}
+    for name, share in _FIRST_DAY if first else _LATER_DAY:
+        sensitivity = sensitivities.get(name, 1 << SHARE_BITS)
+        allowed = limit * round(share * 1000) // 1000
+        inverse_scale = (isqrt(allowed) if norm == "l2" else allowed) // sensitivity
+        if not 1 <= inverse_scale <= LARGEST_INVERSE_SCALE:
+            raise ValueError(f"limit={limit} is too small or too large for the noise of an estimate")
+        yield Charge(name, sensitivity, inverse_scale)
+
+
+def reach_of(budgets: ExactIntArray | None, limit: int, n_users: int, norm: Norm) -> IntArray:
+    """Return the radius of each user's ball: smaller for a user who is short of budget, shape (L,).
+
+    Args:
+        budgets: What each user may still lose, shape (L,); None is no limit.
+        limit: What the day may cost a user who is not short.
+        n_users: Number of users L.
+        norm: The norm of the balls.
+
+    Source:
+        HV-L52.
+    """
+    if budgets is None:
+        return np.full(n_users, RADIUS, dtype=np.int64)
+    limit = max(limit, 1)
+    shares = (min(max(int(budget), 0), limit) for budget in budgets)
+    if norm == "l1":
+        return np.array([RADIUS * share // limit for share in shares], dtype=np.int64)
+    return np.array([isqrt(RADIUS * RADIUS * share // limit) for share in shares], dtype=np.int64)

@@ -1,0 +1,255 @@
+"""What to measure of a day: the directions in which the map is most uncertain, each as finely as pays.
+
+The sums that tell most about the coefficients are, for direction d, the sums over pairs of (value - expected) (row d) /
+(residual variance). A ball of l2 norm does not change if such directions are rotated, so one may choose directions that
+are independent before the day, and share the ball among them: that is "reverse water-filling". Nothing here decides
+about privacy.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+
+from dpmath.core.occupancy import IntArray
+from dpmath.estimate.day import FloatArray
+from dpmath.estimate.measurement import Measurement, Norm
+from dpmath.estimate.posterior import Design, expected_error
+from dpmath.estimate.shrinkage import TARGET
+from dpmath.estimate.state import POINTS
+from dpmath.estimate.view import View
+
+MOST_DIRECTIONS = 250
+RADIUS = 1 << 16
+"""Radius of the ball of a user whose budget is not short."""
+_ROUNDS = 5
+_START = 0.6180339887
+MOST_CELLS = 800
+_HELD_BY_CELLS = 0.8
+_PARTS_OF_L1 = (1.0, 0.7, 0.4, 0.1, 0.0)
+"""Which shares of an l1 ball are tried for directions; the rest is for cells."""
+_SIGNAL_DIRECTIONS = 12
+_LOADING_BITS = 20
+_PAIR_BITS = 30
+_MOST_SHIFT = 40
+_LEAST_LENGTH = 1e-6
+_L1_MEAN = np.sqrt(2 / np.pi)
+
+
+@dataclass(frozen=True)
+class _Directions:
+    """Directions of the coefficients and the cells that are independent before the day, the most uncertain first.
+
+    Attributes:
+        values: The directions' values at the cells, shape (G, n).
+        variance: Variance of the sum along each, whose residual has variance 1, shape (n,).
+        gain: By how much knowing it would lower the map's squared error, weighted by records, shape (n,).
+        fields: What moves with it by one standard deviation, shape (G, n).
+    """
+
+    values: FloatArray
+    variance: FloatArray
+    gain: FloatArray
+    fields: FloatArray
+
+
+def design(view: View, norm: Norm, noise: float, length: float, reach: FloatArray) -> Design:
+    """Return what to measure for the least expected error of the map.
+
+    Args:
+        view: The day.
+        norm: The norm of the balls.
+        noise: Standard deviation of the noise, in radii of the ball.
+        length: Expected length of a user's vector, in radii.
+        reach: Radius of each user's ball, as a share of the full radius, shape (L,).
+
+    Source:
+        HV-E2.
+    """
+    found = _directions(view)
+    if norm == "l2":
+        return _weighted(view, found, _in_l2(view, found, noise, length), length, reach, norm)
+    designs = [_weighted(view, found, loading, length, reach, norm) for loading in _in_l1(view, found, noise, length)]
+    return min(designs, key=lambda one: expected_error(view, one, noise, TARGET))
+
+
+def _in_l2(view: View, found: _Directions, noise: float, length: float) -> FloatArray:
+    """Return the loadings for l2 balls: directions, which a ball of l2 norm does not mind."""
+    n_users = max(1, view.day.occupancy.n_users)
+    unit = noise**2 / (TARGET * length) ** 2 / n_users
+    shared = _shared_l2(found.gain, found.variance, unit, 1 + found.variance / n_users)
+    used = np.flatnonzero(shared > 1e-5 * shared.max())
+    return found.values[:, used] * np.sqrt(shared[used])
+
+
+def _in_l1(view: View, found: _Directions, noise: float, length: float) -> Iterator[FloatArray]:
+    """Yield loadings for l1 balls: part directions, part cells, each of which concerns few users."""
+    occupancy = view.day.occupancy
+    n_users, n_own = max(1, occupancy.n_users), np.bincount(occupancy.cell, minlength=occupancy.n_cells)
+    information = np.bincount(occupancy.cell, 1 / view.residual_variance, occupancy.n_cells)
+    order = np.argsort(-occupancy.cell_records, kind="stable")
+    held = np.cumsum(occupancy.cell_records[order]) / occupancy.cell_records.sum()
+    cells = np.sort(order[: min(MOST_CELLS, 1 + int(np.searchsorted(held, _HELD_BY_CELLS)))])
+    for part in _PARTS_OF_L1:
+        unit = (noise / (TARGET * length * _L1_MEAN)) ** 2 / n_users
+        cost = 1 + found.variance / n_users
+        weight = part * _shared_l1(found.gain, found.variance, unit / max(part, 1e-9) ** 2, cost)
+        used = np.flatnonzero(weight)
+        told = found.variance * weight**2 / (found.variance * weight**2 + unit)
+        left = np.maximum(view.state_variance - (found.fields**2 * told).sum(axis=1), 1e-9)[cells]
+        variance = left * information[cells]
+        cost = n_own[cells] / n_users * (1 + variance / n_own[cells])
+        own = (1 - part) * _shared_l1(
+            occupancy.cell_records[cells] * left, variance, unit / max(1 - part, 1e-9) ** 2, cost
+        )
+        alone = np.zeros((occupancy.n_cells, cells.size))
+        alone[cells, np.arange(cells.size)] = own / np.sqrt(information[cells])
+        yield np.column_stack([found.values[:, used] * weight[used], alone[:, own > 0]])
+
+
+def _weighted(
+    view: View, found: _Directions, loading: FloatArray, length: float, reach: FloatArray, norm: Norm
+) -> Design:
+    """Return a design whose vectors have the expected length."""
+    n_users = max(1, view.day.occupancy.n_users)
+    precision = 1 / view.residual_variance
+    lengths = _expected_lengths(view, loading, precision, found.fields[:, found.variance > n_users / 4], norm)
+    least = max(float(lengths.max(initial=0.0)), 1e-300) * _LEAST_LENGTH  # a user whom no question concerns has none
+    of_users = np.where(lengths > least, length * reach / np.maximum(lengths, least), 0.0)
+    return Design(loading, (of_users[view.day.occupancy.user] * precision).astype(np.float64))
+
+
+def whole_numbers(
+    design: Design, view: View, value_range: int, radius: IntArray, inverse_scale: int, norm: Norm
+) -> Measurement:
+    """Return a design in whole numbers: a loading has about 20 bits, a weighted pair at most 30.
+
+    Source:
+        HV-L52.
+    """
+    occupancy = view.day.occupancy
+    centre = np.clip(np.rint(view.expected * (value_range / POINTS)), 0, value_range).astype(np.int64)
+    size = max(float(np.abs(design.loading).max(initial=0.0)), 1e-300)
+    loading = np.rint(design.loading / size * (1 << _LOADING_BITS)).astype(np.int64)
+    in_ticks = design.weight * (POINTS / value_range) / occupancy.n_records * size * RADIUS
+    # in_ticks (total - centre) loading / 2^20 is a component in units of the radius; both shifts keep digits
+    most = float((np.abs(in_ticks) * occupancy.n_records).max(initial=0.0)) * value_range or 1.0
+    pairs = int(np.bincount(occupancy.user).max())
+    pair_bits = min(_PAIR_BITS, 61 - _LOADING_BITS - pairs.bit_length())  # so a user's sum fits in 64 bits
+    shift_of_pairs = int(np.clip(np.floor(pair_bits - np.log2(most)), -_LOADING_BITS, _MOST_SHIFT))
+    weight_bits = int(np.clip(61 - np.ceil(np.log2(most)), shift_of_pairs, shift_of_pairs + 30))
+    weight = np.rint(np.ldexp(in_ticks, weight_bits)).astype(np.int64)
+    pair_shift = max(0, weight_bits - shift_of_pairs)
+    shift = max(0, shift_of_pairs + _LOADING_BITS)
+    return Measurement(occupancy, value_range, centre, weight, pair_shift, loading, shift, radius, inverse_scale, norm)
+
+
+def as_measured(measurement: Measurement) -> Design:
+    """Return the design that whole numbers stand for: what was measured, not what was meant.
+
+    Source:
+        HV-L52.
+    """
+    occupancy = measurement.occupancy
+    scale = 2.0 ** -(measurement.pair_shift + measurement.shift) / RADIUS * (measurement.value_range / POINTS)
+    weight = (measurement.weight * occupancy.n_records).astype(np.float64) * scale
+    return Design(measurement.loading.astype(np.float64), weight)
+
+
+def _directions(view: View) -> _Directions:
+    """Return the directions, by a search for the largest eigenvalues of (covariance) (information)."""
+    day, state, rows = view.day, view.state, view.rows
+    precision = np.bincount(day.occupancy.cell, 1 / view.residual_variance, day.occupancy.n_cells)[:, None]
+    n_states, n_cells = state.mean.size, day.occupancy.n_cells
+    alone = np.append(state.of_the_day, view.cell_variance)[:, None]
+
+    def values(vectors: FloatArray) -> FloatArray:
+        return rows.times(vectors[:n_states]) + vectors[n_states:]
+
+    def information(vectors: FloatArray) -> FloatArray:
+        weighted = precision * values(vectors)
+        return np.concatenate([rows.transposed_times(weighted, state.n_hexagons), weighted])
+
+    def covariance(vectors: FloatArray) -> FloatArray:
+        product = alone * vectors
+        product[:n_states] += state.covariance @ vectors[:n_states]
+        return product
+
+    n_directions = min(MOST_DIRECTIONS, n_cells)
+    # the search starts from numbers without order, the same on every machine
+    vectors = np.cos(_START * np.arange((n_states + n_cells) * n_directions, dtype=np.float64) ** 2).reshape(
+        -1, n_directions
+    )
+    for _ in range(_ROUNDS):
+        vectors = covariance(information(vectors))
+        norms, rotation = np.linalg.eigh(vectors.T @ information(vectors))
+        kept = norms > norms[-1] * 1e-12
+        vectors = vectors @ (rotation[:, kept] / np.sqrt(norms[kept]))
+    told = information(vectors)
+    variance, rotation = np.linalg.eigh(told.T @ covariance(told))
+    order = np.argsort(-variance)
+    variance, vectors = np.maximum(variance[order], 1e-12), vectors @ rotation[:, order]
+    fields = values(covariance(information(vectors))) / np.sqrt(variance)
+    gain = (day.occupancy.cell_records[:, None] * fields**2).sum(axis=0)
+    return _Directions(values(vectors), variance, gain, fields)
+
+
+def _shared_l2(gain: FloatArray, variance: FloatArray, unit: float, cost: FloatArray) -> FloatArray:
+    """Return shares m of the ball, sum of cost m = 1, with the least sum of gain / (1 + variance m / unit)."""
+    worth = gain * variance / unit / cost
+
+    def shares(price: float) -> FloatArray:
+        return np.maximum(np.sqrt(worth / price) - 1, 0) * unit / variance
+
+    low, high = 0.0, float(worth.max())
+    for _ in range(100):
+        middle = np.sqrt(low * high) if low else high * 1e-6
+        low, high = (middle, high) if (cost * shares(middle)).sum() > 1 else (low, middle)
+        if not low and high < worth.max() * 1e-250:
+            break
+    found = shares(high)
+    return np.asarray(found / (cost * found).sum())
+
+
+def _shared_l1(gain: FloatArray, variance: FloatArray, unit: float, cost: FloatArray) -> FloatArray:
+    """Return weights w, sum of sqrt(cost) w = 1, with about the least sum of gain / (1 + variance w^2 / unit)."""
+    order = np.argsort(-gain * variance / cost)
+    best, least = np.zeros_like(gain), np.inf
+    for n_used in np.unique(np.geomspace(1, gain.size, 60).astype(int)):
+        used = order[:n_used]
+        weight = np.zeros_like(gain)
+        weight[used] = np.cbrt(gain[used] / variance[used] / np.sqrt(cost[used]))
+        weight /= (np.sqrt(cost) * weight).sum()
+        error = float((gain / (1 + variance * weight**2 / unit)).sum())
+        if error < least:
+            best, least = weight, error
+    return best
+
+
+def _expected_lengths(
+    view: View, loading: FloatArray, precision: FloatArray, fields: FloatArray, norm: Norm
+) -> FloatArray:
+    """Return the expected length of each user's vector before it is scaled: root mean square, or mean for l1."""
+    occupancy = view.day.occupancy
+    fields = fields[:, :_SIGNAL_DIRECTIONS]
+    rest = np.maximum(view.state_variance - (fields**2).sum(axis=1), 0.0)
+    spread = precision**2 * (view.residual_variance + rest[occupancy.cell])
+    squares = _user_sums(view, spread, loading**2)
+    for field in fields.T:
+        squares += _user_sums(view, precision, field[:, None] * loading) ** 2
+    if norm == "l1":
+        return np.asarray(_L1_MEAN * np.sqrt(squares).sum(axis=1))
+    return np.asarray(np.sqrt(squares.sum(axis=1)))
+
+
+def _user_sums(view: View, of_pairs: FloatArray, of_cells: FloatArray) -> FloatArray:
+    """Return the sum over each user's pairs of a number per pair times numbers of its cell, shape (L, n)."""
+    occupancy = view.day.occupancy
+    sums = np.zeros((occupancy.n_users, of_cells.shape[1]))
+    order = np.argsort(occupancy.user, kind="stable")
+    at_once = max(1, (1 << 22) // max(1, of_cells.shape[1]))
+    for pairs in np.array_split(order, -(-order.size // at_once)) if order.size else ():
+        starts = np.flatnonzero(np.diff(occupancy.user[pairs], prepend=-1))
+        parts = of_pairs[pairs, None] * of_cells[occupancy.cell[pairs]]
+        sums[occupancy.user[pairs[starts]]] += np.add.reduceat(parts, starts)
+    return sums

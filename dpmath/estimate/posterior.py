@@ -1,0 +1,235 @@
+"""The estimate of a day and the next state from noisy sums: one linear-Gaussian solve. All of it is post-processing."""
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+from scipy.linalg import solve_triangular
+
+from dpmath.estimate.day import FloatArray
+from dpmath.estimate.state import POINTS, State
+from dpmath.estimate.view import View
+
+Ladders = tuple[str, ...]
+
+_LADDERS = {
+    "day": (0.25, 1.0, 4.0, 16.0, 100.0),
+    "residual": (0.5, 0.7, 1.0, 1.4, 2.0),
+    "city": (1.0, 2.0, 4.0, 8.0),
+    "own": (1.0, 2.0, 4.0, 8.0, 16.0),
+}
+"""What each group of variances may be multiplied by; "city" and "own" are the functions of the city and of hexagons.
+These two never shrink: what is known already may be less than a share of the prior."""
+_LOG_SPREAD = {"day": 1.5, "residual": 0.4, "city": 1.0, "own": 1.0}
+_MOST_SWEEPS = 4
+NOTHING: Ladders = ()
+ON_LATER_DAY: Ladders = ("day", "residual")
+ON_FIRST_DAY: Ladders = ("residual", "city", "own")
+
+
+@dataclass(frozen=True)
+class Design:
+    """What is measured, as far as the estimate needs it.
+
+    Attributes:
+        loading: Loading of each cell in each query, shape (G, Q).
+        weight: Weight of each pair: a user's vector is the sum over pairs of weight (value - expected) loading, in
+            radii of the ball if values are in points, shape (P,).
+    """
+
+    loading: FloatArray
+    weight: FloatArray
+
+
+@dataclass(frozen=True)
+class Estimate:
+    """The cells' means as estimated, and what the day tells of the days to come.
+
+    Attributes:
+        mean: Estimated mean of each cell's values, in points, shape (G,).
+        variance: Its variance, shape (G,).
+        variance_before: The variance before the day's sums were known, shape (G,).
+        expected: What was expected before, in points, shape (G,).
+        state: The state after the day.
+        residual_factor: What residual variances of the day were multiplied by.
+        residual_part: How much of the variance is that of the pairs' residuals, shape (G,).
+    """
+
+    mean: FloatArray
+    variance: FloatArray
+    variance_before: FloatArray
+    expected: FloatArray
+    state: State
+    residual_factor: float
+    residual_part: FloatArray
+
+
+def estimated(view: View, design: Design, sums: FloatArray, noise: float, shrink: float, chosen: Ladders) -> Estimate:
+    """Return the estimate from noisy sums.
+
+    Scales are chosen by the penalised likelihood of the sums: how much the day differs, how much pairs differ, and on
+    the first day how much everything may vary.
+
+    Args:
+        view: The day as it was expected.
+        design: What was measured.
+        sums: The noisy sums, in radii of the ball, shape (Q,).
+        noise: Standard deviation of their noise, in radii.
+        shrink: The mean shrink factor, as far as it is known.
+        chosen: Which variances may be multiplied by a factor.
+
+    Source:
+        HV-E3.
+    """
+    state, rows, occupancy = view.state, view.rows, view.day.occupancy
+    loading, n_cells = design.loading, occupancy.n_cells
+    total = np.bincount(occupancy.cell, design.weight, n_cells)
+    spread = np.bincount(occupancy.cell, design.weight**2 * view.residual_variance, n_cells)
+    seen = rows.transposed_times(loading * total[:, None], state.n_hexagons)  # (S, Q)
+    common = np.arange(seen.shape[0]) < state.basis.n_common
+    lasting, prior, of_cells = state.covariance @ seen, state.lasting, view.cell_variance * total**2
+    parts = _Parts(
+        before=seen.T @ lasting,
+        of_city=seen.T @ ((prior * common)[:, None] * seen),
+        own=seen.T @ ((prior * ~common)[:, None] * seen) + (loading * of_cells[:, None]).T @ loading,
+        of_cells=(loading * of_cells[:, None]).T @ loading,
+        day=seen.T @ (state.of_the_day[:, None] * seen),
+        residual=(loading * spread[:, None]).T @ loading,
+        noise=noise,
+        shrink=shrink,
+    )
+    factors = _likeliest(parts, sums, chosen)
+    added = prior * np.where(common, factors["city"] - 1, factors["own"] - 1)
+    return _solved(
+        view, design, parts.root(factors), sums, shrink, factors, lasting + added[:, None] * seen, added, seen
+    )
+
+
+def _solved(
+    view: View,
+    design: Design,
+    root: FloatArray,
+    sums: FloatArray,
+    shrink: float,
+    factors: dict[str, float],
+    lasting: FloatArray,
+    added: FloatArray,
+    seen: FloatArray,
+) -> Estimate:
+    """Return the estimate with factors that were chosen.
+
+    Args:
+        view: The day as it was expected.
+        design: What was measured.
+        root: Lower Cholesky root of the covariance of the sums.
+        sums: The noisy sums.
+        shrink: The mean shrink factor.
+        factors: What each group of variances is multiplied by.
+        lasting: Covariance of the coefficients with the sums, over the shrink factor, shape (S, Q).
+        added: What the factors add to the coefficients' variances, shape (S,).
+        seen: How the sums depend on the coefficients, over the shrink factor, shape (S, Q).
+    """
+    state, rows, occupancy = view.state, view.rows, view.day.occupancy
+    n_cells, residual = occupancy.n_cells, factors["residual"] * view.residual_variance
+    shared = np.bincount(occupancy.cell, design.weight * view.share_of_cell * residual, n_cells)
+    alone = np.bincount(occupancy.cell, view.share_of_cell**2 * residual, n_cells).astype(float)
+    of_cells = factors["own"] * view.cell_variance
+    of_the_day = factors["day"] * state.of_the_day
+    told = solve_triangular(root, sums, lower=True)
+
+    total = np.bincount(occupancy.cell, design.weight, n_cells)
+    covariance = rows.times(lasting + of_the_day[:, None] * seen)
+    covariance += design.loading * (shared + of_cells * total)[:, None]
+    known = solve_triangular(root, shrink * covariance.T, lower=True)
+    before = rows.variances(state.covariance) + rows.diagonal_variances(added + of_the_day) + of_cells + alone
+    gain = solve_triangular(root, shrink * lasting.T, lower=True)
+    moved = known.T @ told
+    after = state.covariance - gain.T @ gain
+    after[np.diag_indices_from(after)] += added
+    of_city, own = state.prior_factors
+    return Estimate(
+        mean=np.clip(view.expected + moved, 0.0, POINTS),
+        variance=_honest(before - (known**2).sum(axis=0), alone, told, moved, shrink),
+        variance_before=before,
+        expected=view.expected,
+        state=replace(
+            state,
+            mean=state.mean + gain.T @ told,
+            covariance=after,
+            prior_factors=(of_city * factors["city"], own * factors["own"]),
+        ),
+        residual_factor=factors["residual"],
+        residual_part=alone,
+    )
+
+
+def _honest(
+    variance: FloatArray, residual: FloatArray, told: FloatArray, moved: FloatArray, shrink: float
+) -> FloatArray:
+    """Return variances that count what the model leaves out: a day unlike all others, and what the balls cut off."""
+    misfit = max(1.0, float(told @ told) / max(told.size, 1))
+    cut_off = (0.5 * (1 / shrink - 1) * moved) ** 2
+    return (residual + np.maximum(variance - residual, 1e-12) * misfit + cut_off).astype(np.float64)
+
+
+@dataclass(frozen=True)
+class _Parts:
+    """The covariance of the noisy sums by its parts, each of shape (Q, Q), over the square of the shrink factor.
+
+    Attributes:
+        before: Of the coefficients, as they are known before the day.
+        of_city: Of the prior of the functions that are common to the city.
+        own: Of the prior of the hexagons' and cells' own functions.
+        of_cells: Of the cells' own functions.
+        day: Of what differs on the day.
+        residual: Of the pairs' residuals.
+        noise: Standard deviation of the noise.
+        shrink: The mean shrink factor.
+    """
+
+    before: FloatArray
+    of_city: FloatArray
+    own: FloatArray
+    of_cells: FloatArray
+    day: FloatArray
+    residual: FloatArray
+    noise: float
+    shrink: float
+
+    def root(self, factors: dict[str, float]) -> FloatArray:
+        """Return the lower Cholesky root of the whole."""
+        whole = self.before + self.of_cells + (factors["city"] - 1) * self.of_city + (factors["own"] - 1) * self.own
+        whole = self.shrink**2 * (whole + factors["day"] * self.day + factors["residual"] * self.residual)
+        whole[np.diag_indices_from(whole)] += self.noise**2
+        return np.linalg.cholesky(whole).astype(np.float64)
+
+    def fit(self, sums: FloatArray, factors: dict[str, float]) -> float:
+        """Return the log likelihood of the sums, with a penalty for factors far from 1; -inf if they are impossible."""
+        try:
+            root = self.root(factors)
+        except np.linalg.LinAlgError:
+            return -np.inf
+        told = solve_triangular(root, sums, lower=True)
+        penalty = sum((np.log(factor) / _LOG_SPREAD[name]) ** 2 for name, factor in factors.items())
+        return float(-0.5 * told @ told - np.log(np.diag(root)).sum() - 0.5 * penalty)
+
+
+def _likeliest(parts: _Parts, sums: FloatArray, chosen: Ladders) -> dict[str, float]:
+    """Return the factors that fit the sums best, found one after the other until none changes."""
+    best = dict.fromkeys(_LADDERS, 1.0)
+    for _ in range(_MOST_SWEEPS if chosen else 0):
+        before = dict(best)
+        for name in chosen:
+            best[name] = max(_LADDERS[name], key=lambda factor, name=name: parts.fit(sums, {**best, name: factor}))
+        if best == before:
+            break
+    return best
+
+
+def expected_error(view: View, design: Design, noise: float, shrink: float) -> float:
+    """Return the expected squared error of the map by a design, a mean over records, in squared points.
+
+    Source:
+        HV-E3.
+    """
+    found = estimated(view, design, np.zeros(design.loading.shape[1]), noise, shrink, NOTHING)
+    return float(np.average(found.variance, weights=view.day.occupancy.cell_records))

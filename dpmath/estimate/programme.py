@@ -1,0 +1,260 @@
+"""A day's private questions, one after the other: each is made from public numbers and the noisy answers before it."""
+
+from collections.abc import Generator, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from dpmath.core.accounting import LOSS_UNITS, ExactIntArray
+from dpmath.core.occupancy import IntArray
+from dpmath.estimate import shrinkage
+from dpmath.estimate.basis import fit_basis
+from dpmath.estimate.bounded_sums import BoundedSums
+from dpmath.estimate.charges import Charge
+from dpmath.estimate.covariates import covariates
+from dpmath.estimate.day import Day, FloatArray
+from dpmath.estimate.design import RADIUS, as_measured, design, whole_numbers
+from dpmath.estimate.measurement import SHRINK_BITS, Norm
+from dpmath.estimate.posterior import NOTHING, ON_FIRST_DAY, ON_LATER_DAY, Estimate, estimated
+from dpmath.estimate.questions import SHARE_BITS, Centre, Check, Measured, Question, Shrunk, Spread, check_limits
+from dpmath.estimate.state import POINTS, RESIDUAL_CLASSES, State, first_state
+from dpmath.estimate.view import View, residual_shares
+
+Asking = Generator[Question, tuple[Question, ExactIntArray], Estimate]
+"""Yields a question; is sent the question as it was asked, and its noisy answers; returns the estimate."""
+
+CHECKED_AT = 1.5
+"""A pair is counted if it is this many standard deviations from its cell's estimate."""
+_NORMAL_BEYOND = 0.1336144
+_RISE = 1.5 * 0.1295176
+"""How much the share beyond CHECKED_AT standard deviations rises with the log of the variance."""
+_LARGEST_STEP = 1.5
+_EXPECTED_CENTRE = (50.0, 25.0)
+_EXPECTED_LOG2_SCALE = (-3.0, 1.5)
+_LARGEST_SCALE = 25.0
+_STATE_SHARE = 0.25
+
+
+@dataclass(frozen=True)
+class Asked:
+    """What the questions of a day are made from, apart from the state.
+
+    Attributes:
+        day: The day.
+        value_range: Largest value of a record, in ticks.
+        radius: Radius of each user's ball, shape (L,).
+        charges: The charge of each question, by name.
+        norm: The norm of the balls.
+        of_occupancy: Whether covariates of the occupancy are used.
+        n_days: How many days ago the state was that of.
+    """
+
+    day: Day
+    value_range: int
+    radius: IntArray
+    charges: dict[str, Charge]
+    norm: Norm
+    of_occupancy: bool = True
+    n_days: int = 1
+
+    @property
+    def in_full(self) -> np.ndarray:
+        """Which users are not short of budget; the small questions are about these."""
+        return self.radius == RADIUS
+
+    def noise(self, name: str) -> float:
+        """Return the standard deviation of a question's noise."""
+        scale = LOSS_UNITS / self.charges[name].inverse_scale
+        return scale if self.norm == "l2" else float(np.sqrt(2)) * scale
+
+    def sums(self, name: str, limit: IntArray) -> BoundedSums:
+        """Return sums of numbers within limits, for users who are not short of budget."""
+        return BoundedSums(np.where(self.in_full[:, None], limit, 0), self.charges[name].inverse_scale, self.norm)
+
+
+def programme(state: State | None, asked: Asked) -> Asking:
+    """Ask a day's questions and return its estimate.
+
+    Args:
+        state: The state before the day; None on the first day.
+        asked: The day, and what each question may cost.
+
+    Source:
+        HV-E4.
+    """
+    day = asked.day
+    known = covariates(day, asked.of_occupancy)
+    if state is None:
+        state = yield from _begun(asked, known)
+        state = (yield from _measured(state, asked, known, "coarse", first=True)).state
+        return (yield from _checked(state, asked, known, first=True))
+    return (yield from _checked(state.later(asked.n_days).with_hexagons(day), asked, known, first=False))
+
+
+def _begun(asked: Asked, known: FloatArray) -> Generator[Question, tuple[Question, ExactIntArray], State]:
+    """Ask for the values' centre and scale, and return the first state."""
+    day, n_asked = asked.day, max(1, int(asked.in_full.sum()))
+    in_points = POINTS / (1 << SHARE_BITS)
+    limit = np.full((day.occupancy.n_users, 1), 1 << SHARE_BITS)
+    _, (total,) = yield Centre(asked.sums("centre", limit), day.occupancy, asked.value_range)
+    mean, spread = _EXPECTED_CENTRE
+    noise = asked.noise("centre") / n_asked * in_points
+    kept = spread**2 / (spread**2 + noise**2)
+    centre = mean + kept * (int(total) / n_asked * in_points - mean)
+
+    enough = np.bincount(day.occupancy.user, minlength=day.occupancy.n_users) >= 3
+    n_enough = max(1, int((enough & asked.in_full).sum()))
+    limit = np.where(enough, 1 << (SHARE_BITS - 1), 0)[:, None]
+    _, (total,) = yield Spread(asked.sums("spread", limit), day.occupancy, asked.value_range)
+    noise = asked.noise("spread") / n_enough * in_points
+    log2, log2_spread = _log2_scale(int(total) / n_enough * in_points, noise)
+    of_pairs = residual_shares(day.occupancy.n_records)
+    expected = _STATE_SHARE + float(np.average(of_pairs, weights=day.occupancy.n_records))
+    scale = min(_LARGEST_SCALE, POINTS * 2 ** (log2 + 0.5 * log2_spread) / np.sqrt(expected))
+    basis = fit_basis(day, known)
+    return first_state(day, basis, centre, spread**2 * (1 - kept), scale, (log2_spread * np.log(2)) ** 2)
+
+
+def _log2_scale(measured: float, noise: float) -> tuple[float, float]:
+    """Return mean and standard deviation of log2(scale / range), from the noisy mean of users' deviations."""
+    mean, spread = _EXPECTED_LOG2_SCALE
+    ladder = np.linspace(-10, -1, 361)
+    fit = -0.5 * ((ladder - mean) / spread) ** 2 - 0.5 * ((measured - POINTS * 2**ladder) / noise) ** 2
+    weight = np.exp(fit - fit.max())
+    weight /= weight.sum()
+    found = float(weight @ ladder)
+    return found, float(np.sqrt(weight @ (ladder - found) ** 2))
+
+
+def _measured(
+    state: State, asked: Asked, known: FloatArray, name: str, *, first: bool
+) -> Generator[Question, tuple[Question, ExactIntArray], Estimate]:
+    """Ask the large measurement and its mean shrink factor, and return the estimate from both."""
+    view = View.of(asked.day, state, known)
+    length = shrinkage.expected_length(state.shrink)
+    noise = asked.noise(name) / RADIUS
+    meant = design(view, asked.norm, noise, length, asked.radius / RADIUS)
+    scale = asked.charges[name].inverse_scale
+    numbers = whole_numbers(meant, view, asked.value_range, asked.radius, scale, asked.norm)
+    question, answers = yield Measured(numbers)
+    if not isinstance(question, Measured):
+        raise ValueError("the answers are not those of a measurement")
+    limit = np.full((asked.day.occupancy.n_users, 1), 1 << SHRINK_BITS)
+    _, (total,) = yield Shrunk(asked.sums(f"{name} shrink", limit))
+    n_asked = max(1, int(asked.in_full.sum())) << SHRINK_BITS
+    variance = (asked.noise(f"{name} shrink") / n_asked) ** 2 + 0.25 / max(1, int(asked.in_full.sum()))
+    shrink = shrinkage.updated(state.shrink, int(total) / n_asked, variance, length)
+    mean_shrink = float(shrinkage.mean_shrink(shrink[0], length))
+    done, occupancy = as_measured(question.measurement), asked.day.occupancy
+    off = view.expected - question.measurement.centre * (POINTS / asked.value_range)  # centres are whole ticks
+    total = np.bincount(occupancy.cell, done.weight, occupancy.n_cells)
+    sums = np.array([int(one) for one in answers], dtype=float) / RADIUS - mean_shrink * (total * off) @ done.loading
+    found = estimated(view, done, sums, noise, mean_shrink, ON_FIRST_DAY if first else ON_LATER_DAY)
+    return replace(found, state=replace(found.state, shrink=shrink))
+
+
+def _checked(
+    state: State, asked: Asked, known: FloatArray, *, first: bool
+) -> Generator[Question, tuple[Question, ExactIntArray], Estimate]:
+    """Ask the measurement of the map, then how many pairs are far from it, and return the estimate."""
+    found = yield from _measured(state, asked, known, "map", first=first)
+    view, occupancy = View.of(asked.day, state, known), asked.day.occupancy
+    n_classes = RESIDUAL_CLASSES[0] * RESIDUAL_CLASSES[1]
+    of_mean = np.maximum(found.variance - found.residual_part, 0.0)[occupancy.cell]
+    residual = view.residual_variance * found.residual_factor
+    deviation = np.sqrt(residual + of_mean)
+    in_ticks = asked.value_range / POINTS
+    limit = check_limits(occupancy, view.residual_class, n_classes, asked.norm)
+    check = Check(
+        asked.sums("check", limit),
+        occupancy,
+        np.rint(found.mean * in_ticks).astype(np.int64),
+        np.rint(CHECKED_AT * deviation * occupancy.n_records * in_ticks).astype(np.int64),
+        view.residual_class,
+    )
+    question, answers = yield check
+    if not isinstance(question, Check):
+        raise ValueError("the answers are not those of a check")
+    weight = question.sums.limit / (1 << SHRINK_BITS)
+    counted = np.array([int(one) for one in answers], dtype=float) / (1 << SHRINK_BITS)
+    noise = asked.noise("check") / (1 << SHRINK_BITS)
+    share = np.zeros(weight.shape)  # of the variance that is residual, as a mean over each user's pairs of a class
+    n_pairs = np.zeros(weight.shape)
+    np.add.at(share, (occupancy.user, view.residual_class), residual / deviation**2)
+    np.add.at(n_pairs, (occupancy.user, view.residual_class), 1)
+    response = _RISE * (weight * share / np.maximum(n_pairs, 1)).sum(axis=0)
+    sampling = _NORMAL_BEYOND * (weight**2 / np.maximum(n_pairs, 1)).sum(axis=0)
+    return _widened(found, view, counted - _NORMAL_BEYOND * weight.sum(axis=0), response, noise**2 + sampling)
+
+
+def _widened(found: Estimate, view: View, surplus: FloatArray, response: FloatArray, variance: FloatArray) -> Estimate:
+    """Return an estimate whose intervals and next state have the residual variances that the check tells of.
+
+    Args:
+        found: The estimate.
+        view: The day as it was expected.
+        surplus: How much more of each class was far from the estimate than expected, shape (n,).
+        response: How much the surplus rises with the log of the class's residual variance, shape (n,).
+        variance: Variance of the surplus, shape (n,).
+    """
+    state = found.state
+    covariance = state.residual_covariance
+    gain = np.linalg.solve(
+        np.diag(variance) + (response[:, None] * covariance) * response, response[:, None] * covariance
+    )
+    shift = 0.5 * np.log(found.residual_factor)
+    residual = state.residual + shift + np.clip(gain.T @ surplus, -_LARGEST_STEP, _LARGEST_STEP)
+    after = replace(
+        state, residual=residual, residual_covariance=covariance - gain.T @ (response[:, None] * covariance)
+    )
+    wider = View(
+        view.day, replace(view.state, residual=residual, residual_covariance=after.residual_covariance), view.rows
+    )
+    occupancy = view.day.occupancy
+    part = np.bincount(occupancy.cell, view.share_of_cell**2 * wider.residual_variance, occupancy.n_cells).astype(float)
+    variance = np.maximum(found.variance - found.residual_part, 0.0) + part
+    return replace(found, state=replace(after, n_days=after.n_days + 1), variance=variance, residual_part=part)
+
+
+def expected_deviation(state: State, asked: Asked) -> FloatArray:
+    """Return the standard deviation that each cell of a later day is expected to have, in points, shape (G,).
+
+    Args:
+        state: The state before the day.
+        asked: The day, and what each question may cost.
+
+    Source:
+        HV-E3.
+    """
+    known = covariates(asked.day, asked.of_occupancy)
+    view = View.of(asked.day, state.later(asked.n_days).with_hexagons(asked.day), known)
+    length, noise = shrinkage.expected_length(view.state.shrink), asked.noise("map") / RADIUS
+    meant = design(view, asked.norm, noise, length, asked.radius / RADIUS)
+    shrink = float(shrinkage.mean_shrink(view.state.shrink[0], length))
+    found = estimated(view, meant, np.zeros(meant.loading.shape[1]), noise, shrink, NOTHING)
+    return np.sqrt(found.variance)
+
+
+def answered(asking: Asking, answers: "Sequence[tuple[Question, ExactIntArray]]") -> Estimate:
+    """Return the estimate from questions that were asked, and their noisy answers.
+
+    Args:
+        asking: The programme of the day.
+        answers: Each question as it was asked, and its noisy answers, in their order.
+
+    Raises:
+        ValueError: There are too few or too many of them.
+
+    Source:
+        HV-E4.
+    """
+    replies = iter(answers)
+    try:
+        next(asking)
+        while True:
+            asking.send(next(replies))
+    except StopIteration as end:
+        if next(replies, None) is not None or end.value is None:
+            raise ValueError("the answers are not those of the day's questions") from None
+        estimate: Estimate = end.value
+        return estimate

@@ -1,0 +1,169 @@
+"""The private questions of a day. Each says what it costs, and gives noisy answers from the users' private totals."""
+
+from dataclasses import dataclass, field
+from typing import Protocol
+
+import numpy as np
+
+from dpmath.core.accounting import ExactIntArray
+from dpmath.core.currency import Currency
+from dpmath.core.occupancy import IntArray, Occupancy
+from dpmath.estimate.bounded_sums import BoundedSums
+from dpmath.estimate.measurement import SHRINK_BITS, Measurement
+from dpmath.noise.sampling import RandomBytes
+
+SHARE_BITS = 20
+"""Means and deviations of users are whole numbers of 2^-20 of the range, however coarse a tick is."""
+
+
+@dataclass
+class PrivateDay:
+    """The values of a day. No number in it may be shown, written or logged.
+
+    Attributes:
+        totals: Total of each pair's values, in ticks, shape (P,).
+        shrink: How far the last measurement scaled each user down, shape (L,); the next question may be about it.
+    """
+
+    totals: IntArray = field(repr=False)
+    shrink: IntArray | None = field(default=None, repr=False)
+
+
+class Question(Protocol):
+    """A private question: all of it is public."""
+
+    def losses(self, currency: Currency) -> ExactIntArray:
+        """Return what the noisy answers cost each user, in the currency's unit, shape (L,)."""
+        ...
+
+    def noisy(self, private: PrivateDay, random_bytes: RandomBytes) -> ExactIntArray:
+        """Return the noisy answers."""
+        ...
+
+
+@dataclass(frozen=True)
+class Measured:
+    """The large measurement; see ``Measurement``."""
+
+    measurement: Measurement
+
+    def losses(self, currency: Currency) -> ExactIntArray:
+        """Return what moving by a diameter costs."""
+        return self.measurement.losses(currency)
+
+    def noisy(self, private: PrivateDay, random_bytes: RandomBytes) -> ExactIntArray:
+        """Return the noisy sum of each query; keeps the shrink factors for the next question."""
+        answers = self.measurement.answers(private.totals)
+        private.shrink = answers.shrink
+        return answers.noisy_sums(random_bytes)
+
+
+@dataclass(frozen=True)
+class _OfSums:
+    sums: BoundedSums
+
+    def losses(self, currency: Currency) -> ExactIntArray:
+        """Return what moving within the limits costs."""
+        return self.sums.losses(currency)
+
+
+@dataclass(frozen=True)
+class Shrunk(_OfSums):
+    """The sum of the shrink factors of the last measurement, in units of 2^-SHRINK_BITS."""
+
+    def noisy(self, private: PrivateDay, random_bytes: RandomBytes) -> ExactIntArray:
+        """Return the noisy sum.
+
+        Raises:
+            ValueError: Nothing was measured before.
+        """
+        if private.shrink is None:
+            raise ValueError("shrink factors are asked for after a measurement")
+        return self.sums.noisy(private.shrink[:, None], random_bytes)
+
+
+@dataclass(frozen=True)
+class Centre(_OfSums):
+    """The sum of the users' means, in units of 2^-SHARE_BITS of the range."""
+
+    occupancy: Occupancy
+    value_range: int
+
+    def noisy(self, private: PrivateDay, random_bytes: RandomBytes) -> ExactIntArray:
+        """Return the noisy sum."""
+        means = _user_means(private.totals, self.occupancy, self.value_range)
+        return self.sums.noisy(means[:, None], random_bytes)
+
+
+@dataclass(frozen=True)
+class Spread(_OfSums):
+    """The sum of the users' deviations: the root mean square difference of a user's cells from the user's mean.
+
+    The unit is 2^-SHARE_BITS of the range. No deviation is above half the range.
+    """
+
+    occupancy: Occupancy
+    value_range: int
+
+    def noisy(self, private: PrivateDay, random_bytes: RandomBytes) -> ExactIntArray:
+        """Return the noisy sum."""
+        occupancy = self.occupancy
+        means = _user_means(private.totals, occupancy, self.value_range)[occupancy.user]
+        off = (private.totals << SHARE_BITS) // (occupancy.n_records * self.value_range) - means
+        squares = np.zeros(occupancy.n_users, dtype=np.int64)
+        np.add.at(squares, occupancy.user, occupancy.n_records * off * off)
+        deviation = np.sqrt((squares // _user_records(occupancy)).astype(np.float64)).astype(np.int64)
+        return self.sums.noisy(deviation[:, None], random_bytes)
+
+
+@dataclass(frozen=True)
+class Check(_OfSums):
+    """How many pairs are far from their cell's estimate: each user's share of the user's pairs in each class.
+
+    Attributes:
+        occupancy: The occupancy array, P pairs.
+        centre: Estimate of each cell, in ticks a record, shape (G,).
+        half_width: How far a pair's total may be from n_records centre without being counted, in ticks, shape (P,).
+        of_pair: Class of each pair, shape (P,).
+    """
+
+    occupancy: Occupancy
+    centre: IntArray
+    half_width: IntArray
+    of_pair: IntArray
+
+    def noisy(self, private: PrivateDay, random_bytes: RandomBytes) -> ExactIntArray:
+        """Return the noisy sum of each class, in the unit of the limits."""
+        occupancy, limit = self.occupancy, self.sums.limit
+        far = np.abs(private.totals - occupancy.n_records * self.centre[occupancy.cell]) > self.half_width
+        n_far, n_pairs = np.zeros(limit.shape, dtype=np.int64), np.zeros(limit.shape, dtype=np.int64)
+        np.add.at(n_far, (occupancy.user[far], self.of_pair[far]), 1)
+        np.add.at(n_pairs, (occupancy.user, self.of_pair), 1)
+        return self.sums.noisy(limit * n_far // np.maximum(n_pairs, 1), random_bytes)
+
+
+def check_limits(occupancy: Occupancy, of_pair: IntArray, n_classes: int, norm: str) -> IntArray:
+    """Return the largest number of each user in each class, so that a user's numbers lie in a ball of 2^SHRINK_BITS.
+
+    A user who has pairs in K classes has 1/sqrt(K) of it in each of them, or 1/K for the l1 norm.
+
+    Source:
+        HV-L53.
+    """
+    has = np.zeros((occupancy.n_users, n_classes), dtype=bool)
+    has[occupancy.user, of_pair] = True
+    n_own = np.maximum(has.sum(axis=1), 1)
+    largest = np.floor((1 << SHRINK_BITS) / (n_own if norm == "l1" else np.sqrt(n_own))).astype(np.int64)
+    return has * largest[:, None]
+
+
+def _user_records(occupancy: Occupancy) -> IntArray:
+    """Return the records of each user, at least 1, shape (L,)."""
+    return np.maximum(np.bincount(occupancy.user, occupancy.n_records, occupancy.n_users).astype(np.int64), 1)
+
+
+def _user_means(private_totals: IntArray, occupancy: Occupancy, value_range: int) -> IntArray:
+    """Return each user's mean, in units of 2^-SHARE_BITS of the range, shape (L,)."""
+    totals = np.zeros(occupancy.n_users, dtype=np.int64)
+    np.add.at(totals, occupancy.user, private_totals)
+    return (totals << SHARE_BITS) // (_user_records(occupancy) * value_range)

@@ -1,0 +1,164 @@
+"""What all releases so far tell of the days to come: the means and covariances of coefficients and of scales."""
+
+from dataclasses import dataclass, field, fields, replace
+from typing import Any
+
+import numpy as np
+
+from dpmath.estimate.basis import LASTING, OF_THE_DAY, Basis
+from dpmath.estimate.day import Day, FloatArray
+
+POINTS = 100.0
+"""Values are counted in points: the public range is 0 to 100 points."""
+DRIFT = 0.003
+"""How much of the prior variance each coefficient gains a day."""
+_SHRINK_DRIFT = 0.02
+_CLASS_DRIFT = 0.01
+
+RESIDUAL_CLASSES = (3, 3)
+"""Classes of the residual: levels of the predicted value, and levels of the number of records of a pair."""
+
+
+def class_covariance() -> FloatArray:
+    """Return the prior covariance of the classes' log multipliers: most of it is common to all.
+
+    Source:
+        HV-E5.
+    """
+    n_levels, n_sizes = RESIDUAL_CLASSES
+    level, size = (grid.ravel() for grid in np.meshgrid(np.arange(n_levels), np.arange(n_sizes), indexing="ij"))
+    same_level, same_size = np.equal.outer(level, level), np.equal.outer(size, size)
+    return 0.25 + 0.06 * same_level + 0.06 * same_size + 0.03 * (same_level & same_size)
+
+
+@dataclass(frozen=True)
+class State:
+    """What releases have told, and nothing else: a function of the account's releases.
+
+    Attributes:
+        basis: The functions.
+        names: Each hexagon that has coefficients, in their order, shape (H,).
+        mean: Mean of each coefficient, in points, shape (S,).
+        covariance: Their covariance, shape (S, S).
+        centre: Where the values' centre was put on the first day, in points.
+        scale: The values' scale, in points: prior variances are shares of its square.
+        prior_factors: What the first day multiplied prior variances by: of the common functions, of the hexagons' own.
+        shrink: Mean and variance of log(true length of a user's vector / expected length).
+        residual: Mean of the log of what each class's residual variance is multiplied by, shape (n,).
+        residual_covariance: Its covariance, shape (n, n).
+        n_days: Number of days that it is made from.
+    """
+
+    basis: Basis
+    names: np.ndarray
+    mean: FloatArray
+    covariance: FloatArray
+    centre: float
+    scale: float
+    prior_factors: tuple[float, float] = (1.0, 1.0)
+    shrink: tuple[float, float] = (0.0, 0.25)
+    residual: FloatArray = field(default_factory=lambda: np.zeros(RESIDUAL_CLASSES[0] * RESIDUAL_CLASSES[1]))
+    residual_covariance: FloatArray = field(default_factory=class_covariance)
+    n_days: int = 0
+
+    @property
+    def n_hexagons(self) -> int:
+        """Number of hexagons with coefficients."""
+        return int(self.names.size)
+
+    @property
+    def lasting(self) -> FloatArray:
+        """Prior variance of each coefficient, in squared points, shape (S,)."""
+        variances = self.basis.variances(LASTING, self.n_hexagons) * self.scale**2
+        of_city, own = self.prior_factors
+        variances[: self.basis.n_common] *= of_city
+        variances[self.basis.n_common :] *= own
+        return variances
+
+    @property
+    def of_the_day(self) -> FloatArray:
+        """Variance of what each coefficient differs by on a day, in squared points, shape (S,)."""
+        return self.basis.variances(OF_THE_DAY, self.n_hexagons) * self.scale**2
+
+    def with_hexagons(self, day: Day) -> "State":
+        """Return the state with coefficients for hexagons that it did not have; they are independent of all others."""
+        new = np.setdiff1d(day.names, self.names)
+        if not new.size:
+            return self
+        n_before, names = self.mean.size, np.append(self.names, new)
+        grown = replace(self, names=names)
+        prior = grown.lasting[n_before:]
+        n_after = n_before + prior.size
+        covariance = np.zeros((n_after, n_after))
+        covariance[:n_before, :n_before] = self.covariance
+        covariance[np.arange(n_before, n_after), np.arange(n_before, n_after)] = prior
+        return replace(grown, mean=np.append(self.mean, np.zeros(prior.size)), covariance=covariance)
+
+    def later(self, n_days: int) -> "State":
+        """Return the state with what coefficients and scales may have drifted in some days."""
+        covariance = self.covariance.copy()
+        covariance[np.diag_indices_from(covariance)] += n_days * DRIFT * self.lasting
+        log_ratio, variance = self.shrink
+        return replace(
+            self,
+            covariance=covariance,
+            shrink=(log_ratio, variance + n_days * _SHRINK_DRIFT),
+            residual_covariance=self.residual_covariance + n_days * _CLASS_DRIFT * class_covariance(),
+        )
+
+    def numbers_of(self, day: Day) -> np.ndarray:
+        """Return the number of each of the day's hexagons among those with coefficients, shape (H,).
+
+        Raises:
+            ValueError: A hexagon has none.
+        """
+        if np.setdiff1d(day.names, self.names).size:
+            raise ValueError("the state must have coefficients for every hexagon of the day")
+        order = np.argsort(self.names)
+        return order[np.searchsorted(self.names, day.names, sorter=order)]
+
+
+def first_state(day: Day, basis: Basis, centre: float, centre_variance: float, scale: float, variance: float) -> State:
+    """Return the state before anything but centre and scale is known.
+
+    Args:
+        day: The first day.
+        basis: The functions.
+        centre: Estimated centre of the values, in points.
+        centre_variance: Its variance.
+        scale: Estimated scale of the values, in points.
+        variance: Variance of the log of the scale.
+
+    Source:
+        HV-E4.
+    """
+    names = np.array([], dtype=day.names.dtype)
+    prior = basis.variances(LASTING, 0) * scale**2
+    prior[0] = max(prior[0], centre_variance)  # its function is 1: the centre's own error
+    state = State(basis, names, np.zeros(prior.size), np.diag(prior), centre, scale, shrink=(0.0, variance + 0.1))
+    return state.with_hexagons(day)
+
+
+def to_arrays(state: State) -> dict[str, np.ndarray]:
+    """Return the state as arrays by name, to be stored.
+
+    Source:
+        HV-E4.
+    """
+    arrays = {f"basis.{one.name}": np.asarray(getattr(state.basis, one.name)) for one in fields(Basis)}
+    rest = (one.name for one in fields(State) if one.name != "basis")
+    return arrays | {name: np.asarray(getattr(state, name)) for name in rest}
+
+
+def from_arrays(arrays: dict[str, np.ndarray]) -> State:
+    """Return the state that ``to_arrays`` stored.
+
+    Source:
+        HV-E4.
+    """
+    basis = {one.name: arrays[f"basis.{one.name}"] for one in fields(Basis)}
+    rest = {one.name: arrays[one.name] for one in fields(State) if one.name != "basis"}
+    numbers: dict[str, Any] = {name: float(rest.pop(name)) for name in ("centre", "scale")}
+    numbers |= {name: tuple(rest.pop(name).tolist()) for name in ("prior_factors", "shrink")}
+    numbers |= {"n_days": int(rest.pop("n_days"))}
+    return State(basis=Basis(**{**basis, "reach": float(basis["reach"])}), **rest, **numbers)

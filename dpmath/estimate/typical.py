@@ -1,0 +1,26 @@
+"""What is expected of a day's cells on any kind of day: what lasts, without what was the day's own."""
+
+from dataclasses import replace
+
+import numpy as np
+
+from dpmath.estimate.covariates import covariates
+from dpmath.estimate.day import Day, FloatArray
+from dpmath.estimate.state import POINTS, State
+from dpmath.estimate.view import View
+
+
+def typical(day: Day, state: State, of_occupancy: bool, kind: int) -> tuple[FloatArray, FloatArray]:
+    """Return the expected value of each cell on a kind of day, and its variance, in points, each of shape (G,).
+
+    Args:
+        day: A day, whose cells and covariates are taken.
+        state: What is known, with coefficients for the day's hexagons.
+        of_occupancy: Whether covariates of the occupancy are used.
+        kind: The kind of day.
+
+    Source:
+        HV-E3.
+    """
+    view = View.of(replace(day, kind=kind), state, covariates(day, of_occupancy))
+    return np.clip(view.expected, 0.0, POINTS), view.rows.variances(state.covariance)

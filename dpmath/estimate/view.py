@@ -1,0 +1,97 @@
+"""A day seen from a state: what is expected in each cell, and how much pairs differ from it."""
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from dpmath.core.occupancy import IntArray
+from dpmath.estimate.basis import Rows
+from dpmath.estimate.day import Day, FloatArray
+from dpmath.estimate.state import POINTS, RESIDUAL_CLASSES, State
+
+_LASTING_RESIDUAL = 0.12
+_RECORD_RESIDUAL = 2.0
+_RECORD_POWER = 0.8
+_LEAST_BINARY = 25.0
+_LEAST_MEAN = 1.0
+_SIZES = (1, 3)
+"""The largest numbers of records of a pair of the first two levels."""
+
+
+@dataclass(frozen=True)
+class View:
+    """A day as a state expects it. All of it is public.
+
+    Attributes:
+        day: The day.
+        state: The state, which has coefficients for all hexagons of the day.
+        rows: The functions' values at the day's cells.
+    """
+
+    day: Day
+    state: State
+    rows: Rows
+
+    @classmethod
+    def of(cls, day: Day, state: State, covariates: FloatArray) -> "View":
+        """Return the view of a day."""
+        return cls(day, state, state.basis.rows(day, covariates, state.numbers_of(day)))
+
+    @cached_property
+    def expected(self) -> FloatArray:
+        """Expected mean of each cell, in points, shape (G,)."""
+        return np.clip(self.state.centre + self.rows.times(self.state.mean), 0.0, POINTS)
+
+    @cached_property
+    def cell_variance(self) -> FloatArray:
+        """Variance of what is each cell's own on one day, in squared points, shape (G,)."""
+        return self.state.basis.cell_variance(self.day) * self.state.scale**2 * self.state.prior_factors[1]
+
+    @cached_property
+    def state_variance(self) -> FloatArray:
+        """Variance of each cell's expected value, apart from the residuals of its pairs, shape (G,)."""
+        state = self.state
+        found = (
+            self.rows.variances(state.covariance) + self.rows.diagonal_variances(state.of_the_day) + self.cell_variance
+        )
+        return np.asarray(found, dtype=np.float64)
+
+    @cached_property
+    def residual_class(self) -> np.ndarray:
+        """Class of each pair's residual: by level of the expected value, and by number of records, shape (P,)."""
+        occupancy = self.day.occupancy
+        n_levels, n_sizes = RESIDUAL_CLASSES
+        order = np.argsort(self.expected, kind="stable")
+        share = np.cumsum(occupancy.cell_records[order]) / occupancy.cell_records.sum()
+        level = np.zeros(occupancy.n_cells, dtype=np.int64)
+        level[order] = np.minimum((share * n_levels).astype(np.int64), n_levels - 1)
+        return level[occupancy.cell] * n_sizes + np.searchsorted(_SIZES, occupancy.n_records)
+
+    @cached_property
+    def residual_variance(self) -> FloatArray:
+        """Variance of each pair's mean about the cell's expected value, in squared points, shape (P,)."""
+        state, occupancy = self.state, self.day.occupancy
+        by_size = residual_shares(occupancy.n_records)
+        expected = self.expected[occupancy.cell]
+        mean = max(float(np.average(self.expected, weights=occupancy.cell_records)), _LEAST_MEAN)
+        relative = np.clip(self.expected / mean, 0.4, 2.5)
+        by_size *= relative[occupancy.cell]
+        most = np.maximum(expected * (POINTS - expected), _LEAST_BINARY)
+        factor = np.exp(state.residual + np.diag(state.residual_covariance) / 8)[self.residual_class]
+        return np.asarray(factor / (1 / (by_size * state.scale**2) + 1 / most), dtype=np.float64)
+
+    @cached_property
+    def share_of_cell(self) -> FloatArray:
+        """Share of each pair in the records of its cell, shape (P,)."""
+        occupancy = self.day.occupancy
+        return occupancy.n_records / occupancy.cell_records[occupancy.cell]
+
+
+def residual_shares(n_records: IntArray) -> FloatArray:
+    """Return the prior variance of pairs' means about their cells' expected values, as a share of the squared scale.
+
+    Source:
+        HV-E5.
+    """
+    return np.asarray(_LASTING_RESIDUAL + _RECORD_RESIDUAL / n_records**_RECORD_POWER, dtype=np.float64)
