@@ -145,6 +145,24 @@ class Release(Entry):
         return str(self.stated["totals"])
 
     @property
+    def questions(self) -> str | None:
+        """The hash of the file with the questions that were asked and their noisy answers, if it is an estimate."""
+        name: str | None = self.stated.get("questions")
+        return name
+
+    @property
+    def state_before(self) -> str | None:
+        """The hash of what was known before it, if it is an estimate that learned from earlier releases."""
+        name: str | None = self.stated.get("state_before")
+        return name
+
+    @property
+    def state_after(self) -> str | None:
+        """The hash of what is known after it, if it is an estimate."""
+        name: str | None = self.stated.get("state_after")
+        return name
+
+    @property
     def user_key_fingerprint(self) -> str:
         """The fingerprint of the secret that user ids were hashed with."""
         return str(self.stated["user_key_fingerprint"])

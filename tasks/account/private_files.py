@@ -38,6 +38,7 @@ def remove_unreleased(entries: list[Entry], config: Config) -> None:
     It also deletes all totals except those of the last release, because only these are used.
     """
     released = {name for entry in releases_of(entries) for name in entry.files.values()}
+    released |= {entry.questions for entry in releases_of(entries) if entry.questions is not None}
     for folder, names in ((releases(config), released), (totals(config), {totals_file(entries)})):
         for path in folder.iterdir() if folder.exists() else ():
             if path.name not in names:

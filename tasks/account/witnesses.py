@@ -120,7 +120,7 @@ def published_folders(config: Config) -> list[str]:
 def other_files(config: Config) -> tuple[str, ...]:
     """Return the names of all else in ``published``, with control characters escaped."""
     everything = _names(config.storage_path / "published", "")
-    return tuple(shown(name) for name in everything if not name.startswith("date="))
+    return tuple(shown(name) for name in everything if not name.startswith("date=") and name != "index.html")
 
 
 def _names(folder: Path, beginning: str) -> list[str]:

@@ -15,9 +15,11 @@ from dpmath.core.bias import rounding_errors
 from tasks.base.config_privacy import Privacy
 from tasks.base.config_sections import (
     Budget,
+    Calendar,
     Columns,
     Dataset,
     Engine,
+    Estimate,
     Grid,
     Monitoring,
     Publish,
@@ -43,6 +45,8 @@ class Config(Section):
     privacy: Privacy
     budget: Budget
     statistics: Statistics = Statistics()
+    estimate: Estimate = Estimate()
+    calendar: Calendar = Calendar()
     publish: Publish = Publish()
     storage: Storage
     engine: Engine = Engine()

@@ -34,9 +34,12 @@ class Privacy(Section):
     changes after the first release."""
     noise: Literal["laplace", "gaussian"] = "laplace"
     """What noise the sums get. `gaussian` needs `definition = "zcdp"`, and errs less there for the same cost.
-    Mechanisms that average arrays take `laplace` only."""
-    mechanism: MechanismName = "planned"
-    """How cells, clipping and noise are chosen."""
+    Mechanisms that average arrays take `laplace` only. `estimated` takes `gaussian` with `zcdp` and `laplace` with
+    `pure`, whatever this says."""
+    mechanism: MechanismName = "estimated"
+    """How the day is published. `estimated` publishes every cell, estimated from one noisy measurement of the whole map
+    and from earlier releases, with intervals. `planned` publishes the cells whose error it can promise whatever the
+    values are. The others are those of the papers."""
     target_error: Positive | None = None
     """The promise: the largest expected error of each published mean, in the value's unit. Cells that cannot keep it
     are withheld. More than half the range counts as half. Set it for sparse data. Without it `planned` publishes
@@ -66,8 +69,18 @@ class Privacy(Section):
         return self
 
     @model_validator(mode="after")
+    def _what_an_estimate_can(self) -> Self:
+        targets = (self.target_error, self.target_error_variance, self.cell_epsilon)
+        if self.planned_by.kind == "estimated" and any(target is not None for target in targets):
+            raise ValueError(
+                "mechanism estimated publishes every cell with an interval and promises no error: remove target_error, "
+                "target_error_variance and cell_epsilon"
+            )
+        return self
+
+    @model_validator(mode="after")
     def _what_the_mechanism_can(self) -> Self:
-        projected = not self.planned_by.promises
+        projected = self.planned_by.interval is not None
         if projected and (self.target_error is not None or self.target_error_variance is not None):
             raise ValueError(
                 f"mechanism {self.mechanism} can promise no error, because what it clips depends on the values: remove "
@@ -106,9 +119,17 @@ class Privacy(Section):
     @property
     def sum_noise(self) -> str:
         """The noise that the sums get."""
+        if self.planned_by.kind == "estimated":
+            return GAUSSIAN if self.definition == "zcdp" else LAPLACE
         return GAUSSIAN if self.noise == "gaussian" else LAPLACE
 
     @property
     def draws(self) -> tuple[str, ...]:
         """Every kind of draw that a release makes."""
         return (self.sum_noise,) + ((EXPONENTIAL,) if self.planned_by.n_interval_draws else ())
+
+
+def estimated_privacy(privacy: Privacy) -> Privacy:
+    """Return the same budget and definition with an estimate in place of the mechanism."""
+    other = {"mechanism": "estimated", "target_error": None, "target_error_variance": None, "cell_epsilon": None}
+    return privacy.model_copy(update=other)

@@ -1,5 +1,6 @@
 """The sections of a configuration: their keys, types, limits and defaults."""
 
+import datetime as dt
 import difflib
 import functools
 import importlib.util
@@ -176,6 +177,27 @@ class Publish(Section):
     """Make a map of each day, one HTML page of less than 2 MB."""
     contact: str = "not stated"
     """Whom to ask about the publication, for example an address. The text is public: it is in every ledger entry."""
+
+
+class Estimate(Section):
+    """What the mechanism `estimated` may learn from, beside what was released."""
+
+    occupancy_covariates: bool = True
+    """Let how long users stay in a hexagon, how far they move and how many they are tell of the value. These numbers
+    are public here. They tell much of a speed, and nothing of a temperature, where they cost next to nothing."""
+
+
+class Calendar(Section):
+    """Which days are unlike others of their weekday. The calendar is public."""
+
+    holidays: tuple[dt.date, ...] = ()
+    """Public holidays, as dates. The mechanism `estimated` counts them as Sundays."""
+
+    @field_validator("holidays", mode="before")
+    @classmethod
+    def _as_dates(cls, value: Any) -> Any:
+        days = [dt.date.fromisoformat(one) if isinstance(one, str) else one for one in value]
+        return tuple(sorted(days))
 
 
 class Storage(Section):

@@ -34,12 +34,14 @@ def statistic_schema(config: Config) -> pa.DataFrameSchema:
         "slot_minutes": pa.Column(pl.Int64, pa.Check.eq(config.grid.slot_minutes)),
         "n_records": pa.Column(pl.Int64, pa.Check.ge(1)),
         "n_users": pa.Column(pl.Int64, pa.Check.ge(1)),
-        **_estimate_columns(
-            "mean", float(config.value.lower), float(config.value.upper), config.privacy.planned_by.promises
-        ),
     }
-    if not config.privacy.planned_by.promises:
-        possible = pa.Check.in_range(float(config.value.lower), float(config.value.upper))
+    possible = pa.Check.in_range(float(config.value.lower), float(config.value.upper))
+    if config.privacy.planned_by.kind == "estimated":
+        columns |= _columns_of_estimate(possible)
+    else:
+        promises = config.privacy.planned_by.promises
+        columns |= _estimate_columns("mean", float(config.value.lower), float(config.value.upper), promises)
+    if config.privacy.planned_by.interval is not None:
         columns |= {f"mean_clip_{end}": pa.Column(pl.Float64, possible) for end in ("low", "high")}
     if config.statistics.variance:
         columns |= _estimate_columns("variance", 0.0, float(config.value.span**2 / 4))
@@ -50,6 +52,19 @@ def statistic_schema(config: Config) -> pa.DataFrameSchema:
         "release_id": pa.Column(pl.String),
     }
     return pa.DataFrameSchema(columns, strict=True, ordered=True, unique=["h3_cell", "slot_start"])
+
+
+def _columns_of_estimate(possible: pa.Check) -> dict[str, pa.Column]:
+    """Return the columns of a mean that is estimated from the whole map."""
+    return {
+        "mean": pa.Column(pl.Float64, possible),
+        "mean_sd": pa.Column(pl.Float64, pa.Check.gt(0)),
+        "mean_ci95_low": pa.Column(pl.Float64, possible),
+        "mean_ci95_high": pa.Column(pl.Float64, possible),
+        "support": pa.Column(pl.String, pa.Check.isin(["measured", "modelled"])),
+        "mean_day_share": pa.Column(pl.Float64, pa.Check.in_range(0, 1)),
+        "typical_mean": pa.Column(pl.Float64, possible),
+    }
 
 
 def _estimate_columns(name: str, lower: float, upper: float, always_noise: bool = True) -> dict[str, pa.Column]:

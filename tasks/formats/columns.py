@@ -1,7 +1,19 @@
 """The published columns, and the meaning of each."""
 
+import math
+
+import polars as pl
+
 INSTANT = "%Y-%m-%dT%H:%M:%SZ"
 """How an instant, in UTC, is written in a text file."""
+
+
+def expected_errors(statistics: pl.DataFrame) -> pl.Series:
+    """Return the expected absolute error of each published mean: what is promised, or what an estimate expects."""
+    if "mean_error_bound" in statistics.columns:
+        return statistics["mean_error_bound"]
+    return statistics["mean_sd"] * math.sqrt(2 / math.pi)
+
 
 COLUMNS = {
     "h3_cell": "H3 index of the hexagon",
@@ -15,7 +27,14 @@ COLUMNS = {
     "interval is drawn, given that interval",
     "mean_clip_low, mean_clip_high": "where an interval is drawn (levy, quantile), what array means were projected to",
     "mean_ci95_low, mean_ci95_high": "holds the true mean with probability at least 0.95, whatever the values "
-    "are: clipping bias and noise are both counted",
+    "are: clipping bias and noise are both counted; an estimate's interval is meant to hold it in 95 of 100 cells, if "
+    "values are like those released before",
+    "mean_sd": "of an estimate: standard deviation of its error; the interval is 1.96 of it on either side",
+    "support": "of an estimate: measured, if the day's own data removed a tenth of the uncertainty or more, else "
+    "modelled",
+    "mean_day_share": "of an estimate: how much of the uncertainty the day's own data removed",
+    "typical_mean": "of an estimate: what is expected of this hexagon and hour on such a kind of day; a day is unusual "
+    "there if this is outside the interval",
     "variance, variance_...": "the same for the variance, where it is published; its noise scale is that of the "
     "second moment about the middle of the range",
     "epsilon": "the most that any one user loses by this cell alone; in zCDP at the release's delta, rounded up",

@@ -4,6 +4,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 
+import numpy as np
+
 from dpmath.cells.safeguard import promise_or_midpoint
 from dpmath.core.accounting import LOSS_UNITS, ExactIntArray
 from dpmath.core.cell_sums import CellSums, user_losses
@@ -57,6 +59,7 @@ class Proposal:
             variance, it is for plans that hold both moments to the same share of their range.
         error_lower_bound: No plan for all cells can promise less, as a share of the range; None if a target was set or
             it is not known. With variance as above.
+        user_losses: What each user loses, if that does not follow from sums, shape (L,).
     """
 
     sums: list[CellSums]
@@ -65,6 +68,7 @@ class Proposal:
     gap: float | None
     cells_upper_bound: int | None = None
     error_lower_bound: Fraction | None = None
+    user_losses: ExactIntArray | None = None
 
 
 def bounded(request: Request, sums: Sequence[CellSums]) -> Proposal:
@@ -90,6 +94,13 @@ def planned(request: Request) -> Proposal:
         plan = plans.most_cells(occupancy, ranges, epsilon, request.target, request.budgets)
     bound, sums = float(epsilon) * plan.lower_bound, list[CellSums](plan.sums)
     return Proposal(sums, _worst_loss(occupancy, sums), bound, plan.gap, plan.most_cells, least)
+
+
+def estimated(request: Request) -> Proposal:
+    """Return the charge of an estimate of all cells: what a day may cost, or what a user has left if that is less."""
+    most = np.full(request.occupancy.n_users, request.currency.within(request.epsilon), dtype=object)
+    losses = most if request.budgets is None else np.clip(request.budgets, 0, most)
+    return Proposal([], int(losses.max()), None, None, user_losses=losses)
 
 
 def _worst_loss(occupancy: Occupancy, sums: Sequence[CellSums]) -> int:

@@ -17,8 +17,8 @@ if TYPE_CHECKING:
     from dpmath.noise.noisy_cell import NoisyCellSum
     from tasks.mechanisms.proposals import Proposal, Request
 
-Kind = Literal["clipped", "arrays"]
-"""The kinds of sum. ``tasks.sums`` has a module for each."""
+Kind = Literal["clipped", "arrays", "estimated"]
+"""The kinds of what is released. ``tasks.sums`` has a module for each kind of sum; ``tasks.estimates`` estimates."""
 
 _COMMON = ("CKS-A2", "HV-L1", "HV-L3", "HV-L4", "HV-L7")
 _ARRAYS = ("CPL-T2.3", "HV-L46", "HV-L47", *_COMMON)
@@ -60,12 +60,12 @@ class Mechanism:
     @property
     def promises(self) -> bool:
         """Whether it promises an error before the draw. For that the clipping must not depend on the values."""
-        return self.interval is None
+        return self.interval is None and self.kind != "estimated"
 
     @property
     def has_variance(self) -> bool:
         """Whether it can also publish the variance."""
-        return self.interval is None
+        return self.promises
 
 
 def _bounded(of: "Request", sums: "Sequence[CellSums]") -> "Proposal":
@@ -128,6 +128,12 @@ def _projected_arrays(of: "Request", n_interval_draws: int) -> "Proposal":
         of.occupancy, value_range, of.epsilon, of.cell_epsilon, of.budgets, n_interval_draws=n_interval_draws
     )
     return unbounded(of, sums)
+
+
+def _estimated(of: "Request") -> "Proposal":
+    from tasks.mechanisms.proposals import estimated
+
+    return estimated(of)
 
 
 def _draw_average(*cell: Any) -> "NoisyCellSum":
@@ -208,6 +214,13 @@ _ROWS = (
         _planned,
         ("HV-L5", "HV-L6", "HV-L8", "HV-L2", *_COMMON),
     ),
+    Mechanism(
+        "estimated",
+        "the whole map: every cell estimated from one noisy measurement a day, with what earlier releases tell",
+        "estimated",
+        _estimated,
+        ("CKS-A2", "HV-L52", "HV-L53", "HV-E1", "HV-E2", "HV-E3", "HV-E4", "HV-E5", "HV-E6"),
+    ),
     _projecting(
         "levy",
         "STI: array means projected to an interval about their median, drawn from the values",
@@ -229,6 +242,8 @@ _ROWS = (
 MECHANISMS = {row.name: row for row in _ROWS}
 PROMISING = tuple(row.name for row in _ROWS if row.promises)
 """The mechanisms that promise an error before the draw."""
+OF_SUMS = tuple(row.name for row in _ROWS if row.kind != "estimated")
+"""The mechanisms that publish a noisy sum of each cell."""
 
 
 def propose(mechanism: str, request: "Request") -> "Proposal":
@@ -236,7 +251,7 @@ def propose(mechanism: str, request: "Request") -> "Proposal":
     if request.target is not None:
         request = replace(request, target=min(request.target, Fraction(1, 2)))
     proposes = MECHANISMS[mechanism].proposes
-    if request.currency.name == "pure":
+    if request.currency.name == "pure" or MECHANISMS[mechanism].kind == "estimated":
         return proposes(request)
     from tasks.mechanisms.scaled import scaled_proposal
 

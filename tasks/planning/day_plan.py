@@ -77,9 +77,40 @@ class DayPlan:
         return [error for error in errors if error is not None]
 
 
-def store_plan(plan: DayPlan, config: Config) -> str:
+@dataclass(frozen=True)
+class EstimatePlan:
+    """What a day's estimate costs each user. What it asks follows from this and from the releases before it.
+
+    Attributes:
+        cells: One row per cell, by slot and hexagon: slot_start, h3_cell, n_records, n_users.
+        user_hashes: Keyed hash of each user of the occupancy.
+        occupancy: Pairs of cell and user, numbered by the rows above.
+        losses: What the day is charged to each user, in the currency's unit, shape (L,).
+        currency: What losses are counted in.
+        settings: What the plan was made from, as the ledger records it.
+    """
+
+    cells: pl.DataFrame
+    user_hashes: list[str]
+    occupancy: Occupancy
+    losses: ExactIntArray
+    currency: Currency
+    settings: dict[str, Any]
+
+
+Plan = DayPlan | EstimatePlan
+
+
+def store_plan(plan: Plan, config: Config) -> str:
     """Write a plan's private files and its certificate, each named by its hash. Return the hash of the whole."""
     folder = private_files.plans(config)
+    if isinstance(plan, EstimatePlan):
+        files = {
+            "cells": frames.write_frame(folder, plan.cells),
+            "pairs": frames.write_frame(folder, _pairs(plan, np.arange(plan.occupancy.cell.size))),
+            "losses": frames.write_frame(folder, _loss_frame(plan)),
+        }
+        return frames.write_json(folder, {"settings": plan.settings, "files": files, "certificate": {}})
     files = {
         "cells": frames.write_frame(folder, cell_frame(plan)),
         "pairs": frames.write_frame(folder, pair_frame(plan)),
@@ -111,16 +142,21 @@ def cell_frame(plan: DayPlan) -> pl.DataFrame:
 def pair_frame(plan: DayPlan) -> pl.DataFrame:
     """Return one row per pair of a published cell and a user: how the user's total counts in each moment's sum."""
     inside = np.flatnonzero(plan.published[plan.occupancy.cell])
-    columns = {
-        "user_hash": pl.Series(plan.user_hashes).gather(pl.Series(plan.occupancy.user[inside])),
-        "n_records": pl.Series(plan.occupancy.n_records[inside]),
-    }
+    columns: frames.Columns = {}
     for moment, sums in plan.sums.items():
         for name, column in plan.kind.pair_columns(plan.occupancy, sums).items():
             columns[f"{moment}_{name}"] = column
-    return plan.cells.select("slot_start", "h3_cell")[plan.occupancy.cell[inside]].with_columns(**columns)
+    return _pairs(plan, inside).with_columns(**columns)
 
 
-def _loss_frame(plan: DayPlan) -> pl.DataFrame:
+def _pairs(plan: Plan, which: np.ndarray[Any, Any]) -> pl.DataFrame:
+    """Return some pairs of a plan: slot_start, h3_cell, user_hash, n_records."""
+    return plan.cells.select("slot_start", "h3_cell")[plan.occupancy.cell[which]].with_columns(
+        user_hash=pl.Series(plan.user_hashes).gather(pl.Series(plan.occupancy.user[which])),
+        n_records=pl.Series(plan.occupancy.n_records[which]),
+    )
+
+
+def _loss_frame(plan: Plan) -> pl.DataFrame:
     frame = pl.DataFrame({"user_hash": plan.user_hashes, "loss_units": frames.exact_series(plan.losses)})
     return frame.filter(pl.col("loss_units") > 0).sort("user_hash")

@@ -9,6 +9,7 @@ from typing import Any
 
 import polars as pl
 
+from dpmath.core.accounting import ExactIntArray
 from dpmath.core.bias import rounding_errors, variance_error
 from dpmath.core.occupancy import Occupancy
 from tasks.account.budgets import Account
@@ -22,7 +23,7 @@ from tasks.base.steps import step
 from tasks.mechanisms.proposals import Proposal, Request
 from tasks.mechanisms.table import propose
 from tasks.occupancy.user_cells import prepared_by
-from tasks.planning.day_plan import DayPlan, store_plan
+from tasks.planning.day_plan import DayPlan, EstimatePlan, Plan, store_plan
 from tasks.planning.stored_plan import MOMENTS, plan_settings
 from tasks.sums.kinds import kind_of
 
@@ -41,7 +42,7 @@ def plan_release(date: dt.date, config: Config) -> str:
     plan_hash = store_plan(plan, config)
     summary = summarise_plan(plan)
     shown = ("cells_total", "cells_published", "cells_withheld", "epsilon", "worst_error", "mechanism")
-    say(log, "planned", date=date, **{name: summary[name] for name in shown})
+    say(log, "planned", date=date, **{name: summary[name] for name in shown if name in summary})
     return plan_hash
 
 
@@ -54,7 +55,7 @@ class PlannedDay:
     request: Request
 
 
-def make_plan(date: dt.date, config: Config, account: Account | None = None) -> DayPlan:
+def make_plan(date: dt.date, config: Config, account: Account | None = None) -> Plan:
     """Return the plan of a day from its occupancy, the public bounds and what each user has left.
 
     Args:
@@ -70,8 +71,10 @@ def make_plan(date: dt.date, config: Config, account: Account | None = None) -> 
     return planned_day(date, day, propose(config.privacy.mechanism, day.request), config)
 
 
-def planned_day(date: dt.date, day: PlannedDay, proposal: Proposal, config: Config) -> DayPlan:
+def planned_day(date: dt.date, day: PlannedDay, proposal: Proposal, config: Config) -> Plan:
     """Return the plan of a day from a mechanism's proposal; raises what ``make_plan`` does."""
+    if proposal.user_losses is not None:
+        return _estimate_plan(date, day, proposal.user_losses, config)
     if not proposal.sums[0].published.any():
         raise _why_nothing(date, day.request, config)
     return DayPlan(
@@ -87,6 +90,16 @@ def planned_day(date: dt.date, day: PlannedDay, proposal: Proposal, config: Conf
         cells_upper_bound=proposal.cells_upper_bound,
         error_lower_bound=_in_unit(proposal.error_lower_bound, config),
     )
+
+
+def _estimate_plan(date: dt.date, day: PlannedDay, losses: ExactIntArray, config: Config) -> EstimatePlan:
+    if not losses.any():
+        raise BudgetExceeded(
+            f"{date}: no user of the day has any of budget.epsilon_total = {config.budget.epsilon_total} left, so "
+            "nothing is published. `hexveil ledger show` says what it was spent on."
+        )
+    occupancy, settings = day.request.occupancy, plan_settings(date, config)
+    return EstimatePlan(day.cells, day.user_hashes, occupancy, losses, config.privacy.currency, settings)
 
 
 def read_day(date: dt.date, config: Config, account: Account | None = None) -> PlannedDay:
@@ -135,8 +148,18 @@ def _why_nothing(date: dt.date, request: Request, config: Config) -> HexveilErro
     )
 
 
-def summarise_plan(plan: DayPlan) -> dict[str, Any]:
+def summarise_plan(plan: Plan) -> dict[str, Any]:
     """Return what a plan would publish, promise and cost; numbers in the value's unit."""
+    if isinstance(plan, EstimatePlan):
+        return {
+            "cells_total": plan.occupancy.n_cells,
+            "cells_published": plan.occupancy.n_cells,
+            "cells_withheld": 0,
+            "records_covered": int(plan.occupancy.n_records.sum()),
+            "epsilon": format(plan.currency.epsilon(max(plan.losses)), "f"),
+            "users_short": int((plan.losses < max(plan.losses)).sum()),
+            "mechanism": plan.settings["privacy"]["mechanism"],
+        }
     n_published = int(plan.published.sum())
     return {
         "cells_total": plan.occupancy.n_cells,

@@ -24,7 +24,7 @@ from tasks.base.logs import warn
 from tasks.base.steps import step
 from tasks.mechanisms.proposals import Proposal
 from tasks.mechanisms.table import propose
-from tasks.planning.day_plan import DayPlan, store_plan
+from tasks.planning.day_plan import Plan, store_plan
 from tasks.planning.plan import PlannedDay, planned_day, read_day
 
 Shortage = Literal["refuse", "spread", "clip"]
@@ -124,7 +124,7 @@ class RangePlans:
             broken.set_exception(error)
             return broken
 
-    def _count(self, date: dt.date, plan: DayPlan, config: Config) -> None:
+    def _count(self, date: dt.date, plan: Plan, config: Config) -> None:
         short = min(self._account.left(date, plan.user_hashes)) < self._account.currency.within(
             config.privacy.epsilon_per_day
         )
@@ -194,7 +194,7 @@ def finish_plans(config: Config) -> None:
 
 
 @contained
-def _answered(asked: _Open, account: Account, config: Config) -> DayPlan:
+def _answered(asked: _Open, account: Account, config: Config) -> Plan:
     """Return the plan of a requested day, made with what each user may lose now."""
     before, budgets = asked.day.request.budgets, account.may_lose(asked.date, asked.day.user_hashes)
     day = replace(asked.day, request=replace(asked.day.request, budgets=budgets))

@@ -39,15 +39,22 @@ class StoredPlan:
         """Every cell of the day, published or not, by slot and hexagon."""
         return private_files.read_frame(self.folder, self.files["cells"])
 
+    @property
+    def is_estimate(self) -> bool:
+        """Whether the plan is that of an estimate, which has no sums of its own."""
+        return "mean_inverse_scale" not in self.cells.columns
+
     @cached_property
     def published(self) -> pl.DataFrame:
-        """The cells that are published."""
+        """The cells that are published; an estimate publishes all."""
+        if self.is_estimate:
+            return self.cells
         return self.cells.filter(pl.col("mean_inverse_scale") > 0)
 
     @cached_property
     def withheld(self) -> pl.DataFrame:
         """The withheld cells and their numbers of records and users, which are public, and nothing else."""
-        withheld = self.cells.filter(pl.col("mean_inverse_scale") == 0)
+        withheld = self.cells.clear() if self.is_estimate else self.cells.filter(pl.col("mean_inverse_scale") == 0)
         names = pl.Series("h3_cell", [h3.int_to_str(cell) for cell in withheld["h3_cell"]], dtype=pl.String)
         return withheld.select("slot_start", names, "n_records", "n_users")
 

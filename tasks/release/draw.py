@@ -15,7 +15,7 @@ from tasks.account.amendments import check_budget
 from tasks.account.budgets import Account
 from tasks.account.chain import releases
 from tasks.account.entry import Entry, Stated
-from tasks.account.identity import find_entry
+from tasks.account.identity import find_entry, release_id
 from tasks.account.user_keys import UserKeys, known_users
 from tasks.account.witnesses import check_nothing_unpaid, check_same_users, published_folders
 from tasks.base import frames, randomness, schemas, warehouse
@@ -26,6 +26,7 @@ from tasks.base.provenance import now
 from tasks.base.steps import step
 from tasks.occupancy.user_cells import prepared_by
 from tasks.planning.stored_plan import StoredPlan, load_plan, plan_settings
+from tasks.release.estimate import estimate_day
 from tasks.release.files import write_files
 from tasks.release.statement import describe_cost, describe_plan, describe_release
 from tasks.release.statistics import statistic_frame
@@ -79,11 +80,10 @@ def release_with(date: dt.date, plan_hash: str, config: Config, noise: Noise, re
         costs = _checked_costs(date, plan, entries, config)
         attempt = witnesses.count_attempt(intent["release_id"], config)
         with warehouse.kept_open(config):
-            statistics = statistic_frame(_noisy_cells(date, plan, entries, config, noise), intent["release_id"], config)
-            schemas.check(statistics, schemas.statistic_schema(config), "statistics")
+            statistics, extra, stated = _drawn(date, plan, entries, config, noise, revision)
             execution = _execution(intent, plan, statistics, known_users(config, entries), config)
-        entry = {**intent, **costs, **execution, "plan": plan_hash, "attempt": attempt}
-        files = write_files(statistics, plan, entry, config)
+        entry = {**intent, **costs, **execution, **stated, "plan": plan_hash, "attempt": attempt}
+        files = write_files(statistics, plan, entry, config, extra)
         ledger.append({**entry, "files": files, "committed_at": now()}, entries, config)
     say(log, "released", release=intent["release_id"], cells=statistics.height, epsilon=entry["epsilon"])
     return str(intent["release_id"])
@@ -99,6 +99,22 @@ def _check_witnesses(entries: list[Entry], config: Config) -> None:
     except InUse as error:
         warn(log, "ledger is not compared with the mirror this time", reason=error)
     witnesses.mark_released([entry for entry in releases(entries) if entry.release_id not in marked], config)
+
+
+def _drawn(
+    date: dt.date, plan: StoredPlan, entries: list[Entry], config: Config, noise: Noise, revision: str | None
+) -> tuple[pl.DataFrame, dict[str, pl.DataFrame], Stated]:
+    """Draw, and return the published table, further published tables by name, and further fields of the entry."""
+    name = release_id(date, config, revision)
+    if plan.is_estimate:
+        private = _private(date, plan, "read/user_total", entries, config)
+        estimated = estimate_day(
+            date, plan, private, entries, config, name, revision is not None, randomness.random_bytes
+        )
+        return estimated.statistics, estimated.tables, estimated.stated
+    statistics = statistic_frame(_noisy_cells(date, plan, entries, config, noise), name, config)
+    schemas.check(statistics, schemas.statistic_schema(config), "statistics")
+    return statistics, {}, {}
 
 
 def _noisy_cells(date: dt.date, plan: StoredPlan, entries: list[Entry], config: Config, noise: Noise) -> pl.DataFrame:

@@ -7,19 +7,34 @@ import polars as pl
 
 from tasks.account import private_files
 from tasks.account.entry import Stated
-from tasks.base import durable
+from tasks.base import durable, frames
 from tasks.base.config import Config
 from tasks.formats.catalogue import FORMATS, PublishedDay
 from tasks.formats.columns import COLUMNS
 from tasks.planning.stored_plan import StoredPlan
 
 _WRITTEN_LATER = ("number", "previous_hash", "hash", "committed_at")
-_NOT_IN_MANIFEST = ("inputs", "losses", "totals", "user_key_fingerprint", *_WRITTEN_LATER)
+_NOT_IN_MANIFEST = (
+    "inputs",
+    "losses",
+    "totals",
+    "user_key_fingerprint",
+    "questions",
+    "state_before",
+    "state_after",
+    *_WRITTEN_LATER,
+)
 MANIFEST = "manifest.json"
 """The file that is published last; it names the others."""
 
 
-def write_files(statistics: pl.DataFrame, plan: StoredPlan, entry: Stated, config: Config) -> dict[str, str]:
+def write_files(
+    statistics: pl.DataFrame,
+    plan: StoredPlan,
+    entry: Stated,
+    config: Config,
+    extra: dict[str, pl.DataFrame] | None = None,
+) -> dict[str, str]:
     """Write the files to publish as private files named by their hash, and return the hashes by name.
 
     Args:
@@ -27,6 +42,7 @@ def write_files(statistics: pl.DataFrame, plan: StoredPlan, entry: Stated, confi
         plan: The stored plan, which has the withheld cells.
         entry: The fields of the ledger entry so far.
         config: The configuration that the plan was made with.
+        extra: Further tables to publish, by the name of their file.
     """
     date = dt.date.fromisoformat(entry["date"])
     day = PublishedDay(statistics, plan.withheld, config, date, entry["revision"], entry["in_words"])
@@ -34,6 +50,7 @@ def write_files(statistics: pl.DataFrame, plan: StoredPlan, entry: Stated, confi
     hashes = {
         one.name: durable.write_named_by_hash(folder, one.writes(day)) for one in FORMATS if one.is_wanted(config)
     }
+    hashes |= {name: frames.write_frame(folder, table) for name, table in (extra or {}).items()}
     hashes[MANIFEST] = durable.write_named_by_hash(folder, durable.readable_json(manifest(entry, hashes)))
     return hashes
 

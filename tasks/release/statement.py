@@ -144,6 +144,8 @@ def describe_plan(plan: StoredPlan, config: Config) -> dict[str, Any]:
     Scales and sensitivities are in the sum's own unit: ticks for the mean, squared half ticks for the second moment. If
     arrays are averaged, the unit is divided by the length of an array.
     """
+    if plan.is_estimate:
+        return _describe_estimate(plan)
     kind, n_pairs = kind_of(config), plan.pairs.height
     n_suppressed, n_whole = kind.n_suppressed_and_whole(plan.pairs, config)
     n_cells, n_published = plan.cells.height, plan.published.height
@@ -151,4 +153,14 @@ def describe_plan(plan: StoredPlan, config: Config) -> dict[str, Any]:
         "cells": {"total": n_cells, "published": n_published, "withheld": n_cells - n_published},
         "pairs": {"total": n_pairs, "suppressed": n_suppressed, "clipped": n_pairs - n_suppressed - n_whole},
         "sums": {stored.moment: kind.described(stored) for stored in plan.sums(config)},
+    }
+
+
+def _describe_estimate(plan: StoredPlan) -> dict[str, Any]:
+    """Return how many cells an estimate publishes, and how many pairs are of users who have nothing left."""
+    n_cells, users = plan.cells.height, plan.losses.keys()
+    n_left_out = int((~plan.pairs["user_hash"].is_in(list(users))).sum())
+    return {
+        "cells": {"total": n_cells, "published": n_cells, "withheld": 0},
+        "pairs": {"total": plan.pairs.height, "suppressed": n_left_out, "clipped": 0},
     }

@@ -13,6 +13,7 @@ from tasks.account.identity import find_entry, published_folder
 from tasks.base.config import Config
 from tasks.base.errors import contained
 from tasks.base.storage import TABLE
+from tasks.formats.columns import expected_errors
 from tasks.records.outcomes import KEPT, late_records
 
 
@@ -25,8 +26,9 @@ class DayReport:
         rows: Number of rows of the day by outcome: "kept", or the reason for quarantine.
         n_published: Number of cells published.
         n_withheld: Number of cells whose error would be larger than promised.
-        worst_error: Largest promised error of a published mean, in the value's unit.
-        median_error: Median promised error of a published mean, in the value's unit.
+        worst_error: Largest promised or expected error of a published mean, in the value's unit.
+        median_error: Median promised or expected error of a published mean, in the value's unit.
+        is_promise: Whether these errors are promised, whatever the values are; an estimate's are expected.
         epsilon: The most that any one user lost by this release.
         epsilon_total: The most that any one user has lost by all releases up to this one.
         in_words: The guarantee of this release and of all up to it, in a sentence.
@@ -41,6 +43,7 @@ class DayReport:
     n_withheld: int
     worst_error: float
     median_error: float
+    is_promise: bool
     epsilon: Decimal
     epsilon_total: Decimal
     epsilon_left: Decimal
@@ -90,7 +93,7 @@ def report_range(first: dt.date, last: dt.date, config: Config) -> dict[dt.date,
 
 def _report(entry: Release, late: dict[dt.date, int], config: Config) -> DayReport:
     table = private_files.read_frame(private_files.releases(config), entry.files[TABLE])
-    errors = table["mean_error_bound"].to_list()
+    errors = expected_errors(table).to_list()
     return DayReport(
         release_id=entry.release_id,
         rows=entry.rows,
@@ -98,6 +101,7 @@ def _report(entry: Release, late: dict[dt.date, int], config: Config) -> DayRepo
         n_withheld=entry.n_withheld,
         worst_error=max(errors),
         median_error=median(errors),
+        is_promise=entry.questions is None,
         epsilon=entry.epsilon,
         epsilon_total=entry.epsilon_total_after,
         epsilon_left=entry.epsilon_left,

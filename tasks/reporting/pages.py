@@ -23,15 +23,15 @@ def day_page(
     date: dt.date, day: DayReport, links: Mapping[str, str], seconds: Mapping[str, float], config: Config
 ) -> str:
     """Return the page on a day: its results, links to its files, and how long each step of the run took."""
-    unit = config.value.unit
+    unit, kind = config.value.unit, "promised" if day.is_promise else "expected"
     records = [("read", day.n_rows), ("kept", day.n_kept), ("quarantined", day.n_rows - day.n_kept)]
     records += [(f"quarantined: {reason}", n) for reason, n in sorted(day.rows.items()) if reason != KEPT]
     records += [(f"late, of {late}, not used", n) for late, n in sorted(day.late.items())]
     cells = [
         ("published", day.n_published),
         ("withheld at no cost", day.n_withheld),
-        (f"worst promised error, {unit}", day.worst_error),
-        (f"median promised error, {unit}", day.median_error),
+        (f"worst {kind} error, {unit}", day.worst_error),
+        (f"median {kind} error, {unit}", day.median_error),
     ]
     privacy = [
         ("of this day, worst user", day.epsilon),

@@ -28,6 +28,7 @@ from tasks.release.statement import describe_cost, describe_plan, describe_relea
 from tasks.upkeep.convert import problem_with_conversion
 from tasks.upkeep.recompute import is_consistent, problem_with_table, recomputed_losses
 from tasks.upkeep.renderings import unlike
+from tasks.upkeep.replay import Replay, overcharged
 
 _MAY_WAIT = dt.timedelta(hours=1)
 _SUBJECT_OF_ANY_CODE = ("kind", "dataset", "purpose", "period", "grid", "statistics", "value", "mechanism")
@@ -71,6 +72,8 @@ def verify_ledger(config: Config) -> Verified:
     - each user's loss, and the maximum, against the stored plan, and the plan's scales and biases;
     - the published table: all that noise does not change, and for the rest, that it follows from one integer noisy sum
       per cell and moment;
+    - of an estimate: that each user's questions cost no more than was charged, and, within a small tolerance, the table
+      from the questions, their noisy answers and the releases before;
     - the same table in every other format except the map, and the manifest;
     - the losses that a conversion to zCDP states, against the stored plans;
     - running totals, counts, settings, limits, amendments, and the fields on subject and guarantee;
@@ -90,10 +93,10 @@ def verify_ledger(config: Config) -> Verified:
     check_nothing_unpaid(folders, entries, config)
     mirror.check(known, entries)
     mirror.check_rows(known, entries, config)
-    account = Account([], config)
+    account, replay = Account([], config), Replay()
     released = releases(entries)
     for number, entry in enumerate(progress(entries, "verifying releases")):
-        problem = _first_problem(entry, entries[:number], account, config)
+        problem = _first_problem(entry, entries[:number], account, replay, config)
         if problem is None and isinstance(entry, Release):
             may_wait = entry is released[-1] and _may_wait(entry, known, config)  # first: its files may arrive now
             missing = _missing_file(entry, config)
@@ -117,7 +120,7 @@ def _check_fields(entries: list[Entry]) -> None:
             )
 
 
-def _first_problem(entry: Entry, before: list[Entry], account: Account, config: Config) -> str | None:
+def _first_problem(entry: Entry, before: list[Entry], account: Account, replay: Replay, config: Config) -> str | None:
     try:
         problem = problem_with_definition(entry, before) or problem_with_budget(entry, before)
         if problem is None and isinstance(entry, Conversion):
@@ -125,7 +128,7 @@ def _first_problem(entry: Entry, before: list[Entry], account: Account, config: 
             return problem_with_conversion(entry, before, account, settings, config)
         if problem is not None or not isinstance(entry, Release):
             return problem
-        return next(_problems(entry, account, config), None)
+        return next(_problems(entry, before, account, replay, config), None)
     except LedgerBroken as error:
         return str(error)
     except Exception as error:  # the chain is correct, but the entry lacks a field that it must have
@@ -157,17 +160,20 @@ def _missing_file(entry: Release, config: Config) -> Path | None:
     return next((folder / name for name in entry.files if not (folder / name).exists()), None)
 
 
-def _problems(entry: Release, account: Account, config: Config) -> Iterator[str]:
+def _problems(entry: Release, before: list[Entry], account: Account, replay: Replay, config: Config) -> Iterator[str]:
     """Yield what in an entry disagrees with the files; adds this entry to ``account``, which has those before it."""
     plan = load_plan(entry.plan, config)
     settings = config.with_settings(entry.settings)
-    losses = recomputed_losses(plan, settings, entry.currency)
+    losses = plan.losses if plan.is_estimate else recomputed_losses(plan, settings, entry.currency)
     account.currency, account.budget = entry.currency, settings.budget
     account.add(entry.date, losses)
     table = private_files.read_frame(private_files.releases(config), entry.files[TABLE])
     yield from _unlike_its_plan(entry, plan, losses, settings, config)
     yield from _beyond_its_account(entry, losses, account, settings)
     yield from _unlike_its_table(entry, table, plan, settings)
+    if plan.is_estimate:
+        problem = overcharged(entry, plan, settings, entry.currency, config)
+        yield from [problem] if problem else replay.problems(entry, plan, table, before, config)
     yield from (f"{name} does not say what the ledger and its table say" for name in unlike(table, entry, config))
     yield from _unlike_its_files(entry, config)
 
@@ -214,6 +220,8 @@ def _unlike_its_table(entry: Release, table: pl.DataFrame, plan: StoredPlan, set
         yield "cells published are not those of the released table"
     if table["n_records"].sum() != entry.n_records_covered:
         yield "records_covered is not that of the released table"
+    if plan.is_estimate:
+        return
     if not is_consistent(plan, settings):
         yield "scales and biases are not those of the plan's users"
     problem = problem_with_table(table, plan, entry.release_id, settings)

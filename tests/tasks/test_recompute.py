@@ -18,15 +18,15 @@ from support import Dataset, choose, table
 from tasks.account import ledger
 from tasks.base.errors import LedgerBroken
 from tasks.base.frames import exact_series
-from tasks.mechanisms.table import MECHANISMS, PROMISING
+from tasks.mechanisms.table import OF_SUMS, PROMISING
 from tasks.planning.stored_plan import StoredPlan, load_plan
 from tasks.release.statistics import statistic_frame
 from tasks.sums.kinds import kind_of
 from tasks.upkeep import verify
 from tasks.upkeep.recompute import problem_with_table
 
-WITH_VARIANCE = [(mechanism, False) for mechanism in MECHANISMS] + [
-    (mechanism, True) for mechanism in MECHANISMS if mechanism in PROMISING
+WITH_VARIANCE = [(mechanism, False) for mechanism in OF_SUMS] + [
+    (mechanism, True) for mechanism in OF_SUMS if mechanism in PROMISING
 ]
 
 
@@ -102,7 +102,7 @@ LIES: dict[str, Callable[[pl.DataFrame], pl.DataFrame]] = {
 }
 
 
-@pytest.mark.parametrize("mechanism", MECHANISMS)
+@pytest.mark.parametrize("mechanism", OF_SUMS)
 def test_a_table_with_other_means_or_intervals_is_named_though_every_hash_agrees(
     uneven: Dataset,
     mechanism: str,

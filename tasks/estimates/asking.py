@@ -1,0 +1,60 @@
+"""What a day may ask: its charges and each user's ball, from the limit of a day and what each user loses by it."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from dpmath.estimate.charges import charges, reach_of
+from dpmath.estimate.day import Day
+from dpmath.estimate.measurement import Norm
+from dpmath.estimate.programme import Asked
+from dpmath.estimate.state import State
+from tasks.base.config import Config
+
+
+@dataclass(frozen=True)
+class Known:
+    """What is known before a release.
+
+    Attributes:
+        state: The state; None if nothing fits.
+        name: The hash of its file; None if there is none.
+        n_releases: How many releases it is made from.
+        n_days: How many days ago it was, at least 1, in whichever order days are released.
+    """
+
+    state: State | None
+    name: str | None
+    n_releases: int
+    n_days: int
+
+
+def norm_of(config: Config) -> Norm:
+    """Return the norm of the balls: l2 with Gaussian noise in zCDP, l1 with Laplace noise in pure epsilon."""
+    return "l2" if config.privacy.definition == "zcdp" else "l1"
+
+
+def asked_of(day: Day, losses: Sequence[int], known: Known, config: Config) -> Asked:
+    """Return what a day's questions are made from.
+
+    Args:
+        day: The day.
+        losses: What the day is charged to each user, in the account's unit.
+        known: What is known before.
+        config: Gives the limit of a day, the ticks and the covariates.
+    """
+    limit, norm, n_ticks = (
+        config.privacy.currency.within(config.privacy.epsilon_per_day),
+        norm_of(config),
+        config.value.n_ticks,
+    )
+    return Asked(
+        day=day,
+        value_range=n_ticks,
+        radius=reach_of(np.array(losses, dtype=object), limit, day.occupancy.n_users, norm),
+        charges={charge.name: charge for charge in charges(known.state is None, limit, norm)},
+        norm=norm,
+        of_occupancy=config.estimate.occupancy_covariates,
+        n_days=known.n_days,
+    )

@@ -1,0 +1,76 @@
+"""Makes the public facts of a day for the estimate, from the cells and pairs of its plan."""
+
+import datetime as dt
+import math
+from zoneinfo import ZoneInfo
+
+import h3
+import numpy as np
+import polars as pl
+
+from dpmath.core.occupancy import Occupancy
+from dpmath.estimate.day import Day, FloatArray
+from tasks.base.config import Config
+
+_EARTH_RADIUS = 6371.0
+_CELL = ["slot_start", "h3_cell"]
+
+
+def public_day(date: dt.date, cells: pl.DataFrame, occupancy: Occupancy, config: Config) -> Day:
+    """Return the public facts of a day.
+
+    Args:
+        date: The local day.
+        cells: One row per cell, by slot and hexagon: slot_start, h3_cell.
+        occupancy: Pairs of cell and user, numbered by the rows above.
+        config: Gives the grid, the time zone and the holidays.
+    """
+    names, hexagon = np.unique(cells["h3_cell"].to_numpy(), return_inverse=True)
+    return Day(
+        occupancy=occupancy,
+        hexagon=hexagon.astype(np.int64),
+        slot=_slots(cells["slot_start"], config),
+        names=names,
+        position=_positions(names),
+        spacing=h3.average_hexagon_edge_length(config.grid.h3_resolution) * math.sqrt(3),
+        n_slots=1440 // config.grid.slot_minutes,
+        kind=kind_of_day(date, config),
+    )
+
+
+def occupancy_of(cells: pl.DataFrame, pairs: pl.DataFrame) -> tuple[Occupancy, list[str]]:
+    """Return the occupancy array of a stored plan, and the keyed hash of each of its users, sorted.
+
+    Args:
+        cells: One row per cell: slot_start, h3_cell.
+        pairs: One row per pair: slot_start, h3_cell, user_hash, n_records.
+    """
+    users = pairs["user_hash"].unique().sort()
+    number = pl.DataFrame({"user_hash": users}).with_row_index("user")
+    numbered = pairs.join(cells.select(_CELL).with_row_index("cell"), on=_CELL).join(number, on="user_hash")
+    numbered = numbered.sort("cell", "user")
+    cell, user, n_records = (numbered[name].to_numpy().astype(np.int64) for name in ("cell", "user", "n_records"))
+    return Occupancy(cell, user, n_records, cells.height, users.len()), users.to_list()
+
+
+def kind_of_day(date: dt.date, config: Config) -> int:
+    """Return the kind of a day: 0 a weekday, 1 a Saturday, 2 a Sunday or a holiday."""
+    if date in config.calendar.holidays or date.weekday() == 6:
+        return 2
+    return int(date.weekday() == 5)
+
+
+def _slots(starts: pl.Series, config: Config) -> np.ndarray:
+    """Return the slot of the local day by the clock: where an hour occurs twice, both are the same slot."""
+    zone = ZoneInfo(config.dataset.timezone)
+    local = {start: start.astimezone(zone) for start in starts.unique()}
+    slots = {start: (time.hour * 60 + time.minute) // config.grid.slot_minutes for start, time in local.items()}
+    return np.array([slots[start] for start in starts], dtype=np.int64)
+
+
+def _positions(names: np.ndarray) -> FloatArray:
+    """Return where hexagons are, in kilometres in space. Distances are then the same at any place of the world."""
+    degrees = np.array([h3.cell_to_latlng(h3.int_to_str(int(name))) for name in names])
+    latitude, longitude = np.radians(degrees.reshape(-1, 2)).T
+    flat = np.cos(latitude)
+    return _EARTH_RADIUS * np.column_stack([flat * np.cos(longitude), flat * np.sin(longitude), np.sin(latitude)])

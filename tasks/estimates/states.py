@@ -1,0 +1,129 @@
+"""The state that releases leave for the days to come: which it is, where it is kept, and how it is made again."""
+
+import datetime as dt
+import json
+import logging
+from collections.abc import Sequence
+from pathlib import Path
+
+from dpmath.estimate.day import Day
+from dpmath.estimate.posterior import Estimate
+from dpmath.estimate.programme import answered, programme
+from dpmath.estimate.state import State, from_arrays, to_arrays
+from tasks.account import private_files
+from tasks.account.chain import releases
+from tasks.account.entry import Entry, Release
+from tasks.base.config import Config
+from tasks.base.logs import say
+from tasks.base.progress import progress
+from tasks.base.storage import private_folder
+from tasks.estimates.arrays import read_arrays, write_arrays
+from tasks.estimates.asking import Known, asked_of, norm_of
+from tasks.estimates.public_day import occupancy_of, public_day
+from tasks.estimates.stored_questions import read_questions
+
+_SAME = ("grid", "value", "estimate")
+"""The settings that a state is for. If one of them changes, the estimate begins anew."""
+
+log = logging.getLogger("hexveil.estimate")
+
+
+def folder_of(config: Config) -> Path:
+    """Return the folder of states. It can be made again from the releases."""
+    return private_folder(config) / "states"
+
+
+def chain_of(entries: Sequence[Entry], config: Config) -> list[Release]:
+    """Return the releases that the next estimate learns from, in the order in which they were released.
+
+    These are the releases by the same mechanism with the same grid, value and covariates. A revision learns from those
+    before its day's first release, and nothing learns from a revision: a day is learned from once.
+    """
+    settings = config.public_settings()
+    return [
+        entry
+        for entry in releases(entries)
+        if entry.revision is None
+        and entry.settings["privacy"]["mechanism"] == config.privacy.mechanism
+        and all(entry.settings.get(name) == settings[name] for name in _SAME)
+    ]
+
+
+def chain_before(date: dt.date, entries: Sequence[Entry], config: Config) -> list[Release]:
+    """Return the releases that an estimate of a day learns from: those before the day's first release."""
+    chain = chain_of(entries, config)
+    return chain[: next((number for number, entry in enumerate(chain) if entry.date == date), len(chain))]
+
+
+def known_before(date: dt.date, entries: Sequence[Entry], config: Config) -> Known:
+    """Return what is known before a release of a day: the state after the last release that counts.
+
+    If its file is missing, the state is made again from the releases' own questions and noisy answers.
+    """
+    chain = chain_before(date, entries, config)
+    if not chain:
+        return Known(None, None, 0, 1)
+    name = str(chain[-1].state_after)
+    if not (folder_of(config) / name).exists():
+        name = write_state(replayed(chain, config), config)
+        say(log, "state is made again from the releases", days=len(chain))
+    return Known(read_state(name, config), name, len(chain), days_between(chain[-1], date))
+
+
+def read_state(name: str, config: Config) -> State:
+    """Return a stored state.
+
+    Raises:
+        LedgerBroken: The file is missing or changed.
+    """
+    return from_arrays(read_arrays(folder_of(config), name))
+
+
+def write_state(state: State, config: Config) -> str:
+    """Store a state and return the hash of its file."""
+    return write_arrays(folder_of(config), to_arrays(state))
+
+
+def remove_old_states(known: Known, entries: Sequence[Entry], config: Config) -> None:
+    """Remove all stored states but what is known before a release and after the last one: each can be made again."""
+    kept = {known.name, *(entry.state_after for entry in chain_of(entries, config)[-1:])}
+    folder = folder_of(config)
+    for path in folder.iterdir() if folder.exists() else ():
+        if path.name not in kept:
+            path.unlink()
+
+
+def estimate_again(entry: Release, known: Known, config: Config) -> tuple[Day, Estimate]:
+    """Return a release's day and its estimate, from what was known before it and its questions and noisy answers.
+
+    Raises:
+        LedgerBroken: A file is missing or changed.
+    """
+    settings = config.with_settings(entry.settings)
+    plans = private_files.plans(config)
+    stored = json.loads(private_files.read(plans, entry.plan))
+    cells, pairs = (private_files.read_frame(plans, stored["files"][name]) for name in ("cells", "pairs"))
+    occupancy, users = occupancy_of(cells, pairs)
+    day = public_day(entry.date, cells, occupancy, settings)
+    losses = private_files.losses(entry, config)
+    asked = asked_of(day, [losses.get(user, 0) for user in users], known, settings)
+    folder, name = private_files.releases(config), str(entry.questions)
+    questions = read_questions(folder, name, occupancy, asked.value_range, norm_of(settings))
+    return day, answered(programme(known.state, asked), questions)
+
+
+def replayed(chain: Sequence[Release], config: Config) -> State:
+    """Return the state after some releases, made again from their questions and noisy answers."""
+    known = Known(None, None, 0, 1)
+    for number, entry in enumerate(progress(chain, "making the state again")):
+        ago = days_between(chain[number - 1], entry.date) if number else 1
+        known = Known(known.state, None, number, ago)
+        known = Known(estimate_again(entry, known, config)[1].state, None, number + 1, 1)
+    if known.state is None:
+        raise ValueError("there is no release to make a state from")
+    return known.state
+
+
+def days_between(before: Release, date: dt.date) -> int:
+    """Return how many days apart a release and a day are, at least 1."""
+    return max(1, abs((date - before.date).days))

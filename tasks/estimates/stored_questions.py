@@ -1,0 +1,84 @@
+"""The questions of a release as they were asked, with their noisy answers: stored, and read back."""
+
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+
+from dpmath.core.accounting import ExactIntArray
+from dpmath.core.occupancy import Occupancy
+from dpmath.estimate.bounded_sums import BoundedSums
+from dpmath.estimate.measurement import Measurement, Norm
+from dpmath.estimate.questions import Centre, Check, Measured, Question, Shrunk, Spread
+from tasks.estimates.arrays import Arrays, read_arrays, write_arrays
+
+Asked = Sequence[tuple[Question, ExactIntArray]]
+
+_OF_MEASUREMENT = ("centre", "weight", "loading", "radius")
+
+
+def write_questions(folder: Path, asked: Asked) -> str:
+    """Write questions and their noisy answers, and return the hash of the file.
+
+    The file holds public numbers only. It stays private all the same, because it has a row for each user and cell.
+    """
+    arrays: Arrays = {}
+    for number, (question, answers) in enumerate(asked):
+        found = _arrays_of(question) | {"answers": np.array([int(one) for one in answers], dtype=np.int64)}
+        arrays |= {f"{number}.{_name_of(question)}.{name}": array for name, array in found.items()}
+    return write_arrays(folder, arrays)
+
+
+def read_questions(folder: Path, name: str, occupancy: Occupancy, value_range: int, norm: Norm) -> Asked:
+    """Return the questions of a release and their noisy answers.
+
+    Args:
+        folder: Where the file is.
+        name: Its hash.
+        occupancy: The occupancy array of the release.
+        value_range: Largest value of a record, in ticks.
+        norm: The norm of the balls.
+
+    Raises:
+        LedgerBroken: The file is missing or changed.
+    """
+    found: dict[tuple[int, str], Arrays] = {}
+    for key, array in read_arrays(folder, name).items():
+        number, kind, field = key.split(".")
+        found.setdefault((int(number), kind), {})[field] = array
+    return [
+        (_question(kind, arrays, occupancy, value_range, norm), arrays["answers"].astype(object))
+        for (_, kind), arrays in sorted(found.items())
+    ]
+
+
+def _name_of(question: Question) -> str:
+    return type(question).__name__.lower()
+
+
+def _arrays_of(question: Question) -> Arrays:
+    if isinstance(question, Measured):
+        measurement = question.measurement
+        numbers = (measurement.pair_shift, measurement.shift, measurement.inverse_scale)
+        return {name: getattr(measurement, name) for name in _OF_MEASUREMENT} | {"numbers": np.array(numbers)}
+    if isinstance(question, Centre | Spread | Shrunk | Check):
+        arrays: Arrays = {"limit": question.sums.limit, "numbers": np.array([question.sums.inverse_scale])}
+        if isinstance(question, Check):
+            arrays |= {name: getattr(question, name) for name in ("centre", "half_width", "of_pair")}
+        return arrays
+    raise TypeError(type(question).__name__)
+
+
+def _question(kind: str, arrays: Arrays, occupancy: Occupancy, value_range: int, norm: Norm) -> Question:
+    if kind == "measured":
+        pair_shift, shift, inverse_scale = (int(number) for number in arrays["numbers"])
+        centre, weight, loading, radius = (arrays[name] for name in _OF_MEASUREMENT)
+        return Measured(
+            Measurement(occupancy, value_range, centre, weight, pair_shift, loading, shift, radius, inverse_scale, norm)
+        )
+    sums = BoundedSums(arrays["limit"], int(arrays["numbers"][0]), norm)
+    if kind == "shrunk":
+        return Shrunk(sums)
+    if kind == "check":
+        return Check(sums, occupancy, arrays["centre"], arrays["half_width"], arrays["of_pair"])
+    return {"centre": Centre, "spread": Spread}[kind](sums, occupancy, value_range)

@@ -1,0 +1,204 @@
+"""Estimates a day: asks its private questions, and makes the published tables from the noisy answers."""
+
+import datetime as dt
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import h3
+import numpy as np
+import polars as pl
+
+from dpmath.core.accounting import LOSS_UNITS, ExactIntArray
+from dpmath.core.occupancy import Occupancy
+from dpmath.estimate.asking import ask
+from dpmath.estimate.day import KINDS, Day, FloatArray
+from dpmath.estimate.design import RADIUS, as_measured
+from dpmath.estimate.posterior import Estimate
+from dpmath.estimate.programme import Asked, programme
+from dpmath.estimate.questions import Measured, PrivateDay, Question
+from dpmath.estimate.state import POINTS
+from dpmath.estimate.typical import typical
+from dpmath.noise.sampling import RandomBytes
+from tasks.account import private_files
+from tasks.account.entry import Entry
+from tasks.base import schemas
+from tasks.base.config import Config
+from tasks.base.errors import HexveilError
+from tasks.estimates.asking import Known, asked_of
+from tasks.estimates.public_day import occupancy_of, public_day
+from tasks.estimates.states import known_before, remove_old_states, write_state
+from tasks.estimates.stored_questions import write_questions
+from tasks.planning.stored_plan import StoredPlan
+
+Questions = Sequence[tuple[Question, ExactIntArray]]
+
+_HALF_WIDTH = 1.96
+_LEAST_SHARE = 0.1
+"""The share of a cell's uncertainty that the day's own data must remove for the cell to count as measured."""
+
+
+@dataclass(frozen=True)
+class EstimatedDay:
+    """A day that was estimated.
+
+    Attributes:
+        statistics: The published table.
+        tables: Further published tables, by the name of their file.
+        stated: The fields of the ledger entry: what was asked and what was known before and after.
+    """
+
+    statistics: pl.DataFrame
+    tables: dict[str, pl.DataFrame]
+    stated: dict[str, Any]
+
+
+def estimate_day(
+    date: dt.date,
+    plan: StoredPlan,
+    private: pl.DataFrame,
+    entries: list[Entry],
+    config: Config,
+    release_id: str,
+    is_revision: bool,
+    random_bytes: RandomBytes,
+) -> EstimatedDay:
+    """Ask a day's questions, each once, and return the estimate.
+
+    Args:
+        date: The local day.
+        plan: Its stored plan.
+        private: Total of each pair of the plan, in ticks: slot_start, h3_cell, user_hash, private_mean_total.
+        entries: The ledger's entries.
+        config: The configuration that the plan was made with.
+        release_id: The id of the release.
+        is_revision: Whether it is a further release of the day, from which nothing is learned.
+        random_bytes: Returns that many independent uniform bytes.
+
+    Raises:
+        HexveilError: The private totals are of other pairs than the plan's.
+    """
+    known = known_before(date, entries, config)
+    remove_old_states(known, entries, config)
+    occupancy, users = occupancy_of(plan.cells, plan.pairs)
+    day = public_day(date, plan.cells, occupancy, config)
+    asked = asked_of(day, [plan.losses.get(user, 0) for user in users], known, config)
+    totals = _totals(plan.cells, occupancy, users, private)
+    estimate, questions = ask(programme(known.state, asked), PrivateDay(totals), random_bytes)
+    stated = {
+        "questions": write_questions(private_files.releases(config), questions),
+        "state_before": known.name,
+        "state_after": None if is_revision else write_state(estimate.state, config),
+        **describe_questions(asked, known),
+    }
+    return EstimatedDay(
+        statistics=estimate_frame(plan.cells, estimate, asked, release_id, config),
+        tables={
+            "typical.parquet": typical_frame(day, estimate, asked.of_occupancy, config),
+            "measurements.parquet": measurement_frame(questions, asked, config),
+        },
+        stated=stated,
+    )
+
+
+def _totals(cells: pl.DataFrame, occupancy: Occupancy, users: list[str], private: pl.DataFrame) -> np.ndarray:
+    """Return the total of each pair in the order of the occupancy array."""
+    pairs = cells.select("slot_start", "h3_cell")[occupancy.cell].with_columns(
+        user_hash=pl.Series(users).gather(pl.Series(occupancy.user))
+    )
+    joined = pairs.join(private, on=["slot_start", "h3_cell", "user_hash"], how="left", maintain_order="left")
+    totals = joined["private_mean_total"].cast(pl.Int64)
+    if totals.null_count():
+        raise HexveilError("the pairs of the warehouse are not those of the plan; run the day again")
+    return totals.to_numpy()
+
+
+def describe_questions(asked: Asked, known: Known) -> dict[str, Any]:
+    """Return what the ledger states of the questions: each one's sensitivity and scale, and what it learns from."""
+    sums = {
+        charge.name: {"sensitivity": charge.sensitivity, "scale": f"{LOSS_UNITS}/{charge.inverse_scale}"}
+        for charge in asked.charges.values()
+    }
+    return {"sums": sums, "learned_from": known.n_releases}
+
+
+def estimate_frame(
+    cells: pl.DataFrame, estimate: Estimate, asked: Asked, release_id: str, config: Config
+) -> pl.DataFrame:
+    """Return the published table of an estimate, one row per cell, by slot and hexagon, with the documented columns."""
+    deviation = np.sqrt(estimate.variance)
+    usual, _ = typical(asked.day, estimate.state, asked.of_occupancy, asked.day.kind)
+    share = np.clip(1 - estimate.variance / estimate.variance_before, 0.0, 1.0)
+    low, high = (np.clip(estimate.mean + side * _HALF_WIDTH * deviation, 0.0, POINTS) for side in (-1, 1))
+    frame = cells.select(
+        pl.Series("h3_cell", [h3.int_to_str(cell) for cell in cells["h3_cell"]], dtype=pl.String),
+        "slot_start",
+        pl.lit(config.grid.slot_minutes, dtype=pl.Int64).alias("slot_minutes"),
+        "n_records",
+        "n_users",
+        pl.Series("mean", _in_unit(estimate.mean, config)),
+        pl.Series("mean_sd", deviation * float(config.value.span) / POINTS),
+        pl.Series("mean_ci95_low", _in_unit(low, config)),
+        pl.Series("mean_ci95_high", _in_unit(high, config)),
+        pl.Series("support", np.where(share >= _LEAST_SHARE, "measured", "modelled")),
+        pl.Series("mean_day_share", share),
+        pl.Series("typical_mean", _in_unit(usual, config)),
+        pl.lit(float(config.privacy.epsilon_per_day)).alias("epsilon"),
+        pl.lit(release_id).alias("release_id"),
+    )
+    schemas.check(frame, schemas.statistic_schema(config), "statistics")
+    return frame
+
+
+def typical_frame(day: Day, estimate: Estimate, of_occupancy: bool, config: Config) -> pl.DataFrame:
+    """Return what is expected of each of the day's hexagons and slots on each kind of day."""
+    tables = []
+    for number, kind in enumerate(KINDS):
+        mean, variance = typical(day, estimate.state, of_occupancy, number)
+        deviation = np.sqrt(variance) * float(config.value.span) / POINTS
+        tables.append(
+            pl.DataFrame(
+                {
+                    "h3_cell": [h3.int_to_str(int(name)) for name in day.names[day.hexagon]],
+                    "slot": day.slot,
+                    "kind_of_day": [kind] * day.slot.size,
+                    "typical_mean": _in_unit(mean, config),
+                    "typical_sd": deviation,
+                }
+            )
+        )
+    return pl.concat(tables).unique(["h3_cell", "slot", "kind_of_day"], maintain_order=True)
+
+
+def measurement_frame(questions: Questions, asked: Asked, config: Config) -> pl.DataFrame:
+    """Return the noisy sums of the large measurements, so that others can do their own inference.
+
+    A row is one query: noisy_sum is a mean shrink factor times the sum over cells of weight (mean - expected), plus
+    noise of noise_sd. Weights and expected values are of the cells in the order of the statistics.
+    """
+    rows = []
+    measured = [(one.measurement, answers) for one, answers in questions if isinstance(one, Measured)]
+    for step, (measurement, answers) in enumerate(measured):
+        design = as_measured(measurement)
+        total = np.bincount(asked.day.occupancy.cell, design.weight, asked.day.occupancy.n_cells)
+        weights = design.loading * (total * POINTS / float(config.value.span))[:, None]
+        expected = _in_unit(measurement.centre.astype(np.float64) * (POINTS / measurement.value_range), config)
+        scale = LOSS_UNITS / measurement.inverse_scale / RADIUS
+        for query, answer in enumerate(answers):
+            rows.append(
+                {
+                    "step": step,
+                    "query": query,
+                    "noisy_sum": int(answer) / RADIUS,
+                    "noise_sd": scale if measurement.norm == "l2" else scale * float(np.sqrt(2)),
+                    "weights": weights[:, query].tolist(),
+                    "expected": expected.tolist() if query == 0 else [],
+                }
+            )
+    return pl.DataFrame(rows)
+
+
+def _in_unit(points: FloatArray, config: Config) -> FloatArray:
+    """Return values in the configuration's unit, inside its bounds."""
+    lower, upper = float(config.value.lower), float(config.value.upper)
+    return np.clip(lower + points * (float(config.value.span) / POINTS), lower, upper)

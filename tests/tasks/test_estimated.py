@@ -1,0 +1,346 @@
+"""The whole map: an estimate is released, charged, learned from, made again, and every change of it is found."""
+
+import datetime as dt
+import json
+import os
+import re
+from pathlib import Path
+
+import h3
+import numpy as np
+import polars as pl
+import pytest
+from support import DATE, HEADER, Dataset, table
+
+from dpmath.estimate.measurement import Measurement
+from tasks.account import ledger, private_files
+from tasks.account.chain import releases
+from tasks.account.entry import Release
+from tasks.base.errors import BadConfig, BudgetExceeded, HexveilError, LedgerBroken
+from tasks.estimates.states import folder_of, known_before
+from tasks.planning.preview import preview_cells, preview_plan
+from tasks.planning.stored_plan import load_plan
+from tasks.upkeep.evaluate import evaluate_day
+from tasks.upkeep.forget import forget_days
+from tasks.upkeep.verify import verify_ledger
+
+PLACES = [(47.05 + 0.03 * row, 8.31 + 0.04 * column) for row in range(2) for column in range(3)]
+
+
+def write_day(dataset: Dataset, date: dt.date, seed: int = 1, n_buses: int = 24, n_places: int = 6) -> None:
+    """Write a day in which buses go from place to place, slower in the morning and at the first places."""
+    rng = np.random.default_rng(seed)
+    lines = []
+    for bus in range(n_buses):
+        for hour in range(7, 13):
+            place = int(rng.integers(n_places))
+            speed = 20 + 8 * place + 2 * (hour - 7)
+            for minute in range(0, 60, 60 // int(rng.integers(1, 6))):
+                latitude, longitude = PLACES[place]
+                value = min(99.0, max(0.0, speed + rng.normal(0, 4)))
+                lines.append(f"bus{bus:02},{date}T{hour:02}:{minute:02}:00Z,{latitude},{longitude},{value:.2f}")
+    dataset.write(f"day-{date}.csv", HEADER + "\n".join(lines) + "\n")
+
+
+def day(number: int) -> dt.date:
+    return DATE + dt.timedelta(days=number)
+
+
+@pytest.fixture(params=["pure", "zcdp"])
+def estimated(dataset: Dataset, request: pytest.FixtureRequest) -> Dataset:
+    dataset.set('"clip-user"', '"estimated"')
+    dataset.set("target_error = 40.0\n", f'definition = "{request.param}"\n')
+    dataset.set("epsilon_per_day = 2.0", "epsilon_per_day = 4.0")
+    dataset.set("epsilon_total = 5.0", "epsilon_total = 40.0")
+    dataset.without_map()
+    for number in range(3):
+        write_day(dataset, day(number), seed=number)
+    return dataset
+
+
+def released(dataset: Dataset) -> list[Release]:
+    return releases(ledger.read_entries(dataset.config))
+
+
+def test_every_cell_is_published_with_an_interval_and_charged_as_the_day_allows(estimated: Dataset) -> None:
+    estimated.run_day()
+    (entry,) = released(estimated)
+    found = table(estimated)
+    assert found.height == entry.n_cells == entry.n_published
+    assert (found["mean_ci95_low"] < found["mean_ci95_high"]).all()
+    assert set(found["support"]) <= {"measured", "modelled"}
+    config = estimated.config
+    assert int(entry.stated["loss"]) == config.privacy.currency.within(config.privacy.epsilon_per_day)
+    losses = private_files.losses(entry, config)
+    assert set(losses.values()) == {int(entry.stated["loss"])}
+    typical = pl.read_parquet(estimated.published("typical.parquet"), hive_partitioning=False)
+    assert set(typical["kind_of_day"]) == {"weekday", "saturday", "sunday"}
+    measured = pl.read_parquet(estimated.published("measurements.parquet"), hive_partitioning=False)
+    assert {len(weights) for weights in measured["weights"]} == {found.height}
+    assert verify_ledger(config).n_releases == 1
+
+
+def test_days_learn_from_the_releases_before_them_and_a_lost_state_is_made_again(estimated: Dataset) -> None:
+    for number in range(2):
+        estimated.run_day(day(number))
+    first, second = released(estimated)
+    assert (first.state_before, second.state_before) == (None, first.state_after)
+    assert [entry.stated["learned_from"] for entry in (first, second)] == [0, 1]
+    config = estimated.config
+    kept = known_before(day(2), ledger.read_entries(config), config).state
+    for path in folder_of(config).iterdir():
+        path.unlink()
+    again = known_before(day(2), ledger.read_entries(config), config).state
+    assert kept is not None
+    assert again is not None
+    np.testing.assert_allclose(again.mean, kept.mean, atol=1e-6)
+    np.testing.assert_allclose(again.covariance, kept.covariance, atol=1e-6)
+    estimated.run_day(day(2))
+    assert verify_ledger(config).n_releases == 3
+
+
+def test_days_may_be_released_in_any_order_and_a_revision_teaches_nothing(estimated: Dataset) -> None:
+    for number in (2, 0):
+        estimated.run_day(day(number))
+    estimated.run_day(day(2), "again")
+    estimated.run_day(day(1))
+    late, early, revision, middle = released(estimated)
+    assert early.state_before == late.state_after
+    assert revision.state_before is None, "it learns from what was known before its day's first release"
+    assert revision.state_after is None
+    assert middle.state_before == early.state_after
+    assert verify_ledger(estimated.config).n_releases == 4
+
+
+def test_another_grid_begins_anew(estimated: Dataset) -> None:
+    estimated.run_day()
+    estimated.set("slot_minutes = 60", "slot_minutes = 120")
+    estimated.run_day(day(1))
+    assert released(estimated)[1].state_before is None
+    assert verify_ledger(estimated.config).n_releases == 2
+
+
+def test_a_range_is_released_day_by_day(estimated: Dataset) -> None:
+    estimated.run_range([day(number) for number in range(3)])
+    assert [entry.stated["learned_from"] for entry in released(estimated)] == [0, 1, 2]
+
+
+def test_users_who_are_short_lose_what_they_have_left_and_the_rest_lose_the_day(estimated: Dataset) -> None:
+    write_day(estimated, day(0), n_buses=12)
+    estimated.set("epsilon_total = 40.0", "epsilon_total = 4.5")
+    estimated.run_day()
+    estimated.run_day(day(1))
+    config, (_, entry) = estimated.config, released(estimated)
+    losses = sorted(set(private_files.losses(entry, config).values()))
+    limit, day_limit = (
+        config.privacy.currency.within(one) for one in (config.budget.epsilon_total, config.privacy.epsilon_per_day)
+    )
+    assert losses == [limit - day_limit, day_limit]
+    assert verify_ledger(config).n_releases == 2
+    write_day(estimated, day(2), n_buses=12)
+    estimated.set("epsilon_total = 4.5", "epsilon_total = 4.0")
+    with pytest.raises(BudgetExceeded, match="no user of the day has any of"):
+        estimated.run_day(day(2))
+
+
+@pytest.mark.parametrize("column", ["mean", "mean_sd", "mean_ci95_low", "mean_day_share"])
+def test_a_changed_estimate_is_found(estimated: Dataset, monkeypatch: pytest.MonkeyPatch, column: str) -> None:
+    from tasks.release import estimate as released_estimate
+
+    honest = released_estimate.estimate_frame
+
+    def tampered(*arguments: object) -> pl.DataFrame:
+        return honest(*arguments).with_columns(pl.col(column) * 0.9)  # type: ignore[arg-type]
+
+    with monkeypatch.context() as changed:
+        changed.setattr(released_estimate, "estimate_frame", tampered)
+        estimated.run_day()
+    with pytest.raises(LedgerBroken, match="does not follow from the noisy answers"):
+        verify_ledger(estimated.config)
+
+
+def test_questions_that_cost_more_than_is_charged_are_found(
+    estimated: Dataset, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from tasks.estimates import asking
+
+    honest = asking.charges
+
+    def dearer(*arguments: object) -> list[object]:
+        return [type(one)(one.name, one.sensitivity, one.inverse_scale * 2) for one in honest(*arguments)]  # type: ignore[arg-type]
+
+    with monkeypatch.context() as changed:
+        changed.setattr(asking, "charges", dearer)
+        estimated.run_day()
+    with pytest.raises(LedgerBroken, match="cost more than the user was charged"):
+        verify_ledger(estimated.config)
+
+
+def test_a_lost_file_of_questions_is_found(estimated: Dataset) -> None:
+    estimated.run_day()
+    (entry,) = released(estimated)
+    (private_files.releases(estimated.config) / str(entry.questions)).unlink()
+    with pytest.raises(LedgerBroken, match="is missing or was changed"):
+        verify_ledger(estimated.config)
+
+
+def test_a_day_is_drawn_once_and_noise_that_was_not_released_is_removed(
+    estimated: Dataset, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def crash(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as changed:
+        changed.setattr(ledger, "append", crash)
+        with pytest.raises(KeyboardInterrupt):
+            estimated.run_day()
+    folder = private_files.releases(estimated.config)
+    left = {path.name for path in folder.iterdir()}
+    states = {path.name for path in folder_of(estimated.config).iterdir()}
+    assert left
+    assert states
+    estimated.run_day()
+    (entry,) = released(estimated)
+    assert {path.name for path in folder.iterdir()} == {*entry.files.values(), entry.questions}
+    assert {path.name for path in folder_of(estimated.config).iterdir()} == {entry.state_after}
+    before = table(estimated)
+    estimated.run_day()
+    assert table(estimated).equals(before)
+
+
+def test_nothing_that_is_not_noised_is_written_or_said(
+    estimated: Dataset, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    seen: list[int] = []
+    honest = Measurement.answers
+
+    def heard(measurement: Measurement, totals: np.ndarray) -> object:
+        answers = honest(measurement, totals)
+        seen.extend([int(answers.shrink.sum()), *(int(one) for one in answers.vector.sum(axis=0)[:20])])
+        return answers
+
+    monkeypatch.setattr(Measurement, "answers", heard)
+    estimated.run_day()
+    telling = [one for one in seen if abs(one) > 10_000 and one % (1 << 20)]  # whole shrink factors are no secret
+    needles = [str(one).encode() for one in telling]
+    raw = {one.to_bytes(8, "little", signed=True) for one in telling}
+    assert len(needles) >= 2
+    store = estimated.folder / "store"
+    files = {path: path.read_bytes() for path in store.rglob("*") if path.is_file() and "warehouse" not in path.name}
+    files[Path("output")] = "".join(capfd.readouterr()).encode()
+    for path, content in files.items():
+        assert not any(needle in content for needle in needles), path
+        assert not any(needle in content for needle in raw), path
+    for path in (private_files.releases(estimated.config), folder_of(estimated.config)):
+        for file in path.iterdir():
+            if file.read_bytes().startswith(b"PAR1"):
+                found = pl.read_parquet(file)
+                for column in found.select(pl.col(pl.Binary)).iter_columns():
+                    joined = b"".join(column.to_list())
+                    assert not any(needle in joined for needle in raw), file
+
+
+def test_a_plan_says_how_exact_the_map_will_be(estimated: Dataset) -> None:
+    estimated.prepare()
+    before = preview_plan(DATE, estimated.config)
+    assert before["median_expected_sd"] is None, "the scale of the values is not known before the first release"
+    estimated.run_day()
+    estimated.prepare(day(1))
+    after = preview_plan(day(1), estimated.config)
+    assert 0 < after["expected_sd_of_a_record"] <= after["median_expected_sd"] * 2
+    assert all(row["expected_sd"] > 0 for row in preview_cells(day(1), estimated.config))
+    assert len(released(estimated)) == 1
+
+
+def test_a_plan_reads_no_value(estimated: Dataset) -> None:
+    """Two days that differ in every value have the same plan."""
+    estimated.run_day()
+    estimated.prepare(day(1))
+    first = preview_plan(day(1), estimated.config)
+    path = estimated.folder / "raw" / f"day-{day(1)}.csv"
+    header, *lines = path.read_text().splitlines()
+    path.write_text("\n".join([header, *(f"{line.rpartition(',')[0]},77.0" for line in lines)]) + "\n")
+    os.utime(path)
+    estimated.prepare(day(1))
+    second = preview_plan(day(1), estimated.config)
+    assert first | {"seconds": 0} == second | {"seconds": 0}
+    plan = load_plan(first["plan_hash"], estimated.config)
+    assert plan.is_estimate
+    assert plan.withheld.height == 0
+
+
+def test_an_estimate_promises_nothing(estimated: Dataset) -> None:
+    estimated.set('mechanism = "estimated"', 'mechanism = "estimated"\ntarget_error = 5.0')
+    with pytest.raises(BadConfig, match="promises no error: remove target_error"):
+        _ = estimated.config
+
+
+def test_a_manifest_names_the_measurements_and_no_private_file(estimated: Dataset) -> None:
+    estimated.run_day()
+    manifest = json.loads(estimated.published("manifest.json").read_text())
+    assert {"typical.parquet", "measurements.parquet"} <= manifest["files"].keys()
+    (entry,) = released(estimated)
+    text = estimated.published("manifest.json").read_text()
+    assert str(entry.questions) not in text
+    assert str(entry.state_after) not in text
+
+
+def test_the_further_fields_of_an_estimate_are_documented(estimated: Dataset) -> None:
+    estimated.run_day()
+    (entry,) = released(estimated)
+    page = (Path(__file__).parents[2] / "docs" / "reference" / "ledger.md").read_text()
+    further = page.partition("## The further fields of an estimate")[2].partition("## ")[0]
+    of_any = page.partition("## The fields of a release")[2].partition("## ")[0]
+    described = [
+        set(re.findall(r"`(\w+)`", " ".join(re.findall(r"^\| (`[^|]*`)", text, re.M)))) for text in (further, of_any)
+    ]
+    assert set(entry.stated) - described[1] == described[0]
+
+
+def test_a_holiday_counts_as_a_sunday(estimated: Dataset) -> None:
+    from tasks.estimates.public_day import kind_of_day
+
+    assert [kind_of_day(dt.date(2026, 1, 15 + n), estimated.config) for n in range(4)] == [0, 0, 1, 2]
+    estimated.set("[storage]", '[calendar]\nholidays = ["2026-01-15"]\n[storage]')
+    assert kind_of_day(dt.date(2026, 1, 15), estimated.config) == 2
+
+
+def test_variance_is_refused(estimated: Dataset) -> None:
+    estimated.set("[storage]", "[statistics]\nvariance = true\n[storage]")
+    with pytest.raises((BadConfig, HexveilError), match="has no variance"):
+        _ = estimated.config
+
+
+def test_an_evaluation_compares_with_the_values_and_stays_private(
+    estimated: Dataset, capfd: pytest.CaptureFixture[str], caplog: pytest.LogCaptureFixture
+) -> None:
+    estimated.run_day()
+    caplog.clear()
+    evaluation, path = evaluate_day(DATE, None, estimated.config)
+    assert path.is_relative_to(estimated.folder / "store" / "private")
+    assert json.loads(path.read_text()) == evaluation
+    assert caplog.text == ""
+    assert capfd.readouterr().out == ""
+    means = "select slot_start, h3_cell, sum(total_ticks) / sum(n_records) / 100 from user_cell"
+    rows = estimated.query(f"{means} where local_date = date '{DATE}' group by all")
+    true = {(start, h3.int_to_str(cell)): float(mean) for start, cell, mean in rows}
+    found = table(estimated)
+    records = found["n_records"].to_numpy()
+    truth = np.array([true[start, cell] for start, cell in found.select("slot_start", "h3_cell").iter_rows()])
+    error = found["mean"].to_numpy() - truth
+    assert evaluation["mean_absolute_error"] == pytest.approx(np.average(np.abs(error), weights=records))
+    constant = np.average(truth, weights=records)
+    skill = 1 - np.average(error**2, weights=records) / np.average((truth - constant) ** 2, weights=records)
+    assert evaluation["skill"] == pytest.approx(skill)
+    inside = (found["mean_ci95_low"].to_numpy() <= truth) & (truth <= found["mean_ci95_high"].to_numpy())
+    assert evaluation["coverage_of_cells"] == pytest.approx(inside.mean())
+    assert sum(group["cells"] for group in evaluation["by_records"]) == found.height
+
+
+def test_a_day_without_its_values_cannot_be_evaluated(estimated: Dataset) -> None:
+    with pytest.raises(HexveilError, match="has not been released"):
+        evaluate_day(DATE, None, estimated.config)
+    estimated.run_day()
+    forget_days([DATE], estimated.config)
+    with pytest.raises(HexveilError, match="are not those of its release"):
+        evaluate_day(DATE, None, estimated.config)
