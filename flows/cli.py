@@ -157,7 +157,7 @@ def plan(
     date: DateOption,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON instead of a table.")] = False,
     compare: Annotated[
-        bool, typer.Option("--compare", help="Show the day under every mechanism that promises an error.")
+        bool, typer.Option("--compare", help="Show the day as an estimate and under every mechanism that promises.")
     ] = False,
     cells: Annotated[bool, typer.Option("--cells", help="Show every cell of the plan.")] = False,
     year: Annotated[
@@ -191,6 +191,24 @@ def plan(
     if not as_json:
         what = "Losses are epsilon, of one user." if year else f"Errors are in {settings.value.unit}."
         out.print(f"{what} Nothing was spent.")
+
+
+@app.command()
+def evaluate(
+    config: ConfigOption,
+    date: DateOption,
+    revision: Annotated[str | None, typer.Option("--revision", help="Name of a further release of the day.")] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Print JSON instead of a table.")] = False,
+) -> None:
+    """Compare a released day with its values, for the curator only: what it prints is private."""
+    from tasks.upkeep.evaluate import evaluate_day
+
+    settings = load_config(config)
+    evaluation, path = evaluate_day(date.date(), revision, settings)
+    if as_json:
+        show.print_json(evaluation)
+        return
+    show.show_evaluation(evaluation, path, settings)
 
 
 @app.command()

@@ -39,8 +39,14 @@ def show_day(day: "DayReport", config: Config) -> None:
     out.print(day.release_id)
     quarantined = f"{day.n_rows - day.n_kept:,} quarantined" + (f" ({reasons})" if reasons else "")
     out.print(f"  rows       {day.n_rows:,} read = {day.n_kept:,} kept + {quarantined}")
-    out.print(f"  cells      {day.n_published:,} published, {day.n_withheld:,} withheld at no cost")
-    out.print(f"  promise    expected error at most {day.worst_error:.3g} {unit}, median {day.median_error:.3g} {unit}")
+    if day.is_promise:
+        out.print(f"  cells      {day.n_published:,} published, {day.n_withheld:,} withheld at no cost")
+        errors = f"at most {day.worst_error:.3g} {unit}, median {day.median_error:.3g} {unit}"
+        out.print(f"  promise    expected error {errors}")
+    else:
+        out.print(f"  cells      {day.n_published:,} published, all that have records")
+        errors = f"median {day.median_error:.3g} {unit}, largest {day.worst_error:.3g} {unit}"
+        out.print(f"  estimate   expected error {errors}; each cell has its interval")
     out.print(f"  cost       epsilon {day.epsilon:.6f} for any one user at most; ", end="")
     out.print(f"{day.epsilon_total:.6f} in all, {day.epsilon_left:.6f} left of {config.budget.in_words}")
     out.print(f"  guarantee  {day.in_words}")
@@ -147,6 +153,18 @@ def show_services(local: "LocalServices", config: Config) -> None:
 def _show_late(day: "DayReport") -> None:
     for date, n_records in day.late.items():
         out.print(f"  late       {n_records:,} records of {date} came after its release; they change nothing")
+
+
+def show_evaluation(evaluation: dict[str, Any], path: Path, config: Config) -> None:
+    """Print how far a released day is from its values, and that these numbers are private."""
+    single = {name: value for name, value in evaluation.items() if not isinstance(value, list)}
+    out.print(table_about(f"PRIVATE: errors in {config.value.unit}", single))
+    for name, groups in evaluation.items():
+        if isinstance(groups, list):
+            out.print(f"{name.replace('_', ' ')}:")
+            out.print(table_of(groups))
+    out.print("These numbers come from values without noise. Do not publish them, and do not choose settings by them: ")
+    out.print(f"that spends privacy which no account counts. They are in {shown(path)}.")
 
 
 def print_json(value: Any) -> None:

@@ -41,13 +41,13 @@ def test_verify_names_a_published_file_that_was_changed_or_is_gone(busy_dataset:
 
 def test_verify_names_what_was_never_released_among_what_was(busy_dataset: Dataset) -> None:
     busy_dataset.release()
-    beside = busy_dataset.published("statistics.csv").parents[1] / "index.html"
+    beside = busy_dataset.published("statistics.csv").parents[1] / "other.html"
     beside.write_text("The city's own page.")
     found = verify.verify_ledger(busy_dataset.config)
-    assert found.others == ("index.html",)
-    assert found.in_words.endswith("The folder published also holds what is of no release: index.html.")
+    assert found.others == ("other.html",)
+    assert found.in_words.endswith("The folder published also holds what is of no release: other.html.")
     beside.with_name("evil\n\x1b[31mred").touch()
-    assert "evil\\n\\x1b[31mred, index.html" in verify.verify_ledger(busy_dataset.config).in_words
+    assert "evil\\n\\x1b[31mred, other.html" in verify.verify_ledger(busy_dataset.config).in_words
     forged = busy_dataset.published("statistics-corrected.csv")
     forged.write_text("slot_start,h3_cell,mean\n")
     with pytest.raises(LedgerBroken, match=r"entry 1 .*statistics-corrected.csv was never released; remove it"):

@@ -32,11 +32,27 @@ from bokeh.plotting import figure
 from tasks.base.config import Config
 from tasks.formats.map.day import MapDay
 from tasks.formats.map.sources import map_sources
-from tasks.formats.map.words import FORMATTED, decimals, measured, published_tip, withheld_tip
+from tasks.formats.map.words import (
+    FORMATTED,
+    decimals,
+    expected_error,
+    is_estimate,
+    measured,
+    published_tip,
+    withheld_tip,
+)
 
 Sources = dict[str, ColumnDataSource]
 
-_FAINT, _EDGE, _GREY, _DARK_GREY, _INK, _BLUE = "#f6f6f4", "#d8d8d4", "#e4e4e1", "#767672", "#1d1d1b", "#2f5d8a"
+_FAINT, _EDGE, _GREY, _DARK_GREY, _INK, _BLUE, _RED = (
+    "#f6f6f4",
+    "#d8d8d4",
+    "#e4e4e1",
+    "#767672",
+    "#1d1d1b",
+    "#2f5d8a",
+    "#d1382c",
+)
 _FONT = "system-ui, -apple-system, Segoe UI, Roboto, Helvetica, Arial, sans-serif"
 _SLIDER_STYLE = f"""
 .bk-slider-title {{ font: 600 16px {_FONT}; margin-bottom: 16px; }}
@@ -65,6 +81,7 @@ def map_document(day: MapDay, config: Config) -> Document:
             **sources,
             **{"slider": slider, "select": select, "now": now, "title": curve.title},
             **{"unit": config.value.unit, "decimals": decimals(config.value.span)},
+            "expected_error": expected_error(config),
         },
     )
     for model, name in ((slider, "value"), (select, "value"), (sources["hexagons"].selected, "indices")):
@@ -113,8 +130,12 @@ def _map(sources: Sources, config: Config) -> Any:
     everywhere = _patches(plot, sources["hexagons"], fill_color=_FAINT, line_color=_EDGE)
     hatch = {"hatch_pattern": "right_diagonal_line", "hatch_color": "#b9b9b4", "hatch_scale": 7, "hatch_weight": 1}
     withheld = _patches(plot, sources["withheld"], fill_color=_GREY, line_color="white", **hatch)
-    fill = {"field": "mean", "transform": mapper}
-    published = _patches(plot, sources["published"], fill_color=fill, line_color="white")
+    fill: dict[str, Any] = {"fill_color": {"field": "mean", "transform": mapper}}
+    if is_estimate(config):
+        fill |= {"fill_alpha": "certainty"}
+    published = _patches(plot, sources["published"], line_color="white", **fill)
+    if is_estimate(config):
+        _patches(plot, sources["unusual"], fill_color=None, line_color=_RED, line_width=3)
     for colour, width in (("white", 6), (_INK, 3)):
         _patches(plot, sources["outline"], fill_color=None, line_color=colour, line_width=width)
     plot.xaxis.ticker.desired_num_ticks = 4
@@ -168,6 +189,8 @@ def _curve(sources: Sources, day: MapDay, config: Config) -> Any:
     plot.x_range, plot.y_range = Range1d(start=0, end=n_slots), Range1d(start=low - room, end=high + room)
     interval = plot.vbar("x", 0.8, "high", "low", source=sources["curve"], fill_color=_BLUE, fill_alpha=0.25)
     interval.glyph.line_color = None
+    if is_estimate(config):
+        plot.line("x", "typical", source=sources["curve"], line_color=_INK, line_width=2, line_dash="dashed")
     plot.line("x", "mean", source=sources["curve"], line_color=_BLUE, line_width=2)
     plot.scatter("x", "mean", source=sources["curve"], color=_BLUE, size=8)
     mark = {"marker": "x", "size": 8, "line_width": 2, "line_color": _DARK_GREY}

@@ -26,9 +26,10 @@ function reading(published, withheld) {
   const size = ({n_users, n_records}, row) => `users: ${n_users[row]}, records: ${n_records[row]}.`
   const at = published.slot.indexOf(slot)
   if (at >= 0) {
-    const {mean, error, low, high, epsilon} = published
-    return `mean ${amount(mean[at])} ${unit}, expected error at most ${amount(error[at])}, 95 % interval ` +
-      `${amount(low[at])} to ${amount(high[at])}; epsilon about ${epsilon[at].toPrecision(3)}; ${size(published, at)}`
+    const {mean, error, low, high, epsilon, typical, unusual} = published
+    const usually = typical ? `; such a day usually ${amount(typical[at])}${unusual[at] ? ", so this is unusual" : ""}` : ""
+    return `mean ${amount(mean[at])} ${unit}, ${expected_error} ${amount(error[at])}, 95 % interval ` +
+      `${amount(low[at])} to ${amount(high[at])}${usually}; epsilon about ${epsilon[at].toPrecision(3)}; ${size(published, at)}`
   }
   const hidden = withheld.slot.indexOf(slot)
   return hidden < 0 ? "no records." : `withheld, no number of use could be promised within the budget; ${size(withheld, hidden)}`
@@ -37,6 +38,10 @@ function reading(published, withheld) {
 function show(chosen) {
   hexagons.selected.indices = [chosen]
   published.data = with_outlines(rows(all_published.data, "slot", slot))
+  if (published.data.unusual) {
+    const {hexagon} = published.data
+    unusual.data = with_outlines({hexagon: hexagon.filter((_, row) => published.data.unusual[row] === 1)})
+  }
   withheld.data = with_outlines(rows(all_withheld.data, "slot", slot))
   outline.data = with_outlines({hexagon: [chosen]})
   const kept = rows(all_published.data, "hexagon", chosen)

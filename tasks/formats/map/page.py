@@ -11,7 +11,7 @@ from jinja2 import Environment, StrictUndefined
 from tasks.base.config import Config
 from tasks.formats.map.day import map_day
 from tasks.formats.map.figures import map_document
-from tasks.formats.map.words import head, rounded_outwards
+from tasks.formats.map.words import head, rounded_outwards, with_look
 
 
 def map_page(
@@ -37,7 +37,7 @@ def map_page(
     Returns:
         HTML in UTF-8, which contains all scripts, styles and numbers.
     """
-    day = map_day(rounded_outwards(statistics, config), withheld, date, config)
+    day = map_day(with_look(rounded_outwards(statistics, config)), withheld, date, config)
     words = head(statistics, withheld, config, date, revision, guarantee)
     template = Environment(autoescape=True, undefined=StrictUndefined).from_string(
         importlib.resources.files("tasks.formats.map").joinpath("map.html.jinja").read_text("utf-8")

@@ -16,12 +16,15 @@ _MERCATOR_END = 85.0
 _NUMBERS = {"slot": "slot", "hexagon": "hexagon", "n_users": "n_users", "n_records": "n_records"}
 _ESTIMATES = {
     "mean": "mean",
-    "error": "mean_error_bound",
+    "error": "mean_error",
     "low": "mean_ci95_low",
     "high": "mean_ci95_high",
     "variance": "variance",
     "variance_error": "variance_error_bound",
     "epsilon": "epsilon",
+    "typical": "typical_mean",
+    "certainty": "certainty",
+    "unusual": "unusual",
 }
 
 
@@ -36,6 +39,7 @@ def map_sources(day: MapDay) -> dict[str, ColumnDataSource]:
         "all_withheld": ColumnDataSource(withheld),
         "published": _empty(*published, *shape),
         "withheld": _empty(*withheld, *shape),
+        "unusual": _empty("hexagon", *shape),
         "outline": _empty("hexagon", *shape),
         "curve": _empty(*published, *time),
         "gaps": _empty(*withheld, *time),

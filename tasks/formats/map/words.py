@@ -8,10 +8,13 @@ from html import escape
 import polars as pl
 
 from tasks.base.config import Config
+from tasks.formats.columns import expected_errors
 
-FORMATTED = ("mean", "error", "low", "high", "variance", "variance_error", "epsilon")
+FORMATTED = ("mean", "typical", "error", "low", "high", "variance", "variance_error", "epsilon")
 """The columns that tips format with printf."""
 
+_FULL, _FADE, _LEAST_CERTAINTY = 1.15, 0.5, 0.25
+"""An interval as wide as a third of the map's range is still shown in full; the widest ones at a quarter."""
 _SIZE = "users: @n_users, records: @n_records"
 
 Words = dict[str, str | bool]
@@ -32,7 +35,9 @@ def rounded_outwards(statistics: pl.DataFrame, config: Config) -> pl.DataFrame:
     digits = decimals(config.value.span)
     low = pl.col("mean_ci95_low")
     statistics = statistics.with_columns(
-        _upwards("mean_error_bound", digits), _upwards("mean_ci95_high", digits), -_upwards(-low, digits)
+        _upwards(pl.lit(expected_errors(statistics)), digits).alias("mean_error"),
+        _upwards("mean_ci95_high", digits),
+        -_upwards(-low, digits),
     )
     if not config.statistics.variance:
         return statistics
@@ -50,13 +55,40 @@ def published_tip(where: str, config: Config) -> str:
     unit, digits = _inert(config.value.unit), decimals(config.value.span)
     lines = [
         f"<strong>mean {_inert(config.value.name)} @mean{{%.{digits}f}} {unit}</strong>",
-        f"expected error at most @error{{%.{digits}f}} {unit}",
+        f"{expected_error(config)} @error{{%.{digits}f}} {unit}",
         f"95 % interval @low{{%.{digits}f}} to @high{{%.{digits}f}} {unit}",
     ]
+    if is_estimate(config):
+        lines.append(f"such a day usually @typical{{%.{digits}f}} {unit}")
     if config.statistics.variance:
         digits = decimals(config.value.span**2 / 4)
         lines.append(f"variance @variance{{%.{digits}f}}, expected error at most @variance_error{{%.{digits}f}}")
     return _tip(*lines, _SIZE, "epsilon about @epsilon{%.4g} for any one user", f"@{where}")
+
+
+def is_estimate(config: Config) -> bool:
+    """Return whether the means are estimates: their intervals widen where little is known, and nothing is promised."""
+    return config.privacy.planned_by.kind == "estimated"
+
+
+def expected_error(config: Config) -> str:
+    """Return what comes before the expected error of a mean: a promise is an upper bound, an estimate's is not."""
+    return "expected error" if is_estimate(config) else "expected error at most"
+
+
+def with_look(statistics: pl.DataFrame) -> pl.DataFrame:
+    """Return the table with how each cell of an estimate looks: faint if its interval is wide, marked if unusual.
+
+    Without an estimate, the table is returned as it is.
+    """
+    if "typical_mean" not in statistics.columns:
+        return statistics
+    spread = max(float((statistics["mean"].max() or 0) - (statistics["mean"].min() or 0)), 1e-9)  # type: ignore[operator]
+    width = (pl.col("mean_ci95_high") - pl.col("mean_ci95_low")) / spread
+    unusual = ~pl.col("typical_mean").is_between("mean_ci95_low", "mean_ci95_high")
+    return statistics.with_columns(
+        certainty=(_FULL - _FADE * width).clip(_LEAST_CERTAINTY, 1.0), unusual=unusual.cast(pl.Int32)
+    )
 
 
 def withheld_tip(where: str) -> str:
@@ -84,13 +116,15 @@ def head(
 ) -> Words:
     """Return the page's title and sentences, by the names that the template uses; not yet escaped."""
     digits = decimals(config.value.span)
-    bound = statistics.select(_upwards("mean_error_bound", digits).max()).item()
+    errors = expected_errors(statistics)
+    bound = pl.select(_upwards(pl.lit(errors.median() if is_estimate(config) else errors.max()), digits)).item()
     slot = "hour" if config.grid.slot_minutes == 60 else f"{config.grid.slot_minutes} minutes"
     purpose = config.dataset.purpose
     return {
         "title": f"{config.dataset.name}: {config.value.name} on {date:%A}, {date.day} {date:%B %Y}"
         + (f", revision {revision}" if revision else ""),
         "revised": revision is not None,
+        "is_estimate": is_estimate(config),
         "purpose": "" if purpose == "not stated" else purpose,
         "quantity": measured(config.value.name, config),
         "slot": slot,
