@@ -1,4 +1,4 @@
-"""Makes a small synthetic city: buses on routes that share corridors, rush hours, depots, and dirty records."""
+"""Makes a small synthetic city: buses on routes that share corridors, slow and fast streets, and dirty records."""
 
 import datetime as dt
 import gzip
@@ -19,6 +19,8 @@ _BUSES_PER_ROUTE = 10
 _PING_SECONDS = 60
 _SERVICE = (5, 23)
 _KM_PER_DEGREE = 111.2
+_CENTRE_KM = 4.0
+_RUSH = 0.65
 _SEED = 20260302
 
 FloatArray = NDArray[np.float64]
@@ -49,7 +51,7 @@ def _day(date: dt.date, rng: np.random.Generator) -> pl.DataFrame:
     routes = _routes(np.random.default_rng(_SEED))
     midnight = dt.datetime.combine(date, dt.time(), ZoneInfo(TIMEZONE)).timestamp()
     buses = [
-        _bus(f"bus-{route:02}-{bus:02}", points, bus / _BUSES_PER_ROUTE, midnight, rng)
+        _bus(f"bus-{route:02}-{bus:02}", points, bus / _BUSES_PER_ROUTE, midnight, date.weekday() < 5, rng)
         for route, points in enumerate(routes)
         for bus in range(_BUSES_PER_ROUTE)
     ]
@@ -70,18 +72,29 @@ def _routes(rng: np.random.Generator) -> list[FloatArray]:
     return routes
 
 
-def _bus(name: str, points: FloatArray, phase: float, midnight: float, rng: np.random.Generator) -> pl.DataFrame:
-    """Return the pings of one bus that drives back and forth on its route, slower in rush hours, and not at night."""
+def _bus(
+    name: str, points: FloatArray, phase: float, midnight: float, is_weekday: bool, rng: np.random.Generator
+) -> pl.DataFrame:
+    """Return the pings of one bus that drives back and forth on its route, and not at night.
+
+    Streets are slow in the centre and fast outside it, and slower still in rush hours. So a bus spends more of its time
+    in slow streets, and leaves more records there.
+    """
     seconds = np.arange(_SERVICE[0] * 3600, _SERVICE[1] * 3600, _PING_SECONDS) + rng.integers(_PING_SECONDS)
     if phase >= 0.6:
         seconds = seconds[_is_rush(seconds / 3600)]
-    hour = seconds / 3600
-    speed = np.where(_is_rush(hour), 16.0, 27.0) + rng.normal(0, 7, seconds.size)
-    speed = np.where(rng.random(seconds.size) < 0.2, 0.0, speed).clip(0, 75)
     legs = np.hypot(*np.diff(points, axis=0).T)
-    travelled = phase * 2 * legs.sum() + np.cumsum(speed) * _PING_SECONDS / 3600
-    place = np.abs((travelled % (2 * legs.sum())) - legs.sum())
     stops = np.concatenate([[0.0], np.cumsum(legs)])
+    street = _street_speeds(points, stops)
+    flowing = np.where(_is_rush(seconds / 3600) & is_weekday, _RUSH, 1.0)
+    deviation = np.where(rng.random(seconds.size) < 0.12, -np.inf, rng.normal(0, 5, seconds.size))
+    place, speed = np.zeros(seconds.size), np.zeros(seconds.size)
+    travelled = phase * 2 * stops[-1]
+    for ping in range(seconds.size):
+        place[ping] = abs(travelled % (2 * stops[-1]) - stops[-1])
+        fast = street[int(place[ping] / stops[-1] * (street.size - 1))] * flowing[ping]
+        speed[ping] = min(max(fast + deviation[ping], 0.0), 75.0)
+        travelled += speed[ping] * _PING_SECONDS / 3600
     east, north = (np.interp(place, stops, points[:, axis]) for axis in (0, 1))
     return pl.DataFrame(
         {
@@ -92,6 +105,13 @@ def _bus(name: str, points: FloatArray, phase: float, midnight: float, rng: np.r
             "speed": speed,
         }
     )
+
+
+def _street_speeds(points: FloatArray, stops: FloatArray) -> FloatArray:
+    """Return the usual speed at many places along a route: slow in the centre, fast outside."""
+    along = np.linspace(0, stops[-1], 400)
+    from_centre = np.hypot(*(np.interp(along, stops, points[:, axis]) for axis in (0, 1)))
+    return np.asarray(13 + 30 * (1 - np.exp(-((from_centre / _CENTRE_KM) ** 2))))
 
 
 def _is_rush(hour: FloatArray) -> NDArray[np.bool_]:

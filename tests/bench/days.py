@@ -63,6 +63,7 @@ west = 7.0
 east = 10.0
 [privacy]
 epsilon_per_day = 2.0
+mechanism = "planned"
 target_error = 10.0
 [budget]
 epsilon_total = 100.0

@@ -13,7 +13,7 @@ from pathlib import Path
 import numpy as np
 import polars as pl
 import pytest
-from support import Dataset, Hexveil
+from support import Dataset, Hexveil, by_the_planner
 
 from dpmath.core.accounting import LOSS_UNITS
 from tasks.account import ledger, private_files
@@ -35,7 +35,7 @@ order by time_bucket(interval '1 hour', observed_at), h3_cell(latitude, longitud
 
 @pytest.fixture
 def config_file(real_data: Path, tmp_path: Path) -> Path:
-    text = CONFIG.read_text()
+    text = by_the_planner(CONFIG.read_text())
     assert "../../../shared/data/capmetro" in text
     copied = tmp_path / "austin.toml"
     copied.write_text(

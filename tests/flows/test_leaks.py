@@ -95,6 +95,7 @@ def searched_after(folder: Path, environment: dict[str, str]) -> dict[str, bytes
         "sharded": good,
         "sharded-quoted": [*good, f'{USER}-1,{DATE}T08:59:00Z,47.05,8.31,"{LATE_VALUE}', *good],
         "sharded-quarantined": [*good, *[f"{USER}-{n},{DATE}T09:00:00Z,0,0,{LATE_VALUE}" for n in range(99)]],
+        "estimated": good,
         "raw-pandera": good,
         "raw-text": good,
     }
@@ -105,6 +106,9 @@ def searched_after(folder: Path, environment: dict[str, str]) -> dict[str, bytes
         if name == "headless":
             content = "\n".join(good) + "\n"
         dataset.write("day.csv", content.encode("utf-8", "surrogateescape"))
+        if name == "estimated":
+            path = folder / name / f"{name}.toml"
+            path.write_text(path.read_text().replace('"clip-user"\ntarget_error = 40.0', '"estimated"'))
         files.append(str(folder / name / f"{name}.toml"))
     ended = subprocess.run(
         [sys.executable, "-c", RUN_EACH, *files],
@@ -116,7 +120,7 @@ def searched_after(folder: Path, environment: dict[str, str]) -> dict[str, bytes
     )
     outcomes = [line for line in ended.stdout.splitlines() if line.startswith(str(folder))]
     assert len(outcomes) == len(cases), ended.stderr[-3000:]
-    assert sum("released" in line for line in outcomes) == 3, "\n".join(outcomes)
+    assert sum("released" in line for line in outcomes) == 4, "\n".join(outcomes)
     assert all(line.endswith("None None") for line in outcomes if "failed" in line)
 
     assert any("read file=day.csv" in line for line in (ended.stdout + ended.stderr).splitlines()), "steps were heard"

@@ -21,7 +21,7 @@ from tasks.base.errors import contained
 from tasks.base.steps import step
 from tasks.engines.late import count_late_records
 from tasks.engines.prepare import by_itself, prepare_day
-from tasks.mechanisms.table import PROMISING
+from tasks.mechanisms.table import OF_SUMS, PROMISING
 from tasks.occupancy.placing import define_places
 from tasks.planning.plan import plan_release
 from tasks.planning.range_plans import RangePlans, Shortage, finish_plans, plan_ahead, planning_range
@@ -75,6 +75,15 @@ epsilon_total = 5.0
 [storage]
 path = "store"
 """
+
+
+def by_the_planner(configuration: str) -> str:
+    """Return the text of a deployed configuration with the planner in place of the estimate."""
+    assert 'mechanism = "estimated"' in configuration
+    planned = configuration.replace('mechanism = "estimated"', 'mechanism = "planned"\ntarget_error = 10.0')
+    return planned.replace('definition = "zcdp"', "")
+
+
 ENGINES = ("", '[engine]\nname = "dask"\nn_shards = 3\n')
 """The engine's section: the local one, and shards, which outside a flow are worked on in the same process."""
 
@@ -164,7 +173,9 @@ def choose(dataset: Dataset, mechanism: str, epsilon: str = "40.0", cell_epsilon
     dataset.set('"clip-user"', f'"{mechanism}"')
     dataset.set("epsilon_per_day = 2.0", f"epsilon_per_day = {epsilon}")
     dataset.set("epsilon_total = 5.0", f"epsilon_total = {epsilon}")
-    if mechanism not in PROMISING:
+    if mechanism not in OF_SUMS:
+        dataset.set("target_error = 40.0\n", "")
+    elif mechanism not in PROMISING:
         dataset.set("target_error = 40.0", f"cell_epsilon = {cell_epsilon}")
 
 
@@ -197,8 +208,9 @@ def table(dataset: Dataset, date: dt.date = DATE) -> pl.DataFrame:
 
 
 def all_files(dataset: Dataset) -> dict[str, bytes]:
+    """Return the published files of all releases, without the page over all days."""
     folder = dataset.folder / "store" / "published"
-    return {str(path.relative_to(folder)): path.read_bytes() for path in folder.rglob("*") if path.is_file()}
+    return {str(path.relative_to(folder)): path.read_bytes() for path in folder.glob("date=*/**/*") if path.is_file()}
 
 
 def later_day(dataset: Dataset, n: int) -> dt.date:
