@@ -57,7 +57,7 @@ def charges(first: bool, limit: int, norm: Norm) -> Iterator[Charge]:
     sensitivities = {"spread": 1 << (SHARE_BITS - 1), "coarse": 2 * RADIUS, "map": 2 * RADIUS}
     for name, share in _FIRST_DAY if first else _LATER_DAY:
         sensitivity = sensitivities.get(name, 1 << SHARE_BITS)
-        allowed = limit * round(share * 1000) // 1000
+        allowed = max(limit, 0) * round(share * 1000) // 1000
         inverse_scale = (isqrt(allowed) if norm == "l2" else allowed) // sensitivity
         if not 1 <= inverse_scale <= LARGEST_INVERSE_SCALE:
             raise ValueError(f"limit={limit} is too small or too large for the noise of an estimate")

@@ -93,21 +93,21 @@ def programme(state: State | None, asked: Asked) -> Asking:
 
 def _begun(asked: Asked, known: FloatArray) -> Generator[Question, tuple[Question, ExactIntArray], State]:
     """Ask for the values' centre and scale, and return the first state."""
-    day, n_asked = asked.day, max(1, int(asked.in_full.sum()))
+    day, n_asked = asked.day, int(asked.in_full.sum())
     in_points = POINTS / (1 << SHARE_BITS)
     limit = np.full((day.occupancy.n_users, 1), 1 << SHARE_BITS)
     _, (total,) = yield Centre(asked.sums("centre", limit), day.occupancy, asked.value_range)
     mean, spread = _EXPECTED_CENTRE
-    noise = asked.noise("centre") / n_asked * in_points
-    kept = spread**2 / (spread**2 + noise**2)
-    centre = mean + kept * (int(total) / n_asked * in_points - mean)
+    noise = asked.noise("centre") / max(n_asked, 1) * in_points
+    kept = spread**2 / (spread**2 + noise**2) if n_asked else 0.0  # nobody was asked: noise alone tells nothing
+    centre = mean + kept * (int(total) / max(n_asked, 1) * in_points - mean)
 
     enough = np.bincount(day.occupancy.user, minlength=day.occupancy.n_users) >= 3
-    n_enough = max(1, int((enough & asked.in_full).sum()))
+    n_enough = int((enough & asked.in_full).sum())
     limit = np.where(enough, 1 << (SHARE_BITS - 1), 0)[:, None]
     _, (total,) = yield Spread(asked.sums("spread", limit), day.occupancy, asked.value_range)
-    noise = asked.noise("spread") / n_enough * in_points
-    log2, log2_spread = _log2_scale(int(total) / n_enough * in_points, noise)
+    noise = asked.noise("spread") / n_enough * in_points if n_enough else np.inf
+    log2, log2_spread = _log2_scale(int(total) / max(n_enough, 1) * in_points, noise)
     of_pairs = residual_shares(day.occupancy.n_records)
     expected = _STATE_SHARE + float(np.average(of_pairs, weights=day.occupancy.n_records))
     scale = min(_LARGEST_SCALE, POINTS * 2 ** (log2 + 0.5 * log2_spread) / np.sqrt(expected))
@@ -141,9 +141,11 @@ def _measured(
         raise ValueError("the answers are not those of a measurement")
     limit = np.full((asked.day.occupancy.n_users, 1), 1 << SHRINK_BITS)
     _, (total,) = yield Shrunk(asked.sums(f"{name} shrink", limit))
-    n_asked = max(1, int(asked.in_full.sum())) << SHRINK_BITS
-    variance = (asked.noise(f"{name} shrink") / n_asked) ** 2 + 0.25 / max(1, int(asked.in_full.sum()))
-    shrink = shrinkage.updated(state.shrink, int(total) / n_asked, variance, length)
+    n_asked, shrink = int(asked.in_full.sum()), state.shrink
+    if n_asked:
+        whole = n_asked << SHRINK_BITS
+        variance = (asked.noise(f"{name} shrink") / whole) ** 2 + 0.25 / n_asked
+        shrink = shrinkage.updated(shrink, int(total) / whole, variance, length)
     mean_shrink = float(shrinkage.mean_shrink(shrink[0], length))
     done, occupancy = as_measured(question.measurement), asked.day.occupancy
     off = view.expected - question.measurement.centre * (POINTS / asked.value_range)  # centres are whole ticks
