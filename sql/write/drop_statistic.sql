@@ -1,4 +1,4 @@
--- The mirror's rows, which older code made with fewer columns: they are copied again from the released files.
+-- statistic: is dropped if older code made it with fewer columns; its rows are copied again from the released files.
 -- Grain    none, the table is dropped
 -- Privacy  public
 drop table statistic

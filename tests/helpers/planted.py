@@ -35,8 +35,9 @@ def readable(path: Path) -> bytes:
     """Return a file's bytes, with what is packed inside unpacked: results of the scheduler, columns of Parquet."""
     content = path.read_bytes()
     if content.startswith(b"PAR1"):
-        columns = pl.read_parquet(path, hive_partitioning=False).select(~cs.binary())  # outlines, besides
-        return content + columns.write_csv().encode()
+        columns = pl.read_parquet(path, hive_partitioning=False)
+        packed = [part for column in columns.select(cs.binary()) for part in column if part is not None]
+        return content + str(columns.select(~cs.binary()).rows()).encode() + b"".join(packed)
     try:
         return content + base64.b64decode(content) if path.parent.name == "storage" else content
     except ValueError:

@@ -12,14 +12,14 @@ SOURCES = "\n".join(path.read_text() for path in (ROOT / "tasks").rglob("*.py"))
 KINDS = {
     "schema": {"CREATE"},
     "read": {"SELECT"},
-    "write": {"INSERT", "UPDATE", "DELETE", "COPY"},
+    "write": {"INSERT", "UPDATE", "DELETE", "COPY", "DROP"},
     "scratch": {"CREATE", "DROP"},
     "checks": {"SELECT"},
 }
 FORMS = {
     "schema": r"create (table|view) if not exists {stem} ?(\(|as\n)",
     "read": r"(select|with)\s",
-    "write": r"(insert (or \w+ )?into|update|delete from) ({schema})\b|copy ",
+    "write": r"(insert (or \w+ )?into|update|delete from) ({schema})\b|copy |drop table ({schema})$",
     "scratch": r"create or replace temp (table|view|macro) |drop table ({scratch})$",
     "checks": r"(select|with)\s",
 }
