@@ -53,11 +53,6 @@ class Day:
         if self.position.shape != (self.names.size, 3) or not 0 <= self.kind < len(KINDS):
             raise ValueError("position must be of shape (H, 3), and kind a position in KINDS")
 
-    @property
-    def user_records(self) -> IntArray:
-        """Records of each user, shape (L,)."""
-        return np.bincount(self.occupancy.user, self.occupancy.n_records, self.occupancy.n_users).astype(np.int64)
-
     def cell_means(self, of_pairs: FloatArray) -> FloatArray:
         """Return the mean of a number per pair over each cell, weighted by records, shape (G,)."""
         occupancy = self.occupancy

@@ -13,7 +13,7 @@ import numpy as np
 
 from dpmath.core.occupancy import IntArray
 from dpmath.estimate.day import FloatArray
-from dpmath.estimate.measurement import Measurement, Norm
+from dpmath.estimate.measurement import Measurement, Norm, user_sums
 from dpmath.estimate.posterior import Design, expected_error
 from dpmath.estimate.shrinkage import TARGET
 from dpmath.estimate.state import POINTS
@@ -234,22 +234,9 @@ def _expected_lengths(
     fields = fields[:, :_SIGNAL_DIRECTIONS]
     rest = np.maximum(view.state_variance - (fields**2).sum(axis=1), 0.0)
     spread = precision**2 * (view.residual_variance + rest[occupancy.cell])
-    squares = _user_sums(view, spread, loading**2)
+    squares = user_sums(occupancy, spread, loading**2)
     for field in fields.T:
-        squares += _user_sums(view, precision, field[:, None] * loading) ** 2
+        squares += user_sums(occupancy, precision, field[:, None] * loading) ** 2
     if norm == "l1":
         return np.asarray(_L1_MEAN * np.sqrt(squares).sum(axis=1))
     return np.asarray(np.sqrt(squares.sum(axis=1)))
-
-
-def _user_sums(view: View, of_pairs: FloatArray, of_cells: FloatArray) -> FloatArray:
-    """Return the sum over each user's pairs of a number per pair times numbers of its cell, shape (L, n)."""
-    occupancy = view.day.occupancy
-    sums = np.zeros((occupancy.n_users, of_cells.shape[1]))
-    order = np.argsort(occupancy.user, kind="stable")
-    at_once = max(1, (1 << 22) // max(1, of_cells.shape[1]))
-    for pairs in np.array_split(order, -(-order.size // at_once)) if order.size else ():
-        starts = np.flatnonzero(np.diff(occupancy.user[pairs], prepend=-1))
-        parts = of_pairs[pairs, None] * of_cells[occupancy.cell[pairs]]
-        sums[occupancy.user[pairs[starts]]] += np.add.reduceat(parts, starts)
-    return sums

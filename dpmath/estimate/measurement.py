@@ -1,9 +1,10 @@
 """The private step, which alone reads values: one noisy vector of sums, with one ball a user over all queries."""
 
 from dataclasses import dataclass, field
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
+from numpy.typing import NDArray
 
 from dpmath.core import _check
 from dpmath.core.accounting import ExactIntArray, exact_integers
@@ -19,7 +20,7 @@ LARGEST_COMPONENT = 1 << 25
 MOST_QUERIES = 1 << 11
 _LARGEST_SUM = 1 << 62
 _LARGEST_SHIFT = 62
-_USERS_AT_ONCE_ELEMENTS = 1 << 22
+_ELEMENTS_AT_ONCE = 1 << 22
 
 Norm = Literal["l1", "l2"]
 NOISE_OF = {"l1": LAPLACE, "l2": GAUSSIAN}
@@ -138,14 +139,7 @@ class Measurement:
             raise ValueError("private_totals must be from 0 to n_records value_range")
         moved = self.weight * (private_totals - occupancy.n_records * self.centre[occupancy.cell])
         moved = _towards_zero(moved, np.int64(1) << self.pair_shift)
-        vectors = np.zeros((occupancy.n_users, self.n_queries), dtype=np.int64)
-        order = np.argsort(occupancy.user, kind="stable")
-        at_once = max(1, _USERS_AT_ONCE_ELEMENTS // max(1, self.n_queries))
-        for pairs in np.array_split(order, -(-order.size // at_once)) if order.size else ():
-            parts = moved[pairs, None] * self.loading[occupancy.cell[pairs]]
-            starts = np.flatnonzero(np.diff(occupancy.user[pairs], prepend=-1))
-            vectors[occupancy.user[pairs[starts]]] += np.add.reduceat(parts, starts)
-        vectors = _towards_zero(vectors, np.int64(1) << self.shift)
+        vectors = _towards_zero(user_sums(occupancy, moved, self.loading), np.int64(1) << self.shift)
         return Answers.inside(np.clip(vectors, -LARGEST_COMPONENT, LARGEST_COMPONENT), self)
 
 
@@ -182,6 +176,27 @@ class Answers:
         measurement = self.measurement
         scales = np.full(measurement.n_queries, measurement.inverse_scale, dtype=object)
         return exact_integers(self.vector.sum(axis=0)) + exact_integers(NOISES[measurement.noise](scales, random_bytes))
+
+
+def user_sums(occupancy: Occupancy, of_pairs: NDArray[Any], of_cells: NDArray[Any]) -> NDArray[Any]:
+    """Return the sum over each user's pairs of a number per pair times numbers of its cell, shape (L, n).
+
+    Args:
+        occupancy: The occupancy array, P pairs of G cells and L users.
+        of_pairs: A number of each pair, shape (P,).
+        of_cells: Numbers of each cell, of the same type, shape (G, n).
+
+    Source:
+        HV-L52.
+    """
+    sums = np.zeros((occupancy.n_users, of_cells.shape[1]), dtype=of_pairs.dtype)
+    order = np.argsort(occupancy.user, kind="stable")
+    at_once = max(1, _ELEMENTS_AT_ONCE // max(1, of_cells.shape[1]))
+    for pairs in np.array_split(order, -(-order.size // at_once)) if order.size else ():
+        starts = np.flatnonzero(np.diff(occupancy.user[pairs], prepend=-1))
+        parts = of_pairs[pairs, None] * of_cells[occupancy.cell[pairs]]
+        sums[occupancy.user[pairs[starts]]] += np.add.reduceat(parts, starts)
+    return sums
 
 
 def _towards_zero(number: IntArray, divisor: IntArray | np.int64) -> IntArray:

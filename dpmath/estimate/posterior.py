@@ -87,11 +87,12 @@ def estimated(view: View, design: Design, sums: FloatArray, noise: float, shrink
     seen = rows.transposed_times(loading * total[:, None], state.n_hexagons)  # (S, Q)
     common = np.arange(seen.shape[0]) < state.basis.n_common
     lasting, prior, of_cells = state.covariance @ seen, state.lasting, view.cell_variance * total**2
+    of_cells_alone = (loading * of_cells[:, None]).T @ loading
     parts = _Parts(
         before=seen.T @ lasting,
         of_city=seen.T @ ((prior * common)[:, None] * seen),
-        own=seen.T @ ((prior * ~common)[:, None] * seen) + (loading * of_cells[:, None]).T @ loading,
-        of_cells=(loading * of_cells[:, None]).T @ loading,
+        own=seen.T @ ((prior * ~common)[:, None] * seen) + of_cells_alone,
+        of_cells=of_cells_alone,
         day=seen.T @ (state.of_the_day[:, None] * seen),
         residual=(loading * spread[:, None]).T @ loading,
         noise=noise,

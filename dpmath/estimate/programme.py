@@ -1,7 +1,8 @@
 """A day's private questions, one after the other: each is made from public numbers and the noisy answers before it."""
 
-from collections.abc import Generator, Sequence
+from collections.abc import Generator
 from dataclasses import dataclass, replace
+from functools import cached_property
 
 import numpy as np
 
@@ -15,8 +16,18 @@ from dpmath.estimate.covariates import covariates
 from dpmath.estimate.day import Day, FloatArray
 from dpmath.estimate.design import RADIUS, as_measured, design, whole_numbers
 from dpmath.estimate.measurement import SHRINK_BITS, Norm
-from dpmath.estimate.posterior import NOTHING, ON_FIRST_DAY, ON_LATER_DAY, Estimate, estimated
-from dpmath.estimate.questions import SHARE_BITS, Centre, Check, Measured, Question, Shrunk, Spread, check_limits
+from dpmath.estimate.posterior import NOTHING, ON_FIRST_DAY, ON_LATER_DAY, Estimate, Ladders, estimated
+from dpmath.estimate.questions import (
+    SHARE_BITS,
+    Centre,
+    Check,
+    Measured,
+    Question,
+    Questions,
+    Shrunk,
+    Spread,
+    check_limits,
+)
 from dpmath.estimate.state import POINTS, RESIDUAL_CLASSES, State, first_state
 from dpmath.estimate.view import View, residual_shares
 
@@ -57,6 +68,11 @@ class Asked:
     of_occupancy: bool = True
     n_days: int = 1
 
+    @cached_property
+    def covariates(self) -> FloatArray:
+        """The covariates of each cell, shape (G, n)."""
+        return covariates(self.day, self.of_occupancy)
+
     @property
     def in_full(self) -> np.ndarray:
         """Which users are not short of budget; the small questions are about these."""
@@ -82,16 +98,23 @@ def programme(state: State | None, asked: Asked) -> Asking:
     Source:
         HV-E4.
     """
-    day = asked.day
-    known = covariates(day, asked.of_occupancy)
     if state is None:
-        state = yield from _begun(asked, known)
-        state = (yield from _measured(state, asked, known, "coarse", first=True)).state
-        return (yield from _checked(state, asked, known, first=True))
-    return (yield from _checked(state.later(asked.n_days).with_hexagons(day), asked, known, first=False))
+        state = yield from _begun(asked)
+        state = (yield from _measured(_seen(state, asked), asked, "coarse", ON_FIRST_DAY)).state
+        return (yield from _checked(_seen(state, asked), asked, ON_FIRST_DAY))
+    return (yield from _checked(_seen_later(state, asked), asked, ON_LATER_DAY))
 
 
-def _begun(asked: Asked, known: FloatArray) -> Generator[Question, tuple[Question, ExactIntArray], State]:
+def _seen(state: State, asked: Asked) -> View:
+    return View.of(asked.day, state, asked.covariates)
+
+
+def _seen_later(state: State, asked: Asked) -> View:
+    """Return the day as the state of an earlier day expects it."""
+    return _seen(state.later(asked.n_days).with_hexagons(asked.day), asked)
+
+
+def _begun(asked: Asked) -> Generator[Question, tuple[Question, ExactIntArray], State]:
     """Ask for the values' centre and scale, and return the first state."""
     day, n_asked = asked.day, int(asked.in_full.sum())
     in_points = POINTS / (1 << SHARE_BITS)
@@ -111,7 +134,7 @@ def _begun(asked: Asked, known: FloatArray) -> Generator[Question, tuple[Questio
     of_pairs = residual_shares(day.occupancy.n_records)
     expected = _STATE_SHARE + float(np.average(of_pairs, weights=day.occupancy.n_records))
     scale = min(_LARGEST_SCALE, POINTS * 2 ** (log2 + 0.5 * log2_spread) / np.sqrt(expected))
-    basis = fit_basis(day, known)
+    basis = fit_basis(day, asked.covariates)
     return first_state(day, basis, centre, spread**2 * (1 - kept), scale, (log2_spread * np.log(2)) ** 2)
 
 
@@ -127,11 +150,10 @@ def _log2_scale(measured: float, noise: float) -> tuple[float, float]:
 
 
 def _measured(
-    state: State, asked: Asked, known: FloatArray, name: str, *, first: bool
+    view: View, asked: Asked, name: str, chosen: Ladders
 ) -> Generator[Question, tuple[Question, ExactIntArray], Estimate]:
     """Ask the large measurement and its mean shrink factor, and return the estimate from both."""
-    view = View.of(asked.day, state, known)
-    length = shrinkage.expected_length(state.shrink)
+    state, length = view.state, shrinkage.expected_length(view.state.shrink)
     noise = asked.noise(name) / RADIUS
     meant = design(view, asked.norm, noise, length, asked.radius / RADIUS)
     scale = asked.charges[name].inverse_scale
@@ -151,16 +173,16 @@ def _measured(
     off = view.expected - question.measurement.centre * (POINTS / asked.value_range)  # centres are whole ticks
     total = np.bincount(occupancy.cell, done.weight, occupancy.n_cells)
     sums = np.array([int(one) for one in answers], dtype=float) / RADIUS - mean_shrink * (total * off) @ done.loading
-    found = estimated(view, done, sums, noise, mean_shrink, ON_FIRST_DAY if first else ON_LATER_DAY)
+    found = estimated(view, done, sums, noise, mean_shrink, chosen)
     return replace(found, state=replace(found.state, shrink=shrink))
 
 
 def _checked(
-    state: State, asked: Asked, known: FloatArray, *, first: bool
+    view: View, asked: Asked, chosen: Ladders
 ) -> Generator[Question, tuple[Question, ExactIntArray], Estimate]:
     """Ask the measurement of the map, then how many pairs are far from it, and return the estimate."""
-    found = yield from _measured(state, asked, known, "map", first=first)
-    view, occupancy = View.of(asked.day, state, known), asked.day.occupancy
+    found = yield from _measured(view, asked, "map", chosen)
+    occupancy = asked.day.occupancy
     n_classes = RESIDUAL_CLASSES[0] * RESIDUAL_CLASSES[1]
     of_mean = np.maximum(found.variance - found.residual_part, 0.0)[occupancy.cell]
     residual = view.residual_variance * found.residual_factor
@@ -228,8 +250,7 @@ def expected_deviation(state: State, asked: Asked) -> FloatArray:
     Source:
         HV-E3.
     """
-    known = covariates(asked.day, asked.of_occupancy)
-    view = View.of(asked.day, state.later(asked.n_days).with_hexagons(asked.day), known)
+    view = _seen_later(state, asked)
     length, noise = shrinkage.expected_length(view.state.shrink), asked.noise("map") / RADIUS
     meant = design(view, asked.norm, noise, length, asked.radius / RADIUS)
     shrink = float(shrinkage.mean_shrink(view.state.shrink[0], length))
@@ -237,7 +258,7 @@ def expected_deviation(state: State, asked: Asked) -> FloatArray:
     return np.sqrt(found.variance)
 
 
-def answered(asking: Asking, answers: "Sequence[tuple[Question, ExactIntArray]]") -> Estimate:
+def answered(asking: Asking, answers: Questions) -> Estimate:
     """Return the estimate from questions that were asked, and their noisy answers.
 
     Args:

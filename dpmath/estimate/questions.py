@@ -1,5 +1,6 @@
 """The private questions of a day. Each says what it costs, and gives noisy answers from the users' private totals."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Protocol
 
@@ -39,6 +40,10 @@ class Question(Protocol):
     def noisy(self, private: PrivateDay, random_bytes: RandomBytes) -> ExactIntArray:
         """Return the noisy answers."""
         ...
+
+
+Questions = Sequence[tuple[Question, ExactIntArray]]
+"""Questions as they were asked, each with its noisy answers."""
 
 
 @dataclass(frozen=True)

@@ -4,23 +4,22 @@ from dataclasses import replace
 
 import numpy as np
 
-from dpmath.estimate.covariates import covariates
 from dpmath.estimate.day import Day, FloatArray
 from dpmath.estimate.state import POINTS, State
 from dpmath.estimate.view import View
 
 
-def typical(day: Day, state: State, of_occupancy: bool, kind: int) -> tuple[FloatArray, FloatArray]:
+def typical(day: Day, state: State, covariates: FloatArray, kind: int) -> tuple[FloatArray, FloatArray]:
     """Return the expected value of each cell on a kind of day, and its variance, in points, each of shape (G,).
 
     Args:
-        day: A day, whose cells and covariates are taken.
+        day: A day, whose cells are taken.
         state: What is known, with coefficients for the day's hexagons.
-        of_occupancy: Whether covariates of the occupancy are used.
+        covariates: The covariates of each cell, shape (G, n).
         kind: The kind of day.
 
     Source:
         HV-E3.
     """
-    view = View.of(replace(day, kind=kind), state, covariates(day, of_occupancy))
+    view = View.of(replace(day, kind=kind), state, covariates)
     return np.clip(view.expected, 0.0, POINTS), view.rows.variances(state.covariance)

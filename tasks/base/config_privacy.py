@@ -71,7 +71,7 @@ class Privacy(Section):
     @model_validator(mode="after")
     def _what_an_estimate_can(self) -> Self:
         targets = (self.target_error, self.target_error_variance, self.cell_epsilon)
-        if self.planned_by.kind == "estimated" and any(target is not None for target in targets):
+        if self.planned_by.estimates and any(target is not None for target in targets):
             raise ValueError(
                 "mechanism estimated publishes every cell with an interval and promises no error: remove target_error, "
                 "target_error_variance and cell_epsilon"
@@ -119,7 +119,7 @@ class Privacy(Section):
     @property
     def sum_noise(self) -> str:
         """The noise that the sums get."""
-        if self.planned_by.kind == "estimated":
+        if self.planned_by.estimates:
             return GAUSSIAN if self.definition == "zcdp" else LAPLACE
         return GAUSSIAN if self.noise == "gaussian" else LAPLACE
 

@@ -36,7 +36,7 @@ def statistic_schema(config: Config) -> pa.DataFrameSchema:
         "n_users": pa.Column(pl.Int64, pa.Check.ge(1)),
     }
     possible = pa.Check.in_range(float(config.value.lower), float(config.value.upper))
-    if config.privacy.planned_by.kind == "estimated":
+    if config.privacy.planned_by.estimates:
         columns |= _columns_of_estimate(possible)
     else:
         promises = config.privacy.planned_by.promises

@@ -4,11 +4,12 @@ import datetime as dt
 import json
 import logging
 from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
-from dpmath.estimate.day import Day
 from dpmath.estimate.posterior import Estimate
-from dpmath.estimate.programme import answered, programme
+from dpmath.estimate.programme import Asked, answered, programme
+from dpmath.estimate.questions import Questions
 from dpmath.estimate.state import State, from_arrays, to_arrays
 from tasks.account import private_files
 from tasks.account.chain import releases
@@ -21,6 +22,24 @@ from tasks.estimates.arrays import read_arrays, write_arrays
 from tasks.estimates.asking import Known, asked_of, norm_of
 from tasks.estimates.public_day import occupancy_of, public_day
 from tasks.estimates.stored_questions import read_questions
+
+
+@dataclass(frozen=True)
+class Again:
+    """An estimate that was made again.
+
+    Attributes:
+        asked: What its questions were made from.
+        questions: The questions as they were asked, each with its noisy answers.
+        losses: What each user was charged, in the account's unit.
+        estimate: The estimate.
+    """
+
+    asked: Asked
+    questions: Questions
+    losses: list[int]
+    estimate: Estimate
+
 
 _SAME = ("grid", "value", "estimate")
 """The settings that a state is for. If one of them changes, the estimate begins anew."""
@@ -93,8 +112,8 @@ def remove_old_states(known: Known, entries: Sequence[Entry], config: Config) ->
             path.unlink()
 
 
-def estimate_again(entry: Release, known: Known, config: Config) -> tuple[Day, Estimate]:
-    """Return a release's day and its estimate, from what was known before it and its questions and noisy answers.
+def estimate_again(entry: Release, known: Known, config: Config) -> Again:
+    """Return a release's estimate, from what was known before it and its questions and noisy answers.
 
     Raises:
         LedgerBroken: A file is missing or changed.
@@ -105,11 +124,12 @@ def estimate_again(entry: Release, known: Known, config: Config) -> tuple[Day, E
     cells, pairs = (private_files.read_frame(plans, stored["files"][name]) for name in ("cells", "pairs"))
     occupancy, users = occupancy_of(cells, pairs)
     day = public_day(entry.date, cells, occupancy, settings)
-    losses = private_files.losses(entry, config)
-    asked = asked_of(day, [losses.get(user, 0) for user in users], known, settings)
+    charged = private_files.losses(entry, config)
+    losses = [charged.get(user, 0) for user in users]
+    asked = asked_of(day, losses, known, settings)
     folder, name = private_files.releases(config), str(entry.questions)
     questions = read_questions(folder, name, occupancy, asked.value_range, norm_of(settings))
-    return day, answered(programme(known.state, asked), questions)
+    return Again(asked, questions, losses, answered(programme(known.state, asked), questions))
 
 
 def replayed(chain: Sequence[Release], config: Config) -> State:
@@ -118,7 +138,7 @@ def replayed(chain: Sequence[Release], config: Config) -> State:
     for number, entry in enumerate(progress(chain, "making the state again")):
         ago = days_between(chain[number - 1], entry.date) if number else 1
         known = Known(known.state, None, number, ago)
-        known = Known(estimate_again(entry, known, config)[1].state, None, number + 1, 1)
+        known = Known(estimate_again(entry, known, config).estimate.state, None, number + 1, 1)
     if known.state is None:
         raise ValueError("there is no release to make a state from")
     return known.state

@@ -1,35 +1,31 @@
 """The questions of a release as they were asked, with their noisy answers: stored, and read back."""
 
-from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
 
-from dpmath.core.accounting import ExactIntArray
 from dpmath.core.occupancy import Occupancy
 from dpmath.estimate.bounded_sums import BoundedSums
 from dpmath.estimate.measurement import Measurement, Norm
-from dpmath.estimate.questions import Centre, Check, Measured, Question, Shrunk, Spread
+from dpmath.estimate.questions import Centre, Check, Measured, Question, Questions, Shrunk, Spread
 from tasks.estimates.arrays import Arrays, read_arrays, write_arrays
-
-Asked = Sequence[tuple[Question, ExactIntArray]]
 
 _OF_MEASUREMENT = ("centre", "weight", "loading", "radius")
 
 
-def write_questions(folder: Path, asked: Asked) -> str:
+def write_questions(folder: Path, questions: Questions) -> str:
     """Write questions and their noisy answers, and return the hash of the file.
 
     The file holds public numbers only. It stays private all the same, because it has a row for each user and cell.
     """
     arrays: Arrays = {}
-    for number, (question, answers) in enumerate(asked):
+    for number, (question, answers) in enumerate(questions):
         found = _arrays_of(question) | {"answers": np.array([int(one) for one in answers], dtype=np.int64)}
         arrays |= {f"{number}.{_name_of(question)}.{name}": array for name, array in found.items()}
     return write_arrays(folder, arrays)
 
 
-def read_questions(folder: Path, name: str, occupancy: Occupancy, value_range: int, norm: Norm) -> Asked:
+def read_questions(folder: Path, name: str, occupancy: Occupancy, value_range: int, norm: Norm) -> Questions:
     """Return the questions of a release and their noisy answers.
 
     Args:

@@ -58,9 +58,14 @@ class Mechanism:
         return projected_cost(cell_epsilon, self.n_interval_draws, currency)
 
     @property
+    def estimates(self) -> bool:
+        """Whether it estimates every cell from a few noisy sums, instead of publishing a noisy sum of each cell."""
+        return self.kind == "estimated"
+
+    @property
     def promises(self) -> bool:
         """Whether it promises an error before the draw. For that the clipping must not depend on the values."""
-        return self.interval is None and self.kind != "estimated"
+        return self.interval is None and not self.estimates
 
     @property
     def has_variance(self) -> bool:
@@ -242,7 +247,7 @@ _ROWS = (
 MECHANISMS = {row.name: row for row in _ROWS}
 PROMISING = tuple(row.name for row in _ROWS if row.promises)
 """The mechanisms that promise an error before the draw."""
-OF_SUMS = tuple(row.name for row in _ROWS if row.kind != "estimated")
+OF_SUMS = tuple(row.name for row in _ROWS if not row.estimates)
 """The mechanisms that publish a noisy sum of each cell."""
 
 
@@ -251,7 +256,7 @@ def propose(mechanism: str, request: "Request") -> "Proposal":
     if request.target is not None:
         request = replace(request, target=min(request.target, Fraction(1, 2)))
     proposes = MECHANISMS[mechanism].proposes
-    if request.currency.name == "pure" or MECHANISMS[mechanism].kind == "estimated":
+    if request.currency.name == "pure" or MECHANISMS[mechanism].estimates:
         return proposes(request)
     from tasks.mechanisms.scaled import scaled_proposal
 

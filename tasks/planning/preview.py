@@ -115,7 +115,7 @@ def preview_year(date: dt.date, config: Config) -> list[dict[str, Any]]:
         zcdp: replace(request, currency=zcdp),
     }
     planned_and_counted_in: list[tuple[Currency, Currency]] = [(PURE, PURE), (PURE, zcdp), (zcdp, zcdp)]
-    if privacy.planned_by.kind == "estimated":  # every cell, and all that a day may cost
+    if privacy.planned_by.estimates:  # every cell, and all that a day may cost
         n_cells = {currency.name: request.occupancy.n_cells for currency in asked}
         pure_in_zcdp = zcdp.of_noise(LAPLACE, 1, PURE.within(privacy.epsilon_per_day))
         most_of_a_day = (PURE.within(privacy.epsilon_per_day), pure_in_zcdp, zcdp.within(privacy.epsilon_per_day))

@@ -15,7 +15,7 @@ from tasks.account.amendments import check_budget
 from tasks.account.budgets import Account
 from tasks.account.chain import releases
 from tasks.account.entry import Entry, Stated
-from tasks.account.identity import find_entry, release_id
+from tasks.account.identity import find_entry
 from tasks.account.user_keys import UserKeys, known_users
 from tasks.account.witnesses import check_nothing_unpaid, check_same_users, published_folders
 from tasks.base import frames, randomness, schemas, warehouse
@@ -80,7 +80,7 @@ def release_with(date: dt.date, plan_hash: str, config: Config, noise: Noise, re
         costs = _checked_costs(date, plan, entries, config)
         attempt = witnesses.count_attempt(intent["release_id"], config)
         with warehouse.kept_open(config):
-            statistics, extra, stated = _drawn(date, plan, entries, config, noise, revision)
+            statistics, extra, stated = _drawn(date, plan, entries, config, noise, intent)
             execution = _execution(intent, plan, statistics, known_users(config, entries), config)
         entry = {**intent, **costs, **execution, **stated, "plan": plan_hash, "attempt": attempt}
         files = write_files(statistics, plan, entry, config, extra)
@@ -102,15 +102,14 @@ def _check_witnesses(entries: list[Entry], config: Config) -> None:
 
 
 def _drawn(
-    date: dt.date, plan: StoredPlan, entries: list[Entry], config: Config, noise: Noise, revision: str | None
+    date: dt.date, plan: StoredPlan, entries: list[Entry], config: Config, noise: Noise, intent: Stated
 ) -> tuple[pl.DataFrame, dict[str, pl.DataFrame], Stated]:
     """Draw, and return the published table, further published tables by name, and further fields of the entry."""
-    name = release_id(date, config, revision)
+    name = str(intent["release_id"])
     if plan.is_estimate:
         private = _private(date, plan, "read/user_total", entries, config)
-        estimated = estimate_day(
-            date, plan, private, entries, config, name, revision is not None, randomness.random_bytes
-        )
+        is_revision = intent["revision"] is not None
+        estimated = estimate_day(date, plan, private, entries, config, name, is_revision, randomness.random_bytes)
         return estimated.statistics, estimated.tables, estimated.stated
     statistics = statistic_frame(_noisy_cells(date, plan, entries, config, noise), name, config)
     schemas.check(statistics, schemas.statistic_schema(config), "statistics")

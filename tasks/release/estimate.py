@@ -1,7 +1,6 @@
 """Estimates a day: asks its private questions, and makes the published tables from the noisy answers."""
 
 import datetime as dt
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -9,14 +8,14 @@ import h3
 import numpy as np
 import polars as pl
 
-from dpmath.core.accounting import LOSS_UNITS, ExactIntArray
+from dpmath.core.accounting import LOSS_UNITS
 from dpmath.core.occupancy import Occupancy
 from dpmath.estimate.asking import ask
-from dpmath.estimate.day import KINDS, Day, FloatArray
+from dpmath.estimate.day import KINDS, FloatArray
 from dpmath.estimate.design import RADIUS, as_measured
 from dpmath.estimate.posterior import Estimate
 from dpmath.estimate.programme import Asked, programme
-from dpmath.estimate.questions import Measured, PrivateDay, Question
+from dpmath.estimate.questions import Measured, PrivateDay, Questions
 from dpmath.estimate.state import POINTS
 from dpmath.estimate.typical import typical
 from dpmath.noise.sampling import RandomBytes
@@ -30,8 +29,6 @@ from tasks.estimates.public_day import occupancy_of, public_day
 from tasks.estimates.states import known_before, remove_old_states, write_state
 from tasks.estimates.stored_questions import write_questions
 from tasks.planning.stored_plan import StoredPlan
-
-Questions = Sequence[tuple[Question, ExactIntArray]]
 
 _HALF_WIDTH = 1.96
 _LEAST_SHARE = 0.1
@@ -94,7 +91,7 @@ def estimate_day(
     return EstimatedDay(
         statistics=estimate_frame(plan.cells, estimate, asked, release_id, config),
         tables={
-            "typical.parquet": typical_frame(day, estimate, asked.of_occupancy, config),
+            "typical.parquet": typical_frame(asked, estimate, config),
             "measurements.parquet": measurement_frame(questions, asked, config),
         },
         stated=stated,
@@ -127,7 +124,7 @@ def estimate_frame(
 ) -> pl.DataFrame:
     """Return the published table of an estimate, one row per cell, by slot and hexagon, with the documented columns."""
     deviation = np.sqrt(estimate.variance)
-    usual, _ = typical(asked.day, estimate.state, asked.of_occupancy, asked.day.kind)
+    usual, _ = typical(asked.day, estimate.state, asked.covariates, asked.day.kind)
     share = np.clip(1 - estimate.variance / estimate.variance_before, 0.0, 1.0)
     low, high = (np.clip(estimate.mean + side * _HALF_WIDTH * deviation, 0.0, POINTS) for side in (-1, 1))
     frame = cells.select(
@@ -150,11 +147,11 @@ def estimate_frame(
     return frame
 
 
-def typical_frame(day: Day, estimate: Estimate, of_occupancy: bool, config: Config) -> pl.DataFrame:
+def typical_frame(asked: Asked, estimate: Estimate, config: Config) -> pl.DataFrame:
     """Return what is expected of each of the day's hexagons and slots on each kind of day."""
-    tables = []
+    tables, day = [], asked.day
     for number, kind in enumerate(KINDS):
-        mean, variance = typical(day, estimate.state, of_occupancy, number)
+        mean, variance = typical(day, estimate.state, asked.covariates, number)
         deviation = np.sqrt(variance) * float(config.value.span) / POINTS
         tables.append(
             pl.DataFrame(

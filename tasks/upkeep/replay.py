@@ -8,13 +8,10 @@ import polars as pl
 
 from dpmath.core.currency import Currency
 from dpmath.estimate.state import State
-from tasks.account import private_files
 from tasks.account.entry import Entry, Release
 from tasks.base.config import Config
-from tasks.estimates.asking import Known, asked_of, norm_of
-from tasks.estimates.public_day import occupancy_of
-from tasks.estimates.states import chain_before, days_between, estimate_again, replayed
-from tasks.estimates.stored_questions import read_questions
+from tasks.estimates.asking import Known
+from tasks.estimates.states import Again, chain_before, days_between, estimate_again, replayed
 from tasks.planning.stored_plan import StoredPlan
 from tasks.release.estimate import describe_questions, estimate_frame
 
@@ -44,16 +41,17 @@ class Replay:
         """
         settings = config.with_settings(entry.settings)
         known = self._known(entry, before, settings, config)
-        day, estimate = estimate_again(entry, known, config)
+        again = estimate_again(entry, known, config)
         if entry.revision is None:
-            self._after[entry.release_id] = estimate.state
+            self._after[entry.release_id] = again.estimate.state
         while len(self._after) > _MOST_STATES:
             self._after.popitem(last=False)
-        asked = asked_of(day, [plan.losses.get(user, 0) for user in _users(plan)], known, settings)
-        for name, value in describe_questions(asked, known).items():
+        if _overcharged(again, entry.currency):
+            yield "a user's questions cost more than the user was charged"
+        for name, value in describe_questions(again.asked, known).items():
             if entry.stated.get(name) != value:
                 yield f"{name} is not what the plans give"
-        expected = estimate_frame(plan.cells, estimate, asked, entry.release_id, settings)
+        expected = estimate_frame(plan.cells, again.estimate, again.asked, entry.release_id, settings)
         drawn = [*_NUMBERS, "support", "mean_day_share"]
         if not expected.drop(drawn).equals(table.drop(drawn, strict=False)):
             yield "the released table is not what was planned"
@@ -72,21 +70,12 @@ class Replay:
         return Known(state, None, len(chain), days_between(chain[-1], entry.date))
 
 
-def overcharged(entry: Release, plan: StoredPlan, settings: Config, currency: Currency, config: Config) -> str | None:
-    """Return what is wrong with an estimate's charges: a user's questions may cost more than the user was charged."""
-    occupancy, users = occupancy_of(plan.cells, plan.pairs)
-    questions = read_questions(
-        private_files.releases(config), str(entry.questions), occupancy, settings.value.n_ticks, norm_of(settings)
-    )
-    losses = np.zeros(len(users), dtype=object)
-    for question, _ in questions:
+def _overcharged(again: Again, currency: Currency) -> bool:
+    """Return whether a user's questions cost more than the user was charged."""
+    losses = np.zeros(len(again.losses), dtype=object)
+    for question, _ in again.questions:
         losses = losses + question.losses(currency)
-    charged = np.array([plan.losses.get(user, 0) for user in users], dtype=object)
-    return "a user's questions cost more than the user was charged" if (losses > charged).any() else None
-
-
-def _users(plan: StoredPlan) -> list[str]:
-    return occupancy_of(plan.cells, plan.pairs)[1]
+    return bool((losses > np.array(again.losses, dtype=object)).any())
 
 
 def _apart(expected: pl.Series, found: pl.Series, span: float) -> bool:

@@ -28,7 +28,7 @@ from tasks.release.statement import describe_cost, describe_plan, describe_relea
 from tasks.upkeep.convert import problem_with_conversion
 from tasks.upkeep.recompute import is_consistent, problem_with_table, recomputed_losses
 from tasks.upkeep.renderings import unlike
-from tasks.upkeep.replay import Replay, overcharged
+from tasks.upkeep.replay import Replay
 
 _MAY_WAIT = dt.timedelta(hours=1)
 _SUBJECT_OF_ANY_CODE = ("kind", "dataset", "purpose", "period", "grid", "statistics", "value", "mechanism")
@@ -172,8 +172,7 @@ def _problems(entry: Release, before: list[Entry], account: Account, replay: Rep
     yield from _beyond_its_account(entry, losses, account, settings)
     yield from _unlike_its_table(entry, table, plan, settings)
     if plan.is_estimate:
-        problem = overcharged(entry, plan, settings, entry.currency, config)
-        yield from [problem] if problem else replay.problems(entry, plan, table, before, config)
+        yield from replay.problems(entry, plan, table, before, config)
     yield from (f"{name} does not say what the ledger and its table say" for name in unlike(table, entry, config))
     yield from _unlike_its_files(entry, config)
 

@@ -773,7 +773,7 @@ def test_a_typical_day_is_what_lasts_on_a_kind_of_day() -> None:
     known, found = covariates(day, True), []
     for kind in range(len(KINDS)):
         matrix = dense(state.basis.rows(replace(day, kind=kind), known, state.numbers_of(day)), 10)
-        mean, variance = typical(day, state, True, kind)
+        mean, variance = typical(day, state, covariates(day, True), kind)
         assert mean == pytest.approx(np.clip(50 + matrix @ state.mean, 0, 100))
         assert variance == pytest.approx(np.diag(matrix @ state.covariance @ matrix.T))
         found.append(mean)

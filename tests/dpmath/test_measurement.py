@@ -139,7 +139,7 @@ def test_vectors_do_not_depend_on_how_many_pairs_are_summed_at_once(
     totals = random_totals(rng, measured)
     assert np.unique(measured.answers(totals).vector).size > 20
     for at_once in (1, 3 * 2, 3 * 7, 3 * 54, 3 * 1000):
-        monkeypatch.setattr(module, "_USERS_AT_ONCE_ELEMENTS", at_once)
+        monkeypatch.setattr(module, "_ELEMENTS_AT_ONCE", at_once)
         assert_as_defined(measured, totals)
 
 

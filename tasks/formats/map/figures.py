@@ -36,7 +36,6 @@ from tasks.formats.map.words import (
     FORMATTED,
     decimals,
     expected_error,
-    is_estimate,
     measured,
     published_tip,
     withheld_tip,
@@ -131,10 +130,10 @@ def _map(sources: Sources, config: Config) -> Any:
     hatch = {"hatch_pattern": "right_diagonal_line", "hatch_color": "#b9b9b4", "hatch_scale": 7, "hatch_weight": 1}
     withheld = _patches(plot, sources["withheld"], fill_color=_GREY, line_color="white", **hatch)
     fill: dict[str, Any] = {"fill_color": {"field": "mean", "transform": mapper}}
-    if is_estimate(config):
+    if config.privacy.planned_by.estimates:
         fill |= {"fill_alpha": "certainty"}
     published = _patches(plot, sources["published"], line_color="white", **fill)
-    if is_estimate(config):
+    if config.privacy.planned_by.estimates:
         _patches(plot, sources["unusual"], fill_color=None, line_color=_RED, line_width=3)
     for colour, width in (("white", 6), (_INK, 3)):
         _patches(plot, sources["outline"], fill_color=None, line_color=colour, line_width=width)
@@ -189,7 +188,7 @@ def _curve(sources: Sources, day: MapDay, config: Config) -> Any:
     plot.x_range, plot.y_range = Range1d(start=0, end=n_slots), Range1d(start=low - room, end=high + room)
     interval = plot.vbar("x", 0.8, "high", "low", source=sources["curve"], fill_color=_BLUE, fill_alpha=0.25)
     interval.glyph.line_color = None
-    if is_estimate(config):
+    if config.privacy.planned_by.estimates:
         plot.line("x", "typical", source=sources["curve"], line_color=_INK, line_width=2, line_dash="dashed")
     plot.line("x", "mean", source=sources["curve"], line_color=_BLUE, line_width=2)
     plot.scatter("x", "mean", source=sources["curve"], color=_BLUE, size=8)

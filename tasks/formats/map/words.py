@@ -58,7 +58,7 @@ def published_tip(where: str, config: Config) -> str:
         f"{expected_error(config)} @error{{%.{digits}f}} {unit}",
         f"95 % interval @low{{%.{digits}f}} to @high{{%.{digits}f}} {unit}",
     ]
-    if is_estimate(config):
+    if config.privacy.planned_by.estimates:
         lines.append(f"such a day usually @typical{{%.{digits}f}} {unit}")
     if config.statistics.variance:
         digits = decimals(config.value.span**2 / 4)
@@ -66,14 +66,9 @@ def published_tip(where: str, config: Config) -> str:
     return _tip(*lines, _SIZE, "epsilon about @epsilon{%.4g} for any one user", f"@{where}")
 
 
-def is_estimate(config: Config) -> bool:
-    """Return whether the means are estimates: their intervals widen where little is known, and nothing is promised."""
-    return config.privacy.planned_by.kind == "estimated"
-
-
 def expected_error(config: Config) -> str:
     """Return what comes before the expected error of a mean: a promise is an upper bound, an estimate's is not."""
-    return "expected error" if is_estimate(config) else "expected error at most"
+    return "expected error" if config.privacy.planned_by.estimates else "expected error at most"
 
 
 def with_look(statistics: pl.DataFrame) -> pl.DataFrame:
@@ -117,14 +112,15 @@ def head(
     """Return the page's title and sentences, by the names that the template uses; not yet escaped."""
     digits = decimals(config.value.span)
     errors = expected_errors(statistics)
-    bound = pl.select(_upwards(pl.lit(errors.median() if is_estimate(config) else errors.max()), digits)).item()
+    error = errors.median() if config.privacy.planned_by.estimates else errors.max()
+    bound = pl.select(_upwards(pl.lit(error), digits)).item()
     slot = "hour" if config.grid.slot_minutes == 60 else f"{config.grid.slot_minutes} minutes"
     purpose = config.dataset.purpose
     return {
         "title": f"{config.dataset.name}: {config.value.name} on {date:%A}, {date.day} {date:%B %Y}"
         + (f", revision {revision}" if revision else ""),
         "revised": revision is not None,
-        "is_estimate": is_estimate(config),
+        "is_estimate": config.privacy.planned_by.estimates,
         "purpose": "" if purpose == "not stated" else purpose,
         "quantity": measured(config.value.name, config),
         "slot": slot,
