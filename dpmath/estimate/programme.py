@@ -119,7 +119,7 @@ def _begun(asked: Asked) -> Generator[Question, tuple[Question, ExactIntArray], 
     day, n_asked = asked.day, int(asked.in_full.sum())
     in_points = POINTS / (1 << SHARE_BITS)
     limit = np.full((day.occupancy.n_users, 1), 1 << SHARE_BITS)
-    _, (total,) = yield Centre(asked.sums("centre", limit), day.occupancy, asked.value_range)
+    _, (total,) = yield Centre(asked.sums("centre", limit), asked.value_range)
     mean, spread = _EXPECTED_CENTRE
     noise = asked.noise("centre") / max(n_asked, 1) * in_points
     kept = spread**2 / (spread**2 + noise**2) if n_asked else 0.0  # nobody was asked: noise alone tells nothing
@@ -128,7 +128,7 @@ def _begun(asked: Asked) -> Generator[Question, tuple[Question, ExactIntArray], 
     enough = np.bincount(day.occupancy.user, minlength=day.occupancy.n_users) >= 3
     n_enough = int((enough & asked.in_full).sum())
     limit = np.where(enough, 1 << (SHARE_BITS - 1), 0)[:, None]
-    _, (total,) = yield Spread(asked.sums("spread", limit), day.occupancy, asked.value_range)
+    _, (total,) = yield Spread(asked.sums("spread", limit), asked.value_range)
     noise = asked.noise("spread") / n_enough * in_points if n_enough else np.inf
     log2, log2_spread = _log2_scale(int(total) / max(n_enough, 1) * in_points, noise)
     of_pairs = residual_shares(day.occupancy.n_records)
@@ -191,7 +191,6 @@ def _checked(
     limit = check_limits(occupancy, view.residual_class, n_classes, asked.norm)
     check = Check(
         asked.sums("check", limit),
-        occupancy,
         np.rint(found.mean * in_ticks).astype(np.int64),
         np.rint(CHECKED_AT * deviation * occupancy.n_records * in_ticks).astype(np.int64),
         view.residual_class,

@@ -22,12 +22,38 @@ class PrivateDay:
     """The values of a day. No number in it may be shown, written or logged.
 
     Attributes:
-        totals: Total of each pair's values, in ticks, shape (P,).
+        occupancy: The occupancy array, P pairs of G cells and L users.
+        totals: Total of each pair's values that are not missing, in ticks, shape (P,).
+        n_missing: How many of each pair's values are missing, shape (P,).
         shrink: How far the last measurement scaled each user down, shape (L,); the next question may be about it.
     """
 
+    occupancy: Occupancy
     totals: IntArray = field(repr=False)
+    n_missing: IntArray = field(repr=False)
     shrink: IntArray | None = field(default=None, repr=False)
+
+    @property
+    def n_values(self) -> IntArray:
+        """How many of each pair's values are not missing, shape (P,)."""
+        return self.occupancy.n_records - self.n_missing
+
+    def filled(self, instead: IntArray) -> IntArray:
+        """Return the total of each pair with the mean of its values for each missing one, in whole ticks, shape (P,).
+
+        Args:
+            instead: What each value of a cell is if a user has none there, in ticks, shape (G,).
+        """
+        n_records = self.occupancy.n_records
+        whole, rest = np.divmod(self.totals, np.maximum(self.n_values, 1))
+        filled = n_records * whole + n_records * rest // np.maximum(self.n_values, 1)
+        return np.where(self.n_values > 0, filled, n_records * instead[self.occupancy.cell])
+
+    def user_means(self, value_range: int) -> IntArray:
+        """Return each user's mean, in 2^-SHARE_BITS of the range, shape (L,); the middle for a user without values."""
+        totals, n_values = (_of_users(self.occupancy, numbers) for numbers in (self.totals, self.n_values))
+        means = (totals << SHARE_BITS) // (np.maximum(n_values, 1) * value_range)
+        return np.where(n_values > 0, means, 1 << (SHARE_BITS - 1))
 
 
 class Question(Protocol):
@@ -58,7 +84,7 @@ class Measured:
 
     def noisy(self, private: PrivateDay, random_bytes: RandomBytes) -> ExactIntArray:
         """Return the noisy sum of each query; keeps the shrink factors for the next question."""
-        answers = self.measurement.answers(private.totals)
+        answers = self.measurement.answers(private.filled(self.measurement.centre))
         private.shrink = answers.shrink
         return answers.noisy_sums(random_bytes)
 
@@ -91,13 +117,11 @@ class Shrunk(_OfSums):
 class Centre(_OfSums):
     """The sum of the users' means, in units of 2^-SHARE_BITS of the range."""
 
-    occupancy: Occupancy
     value_range: int
 
     def noisy(self, private: PrivateDay, random_bytes: RandomBytes) -> ExactIntArray:
         """Return the noisy sum."""
-        means = _user_means(private.totals, self.occupancy, self.value_range)
-        return self.sums.noisy(means[:, None], random_bytes)
+        return self.sums.noisy(private.user_means(self.value_range)[:, None], random_bytes)
 
 
 @dataclass(frozen=True)
@@ -107,18 +131,15 @@ class Spread(_OfSums):
     The unit is 2^-SHARE_BITS of the range. No deviation is above half the range.
     """
 
-    occupancy: Occupancy
     value_range: int
 
     def noisy(self, private: PrivateDay, random_bytes: RandomBytes) -> ExactIntArray:
         """Return the noisy sum."""
-        occupancy = self.occupancy
-        means = _user_means(private.totals, occupancy, self.value_range)[occupancy.user]
-        off = (private.totals << SHARE_BITS) // (occupancy.n_records * self.value_range) - means
-        squares = np.zeros(occupancy.n_users, dtype=np.int64)
-        np.add.at(squares, occupancy.user, occupancy.n_records * off * off)
-        deviation = np.sqrt((squares // _user_records(occupancy)).astype(np.float64)).astype(np.int64)
-        return self.sums.noisy(deviation[:, None], random_bytes)
+        occupancy, n_values = private.occupancy, private.n_values
+        means = private.user_means(self.value_range)[occupancy.user]
+        off = (private.totals << SHARE_BITS) // (np.maximum(n_values, 1) * self.value_range) - means
+        squares = _of_users(occupancy, n_values * off * off) // np.maximum(_of_users(occupancy, n_values), 1)
+        return self.sums.noisy(np.sqrt(squares.astype(np.float64)).astype(np.int64)[:, None], random_bytes)
 
 
 @dataclass(frozen=True)
@@ -126,21 +147,19 @@ class Check(_OfSums):
     """How many pairs are far from their cell's estimate: each user's share of the user's pairs in each class.
 
     Attributes:
-        occupancy: The occupancy array, P pairs.
         centre: Estimate of each cell, in ticks a record, shape (G,).
         half_width: How far a pair's total may be from n_records centre without being counted, in ticks, shape (P,).
         of_pair: Class of each pair, shape (P,).
     """
 
-    occupancy: Occupancy
     centre: IntArray
     half_width: IntArray
     of_pair: IntArray
 
     def noisy(self, private: PrivateDay, random_bytes: RandomBytes) -> ExactIntArray:
         """Return the noisy sum of each class, in the unit of the limits."""
-        occupancy, limit = self.occupancy, self.sums.limit
-        far = np.abs(private.totals - occupancy.n_records * self.centre[occupancy.cell]) > self.half_width
+        occupancy, limit = private.occupancy, self.sums.limit
+        far = np.abs(private.filled(self.centre) - occupancy.n_records * self.centre[occupancy.cell]) > self.half_width
         n_far, n_pairs = np.zeros(limit.shape, dtype=np.int64), np.zeros(limit.shape, dtype=np.int64)
         np.add.at(n_far, (occupancy.user[far], self.of_pair[far]), 1)
         np.add.at(n_pairs, (occupancy.user, self.of_pair), 1)
@@ -162,13 +181,8 @@ def check_limits(occupancy: Occupancy, of_pair: IntArray, n_classes: int, norm: 
     return has * largest[:, None]
 
 
-def _user_records(occupancy: Occupancy) -> IntArray:
-    """Return the records of each user, at least 1, shape (L,)."""
-    return np.maximum(np.bincount(occupancy.user, occupancy.n_records, occupancy.n_users).astype(np.int64), 1)
-
-
-def _user_means(private_totals: IntArray, occupancy: Occupancy, value_range: int) -> IntArray:
-    """Return each user's mean, in units of 2^-SHARE_BITS of the range, shape (L,)."""
-    totals = np.zeros(occupancy.n_users, dtype=np.int64)
-    np.add.at(totals, occupancy.user, private_totals)
-    return (totals << SHARE_BITS) // (_user_records(occupancy) * value_range)
+def _of_users(occupancy: Occupancy, of_pairs: IntArray) -> IntArray:
+    """Return the sum over each user's pairs, exact, shape (L,)."""
+    sums = np.zeros(occupancy.n_users, dtype=np.int64)
+    np.add.at(sums, occupancy.user, of_pairs)
+    return sums

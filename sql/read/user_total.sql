@@ -2,7 +2,8 @@
 -- Grain    one row per (slot_start, h3_cell, user_hash) of the plan
 -- Reads    user_cell, user_key, the file $pairs
 -- Params   $date, $pairs: path of the plan's pairs, $with_squares BOOLEAN
--- Units    private_mean_total in ticks, private_square_total in quarter squared ticks
+-- Units    private_mean_total in ticks, with the midpoint for each of private_n_missing values; private_square_total in
+--          quarter squared ticks
 -- Privacy  SENSITIVE: exact totals; they leave memory only averaged, summed and with noise on them
 select columns(lambda c: $with_squares or c <> 'private_square_total')
 from (
@@ -11,7 +12,8 @@ from (
         h3_cell,
         user_hash,
         total_ticks::decimal(38, 0) as private_mean_total,
-        total_squares::decimal(38, 0) as private_square_total
+        total_squares::decimal(38, 0) as private_square_total,
+        n_missing as private_n_missing
     from read_parquet($pairs)
     join user_key using (user_hash)
     join user_cell using (slot_start, h3_cell, user_id)

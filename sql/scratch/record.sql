@@ -5,8 +5,8 @@
 -- Grain    one row per record of the day that is its argument
 -- Reads    raw_record, validated_day, validated_file, quarantine, box
 -- Params   date; apart: whether h3_cell stays null if no box gives it, because the caller finds many at once
--- Units    value_ticks = (value - lower) / tick, from 0 to n_ticks: a missing value counts as the midpoint, and a value
---          outside the bounds as the nearer bound
+-- Units    value_ticks = (value factor - lower) / tick, from 0 to n_ticks: a missing value counts as the midpoint,
+--          and a value outside the bounds as the nearer bound; was_missing says which values were missing
 -- Privacy  SENSITIVE: never leaves the warehouse
 create or replace temp macro record(date, apart := false) as table
 select
@@ -21,13 +21,16 @@ select
     longitude,
     user_id,
     case
-        when value is null or isnan(value) then n_ticks // 2
-        when value <= lower then 0
-        else least(round((value - lower) / tick), n_ticks)::bigint
-    end as value_ticks
+        when was_missing then n_ticks // 2
+        when in_unit <= lower then 0
+        else least(round((in_unit - lower) / tick), n_ticks)::bigint
+    end as value_ticks,
+    was_missing
 from (
     select
         raw_record.*,
+        value * factor as in_unit,
+        means_missing(value, missing) as was_missing,
         placed.* exclude (local_date),
         box.h3_cell as boxed_cell,
         beyond,

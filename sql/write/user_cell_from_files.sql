@@ -3,7 +3,7 @@
 -- Reads    the files $paths
 -- Params   $paths: written by workers
 -- Units    total_ticks and total_squares are exact integers
--- Privacy  SENSITIVE: the totals
+-- Privacy  SENSITIVE: the totals and n_missing
 insert into user_cell by name
 select
     local_date,
@@ -12,5 +12,6 @@ select
     user_id,
     n_records,
     total_ticks::hugeint as total_ticks,
-    total_squares::hugeint as total_squares
+    total_squares::hugeint as total_squares,
+    n_missing
 from read_parquet($paths, hive_partitioning = false)

@@ -86,6 +86,18 @@ class Value(Section):
     tick: Positive
     """The step that values are counted in. It must divide `upper - lower`, into at most 1,048,576 ticks."""
 
+    factor: Positive = Decimal(1)
+    """What a value of the source is multiplied by to be in `unit`: `1.609344` for miles per hour in km/h."""
+    missing: tuple[Number, ...] = Field(default=(), max_length=64)
+    """Values of the source, before `factor`, that mean "not measured", for example `[255]`. An empty value always does.
+    Such a record stays, because it must not depend on a value which records count. The mechanism `estimated` learns
+    nothing from it; in all others it counts as the midpoint."""
+
+    @field_validator("missing", mode="before")
+    @classmethod
+    def _as_tuple(cls, value: Any) -> Any:
+        return tuple(value) if isinstance(value, list) else value
+
     @model_validator(mode="after")
     def _whole_ticks(self) -> Self:
         if self.upper <= self.lower:

@@ -76,5 +76,5 @@ def _question(kind: str, arrays: Arrays, occupancy: Occupancy, value_range: int,
     if kind == "shrunk":
         return Shrunk(sums)
     if kind == "check":
-        return Check(sums, occupancy, arrays["centre"], arrays["half_width"], arrays["of_pair"])
-    return {"centre": Centre, "spread": Spread}[kind](sums, occupancy, value_range)
+        return Check(sums, arrays["centre"], arrays["half_width"], arrays["of_pair"])
+    return {"centre": Centre, "spread": Spread}[kind](sums, value_range)

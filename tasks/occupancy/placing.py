@@ -29,7 +29,7 @@ _LEAST_BOXED = 7 / 8
 
 def define_places(connection: warehouse.Connection) -> None:
     """Create ``record()``, and the empty table that it takes hexagons from."""
-    for made in ("scratch/boxes_per_degree", "scratch/empty_box", "scratch/record"):
+    for made in ("scratch/boxes_per_degree", "scratch/empty_box", "scratch/means_missing", "scratch/record"):
         warehouse.run(connection, made)
 
 

@@ -21,8 +21,8 @@ log = logging.getLogger("hexveil.validate")
 def validate_records(date: dt.date, config: Config) -> None:
     """Replace a day's quarantine, and refuse the day if too much of it is unusable. All other records are valid.
 
-    Rules on user, place and time may quarantine a record. No rule looks at the value: a missing value counts as the
-    midpoint, and a value outside the bounds as the nearer bound. Otherwise it would depend on a record's value whether
+    Rules on user, place and time may quarantine a record. No rule looks at the value: a missing value stays a record,
+    and a value outside the bounds counts as the nearer bound. Otherwise it would depend on a record's value whether
     the record is kept.
 
     Args:
@@ -92,10 +92,13 @@ def write_day(connection: warehouse.Connection, day: dict[str, Any], config: Con
         connection, "scratch/quarantined_record", {**day, "day_start": start, "day_end": end, **_area(config)}
     )
     n_quarantined = warehouse.changed(connection, "write/quarantine_records", {"date": date})
-    bounds = {"lower": float(config.value.lower), "upper": float(config.value.upper)}
-    warehouse.run(connection, "write/value_repair", {**day, **bounds})
+    value = config.value
+    source = {"factor": float(value.factor), "missing": [float(one) for one in value.missing]}
+    bounds = {"lower": float(value.lower), "upper": float(value.upper)}
+    warehouse.run(connection, "scratch/means_missing")
+    warehouse.run(connection, "write/value_repair", {**day, **bounds, **source})
     grid = config.grid.model_dump()
-    ticks = {"lower": bounds["lower"], "tick": float(config.value.tick), "n_ticks": config.value.n_ticks}
+    ticks = {"lower": bounds["lower"], "tick": float(value.tick), "n_ticks": value.n_ticks, **source}
     warehouse.run(connection, "write/validated_day", {"date": date, "day_start": start, **grid, **ticks})
     return int(warehouse.rows(connection, "read/n_day_records", day)[0][0]) - n_quarantined
 

@@ -65,7 +65,8 @@ def estimate_day(
     Args:
         date: The local day.
         plan: Its stored plan.
-        private: Total of each pair of the plan, in ticks: slot_start, h3_cell, user_hash, private_mean_total.
+        private: Total of each pair of the plan, in ticks: slot_start, h3_cell, user_hash, private_mean_total, which has
+            the midpoint for each of private_n_missing values.
         entries: The ledger's entries.
         config: The configuration that the plan was made with.
         release_id: The id of the release.
@@ -80,8 +81,8 @@ def estimate_day(
     occupancy, users = occupancy_of(plan.cells, plan.pairs)
     day = public_day(date, plan.cells, occupancy, config)
     asked = asked_of(day, [plan.losses.get(user, 0) for user in users], known, config)
-    totals = _totals(plan.cells, occupancy, users, private)
-    estimate, questions = ask(programme(known.state, asked), PrivateDay(totals), random_bytes)
+    values = _private_day(plan.cells, occupancy, users, private, config)
+    estimate, questions = ask(programme(known.state, asked), values, random_bytes)
     stated = {
         "questions": write_questions(private_files.releases(config), questions),
         "state_before": known.name,
@@ -98,16 +99,19 @@ def estimate_day(
     )
 
 
-def _totals(cells: pl.DataFrame, occupancy: Occupancy, users: list[str], private: pl.DataFrame) -> np.ndarray:
-    """Return the total of each pair in the order of the occupancy array."""
+def _private_day(
+    cells: pl.DataFrame, occupancy: Occupancy, users: list[str], private: pl.DataFrame, config: Config
+) -> PrivateDay:
+    """Return the values of each pair in the order of the occupancy array."""
     pairs = cells.select("slot_start", "h3_cell")[occupancy.cell].with_columns(
         user_hash=pl.Series(users).gather(pl.Series(occupancy.user))
     )
     joined = pairs.join(private, on=["slot_start", "h3_cell", "user_hash"], how="left", maintain_order="left")
-    totals = joined["private_mean_total"].cast(pl.Int64)
+    totals, n_missing = (joined[name].cast(pl.Int64) for name in ("private_mean_total", "private_n_missing"))
     if totals.null_count():
         raise HexveilError("the pairs of the warehouse are not those of the plan; run the day again")
-    return totals.to_numpy()
+    totals -= n_missing * (config.value.n_ticks // 2)
+    return PrivateDay(occupancy, totals.to_numpy(), n_missing.to_numpy())
 
 
 def describe_questions(asked: Asked, known: Known) -> dict[str, Any]:

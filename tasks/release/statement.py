@@ -62,10 +62,11 @@ def describe_release(date: dt.date, revision: str | None, config: Config) -> dic
         "statistics": [name for name, wanted in settings["statistics"].items() if wanted],
         "value": settings["value"],
         "data_domain": "a record is (user, time, place, value); a value outside [lower, upper] counts as the nearer "
-        "bound, and one that is missing or cannot be read as the midpoint; in a file it is anything that UTF-8 and the "
-        "format can hold in its place: in CSV a field of RFC 4180, in NDJSON a JSON value on the record's line, either "
-        "in a record of at most 64 KiB, in Parquet a value of the column's type, a text of at most 64 KiB; that there "
-        "is such a field, member or column, and its type, is structure",
+        "bound; one that is missing or cannot be read counts as the midpoint, or, in an estimate, as the mean of the "
+        "user's other values in its cell; in a file it is anything that UTF-8 and the format can hold in its place: in "
+        "CSV a field of RFC 4180, in NDJSON a JSON value on the record's line, either in a record of at most 64 KiB, "
+        "in Parquet a value of the column's type, a text of at most 64 KiB; that there is such a field, member or "
+        "column, and its type, is structure",
         "guarantee": guarantee(config.privacy.currency),
         "mechanism": config.privacy.mechanism,
         "theorems": theorems_of(config),

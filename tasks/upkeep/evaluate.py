@@ -40,11 +40,11 @@ def evaluate_day(date: dt.date, revision: str | None, config: Config) -> tuple[d
         raise HexveilError(f"{date} has not been released, so there is nothing to compare; run the day first")
     published = private_files.read_frame(private_files.releases(config), entry.files[TABLE])
     with warehouse.connect(config) as connection:
-        true = warehouse.frame(connection, "read/true_totals", {"date": date})
+        true = warehouse.frame(connection, "read/true_totals", {"date": date, "n_ticks": config.value.n_ticks})
     names = pl.Series("h3_cell", [h3.int_to_str(cell) for cell in true["h3_cell"]], dtype=pl.String)
     tick, lower = float(config.value.tick), float(config.value.lower)
-    true = true.with_columns(names, true_mean=lower + tick * pl.col("private_total") / pl.col("n_records"))
-    both = true.select("slot_start", "h3_cell", "true_mean", all_records="n_records").join(
+    true = true.with_columns(names, true_mean=lower + tick * pl.col("private_total") / pl.col("private_n_values"))
+    both = true.select("slot_start", "h3_cell", "true_mean", "private_n_values", all_records="n_records").join(
         published, on=["slot_start", "h3_cell"], how="left", maintain_order="left"
     )
     if both["mean"].null_count() == both.height or both["all_records"].sum() != entry.rows.get("kept", -1):
@@ -52,10 +52,12 @@ def evaluate_day(date: dt.date, revision: str | None, config: Config) -> tuple[d
             f"the values of {date} in the warehouse are not those of its release: they were forgotten, or records came "
             "since. What was released cannot be compared with them"
         )
+    measured = both.filter(pl.col("private_n_values") > 0)
     evaluation = {
         "release_id": entry.release_id,
         "mechanism": entry.settings["privacy"]["mechanism"],
-        **_compared(both),
+        "cells_without_values": both.height - measured.height,
+        **_compared(measured),
     }
     path = private_folder(config) / "evaluations" / f"{entry.release_id}.json"
     durable.write_whole(path, json.dumps(evaluation, indent=2).encode() + b"\n")

@@ -84,6 +84,10 @@ def values_of(day: Day, seed: int = 1, residual: float = 10.0, shift: float = 0.
     return np.rint(points * VALUE_RANGE / 100 * occupancy.n_records).astype(np.int64)
 
 
+def complete(day: Day, totals: np.ndarray) -> PrivateDay:
+    return PrivateDay(day.occupancy, totals, np.zeros_like(totals))
+
+
 def true_means(day: Day, totals: np.ndarray) -> np.ndarray:
     return np.bincount(day.occupancy.cell, totals) / day.occupancy.cell_records * 100 / VALUE_RANGE
 
@@ -635,9 +639,9 @@ def asked_of(
     return Asked(day, value_range, radius, {one.name: one for one in charges(first, limit, norm)}, norm)
 
 
-def run(asking: Asking, totals: np.ndarray, random_bytes: Bytes = os.urandom) -> tuple[Estimate, Answered]:
+def run(asking: Asking, day: Day, totals: np.ndarray, random_bytes: Bytes = os.urandom) -> tuple[Estimate, Answered]:
     """Answer a day's questions; return its estimate, and each question with its answers."""
-    private, recorded = PrivateDay(totals), []
+    private, recorded = complete(day, totals), []
     question = next(asking)
     while True:
         recorded.append((question, question.noisy(private, random_bytes)))
@@ -669,7 +673,7 @@ def test_with_much_budget_little_error_is_left_and_each_day_adds_what_it_knows(n
     """Noise is far below what is left of the error, so it fails by chance less than once in 1e9 runs."""
     day = a_city()
     totals = values_of(day)
-    first, recorded = run(programme(None, asked_of(day, norm, MUCH[norm], True)), totals)
+    first, recorded = run(programme(None, asked_of(day, norm, MUCH[norm], True)), day, totals)
     assert len(recorded) == 7
     assert error(first, day, totals) < 1
     assert true_means(day, totals).std() > 10
@@ -680,7 +684,7 @@ def test_with_much_budget_little_error_is_left_and_each_day_adds_what_it_knows(n
     expected = View.of(later, first.state.later(1), covariates(later, True)).expected
     totals = values_of(later, 6)
     assert math.sqrt(np.mean((expected - true_means(later, totals)) ** 2)) < 4, "the first day tells of the second"
-    second, recorded = run(programme(first.state, asked_of(later, norm, MUCH[norm], False)), totals)
+    second, recorded = run(programme(first.state, asked_of(later, norm, MUCH[norm], False)), later, totals)
     assert len(recorded) == 3
     assert second.state.n_days == 2
     assert error(second, later, totals) < 1
@@ -696,7 +700,9 @@ def test_stated_variances_are_about_the_squared_errors(norm: Norm) -> None:
         for number in range(3):
             day = a_city(100 * seed + number)
             totals = values_of(day, 1000 + 100 * seed + number)
-            found, _ = run(programme(state, asked_of(day, norm, 10 * UNIT[norm], state is None)), totals, random_bytes)
+            found, _ = run(
+                programme(state, asked_of(day, norm, 10 * UNIT[norm], state is None)), day, totals, random_bytes
+            )
             state = found.state
             squares.append(error(found, day, totals) ** 2)
             stated.append(np.average(found.variance, weights=day.occupancy.cell_records))
@@ -711,7 +717,7 @@ def test_recorded_answers_give_the_very_same_questions_and_estimate_without_any_
     day, limit = a_city(), 3 * UNIT[norm]
     state = None if first else a_state(a_city(first_name=103))
     asked = asked_of(day, norm, limit, first)
-    found, recorded = run(programme(state, asked), values_of(day))
+    found, recorded = run(programme(state, asked), day, values_of(day))
     assert same(answered(programme(state, asked), recorded), found)
 
     asking = programme(state, asked)
@@ -737,9 +743,9 @@ def test_asking_asks_each_question_once_and_returns_what_answering_again_returns
     """With the same random bytes, asking by hand is the very same."""
     day = a_city()
     asked, totals = asked_of(day, norm, UNIT[norm], True), values_of(day)
-    found, recorded = ask(programme(None, asked), PrivateDay(totals), np.random.default_rng(5).bytes)
+    found, recorded = ask(programme(None, asked), complete(day, totals), np.random.default_rng(5).bytes)
     assert same(answered(programme(None, asked), recorded), found)
-    by_hand = run(programme(None, asked), totals, np.random.default_rng(5).bytes)
+    by_hand = run(programme(None, asked), day, totals, np.random.default_rng(5).bytes)
     assert same(by_hand[0], found)
     assert len(by_hand[1]) == len(recorded)
     for (one, answers), (other, others) in zip(by_hand[1], recorded, strict=True):
@@ -786,7 +792,9 @@ def test_values_reach_questions_only_through_noisy_answers(norm: Norm) -> None:
     """Two days of the same users with other values: the first question is the same, later ones if the answers are."""
     day = a_city()
     asked = asked_of(day, norm, UNIT[norm], True)
-    one, other = (run(programme(None, asked), values_of(day, seed, shift=shift)) for seed, shift in ((1, 0), (9, 30)))
+    one, other = (
+        run(programme(None, asked), day, values_of(day, seed, shift=shift)) for seed, shift in ((1, 0), (9, 30))
+    )
     assert same(one[1][0][0], other[1][0][0])
     assert isinstance(one[1][0][0], Centre)
     assert same(one[1][1][0], other[1][1][0]), "nor does the second depend on the first answer"
@@ -806,7 +814,7 @@ def test_a_days_questions_cost_no_user_more_than_the_budget(norm: Norm, first: b
     currency: Currency = PURE if norm == "l1" else Concentrated(Decimal("1e-6"))
     budgets = np.array([limit // 50 * user for user in range(60)], dtype=object)
     state = None if first else a_state(day)
-    _, recorded = run(programme(state, asked_of(day, norm, limit, first, budgets)), values_of(day))
+    _, recorded = run(programme(state, asked_of(day, norm, limit, first, budgets)), day, values_of(day))
     paid = sum((question.losses(currency) for question, _ in recorded), np.zeros(60, dtype=object))
     assert all(0 <= loss <= min(budget, limit) for loss, budget in zip(paid, budgets, strict=True))
     assert paid.max() > 0.99 * limit
@@ -825,7 +833,7 @@ def test_the_check_learns_how_much_pairs_differ(norm: Norm) -> None:
         for number in range(3):
             day = a_city(number)
             asked = asked_of(day, norm, MUCH[norm], state is None)
-            estimate, recorded = run(programme(state, asked), values_of(day, number, residual))
+            estimate, recorded = run(programme(state, asked), day, values_of(day, number, residual))
             state = estimate.state
             assert isinstance(recorded[-1][0], Check)
         assert state is not None
@@ -842,7 +850,7 @@ def test_more_pairs_far_from_their_cells_raise_the_variance_of_their_class_most(
     day = a_city()
     state = a_state(day)
     asked = asked_of(day, norm, MUCH[norm], False)
-    _, recorded = run(programme(state, asked), values_of(day))
+    _, recorded = run(programme(state, asked), day, values_of(day))
     found = []
     for more in (-4, 0, 4):
         check, answers = recorded[-1]
@@ -863,7 +871,7 @@ def test_more_pairs_far_from_their_cells_raise_the_variance_of_their_class_most(
 @pytest.mark.theorem("HV-E4")
 def test_a_state_that_was_stored_is_the_very_same() -> None:
     day = a_city()
-    found, _ = run(programme(None, asked_of(day, "l2", UNIT["l2"], True)), values_of(day))
+    found, _ = run(programme(None, asked_of(day, "l2", UNIT["l2"], True)), day, values_of(day))
     state = replace(found.state, n_days=4, prior_factors=(2.0, 8.0))
     arrays = to_arrays(state)
     assert all(isinstance(array, np.ndarray) and array.dtype != object for array in arrays.values())
@@ -934,7 +942,7 @@ def test_coarse_ticks_cost_little_more_than_their_rounding(value_range: int, nor
     share = np.clip(values_of(day) / VALUE_RANGE / occupancy.n_records, 0, 1)
     totals = rng.binomial(occupancy.n_records * value_range, share)
     asked = asked_of(day, norm, MUCH[norm], True, value_range=value_range)
-    found, _ = run(programme(None, asked), totals, np.random.default_rng(1).bytes)
+    found, _ = run(programme(None, asked), day, totals, np.random.default_rng(1).bytes)
     assert error(found, day, totals * VALUE_RANGE // value_range) < 2.5
 
 
@@ -945,7 +953,7 @@ def test_a_city_whose_values_are_all_at_one_end_is_estimated_too(value: int, nor
     totals = value * day.occupancy.n_records
     for seed in range(3):
         asked = asked_of(day, norm, 10 * UNIT[norm], True)
-        found, _ = run(programme(None, asked), totals, np.random.default_rng(seed).bytes)
+        found, _ = run(programme(None, asked), day, totals, np.random.default_rng(seed).bytes)
         assert error(found, day, totals) < 2
 
 
@@ -964,7 +972,7 @@ def test_a_day_on_which_nobody_has_a_budget_is_estimated_from_what_is_known(norm
     day = a_city()
     state = a_state(day)
     asked = asked_of(day, norm, UNIT[norm], False, np.zeros(60, dtype=object))
-    found, recorded = run(programme(state, asked), values_of(day))
+    found, recorded = run(programme(state, asked), day, values_of(day))
     assert found.mean == pytest.approx(View.of(day, state, covariates(day, True)).expected)
     question = recorded[0][0]
     assert isinstance(question, Measured)
@@ -974,10 +982,26 @@ def test_a_day_on_which_nobody_has_a_budget_is_estimated_from_what_is_known(norm
 @pytest.mark.parametrize("norm", NORMS)
 def test_users_without_records_do_no_harm(norm: Norm) -> None:
     day = a_city()
-    occupancy = replace(day.occupancy, n_users=70)
-    asked = asked_of(replace(day, occupancy=occupancy), norm, MUCH[norm], True)
-    found, _ = run(programme(None, asked), values_of(day))
+    day = replace(day, occupancy=replace(day.occupancy, n_users=70))
+    asked = asked_of(day, norm, MUCH[norm], True)
+    found, _ = run(programme(None, asked), day, values_of(day))
     assert error(found, day, values_of(day)) < 2
+
+
+@pytest.mark.theorem("HV-E4")
+@pytest.mark.parametrize("norm", NORMS)
+def test_missing_values_neither_move_a_mean_nor_hide_it(norm: Norm) -> None:
+    """Every third value of each pair is missing, and all of one pair in five. The midpoint in their place is wrong."""
+    day, rng = a_city(), np.random.default_rng(8)
+    totals, n_records = values_of(day, shift=-25.0), day.occupancy.n_records
+    n_missing = np.where(rng.random(n_records.size) < 0.2, n_records, n_records // 3)
+    totals_of_values = totals * (n_records - n_missing) // n_records
+    asked = asked_of(day, norm, MUCH[norm], True)
+    found, _ = ask(programme(None, asked), PrivateDay(day.occupancy, totals_of_values, n_missing), os.urandom)
+    assert error(found, day, totals) < 3
+    at_midpoint = totals_of_values + n_missing * (VALUE_RANGE // 2)
+    replaced, _ = ask(programme(None, asked), complete(day, at_midpoint), os.urandom)
+    assert error(replaced, day, totals) > 6
 
 
 @pytest.mark.theorem("HV-E4")
@@ -986,7 +1010,7 @@ def test_a_first_day_on_which_nobody_has_a_whole_budget_takes_no_noise_for_an_an
     day, limit = a_city(), 1000 << (50 if norm == "l1" else 101)
     asked = asked_of(day, norm, limit, True, np.array([limit * 9 // 10] * day.occupancy.n_users, dtype=object))
     assert not asked.in_full.any()
-    estimate, _ = run(programme(None, asked), values_of(day))
+    estimate, _ = run(programme(None, asked), day, values_of(day))
     assert estimate.state.centre == 50.0
     assert estimate.state.shrink[0] == 0.0
     true = values_of(day) / day.occupancy.n_records

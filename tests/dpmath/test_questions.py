@@ -35,35 +35,57 @@ def random_occupancy(rng: np.random.Generator, n_cells: int, n_users: int) -> Oc
     return Occupancy(cell, user, rng.integers(1, 6, cell.size), n_cells, n_users)
 
 
-def random_totals(rng: np.random.Generator, occupancy: Occupancy, value_range: int) -> np.ndarray:
-    most = occupancy.n_records * value_range
-    return np.where(rng.random(most.size) < 0.5, rng.integers(0, most + 1), most * rng.integers(0, 2, most.size))
-
-
 def pairs_of(occupancy: Occupancy, user: int) -> list[int]:
     return np.flatnonzero(occupancy.user == user).tolist()
 
 
-def mean_of(occupancy: Occupancy, totals: np.ndarray, value_range: int, user: int) -> int:
-    """Return a user's mean in units of 2^-20 of the range, rounded down."""
-    own = pairs_of(occupancy, user)
-    most = sum(int(occupancy.n_records[pair]) for pair in own) * value_range
-    return math.floor(Fraction(sum(int(totals[pair]) for pair in own), most) * 2**20)
+def random_day(rng: np.random.Generator, occupancy: Occupancy, value_range: int) -> PrivateDay:
+    """Return a day of which some pairs lack some values, some all, and most none."""
+    n_records = occupancy.n_records
+    n_missing = rng.choice([0, 0, 1], n_records.size) * rng.integers(0, n_records + 1)
+    n_missing = np.where(rng.random(n_records.size) < 0.1, n_records, n_missing)
+    most = (n_records - n_missing) * value_range
+    totals = np.where(rng.random(most.size) < 0.5, rng.integers(0, most + 1), most * rng.integers(0, 2, most.size))
+    return PrivateDay(occupancy, totals, n_missing)
 
 
-def spread_of(occupancy: Occupancy, totals: np.ndarray, value_range: int, user: int) -> int:
+def complete(occupancy: Occupancy, totals: np.ndarray) -> PrivateDay:
+    return PrivateDay(occupancy, totals, np.zeros_like(totals))
+
+
+def mean_of(day: PrivateDay, value_range: int, user: int) -> int:
+    """Return a user's mean in units of 2^-20 of the range, rounded down; the middle if the user has no value."""
+    own = pairs_of(day.occupancy, user)
+    most = sum(int(day.n_values[pair]) for pair in own) * value_range
+    return math.floor(Fraction(sum(int(day.totals[pair]) for pair in own), most) * 2**20) if most else 2**19
+
+
+def spread_of(day: PrivateDay, value_range: int, user: int) -> int:
     """Return the root mean square difference of a user's cells from the user's mean, in the same units."""
-    own, mean = pairs_of(occupancy, user), mean_of(occupancy, totals, value_range, user)
-    records = [int(occupancy.n_records[pair]) for pair in own]
+    own, mean = [pair for pair in pairs_of(day.occupancy, user) if day.n_values[pair]], mean_of(day, value_range, user)
+    values = [int(day.n_values[pair]) for pair in own]
     of_cells = [
-        math.floor(Fraction(int(totals[pair]), m * value_range) * 2**20) for pair, m in zip(own, records, strict=True)
+        math.floor(Fraction(int(day.totals[pair]), n * value_range) * 2**20)
+        for pair, n in zip(own, values, strict=True)
     ]
-    squares = (m * (one - mean) ** 2 for one, m in zip(of_cells, records, strict=True))
-    return math.isqrt(sum(squares) // sum(records))
+    squares = (n * (one - mean) ** 2 for one, n in zip(of_cells, values, strict=True))
+    return math.isqrt(sum(squares) // max(sum(values), 1))
 
 
-def asked_of(question: Question, totals: np.ndarray) -> list[int]:
-    return question.noisy(PrivateDay(totals), os.urandom).tolist()
+def filled(day: PrivateDay, instead: np.ndarray) -> list[int]:
+    """Return each pair's total with the mean of its values, or what there is instead, for each missing one."""
+    found = []
+    for pair, n_records in enumerate(day.occupancy.n_records.tolist()):
+        n_values = int(day.n_values[pair])
+        mean = (
+            Fraction(int(day.totals[pair]), n_values) if n_values else Fraction(int(instead[day.occupancy.cell[pair]]))
+        )
+        found.append(math.floor(n_records * mean))
+    return found
+
+
+def asked_of(question: Question, day: PrivateDay) -> list[int]:
+    return question.noisy(day, os.urandom).tolist()
 
 
 @pytest.mark.theorem("HV-L53")
@@ -72,21 +94,23 @@ def asked_of(question: Question, totals: np.ndarray) -> list[int]:
 def test_centre_and_spread_are_sums_of_what_is_defined_cut_to_the_limits(norm: Norm, seed: int) -> None:
     rng = np.random.default_rng(seed)
     occupancy, value_range = random_occupancy(rng, 6, 5), int(rng.choice([1, 10, 1000, 1 << 20]))
-    totals = random_totals(rng, occupancy, value_range)
+    day = random_day(rng, occupancy, value_range)
     limit = rng.choice([0, (1 << 20) // 3, 1 << 19, 1 << 20], 5)
     sums = BoundedSums(limit[:, None], NO_NOISE, norm)
     for question, number_of in ((Centre, mean_of), (Spread, spread_of)):
-        expected = sum(min(int(limit[user]), number_of(occupancy, totals, value_range, user)) for user in range(5))
-        assert asked_of(question(sums, occupancy, value_range), totals) == [expected]
+        expected = sum(min(int(limit[user]), number_of(day, value_range, user)) for user in range(5))
+        assert asked_of(question(sums, value_range), day) == [expected]
 
 
 @pytest.mark.parametrize("value_range", [1, 3, 1 << 20])
-def test_centre_and_spread_of_users_without_pairs_and_at_the_ends_are_0_and_the_limits(value_range: int) -> None:
-    """Of four users the second has two cells, one at each end, the third one cell, and the others nothing."""
+def test_centre_and_spread_of_users_without_values_are_the_middle_and_0_and_at_the_ends_the_limits(
+    value_range: int,
+) -> None:
+    """Of four users the second has two cells, one at each end, the third one cell, and two have nothing."""
     occupancy, totals = Occupancy(whole([0, 0, 1]), whole([1, 2, 1]), whole([2, 3, 2]), 2, 4), whole([0, 3, 2])
-    for question, expected in ((Centre, (1 << 19) + (1 << 20)), (Spread, 1 << 19)):
+    for question, expected in ((Centre, (1 << 19) + (1 << 20) + 2 * (1 << 19)), (Spread, 1 << 19)):
         sums = BoundedSums(np.full((4, 1), 1 << 20), NO_NOISE, "l1")
-        assert asked_of(question(sums, occupancy, value_range), totals * value_range) == [expected]
+        assert asked_of(question(sums, value_range), complete(occupancy, totals * value_range)) == [expected]
 
 
 @pytest.mark.theorem("HV-L53")
@@ -95,9 +119,9 @@ def test_centre_and_spread_of_users_without_pairs_and_at_the_ends_are_0_and_the_
 def test_a_check_counts_the_share_of_pairs_that_are_far(norm: Norm, seed: int) -> None:
     rng = np.random.default_rng(seed)
     occupancy, value_range, n_classes = random_occupancy(rng, 7, 5), 100, int(rng.integers(1, 5))
-    totals, n_pairs = random_totals(rng, occupancy, value_range), occupancy.cell.size
+    day, n_pairs = random_day(rng, occupancy, value_range), occupancy.cell.size
     of_pair, centre = rng.integers(0, n_classes, n_pairs), rng.integers(0, value_range + 1, 7)
-    off = np.abs(totals - occupancy.n_records * centre[occupancy.cell])
+    off = np.abs(whole(filled(day, centre)) - occupancy.n_records * centre[occupancy.cell])
     half_width = off + rng.integers(-1, 2, n_pairs)  # just within, at, and just beyond the interval
     limit = check_limits(occupancy, of_pair, n_classes, norm) * (rng.random(5) < 0.8)[:, None]
     expected = [0] * n_classes
@@ -106,8 +130,8 @@ def test_a_check_counts_the_share_of_pairs_that_are_far(norm: Norm, seed: int) -
             own = [pair for pair in pairs_of(occupancy, user) if of_pair[pair] == one]
             far = [pair for pair in own if int(off[pair]) > int(half_width[pair])]
             expected[one] += int(limit[user, one]) * len(far) // len(own) if own else 0
-    check = Check(BoundedSums(limit, NO_NOISE, norm), occupancy, centre, half_width, of_pair)
-    assert asked_of(check, totals) == expected
+    check = Check(BoundedSums(limit, NO_NOISE, norm), centre, half_width, of_pair)
+    assert asked_of(check, day) == expected
 
 
 def a_measurement(occupancy: Occupancy, norm: Norm, value_range: int, radius: np.ndarray, scale: int) -> Measurement:
@@ -122,14 +146,14 @@ def a_measurement(occupancy: Occupancy, norm: Norm, value_range: int, radius: np
 def test_shrink_factors_are_those_of_the_last_measurement_and_nothing_is_asked_before_one(norm: Norm) -> None:
     rng = np.random.default_rng(4)
     occupancy = random_occupancy(rng, 6, 5)
-    private = PrivateDay(random_totals(rng, occupancy, 100))
+    private = random_day(rng, occupancy, 100)
     shrunk = Shrunk(BoundedSums(np.full((5, 1), 1 << SHRINK_BITS), NO_NOISE, norm))
     with pytest.raises(ValueError, match="after a measurement"):
         shrunk.noisy(private, os.urandom)
     found = []
     for radius in (3, 50, LARGEST_RADIUS):
         measurement = a_measurement(occupancy, norm, 100, np.full(5, radius), NO_NOISE)
-        answers = measurement.answers(private.totals)
+        answers = measurement.answers(whole(filled(private, measurement.centre)))
         assert Measured(measurement).noisy(private, os.urandom).tolist() == answers.vector.sum(axis=0).tolist()
         (total,) = shrunk.noisy(private, os.urandom)
         assert total == answers.shrink.sum()
@@ -138,9 +162,9 @@ def test_shrink_factors_are_those_of_the_last_measurement_and_nothing_is_asked_b
 
 
 def test_the_values_of_a_day_are_not_shown() -> None:
-    private = PrivateDay(whole([12345]), whole([67890]))
-    assert "12345" not in repr(private)
-    assert "67890" not in repr(private)
+    occupancy = Occupancy(whole([0]), whole([0]), whole([7]), 1, 1)
+    private = PrivateDay(occupancy, whole([12345]), whole([54321]), whole([67890]))
+    assert not any(number in repr(private) for number in ("12345", "54321", "67890"))
 
 
 @pytest.mark.theorem("HV-L53")
@@ -237,12 +261,12 @@ def questions_of(
         if charge.name in ("coarse", "map"):
             question = Measured(a_measurement(occupancy, norm, value_range, radius, scale))
         elif charge.name == "centre":
-            question = Centre(sums(np.full((n_users, 1), 1 << 20)), occupancy, value_range)
+            question = Centre(sums(np.full((n_users, 1), 1 << 20)), value_range)
         elif charge.name == "spread":
-            question = Spread(sums(np.full((n_users, 1), 1 << 19)), occupancy, value_range)
+            question = Spread(sums(np.full((n_users, 1), 1 << 19)), value_range)
         elif charge.name == "check":
             limit = check_limits(occupancy, of_pair, n_classes, norm)
-            question = Check(sums(limit), occupancy, cells, of_pair, of_pair)
+            question = Check(sums(limit), cells, of_pair, of_pair)
         else:
             question = Shrunk(sums(np.full((n_users, 1), 1 << SHRINK_BITS)))
         made.append((charge, question))
@@ -290,12 +314,14 @@ def test_no_values_of_a_user_move_a_question_by_more_than_its_sensitivity(norm: 
     """The small questions of a first day, without noise, for 30 adversarial values of one user."""
     rng = np.random.default_rng(seed)
     occupancy, value_range = random_occupancy(rng, 6, 4), int(rng.choice([1, 3, 1000]))
-    radius, base = np.full(4, RADIUS), random_totals(rng, occupancy, value_range)
+    radius, base = np.full(4, RADIUS), random_day(rng, occupancy, value_range)
     found = [Charge(one.name, one.sensitivity, NO_NOISE) for one in charges(True, UNIT[norm], norm)]
     own = occupancy.user == 0
     answers: dict[str, list[list[int]]] = {one.name: [] for one in found}
     for _ in range(30):
-        private = PrivateDay(np.where(own, random_totals(rng, occupancy, value_range), base))
+        other = random_day(rng, occupancy, value_range)
+        totals, n_missing = np.where(own, other.totals, base.totals), np.where(own, other.n_missing, base.n_missing)
+        private = PrivateDay(occupancy, totals, n_missing)
         for charge, question in questions_of(occupancy, norm, value_range, radius, found):
             answers[charge.name].append(question.noisy(private, os.urandom).tolist())
     for charge in found:

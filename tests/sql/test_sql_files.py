@@ -12,14 +12,14 @@ SOURCES = "\n".join(path.read_text() for path in (ROOT / "tasks").rglob("*.py"))
 KINDS = {
     "schema": {"CREATE"},
     "read": {"SELECT"},
-    "write": {"INSERT", "UPDATE", "DELETE", "COPY", "DROP"},
+    "write": {"INSERT", "UPDATE", "DELETE", "COPY", "DROP", "ALTER"},
     "scratch": {"CREATE", "DROP"},
     "checks": {"SELECT"},
 }
 FORMS = {
     "schema": r"create (table|view) if not exists {stem} ?(\(|as\n)",
     "read": r"(select|with)\s",
-    "write": r"(insert (or \w+ )?into|update|delete from) ({schema})\b|copy |drop table ({schema})$",
+    "write": r"(insert (or \w+ )?into|update|delete from|alter table) ({schema})\b|copy |drop table ({schema})$",
     "scratch": r"create or replace temp (table|view|macro) |drop table ({scratch})$",
     "checks": r"(select|with)\s",
 }
@@ -101,7 +101,9 @@ def test_its_head_has_the_form_of_all_heads(sql_file: Path) -> None:
 
 def test_its_first_line_names_what_it_makes_or_changes(sql_file: Path) -> None:
     head, body = split(sql_file)
-    changed = re.findall(r"^(?:insert (?:or \w+ )?into|update|delete from|drop table|copy(?! \())\s+(\w+)", body)
+    changed = re.findall(
+        r"^(?:insert (?:or \w+ )?into|update|delete from|drop table|alter table|copy(?! \())\s+(\w+)", body
+    )
     for name in made(sql_file) + changed:
         assert re.match(rf"-- {name}(\(\))?: \S", head)
 

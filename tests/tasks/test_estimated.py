@@ -80,6 +80,26 @@ def test_every_cell_is_published_with_an_interval_and_charged_as_the_day_allows(
     assert verify_ledger(config).n_releases == 1
 
 
+def test_missing_values_leave_a_day_as_it_would_be_without_them(estimated: Dataset) -> None:
+    """Half of the records say 255. Counted as the midpoint they would move slow cells by 15 km/h."""
+    estimated.set("tick = 0.01", "tick = 0.01\nmissing = [255]")
+    for old, new in (
+        ("epsilon_per_day = 4.0", "epsilon_per_day = 400"),
+        ("epsilon_total = 40.0", "epsilon_total = 400"),
+    ):
+        estimated.set(old, new)
+    path = estimated.folder / "raw" / f"day-{DATE}.csv"
+    header, *rows = path.read_text().splitlines()
+    rows += [re.sub(r":00Z,(.*),[\d.]+$", r":30Z,\1,255", row) for row in rows]
+    path.write_text("\n".join([header, *rows]) + "\n")
+    estimated.run_day()
+    found, _ = evaluate_day(DATE, None, estimated.config)
+    assert table(estimated)["n_records"].sum() == len(rows), "records with a missing value stay"
+    assert (found["cells_without_values"], found["published"]) == (0, found["cells"])
+    assert found["mean_absolute_error"] < 3
+    assert verify_ledger(estimated.config).n_releases == 1
+
+
 def test_days_learn_from_the_releases_before_them_and_a_lost_state_is_made_again(estimated: Dataset) -> None:
     for number in range(2):
         estimated.run_day(day(number))

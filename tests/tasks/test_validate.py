@@ -127,6 +127,30 @@ def test_a_value_is_never_a_reason_it_is_clamped_and_counted_where_only_the_owne
     assert dataset.query("select repair, n_records from value_repair") == ([(repair, 1)] if repair else [])
 
 
+@pytest.mark.parametrize(
+    ("value", "ticks", "repair"),
+    [
+        ("255", 5000, "missing"),
+        ("255.0", 5000, "missing"),
+        ("-1", 5000, "missing"),
+        ("254.9", 10000, "above_upper"),
+        ("10", 1609, None),
+        ("0", 0, None),
+        ("62.1", 9994, None),
+        ("62.2", 10000, "above_upper"),
+        ("-0.5", 0, "below_lower"),
+    ],
+)
+def test_a_sentinel_of_the_source_means_missing_and_other_values_are_brought_to_the_unit(
+    dataset: Dataset, value: str, ticks: int, repair: str | None
+) -> None:
+    dataset.set("tick = 0.01", "tick = 0.01\nfactor = 1.609344\nmissing = [255, -1]")
+    write_rows(dataset, [f"bus1,{DATE}T08:00:00Z,47.05,8.31,{value}"])
+    validate(dataset)
+    assert dataset.query(f"select value_ticks, was_missing from record('{DATE}')") == [(ticks, repair == "missing")]
+    assert dataset.query("select repair, n_records from value_repair") == ([(repair, 1)] if repair else [])
+
+
 FIELD = st.text(st.characters(codec="utf-8", exclude_characters='\r\n\x00"'), max_size=12)
 NUMBER_LIKE = st.one_of(FIELD, st.floats(allow_nan=True, allow_infinity=True).map(str), st.just(""))
 
