@@ -4,12 +4,13 @@ import datetime as dt
 from decimal import Decimal
 from typing import Any
 
-from dpmath.core.currency import GAUSSIAN, LAPLACE, Currency
+from dpmath.core.currency import GAUSSIAN, LAPLACE
 from tasks.account.chain import FORMAT
 from tasks.account.entry import guarantee_in_words
 from tasks.account.identity import release_id
 from tasks.base import randomness
 from tasks.base.config import Config
+from tasks.base.config_privacy import Privacy
 from tasks.base.provenance import code_hash, now, versions
 from tasks.planning.stored_plan import StoredPlan
 from tasks.sums.kinds import kind_of
@@ -30,6 +31,11 @@ _IN_PURE = {
     "noise scale, an exact rational, or of the cell's whole epsilon where an interval is drawn; losses of several "
     "releases add up",
 }
+_ESTIMATE_IN_PURE = {
+    "epsilon": "the most that any one user loses by this release",
+    "composition": "a user's loss is the sum over the day's questions of the most that the user can move the answers / "
+    "noise scale, rounded up to the day's epsilon; losses of several releases add up",
+}
 _IN_ZCDP = {
     "epsilon": "the least epsilon at delta that follows from rho for any one user, rounded up; rho is what is counted, "
     "and epsilons of several releases must not be added",
@@ -37,12 +43,30 @@ _IN_ZCDP = {
     "move the sum / noise scale, an exact rational; a drawn interval adds an eighth of the square of its epsilon; rho "
     "of several releases adds up",
 }
+_ESTIMATE_IN_ZCDP = {
+    "epsilon": _IN_ZCDP["epsilon"],
+    "composition": "a user's rho is the sum over the day's questions of half the square of the most that the user can "
+    "move the answers / noise scale, rounded up to the day's rho; rho of several releases adds up",
+}
+_INSTEAD = {
+    False: "bound, and one that is missing or cannot be read as the midpoint",
+    True: "bound, and one that is missing or cannot be read as the mean of the user's other values in its cell, or as "
+    "what is expected of the cell if there are none",
+}
+"""What counts in place of a value, in an estimate and elsewhere."""
+_IN_FILES = (
+    "in a file it is anything that UTF-8 and the "
+    "format can hold in its place: in CSV a field of RFC 4180, in NDJSON a JSON value on the record's line, either "
+    "in a record of at most 64 KiB, in Parquet a value of the column's type, a text of at most 64 KiB; that there "
+    "is such a field, member or column, and its type, is structure"
+)
 
 
-def guarantee(currency: Currency) -> dict[str, str]:
+def guarantee(privacy: Privacy) -> dict[str, str]:
     """Return what is promised, in words."""
-    in_currency = _IN_PURE if currency.name == "pure" else _IN_ZCDP
-    return {"definition": currency.definition, **_GUARANTEE, **in_currency}
+    in_pure, in_zcdp = (_ESTIMATE_IN_PURE, _ESTIMATE_IN_ZCDP) if privacy.planned_by.estimates else (_IN_PURE, _IN_ZCDP)
+    in_currency = in_pure if privacy.currency.name == "pure" else in_zcdp
+    return {"definition": privacy.currency.definition, **_GUARANTEE, **in_currency}
 
 
 def describe_release(date: dt.date, revision: str | None, config: Config) -> dict[str, Any]:
@@ -62,18 +86,14 @@ def describe_release(date: dt.date, revision: str | None, config: Config) -> dic
         "statistics": [name for name, wanted in settings["statistics"].items() if wanted],
         "value": settings["value"],
         "data_domain": "a record is (user, time, place, value); a value outside [lower, upper] counts as the nearer "
-        "bound; one that is missing or cannot be read counts as the midpoint, or, in an estimate, as the mean of the "
-        "user's other values in its cell; in a file it is anything that UTF-8 and the format can hold in its place: in "
-        "CSV a field of RFC 4180, in NDJSON a JSON value on the record's line, either in a record of at most 64 KiB, "
-        "in Parquet a value of the column's type, a text of at most 64 KiB; that there is such a field, member or "
-        "column, and its type, is structure",
-        "guarantee": guarantee(config.privacy.currency),
+        f"{_INSTEAD[mechanism.estimates]}; {_IN_FILES}",
+        "guarantee": guarantee(config.privacy),
         "mechanism": config.privacy.mechanism,
         "theorems": theorems_of(config),
         "noise": {
             "distribution": f"{config.privacy.sum_noise} on integers, drawn exactly",
             "source": randomness.SOURCE,
-            "draws": "once, independent for each cell and moment",
+            "draws": f"once, independent for each {'noisy sum' if mechanism.estimates else 'cell and moment'}",
             **({} if mechanism.interval is None else {"interval": mechanism.interval}),
         },
         "settings": settings,

@@ -35,7 +35,7 @@ def describe_deployment(entries: list[Entry], config: Config) -> dict[str, Any]:
     """Return the deployment by section; everything in it is public."""
     released, privacy, value = releases(entries), config.privacy, config.value
     dates = sorted(entry.date for entry in released)
-    words = guarantee(privacy.currency)
+    words = guarantee(privacy)
     spent = report_budget(entries, config)
     statistics = "mean and variance" if config.statistics.variance else "mean"
     last = released[-1].stated if released else {}
