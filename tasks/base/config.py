@@ -75,6 +75,12 @@ class Config(Section):
         return self
 
     @model_validator(mode="after")
+    def _covariates_that_are_used(self) -> Self:
+        if self.estimate.covariates is not None and not self.privacy.planned_by.estimates:
+            raise ValueError(f"estimate.covariates is of no use to mechanism {self.privacy.mechanism}: remove it")
+        return self
+
+    @model_validator(mode="after")
     def _files_that_the_engine_reads(self) -> Self:
         far = [place for place in self.dataset.files if is_remote(place)]
         if far and self.engine.name == "local":
@@ -99,7 +105,7 @@ class Config(Section):
     def public_settings(self) -> dict[str, Any]:
         """Return the settings that the ledger records: all except paths, the engine and the warnings."""
         settings = self.model_dump(mode="json", exclude={"storage", "engine", "monitoring"})
-        del settings["dataset"]["files"]
+        del settings["dataset"]["files"], settings["estimate"]["covariates"]
         return settings
 
     def with_settings(self, settings: dict[str, Any]) -> Self:

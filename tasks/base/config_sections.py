@@ -85,10 +85,10 @@ class Value(Section):
     """Public upper bound of a value. Choose it without looking at the data."""
     tick: Positive
     """The step that values are counted in. It must divide `upper - lower`, into at most 1,048,576 ticks."""
-
-    factor: Positive = Decimal(1)
+    # the ledger records the next two where they are set: lines of before say nothing of them
+    factor: Positive = Field(default=Decimal(1), exclude_if=lambda factor: factor == 1)
     """What a value of the source is multiplied by to be in `unit`: `1.609344` for miles per hour in km/h."""
-    missing: tuple[Number, ...] = Field(default=(), max_length=64)
+    missing: tuple[Number, ...] = Field(default=(), max_length=64, exclude_if=lambda values: not values)
     """Values of the source, before `factor`, that mean "not measured", for example `[255]`. An empty value always does.
     Such a record stays, because it must not depend on a value which records count. The mechanism `estimated` learns
     nothing from it; in all others it counts as the midpoint."""
@@ -197,6 +197,10 @@ class Estimate(Section):
     occupancy_covariates: bool = True
     """Let how long users stay in a hexagon, how far they move and how many they are tell of the value. These numbers
     are public here. They tell much of a speed, and nothing of a temperature, where they cost next to nothing."""
+    covariates: str | None = Field(default=None, min_length=1)
+    """A file of public facts, `.parquet` or `.csv`, relative to this file: one row per `h3_cell`, per `hour` of the
+    local day (0 to 23) or both, and columns of numbers or texts, for example a speed limit and a road's class. The
+    facts must be public, and must not be made from the values."""
 
 
 class Calendar(Section):

@@ -13,6 +13,7 @@ from dpmath.estimate.state import POINTS
 from tasks.account.ledger import read_entries
 from tasks.base.config import Config
 from tasks.estimates.asking import asked_of
+from tasks.estimates.owner_covariates import covariate_names, with_covariates
 from tasks.estimates.public_day import public_day
 from tasks.estimates.states import known_before
 
@@ -29,7 +30,8 @@ def expected_deviations(
         losses: What the day is charged to each user, shape (L,).
         config: Gives the grid and the limit of a day.
     """
-    known = known_before(date, read_entries(config), config)
+    cells = with_covariates(cells, config)
+    known = known_before(date, covariate_names(cells), read_entries(config), config)
     if known.state is None:
         return None
     day = public_day(date, cells, occupancy, config)

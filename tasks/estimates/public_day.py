@@ -11,6 +11,7 @@ import polars as pl
 from dpmath.core.occupancy import Occupancy
 from dpmath.estimate.day import Day, FloatArray
 from tasks.base.config import Config
+from tasks.estimates.owner_covariates import PREFIX, covariate_names
 
 _EARTH_RADIUS = 6371.0
 _CELL = ["slot_start", "h3_cell"]
@@ -21,7 +22,7 @@ def public_day(date: dt.date, cells: pl.DataFrame, occupancy: Occupancy, config:
 
     Args:
         date: The local day.
-        cells: One row per cell, by slot and hexagon: slot_start, h3_cell.
+        cells: One row per cell, by slot and hexagon: slot_start, h3_cell, and the owner's covariates.
         occupancy: Pairs of cell and user, numbered by the rows above.
         config: Gives the grid, the time zone and the holidays.
     """
@@ -35,6 +36,7 @@ def public_day(date: dt.date, cells: pl.DataFrame, occupancy: Occupancy, config:
         spacing=h3.average_hexagon_edge_length(config.grid.h3_resolution) * math.sqrt(3),
         n_slots=1440 // config.grid.slot_minutes,
         kind=kind_of_day(date, config),
+        covariates=cells.select(f"{PREFIX}{name}" for name in covariate_names(cells)).to_numpy(),
     )
 
 

@@ -52,8 +52,13 @@ def folder_of(config: Config) -> Path:
     return private_folder(config) / "states"
 
 
-def chain_of(entries: Sequence[Entry], config: Config) -> list[Release]:
+def chain_of(covariates: list[str], entries: Sequence[Entry], config: Config) -> list[Release]:
     """Return the releases that the next estimate learns from, in the order in which they were released.
+
+    Args:
+        covariates: The names of the owner's covariates in the day's plan.
+        entries: The ledger's entries.
+        config: Gives the settings that must be the same.
 
     These are the releases by the same mechanism with the same grid, value and covariates. A revision learns from those
     before its day's first release, and nothing learns from a revision: a day is learned from once.
@@ -64,22 +69,23 @@ def chain_of(entries: Sequence[Entry], config: Config) -> list[Release]:
         for entry in releases(entries)
         if entry.revision is None
         and entry.settings["privacy"]["mechanism"] == config.privacy.mechanism
+        and entry.stated.get("covariates", []) == covariates
         and all(entry.settings.get(name) == settings[name] for name in _SAME)
     ]
 
 
-def chain_before(date: dt.date, entries: Sequence[Entry], config: Config) -> list[Release]:
+def chain_before(date: dt.date, covariates: list[str], entries: Sequence[Entry], config: Config) -> list[Release]:
     """Return the releases that an estimate of a day learns from: those before the day's first release."""
-    chain = chain_of(entries, config)
+    chain = chain_of(covariates, entries, config)
     return chain[: next((number for number, entry in enumerate(chain) if entry.date == date), len(chain))]
 
 
-def known_before(date: dt.date, entries: Sequence[Entry], config: Config) -> Known:
+def known_before(date: dt.date, covariates: list[str], entries: Sequence[Entry], config: Config) -> Known:
     """Return what is known before a release of a day: the state after the last release that counts.
 
     If its file is missing, the state is made again from the releases' own questions and noisy answers.
     """
-    chain = chain_before(date, entries, config)
+    chain = chain_before(date, covariates, entries, config)
     if not chain:
         return Known(None, None, 0, 1)
     name = str(chain[-1].state_after)
@@ -103,9 +109,9 @@ def write_state(state: State, config: Config) -> str:
     return write_arrays(folder_of(config), to_arrays(state))
 
 
-def remove_old_states(known: Known, entries: Sequence[Entry], config: Config) -> None:
+def remove_old_states(known: Known, covariates: list[str], entries: Sequence[Entry], config: Config) -> None:
     """Remove all stored states but what is known before a release and after the last one: each can be made again."""
-    kept = {known.name, *(entry.state_after for entry in chain_of(entries, config)[-1:])}
+    kept = {known.name, *(entry.state_after for entry in chain_of(covariates, entries, config)[-1:])}
     folder = folder_of(config)
     for path in folder.iterdir() if folder.exists() else ():
         if path.name not in kept:

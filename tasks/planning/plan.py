@@ -20,6 +20,7 @@ from tasks.base.config import Config
 from tasks.base.errors import BudgetExceeded, HexveilError, NothingToPublish
 from tasks.base.logs import say
 from tasks.base.steps import step
+from tasks.estimates.owner_covariates import with_covariates
 from tasks.mechanisms.proposals import Proposal, Request
 from tasks.mechanisms.table import propose
 from tasks.occupancy.user_cells import prepared_by
@@ -99,7 +100,8 @@ def _estimate_plan(date: dt.date, day: PlannedDay, losses: ExactIntArray, config
             "nothing is published. `hexveil ledger show` says what it was spent on."
         )
     occupancy, settings = day.request.occupancy, plan_settings(date, config)
-    return EstimatePlan(day.cells, day.user_hashes, occupancy, losses, config.privacy.currency, settings)
+    cells = with_covariates(day.cells, config)
+    return EstimatePlan(cells, day.user_hashes, occupancy, losses, config.privacy.currency, settings)
 
 
 def read_day(date: dt.date, config: Config, account: Account | None = None) -> PlannedDay:

@@ -1,6 +1,7 @@
 """Estimates a day: asks its private questions, and makes the published tables from the noisy answers."""
 
 import datetime as dt
+import logging
 from dataclasses import dataclass
 from typing import Any
 
@@ -20,15 +21,20 @@ from dpmath.estimate.state import POINTS
 from dpmath.estimate.typical import typical
 from dpmath.noise.sampling import RandomBytes
 from tasks.account import private_files
+from tasks.account.chain import releases
 from tasks.account.entry import Entry
 from tasks.base import schemas
 from tasks.base.config import Config
 from tasks.base.errors import HexveilError
+from tasks.base.logs import warn
 from tasks.estimates.asking import Known, asked_of
+from tasks.estimates.owner_covariates import covariate_names
 from tasks.estimates.public_day import occupancy_of, public_day
 from tasks.estimates.states import known_before, remove_old_states, write_state
 from tasks.estimates.stored_questions import write_questions
 from tasks.planning.stored_plan import StoredPlan
+
+log = logging.getLogger("hexveil.estimate")
 
 _HALF_WIDTH = 1.96
 _LEAST_SHARE = 0.1
@@ -76,8 +82,11 @@ def estimate_day(
     Raises:
         HexveilError: The private totals are of other pairs than the plan's.
     """
-    known = known_before(date, entries, config)
-    remove_old_states(known, entries, config)
+    names = covariate_names(plan.cells)
+    known = known_before(date, names, entries, config)
+    if known.state is None and any(entry.stated.get("state_after") for entry in releases(entries)):
+        warn(log, "no earlier release has this grid, value and covariates; the estimate begins anew", date=date)
+    remove_old_states(known, names, entries, config)
     occupancy, users = occupancy_of(plan.cells, plan.pairs)
     day = public_day(date, plan.cells, occupancy, config)
     asked = asked_of(day, [plan.losses.get(user, 0) for user in users], known, config)
@@ -87,7 +96,7 @@ def estimate_day(
         "questions": write_questions(private_files.releases(config), questions),
         "state_before": known.name,
         "state_after": None if is_revision else write_state(estimate.state, config),
-        **describe_questions(asked, known),
+        **describe_questions(names, asked, known),
     }
     return EstimatedDay(
         statistics=estimate_frame(plan.cells, estimate, asked, release_id, config),
@@ -114,13 +123,13 @@ def _private_day(
     return PrivateDay(occupancy, totals.to_numpy(), n_missing.to_numpy())
 
 
-def describe_questions(asked: Asked, known: Known) -> dict[str, Any]:
-    """Return what the ledger states of the questions: each one's sensitivity and scale, and what it learns from."""
+def describe_questions(covariates: list[str], asked: Asked, known: Known) -> dict[str, Any]:
+    """Return what the ledger states of the questions: each one's sensitivity and scale, and what is learned from."""
     sums = {
         charge.name: {"sensitivity": charge.sensitivity, "scale": f"{LOSS_UNITS}/{charge.inverse_scale}"}
         for charge in asked.charges.values()
     }
-    return {"sums": sums, "learned_from": known.n_releases}
+    return {"sums": sums, "learned_from": known.n_releases, "covariates": covariates}
 
 
 def estimate_frame(

@@ -11,6 +11,7 @@ from dpmath.estimate.state import State
 from tasks.account.entry import Entry, Release
 from tasks.base.config import Config
 from tasks.estimates.asking import Known
+from tasks.estimates.owner_covariates import covariate_names
 from tasks.estimates.states import Again, chain_before, days_between, estimate_again, replayed
 from tasks.planning.stored_plan import StoredPlan
 from tasks.release.estimate import describe_questions, estimate_frame
@@ -40,7 +41,7 @@ class Replay:
             config: Says where the files are.
         """
         settings = config.with_settings(entry.settings)
-        known = self._known(entry, before, settings, config)
+        known = self._known(entry, covariate_names(plan.cells), before, settings, config)
         again = estimate_again(entry, known, config)
         if entry.revision is None:
             self._after[entry.release_id] = again.estimate.state
@@ -48,7 +49,7 @@ class Replay:
             self._after.popitem(last=False)
         if _overcharged(again, entry.currency):
             yield "a user's questions cost more than the user was charged"
-        for name, value in describe_questions(again.asked, known).items():
+        for name, value in describe_questions(covariate_names(plan.cells), again.asked, known).items():
             if entry.stated.get(name) != value:
                 yield f"{name} is not what the plans give"
         expected = estimate_frame(plan.cells, again.estimate, again.asked, entry.release_id, settings)
@@ -60,8 +61,10 @@ class Replay:
         elif _apart(expected["mean_day_share"], table["mean_day_share"], 100.0):
             yield "mean_day_share does not follow from the noisy answers"
 
-    def _known(self, entry: Release, before: Sequence[Entry], settings: Config, config: Config) -> Known:
-        chain = chain_before(entry.date, before, settings)
+    def _known(
+        self, entry: Release, covariates: list[str], before: Sequence[Entry], settings: Config, config: Config
+    ) -> Known:
+        chain = chain_before(entry.date, covariates, before, settings)
         if not chain:
             return Known(None, None, 0, 1)
         state = self._after.get(chain[-1].release_id)

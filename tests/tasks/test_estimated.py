@@ -107,10 +107,10 @@ def test_days_learn_from_the_releases_before_them_and_a_lost_state_is_made_again
     assert (first.state_before, second.state_before) == (None, first.state_after)
     assert [entry.stated["learned_from"] for entry in (first, second)] == [0, 1]
     config = estimated.config
-    kept = known_before(day(2), ledger.read_entries(config), config).state
+    kept = known_before(day(2), [], ledger.read_entries(config), config).state
     for path in folder_of(config).iterdir():
         path.unlink()
-    again = known_before(day(2), ledger.read_entries(config), config).state
+    again = known_before(day(2), [], ledger.read_entries(config), config).state
     assert kept is not None
     assert again is not None
     np.testing.assert_allclose(again.mean, kept.mean, atol=1e-6)
