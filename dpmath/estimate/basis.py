@@ -21,16 +21,18 @@ _HEXAGONS_A_COVARIATE = 4
 LASTING = {
     "city": 0.03,
     "covariate": 0.03,
-    "kind": 0.005,
-    "kind_slot": 0.005,
-    "slot": 0.03,
-    "smooth": 0.06,
-    "smooth_slot": 0.015,
-    "hexagon": 0.03,
-    "hexagon_slot": 0.03,
-    "cell": 0.04,
+    "kind": 0.0025,
+    "kind_slot": 0.0025,
+    "slot": 0.015,
+    "smooth": 0.03,
+    "smooth_slot": 0.0075,
+    "hexagon": 0.015,
+    "hexagon_slot": 0.015,
+    "cell": 0.02,
 }
 """Prior variance of each part that lasts over days, as a share of the square of the scale."""
+_BY_PLACE = 0.37
+"""The share of covariates, hexagons and cells together, unless the covariates alone have more."""
 OF_THE_DAY = {
     "city": 0.005,
     "covariate": 0.0,
@@ -98,6 +100,13 @@ class Basis:
     def n_own(self) -> int:
         """Number of coefficients of each hexagon."""
         return 1 + self.courses.shape[1]
+
+    @property
+    def own_factor(self) -> float:
+        """What the prior variance of hexagons and cells is multiplied by: they take what covariates leave."""
+        taken = LASTING["covariate"] * self.whitening.shape[1]
+        own = LASTING["hexagon"] + LASTING["hexagon_slot"] + LASTING["cell"]
+        return max(1.0, (_BY_PLACE - taken) / own)
 
     def variances(self, shares: dict[str, float], n_hexagons: int) -> FloatArray:
         """Return the variance of each coefficient of a city with so many hexagons, for a scale of 1."""

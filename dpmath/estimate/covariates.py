@@ -1,10 +1,17 @@
 """What the occupancy alone says of each cell: how long users stay, how far they move, how many they are."""
 
 import numpy as np
+from scipy.sparse import coo_array
+from scipy.sparse.csgraph import minimum_spanning_tree
 
+from dpmath.core.occupancy import IntArray
 from dpmath.estimate.day import Day, FloatArray
 
-N_OF_OCCUPANCY = 14
+N_OF_OCCUPANCY = 18
+_N_AROUND = 6
+_NEIGHBOUR_SPACINGS = 1.3
+_LENGTH_STEP = 1e-4
+_PAIRS_AT_ONCE = 1 << 22
 
 
 def covariates(day: Day, of_occupancy: bool) -> FloatArray:
@@ -28,6 +35,8 @@ def _of_occupancy(day: Day) -> FloatArray:
         "hexagons": np.log(hour.n_hexagons[hour.of_pair]),
         "spread": np.log1p(hour.spread[hour.of_pair] / day.spacing),
         "movement": np.log1p(hour.movement[hour.of_pair] / day.spacing),
+        "pace": np.log1p(hour.way / day.spacing * hour.records[hour.of_pair] / records),
+        "neighbours": hour.n_neighbours / _N_AROUND,
     }
     of_hexagons = [_means(hexagon, values, records, day.names.size)[day.hexagon] for values in of_pairs.values()]
     centre = np.average(day.position[hexagon], axis=0, weights=records)
@@ -52,6 +61,8 @@ class _Hours:
         n_hexagons: Number of hexagons of each row.
         spread: Root mean square distance of the records from their centre.
         movement: How far the centre moves in one slot, from the slots before and after.
+        way: Of each pair, how much of the user's way through the slot belongs to the hexagon, shape (P,).
+        n_neighbours: Of each pair, in how many neighbouring hexagons the user was in the same slot, shape (P,).
     """
 
     def __init__(self, day: Day) -> None:
@@ -70,6 +81,61 @@ class _Hours:
         row = np.arange(keys.size)
         way = centre[np.where(has_after, row + 1, row) % keys.size] - centre[np.where(has_before, row - 1, row)]
         self.movement = np.linalg.norm(way, axis=1) / np.maximum(has_before.astype(int) + has_after, 1)
+        self.way, self.n_neighbours = _ways(self.of_pair, places, day.spacing)
+
+
+def _ways(group: IntArray, places: FloatArray, spacing: float) -> tuple[FloatArray, FloatArray]:
+    """Return the length of way at each place of a group, and how many neighbours it has there, both of shape (P,).
+
+    The way through a group's places is taken to be the shortest net that joins them. Half of each of its edges belongs
+    to either end.
+
+    Args:
+        group: Group of each place, shape (P,).
+        places: The places, in kilometres in space, shape (P, 3).
+        spacing: Distance between neighbouring hexagons, in kilometres.
+    """
+    way, n_neighbours = np.zeros(group.size), np.zeros(group.size)
+    order = np.argsort(group, kind="stable")
+    sizes = np.bincount(group)
+    parts = np.cumsum(sizes * (sizes - 1) // 2) // _PAIRS_AT_ONCE
+    for one in np.split(order, np.flatnonzero(np.diff(parts[group[order]])) + 1):
+        left, right = (one[ends] for ends in _within(group[one]))
+        if not left.size:
+            continue
+        length = np.linalg.norm(places[left] - places[right], axis=1)
+        near = length < _NEIGHBOUR_SPACINGS * spacing
+        n_neighbours += np.bincount(np.append(left[near], right[near]), minlength=group.size)
+        kept = _shortest_net(left, right, length / spacing, group.size)
+        half = np.tile(length[kept] / 2, 2)
+        way += np.bincount(np.append(left[kept], right[kept]), half, group.size)
+    return way, n_neighbours
+
+
+def _within(group: IntArray) -> tuple[IntArray, IntArray]:
+    """Return every two places of the same group, whose places follow one another, as two arrays of numbers."""
+    place = np.arange(group.size)
+    lefts, rights = [place[:0]], [place[:0]]
+    for apart in range(1, group.size):
+        left = place[:-apart][group[apart:] == group[:-apart]]
+        if not left.size:
+            break
+        lefts.append(left)
+        rights.append(left + apart)
+    return np.concatenate(lefts), np.concatenate(rights)
+
+
+def _shortest_net(left: IntArray, right: IntArray, length: FloatArray, n_places: int) -> IntArray:
+    """Return which edges join the places of each group at the least length.
+
+    Of edges as long as each other the first is taken, and lengths are compared in whole steps: so the net is the same
+    on every machine.
+    """
+    steps = np.rint(length / _LENGTH_STEP)
+    rank = np.empty(left.size)
+    rank[np.lexsort((np.arange(left.size), steps))] = np.arange(1, left.size + 1)
+    net = minimum_spanning_tree(coo_array((rank, (left, right)), shape=(n_places, n_places)).tocsr())
+    return np.sort(np.argsort(rank)[net.data.astype(np.int64) - 1])
 
 
 def _means(group: np.ndarray, values: FloatArray, weights: FloatArray, n_groups: int) -> FloatArray:
