@@ -47,6 +47,8 @@ def show_day(day: "DayReport", config: Config) -> None:
         out.print(f"  cells      {day.n_published:,} published, all that have records")
         errors = f"median {day.median_error:.3g} {unit}, largest {day.worst_error:.3g} {unit}"
         out.print(f"  estimate   expected error {errors}; each cell has its interval")
+        if day.n_coarse:
+            out.print(f"  coarse     {day.n_coarse:,} cells have the value of a larger area, as mean_area says")
     out.print(f"  cost       epsilon {day.epsilon:.6f} for any one user at most; ", end="")
     out.print(f"{day.epsilon_total:.6f} in all, {day.epsilon_left:.6f} left of {config.budget.in_words}")
     out.print(f"  guarantee  {day.in_words}")

@@ -5,6 +5,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from scipy.linalg import solve_triangular
 
+from dpmath.estimate.basis import Rows
 from dpmath.estimate.day import FloatArray
 from dpmath.estimate.state import POINTS, State
 from dpmath.estimate.view import View
@@ -41,6 +42,37 @@ class Design:
 
 
 @dataclass(frozen=True)
+class Joint:
+    """How the errors of cells go together: what the variance of a mean of several cells is made from.
+
+    Attributes:
+        rows: The functions' values at the cells.
+        covariance: Covariance of the coefficients before the day, shape (S, S).
+        added: What the day and the factors add to their variances, shape (S,).
+        of_cells: Variance of what is each cell's own, shape (G,).
+        residual: How much of each cell's variance is that of the pairs' residuals, before the check, shape (G,).
+        known: Covariance of each cell with the sums, which are turned so that they are independent, shape (Q, G).
+        told: The sums, turned in the same way, shape (Q,).
+        moved: How far the sums moved each cell's mean, shape (G,).
+        shrink: The mean shrink factor.
+    """
+
+    rows: Rows
+    covariance: FloatArray
+    added: FloatArray
+    of_cells: FloatArray
+    residual: FloatArray
+    known: FloatArray
+    told: FloatArray
+    moved: FloatArray
+    shrink: float
+
+    def honest(self, variance: FloatArray, residual: FloatArray, moved: FloatArray) -> FloatArray:
+        """Return variances of means of cells that count what the model leaves out, as those of the cells do."""
+        return _honest(variance, residual, self.told, moved, self.shrink)
+
+
+@dataclass(frozen=True)
 class Estimate:
     """The cells' means as estimated, and what the day tells of the days to come.
 
@@ -52,6 +84,7 @@ class Estimate:
         state: The state after the day.
         residual_factor: What residual variances of the day were multiplied by.
         residual_part: How much of the variance is that of the pairs' residuals, shape (G,).
+        joint: How the errors of cells go together.
     """
 
     mean: FloatArray
@@ -61,6 +94,7 @@ class Estimate:
     state: State
     residual_factor: float
     residual_part: FloatArray
+    joint: Joint
 
 
 def estimated(view: View, design: Design, sums: FloatArray, noise: float, shrink: float, chosen: Ladders) -> Estimate:
@@ -160,6 +194,7 @@ def _solved(
         ),
         residual_factor=factors["residual"],
         residual_part=alone,
+        joint=Joint(rows, state.covariance, added + of_the_day, of_cells, alone, known, told, moved, shrink),
     )
 
 

@@ -15,6 +15,7 @@ create table if not exists statistic (
     mean_ci95_low double not null,
     mean_ci95_high double not null,
     support varchar,
+    mean_area varchar,
     mean_day_share double,
     typical_mean double,
     mean_clip_low double,

@@ -44,7 +44,8 @@ class Privacy(Section):
     """The promise: the largest expected error of each published mean, in the value's unit. Cells that cannot keep it
     are withheld. More than half the range counts as half. Set it for sparse data. Without it `planned` publishes
     every cell with the smallest possible worst error, or nothing; `clip-user` withholds only cells that are no better
-    than the middle of the range."""
+    than the middle of the range. For `estimated` it is no promise, but half the width that a cell's 95 % interval may
+    have: a cell with a wider one gets the value of a larger area that holds it, as `mean_area` says."""
     target_error_variance: Positive | None = None
     """The same promise for the variance, in the square of the value's unit."""
     cell_epsilon: Number | None = Field(default=None, ge=LEAST_EPSILON_PER_DAY)
@@ -70,11 +71,10 @@ class Privacy(Section):
 
     @model_validator(mode="after")
     def _what_an_estimate_can(self) -> Self:
-        targets = (self.target_error, self.target_error_variance, self.cell_epsilon)
-        if self.planned_by.estimates and any(target is not None for target in targets):
+        if self.planned_by.estimates and (self.target_error_variance, self.cell_epsilon) != (None, None):
             raise ValueError(
-                "mechanism estimated publishes every cell with an interval and promises no error: remove target_error, "
-                "target_error_variance and cell_epsilon"
+                "mechanism estimated has no variance, and finds itself what a cell costs: remove target_error_variance "
+                "and cell_epsilon"
             )
         return self
 

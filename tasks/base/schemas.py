@@ -4,6 +4,7 @@ import pandera.polars as pa
 import polars as pl
 from pandera.errors import SchemaErrors
 
+from dpmath.estimate.areas import AREAS
 from tasks.base.config import Config
 from tasks.base.errors import SchemaBroken
 
@@ -61,7 +62,8 @@ def _columns_of_estimate(possible: pa.Check) -> dict[str, pa.Column]:
         "mean_sd": pa.Column(pl.Float64, pa.Check.gt(0)),
         "mean_ci95_low": pa.Column(pl.Float64, possible),
         "mean_ci95_high": pa.Column(pl.Float64, possible),
-        "support": pa.Column(pl.String, pa.Check.isin(["measured", "modelled"])),
+        "support": pa.Column(pl.String, pa.Check.isin(["measured", "modelled", "coarse"])),
+        "mean_area": pa.Column(pl.String, pa.Check.isin(AREAS)),
         "mean_day_share": pa.Column(pl.Float64, pa.Check.in_range(0, 1)),
         "typical_mean": pa.Column(pl.Float64, possible),
     }

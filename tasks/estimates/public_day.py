@@ -8,7 +8,7 @@ import h3
 import numpy as np
 import polars as pl
 
-from dpmath.core.occupancy import Occupancy
+from dpmath.core.occupancy import IntArray, Occupancy
 from dpmath.estimate.day import Day, FloatArray
 from tasks.base.config import Config
 from tasks.estimates.owner_covariates import PREFIX, covariate_names
@@ -30,11 +30,11 @@ def public_day(date: dt.date, cells: pl.DataFrame, occupancy: Occupancy, config:
     return Day(
         occupancy=occupancy,
         hexagon=hexagon.astype(np.int64),
-        slot=_slots(cells["slot_start"], config),
+        slot=slots_of(cells["slot_start"], config),
         names=names,
         position=_positions(names),
         spacing=h3.average_hexagon_edge_length(config.grid.h3_resolution) * math.sqrt(3),
-        n_slots=1440 // config.grid.slot_minutes,
+        n_slots=n_slots_of(config),
         kind=kind_of_day(date, config),
         covariates=cells.select(f"{PREFIX}{name}" for name in covariate_names(cells)).to_numpy(),
     )
@@ -62,12 +62,23 @@ def kind_of_day(date: dt.date, config: Config) -> int:
     return int(date.weekday() == 5)
 
 
-def _slots(starts: pl.Series, config: Config) -> np.ndarray:
+def slots_of(starts: pl.Series, config: Config) -> np.ndarray:
     """Return the slot of the local day by the clock: where an hour occurs twice, both are the same slot."""
     zone = ZoneInfo(config.dataset.timezone)
     local = {start: start.astimezone(zone) for start in starts.unique()}
     slots = {start: (time.hour * 60 + time.minute) // config.grid.slot_minutes for start, time in local.items()}
     return np.array([slots[start] for start in starts], dtype=np.int64)
+
+
+def n_slots_of(config: Config) -> int:
+    """Return the number of slots of a day."""
+    return 1440 // config.grid.slot_minutes
+
+
+def parents_of(names: np.ndarray) -> IntArray:
+    """Return the number of each hexagon's parent: the hexagon of the next coarser resolution that holds its centre."""
+    parents = [h3.cell_to_parent(cell) if h3.get_resolution(cell) else cell for cell in map(h3.int_to_str, names)]
+    return np.unique(parents, return_inverse=True)[1].astype(np.int64)
 
 
 def _positions(names: np.ndarray) -> FloatArray:

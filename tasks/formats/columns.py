@@ -30,11 +30,15 @@ COLUMNS = {
     "are: clipping bias and noise are both counted; an estimate's interval is meant to hold it in 95 of 100 cells, if "
     "values are like those released before",
     "mean_sd": "of an estimate: standard deviation of its error; the interval is 1.96 of it on either side",
-    "support": "of an estimate: measured, if the day's own data removed a tenth of the uncertainty or more, else "
-    "modelled",
+    "support": "of an estimate: coarse, if mean_area is larger than the cell; else measured, if the day's own data "
+    "removed a tenth of the uncertainty or more, or modelled",
+    "mean_area": "of an estimate: what mean, mean_sd, its interval, mean_day_share and typical_mean are of: the cell; "
+    "or, where the cell's interval would be wider than privacy.target_error allows, a larger area that holds it, as a "
+    "mean over its records of the day: hexagon_4h, the hexagon in the 4 hours of local time in which the slot begins; "
+    "parent, the next coarser H3 hexagon in the slot; parent_4h, that one in the 4 hours",
     "mean_day_share": "of an estimate: how much of the uncertainty the day's own data removed",
-    "typical_mean": "of an estimate: what is expected of this hexagon and hour on such a kind of day; a day is unusual "
-    "there if this is outside the interval",
+    "typical_mean": "of an estimate: what is expected of mean_area on such a kind of day; a day is unusual there if "
+    "this is outside the interval",
     "variance, variance_...": "the same for the variance, where it is published; its noise scale is that of the "
     "second moment about the middle of the range",
     "epsilon": "the most that any one user loses by this cell alone; in zCDP at the release's delta, rounded up",

@@ -2,6 +2,7 @@
 
 import datetime as dt
 import logging
+import math
 from dataclasses import dataclass
 from typing import Any
 
@@ -10,7 +11,8 @@ import numpy as np
 import polars as pl
 
 from dpmath.core.accounting import LOSS_UNITS
-from dpmath.core.occupancy import Occupancy
+from dpmath.core.occupancy import IntArray, Occupancy
+from dpmath.estimate.areas import AREAS, HALF_WIDTH, Areas, areas_of_cells, averages
 from dpmath.estimate.asking import ask
 from dpmath.estimate.day import KINDS, FloatArray
 from dpmath.estimate.design import RADIUS, as_measured
@@ -29,14 +31,13 @@ from tasks.base.errors import HexveilError
 from tasks.base.logs import warn
 from tasks.estimates.asking import Known, asked_of
 from tasks.estimates.owner_covariates import covariate_names
-from tasks.estimates.public_day import occupancy_of, public_day
+from tasks.estimates.public_day import occupancy_of, parents_of, public_day
 from tasks.estimates.states import known_before, remove_old_states, write_state
 from tasks.estimates.stored_questions import write_questions
 from tasks.planning.stored_plan import StoredPlan
 
 log = logging.getLogger("hexveil.estimate")
 
-_HALF_WIDTH = 1.96
 _LEAST_SHARE = 0.1
 """The share of a cell's uncertainty that the day's own data must remove for the cell to count as measured."""
 
@@ -98,8 +99,10 @@ def estimate_day(
         "state_after": None if is_revision else write_state(estimate.state, config),
         **describe_questions(names, asked, known),
     }
+    areas = areas_of(estimate, asked, config)
+    chosen = areas.chosen(target_of(config))
     return EstimatedDay(
-        statistics=estimate_frame(plan.cells, estimate, asked, release_id, config),
+        statistics=estimate_frame(plan.cells, estimate, asked, areas, chosen, release_id, config),
         tables={
             "typical.parquet": typical_frame(asked, estimate, config),
             "measurements.parquet": measurement_frame(questions, asked, config),
@@ -132,32 +135,71 @@ def describe_questions(covariates: list[str], asked: Asked, known: Known) -> dic
     return {"sums": sums, "learned_from": known.n_releases, "covariates": covariates}
 
 
+def areas_of(estimate: Estimate, asked: Asked, config: Config) -> Areas:
+    """Return the areas whose value each cell may get: without a target its own alone."""
+    has_target = config.privacy.target_error is not None
+    return areas_of_cells(estimate, asked.day, parents_of(asked.day.names) if has_target else None)
+
+
+def target_of(config: Config) -> float:
+    """Return half the width that a cell's interval may have, in points."""
+    target = config.privacy.target_error
+    return math.inf if target is None else float(target) / float(config.value.span) * POINTS
+
+
 def estimate_frame(
-    cells: pl.DataFrame, estimate: Estimate, asked: Asked, release_id: str, config: Config
+    cells: pl.DataFrame,
+    estimate: Estimate,
+    asked: Asked,
+    areas: Areas,
+    chosen: IntArray,
+    release_id: str,
+    config: Config,
 ) -> pl.DataFrame:
-    """Return the published table of an estimate, one row per cell, by slot and hexagon, with the documented columns."""
-    deviation = np.sqrt(estimate.variance)
+    """Return the published table of an estimate, one row per cell, by slot and hexagon, with the documented columns.
+
+    Args:
+        cells: One row per cell: h3_cell, slot_start, n_records, n_users.
+        estimate: The estimate of the day.
+        asked: What the day's questions were made from.
+        areas: The areas whose value each cell may get.
+        chosen: Which of them each cell gets, a position in ``AREAS``, shape (G,).
+        release_id: The id of the release.
+        config: Gives the unit and the bounds of values.
+    """
+
+    def of_chosen(of_areas: FloatArray) -> FloatArray:
+        return np.take_along_axis(of_areas, chosen[None], axis=0)[0]
+
+    mean, variance = of_chosen(areas.mean), of_chosen(areas.variance)
+    deviation = np.sqrt(variance)
     usual, _ = typical(asked.day, estimate.state, asked.covariates, asked.day.kind)
-    share = np.clip(1 - estimate.variance / estimate.variance_before, 0.0, 1.0)
-    low, high = (np.clip(estimate.mean + side * _HALF_WIDTH * deviation, 0.0, POINTS) for side in (-1, 1))
+    share = np.clip(1 - variance / of_chosen(areas.variance_before), 0.0, 1.0)
+    low, high = (np.clip(mean + side * HALF_WIDTH * deviation, 0.0, POINTS) for side in (-1, 1))
     frame = cells.select(
         pl.Series("h3_cell", [h3.int_to_str(cell) for cell in cells["h3_cell"]], dtype=pl.String),
         "slot_start",
         pl.lit(config.grid.slot_minutes, dtype=pl.Int64).alias("slot_minutes"),
         "n_records",
         "n_users",
-        pl.Series("mean", _in_unit(estimate.mean, config)),
+        pl.Series("mean", _in_unit(mean, config)),
         pl.Series("mean_sd", deviation * float(config.value.span) / POINTS),
         pl.Series("mean_ci95_low", _in_unit(low, config)),
         pl.Series("mean_ci95_high", _in_unit(high, config)),
-        pl.Series("support", np.where(share >= _LEAST_SHARE, "measured", "modelled")),
+        pl.Series("support", support_of(chosen, share)),
+        pl.Series("mean_area", np.array(AREAS)[chosen]),
         pl.Series("mean_day_share", share),
-        pl.Series("typical_mean", _in_unit(usual, config)),
+        pl.Series("typical_mean", _in_unit(of_chosen(averages(areas.number, areas.records, usual)), config)),
         pl.lit(float(config.privacy.epsilon_per_day)).alias("epsilon"),
         pl.lit(release_id).alias("release_id"),
     )
     schemas.check(frame, schemas.statistic_schema(config), "statistics")
     return frame
+
+
+def support_of(chosen: IntArray, share: FloatArray) -> np.ndarray:
+    """Return what each value rests on: that of a larger area is coarse; else by how much the day's own data told."""
+    return np.where(chosen > 0, "coarse", np.where(share >= _LEAST_SHARE, "measured", "modelled"))
 
 
 def typical_frame(asked: Asked, estimate: Estimate, config: Config) -> pl.DataFrame:

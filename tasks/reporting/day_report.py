@@ -28,6 +28,7 @@ class DayReport:
         n_withheld: Number of cells whose error would be larger than promised.
         worst_error: Largest promised or expected error of a published mean, in the value's unit.
         median_error: Median promised or expected error of a published mean, in the value's unit.
+        n_coarse: Number of cells that have the value of a larger area, because their own would be too uncertain.
         is_promise: Whether these errors are promised, whatever the values are; an estimate's are expected.
         epsilon: The most that any one user lost by this release.
         epsilon_total: The most that any one user has lost by all releases up to this one.
@@ -43,6 +44,7 @@ class DayReport:
     n_withheld: int
     worst_error: float
     median_error: float
+    n_coarse: int
     is_promise: bool
     epsilon: Decimal
     epsilon_total: Decimal
@@ -101,6 +103,7 @@ def _report(entry: Release, late: dict[dt.date, int], config: Config) -> DayRepo
         n_withheld=entry.n_withheld,
         worst_error=max(errors),
         median_error=median(errors),
+        n_coarse=int((table["support"] == "coarse").sum()) if "support" in table.columns else 0,
         is_promise=entry.questions is None,
         epsilon=entry.epsilon,
         epsilon_total=entry.epsilon_total_after,

@@ -84,7 +84,9 @@ def describe_deployment(entries: list[Entry], config: Config) -> dict[str, Any]:
             "code_sha256": code_hash(),
         },
         "utility": {
-            "promised_error": None if privacy.target_error is None else f"{privacy.target_error} {value.unit}",
+            "promised_error": None
+            if privacy.target_error is None or privacy.planned_by.estimates
+            else f"{privacy.target_error} {value.unit}",
             "cells_of_the_last_release": last.get("cells"),
             "bias": "clipping moves values towards the middle of the bounds; each published row states its error bound",
         },

@@ -9,12 +9,14 @@ import h3
 import numpy as np
 import polars as pl
 
+from dpmath.estimate.areas import AREAS, area_numbers, averages
 from tasks.account import ledger, private_files
 from tasks.account.identity import find_entry
 from tasks.base import durable, warehouse
 from tasks.base.config import Config
 from tasks.base.errors import HexveilError, contained
 from tasks.base.storage import TABLE, private_folder
+from tasks.estimates.public_day import n_slots_of, parents_of, slots_of
 
 _GROUPS = 5
 
@@ -52,7 +54,7 @@ def evaluate_day(date: dt.date, revision: str | None, config: Config) -> tuple[d
             f"the values of {date} in the warehouse are not those of its release: they were forgotten, or records came "
             "since. What was released cannot be compared with them"
         )
-    measured = both.filter(pl.col("private_n_values") > 0)
+    measured = _of_published_areas(both.filter(pl.col("private_n_values") > 0), config.with_settings(entry.settings))
     evaluation = {
         "release_id": entry.release_id,
         "mechanism": entry.settings["privacy"]["mechanism"],
@@ -62,6 +64,18 @@ def evaluate_day(date: dt.date, revision: str | None, config: Config) -> tuple[d
     path = private_folder(config) / "evaluations" / f"{entry.release_id}.json"
     durable.write_whole(path, json.dumps(evaluation, indent=2).encode() + b"\n")
     return evaluation, path
+
+
+def _of_published_areas(both: pl.DataFrame, settings: Config) -> pl.DataFrame:
+    """Return the cells with the true mean of what each published mean is of: the cell, or a larger area."""
+    if "mean_area" not in both.columns:
+        return both
+    names, hexagon = np.unique(both["h3_cell"].map_elements(h3.str_to_int, pl.UInt64), return_inverse=True)
+    slot, records = slots_of(both["slot_start"], settings), both["all_records"].to_numpy()
+    number = area_numbers(hexagon, slot, n_slots_of(settings), parents_of(names))
+    true = averages(number, records, both["true_mean"].to_numpy())
+    kind = both["mean_area"].replace_strict(list(AREAS), range(len(AREAS)), return_dtype=pl.Int64).to_numpy()
+    return both.with_columns(true_mean=np.take_along_axis(true, kind[None], axis=0)[0])
 
 
 def _compared(both: pl.DataFrame) -> dict[str, Any]:

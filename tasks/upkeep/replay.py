@@ -7,14 +7,16 @@ import numpy as np
 import polars as pl
 
 from dpmath.core.currency import Currency
-from dpmath.estimate.state import State
+from dpmath.core.occupancy import IntArray
+from dpmath.estimate.areas import AREAS, Areas
+from dpmath.estimate.state import POINTS, State
 from tasks.account.entry import Entry, Release
 from tasks.base.config import Config
 from tasks.estimates.asking import Known
 from tasks.estimates.owner_covariates import covariate_names
 from tasks.estimates.states import Again, chain_before, days_between, estimate_again, replayed
 from tasks.planning.stored_plan import StoredPlan
-from tasks.release.estimate import describe_questions, estimate_frame
+from tasks.release.estimate import areas_of, describe_questions, estimate_frame, support_of, target_of
 
 TOLERANCE = 1e-5
 """How far a number may be from the one that is made again, as a share of the range: machines add up in other orders."""
@@ -52,14 +54,10 @@ class Replay:
         for name, value in describe_questions(covariate_names(plan.cells), again.asked, known).items():
             if entry.stated.get(name) != value:
                 yield f"{name} is not what the plans give"
-        expected = estimate_frame(plan.cells, again.estimate, again.asked, entry.release_id, settings)
-        drawn = [*_NUMBERS, "support", "mean_day_share"]
-        if not expected.drop(drawn).equals(table.drop(drawn, strict=False)):
-            yield "the released table is not what was planned"
-        elif any(_apart(expected[name], table[name], float(settings.value.span)) for name in _NUMBERS):
-            yield "the released table does not follow from the noisy answers"
-        elif _apart(expected["mean_day_share"], table["mean_day_share"], 100.0):
-            yield "mean_day_share does not follow from the noisy answers"
+        areas = areas_of(again.estimate, again.asked, settings)
+        chosen = _chosen(table, areas, target_of(settings))
+        expected = estimate_frame(plan.cells, again.estimate, again.asked, areas, chosen, entry.release_id, settings)
+        yield from _unlike(table, expected, chosen, float(settings.value.span))
 
     def _known(
         self, entry: Release, covariates: list[str], before: Sequence[Entry], settings: Config, config: Config
@@ -71,6 +69,43 @@ class Replay:
         if state is None:
             state = replayed(chain, config)
         return Known(state, None, len(chain), days_between(chain[-1], entry.date))
+
+
+def _unlike(table: pl.DataFrame, expected: pl.DataFrame, chosen: IntArray, span: float) -> Iterator[str]:
+    """Yield the first thing in which a released table differs from the one that is made again."""
+    drawn = [*_NUMBERS, "support", "mean_area", "mean_day_share"]
+    if not expected.drop(drawn).equals(table.drop(drawn, strict=False)):
+        yield "the released table is not what was planned"
+    elif not expected["mean_area"].equals(_mean_area(table)):
+        yield "mean_area does not follow from the widths of the intervals"
+    elif any(_apart(expected[name], table[name], span) for name in _NUMBERS):
+        yield "the released table does not follow from the noisy answers"
+    elif _apart(expected["mean_day_share"], table["mean_day_share"], 100.0):
+        yield "mean_day_share does not follow from the noisy answers"
+    elif not np.array_equal(table["support"].to_numpy(), support_of(chosen, table["mean_day_share"].to_numpy())):
+        yield "support does not follow from mean_area and mean_day_share"
+
+
+def _mean_area(table: pl.DataFrame) -> pl.Series:
+    """Return the area that each mean is of. A table of an older version has the cells' own."""
+    if "mean_area" in table.columns:
+        return table["mean_area"]
+    return pl.Series("mean_area", [AREAS[0]] * table.height, dtype=pl.String)
+
+
+def _chosen(table: pl.DataFrame, areas: Areas, target: float) -> IntArray:
+    """Return which area each row should be of: the one that it names, where widths within the tolerance give it.
+
+    A width may lie at the target itself, or two may be equal. Another machine, which adds up in another order, then
+    chooses otherwise. Widths rounded to a grid would only move this to the edges of the grid.
+    """
+    ours = areas.chosen(target)
+    named = _mean_area(table).replace_strict(list(AREAS), range(len(AREAS)), default=-1, return_dtype=pl.Int64)
+    theirs = named.fill_null(-1).to_numpy()
+    if theirs.size != ours.size:
+        return ours
+    known = (theirs >= 0) & (theirs < len(areas.number))
+    return np.where(known & areas.allowed(np.where(known, theirs, 0), target, TOLERANCE * POINTS), theirs, ours)
 
 
 def _overcharged(again: Again, currency: Currency) -> bool:

@@ -162,7 +162,9 @@ def configured(folder: Path, changes: dict[str, str]) -> Config:
     return load_config(folder / "dataset.toml")
 
 
-def write_map(folder: Path, config: Config, places: list[tuple[float, float]], date: dt.date, **more: float) -> Path:
+def write_map(
+    folder: Path, config: Config, places: list[tuple[float, float]], date: dt.date, **more: float | str
+) -> Path:
     """Write the map of a day whose first place is published in every slot and the others are withheld in every one."""
     start, end = config.day_bounds(date)
     slots = pl.datetime_range(start, end, f"{config.grid.slot_minutes}m", closed="left", time_zone="UTC", eager=True)
@@ -237,6 +239,29 @@ def test_the_variance_is_told_where_it_is_published(open_map: OpenMap, tmp_path:
     tip = shown.page.locator(".bk-tooltip-content", has_text="variance")
     tip.wait_for()
     assert "variance 144, expected error at most 90" in tip.inner_text()
+
+
+@pytest.mark.parametrize(
+    ("area", "words", "hatch"),
+    [
+        ("cell", "value of this hexagon and time alone", "blank"),
+        ("parent_4h", "value of the larger hexagon around it, over 4 hours", "dot"),
+    ],
+)
+def test_a_value_of_a_larger_area_is_marked_and_told(
+    open_map: OpenMap, tmp_path: Path, area: str, words: str, hatch: str
+) -> None:
+    config = configured(tmp_path, {'"clip-user"\ntarget_error = 40.0': '"estimated"\ntarget_error = 12.0'})
+    more = {"mean_sd": 5.9, "typical_mean": 21.0, "mean_area": area}
+    shown = open_map(write_map(tmp_path, config, [(47.05, 8.31)], DATE, **more))
+    assert shown.layer(2)["hatch"] == [hatch]
+    assert f"; {words}; epsilon" in shown.reading
+    assert "value of a larger area" in shown.page.locator(".map + ul").inner_text()
+    shown.point_at(layer=2, row=0)
+    tip = shown.page.locator(".bk-tooltip-content", has_text="mean")
+    tip.wait_for()
+    assert words in tip.inner_text()
+    shown.keep(f"test-area-{area}")
 
 
 def test_hexagons_on_both_sides_of_the_180th_meridian_lie_side_by_side(open_map: OpenMap, tmp_path: Path) -> None:

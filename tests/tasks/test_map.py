@@ -9,6 +9,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 from support import DATE, Dataset, table
 
+from dpmath.estimate.areas import AREAS
 from tasks.base.config import Config
 from tasks.formats.map import words
 from tasks.formats.map.day import hour_marks, map_day, slot_labels, slot_starts
@@ -115,3 +116,16 @@ def test_a_revision_says_what_it_is_and_that_it_is_not_all(busy_dataset: Dataset
     assert "15 January 2026, revision corrected" in revised
     assert told in revised
     assert told not in first
+
+
+def test_only_with_a_target_does_the_map_of_an_estimate_speak_of_larger_areas(plain: Dataset) -> None:
+    privacy = plain.config.privacy.model_copy(update={"mechanism": "estimated"})
+    columns = {"mean": [9.0, 7.0], "mean_ci95_low": [5.0] * 2, "mean_ci95_high": [10.0] * 2, "typical_mean": [8.0] * 2}
+    estimate = pl.DataFrame(columns | {"mean_area": ["cell", "parent"]})
+    for target, numbers in ((9, [0, 2]), (None, None)):
+        with_target = privacy.model_copy(update={"target_error": target})
+        config = plain.config.model_copy(update={"privacy": with_target})
+        shown = words.with_look(estimate, config)
+        assert (shown["area"].to_list() if target else shown.get_column("area", default=None)) == numbers
+        assert ("value of @area" in words.published_tip("cell", config)) == bool(target)
+    assert list(words.AREA_WORDS) == list(AREAS)

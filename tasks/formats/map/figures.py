@@ -33,9 +33,11 @@ from tasks.base.config import Config
 from tasks.formats.map.day import MapDay
 from tasks.formats.map.sources import map_sources
 from tasks.formats.map.words import (
+    AREA_WORDS,
     FORMATTED,
     decimals,
     expected_error,
+    may_be_coarse,
     measured,
     published_tip,
     withheld_tip,
@@ -81,6 +83,7 @@ def map_document(day: MapDay, config: Config) -> Document:
             **{"slider": slider, "select": select, "now": now, "title": curve.title},
             **{"unit": config.value.unit, "decimals": decimals(config.value.span)},
             "expected_error": expected_error(config),
+            "areas": list(AREA_WORDS.values()),
         },
     )
     for model, name in ((slider, "value"), (select, "value"), (sources["hexagons"].selected, "indices")):
@@ -132,6 +135,8 @@ def _map(sources: Sources, config: Config) -> Any:
     fill: dict[str, Any] = {"fill_color": {"field": "mean", "transform": mapper}}
     if config.privacy.planned_by.estimates:
         fill |= {"fill_alpha": "certainty"}
+    if may_be_coarse(config):
+        fill |= {"hatch_pattern": "hatch", "hatch_color": "white", "hatch_scale": 9, "hatch_alpha": 0.8}
     published = _patches(plot, sources["published"], line_color="white", **fill)
     if config.privacy.planned_by.estimates:
         _patches(plot, sources["unusual"], fill_color=None, line_color=_RED, line_width=3)

@@ -1,5 +1,5 @@
 // Shows a slot and a hexagon. The body of one Bokeh callback, run when the page is ready and whenever the slider,
-// the list or a click on the map changes; its variables are the models and numbers that tasks/map_figures.py names.
+// the list or a click on the map changes; its variables are the models and numbers that tasks/formats/map/figures.py names.
 
 const slot = slider.categories.indexOf(slider.value)
 
@@ -7,6 +7,12 @@ function rows(table, column, number) {
   const here = []
   table[column].forEach((value, row) => { if (value === number) here.push(row) })
   return Object.fromEntries(Object.entries(table).map(([name, values]) => [name, here.map((row) => values[row])]))
+}
+
+function with_areas(table) {
+  const {area} = table
+  if (!area) return table
+  return {...table, area: area.map((number) => areas[number]), hatch: area.map((number) => number > 0 ? "dot" : "blank")}
 }
 
 function with_outlines(table) {
@@ -26,10 +32,10 @@ function reading(published, withheld) {
   const size = ({n_users, n_records}, row) => `users: ${n_users[row]}, records: ${n_records[row]}.`
   const at = published.slot.indexOf(slot)
   if (at >= 0) {
-    const {mean, error, low, high, epsilon, typical, unusual} = published
+    const {mean, error, low, high, epsilon, typical, unusual, area} = published
     const usually = typical ? `; such a day usually ${amount(typical[at])}${unusual[at] ? ", so this is unusual" : ""}` : ""
     return `mean ${amount(mean[at])} ${unit}, ${expected_error} ${amount(error[at])}, 95 % interval ` +
-      `${amount(low[at])} to ${amount(high[at])}${usually}; epsilon about ${epsilon[at].toPrecision(3)}; ${size(published, at)}`
+      `${amount(low[at])} to ${amount(high[at])}${usually}${area ? `; value of ${area[at]}` : ""}; epsilon about ${epsilon[at].toPrecision(3)}; ${size(published, at)}`
   }
   const hidden = withheld.slot.indexOf(slot)
   return hidden < 0 ? "no records." : `withheld, no number of use could be promised within the budget; ${size(withheld, hidden)}`
@@ -37,14 +43,14 @@ function reading(published, withheld) {
 
 function show(chosen) {
   hexagons.selected.indices = [chosen]
-  published.data = with_outlines(rows(all_published.data, "slot", slot))
+  published.data = with_outlines(with_areas(rows(all_published.data, "slot", slot)))
   if (published.data.unusual) {
     const {hexagon} = published.data
     unusual.data = with_outlines({hexagon: hexagon.filter((_, row) => published.data.unusual[row] === 1)})
   }
   withheld.data = with_outlines(rows(all_withheld.data, "slot", slot))
   outline.data = with_outlines({hexagon: [chosen]})
-  const kept = rows(all_published.data, "hexagon", chosen)
+  const kept = with_areas(rows(all_published.data, "hexagon", chosen))
   const hidden = rows(all_withheld.data, "hexagon", chosen)
   curve.data = over_the_day(kept)
   gaps.data = {...hidden, x: hidden.slot.map((at) => at + 0.5), time: hidden.slot.map((at) => slider.categories[at])}

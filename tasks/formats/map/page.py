@@ -37,7 +37,7 @@ def map_page(
     Returns:
         HTML in UTF-8, which contains all scripts, styles and numbers.
     """
-    day = map_day(with_look(rounded_outwards(statistics, config)), withheld, date, config)
+    day = map_day(with_look(rounded_outwards(statistics, config), config), withheld, date, config)
     words = head(statistics, withheld, config, date, revision, guarantee)
     template = Environment(autoescape=True, undefined=StrictUndefined).from_string(
         importlib.resources.files("tasks.formats.map").joinpath("map.html.jinja").read_text("utf-8")

@@ -25,6 +25,7 @@ _ESTIMATES = {
     "typical": "typical_mean",
     "certainty": "certainty",
     "unusual": "unusual",
+    "area": "area",
 }
 
 
@@ -33,11 +34,12 @@ def map_sources(day: MapDay) -> dict[str, ColumnDataSource]:
     xs, ys = zip(*_outlines(day.hexagons["h3_cell"]), strict=True)
     published, withheld = _columns(day.published, _NUMBERS | _ESTIMATES), _columns(day.withheld, _NUMBERS)
     shape, time = ("xs", "ys", "cell"), ("x", "time")
+    look = ("hatch",) if "area" in published else ()
     return {
         "hexagons": ColumnDataSource({"xs": xs, "ys": ys, "cell": day.hexagons["h3_cell"].to_list()}),
         "all_published": ColumnDataSource(published),
         "all_withheld": ColumnDataSource(withheld),
-        "published": _empty(*published, *shape),
+        "published": _empty(*published, *look, *shape),
         "withheld": _empty(*withheld, *shape),
         "unusual": _empty("hexagon", *shape),
         "outline": _empty("hexagon", *shape),

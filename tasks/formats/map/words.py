@@ -17,6 +17,14 @@ _FULL, _FADE, _LEAST_CERTAINTY = 1.15, 0.5, 0.25
 """An interval as wide as a third of the map's range is still shown in full; the widest ones at a quarter."""
 _SIZE = "users: @n_users, records: @n_records"
 
+AREA_WORDS = {
+    "cell": "this hexagon and time alone",
+    "hexagon_4h": "this hexagon over 4 hours",
+    "parent": "the larger hexagon around it, at this time",
+    "parent_4h": "the larger hexagon around it, over 4 hours",
+}
+"""What a mean is of, by ``mean_area``."""
+
 Words = dict[str, str | bool]
 
 
@@ -60,6 +68,8 @@ def published_tip(where: str, config: Config) -> str:
     ]
     if config.privacy.planned_by.estimates:
         lines.append(f"such a day usually @typical{{%.{digits}f}} {unit}")
+    if may_be_coarse(config):
+        lines.append("value of @area")
     if config.statistics.variance:
         digits = decimals(config.value.span**2 / 4)
         lines.append(f"variance @variance{{%.{digits}f}}, expected error at most @variance_error{{%.{digits}f}}")
@@ -71,11 +81,20 @@ def expected_error(config: Config) -> str:
     return "expected error" if config.privacy.planned_by.estimates else "expected error at most"
 
 
-def with_look(statistics: pl.DataFrame) -> pl.DataFrame:
+def may_be_coarse(config: Config) -> bool:
+    """Return whether a cell may have the value of a larger area."""
+    return config.privacy.planned_by.estimates and config.privacy.target_error is not None
+
+
+def with_look(statistics: pl.DataFrame, config: Config) -> pl.DataFrame:
     """Return the table with how each cell of an estimate looks: faint if its interval is wide, marked if unusual.
 
+    Where cells may have the value of a larger area, the number of each one's area among ``AREA_WORDS`` is added too.
     Without an estimate, the table is returned as it is.
     """
+    if may_be_coarse(config):
+        number = pl.col("mean_area").replace_strict(list(AREA_WORDS), range(len(AREA_WORDS)), return_dtype=pl.Int32)
+        statistics = statistics.with_columns(area=number)
     if "typical_mean" not in statistics.columns:
         return statistics
     spread = max(float((statistics["mean"].max() or 0) - (statistics["mean"].min() or 0)), 1e-9)  # type: ignore[operator]
@@ -121,6 +140,7 @@ def head(
         + (f", revision {revision}" if revision else ""),
         "revised": revision is not None,
         "is_estimate": config.privacy.planned_by.estimates,
+        "may_be_coarse": may_be_coarse(config),
         "purpose": "" if purpose == "not stated" else purpose,
         "quantity": measured(config.value.name, config),
         "slot": slot,
