@@ -34,7 +34,7 @@ LASTING = {
 _BY_PLACE = 0.37
 """The share of covariates, hexagons and cells together, unless the covariates alone have more."""
 OF_THE_DAY = {
-    "city": 0.005,
+    "city": 0.03,
     "covariate": 0.0,
     "kind": 0.0,
     "kind_slot": 0.0,
@@ -103,7 +103,7 @@ class Basis:
 
     @property
     def own_factor(self) -> float:
-        """What the prior variance of hexagons and cells is multiplied by: they take what covariates leave."""
+        """What the variances of hexagons and cells are multiplied by: they take what covariates leave."""
         taken = LASTING["covariate"] * self.whitening.shape[1]
         own = LASTING["hexagon"] + LASTING["hexagon_slot"] + LASTING["cell"]
         return max(1.0, (_BY_PLACE - taken) / own)
@@ -114,12 +114,12 @@ class Basis:
         smooth = np.tile(self.course_values[: self.n_own - 1], len(self.knots))
         common[self.n_common - smooth.size :] *= smooth
         own = np.append(shares["hexagon"], self._course_variances(shares)[: self.n_own - 1])
-        return np.concatenate([common, np.tile(own, n_hexagons)])
+        return np.concatenate([common, np.tile(self.own_factor * own, n_hexagons)])
 
     def cell_variance(self, day: Day) -> FloatArray:
         """Return the variance of what is each cell's own on one day, for a scale of 1, shape (G,)."""
         variances = self._course_variances(LASTING) + self._course_variances(OF_THE_DAY)
-        return (self.left_out**2 @ variances[self.n_own - 1 :])[day.slot]
+        return self.own_factor * (self.left_out**2 @ variances[self.n_own - 1 :])[day.slot]
 
     def _course_variances(self, shares: dict[str, float]) -> FloatArray:
         """Return the variance of each function of a hexagon's course: a smooth course, and one without order."""

@@ -135,16 +135,7 @@ def first_state(day: Day, basis: Basis, centre: float, centre_variance: float, s
     names = np.array([], dtype=day.names.dtype)
     prior = basis.variances(LASTING, 0) * scale**2
     prior[0] = max(prior[0], centre_variance)  # its function is 1: the centre's own error
-    state = State(
-        basis=basis,
-        names=names,
-        mean=np.zeros(prior.size),
-        covariance=np.diag(prior),
-        centre=centre,
-        scale=scale,
-        prior_factors=(1.0, basis.own_factor),
-        shrink=(0.0, variance + 0.1),
-    )
+    state = State(basis, names, np.zeros(prior.size), np.diag(prior), centre, scale, shrink=(0.0, variance + 0.1))
     return state.with_hexagons(day)
 
 

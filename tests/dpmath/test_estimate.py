@@ -142,6 +142,21 @@ def test_products_with_rows_are_those_of_the_dense_matrix(seed: int) -> None:
     assert rows.diagonal_variances(root[0] ** 2) == pytest.approx(matrix**2 @ root[0] ** 2)
 
 
+def way_and_neighbours(places: list[np.ndarray], here: np.ndarray, spacing: float) -> tuple[float, int]:
+    """Return half the length of the net's edges at a place, and how many places are near; the net is grown by Prim."""
+    length, n_near = 0.0, sum(0 < np.linalg.norm(place - here) < 1.3 * spacing for place in places)
+    reached, left = [0], list(range(1, len(places)))
+    while left:
+        # of edges as long as each other the first counts, as it does in the net of a whole day
+        edges = [(round(float(np.linalg.norm(places[a] - places[b])) / spacing, 4), *sorted((a, b)), a, b) for a in reached for b in left]  # fmt: skip
+        *_, a, b = min(edges, key=lambda edge: (edge[0], edge[2] - edge[1], edge[1]))
+        if any((place == here).all() for place in (places[a], places[b])):
+            length += float(np.linalg.norm(places[a] - places[b])) / 2
+        reached.append(b)
+        left.remove(b)
+    return length, int(n_near)
+
+
 def occupancy_covariates(day: Day, cell: int) -> list[float]:
     """Return a cell's covariates by their definitions, one user after the other, with lengths in hexagons."""
     occupancy, place = day.occupancy, day.position[day.hexagon]
@@ -164,9 +179,12 @@ def occupancy_covariates(day: Day, cell: int) -> list[float]:
         assert here is not None
         way = (after or here)[2] - (before or here)[2]
         moved = float(np.linalg.norm(way)) / max(1, (before is not None) + (after is not None))
+        places = [place[other] for other, u, _ in pairs if u == user and day.slot[other] == day.slot[c]]
+        length, n_near = way_and_neighbours(places, place[c], day.spacing)
         return [
             math.log(m), m / here[0], math.log(here[1]), math.log1p(here[3] / day.spacing),
-            math.log1p(moved / day.spacing), math.log(here[0]),
+            math.log1p(moved / day.spacing), math.log1p(length / day.spacing * here[0] / m), n_near / 6,
+            math.log(here[0]),
         ]  # fmt: skip
 
     def mean(some: list[tuple[int, int, int]]) -> np.ndarray:
@@ -177,7 +195,7 @@ def occupancy_covariates(day: Day, cell: int) -> list[float]:
     centre = np.average([place[c] for c, _, _ in pairs], axis=0, weights=[m for _, _, m in pairs])
     from_centre = math.log1p(float(np.linalg.norm(place[cell] - centre)) / day.spacing)
     sizes = [math.log(len(own)), math.log(sum(m for _, _, m in own)), from_centre]
-    return [*mean(own), *sizes, *mean(near)[:5]]
+    return [*mean(own), *sizes, *mean(near)[:7]]
 
 
 @pytest.mark.theorem("HV-E1")
@@ -258,7 +276,11 @@ def test_rows_are_the_functions_of_the_cells_in_the_order_of_their_variances() -
     assert lasting[0] == LASTING["city"]
     n_courses = basis.n_own - 1
     own = np.append(LASTING["hexagon"], LASTING["hexagon_slot"] * basis.course_values[:n_courses] + LASTING["cell"])
-    assert lasting[basis.n_common :] == pytest.approx(np.tile(own, 3))
+    taken = LASTING["covariate"] * basis.whitening.shape[1]
+    assert basis.own_factor * (LASTING["hexagon"] + LASTING["hexagon_slot"] + LASTING["cell"]) + taken == pytest.approx(
+        0.37
+    )
+    assert lasting[basis.n_common :] == pytest.approx(basis.own_factor * np.tile(own, 3))
     smooth = lasting[basis.n_common - len(basis.knots) * n_courses : basis.n_common].reshape(-1, n_courses)
     assert smooth == pytest.approx(np.tile(LASTING["smooth_slot"] * basis.course_values[:n_courses], (len(smooth), 1)))
 
@@ -275,7 +297,15 @@ def test_what_a_shortened_course_leaves_out_is_the_cells_own() -> None:
     whole = basis.courses**2 @ (both[0] * basis.course_values + both[1])
     kept = short.courses**2 @ (both[0] * basis.course_values[:k] + both[1])
     assert basis.cell_variance(day) == pytest.approx(0)
-    assert short.cell_variance(day) == pytest.approx((whole - kept)[day.slot])
+    assert short.cell_variance(day) == pytest.approx(basis.own_factor * (whole - kept)[day.slot])
+
+
+@pytest.mark.theorem("HV-E1")
+def test_hexagons_take_what_covariates_leave_and_never_less_than_their_own() -> None:
+    basis = fit_basis(a_city(), np.zeros((60, 0)))
+    assert basis.own_factor == pytest.approx(0.37 / 0.05)
+    many = replace(basis, whitening=np.zeros((40, 40)))
+    assert many.own_factor == 1
 
 
 @pytest.mark.theorem("HV-E5")
