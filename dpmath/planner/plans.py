@@ -77,8 +77,7 @@ def most_carried(
         target: Promised error of each published cell's mean, as a share of R, > 0. The midpoint alone keeps 1/2 and
             more. The planner promises 0.499 at most, and above it excludes nothing.
         budgets: What each user may still lose, in units of 1/LOSS_UNITS, shape (L,); None is no limit.
-        worth: What publishing each cell is worth, > 0, from public numbers alone, shape (G,): the cell's records, for
-            example. None is 1, for the most cells.
+        worth: What publishing each cell is worth, a public number > 0, shape (G,): its records, or None for 1 each.
 
     Returns:
         The plan; if no cell can be carried, all widths and inverse scales are 0.
