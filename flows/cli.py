@@ -167,10 +167,10 @@ def plan(
     """Show what a day would publish, with which promised error and cost; spends nothing."""
     settings = load_config(config)
     from tasks.engines.prepare import by_itself, prepare_day
-    from tasks.planning import preview
+    from tasks.planning import comparison, preview
 
     prepare_day(date.date(), settings, by_itself)
-    views = {preview.compare_mechanisms: compare, preview.preview_cells: cells, preview.preview_year: year}
+    views = {comparison.compare_mechanisms: compare, preview.preview_cells: cells, preview.preview_year: year}
     wanted = [view for view, is_wanted in views.items() if is_wanted]
     if len(wanted) > 1:
         raise HexveilError("give one of --compare, --cells and --year")
@@ -189,8 +189,7 @@ def plan(
         if summary["refused"] and not as_json:
             out.print(f"A run would be refused: {summary['refused']}", markup=False)
     if not as_json:
-        what = "Losses are epsilon, of one user." if year else f"Errors are in {settings.value.unit}."
-        out.print(f"{what} Nothing was spent.")
+        out.print(f"{show.about_the_errors(compare, year, settings)} Nothing was spent.")
 
 
 @app.command()

@@ -169,6 +169,18 @@ def show_evaluation(evaluation: dict[str, Any], path: Path, config: Config) -> N
     out.print(f"that spends privacy which no account counts. They are in {shown(path)}.")
 
 
+def about_the_errors(compare: bool, year: bool, config: Config) -> str:
+    """Return what the numbers of a plan mean, in words."""
+    if year:
+        return "Losses are epsilon, of one user."
+    if not compare:
+        return f"Errors are in {config.value.unit}."
+    return (
+        f"Errors are in {config.value.unit}: of `estimated` what is expected, of the others what is promised whatever "
+        "the values are. Over all records, a withheld cell counts with half the range."
+    )
+
+
 def print_json(value: Any) -> None:
     """Print a value as JSON."""
     out.print_json(json.dumps(value), highlight=False, indent=2)

@@ -239,12 +239,16 @@ def _widened(found: Estimate, view: View, surplus: FloatArray, response: FloatAr
     return replace(found, state=replace(after, n_days=after.n_days + 1), variance=variance, residual_part=part)
 
 
-def expected_deviation(state: State, asked: Asked) -> FloatArray:
-    """Return the standard deviation that each cell of a later day is expected to have, in points, shape (G,).
+def expected_deviation(state: State, asked: Asked) -> tuple[FloatArray, FloatArray]:
+    """Return what each cell of a later day is expected to have: its standard deviation, and the day's share in it.
 
     Args:
         state: The state before the day.
         asked: The day, and what each question may cost.
+
+    Returns:
+        The standard deviations in points, shape (G,), and how much of the variance before the day its own data remove,
+        from 0 to 1, shape (G,).
 
     Source:
         HV-E3.
@@ -254,7 +258,7 @@ def expected_deviation(state: State, asked: Asked) -> FloatArray:
     meant = design(view, asked.norm, noise, length, asked.radius / RADIUS)
     shrink = float(shrinkage.mean_shrink(view.state.shrink[0], length))
     found = estimated(view, meant, np.zeros(meant.loading.shape[1]), noise, shrink, NOTHING)
-    return np.sqrt(found.variance)
+    return np.sqrt(found.variance), np.clip(1 - found.variance / found.variance_before, 0.0, 1.0)
 
 
 def answered(asking: Asking, answers: Questions) -> Estimate:

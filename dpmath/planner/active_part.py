@@ -47,6 +47,7 @@ class Part:
             whole.errors[cells],
             whole.limits[self._users],
             free[cells].astype(np.float64),
+            np.broadcast_to(whole.worth, cells.shape)[cells],
         )
         self._unit = self.programme.mean_records / whole.mean_records[cells]
 
@@ -84,7 +85,7 @@ class Part:
 
 
 def packed_on(part: Part, point: Point, costs: FloatArray, n_steps: int) -> Point:
-    """Return the point after steps on a part that carry as many cells as they can.
+    """Return the point after steps on a part that carry as much as they can.
 
     Args:
         part: The active part.
@@ -104,7 +105,12 @@ def packed_on(part: Part, point: Point, costs: FloatArray, n_steps: int) -> Poin
 def nearly_carried(point: Point, costs: FloatArray, most_cost: float) -> NDArray[np.bool_]:
     """Return the cells that are carried in part or cost at most so much, at least the cheapest one, shape (G,).
 
-    At the best prices no cell that costs more than 1 is carried.
+    At the best prices no cell that costs more than it is worth is carried.
+
+    Args:
+        point: A point of the whole.
+        costs: What it costs to carry each cell, over what that is worth, shape (G,).
+        most_cost: The most such a cost.
 
     Source:
         HV-L6.

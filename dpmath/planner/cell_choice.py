@@ -45,8 +45,9 @@ def cells_that_fit(programme: Programme, packing: Packing) -> Choice:
 
     This is a heuristic, because the best choice is an integer programme. The cells that the relaxed optimum carries
     least are dropped and its steps continue, until the remaining cells are carried whole. Then cells are added again
-    while the prices do not exclude it. Small instances try this at several speeds and from single cells up. Large ones
-    try one speed. The work limit counts steps times pairs, not time, so that the choice is always the same.
+    while the prices do not exclude it. Of several choices the one that is worth most is taken. Small instances try this
+    at several speeds and from single cells up. Large ones try one speed. The work limit counts steps times pairs, not
+    time, so that the choice is always the same.
 
     Args:
         programme: The instance, G cells.
@@ -71,24 +72,25 @@ def _chosen(programme: Programme, relaxed: Point) -> Choice:
     """Return a choice among the cells that each fit alone."""
     n_drops = int(np.clip(_DROP_WORK // programme.cell.size, 1, len(_DROPS)))
     choices = [_carried_whole(programme, relaxed, drop) for drop in _DROPS[:n_drops]]
-    largest = max(choices, key=_size)
+    worth = np.broadcast_to(programme.worth, programme.cell_records.shape)
+
+    def carried(choice: Choice) -> float:
+        return float(worth[choice.cells].sum())
+
+    largest = max(choices, key=carried)
     if largest.cover is not None and programme.cell.size > _SMALL:
         return _with_added(programme, largest)
-    distinct = sorted({one.cells.tobytes(): one for one in choices}.values(), key=_size)
+    distinct = sorted({one.cells.tobytes(): one for one in choices}.values(), key=carried)
     begun = [*distinct[-2:], *_carried_alone(programme)]
-    return max((_with_added(programme, choice) for choice in begun), key=_size)
-
-
-def _size(choice: Choice) -> int:
-    return int(choice.cells.sum())
+    return max((_with_added(programme, choice) for choice in begun), key=carried)
 
 
 def _carried_alone(programme: Programme) -> Iterator[Choice]:
-    """Yield single cells that fit, the one with the least worst load first. Fewer pairs allow more cells."""
+    """Yield single cells that fit, the least worst load for its worth first. Fewer pairs allow more cells."""
     load, spending, scale = programme.alone
     prices = np.full(programme.limits.size, 1 / programme.limits.size)
     n_begun = max(1, _ALONE_WORK // programme.cell.size)
-    for cell in np.argsort(load, kind="stable")[:n_begun]:
+    for cell in np.argsort(load / programme.worth, kind="stable")[:n_begun]:
         cells = np.arange(load.size) == cell
         cover = _cover(programme, cells, Start(spending[cells[programme.cell]], scale[cells], prices))
         if cover is not None:
@@ -123,7 +125,7 @@ def _carried_whole(programme: Programme, relaxed: Point, drop: float) -> Choice:
 
 
 def _with_added(programme: Programme, choice: Choice) -> Choice:
-    """Return the choice with added cells that fit, tried in the order of their cost at the plan's prices.
+    """Return the choice with added cells that fit, tried in the order of their cost for their worth at its prices.
 
     The bound of HV-L5 is a sum over cells, so cells that cost more than the room below the limit cannot fit.
     """
@@ -135,7 +137,8 @@ def _with_added(programme: Programme, choice: Choice) -> Choice:
     costs, refused, n_more = programme.costs(cover.prices), np.zeros(chosen.size, dtype=bool), 1
     work = max(cover.widths.size, _SHARE_OF_ALL * programme.cell.size)
     for _ in range(int(np.clip(_ADD_WORK / work, 1, _ADD_TRIES))):
-        queue = np.argsort(np.where(chosen | refused, np.inf, costs), kind="stable")[: (~chosen & ~refused).sum()]
+        open_ = ~chosen & ~refused & (cover.lower_bound + costs <= FITS)
+        queue = np.argsort(np.where(open_, costs / programme.worth, np.inf), kind="stable")[: open_.sum()]
         block = queue[cover.lower_bound + np.cumsum(costs[queue]) <= FITS][:n_more]
         if not block.size:
             break

@@ -1,6 +1,6 @@
-"""The planner: the least privacy loss for promised errors, or as many cells as a privacy loss allows."""
+"""The planner: the least privacy loss for promised errors, or as much as a privacy loss can carry."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 
 import numpy as np
@@ -12,7 +12,7 @@ from dpmath.cells.thresholds import clipped_errors, clipping_thresholds
 from dpmath.core import _check
 from dpmath.core.accounting import LOSS_UNITS, ExactIntArray
 from dpmath.core.cell_sums import user_losses
-from dpmath.core.occupancy import Occupancy
+from dpmath.core.occupancy import IntArray, Occupancy
 from dpmath.planner.cell_choice import FITS, GAP, cells_that_fit
 from dpmath.planner.least_error import MOST, least_common_error
 from dpmath.planner.programme import FloatArray, Programme
@@ -35,7 +35,7 @@ class Plan:
         worst_load: The largest share that a user loses of what that user may lose by this release. It is computed from
             exact losses and rounded once to a float.
         lower_bound: No plan for the same cells and promises has a worst load below this.
-        most_cells: No plan within the limits has more cells than this.
+        most: No plan within the limits has cells that are worth more than this.
 
     Both bounds are for plans of this class: intervals about the middle of a user's range, and promises counted as in
     HV-L2, what clipping can take off plus the scale of the noise. Users who may lose less than a thousandth of the
@@ -45,7 +45,7 @@ class Plan:
     sums: list[ClippedSum]
     worst_load: float
     lower_bound: float
-    most_cells: int
+    most: int
 
     @property
     def gap(self) -> float:
@@ -53,29 +53,31 @@ class Plan:
         return self.worst_load / self.lower_bound - 1 if self.lower_bound else 0.0
 
 
-def most_cells(
+def most_carried(
     occupancy: Occupancy,
     value_ranges: list[int],
     epsilon: Fraction,
     target: Fraction,
     budgets: ExactIntArray | None = None,
+    worth: IntArray | None = None,
 ) -> Plan:
-    """Return a plan for as many cells as a privacy loss can carry, each with a promised error.
+    """Return a plan for the cells of the most worth that a privacy loss can carry, each with a promised error.
 
     The choice of cells is a heuristic. It begins with the relaxed programme, in which a cell may be carried in part,
     and drops cells until the rest is carried whole. For the cells chosen, the plan has about the least loss for the
     promised errors, which may be below ``epsilon``. Cells that fit their limits with less than a thousandth to spare
-    are refused, because rounding to integers needs some room; the bound on the number of cells counts them. Cells with
+    are refused, because rounding to integers needs some room; the bound on what is carried counts them. Cells with
     which the rounded plan exceeds a limit are dropped: the coarser the ticks, the more cells. Then cells of full width
-    are added if they fit. The result of ``exact_sums`` for the same promise is returned if it has more cells.
+    are added if they fit. The result of ``exact_sums`` for the same promise is returned if it is worth more.
 
     Args:
         occupancy: The occupancy array, P pairs, G cells, L users. It is the only data that is read.
         value_ranges: Largest value R of a record in each sum to publish, in ticks (the least is 0).
         epsilon: The most that any user may lose by the release, > 0.
         target: Promised error of each published cell's mean, as a share of R, > 0. The midpoint alone keeps 1/2 and
-            more. The planner promises 0.499 at most, and above it excludes no number of cells.
+            more. The planner promises 0.499 at most, and above it excludes nothing.
         budgets: What each user may still lose, in units of 1/LOSS_UNITS, shape (L,); None is no limit.
+        worth: What publishing each cell is worth, a public number > 0, shape (G,): its records, or None for 1 each.
 
     Returns:
         The plan; if no cell can be carried, all widths and inverse scales are 0.
@@ -90,27 +92,31 @@ def most_cells(
     _check.all_at_least(1, value_ranges=np.array(value_ranges))
     target = min(target, Fraction(1, 2))
     promise = min(target, _MOST_ERROR)
+    worth = np.ones(occupancy.n_cells, dtype=np.int64) if worth is None else worth
+    _check.all_at_least(1, worth=worth)
     limits = _limits(occupancy, len(value_ranges), epsilon, budgets)
     cells, most = np.zeros(occupancy.n_cells, dtype=bool), 0
     planned, lower = _empty_plan(occupancy, value_ranges, 0).sums, 0.0
     alone = _carried_alone(occupancy, limits, promise)
     if alone.any():
+        unit = float(worth.mean())
         programme = _programme(occupancy, limits, alone, np.full(int(alone.sum()), float(promise)))
+        programme = replace(programme, worth=worth[alone] / unit)
         packing = most_shares(programme)
         choice = cells_that_fit(programme, packing)
-        most = min(int(packing.bound), int(alone.sum()))
+        most = min(int(packing.bound * unit), int(worth[alone].sum()))
         cells[np.flatnonzero(alone)[choice.cells]] = True
         if choice.cover is not None:
             chosen = programme.restricted(choice.cells)
             cover = least_worst_load(chosen, GAP, at_most=FITS, start=choice.cover.start)
             planned = _exact_sums(occupancy, value_ranges, limits, cells, [promise] * int(cells.sum()), cover)
             lower = cover.lower_bound
-    sums = most_published(occupancy, planned, limits > 0, epsilon, target, budgets)
+    sums = most_published(occupancy, planned, limits > 0, epsilon, target, budgets, worth.astype(np.float64))
     published = sums[0].inverse_scale.astype(bool)
     if (published != cells).any() or target > promise:
         lower = _bound_of_published(occupancy, limits, published, float(target))
     worst = _worst_load(occupancy, sums, limits)
-    most = occupancy.n_cells if target > promise else max(most, int(published.sum()))
+    most = int(worth.sum()) if target > promise else max(most, int(worth[published].sum()))
     return Plan(sums, worst, min(lower, worst), most)
 
 

@@ -81,23 +81,24 @@ class Steps:
         Args:
             programme: The instance.
             weight: How long dual steps are relative to primal ones.
-            packing: Whether to carry as many cells as the limits allow; otherwise all, at the least worst load.
+            packing: Whether to carry as much as the limits allow; otherwise all, at the least worst load.
         """
         self._p, self._packing = programme, packing
+        worth = np.broadcast_to(programme.worth if packing else 1.0, programme.n_pairs.shape)
         self._slope = programme.records / programme.mean_records[programme.cell]
         self._need = programme.need / programme.mean_records
         self._price_per_load = 1 / np.where(programme.limits > 0, programme.limits, 1)
         busiest = np.bincount(programme.user, programme.per_limit, minlength=programme.limits.size)
         self._zero = _Flat(programme)
-        self._half, self._whole = np.full(programme.n_pairs.size, 0.5), np.ones(programme.n_pairs.size)
+        self._half, self._whole = worth / 2, np.ones(programme.n_pairs.size)
         self._limit, self._numbers = np.ones(programme.limits.size), np.arange(1.0, programme.limits.size + 1)
-        steps = self._steps = _Flat(programme)
-        steps.spending[:] = -1 / (2 + programme.per_limit) / weight
-        steps.scale[:] = -1 / (np.abs(self._need) + programme.n_pairs) / weight
-        steps.share[:] = -1 / weight if packing else 0
-        steps.cell_price[:] = weight / (programme.n_pairs + np.abs(self._need) + 2 * packing)
+        steps = self._steps = _Flat(programme)  # with the rows of a cell times its worth: so large are their prices
+        steps.spending[:] = -1 / (2 * worth[programme.cell] + programme.per_limit) / weight
+        steps.scale[:] = -1 / (np.abs(self._need) + programme.n_pairs) / worth / weight
+        steps.share[:] = -1 / worth / weight if packing else 0
+        steps.cell_price[:] = weight / (programme.n_pairs + np.abs(self._need) + 2 * packing) * worth
         steps.user_price[:] = weight / np.maximum(busiest, 1e-12) if packing else weight / busiest.max()
-        steps.pair_price[:] = weight / (1 + self._slope)
+        steps.pair_price[:] = weight / (1 + self._slope) * worth[programme.cell]
 
     def checkpoints(self, point: Point, n_steps: int) -> Iterator[Point]:
         """Yield the point after every fifty steps.

@@ -32,6 +32,8 @@ class Programme:
         limits: What each user may lose, > 0 if the user has a pair, shape (L,).
         free_width: Width that clipping leaves of other users, who have no pair here and no limit, shape (G,) or a
             number.
+        worth: What carrying each cell is worth where not all can be carried, > 0, shape (G,); about 1, so that steps
+            are well scaled.
     """
 
     cell: IntArray
@@ -41,6 +43,7 @@ class Programme:
     errors: FloatArray
     limits: FloatArray
     free_width: FloatArray | float = 0.0
+    worth: FloatArray | float = 1.0
 
     @cached_property
     def need(self) -> FloatArray:
@@ -91,6 +94,7 @@ class Programme:
             self.errors[cells],
             self.limits,
             np.broadcast_to(self.free_width, cells.shape)[cells],
+            np.broadcast_to(self.worth, cells.shape)[cells],
         )
 
     def with_error(self, error: float) -> "Programme":

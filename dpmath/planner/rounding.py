@@ -58,8 +58,9 @@ def most_published(
     epsilon: Fraction,
     promise: Fraction,
     budgets: ExactIntArray | None,
+    worth: FloatArray,
 ) -> list[ClippedSum]:
-    """Return what is left of a rounded plan within every limit, or sums without clipping if they have more cells.
+    """Return what is left of a rounded plan within every limit, or sums without clipping if they are worth more.
 
     If rounding removed cells, other cells of full width that still fit are added to the plan.
 
@@ -70,9 +71,10 @@ def most_published(
         epsilon: The most that any user may lose by the release.
         promise: Promised error of each cell's mean, as a share of the range.
         budgets: What each user may still lose, in units of 1/LOSS_UNITS, shape (L,); None is no limit.
+        worth: What publishing each cell is worth, shape (G,).
 
     Returns:
-        Sums that keep every limit and promise exactly, at least as many cells as ``exact_sums``.
+        Sums that keep every limit and promise exactly, worth at least what ``exact_sums`` are.
 
     Source:
         HV-L1, HV-L2.
@@ -83,13 +85,13 @@ def most_published(
     if _published(planned).any() and (user_losses(occupancy, planned) <= limits).all():
         kept = planned
     else:
-        kept = within_limits(occupancy, [planned, _unclipped(occupancy, planned, may_spend, promise)], limits)
+        kept = within_limits(occupancy, [planned, _unclipped(occupancy, planned, may_spend, promise)], limits, worth)
     value_ranges = [one.value_range for one in planned]
     plans = [
         safeguarded(occupancy, kept, epsilon, promise, budgets),
         exact_sums(occupancy, value_ranges, epsilon, promise, budgets),
     ]
-    return max(plans, key=lambda plan: int(plan[0].published.sum()))
+    return max(plans, key=lambda plan: float(worth[plan[0].published].sum()))
 
 
 def _unclipped(
@@ -101,16 +103,20 @@ def _unclipped(
     return [rounded_sum(occupancy, one.value_range, whole, everywhere) for one in planned]
 
 
-def within_limits(occupancy: Occupancy, candidates: list[list[ClippedSum]], limits: ExactIntArray) -> list[ClippedSum]:
+def within_limits(
+    occupancy: Occupancy, candidates: list[list[ClippedSum]], limits: ExactIntArray, worth: FloatArray
+) -> list[ClippedSum]:
     """Return cells of the candidates that together exceed no user's limit.
 
     From the first candidate, the cells that load the users over their limit most are removed, one at a time. Then the
-    cells that it lacks are added from each candidate in turn if they fit, those that load a user least first.
+    cells that it lacks are added from each candidate in turn if they fit, those that load a user least first. Loads
+    are compared for the same worth.
 
     Args:
         occupancy: The occupancy array, L users.
         candidates: Sums for the same value ranges, the first as planned.
         limits: What each user may lose, in units of 1/LOSS_UNITS, shape (L,).
+        worth: What publishing each cell is worth, shape (G,).
 
     Returns:
         The sums, each cell as in one candidate or withheld.
@@ -122,19 +128,21 @@ def within_limits(occupancy: Occupancy, candidates: list[list[ClippedSum]], limi
     pairs = _pair_losses(occupancy, candidates[0])
     losses = user_losses(occupancy, candidates[0])
     while (losses > limits).any():
-        cell = _most_in_excess(occupancy, pairs, losses, limits)
+        cell = _most_in_excess(occupancy, pairs, losses, limits, worth)
         one = _pairs_of(occupancy, cell)
         losses[occupancy.user[one]] -= pairs[one]
         taken_from[cell], pairs[one] = -1, 0
     for number, candidate in enumerate(candidates):
-        _take_what_fits(occupancy, candidate, number, taken_from, losses, limits)
+        _take_what_fits(occupancy, candidate, number, taken_from, losses, limits, worth)
     return [_merged(occupancy, list(versions), taken_from) for versions in zip(*candidates, strict=True)]
 
 
-def _most_in_excess(occupancy: Occupancy, pairs: ExactIntArray, losses: ExactIntArray, limits: ExactIntArray) -> int:
+def _most_in_excess(
+    occupancy: Occupancy, pairs: ExactIntArray, losses: ExactIntArray, limits: ExactIntArray, worth: FloatArray
+) -> int:
     excess = np.maximum(losses - limits, 0)[occupancy.user]
     shares = np.minimum(pairs, excess).astype(float) / np.maximum(limits, 1)[occupancy.user].astype(float)
-    return int(np.argmax(np.bincount(occupancy.cell, shares, minlength=occupancy.n_cells)))
+    return int(np.argmax(np.bincount(occupancy.cell, shares, minlength=occupancy.n_cells) / worth))
 
 
 def _take_what_fits(
@@ -144,6 +152,7 @@ def _take_what_fits(
     taken_from: IntArray,
     losses: ExactIntArray,
     limits: ExactIntArray,
+    worth: FloatArray,
 ) -> None:
     """Add cells of a candidate that are not carried yet, in place."""
     pairs = _pair_losses(occupancy, candidate)
@@ -151,7 +160,7 @@ def _take_what_fits(
     largest = np.zeros(occupancy.n_cells)
     np.maximum.at(largest, occupancy.cell, shares)
     missing = np.flatnonzero(_published(candidate) & (taken_from < 0) & (largest <= 1))
-    for cell in missing[np.argsort(largest[missing], kind="stable")]:
+    for cell in missing[np.argsort((largest / worth)[missing], kind="stable")]:
         one = _pairs_of(occupancy, cell)
         users = occupancy.user[one]
         if (losses[users] + pairs[one] <= limits[users]).all():

@@ -47,11 +47,11 @@ class Cover:
 
 @dataclass(frozen=True)
 class Packing:
-    """As many cells as the limits allow, some of them only in part.
+    """As much as the limits allow, some cells only in part.
 
     Attributes:
-        bound: No plan within every user's limit has more cells than this.
-        point: Where the steps ended; its shares sum to about the bound.
+        bound: No plan within every user's limit carries cells that are worth more than this.
+        point: Where the steps ended; its shares are worth about the bound.
     """
 
     bound: float
@@ -116,12 +116,12 @@ def least_worst_load(
 
 
 def most_shares(programme: Programme, n_steps: int = 4_000) -> Packing:
-    """Return how many cells any plan can carry at most, and the relaxed optimum in which cells are carried in part.
+    """Return what any plan can carry at most, and the relaxed optimum in which cells are carried in part.
 
     Args:
         programme: The instance, G cells.
-        n_steps: The most steps to improve the bound. It ends once the bound is within 0.1 % of the cells that are
-            carried about within the limits.
+        n_steps: The most steps to improve the bound. It ends once the bound is within 0.1 % of what is carried about
+            within the limits.
 
     Returns:
         The bound and the point, whose shares are from 0 to 1.
@@ -130,14 +130,15 @@ def most_shares(programme: Programme, n_steps: int = 4_000) -> Packing:
         HV-L6.
     """
     none, zero = np.zeros(programme.cell_records.size), np.zeros(programme.cell.size)
+    worth = np.broadcast_to(programme.worth, none.shape)
     prices = _first_prices(programme)
     costs = programme.costs(prices)
-    multiple, bound = _best_multiple(prices, costs)
+    multiple, bound = _best_multiple(prices, costs, worth)
     point, costs = Point(zero, none, none, multiple * prices, none, zero), multiple * costs
     earlier, band = bound, _BAND
     strays = np.zeros(programme.limits.size, dtype=bool)
     for length in run_lengths(n_steps):
-        near, users = nearly_carried(point, costs, 1 + band), deciding(programme, point, 1.0) | strays
+        near, users = nearly_carried(point, costs / worth, 1 + band), deciding(programme, point, 1.0) | strays
         led_to = packed_on(Part(programme, near, users), point, costs, length)
         astray = run_away(programme, led_to, users, 1.0)
         if astray.any():
@@ -145,12 +146,12 @@ def most_shares(programme: Programme, n_steps: int = 4_000) -> Packing:
             continue
         point = led_to
         costs = programme.costs(point.user_price)
-        now = _best_multiple(point.user_price, costs)[1]
+        now = _best_multiple(point.user_price, costs, worth)[1]
         bound = min(bound, now)
         fits = programme.loads(point.spending).max() < _FITS
-        if fits and max(abs(now - point.share.sum()), abs(now - earlier)) < _CLOSE * now:
+        if fits and max(abs(now - point.share @ worth), abs(now - earlier)) < _CLOSE * now:
             break
-        missed = float(np.maximum(1 - costs[~near], 0).sum())
+        missed = float(np.maximum(worth - costs, 0)[~near].sum())
         band = band * _WIDER if missed > _MISSED * now else max(band * _NARROWER, _LEAST_BAND)
         earlier = now
     return Packing(bound * (1 + SAFETY), point)
@@ -164,14 +165,16 @@ def _first_prices(programme: Programme) -> FloatArray:
     return prices if prices.any() else equal
 
 
-def _best_multiple(prices: FloatArray, costs: FloatArray) -> tuple[float, float]:
-    """Return the multiple k of prices with the least k sum of prices + sum of max(0, 1 - k cost), and that bound."""
-    costs = np.sort(costs)
-    multiples = np.append(0, 1 / costs[costs > 0])  # the bound is convex in k, with these corners
-    n_below = np.append(costs.size, np.searchsorted(costs, costs[costs > 0]))
-    paid = np.append(0, np.cumsum(costs))[n_below]
-    best = multiples[(multiples * (prices.sum() - paid) + n_below).argmin()]
-    return float(best), float(best * prices.sum() + np.maximum(1 - best * costs, 0).sum())
+def _best_multiple(prices: FloatArray, costs: FloatArray, worth: FloatArray) -> tuple[float, float]:
+    """Return the multiple k of prices with the least bound, k sum of prices + sum of max(0, worth - k cost)."""
+    order = np.argsort(costs / worth, kind="stable")
+    costs, worth = costs[order], worth[order]
+    ratio = costs / worth
+    multiples = np.append(0, 1 / ratio[ratio > 0])  # the bound is convex in k, with these corners
+    n_below = np.append(costs.size, np.searchsorted(ratio, ratio[ratio > 0]))
+    paid, kept = (np.append(0, np.cumsum(one))[n_below] for one in (costs, worth))
+    best = multiples[(multiples * (prices.sum() - paid) + kept).argmin()]
+    return float(best), float(best * prices.sum() + np.maximum(worth - best * costs, 0).sum())
 
 
 class _Search:

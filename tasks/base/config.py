@@ -12,7 +12,7 @@ from zoneinfo import ZoneInfo
 from pydantic import Field, ValidationError, model_validator
 
 from dpmath.core.bias import rounding_errors
-from tasks.base.config_privacy import Privacy
+from tasks.base.config_privacy import Privacy, recorded_privacy
 from tasks.base.config_sections import (
     Budget,
     Calendar,
@@ -114,6 +114,7 @@ class Config(Section):
         whole = {
             **settings,
             "dataset": {**settings["dataset"], "files": here["dataset"]["files"]},
+            "privacy": recorded_privacy(settings["privacy"]),
             "storage": here["storage"],
             "engine": self.engine,
             "monitoring": here["monitoring"],

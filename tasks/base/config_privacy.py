@@ -48,6 +48,10 @@ class Privacy(Section):
     have: a cell with a wider one gets the value of a larger area that holds it, as `mean_area` says."""
     target_error_variance: Positive | None = None
     """The same promise for the variance, in the square of the value's unit."""
+    count: Literal["records", "cells"] | None = Field(default=None, exclude_if=lambda count: count != "records")
+    """For `planned` with a target only: whether the cells that it publishes should hold the most `records`, or be the
+    most `cells`. Most `cells` prefers cells of few records and few users, which cost least. The default is `records`.
+    Entries of the ledger that do not record it are of `cells`."""
     cell_epsilon: Number | None = Field(default=None, ge=LEAST_EPSILON_PER_DAY)
     """For `levy` and `quantile` only, and required there: what one cell costs a user, as pure epsilon."""
 
@@ -57,6 +61,11 @@ class Privacy(Section):
         if isinstance(given, dict) and given.get("definition") == "zcdp" and given.get("delta") is None:
             return {**given, "delta": DEFAULT_DELTA}
         return given
+
+    @model_validator(mode="before")
+    @classmethod
+    def _default_count(cls, given: Any) -> Any:
+        return {"count": "records", **given} if isinstance(given, dict) and _chooses_cells(given) else given
 
     @model_validator(mode="after")
     def _what_the_definition_can(self) -> Self:
@@ -90,6 +99,12 @@ class Privacy(Section):
             raise ValueError(f"mechanism {self.mechanism} needs cell_epsilon, what one cell may cost a user")
         if self.cell_epsilon is not None and not projected:
             raise ValueError(f"mechanism {self.mechanism} finds itself what a cell costs: remove cell_epsilon")
+        return self
+
+    @model_validator(mode="after")
+    def _count_of_chosen_cells(self) -> Self:
+        if self.count is not None and not _chooses_cells(self.model_dump()):
+            raise ValueError("count is of use to mechanism planned with a target_error only: remove count")
         return self
 
     @model_validator(mode="after")
@@ -131,5 +146,17 @@ class Privacy(Section):
 
 def estimated_privacy(privacy: Privacy) -> Privacy:
     """Return the same budget and definition with an estimate in place of the mechanism."""
-    other = {"mechanism": "estimated", "target_error": None, "target_error_variance": None, "cell_epsilon": None}
-    return privacy.model_copy(update=other)
+    unused = ("target_error", "target_error_variance", "count", "cell_epsilon")
+    return privacy.model_copy(update={"mechanism": "estimated", **dict.fromkeys(unused)})
+
+
+def recorded_privacy(settings: dict[str, Any]) -> dict[str, Any]:
+    """Return recorded settings of this section, with what they mean by leaving it out."""
+    return {"count": "cells", **settings} if _chooses_cells(settings) else settings
+
+
+def _chooses_cells(settings: dict[str, Any]) -> bool:
+    """Return whether a mechanism that counts has a target, for which it withholds cells."""
+    mechanism = MECHANISMS.get(str(settings.get("mechanism")))
+    targets = (settings.get("target_error"), settings.get("target_error_variance"))
+    return mechanism is not None and mechanism.counts and any(target is not None for target in targets)

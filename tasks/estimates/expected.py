@@ -1,8 +1,9 @@
 """What an estimate of a day is expected to be worth, before it is asked. It reads the occupancy and releases alone."""
 
 import datetime as dt
+import math
+from dataclasses import dataclass
 
-import numpy as np
 import polars as pl
 
 from dpmath.core.accounting import ExactIntArray
@@ -18,10 +19,28 @@ from tasks.estimates.public_day import public_day
 from tasks.estimates.states import known_before
 
 
-def expected_deviations(
+@dataclass(frozen=True)
+class Expected:
+    """What each cell of an estimate is expected to be worth.
+
+    Attributes:
+        deviation: The standard deviation, in the value's unit, shape (G,).
+        day_share: How much of the variance before the day its own data remove, from 0 to 1, shape (G,).
+    """
+
+    deviation: FloatArray
+    day_share: FloatArray
+
+    @property
+    def error(self) -> FloatArray:
+        """The expected absolute error of a normal one, in the value's unit, shape (G,)."""
+        return self.deviation * math.sqrt(2 / math.pi)
+
+
+def expected_estimate(
     date: dt.date, cells: pl.DataFrame, occupancy: Occupancy, losses: ExactIntArray, config: Config
-) -> FloatArray | None:
-    """Return the standard deviation that each cell is expected to have, in the value's unit; None on the first day.
+) -> Expected | None:
+    """Return what each cell of a day's estimate is expected to be worth; None on the first day.
 
     Args:
         date: The local day.
@@ -36,4 +55,5 @@ def expected_deviations(
         return None
     day = public_day(date, cells, occupancy, config)
     asked = asked_of(day, losses.tolist(), known, config)
-    return np.asarray(expected_deviation(known.state, asked) * (float(config.value.span) / POINTS), dtype=np.float64)
+    deviation, day_share = expected_deviation(known.state, asked)
+    return Expected(deviation * (float(config.value.span) / POINTS), day_share)

@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from typing import Literal
 
 import numpy as np
 
@@ -10,7 +11,7 @@ from dpmath.cells.safeguard import promise_or_midpoint
 from dpmath.core.accounting import LOSS_UNITS, ExactIntArray
 from dpmath.core.cell_sums import CellSums, user_losses
 from dpmath.core.currency import LAPLACE, PURE, Currency
-from dpmath.core.occupancy import Occupancy
+from dpmath.core.occupancy import IntArray, Occupancy
 from dpmath.planner import plans
 
 
@@ -27,6 +28,7 @@ class Request:
         cell_epsilon: The pure loss of one cell, if the mechanism does not compute that itself.
         currency: What losses are counted in.
         noise: What is drawn, if the mechanism clips totals.
+        count: What there should be most of, if the mechanism chooses cells: "records" in them, or "cells".
     """
 
     occupancy: Occupancy
@@ -37,6 +39,13 @@ class Request:
     cell_epsilon: Fraction | None = None
     currency: Currency = PURE
     noise: str = LAPLACE
+    count: Literal["records", "cells"] = "records"
+
+    @property
+    def worth(self) -> IntArray:
+        """What publishing each cell counts, shape (G,)."""
+        records = self.occupancy.cell_records
+        return records if self.count == "records" else np.ones_like(records)
 
     @property
     def promise(self) -> Fraction:
@@ -55,8 +64,8 @@ class Proposal:
             left, it is the day's epsilon times a lower bound on the largest share that a user loses of what that user
             may lose. None for a mechanism that promises nothing before the draw.
         gap: How far above that bound the proposal is, relative; None without a bound.
-        cells_upper_bound: No plan can publish more cells at this epsilon and promise; None if it is not known. With
-            variance, it is for plans that hold both moments to the same share of their range.
+        upper_bound: No plan can publish more at this epsilon and promise, of what the request counts; None if it is not
+            known. With variance, it is for plans that hold both moments to the same share of their range.
         error_lower_bound: No plan for all cells can promise less, as a share of the range; None if a target was set or
             it is not known. With variance as above.
         user_losses: What each user loses, if that does not follow from sums, shape (L,).
@@ -66,7 +75,7 @@ class Proposal:
     loss: int
     epsilon_lower_bound: float | None
     gap: float | None
-    cells_upper_bound: int | None = None
+    upper_bound: int | None = None
     error_lower_bound: Fraction | None = None
     user_losses: ExactIntArray | None = None
 
@@ -85,15 +94,15 @@ def unbounded(request: Request, sums: Sequence[CellSums]) -> Proposal:
 
 
 def planned(request: Request) -> Proposal:
-    """Return the planner's proposal with its bounds: the most cells for a target, else the least error."""
+    """Return the planner's proposal with its bounds: the most published for a target, else the least error."""
     occupancy, ranges, epsilon = request.occupancy, request.value_ranges, request.epsilon
     least = None
     if request.target is None:
         plan, least = plans.least_error(occupancy, ranges, epsilon, request.budgets)
     else:
-        plan = plans.most_cells(occupancy, ranges, epsilon, request.target, request.budgets)
+        plan = plans.most_carried(occupancy, ranges, epsilon, request.target, request.budgets, request.worth)
     bound, sums = float(epsilon) * plan.lower_bound, list[CellSums](plan.sums)
-    return Proposal(sums, _worst_loss(occupancy, sums), bound, plan.gap, plan.most_cells, least)
+    return Proposal(sums, _worst_loss(occupancy, sums), bound, plan.gap, plan.most, least)
 
 
 def estimated(request: Request) -> Proposal:

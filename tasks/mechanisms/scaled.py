@@ -32,10 +32,7 @@ class _Candidate:
     sums: list[CellSums]
     loss: int
     share: float
-
-    @property
-    def n_published(self) -> int:
-        return int(self.sums[0].published.sum())
+    worth: int
 
 
 def scaled_proposal(proposes: Callable[[Request], Proposal], request: Request) -> Proposal:
@@ -62,8 +59,8 @@ def scaled_proposal(proposes: Callable[[Request], Proposal], request: Request) -
         if last.share > 1:
             high = last.factor
             continue
-        low, is_the_same = last.factor, (last.share, last.n_published) == (best.share, best.n_published)
-        if last.n_published >= best.n_published:
+        low, is_the_same = last.factor, (last.share, last.worth) == (best.share, best.worth)
+        if last.worth >= best.worth:
             best = last
         if best.share and is_the_same:
             break  # the mechanism asks for no more
@@ -94,7 +91,8 @@ def _candidate(
     losses = user_losses(request.occupancy, sums, currency)
     shares = (float(Fraction(int(losses[user]), int(limits[user]) or 1)) for user in np.flatnonzero(losses))
     share = max(shares, default=0.0)
-    return _Candidate(factor, sums, max(losses), share if share > 1 or (losses <= limits).all() else 2.0)
+    worth = int(request.worth[sums[0].published].sum())
+    return _Candidate(factor, sums, max(losses), share if share > 1 or (losses <= limits).all() else 2.0, worth)
 
 
 def _with_noise(sums: CellSums, noise: str) -> CellSums:

@@ -40,6 +40,7 @@ class Mechanism:
         interval: For arrays: what half of a cell's epsilon buys, in words. It is an interval, drawn by the exponential
             mechanism, to which array means are projected. None if nothing is bought.
         n_interval_draws: For arrays: how many draws find that interval, each for an equal part of the half.
+        counts: Whether it chooses the cells that keep a target so that they hold the most records, or are the most.
     """
 
     name: str
@@ -50,6 +51,7 @@ class Mechanism:
     draws_cell: "Callable[..., NoisyCellSum] | None" = None
     interval: str | None = None
     n_interval_draws: int = 0
+    counts: bool = False
 
     def cell_cost(self, cell_epsilon: Fraction, currency: "Currency") -> int:
         """Return what a cell costs whose interval and sum have a pure loss together, if an interval is bought."""
@@ -214,10 +216,11 @@ _ROWS = (
     ),
     Mechanism(
         "planned",
-        "the planner: clipping and noise of all cells together, for the least loss or the most cells",
+        "the planner: clipping and noise of all cells together, for the least loss or the most records",
         "clipped",
         _planned,
         ("HV-L5", "HV-L6", "HV-L8", "HV-L2", *_COMMON),
+        counts=True,
     ),
     Mechanism(
         "estimated",
@@ -255,6 +258,8 @@ def propose(mechanism: str, request: "Request") -> "Proposal":
     """Return what the mechanism of that name would publish; no promise is worse than what the midpoint keeps."""
     if request.target is not None:
         request = replace(request, target=min(request.target, Fraction(1, 2)))
+    if not MECHANISMS[mechanism].counts:
+        request = replace(request, count="cells")
     proposes = MECHANISMS[mechanism].proposes
     if request.currency.name == "pure" or MECHANISMS[mechanism].estimates:
         return proposes(request)

@@ -1,5 +1,6 @@
 """A day's plan, and how it is stored: private files named by their hash, written before the plan is executed."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
@@ -29,6 +30,16 @@ def mean_errors(occupancy: Occupancy, sums: CellSums, tick: Fraction) -> list[Fr
     return [None if error is None else tick * min(error + rounding, Fraction(sums.value_range)) for error in errors]
 
 
+def over_records(cells: Sequence[Fraction | float | None], occupancy: Occupancy, config: Config) -> float:
+    """Return the mean over all records of a number of their cell; None counts as half the range, for a withheld cell.
+
+    The middle of the range errs no more, whatever the values are.
+    """
+    half = float(config.value.span) / 2
+    each = [half if number is None else float(number) for number in cells]
+    return float(np.average(each, weights=occupancy.cell_records))
+
+
 @dataclass(frozen=True)
 class DayPlan:
     """What a day's release would publish, before anything is drawn or spent.
@@ -43,7 +54,7 @@ class DayPlan:
         settings: What the plan was made from, as the ledger records it.
         epsilon_lower_bound: No plan for the same cells and promises can charge less; see Proposal.
         gap: How far above that bound the plan is, relative; None without a bound.
-        cells_upper_bound: No plan can publish more cells at this epsilon and promise; None if it is not known.
+        upper_bound: No plan can publish more at this epsilon and promise, of what is counted; None if it is not known.
         error_lower_bound: No plan for all cells can promise less for a mean, in the value's unit, rounding to ticks
             included; None if a target was set or it is not known.
     """
@@ -57,13 +68,18 @@ class DayPlan:
     settings: dict[str, Any]
     epsilon_lower_bound: float | None
     gap: float | None
-    cells_upper_bound: int | None
+    upper_bound: int | None
     error_lower_bound: Fraction | None
 
     @cached_property
     def published(self) -> np.ndarray[Any, np.dtype[np.bool_]]:
         """Which cells are published, shape (G,)."""
         return self.sums["mean"].published
+
+    @property
+    def counted(self) -> str:
+        """What the choice of cells counts, "records" or "cells". Settings that do not say it mean cells."""
+        return str(self.settings["privacy"].get("count", "cells"))
 
     @cached_property
     def losses(self) -> ExactIntArray:
@@ -121,8 +137,12 @@ def store_plan(plan: Plan, config: Config) -> str:
 
 
 def _certificate(plan: DayPlan) -> dict[str, Any]:
-    names = ("epsilon_lower_bound", "gap", "cells_upper_bound", "error_lower_bound")
-    return {name: getattr(plan, name) for name in names}
+    return {
+        "epsilon_lower_bound": plan.epsilon_lower_bound,
+        "gap": plan.gap,
+        f"{plan.counted}_upper_bound": plan.upper_bound,
+        "error_lower_bound": plan.error_lower_bound,
+    }
 
 
 def cell_frame(plan: DayPlan) -> pl.DataFrame:

@@ -88,7 +88,7 @@ def planned_day(date: dt.date, day: PlannedDay, proposal: Proposal, config: Conf
         settings=plan_settings(date, config),
         epsilon_lower_bound=proposal.epsilon_lower_bound,
         gap=proposal.gap,
-        cells_upper_bound=proposal.cells_upper_bound,
+        upper_bound=proposal.upper_bound,
         error_lower_bound=_in_unit(proposal.error_lower_bound, config),
     )
 
@@ -127,6 +127,7 @@ def read_day(date: dt.date, config: Config, account: Account | None = None) -> P
         cell_epsilon=None if config.privacy.cell_epsilon is None else Fraction(config.privacy.cell_epsilon),
         currency=config.privacy.currency,
         noise=config.privacy.sum_noise,
+        count=config.privacy.count or "records",
     )
     return PlannedDay(cells, user_hashes, request)
 
@@ -168,7 +169,7 @@ def summarise_plan(plan: Plan) -> dict[str, Any]:
         "cells_published": n_published,
         "cells_withheld": plan.occupancy.n_cells - n_published,
         "records_covered": int(plan.occupancy.cell_records[plan.published].sum()),
-        "cells_upper_bound": plan.cells_upper_bound,
+        f"{plan.counted}_upper_bound": plan.upper_bound,
         "epsilon": format(plan.currency.epsilon(max(plan.losses)), "f"),
         "epsilon_lower_bound": plan.epsilon_lower_bound,
         "gap": plan.gap,

@@ -1,12 +1,9 @@
 """Preview what a day would publish, and at which promised error and cost. Spends nothing."""
 
 import datetime as dt
-import math
 import time
-from collections.abc import Sequence
 from dataclasses import replace
 from fractions import Fraction
-from statistics import median
 from typing import Any
 
 import h3
@@ -20,14 +17,13 @@ from tasks.account.chain import releases
 from tasks.account.identity import release_id
 from tasks.account.ledger import read_entries
 from tasks.base.config import Config
-from tasks.base.config_privacy import DEFAULT_DELTA, estimated_privacy
+from tasks.base.config_privacy import DEFAULT_DELTA
 from tasks.base.errors import contained
-from tasks.base.progress import progress
-from tasks.estimates.expected import expected_deviations
+from tasks.estimates.expected import expected_estimate
 from tasks.mechanisms.proposals import Request
-from tasks.mechanisms.table import PROMISING, propose
-from tasks.planning.day_plan import EstimatePlan, cell_frame, mean_errors, store_plan
-from tasks.planning.plan import PlannedDay, make_plan, read_day, summarise_plan
+from tasks.mechanisms.table import propose
+from tasks.planning.day_plan import EstimatePlan, Plan, cell_frame, mean_errors, over_records, store_plan
+from tasks.planning.plan import make_plan, read_day, summarise_plan
 
 _DAYS_AHEAD = (1, 7, 28, 365)
 
@@ -44,10 +40,9 @@ def preview_plan(date: dt.date, config: Config) -> dict[str, Any]:
     identity = release_id(date, config)
     entries = read_entries(config)
     released = any(entry.release_id == identity for entry in releases(entries))
-    expected = _expected_map(date, plan, config) if isinstance(plan, EstimatePlan) else {}
     return {
         **summarise_plan(plan),
-        **expected,
+        **_over_the_map(date, plan, config),
         "plan_hash": plan_hash,
         "release_id": identity if released else None,
         "refused": None if released else refusal(entries, config),
@@ -73,19 +68,33 @@ def preview_cells(date: dt.date, config: Config) -> list[dict[str, Any]]:
     return rows
 
 
-def _expected_map(date: dt.date, plan: EstimatePlan, config: Config) -> dict[str, float | None]:
-    """Return how exact an estimate is expected to be; None on the first day, whose scale is not known before it."""
-    deviations = expected_deviations(date, plan.cells, plan.occupancy, plan.losses, config)
-    if deviations is None:
-        return {"median_expected_sd": None, "expected_sd_of_a_record": None}
-    of_records = float((deviations * plan.occupancy.cell_records).sum() / plan.occupancy.cell_records.sum())
-    return {"median_expected_sd": median(deviations.tolist()), "expected_sd_of_a_record": of_records}
+def _over_the_map(date: dt.date, plan: Plan, config: Config) -> dict[str, float | None]:
+    """Return the error that is expected over all records; of an estimate, also of its cells, and the day's share.
+
+    Both are means over records. They are None for an estimate before the first release, because the values' scale is
+    not known then.
+    """
+    if not isinstance(plan, EstimatePlan):
+        errors = mean_errors(plan.occupancy, plan.sums["mean"], Fraction(config.value.tick))
+        return {"error_over_all_records": over_records(errors, plan.occupancy, config)}
+    expected = expected_estimate(date, plan.cells, plan.occupancy, plan.losses, config)
+    if expected is None:
+        return dict.fromkeys(("worst_error", "median_error", "error_over_all_records", "day_share"))
+    return {
+        "worst_error": float(expected.error.max()),
+        "median_error": float(np.median(expected.error)),
+        "error_over_all_records": over_records(expected.error.tolist(), plan.occupancy, config),
+        "day_share": over_records(expected.day_share.tolist(), plan.occupancy, config),
+    }
 
 
 def _expected_cells(date: dt.date, plan: EstimatePlan, config: Config) -> list[dict[str, Any]]:
-    """Return one row per cell of an estimate: its size, and the standard deviation that it is expected to have."""
-    deviations = expected_deviations(date, plan.cells, plan.occupancy, plan.losses, config)
-    shown = [None] * plan.cells.height if deviations is None else deviations.tolist()
+    """Return one row per cell of an estimate: its size, the standard deviation expected, and the day's share in it."""
+    expected = expected_estimate(date, plan.cells, plan.occupancy, plan.losses, config)
+    unknown = [None] * plan.cells.height
+    deviations, shares = (
+        (unknown, unknown) if expected is None else (expected.deviation.tolist(), expected.day_share.tolist())
+    )
     return [
         {
             "h3_cell": h3.int_to_str(cell["h3_cell"]),
@@ -93,8 +102,9 @@ def _expected_cells(date: dt.date, plan: EstimatePlan, config: Config) -> list[d
             "n_records": cell["n_records"],
             "n_users": cell["n_users"],
             "expected_sd": deviation,
+            "day_share": share,
         }
-        for cell, deviation in zip(plan.cells.iter_rows(named=True), shown, strict=True)
+        for cell, deviation, share in zip(plan.cells.iter_rows(named=True), deviations, shares, strict=True)
     ]
 
 
@@ -144,60 +154,3 @@ def preview_year(date: dt.date, config: Config) -> list[dict[str, Any]]:
         }
         for n_days in _DAYS_AHEAD
     ]
-
-
-@contained
-def compare_mechanisms(date: dt.date, config: Config) -> list[dict[str, Any]]:
-    """Return the day under every mechanism that promises an error, and as an estimate: cells, epsilon and errors.
-
-    ``error_of_a_record`` is the mean over all records of the promised error of their cell, or of the error that an
-    estimate expects. A withheld cell counts with half the range, which the middle of the range keeps whatever the
-    values are. It is None for an estimate before the first release, because the values' scale is not known then.
-    """
-    day = read_day(date, config)
-    request, tick = day.request, Fraction(config.value.tick)
-    rows = [_as_estimate(date, day, config)]
-    for mechanism in progress(list(PROMISING), "planning by every mechanism"):
-        proposal = propose(mechanism, request)
-        errors = [error for error in mean_errors(request.occupancy, proposal.sums[0], tick) if error is not None]
-        rows.append(
-            {
-                "mechanism": mechanism,
-                "cells_published": len(errors),
-                "epsilon": float(request.currency.epsilon(proposal.loss)),
-                "epsilon_lower_bound": proposal.epsilon_lower_bound,
-                "worst_error": float(max(errors)) if errors else None,
-                "median_error": float(median(errors)) if errors else None,
-                "error_of_a_record": _over_records(mean_errors(request.occupancy, proposal.sums[0], tick), day, config),
-            }
-        )
-    return rows
-
-
-def _over_records(errors: Sequence[Fraction | None], day: PlannedDay, config: Config) -> float:
-    """Return the mean over records of the cells' errors; a cell without one counts with half the range."""
-    half = float(config.value.span) / 2
-    each = [half if error is None else float(error) for error in errors]
-    records = day.request.occupancy.cell_records
-    return float(np.average(each, weights=records))
-
-
-def _as_estimate(date: dt.date, day: PlannedDay, config: Config) -> dict[str, Any]:
-    """Return what the day would be as an estimate."""
-    of_estimate = config.model_copy(update={"privacy": estimated_privacy(config.privacy)})
-    losses = propose("estimated", day.request).user_losses
-    if losses is None:
-        raise ValueError("an estimate says what each user loses")
-    deviations = expected_deviations(date, day.cells, day.request.occupancy, losses, of_estimate)
-    errors = None if deviations is None else deviations * math.sqrt(2 / math.pi)
-    return {
-        "mechanism": "estimated",
-        "cells_published": day.request.occupancy.n_cells,
-        "epsilon": float(config.privacy.currency.epsilon(max(losses))),
-        "epsilon_lower_bound": None,
-        "worst_error": None if errors is None else float(errors.max()),
-        "median_error": None if errors is None else float(np.median(errors)),
-        "error_of_a_record": None
-        if errors is None
-        else float(np.average(errors, weights=day.request.occupancy.cell_records)),
-    }

@@ -20,7 +20,7 @@ from rich.table import Table
 from dpmath.cells.dropping import CellRelease
 from dpmath.cells.suppression import clip_user_dropping, degradation_factor
 from dpmath.core.occupancy import Occupancy
-from dpmath.planner.plans import least_epsilon, most_cells
+from dpmath.planner.plans import least_epsilon, most_carried
 from dpmath.planner.programme import Programme
 from tests.bench.cities import city, cpl
 
@@ -76,11 +76,11 @@ def measure_choice(n_pairs: int) -> dict[str, float]:
     """Carry as many cells of a city as epsilon 8 allows; return seconds, peak memory, cells, bound and gap."""
     occupancy = city(np.random.default_rng(n_pairs), n_pairs // 50, n_pairs // 50, n_pairs)
     start = time.perf_counter()
-    plan = most_cells(occupancy, [10_000], Fraction(8), Fraction(1, 10))
+    plan = most_carried(occupancy, [10_000], Fraction(8), Fraction(1, 10))
     seconds = time.perf_counter() - start
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
     carried = int(plan.sums[0].inverse_scale.astype(bool).sum())
-    cells = {"cells": occupancy.n_cells, "carried": carried, "upper_bound": plan.most_cells}
+    cells = {"cells": occupancy.n_cells, "carried": carried, "upper_bound": plan.most}
     return {"pairs": n_pairs, "seconds": seconds, "peak_mib": peak, **cells, "gap": plan.gap}
 
 

@@ -798,7 +798,11 @@ def test_the_expected_deviation_is_that_of_textbook_conditioning_on_the_design(n
     left = model.of_means @ (model.covariance - gain @ seen @ model.covariance) @ model.of_means.T
     residual = np.bincount(day.occupancy.cell, view.share_of_cell**2 * view.residual_variance)
     expected = np.sqrt(np.maximum(np.diag(left), residual))
-    assert expected_deviation(state, asked) == pytest.approx(expected, rel=1e-6)
+    before = np.diag(model.of_means @ model.covariance @ model.of_means.T)
+    deviation, day_share = expected_deviation(state, asked)
+    assert deviation == pytest.approx(expected, rel=1e-6)
+    assert day_share == pytest.approx(1 - expected**2 / before, abs=1e-6)
+    assert 0 < day_share.max() <= 1
 
 
 @pytest.mark.theorem("HV-E3")

@@ -14,7 +14,7 @@ from dpmath.core.accounting import LOSS_UNITS
 from dpmath.core.cell_sums import user_losses
 from dpmath.core.currency import PURE
 from dpmath.core.occupancy import Occupancy
-from dpmath.planner.plans import Plan, least_epsilon, least_error, lower_bound, most_cells
+from dpmath.planner.plans import Plan, least_epsilon, least_error, lower_bound, most_carried
 from dpmath.planner.programme import Programme
 from tests.bench.cities import city
 
@@ -52,7 +52,7 @@ def test_no_budget_is_passed_and_no_promise_broken(
     occupancy = a_city(seed)
     shares = np.random.default_rng(seed).integers(-1, 6, occupancy.n_users)
     budgets = np.array([int(LOSS_UNITS * epsilon * int(share) / 5) for share in shares], dtype=object)
-    plan = most_cells(occupancy, ranges, epsilon, target, budgets)
+    plan = most_carried(occupancy, ranges, epsilon, target, budgets)
     losses = user_losses(occupancy, plan.sums)
     assert all(loss <= max(budget, 0) for loss, budget in zip(losses, budgets, strict=True))
     assert Fraction(PURE.epsilon(max(losses))) <= epsilon
@@ -60,7 +60,7 @@ def test_no_budget_is_passed_and_no_promise_broken(
         errors = [error for error in noisy_sum.errors(occupancy) if error is not None]
         assert all(error <= target * noisy_sum.value_range for error in errors)
         assert len(errors) == n_published(plan)
-    assert n_published(plan) <= plan.most_cells
+    assert n_published(plan) <= plan.most
 
 
 @pytest.mark.theorem("HV-L5")
@@ -164,7 +164,7 @@ def test_a_larger_epsilon_never_promises_a_larger_error(rng: np.random.Generator
 @given(SEEDS)
 def test_twice_the_epsilon_carries_at_least_as_many_cells(seed: int) -> None:
     occupancy = a_city(seed)
-    counts = [n_published(most_cells(occupancy, [100], Fraction(e), Fraction(1, 5))) for e in (1, 2, 4, 8)]
+    counts = [n_published(most_carried(occupancy, [100], Fraction(e), Fraction(1, 5))) for e in (1, 2, 4, 8)]
     assert counts == sorted(counts)
 
 
@@ -178,7 +178,7 @@ def test_the_names_of_users_and_cells_do_not_matter(seed: int) -> None:
     cell, user = cells[occupancy.cell], users[occupancy.user]
     order = np.lexsort((user, cell))
     renamed = Occupancy(cell[order], user[order], occupancy.n_records[order], occupancy.n_cells, occupancy.n_users)
-    plans = [most_cells(one, [10_000], Fraction(3), Fraction(1, 5)) for one in (occupancy, renamed)]
+    plans = [most_carried(one, [10_000], Fraction(3), Fraction(1, 5)) for one in (occupancy, renamed)]
     published = [plan.sums[0].inverse_scale.astype(bool) for plan in plans]
     assert (published[1][cells] == published[0]).all()
     assert plans[0].worst_load == pytest.approx(plans[1].worst_load, rel=1e-6)
@@ -191,7 +191,7 @@ def test_no_choice_of_cells_that_fits_is_larger_than_the_bound(rng: np.random.Ge
 
     occupancy = random_occupancy(rng, 7, 14, most=8)
     epsilon, target = Fraction(3, 2), Fraction(1, 5)
-    plan = most_cells(occupancy, [10_000], epsilon, target)
+    plan = most_carried(occupancy, [10_000], epsilon, target)
     most = 0
     for choice in itertools.product([False, True], repeat=7):
         if not any(choice):
@@ -201,7 +201,7 @@ def test_no_choice_of_cells_that_fits_is_larger_than_the_bound(rng: np.random.Ge
         part = Occupancy(number[occupancy.cell[keep]], occupancy.user[keep], occupancy.n_records[keep], sum(choice), 14)
         if least_epsilon(part, [10_000], [target] * sum(choice)).worst_load <= float(epsilon):
             most = max(most, sum(choice))
-    assert 0 < n_published(plan) <= most <= plan.most_cells
+    assert 0 < n_published(plan) <= most <= plan.most
     assert n_published(plan) >= most - 1
 
 
@@ -213,12 +213,12 @@ def test_no_choice_of_cells_with_two_sums_is_larger_than_the_bound_however_limit
 
     occupancy = random_occupancy(rng, 5, 14, most=8)
     epsilon, target = Fraction(5, 2), Fraction(1, 5)
-    plan = most_cells(occupancy, [100, 100], epsilon, target)
+    plan = most_carried(occupancy, [100, 100], epsilon, target)
     most = 0
     for choice in itertools.product([False, True], repeat=5):
         if sum(choice) > most and worst_load_by_highs(twice(occupancy, np.array(choice), epsilon, target)) <= 1:
             most = sum(choice)
-    assert 0 < most <= plan.most_cells
+    assert 0 < most <= plan.most
     assert n_published(plan) >= most - 1
 
 
@@ -228,9 +228,9 @@ def test_no_choice_of_cells_with_two_sums_is_larger_than_the_bound_however_limit
 def test_no_fewer_cells_than_without_clipping_however_coarse_the_ticks(seed: int, value_range: int) -> None:
     occupancy, epsilon, target, budgets = small_instance(seed + 100 * value_range)
     ranges = [value_range] * (1 + seed % 2)
-    plan = most_cells(occupancy, ranges, epsilon, target, budgets)
+    plan = most_carried(occupancy, ranges, epsilon, target, budgets)
     simple = exact_sums(occupancy, ranges, epsilon, target, budgets)
-    assert np.count_nonzero(simple[0].inverse_scale) <= n_published(plan) <= plan.most_cells
+    assert np.count_nonzero(simple[0].inverse_scale) <= n_published(plan) <= plan.most
     assert 0 <= plan.lower_bound <= plan.worst_load <= 1
 
 
@@ -243,13 +243,13 @@ def test_of_few_cells_at_most_one_less_is_carried_than_the_best_of_all_choices(s
     limits = np.full(occupancy.n_users, float(epsilon))
     if budgets is not None:
         limits = np.minimum(limits, np.maximum(budgets, 0).astype(float) / LOSS_UNITS)
-    plan = most_cells(occupancy, [10_000], epsilon, target, budgets)
+    plan = most_carried(occupancy, [10_000], epsilon, target, budgets)
     best, best_with_room = 0, 0
     for choice in itertools.product([False, True], repeat=occupancy.n_cells):
         load = load_of_choice(occupancy, np.array(choice), limits, target)
         best = max(best, sum(choice) if load <= 1 - 1e-9 else 0)
         best_with_room = max(best_with_room, sum(choice) if load <= 0.99 else 0)
-    assert best <= plan.most_cells
+    assert best <= plan.most
     assert n_published(plan) >= max(best - 1, min(1, best_with_room))
 
 
@@ -263,7 +263,7 @@ def test_of_few_cells_at_most_one_less_is_carried_than_the_best_of_all_choices(s
 def test_cells_are_carried_though_the_relaxed_programme_leads_elsewhere(
     rows: list[list[int]], epsilon: str, target: str, best: int
 ) -> None:
-    assert n_published(most_cells(occupancy_of(rows), [10_000], Fraction(epsilon), Fraction(target))) == best
+    assert n_published(most_carried(occupancy_of(rows), [10_000], Fraction(epsilon), Fraction(target))) == best
 
 
 def small_instance(seed: int) -> tuple[Occupancy, Fraction, Fraction, np.ndarray | None]:
@@ -293,7 +293,7 @@ def load_of_choice(occupancy: Occupancy, cells: np.ndarray, limits: np.ndarray, 
 def test_a_larger_promised_error_carries_at_least_as_many_cells() -> None:
     for seed in range(4):
         occupancy = a_city(seed)
-        counts = [n_published(most_cells(occupancy, [10_000], Fraction(2), Fraction(t, 100))) for t in (10, 20, 40)]
+        counts = [n_published(most_carried(occupancy, [10_000], Fraction(2), Fraction(t, 100))) for t in (10, 20, 40)]
         assert counts == sorted(counts)
 
 
@@ -359,15 +359,15 @@ def twice(occupancy: Occupancy, cells: np.ndarray, epsilon: Fraction, target: Fr
 
 @pytest.mark.theorem("HV-L6")
 def test_a_city_is_carried_to_within_five_percent_of_what_any_plan_could() -> None:
-    plan = most_cells(city(np.random.default_rng(5), 100, 100, 5_000), [10_000], Fraction(8), Fraction(1, 10))
-    assert 0.95 * plan.most_cells <= n_published(plan) <= plan.most_cells < 100
+    plan = most_carried(city(np.random.default_rng(5), 100, 100, 5_000), [10_000], Fraction(8), Fraction(1, 10))
+    assert 0.95 * plan.most <= n_published(plan) <= plan.most < 100
     assert plan.gap <= 0.01
 
 
 @pytest.mark.theorem("HV-L5")
 def test_where_coarse_ticks_withhold_cells_load_and_bound_are_of_those_published() -> None:
     occupancy = random_occupancy(np.random.default_rng(2), 20, 60, most=5)
-    fine, plan = (most_cells(occupancy, [value_range], Fraction(2), Fraction(1, 10)) for value_range in (10_000, 1))
+    fine, plan = (most_carried(occupancy, [value_range], Fraction(2), Fraction(1, 10)) for value_range in (10_000, 1))
     published = plan.sums[0].inverse_scale.astype(bool)
     assert 0 < published.sum() < n_published(fine)
     optimum = worst_load_by_highs(twice(occupancy, published, Fraction(4), Fraction(1, 10)))
@@ -379,14 +379,14 @@ def test_users_with_nothing_left_are_left_out_without_failing_the_day(rng: np.ra
     occupancy = random_occupancy(rng, 4, 60, most=5)
     budgets = np.full(60, 100 * LOSS_UNITS, dtype=object)
     budgets[:6] = 0
-    plan = most_cells(occupancy, [100], Fraction(6), Fraction(2, 5), budgets)
+    plan = most_carried(occupancy, [100], Fraction(6), Fraction(2, 5), budgets)
     assert n_published(plan) == 4
     assert not any(plan.sums[0].width[occupancy.user < 6])
 
 
 def test_where_no_cell_can_be_carried_the_plan_is_empty() -> None:
     occupancy = occupancy_of([[1, 0], [0, 1]])
-    assert n_published(most_cells(occupancy, [100], Fraction(1, 10), Fraction(1, 10))) == 0
+    assert n_published(most_carried(occupancy, [100], Fraction(1, 10), Fraction(1, 10))) == 0
     plan, least = least_error(occupancy, [100], Fraction(1, 10))
     assert n_published(plan) == 0
     assert least == Fraction(499, 1000)
@@ -397,8 +397,8 @@ def test_where_no_cell_can_be_carried_the_plan_is_empty() -> None:
 def test_targets_about_what_the_midpoint_keeps_exclude_no_cell_that_fits(target: Fraction) -> None:
     occupancy = occupancy_of([[1], [1], [1]])
     sums = exact_sums(occupancy, [10_000], Fraction(6_015, 1000), min(target, Fraction(1, 2)))
-    plan = most_cells(occupancy, [10_000], Fraction(6_015, 1000), target)
-    assert n_published(plan) == plan.most_cells == np.count_nonzero(sums[0].inverse_scale) == 3
+    plan = most_carried(occupancy, [10_000], Fraction(6_015, 1000), target)
+    assert n_published(plan) == plan.most == np.count_nonzero(sums[0].inverse_scale) == 3
     assert plan.lower_bound <= plan.worst_load <= 1
 
 
@@ -411,7 +411,7 @@ def test_cells_of_users_who_may_lose_next_to_nothing_do_not_make_the_bound_a_fal
     n_records = np.where((cell == order.index(0)) & (user == 0), 8, 1)
     occupancy = Occupancy(cell, user, n_records, 3, 2050)
     budgets = np.where(np.arange(2050) < 50, 10 * LOSS_UNITS, 9 * LOSS_UNITS // 1000).astype(object)
-    plan = most_cells(occupancy, [1000], Fraction(10), Fraction(1, 10), budgets)
+    plan = most_carried(occupancy, [1000], Fraction(10), Fraction(1, 10), budgets)
     assert plan.sums[0].inverse_scale.all()
     spent_in = cell != order.index(1)
     optimum = worst_load_by_highs(
@@ -441,9 +441,9 @@ def test_equal_shares_are_charged_by_the_number_of_cells_at_least_the_exact_loss
 @pytest.mark.parametrize(
     ("call", "name"),
     [
-        (lambda o: most_cells(o, [100], Fraction(0), Fraction(1, 5)), "epsilon"),
-        (lambda o: most_cells(o, [100], Fraction(1), Fraction(0)), "target"),
-        (lambda o: most_cells(o, [0], Fraction(1), Fraction(1, 5)), "value_ranges"),
+        (lambda o: most_carried(o, [100], Fraction(0), Fraction(1, 5)), "epsilon"),
+        (lambda o: most_carried(o, [100], Fraction(1), Fraction(0)), "target"),
+        (lambda o: most_carried(o, [0], Fraction(1), Fraction(1, 5)), "value_ranges"),
         (lambda o: least_epsilon(o, [100], [Fraction(1, 2)]), "errors"),
         (lambda o: least_epsilon(o, [100], [Fraction(0)]), "error"),
         (lambda o: least_epsilon(o, [100], [Fraction(1, 5)] * 2), "errors"),
@@ -464,7 +464,7 @@ def test_users_with_next_to_nothing_left_spoil_neither_plan_nor_bound(rng: np.ra
     occupancy = random_occupancy(rng, 15, 60, most=5)
     budgets = np.full(60, 2 * LOSS_UNITS, dtype=object)
     budgets[::6] = tiny
-    plan = most_cells(occupancy, [1000], Fraction(2), Fraction(1, 4), budgets)
+    plan = most_carried(occupancy, [1000], Fraction(2), Fraction(1, 4), budgets)
     assert n_published(plan) >= 5
     assert plan.gap <= 0.01
 
@@ -480,5 +480,5 @@ def test_the_least_error_is_published_though_ticks_are_coarse(rng: np.random.Gen
 def test_an_epsilon_beyond_every_budget_is_the_largest_budget(rng: np.random.Generator) -> None:
     occupancy = random_occupancy(rng, 5, 60, most=5)
     budgets = np.full(60, LOSS_UNITS, dtype=object)
-    counts = [n_published(most_cells(occupancy, [1000], Fraction(e), Fraction(1, 5), budgets)) for e in (1, 10**6)]
+    counts = [n_published(most_carried(occupancy, [1000], Fraction(e), Fraction(1, 5), budgets)) for e in (1, 10**6)]
     assert counts[0] == counts[1] > 0

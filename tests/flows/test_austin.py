@@ -107,7 +107,7 @@ def test_every_real_day_is_planned_within_one_percent_of_its_bound(config_file: 
         dataset.prepare(date)
         summary = preview_plan(date, dataset.config)
         assert 0 <= summary["gap"] <= 0.01, day
-        assert 0 < summary["cells_published"] <= summary["cells_upper_bound"], day
+        assert 0 < summary["records_covered"] <= summary["records_upper_bound"], day
         assert summary["worst_error"] <= 10, day
 
 
@@ -120,12 +120,12 @@ def test_the_table_of_the_benchmarks_is_what_the_mechanisms_give(config_file: Pa
     config_file.rename(dataset.config_file)
     date = dt.date.fromisoformat(DAY)
     dataset.prepare(date)
-    request = read_day(date, dataset.config).request
+    request = replace(read_day(date, dataset.config).request, count="cells")
     found: dict[str, list[int | None]] = defaultdict(list)
     for epsilon in (1, 2, 5, 10):
         for mechanism in PROMISING:
             proposal = propose(mechanism, replace(request, epsilon=Fraction(epsilon), budgets=None))
             found[mechanism].append(int(proposal.sums[0].published.sum()))
             if mechanism == "planned":
-                found["no plan"].append(proposal.cells_upper_bound)
+                found["no plan"].append(proposal.upper_bound)
     assert found == stated

@@ -41,14 +41,14 @@ def worst_load_by_highs(programme: Programme) -> float:
 
 
 def shares_by_highs(programme: Programme) -> float:
-    """Return how many cells can be carried within the limits, in part allowed."""
+    """Return what the cells are worth that can be carried within the limits, in part allowed."""
     pairs, cells, users = programme.cell.size, programme.cell_records.size, programme.limits.size
     loads, others = constraints(programme, cells)
     others = others.tolil()
     for cell in range(cells):
         others[pairs + cell, pairs + cells + cell] = 2
     right = np.concatenate([np.ones(users), np.zeros(pairs + cells)])
-    cost = np.concatenate([np.zeros(pairs + cells), -np.ones(cells)])
+    cost = np.concatenate([np.zeros(pairs + cells), -np.ones(cells) * programme.worth])
     limits = [(0, None)] * (pairs + cells) + [(0, 1)] * cells
     solved = linprog(cost, sp.vstack([loads, others.tocsr()]), right, bounds=limits, method="highs")
     return -float(solved.fun)

@@ -268,12 +268,17 @@ def test_nothing_that_is_not_noised_is_written_or_said(
 def test_a_plan_says_how_exact_the_map_will_be(estimated: Dataset) -> None:
     estimated.prepare()
     before = preview_plan(DATE, estimated.config)
-    assert before["median_expected_sd"] is None, "the scale of the values is not known before the first release"
+    assert before["error_over_all_records"] is before["day_share"] is None, "the values' scale is not known yet"
     estimated.run_day()
     estimated.prepare(day(1))
     after = preview_plan(day(1), estimated.config)
-    assert 0 < after["expected_sd_of_a_record"] <= after["median_expected_sd"] * 2
-    assert all(row["expected_sd"] > 0 for row in preview_cells(day(1), estimated.config))
+    cells = preview_cells(day(1), estimated.config)
+    assert all(row["expected_sd"] > 0 for row in cells)
+    assert 0 < after["median_error"] <= after["worst_error"]
+    assert 0 < after["error_over_all_records"] <= after["worst_error"]
+    n_records = sum(row["n_records"] for row in cells)
+    assert after["day_share"] == pytest.approx(sum(row["day_share"] * row["n_records"] for row in cells) / n_records)
+    assert 0 < after["day_share"] < 1
     assert len(released(estimated)) == 1
 
 

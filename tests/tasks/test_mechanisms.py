@@ -267,6 +267,10 @@ def test_array_averaging_says_when_no_cell_can_keep_its_promise(uneven: Dataset)
         ("levy", "cell_epsilon = 8.0", "cell_epsilon = 8.0\ntarget_error = 9.0", "can promise no error"),
         ("quantile", "cell_epsilon = 8.0", "cell_epsilon = 41.0", "must be at most epsilon_per_day"),
         ("planned", "target_error = 40.0", "cell_epsilon = 1.0", "remove cell_epsilon"),
+        ("planned", "target_error = 40.0", 'count = "records"', "remove count"),
+        ("exact", "target_error", 'count = "cells"\ntarget_error', "remove count"),
+        ("estimated", "mechanism", 'count = "records"\nmechanism', "remove count"),
+        ("planned", "target_error", 'count = "users"\ntarget_error', "'records' or 'cells', not users"),
     ],
 )
 def test_what_a_mechanism_cannot_do_is_refused_when_the_configuration_is_read(

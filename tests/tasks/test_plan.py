@@ -6,8 +6,9 @@ from support import DATE, HEADER, Dataset, choose, later_day, table
 from tasks.account import ledger
 from tasks.base.errors import BudgetExceeded, HexveilError, NothingToPublish
 from tasks.mechanisms.table import MECHANISMS, PROMISING
+from tasks.planning.comparison import compare_mechanisms
 from tasks.planning.plan import make_plan, plan_release
-from tasks.planning.preview import compare_mechanisms, preview_cells, preview_plan
+from tasks.planning.preview import preview_cells, preview_plan
 from tasks.release.draw import release_statistics
 from tasks.upkeep import verify
 
@@ -137,8 +138,10 @@ def test_mechanisms_are_compared_side_by_side(busy_dataset: Dataset) -> None:
     busy_dataset.prepare()
     rows = {row["mechanism"]: row for row in compare_mechanisms(DATE, busy_dataset.config)}
     assert set(rows) == {*PROMISING, "estimated"}
-    assert rows["estimated"]["error_of_a_record"] is None, "the scale of the values is not known yet"
-    assert all(0 < rows[name]["error_of_a_record"] <= 50 for name in PROMISING)
+    assert rows["estimated"]["error_over_all_records"] is None, "the scale of the values is not known yet"
+    assert all(0 < rows[name]["error_over_all_records"] <= 50 for name in PROMISING)
+    assert all(row["records_covered"] == round(288 * row["records_share"]) for row in rows.values())
+    assert rows["estimated"]["records_share"] == 1
     assert all(row["epsilon"] <= 2 for row in rows.values())
     assert rows["planned"]["cells_published"] >= rows["clip-user"]["cells_published"]
     cells = preview_cells(DATE, busy_dataset.config)
