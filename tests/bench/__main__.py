@@ -15,6 +15,7 @@ from rich.console import Console
 from tests.bench import map_tables, maps, measure, page, year
 from tests.bench.days import Size
 from tests.bench.peers.run import measure_peers
+from tests.bench.scale import SIZES_OF_CITIES, measure_scale
 
 OUT = Path("var/bench")
 SIZES = ((1_000_000, "parquet"), (10_000_000, "parquet"), (100_000_000, "parquet"))
@@ -83,6 +84,11 @@ def _maps(effort: Effort) -> Numbers:
     yield "maps_groups", groups
 
 
+def _scale(effort: Effort) -> Numbers:
+    console.print("the estimate of large cities", highlight=False)
+    yield "scale", measure_scale(SIZES_OF_CITIES[: 1 if effort.quick else None])
+
+
 def _peers(effort: Effort) -> Numbers:
     console.print("the peers, each in an environment of its own", highlight=False)
     rows, missing = measure_peers(effort.n_runs)
@@ -101,6 +107,7 @@ PARTS = {
     "days": _days,
     "backfill": _backfill,
     "maps": _maps,
+    "scale": _scale,
     "peers": _peers,
     "planner": _planner,
 }

@@ -55,6 +55,7 @@ def write_page(out: Path, python: str) -> Path:
         backfill=backfill.row(0, named=True) if backfill.height else None,
         maps=_maps_tables(maps, groups) if maps.height else {},
         maps_picture=_picture(map_tables.draw(maps, groups)) if maps.height else None,
+        scale=_read(out, "scale").to_dicts(),
         peers=tables.peers(peer_rows).to_dicts() if peer_rows.height else [],
         about=PEERS,
         missing=dict(missing.iter_rows()) if missing.height else {},
@@ -71,7 +72,7 @@ def write_page(out: Path, python: str) -> Path:
 
 def read_claims(out: Path) -> list[tables.Claim]:
     """Return what was asked for, measured on the numbers that are there."""
-    return tables.claims(*(_read(out, name) for name in ("runs", "growth", "days_in_turn", "peers")))
+    return tables.claims(*(_read(out, name) for name in ("runs", "growth", "days_in_turn", "peers", "scale")))
 
 
 def read_maps(out: Path) -> tuple[pl.DataFrame, pl.DataFrame]:
