@@ -12,7 +12,7 @@ from typing import Any
 import polars as pl
 from rich.console import Console
 
-from tests.bench import map_tables, maps, measure, page, year
+from tests.bench import map_tables, maps, measure, page, year, year_of_maps
 from tests.bench.days import Size
 from tests.bench.peers.run import measure_peers
 from tests.bench.scale import SIZES_OF_CITIES, measure_scale
@@ -89,6 +89,14 @@ def _scale(effort: Effort) -> Numbers:
     yield "scale", measure_scale(SIZES_OF_CITIES[: 1 if effort.quick else None])
 
 
+def _year_of_maps(effort: Effort) -> Numbers:
+    n_days = 3 if effort.quick else year_of_maps.N_DAYS
+    console.print(f"a year of maps, {n_days} days of it", highlight=False)
+    whole, rows = year_of_maps.measure_year(n_days)
+    yield "year_of_maps", [whole]
+    yield "year_of_maps_days", rows
+
+
 def _peers(effort: Effort) -> Numbers:
     console.print("the peers, each in an environment of its own", highlight=False)
     rows, missing = measure_peers(effort.n_runs)
@@ -108,6 +116,7 @@ PARTS = {
     "backfill": _backfill,
     "maps": _maps,
     "scale": _scale,
+    "year_of_maps": _year_of_maps,
     "peers": _peers,
     "planner": _planner,
 }
@@ -136,13 +145,13 @@ def main() -> None:
     parser.add_argument(
         "--days", type=int, default=0, help="of a million records each, backfilled; 12, or 3 when quick"
     )
-    parser.add_argument("--docs", action="store_true", help="write the maps' tables and picture into docs/ as well")
+    parser.add_argument("--docs", action="store_true", help="write tables and a picture of the maps into docs/")
     given = parser.parse_args()
     OUT.mkdir(parents=True, exist_ok=True)
     n_runs, n_days = given.runs or (2 if given.quick else 5), given.days or (3 if given.quick else 12)
     measure_parts(given.only, Effort(n_runs, n_days, given.quick))
     if given.docs:
-        map_tables.write_docs(*page.read_maps(OUT))
+        map_tables.write_docs(*page.read_maps(OUT), page.read_months(OUT))
     console.print(f"page  {page.write_page(OUT, platform.python_version())}", highlight=False)
     for claim in page.read_claims(OUT):
         mark = {True: "[green]holds[/]", False: "[red]does not hold[/]", None: "[yellow]not measured[/]"}[claim.holds]

@@ -11,7 +11,7 @@ from tests.paper.style import COLOURS, LINES, MARKERS
 
 DOCS = Path(__file__).parents[2] / "docs"
 PAGE, PICTURE = DOCS / "explanation" / "benchmarks.md", DOCS / "pictures" / "estimate.png"
-BEGIN, END = "<!-- begin: python -m tests.bench --only maps --docs -->", "<!-- end -->"
+MARKS = "<!-- begin: {}, by python -m tests.bench --docs -->", "<!-- end -->"
 
 _SHOWN = "Austin, four days"
 _ORDER = (
@@ -127,16 +127,23 @@ def _draw_coverage(axes: Axes, held: pl.DataFrame, name: str) -> None:
     axes.legend(frameon=False, fontsize=8)
 
 
-def write_docs(rows: pl.DataFrame, groups: pl.DataFrame) -> None:
-    """Write the picture, and the tables between two marks, into the documentation."""
-    draw(rows, groups).savefig(PICTURE, dpi=130)
+def write_docs(rows: pl.DataFrame, groups: pl.DataFrame, months: pl.DataFrame) -> None:
+    """Write the picture and the tables of what was measured into the documentation."""
+    if rows.height:
+        draw(rows, groups).savefig(PICTURE, dpi=130)
+        _write_between("maps", "\n\n".join(_in_markdown(*one) for one in tables(rows, groups).items()))
+    if months.height:
+        _write_between("year", _in_markdown("Means over the days of each month", months))
+
+
+def _write_between(name: str, content: str) -> None:
+    """Replace what stands between two marks of the page."""
+    begin, end = (mark.format(name) for mark in MARKS)
     text = PAGE.read_text("utf-8")
-    marked = re.compile(f"{re.escape(BEGIN)}.*?{re.escape(END)}", re.DOTALL)
+    marked = re.compile(f"{re.escape(begin)}.*?{re.escape(end)}", re.DOTALL)
     if not marked.search(text):
-        raise ValueError(f"{PAGE.name} must have the marks of this command around its tables")
-    text_of_tables = "\n\n".join(_in_markdown(*one) for one in tables(rows, groups).items())
-    whole = f"{BEGIN}\n\n{text_of_tables}\n\n{END}"
-    PAGE.write_text(marked.sub(lambda _: whole, text), "utf-8")
+        raise ValueError(f"{PAGE.name} must have the marks of {name} around its tables")
+    PAGE.write_text(marked.sub(lambda _: f"{begin}\n\n{content}\n\n{end}", text), "utf-8")
 
 
 def _pooled(groups: pl.DataFrame) -> pl.DataFrame:

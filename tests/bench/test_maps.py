@@ -7,7 +7,8 @@ import numpy as np
 import polars as pl
 import pytest
 
-from tests.bench import map_tables, page
+from tasks.base.config import load_config
+from tests.bench import map_tables, page, year_of_maps
 from tests.bench.guesses import NoisyMeans, best_constant, noisy_means, precise_constant, shrunk, true_day
 from tests.bench.maps import CITIES, config_of
 
@@ -96,6 +97,29 @@ def test_the_page_and_the_documentation_show_the_maps(tmp_path: Path, monkeypatc
     monkeypatch.setattr(map_tables, "PAGE", copied)
     monkeypatch.setattr(map_tables, "PICTURE", tmp_path / "picture.png")
     for _ in range(2):
-        map_tables.write_docs(*page.read_maps(tmp_path))
+        map_tables.write_docs(*page.read_maps(tmp_path), pl.DataFrame({"month": ["2026-01"]}))
     assert copied.read_text().count("| demo city | estimated | 0.5 / 3.0 | 0.5 / 3.0 |") == 1
+    assert copied.read_text().count("| 2026-01 |") == 1
     assert (tmp_path / "picture.png").exists()
+
+
+def test_365_days_of_the_year_cost_at_most_the_epsilon_of_all(tmp_path: Path) -> None:
+    config = load_config(year_of_maps.write_config(tmp_path))
+    currency, privacy = config.privacy.currency, config.privacy
+    of_all = currency.within(config.budget.epsilon_total)
+    assert 0.99 * of_all < 365 * currency.within(privacy.epsilon_per_day) <= of_all
+
+
+def test_a_year_is_shown_by_its_months(tmp_path: Path) -> None:
+    took = {"seconds": 90.0, "cpu_seconds": 80.0, "peak_mib": 9.0, "store_mib": 8.0}
+    account = {"epsilon_total_after": "9.99", "epsilon_left": "0.01", "in_words": "(9.99, 1e-6)-DP"}
+    whole = {"n_days": 3, "epsilon_per_day": 0.4, **took, **account}
+    pl.DataFrame([whole]).write_csv(tmp_path / "year_of_maps.csv")
+    error = {"mean_absolute_error": 2.0, "mean_absolute_error_of_best_constant": 6.0}
+    dates = [dt.date(2026, 1, 30), dt.date(2026, 1, 31), dt.date(2026, 2, 1)]
+    days = [{"date": date, "cells": 700, "skill": 0.8, **error, "coverage_of_cells": 0.95} for date in dates]
+    pl.DataFrame(days).write_csv(tmp_path / "year_of_maps_days.csv")
+    text = page.write_page(tmp_path, "3").read_text()
+    assert "<td>2026-01</td><td>2</td>" in text
+    assert "<td>2026-02</td><td>1</td>" in text
+    assert "(9.99, 1e-6)-DP" in text
