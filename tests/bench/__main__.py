@@ -35,9 +35,10 @@ console = Console()
 
 @dataclass(frozen=True)
 class Effort:
-    """How much is measured: how often each is run, the days of a backfill, and whether in minutes."""
+    """How much is measured: how often each is run, maps are drawn, the days of a backfill, and whether in minutes."""
 
     n_runs: int
+    n_draws: int
     n_days: int
     quick: bool
 
@@ -75,13 +76,18 @@ def _backfill(effort: Effort) -> Numbers:
 
 def _maps(effort: Effort) -> Numbers:
     console.print("the whole map beside simpler guesses", highlight=False)
+    epsilons, n_draws = ((2,), 1) if effort.quick else (maps.EPSILONS, effort.n_draws)
+    rows: list[Row] = []
+    groups: list[Row] = []
     for city in maps.CITIES:
         if not city.is_here:
             console.print(f"{city.name}: its records are no part of the project, and not here", highlight=False)
-    epsilons, n_draws = ((2,), 1) if effort.quick else (maps.EPSILONS, maps.N_DRAWS)
-    rows, groups = maps.measure_maps(maps.CITIES, epsilons, n_draws)
-    yield "maps", rows
-    yield "maps_groups", groups
+            continue
+        console.print(f"{city.name}, {n_draws} draws", highlight=False)
+        found, found_groups = maps.measure_maps(city, epsilons, n_draws)
+        rows, groups = rows + found, groups + found_groups
+        yield "maps", rows
+        yield "maps_groups", groups
 
 
 def _scale(effort: Effort) -> Numbers:
@@ -145,11 +151,12 @@ def main() -> None:
     parser.add_argument(
         "--days", type=int, default=0, help="of a million records each, backfilled; 12, or 3 when quick"
     )
+    parser.add_argument("--draws", type=int, default=maps.N_DRAWS, help="how often each city's maps are released")
     parser.add_argument("--docs", action="store_true", help="write tables and a picture of the maps into docs/")
     given = parser.parse_args()
     OUT.mkdir(parents=True, exist_ok=True)
     n_runs, n_days = given.runs or (2 if given.quick else 5), given.days or (3 if given.quick else 12)
-    measure_parts(given.only, Effort(n_runs, n_days, given.quick))
+    measure_parts(given.only, Effort(n_runs, given.draws, n_days, given.quick))
     if given.docs:
         map_tables.write_docs(*page.read_maps(OUT), page.read_months(OUT))
     console.print(f"page  {page.write_page(OUT, platform.python_version())}", highlight=False)

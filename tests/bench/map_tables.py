@@ -26,8 +26,10 @@ _ORDER = (
 
 def tables(rows: pl.DataFrame, groups: pl.DataFrame) -> dict[str, pl.DataFrame]:
     """Return the tables by what each shows."""
+    n_draws = rows["draw"].n_unique()
+    drawn = "means over days and one draw" if n_draws == 1 else f"means over days and {n_draws} draws"
     return {
-        "Skill / mean absolute error in km/h, over all records; means over days and draws": guesses(rows),
+        f"Skill / mean absolute error in km/h, over all records; {drawn}": guesses(rows),
         "Skill of the estimate on each day": by_day(rows),
         "What `planned` publishes in a day": planned(rows),
         "Cells whose interval holds the true mean": coverage(groups),

@@ -81,34 +81,31 @@ CITIES = (
 )
 
 
-def measure_maps(cities: Sequence[City], epsilons: Sequence[float], n_draws: int) -> tuple[list[Row], list[Row]]:
-    """Release the days of some cities several times at several privacy losses, and compare.
+def measure_maps(city: City, epsilons: Sequence[float], n_draws: int) -> tuple[list[Row], list[Row]]:
+    """Release the days of a city several times at several privacy losses, and compare.
 
     Args:
-        cities: Which; one whose records are not here is left out.
+        city: The city, whose records must be here.
         epsilons: Of a day.
-        n_draws: How often each is released, from the first day anew.
+        n_draws: How often its days are released, from the first one anew.
 
     Returns:
-        One row for each city, epsilon, draw, day and guess: its skill and mean absolute error over all records, cells
+        One row for each epsilon, draw, day and guess: its skill and mean absolute error over all records, cells
         published and the error over these. And one row for each group of an estimate's cells: its error, bias and
         coverage.
     """
     rows: list[Row] = []
     groups: list[Row] = []
-    for city in cities:
-        if not city.is_here:
-            continue
-        shutil.rmtree(STORES, ignore_errors=True)
-        prepared = _prepared(city)
-        for epsilon in epsilons:
-            mine, theirs = (_ready(prepared, city, epsilon, privacy) for privacy in ({}, _PLANNED))
-            for draw in range(n_draws):
-                setting = {"city": city.name, "epsilon": epsilon, "draw": draw}
-                found, found_groups = _compared(city.dates, mine, theirs)
-                rows += [setting | row for row in found]
-                groups += [setting | row for row in found_groups]
     shutil.rmtree(STORES, ignore_errors=True)
+    prepared = _prepared(city)
+    for epsilon in epsilons:
+        mine, theirs = (_ready(prepared, city, epsilon, privacy) for privacy in ({}, _PLANNED))
+        for draw in range(n_draws):
+            setting = {"city": city.name, "epsilon": epsilon, "draw": draw}
+            found, found_groups = _compared(city.dates, mine, theirs)
+            rows += [setting | row for row in found]
+            groups += [setting | row for row in found_groups]
+    shutil.rmtree(STORES)
     return rows, groups
 
 

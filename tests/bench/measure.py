@@ -104,7 +104,7 @@ def _flow(config: Path, kind: str) -> list[Row]:
     finished = measured([sys.executable, "-m", "tests.bench.whole", str(config), str(FIRST)], ALONE)
     shutil.rmtree(config.parent / "store")
     took = {"flow": finished.seconds, "day": float(finished.output.split()[-1])}
-    common = {"kind": kind, "peak_mib": finished.peak_mib}
+    common = {"kind": kind, "peak_mib": finished.peak_mib, "cpu_seconds": finished.cpu_seconds}
     return [{**common, "name": name, "seconds": seconds} for name, seconds in took.items()]
 
 
