@@ -86,12 +86,13 @@ def draw(rows: pl.DataFrame, groups: pl.DataFrame) -> Figure:
     """Draw the skill of each guess over the days of one city, and the coverage of the estimate by fifths."""
     city = _SHOWN if _SHOWN in rows["city"] else rows["city"][0]
     rows, groups = rows.filter(city=city), groups.filter(city=city)
-    figure = Figure(figsize=(12, 4.4), layout="constrained")
+    figure = Figure(figsize=(12, 5), layout="constrained")
     skill, by_mean, by_size = figure.subplots(1, 3)
     _draw_skill(skill, rows)
     for axes, name in ((by_mean, "published mean"), (by_size, "records")):
         _draw_coverage(axes, _pooled(groups.filter(by=name)), name)
     figure.suptitle(city)
+    figure.legend(*skill.get_legend_handles_labels(), loc="outside lower center", ncols=3, frameon=False)
     return figure
 
 
@@ -115,7 +116,6 @@ def _draw_skill(axes: Axes, rows: pl.DataFrame) -> None:
     axes.axhline(0, color="#777777", linewidth=0.8)
     axes.set(xlabel="day", ylabel="skill (0: the best constant; below -0.5 cut)", xticks=range(1, _n_days(rows) + 1))
     axes.grid(color="#dddddd", linewidth=0.6)
-    axes.legend(frameon=False, fontsize=7, loc="lower right")
 
 
 def _draw_coverage(axes: Axes, held: pl.DataFrame, name: str) -> None:
