@@ -24,7 +24,7 @@ Row = dict[str, Any]
 
 
 def measure_size(size: Size, kind: str, n_runs: int) -> list[Row]:
-    """Measure the limit, the steps and the whole flow in turn, as often as asked.
+    """Measure the limit, the whole flow by either mechanism and the steps in turn, as often as asked.
 
     Args:
         size: Of the day.
@@ -32,13 +32,15 @@ def measure_size(size: Size, kind: str, n_runs: int) -> list[Row]:
         n_runs: How often each is run.
 
     Returns:
-        One row for each limit, flow, step, part and SQL statement of each run.
+        One row for each limit, flow, step, part and SQL statement of each run; the steps are those of ``planned``.
     """
     folder = DAYS / f"{kind}-{size.n_records}"
     config, _ = write_dataset(folder, size, kind, memory_limit=MEMORY_LIMIT)
+    estimated = _estimated(config)
     rows = []
     for run in range(n_runs):
-        found = [_limit(folder, kind, size), *_flow(config), *_steps(config)]
+        flows = [*_flow(config, "flow"), *_flow(estimated, "estimated")]
+        found = [_limit(folder, kind, size), *flows, *_steps(config)]
         rows += [{"kind_of_file": kind, "n_records": size.n_records, "run": run, **row} for row in found]
     shutil.rmtree(folder)
     return rows
@@ -85,13 +87,24 @@ def _limit(folder: Path, kind: str, size: Size) -> Row:
     return {"kind": "limit", "name": "limit", **json.loads(finished.output), "peak_mib": finished.peak_mib}
 
 
-def _flow(config: Path) -> list[Row]:
+def _estimated(config: Path) -> Path:
+    """Write the configuration of the same day with the estimate in place of the planner, and return its path."""
+    text = config.read_text()
+    path = config.with_name("estimated.toml")
+    planned = 'mechanism = "planned"\ntarget_error = 10.0'
+    if planned not in text:
+        raise ValueError(f"{config.name} is not that of the planner")
+    path.write_text(text.replace(planned, 'mechanism = "estimated"\ndefinition = "zcdp"'))
+    return path
+
+
+def _flow(config: Path, kind: str) -> list[Row]:
     """Publish the day of a dataset by the command line, and tell the whole run from the day without its start."""
     shutil.rmtree(config.parent / "store", ignore_errors=True)
     finished = measured([sys.executable, "-m", "tests.bench.whole", str(config), str(FIRST)], ALONE)
     shutil.rmtree(config.parent / "store")
     took = {"flow": finished.seconds, "day": float(finished.output.split()[-1])}
-    common = {"kind": "flow", "peak_mib": finished.peak_mib}
+    common = {"kind": kind, "peak_mib": finished.peak_mib, "cpu_seconds": finished.cpu_seconds}
     return [{**common, "name": name, "seconds": seconds} for name, seconds in took.items()]
 
 

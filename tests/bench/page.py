@@ -10,7 +10,7 @@ from jinja2 import Environment, StrictUndefined
 from markupsafe import Markup
 from matplotlib.figure import Figure
 
-from tests.bench import tables, year
+from tests.bench import map_tables, tables, year, year_of_maps
 from tests.bench.peers.run import CELLS_PER_USER, PEERS, RECORDS_PER_CELL
 
 TEMPLATE = Path(__file__).with_name("page.html.jinja")
@@ -39,6 +39,7 @@ def write_page(out: Path, python: str) -> Path:
     in_turn = _read(out, "days_in_turn")
     backfill = _read(out, "backfill")
     missing = _read(out, "peers_missing")
+    maps, groups = read_maps(out)
     environment = Environment(autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True)
     environment.filters["quantity"] = _quantity
     page = environment.from_string(TEMPLATE.read_text("utf-8")).render(
@@ -52,6 +53,11 @@ def write_page(out: Path, python: str) -> Path:
         days_compared=year.days_compared(in_turn).to_dicts() if in_turn.height else [],
         days_after=year.AFTER,
         backfill=backfill.row(0, named=True) if backfill.height else None,
+        maps=_maps_tables(maps, groups) if maps.height else {},
+        maps_picture=_picture(map_tables.draw(maps, groups)) if maps.height else None,
+        scale=_read(out, "scale").to_dicts(),
+        year=_read(out, "year_of_maps").to_dicts(),
+        months=read_months(out).to_dicts(),
         peers=tables.peers(peer_rows).to_dicts() if peer_rows.height else [],
         about=PEERS,
         missing=dict(missing.iter_rows()) if missing.height else {},
@@ -68,7 +74,23 @@ def write_page(out: Path, python: str) -> Path:
 
 def read_claims(out: Path) -> list[tables.Claim]:
     """Return what was asked for, measured on the numbers that are there."""
-    return tables.claims(*(_read(out, name) for name in ("runs", "growth", "days_in_turn", "peers")))
+    return tables.claims(*(_read(out, name) for name in ("runs", "growth", "days_in_turn", "peers", "scale")))
+
+
+def read_maps(out: Path) -> tuple[pl.DataFrame, pl.DataFrame]:
+    """Return the numbers of the maps and of their groups; empty if they were not measured."""
+    maps, groups = _read(out, "maps"), _read(out, "maps_groups")
+    return (maps.with_columns(pl.col("date").str.to_date()) if maps.height else maps), groups
+
+
+def read_months(out: Path) -> pl.DataFrame:
+    """Return the means of the months of the year of maps; empty if it was not measured."""
+    days = _read(out, "year_of_maps_days")
+    return year_of_maps.by_month(days.with_columns(pl.col("date").str.to_date())) if days.height else days
+
+
+def _maps_tables(maps: pl.DataFrame, groups: pl.DataFrame) -> dict[str, list[dict[str, Any]]]:
+    return {caption: table.to_dicts() for caption, table in map_tables.tables(maps, groups).items()}
 
 
 def _read(out: Path, name: str) -> pl.DataFrame:

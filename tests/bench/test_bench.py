@@ -7,11 +7,11 @@ import numpy as np
 import polars as pl
 import pytest
 
-from tests.bench import page, tables, year
+from tests.bench import page, scale, tables, year
 from tests.bench.days import FIRST, Size, write_dataset
 from tests.bench.limit import run_limit
 from tests.bench.peers import data
-from tests.bench.peers.run import HERE, PEERS, lines_of_code, scatter_and_offset
+from tests.bench.peers.run import HERE, OURS, PEERS, lines_of_code, scatter_and_offset
 from tests.bench.steps import run_steps
 
 SMALL = Size(5_000, n_users=50, radius_km=0.5)
@@ -125,6 +125,44 @@ def test_a_backfill_is_shown_by_its_days_a_minute(tmp_path: Path) -> None:
     assert "1.9 cores busy" in text
 
 
+def test_a_city_is_estimated_on_two_days_of_which_the_second_knows_the_first() -> None:
+    days = scale.estimate_days(7, 3)
+    assert [(row["day"], row["n_cells"]) for row in days] == [(1, 21), (2, 21)]
+    assert days[0]["n_states"] == days[1]["n_states"] > 0
+
+
+@pytest.mark.parametrize(("seconds", "holds"), [(59.0, True), (61.0, False)])
+def test_a_large_city_that_takes_more_than_a_minute_is_told(tmp_path: Path, seconds: float, holds: bool) -> None:
+    size = {"n_hexagons": 1, "n_cells": 20_000, "n_users": 1, "n_pairs": 1, "n_states": 1}
+    took = {"seconds": 99.0, "cpu_seconds": seconds, "peak_mib": 512.0, "ruler_cpu_seconds": 0.5}
+    pl.DataFrame([{"day": day, **size, **took} for day in (1, 2)]).write_csv(tmp_path / "scale.csv")
+    claim = next(claim for claim in page.read_claims(tmp_path) if "20,000 hexagon-hours" in claim.statement)
+    assert claim.holds is holds
+    assert "0.50 GiB" in page.write_page(tmp_path, "3").read_text()
+
+
+@pytest.mark.parametrize(("seconds", "holds"), [(3.8, True), (4.0, False)])
+def test_an_estimate_that_makes_a_day_a_third_longer_is_told(tmp_path: Path, seconds: float, holds: bool) -> None:
+    common = {"kind_of_file": "parquet", "n_records": tables.LARGE, "run": 0, "peak_mib": 10.0}
+    took = {("limit", "limit"): 2.0, ("flow", "flow"): 9.0, ("flow", "day"): 3.0, ("estimated", "day"): seconds}
+    rows = [{**common, "kind": kind, "name": name, "seconds": took[kind, name]} for kind, name in took]
+    rows.append({**common, "kind": "step", "name": "plan_release", "seconds": 1.0})
+    pl.DataFrame(rows).with_columns(cpu_seconds="seconds").write_csv(tmp_path / "runs.csv")
+    claim = next(claim for claim in page.read_claims(tmp_path) if "by the estimate" in claim.statement)
+    assert claim.holds is holds
+
+
+@pytest.mark.parametrize(("error", "holds"), [(9.4, True), (9.6, False)])
+def test_an_estimate_that_errs_more_than_asked_on_the_peers_data_is_told(
+    tmp_path: Path, error: float, holds: bool
+) -> None:
+    rest = {"lines": 9, "published": 200, "seconds": 1.0, "peak_mib": 5.0, "scatter": 1.0, "offset": 1.0}
+    rows = [{"peer": peer.name, "epsilon": 1, "run": 0, "error": error, **rest} for peer in OURS]
+    pl.DataFrame(rows).write_csv(tmp_path / "peers.csv")
+    claim = next(claim for claim in page.read_claims(tmp_path) if "at most 9.5" in claim.statement)
+    assert claim.holds is holds
+
+
 def test_the_peers_data_are_what_the_page_says(tmp_path: Path) -> None:
     truth = data.write_data(tmp_path / "data.parquet")
     pairs = pl.read_parquet(tmp_path / "data.parquet").group_by("user_id", "cell").len()
@@ -153,10 +191,10 @@ def test_peers_are_compared_only_when_all_were_measured(tmp_path: Path) -> None:
         claims = [claim for claim in page.read_claims(tmp_path) if "below every peer's" in claim.statement]
         assert [claim.holds for claim in claims] == [holds, holds]
         assert PEERS[1].name in page.write_page(tmp_path, "3").read_text()
-    assert claims[0].measured.endswith(", ".join(peer.name for peer in PEERS[2:]))
+    assert claims[0].measured.endswith(", ".join(peer.name for peer in PEERS[4:]))
 
 
 def test_every_peer_has_a_programme_and_versions_by_name_alone() -> None:
-    for peer in PEERS[1:]:
+    for peer in PEERS[len(OURS) :]:
         assert lines_of_code(peer) > 0
         assert all(len(line.split("==")) == 2 for line in (HERE / f"{peer.stem}.txt").read_text().split())

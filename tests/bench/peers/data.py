@@ -39,8 +39,7 @@ h3_resolution = 7
 slot_minutes = 60
 [privacy]
 epsilon_per_day = {epsilon}
-mechanism = "planned"
-{target}
+{settings}
 [budget]
 epsilon_total = 1000.0
 [publish]
@@ -76,11 +75,17 @@ def write_data(path: Path) -> dict[int, float]:
     return dict(enumerate(means.tolist()))
 
 
-def write_config(folder: Path, name: str, epsilon: float, target_error: float | None) -> Path:
-    """Write a configuration of hexveil for the data, with a storage of its own, and return its path."""
+def write_config(folder: Path, name: str, epsilon: float, settings: str) -> Path:
+    """Write a configuration of hexveil for the data, with a storage of its own, and return its path.
+
+    Args:
+        folder: Where to.
+        name: Of the file and of the storage.
+        epsilon: Of the day.
+        settings: Further lines of the section [privacy].
+    """
     path = folder / f"{name}.toml"
-    target = "" if target_error is None else f"target_error = {target_error}"
-    path.write_text(_CONFIG.format(epsilon=epsilon, target=target, store=name))
+    path.write_text(_CONFIG.format(epsilon=epsilon, settings=settings, store=name))
     return path
 
 

@@ -8,6 +8,7 @@ import os
 import subprocess
 import sys
 from collections import defaultdict
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -37,24 +38,34 @@ class Peer:
         stem: Of its file here, and of the file of its constraints.
         hides: What its guarantee covers, and which two data sets count as neighbours.
         remembers: What it knows of earlier releases after a restart.
+        settings: Of hexveil only: lines of its section [privacy].
     """
 
     name: str
     stem: str
     hides: str
     remembers: str
+    settings: str = ""
 
 
 _USER_GONE = "A user's presence, counts and values: neighbours differ by all records of one user."
-HEXVEIL = Peer(
-    "hexveil",
-    "hexveil_planned",
+_VALUES = (
     "A user's values in all cells. Who was where and how often is taken to be public: neighbours hold the same "
-    "records with other values of one user.",
-    "The whole account, in a chained ledger; refuses what the budget does not pay.",
+    "records with other values of one user."
 )
+_LEDGER = "The whole account, in a chained ledger; refuses what the budget does not pay."
+HEXVEIL = Peer("hexveil", "by_hexveil", _VALUES, _LEDGER, 'mechanism = "estimated"')
+IN_ZCDP = Peer(
+    "hexveil in zCDP",
+    "by_hexveil",
+    _VALUES + " Approximate: delta is 1e-6.",
+    _LEDGER,
+    'mechanism = "estimated"\ndefinition = "zcdp"',
+)
+PLANNED = Peer("hexveil, planned", "by_hexveil", _VALUES, _LEDGER, 'mechanism = "planned"\ntarget_error = 10')
+OURS = (HEXVEIL, IN_ZCDP, PLANNED)
 PEERS = (
-    HEXVEIL,
+    *OURS,
     Peer("Tumult Analytics", "tumult_analytics", _USER_GONE, "Nothing; a budget lasts as long as its session."),
     Peer("PipelineDP", "pipelinedp_local", _USER_GONE, "Nothing; a budget lasts as long as its accountant."),
     Peer("OpenDP", "opendp_polars", _USER_GONE, "Nothing; a budget lasts as long as its context."),
@@ -79,7 +90,7 @@ def environment(peer: Peer) -> Path:
     Raises:
         subprocess.CalledProcessError: It cannot be installed here.
     """
-    if peer is HEXVEIL:
+    if peer in OURS:
         return Path(sys.executable)
     folder = OUT / peer.stem
     python, done = folder.resolve() / "bin" / "python", folder / "installed"
@@ -91,11 +102,12 @@ def environment(peer: Peer) -> Path:
     return python
 
 
-def measure_peers(n_runs: int) -> tuple[list[Row], dict[str, str]]:
+def measure_peers(n_runs: int, peers: Sequence[Peer] = PEERS) -> tuple[list[Row], dict[str, str]]:
     """Run every peer at every privacy loss, in turn.
 
     Args:
         n_runs: How often.
+        peers: Which.
 
     Returns:
         One row for each run: error over all cells, and of all runs at that privacy loss its scatter and offset, cells
@@ -107,7 +119,7 @@ def measure_peers(n_runs: int) -> tuple[list[Row], dict[str, str]]:
     rows: list[Row] = []
     deviations: dict[tuple[str, int], list[list[float]]] = defaultdict(list)
     missing: dict[str, str] = {}
-    for run, epsilon, peer in itertools.product(range(n_runs), EPSILONS, PEERS):
+    for run, epsilon, peer in itertools.product(range(n_runs), EPSILONS, peers):
         if peer.name in missing:
             continue
         try:
@@ -143,8 +155,8 @@ def scatter_and_offset(deviations: NDArray[np.float64]) -> Row:
 
 def lines_of_code(peer: Peer) -> int:
     """Return how many lines a user writes, without blank lines, comments and the docstring; of hexveil its settings."""
-    if peer is HEXVEIL:
-        return len(data.write_config(OUT, "lines", 1, None).read_text().split("\n")) - 1
+    if peer in OURS:
+        return len(data.write_config(OUT, "lines", 1, peer.settings).read_text().split("\n")) - 1
     text = (HERE / f"{peer.stem}.py").read_text()
     docstring = ast.parse(text).body[0].end_lineno or 0
     return sum(bool(line.strip()) and not line.lstrip().startswith("#") for line in text.splitlines()[docstring:])
@@ -153,9 +165,10 @@ def lines_of_code(peer: Peer) -> int:
 def _measured(peer: Peer, path: Path, epsilon: float, truth: dict[int, float]) -> tuple[Row, list[float]]:
     python, out = environment(peer), path.with_name("published.csv")
     bounds = [str(CELLS_PER_USER), str(RECORDS_PER_CELL), str(data.UPPER)]
-    program = ["-m", f"tests.bench.peers.{peer.stem}"] if peer is HEXVEIL else [str(HERE / f"{peer.stem}.py")]
+    by_us = ["-m", f"tests.bench.peers.{peer.stem}", peer.settings]
+    program = by_us if peer in OURS else [str(HERE / f"{peer.stem}.py")]
     activated = {"PATH": f"{python.parent}{os.pathsep}{os.environ['PATH']}"}
-    folder = None if peer is HEXVEIL else path.parent
+    folder = None if peer in OURS else path.parent
     finished = measured([str(python), *program, str(path), str(epsilon), *bounds, str(out)], activated, folder)
     published = _published(out)
     middle = data.UPPER / 2

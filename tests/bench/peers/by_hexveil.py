@@ -1,4 +1,4 @@
-"""hexveil: the planned mechanism by the command that a user gives; withheld cells are not written."""
+"""hexveil by the command that a user gives, with some settings of its privacy; withheld cells are not written."""
 
 import csv
 import os
@@ -12,16 +12,14 @@ import polars as pl
 from tests.bench.measure import ALONE, HEXVEIL
 from tests.bench.peers.data import DATE, cell_number, write_config
 
-_TARGET_ERROR = 10
-
 
 def main() -> None:
     """Publish the day and write what was published of it as the peers do."""
-    path, epsilon, *_, out = sys.argv[1:]
+    settings, path, epsilon, *_, out = sys.argv[1:]
     folder = Path(path).parent
     store = folder / "hexveil"
     shutil.rmtree(store, ignore_errors=True)
-    config = write_config(folder, store.name, float(epsilon), _TARGET_ERROR)
+    config = write_config(folder, store.name, float(epsilon), settings)
     command = [HEXVEIL, "run", "--config", str(config), "--date", str(DATE)]
     subprocess.run(command, env=os.environ | ALONE, check=True, capture_output=True)
     rows = pl.read_parquet(store / "published" / f"date={DATE}" / "statistics.parquet", hive_partitioning=False)
