@@ -11,7 +11,7 @@ import numpy as np
 
 from dpmath.core.occupancy import IntArray
 from dpmath.estimate.day import Day, FloatArray
-from dpmath.estimate.posterior import Estimate, Joint
+from dpmath.estimate.posterior import Estimate, Joint, honest
 
 HALF_WIDTH = 1.96
 """Half the width of an interval, in standard deviations."""
@@ -144,9 +144,11 @@ def _variances(estimate: Estimate, cells: IntArray, share: FloatArray) -> FloatA
     residual = squared @ joint.residual[cells]
     before = _state_variances(joint, cells, share) + squared @ joint.of_cells[cells] + residual
     known = ((joint.known[:, cells] @ share.T) ** 2).sum(axis=0)
-    after = joint.honest(before - known, residual, share @ joint.moved[cells])
+    misfit, moved = share @ joint.misfit[cells], share @ joint.moved[cells]
+    after = honest(before - known, residual, misfit, moved, joint.shrink)
+    before = honest(before, residual, misfit, np.zeros_like(moved), joint.shrink)
     # the check has changed what residuals are thought to be, and nothing else
-    return np.stack([after - residual + squared @ estimate.residual_part[cells], before])
+    return np.stack([after, before]) - residual + squared @ estimate.residual_part[cells]
 
 
 def _state_variances(joint: Joint, cells: IntArray, share: FloatArray) -> FloatArray:

@@ -4,6 +4,7 @@ from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
+from scipy.sparse import csr_array
 
 from dpmath.core.occupancy import IntArray
 from dpmath.estimate.day import KINDS, Day, FloatArray
@@ -14,7 +15,7 @@ _MOST_STATES = 2500
 _MOST_SLOT_FUNCTIONS = 12
 _SLOT_HOURS = 3.0
 _FARTHEST_COVARIATE = 5.0
-_LEAST_EIGENVALUE = 0.1
+_LEAST_EIGENVALUE = 0.03
 _HEXAGONS_A_COVARIATE = 4
 """So many hexagons must bear witness for each covariate: with fewer, it would tell hexagons apart by chance."""
 
@@ -188,23 +189,22 @@ class Rows:
 
     def times(self, coefficients: FloatArray) -> FloatArray:
         """Return the values of sums of the functions: shape (S, n) of coefficients to (G, n) of values."""
-        n_common, n_own = self.common.shape[1], self.own.shape[1]
-        values = self.common @ coefficients[:n_common]
-        of_hexagons = coefficients[n_common:].reshape(-1, n_own, *coefficients.shape[1:])
-        for one in range(n_own):
-            values += self.own[:, one, *[None] * (coefficients.ndim - 1)] * of_hexagons[self.hexagon, one]
-        return values
+        n_common = self.common.shape[1]
+        return (
+            self.common @ coefficients[:n_common] + self._of_hexagons(coefficients.shape[0]).T @ coefficients[n_common:]
+        )
 
     def transposed_times(self, values: FloatArray, n_hexagons: int) -> FloatArray:
         """Return the transposed product: shape (G, n) of values to (S, n) of coefficients."""
-        n_own = self.own.shape[1]
-        of_hexagons = np.zeros((n_hexagons, n_own, values.shape[1]))
-        order = np.argsort(self.hexagon, kind="stable")
-        starts = np.flatnonzero(np.diff(self.hexagon[order], prepend=-1))
-        for one in range(n_own):
-            sums = np.add.reduceat((self.own[:, one, None] * values)[order], starts)
-            of_hexagons[self.hexagon[order][starts], one] = sums
-        return np.concatenate([self.common.T @ values, of_hexagons.reshape(n_hexagons * n_own, -1)])
+        n_states = self.common.shape[1] + n_hexagons * self.own.shape[1]
+        return np.concatenate([self.common.T @ values, self._of_hexagons(n_states) @ values])
+
+    def _of_hexagons(self, n_states: int) -> csr_array:
+        """Return the values of the hexagons' functions at the cells, transposed, shape (S - C, G)."""
+        n_cells, n_own = self.own.shape
+        function = self.hexagon[:, None] * n_own + np.arange(n_own)
+        cell = np.repeat(np.arange(n_cells), n_own)
+        return csr_array((self.own.ravel(), (function.ravel(), cell)), shape=(n_states - self.common.shape[1], n_cells))
 
     def variances(self, covariance: FloatArray) -> FloatArray:
         """Return the variance of each cell's value, from the covariance of all coefficients, shape (G,)."""

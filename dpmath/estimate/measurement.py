@@ -5,6 +5,7 @@ from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.sparse import csr_array
 
 from dpmath.core import _check
 from dpmath.core.accounting import ExactIntArray, exact_integers
@@ -20,7 +21,6 @@ LARGEST_COMPONENT = 1 << 25
 MOST_QUERIES = 1 << 11
 _LARGEST_SUM = 1 << 62
 _LARGEST_SHIFT = 62
-_ELEMENTS_AT_ONCE = 1 << 22
 
 Norm = Literal["l1", "l2"]
 NOISE_OF = {"l1": LAPLACE, "l2": GAUSSIAN}
@@ -189,14 +189,8 @@ def user_sums(occupancy: Occupancy, of_pairs: NDArray[Any], of_cells: NDArray[An
     Source:
         HV-L52.
     """
-    sums = np.zeros((occupancy.n_users, of_cells.shape[1]), dtype=of_pairs.dtype)
-    order = np.argsort(occupancy.user, kind="stable")
-    at_once = max(1, _ELEMENTS_AT_ONCE // max(1, of_cells.shape[1]))
-    for pairs in np.array_split(order, -(-order.size // at_once)) if order.size else ():
-        starts = np.flatnonzero(np.diff(occupancy.user[pairs], prepend=-1))
-        parts = of_pairs[pairs, None] * of_cells[occupancy.cell[pairs]]
-        sums[occupancy.user[pairs[starts]]] += np.add.reduceat(parts, starts)
-    return sums
+    shape = (occupancy.n_users, occupancy.n_cells)
+    return np.asarray(csr_array((of_pairs, (occupancy.user, occupancy.cell)), shape=shape) @ of_cells)
 
 
 def _towards_zero(number: IntArray, divisor: IntArray | np.int64) -> IntArray:

@@ -52,7 +52,7 @@ class Joint:
         of_cells: Variance of what is each cell's own, shape (G,).
         residual: How much of each cell's variance is that of the pairs' residuals, before the check, shape (G,).
         known: Covariance of each cell with the sums, which are turned so that they are independent, shape (Q, G).
-        told: The sums, turned in the same way, shape (Q,).
+        misfit: What the rest of each cell's variance is multiplied by, shape (G,).
         moved: How far the sums moved each cell's mean, shape (G,).
         shrink: The mean shrink factor.
     """
@@ -63,13 +63,9 @@ class Joint:
     of_cells: FloatArray
     residual: FloatArray
     known: FloatArray
-    told: FloatArray
+    misfit: FloatArray
     moved: FloatArray
     shrink: float
-
-    def honest(self, variance: FloatArray, residual: FloatArray, moved: FloatArray) -> FloatArray:
-        """Return variances of means of cells that count what the model leaves out, as those of the cells do."""
-        return _honest(variance, residual, self.told, moved, self.shrink)
 
 
 @dataclass(frozen=True)
@@ -79,7 +75,7 @@ class Estimate:
     Attributes:
         mean: Estimated mean of each cell's values, in points, shape (G,).
         variance: Its variance, shape (G,).
-        variance_before: The variance before the day's sums were known, shape (G,).
+        variance_before: The same before the day's sums were known, shape (G,).
         expected: What was expected before, in points, shape (G,).
         state: The state after the day.
         residual_factor: What residual variances of the day were multiplied by.
@@ -178,13 +174,14 @@ def _solved(
     before = rows.variances(state.covariance) + rows.diagonal_variances(added + of_the_day) + of_cells + alone
     gain = solve_triangular(root, shrink * lasting.T, lower=True)
     moved = known.T @ told
+    misfit = max(1.0, float(told @ told) / max(told.size, 1)) * np.maximum(view.relative, 1.0)
     after = state.covariance - gain.T @ gain
     after[np.diag_indices_from(after)] += added
     of_city, own = state.prior_factors
     return Estimate(
         mean=np.clip(view.expected + moved, 0.0, POINTS),
-        variance=_honest(before - (known**2).sum(axis=0), alone, told, moved, shrink),
-        variance_before=before,
+        variance=honest(before - (known**2).sum(axis=0), alone, misfit, moved, shrink),
+        variance_before=honest(before, alone, misfit, np.zeros_like(moved), shrink),
         expected=view.expected,
         state=replace(
             state,
@@ -194,15 +191,25 @@ def _solved(
         ),
         residual_factor=factors["residual"],
         residual_part=alone,
-        joint=Joint(rows, state.covariance, added + of_the_day, of_cells, alone, known, told, moved, shrink),
+        joint=Joint(rows, state.covariance, added + of_the_day, of_cells, alone, known, misfit, moved, shrink),
     )
 
 
-def _honest(
-    variance: FloatArray, residual: FloatArray, told: FloatArray, moved: FloatArray, shrink: float
+def honest(
+    variance: FloatArray, residual: FloatArray, misfit: FloatArray, moved: FloatArray, shrink: float
 ) -> FloatArray:
-    """Return variances that count what the model leaves out: a day unlike all others, and what the balls cut off."""
-    misfit = max(1.0, float(told @ told) / max(told.size, 1))
+    """Return variances that count what the model leaves out.
+
+    Args:
+        variance: Variance by the model, shape (n,).
+        residual: How much of it is that of the pairs' residuals, shape (n,).
+        misfit: What the rest is multiplied by: a day may be unlike all others, and large values vary more, shape (n,).
+        moved: How far the day's sums moved each mean, of which the balls cut a part off, shape (n,).
+        shrink: The mean shrink factor.
+
+    Source:
+        HV-E3.
+    """
     cut_off = (0.5 * (1 / shrink - 1) * moved) ** 2
     return (residual + np.maximum(variance - residual, 1e-12) * misfit + cut_off).astype(np.float64)
 

@@ -235,8 +235,16 @@ def _widened(found: Estimate, view: View, surplus: FloatArray, response: FloatAr
     )
     occupancy = view.day.occupancy
     part = np.bincount(occupancy.cell, view.share_of_cell**2 * wider.residual_variance, occupancy.n_cells).astype(float)
-    variance = np.maximum(found.variance - found.residual_part, 0.0) + part
-    return replace(found, state=replace(after, n_days=after.n_days + 1), variance=variance, residual_part=part)
+    after_day, before_day = (
+        np.maximum(one - found.residual_part, 0.0) + part for one in (found.variance, found.variance_before)
+    )
+    return replace(
+        found,
+        state=replace(after, n_days=after.n_days + 1),
+        variance=after_day,
+        variance_before=before_day,
+        residual_part=part,
+    )
 
 
 def expected_deviation(state: State, asked: Asked) -> tuple[FloatArray, FloatArray]:

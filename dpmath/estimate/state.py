@@ -15,8 +15,8 @@ DRIFT = 0.003
 _SHRINK_DRIFT = 0.02
 _CLASS_DRIFT = 0.01
 
-RESIDUAL_CLASSES = (3, 3)
-"""Classes of the residual: levels of the predicted value, and levels of the number of records of a pair."""
+RESIDUAL_CLASSES = (3, 4)
+"""Classes of the residual: levels of the predicted value, and sizes of a pair in its cell."""
 
 
 def class_covariance() -> FloatArray:

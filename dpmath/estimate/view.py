@@ -15,8 +15,9 @@ _RECORD_RESIDUAL = 2.0
 _RECORD_POWER = 0.8
 _LEAST_BINARY = 25.0
 _LEAST_MEAN = 1.0
-_SIZES = (1, 3)
-"""The largest numbers of records of a pair of the first two levels."""
+_LARGE_SHARE = 0.2
+_FEW_RECORDS = 3
+"""A pair with a larger share of its cell than the first, or with more records than the second, is in other classes."""
 
 
 @dataclass(frozen=True)
@@ -59,14 +60,24 @@ class View:
 
     @cached_property
     def residual_class(self) -> np.ndarray:
-        """Class of each pair's residual: by level of the expected value, and by number of records, shape (P,)."""
+        """Class of each pair's residual, shape (P,): by level of the expected value, share of the cell, and records.
+
+        Where a pair is much of its cell, it tells how good the cell's estimate is, and not only how pairs differ.
+        """
         occupancy = self.day.occupancy
         n_levels, n_sizes = RESIDUAL_CLASSES
         order = np.argsort(self.expected, kind="stable")
         share = np.cumsum(occupancy.cell_records[order]) / occupancy.cell_records.sum()
         level = np.zeros(occupancy.n_cells, dtype=np.int64)
         level[order] = np.minimum((share * n_levels).astype(np.int64), n_levels - 1)
-        return level[occupancy.cell] * n_sizes + np.searchsorted(_SIZES, occupancy.n_records)
+        size = 2 * (self.share_of_cell > _LARGE_SHARE) + (occupancy.n_records > _FEW_RECORDS)
+        return np.asarray(level[occupancy.cell] * n_sizes + size, dtype=np.int64)
+
+    @cached_property
+    def relative(self) -> FloatArray:
+        """Expected mean of each cell over that of a record, within limits, shape (G,): large values vary more."""
+        mean = max(float(np.average(self.expected, weights=self.day.occupancy.cell_records)), _LEAST_MEAN)
+        return np.clip(self.expected / mean, 0.4, 2.5)
 
     @cached_property
     def residual_variance(self) -> FloatArray:
@@ -74,11 +85,9 @@ class View:
         state, occupancy = self.state, self.day.occupancy
         by_size = residual_shares(occupancy.n_records)
         expected = self.expected[occupancy.cell]
-        mean = max(float(np.average(self.expected, weights=occupancy.cell_records)), _LEAST_MEAN)
-        relative = np.clip(self.expected / mean, 0.4, 2.5)
-        by_size *= relative[occupancy.cell]
+        by_size *= self.relative[occupancy.cell]
         most = np.maximum(expected * (POINTS - expected), _LEAST_BINARY)
-        factor = np.exp(state.residual + np.diag(state.residual_covariance) / 8)[self.residual_class]
+        factor = np.exp(state.residual + np.diag(state.residual_covariance) / 2)[self.residual_class]
         return np.asarray(factor / (1 / (by_size * state.scale**2) + 1 / most), dtype=np.float64)
 
     @cached_property

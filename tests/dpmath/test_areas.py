@@ -67,6 +67,7 @@ class Dense:
 
     def __init__(self, view: View, design: Design, factors: dict[str, float]) -> None:
         occupancy, state = view.day.occupancy, view.state
+        self.expected, self.records = view.expected, occupancy.cell_records
         n_cells, n_pairs, n_common, n_own = occupancy.n_cells, occupancy.cell.size, *(
             one.shape[1] for one in (view.rows.common, view.rows.own)
         )  # fmt: skip
@@ -115,7 +116,10 @@ def expected_variances(
     after = np.diag(of_areas @ left @ of_areas.T)
     misfit = max(1.0, float(sums @ np.linalg.solve(whole, sums)) / sums.size)
     cut_off = 0.5 * (1 / shrink - 1) * (of_areas @ gain.T @ sums)
-    return np.maximum(after - residual, 1e-12) * misfit + cut_off**2 + share**2 @ part, before
+    relative = dense.expected / np.average(dense.expected, weights=dense.records)
+    misfit *= share @ np.clip(relative, 1, 2.5)
+    widened = np.maximum(after - residual, 1e-12) * misfit + cut_off**2 + share**2 @ part
+    return widened, (before - residual) * misfit + share**2 @ part
 
 
 @pytest.mark.theorem("HV-E3")
@@ -127,7 +131,12 @@ def test_the_variance_of_an_area_is_that_of_the_dense_joint_gaussian(shrink: flo
     view, design, sums = a_view(day), a_design(day), rng.normal(size=N_QUERIES) * 4
     found = estimated(view, design, sums, noise, shrink, chosen)
     part = found.residual_part * rng.uniform(0.5, 2, 50)  # as after the check
-    checked = replace(found, variance=found.variance - found.residual_part + part, residual_part=part)
+    checked = replace(
+        found,
+        variance=found.variance - found.residual_part + part,
+        variance_before=found.variance_before - found.residual_part + part,
+        residual_part=part,
+    )
     city, own = found.state.prior_factors
     assert (city * own > 1) == bool(chosen)
     dense = Dense(view, design, {"city": city, "own": own, "residual": found.residual_factor})

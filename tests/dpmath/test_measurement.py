@@ -13,7 +13,6 @@ import pytest
 from dpmath.core.accounting import LOSS_UNITS
 from dpmath.core.currency import PURE, Concentrated
 from dpmath.core.occupancy import Occupancy
-from dpmath.estimate import measurement as module
 from dpmath.estimate.measurement import LARGEST_COMPONENT, LARGEST_RADIUS, MOST_QUERIES, SHRINK_BITS, Measurement, Norm
 
 ZCDP = Concentrated(Decimal("1e-6"))
@@ -127,20 +126,6 @@ def test_vectors_and_shrink_factors_are_those_of_the_definition(norm: Norm, seed
     measured = random_measurement(rng, norm)
     for _ in range(3):
         assert_as_defined(measured, random_totals(rng, measured))
-
-
-@pytest.mark.parametrize("norm", NORMS)
-def test_vectors_do_not_depend_on_how_many_pairs_are_summed_at_once(
-    norm: Norm, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    rng, occupancy = np.random.default_rng(5), each_in_each(6, 9, [1, 2, 3, 1, 2, 3])
-    loading, radius = rng.integers(-9, 10, (6, 3)), np.full(9, LARGEST_RADIUS)
-    measured = measuring(occupancy, norm, loading=loading, radius=radius)
-    totals = random_totals(rng, measured)
-    assert np.unique(measured.answers(totals).vector).size > 20
-    for at_once in (1, 3 * 2, 3 * 7, 3 * 54, 3 * 1000):
-        monkeypatch.setattr(module, "_ELEMENTS_AT_ONCE", at_once)
-        assert_as_defined(measured, totals)
 
 
 @pytest.mark.parametrize("norm", NORMS)
