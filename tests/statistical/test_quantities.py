@@ -1,7 +1,7 @@
 """Nothing in an estimate is made for speeds: quantities of other shapes are estimated as well, with nothing set.
 
-The days are made: 30 hexagons in a row, 12 slots, 70 users. What is asked for is four or more standard deviations of a run
-below the mean of six runs, so a run fails by chance about once in ten thousand. Intervals of a quarter of the width are
+The days are made: 30 hexagons in a row, 12 slots, 70 users. What is asked for is four or more standard deviations of a
+run below the mean of six runs, so a run fails by chance about once in ten thousand. Intervals of a quarter of the width are
 shown not to hold.
 """
 
