@@ -1,8 +1,8 @@
 """Nothing in an estimate is made for speeds: quantities of other shapes are estimated as well, with nothing set.
 
-The days are made: 30 hexagons in a row, 12 slots, 70 users. What is asked for is four or more standard deviations of a
-run below the mean of six runs, so a run fails by chance about once in ten thousand. Intervals of a quarter of the width are
-shown not to hold.
+The days are made: 20 hexagons in a row, 8 slots, 70 users. What is asked for is four or more standard deviations of a
+run below the mean of eight runs, so a run fails by chance about once in ten thousand. Intervals of a quarter of the
+width are shown not to hold.
 """
 
 import os
@@ -23,7 +23,7 @@ from dpmath.estimate.questions import PrivateDay
 
 pytestmark = [pytest.mark.statistical, pytest.mark.theorem("HV-E3")]
 
-N_HEXAGONS, N_SLOTS, N_USERS, N_DAYS, VALUE_RANGE = 30, 12, 70, 4, 10_000
+N_HEXAGONS, N_SLOTS, N_USERS, N_DAYS, VALUE_RANGE = 20, 8, 70, 3, 10_000
 EPSILON = Decimal(10)
 
 
@@ -86,7 +86,7 @@ def covered(found: Estimate, truth: np.ndarray, width: float = 1.0) -> float:
     return float((np.abs(truth - found.mean) <= width * 1.96 * np.sqrt(found.variance)).mean())
 
 
-LEAST_SKILL = {"temperature": 0.8, "noise level": 0.6, "particulates": 0.3, "counts near zero": 0.0}
+LEAST_SKILL = {"temperature": 0.8, "noise level": 0.7, "particulates": 0.5, "counts near zero": 0.4}
 
 
 @pytest.mark.parametrize("quantity", LEAST_SKILL)
@@ -95,12 +95,12 @@ def test_a_quantity_of_any_shape_is_estimated_better_than_by_its_mean(quantity: 
     constant = np.average(truth, weights=records)
     squares = [np.average((guess - truth) ** 2, weights=records) for guess in (found.mean, constant)]
     assert 1 - squares[0] / squares[1] > LEAST_SKILL[quantity]
-    assert covered(found, truth) > 0.88
+    assert covered(found, truth) > 0.8
     assert covered(found, truth, 0.25) < 0.75
 
 
-def test_a_constant_is_found_to_within_half_a_per_cent_of_the_range() -> None:
+def test_a_constant_is_found_to_within_a_per_cent_of_the_range() -> None:
     found, truth, _ = last_of_some_days("a constant")
-    assert np.abs(found.mean - truth).max() < 2
-    assert np.abs(found.mean - truth).mean() < 0.5
-    assert covered(found, truth) == 1
+    assert np.abs(found.mean - truth).max() < 2.5
+    assert np.abs(found.mean - truth).mean() < 0.7
+    assert covered(found, truth) > 0.8
