@@ -1,6 +1,9 @@
 """Asks a day's questions: the only place where questions and private values meet."""
 
+import numpy as np
+
 from dpmath.core.accounting import ExactIntArray
+from dpmath.core.currency import Currency
 from dpmath.estimate.posterior import Estimate
 from dpmath.estimate.programme import Asking
 from dpmath.estimate.questions import PrivateDay, Question
@@ -29,3 +32,30 @@ def ask(
     except StopIteration as end:
         estimate: Estimate = end.value
         return estimate, asked
+
+
+def within(asking: Asking, charged: ExactIntArray, currency: Currency) -> Asking:
+    """Ask the same questions as long as no user loses more by them than the user is charged.
+
+    Args:
+        asking: The programme of the day.
+        charged: What each user is charged for the day, in the currency's unit, shape (L,).
+        currency: What losses are counted in.
+
+    Raises:
+        ValueError: The next question would cost a user more than is left of the charge. It is not asked.
+
+    Source:
+        HV-E4.
+    """
+    left = np.array(charged, dtype=object)
+    try:
+        question = next(asking)
+        while True:
+            left = left - question.losses(currency)
+            if (left < 0).any():
+                raise ValueError("the questions cost a user more than the user is charged")
+            question = asking.send((yield question))
+    except StopIteration as end:
+        estimate: Estimate = end.value
+        return estimate

@@ -12,6 +12,8 @@ _N_AROUND = 6
 _NEIGHBOUR_SPACINGS = 1.3
 _LENGTH_STEP = 1e-4
 _PAIRS_AT_ONCE = 1 << 22
+_MOST_PLACES = 2000
+"""A user with more hexagons in one slot is no vehicle: no way is made of them, which would take much memory."""
 
 
 def covariates(day: Day, of_occupancy: bool) -> FloatArray:
@@ -96,8 +98,9 @@ def _ways(group: IntArray, places: FloatArray, spacing: float) -> tuple[FloatArr
         spacing: Distance between neighbouring hexagons, in kilometres.
     """
     way, n_neighbours = np.zeros(group.size), np.zeros(group.size)
-    order = np.argsort(group, kind="stable")
     sizes = np.bincount(group)
+    order = np.argsort(group, kind="stable")
+    order = order[sizes[group[order]] <= _MOST_PLACES]
     parts = np.cumsum(sizes * (sizes - 1) // 2) // _PAIRS_AT_ONCE
     for one in np.split(order, np.flatnonzero(np.diff(parts[group[order]])) + 1):
         left, right = (one[ends] for ends in _within(group[one]))

@@ -117,6 +117,7 @@ def _seen_later(state: State, asked: Asked) -> View:
 def _begun(asked: Asked) -> Generator[Question, tuple[Question, ExactIntArray], State]:
     """Ask for the values' centre and scale, and return the first state."""
     day, n_asked = asked.day, int(asked.in_full.sum())
+    basis = fit_basis(day, asked.covariates)  # before the first question: what is public fails before anything is drawn
     in_points = POINTS / (1 << SHARE_BITS)
     limit = np.full((day.occupancy.n_users, 1), 1 << SHARE_BITS)
     _, (total,) = yield Centre(asked.sums("centre", limit), asked.value_range)
@@ -134,7 +135,6 @@ def _begun(asked: Asked) -> Generator[Question, tuple[Question, ExactIntArray], 
     of_pairs = residual_shares(day.occupancy.n_records)
     expected = _STATE_SHARE + float(np.average(of_pairs, weights=day.occupancy.n_records))
     scale = min(_LARGEST_SCALE, POINTS * 2 ** (log2 + 0.5 * log2_spread) / np.sqrt(expected))
-    basis = fit_basis(day, asked.covariates)
     return first_state(day, basis, centre, spread**2 * (1 - kept), scale, (log2_spread * np.log(2)) ** 2)
 
 

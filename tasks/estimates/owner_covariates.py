@@ -13,6 +13,7 @@ PREFIX = "covariate."
 """The beginning of the names of the columns of covariates in a stored plan."""
 _KEYS = ("h3_cell", "hour")
 _MOST_COLUMNS = 50
+_LARGEST = 10**9
 _MOST_TEXTS = 20
 
 
@@ -65,6 +66,11 @@ def _facts(path: Path, config: Config) -> tuple[pl.DataFrame, list[str]]:
             f"{path.name}: makes {len(columns)} covariates, and must make 1 to {_MOST_COLUMNS}; each column of numbers "
             "is one, and each text of a column of texts"
         )
+    names = [column.name for column in columns]
+    twice = [name for name in names if names.count(name) > 1 or name == f"{PREFIX}is listed"]
+    if twice:
+        name = twice[0].removeprefix(PREFIX)
+        raise BadInput(f"{path.name}: two covariates would be named {name!r}; rename a column")
     listed = pl.Series(f"{PREFIX}is listed", [1.0] * table.height)
     return table.select(keys).with_columns(*columns, listed), keys
 
@@ -119,8 +125,9 @@ def _numbers(column: pl.Series, path: Path) -> list[pl.Series]:
     """Return a column as one column of numbers, or, of texts, as a column of 0 and 1 for each text."""
     if column.dtype.is_numeric() or column.dtype == pl.Boolean:
         numbers = column.cast(pl.Float64)
-        if not numbers.drop_nulls().is_finite().all() or numbers.null_count() == len(numbers):
-            raise BadInput(f"{path.name}: {column.name} must hold finite numbers")
+        held = numbers.drop_nulls()
+        if held.is_empty() or not held.is_finite().all() or (held.abs() > _LARGEST).any():
+            raise BadInput(f"{path.name}: {column.name} must hold finite numbers, at most {_LARGEST:,} in size")
         return [numbers.alias(f"{PREFIX}{column.name}")]
     if column.dtype not in (pl.String, pl.Categorical, pl.Enum):
         raise BadInput(f"{path.name}: {column.name} is of type {column.dtype}; it must hold numbers or texts")

@@ -7,10 +7,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from dpmath.core.occupancy import Occupancy
 from dpmath.estimate.posterior import Estimate
 from dpmath.estimate.programme import Asked, answered, programme
 from dpmath.estimate.questions import Questions
-from dpmath.estimate.state import State, from_arrays, to_arrays
+from dpmath.estimate.state import MODEL, State, from_arrays, to_arrays
 from tasks.account import private_files
 from tasks.account.chain import releases
 from tasks.account.entry import Entry, Release
@@ -60,8 +61,9 @@ def chain_of(covariates: list[str], entries: Sequence[Entry], config: Config) ->
         entries: The ledger's entries.
         config: Gives the settings that must be the same.
 
-    These are the releases by the same mechanism with the same grid, value and covariates. A revision learns from those
-    before its day's first release, and nothing learns from a revision: a day is learned from once.
+    These are the releases by the same mechanism and model with the same grid, time zone, value and covariates. A
+    revision learns from those before its day's first release, and nothing learns from a revision: a day is learned from
+    once.
     """
     settings = config.public_settings()
     return [
@@ -69,7 +71,9 @@ def chain_of(covariates: list[str], entries: Sequence[Entry], config: Config) ->
         for entry in releases(entries)
         if entry.revision is None
         and entry.settings["privacy"]["mechanism"] == config.privacy.mechanism
+        and entry.stated.get("model") == MODEL
         and entry.stated.get("covariates", []) == covariates
+        and entry.settings["dataset"]["timezone"] == config.dataset.timezone
         and all(entry.settings.get(name) == settings[name] for name in _SAME)
     ]
 
@@ -129,13 +133,23 @@ def estimate_again(entry: Release, known: Known, config: Config) -> Again:
     stored = json.loads(private_files.read(plans, entry.plan))
     cells, pairs = (private_files.read_frame(plans, stored["files"][name]) for name in ("cells", "pairs"))
     occupancy, users = occupancy_of(cells, pairs)
-    day = public_day(entry.date, cells, occupancy, settings)
-    charged = private_files.losses(entry, config)
-    losses = [charged.get(user, 0) for user in users]
-    asked = asked_of(day, losses, known, settings)
-    folder, name = private_files.releases(config), str(entry.questions)
-    questions = read_questions(folder, name, occupancy, asked.value_range, norm_of(settings))
+    questions, losses = questions_again(entry, occupancy, users, config)
+    asked = asked_of(public_day(entry.date, cells, occupancy, settings), losses, known, settings)
     return Again(asked, questions, losses, answered(programme(known.state, asked), questions))
+
+
+def questions_again(
+    entry: Release, occupancy: Occupancy, users: list[str], config: Config
+) -> tuple[Questions, list[int]]:
+    """Return a release's stored questions with their noisy answers, and what each user was charged.
+
+    Raises:
+        LedgerBroken: A file is missing or changed.
+    """
+    settings, charged = config.with_settings(entry.settings), private_files.losses(entry, config)
+    folder, name = private_files.releases(config), str(entry.questions)
+    questions = read_questions(folder, name, occupancy, settings.value.n_ticks, norm_of(settings))
+    return questions, [charged.get(user, 0) for user in users]
 
 
 def replayed(chain: Sequence[Release], config: Config) -> State:

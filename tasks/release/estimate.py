@@ -13,13 +13,13 @@ import polars as pl
 from dpmath.core.accounting import LOSS_UNITS
 from dpmath.core.occupancy import IntArray, Occupancy
 from dpmath.estimate.areas import AREAS, HALF_WIDTH, Areas, areas_of_cells, averages
-from dpmath.estimate.asking import ask
+from dpmath.estimate.asking import ask, within
 from dpmath.estimate.day import KINDS, FloatArray
 from dpmath.estimate.design import RADIUS, as_measured
 from dpmath.estimate.posterior import Estimate
 from dpmath.estimate.programme import Asked, programme
 from dpmath.estimate.questions import Measured, PrivateDay, Questions
-from dpmath.estimate.state import POINTS
+from dpmath.estimate.state import MODEL, POINTS
 from dpmath.estimate.typical import typical
 from dpmath.noise.sampling import RandomBytes
 from tasks.account import private_files
@@ -86,13 +86,15 @@ def estimate_day(
     names = covariate_names(plan.cells)
     known = known_before(date, names, entries, config)
     if known.state is None and any(entry.stated.get("state_after") for entry in releases(entries)):
-        warn(log, "no earlier release has this grid, value and covariates; the estimate begins anew", date=date)
+        warn(log, "no earlier release has this grid, value, covariates and model; the estimate begins anew", date=date)
     remove_old_states(known, names, entries, config)
     occupancy, users = occupancy_of(plan.cells, plan.pairs)
     day = public_day(date, plan.cells, occupancy, config)
-    asked = asked_of(day, [plan.losses.get(user, 0) for user in users], known, config)
+    losses = [plan.losses.get(user, 0) for user in users]
+    asked = asked_of(day, losses, known, config)
     values = _private_day(plan.cells, occupancy, users, private, config)
-    estimate, questions = ask(programme(known.state, asked), values, random_bytes)
+    asking = within(programme(known.state, asked), np.array(losses, dtype=object), config.privacy.currency)
+    estimate, questions = ask(asking, values, random_bytes)
     stated = {
         "questions": write_questions(private_files.releases(config), questions),
         "state_before": known.name,
@@ -132,7 +134,7 @@ def describe_questions(covariates: list[str], asked: Asked, known: Known) -> dic
         charge.name: {"sensitivity": charge.sensitivity, "scale": f"{LOSS_UNITS}/{charge.inverse_scale}"}
         for charge in asked.charges.values()
     }
-    return {"sums": sums, "learned_from": known.n_releases, "covariates": covariates}
+    return {"model": MODEL, "sums": sums, "learned_from": known.n_releases, "covariates": covariates}
 
 
 def areas_of(estimate: Estimate, asked: Asked, config: Config) -> Areas:

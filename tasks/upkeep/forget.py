@@ -2,6 +2,7 @@
 
 import datetime as dt
 import logging
+import shutil
 from dataclasses import dataclass
 from pathlib import Path
 from zoneinfo import ZoneInfo
@@ -125,6 +126,7 @@ def _forget(dates: list[dt.date], fence: str, config: Config) -> Forgotten:
     private_files.remove_unreleased(entries, config)
     private_files.remove_unreleased_plans(dates, entries, config)
     (config.storage_path / "private" / "errors.log").unlink(missing_ok=True)
+    shutil.rmtree(private_folder(config) / "evaluations", ignore_errors=True)  # numbers without noise
     _unfinished(config).unlink()
     rows = {date: held.get(date, 0) for date in dates}
     say(log, "forgotten", n_days=len(dates))

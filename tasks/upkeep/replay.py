@@ -1,5 +1,6 @@
 """Replays estimates: makes each again from its questions and noisy answers, and compares it with what was released."""
 
+import logging
 from collections import OrderedDict
 from collections.abc import Iterator, Sequence
 
@@ -9,14 +10,19 @@ import polars as pl
 from dpmath.core.currency import Currency
 from dpmath.core.occupancy import IntArray
 from dpmath.estimate.areas import AREAS, Areas
-from dpmath.estimate.state import POINTS, State
+from dpmath.estimate.questions import Questions
+from dpmath.estimate.state import MODEL, POINTS, State
 from tasks.account.entry import Entry, Release
 from tasks.base.config import Config
+from tasks.base.logs import say
 from tasks.estimates.asking import Known
 from tasks.estimates.owner_covariates import covariate_names
-from tasks.estimates.states import Again, chain_before, days_between, estimate_again, replayed
+from tasks.estimates.public_day import occupancy_of
+from tasks.estimates.states import chain_before, days_between, estimate_again, questions_again, replayed
 from tasks.planning.stored_plan import StoredPlan
 from tasks.release.estimate import areas_of, describe_questions, estimate_frame, support_of, target_of
+
+log = logging.getLogger("hexveil.verify")
 
 TOLERANCE = 1e-5
 """How far a number may be from the one that is made again, as a share of the range: machines add up in other orders."""
@@ -42,6 +48,9 @@ class Replay:
             before: The entries before it.
             config: Says where the files are.
         """
+        if entry.stated.get("model") != MODEL:
+            yield from _problems_of_another_model(entry, plan, config)
+            return
         settings = config.with_settings(entry.settings)
         known = self._known(entry, covariate_names(plan.cells), before, settings, config)
         again = estimate_again(entry, known, config)
@@ -49,7 +58,7 @@ class Replay:
             self._after[entry.release_id] = again.estimate.state
         while len(self._after) > _MOST_STATES:
             self._after.popitem(last=False)
-        if _overcharged(again, entry.currency):
+        if _overcharged(again.questions, again.losses, entry.currency):
             yield "a user's questions cost more than the user was charged"
         for name, value in describe_questions(covariate_names(plan.cells), again.asked, known).items():
             if entry.stated.get(name) != value:
@@ -108,12 +117,20 @@ def _chosen(table: pl.DataFrame, areas: Areas, target: float) -> IntArray:
     return np.where(known & areas.allowed(np.where(known, theirs, 0), target, TOLERANCE * POINTS), theirs, ours)
 
 
-def _overcharged(again: Again, currency: Currency) -> bool:
+def _problems_of_another_model(entry: Release, plan: StoredPlan, config: Config) -> Iterator[str]:
+    """Yield what is wrong with the charge of a release that another version estimated, which is not made again."""
+    say(log, "the estimate is of another model: its charge is checked, its table is not made again", date=entry.date)
+    occupancy, users = occupancy_of(plan.cells, plan.pairs)
+    if _overcharged(*questions_again(entry, occupancy, users, config), entry.currency):
+        yield "a user's questions cost more than the user was charged"
+
+
+def _overcharged(questions: Questions, charged: list[int], currency: Currency) -> bool:
     """Return whether a user's questions cost more than the user was charged."""
-    losses = np.zeros(len(again.losses), dtype=object)
-    for question, _ in again.questions:
+    losses = np.zeros(len(charged), dtype=object)
+    for question, _ in questions:
         losses = losses + question.losses(currency)
-    return bool((losses > np.array(again.losses, dtype=object)).any())
+    return bool((losses > np.array(charged, dtype=object)).any())
 
 
 def _apart(expected: pl.Series, found: pl.Series, span: float) -> bool:

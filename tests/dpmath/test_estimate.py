@@ -304,6 +304,15 @@ def test_what_a_shortened_course_leaves_out_is_the_cells_own() -> None:
 
 
 @pytest.mark.theorem("HV-E1")
+def test_no_way_is_made_of_more_places_than_a_vehicle_can_be_at(monkeypatch: pytest.MonkeyPatch) -> None:
+    day = a_city(3, n_users=12, n_hexagons=6, n_slots=4)
+    pace = covariates(day, True)[:, 5]
+    monkeypatch.setattr("dpmath.estimate.covariates._MOST_PLACES", 1)
+    assert pace.max() > 0
+    assert not covariates(day, True)[:, 5].any()
+
+
+@pytest.mark.theorem("HV-E1")
 def test_hexagons_take_what_covariates_leave_and_never_less_than_their_own() -> None:
     basis = fit_basis(a_city(), np.zeros((60, 0)))
     assert basis.own_factor == pytest.approx(0.37 / 0.05)

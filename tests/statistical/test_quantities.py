@@ -20,6 +20,7 @@ from dpmath.estimate.design import RADIUS
 from dpmath.estimate.posterior import Estimate
 from dpmath.estimate.programme import Asked, programme
 from dpmath.estimate.questions import PrivateDay
+from dpmath.estimate.state import State
 
 pytestmark = [pytest.mark.statistical, pytest.mark.theorem("HV-E3")]
 
@@ -67,16 +68,21 @@ def shares(quantity: str, day: Day, rng: np.random.Generator) -> np.ndarray:
 
 def last_of_some_days(quantity: str) -> tuple[Estimate, np.ndarray, np.ndarray]:
     """Return the last day's estimate, its true means in points, and its cells' records."""
-    rng, limit, state = np.random.default_rng(3), Concentrated(Decimal("1e-6")).within(EPSILON), None
-    for _ in range(N_DAYS):
-        day = a_day(rng)
-        occupancy = day.occupancy
-        most = VALUE_RANGE * occupancy.n_records
-        totals = np.clip(np.rint(shares(quantity, day, rng) * most), 0, most).astype(np.int64)
-        of_day = {one.name: one for one in charges(state is None, limit, "l2")}
-        asked = Asked(day, VALUE_RANGE, np.full(N_USERS, RADIUS, dtype=np.int64), of_day, "l2")
-        found, _ = ask(programme(state, asked), PrivateDay(occupancy, totals, 0 * totals), os.urandom)
-        state = found.state
+    rng, state = np.random.default_rng(3), None
+    for _ in range(N_DAYS - 1):
+        state = estimated(quantity, state, rng)[0].state
+    return estimated(quantity, state, rng)
+
+
+def estimated(quantity: str, state: State | None, rng: np.random.Generator) -> tuple[Estimate, np.ndarray, np.ndarray]:
+    """Return the next day's estimate, its true means in points, and its cells' records."""
+    day, limit = a_day(rng), Concentrated(Decimal("1e-6")).within(EPSILON)
+    occupancy = day.occupancy
+    most = VALUE_RANGE * occupancy.n_records
+    totals = np.clip(np.rint(shares(quantity, day, rng) * most), 0, most).astype(np.int64)
+    of_day = {one.name: one for one in charges(state is None, limit, "l2")}
+    asked = Asked(day, VALUE_RANGE, np.full(N_USERS, RADIUS, dtype=np.int64), of_day, "l2")
+    found, _ = ask(programme(state, asked), PrivateDay(occupancy, totals, 0 * totals), os.urandom)
     truth = np.bincount(occupancy.cell, totals) / occupancy.cell_records * 100 / VALUE_RANGE
     return found, truth, occupancy.cell_records.astype(float)
 

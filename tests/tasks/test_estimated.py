@@ -18,13 +18,16 @@ from tasks.account import ledger, private_files
 from tasks.account.chain import releases
 from tasks.account.entry import Release
 from tasks.base.errors import BadConfig, BudgetExceeded, HexveilError, LedgerBroken
+from tasks.estimates import asking, states
 from tasks.estimates.asking import Known
 from tasks.estimates.states import estimate_again, folder_of, known_before
 from tasks.planning.preview import preview_cells, preview_plan
 from tasks.planning.stored_plan import load_plan
+from tasks.release import estimate as released_estimate
 from tasks.release.estimate import areas_of
 from tasks.reporting.day_report import report_day
 from tasks.reporting.registry import describe_deployment
+from tasks.upkeep import replay
 from tasks.upkeep.evaluate import evaluate_day
 from tasks.upkeep.forget import forget_days
 from tasks.upkeep.verify import verify_ledger
@@ -170,8 +173,6 @@ def test_users_who_are_short_lose_what_they_have_left_and_the_rest_lose_the_day(
 
 @pytest.mark.parametrize("column", ["mean", "mean_sd", "mean_ci95_low", "mean_day_share"])
 def test_a_changed_estimate_is_found(estimated: Dataset, monkeypatch: pytest.MonkeyPatch, column: str) -> None:
-    from tasks.release import estimate as released_estimate
-
     honest = released_estimate.estimate_frame
 
     def tampered(*arguments: object) -> pl.DataFrame:
@@ -187,8 +188,6 @@ def test_a_changed_estimate_is_found(estimated: Dataset, monkeypatch: pytest.Mon
 def test_questions_that_cost_more_than_is_charged_are_found(
     estimated: Dataset, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from tasks.estimates import asking
-
     honest = asking.charges
 
     def dearer(*arguments: object) -> list[object]:
@@ -196,9 +195,44 @@ def test_questions_that_cost_more_than_is_charged_are_found(
 
     with monkeypatch.context() as changed:
         changed.setattr(asking, "charges", dearer)
+        with pytest.raises(HexveilError):
+            estimated.run_day()
+        assert not released(estimated), "the question that costs too much is not asked"
+        changed.setattr(released_estimate, "within", lambda asking, *_: asking)
         estimated.run_day()
     with pytest.raises(LedgerBroken, match="cost more than the user was charged"):
         verify_ledger(estimated.config)
+
+
+def test_a_release_of_another_model_is_charged_as_it_was_and_not_learned_from(
+    estimated: Dataset, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    """As after an upgrade that changes the estimate: the ledger stays in order, and the next day begins anew."""
+    estimated.run_day()
+    for module in (states, replay, released_estimate):
+        monkeypatch.setattr(module, "MODEL", 1000)
+    assert verify_ledger(estimated.config).n_releases == 1
+    assert "its table is not made again" in caplog.text
+    estimated.run_day(day(1))
+    first, second = released(estimated)
+    assert first.state_after is not None
+    assert second.state_before is None
+    assert verify_ledger(estimated.config).n_releases == 2
+
+
+def test_another_time_zone_begins_anew(estimated: Dataset) -> None:
+    estimated.run_day()
+    estimated.set('timezone = "UTC"', 'timezone = "Atlantic/Reykjavik"')
+    estimated.run_day(day(1))
+    assert released(estimated)[1].state_before is None
+
+
+def test_forgetting_a_day_removes_what_was_evaluated_without_noise(estimated: Dataset) -> None:
+    estimated.run_day()
+    _, path = evaluate_day(DATE, None, estimated.config)
+    assert path.exists()
+    forget_days([DATE], estimated.config)
+    assert not path.exists()
 
 
 def test_a_lost_file_of_questions_is_found(estimated: Dataset) -> None:
