@@ -140,9 +140,16 @@ def test_days_may_be_released_in_any_order_and_a_revision_teaches_nothing(estima
     assert verify_ledger(estimated.config).n_releases == 4
 
 
-def test_another_grid_begins_anew(estimated: Dataset) -> None:
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        ("slot_minutes = 60", "slot_minutes = 120"),
+        ('timezone = "UTC"', 'timezone = "Atlantic/Reykjavik"'),
+    ],
+)
+def test_another_grid_or_time_zone_begins_anew(estimated: Dataset, old: str, new: str) -> None:
     estimated.run_day()
-    estimated.set("slot_minutes = 60", "slot_minutes = 120")
+    estimated.set(old, new)
     estimated.run_day(day(1))
     assert released(estimated)[1].state_before is None
     assert verify_ledger(estimated.config).n_releases == 2
@@ -218,13 +225,6 @@ def test_a_release_of_another_model_is_charged_as_it_was_and_not_learned_from(
     assert first.state_after is not None
     assert second.state_before is None
     assert verify_ledger(estimated.config).n_releases == 2
-
-
-def test_another_time_zone_begins_anew(estimated: Dataset) -> None:
-    estimated.run_day()
-    estimated.set('timezone = "UTC"', 'timezone = "Atlantic/Reykjavik"')
-    estimated.run_day(day(1))
-    assert released(estimated)[1].state_before is None
 
 
 def test_forgetting_a_day_removes_what_was_evaluated_without_noise(estimated: Dataset) -> None:
