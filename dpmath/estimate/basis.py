@@ -29,7 +29,7 @@ LASTING = {
     "smooth_slot": 0.0075,
     "hexagon": 0.015,
     "hexagon_slot": 0.015,
-    "cell": 0.02,
+    "cell": 0.03,
 }
 """Prior variance of each part that lasts over days, as a share of the square of the scale."""
 _BY_PLACE = 0.37

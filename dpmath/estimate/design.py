@@ -6,7 +6,6 @@ are independent before the day, and share the ball among them: that is "reverse 
 about privacy.
 """
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
@@ -14,18 +13,19 @@ import numpy as np
 from dpmath.core.occupancy import IntArray
 from dpmath.estimate.day import FloatArray
 from dpmath.estimate.measurement import Measurement, Norm, user_sums
-from dpmath.estimate.posterior import Design, expected_error
+from dpmath.estimate.posterior import Design
 from dpmath.estimate.shrinkage import TARGET
 from dpmath.estimate.state import POINTS
 from dpmath.estimate.view import View
 
-MOST_DIRECTIONS = 250
+NUMBERS_OF_DIRECTIONS = (64, 250)
+"""How many directions are looked for: the second number if nearly all of the first pay."""
+_NEARLY_ALL = 0.8
 RADIUS = 1 << 16
 """Radius of the ball of a user whose budget is not short."""
-_ROUNDS = 5
+_ROUNDS = 3
 _START = 0.6180339887
 MOST_CELLS = 800
-_HELD_BY_CELLS = 0.8
 _PARTS_OF_L1 = (1.0, 0.7, 0.4, 0.1, 0.0)
 """Which shares of an l1 ball are tried for directions; the rest is for cells."""
 _SIGNAL_DIRECTIONS = 12
@@ -66,45 +66,53 @@ def design(view: View, norm: Norm, noise: float, length: float, reach: FloatArra
     Source:
         HV-E2.
     """
-    found = _directions(view)
-    if norm == "l2":
-        return _weighted(view, found, _in_l2(view, found, noise, length), length, reach, norm)
-    designs = [_weighted(view, found, loading, length, reach, norm) for loading in _in_l1(view, found, noise, length)]
-    return min(designs, key=lambda one: expected_error(view, one, noise, TARGET))
+    chosen = _in_l2 if norm == "l2" else _in_l1
+    few, most = NUMBERS_OF_DIRECTIONS
+    found = _directions(view, few)
+    loading, n_used = chosen(view, found, noise, length)
+    if n_used > _NEARLY_ALL * few:
+        found = _directions(view, most)
+        loading, _ = chosen(view, found, noise, length)
+    return _weighted(view, found, loading, length, reach, norm)
 
 
-def _in_l2(view: View, found: _Directions, noise: float, length: float) -> FloatArray:
-    """Return the loadings for l2 balls: directions, which a ball of l2 norm does not mind."""
+def _in_l2(view: View, found: _Directions, noise: float, length: float) -> tuple[FloatArray, int]:
+    """Return the loadings for l2 balls: directions, which a ball of l2 norm does not mind; and how many pay."""
     n_users = max(1, view.day.occupancy.n_users)
     unit = noise**2 / (TARGET * length) ** 2 / n_users
     shared = _shared_l2(found.gain, found.variance, unit, 1 + found.variance / n_users)
     used = np.flatnonzero(shared > 1e-5 * shared.max())
-    return found.values[:, used] * np.sqrt(shared[used])
+    return found.values[:, used] * np.sqrt(shared[used]), used.size
 
 
-def _in_l1(view: View, found: _Directions, noise: float, length: float) -> Iterator[FloatArray]:
-    """Yield loadings for l1 balls: part directions, part cells, each of which concerns few users."""
+def _in_l1(view: View, found: _Directions, noise: float, length: float) -> tuple[FloatArray, int]:
+    """Return the loadings for l1 balls: part directions, part cells, which concern few users; and how many directions.
+
+    Of some parts, the one with the least expected error is taken.
+    """
     occupancy = view.day.occupancy
     n_users, n_own = max(1, occupancy.n_users), np.bincount(occupancy.cell, minlength=occupancy.n_cells)
     information = np.bincount(occupancy.cell, 1 / view.residual_variance, occupancy.n_cells)
-    order = np.argsort(-occupancy.cell_records, kind="stable")
-    held = np.cumsum(occupancy.cell_records[order]) / occupancy.cell_records.sum()
-    cells = np.sort(order[: min(MOST_CELLS, 1 + int(np.searchsorted(held, _HELD_BY_CELLS)))])
+    cells = np.sort(np.argsort(-occupancy.cell_records, kind="stable")[:MOST_CELLS])
+    unit = (noise / (TARGET * length * _L1_MEAN)) ** 2 / n_users
+    records = occupancy.cell_records.astype(np.float64)
+    best, least = (np.zeros((occupancy.n_cells, 0)), 0), np.inf
     for part in _PARTS_OF_L1:
-        unit = (noise / (TARGET * length * _L1_MEAN)) ** 2 / n_users
         cost = 1 + found.variance / n_users
         weight = part * _shared_l1(found.gain, found.variance, unit / max(part, 1e-9) ** 2, cost)
         used = np.flatnonzero(weight)
         told = found.variance * weight**2 / (found.variance * weight**2 + unit)
-        left = np.maximum(view.state_variance - (found.fields**2 * told).sum(axis=1), 1e-9)[cells]
-        variance = left * information[cells]
+        left = np.maximum(view.state_variance - (found.fields**2 * told).sum(axis=1), 1e-9)
+        variance = left[cells] * information[cells]
         cost = n_own[cells] / n_users * (1 + variance / n_own[cells])
-        own = (1 - part) * _shared_l1(
-            occupancy.cell_records[cells] * left, variance, unit / max(1 - part, 1e-9) ** 2, cost
-        )
-        alone = np.zeros((occupancy.n_cells, cells.size))
-        alone[cells, np.arange(cells.size)] = own / np.sqrt(information[cells])
-        yield np.column_stack([found.values[:, used] * weight[used], alone[:, own > 0]])
+        gain = records[cells] * left[cells]
+        own = (1 - part) * _shared_l1(gain, variance, unit / max(1 - part, 1e-9) ** 2, cost)
+        error = float(records @ left - gain @ (1 - 1 / (1 + variance * own**2 / unit)))
+        if error < least:
+            alone = np.zeros((occupancy.n_cells, cells.size))
+            alone[cells, np.arange(cells.size)] = own / np.sqrt(information[cells])
+            best, least = (np.column_stack([found.values[:, used] * weight[used], alone[:, own > 0]]), used.size), error
+    return best
 
 
 def _weighted(
@@ -156,7 +164,7 @@ def as_measured(measurement: Measurement) -> Design:
     return Design(measurement.loading.astype(np.float64), weight)
 
 
-def _directions(view: View) -> _Directions:
+def _directions(view: View, n_directions: int) -> _Directions:
     """Return the directions, by a search for the largest eigenvalues of (covariance) (information)."""
     day, state, rows = view.day, view.state, view.rows
     precision = np.bincount(day.occupancy.cell, 1 / view.residual_variance, day.occupancy.n_cells)[:, None]
@@ -175,21 +183,24 @@ def _directions(view: View) -> _Directions:
         product[:n_states] += state.covariance @ vectors[:n_states]
         return product
 
-    n_directions = min(MOST_DIRECTIONS, n_cells)
+    n_directions = min(n_directions, n_cells)
     # the search starts from numbers without order, the same on every machine
     vectors = np.cos(_START * np.arange((n_states + n_cells) * n_directions, dtype=np.float64) ** 2).reshape(
         -1, n_directions
     )
-    for _ in range(_ROUNDS):
-        vectors = covariance(information(vectors))
-        norms, rotation = np.linalg.eigh(vectors.T @ information(vectors))
-        kept = norms > norms[-1] * 1e-12
-        vectors = vectors @ (rotation[:, kept] / np.sqrt(norms[kept]))
     told = information(vectors)
-    variance, rotation = np.linalg.eigh(told.T @ covariance(told))
+    for _ in range(_ROUNDS):
+        vectors = covariance(told)
+        told = information(vectors)
+        norms, rotation = np.linalg.eigh(vectors.T @ told)
+        kept = norms > norms[-1] * 1e-12
+        turned = rotation[:, kept] / np.sqrt(norms[kept])
+        vectors, told = vectors @ turned, told @ turned
+    known = covariance(told)
+    variance, rotation = np.linalg.eigh(told.T @ known)
     order = np.argsort(-variance)
     variance, vectors = np.maximum(variance[order], 1e-12), vectors @ rotation[:, order]
-    fields = values(covariance(information(vectors))) / np.sqrt(variance)
+    fields = values(known @ rotation[:, order]) / np.sqrt(variance)
     gain = (day.occupancy.cell_records[:, None] * fields**2).sum(axis=0)
     return _Directions(values(vectors), variance, gain, fields)
 

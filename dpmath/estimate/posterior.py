@@ -129,9 +129,10 @@ def estimated(view: View, design: Design, sums: FloatArray, noise: float, shrink
         shrink=shrink,
     )
     factors = _likeliest(parts, sums, chosen)
+    unsure = _unsure(parts, sums, factors) if "own" in chosen else 1.0
     added = prior * np.where(common, factors["city"] - 1, factors["own"] - 1)
     return _solved(
-        view, design, parts.root(factors), sums, shrink, factors, lasting + added[:, None] * seen, added, seen
+        view, design, parts.root(factors), sums, shrink, factors, unsure, lasting + added[:, None] * seen, added, seen
     )
 
 
@@ -142,6 +143,7 @@ def _solved(
     sums: FloatArray,
     shrink: float,
     factors: dict[str, float],
+    unsure: float,
     lasting: FloatArray,
     added: FloatArray,
     seen: FloatArray,
@@ -155,6 +157,7 @@ def _solved(
         sums: The noisy sums.
         shrink: The mean shrink factor.
         factors: What each group of variances is multiplied by.
+        unsure: How much larger than chosen the variances of places may well be.
         lasting: Covariance of the coefficients with the sums, over the shrink factor, shape (S, Q).
         added: What the factors add to the coefficients' variances, shape (S,).
         seen: How the sums depend on the coefficients, over the shrink factor, shape (S, Q).
@@ -174,7 +177,7 @@ def _solved(
     before = rows.variances(state.covariance) + rows.diagonal_variances(added + of_the_day) + of_cells + alone
     gain = solve_triangular(root, shrink * lasting.T, lower=True)
     moved = known.T @ told
-    misfit = max(1.0, float(told @ told) / max(told.size, 1)) * np.maximum(view.relative, 1.0)
+    misfit = unsure * max(1.0, float(told @ told) / max(told.size, 1)) * np.maximum(view.relative, 1.0)
     after = state.covariance - gain.T @ gain
     after[np.diag_indices_from(after)] += added
     of_city, own = state.prior_factors
@@ -268,11 +271,12 @@ def _likeliest(parts: _Parts, sums: FloatArray, chosen: Ladders) -> dict[str, fl
     return best
 
 
-def expected_error(view: View, design: Design, noise: float, shrink: float) -> float:
-    """Return the expected squared error of the map by a design, a mean over records, in squared points.
+def _unsure(parts: _Parts, sums: FloatArray, chosen: dict[str, float]) -> float:
+    """Return the geometric mean factor of hexagons and cells over the one that was chosen, if it is larger.
 
-    Source:
-        HV-E3.
+    Where the sums of a first day tell little, the likeliest factor forgets how large it may be.
     """
-    found = estimated(view, design, np.zeros(design.loading.shape[1]), noise, shrink, NOTHING)
-    return float(np.average(found.variance, weights=view.day.occupancy.cell_records))
+    ladder = np.array(_LADDERS["own"])
+    fits = np.array([parts.fit(sums, {**chosen, "own": factor}) for factor in ladder])
+    weight = np.exp(fits - fits.max())
+    return max(1.0, float(np.exp(weight @ np.log(ladder) / weight.sum())) / chosen["own"])

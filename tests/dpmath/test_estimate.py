@@ -22,7 +22,7 @@ from dpmath.estimate.charges import charges, reach_of
 from dpmath.estimate.covariates import N_OF_OCCUPANCY, covariates
 from dpmath.estimate.day import KINDS, Day
 from dpmath.estimate.design import (
-    MOST_DIRECTIONS,
+    NUMBERS_OF_DIRECTIONS,
     RADIUS,
     _directions,
     _shared_l1,
@@ -32,7 +32,7 @@ from dpmath.estimate.design import (
     whole_numbers,
 )
 from dpmath.estimate.measurement import LARGEST_RADIUS, Norm
-from dpmath.estimate.posterior import NOTHING, Design, Estimate, estimated, expected_error
+from dpmath.estimate.posterior import NOTHING, Design, Estimate, estimated
 from dpmath.estimate.programme import Asked, Asking, answered, expected_deviation, programme
 from dpmath.estimate.questions import Centre, Check, Measured, PrivateDay, Question
 from dpmath.estimate.state import DRIFT, State, class_covariance, first_state, from_arrays, to_arrays
@@ -315,7 +315,7 @@ def test_no_way_is_made_of_more_places_than_a_vehicle_can_be_at(monkeypatch: pyt
 @pytest.mark.theorem("HV-E1")
 def test_hexagons_take_what_covariates_leave_and_never_less_than_their_own() -> None:
     basis = fit_basis(a_city(), np.zeros((60, 0)))
-    assert basis.own_factor == pytest.approx(0.37 / 0.05)
+    assert basis.own_factor == pytest.approx(0.37 / 0.06)
     many = replace(basis, whitening=np.zeros((40, 40)))
     assert many.own_factor == 1
 
@@ -462,11 +462,42 @@ def test_sums_from_a_more_varied_day_raise_the_factor_of_what_varies(chosen: str
         assert np.median(plain) == 1
 
 
+@pytest.mark.theorem("HV-E3")
+def test_a_first_day_is_unsure_of_places_where_its_sums_tell_nothing() -> None:
+    """What is not of pairs is widened by the ladder's geometric mean under its prior, and not if places are told of."""
+    view = a_view(a_city())
+    one = design(view, "l2", 1.0, 0.8, np.ones(60))
+    ladder = np.array([1.0, 2.0, 4.0, 8.0, 16.0])
+    weight = np.exp(-0.5 * np.log(ladder) ** 2)
+    expected = np.exp(weight @ np.log(ladder) / weight.sum())
+    silent = np.zeros(one.loading.shape[1])
+    sure, unsure = (estimated(view, one, silent, 1e6, 1.0, chosen) for chosen in (NOTHING, ("own",)))
+    widened = (unsure.variance - unsure.residual_part) / (sure.variance - sure.residual_part)
+    assert widened == pytest.approx(expected, rel=1e-6)
+    assert unsure.mean == pytest.approx(sure.mean)
+    told = np.linalg.cholesky(seen_covariance(view, one)) @ np.random.default_rng(3).normal(size=silent.size)
+    sure, unsure = (estimated(view, one, told, 1e-3, 1.0, chosen) for chosen in (NOTHING, ("own",)))
+    assert (unsure.variance / sure.variance).max() < 1.2 < expected
+
+
+def seen_covariance(view: View, one: Design) -> np.ndarray:
+    """Return the covariance of a design's sums by the model, without noise but for a trifle."""
+    model = Textbook(view)
+    seen = model.sums(view, one, 1.0)
+    return np.asarray(seen @ model.covariance @ seen.T + 1e-6 * np.eye(len(seen)))
+
+
 def a_short_view(day: Day) -> View:
     """Return a view in which courses have few functions, so that cells have much that is their own."""
     state = a_state(day)
     short = replace(state.basis, courses=state.basis.courses[:, :3], left_out=state.basis.courses[:, 3:])
     return View.of(day, first_state(day, short, 50.0, 4.0, 9.0, 0.3), covariates(day, True))
+
+
+def expected_error(view: View, one: Design, noise: float, shrink: float) -> float:
+    """Return the expected squared error of the map by a design, a mean over records, in squared points."""
+    found = estimated(view, one, np.zeros(one.loading.shape[1]), noise, shrink, NOTHING)
+    return float(np.average(found.variance, weights=view.day.occupancy.cell_records))
 
 
 def eigen(view: View) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
@@ -486,8 +517,9 @@ def eigen(view: View) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
 def test_directions_are_those_of_a_dense_eigendecomposition(make: Callable[[Day], View], n_slots: int) -> None:
     """The most uncertain ones also where there are more cells than directions."""
     view = make(a_city(n_slots=n_slots))
-    found, (variance, gain, values) = _directions(view), eigen(view)
-    assert found.variance.size == min(MOST_DIRECTIONS, 10 * n_slots)
+    most = NUMBERS_OF_DIRECTIONS[-1]
+    found, (variance, gain, values) = _directions(view, most), eigen(view)
+    assert found.variance.size == min(most, 10 * n_slots)
     assert found.variance[:30] == pytest.approx(variance[:30], rel=1e-4)
     assert found.gain[:30] == pytest.approx(gain[:30], rel=1e-2)
     off = np.abs(found.values[:, :10]) - np.abs(values[:, :10])
