@@ -41,11 +41,15 @@ class Deployed:
         dataset: Its files.
         home: Prefect's home, with the logs.
         port: Of the server.
+        program: What runs the command line.
+        folder: Where it is run; None for the current folder.
     """
 
     dataset: Dataset
     home: Path
     port: int
+    program: tuple[str, ...] = (sys.executable, "-m", "flows.cli")
+    folder: Path | None = None
 
     @property
     def url(self) -> str:
@@ -74,8 +78,10 @@ class Deployed:
     def _hexveil(self, *arguments: object) -> subprocess.CompletedProcess[str]:
         kept = {name: value for name, value in os.environ.items() if not name.startswith("PREFECT_")}
         kept["PREFECT_WORKER_QUERY_SECONDS"] = "2"
-        command = [sys.executable, "-m", "flows.cli", *map(str, arguments)]
-        done = subprocess.run(command, env=kept, capture_output=True, text=True, check=False, timeout=600)
+        command = [*self.program, *map(str, arguments)]
+        done = subprocess.run(
+            command, env=kept, cwd=self.folder, capture_output=True, text=True, check=False, timeout=600
+        )
         assert done.returncode == 0, done.stdout + done.stderr
         return done
 
