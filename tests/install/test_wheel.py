@@ -1,9 +1,14 @@
 """The wheel: what is in it, and that it works in an empty folder beside another project with the same names."""
 
 import json
+import subprocess
 import zipfile
+from contextlib import ExitStack
 from pathlib import Path
 
+import pytest
+from deployed import day_rows, free_ports
+from support import CONFIG, DATE, Dataset
 from wheels import ROOT, Environment
 
 from tasks.base.provenance import code_hash
@@ -72,3 +77,28 @@ def test_a_folder_of_such_a_name_where_the_command_is_given_is_not_taken_for_our
     found = installed.run(installed.python, "-c", flow, cwd=tmp_path)
     assert found.stdout == "daily flows.deployed\n", found.stderr
     assert installed.run(installed.hexveil, "--help", cwd=tmp_path, PYTHONPATH=str(tmp_path)).returncode == 0
+
+
+@pytest.mark.slow
+def test_workers_of_a_cluster_that_preload_hexveil_run_its_steps(installed: Environment, tmp_path: Path) -> None:
+    dataset = Dataset(tmp_path)
+    port = free_ports()
+    address = f"tcp://127.0.0.1:{port}"
+    dataset.config_file.write_text(CONFIG + f'[engine]\nname = "dask"\nn_shards = 2\naddress = "{address}"\n')
+    dataset.write("day.csv", day_rows(DATE))
+    dask = [str(installed.python), "-m", "dask"]
+    nowhere = {"PATH": "/usr/bin:/bin", "HOME": str(tmp_path)}
+    pages = ["--preload", "hexveil", "--no-dashboard"]
+    served = ["scheduler", "--host", "127.0.0.1", "--port", str(port)], ["worker", address, "--nthreads", "1"]
+    with ExitStack() as cluster:
+        for words in served:
+            started = subprocess.Popen([*dask, *words, *pages], env=nowhere, cwd=tmp_path, stderr=subprocess.DEVNULL)
+            cluster.callback(started.wait)
+            cluster.callback(started.terminate)
+        day = ["run", "--config", "dataset.toml", "--date", str(DATE)]
+        for _ in range(60):
+            done = installed.run(installed.hexveil, *day, cwd=tmp_path)
+            if "start both" not in done.stderr:
+                break
+    assert done.returncode == 0, done.stderr
+    assert "577 read = 577 kept" in done.stdout
