@@ -37,9 +37,10 @@ def use_own_packages() -> None:
     _come_first()
     for name in _PACKAGES:
         loaded = sys.modules.get(name)
-        if loaded is not None and loaded.__file__ != str(FOLDER / name / "__init__.py"):
+        place = getattr(loaded, "__file__", None)
+        if loaded is not None and Path(place or "").resolve() != FOLDER / name / "__init__.py":
             raise ImportError(
-                f"this process has loaded another package `{name}`, from {loaded.__file__ or loaded.__path__}; "
+                f"this process has loaded another package `{name}`, from {place or 'a folder without __init__.py'}; "
                 "install hexveil in an environment of its own, or import hexveil before that package"
             )
 

@@ -2,6 +2,7 @@
 
 import json
 import subprocess
+import sys
 import zipfile
 from contextlib import ExitStack
 from pathlib import Path
@@ -65,6 +66,15 @@ def test_a_process_that_has_loaded_a_rival_is_refused_with_advice(installed: Env
     )
     assert "install hexveil in an environment of its own" in said
     assert installed.run(installed.hexveil, "--help", cwd=tmp_path).returncode == 0
+
+
+@pytest.mark.parametrize("first", ["", "tasks.base.config, "], ids=["alone", "after its packages"])
+def test_a_checkout_that_is_reached_by_a_link_is_its_own(tmp_path: Path, first: str) -> None:
+    (tmp_path / "linked").symlink_to(ROOT)
+    code = f"import {first}hexveil; print(hexveil.daily.name)"
+    linked = {"PATH": "/usr/bin:/bin", "PYTHONPATH": str(tmp_path / "linked")}
+    found = subprocess.run([sys.executable, "-P", "-c", code], env=linked, capture_output=True, text=True, check=False)
+    assert found.stdout == "daily\n", found.stderr
 
 
 def test_a_folder_of_such_a_name_where_the_command_is_given_is_not_taken_for_ours(
