@@ -1,7 +1,7 @@
 # From nothing: Python 3.11+ and make. Everything is installed into .venv, pinned by constraints.txt.
 PYTHON ?= python3
 BIN := .venv/bin
-CHROMIUM := DEBIAN_FRONTEND=noninteractive apt-get install --yes --quiet --no-install-recommends chromium
+INSTALL := DEBIAN_FRONTEND=noninteractive apt-get install --yes --quiet --no-install-recommends
 
 # Tests run in as many processes as there are cores; those of one file stay together.
 PARALLEL := -n auto --maxprocesses 4 --dist loadfile
@@ -9,7 +9,7 @@ PARALLEL := -n auto --maxprocesses 4 --dist loadfile
 # The dataset that `make up` deploys.
 CONFIG ?= deploy/config/demo.toml
 
-.PHONY: demo up down test test-slow browser lint bench bench-quick paper paper-quick docs clean
+.PHONY: demo up down test test-slow browser services lint bench bench-quick paper paper-quick docs clean
 
 demo: .venv/run
 	@$(BIN)/hexveil demo
@@ -23,13 +23,18 @@ down:
 test: .venv/test browser
 	@$(BIN)/pytest -m "not slow" $(PARALLEL)
 
-test-slow: .venv/test
+test-slow: .venv/test services
 	@$(BIN)/pytest -m slow $(PARALLEL)
 
-browser:
-	@command -v chromium >/dev/null || { [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null && \
-		{ $(CHROMIUM) || { apt-get update -q && $(CHROMIUM); }; }; } >/dev/null 2>&1 || \
-		echo "chromium is not installed, so the tests in a browser are skipped"
+# Programs that some tests need, from the system's packages: without them, these tests are skipped.
+browser: PACKAGE := chromium
+browser: FOUND := command -v chromium
+services: PACKAGE := postgresql nginx-light
+services: FOUND := ls -d /usr/lib/postgresql/*/bin/initdb /usr/sbin/nginx
+browser services:
+	@$(FOUND) >/dev/null 2>&1 || { [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null && \
+		{ $(INSTALL) $(PACKAGE) || { apt-get update -q && $(INSTALL) $(PACKAGE); }; }; } >/dev/null 2>&1 || \
+		echo "$(PACKAGE) is not installed, so the tests that need it are skipped"
 
 lint: .venv/test
 	@$(BIN)/ruff check .

@@ -14,7 +14,7 @@ import typer
 
 from flows import serving, show
 from flows.ledger_cli import ledger_app
-from flows.options import DEPLOY, HOME, PROJECT, ConfigOption, UpOption, VerboseOption
+from flows.options import DEPLOY, HOME, VAR, ConfigOption, UpOption, VerboseOption
 from flows.show import out
 from tasks.base.config import Config, load_config
 from tasks.base.errors import HexveilError
@@ -22,7 +22,7 @@ from tasks.base.errors import HexveilError
 if TYPE_CHECKING:
     from flows.start import Flows
 
-_DEMO_CONFIG = DEPLOY / "config" / "demo.toml"
+_DEMO = VAR / "demo"
 _DAY = ["%Y-%m-%d"]
 _DEMO_DATES = [dt.date(2026, 3, day) for day in (2, 3, 4)]
 
@@ -62,14 +62,15 @@ def demo(home: UpOption = HOME, verbose: VerboseOption = False) -> None:
     """Make a small synthetic city and publish three days of it."""
     from tasks.records.synthetic import write_city
 
-    config = load_config(_DEMO_CONFIG)
+    config_file = _demo_config()
+    config = load_config(config_file)
     flows = _find_flows(home, config, verbose)
-    folder = PROJECT / "var" / "demo" / "raw"
+    folder = _DEMO / "raw"
     n_rows = write_city(folder, _DEMO_DATES)
     out.print(f"A synthetic city of {n_rows:,} rows in three days, in {show.shown(folder)}.\n")
     for date in _DEMO_DATES:
-        show.show_day(flows.daily(_DEMO_CONFIG, date), config)
-    out.print("Next: hexveil ledger show --config deploy/config/demo.toml")
+        show.show_day(flows.daily(config_file, date), config)
+    out.print(f"Next: hexveil ledger show --config {show.shown(config_file)}")
 
 
 @app.command()
@@ -233,6 +234,17 @@ def _unexpected(error: Exception) -> str:
     place = traceback.extract_tb(error.__traceback__)[-1]
     where = f"{place.name} failed with {kind}, in {Path(place.filename).name}"
     return f"{where}; run it again, and report it if it happens again"
+
+
+def _demo_config() -> Path:
+    """Return the demo's configuration: in a checkout its own file, otherwise a copy of that beside the city."""
+    packaged = DEPLOY / "config" / "demo.toml"
+    if packaged.parents[2] == VAR.parent:
+        return packaged
+    copy = _DEMO / "demo.toml"
+    _DEMO.mkdir(parents=True, exist_ok=True)
+    copy.write_text(packaged.read_text(encoding="utf-8").replace('"../../var/demo/', '"'), encoding="utf-8")
+    return copy
 
 
 def _find_flows(home: Path, config: Config, verbose: bool) -> "Flows":

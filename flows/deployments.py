@@ -18,6 +18,7 @@ from prefect.events.schemas.automations import AutomationCore
 from prefect.exceptions import ObjectAlreadyExists, ObjectNotFound
 from prefect.states import Scheduled
 
+from flows.notifications import arrange_automation, arrange_notifications
 from flows.runs import RESUMED
 from flows.services import POOL
 from tasks.base.config import Config
@@ -26,13 +27,19 @@ from tasks.base.config import Config
 def arrange_server(automations: Path, config: Config) -> None:
     """Create the work pool, a queue for the dataset that runs one flow at a time, and the automations, once each.
 
-    Limits, the example, and whether an automation is enabled do not change: operators set them in the pages.
+    Limits, and whether an automation is enabled, do not change: operators set them in the pages.
+
+    Raises:
+        HexveilError: An address of ``monitoring.notify`` is missing or cannot be used.
     """
+    definitions = automations.read_text(encoding="utf-8")
     with get_client(sync_client=True) as client:
         with contextlib.suppress(ObjectAlreadyExists):
             client.create_work_pool(WorkPoolCreate(name=POOL, type="process"))
         _arrange_queue(client, f"runs-{config.dataset.name}")
-        _arrange_automations(client, automations)
+        for wanted in yaml.safe_load(definitions)["automations"]:
+            arrange_automation(client, AutomationCore.model_validate(wanted))
+        arrange_notifications(client, definitions, config)
 
 
 def _arrange_queue(client: SyncPrefectClient, name: str) -> None:
@@ -40,16 +47,6 @@ def _arrange_queue(client: SyncPrefectClient, name: str) -> None:
         client.read_work_queue_by_name(name, work_pool_name=POOL)
     except ObjectNotFound:
         client.create_work_queue(name, work_pool_name=POOL, concurrency_limit=1)
-
-
-def _arrange_automations(client: SyncPrefectClient, automations: Path) -> None:
-    for wanted in yaml.safe_load(automations.read_text(encoding="utf-8"))["automations"]:
-        automation = AutomationCore.model_validate(wanted)
-        held = client.read_automations_by_name(automation.name)
-        if not held:
-            client.create_automation(automation)
-        elif "example" not in automation.name:
-            client.update_automation(held[0].id, automation.model_copy(update={"enabled": held[0].enabled}))
 
 
 def resume_interrupted() -> list[str]:

@@ -7,7 +7,9 @@ import typer
 
 PROJECT = Path(__file__).resolve().parent.parent
 DEPLOY = PROJECT / "deploy"
-HOME = PROJECT / "var" / "prefect"
+VAR = (PROJECT if (PROJECT / "pyproject.toml").exists() else Path.cwd()) / "var"
+"""What commands write of themselves: in a checkout there, otherwise in the current folder."""
+HOME = VAR / "prefect"
 
 ConfigOption = Annotated[Path, typer.Option("--config", help="The dataset's TOML file.", show_default=False)]
 HomeOption = Annotated[

@@ -66,9 +66,11 @@ def down(home: HomeOption = HOME) -> None:
 def _deploy(config_file: Path, config: Config) -> None:
     from flows import services
     from flows.deployments import arrange_server  # Prefect reads the environment when it is imported
+    from flows.notifications import begin_to_watch
 
     arrange_server(DEPLOY / "automations.yaml", config)
     services.deploy(DEPLOY / "prefect.yaml", config_file, config)
+    begin_to_watch(config)
 
 
 def _check_address() -> None:

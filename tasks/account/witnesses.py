@@ -11,6 +11,7 @@ from tasks.base.config import Config
 from tasks.base.config_types import shown
 from tasks.base.durable import flush_folder
 from tasks.base.errors import HexveilError, LedgerBroken
+from tasks.base.storage import is_over_all_days
 
 _ATTEMPT, _RELEASED = b".", b"+"
 
@@ -120,7 +121,7 @@ def published_folders(config: Config) -> list[str]:
 def other_files(config: Config) -> tuple[str, ...]:
     """Return the names of all else in ``published``, with control characters escaped."""
     everything = _names(config.storage_path / "published", "")
-    return tuple(shown(name) for name in everything if not name.startswith("date=") and name != "index.html")
+    return tuple(shown(name) for name in everything if not name.startswith("date=") and not is_over_all_days(name))
 
 
 def _names(folder: Path, beginning: str) -> list[str]:

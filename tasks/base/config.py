@@ -13,6 +13,7 @@ from pydantic import Field, ValidationError, model_validator
 
 from dpmath.core.bias import rounding_errors
 from tasks.base.config_privacy import Privacy, recorded_privacy
+from tasks.base.config_publisher import Publisher
 from tasks.base.config_sections import (
     Budget,
     Calendar,
@@ -48,6 +49,7 @@ class Config(Section):
     estimate: Estimate = Estimate()
     calendar: Calendar = Calendar()
     publish: Publish = Publish()
+    publisher: Publisher = Publisher()
     storage: Storage
     engine: Engine = Engine()
     monitoring: Monitoring = Monitoring()
@@ -103,8 +105,8 @@ class Config(Section):
         return {"columns": settings["columns"], "dataset": settings["dataset"]}
 
     def public_settings(self) -> dict[str, Any]:
-        """Return the settings that the ledger records: all except paths, the engine and the warnings."""
-        settings = self.model_dump(mode="json", exclude={"storage", "engine", "monitoring"})
+        """Return the settings that the ledger records: all except paths, engine, warnings and publisher."""
+        settings = self.model_dump(mode="json", exclude={"storage", "engine", "monitoring", "publisher"})
         del settings["dataset"]["files"], settings["estimate"]["covariates"]
         return settings
 
@@ -118,6 +120,7 @@ class Config(Section):
             "storage": here["storage"],
             "engine": self.engine,
             "monitoring": here["monitoring"],
+            "publisher": here["publisher"],
             "folder": str(self.folder),
         }
         return type(self).model_validate(whole, strict=False)

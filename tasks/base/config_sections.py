@@ -254,7 +254,18 @@ class Engine(Section):
 
 
 class Monitoring(Section):
-    """When to warn that the budget is nearly spent."""
+    """When to warn, and whom: of silence, a failed verification, a low budget, a day that is withheld as a whole."""
 
     budget_low_days: int = Field(default=14, ge=1)
     """Warn when the budget pays for fewer than this many more days in full."""
+    silence_hours: Number = Field(default=Decimal(26), ge=Decimal("0.01"), le=8760)
+    """Warn when no day was published for so many hours."""
+    notify: tuple[str, ...] = Field(default=(), max_length=20)
+    """Whom to tell: addresses of [Apprise](https://appriseit.com), such as `mailtos://...`, `slack://...` or
+    `json://HOST/PATH`. `$NAME` stands for the address in the environment variable NAME where `hexveil up` or `deploy`
+    runs, because an address may hold a password. The server of Prefect tells them, so it must run."""
+
+    @field_validator("notify", mode="before")
+    @classmethod
+    def _as_tuple(cls, value: Any) -> Any:
+        return tuple(value) if isinstance(value, list) else value

@@ -1,6 +1,7 @@
 """The storage folder: which dataset owns it, its folder of sensitive files, and its ledger file."""
 
 import os
+from fnmatch import fnmatch
 from pathlib import Path
 
 from tasks.base.config import Config
@@ -36,6 +37,9 @@ def claim(config: Config) -> None:
         )
 
 
+INDEX, PACKAGE, CATALOGUE = "index.html", "datapackage.json", "catalogue.jsonld"
+"""The published files over all days: for people, for programs, for portals."""
+
 TABLE = "statistics.parquet"
 """The published file that all others are compared with. The mirror and the reports read it."""
 
@@ -43,6 +47,11 @@ TABLE = "statistics.parquet"
 def ledger_path(config: Config) -> Path:
     """Return the path of the ledger."""
     return config.storage_path / "ledger.jsonl"
+
+
+def is_over_all_days(name: str) -> bool:
+    """Return whether a file of this name in the published folder is about all days."""
+    return name in (INDEX, PACKAGE, CATALOGUE) or fnmatch(name, "columns-????????.json")
 
 
 _OF_AN_ACCOUNT = ("plans", "attempts", "releases", "totals", "pending-entry", "ledger-head")

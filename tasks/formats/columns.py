@@ -46,3 +46,12 @@ COLUMNS = {
     "geometry": "outline of the hexagon, longitude and latitude in WGS 84, in statistics.geojson and "
     "statistics.geoparquet; one over the 180th meridian runs on past 180 degrees",
 }
+
+
+def meaning(column: str) -> str:
+    """Return the meaning of a published column."""
+    if column in COLUMNS:
+        return COLUMNS[column]
+    if column.startswith("variance"):
+        return COLUMNS["variance, variance_..."]
+    return next(text for names, text in COLUMNS.items() if column in names.split(", "))

@@ -105,14 +105,16 @@ def _show_day(date: dt.date, day: DayReport, config: Config) -> None:
     page = pages.day_page(date, day, links, step_seconds(), config)
     _markdown("day", page, f"{date}: {day.n_published:,} cells published, {day.n_withheld:,} withheld", config)
     if _MAP in links:
-        scheduler.show_link(links[_MAP], f"map of {date}", _key("map", config), f"The map of {date}, for a browser")
+        scheduler.show_link(
+            links[_MAP], f"map of {date}", artifact_key("map", config), f"The map of {date}, for a browser"
+        )
 
 
 def _markdown(kind: str, page: str, description: str, config: Config) -> None:
-    scheduler.show_page(page, _key(kind, config), description)
+    scheduler.show_page(page, artifact_key(kind, config), description)
 
 
-def _key(kind: str, config: Config) -> str:
+def artifact_key(kind: str, config: Config) -> str:
     """Return the key of an artifact, the same in all runs; the scheduler allows a-z, 0-9 and dashes.
 
     A dataset's name with _ gets a digest in its key, because another dataset's name may have - in that place.

@@ -195,7 +195,7 @@ def test_every_command_is_documented(commands: dict[str, Any]) -> None:
 def test_every_setting_is_documented(generate: ModuleType) -> None:
     text = (REFERENCE / "settings.md").read_text()
     sections = {name: field.annotation for name, field in generate.Config.model_fields.items() if name != "folder"}
-    assert len(sections) == 14
+    assert len(sections) == 15
     for name, model in sections.items():
         described = text.partition(f"\n## {name}\n")[2].partition("\n## ")[0]
         rows = dict(re.findall(r"^\| `(\w+)` \|.*\| ([^|]+) \|$", described, re.MULTILINE))

@@ -28,7 +28,7 @@ import atexit, datetime, os, sys
 from pathlib import Path
 atexit.register(lambda: Path(os.environ["NOTE"]).write_text("\\n".join(sys.modules)))
 from flows import cli
-cli.PROJECT, cli._DEMO_CONFIG = Path(os.environ["DEMO"]), Path(os.environ["DEMO"]) / "demo.toml"
+cli.VAR, cli._DEMO = Path(os.environ["DEMO"]), Path(os.environ["DEMO"])
 cli._DEMO_DATES = cli._DEMO_DATES[:1]
 cli.main()
 """
@@ -73,8 +73,6 @@ def watched(arguments: list[str], environment: dict[str, str], folder: Path) -> 
 def test_without_a_server_nothing_listens_and_prefect_is_not_even_imported(
     command: str, environment: dict[str, str], busy_dataset: Dataset, tmp_path: Path
 ) -> None:
-    text = (ROOT / "deploy" / "config" / "demo.toml").read_text()
-    (tmp_path / "demo.toml").write_text(text.replace("../../var", "var"))
     where = ["--config", str(busy_dataset.config_file)]
     tomorrow = str(later_day(busy_dataset, 1))
     arguments = {"run": [*where, "--date", str(DATE)], "backfill": [*where, "--from", str(DATE), "--to", tomorrow]}

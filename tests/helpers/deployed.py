@@ -8,7 +8,8 @@ import socket
 import subprocess
 import sys
 import time
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -41,11 +42,17 @@ class Deployed:
         dataset: Its files.
         home: Prefect's home, with the logs.
         port: Of the server.
+        program: What runs the command line.
+        folder: Where it is run; None for the current folder.
+        settings: Environment variables for it.
     """
 
     dataset: Dataset
     home: Path
     port: int
+    program: tuple[str, ...] = (sys.executable, "-m", "flows.cli")
+    folder: Path | None = None
+    settings: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def url(self) -> str:
@@ -73,9 +80,11 @@ class Deployed:
 
     def _hexveil(self, *arguments: object) -> subprocess.CompletedProcess[str]:
         kept = {name: value for name, value in os.environ.items() if not name.startswith("PREFECT_")}
-        kept["PREFECT_WORKER_QUERY_SECONDS"] = "2"
-        command = [sys.executable, "-m", "flows.cli", *map(str, arguments)]
-        done = subprocess.run(command, env=kept, capture_output=True, text=True, check=False, timeout=600)
+        kept |= {"PREFECT_WORKER_QUERY_SECONDS": "2", **self.settings}
+        command = [*self.program, *map(str, arguments)]
+        done = subprocess.run(
+            command, env=kept, cwd=self.folder, capture_output=True, text=True, check=False, timeout=600
+        )
         assert done.returncode == 0, done.stdout + done.stderr
         return done
 

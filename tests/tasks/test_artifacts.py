@@ -70,7 +70,7 @@ def test_artifacts_of_two_datasets_never_share_a_key(busy_dataset: Dataset) -> N
     for name in ("bus-a-b", "bus-a_b", "bus_a-b", "bus_a_b"):
         config = busy_dataset.config
         keys.add(
-            artifacts._key(
+            artifacts.artifact_key(
                 "day", config.model_copy(update={"dataset": config.dataset.model_copy(update={"name": name})})
             )
         )

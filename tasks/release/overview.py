@@ -1,0 +1,76 @@
+"""Writes the files over all days: a page for people, and the catalogue for programs and portals.
+
+They say nothing that the releases, the ledger and the configuration do not say. So they can be made again at any time.
+"""
+
+import functools
+from pathlib import Path
+
+import polars as pl
+
+from tasks.account import private_files
+from tasks.account.chain import releases
+from tasks.account.entry import Entry, Release
+from tasks.account.identity import folder_name
+from tasks.base import durable
+from tasks.base.config import Config
+from tasks.base.storage import CATALOGUE, INDEX, PACKAGE, TABLE
+from tasks.formats.data_package import data_package, fields_of
+from tasks.formats.dcat import catalogue
+from tasks.formats.index import index_page
+from tasks.formats.publication import Publication, PublishedRelease
+from tasks.release.statement import guarantee
+
+
+def write_overview(entries: list[Entry], config: Config) -> None:
+    """Write the files over all days into the published folder; those that would be the same stay untouched."""
+    publication = _publication(releases(entries), config)
+    package, schemas = data_package(publication)
+    contents = {name: durable.readable_json(schema) for name, schema in schemas.items()}
+    contents[PACKAGE] = durable.readable_json(package)
+    if config.publisher.name is not None:
+        contents[CATALOGUE] = durable.readable_json(catalogue(publication, INDEX, PACKAGE))
+    contents[INDEX] = index_page(publication, [name for name in (PACKAGE, CATALOGUE) if name in contents])
+    folder = config.storage_path / "published"
+    for name, content in contents.items():
+        for unfinished in folder.glob(f".{name}.*"):
+            unfinished.unlink()
+        if not (folder / name).exists() or (folder / name).read_bytes() != content:
+            durable.write_whole(folder / name, content, mode=0o644)
+
+
+def _publication(released: list[Release], config: Config) -> Publication:
+    last = released[-1]
+    return Publication(
+        config=config,
+        privacy={
+            "statement": last.in_words,
+            "epsilon_of_the_last_release": last.stated["epsilon"],
+            "epsilon_in_all": last.stated["epsilon_total_after"],
+            "epsilon_limit": config.budget.in_words,
+            "delta": last.stated.get("delta"),
+            **guarantee(config.privacy),
+            **last.stated["guarantee"],
+        },
+        used=f"{last.epsilon_used_after:f}",
+        share=last.loss_used_after / max(last.currency.within(config.budget.epsilon_total), 1),
+        created=released[0].committed_at,
+        modified=last.committed_at,
+        releases=[
+            PublishedRelease(
+                date=entry.date,
+                revision=entry.revision,
+                folder=folder_name(entry.date, entry.revision),
+                files=entry.files,
+                n_published=entry.n_published,
+                fields=_fields(private_files.releases(config) / entry.files[TABLE]),
+            )
+            for entry in released
+        ],
+    )
+
+
+@functools.lru_cache(maxsize=4096)
+def _fields(table: Path) -> tuple[tuple[str, str], ...]:
+    """Return the columns of a released table; none if its file is missing. A file never changes, so it is read once."""
+    return fields_of(pl.read_parquet_schema(table)) if table.exists() else ()

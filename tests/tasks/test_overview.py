@@ -1,0 +1,237 @@
+"""The catalogue in `published/`, read as a portal reads it: by its address, from link to link, to the data."""
+
+import csv
+import datetime as dt
+import hashlib
+import io
+import json
+import subprocess
+import sys
+from collections.abc import Iterator
+from functools import partial
+from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from threading import Thread
+from typing import Any
+from urllib.parse import urljoin
+
+import httpx
+import pytest
+from rdflib import DCAT, DCTERMS, FOAF, RDF, RDFS, Graph, Namespace, URIRef
+from rdflib.term import Node
+from support import DATE, Dataset, later_day
+
+from tasks.account import ledger
+from tasks.base.config import load_config
+from tasks.base.errors import BadConfig
+from tasks.formats.columns import COLUMNS, meaning
+from tasks.upkeep.verify import verify_ledger
+
+pytestmark = pytest.mark.filterwarnings("ignore:ConjunctiveGraph is deprecated:DeprecationWarning:rdflib")
+MOBILITY = Namespace("https://w3id.org/mobilitydcat-ap#")
+VCARD = Namespace("http://www.w3.org/2006/vcard/ns#")
+LICENCE = "https://creativecommons.org/licenses/by/4.0/"
+PUBLISHER = f"""[publisher]
+name = "Transport Authority of Test"
+contact = "data@test.example"
+licence = "{LICENCE}"
+homepage = "https://test.example/"
+"""
+MANDATORY = {
+    DCAT.Catalog: [
+        DCTERMS.title,
+        DCTERMS.description,
+        DCTERMS.identifier,
+        DCTERMS.publisher,
+        DCTERMS.spatial,
+        FOAF.homepage,
+        DCAT.record,
+        DCAT.dataset,
+    ],
+    DCAT.CatalogRecord: [DCTERMS.created, DCTERMS.modified, DCTERMS.language, FOAF.primaryTopic],
+    DCAT.Dataset: [
+        DCTERMS.title,
+        DCTERMS.description,
+        DCTERMS.publisher,
+        DCTERMS.spatial,
+        DCTERMS.accrualPeriodicity,
+        DCAT.distribution,
+        MOBILITY.mobilityTheme,
+    ],
+    DCAT.Distribution: [DCAT.accessURL, DCTERMS.format, DCTERMS.rights, DCTERMS.license, MOBILITY.mobilityDataStandard],
+    FOAF.Agent: [FOAF.name],
+}
+"""What mobilityDCAT-AP 1.1 makes mandatory; of it, that is once only: all but the distributions."""
+READ = {"string": str, "integer": int, "number": float, "datetime": dt.datetime.fromisoformat}
+
+
+@pytest.fixture
+def published(busy_dataset: Dataset) -> Dataset:
+    """Return two released days, and a further release of the first."""
+    busy_dataset.set("[storage]", f"{PUBLISHER}[storage]")
+    busy_dataset.set("epsilon_total = 5.0", "epsilon_total = 50.0")
+    busy_dataset.run_day()
+    busy_dataset.run_day(revision="again")
+    busy_dataset.run_day(later_day(busy_dataset, 1))
+    return busy_dataset
+
+
+@pytest.fixture
+def address(published: Dataset) -> Iterator[str]:
+    class Quiet(SimpleHTTPRequestHandler):
+        def log_request(self, code: Any = "-", size: Any = "-") -> None:
+            pass
+
+    with ThreadingHTTPServer(("127.0.0.1", 0), partial(Quiet, directory=folder(published))) as server:
+        Thread(target=server.serve_forever).start()
+        yield f"http://127.0.0.1:{server.server_port}/"
+        server.shutdown()
+
+
+def folder(dataset: Dataset) -> Path:
+    return dataset.config.storage_path / "published"
+
+
+def fetched(url: object) -> bytes:
+    return httpx.get(str(url)).raise_for_status().content
+
+
+def graph_of(address: str) -> Graph:
+    return Graph().parse(
+        data=fetched(address + "catalogue.jsonld"), format="json-ld", publicID=f"{address}catalogue.jsonld"
+    )
+
+
+def test_the_package_is_valid_for_its_own_tool_and_a_changed_file_is_not(published: Dataset) -> None:
+    def validated() -> dict[str, Any]:
+        command = [sys.executable, "-m", "frictionless", "validate", "--json", "datapackage.json"]
+        return json.loads(subprocess.run(command, cwd=folder(published), capture_output=True, check=False).stdout)
+
+    report = validated()
+    assert report["valid"], report
+    tables = [task for task in report["tasks"] if task["place"].endswith("statistics.csv")]
+    assert [task["stats"]["rows"] for task in tables] == [2, 2, 2]
+    path = published.published("statistics.csv", DATE)
+    path.write_bytes(path.read_bytes().replace(b"2026", b"2027"))
+    assert not validated()["valid"]
+
+
+def test_a_portal_gets_from_the_catalogue_to_every_row_of_every_day(address: str, published: Dataset) -> None:
+    graph = graph_of(address)
+    [dataset] = graph.subjects(RDF.type, DCAT.Dataset)
+    links = [graph.value(one, DCAT.downloadURL) for one in graph.objects(dataset, DCAT.distribution)]
+    assert all(fetched(link) for link in links)
+    [package_url] = [str(link) for link in links if str(link).endswith(".json")]
+    package = json.loads(fetched(package_url))
+    read = {}
+    for resource in package["resources"]:
+        content = fetched(urljoin(package_url, resource["path"]))
+        assert resource["hash"] == f"sha256:{hashlib.sha256(content).hexdigest()}"
+        if "schema" in resource:
+            schema = json.loads(fetched(urljoin(package_url, resource["schema"])))
+            read[resource["path"]] = typed_rows(content, schema["fields"])
+    entries = ledger.read_entries(published.config)
+    assert len(read) == len(entries) == 3
+    assert {path.split("/")[0] for path in read} == {f"date={DATE}", f"date={DATE + dt.timedelta(days=1)}"}
+    for rows in read.values():
+        assert {row["slot_start"].tzinfo for row in rows} == {dt.UTC}
+        assert all(row["mean_ci95_low"] <= row["mean"] <= row["mean_ci95_high"] for row in rows)
+
+
+def typed_rows(content: bytes, fields: list[dict[str, str]]) -> list[dict[str, Any]]:
+    rows = list(csv.DictReader(io.StringIO(content.decode())))
+    assert list(rows[0]) == [field["name"] for field in fields]
+    return [{one["name"]: READ[one["type"]](row[one["name"]]) for one in fields if row[one["name"]]} for row in rows]
+
+
+def test_the_catalogue_states_what_the_profile_makes_mandatory(address: str) -> None:
+    graph = graph_of(address)
+    for kind, properties in MANDATORY.items():
+        subjects = set(graph.subjects(RDF.type, kind))
+        assert subjects, kind
+        for subject in subjects:
+            for name in properties:
+                values = list(graph.objects(subject, name))
+                assert len(values) == 1 or (values and name == DCAT.distribution), (kind, name)
+    assert not list(graph.query("select ?node where { ?node ?property 'None' }"))
+
+
+def test_licence_publisher_contact_and_privacy_are_said_in_both(address: str, published: Dataset) -> None:
+    graph, package = graph_of(address), json.loads(fetched(address + "datapackage.json"))
+    last = ledger.read_entries(published.config)[-1].stated
+    assert package["privacy"]["statement"] == last["in_words"]
+    assert package["privacy"]["epsilon_in_all"] == last["epsilon_total_after"]
+    assert package["privacy"]["epsilon_limit"] == "50.0"
+    for part in ("unit_of_privacy", "neighbours", "not_protected"):
+        assert package["privacy"][part] == last["guarantee"][part]
+    assert package["licenses"] == [{"path": LICENCE}]
+    assert package["contributors"][0]["title"] == "Transport Authority of Test"
+    assert {str(one) for one in graph.objects(None, DCTERMS.license)} == {LICENCE}
+    assert {str(one) for one in graph.objects(None, FOAF.name)} == {"Transport Authority of Test"}
+    assert one_value(graph, VCARD.hasEmail) == URIRef("mailto:data@test.example")
+    said = str(one_value(graph, RDFS.label))
+    assert last["in_words"] in said
+    assert last["guarantee"]["neighbours"] in said
+    page = fetched(address).decode()
+    assert all(told in page for told in ("Transport Authority of Test", LICENCE, "catalogue.jsonld"))
+
+
+def one_value(graph: Graph, name: URIRef) -> Node:
+    [value] = graph.objects(None, name)
+    return value
+
+
+def test_a_catalogue_with_its_address_can_be_copied_elsewhere(published: Dataset) -> None:
+    published.set("[publisher]", '[publisher]\naddress = "https://data.example.org/test/"')
+    published.run_day()
+    graph = Graph().parse(folder(published) / "catalogue.jsonld", format="json-ld")
+    links = {str(link) for link in graph.objects(None, DCAT.downloadURL)}
+    assert f"https://data.example.org/test/date={DATE + dt.timedelta(days=1)}/statistics.csv" in links
+    assert all(link.startswith("https://data.example.org/test/") for link in links)
+
+
+def test_the_publisher_is_in_no_ledger_entry_and_may_change(published: Dataset) -> None:
+    stored = (published.config.storage_path / "ledger.jsonl").read_text()
+    assert "Transport Authority" not in stored
+    published.set("Transport Authority of Test", "Another Authority")
+    published.run_day()
+    assert (published.config.storage_path / "ledger.jsonl").read_text() == stored
+    assert "Another Authority" in (folder(published) / "catalogue.jsonld").read_text()
+    assert verify_ledger(published.config).others == ()
+
+
+def test_the_same_releases_give_the_same_files_and_others_of_the_folder_are_told(published: Dataset) -> None:
+    before = {path: (path.stat().st_mtime_ns, path.read_bytes()) for path in folder(published).glob("*.*")}
+    assert len(before) == 4, "page, package, catalogue, and one schema"
+    published.run_day()
+    assert {path: (path.stat().st_mtime_ns, path.read_bytes()) for path in before} == before
+    (folder(published) / "columns-of-mine.json").touch()
+    assert verify_ledger(published.config).others == ("columns-of-mine.json",)
+
+
+def test_without_a_publisher_there_is_a_package_and_no_entry_for_portals(busy_dataset: Dataset) -> None:
+    busy_dataset.run_day()
+    package = json.loads((folder(busy_dataset) / "datapackage.json").read_text())
+    assert "licenses" not in package
+    assert not (folder(busy_dataset) / "catalogue.jsonld").exists()
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "said"),
+    [
+        ('contact = "data@test.example"\n', "", "publisher: a catalogue needs contact too"),
+        ("data@test.example", "call us", "publisher.contact: string should match"),
+        (LICENCE, "CC-BY", "publisher.licence: string should match"),
+    ],
+)
+def test_a_publisher_that_a_catalogue_cannot_use_is_refused(dataset: Dataset, old: str, new: str, said: str) -> None:
+    dataset.set("[storage]", f"{PUBLISHER.replace(old, new)}[storage]")
+    with pytest.raises(BadConfig, match=said):
+        load_config(dataset.config_file)
+
+
+def test_every_published_column_has_one_meaning() -> None:
+    assert meaning("mean_clip_high") == COLUMNS["mean_clip_low, mean_clip_high"]
+    assert meaning("variance_ci95_low") == COLUMNS["variance, variance_..."]
+    with pytest.raises(StopIteration):
+        meaning("no_such_column")
