@@ -1,6 +1,7 @@
 """Writes the reference pages from the code; ``make docs`` runs it, and a test compares the stored pages."""
 
 import ast
+import datetime as dt
 import inspect
 import json
 import re
@@ -8,7 +9,7 @@ import textwrap
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args, get_origin
 
 from typer.main import get_command
 
@@ -178,8 +179,10 @@ def commands() -> dict[str, Any]:
 def _metavar(option: Any) -> str:
     if option.is_flag:
         return "flag"
-    kind = option.type_descriptor.annotation.__name__
-    return {"Path": "path", "datetime": "date, `YYYY-MM-DD`", "int": "whole number", "str": "text"}[kind]
+    annotation = option.type_descriptor.annotation
+    kind = get_args(annotation)[0] if get_origin(annotation) is list else annotation
+    words = {Path: "path", dt.datetime: "date, `YYYY-MM-DD`", int: "whole number", float: "number", str: "text"}
+    return words[kind] + (", repeated" if get_origin(annotation) is list else "")
 
 
 def _option_default(option: Any) -> str:

@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from flows import serving, show
+from flows import choosing, serving, show
 from flows.ledger_cli import ledger_app
-from flows.options import DEPLOY, HOME, PROJECT, ConfigOption, UpOption, VerboseOption
+from flows.options import DAY, DEPLOY, HOME, PROJECT, ConfigOption, DateOption, UpOption, VerboseOption
 from flows.show import out
 from tasks.base.config import Config, load_config
 from tasks.base.errors import HexveilError
@@ -23,7 +23,6 @@ if TYPE_CHECKING:
     from flows.start import Flows
 
 _DEMO_CONFIG = DEPLOY / "config" / "demo.toml"
-_DAY = ["%Y-%m-%d"]
 _DEMO_DATES = [dt.date(2026, 3, day) for day in (2, 3, 4)]
 
 app = typer.Typer(
@@ -35,14 +34,10 @@ app = typer.Typer(
 )
 app.add_typer(ledger_app, name="ledger")
 
-DateOption = Annotated[
-    dt.datetime,
-    typer.Option("--date", formats=_DAY, help="A local day of the dataset.", show_default=False),
-]
 FromOption = Annotated[
-    dt.datetime, typer.Option("--from", formats=_DAY, help="The first local day.", show_default=False)
+    dt.datetime, typer.Option("--from", formats=DAY, help="The first local day.", show_default=False)
 ]
-ToOption = Annotated[dt.datetime, typer.Option("--to", formats=_DAY, help="The last local day.", show_default=False)]
+ToOption = Annotated[dt.datetime, typer.Option("--to", formats=DAY, help="The last local day.", show_default=False)]
 
 
 def main() -> None:
@@ -126,9 +121,7 @@ def backfill(
 @app.command()
 def forget(
     config: ConfigOption,
-    date: Annotated[
-        dt.datetime | None, typer.Option("--date", formats=_DAY, help="A local day of the dataset.")
-    ] = None,
+    date: Annotated[dt.datetime | None, typer.Option("--date", formats=DAY, help="A local day of the dataset.")] = None,
     older_than: Annotated[
         int | None, typer.Option("--older-than", min=0, help="All days more than so many days before today.")
     ] = None,
@@ -221,7 +214,7 @@ def backup(
     out.print(f"{back_up(to, load_config(config))} releases are backed up in {show.shown(to)}.")
 
 
-for command in (serving.up, serving.resume, serving.deploy, serving.down):
+for command in (choosing.explore, serving.up, serving.resume, serving.deploy, serving.down):
     app.command()(command)
 
 

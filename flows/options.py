@@ -1,5 +1,6 @@
 """The folders that the command line uses, and the options that several commands share."""
 
+import datetime as dt
 from pathlib import Path
 from typing import Annotated
 
@@ -9,7 +10,13 @@ PROJECT = Path(__file__).resolve().parent.parent
 DEPLOY = PROJECT / "deploy"
 HOME = PROJECT / "var" / "prefect"
 
+DAY = ["%Y-%m-%d"]
+
 ConfigOption = Annotated[Path, typer.Option("--config", help="The dataset's TOML file.", show_default=False)]
+DateOption = Annotated[
+    dt.datetime,
+    typer.Option("--date", formats=DAY, help="A local day of the dataset.", show_default=False),
+]
 HomeOption = Annotated[
     Path, typer.Option("--home", envvar="HEXVEIL_HOME", help="Where logs and Prefect's own database lie.")
 ]

@@ -37,7 +37,7 @@ _L1_MEAN = np.sqrt(2 / np.pi)
 
 
 @dataclass(frozen=True)
-class _Directions:
+class Directions:
     """Directions of the coefficients and the cells that are independent before the day, the most uncertain first.
 
     Attributes:
@@ -53,7 +53,9 @@ class _Directions:
     fields: FloatArray
 
 
-def design(view: View, norm: Norm, noise: float, length: float, reach: FloatArray) -> Design:
+def design(
+    view: View, norm: Norm, noise: float, length: float, reach: FloatArray, found: Directions | None = None
+) -> Design:
     """Return what to measure for the least expected error of the map.
 
     Args:
@@ -62,18 +64,19 @@ def design(view: View, norm: Norm, noise: float, length: float, reach: FloatArra
         noise: Standard deviation of the noise, in radii of the ball.
         length: Expected length of a user's vector, in radii.
         reach: Radius of each user's ball, as a share of the full radius, shape (L,).
+        found: The view's directions, if they are known. To find them takes most of the time.
 
     Source:
         HV-E2.
     """
-    found = _directions(view)
+    found = found or directions(view)
     if norm == "l2":
         return _weighted(view, found, _in_l2(view, found, noise, length), length, reach, norm)
     designs = [_weighted(view, found, loading, length, reach, norm) for loading in _in_l1(view, found, noise, length)]
     return min(designs, key=lambda one: expected_error(view, one, noise, TARGET))
 
 
-def _in_l2(view: View, found: _Directions, noise: float, length: float) -> FloatArray:
+def _in_l2(view: View, found: Directions, noise: float, length: float) -> FloatArray:
     """Return the loadings for l2 balls: directions, which a ball of l2 norm does not mind."""
     n_users = max(1, view.day.occupancy.n_users)
     unit = noise**2 / (TARGET * length) ** 2 / n_users
@@ -82,7 +85,7 @@ def _in_l2(view: View, found: _Directions, noise: float, length: float) -> Float
     return found.values[:, used] * np.sqrt(shared[used])
 
 
-def _in_l1(view: View, found: _Directions, noise: float, length: float) -> Iterator[FloatArray]:
+def _in_l1(view: View, found: Directions, noise: float, length: float) -> Iterator[FloatArray]:
     """Yield loadings for l1 balls: part directions, part cells, each of which concerns few users."""
     occupancy = view.day.occupancy
     n_users, n_own = max(1, occupancy.n_users), np.bincount(occupancy.cell, minlength=occupancy.n_cells)
@@ -108,7 +111,7 @@ def _in_l1(view: View, found: _Directions, noise: float, length: float) -> Itera
 
 
 def _weighted(
-    view: View, found: _Directions, loading: FloatArray, length: float, reach: FloatArray, norm: Norm
+    view: View, found: Directions, loading: FloatArray, length: float, reach: FloatArray, norm: Norm
 ) -> Design:
     """Return a design whose vectors have the expected length."""
     n_users = max(1, view.day.occupancy.n_users)
@@ -156,8 +159,12 @@ def as_measured(measurement: Measurement) -> Design:
     return Design(measurement.loading.astype(np.float64), weight)
 
 
-def _directions(view: View) -> _Directions:
-    """Return the directions, by a search for the largest eigenvalues of (covariance) (information)."""
+def directions(view: View) -> Directions:
+    """Return the directions, by a search for the largest eigenvalues of (covariance) (information).
+
+    Source:
+        HV-E2.
+    """
     day, state, rows = view.day, view.state, view.rows
     precision = np.bincount(day.occupancy.cell, 1 / view.residual_variance, day.occupancy.n_cells)[:, None]
     n_states, n_cells = state.mean.size, day.occupancy.n_cells
@@ -191,7 +198,7 @@ def _directions(view: View) -> _Directions:
     variance, vectors = np.maximum(variance[order], 1e-12), vectors @ rotation[:, order]
     fields = values(covariance(information(vectors))) / np.sqrt(variance)
     gain = (day.occupancy.cell_records[:, None] * fields**2).sum(axis=0)
-    return _Directions(values(vectors), variance, gain, fields)
+    return Directions(values(vectors), variance, gain, fields)
 
 
 def _shared_l2(gain: FloatArray, variance: FloatArray, unit: float, cost: FloatArray) -> FloatArray:
