@@ -173,12 +173,14 @@ def plan(
     else:
         summary = preview.preview_plan(date.date(), settings)
         released = summary["release_id"]
-        table = {name: value for name, value in summary.items() if name != "refused"}
+        table = {name: value for name, value in summary.items() if name not in ("refused", "cautions")}
         show.print_json(summary) if as_json else out.print(
             show.table_about(f"{settings.dataset.name} {date.date()}", table)
         )
         if released and not as_json:
             out.print(f"The day was released already, as {released}; running it again spends nothing.")
+        for caution in [] if as_json else summary["cautions"]:
+            out.print(f"Caution: {caution}")
         if summary["refused"] and not as_json:
             out.print(f"A run would be refused: {summary['refused']}", markup=False)
     if not as_json:

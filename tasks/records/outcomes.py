@@ -19,6 +19,14 @@ def count_rows(connection: warehouse.Connection, day: dict[str, Any], n_kept: in
 
 
 @contained
+def rows_without_day(date: dt.date, config: Config) -> dict[str, tuple[int, int]]:
+    """Return how many rows of a day's files belong to no day: malformed, and without a readable time, by file name."""
+    with warehouse.connect(config) as connection:
+        found = warehouse.rows(connection, "read/rows_without_day", {"date": date})
+    return {name: (n_malformed, n_undated) for name, n_malformed, n_undated in found}
+
+
+@contained
 def late_records(config: Config) -> dict[dt.date, int]:
     """Return the number of late records of each day that has any."""
     with warehouse.connect(config) as connection:
