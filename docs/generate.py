@@ -35,7 +35,7 @@ _READS = r"(?<!delete )(?:from|join) (?:\w+\.)?{}\b"
 def pages() -> dict[str, str]:
     """Return the text of every generated file, by its name in docs/reference."""
     return {
-        "settings.schema.json": json.dumps(settings_schema(), indent=2) + "\n",
+        "settings.schema.json": json.dumps(_with_presets(settings_schema()), indent=2) + "\n",
         "settings.md": settings_page(settings_schema()),
         "commands.md": commands_page(),
         "columns.md": columns_page(),
@@ -63,6 +63,16 @@ def settings_schema() -> dict[str, Any]:
         "required": [name for name in schema["required"] if name in sections],
         "additionalProperties": False,
     }
+
+
+def _with_presets(schema: dict[str, Any]) -> dict[str, Any]:
+    """Return a schema that requires what a preset fills in only where there is none."""
+    filled = {"columns": schema["properties"]["columns"].pop("required")}
+    schema["properties"]["value"]["required"].remove("name")
+    schema["required"].remove("columns")
+    needed = {name: {"required": keys} for name, keys in {**filled, "value": ["name"]}.items()}
+    with_preset = {"properties": {"dataset": {"required": ["preset"]}}}
+    return {**schema, "if": with_preset, "else": {"required": ["columns"], "properties": needed}}
 
 
 def field_texts(model: type) -> dict[str, str]:

@@ -12,12 +12,11 @@ from zoneinfo import ZoneInfo
 from pydantic import Field, ValidationError, model_validator
 
 from dpmath.core.bias import rounding_errors
+from tasks.base.config_presets import filled_in
 from tasks.base.config_privacy import Privacy, recorded_privacy
 from tasks.base.config_sections import (
     Budget,
     Calendar,
-    Columns,
-    Dataset,
     Engine,
     Estimate,
     Grid,
@@ -28,7 +27,8 @@ from tasks.base.config_sections import (
     Validation,
     Value,
 )
-from tasks.base.config_types import Section, is_remote, shown
+from tasks.base.config_source import OF_FILE, ROLES, Columns, Dataset
+from tasks.base.config_types import Section, shown
 from tasks.base.errors import BadConfig
 
 DATE_PLACEHOLDER = "{date}"
@@ -52,6 +52,11 @@ class Config(Section):
     engine: Engine = Engine()
     monitoring: Monitoring = Monitoring()
     folder: Path = Field(exclude=True)
+
+    @model_validator(mode="before")
+    @classmethod
+    def _what_the_preset_fills_in(cls, given: Any) -> Any:
+        return filled_in(given) if isinstance(given, dict) else given
 
     @model_validator(mode="after")
     def _promise_for_a_statistic(self) -> Self:
@@ -81,10 +86,11 @@ class Config(Section):
         return self
 
     @model_validator(mode="after")
-    def _files_that_the_engine_reads(self) -> Self:
-        far = [place for place in self.dataset.files if is_remote(place)]
-        if far and self.engine.name == "local":
-            raise ValueError(f'dataset.files: {far[0]} is read by engine.name = "dask" only; set it, or give paths')
+    def _columns_that_the_files_have(self) -> Self:
+        names = [getattr(self.columns, role) for role in ROLES]
+        absent = [name for name in names if name not in (*self.dataset.header, OF_FILE)]
+        if self.dataset.header and absent:
+            raise ValueError(f"dataset.header must name every column of the files: it lacks {absent[0]}")
         return self
 
     @property

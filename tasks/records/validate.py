@@ -110,7 +110,7 @@ def _refuse_crowded_files(connection: warehouse.Connection, file_ids: list[int],
         raise BadInput(
             f"{name}: {n_malformed} malformed rows and {n_undated} with a time that cannot be read, of {n_rows}, are "
             f"more than validation.max_quarantined_share = {limit} allows; nothing was spent. Times must be "
-            "ISO 8601, with or without an offset."
+            "ISO 8601 or numbers since 1970, or have the form in columns.time_format."
         )
 
 
