@@ -60,6 +60,12 @@ _SPEEDS = {
 }
 
 
+def preset_columns() -> dict[str, dict[str, str]]:
+    """Return the column of each role in each preset."""
+    roles = ("user", "time", "latitude", "longitude", "value")
+    return {name: {role: of["columns"][role] for role in roles} for name, of in _FILLED_IN.items()}
+
+
 def filled_in(settings: dict[str, Any]) -> dict[str, Any]:
     """Return settings with what their preset fills in; what they say themselves stays.
 

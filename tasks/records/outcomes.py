@@ -19,6 +19,13 @@ def count_rows(connection: warehouse.Connection, day: dict[str, Any], n_kept: in
 
 
 @contained
+def prepared_rows(date: dt.date, config: Config) -> dict[str, int]:
+    """Return the number of a prepared day's rows by outcome: "kept", or the reason for quarantine."""
+    with warehouse.connect(config) as connection:
+        return dict(warehouse.rows(connection, "read/prepared_outcomes", {"date": date}))
+
+
+@contained
 def rows_without_day(date: dt.date, config: Config) -> dict[str, tuple[int, int]]:
     """Return how many rows of a day's files belong to no day: malformed, and without a readable time, by file name."""
     with warehouse.connect(config) as connection:

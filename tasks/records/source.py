@@ -59,6 +59,11 @@ def find_files(date: dt.date, config: Config, needed: bool = True) -> list[tuple
     return sorted(found.items())
 
 
+def format_by_name(path: Path) -> Format | None:
+    """Return the format that the end of a file's name says; None if it says none."""
+    return next((name for ending, name in _FORMATS.items() if path.name.endswith(ending)), None)
+
+
 def file_format(path: Path, config: Config) -> Format:
     """Return the format of a file: the declared one, or what the end of its name says.
 
@@ -67,9 +72,9 @@ def file_format(path: Path, config: Config) -> Format:
     """
     if config.dataset.format is not None:
         return config.dataset.format
-    for ending, name in _FORMATS.items():
-        if path.name.endswith(ending):
-            return name
+    found = format_by_name(path)
+    if found is not None:
+        return found
     raise BadInput(
         f"{path}: unknown kind of file; its name must end in one of {', '.join(_FORMATS)}, or set dataset.format"
     )
