@@ -186,10 +186,12 @@ def commands() -> dict[str, Any]:
 
 
 def _metavar(option: Any) -> str:
-    if option.is_flag:
+    if getattr(option, "is_flag", False):
         return "flag"
     kind = option.type_descriptor.annotation.__name__
-    return {"Path": "path", "datetime": "date, `YYYY-MM-DD`", "int": "whole number", "str": "text"}[kind]
+    return {"Path": "path", "datetime": "date, `YYYY-MM-DD`", "int": "whole number", "list": "texts", "str": "text"}[
+        kind
+    ]
 
 
 def _option_default(option: Any) -> str:
@@ -198,7 +200,7 @@ def _option_default(option: Any) -> str:
     default = option.default
     if isinstance(default, Path):
         default = default.relative_to(ROOT) if default.is_absolute() else default
-    shown = "none" if default is None or option.is_flag else f"`{default}`"
+    shown = "none" if default in (None, []) or getattr(option, "is_flag", False) else f"`{default}`"
     return f"{shown}, or the variable `{option.envvar}`" if option.envvar else shown
 
 

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from flows import serving, show
+from flows import recording, serving, show
 from flows.ledger_cli import ledger_app
 from flows.options import DEPLOY, HOME, PROJECT, ConfigOption, UpOption, VerboseOption
 from flows.show import out
@@ -221,7 +221,7 @@ def backup(
     out.print(f"{back_up(to, load_config(config))} releases are backed up in {show.shown(to)}.")
 
 
-for command in (serving.up, serving.resume, serving.deploy, serving.down):
+for command in (recording.record, serving.up, serving.resume, serving.deploy, serving.down):
     app.command()(command)
 
 
