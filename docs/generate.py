@@ -114,7 +114,7 @@ def commands() -> dict[str, Any]:
 
 
 def _metavar(option: Any) -> str:
-    if option.is_flag:
+    if getattr(option, "is_flag", False):
         return "flag"
     annotation = option.type_descriptor.annotation
     kind = get_args(annotation)[0] if get_origin(annotation) is list else annotation
@@ -128,7 +128,7 @@ def _option_default(option: Any) -> str:
     default = option.default
     if isinstance(default, Path):
         default = default.relative_to(ROOT) if default.is_absolute() else default
-    shown = "none" if default is None or option.is_flag else f"`{default}`"
+    shown = "none" if default in (None, []) or getattr(option, "is_flag", False) else f"`{default}`"
     return f"{shown}, or the variable `{option.envvar}`" if option.envvar else shown
 
 

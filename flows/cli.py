@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from flows import beginning, choosing, serving, show
+from flows import beginning, choosing, recording, serving, show
 from flows.ledger_cli import ledger_app
 from flows.options import DAY, DEPLOY, HOME, PROJECT, ConfigOption, DateOption, UpOption, VerboseOption
 from flows.show import out
@@ -216,7 +216,15 @@ def backup(
     out.print(f"{back_up(to, load_config(config))} releases are backed up in {show.shown(to)}.")
 
 
-for command in (beginning.init, choosing.explore, serving.up, serving.resume, serving.deploy, serving.down):
+for command in (
+    beginning.init,
+    choosing.explore,
+    recording.record,
+    serving.up,
+    serving.resume,
+    serving.deploy,
+    serving.down,
+):
     app.command()(command)
 
 

@@ -8,9 +8,8 @@ from tasks.base.config import Config
 from tasks.base.errors import contained
 
 KEPT = "kept"
-
-
 DUPLICATE = "duplicate"
+OUTSIDE_DAY = "time_outside_day"
 
 
 def count_rows(connection: warehouse.Connection, day: dict[str, Any], n_kept: int) -> dict[str, int]:

@@ -12,7 +12,7 @@ from tasks.base.logs import say
 from tasks.base.steps import step
 from tasks.records.duplicates import repeated_hashes
 from tasks.records.ingest import current_files
-from tasks.records.outcomes import DUPLICATE, KEPT, count_rows
+from tasks.records.outcomes import DUPLICATE, KEPT, OUTSIDE_DAY, count_rows
 
 log = logging.getLogger("hexveil.validate")
 
@@ -45,6 +45,9 @@ def judge_day(
 ) -> None:
     """Refuse a day if too much of it is unusable.
 
+    What repeats another record does not count. In a snapshot of a feed that is also a row of another day: the last
+    report of a vehicle that stood still over midnight.
+
     Args:
         connection: Connection to the warehouse.
         day: The date and the file ids of the day.
@@ -60,7 +63,8 @@ def judge_day(
     _refuse_crowded_files(connection, day["file_ids"], config)
     if not counts.get(KEPT) and not n_swapped:
         raise BadInput(_empty_day(connection, day, counts))
-    n_rows = sum(counts.values()) - counts.get(DUPLICATE, 0)
+    repeated = (DUPLICATE, OUTSIDE_DAY) if config.dataset.holds_snapshots else (DUPLICATE,)
+    n_rows = sum(counts.values()) - sum(counts.get(reason, 0) for reason in repeated)
     n_lost = n_rows - counts.get(KEPT, 0)
     if n_lost > limit * n_rows or not counts.get(KEPT):
         raise BadInput(_too_many(date, counts, n_lost, n_rows, n_swapped, limit))

@@ -129,8 +129,12 @@ def problem_of(command: str, is_whole: bool, commands: dict[str, Any]) -> str | 
         return None if words in (["ledger"], ["ledger", "..."]) else f"no {' '.join(words[:2])}"
     params = commands[names[0]].params
     options = {name: option for option in params for name in option.opts}
+    arguments = [one.opts[0] for one in params if one.param_type_name == "argument"]
     given, rest = set(), iter(words[len(names[0].split()) :])
     for word in rest:
+        if arguments and not word.startswith("-"):
+            given.add(arguments.pop(0))
+            continue
         if word not in options:
             return f"no {word}"
         given.add(word)
