@@ -158,10 +158,19 @@ def load_config(path: Path) -> Config:
     if "folder" in settings:
         raise BadConfig(f"{path}: unknown key folder; remove it")
     try:
-        return Config(**settings, folder=path.resolve().parent)
+        config = Config(**settings, folder=path.resolve().parent)
     except ValidationError as error:
         problems = "\n".join(f"  {shown(_explain(problem))}" for problem in error.errors())
         raise BadConfig(f"{path}: cannot be used\n{problems}") from None
+    storage = config.storage_path
+    in_the_way = next((place for place in (storage, *storage.parents) if place.is_file()), None)
+    if in_the_way is not None:
+        raise BadConfig(f"{path}: storage.path is {storage}, but {in_the_way} is a file; name a folder, new or its own")
+    return config
+
+
+_NOT_A_TEXT = ("int_type", "bool_type", "decimal_type", "is_instance_of")
+"""What Pydantic calls a text in place of a number or a truth value."""
 
 
 def _explain(problem: Any) -> str:
@@ -173,7 +182,10 @@ def _explain(problem: Any) -> str:
         return f"missing key {key}"
     message = str(problem["msg"]).removeprefix("Value error, ")
     message = message[0].lower() + message[1:]
-    return f"{key}: {message}" + ("" if isinstance(problem["input"], dict) else f", not {problem['input']}")
+    given = problem["input"]
+    if isinstance(given, str) and problem["type"] in _NOT_A_TEXT:  # the quotes explain it
+        return f'{key}: {message}, not "{given}"; write it without quotes'
+    return f"{key}: {message}" + ("" if isinstance(given, dict) else f", not {given}")
 
 
 def _suggestion(location: list[str]) -> str:

@@ -18,6 +18,8 @@ _MOST_MALFORMED = 10_000
 _LINE_FEED = ord("\n")
 _RETURN, _QUOTE = b"\r", b'"'
 
+DECIMAL_COMMAS = "A number with a decimal comma must be in quotes, or the delimiter must be another character."
+
 Counts = NDArray[np.int64]
 
 
@@ -39,7 +41,8 @@ def count_csv_rows(path: Path, delimiter: str, headerless: int = 0) -> int:
         n_rows, n_malformed = _tally(_fields_by_records(path, delimiter), headerless)
     if n_malformed > max(_MOST_MALFORMED, n_rows // 100):
         raise BadInput(
-            f"{path}: {n_malformed:,} of {n_rows:,} rows have not as many fields as the header; check dataset.delimiter"
+            f"{path}: {n_malformed:,} of {n_rows:,} rows have not as many fields as the header; check "
+            f"dataset.delimiter. {DECIMAL_COMMAS}"
         )
     return n_rows
 

@@ -4,6 +4,7 @@ import datetime as dt
 import glob
 import hashlib
 import itertools
+import os
 from pathlib import Path
 
 import pyarrow as pa
@@ -54,9 +55,20 @@ def find_files(date: dt.date, config: Config, needed: bool = True) -> list[tuple
             raise BadInput(f"{shown(str(path))}: control characters cannot be part of a file's path; rename it")
         if glob.escape(str(path)) != str(path):
             raise BadInput(f"{path}: the characters * ? [ cannot be part of a file's path; rename it")
+        if path.is_dir():
+            raise BadInput(
+                f'{path}: is a folder, and dataset.files names files. For those in it write "{_inside(path, config)}", '
+                "with the ending that they have"
+            )
         if not path.is_file():
-            raise BadInput(f"{path}: is a folder or no longer there; dataset.files must name only files")
+            raise BadInput(f"{path}: is no longer there, or no plain file; dataset.files must name only files")
     return sorted(found.items())
+
+
+def _inside(folder: Path, config: Config) -> str:
+    """Return a pattern for the files in a folder, relative to the configuration where that is shorter."""
+    relative = os.path.relpath(folder, config.folder)
+    return f"{folder if relative.startswith('..') else relative}/*.csv"
 
 
 def format_by_name(path: Path) -> Format | None:

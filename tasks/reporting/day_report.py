@@ -105,16 +105,23 @@ def _entry_of(date: dt.date, revision: str | None, entries: list[Entry], config:
 
 @contained
 def report_range(first: dt.date, last: dt.date, config: Config) -> dict[dt.date, DayReport | None]:
-    """Return the report on each day of a range, None for a day that has not been released."""
+    """Return the report on each day of a range, None for a day that has not been released.
+
+    The released days come first, in the order of their releases, in which what users lost adds up.
+    """
     released = releases(ledger.read_entries(config))
     entries = {entry.date: entry for entry in released if entry.revision is None}
     dates = [first + dt.timedelta(days=shift) for shift in range((last - first).days + 1)]
     late = late_records(config)
-    found = {date: entries.get(date) for date in dates}
+    found = {date: entries.get(date) for date in sorted(dates, key=lambda day: _order(entries.get(day)))}
     return {
         date: _report(entry, {date: late[date]} if date in late else {}, config) if entry else None
         for date, entry in found.items()
     }
+
+
+def _order(entry: Release | None) -> tuple[bool, int]:
+    return (True, 0) if entry is None else (False, entry.number)
 
 
 def _report(entry: Release, late: dict[dt.date, int], config: Config) -> DayReport:

@@ -198,7 +198,9 @@ def test_every_command_is_documented(commands: dict[str, Any]) -> None:
 
 def test_every_setting_is_documented() -> None:
     text = (REFERENCE / "settings.md").read_text()
-    sections = {name: field.annotation for name, field in Config.model_fields.items() if name != "folder"}
+    sections: dict[str, Any] = {
+        name: field.annotation for name, field in Config.model_fields.items() if name != "folder"
+    }
     assert len(sections) == 14
     for name, model in sections.items():
         described = text.partition(f"\n## {name}\n")[2].partition("\n## ")[0]
