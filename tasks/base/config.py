@@ -111,7 +111,7 @@ class Config(Section):
     def public_settings(self) -> dict[str, Any]:
         """Return the settings that the ledger records: all except paths, the engine and the warnings."""
         settings = self.model_dump(mode="json", exclude={"storage", "engine", "monitoring"})
-        del settings["dataset"]["files"], settings["estimate"]["covariates"]
+        del settings["dataset"]["files"], settings["estimate"]["covariates"], settings["publish"]["places"]
         return settings
 
     def with_settings(self, settings: dict[str, Any]) -> Self:

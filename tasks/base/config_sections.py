@@ -126,6 +126,10 @@ class Publish(Section):
 
     map: bool = True
     """Make a map of each day, one HTML page of less than 2 MB."""
+    places: str | None = Field(default=None, min_length=1)
+    """A file of public places that the map shows, relative to this file: a `.csv` with the columns `name`, `latitude`
+    and `longitude`, or a `.geojson` with named points, and with lines such as main streets or a coast. The first 60
+    names in the area are shown. Without it the map shows hexagons alone, because it asks the network for nothing."""
     contact: str = "not stated"
     """Whom to ask about the publication, for example an address. The text is public: it is in every ledger entry."""
 

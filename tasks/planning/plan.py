@@ -21,6 +21,7 @@ from tasks.base.errors import BudgetExceeded, HexveilError, NothingToPublish
 from tasks.base.logs import say
 from tasks.base.steps import step
 from tasks.estimates.owner_covariates import with_covariates
+from tasks.formats.map.places import read_places
 from tasks.mechanisms.proposals import Proposal, Request
 from tasks.mechanisms.table import propose
 from tasks.occupancy.user_cells import prepared_by
@@ -66,6 +67,7 @@ def make_plan(date: dt.date, config: Config, account: Account | None = None) -> 
 
     Raises:
         NothingToPublish: No cell can keep its promise.
+        BadInput: The file of the map's places cannot be read.
         BudgetExceeded: No user of the day has budget left.
     """
     day = read_day(date, config, account)
@@ -74,6 +76,8 @@ def make_plan(date: dt.date, config: Config, account: Account | None = None) -> 
 
 def planned_day(date: dt.date, day: PlannedDay, proposal: Proposal, config: Config) -> Plan:
     """Return the plan of a day from a mechanism's proposal; raises what ``make_plan`` does."""
+    if config.publish.map:
+        read_places(config)  # what is wrong with the map's file is said before anything is drawn
     if proposal.user_losses is not None:
         return _estimate_plan(date, day, proposal.user_losses, config)
     if not proposal.sums[0].published.any():
