@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from flows import serving, show
+from flows import beginning, choosing, recording, serving, show
 from flows.ledger_cli import ledger_app
-from flows.options import DEPLOY, HOME, VAR, ConfigOption, UpOption, VerboseOption
+from flows.options import DAY, DEPLOY, HOME, VAR, ConfigOption, DateOption, UpOption, VerboseOption
 from flows.show import out
 from tasks.base.config import Config, load_config
 from tasks.base.errors import HexveilError
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from flows.start import Flows
 
 _DEMO = VAR / "demo"
-_DAY = ["%Y-%m-%d"]
+_DEMO_CONFIG = DEPLOY / "config" / "demo.toml"
 _DEMO_DATES = [dt.date(2026, 3, day) for day in (2, 3, 4)]
 
 app = typer.Typer(
@@ -35,14 +35,10 @@ app = typer.Typer(
 )
 app.add_typer(ledger_app, name="ledger")
 
-DateOption = Annotated[
-    dt.datetime,
-    typer.Option("--date", formats=_DAY, help="A local day of the dataset.", show_default=False),
-]
 FromOption = Annotated[
-    dt.datetime, typer.Option("--from", formats=_DAY, help="The first local day.", show_default=False)
+    dt.datetime, typer.Option("--from", formats=DAY, help="The first local day.", show_default=False)
 ]
-ToOption = Annotated[dt.datetime, typer.Option("--to", formats=_DAY, help="The last local day.", show_default=False)]
+ToOption = Annotated[dt.datetime, typer.Option("--to", formats=DAY, help="The last local day.", show_default=False)]
 
 
 def main() -> None:
@@ -127,9 +123,7 @@ def backfill(
 @app.command()
 def forget(
     config: ConfigOption,
-    date: Annotated[
-        dt.datetime | None, typer.Option("--date", formats=_DAY, help="A local day of the dataset.")
-    ] = None,
+    date: Annotated[dt.datetime | None, typer.Option("--date", formats=DAY, help="A local day of the dataset.")] = None,
     older_than: Annotated[
         int | None, typer.Option("--older-than", min=0, help="All days more than so many days before today.")
     ] = None,
@@ -181,12 +175,14 @@ def plan(
     else:
         summary = preview.preview_plan(date.date(), settings)
         released = summary["release_id"]
-        table = {name: value for name, value in summary.items() if name != "refused"}
+        table = {name: value for name, value in summary.items() if name not in ("refused", "cautions")}
         show.print_json(summary) if as_json else out.print(
             show.table_about(f"{settings.dataset.name} {date.date()}", table)
         )
         if released and not as_json:
             out.print(f"The day was released already, as {released}; running it again spends nothing.")
+        for caution in [] if as_json else summary["cautions"]:
+            out.print(f"Caution: {caution}")
         if summary["refused"] and not as_json:
             out.print(f"A run would be refused: {summary['refused']}", markup=False)
     if not as_json:
@@ -222,7 +218,15 @@ def backup(
     out.print(f"{back_up(to, load_config(config))} releases are backed up in {show.shown(to)}.")
 
 
-for command in (serving.up, serving.resume, serving.deploy, serving.down):
+for command in (
+    beginning.init,
+    choosing.explore,
+    recording.record,
+    serving.up,
+    serving.resume,
+    serving.deploy,
+    serving.down,
+):
     app.command()(command)
 
 

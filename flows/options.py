@@ -1,5 +1,6 @@
 """The folders that the command line uses, and the options that several commands share."""
 
+import datetime as dt
 from pathlib import Path
 from typing import Annotated
 
@@ -11,7 +12,13 @@ VAR = (PROJECT if (PROJECT / "pyproject.toml").exists() else Path.cwd()) / "var"
 """What commands write of themselves: in a checkout there, otherwise in the current folder."""
 HOME = VAR / "prefect"
 
+DAY = ["%Y-%m-%d"]
+
 ConfigOption = Annotated[Path, typer.Option("--config", help="The dataset's TOML file.", show_default=False)]
+DateOption = Annotated[
+    dt.datetime,
+    typer.Option("--date", formats=DAY, help="A local day of the dataset.", show_default=False),
+]
 HomeOption = Annotated[
     Path, typer.Option("--home", envvar="HEXVEIL_HOME", help="Where logs and Prefect's own database lie.")
 ]

@@ -49,11 +49,18 @@ def show_day(day: "DayReport", config: Config) -> None:
         out.print(f"  estimate   expected error {errors}; each cell has its interval")
         if day.n_coarse:
             out.print(f"  coarse     {day.n_coarse:,} cells have the value of a larger area, as mean_area says")
+    share = f"{day.n_covered / max(1, day.n_kept):.1%}"
+    out.print(f"  covered    {day.n_covered:,} of {day.n_kept:,} records, {share}")
     out.print(f"  cost       epsilon {day.epsilon:.6f} for any one user at most; ", end="")
     out.print(f"{day.epsilon_total:.6f} in all, {day.epsilon_left:.6f} left of {config.budget.in_words}")
     out.print(f"  guarantee  {day.in_words}")
     out.print(f"  files      {shown(day.folder)}")
     _show_late(day)
+    for name, (n_malformed, n_undated) in day.without_day.items():
+        without = f"{n_malformed:,} malformed and {n_undated:,} without a readable time"
+        out.print(f"  no day     {n_malformed + n_undated:,} rows of {name} belong to no day: {without}")
+    for caution in day.cautions:
+        out.print(f"  caution    {caution}")
     out.print()
 
 

@@ -12,7 +12,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from playwright.sync_api import Browser, sync_playwright
-from support import CONFIG, DATE, ENGINES, HEADER, REAL_DATA, Dataset, Say
+from support import CONFIG, DATE, ENGINES, HEADER, REAL_DATA, Dataset, Say, choose
 
 from dpmath.core.occupancy import Occupancy
 from tasks.records.synthetic import write_city
@@ -90,6 +90,22 @@ def uneven(dataset: Dataset) -> Dataset:
                 speed = (37 * bus + 11 * minute + hour) % 101
                 lines.append(f"bus{bus:02},{DATE}T{hour:02}:{minute:02}:00Z,47.0500,8.3100,{speed}")
     dataset.write("day.csv", HEADER + "\n".join(lines) + "\n")
+    dataset.without_map()
+    return dataset
+
+
+@pytest.fixture
+def roaming(dataset: Dataset) -> Dataset:
+    """Return a day on which buses are in several hexagons and hours; the mechanism estimates."""
+    rng = np.random.default_rng(8)
+    lines = [
+        f"bus{bus:02},{DATE}T{hour:02}:{minute:02}:00Z,{47.05 + 0.02 * rng.integers(4)},8.31,{rng.integers(10, 60)}"
+        for bus in range(20)
+        for hour in range(6, 18)
+        for minute in (5, 25, 50)
+    ]
+    dataset.write("day.csv", HEADER + "\n".join(lines) + "\n")
+    choose(dataset, "estimated", epsilon="2.0")
     dataset.without_map()
     return dataset
 

@@ -37,7 +37,7 @@ _L1_MEAN = np.sqrt(2 / np.pi)
 
 
 @dataclass(frozen=True)
-class _Directions:
+class Directions:
     """Directions of the coefficients and the cells that are independent before the day, the most uncertain first.
 
     Attributes:
@@ -53,7 +53,9 @@ class _Directions:
     fields: FloatArray
 
 
-def design(view: View, norm: Norm, noise: float, length: float, reach: FloatArray) -> Design:
+def design(
+    view: View, norm: Norm, noise: float, length: float, reach: FloatArray, found: Directions | None = None
+) -> Design:
     """Return what to measure for the least expected error of the map.
 
     Args:
@@ -62,21 +64,22 @@ def design(view: View, norm: Norm, noise: float, length: float, reach: FloatArra
         noise: Standard deviation of the noise, in radii of the ball.
         length: Expected length of a user's vector, in radii.
         reach: Radius of each user's ball, as a share of the full radius, shape (L,).
+        found: The view's directions, if they are known. To find them takes most of the time.
 
     Source:
         HV-E2.
     """
     chosen = _in_l2 if norm == "l2" else _in_l1
     few, most = NUMBERS_OF_DIRECTIONS
-    found = _directions(view, few)
-    loading, n_used = chosen(view, found, noise, length)
-    if n_used > _NEARLY_ALL * few:
-        found = _directions(view, most)
-        loading, _ = chosen(view, found, noise, length)
-    return _weighted(view, found, loading, length, reach, norm)
+    among = found or directions(view, few)
+    loading, n_used = chosen(view, among, noise, length)
+    if found is None and n_used > _NEARLY_ALL * few:
+        among = directions(view, most)
+        loading, _ = chosen(view, among, noise, length)
+    return _weighted(view, among, loading, length, reach, norm)
 
 
-def _in_l2(view: View, found: _Directions, noise: float, length: float) -> tuple[FloatArray, int]:
+def _in_l2(view: View, found: Directions, noise: float, length: float) -> tuple[FloatArray, int]:
     """Return the loadings for l2 balls: directions, which a ball of l2 norm does not mind; and how many pay."""
     n_users = max(1, view.day.occupancy.n_users)
     unit = noise**2 / (TARGET * length) ** 2 / n_users
@@ -85,7 +88,7 @@ def _in_l2(view: View, found: _Directions, noise: float, length: float) -> tuple
     return found.values[:, used] * np.sqrt(shared[used]), used.size
 
 
-def _in_l1(view: View, found: _Directions, noise: float, length: float) -> tuple[FloatArray, int]:
+def _in_l1(view: View, found: Directions, noise: float, length: float) -> tuple[FloatArray, int]:
     """Return the loadings for l1 balls: part directions, part cells, which concern few users; and how many directions.
 
     Of some parts, the one with the least expected error is taken.
@@ -116,7 +119,7 @@ def _in_l1(view: View, found: _Directions, noise: float, length: float) -> tuple
 
 
 def _weighted(
-    view: View, found: _Directions, loading: FloatArray, length: float, reach: FloatArray, norm: Norm
+    view: View, found: Directions, loading: FloatArray, length: float, reach: FloatArray, norm: Norm
 ) -> Design:
     """Return a design whose vectors have the expected length."""
     n_users = max(1, view.day.occupancy.n_users)
@@ -164,8 +167,12 @@ def as_measured(measurement: Measurement) -> Design:
     return Design(measurement.loading.astype(np.float64), weight)
 
 
-def _directions(view: View, n_directions: int) -> _Directions:
-    """Return the directions, by a search for the largest eigenvalues of (covariance) (information)."""
+def directions(view: View, n_directions: int = NUMBERS_OF_DIRECTIONS[-1]) -> Directions:
+    """Return the directions, by a search for the largest eigenvalues of (covariance) (information).
+
+    Source:
+        HV-E2.
+    """
     day, state, rows = view.day, view.state, view.rows
     precision = np.bincount(day.occupancy.cell, 1 / view.residual_variance, day.occupancy.n_cells)[:, None]
     n_states, n_cells = state.mean.size, day.occupancy.n_cells
@@ -202,7 +209,7 @@ def _directions(view: View, n_directions: int) -> _Directions:
     variance, vectors = np.maximum(variance[order], 1e-12), vectors @ rotation[:, order]
     fields = values(known @ rotation[:, order]) / np.sqrt(variance)
     gain = (day.occupancy.cell_records[:, None] * fields**2).sum(axis=0)
-    return _Directions(values(vectors), variance, gain, fields)
+    return Directions(values(vectors), variance, gain, fields)
 
 
 def _shared_l2(gain: FloatArray, variance: FloatArray, unit: float, cost: FloatArray) -> FloatArray:

@@ -16,7 +16,7 @@ from dpmath.estimate.covariates import covariates
 from dpmath.estimate.day import Day, FloatArray
 from dpmath.estimate.design import RADIUS, as_measured, design, whole_numbers
 from dpmath.estimate.measurement import SHRINK_BITS, Norm
-from dpmath.estimate.posterior import NOTHING, ON_FIRST_DAY, ON_LATER_DAY, Estimate, Ladders, estimated
+from dpmath.estimate.posterior import ON_FIRST_DAY, ON_LATER_DAY, Estimate, Ladders, estimated
 from dpmath.estimate.questions import (
     SHARE_BITS,
     Centre,
@@ -29,7 +29,7 @@ from dpmath.estimate.questions import (
     check_limits,
 )
 from dpmath.estimate.state import POINTS, RESIDUAL_CLASSES, State, first_state
-from dpmath.estimate.view import View, residual_shares
+from dpmath.estimate.view import View, scale_of
 
 Asking = Generator[Question, tuple[Question, ExactIntArray], Estimate]
 """Yields a question; is sent the question as it was asked, and its noisy answers; returns the estimate."""
@@ -42,8 +42,6 @@ _RISE = 1.5 * 0.1295176
 _LARGEST_STEP = 1.5
 _EXPECTED_CENTRE = (50.0, 25.0)
 _EXPECTED_LOG2_SCALE = (-3.0, 1.5)
-_LARGEST_SCALE = 25.0
-_STATE_SHARE = 0.25
 
 
 @dataclass(frozen=True)
@@ -132,9 +130,7 @@ def _begun(asked: Asked) -> Generator[Question, tuple[Question, ExactIntArray], 
     _, (total,) = yield Spread(asked.sums("spread", limit), asked.value_range)
     noise = asked.noise("spread") / n_enough * in_points if n_enough else np.inf
     log2, log2_spread = _log2_scale(int(total) / max(n_enough, 1) * in_points, noise)
-    of_pairs = residual_shares(day.occupancy.n_records)
-    expected = _STATE_SHARE + float(np.average(of_pairs, weights=day.occupancy.n_records))
-    scale = min(_LARGEST_SCALE, POINTS * 2 ** (log2 + 0.5 * log2_spread) / np.sqrt(expected))
+    scale = scale_of(day.occupancy, POINTS * 2 ** (log2 + 0.5 * log2_spread))
     return first_state(day, basis, centre, spread**2 * (1 - kept), scale, (log2_spread * np.log(2)) ** 2)
 
 
@@ -245,28 +241,6 @@ def _widened(found: Estimate, view: View, surplus: FloatArray, response: FloatAr
         variance_before=before_day,
         residual_part=part,
     )
-
-
-def expected_deviation(state: State, asked: Asked) -> tuple[FloatArray, FloatArray]:
-    """Return what each cell of a later day is expected to have: its standard deviation, and the day's share in it.
-
-    Args:
-        state: The state before the day.
-        asked: The day, and what each question may cost.
-
-    Returns:
-        The standard deviations in points, shape (G,), and how much of the variance before the day its own data remove,
-        from 0 to 1, shape (G,).
-
-    Source:
-        HV-E3.
-    """
-    view = _seen_later(state, asked)
-    length, noise = shrinkage.expected_length(view.state.shrink), asked.noise("map") / RADIUS
-    meant = design(view, asked.norm, noise, length, asked.radius / RADIUS)
-    shrink = float(shrinkage.mean_shrink(view.state.shrink[0], length))
-    found = estimated(view, meant, np.zeros(meant.loading.shape[1]), noise, shrink, NOTHING)
-    return np.sqrt(found.variance), np.clip(1 - found.variance / found.variance_before, 0.0, 1.0)
 
 
 def answered(asking: Asking, answers: Questions) -> Estimate:

@@ -5,7 +5,7 @@ from functools import cached_property
 
 import numpy as np
 
-from dpmath.core.occupancy import IntArray
+from dpmath.core.occupancy import IntArray, Occupancy
 from dpmath.estimate.basis import Rows
 from dpmath.estimate.day import Day, FloatArray
 from dpmath.estimate.state import POINTS, RESIDUAL_CLASSES, State
@@ -18,6 +18,8 @@ _LEAST_MEAN = 1.0
 _LARGE_SHARE = 0.2
 _FEW_RECORDS = 3
 """A pair with a larger share of its cell than the first, or with more records than the second, is in other classes."""
+_LARGEST_SCALE = 25.0
+_STATE_SHARE = 0.25
 
 
 @dataclass(frozen=True)
@@ -104,3 +106,18 @@ def residual_shares(n_records: IntArray) -> FloatArray:
         HV-E5.
     """
     return np.asarray(_LASTING_RESIDUAL + _RECORD_RESIDUAL / n_records**_RECORD_POWER, dtype=np.float64)
+
+
+def scale_of(occupancy: Occupancy, deviation: float) -> float:
+    """Return the scale of values whose users deviate so much from their mean.
+
+    Args:
+        occupancy: The day's pairs.
+        deviation: How far a user's mean in a cell is from the user's mean over cells, in points.
+
+    Source:
+        HV-E4.
+    """
+    of_pairs = residual_shares(occupancy.n_records)
+    expected = _STATE_SHARE + float(np.average(of_pairs, weights=occupancy.n_records))
+    return float(min(_LARGEST_SCALE, deviation / np.sqrt(expected)))

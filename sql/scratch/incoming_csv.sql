@@ -3,22 +3,25 @@
 -- inside quotes. With a value of many lines they can guess wrong, and read its lines as records.
 -- Grain    one row per row with the right number of fields
 -- Reads    the file $path; the lines it rejects are then in rejected_line
--- Params   $path, $columns MAP of role to VARCHAR in the file's order, $delimiter, $blank: trimmed off user ids
+-- Params   $path, $columns MAP of role to VARCHAR in the file's order, $delimiter, $header: whether it has one;
+--          $blank: trimmed off user ids; $filename: the column that gets the file's path, if one does;
+--          $micros, $time_format: of times, see instant_of
 -- Privacy  SENSITIVE
 create or replace temp table incoming as
 select
     row_number() over () as row_number,
     true as is_object,
-    trimmed_id(user_id, $blank) as user_id,
-    readable_time(try_cast(time as timestamptz)) as observed_at,
-    try_cast(latitude as double) as latitude,
-    try_cast(longitude as double) as longitude,
-    try_cast(value as double) as value
+    trimmed_id(written_id(user_id), $blank) as user_id,
+    readable_time(instant_of(time, $micros, $time_format)) as observed_at,
+    number_of(latitude) as latitude,
+    number_of(longitude) as longitude,
+    number_of(value) as value
 from read_csv(
     $path,
     columns = $columns,
     auto_detect = false,
-    header = true,
+    header = $header,
+    filename = $filename,
     delim = $delimiter,
     quote = '"',
     escape = '"',

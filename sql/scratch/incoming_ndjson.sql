@@ -2,7 +2,8 @@
 -- A line is valid with any JSON value, and with NaN and Infinity. A user id must be a text or a whole number.
 -- Grain    one row per line; is_object is false if the line is not a JSON object
 -- Reads    source_line: the lines of the file
--- Params   $user, $time, $latitude, $longitude, $value: pointers to members; $blank: trimmed off user ids
+-- Params   $user, $time, $latitude, $longitude, $value: pointers to members; $blank: trimmed off user ids;
+--          $micros, $time_format: of times, see instant_of
 -- Privacy  SENSITIVE
 create or replace temp table incoming as
 with readable as (
@@ -26,10 +27,10 @@ select
         trimmed_id(json_extract_string(object, $user), $blank),
         null
     ) as user_id,
-    readable_time(try_cast(json_extract_string(object, $time) as timestamptz)) as observed_at,
-    try_cast(json_extract_string(object, $latitude) as double) as latitude,
-    try_cast(json_extract_string(object, $longitude) as double) as longitude,
-    try_cast(json_extract_string(object, $value) as double) as value,
+    readable_time(instant_of(json_extract_string(object, $time), $micros, $time_format)) as observed_at,
+    number_of(json_extract_string(object, $latitude)) as latitude,
+    number_of(json_extract_string(object, $longitude)) as longitude,
+    number_of(json_extract_string(object, $value)) as value,
     list_filter(
         [$user, $time, $latitude, $longitude, $value],
         lambda pointer: json_exists(object, pointer)

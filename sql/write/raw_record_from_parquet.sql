@@ -3,17 +3,17 @@
 -- Reads    the file $path, whole_hour
 -- Params   $file_id; $file_date: the day the file is for, or null if each row's own time gives the day;
 --          $dates, $starts, $ends: what was forgotten; $path, $user, $time, $latitude, $longitude, $value: names of
---          its columns; $blank: trimmed off user ids
+--          its columns; $blank: trimmed off user ids; $micros, $time_format: of times, see instant_of
 -- Privacy  SENSITIVE
 insert into raw_record by name
 with incoming as (
     select
         file_row_number + 1 as row_number,
         columns(lambda c: c = $user)::varchar as written_id,
-        try_cast(columns(lambda c: c = $time) as timestamptz) as observed_at,
-        try_cast(columns(lambda c: c = $latitude) as double) as latitude,
-        try_cast(columns(lambda c: c = $longitude) as double) as longitude,
-        try_cast(columns(lambda c: c = $value) as double) as value
+        instant_of(columns(lambda c: c = $time), $micros, $time_format) as observed_at,
+        number_of(columns(lambda c: c = $latitude)) as latitude,
+        number_of(columns(lambda c: c = $longitude)) as longitude,
+        number_of(columns(lambda c: c = $value)) as value
     from read_parquet($path, file_row_number = true)
 ),
 

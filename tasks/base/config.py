@@ -12,13 +12,12 @@ from zoneinfo import ZoneInfo
 from pydantic import Field, ValidationError, model_validator
 
 from dpmath.core.bias import rounding_errors
+from tasks.base.config_presets import filled_in
 from tasks.base.config_privacy import Privacy, recorded_privacy
 from tasks.base.config_publisher import Publisher
 from tasks.base.config_sections import (
     Budget,
     Calendar,
-    Columns,
-    Dataset,
     Engine,
     Estimate,
     Grid,
@@ -29,7 +28,8 @@ from tasks.base.config_sections import (
     Validation,
     Value,
 )
-from tasks.base.config_types import Section, is_remote, shown
+from tasks.base.config_source import OF_FILE, ROLES, Columns, Dataset
+from tasks.base.config_types import Section, shown
 from tasks.base.errors import BadConfig
 
 DATE_PLACEHOLDER = "{date}"
@@ -54,6 +54,11 @@ class Config(Section):
     engine: Engine = Engine()
     monitoring: Monitoring = Monitoring()
     folder: Path = Field(exclude=True)
+
+    @model_validator(mode="before")
+    @classmethod
+    def _what_the_preset_fills_in(cls, given: Any) -> Any:
+        return filled_in(given) if isinstance(given, dict) else given
 
     @model_validator(mode="after")
     def _promise_for_a_statistic(self) -> Self:
@@ -83,10 +88,11 @@ class Config(Section):
         return self
 
     @model_validator(mode="after")
-    def _files_that_the_engine_reads(self) -> Self:
-        far = [place for place in self.dataset.files if is_remote(place)]
-        if far and self.engine.name == "local":
-            raise ValueError(f'dataset.files: {far[0]} is read by engine.name = "dask" only; set it, or give paths')
+    def _columns_that_the_files_have(self) -> Self:
+        names = [getattr(self.columns, role) for role in ROLES]
+        absent = [name for name in names if name not in (*self.dataset.header, OF_FILE)]
+        if self.dataset.header and absent:
+            raise ValueError(f"dataset.header must name every column of the files: it lacks {absent[0]}")
         return self
 
     @property
@@ -107,7 +113,7 @@ class Config(Section):
     def public_settings(self) -> dict[str, Any]:
         """Return the settings that the ledger records: all except paths, engine, warnings and publisher."""
         settings = self.model_dump(mode="json", exclude={"storage", "engine", "monitoring", "publisher"})
-        del settings["dataset"]["files"], settings["estimate"]["covariates"]
+        del settings["dataset"]["files"], settings["estimate"]["covariates"], settings["publish"]["places"]
         return settings
 
     def with_settings(self, settings: dict[str, Any]) -> Self:
@@ -155,10 +161,19 @@ def load_config(path: Path) -> Config:
     if "folder" in settings:
         raise BadConfig(f"{path}: unknown key folder; remove it")
     try:
-        return Config(**settings, folder=path.resolve().parent)
+        config = Config(**settings, folder=path.resolve().parent)
     except ValidationError as error:
         problems = "\n".join(f"  {shown(_explain(problem))}" for problem in error.errors())
         raise BadConfig(f"{path}: cannot be used\n{problems}") from None
+    storage = config.storage_path
+    in_the_way = next((place for place in (storage, *storage.parents) if place.is_file()), None)
+    if in_the_way is not None:
+        raise BadConfig(f"{path}: storage.path is {storage}, but {in_the_way} is a file; name a folder, new or its own")
+    return config
+
+
+_NOT_A_TEXT = ("int_type", "bool_type", "decimal_type", "is_instance_of")
+"""What Pydantic calls a text in place of a number or a truth value."""
 
 
 def _explain(problem: Any) -> str:
@@ -170,7 +185,10 @@ def _explain(problem: Any) -> str:
         return f"missing key {key}"
     message = str(problem["msg"]).removeprefix("Value error, ")
     message = message[0].lower() + message[1:]
-    return f"{key}: {message}" + ("" if isinstance(problem["input"], dict) else f", not {problem['input']}")
+    given = problem["input"]
+    if isinstance(given, str) and problem["type"] in _NOT_A_TEXT:  # the quotes explain it
+        return f'{key}: {message}, not "{given}"; write it without quotes'
+    return f"{key}: {message}" + ("" if isinstance(given, dict) else f", not {given}")
 
 
 def _suggestion(location: list[str]) -> str:

@@ -1,75 +1,14 @@
 """The sections of a configuration: their keys, types, limits and defaults."""
 
 import datetime as dt
-import difflib
-import functools
 import importlib.util
 from decimal import Decimal
 from fractions import Fraction
 from typing import Any, Literal, Self
-from zoneinfo import available_timezones
 
 from pydantic import Field, field_validator, model_validator
 
 from tasks.base.config_types import Number, Place, Positive, Section
-
-
-@functools.cache
-def _time_zones() -> frozenset[str]:
-    """Return the names of all time zones. This reads about a thousand files, so it is cached."""
-    return frozenset(available_timezones() - {"localtime", "Factory", "posixrules"})
-
-
-class Dataset(Section):
-    """Which files hold the records, and the time zone of their days."""
-
-    name: str = Field(pattern=r"^[a-z0-9][a-z0-9_-]*$")
-    """Name of the dataset: small letters, digits, `_` and `-`. It is a part of each release id."""
-    files: tuple[Place, ...] = Field(min_length=1)
-    """Patterns of the input files, relative to this file: csv, csv.gz, parquet, ndjson or jsonl (also .gz), in UTF-8.
-    With `{date}` in a pattern each file holds one local day, and a row of another day in it is quarantined. With
-    `engine.name = "dask"` a pattern may be an address such as `s3://bucket/folder/*.parquet`."""
-    timezone: str
-    """IANA time zone. Days are days of this zone, and times without an offset are read in it."""
-    purpose: str = "not stated"
-    """What the publication is for. The text is public: it is in every ledger entry."""
-    delimiter: str = Field(default=",", pattern=r'^[^"\r\n]$')
-    """The character between the fields of CSV files."""
-
-    @field_validator("files", mode="before")
-    @classmethod
-    def _as_tuple(cls, value: Any) -> Any:
-        return tuple(value) if isinstance(value, list) else value
-
-    @field_validator("timezone")
-    @classmethod
-    def _known_zone(cls, value: str) -> str:
-        if value not in _time_zones():
-            close = difflib.get_close_matches(value, _time_zones(), n=1)
-            raise ValueError("must be an IANA time zone" + (f"; did you mean {close[0]}?" if close else ""))
-        return value
-
-
-class Columns(Section):
-    """The names of the five columns that are read from the source."""
-
-    user: str
-    """Name of the column of the user. The guarantee protects whoever this column identifies."""
-    time: str
-    """Name of the column of the time."""
-    latitude: str
-    """Name of the column of the latitude, in degrees."""
-    longitude: str
-    """Name of the column of the longitude, in degrees."""
-    value: str
-    """Name of the column of the measured value."""
-
-    @model_validator(mode="after")
-    def _each_once(self) -> Self:
-        names = [self.user, self.time, self.latitude, self.longitude, self.value]
-        if len(set(names)) < len(names):
-            raise ValueError("must name five different columns")
-        return self
 
 
 class Value(Section):
@@ -187,6 +126,10 @@ class Publish(Section):
 
     map: bool = True
     """Make a map of each day, one HTML page of less than 2 MB."""
+    places: str | None = Field(default=None, min_length=1)
+    """A file of public places that the map shows, relative to this file: a `.csv` with the columns `name`, `latitude`
+    and `longitude`, or a `.geojson` with named points, and with lines such as main streets or a coast. The first 60
+    names in the area are shown. Without it the map shows hexagons alone, because it asks the network for nothing."""
     contact: str = "not stated"
     """Whom to ask about the publication, for example an address. The text is public: it is in every ledger entry."""
 

@@ -8,18 +8,17 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import unquote
 
-import fsspec
 import polars as pl
 
 from tasks.base import durable, warehouse
 from tasks.base.config import Config, day_bounds
-from tasks.base.config_types import is_remote
 from tasks.base.errors import BadInput
 from tasks.base.steps import step
 from tasks.engines import cluster, shard_store
 from tasks.engines.scratch import scratch
 from tasks.engines.shard_parts import all_names, note_of
 from tasks.records import source
+from tasks.records.fetched import at_hand
 from tasks.records.forgotten import Forgetting, forgotten_days, note_forgotten, refuse_other_engine
 from tasks.records.ingest import new_inputs, note_seen, read_file, refuse_forgotten
 from tasks.records.inputs import Input
@@ -96,8 +95,7 @@ def read_input(
         BadInput: The file cannot be read; nothing of it is kept.
     """
     store = shard_store.open_store(config, fence)
-    with scratch(config) as here:
-        path = _fetched(one, here.storage_path)
+    with scratch(config) as here, at_hand(one, here.storage_path / "fetched") as path:
         identity = {
             "name": one.name,
             "content_hash": source.content_hash(path),
@@ -110,7 +108,8 @@ def read_input(
         note_forgotten(forgotten, here)
         folder = f"parts/{file_id}/{uuid.uuid4().hex}"
         with warehouse.connect(here) as connection:
-            _read(connection, path, one, identity, here)
+            with warehouse.transaction(connection):
+                read_file(connection, path, source.file_format(path, config), one.file_date, identity, here)
             _store(connection, store, folder, file_id, one.file_date, here)
     return ReadInput(file_id, folder)
 
@@ -164,26 +163,6 @@ def _keep_parts(connection: warehouse.Connection, store: shard_store.Store, read
             f"{identity['name']}: its parts do not hold the rows that were read; this is a defect, report it"
         )
     return read.file_id
-
-
-def _fetched(one: Input, folder: Path) -> Path:
-    """Return the path of the file, or of a copy with the same name."""
-    if not is_remote(one.address):
-        return Path(one.address)
-    copy = folder / Path(one.address).name
-    system, place = fsspec.url_to_fs(one.address)
-    system.get_file(place, str(copy))
-    return copy
-
-
-def _read(connection: warehouse.Connection, path: Path, one: Input, identity: dict[str, str], config: Config) -> None:
-    try:
-        with warehouse.transaction(connection):
-            read_file(connection, path, source.file_format(path), one.file_date, identity, config)
-        return
-    except BadInput as error:  # name the address: an operator cannot see the copy
-        problem = str(error).replace(str(path), one.address)
-    raise BadInput(problem)
 
 
 def _store(

@@ -44,6 +44,16 @@ def asked_of(day: Day, losses: Sequence[int], known: Known, config: Config) -> A
         known: What is known before.
         config: Gives the limit of a day, the ticks and the covariates.
     """
+    return _asked(day, losses, known.state is None, known.n_days, config)
+
+
+def asked_later(day: Day, config: Config) -> Asked:
+    """Return what the questions of a day that is not the first would be made from, if no user were short of budget."""
+    most = config.privacy.currency.within(config.privacy.epsilon_per_day)
+    return _asked(day, [most] * day.occupancy.n_users, first=False, n_days=1, config=config)
+
+
+def _asked(day: Day, losses: Sequence[int], first: bool, n_days: int, config: Config) -> Asked:
     limit, norm, n_ticks = (
         config.privacy.currency.within(config.privacy.epsilon_per_day),
         norm_of(config),
@@ -53,8 +63,8 @@ def asked_of(day: Day, losses: Sequence[int], known: Known, config: Config) -> A
         day=day,
         value_range=n_ticks,
         radius=reach_of(np.array(losses, dtype=object), limit, day.occupancy.n_users, norm),
-        charges={charge.name: charge for charge in charges(known.state is None, limit, norm)},
+        charges={charge.name: charge for charge in charges(first, limit, norm)},
         norm=norm,
         of_occupancy=config.estimate.occupancy_covariates,
-        n_days=known.n_days,
+        n_days=n_days,
     )

@@ -9,7 +9,7 @@ import polars as pl
 from dpmath.core.accounting import ExactIntArray
 from dpmath.core.occupancy import Occupancy
 from dpmath.estimate.day import FloatArray
-from dpmath.estimate.programme import expected_deviation
+from dpmath.estimate.prospect import expected_deviation
 from dpmath.estimate.state import POINTS
 from tasks.account.ledger import read_entries
 from tasks.base.config import Config

@@ -21,6 +21,7 @@ from tasks.base.errors import BudgetExceeded, HexveilError, NothingToPublish
 from tasks.base.logs import say
 from tasks.base.steps import step
 from tasks.estimates.owner_covariates import with_covariates
+from tasks.formats.map.places import read_places
 from tasks.mechanisms.proposals import Proposal, Request
 from tasks.mechanisms.table import propose
 from tasks.occupancy.user_cells import prepared_by
@@ -66,6 +67,7 @@ def make_plan(date: dt.date, config: Config, account: Account | None = None) -> 
 
     Raises:
         NothingToPublish: No cell can keep its promise.
+        BadInput: The file of the map's places cannot be read.
         BudgetExceeded: No user of the day has budget left.
     """
     day = read_day(date, config, account)
@@ -74,6 +76,8 @@ def make_plan(date: dt.date, config: Config, account: Account | None = None) -> 
 
 def planned_day(date: dt.date, day: PlannedDay, proposal: Proposal, config: Config) -> Plan:
     """Return the plan of a day from a mechanism's proposal; raises what ``make_plan`` does."""
+    if config.publish.map:
+        read_places(config)  # what is wrong with the map's file is said before anything is drawn
     if proposal.user_losses is not None:
         return _estimate_plan(date, day, proposal.user_losses, config)
     if not proposal.sums[0].published.any():
@@ -117,19 +121,30 @@ def read_day(date: dt.date, config: Config, account: Account | None = None) -> P
     cell, user, n_records = (pairs[name].to_numpy() for name in ("cell", "user_number", "n_records"))
     occupancy = Occupancy(cell, user, n_records, cells.height, len(user_ids))
     user_hashes = keys.users(user_ids)
-    n_ticks = config.value.n_ticks
-    request = Request(
+    budgets = (account or Account(entries, config)).may_lose(date, user_hashes)
+    return PlannedDay(cells, user_hashes, request_of(occupancy, budgets, config))
+
+
+def request_of(occupancy: Occupancy, budgets: ExactIntArray | None, config: Config) -> Request:
+    """Return what the configuration asks of its mechanism for an occupancy array.
+
+    Args:
+        occupancy: The occupancy array, L users.
+        budgets: What each user may still lose, shape (L,); None is no limit.
+        config: Says the bounds and the request.
+    """
+    n_ticks, privacy = config.value.n_ticks, config.privacy
+    return Request(
         occupancy=occupancy,
         value_ranges=[n_ticks, n_ticks**2] if config.statistics.variance else [n_ticks],
-        epsilon=Fraction(config.privacy.epsilon_per_day),
+        epsilon=Fraction(privacy.epsilon_per_day),
         target=promised_share(config),
-        budgets=(account or Account(entries, config)).may_lose(date, user_hashes),
-        cell_epsilon=None if config.privacy.cell_epsilon is None else Fraction(config.privacy.cell_epsilon),
-        currency=config.privacy.currency,
-        noise=config.privacy.sum_noise,
-        count=config.privacy.count or "records",
+        budgets=budgets,
+        cell_epsilon=None if privacy.cell_epsilon is None else Fraction(privacy.cell_epsilon),
+        currency=privacy.currency,
+        noise=privacy.sum_noise,
+        count=privacy.count or "records",
     )
-    return PlannedDay(cells, user_hashes, request)
 
 
 def _why_nothing(date: dt.date, request: Request, config: Config) -> HexveilError:

@@ -22,6 +22,7 @@ from tasks.base.errors import contained
 from tasks.estimates.expected import expected_estimate
 from tasks.mechanisms.proposals import Request
 from tasks.mechanisms.table import propose
+from tasks.planning.cautions import cautions
 from tasks.planning.day_plan import EstimatePlan, Plan, cell_frame, mean_errors, over_records, store_plan
 from tasks.planning.plan import make_plan, read_day, summarise_plan
 
@@ -32,7 +33,8 @@ _DAYS_AHEAD = (1, 7, 28, 365)
 def preview_plan(date: dt.date, config: Config) -> dict[str, Any]:
     """Return what the day would publish and cost, after storing the plan. Spends nothing.
 
-    ``refused`` says why a run would be refused: its budget is looser than the one in force.
+    ``refused`` says why a run would be refused: its budget is looser than the one in force. ``cautions`` are sentences
+    on what to look at before a run.
     """
     start = time.perf_counter()
     plan = make_plan(date, config)
@@ -40,14 +42,24 @@ def preview_plan(date: dt.date, config: Config) -> dict[str, Any]:
     identity = release_id(date, config)
     entries = read_entries(config)
     released = any(entry.release_id == identity for entry in releases(entries))
+    over_the_map = _over_the_map(date, plan, config)
     return {
         **summarise_plan(plan),
-        **_over_the_map(date, plan, config),
+        **over_the_map,
         "plan_hash": plan_hash,
         "release_id": identity if released else None,
         "refused": None if released else refusal(entries, config),
+        "cautions": cautions(plan.cells, _error_of_published(plan, over_the_map), entries, config),
         "seconds": round(time.perf_counter() - start, 3),
     }
+
+
+def _error_of_published(plan: Plan, over_the_map: dict[str, float | None]) -> float | None:
+    """Return what is promised or expected over the records that are published."""
+    if isinstance(plan, EstimatePlan):
+        return over_the_map["error_over_all_records"]
+    records = plan.occupancy.cell_records[plan.published]
+    return float(np.average([float(error) for error in plan.mean_errors], weights=records))
 
 
 @contained

@@ -18,23 +18,31 @@ _MOST_MALFORMED = 10_000
 _LINE_FEED = ord("\n")
 _RETURN, _QUOTE = b"\r", b'"'
 
+DECIMAL_COMMAS = "A number with a decimal comma must be in quotes, or the delimiter must be another character."
+
 Counts = NDArray[np.int64]
 
 
-def count_csv_rows(path: Path, delimiter: str) -> int:
+def count_csv_rows(path: Path, delimiter: str, headerless: int = 0) -> int:
     """Return how many rows a CSV file has, without its header. An empty line is not a row.
+
+    Args:
+        path: The file.
+        delimiter: The character between its fields.
+        headerless: How many columns a file without a header has; 0 if it has a header, which says that.
 
     Raises:
         BadInput: As for ``blocks``, or quotes or line ends break the rules of RFC 4180. Or too many rows do not have as
             many fields as the header: the engine would keep them all in memory.
     """
     try:
-        n_rows, n_malformed = _tally(_regular_fields(path, delimiter))
+        n_rows, n_malformed = _tally(_regular_fields(path, delimiter), headerless)
     except _Irregular:
-        n_rows, n_malformed = _tally(_fields_by_records(path, delimiter))
+        n_rows, n_malformed = _tally(_fields_by_records(path, delimiter), headerless)
     if n_malformed > max(_MOST_MALFORMED, n_rows // 100):
         raise BadInput(
-            f"{path}: {n_malformed:,} of {n_rows:,} rows have not as many fields as the header; check dataset.delimiter"
+            f"{path}: {n_malformed:,} of {n_rows:,} rows have not as many fields as the header; check "
+            f"dataset.delimiter. {DECIMAL_COMMAS}"
         )
     return n_rows
 
@@ -131,9 +139,9 @@ def _fields_by_records(path: Path, delimiter: str) -> Iterator[Counts]:
         yield np.array(some)
 
 
-def _tally(counts: Iterator[Counts]) -> tuple[int, int]:
-    """Return how many rows follow a header, and how many of them do not have its number of fields."""
-    n_rows, n_malformed, n_columns = -1, 0, None
+def _tally(counts: Iterator[Counts], headerless: int) -> tuple[int, int]:
+    """Return how many rows there are, and how many of them do not have the header's number of fields."""
+    n_rows, n_malformed, n_columns = 0 if headerless else -1, 0, headerless or None
     for some in counts:
         n_columns = some[0] if n_columns is None and some.size else n_columns
         n_rows += some.size

@@ -8,14 +8,28 @@ from tasks.base.config import Config
 from tasks.base.errors import contained
 
 KEPT = "kept"
-
-
 DUPLICATE = "duplicate"
+OUTSIDE_DAY = "time_outside_day"
 
 
 def count_rows(connection: warehouse.Connection, day: dict[str, Any], n_kept: int) -> dict[str, int]:
     """Return the number of a day's rows by reason, from its quarantine and its number of valid records."""
     return dict(warehouse.rows(connection, "read/day_outcomes", {**day, "n_kept": n_kept}))
+
+
+@contained
+def prepared_rows(date: dt.date, config: Config) -> dict[str, int]:
+    """Return the number of a prepared day's rows by outcome: "kept", or the reason for quarantine."""
+    with warehouse.connect(config) as connection:
+        return dict(warehouse.rows(connection, "read/prepared_outcomes", {"date": date}))
+
+
+@contained
+def rows_without_day(date: dt.date, config: Config) -> dict[str, tuple[int, int]]:
+    """Return how many rows of a day's files belong to no day: malformed, and without a readable time, by file name."""
+    with warehouse.connect(config) as connection:
+        found = warehouse.rows(connection, "read/rows_without_day", {"date": date})
+    return {name: (n_malformed, n_undated) for name, n_malformed, n_undated in found}
 
 
 @contained

@@ -10,9 +10,10 @@ from tasks.base.config import Config
 from tasks.base.errors import BadInput
 from tasks.base.logs import say
 from tasks.base.steps import step
+from tasks.records.csv_rows import DECIMAL_COMMAS
 from tasks.records.duplicates import repeated_hashes
 from tasks.records.ingest import current_files
-from tasks.records.outcomes import DUPLICATE, KEPT, count_rows
+from tasks.records.outcomes import DUPLICATE, KEPT, OUTSIDE_DAY, count_rows
 
 log = logging.getLogger("hexveil.validate")
 
@@ -45,6 +46,9 @@ def judge_day(
 ) -> None:
     """Refuse a day if too much of it is unusable.
 
+    What repeats another record does not count. In a snapshot of a feed that is also a row of another day: the last
+    report of a vehicle that stood still over midnight.
+
     Args:
         connection: Connection to the warehouse.
         day: The date and the file ids of the day.
@@ -59,11 +63,12 @@ def judge_day(
     say(log, "validated", date=date, **counts)
     _refuse_crowded_files(connection, day["file_ids"], config)
     if not counts.get(KEPT) and not n_swapped:
-        raise BadInput(_empty_day(connection, day, counts))
-    n_rows = sum(counts.values()) - counts.get(DUPLICATE, 0)
+        raise BadInput(_empty_day(connection, day, counts) + _decimal_mark(counts, config))
+    repeated = (DUPLICATE, OUTSIDE_DAY) if config.dataset.holds_snapshots else (DUPLICATE,)
+    n_rows = sum(counts.values()) - sum(counts.get(reason, 0) for reason in repeated)
     n_lost = n_rows - counts.get(KEPT, 0)
     if n_lost > limit * n_rows or not counts.get(KEPT):
-        raise BadInput(_too_many(date, counts, n_lost, n_rows, n_swapped, limit))
+        raise BadInput(_too_many(date, counts, n_lost, n_rows, n_swapped, limit) + _decimal_mark(counts, config))
 
 
 def count_swapped(connection: warehouse.Connection, config: Config) -> int:
@@ -110,7 +115,8 @@ def _refuse_crowded_files(connection: warehouse.Connection, file_ids: list[int],
         raise BadInput(
             f"{name}: {n_malformed} malformed rows and {n_undated} with a time that cannot be read, of {n_rows}, are "
             f"more than validation.max_quarantined_share = {limit} allows; nothing was spent. Times must be "
-            "ISO 8601, with or without an offset."
+            "ISO 8601 or numbers since 1970, or have the form in columns.time_format."
+            + (f" {DECIMAL_COMMAS}" if n_malformed > n_undated else "")
         )
 
 
@@ -134,6 +140,15 @@ def _too_many(date: dt.date, counts: dict[str, int], n_lost: int, n_rows: int, n
     if 2 * n_swapped > n_lost:
         message += " With columns.latitude and columns.longitude swapped most would lie in the area: check them."
     return message
+
+
+def _decimal_mark(counts: dict[str, int], config: Config) -> str:
+    """Return a hint for a day most of whose unusable rows have no place that can be read."""
+    n_unusable = sum(n for reason, n in counts.items() if reason not in (KEPT, DUPLICATE))
+    if 2 * counts.get("place_unreadable", 0) <= n_unusable:
+        return ""
+    mark = "." if config.dataset.decimal == "," else ","
+    return f' If places are written like 47{mark}05, set dataset.decimal = "{mark}".'
 
 
 def _listed(counts: dict[str, Any]) -> str:

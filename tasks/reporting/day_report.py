@@ -1,20 +1,25 @@
 """Report: summarises a day's release in numbers that are public."""
 
 import datetime as dt
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from decimal import Decimal
 from pathlib import Path
 from statistics import median
 
+import numpy as np
+import polars as pl
+
 from tasks.account import ledger, private_files
 from tasks.account.chain import releases
-from tasks.account.entry import Release
+from tasks.account.entry import Entry, Release
 from tasks.account.identity import find_entry, published_folder
 from tasks.base.config import Config
 from tasks.base.errors import contained
 from tasks.base.storage import TABLE
 from tasks.formats.columns import expected_errors
-from tasks.records.outcomes import KEPT, late_records
+from tasks.planning.cautions import cautions
+from tasks.planning.stored_plan import load_plan
+from tasks.records.outcomes import KEPT, late_records, rows_without_day
 
 
 @dataclass(frozen=True)
@@ -36,6 +41,10 @@ class DayReport:
         epsilon_left: What the worst user could still lose when the day was released.
         folder: Where the files are.
         late: Number of records that came after their day's release, by day; may include other days.
+        n_covered: Number of records in the cells that are published.
+        without_day: Numbers of malformed rows and of rows without a readable time that belong to no day, by file. Known
+            only of a report on one day, as the next.
+        cautions: What a person should look at, in sentences.
     """
 
     release_id: str
@@ -52,6 +61,9 @@ class DayReport:
     in_words: str
     folder: Path
     late: dict[dt.date, int]
+    n_covered: int
+    without_day: dict[str, tuple[int, int]] = field(default_factory=dict)
+    cautions: list[str] = field(default_factory=list)
 
     @property
     def n_rows(self) -> int:
@@ -67,13 +79,25 @@ class DayReport:
 @contained
 def report_day(date: dt.date, late: dict[dt.date, int], config: Config, revision: str | None = None) -> DayReport:
     """Return the report on a released day, or on a revision of it, from the ledger, its files and its late records."""
-    return _report(released_entry(date, revision, config), late, config)
+    entries = ledger.read_entries(config)
+    entry = _entry_of(date, revision, entries, config)
+    day, settings = _report(entry, late, config), config.with_settings(entry.settings)
+    cells = load_plan(entry.plan, config).cells
+    table = _table(entry, config)
+    error = float(np.average(expected_errors(table).to_numpy(), weights=table["n_records"].to_numpy()))
+    before = [one for one in entries if one.number < entry.number]
+    found = cautions(cells, error, before, settings)
+    return replace(day, without_day=rows_without_day(date, config), cautions=found)
 
 
 @contained
 def released_entry(date: dt.date, revision: str | None, config: Config) -> Release:
     """Return the ledger entry of a released day, or of a revision of it."""
-    entry = find_entry(date, revision, ledger.read_entries(config), config)
+    return _entry_of(date, revision, ledger.read_entries(config), config)
+
+
+def _entry_of(date: dt.date, revision: str | None, entries: list[Entry], config: Config) -> Release:
+    entry = find_entry(date, revision, entries, config)
     if entry is None:
         raise LookupError(f"{date} has not been released")
     return entry
@@ -81,20 +105,27 @@ def released_entry(date: dt.date, revision: str | None, config: Config) -> Relea
 
 @contained
 def report_range(first: dt.date, last: dt.date, config: Config) -> dict[dt.date, DayReport | None]:
-    """Return the report on each day of a range, None for a day that has not been released."""
+    """Return the report on each day of a range, None for a day that has not been released.
+
+    The released days come first, in the order of their releases, in which what users lost adds up.
+    """
     released = releases(ledger.read_entries(config))
     entries = {entry.date: entry for entry in released if entry.revision is None}
     dates = [first + dt.timedelta(days=shift) for shift in range((last - first).days + 1)]
     late = late_records(config)
-    found = {date: entries.get(date) for date in dates}
+    found = {date: entries.get(date) for date in sorted(dates, key=lambda day: _order(entries.get(day)))}
     return {
         date: _report(entry, {date: late[date]} if date in late else {}, config) if entry else None
         for date, entry in found.items()
     }
 
 
+def _order(entry: Release | None) -> tuple[bool, int]:
+    return (True, 0) if entry is None else (False, entry.number)
+
+
 def _report(entry: Release, late: dict[dt.date, int], config: Config) -> DayReport:
-    table = private_files.read_frame(private_files.releases(config), entry.files[TABLE])
+    table = _table(entry, config)
     errors = expected_errors(table).to_list()
     return DayReport(
         release_id=entry.release_id,
@@ -111,4 +142,9 @@ def _report(entry: Release, late: dict[dt.date, int], config: Config) -> DayRepo
         in_words=entry.in_words,
         folder=published_folder(entry.date, entry.revision, config),
         late=late,
+        n_covered=int(table["n_records"].sum()),
     )
+
+
+def _table(entry: Release, config: Config) -> pl.DataFrame:
+    return private_files.read_frame(private_files.releases(config), entry.files[TABLE])

@@ -26,10 +26,15 @@ def day_page(
     unit, kind = config.value.unit, "promised" if day.is_promise else "expected"
     records = [("read", day.n_rows), ("kept", day.n_kept), ("quarantined", day.n_rows - day.n_kept)]
     records += [(f"quarantined: {reason}", n) for reason, n in sorted(day.rows.items()) if reason != KEPT]
+    for name, numbers in day.without_day.items():
+        records += zip(
+            (f"malformed, of no day, in {name}", f"without a readable time, in {name}"), numbers, strict=True
+        )
     records += [(f"late, of {late}, not used", n) for late, n in sorted(day.late.items())]
     cells = [
         ("published", day.n_published),
         ("withheld at no cost", day.n_withheld),
+        ("records covered", day.n_covered),
         (f"worst {kind} error, {unit}", day.worst_error),
         (f"median {kind} error, {unit}", day.median_error),
     ]
@@ -43,6 +48,7 @@ def day_page(
         [
             f"# {_text(config.dataset.name)} {date}",
             " · ".join(f"[{name}]({link})" for name, link in links.items()),
+            *(f"**Caution**: {_text(caution)}" for caution in day.cautions),
             _table(("records", "rows"), records),
             _table(("cells", ""), cells),
             _table(("epsilon", ""), privacy),

@@ -127,6 +127,7 @@ def _forget(dates: list[dt.date], fence: str, config: Config) -> Forgotten:
     private_files.remove_unreleased_plans(dates, entries, config)
     (config.storage_path / "private" / "errors.log").unlink(missing_ok=True)
     shutil.rmtree(private_folder(config) / "evaluations", ignore_errors=True)  # numbers without noise
+    shutil.rmtree(private_folder(config) / "fetched", ignore_errors=True)  # copies that a killed run left
     _unfinished(config).unlink()
     rows = {date: held.get(date, 0) for date in dates}
     say(log, "forgotten", n_days=len(dates))

@@ -24,16 +24,17 @@ from dpmath.estimate.day import KINDS, Day
 from dpmath.estimate.design import (
     NUMBERS_OF_DIRECTIONS,
     RADIUS,
-    _directions,
     _shared_l1,
     _shared_l2,
     as_measured,
     design,
+    directions,
     whole_numbers,
 )
 from dpmath.estimate.measurement import LARGEST_RADIUS, Norm
 from dpmath.estimate.posterior import NOTHING, Design, Estimate, estimated
-from dpmath.estimate.programme import Asked, Asking, answered, expected_deviation, programme
+from dpmath.estimate.programme import Asked, Asking, answered, programme
+from dpmath.estimate.prospect import expected_deviation
 from dpmath.estimate.questions import Centre, Check, Measured, PrivateDay, Question
 from dpmath.estimate.state import DRIFT, State, class_covariance, first_state, from_arrays, to_arrays
 from dpmath.estimate.typical import typical
@@ -517,9 +518,8 @@ def eigen(view: View) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
 def test_directions_are_those_of_a_dense_eigendecomposition(make: Callable[[Day], View], n_slots: int) -> None:
     """The most uncertain ones also where there are more cells than directions."""
     view = make(a_city(n_slots=n_slots))
-    most = NUMBERS_OF_DIRECTIONS[-1]
-    found, (variance, gain, values) = _directions(view, most), eigen(view)
-    assert found.variance.size == min(most, 10 * n_slots)
+    found, (variance, gain, values) = directions(view), eigen(view)
+    assert found.variance.size == min(NUMBERS_OF_DIRECTIONS[-1], 10 * n_slots)
     assert found.variance[:30] == pytest.approx(variance[:30], rel=1e-4)
     assert found.gain[:30] == pytest.approx(gain[:30], rel=1e-2)
     off = np.abs(found.values[:, :10]) - np.abs(values[:, :10])

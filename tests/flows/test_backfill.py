@@ -100,6 +100,20 @@ def week(tmp_path: Path) -> Dataset:
     return make(tmp_path / "week", 7)
 
 
+def test_the_totals_of_a_range_run_in_the_order_of_the_releases(hexveil: Hexveil, week: Dataset) -> None:
+    week.without_map()
+    first, second, third = dates_of(3)
+    week.run_day(third)
+    ended = hexveil("backfill", *range_of(week, 3))
+    assert ended.returncode == 0, ended.stderr
+    rows = [line.split() for line in ended.stdout.splitlines() if line.strip().startswith("2026")]
+    assert [row[0] for row in rows] == [str(third), str(first), str(second)]
+    totals, left = ([float(row[column]) for row in rows] for column in (-2, -1))
+    assert totals == sorted(totals)
+    assert left == sorted(left, reverse=True)
+    assert totals[0] < totals[-1]
+
+
 def test_one_bad_day_is_reported_and_the_others_are_done_and_done_days_are_left_alone(
     hexveil: Hexveil, week: Dataset
 ) -> None:

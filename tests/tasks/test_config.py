@@ -45,6 +45,9 @@ def problem_with(dataset: Dataset, old: str, new: str) -> str:
         ("epsilon_per_day = 2.0", "epsilon_per_day = true", "privacy.epsilon_per_day"),
         ("epsilon_total = 5.0", "epsilon_total = 0.0", "budget.epsilon_total"),
         ("h3_resolution = 7", "h3_resolution = 16", "grid.h3_resolution"),
+        ("h3_resolution = 7", 'h3_resolution = "7"', 'valid integer, not "7"; write it without quotes'),
+        ("epsilon_per_day = 2.0", 'epsilon_per_day = "2"', 'not "2"; write it without quotes'),
+        ("[storage]", '[publish]\nmap = "true"\n[storage]', 'valid boolean, not "true"; write it without quotes'),
         ("slot_minutes = 60", "slot_minutes = 7", "grid.slot_minutes: must divide a day of 1440 minutes, not 7"),
         ('timezone = "UTC"', 'timezone = "Amerika/Chicago"', "did you mean America/Chicago?"),
         ('value = "speed"', 'value = "bus"', "columns: must name five different columns"),
@@ -62,6 +65,13 @@ def test_a_wrong_key_is_named_with_what_to_do(dataset: Dataset, old: str, new: s
     assert said in message
     assert str(dataset.config_file) in message
     assert all(line == shown(line) for line in message.split("\n"))
+
+
+@pytest.mark.parametrize("place", ["raw/day.csv", "raw/day.csv/store"])
+def test_a_storage_that_is_a_file_or_in_one_is_refused(dataset: Dataset, place: str) -> None:
+    file = dataset.write("day.csv", "x")
+    said = problem_with(dataset, 'path = "store"', f'path = "{place}"')
+    assert f"but {file} is a file; name a folder" in said
 
 
 def test_a_missing_file_and_one_that_is_not_text_are_named(tmp_path: Path) -> None:

@@ -167,7 +167,7 @@ def test_rows_read_are_those_that_an_independent_reader_counts(dataset: Dataset,
         ("a.csv", "\n" + HEADER + ROW, "its first line is"),
         ("a.csv", HEADER + ROW.replace("30", "3" * 70_000), "a record is longer than 64 KiB"),
         ("a[1].csv", HEADER + ROW, "cannot be part of a file's path"),
-        ("a.csv/b.csv", HEADER + ROW, "is a folder or no longer there"),
+        ("a.csv/b.csv", HEADER + ROW, "is a folder, and dataset.files names files. For those in it write "),
     ],
 )
 def test_a_file_that_cannot_be_read_is_named_with_what_to_do(

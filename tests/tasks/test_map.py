@@ -12,7 +12,7 @@ from support import DATE, Dataset, table
 from dpmath.estimate.areas import AREAS
 from tasks.base.config import Config
 from tasks.formats.map import words
-from tasks.formats.map.day import hour_marks, map_day, slot_labels, slot_starts
+from tasks.formats.map.day import MapDay, hour_marks, map_day, slot_labels, slot_starts
 from tasks.formats.map.sources import map_sources
 
 ZONES = ("UTC", "Europe/Zurich", "America/St_Johns", "Australia/Lord_Howe", "Asia/Kathmandu", "America/Havana")
@@ -66,6 +66,16 @@ def test_the_map_opens_where_most_is_published(busy_dataset: Dataset) -> None:
     assert day.slots[day.fullest_slot].startswith("08:00")
     assert day.hexagons["h3_cell"][0] == published["h3_cell"][0]
     assert day.hexagons["n_published"].to_list() == [2, 1]
+
+
+def test_the_map_opens_with_a_hexagon_that_can_be_believed() -> None:
+    """One hexagon is published in most slots with large errors, one once with the least, one in half of them."""
+    rows = [(slot, 0, 9.0) for slot in range(4)] + [(0, 1, 0.1)] + [(slot, 2, 1.0) for slot in (0, 3)]
+    rows += [(slot, 3, 0.5) for slot in (1, 2)]
+    published = pl.DataFrame(rows, ["slot", "hexagon", "mean_error_bound"], orient="row")
+    day = MapDay([], {}, pl.DataFrame(), published, pl.DataFrame())
+    assert (day.fullest_slot, day.first_hexagon) == (0, 2)
+    assert MapDay([], {}, pl.DataFrame(), published.filter(pl.col("hexagon") == 1), pl.DataFrame()).first_hexagon == 1
 
 
 def test_withheld_cells_are_on_the_map_with_nothing_but_how_full_they_are(busy_dataset: Dataset) -> None:

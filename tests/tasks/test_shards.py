@@ -243,14 +243,6 @@ def test_an_engine_that_cannot_be_is_refused(dataset: Dataset, written: str, sai
         _ = dataset.config
 
 
-def test_addresses_need_the_engine_that_reads_them(dataset: Dataset) -> None:
-    dataset.set('files = ["raw/*"]', 'files = ["s3://bucket/raw/*"]')
-    assert dataset.config.engine.n_shards == 3
-    dataset.set(ENGINES[1], "")
-    with pytest.raises(BadConfig, match=r's3://bucket/raw/\* is read by engine\.name = "dask" only'):
-        _ = dataset.config
-
-
 def test_where_the_records_are_worked_on_is_no_setting_of_a_release(dataset: Dataset) -> None:
     there = dataset.config
     assert "engine" not in there.public_settings()

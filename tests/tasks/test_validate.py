@@ -88,6 +88,25 @@ def first_broken_rule(user: str, time: str, latitude: str, longitude: str, area:
     return next((rule for rule, is_broken in broken.items() if is_broken), None)
 
 
+@pytest.mark.parametrize(
+    ("delimiter", "row", "said"),
+    [
+        (";", f"bus1;{DATE}T08:00:00Z;47,05;8,31;30", 'If places are written like 47,05, set dataset.decimal = ","'),
+        (",", f"bus1,{DATE}T08:00:00Z,47,05,8,31,30", "A number with a decimal comma must be in quotes"),
+    ],
+)
+def test_a_decimal_comma_is_pointed_at(dataset: Dataset, delimiter: str, row: str, said: str) -> None:
+    dataset.set("[columns]", f'delimiter = "{delimiter}"\n[columns]')
+    dataset.write("a.csv", HEADER.replace(",", delimiter) + f"{row}\n" * 9)
+    assert said in refusal(dataset)
+
+
+def test_a_decimal_point_is_pointed_at_where_a_comma_was_said(dataset: Dataset) -> None:
+    dataset.set("[columns]", 'decimal = ","\n[columns]')
+    write_rows(dataset, ["bus1,2026-01-15T08:00:00Z,47.05.1,8.31,30"])
+    assert 'If places are written like 47.05, set dataset.decimal = "."' in refusal(dataset)
+
+
 @pytest.mark.parametrize("area", [12, 180])
 def test_whatever_else_is_wrong_the_first_rule_that_a_record_breaks_is_its_reason(dataset: Dataset, area: int) -> None:
     sides = f"south = {-min(area, 90)}\nnorth = {min(area, 90)}\nwest = {-area}\neast = {area}"

@@ -9,6 +9,7 @@ from zoneinfo import ZoneInfo
 import polars as pl
 
 from tasks.base.config import Config
+from tasks.formats.columns import expected_errors
 
 _CELL = ("slot_start", "h3_cell")
 
@@ -35,6 +36,19 @@ class MapDay:
     def fullest_slot(self) -> int:
         """The slot with the most published cells; the first one if several have as many."""
         return int(self.published["slot"].value_counts().sort("count", "slot", descending=[True, False])["slot"][0])
+
+    @property
+    def first_hexagon(self) -> int:
+        """The hexagon that is shown first, one that can be believed.
+
+        Of those with a number in the fullest slot, and in at least half as many slots as any, it has the least error.
+        """
+        found = self.published.with_columns(error=expected_errors(self.published)).group_by("hexagon")
+        hexagons = found.agg(
+            pl.len(), error=pl.col("error").mean(), is_seen=(pl.col("slot") == self.fullest_slot).any()
+        )
+        seen = hexagons.filter("is_seen").filter(2 * pl.col("len") >= pl.col("len").max())
+        return int(seen.sort("error", "hexagon")["hexagon"][0])
 
 
 def map_day(statistics: pl.DataFrame, withheld: pl.DataFrame, date: dt.date, config: Config) -> MapDay:

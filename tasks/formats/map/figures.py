@@ -31,7 +31,8 @@ from bokeh.plotting import figure
 
 from tasks.base.config import Config
 from tasks.formats.map.day import MapDay
-from tasks.formats.map.sources import map_sources
+from tasks.formats.map.places import Places
+from tasks.formats.map.sources import map_sources, place_sources
 from tasks.formats.map.words import (
     AREA_WORDS,
     FORMATTED,
@@ -69,8 +70,11 @@ select.bk-input:focus-visible {{ outline: 3px solid {_INK}; outline-offset: 2px;
 """
 
 
-def map_document(day: MapDay, config: Config) -> Document:
-    """Return the document. Its roots are the slots, map, hexagons and curve; one callback connects them."""
+def map_document(day: MapDay, places: Places, config: Config) -> Document:
+    """Return the document, with the owner's places drawn over the hexagons.
+
+    Its roots are the slots, map, hexagons and curve; one callback connects them.
+    """
     sources = map_sources(day)
     slider, select = _slider(day), _select(day)
     now = BoxAnnotation(fill_color="#f7edd4", fill_alpha=1, line_color=None, level="underlay")
@@ -89,7 +93,7 @@ def map_document(day: MapDay, config: Config) -> Document:
     for model, name in ((slider, "value"), (select, "value"), (sources["hexagons"].selected, "indices")):
         model.js_on_change(name, glue)
     document = Document()
-    roots = [_map(sources, config), select, curve]
+    roots = [_map(sources, place_sources(places, day), config), select, curve]
     with document.models.freeze():  # so Bokeh collects the models once for all roots
         for root in [slider, *roots] if len(day.slots) > 1 else roots:  # a slider needs two steps
             document.add_root(root)
@@ -119,14 +123,14 @@ def _select(day: MapDay) -> Select:
         name="hexagons",
         title="Hexagon",
         options=options,
-        value="0",
+        value=str(day.first_hexagon),
         sizing_mode="stretch_width",
         margin=0,
         stylesheets=[InlineStyleSheet(css=_SELECT_STYLE)],
     )
 
 
-def _map(sources: Sources, config: Config) -> Any:
+def _map(sources: Sources, places: Sources, config: Config) -> Any:
     plot = _figure("map", x_axis_type="mercator", y_axis_type="mercator", match_aspect=True)
     mapper = _colours(sources["all_published"])
     everywhere = _patches(plot, sources["hexagons"], fill_color=_FAINT, line_color=_EDGE)
@@ -140,8 +144,14 @@ def _map(sources: Sources, config: Config) -> Any:
     published = _patches(plot, sources["published"], line_color="white", **fill)
     if config.privacy.planned_by.estimates:
         _patches(plot, sources["unusual"], fill_color=None, line_color=_RED, line_width=3)
+    if "lines" in places:
+        plot.multi_line("xs", "ys", source=places["lines"], line_color=_INK, line_width=1, line_alpha=0.55)
     for colour, width in (("white", 6), (_INK, 3)):
         _patches(plot, sources["outline"], fill_color=None, line_color=colour, line_width=width)
+    if "names" in places:
+        look = {"text_font": _FONT, "text_font_size": "12px", "text_align": "center", "text_baseline": "middle"}
+        outlined = {"text_color": _INK, "text_outline_color": "white", "text_outline_width": 3}
+        plot.text("x", "y", text="name", source=places["names"], **look, **outlined)
     plot.xaxis.ticker.desired_num_ticks = 4
     plot.x_range.renderers = plot.y_range.renderers = [everywhere]
     plot.add_layout(_colour_bar(mapper, config), "below")

@@ -11,6 +11,7 @@ from jinja2 import Environment, StrictUndefined
 from tasks.base.config import Config
 from tasks.formats.map.day import map_day
 from tasks.formats.map.figures import map_document
+from tasks.formats.map.places import read_places
 from tasks.formats.map.words import head, rounded_outwards, with_look
 
 
@@ -24,7 +25,7 @@ def map_page(
 ) -> bytes:
     """Return the page of a published day.
 
-    It is computed only from the noisy table and from what is public about the withheld cells.
+    It is computed only from the noisy table, from what is public about the withheld cells, and from the owner's places.
 
     Args:
         statistics: The published table of the release.
@@ -43,5 +44,5 @@ def map_page(
         importlib.resources.files("tasks.formats.map").joinpath("map.html.jinja").read_text("utf-8")
     )
     variables = {**words, "has_slots": len(day.slots) > 1}
-    document = map_document(day, config)
+    document = map_document(day, read_places(config), config)
     return file_html(document, INLINE, str(words["title"]), template=template, template_variables=variables).encode()

@@ -9,6 +9,7 @@ from bokeh.models import ColumnDataSource
 
 from tasks.formats.geography import outline
 from tasks.formats.map.day import MapDay
+from tasks.formats.map.places import Places
 
 _EARTH_RADIUS = 6_378_137.0
 _MERCATOR_END = 85.0
@@ -48,6 +49,22 @@ def map_sources(day: MapDay) -> dict[str, ColumnDataSource]:
     }
 
 
+def place_sources(places: Places, day: MapDay) -> dict[str, ColumnDataSource]:
+    """Return the sources of the names and lines in the area of a day's hexagons, for what there is of them."""
+    corners = np.array([corner for cell in day.hexagons["h3_cell"] for corner in outline(cell)])
+    (west, south), (east, north) = corners.min(axis=0), corners.max(axis=0)
+    here = places.within((west, south, east, north))
+    found = {}
+    if here.lines:
+        lines = [_mercator(*np.array(line).T) for line in here.lines]
+        found["lines"] = ColumnDataSource({"xs": [xs for xs, _ in lines], "ys": [ys for _, ys in lines]})
+    if here.names:
+        names, longitudes, latitudes = zip(*here.names, strict=True)
+        xs, ys = _mercator(np.array(longitudes), np.array(latitudes))
+        found["names"] = ColumnDataSource({"x": xs, "y": ys, "name": list(names)})
+    return found
+
+
 def _empty(*columns: str) -> ColumnDataSource:
     return ColumnDataSource({column: [] for column in columns})
 
@@ -67,6 +84,11 @@ def _outlines(cells: Iterable[str]) -> Iterator[tuple[list[float], list[float]]]
         longitudes, latitudes = np.array(outline(cell)[:-1]).T
         first = longitudes[0] if first is None else first
         longitudes = longitudes + 360 * np.round((first - longitudes[0]) / 360)
-        latitudes = np.radians(latitudes.clip(-_MERCATOR_END, _MERCATOR_END))
-        x, y = np.radians(longitudes), np.log(np.tan(np.pi / 4 + latitudes / 2))
-        yield (x * _EARTH_RADIUS).round(2).tolist(), (y * _EARTH_RADIUS).round(2).tolist()
+        yield _mercator(longitudes, latitudes)
+
+
+def _mercator(longitudes: np.ndarray, latitudes: np.ndarray) -> tuple[list[float], list[float]]:
+    """Return places in Web Mercator metres, to the centimetre."""
+    latitudes = np.radians(latitudes.clip(-_MERCATOR_END, _MERCATOR_END))
+    x, y = np.radians(longitudes), np.log(np.tan(np.pi / 4 + latitudes / 2))
+    return (x * _EARTH_RADIUS).round(2).tolist(), (y * _EARTH_RADIUS).round(2).tolist()

@@ -1,0 +1,15 @@
+-- incoming: the rows of a decoded feed of vehicle positions; a value that the feed does not say is null.
+-- Grain    one row per position
+-- Reads    source_row: the decoded positions
+-- Params   $blank: trimmed off user ids; $micros, $time_format: of times, see instant_of
+-- Privacy  SENSITIVE
+create or replace temp table incoming as
+select
+    row_number,
+    true as is_object,
+    trimmed_id("user", $blank) as user_id,
+    readable_time(instant_of(time, $micros, $time_format)) as observed_at,
+    latitude,
+    longitude,
+    value
+from source_row

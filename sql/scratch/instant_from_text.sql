@@ -1,0 +1,6 @@
+-- instant_of(): the instant of a time that is ISO 8601 text or an instant; null if it cannot be read.
+-- A time without an offset is read in the time zone of the session, which is the dataset's.
+-- Grain    a function of a time as it is written; what other forms of times need is not used
+-- Privacy  of a time alone, assumed public
+create or replace temp macro instant_of(written, micros, time_format) as
+try_cast(written as timestamptz)

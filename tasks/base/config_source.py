@@ -1,0 +1,134 @@
+"""The sections of a configuration on its source: which files hold the records, their form, and their columns."""
+
+import difflib
+import functools
+import re
+from typing import Any, Literal, Self
+from zoneinfo import available_timezones
+
+from pydantic import Field, field_validator, model_validator
+
+from tasks.base.config_presets import Preset
+from tasks.base.config_types import Place, Section
+
+Format = Literal["csv", "parquet", "ndjson", "json", "gtfs-rt"]
+TimeUnit = Literal["s", "ms", "us", "ns"]
+ROLES = ("user", "time", "latitude", "longitude", "value")
+"""The columns that are read, by what they mean."""
+OF_FILE = "{file}"
+"""What `columns.user` says where a file's name is the user of its records."""
+
+_DIRECTIVE = re.compile(r"%-?(.)")
+_DIRECTIVES = frozenset("aAbBcdDfgGHIjmMnpSuUVwWxXyYzZ%")
+
+
+@functools.cache
+def _time_zones() -> frozenset[str]:
+    """Return the names of all time zones. This reads about a thousand files, so it is cached."""
+    return frozenset(available_timezones() - {"localtime", "Factory", "posixrules"})
+
+
+class Dataset(Section):
+    """Which files hold the records, and the time zone of their days."""
+
+    name: str = Field(pattern=r"^[a-z0-9][a-z0-9_-]*$")
+    """Name of the dataset: small letters, digits, `_` and `-`. It is a part of each release id."""
+    files: tuple[Place, ...] = Field(min_length=1)
+    """Patterns of the input files, relative to this file. The end of a name says its format: `.csv`, `.parquet`,
+    `.ndjson`, `.jsonl`, `.json` or `.pb`, and all but Parquet also with `.gz`. Texts are in UTF-8. With `{date}` in a
+    pattern each file holds one local day, and a row of another day in it is quarantined. A pattern may be an address
+    such as `s3://bucket/folder/*.parquet`."""
+    timezone: str
+    """IANA time zone. Days are days of this zone, and times without an offset are read in it."""
+    purpose: str = "not stated"
+    """What the publication is for. The text is public: it is in every ledger entry."""
+    delimiter: str = Field(default=",", pattern=r'^[^"\r\n]$')
+    """The character between the fields of CSV files."""
+    preset: Preset | None = Field(default=None, exclude=True)
+    """A published form of data, which fills in what this file leaves out of `[dataset]`, `[columns]` and `[value]`:
+    `gtfs-rt` (VehiclePositions of GTFS-Realtime), `tides` (vehicle_locations), `mds` (telemetry of 2.0) or `iudx` (live
+    positions of transit). For a speed in `km/h`, `mph` or `m/s` it also fills in `value.factor`."""
+    # reading depends on the next four; lines of the ledger of before say nothing of them
+    format: Format | None = Field(default=None, exclude_if=lambda one: one is None)
+    """The format of all files, whatever their names end in. `ndjson` has one JSON object per line; `json` is a document
+    with a list of them; `gtfs-rt` has vehicle positions as protobuf. Without it each name's end says it."""
+    records: str | None = Field(default=None, min_length=1, exclude_if=lambda one: one is None)
+    """For `json` only: the path to the list of records, such as `result` or `data.vehicles`. Without it the document
+    itself is the list."""
+    header: tuple[str, ...] = Field(default=(), exclude_if=lambda names: not names)
+    """The names of all columns of CSV files that have no header, in order: `["id", "time", "lat", "lon", "speed"]`."""
+    decimal: Literal[".", ","] = Field(default=".", exclude_if=lambda mark: mark == ".")
+    """The decimal mark of numbers that are written as text. With `,` a number may not have dots between its digits."""
+
+    @property
+    def holds_snapshots(self) -> bool:
+        """Whether files are snapshots of a feed, which repeat the last report of vehicles that stand still."""
+        ends = (".json", ".json.gz", ".pb", ".pb.gz")
+        return self.format in ("json", "gtfs-rt") or (
+            self.format is None and all(one.endswith(ends) for one in self.files)
+        )
+
+    @field_validator("files", "header", mode="before")
+    @classmethod
+    def _as_tuple(cls, value: Any) -> Any:
+        return tuple(value) if isinstance(value, list) else value
+
+    @field_validator("timezone")
+    @classmethod
+    def _known_zone(cls, value: str) -> str:
+        if value not in _time_zones():
+            close = difflib.get_close_matches(value, _time_zones(), n=1)
+            raise ValueError("must be an IANA time zone" + (f"; did you mean {close[0]}?" if close else ""))
+        return value
+
+
+class Columns(Section):
+    """The names of the five columns that are read from the source, and the form of its times.
+
+    In JSON and GTFS-Realtime a name may be a path, such as `location.coordinates[1]`.
+    """
+
+    user: str
+    """Name of the column of the user. The guarantee protects whoever this column identifies. For CSV files it may be
+    `{file}`: then each file holds one user's records, and its name without its ending is the user."""
+    time: str
+    """Name of the column of the time. Times are ISO 8601 or seconds, milli-, micro- or nanoseconds since 1970."""
+    latitude: str
+    """Name of the column of the latitude, in degrees."""
+    longitude: str
+    """Name of the column of the longitude, in degrees."""
+    value: str
+    """Name of the column of the measured value."""
+    # the ledger records the next three where they are set: lines of before say nothing of them
+    time_unit: TimeUnit | None = Field(default=None, exclude_if=lambda unit: unit is None)
+    """For times that are numbers since 1970: what they count, `s`, `ms`, `us` or `ns`. Without it the unit is
+    recognised from the range of a file's first times, if they are of the years 1990 to 2100."""
+    time_format: str | None = Field(default=None, min_length=2, exclude_if=lambda form: form is None)
+    """For times that are written otherwise: their form, for example `%m/%d/%Y %I:%M %p`. `%Y %m %d %H %M %S` are year,
+    month, day, hour, minute and second, `%b` is Jan, `%I` and `%p` are hours to 12 and AM or PM, `%z` is the offset."""
+    value_type: Literal["number", "text"] | None = Field(default=None, exclude_if=lambda kind: kind is None)
+    """For Parquet only: whether the values must be stored as numbers or as text. If a file has another type, the day
+    fails before anything is spent. Without it both are read."""
+
+    @field_validator("time_format")
+    @classmethod
+    def _known_directives(cls, value: str | None) -> str | None:
+        unknown = [one for one in _DIRECTIVE.findall(value or "") if one not in _DIRECTIVES]
+        if unknown:
+            raise ValueError(f"has the unknown directive %{unknown[0]}")
+        if value is not None and "%" in _DIRECTIVE.sub("", value):
+            raise ValueError("has a single % at its end")
+        return value
+
+    @model_validator(mode="after")
+    def _one_form_of_times(self) -> Self:
+        if self.time_unit is not None and self.time_format is not None:
+            raise ValueError("time_unit is for numbers and time_format for texts: give one of them")
+        return self
+
+    @model_validator(mode="after")
+    def _each_once(self) -> Self:
+        names = [self.user, self.time, self.latitude, self.longitude, self.value]
+        if len(set(names)) < len(names):
+            raise ValueError("must name five different columns")
+        return self

@@ -1,0 +1,89 @@
+"""Cautions: what a person should look at before a day is published, found from public numbers alone."""
+
+import datetime as dt
+from collections.abc import Sequence
+from zoneinfo import ZoneInfo
+
+import numpy as np
+import polars as pl
+
+from tasks.account.entry import Entry
+from tasks.base.config import Config
+from tasks.planning.released_spread import released_spread
+
+_NIGHT = slice(1, 5)
+_AWAKE = range(6, 20)
+"""Hours in which no city begins to sleep."""
+_QUIET_HOURS = 4
+_QUIET_SHARE = 0.1
+_LONGEST_SLOT = 180
+
+
+def cautions(cells: pl.DataFrame, error: float | None, entries: Sequence[Entry], config: Config) -> list[str]:
+    """Return what to look at, in sentences; none if all is well.
+
+    Args:
+        cells: One row per cell of the day: slot_start, n_records.
+        error: What the day promises or expects over the records that it publishes, in the value's unit; None if it is
+            not known.
+        entries: The ledger's entries before the day.
+        config: Gives the budget, the time zone and the value.
+    """
+    found = (_wide(error, entries, config), _small_total(config), _wrong_zone(cells, config))
+    return [caution for caution in found if caution is not None]
+
+
+def _wide(error: float | None, entries: Sequence[Entry], config: Config) -> str | None:
+    spread, privacy = released_spread(entries, config), config.privacy
+    if error is None or spread is None or error < spread:
+        return None
+    unit, kind = config.value.unit, "expected" if privacy.planned_by.estimates else "promised"
+    remedy = "Raise privacy.epsilon_per_day, or make the cells larger in [grid]"
+    if privacy.target_error is not None and not privacy.planned_by.estimates:
+        remedy = "Lower privacy.target_error, raise privacy.epsilon_per_day, or make the cells larger in [grid]"
+    return (
+        f"the {kind} error of {error:.3g} {unit} is no better than that of a constant: earlier releases show that the "
+        f"best single number for a whole day errs {spread:.3g} {unit}. {remedy}; `hexveil explore` compares settings."
+    )
+
+
+def _small_total(config: Config) -> str | None:
+    total, day = config.budget.epsilon_total, config.privacy.epsilon_per_day
+    if total >= day:
+        return None
+    return (
+        f"budget.epsilon_total = {total} is below privacy.epsilon_per_day = {day}: not even one day can have what it "
+        "asks for, so users are clipped to what they have. Lower epsilon_per_day, or raise epsilon_total."
+    )
+
+
+def _wrong_zone(cells: pl.DataFrame, config: Config) -> str | None:
+    """Return a caution if the records pause by day and not at night. Only slots short enough to tell are looked at."""
+    minutes, zone = config.grid.slot_minutes, config.dataset.timezone
+    if minutes > _LONGEST_SLOT or not cells.height:
+        return None
+    by_hour = _records_by_hour(cells, minutes, ZoneInfo(zone))
+    usual = by_hour.mean()
+    around = np.append(by_hour, by_hour[: _QUIET_HOURS - 1])
+    within = np.convolve(around, np.full(_QUIET_HOURS, 1 / _QUIET_HOURS), "valid")  # from each hour on
+    quiet = int(within.argmin())
+    if quiet not in _AWAKE or within[quiet] > _QUIET_SHARE * usual or by_hour[_NIGHT].mean() < usual / 2:
+        return None
+    end = (quiet + _QUIET_HOURS) % 24
+    return (
+        f"users are active from {_NIGHT.start} to {_NIGHT.stop} o'clock at night in {zone}, and hardly from {quiet} to "
+        f"{end}. If they do not work at night, dataset.timezone is wrong, or the times of the source "
+        "are in another zone, such as UTC."
+    )
+
+
+def _records_by_hour(cells: pl.DataFrame, minutes: int, zone: ZoneInfo) -> np.ndarray:
+    """Return the number of records in each hour of the local day, shape (24,). Slots are spread over their hours."""
+    found = np.zeros(24)
+    by_slot = cells.group_by("slot_start").agg(pl.col("n_records").sum())
+    step = min(minutes, 60)
+    for start, n_records in by_slot.iter_rows():
+        times = [start + dt.timedelta(minutes=shift) for shift in range(0, minutes, step)]
+        for time in times:
+            found[time.astimezone(zone).hour] += n_records / len(times)
+    return found

@@ -1,0 +1,183 @@
+"""Explore what a day would be worth with other hexagons, slots and epsilons. Reads no value and spends nothing."""
+
+import datetime as dt
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict, dataclass
+from decimal import Decimal
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+
+from dpmath.core.currency import PURE, Concentrated
+from dpmath.core.occupancy import Occupancy
+from dpmath.estimate.areas import HALF_WIDTH
+from tasks.account.ledger import read_entries
+from tasks.base.config import Config
+from tasks.base.config_privacy import DEFAULT_DELTA
+from tasks.base.errors import HexveilError, contained
+from tasks.base.progress import progress
+from tasks.estimates.prospects import USUAL_DEVIATION, GridDay
+from tasks.mechanisms.table import propose
+from tasks.occupancy.other_grids import other_occupancies
+from tasks.planning.day_plan import mean_errors, over_records
+from tasks.planning.plan import request_of
+from tasks.planning.released_spread import released_spread
+
+RESOLUTIONS = (6, 7, 8, 9)
+SLOTS = (15, 30, 60, 120, 180)
+SHARES_OF_EPSILON = tuple(map(Decimal, ("0.25", "0.5", "1", "2", "4")))
+"""What epsilon_per_day is multiplied by, unless other epsilons are asked for."""
+_DAYS_OF_A_YEAR = 365
+
+
+@dataclass(frozen=True)
+class Choice:
+    """One setting, and what it would be worth. Errors are in the value's unit.
+
+    Attributes:
+        h3_resolution: Resolution of the hexagons.
+        slot_minutes: Length of a slot.
+        epsilon: The most that a day may cost a user.
+        cells: How many cells the day has.
+        error_over_all_records: The error that is expected over all records; of a mechanism that promises, the promised
+            one, where a withheld cell counts with half the range. None, as the next three, if the map has too many
+            hexagons to be tried.
+        share_within_target: Share of the records in cells that keep the target.
+        constant_error: What the best single number for the whole day is expected to err over all records.
+        worse_than_constant: Whether what is expected, or promised of what is published, is no better than that number.
+        year_pure: What a year of such days costs a user at most, in pure epsilon.
+        year_zcdp: The same in zCDP, of days that may each cost as much epsilon there.
+    """
+
+    h3_resolution: int
+    slot_minutes: int
+    epsilon: float
+    cells: int
+    error_over_all_records: float | None
+    share_within_target: float | None
+    constant_error: float | None
+    worse_than_constant: bool | None
+    year_pure: float
+    year_zcdp: float
+
+
+@dataclass(frozen=True)
+class Exploration:
+    """What was explored.
+
+    Attributes:
+        choices: One for each setting: by resolution, slot and epsilon.
+        target: The error that shares are about, in the value's unit: the configuration's, or a tenth of the range.
+        spread: What a constant errs as earlier releases show, in the value's unit; None if there are none.
+    """
+
+    choices: list[Choice]
+    target: float
+    spread: float | None
+
+    @property
+    def rows(self) -> list[dict[str, Any]]:
+        """The choices as rows of a table."""
+        return [asdict(choice) for choice in self.choices]
+
+
+@contained
+def explore_day(
+    date: dt.date, resolutions: Sequence[int], slots: Sequence[int], epsilons: Sequence[Decimal], config: Config
+) -> Exploration:
+    """Return what a prepared day would be worth with each resolution, slot and epsilon. Spends nothing.
+
+    All settings are compared alike: as of a day that is not the first, of which nothing is known but how much values
+    differ. That is what earlier releases show, or else what is usual. The owner's covariates are left out, because
+    their file is for one resolution.
+
+    Args:
+        date: The local day; it must be prepared.
+        resolutions: Of the hexagons.
+        slots: Lengths of slots, in minutes; each divides a day.
+        epsilons: The most that a day may cost a user.
+        config: Gives mechanism, definition, value and target.
+
+    Raises:
+        HexveilError: The mechanism promises and expects nothing before the draw, or the records are on a cluster.
+    """
+    if not config.privacy.planned_by.estimates and not config.privacy.planned_by.promises:
+        raise HexveilError(f"mechanism {config.privacy.mechanism} promises no error, so there is nothing to explore")
+    spread = released_spread(read_entries(config), config)
+    deviation = USUAL_DEVIATION if spread is None else _own_grid(date, config).deviation_of(spread)
+    target = (
+        float(config.value.span) / 10 if config.privacy.target_error is None else float(config.privacy.target_error)
+    )
+    days = _days(date, resolutions, slots, config)
+    choices: list[Choice] = []
+    for _ in progress(range(len(resolutions) * len(slots)), "exploring hexagons and slots"):
+        day = next(days)
+        choices += [_choice(day, *one) for one in zip(epsilons, _worths(day, epsilons, deviation, target), strict=True)]
+    return Exploration(choices, target, spread)
+
+
+def _days(date: dt.date, resolutions: Sequence[int], slots: Sequence[int], config: Config) -> Iterator[GridDay]:
+    for resolution in resolutions:
+        for grid, cells, occupancy in other_occupancies(date, resolution, slots, config):
+            yield GridDay(date, cells, occupancy, config.model_copy(update={"grid": grid}))
+
+
+def _own_grid(date: dt.date, config: Config) -> GridDay:
+    return next(_days(date, [config.grid.h3_resolution], [config.grid.slot_minutes], config))
+
+
+@dataclass(frozen=True)
+class _Worth:
+    """What a setting is worth, in the value's unit; ``of_published`` is the error of what is published."""
+
+    error: float
+    share: float
+    constant: float
+    of_published: float | None
+
+
+def _worths(day: GridDay, epsilons: Sequence[Decimal], deviation: float, target: float) -> Iterator[_Worth | None]:
+    if day.is_too_large:
+        yield from [None] * len(epsilons)
+        return
+    constant = day.constant_error(deviation)
+    if not day.config.privacy.planned_by.estimates:
+        yield from (_promise(day.with_epsilon(epsilon), constant, target) for epsilon in epsilons)
+        return
+    for of_cells in day.deviations(epsilons, deviation):
+        error = _over_records(of_cells, day.occupancy) * (2 / np.pi) ** 0.5
+        yield _Worth(error, _over_records(HALF_WIDTH * of_cells <= target, day.occupancy), constant, error)
+
+
+def _promise(day: GridDay, constant: float, target: float) -> _Worth:
+    config, occupancy = day.config, day.occupancy
+    sums = propose(config.privacy.mechanism, request_of(occupancy, None, config)).sums[0]
+    errors = mean_errors(occupancy, sums, Fraction(config.value.tick))
+    published = np.array([error is not None for error in errors])
+    promised = np.array([float(error or 0) for error in errors])
+    worst = float(np.average(promised, weights=occupancy.cell_records * published)) if published.any() else None
+    within = _over_records(published & (promised <= target), occupancy)
+    return _Worth(over_records(errors, occupancy, config), within, constant, worst)
+
+
+def _over_records(of_cells: np.ndarray, occupancy: Occupancy) -> float:
+    return float(np.average(of_cells, weights=occupancy.cell_records))
+
+
+def _choice(day: GridDay, epsilon: Decimal, worth: _Worth | None) -> Choice:
+    currency = day.config.privacy.currency
+    zcdp = currency if isinstance(currency, Concentrated) else Concentrated(DEFAULT_DELTA)
+    year_pure, year_zcdp = (float(one.epsilon(_DAYS_OF_A_YEAR * one.within(epsilon))) for one in (PURE, zcdp))
+    return Choice(
+        h3_resolution=day.config.grid.h3_resolution,
+        slot_minutes=day.config.grid.slot_minutes,
+        epsilon=float(epsilon),
+        cells=day.occupancy.n_cells,
+        error_over_all_records=worth and worth.error,
+        share_within_target=worth and worth.share,
+        constant_error=worth and worth.constant,
+        worse_than_constant=worth and (worth.of_published is not None and worth.of_published >= worth.constant),
+        year_pure=year_pure,
+        year_zcdp=year_zcdp,
+    )

@@ -1,0 +1,166 @@
+"""Looks at the first records of a source file: its form, the names of its columns, and its times and places.
+
+Of a record only the columns are looked at that the caller names, which are those of time and place.
+"""
+
+import csv
+import gzip
+import io
+import itertools
+import json
+import zlib
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from tasks.base.config_source import Format
+from tasks.base.errors import BadInput
+from tasks.records import gtfs_realtime, json_paths, recognise, text_lines
+
+_START = 1 << 20
+_MOST_RECORDS = 5_000
+
+
+@dataclass(frozen=True)
+class Look:
+    """What a source file looks like.
+
+    Attributes:
+        format: Its format.
+        names: The names of its columns, or the paths of the members of its records.
+        column: Returns what the first records have in the column of a name.
+        delimiter: The character between fields, of a CSV file.
+        header: The names that were given for a file without a header.
+        records: The path to the list of records, of a JSON document; "" if the document is the list.
+        kinds: The type of each column, of a Parquet file.
+    """
+
+    format: Format
+    names: list[str]
+    column: Callable[[str], list[Any]]
+    delimiter: str = ","
+    header: tuple[str, ...] = ()
+    records: str = ""
+    kinds: dict[str, str] | None = None
+
+
+def look_at(path: Path, header: Sequence[str] = (), declared: Format | None = None) -> Look:
+    """Return what a file looks like.
+
+    Args:
+        path: The file.
+        header: The names of the columns of a CSV file without a header.
+        declared: Its format, if its content should not decide.
+
+    Raises:
+        BadInput: Its format or its columns cannot be recognised.
+    """
+    if not path.is_file():
+        raise BadInput(f"{path}: there is no such file; name files, not a folder")
+    start = _start(path)
+    kind = declared or recognise.format_of(start)
+    if kind is None:
+        raise BadInput(f"{path}: its format is not recognised; it is empty, or say what it is with --format")
+    if kind == "csv":
+        return _csv(path, start, header)
+    if kind == "parquet":
+        return _parquet(path)
+    if kind == "gtfs-rt":
+        return _gtfs_realtime(path)
+    return _json(path, kind, start)
+
+
+def _start(path: Path) -> bytes:
+    try:
+        with text_lines.open_binary(path) as file:
+            return file.read(_START)
+    except (EOFError, gzip.BadGzipFile, zlib.error):
+        raise BadInput(f"{path}: the gzip file is truncated or damaged; fetch it again") from None
+
+
+def _csv(path: Path, start: bytes, header: Sequence[str]) -> Look:
+    text = start.decode("utf-8-sig", "replace")
+    form = recognise.csv_form(text)
+    names = list(header or form.header or ())
+    if not names:
+        raise BadInput(
+            f"{path}: its first line is no header. Name its {form.n_columns} columns in order with --header, for "
+            'example --header "id,time,lat,lon,speed"'
+        )
+    if len(names) != form.n_columns:
+        raise BadInput(f"{path}: has {form.n_columns} columns, and --header names {len(names)}")
+    rows: list[list[str]] = []
+    with suppress(csv.Error):
+        reader = csv.reader(io.StringIO(text, newline=""), delimiter=form.delimiter)
+        rows = [row for row in itertools.islice(reader, _MOST_RECORDS) if len(row) == len(names)]
+    rows = rows[0 if header else 1 :]
+
+    def column(name: str) -> list[str]:
+        position = names.index(name)
+        return [row[position] for row in rows]
+
+    return Look("csv", names, column, form.delimiter, tuple(header))
+
+
+def _parquet(path: Path) -> Look:
+    try:
+        schema = pq.read_schema(path)
+    except pa.ArrowInvalid:
+        raise BadInput(f"{path}: not a whole Parquet file; fetch it again") from None
+
+    def column(name: str) -> list[Any]:
+        with pq.ParquetFile(path) as file:
+            batch = next(file.iter_batches(batch_size=_MOST_RECORDS, columns=[name]), None)
+        return batch.column(0).to_pylist() if batch is not None else []
+
+    kinds = {field.name: str(field.type) for field in schema}
+    return Look("parquet", list(schema.names), column, kinds=kinds)
+
+
+def _gtfs_realtime(path: Path) -> Look:
+    vehicles = [entity.vehicle for entity in gtfs_realtime.vehicles(path)[:_MOST_RECORDS]]
+    fields: dict[str, Callable[[Any], Any]] = {
+        "timestamp": lambda one: one.timestamp if one.HasField("timestamp") else None,
+        "position.latitude": lambda one: one.position.latitude,
+        "position.longitude": lambda one: one.position.longitude,
+    }
+    names = ["vehicle.id", *fields, "position.speed"]
+    return Look("gtfs-rt", names, lambda name: [fields[name](one) for one in vehicles if one.HasField("position")])
+
+
+def _json(path: Path, kind: Format, start: bytes) -> Look:
+    at, records = "", []
+    if kind == "json":
+        document = _document(path)
+        at = recognise.record_list(document)
+        if at is None:
+            raise BadInput(f"{path}: the JSON document has no list of objects")
+        records = json_paths.found(document, json_paths.steps_of(at) if at else [])
+    else:
+        for line in start.splitlines()[:_MOST_RECORDS]:
+            with suppress(ValueError, RecursionError):
+                records.append(json.loads(line))
+    objects = [one for one in records[:_MOST_RECORDS] if isinstance(one, dict)]
+    names = list(dict.fromkeys(name for one in objects[:100] for name in recognise.member_paths(one)))
+    if not names:
+        raise BadInput(f"{path}: has no JSON objects with members")
+
+    def column(name: str) -> list[Any]:
+        steps = [name] if name in objects[0] else json_paths.steps_of(name)
+        return [json_paths.found(one, steps) for one in objects]
+
+    return Look(kind, names, column, records=at)
+
+
+def _document(path: Path) -> Any:
+    try:
+        with text_lines.open_binary(path) as file:
+            return json.loads(file.read().decode("utf-8-sig"))
+    except (ValueError, RecursionError):
+        problem = text_lines.unreadable(path, "json")
+    raise problem

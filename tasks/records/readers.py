@@ -1,0 +1,178 @@
+"""Readers: one for each format, which puts the rows of a file into raw_record or, what is no row, into quarantine."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import pyarrow as pa
+
+from tasks.base import warehouse
+from tasks.base.config import Config
+from tasks.base.config_source import OF_FILE
+from tasks.base.errors import BadInput
+from tasks.records import gtfs_realtime, json_documents, structure
+from tasks.records.forgotten import forgotten_parameters
+from tasks.records.text_lines import numbered_lines, unreadable
+from tasks.records.times import N_LOOKED_AT, TEXT, TimeForm, time_form
+
+_BLANK = {"blank": "".join(chr(one) for one in range(0x3001) if chr(one).isspace())}
+_START = 1 << 18  # bytes of a CSV file that are looked at for the form of its times
+_DECIMAL_MARKS = {".": "scratch/number_with_point", ",": "scratch/number_with_comma"}
+
+
+class Left(NamedTuple):
+    """How many rows of a file are not in raw_record, by reason."""
+
+    n_malformed: int
+    n_forgotten: int
+
+
+@contextmanager
+def _blaming(path: Path, kind: str) -> Iterator[None]:
+    """Replace an error of the engine, which may quote the file's content, by one that only names the file."""
+    try:
+        yield
+    except warehouse.EngineError:
+        raise unreadable(path, kind) from None
+
+
+def _define(connection: warehouse.Connection, times: TimeForm, config: Config) -> None:
+    """Let a connection read the times, numbers and ids of a file."""
+    times.define(connection)
+    warehouse.run(connection, _DECIMAL_MARKS[config.dataset.decimal])
+    warehouse.run(connection, "scratch/id_of_file" if config.columns.user == OF_FILE else "scratch/id_of_column")
+
+
+def _read_csv(connection: warehouse.Connection, path: Path, file: dict[str, Any], config: Config) -> Left:
+    names = [{"user": "user_id"}.get(role, role) for role in structure.csv_columns(path, config)]
+    times = time_form(structure.first_csv_times(path, names.index("time"), _START, config), config)
+    parameters = {
+        "path": str(path),
+        "columns": dict.fromkeys(names, "VARCHAR"),
+        "delimiter": config.dataset.delimiter,
+        "header": not config.dataset.header,
+        "filename": "user_id" if config.columns.user == OF_FILE else False,
+    }
+    with _blaming(path, "csv"):
+        _define(connection, times, config)
+        warehouse.run(connection, "scratch/incoming_csv", {**parameters, **times.parameters, **_BLANK})
+        if warehouse.rows(connection, "checks/lines_not_utf8"):
+            raise BadInput(f"{path}: not UTF-8; convert the file, for example with iconv")
+        n_malformed = warehouse.changed(connection, "write/quarantine_csv_lines", file)
+    return _keep_incoming(connection, file, n_malformed, config)
+
+
+def _read_parquet(connection: warehouse.Connection, path: Path, file: dict[str, Any], config: Config) -> Left:
+    structure.check_parquet_columns(path, config)
+    names = structure.source_names(config)
+    times = _parquet_times(path, config)
+    days = {"file_date": file["file_date"], **forgotten_parameters(config)}
+    columns = {"path": str(path), **names}
+    try:
+        _define(connection, times, config)
+        if file["file_date"] is None and (times != TEXT or structure.has_instants(path, config)):
+            _find_hours(connection, {"path": str(path), "time": names["time"], **times.parameters}, times)
+        with warehouse.any_order(connection):
+            read = {**file, **days, **columns, **times.parameters, **_BLANK}
+            warehouse.run(connection, "write/raw_record_from_parquet", read)
+    except warehouse.EngineError:
+        # Reading and writing are one statement, so check that the file is the cause and not, say, a full disk.
+        with _blaming(path, "parquet"), connection.cursor() as reader:
+            warehouse.rows(reader, "checks/parquet_readable", columns)
+        raise
+    n_forgotten = 0
+    if days["dates"]:
+        forgotten = {**days, "path": str(path), "time": names["time"], **times.parameters}
+        n_forgotten = warehouse.rows(connection, "read/n_forgotten_in_parquet", forgotten)[0][0]
+    return Left(0, n_forgotten)
+
+
+def _parquet_times(path: Path, config: Config) -> TimeForm:
+    """Return the form of a Parquet file's times.
+
+    Raises:
+        BadInput: They are numbers, and it is neither declared nor to be seen what they count.
+    """
+    if structure.has_own_times(path, config):
+        return TEXT
+    first = structure.first_times(path, N_LOOKED_AT, config)
+    form = time_form(first, config)
+    if form == TEXT and not all(isinstance(one, str) for one in first if one is not None):
+        raise BadInput(
+            f'{path}: column "{config.columns.time}" (columns.time) has numbers, and its first {N_LOOKED_AT} are not '
+            "seconds, milli-, micro- or nanoseconds of the years 1990 to 2100; set columns.time_unit to what they "
+            "count, or columns.time_format to their form"
+        )
+    return form
+
+
+def _find_hours(connection: warehouse.Connection, time: dict[str, Any], times: TimeForm) -> None:
+    """Find the hours in which a Parquet file has rows: from its metadata if its times have an order there."""
+    if times == TEXT and warehouse.changed(connection, "scratch/file_hour_between", time):
+        return
+    warehouse.run(connection, "scratch/file_hour_of_parquet", time)
+
+
+def _read_ndjson(connection: warehouse.Connection, path: Path, file: dict[str, Any], config: Config) -> Left:
+    return _read_lines(connection, path, "ndjson", numbered_lines(path), file, config)
+
+
+def _read_json(connection: warehouse.Connection, path: Path, file: dict[str, Any], config: Config) -> Left:
+    lines = json_documents.numbered_records(path, config.dataset.records)
+    return _read_lines(connection, path, "json", lines, file, config)
+
+
+def _read_lines(
+    connection: warehouse.Connection,
+    path: Path,
+    kind: str,
+    lines: pa.RecordBatchReader | pa.Table,
+    file: dict[str, Any],
+    config: Config,
+) -> Left:
+    """Keep the records of a file from lines of JSON, with the columns ``row_number`` and ``line``."""
+    first = json_documents.first_records(path, kind, N_LOOKED_AT, config)
+    json_documents.refuse_ids_as_doubles(path, first, config)
+    pointers = json_documents.pointers(first, config)
+    times = time_form(json_documents.first_of_role("time", first, config), config)
+    with _blaming(path, kind):
+        _define(connection, times, config)
+        connection.register("source_line", lines)
+        warehouse.run(connection, "scratch/incoming_ndjson", {**pointers, **times.parameters, **_BLANK})
+        absent = {pointer for (pointer,) in warehouse.rows(connection, "checks/absent_members", pointers)}
+        for role, name in structure.source_names(config).items():
+            if pointers[role] in absent:
+                raise BadInput(f'{path}: no column "{name}" (columns.{role}) in any line')
+        n_malformed = warehouse.changed(connection, "write/quarantine_ndjson_lines", file)
+    return _keep_incoming(connection, file, n_malformed, config)
+
+
+def _read_gtfs_realtime(connection: warehouse.Connection, path: Path, file: dict[str, Any], config: Config) -> Left:
+    rows = gtfs_realtime.positions(path, config)
+    times = time_form(rows["time"].slice(0, N_LOOKED_AT).to_pylist(), config)
+    with _blaming(path, "gtfs-rt"):
+        _define(connection, times, config)
+        connection.register("source_row", rows)
+        warehouse.run(connection, "scratch/incoming_positions", {**times.parameters, **_BLANK})
+    return _keep_incoming(connection, file, 0, config)
+
+
+def _keep_incoming(connection: warehouse.Connection, file: dict[str, Any], n_malformed: int, config: Config) -> Left:
+    """Keep the rows that a reader left in ``incoming``, except rows of forgotten days."""
+    n_readable = warehouse.rows(connection, "read/n_incoming_rows")[0][0]
+    days = {**file, **forgotten_parameters(config)}
+    if file["file_date"] is None:
+        warehouse.run(connection, "scratch/file_hour_of_incoming")
+    with warehouse.any_order(connection):
+        n_kept = warehouse.changed(connection, "write/raw_record_from_incoming", days)
+    return Left(n_malformed, n_readable - n_kept)
+
+
+READERS = {
+    "csv": _read_csv,
+    "parquet": _read_parquet,
+    "ndjson": _read_ndjson,
+    "json": _read_json,
+    "gtfs-rt": _read_gtfs_realtime,
+}

@@ -1,0 +1,213 @@
+"""Recognises the form of a source: its format, its columns and the form of its times. Nothing here reads a value.
+
+Each function is given, or reads, only names, types, and the columns of time and place, which are public.
+"""
+
+import csv
+import io
+import json
+import math
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from tasks.base.config_source import Format, TimeUnit
+
+UNITS: dict[TimeUnit, int] = {"s": 1, "ms": 1_000, "us": 1_000_000, "ns": 1_000_000_000}
+"""How many of each unit of time a second has."""
+TIME_FORMATS = (
+    "%m/%d/%Y %I:%M:%S %p",
+    "%m/%d/%Y %I:%M %p",
+    "%d/%m/%Y %I:%M:%S %p",
+    "%d/%m/%Y %I:%M %p",
+    "%m/%d/%Y %H:%M:%S",
+    "%m/%d/%Y %H:%M",
+    "%d/%m/%Y %H:%M:%S",
+    "%d/%m/%Y %H:%M",
+    "%d.%m.%Y %H:%M:%S",
+    "%d.%m.%Y %H:%M",
+    "%d-%m-%Y %H:%M:%S",
+    "%d-%m-%Y %H:%M",
+    "%Y/%m/%d %H:%M:%S",
+    "%Y%m%d%H%M%S",
+    "%Y%m%d %H%M%S",
+    "%d-%b-%Y %H:%M:%S",
+    "%b %d, %Y %I:%M:%S %p",
+)
+"""Forms of times that are looked for, beside ISO 8601 and numbers."""
+
+_EARLIEST, _LATEST = 631_152_000, 4_102_444_800  # 1990 and 2100, in seconds since 1970
+_ENOUGH = 0.9
+_DELIMITERS = (",", ";", "\t", "|", " ")
+_LISTS_LOOKED_FOR = 4  # levels of a JSON document
+
+
+@dataclass(frozen=True)
+class CsvForm:
+    """How the first lines of a CSV file look.
+
+    Attributes:
+        delimiter: The character between fields.
+        header: The names of its columns; None if the first line is a record.
+        n_columns: How many columns it has.
+    """
+
+    delimiter: str
+    header: tuple[str, ...] | None
+    n_columns: int
+
+
+def time_unit(times: Iterable[Any]) -> TimeUnit | None:
+    """Return what times count that are numbers since 1970; None if they are no such numbers.
+
+    Nine in ten must be of the years 1990 to 2100 in one unit. Their ranges are far apart, so no two units fit.
+
+    Args:
+        times: Some times of a source, numbers or texts; empty ones do not count.
+    """
+    written = [one for one in times if one not in (None, "")]
+    fitting: Counter[TimeUnit | None] = Counter()
+    fitting.update(map(_unit, written))
+    commonest = max(fitting, key=lambda unit: fitting[unit], default=None)
+    return commonest if fitting[commonest] >= _ENOUGH * len(written) else None
+
+
+def time_formats(times: Iterable[Any]) -> list[str]:
+    """Return each form in ``TIME_FORMATS`` that nine in ten of the times have.
+
+    Day and month cannot be told apart while no day is above the twelfth: then forms with either order are returned.
+    """
+    written = [str(one).strip() for one in times if one not in (None, "")]
+    return [
+        form
+        for form in TIME_FORMATS
+        if written and sum(_has_form(one, form) for one in written) >= _ENOUGH * len(written)
+    ]
+
+
+def is_iso(times: Iterable[Any]) -> bool:
+    """Return whether nine in ten of the times are ISO 8601 with a date and an hour."""
+    written = [str(one).strip() for one in times if one not in (None, "")]
+    return bool(written) and sum(map(_is_iso, written)) >= _ENOUGH * len(written)
+
+
+def format_of(start: bytes) -> Format | None:
+    """Return the format of a file by its first bytes, uncompressed; None for bytes that are none of them."""
+    if start.startswith(b"PAR1"):
+        return "parquet"
+    text = start.removeprefix(b"\xef\xbb\xbf").lstrip()
+    if text.startswith(b"["):
+        return "json"
+    if text.startswith(b"{"):
+        return "ndjson" if _is_json(text.partition(b"\n")[0]) and b"\n" in text.rstrip() else "json"
+    if text.startswith((b"<", b"\x1f\x8b", b"PK")):
+        return None
+    if _is_text(start):
+        return "csv" if text else None
+    return "gtfs-rt" if start.startswith(b"\n") else None  # field 1 is a message: the header
+
+
+def csv_form(start: str) -> CsvForm:
+    """Return how a CSV file looks, by its first lines.
+
+    The delimiter is the one that most lines have equally often. If any field of the first line is empty or a
+    number, it is a record.
+    """
+    lines = [line for line in start.splitlines() if line][:50]
+    widths = {one: Counter(map(len, csv.reader(lines, delimiter=one))) for one in _DELIMITERS}
+    delimiter = max(_DELIMITERS, key=lambda one: _steadiness(widths[one]))
+    first = next(csv.reader(lines, delimiter=delimiter), [])
+    is_header = all(field and not _is_number(field) for field in first)
+    return CsvForm(delimiter, tuple(first) if first and is_header else None, len(first))
+
+
+def decimal_mark(places: Iterable[str]) -> str:
+    """Return the decimal mark of places that are written as text: ``,`` if most have one, else ``.``."""
+    written = [one for one in places if one]
+    return "," if sum("," in one and "." not in one for one in written) > len(written) / 2 else "."
+
+
+def record_list(document: Any) -> str | None:
+    """Return the path to the longest list of objects in a JSON document; "" if the document is the list itself."""
+    found = dict(_lists(document, "", _LISTS_LOOKED_FOR))
+    return max(found, key=lambda path: found[path]) if found else None
+
+
+def member_paths(record: Any, path: str = "") -> list[str]:
+    """Return the path to each number, text, truth value or null in a JSON value, as columns name them."""
+    if isinstance(record, dict):
+        inner = [(f"{path}.{name}" if path else name, member) for name, member in record.items()]
+    elif isinstance(record, list):
+        inner = [(f"{path}[{position}]", member) for position, member in enumerate(record[:3])]
+    else:
+        return [path]
+    return [one for name, member in inner for one in member_paths(member, name)]
+
+
+def _unit(written: Any) -> TimeUnit | None:
+    number = _number(written)
+    if number is None:
+        return None
+    return next((unit for unit, n in UNITS.items() if _EARLIEST <= number / n < _LATEST), None)
+
+
+def _number(written: Any) -> float | None:
+    if isinstance(written, bool):
+        return None
+    try:
+        number = float(written)
+    except (TypeError, ValueError, OverflowError):
+        return None
+    return number if math.isfinite(number) else None
+
+
+def _is_number(text: str) -> bool:
+    return _number(text.replace(",", ".")) is not None
+
+
+def _has_form(text: str, form: str) -> bool:
+    try:
+        datetime.strptime(text, form)
+    except ValueError:
+        return False
+    return True
+
+
+def _is_iso(text: str) -> bool:
+    try:
+        datetime.fromisoformat(text)
+    except ValueError:
+        return False
+    return ":" in text
+
+
+def _is_json(line: bytes) -> bool:
+    try:
+        json.loads(line)
+    except ValueError:
+        return False
+    return True
+
+
+def _is_text(start: bytes) -> bool:
+    try:
+        io.TextIOWrapper(io.BytesIO(start), encoding="utf-8", errors="strict").read()
+    except UnicodeDecodeError as error:
+        return error.start > len(start) - 4  # the bytes end within a character
+    return b"\0" not in start
+
+
+def _steadiness(widths: Counter[int]) -> tuple[int, int]:
+    """Return how many lines have the commonest number of fields, and that number; nothing for one field."""
+    width, n_lines = max(widths.items(), key=lambda item: (item[1], item[0]), default=(0, 0))
+    return (n_lines, width) if width > 1 else (0, 0)
+
+
+def _lists(document: Any, path: str, levels: int) -> Iterator[tuple[str, int]]:
+    if isinstance(document, list) and any(isinstance(one, dict) for one in document):
+        yield path, len(document)
+    if isinstance(document, dict) and levels:
+        for name, member in document.items():
+            yield from _lists(member, f"{path}.{name}" if path else name, levels - 1)

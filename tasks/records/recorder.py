@@ -1,0 +1,238 @@
+"""Recorder: fetches a feed again and again, and writes each new snapshot to a file of its own for the daily run."""
+
+import datetime as dt
+import gzip
+import json
+import logging
+import os
+import time
+import zlib
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from string import Template
+from threading import Event
+from typing import TYPE_CHECKING, Any
+from urllib.parse import urlsplit
+from zoneinfo import ZoneInfo
+
+from tasks.base.durable import sha256, write_whole
+from tasks.base.errors import HexveilError
+from tasks.base.logs import say, warn
+from tasks.records import recognise
+
+if TYPE_CHECKING:
+    import httpx
+
+LONGEST_WAIT = 900.0
+"""The longest time between two attempts after failures, in seconds, unless the feed asks for more."""
+
+_LARGEST = 1 << 28  # bytes of a snapshot
+_START = 1 << 17
+_FEWEST_COLUMNS = 4
+_LONGEST_ANSWER = 30.0  # seconds
+_ENDINGS = {"csv": ".csv", "parquet": ".parquet", "ndjson": ".ndjson", "json": ".json", "gtfs-rt": ".pb"}
+_TRY_AGAIN = (408, 425, 429)
+
+log = logging.getLogger("hexveil.recorder")
+
+
+@dataclass(frozen=True)
+class Feed:
+    """What is recorded, and where to.
+
+    Attributes:
+        url: The address, with its secrets filled in. It is never logged whole.
+        folder: Gets a folder for each local day.
+        every: Seconds between two requests.
+        timezone: The time zone of the days.
+        headers: What is sent with each request, with its secrets filled in.
+    """
+
+    url: str
+    folder: Path
+    every: float
+    timezone: str
+    headers: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def host(self) -> str:
+        """Who is asked: the part of the address that holds no secret."""
+        return urlsplit(self.url).hostname or "?"
+
+
+class _Failed(Exception):
+    """One request failed. ``wait``: the seconds that the feed asks to wait; ``final``: asking again is in vain."""
+
+    def __init__(self, reason: str, wait: float = 0.0, final: bool = False) -> None:
+        super().__init__(reason)
+        self.wait, self.final = wait, final
+
+
+def filled_in(text: str, environment: Mapping[str, str] | None = None) -> str:
+    """Return a text with `${NAME}` replaced by environment variables: secrets do not belong into command lines.
+
+    Raises:
+        HexveilError: There is no such variable.
+    """
+    try:
+        return Template(text).substitute(os.environ if environment is None else environment)
+    except KeyError as error:
+        problem = f"the environment variable {error.args[0]} is not set"
+    except ValueError:
+        problem = "a $ in the address or a header must be written $$, or be part of ${NAME}"
+    raise HexveilError(problem)
+
+
+def record(feed: Feed, stop: Event) -> int:
+    """Write a feed's snapshots until told to stop, and return how many were written.
+
+    A snapshot that equals the one before is not written. After a failure the time to the next request doubles, to at
+    most a quarter of an hour, or is what the feed asks for.
+
+    Args:
+        feed: The feed.
+        stop: Is set to end; a request that is under way is given up.
+
+    Raises:
+        HexveilError: The very first request is refused, so that the address or a key must be wrong.
+    """
+    import httpx
+
+    logging.getLogger("httpx").setLevel(logging.WARNING)  # it logs whole addresses, with their keys
+    n_written, n_failures, before = 0, 0, _last_snapshot(feed.folder)
+    with httpx.Client(headers=dict(feed.headers), timeout=_LONGEST_ANSWER, follow_redirects=True) as client:
+        known: dict[str, str] = {}
+        due = time.monotonic()
+        while not stop.is_set():
+            try:
+                content = _fetched(client, feed, known, stop)
+                n_failures, asked = 0, 0.0
+                if content is not None and sha256(content) != before:
+                    before = _write(content, feed)
+                    n_written += 1
+            except _Failed as error:
+                if error.final and not n_written and not n_failures:
+                    problem = f"{feed.host} refuses the request: {error}"
+                    break
+                n_failures, asked = n_failures + 1, error.wait
+                warn(log, "a snapshot failed", feed=feed.host, reason=str(error), n_failures=n_failures)
+            due = _next(due, feed.every, n_failures, asked)
+            stop.wait(max(0.0, due - time.monotonic()))
+        else:
+            return n_written
+    raise HexveilError(problem)
+
+
+def wait_after(every: float, n_failures: int, asked: float) -> float:
+    """Return how many seconds are between two requests."""
+    doubled = min(every * 2.0**n_failures, max(every, LONGEST_WAIT))
+    return max(doubled, asked)
+
+
+def _next(due: float, every: float, n_failures: int, asked: float) -> float:
+    """Return when the next request is due. Requests that are missed are not made up for."""
+    return max(due + wait_after(every, n_failures, asked), time.monotonic() if not n_failures else due)
+
+
+def _fetched(client: "httpx.Client", feed: Feed, known: dict[str, str], stop: Event) -> bytes | None:
+    """Return what the feed holds now; None if it says itself that nothing changed, or if it is time to stop.
+
+    Args:
+        client: Sends the request.
+        feed: The feed.
+        known: What the last answer said of its version; is replaced by what this one says.
+        stop: Ends the request.
+    """
+    import httpx
+
+    try:
+        with client.stream("GET", feed.url, headers=known) as answer:
+            if answer.status_code == httpx.codes.NOT_MODIFIED:
+                return None
+            if not answer.is_success:
+                raise _refusal(answer)
+            content = _whole(answer, stop)
+    except (httpx.HTTPError, httpx.InvalidURL) as error:
+        problem = type(error).__name__  # its text may quote the address with its key
+    else:
+        if content is None:
+            return None
+        _format(content)
+        known.clear()
+        known.update(_version(answer.headers))
+        return content
+    raise _Failed(problem)
+
+
+def _refusal(answer: "httpx.Response") -> _Failed:
+    wait = answer.headers.get("retry-after", "")
+    final = 400 <= answer.status_code < 500 and answer.status_code not in _TRY_AGAIN
+    return _Failed(f"HTTP {answer.status_code}", float(wait) if wait.isdecimal() else 0.0, final)
+
+
+def _whole(answer: "httpx.Response", stop: Event) -> bytes | None:
+    deadline, parts, n_bytes = time.monotonic() + _LONGEST_ANSWER, [], 0
+    for part in answer.iter_bytes():
+        parts.append(part)
+        n_bytes += len(part)
+        if stop.is_set():
+            return None
+        if n_bytes > _LARGEST:
+            raise _Failed("the answer is larger than 256 MiB")
+        if time.monotonic() > deadline:
+            raise _Failed(f"the answer takes longer than {_LONGEST_ANSWER:.0f} s")
+    return b"".join(parts)
+
+
+def _version(headers: Any) -> Iterator[tuple[str, str]]:
+    for given, asked in (("etag", "if-none-match"), ("last-modified", "if-modified-since")):
+        if given in headers:
+            yield asked, headers[given]
+
+
+def _format(content: bytes) -> str:
+    """Return the end of a file's name by its content.
+
+    Raises:
+        _Failed: It is no data: for example a page that says that the service is down.
+    """
+    zipped = content.startswith(b"\x1f\x8b")
+    try:
+        start = zlib.decompressobj(wbits=31).decompress(content, _START) if zipped else content[:_START]
+        name = recognise.format_of(start)
+        if name == "json" and not _has_list(json.loads(gzip.decompress(content) if zipped else content)):
+            name = None
+        if name == "csv" and recognise.csv_form(start.decode("utf-8", "replace")).n_columns < _FEWEST_COLUMNS:
+            name = None
+    except (ValueError, zlib.error, EOFError, RecursionError):
+        name = None
+    if name is None:
+        raise _Failed("the answer is no data: neither JSON with a list, GTFS-Realtime, Parquet nor CSV")
+    return _ENDINGS[name] + (".gz" if zipped else "")
+
+
+def _has_list(document: Any) -> bool:
+    if isinstance(document, dict):
+        return any(map(_has_list, document.values()))
+    return isinstance(document, list)
+
+
+def _write(content: bytes, feed: Feed) -> str:
+    """Write a snapshot under the time of now, whole or not at all, and return its hash."""
+    now = dt.datetime.now(dt.UTC)
+    day = now.astimezone(ZoneInfo(feed.timezone)).date()
+    path = feed.folder / day.isoformat() / f"{now:%Y-%m-%dT%H-%M-%S.%fZ}{_format(content)}"
+    write_whole(path, content)
+    say(log, "recorded", feed=feed.host, file=path.name)
+    return sha256(content)
+
+
+def _last_snapshot(folder: Path) -> str | None:
+    """Return the hash of the newest snapshot in a folder. The names are in order of time."""
+    days = sorted((one for one in folder.glob("????-??-??") if one.is_dir()), reverse=True)
+    for day in days:
+        files = sorted(one for one in day.glob("[!.]*") if one.is_file())
+        if files:
+            return sha256(files[-1].read_bytes())
+    return None

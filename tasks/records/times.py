@@ -1,0 +1,52 @@
+"""Times: finds out in which form a file's times are written, from the configuration and from the times alone."""
+
+import itertools
+from collections.abc import Sequence
+from dataclasses import dataclass
+from decimal import Decimal
+from typing import Any
+
+from tasks.base import warehouse
+from tasks.base.config import Config
+from tasks.records import recognise
+
+N_LOOKED_AT = 1000
+"""How many of a file's first times decide on their form."""
+
+
+@dataclass(frozen=True)
+class TimeForm:
+    """How a file's times are written.
+
+    Attributes:
+        made_by: The statement that defines how they are read.
+        parameters: What statements that read times need.
+    """
+
+    made_by: str
+    parameters: dict[str, Any]
+
+    def define(self, connection: warehouse.Connection) -> None:
+        """Let a connection read times of this form."""
+        warehouse.run(connection, self.made_by)
+
+
+TEXT = TimeForm("scratch/instant_from_text", {"micros": None, "time_format": None})
+"""ISO 8601, and Parquet's own times."""
+
+
+def time_form(first: Sequence[Any], config: Config) -> TimeForm:
+    """Return the form of a file's times: the declared one, or what the first times show.
+
+    Args:
+        first: The file's first times.
+        config: Declares a unit or a form, or leaves it to be recognised.
+    """
+    columns = config.columns
+    if columns.time_format is not None:
+        return TimeForm("scratch/instant_from_format", {"micros": None, "time_format": columns.time_format})
+    unit = columns.time_unit or recognise.time_unit(itertools.islice(first, N_LOOKED_AT))
+    if unit is None:
+        return TEXT
+    micros = Decimal(1_000_000) / recognise.UNITS[unit]
+    return TimeForm("scratch/instant_from_number", {"micros": micros, "time_format": None})

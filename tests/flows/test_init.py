@@ -1,0 +1,190 @@
+"""Beginning: `hexveil init` makes a configuration of a feed that can be run, reads no value, and says what it lacks."""
+
+import json
+import os
+import pty
+import re
+import subprocess
+import sys
+import tomllib
+from pathlib import Path
+
+import jsonschema
+import pytest
+from feeds import FEEDS, N_BUSES, N_PINGS
+from support import DATE, HEADER, Dataset, Hexveil
+
+from tasks.account import ledger
+from tasks.base.config import load_config
+from tasks.records.looking import look_at
+from tasks.records.proposal import Given, propose_source
+from tasks.records.roles import recognise_roles, unit_of
+
+OPTIONS = {
+    "austin": ("--unit", "km/h", "--factor", "1.609344", "--missing", "255", "--upper", "120"),
+    "san_francisco": (
+        *("--header", "latitude,longitude,occupied,time", "--value", "occupied"),
+        *("--unit", "share", "--lower", "0", "--upper", "1"),
+    ),
+    "warsaw": ("--unit", "km/h"),
+    "buffalo": ("--missing", "99999"),
+}
+
+
+def written(name: str, dataset: Dataset) -> list[Path]:
+    FEEDS[name][1](dataset)
+    return sorted((dataset.folder / "raw").iterdir())
+
+
+@pytest.mark.parametrize("name", FEEDS)
+def test_a_feed_is_published_by_init_and_run(name: str, dataset: Dataset, hexveil: Hexveil) -> None:
+    files, path = written(name, dataset), dataset.folder / "mine.toml"
+    made = hexveil("init", *files, "--to", path, "--name", "mine", "--yes", *OPTIONS[name])
+    assert made.returncode == 0, made.stderr
+    assert f"{DATE} was read: {N_BUSES * N_PINGS} rows kept" in made.stdout
+    assert ledger.read_entries(load_config(path)) == []
+    next_command = re.findall(r"hexveil (run .*?) +#", made.stdout)[0].split()
+    ran = hexveil(*next_command)
+    assert ran.returncode == 0, ran.stderr
+    assert f"{N_BUSES * N_PINGS} of {N_BUSES * N_PINGS} records, 100.0%" in ran.stdout
+    text = path.read_text()
+    assert text.startswith("#:schema ./hexveil.schema.json\n")
+    schema = json.loads((dataset.folder / "hexveil.schema.json").read_text())
+    jsonschema.validate(tomllib.loads(text), schema, jsonschema.Draft7Validator)
+
+
+def test_no_value_changes_what_init_says_and_writes(dataset: Dataset, hexveil: Hexveil) -> None:
+    (file,) = written("austin", dataset)
+    plain = file.read_text()
+    changed = re.sub(r"^(\d+,801,[^,]*),\d+,", r"\1,N/A,", plain, count=200, flags=re.MULTILINE)
+    assert changed != plain
+    said = []
+    for content in (plain, changed):
+        file.write_text(content)
+        made = hexveil("init", file, "--to", dataset.folder / "mine.toml", "--yes", "--unit", "km/h", "--force")
+        assert made.returncode == 0, made.stderr
+        said.append((made.stdout, (dataset.folder / "mine.toml").read_text()))
+    assert said[0] == said[1]
+
+
+def test_a_person_is_asked_in_plain_words(dataset: Dataset, environment: dict[str, str]) -> None:
+    (file,) = written("austin", dataset)
+    person, terminal = pty.openpty()
+    command = [sys.executable, "-m", "flows.cli", "init", str(file), "--to", str(dataset.folder / "asked.toml")]
+    with subprocess.Popen(
+        command, env=environment, stdin=terminal, stdout=subprocess.PIPE, stderr=subprocess.STDOUT
+    ) as asked:
+        os.write(person, b"buses\n\nkm/h\n\n110\n1.5\n60\n")
+        said = asked.communicate(timeout=120)[0].decode()
+    assert asked.returncode == 0, said
+    for words in (
+        "A name for the dataset",
+        "In which unit",
+        "What is the largest value that can be?",
+        "How much may one day tell",
+        "And all days together?",
+    ):
+        assert words in said
+    config = load_config(dataset.folder / "asked.toml")
+    assert (config.dataset.name, config.value.name, float(config.value.upper)) == ("buses", "speed", 110)
+    assert (float(config.privacy.epsilon_per_day), float(config.budget.epsilon_total)) == (1.5, 60)
+
+
+@pytest.mark.parametrize(
+    ("content", "options", "said"),
+    [
+        (HEADER, ("--yes",), "no place can be read"),
+        (HEADER + "b1,2026-01-15T08:00:00Z,47.0,8.3,9\n", ("--yes",), "--unit is missing: in which unit"),
+        (
+            HEADER + "b1,2026-01-15T08:00:00Z,47.0,8.3,9\n",
+            ("--yes", "--unit", "furlongs"),
+            "--upper is missing: what is the largest",
+        ),
+        (
+            HEADER + "b1,2026-01-15T08:00:00Z,47.0,8.3,9\n",
+            ("--unit", "km/h", "--upper", "1,5"),
+            "--upper 1,5 must be a number",
+        ),
+        (
+            HEADER + "b1,2026-01-15T08:00:00Z,47.0,8.3,9\n",
+            ("--unit", "km/h", "--upper", "0"),
+            "--upper 0 must be above --lower 0.0",
+        ),
+        (
+            HEADER + "b1,2026-01-15T08:00:00Z,47.0,8.3,9\n",
+            ("--value", "pace"),
+            'no column "pace"; there are: bus, time, lat, lon, speed',
+        ),
+        (HEADER + "b1,8 o'clock,47.0,8.3,9\n", ("--unit", "km/h"), 'the times in "time" have no form'),
+        ("b1,2026-01-15T08:00:00Z,47.0,8.3,9\n", (), "its first line is no header. Name its 5 columns in order"),
+        ("b1,2026-01-15T08:00:00Z,47.0,8.3,9\n", ("--header", "a,b"), "has 5 columns, and --header names 2"),
+        ("when,where,pace\n1,2,3\n", ("--yes",), "--user is missing: which column has the user? There are: when"),
+        ("", (), "its format is not recognised"),
+    ],
+)
+def test_what_is_lacking_is_said(
+    dataset: Dataset, hexveil: Hexveil, content: str, options: tuple[str, ...], said: str
+) -> None:
+    file = dataset.write("day.csv", content)
+    ended = hexveil("init", file, "--to", dataset.folder / "mine.toml", *options)
+    assert ended.returncode == 1
+    assert said in ended.stderr
+    assert not (dataset.folder / "mine.toml").exists()
+
+
+def test_a_configuration_is_not_replaced_unless_told(dataset: Dataset, hexveil: Hexveil) -> None:
+    (file,) = written("austin", dataset)
+    ended = hexveil("init", file, "--to", dataset.config_file, "--yes", "--unit", "km/h")
+    assert "is there already; give another name with --to, or --force" in ended.stderr
+    assert "there is no such file; name files, not a folder" in hexveil("init", dataset.folder, "--yes").stderr
+
+
+@pytest.mark.parametrize(
+    ("names", "roles"),
+    [
+        (["bus", "time", "lat", "lon", "speed_kmh"], ["bus", "time", "lat", "lon", "speed_kmh"]),
+        (
+            ["id", "vehicle_id", "route", "Timestamp", "Y", "X", "avgSpeed"],
+            ["vehicle_id", "Timestamp", "Y", "X", "avgSpeed"],
+        ),
+        (
+            [
+                "trip_start_time",
+                "observationDateTime",
+                "license_plate",
+                "location.coordinates[0]",
+                "location.coordinates[1]",
+                "speed",
+            ],
+            ["license_plate", "observationDateTime", "location.coordinates[1]", "location.coordinates[0]", "speed"],
+        ),
+        (["a", "b", "c"], [None] * 5),
+    ],
+)
+def test_columns_are_recognised_by_their_names(names: list[str], roles: list[str | None]) -> None:
+    found = recognise_roles(names)
+    assert [found.get(role) for role in ("user", "time", "latitude", "longitude", "value")] == roles
+    assert [unit_of(name) for name in ("speed_kmh", "Speed (mph)", "speed", "spd_ms")] == ["km/h", "mph", None, "m/s"]
+
+
+def test_swapped_places_and_decimal_commas_are_seen(dataset: Dataset) -> None:
+    rows = (
+        "".join(f"b1;2026-01-15T08:0{n}:00Z;-97,74;30,26;9,5\n" for n in range(5))
+        .replace("-97,74", "151,2")
+        .replace("30,26", "-33,8")
+    )
+    file = dataset.write("day.csv", "bus;time;lat;lon;speed\n" + rows)
+    found = propose_source([file], dataset.folder, Given())
+    assert (found.settings["dataset"]["decimal"], found.settings["dataset"]["delimiter"]) == (",", ";")
+    assert (found.settings["columns"]["latitude"], found.settings["columns"]["longitude"]) == ("lon", "lat")
+    assert found.settings["dataset"]["timezone"] == "Australia/Sydney"
+    assert found.settings["validation"]["north"] > -33.8 > found.settings["validation"]["south"]
+    assert look_at(file).names == ["bus", "time", "lat", "lon", "speed"]
+
+
+def test_a_named_unit_that_is_not_published_is_converted(dataset: Dataset, hexveil: Hexveil) -> None:
+    file = dataset.write("day.csv", f"bus,time,lat,lon,speed_mph\nb1,{DATE}T08:00:00Z,47.0,8.3,9\n")
+    assert hexveil("init", file, "--to", dataset.folder / "a.toml", "--unit", "km/h").returncode == 0
+    assert float(load_config(dataset.folder / "a.toml").value.factor) == 1.609344
+    refused = hexveil("init", file, "--to", dataset.folder / "b.toml", "--unit", "knots", "--upper", "9")
+    assert "--factor is missing: the column is named like mph" in refused.stderr

@@ -1,0 +1,204 @@
+"""Files in the shapes that people have: nested JSON, documents, no header, other endings, other decimal marks."""
+
+import gzip
+import json
+from pathlib import Path
+
+import fsspec
+import polars as pl
+import pytest
+from reading import ROW, ingest, refusal, rows_of
+from support import DATE, HEADER, Dataset
+
+from tasks.base.errors import BadConfig
+from tasks.records import json_paths
+
+NESTED = {
+    "vehicle": {"id": "bus1"},
+    "at": f"{DATE}T08:00:00Z",
+    "location": {"type": "Point", "coordinates": [8.31, 47.05]},
+    "speed": 30,
+}
+BUS1 = ("bus1", 1768464000.0, 47.05, 8.31, 30.0)
+
+
+def nested(dataset: Dataset) -> None:
+    for role, name, path in (
+        ("user", "bus", "vehicle.id"),
+        ("time", "time", "at"),
+        ("latitude", "lat", "location.coordinates[1]"),
+        ("longitude", "lon", "location.coordinates[0]"),
+    ):
+        dataset.set(f'{role} = "{name}"', f'{role} = "{path}"')
+
+
+def test_members_of_nested_json_are_read_by_their_path(dataset: Dataset) -> None:
+    nested(dataset)
+    short = {**NESTED, "vehicle": {"id": "bus2"}, "location": {"coordinates": [8.31]}}
+    dataset.write("a.ndjson", f"{json.dumps(NESTED)}\n{json.dumps(short)}\n")
+    ingest(dataset)
+    assert rows_of(dataset) == [BUS1, ("bus2", 1768464000.0, None, 8.31, 30.0)]
+
+
+def test_a_member_whose_own_name_has_dots_is_read_by_it(dataset: Dataset) -> None:
+    nested(dataset)
+    flat = {"vehicle.id": "bus1", "at": NESTED["at"], "location.coordinates[1]": 47.05}
+    dataset.write("a.ndjson", json.dumps({**flat, "location.coordinates[0]": 8.31, "speed": 30}) + "\n")
+    ingest(dataset)
+    assert rows_of(dataset) == [BUS1]
+
+
+def test_a_path_that_no_record_has_is_named(dataset: Dataset) -> None:
+    nested(dataset)
+    dataset.write("a.ndjson", json.dumps({**NESTED, "vehicle": "bus1"}) + "\n")
+    assert 'no column "vehicle.id" (columns.user) in any line' in refusal(dataset)
+
+
+@pytest.mark.parametrize(
+    ("path", "steps"),
+    [
+        ("a", ["a"]),
+        ("a.b[1][0].c", ["a", "b", 1, 0, "c"]),
+        ("a..b", ["a..b"]),
+        ("a.b.", ["a.b."]),
+        ("[0]", ["[0]"]),
+        ("a[b]", ["a[b]"]),
+        ("speed [km/h]", ["speed [km/h]"]),
+    ],
+)
+def test_a_name_is_a_path_only_if_all_of_it_is(path: str, steps: list[str | int]) -> None:
+    assert json_paths.steps_of(path) == steps
+
+
+@pytest.mark.parametrize(("at", "wrap"), [("result", "result"), ("data.vehicles", "data"), (None, None)])
+def test_a_json_document_has_its_records_where_the_configuration_says(
+    dataset: Dataset, at: str | None, wrap: str | None
+) -> None:
+    nested(dataset)
+    records = [NESTED, "no record", {**NESTED, "speed": "N/A"}]
+    document = {"result": {"result": records}, "data": {"data": {"vehicles": records}}, None: records}[wrap]
+    if at is not None:
+        dataset.set('files = ["raw/*"]', f'files = ["raw/*"]\nrecords = "{at}"')
+    dataset.write("a.json.gz", gzip.compress(b"\xef\xbb\xbf" + json.dumps(document, indent=1).encode()))
+    ingest(dataset)
+    assert rows_of(dataset) == [BUS1, (*BUS1[:4], None)]
+    assert dataset.query("select reason, line_number from quarantine") == [("malformed_row", 2)]
+
+
+@pytest.mark.parametrize(
+    ("content", "said"),
+    [
+        (b'{"result": {}}', 'the document has no list at dataset.records = "result"'),
+        (b"[]", 'the document has no list at dataset.records = "result"'),
+        (b'{"result": [', "cannot be read as json"),
+        (b"\xff", "cannot be read as json"),
+    ],
+)
+def test_a_document_without_its_list_is_refused(dataset: Dataset, content: bytes, said: str) -> None:
+    dataset.set('files = ["raw/*"]', 'files = ["raw/*"]\nrecords = "result"')
+    dataset.write("a.json", content)
+    assert said in refusal(dataset)
+
+
+@pytest.mark.parametrize("start", ["", "\ufeff"])
+def test_a_csv_file_without_a_header_has_the_columns_that_are_declared(dataset: Dataset, start: str) -> None:
+    dataset.set(
+        'files = ["raw/*"]',
+        'files = ["raw/*"]\nformat = "csv"\nheader = ["lat", "lon", "speed", "bus", "time"]\ndelimiter = " "',
+    )
+    dataset.write("a.txt", f"{start}47.05 8.31 30 bus1 {DATE}T08:00:00Z\n47 8 30\n47.05 8.31 30 bus2 1768464000\n")
+    ingest(dataset)
+    assert rows_of(dataset)[0] == BUS1
+    assert dataset.query("select reason, line_number from quarantine order by all")[0] == ("malformed_row", 2)
+    assert dataset.query("select n_rows, n_malformed from raw_file") == [(3, 1)]
+
+
+def test_a_header_that_lacks_a_column_is_refused(dataset: Dataset) -> None:
+    dataset.set('files = ["raw/*"]', 'files = ["raw/*"]\nheader = ["lat", "lon"]')
+    with pytest.raises(BadConfig, match=r"dataset\.header must name every column of the files: it lacks bus"):
+        _ = dataset.config
+
+
+def test_a_missing_header_says_how_its_columns_are_named(dataset: Dataset) -> None:
+    dataset.write("a.csv", ROW)
+    assert "name the columns of files without a header in dataset.header" in refusal(dataset)
+
+
+def test_a_file_may_be_a_user_whose_name_is_not_logged(dataset: Dataset, caplog: pytest.LogCaptureFixture) -> None:
+    dataset.set('user = "bus"', 'user = "{file}"')
+    for name in ("cab7.csv", "cab8.v2.csv.gz"):
+        text = f"time,lat,lon,speed\n{DATE}T08:00:00Z,47.05,8.31,30\n".encode()
+        dataset.write(name, gzip.compress(text) if name.endswith(".gz") else text)
+    ingest(dataset)
+    assert [row[0] for row in rows_of(dataset)] == ["cab7", "cab8"]
+    assert "cab" not in caplog.text
+
+
+def test_any_ending_is_read_in_a_declared_format(dataset: Dataset) -> None:
+    dataset.write("a.dat", HEADER + ROW)
+    assert "unknown kind of file" in refusal(dataset)
+    assert "or set dataset.format" in refusal(dataset)
+    dataset.set('files = ["raw/*"]', 'files = ["raw/*"]\nformat = "csv"')
+    ingest(dataset)
+    assert rows_of(dataset) == [BUS1]
+
+
+@pytest.mark.parametrize("name", ["a.csv", "a.ndjson", "a.parquet"])
+def test_numbers_with_a_decimal_comma_are_read_where_it_is_declared(dataset: Dataset, name: str) -> None:
+    dataset.set('files = ["raw/*"]', 'files = ["raw/*"]\ndecimal = ","\ndelimiter = ";"')
+    record = {"bus": "bus1", "time": f"{DATE}T08:00:00Z", "lat": "47,05", "lon": "8,31", "speed": "30,0"}
+    if name == "a.parquet":
+        pl.DataFrame([record]).write_parquet(dataset.write(name, b""))
+    else:
+        text = json.dumps(record) if name == "a.ndjson" else ";".join(record) + "\n" + ";".join(record.values())
+        dataset.write(name, text + "\n")
+    ingest(dataset)
+    assert rows_of(dataset) == [BUS1]
+    dataset.set('decimal = ","', 'decimal = "."')
+    ingest(dataset)
+    assert dataset.query("select count(latitude), count(value) from raw_record join raw_file using (file_id)") == [
+        (1, 1)
+    ]
+
+
+def test_ids_as_doubles_are_refused_with_what_mends_them(dataset: Dataset) -> None:
+    record = {"bus": 12.0, "time": f"{DATE}T08:00:00Z", "lat": 47.05, "lon": 8.31, "speed": 30.0}
+    path = dataset.write("a.parquet", b"")
+    pl.DataFrame([record]).write_parquet(path)
+    assert 'select * replace ("bus"::bigint as "bus") from' in refusal(dataset)
+    path.unlink()
+    dataset.write("a.ndjson", json.dumps(record) + "\n")
+    assert "write them as texts or as whole numbers, for example with jq '.bus |= floor'" in refusal(dataset)
+
+
+@pytest.mark.parametrize(
+    ("declared", "value", "fails"),
+    [
+        ("number", 30.0, False),
+        ("number", "30", True),
+        ("text", "30", False),
+        ("text", 30.0, True),
+        ("number", None, True),
+    ],
+)
+def test_values_of_another_type_than_declared_fail_by_structure_alone(
+    dataset: Dataset, declared: str, value: object, fails: bool
+) -> None:
+    dataset.set('value = "speed"', f'value = "speed"\nvalue_type = "{declared}"')
+    record = {"bus": "bus1", "time": f"{DATE}T08:00:00Z", "lat": 47.05, "lon": 8.31, "speed": value}
+    pl.DataFrame([record]).write_parquet(dataset.write("a.parquet", b""))
+    if fails:
+        assert f'columns.value_type declares "{declared}"' in refusal(dataset)
+    else:
+        ingest(dataset)
+
+
+def test_the_local_engine_reads_from_an_object_store_through_a_copy_that_it_removes(dataset: Dataset) -> None:
+    store = fsspec.filesystem("memory")
+    store.pipe("/bucket/day.csv", (HEADER + ROW).encode())
+    dataset.set('files = ["raw/*"]', 'files = ["memory://bucket/*.csv"]')
+    ingest(dataset)
+    assert rows_of(dataset) == [BUS1]
+    assert list((Path(dataset.config.storage_path) / "private" / "fetched").iterdir()) == []
+    store.pipe("/bucket/other.csv", b"bus,time,lat,lon\n")
+    assert refusal(dataset).startswith("memory:///bucket/other.csv: no column")

@@ -1,0 +1,144 @@
+"""Times in every form that sources write: as the same instants, or refused with what can be read."""
+
+import datetime as dt
+from decimal import Decimal
+from typing import Any
+
+import polars as pl
+import pytest
+from reading import ingest, refusal
+from support import DATE, HEADER, Dataset
+
+from tasks.base.config import Config
+from tasks.base.errors import BadConfig
+
+INSTANT = dt.datetime(2026, 1, 15, 8, 30, 15, tzinfo=dt.UTC)
+EPOCH = int(INSTANT.timestamp())
+REST = {"bus": "bus1", "lat": 47.0, "lon": 8.0, "speed": 30.0}
+
+
+def instants(dataset: Dataset) -> list[Any]:
+    ingest(dataset)
+    return [micros / 1e6 for (micros,) in dataset.query("select epoch_us(observed_at) from raw_record order by 1")]
+
+
+def write_parquet(dataset: Dataset, time: pl.Series) -> None:
+    columns = {name: pl.Series([value] * time.len()) for name, value in REST.items()}
+    pl.DataFrame({**columns, "time": time}).write_parquet(dataset.write("a.parquet", b""))
+
+
+@pytest.mark.parametrize(
+    "written",
+    [
+        f"{EPOCH}",
+        f"{EPOCH}.000",
+        f"{EPOCH}000",
+        f"{EPOCH}000000",
+        f"{EPOCH}000000000",
+        f"{float(EPOCH):e}".replace("e+09", "e9") if EPOCH % 1000 == 0 else f"{EPOCH}.0",
+    ],
+)
+def test_numbers_since_1970_are_read_as_text_in_the_unit_that_their_range_shows(dataset: Dataset, written: str) -> None:
+    dataset.write("a.csv", f"{HEADER}bus1,{written},47,8,30\n")
+    dataset.write("b.ndjson", f'{{"bus":"b","time":{written},"lat":47,"lon":8,"speed":1}}\n')
+    dataset.write("c.ndjson", f'{{"bus":"c","time":"{written}","lat":47,"lon":8,"speed":1}}\n')
+    assert instants(dataset) == [EPOCH] * 3
+
+
+@pytest.mark.parametrize("unit", [1, 10**3, 10**6, 10**9])
+@pytest.mark.parametrize("kind", [pl.Int64, pl.UInt64, pl.Float64, pl.Decimal(28, 3), pl.String])
+def test_and_in_every_parquet_column_that_can_hold_them(dataset: Dataset, unit: int, kind: Any) -> None:
+    write_parquet(dataset, pl.Series([EPOCH * unit, None, (EPOCH + 1) * unit]).cast(kind))
+    ingest(dataset)
+    read = dataset.query("select epoch_us(observed_at) from raw_record order by row_number")
+    assert read == [(EPOCH * 10**6,), (None,), ((EPOCH + 1) * 10**6,)]
+
+
+def test_a_nanosecond_is_not_lost_in_a_double(dataset: Dataset) -> None:
+    write_parquet(dataset, pl.Series([EPOCH * 10**9 + 1_999_999_000]))
+    assert instants(dataset) == [EPOCH + 1.999999]
+
+
+@pytest.mark.parametrize(("unit", "written"), [("s", "86400"), ("ms", "86400000"), ("ns", "86400000000000")])
+def test_a_declared_unit_reads_times_of_any_year(dataset: Dataset, unit: str, written: str) -> None:
+    dataset.set('value = "speed"', f'value = "speed"\ntime_unit = "{unit}"')
+    dataset.write("a.csv", f"{HEADER}bus1,{written},47,8,30\nbus1,{DATE}T08:00:00Z,47,8,30\n")
+    ingest(dataset)
+    assert dataset.query("select epoch(observed_at) from raw_record order by row_number") == [(86400,), (None,)]
+
+
+@pytest.mark.parametrize(
+    ("form", "written"),
+    [
+        ("%m/%d/%Y %I:%M:%S %p", " 01/15/2026 02:30:15 AM "),
+        ("%d.%m.%Y %H:%M:%S", "15.01.2026 02:30:15"),
+        ("%Y%m%d%H%M%S", "20260115023015"),
+        ("%d-%b-%Y %H:%M:%S %z", "15-Jan-2026 09:30:15 +0100"),
+    ],
+)
+def test_a_declared_form_is_read_in_the_time_zone_of_the_dataset(dataset: Dataset, form: str, written: str) -> None:
+    dataset.set('timezone = "UTC"', 'timezone = "America/Chicago"')
+    dataset.set('value = "speed"', f'value = "speed"\ntime_format = "{form}"')
+    dataset.write("a.csv", f"{HEADER}bus1,{written},47,8,30\n")
+    write_parquet(dataset, pl.Series([written]))
+    assert instants(dataset) == [EPOCH] * 2
+
+
+def test_whole_numbers_may_have_a_declared_form_too(dataset: Dataset) -> None:
+    dataset.set('value = "speed"', 'value = "speed"\ntime_format = "%Y%m%d%H%M%S"')
+    write_parquet(dataset, pl.Series([20260115083015]))
+    assert instants(dataset) == [EPOCH]
+
+
+def test_digits_of_a_date_are_no_milliseconds_of_a_far_year(dataset: Dataset) -> None:
+    write_parquet(dataset, pl.Series([20260115083015]))
+    assert "has numbers, and its first 1000 are not seconds, milli-" in refusal(dataset)
+    assert "set columns.time_unit" in refusal(dataset)
+
+
+@pytest.mark.parametrize("time", [pl.Series([dt.date(2026, 1, 15)]), pl.Series([dt.time(8)]), pl.Series([True])])
+def test_a_refused_type_says_what_can_be_read(dataset: Dataset, time: pl.Series) -> None:
+    write_parquet(dataset, time)
+    assert "timestamps, texts, and numbers since 1970 (columns.time_unit) can be read" in refusal(dataset)
+
+
+def test_a_unit_of_times_that_have_their_own_type_is_refused(dataset: Dataset) -> None:
+    dataset.set('value = "speed"', 'value = "speed"\ntime_unit = "s"')
+    write_parquet(dataset, pl.Series([INSTANT]))
+    assert "needs neither columns.time_unit nor columns.time_format: remove it" in refusal(dataset)
+
+
+def test_dirt_among_iso_times_is_not_taken_for_numbers(dataset: Dataset) -> None:
+    rows = "".join(f"bus{one},{INSTANT.isoformat()},47,8,30\n" for one in range(20))
+    dataset.write("a.csv", f"{HEADER}{rows}bus1,{EPOCH},47,8,30\n")
+    ingest(dataset)
+    assert dataset.query("select count(*), count(observed_at) from raw_record") == [(21, 20)]
+
+
+@pytest.mark.parametrize(
+    ("line", "said"),
+    [
+        ('time_unit = "s"\ntime_format = "%Y"', "give one of them"),
+        ('time_format = "%Q"', "unknown directive %Q"),
+        ('time_format = "%Y %"', "single % at its end"),
+        ('time_unit = "min"', "time_unit"),
+    ],
+)
+def test_a_form_of_times_that_cannot_be_is_refused(dataset: Dataset, line: str, said: str) -> None:
+    dataset.set('value = "speed"', f'value = "speed"\n{line}')
+    with pytest.raises(BadConfig, match=said):
+        _ = dataset.config
+
+
+def test_what_is_not_declared_is_not_recorded(dataset: Dataset) -> None:
+    def recorded(config: Config) -> dict[str, Any]:
+        return config.reading_settings()
+
+    plain = recorded(dataset.config)
+    assert plain["columns"].keys() == {"user", "time", "latitude", "longitude", "value"}
+    assert plain["dataset"].keys() == {"name", "timezone", "delimiter"}
+    dataset.set('value = "speed"', 'value = "speed"\ntime_unit = "ms"')
+    assert recorded(dataset.config)["columns"]["time_unit"] == "ms"
+    again = dataset.config.with_settings(dataset.config.public_settings())
+    assert again == dataset.config
+    assert Decimal(again.value.factor) == 1
