@@ -140,7 +140,7 @@ def _json(path: Path, kind: Format, start: bytes) -> Look:
         at = recognise.record_list(document)
         if at is None:
             raise BadInput(f"{path}: the JSON document has no list of objects")
-        records = json_paths.found(document, json_paths.steps_of(at) if at else [])
+        records = _found(document, json_paths.steps_of(at) if at else [])
     else:
         for line in start.splitlines()[:_MOST_RECORDS]:
             with suppress(ValueError, RecursionError):
@@ -152,9 +152,21 @@ def _json(path: Path, kind: Format, start: bytes) -> Look:
 
     def column(name: str) -> list[Any]:
         steps = [name] if name in objects[0] else json_paths.steps_of(name)
-        return [json_paths.found(one, steps) for one in objects]
+        return [_found(one, steps) for one in objects]
 
     return Look(kind, names, column, records=at)
+
+
+def _found(record: Any, steps: list[str | int]) -> Any:
+    """Return what steps lead to in a record; None where there is nothing."""
+    for step in steps:
+        if isinstance(step, str) and isinstance(record, dict):
+            record = record.get(step)
+        elif isinstance(step, int) and isinstance(record, list) and step < len(record):
+            record = record[step]
+        else:
+            return None
+    return record
 
 
 def _document(path: Path) -> Any:
