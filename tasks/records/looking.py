@@ -157,7 +157,7 @@ def _json(path: Path, kind: Format, start: bytes) -> Look:
     return Look(kind, names, column, records=at)
 
 
-def _found(record: Any, steps: list[str | int]) -> Any:
+def _found(record: Any, steps: Sequence[str | int]) -> Any:
     """Return what steps lead to in a record; None where there is nothing."""
     for step in steps:
         if isinstance(step, str) and isinstance(record, dict):
