@@ -28,7 +28,7 @@ _START = 0.6180339887
 MOST_CELLS = 800
 _PARTS_OF_L1 = (1.0, 0.7, 0.4, 0.1, 0.0)
 """Which shares of an l1 ball are tried for directions; the rest is for cells."""
-_SIGNAL_DIRECTIONS = 12
+_SIGNAL_DIRECTIONS = 4
 _LOADING_BITS = 20
 _PAIR_BITS = 30
 _MOST_SHIFT = 40
