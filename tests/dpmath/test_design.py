@@ -1,0 +1,180 @@
+"""What is measured of a day, against dense and general solvers."""
+
+from collections.abc import Callable
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from city_days import (
+    NORMS,
+    a_city,
+    a_short_view,
+    a_view,
+    dense,
+    expected_error,
+    lengths_by_model,
+    mean_lengths_l1,
+    users_of_pairs,
+)
+from scipy.optimize import minimize
+from scipy.stats import ortho_group
+
+from dpmath.estimate import shrinkage
+from dpmath.estimate.day import Day
+from dpmath.estimate.design import (
+    NUMBERS_OF_DIRECTIONS,
+    RADIUS,
+    _shared_l1,
+    _shared_l2,
+    as_measured,
+    design,
+    directions,
+    whole_numbers,
+)
+from dpmath.estimate.measurement import LARGEST_RADIUS, Norm
+from dpmath.estimate.posterior import Design, estimated
+from dpmath.estimate.view import View
+
+
+def eigen(view: View) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Return variance, gain and values of the independent directions by a dense eigendecomposition."""
+    occupancy, matrix = view.day.occupancy, dense(view.rows, view.state.n_hexagons)
+    cells = matrix @ (view.state.covariance + np.diag(view.state.of_the_day)) @ matrix.T + np.diag(view.cell_variance)
+    root = np.sqrt(np.bincount(occupancy.cell, 1 / view.residual_variance))
+    variance, vectors = np.linalg.eigh(cells * np.outer(root, root))
+    variance, vectors = variance[::-1], vectors[:, ::-1]
+    told = cells @ (root[:, None] * vectors) / np.sqrt(variance)
+    return variance, occupancy.cell_records @ told**2, vectors / root[:, None]
+
+
+@pytest.mark.theorem("HV-E2")
+@pytest.mark.parametrize("make", [a_view, a_short_view])
+@pytest.mark.parametrize("n_slots", [6, 32])
+def test_directions_are_those_of_a_dense_eigendecomposition(make: Callable[[Day], View], n_slots: int) -> None:
+    """The most uncertain ones also where there are more cells than directions."""
+    view = make(a_city(n_slots=n_slots))
+    found, (variance, gain, values) = directions(view), eigen(view)
+    assert found.variance.size == min(NUMBERS_OF_DIRECTIONS[-1], 10 * n_slots)
+    assert found.variance[:30] == pytest.approx(variance[:30], rel=1e-4)
+    assert found.gain[:30] == pytest.approx(gain[:30], rel=1e-2)
+    off = np.abs(found.values[:, :10]) - np.abs(values[:, :10])
+    assert np.abs(off).max() < 1e-2 * np.abs(values[:, :10]).max()
+
+
+@pytest.mark.theorem("HV-E2")
+@pytest.mark.parametrize("make", [a_view, a_short_view])
+@pytest.mark.parametrize("noise", [0.3, 3.0, 30.0])
+def test_no_direction_is_worth_more_than_another_for_what_it_costs(make: Callable[[Day], View], noise: float) -> None:
+    """The conditions of Karush, Kuhn and Tucker, with the directions of the dense eigendecomposition."""
+    view, length = make(a_city()), 0.9
+    variance, gain, _ = eigen(view)
+    loading = design(view, "l2", noise, length, np.ones(60)).loading
+    shares = loading.T * np.bincount(view.day.occupancy.cell, 1 / view.residual_variance) @ loading
+    share = np.zeros(60)
+    share[: len(shares)] = np.diag(shares)
+    assert np.abs(shares - np.diag(np.diag(shares))).max() < 1e-6 * shares.max()
+    cost, unit = 1 + variance / 60, (noise / shrinkage.TARGET / length) ** 2 / 60
+    assert cost @ share == pytest.approx(1, rel=1e-4)
+    worth = gain * variance / unit / cost / (1 + variance * share / unit) ** 2
+    used = share > 0
+    price = worth[used].mean()
+    assert worth[used] == pytest.approx(price, rel=2e-2)
+    assert (worth[~used] < price * 1.02).all()
+
+
+@pytest.mark.theorem("HV-E2")
+@pytest.mark.parametrize("make", [a_view, a_short_view])
+@pytest.mark.parametrize("noise", [0.01, 1.0, 30.0])
+def test_users_vectors_have_the_expected_length_in_the_model(make: Callable[[Day], View], noise: float) -> None:
+    view, length = make(a_city()), 0.9
+    reach = np.where(np.arange(60) % 3, 1.0, 0.25)
+    ratio = lengths_by_model(view, design(view, "l2", noise, length, reach)) / (length * reach)
+    assert ratio.mean() == pytest.approx(1, abs=0.1)
+    assert ratio.min() > 0.6
+    assert ratio.max() < 1.5
+    ratio = mean_lengths_l1(view, design(view, "l1", noise, length, reach)) / (length * reach)
+    assert ratio.mean() == pytest.approx(1, abs=0.1)
+
+
+@pytest.mark.theorem("HV-E2")
+@pytest.mark.parametrize("noise", [3.0, 30.0])
+@pytest.mark.parametrize("norm", NORMS)
+def test_a_design_is_better_than_random_directions_and_than_the_cells_themselves(norm: Norm, noise: float) -> None:
+    rng = np.random.default_rng(5)
+    view, length = a_view(a_city()), 0.9
+    ours = expected_error(view, design(view, norm, noise, length, np.ones(60)), noise, shrinkage.TARGET)
+    before = estimated(view, Design(np.zeros((60, 1)), np.ones(view.day.occupancy.cell.size)), np.zeros(1), 1, 1, ())
+    assert ours < np.average(before.variance, weights=view.day.occupancy.cell_records)
+    lengths = lengths_by_model if norm == "l2" else mean_lengths_l1
+    others = [rng.normal(size=(60, n)) for n in (1, 3, 10, 40) for _ in range(3)]
+    others += [view.rows.common, np.eye(60)]
+    for loading in others:
+        one = Design(loading, 1 / view.residual_variance)
+        scaled = replace(one, weight=one.weight * (length / lengths(view, one))[view.day.occupancy.user])
+        assert expected_error(view, scaled, noise, shrinkage.TARGET) > ours
+    flat = Design(np.ones((60, 1)), 1 / view.residual_variance)  # the best of all where there is much noise
+    scaled = replace(flat, weight=flat.weight * (length / lengths(view, flat))[view.day.occupancy.user])
+    assert expected_error(view, scaled, noise, shrinkage.TARGET) > ours * (1 if noise < 10 else 0.999)
+
+
+@pytest.mark.theorem("HV-E2")
+def test_rotated_directions_cost_and_tell_the_same_in_l2() -> None:
+    view = a_view(a_city())
+    one = design(view, "l2", 1.0, 0.9, np.ones(60))
+    n_queries = one.loading.shape[1]
+    assert n_queries > 3
+    other = replace(one, loading=one.loading @ ortho_group.rvs(n_queries, random_state=3))
+    assert lengths_by_model(view, other) == pytest.approx(lengths_by_model(view, one))
+    assert expected_error(view, other, 1.0, 0.8) == pytest.approx(expected_error(view, one, 1.0, 0.8))
+
+
+@pytest.mark.theorem("HV-E2")
+@pytest.mark.parametrize("unit", [1e-4, 0.05, 1.0, 100.0])
+@pytest.mark.parametrize("seed", range(3))
+def test_shares_of_a_ball_are_those_of_a_general_solver(unit: float, seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    gain, variance, cost = np.exp(rng.normal(size=(3, 6)) * [[1.5], [1.0], [0.3]])
+
+    def left(share: np.ndarray) -> float:
+        return float((gain / (1 + variance * share / unit)).sum())
+
+    share = _shared_l2(gain, variance, unit, cost)
+    assert share.min() >= 0
+    assert cost @ share == pytest.approx(1)
+    fair = {"type": "eq", "fun": lambda share: cost @ share - 1}
+    starts = [np.full(6, 1 / cost.sum()), *(0.9 * row + 0.1 / cost.sum() for row in np.diag(1 / cost))]
+    found = [minimize(left, start, bounds=[(0, None)] * 6, constraints=fair, tol=1e-12).fun for start in starts]
+    assert left(share) <= min(found) * (1 + 1e-6)
+    assert left(share) == pytest.approx(min(found), rel=1e-3)
+
+    weight = _shared_l1(gain, variance, unit, cost)
+    assert weight.min() >= 0
+    assert np.sqrt(cost) @ weight == pytest.approx(1)
+    equal = np.full(6, 1 / np.sqrt(cost).sum())
+    alone = np.diag(1 / np.sqrt(cost))
+    assert left(weight**2) <= min(left(equal**2), *(left(row**2) for row in alone)) * 1.05
+
+
+@pytest.mark.theorem("HV-L52")
+@pytest.mark.parametrize("norm", NORMS)
+@pytest.mark.parametrize("noise", [0.01, 10.0])
+@pytest.mark.parametrize("value_range", [100, 1 << 20])
+def test_whole_numbers_stand_for_the_design_to_a_small_relative_error(
+    norm: Norm, noise: float, value_range: int
+) -> None:
+    view = a_view(a_city())
+    occupancy, reach = view.day.occupancy, np.where(np.arange(60) % 3, 1.0, 0.25)
+    meant = design(view, norm, noise, 0.9, reach)
+    numbers = whole_numbers(meant, view, value_range, np.full(60, LARGEST_RADIUS), 1, norm)
+    found = as_measured(numbers)
+    assert np.abs(found.loading / found.loading.max() - meant.loading / meant.loading.max()).max() < 1e-5
+    exact, stood = (one.weight[:, None] * one.loading[occupancy.cell] for one in (meant, found))
+    assert np.abs(stood - exact).max() < 1e-5 * np.abs(exact).max()
+    assert np.abs(numbers.centre / value_range * 100 - view.expected).max() <= 50 / value_range + 1e-9
+
+    totals = np.rint(np.random.default_rng(3).random(occupancy.cell.size) * occupancy.n_records * value_range)
+    off = totals / occupancy.n_records * 100 / value_range - (numbers.centre * 100 / value_range)[occupancy.cell]
+    vectors = users_of_pairs(view.day) @ (off[:, None] * exact)
+    answers = numbers.answers(totals.astype(np.int64))
+    assert (answers.shrink == 1 << 20).all()
+    assert np.abs(answers.vector / RADIUS - vectors).max() < 2 / RADIUS + 2e-5 * np.abs(vectors).max()

@@ -1,0 +1,224 @@
+"""A day asked and estimated as a whole: its errors, its charges, and that values reach nothing unnoised."""
+
+import itertools
+import math
+from dataclasses import replace
+from decimal import Decimal
+
+import numpy as np
+import pytest
+from city_days import (
+    MUCH,
+    NORMS,
+    UNIT,
+    Textbook,
+    a_city,
+    a_state,
+    asked_of,
+    complete,
+    error,
+    run,
+    same,
+    true_means,
+    values_of,
+)
+
+from dpmath.core.currency import PURE, Concentrated, Currency
+from dpmath.estimate import shrinkage
+from dpmath.estimate.asking import ask
+from dpmath.estimate.covariates import covariates
+from dpmath.estimate.design import (
+    RADIUS,
+    design,
+)
+from dpmath.estimate.measurement import Norm
+from dpmath.estimate.programme import answered, programme
+from dpmath.estimate.prospect import expected_deviation
+from dpmath.estimate.questions import Check, Measured
+from dpmath.estimate.state import from_arrays, to_arrays
+from dpmath.estimate.view import View
+
+
+@pytest.mark.theorem("HV-E4")
+@pytest.mark.statistical
+@pytest.mark.parametrize("norm", NORMS)
+def test_with_much_budget_little_error_is_left_and_each_day_adds_what_it_knows(norm: Norm) -> None:
+    """Noise is far below what is left of the error, so it fails by chance less than once in 1e9 runs."""
+    day = a_city()
+    totals = values_of(day)
+    first, recorded = run(programme(None, asked_of(day, norm, MUCH[norm], True)), day, totals)
+    assert len(recorded) == 7
+    assert error(first, day, totals) < 1
+    assert true_means(day, totals).std() > 10
+    assert np.isfinite(first.variance).all()
+    assert first.state.n_days == 1
+    assert first.state.mean.size == first.state.basis.n_common + 10 * first.state.basis.n_own
+    later = a_city(kind=1)  # the same people on another day
+    expected = View.of(later, first.state.later(1), covariates(later, True)).expected
+    totals = values_of(later, 6)
+    assert math.sqrt(np.mean((expected - true_means(later, totals)) ** 2)) < 4, "the first day tells of the second"
+    second, recorded = run(programme(first.state, asked_of(later, norm, MUCH[norm], False)), later, totals)
+    assert len(recorded) == 3
+    assert second.state.n_days == 2
+    assert error(second, later, totals) < 1
+
+
+@pytest.mark.theorem("HV-E4")
+@pytest.mark.parametrize("norm", NORMS)
+def test_stated_variances_are_about_the_squared_errors(norm: Norm) -> None:
+    """Three days of eight cities with noise that matters. With other noise the ratio is from 0.6 to 1.3."""
+    squares, stated, random_bytes = [], [], np.random.default_rng(12).bytes
+    for seed in range(8):
+        state = None
+        for number in range(3):
+            day = a_city(100 * seed + number)
+            totals = values_of(day, 1000 + 100 * seed + number)
+            found, _ = run(
+                programme(state, asked_of(day, norm, 10 * UNIT[norm], state is None)), day, totals, random_bytes
+            )
+            state = found.state
+            squares.append(error(found, day, totals) ** 2)
+            stated.append(np.average(found.variance, weights=day.occupancy.cell_records))
+            assert np.linalg.eigvalsh(state.covariance).min() > -1e-9
+    assert 0.4 < np.mean(squares) / np.mean(stated) < 1.6
+
+
+@pytest.mark.theorem("HV-E4")
+@pytest.mark.parametrize("norm", NORMS)
+@pytest.mark.parametrize("first", [True, False])
+def test_recorded_answers_give_the_very_same_questions_and_estimate_without_any_values(norm: Norm, first: bool) -> None:
+    day, limit = a_city(), 3 * UNIT[norm]
+    state = None if first else a_state(a_city(first_name=103))
+    asked = asked_of(day, norm, limit, first)
+    found, recorded = run(programme(state, asked), day, values_of(day))
+    assert same(answered(programme(state, asked), recorded), found)
+
+    asking = programme(state, asked)
+    question = next(asking)
+    for step in recorded[:-1]:
+        assert same(question, step[0])
+        question = asking.send(step)
+    assert same(question, recorded[-1][0])
+
+    for wrong in (recorded[:-1], [*recorded, recorded[-1]], []):
+        with pytest.raises(ValueError, match="not those of the day's questions"):
+            answered(programme(state, asked), wrong)
+    for place, of in ((-1, "check"), (-3, "measurement")):
+        wrong = list(recorded)
+        wrong[place] = (recorded[-2][0], recorded[place][1])
+        with pytest.raises(ValueError, match=f"not those of a {of}"):
+            answered(programme(state, asked), wrong)
+
+
+@pytest.mark.theorem("HV-E4")
+@pytest.mark.parametrize("norm", NORMS)
+def test_asking_asks_each_question_once_and_returns_what_answering_again_returns(norm: Norm) -> None:
+    """With the same random bytes, asking by hand is the very same."""
+    day = a_city()
+    asked, totals = asked_of(day, norm, UNIT[norm], True), values_of(day)
+    found, recorded = ask(programme(None, asked), complete(day, totals), np.random.default_rng(5).bytes)
+    assert same(answered(programme(None, asked), recorded), found)
+    by_hand = run(programme(None, asked), day, totals, np.random.default_rng(5).bytes)
+    assert same(by_hand[0], found)
+    assert len(by_hand[1]) == len(recorded)
+    for (one, answers), (other, others) in zip(by_hand[1], recorded, strict=True):
+        assert same(one, other)
+        assert same(answers, others)
+
+
+@pytest.mark.theorem("HV-E3")
+@pytest.mark.parametrize("norm", NORMS)
+def test_the_expected_deviation_is_that_of_textbook_conditioning_on_the_design(norm: Norm) -> None:
+    day, n_days = a_city(), 3
+    state = a_state(a_city(first_name=97))
+    asked = replace(asked_of(day, norm, UNIT[norm], False), n_days=n_days)
+    view = View.of(day, state.later(n_days).with_hexagons(day), covariates(day, True))
+    length, noise = shrinkage.expected_length(view.state.shrink), asked.noise("map") / RADIUS
+    one, model = design(view, norm, noise, length, np.ones(60)), Textbook(view)
+    seen = model.sums(view, one, float(shrinkage.mean_shrink(view.state.shrink[0], length)))
+    of_sums = seen @ model.covariance @ seen.T + noise**2 * np.eye(len(seen))
+    gain = np.linalg.solve(of_sums, seen @ model.covariance).T
+    left = model.of_means @ (model.covariance - gain @ seen @ model.covariance) @ model.of_means.T
+    residual = np.bincount(day.occupancy.cell, view.share_of_cell**2 * view.residual_variance)
+    wider = np.clip(view.expected / np.average(view.expected, weights=day.occupancy.cell_records), 1, 2.5)
+    expected = np.sqrt(residual + np.maximum(np.diag(left) - residual, 0) * wider)
+    before = residual + (np.diag(model.of_means @ model.covariance @ model.of_means.T) - residual) * wider
+    deviation, day_share = expected_deviation(state, asked)
+    assert deviation == pytest.approx(expected, rel=1e-6)
+    assert day_share == pytest.approx(1 - expected**2 / before, abs=1e-6)
+    assert 0 < day_share.max() <= 1
+
+
+@pytest.mark.theorem("HV-E4")
+@pytest.mark.parametrize("norm", NORMS)
+@pytest.mark.parametrize("first", [True, False])
+def test_a_days_questions_cost_no_user_more_than_the_budget(norm: Norm, first: bool) -> None:
+    """The questions as they are asked, so with their real limits, radii and noise."""
+    day, limit = a_city(), 2 * UNIT[norm] + 12345
+    currency: Currency = PURE if norm == "l1" else Concentrated(Decimal("1e-6"))
+    budgets = np.array([limit // 50 * user for user in range(60)], dtype=object)
+    state = None if first else a_state(day)
+    _, recorded = run(programme(state, asked_of(day, norm, limit, first, budgets)), day, values_of(day))
+    paid = sum((question.losses(currency) for question, _ in recorded), np.zeros(60, dtype=object))
+    assert all(0 <= loss <= min(budget, limit) for loss, budget in zip(paid, budgets, strict=True))
+    assert paid.max() > 0.99 * limit
+    assert paid[25] > 0.3 * limit, "who is short of budget is still measured"
+    for question, _ in recorded:
+        short = question.losses(currency)[budgets < limit]
+        assert short.any() == isinstance(question, Measured)
+
+
+@pytest.mark.theorem("HV-E5")
+@pytest.mark.parametrize("norm", NORMS)
+def test_the_check_learns_how_much_pairs_differ(norm: Norm) -> None:
+    found = {}
+    for residual in (1.0, 40.0):
+        day, state = a_city(), None
+        for number in range(3):
+            day = a_city(number)
+            asked = asked_of(day, norm, MUCH[norm], state is None)
+            estimate, recorded = run(programme(state, asked), day, values_of(day, number, residual))
+            state = estimate.state
+            assert isinstance(recorded[-1][0], Check)
+        assert state is not None
+        view = View.of(day, state, covariates(day, True))
+        found[residual] = float((view.residual_variance * day.occupancy.n_records).mean())
+    assert found[40.0] > 5 * found[1.0]
+
+
+@pytest.mark.theorem("HV-E5")
+@pytest.mark.parametrize("norm", NORMS)
+@pytest.mark.parametrize("one", [0, 4, 8])
+def test_more_pairs_far_from_their_cells_raise_the_variance_of_their_class_most(norm: Norm, one: int) -> None:
+    """The same recorded day, but for how many of one class were far."""
+    day = a_city()
+    state = a_state(day)
+    asked = asked_of(day, norm, MUCH[norm], False)
+    _, recorded = run(programme(state, asked), day, values_of(day))
+    found = []
+    for more in (-4, 0, 4):
+        check, answers = recorded[-1]
+        other = [answer + (more << 20) * (number == one) for number, answer in enumerate(answers)]
+        last = (check, np.array(other, dtype=object))
+        found.append(answered(programme(state, asked), [*recorded[:-1], last]))
+    for fewer, same_or_more in itertools.pairwise(found):
+        rise = same_or_more.state.residual - fewer.state.residual
+        assert rise[one] == rise.max() > 0.02
+        assert same_or_more.variance.sum() > fewer.variance.sum()
+        assert same(fewer.mean, same_or_more.mean)
+    covariance = found[1].state.residual_covariance
+    before = state.later(1).residual_covariance
+    assert np.linalg.eigvalsh(covariance).min() > 0
+    assert (np.diag(covariance) < np.diag(before)).all()
+
+
+@pytest.mark.theorem("HV-E4")
+def test_a_state_that_was_stored_is_the_very_same() -> None:
+    day = a_city()
+    found, _ = run(programme(None, asked_of(day, "l2", UNIT["l2"], True)), day, values_of(day))
+    state = replace(found.state, n_days=4, prior_factors=(2.0, 8.0))
+    arrays = to_arrays(state)
+    assert all(isinstance(array, np.ndarray) and array.dtype != object for array in arrays.values())
+    assert same(from_arrays(arrays), state)
+    later = asked_of(a_city(3), "l2", UNIT["l2"], False)
+    assert same(next(programme(from_arrays(arrays), later)), next(programme(state, later)))

@@ -1,0 +1,199 @@
+"""Small cities and days of them, and the model as dense matrices, for the tests of the estimate."""
+
+import math
+import os
+from collections.abc import Callable
+from dataclasses import fields, replace
+
+import numpy as np
+
+from dpmath.core.occupancy import Occupancy
+from dpmath.estimate.basis import Rows, fit_basis
+from dpmath.estimate.charges import charges, reach_of
+from dpmath.estimate.covariates import covariates
+from dpmath.estimate.day import Day
+from dpmath.estimate.measurement import Norm
+from dpmath.estimate.posterior import NOTHING, Design, Estimate, estimated
+from dpmath.estimate.programme import Asked, Asking
+from dpmath.estimate.questions import PrivateDay, Question
+from dpmath.estimate.state import State, first_state
+from dpmath.estimate.view import View
+
+NORMS: list[Norm] = ["l1", "l2"]
+
+Answered = list[tuple[Question, np.ndarray]]
+Bytes = Callable[[int], bytes]
+VALUE_RANGE = 1000
+
+UNIT = {"l1": 1 << 50, "l2": 1 << 101}
+
+MUCH = {"l1": 1000 << 50, "l2": 10**5 << 101}
+"""Limits at which noise hardly matters."""
+
+
+def a_city(
+    seed: int = 0, n_users: int = 60, n_hexagons: int = 10, n_slots: int = 6, kind: int = 0, first_name: int = 100
+) -> Day:
+    """Return a day on which every user is at about eight places, and every cell has somebody."""
+    rng = np.random.default_rng(seed)
+    n_cells = n_hexagons * n_slots
+    pairs = {(cell, int(rng.integers(n_users))): 2 for cell in range(n_cells)}
+    for user in range(n_users):
+        home = rng.integers(n_hexagons)
+        for _ in range(8):
+            hexagon = (home + rng.integers(0, 4)) % n_hexagons
+            pairs[int(hexagon * n_slots + rng.integers(n_slots)), user] = int(rng.integers(1, 7))
+    cell, user = np.array(sorted(pairs)).T
+    records = np.array([pairs[key] for key in sorted(pairs)])
+    number = np.arange(n_hexagons)
+    return Day(
+        Occupancy(cell, user, records, n_cells, n_users),
+        hexagon=np.arange(n_cells) // n_slots,
+        slot=np.arange(n_cells) % n_slots,
+        names=first_name + number,
+        position=np.column_stack([number % 4, number // 4, 0 * number]).astype(float),
+        spacing=1.0,
+        n_slots=n_slots,
+        kind=kind,
+        covariates=rng.normal(size=(n_cells, 2)),
+    )
+
+
+def values_of(day: Day, seed: int = 1, residual: float = 10.0, shift: float = 0.0) -> np.ndarray:
+    """Return the totals of a city with a course of the day and differences of places, in ticks."""
+    rng, occupancy = np.random.default_rng(seed), day.occupancy
+    of_cells = 45 + shift + 12 * np.sin(day.names[day.hexagon]) + 8 * np.cos(day.slot)
+    own = rng.normal(size=occupancy.cell.size) * residual / np.sqrt(occupancy.n_records)
+    points = np.clip(of_cells[occupancy.cell] + own, 0, 100)
+    return np.rint(points * VALUE_RANGE / 100 * occupancy.n_records).astype(np.int64)
+
+
+def complete(day: Day, totals: np.ndarray) -> PrivateDay:
+    return PrivateDay(day.occupancy, totals, np.zeros_like(totals))
+
+
+def true_means(day: Day, totals: np.ndarray) -> np.ndarray:
+    return np.bincount(day.occupancy.cell, totals) / day.occupancy.cell_records * 100 / VALUE_RANGE
+
+
+def a_state(day: Day, seed: int = 2, centre: float = 50.0) -> State:
+    """Return a state as after some days: means that are not 0, and a covariance that is not diagonal."""
+    rng = np.random.default_rng(seed)
+    state = first_state(day, fit_basis(day, covariates(day, True)), centre, 4.0, 9.0, 0.3)
+    seen = rng.normal(size=(state.mean.size, 20)) * np.sqrt(state.lasting)[:, None]
+    told = state.covariance @ np.linalg.pinv(state.covariance + 0.02 * seen @ seen.T) @ state.covariance
+    return replace(state, mean=rng.normal(size=state.mean.size) * 0.1, covariance=(told + told.T) / 2)
+
+
+def a_view(day: Day) -> View:
+    return View.of(day, a_state(day), covariates(day, True))
+
+
+def dense(rows: Rows, n_hexagons: int) -> np.ndarray:
+    """Return the functions' values with all their zeros, one number after the other, shape (G, S)."""
+    n_common, n_own = rows.common.shape[1], rows.own.shape[1]
+    matrix = np.zeros((len(rows.common), n_common + n_hexagons * n_own))
+    for cell, hexagon in enumerate(rows.hexagon):
+        matrix[cell, :n_common] = rows.common[cell]
+        for one in range(n_own):
+            matrix[cell, n_common + hexagon * n_own + one] = rows.own[cell, one]
+    return matrix
+
+
+def users_of_pairs(day: Day) -> np.ndarray:
+    """Return which user each pair is of, as a matrix of zeros and ones, shape (L, P)."""
+    return (np.arange(day.occupancy.n_users)[:, None] == day.occupancy.user).astype(float)
+
+
+class Textbook:
+    """All that is random on a day, in one vector: coefficients, what differs on the day, cells' own, residuals."""
+
+    def __init__(self, view: View) -> None:
+        state, occupancy = view.state, view.day.occupancy
+        n_states, n_cells, n_pairs = state.mean.size, occupancy.n_cells, occupancy.cell.size
+        matrix = dense(view.rows, state.n_hexagons)
+        of_cell = np.eye(n_cells)[occupancy.cell]  # (P, G)
+        self.n_states = n_states
+        self.of_pairs = np.column_stack([of_cell @ matrix, of_cell @ matrix, of_cell, np.eye(n_pairs)])
+        self.of_means = of_cell.T @ (occupancy.n_records[:, None] * self.of_pairs) / occupancy.cell_records[:, None]
+        alone = np.concatenate([state.of_the_day, view.cell_variance, view.residual_variance])
+        self.covariance = np.diag(np.concatenate([np.zeros(n_states), alone]))
+        self.covariance[:n_states, :n_states] = state.covariance
+        self.pairs = self.of_pairs @ self.covariance @ self.of_pairs.T
+
+    def sums(self, view: View, one: Design, shrink: float) -> np.ndarray:
+        """Return how the sums depend on the vector."""
+        loading = one.loading[view.day.occupancy.cell]
+        return shrink * (one.weight[:, None] * loading).T @ self.of_pairs
+
+
+def seen_covariance(view: View, one: Design) -> np.ndarray:
+    """Return the covariance of a design's sums by the model, without noise but for a trifle."""
+    model = Textbook(view)
+    seen = model.sums(view, one, 1.0)
+    return np.asarray(seen @ model.covariance @ seen.T + 1e-6 * np.eye(len(seen)))
+
+
+def a_short_view(day: Day) -> View:
+    """Return a view in which courses have few functions, so that cells have much that is their own."""
+    state = a_state(day)
+    short = replace(state.basis, courses=state.basis.courses[:, :3], left_out=state.basis.courses[:, 3:])
+    return View.of(day, first_state(day, short, 50.0, 4.0, 9.0, 0.3), covariates(day, True))
+
+
+def expected_error(view: View, one: Design, noise: float, shrink: float) -> float:
+    """Return the expected squared error of the map by a design, a mean over records, in squared points."""
+    found = estimated(view, one, np.zeros(one.loading.shape[1]), noise, shrink, NOTHING)
+    return float(np.average(found.variance, weights=view.day.occupancy.cell_records))
+
+
+def lengths_by_model(view: View, one: Design) -> np.ndarray:
+    """Return the root mean square length of each user's vector before it is scaled down, in radii."""
+    pairs, loading = Textbook(view).pairs, one.loading[view.day.occupancy.cell]
+    moments = pairs * (loading @ loading.T) * np.outer(one.weight, one.weight)
+    of_users = users_of_pairs(view.day)
+    return np.sqrt(np.einsum("lp,pq,lq->l", of_users, moments, of_users))
+
+
+def mean_lengths_l1(view: View, one: Design) -> np.ndarray:
+    """Return the mean l1 length of each user's vector, whose components are normal, in radii."""
+    root = np.linalg.cholesky(Textbook(view).pairs)
+    found = []
+    for own in users_of_pairs(view.day):
+        seen = (one.loading[view.day.occupancy.cell] * (own * one.weight)[:, None]).T @ root
+        found.append(math.sqrt(2 / math.pi) * np.sqrt((seen**2).sum(axis=1)).sum())
+    return np.array(found)
+
+
+def asked_of(
+    day: Day, norm: Norm, limit: int, first: bool, budgets: np.ndarray | None = None, value_range: int = VALUE_RANGE
+) -> Asked:
+    radius = reach_of(budgets, limit, day.occupancy.n_users, norm)
+    return Asked(day, value_range, radius, {one.name: one for one in charges(first, limit, norm)}, norm)
+
+
+def run(asking: Asking, day: Day, totals: np.ndarray, random_bytes: Bytes = os.urandom) -> tuple[Estimate, Answered]:
+    """Answer a day's questions; return its estimate, and each question with its answers."""
+    private, recorded = complete(day, totals), []
+    question = next(asking)
+    while True:
+        recorded.append((question, question.noisy(private, random_bytes)))
+        try:
+            question = asking.send(recorded[-1])
+        except StopIteration as end:
+            return end.value, recorded
+
+
+def same(one: object, other: object) -> bool:
+    """Return whether two objects of this room hold the very same numbers."""
+    if isinstance(one, np.ndarray):
+        return isinstance(other, np.ndarray) and one.dtype == other.dtype and np.array_equal(one, other)
+    if hasattr(one, "__dataclass_fields__"):
+        names = [field.name for field in fields(one)]  # pyright: ignore[reportArgumentType]
+        return type(one) is type(other) and all(same(getattr(one, name), getattr(other, name)) for name in names)
+    return one == other
+
+
+def error(estimate: Estimate, day: Day, totals: np.ndarray) -> float:
+    off = estimate.mean - true_means(day, totals)
+    return math.sqrt(np.average(off**2, weights=day.occupancy.cell_records))
