@@ -134,7 +134,7 @@ def _check_returns(text: NDArray[np.uint8], outside: NDArray[np.bool_] | None) -
 
 def _fields_by_records(path: Path, delimiter: str) -> Iterator[Counts]:
     """Yield the same for any CSV file, with Python's own reader. This takes five times as long."""
-    counts = (len(record) for record in _csv_records(path, delimiter) if record)
+    counts = (len(record) for record in csv_records(path, delimiter) if record)
     while some := list(itertools.islice(counts, _BATCH)):
         yield np.array(some)
 
@@ -149,7 +149,7 @@ def _tally(counts: Iterator[Counts], headerless: int) -> tuple[int, int]:
     return max(n_rows, 0), n_malformed
 
 
-def _csv_records(path: Path, delimiter: str) -> Iterator[list[str]]:
+def csv_records(path: Path, delimiter: str) -> Iterator[list[str]]:
     """Yield the records of a CSV file as Python reads them, from start to end.
 
     Errors name the number of the record and not of the line, because a value may hold line ends.

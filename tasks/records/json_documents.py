@@ -1,85 +1,53 @@
-"""Reads JSON documents that hold a list of records, and JSON records for their structure."""
+"""Reads JSON documents that hold a list of records. The document is split, and not parsed: a record may be anything."""
 
 import gzip
-import itertools
 import json
+import re
 import zlib
+from contextlib import suppress
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import pyarrow as pa
 
-from tasks.base.config import Config
 from tasks.base.errors import BadInput
 from tasks.records import json_paths, text_lines
-from tasks.records.structure import source_names
 
-_LARGEST = 1 << 28  # bytes: Python needs some ten times as much to hold the document
+_LARGEST = 1 << 28  # bytes
+_TOKEN = re.compile(r'"[^"\\]*+(?:\\.[^"\\]*+)*+"|[\[\]{},:"]', re.DOTALL)
+_CLOSING = {"{": "}", "[": "]"}
 
 
-def records(path: Path, at: str | None) -> list[Any]:
-    """Return the list of records of a document.
-
-    Args:
-        path: The file.
-        at: The path to the list; None if the document is the list itself.
-
-    Raises:
-        BadInput: The file is no JSON document in UTF-8, is too large, or has no list there.
-    """
-    found = json_paths.found(_document(path), json_paths.steps_of(at) if at else [])
-    if isinstance(found, list):
-        return found
-    where = f'at dataset.records = "{at}"' if at else "at its top; set dataset.records to the path of the list"
-    raise BadInput(f"{path}: the document has no list {where}")
+def count_records(path: Path, at: str | None) -> int:
+    """Return how many records a document has, without the engine; raises what ``numbered_records`` does."""
+    return len(_split(path, at)[1])
 
 
 def numbered_records(path: Path, at: str | None) -> pa.Table:
-    """Return the records of a document as one line of JSON each, numbered from 1 as ``row_number``."""
-    lines = [json.dumps(one) for one in records(path, at)]
-    return pa.table(
-        {"row_number": pa.array(range(1, len(lines) + 1), pa.int64()), "line": pa.array(lines, pa.string())}
-    )
+    """Return the records of a document as they are written, numbered from 1 as ``row_number``, in the column ``line``.
 
-
-def first_records(path: Path, kind: str, n: int, config: Config) -> list[Any]:
-    """Return the first records of a file in JSON; lines that are no JSON are left out."""
-    if kind == "json":
-        return records(path, config.dataset.records)[:n]
-    with text_lines.open_binary(path) as file:
-        lines = [file.readline(text_lines.LONGEST_RECORD) for _ in range(n)]
-    return [one for line in lines if (one := _parsed(line)) is not None]
-
-
-def pointers(first: list[Any], config: Config) -> dict[str, str]:
-    """Return the JSON pointer to each role's member of a record, by the first object of a file."""
-    example = next(filter(_is_object, first), None)
-    return {role: json_paths.pointer(name, example) for role, name in source_names(config).items()}
-
-
-def first_of_role(role: str, first: list[Any], config: Config) -> list[Any]:
-    """Return what the first records have for a role."""
-    name = source_names(config)[role]
-    objects = list(filter(_is_object, first))
-    steps = [name] if objects and name in objects[0] else json_paths.steps_of(name)
-    return [json_paths.found(one, steps) for one in objects]
-
-
-def refuse_ids_as_doubles(path: Path, first: list[Any], config: Config) -> None:
-    """Refuse a file whose users are numbers with a point: 12 and 12.0 would be two users.
+    Args:
+        path: The file.
+        at: The path to the list of records; None if the document is the list itself.
 
     Raises:
-        BadInput: The first id is such a number.
+        BadInput: The file is no JSON document in UTF-8, is larger than 256 MiB, or has no list there.
     """
-    ids = itertools.dropwhile(lambda one: one is None, first_of_role("user", first, config))
-    if isinstance(next(ids, None), float):
-        raise BadInput(
-            f'{path}: "{config.columns.user}" (columns.user) has numbers with a point, which cannot be ids; write them '
-            f"as texts or as whole numbers, for example with jq '.{config.columns.user} |= floor'"
-        )
+    text, spans = _split(path, at)
+    lines = pa.array([text[start:end] for start, end in spans], pa.string())
+    return pa.table({"row_number": pa.array(range(1, len(spans) + 1), pa.int64()), "line": lines})
 
 
-def _document(path: Path) -> Any:
+def _split(path: Path, at: str | None) -> tuple[str, list[tuple[int, int]]]:
+    text = _text(path)
+    found = _Splitter(text, json_paths.steps_of(at) if at else []).spans()
+    if found is not None:
+        return text, found
+    where = f'at dataset.records = "{at}"' if at else "at its top; set dataset.records to the path of the list"
+    raise BadInput(f"{path}: it is no whole JSON document, or has no list {where}")
+
+
+def _text(path: Path) -> str:
     try:
         with text_lines.open_binary(path) as file:
             content = file.read(_LARGEST + 1)
@@ -88,18 +56,82 @@ def _document(path: Path) -> Any:
     if len(content) > _LARGEST:
         raise BadInput(f"{path}: a JSON document of more than 256 MiB; write one object per line, as .ndjson")
     try:
-        return json.loads(content.decode("utf-8-sig"))
-    except (ValueError, RecursionError):
-        problem = text_lines.unreadable(path, "json")
-    raise problem
+        return content.decode("utf-8-sig")
+    except UnicodeDecodeError:
+        problem = f"{path}: not UTF-8; convert the file, for example with iconv"
+    raise BadInput(problem)
 
 
-def _parsed(line: bytes) -> Any:
-    try:
-        return json.loads(line)
-    except (ValueError, RecursionError):
-        return None
+@dataclass
+class _Open:
+    """A list or object that is not closed yet.
+
+    Attributes:
+        kind: Its opening bracket.
+        step: The name or position of the member that is being read.
+    """
+
+    kind: str
+    step: str | int
 
 
-def _is_object(record: Any) -> bool:
-    return isinstance(record, dict)
+class _Splitter:
+    """Goes through the brackets, commas and texts of a document, and notes where each record begins and ends."""
+
+    def __init__(self, text: str, steps: list[str | int]) -> None:
+        self._text, self._steps = text, steps
+        self._open: list[_Open] = []
+        self._found: list[tuple[int, int]] | None = None
+        self._depth = -1  # of the list while it is read
+        self._start = 0  # of the record that is read
+
+    def spans(self) -> list[tuple[int, int]] | None:
+        """Return the span of each record; None if the document is not whole, or has no such list."""
+        written = ""
+        for token in _TOKEN.finditer(self._text):
+            mark = token[0]
+            if mark in _CLOSING:
+                self._begin(mark, token.end())
+            elif mark in ("]", "}"):
+                if not self._open or mark != _CLOSING[self._open[-1].kind]:
+                    return None
+                self._close(token.start())
+            elif mark == ",":
+                self._next(token)
+            elif mark == ":":
+                self._name(written)
+            elif len(mark) > 1:
+                written = mark
+            else:
+                return None  # a quote that does not close
+        return None if self._open else self._found
+
+    def _begin(self, mark: str, end: int) -> None:
+        is_list = self._found is None and mark == "[" and [one.step for one in self._open] == self._steps
+        self._open.append(_Open(mark, 0 if mark == "[" else ""))
+        if is_list:
+            self._found, self._depth, self._start = [], len(self._open), end
+
+    def _close(self, start: int) -> None:
+        if len(self._open) == self._depth:
+            if self._found or self._text[self._start : start].strip():
+                self._keep(start)
+            self._depth = -1
+        self._open.pop()
+
+    def _next(self, token: re.Match[str]) -> None:
+        if len(self._open) == self._depth:
+            self._keep(token.start())
+            self._start = token.end()
+        elif self._open and isinstance(self._open[-1].step, int):
+            self._open[-1].step += 1
+
+    def _keep(self, end: int) -> None:
+        if self._found is not None:
+            self._found.append((self._start, end))
+
+    def _name(self, written: str) -> None:
+        """Note which member follows, if it may be on the way to the list."""
+        if self._found is None and self._open and self._open[-1].kind == "{":
+            with suppress(ValueError):
+                self._open[-1].step = json.loads(written, strict=False)

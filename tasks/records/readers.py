@@ -13,11 +13,11 @@ from tasks.base.config_source import OF_FILE
 from tasks.base.errors import BadInput
 from tasks.records import gtfs_realtime, json_documents, structure
 from tasks.records.forgotten import forgotten_parameters
+from tasks.records.json_members import first_members, first_rows
 from tasks.records.text_lines import numbered_lines, unreadable
 from tasks.records.times import N_LOOKED_AT, TEXT, TimeForm, time_form
 
 _BLANK = {"blank": "".join(chr(one) for one in range(0x3001) if chr(one).isspace())}
-_START = 1 << 18  # bytes of a CSV file that are looked at for the form of its times
 _DECIMAL_MARKS = {".": "scratch/number_with_point", ",": "scratch/number_with_comma"}
 
 
@@ -46,7 +46,7 @@ def _define(connection: warehouse.Connection, times: TimeForm, config: Config) -
 
 def _read_csv(connection: warehouse.Connection, path: Path, file: dict[str, Any], config: Config) -> Left:
     names = [{"user": "user_id"}.get(role, role) for role in structure.csv_columns(path, config)]
-    times = time_form(structure.first_csv_times(path, names.index("time"), _START, config), config)
+    times = time_form(structure.first_csv_times(path, names.index("time"), N_LOOKED_AT, config), config)
     parameters = {
         "path": str(path),
         "columns": dict.fromkeys(names, "VARCHAR"),
@@ -115,34 +115,33 @@ def _find_hours(connection: warehouse.Connection, time: dict[str, Any], times: T
 
 
 def _read_ndjson(connection: warehouse.Connection, path: Path, file: dict[str, Any], config: Config) -> Left:
-    return _read_lines(connection, path, "ndjson", numbered_lines(path), file, config)
+    first = first_rows(numbered_lines(path), N_LOOKED_AT)
+    return _read_lines(connection, path, first, numbered_lines(path), file, config)
 
 
 def _read_json(connection: warehouse.Connection, path: Path, file: dict[str, Any], config: Config) -> Left:
     lines = json_documents.numbered_records(path, config.dataset.records)
-    return _read_lines(connection, path, "json", lines, file, config)
+    return _read_lines(connection, path, lines.slice(0, N_LOOKED_AT), lines, file, config)
 
 
 def _read_lines(
     connection: warehouse.Connection,
     path: Path,
-    kind: str,
+    first: pa.Table,
     lines: pa.RecordBatchReader | pa.Table,
     file: dict[str, Any],
     config: Config,
 ) -> Left:
     """Keep the records of a file from lines of JSON, with the columns ``row_number`` and ``line``."""
-    first = json_documents.first_records(path, kind, N_LOOKED_AT, config)
-    json_documents.refuse_ids_as_doubles(path, first, config)
-    pointers = json_documents.pointers(first, config)
-    times = time_form(json_documents.first_of_role("time", first, config), config)
-    with _blaming(path, kind):
+    with _blaming(path, "json"):
+        members = first_members(connection, path, first, config)
+        times = time_form(members.times, config)
         _define(connection, times, config)
         connection.register("source_line", lines)
-        warehouse.run(connection, "scratch/incoming_ndjson", {**pointers, **times.parameters, **_BLANK})
-        absent = {pointer for (pointer,) in warehouse.rows(connection, "checks/absent_members", pointers)}
+        warehouse.run(connection, "scratch/incoming_ndjson", {**members.pointers, **times.parameters, **_BLANK})
+        absent = {pointer for (pointer,) in warehouse.rows(connection, "checks/absent_members", members.pointers)}
         for role, name in structure.source_names(config).items():
-            if pointers[role] in absent:
+            if members.pointers[role] in absent:
                 raise BadInput(f'{path}: no column "{name}" (columns.{role}) in any line')
         n_malformed = warehouse.changed(connection, "write/quarantine_ndjson_lines", file)
     return _keep_incoming(connection, file, n_malformed, config)

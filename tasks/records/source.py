@@ -110,7 +110,7 @@ def count_rows(path: Path, kind: Format, config: Config) -> int:
     if kind == "csv":
         return count_csv_rows(path, config.dataset.delimiter, len(config.dataset.header))
     if kind == "json":
-        return len(json_documents.records(path, config.dataset.records))
+        return json_documents.count_records(path, config.dataset.records)
     if kind == "gtfs-rt":
         return len(gtfs_realtime.vehicles(path))
     return parquet_rows(path) if kind == "parquet" else text_lines.count_lines(path)

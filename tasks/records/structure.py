@@ -1,8 +1,7 @@
 """Structure: checks, before the engine reads a file, that it has the right columns, of types that can be read."""
 
 import csv
-import io
-from contextlib import suppress
+import itertools
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +13,7 @@ from tasks.base.config import Config
 from tasks.base.config_source import OF_FILE, ROLES
 from tasks.base.errors import BadInput
 from tasks.records import text_lines
+from tasks.records.csv_rows import csv_records
 
 _MOST_NOT_IN_A_HEADER = 1  # if the header is missing, a value of the first record could equal a column's name
 _TEXT = (pat.is_string, pat.is_large_string, pat.is_string_view)
@@ -62,22 +62,18 @@ def csv_columns(path: Path, config: Config) -> list[str]:
     return _by_role(path, header, "check the header, [columns] and dataset.delimiter", config)
 
 
-def first_csv_times(path: Path, position: int, n_bytes: int, config: Config) -> list[str]:
-    """Return the times in the first bytes of a CSV file; no other field is looked at.
+def first_csv_times(path: Path, position: int, n: int, config: Config) -> list[str]:
+    """Return the times of the first records of a CSV file; how long or what their values are does not matter.
 
     Args:
         path: The file.
         position: Which of its columns has the times.
-        n_bytes: How many bytes to read.
+        n: How many records to look at.
         config: Gives the delimiter, and says whether there is a header.
     """
-    with text_lines.open_binary(path) as file:
-        start = file.read(n_bytes).decode("utf-8-sig", "replace")
-    records = csv.reader(io.StringIO(start, newline=""), delimiter=config.dataset.delimiter)
-    times = []
-    with suppress(csv.Error):  # what is broken is refused when the rows are counted
-        times = [record[position] for record in records if len(record) > position]
-    return times[0 if config.dataset.header else 1 : -1 if len(start) == n_bytes else None]
+    start = 0 if config.dataset.header else 1
+    records = itertools.islice(csv_records(path, config.dataset.delimiter), start, start + n)
+    return [record[position].removeprefix("\ufeff") for record in records if len(record) > position]
 
 
 def check_parquet_columns(path: Path, config: Config) -> None:
@@ -112,8 +108,8 @@ def has_own_times(path: Path, config: Config) -> bool:
 def first_times(path: Path, n: int, config: Config) -> list[Any]:
     """Return the first times of a Parquet file; no other column is read."""
     with pq.ParquetFile(path) as file:
-        batch = next(file.iter_batches(batch_size=n, columns=[config.columns.time]), None)
-    return batch.column(0).to_pylist() if batch is not None else []
+        batches = file.iter_batches(batch_size=n, columns=[config.columns.time])
+        return list(itertools.islice((time for batch in batches for time in batch.column(0).to_pylist()), n))
 
 
 def _problem(role: str, kind: pa.DataType, path: Path, config: Config) -> str | None:

@@ -14,6 +14,7 @@ from tasks.records.csv_rows import DECIMAL_COMMAS
 from tasks.records.duplicates import repeated_hashes
 from tasks.records.ingest import current_files
 from tasks.records.outcomes import DUPLICATE, KEPT, OUTSIDE_DAY, count_rows
+from tasks.records.value_forms import note_value_forms
 
 log = logging.getLogger("hexveil.validate")
 
@@ -61,6 +62,7 @@ def judge_day(
     """
     date, limit = day["date"], config.validation.max_quarantined_share
     say(log, "validated", date=date, **counts)
+    note_value_forms(connection, date, counts.get(KEPT, 0), config)
     _refuse_crowded_files(connection, day["file_ids"], config)
     if not counts.get(KEPT) and not n_swapped:
         raise BadInput(_empty_day(connection, day, counts) + _decimal_mark(counts, config))

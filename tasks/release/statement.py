@@ -60,6 +60,9 @@ _IN_FILES = (
     "in a record of at most 64 KiB, in Parquet a value of the column's type, a text of at most 64 KiB; that there "
     "is such a field, member or column, and its type, is structure"
 )
+_IN_SNAPSHOTS = (
+    "; in a JSON document of at most 256 MiB it is any JSON value, in GTFS-Realtime any number of the field or none"
+)
 
 
 def guarantee(privacy: Privacy) -> dict[str, str]:
@@ -86,7 +89,7 @@ def describe_release(date: dt.date, revision: str | None, config: Config) -> dic
         "statistics": [name for name, wanted in settings["statistics"].items() if wanted],
         "value": settings["value"],
         "data_domain": "a record is (user, time, place, value); a value outside [lower, upper] counts as the nearer "
-        f"{_INSTEAD[mechanism.estimates]}; {_IN_FILES}",
+        f"{_INSTEAD[mechanism.estimates]}; {_IN_FILES}{_IN_SNAPSHOTS if config.dataset.holds_snapshots else ''}",
         "guarantee": guarantee(config.privacy),
         "mechanism": config.privacy.mechanism,
         "theorems": theorems_of(config),

@@ -26,6 +26,7 @@ from tasks.records.forgotten import (
     refuse_other_engine,
 )
 from tasks.records.inputs import settings_hash
+from tasks.records.value_forms import forget_value_forms
 
 log = logging.getLogger("hexveil.forget")
 
@@ -127,6 +128,7 @@ def _forget(dates: list[dt.date], fence: str, config: Config) -> Forgotten:
     private_files.remove_unreleased_plans(dates, entries, config)
     (config.storage_path / "private" / "errors.log").unlink(missing_ok=True)
     shutil.rmtree(private_folder(config) / "evaluations", ignore_errors=True)  # numbers without noise
+    forget_value_forms(config)
     shutil.rmtree(private_folder(config) / "fetched", ignore_errors=True)  # copies that a killed run left
     _unfinished(config).unlink()
     rows = {date: held.get(date, 0) for date in dates}

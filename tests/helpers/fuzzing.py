@@ -26,7 +26,7 @@ VICTIM = "bus3"
 BOUNDARIES = [8_000_000, 1 << 23, 16_000_000, 1 << 24, 24_000_000, 32_000_000, 1 << 25, 40_000_000]
 """Where a reader of text may begin anew: multiples of eight million bytes, and of eight MiB."""
 
-FORMS = ("csv", "csv.gz", "ndjson", "ndjson.gz", "parquet")
+FORMS = ("csv", "csv.gz", "ndjson", "ndjson.gz", "json", "parquet")
 _PAD = 50_000
 _VALUE = b"\1"
 """Where a malformed record holds the first of the victim's values."""
@@ -180,6 +180,16 @@ def _ndjson(rng: random.Random, records: list[Record], boundary: int | None) -> 
     return _texts(rng, b"", records, line, [b"not json" + end, b"  " + end], lambda: values.json_value(rng), boundary)
 
 
+def _json(rng: random.Random, records: list[Record], boundary: int | None) -> tuple[bytes, bytes]:
+    """Return two documents that are lists of the records of NDJSON, and of what is no record."""
+    some, other = _ndjson(rng, records, boundary)
+    return _listed(some), _listed(other)
+
+
+def _listed(lines: bytes) -> bytes:
+    return b"[" + b",\n".join(line for line in lines.split(b"\n") if line.strip()) + b"]"
+
+
 def _texts(
     rng: random.Random,
     header: bytes,
@@ -268,7 +278,7 @@ def _appending(line: bytes) -> Callable[[bytes], bytes]:
     return lambda content: content.rstrip(b"\r\n") + b"\n" + line
 
 
-_MAKERS = {"csv": _csv, "ndjson": _ndjson, "parquet": _parquet}
+_MAKERS = {"csv": _csv, "json": _json, "ndjson": _ndjson, "parquet": _parquet}
 _LONG = b"x" * 70_000 + b"\n"
 _FAULTS = {
     "csv": [
@@ -286,5 +296,6 @@ _FAULTS = {
         *(put(line) for put in (_inserting, _appending) for line in (b"\xff\n", _LONG, b"\r\r\n", b"\0\n")),
         lambda content: b"\xff\xfe" + content,
     ],
+    "json": [lambda content: content[:-1], lambda content: content[1:], lambda content: b"\xff\xfe" + content],
     "parquet": [lambda content: content[:-1], lambda content: content[4:]],
 }

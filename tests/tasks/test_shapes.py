@@ -10,8 +10,8 @@ import pytest
 from reading import ROW, ingest, refusal, rows_of
 from support import DATE, HEADER, Dataset
 
-from tasks.base.errors import BadConfig
-from tasks.records import json_paths
+from tasks.base.errors import BadConfig, BadInput
+from tasks.records import json_documents, json_paths
 
 NESTED = {
     "vehicle": {"id": "bus1"},
@@ -88,10 +88,10 @@ def test_a_json_document_has_its_records_where_the_configuration_says(
 @pytest.mark.parametrize(
     ("content", "said"),
     [
-        (b'{"result": {}}', 'the document has no list at dataset.records = "result"'),
-        (b"[]", 'the document has no list at dataset.records = "result"'),
-        (b'{"result": [', "cannot be read as json"),
-        (b"\xff", "cannot be read as json"),
+        (b'{"result": {}}', 'it is no whole JSON document, or has no list at dataset.records = "result"'),
+        (b"[]", 'it is no whole JSON document, or has no list at dataset.records = "result"'),
+        (b'{"result": [', "it is no whole JSON document, or has no list"),
+        (b"\xff", "not UTF-8"),
     ],
 )
 def test_a_document_without_its_list_is_refused(dataset: Dataset, content: bytes, said: str) -> None:
@@ -202,3 +202,41 @@ def test_the_local_engine_reads_from_an_object_store_through_a_copy_that_it_remo
     assert list((Path(dataset.config.storage_path) / "private" / "fetched").iterdir()) == []
     store.pipe("/bucket/other.csv", b"bus,time,lat,lon\n")
     assert refusal(dataset).startswith("memory:///bucket/other.csv: no column")
+
+
+@pytest.mark.parametrize(
+    ("document", "records"),
+    [
+        ('{"a": [1], "result": [ {"b": "]"} , [2, 3],4 ], "result": [5, 6]}', [' {"b": "]"} ', " [2, 3]", "4 "]),
+        ('{"x": {"result": [1]}, "result": ["\\"", "\\\\", "\\ud800"]}', ['"\\""', ' "\\\\"', ' "\\ud800"']),
+        ('{"res\\u0075lt": [{}]}', ["{}"]),
+        ('{"result": [  ]}', []),
+        ('{"result": [1,]}', ["1", ""]),
+        ('{"result": [' + "[" * 50_000 + "]" * 50_000 + "]}", ["[" * 50_000 + "]" * 50_000]),
+        ('{"result": [' + "9" * 5_000 + "]}", ["9" * 5_000]),
+    ],
+)
+def test_a_document_is_split_into_its_records_as_they_are_written(
+    tmp_path: Path, document: str, records: list[str]
+) -> None:
+    path = tmp_path / "a.json"
+    path.write_text(document)
+    assert json_documents.numbered_records(path, "result")["line"].to_pylist() == records
+    assert json_documents.count_records(path, "result") == len(records)
+
+
+@pytest.mark.parametrize("document", ["[1", "[1}", '["a]', "{]", "1", "", "]", '{"a": [1]}'])
+def test_a_document_that_is_not_whole_has_no_records(tmp_path: Path, document: str) -> None:
+    path = tmp_path / "a.json"
+    path.write_text(document)
+    with pytest.raises(BadInput, match="it is no whole JSON document, or has no list at its top"):
+        json_documents.numbered_records(path, None)
+
+
+@pytest.mark.parametrize(("user", "value"), [("speed.bus", "speed"), ("speed", "speed.kmh")])
+def test_no_column_is_within_the_value_or_holds_it(dataset: Dataset, user: str, value: str) -> None:
+    dataset.set('user = "bus"', f'user = "{user}"')
+    dataset.set('value = "speed"', f'value = "{value}"')
+    record = {"time": f"{DATE}T08:00:00Z", "lat": 47, "lon": 8, "speed": {"bus": "b", "kmh": 30}}
+    dataset.write("a.ndjson", json.dumps(record) + "\n")
+    assert "(columns.user) and columns.value are parts of one another" in refusal(dataset)

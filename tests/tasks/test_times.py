@@ -35,7 +35,7 @@ def write_parquet(dataset: Dataset, time: pl.Series) -> None:
         f"{EPOCH}000",
         f"{EPOCH}000000",
         f"{EPOCH}000000000",
-        f"{float(EPOCH):e}".replace("e+09", "e9") if EPOCH % 1000 == 0 else f"{EPOCH}.0",
+        f"{EPOCH / 1e9:.9f}e9",
     ],
 )
 def test_numbers_since_1970_are_read_as_text_in_the_unit_that_their_range_shows(dataset: Dataset, written: str) -> None:
@@ -142,3 +142,13 @@ def test_what_is_not_declared_is_not_recorded(dataset: Dataset) -> None:
     again = dataset.config.with_settings(dataset.config.public_settings())
     assert again == dataset.config
     assert Decimal(again.value.factor) == 1
+
+
+def test_what_is_recognised_does_not_depend_on_how_long_values_are(dataset: Dataset) -> None:
+    """Were only the first bytes looked at, long values would push times out of sight."""
+    times = [f"{EPOCH}"] * 60 + ["soon"] * 5
+    for name, value in (("a.csv", "30"), ("b.csv", "x" * 60_000)):
+        dataset.write(name, HEADER + "".join(f"bus1,{time},47,8,{value}\n" for time in reversed(times)))
+    ingest(dataset)
+    read = "select name, count(observed_at) from raw_record join raw_file using (file_id) group by all order by all"
+    assert dataset.query(read) == [("raw/a.csv", 60), ("raw/b.csv", 60)]

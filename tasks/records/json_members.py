@@ -1,0 +1,78 @@
+"""Finds by the first records of a file in JSON which members its columns are. No value is looked at."""
+
+from pathlib import Path
+from typing import NamedTuple
+
+import pyarrow as pa
+
+from tasks.base import warehouse
+from tasks.base.config import Config
+from tasks.base.errors import BadInput
+from tasks.records.json_paths import pointer_by_path, pointer_to_member
+from tasks.records.structure import source_names
+
+_NO_ID = "DOUBLE"
+
+
+class Members(NamedTuple):
+    """What the first records of a file show.
+
+    Attributes:
+        pointers: The JSON pointer to each role's member.
+        times: The times of these records.
+    """
+
+    pointers: dict[str, str]
+    times: list[str | None]
+
+
+def first_rows(batches: pa.RecordBatchReader, n: int) -> pa.Table:
+    """Return the first rows of some batches, however many each batch holds."""
+    kept, n_kept = [], 0
+    for batch in batches:
+        kept.append(batch)
+        n_kept += batch.num_rows
+        if n_kept >= n:
+            break
+    return pa.Table.from_batches(kept, batches.schema).slice(0, n)
+
+
+def first_members(connection: warehouse.Connection, path: Path, first: pa.Table, config: Config) -> Members:
+    """Return which members the columns of a file are.
+
+    A member whose own name has dots or brackets is meant if the first object has it; otherwise the name is a path.
+
+    Args:
+        connection: Any connection with ``readable_json``.
+        path: The file.
+        first: Its first lines.
+        config: Names the columns.
+
+    Raises:
+        BadInput: The users are numbers with a point, or a column is a member of the value or the value of it.
+    """
+    names = source_names(config)
+    whole = {role: pointer_to_member(name) for role, name in names.items()}
+    by_path = {role: pointer_by_path(name) for role, name in names.items()}
+    connection.register("first_line", first)
+    asked = {"members": list(whole.values()), "user": whole["user"], "time": whole["time"]}
+    paths = {"user_path": by_path["user"], "time_path": by_path["time"]}
+    rows = warehouse.rows(connection, "read/first_members", {**asked, **paths})
+    found = rows[0][0] if rows else []
+    pointers = {role: whole[role] if whole[role] in found else by_path[role] for role in names}
+    _refuse_overlap(path, pointers, config)
+    if next((kind for _, kind, _ in rows if kind not in (None, "NULL")), None) == _NO_ID:
+        raise BadInput(
+            f'{path}: "{config.columns.user}" (columns.user) has numbers with a point, which cannot be ids; write them '
+            f"as texts or as whole numbers, for example with jq '.{config.columns.user} |= floor'"
+        )
+    return Members(pointers, [time for *_, time in rows])
+
+
+def _refuse_overlap(path: Path, pointers: dict[str, str], config: Config) -> None:
+    """Refuse a column that is within the value, or holds it: who was where may not depend on a value."""
+    value = pointers["value"]
+    for role, pointer in pointers.items():
+        if role != "value" and f"{pointer}/".startswith(f"{value}/") | f"{value}/".startswith(f"{pointer}/"):
+            name = source_names(config)[role]
+            raise BadInput(f'{path}: "{name}" (columns.{role}) and columns.value are parts of one another')
