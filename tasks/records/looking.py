@@ -3,9 +3,7 @@
 Of a record only the columns are looked at that the caller names, which are those of time and place.
 """
 
-import csv
 import gzip
-import io
 import itertools
 import json
 import zlib
@@ -21,6 +19,7 @@ import pyarrow.parquet as pq
 from tasks.base.config_source import Format
 from tasks.base.errors import BadInput
 from tasks.records import gtfs_realtime, json_paths, recognise, text_lines
+from tasks.records.csv_rows import csv_records
 
 _START = 1 << 20
 _MOST_RECORDS = 5_000
@@ -70,9 +69,7 @@ def look_at(path: Path, header: Sequence[str] = (), declared: Format | None = No
         return _csv(path, start, header)
     if kind == "parquet":
         return _parquet(path)
-    if kind == "gtfs-rt":
-        return _gtfs_realtime(path)
-    return _json(path, kind, start)
+    return _gtfs_realtime(path) if kind == "gtfs-rt" else _json(path, kind)
 
 
 def _start(path: Path) -> bytes:
@@ -94,11 +91,9 @@ def _csv(path: Path, start: bytes, header: Sequence[str]) -> Look:
         )
     if len(names) != form.n_columns:
         raise BadInput(f"{path}: has {form.n_columns} columns, and --header names {len(names)}")
-    rows: list[list[str]] = []
-    with suppress(csv.Error):
-        reader = csv.reader(io.StringIO(text, newline=""), delimiter=form.delimiter)
-        rows = [row for row in itertools.islice(reader, _MOST_RECORDS) if len(row) == len(names)]
-    rows = rows[0 if header else 1 :]
+    first = 0 if header else 1
+    records = itertools.islice(csv_records(path, form.delimiter), first, first + _MOST_RECORDS)
+    rows = [row for row in records if len(row) == len(names)]
 
     def column(name: str) -> list[str]:
         position = names.index(name)
@@ -115,8 +110,10 @@ def _parquet(path: Path) -> Look:
 
     def column(name: str) -> list[Any]:
         with pq.ParquetFile(path) as file:
-            batch = next(file.iter_batches(batch_size=_MOST_RECORDS, columns=[name]), None)
-        return batch.column(0).to_pylist() if batch is not None else []
+            batches = file.iter_batches(batch_size=_MOST_RECORDS, columns=[name])
+            return list(
+                itertools.islice((one for batch in batches for one in batch.column(0).to_pylist()), _MOST_RECORDS)
+            )
 
     kinds = {field.name: str(field.type) for field in schema}
     return Look("parquet", list(schema.names), column, kinds=kinds)
@@ -133,7 +130,7 @@ def _gtfs_realtime(path: Path) -> Look:
     return Look("gtfs-rt", names, lambda name: [fields[name](one) for one in vehicles if one.HasField("position")])
 
 
-def _json(path: Path, kind: Format, start: bytes) -> Look:
+def _json(path: Path, kind: Format) -> Look:
     at, records = "", []
     if kind == "json":
         document = _document(path)
@@ -142,7 +139,9 @@ def _json(path: Path, kind: Format, start: bytes) -> Look:
             raise BadInput(f"{path}: the JSON document has no list of objects")
         records = _found(document, json_paths.steps_of(at) if at else [])
     else:
-        for line in start.splitlines()[:_MOST_RECORDS]:
+        with text_lines.open_binary(path) as file:
+            lines = [file.readline(text_lines.LONGEST_RECORD) for _ in range(_MOST_RECORDS)]
+        for line in filter(None, lines):
             with suppress(ValueError, RecursionError):
                 records.append(json.loads(line))
     objects = [one for one in records[:_MOST_RECORDS] if isinstance(one, dict)]
@@ -158,7 +157,7 @@ def _json(path: Path, kind: Format, start: bytes) -> Look:
 
 
 def _found(record: Any, steps: Sequence[str | int]) -> Any:
-    """Return what steps lead to in a record; None where there is nothing."""
+    """Return what is at the end of steps through a JSON value; None if it is not there."""
     for step in steps:
         if isinstance(step, str) and isinstance(record, dict):
             record = record.get(step)

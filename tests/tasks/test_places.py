@@ -29,10 +29,13 @@ def with_places(dataset: Dataset, name: str, content: str) -> Dataset:
     return dataset
 
 
-def test_names_of_the_area_are_in_the_page_and_the_ledger_does_not_record_their_file(busy_dataset: Dataset) -> None:
+def test_names_of_the_area_are_in_the_page_and_the_ledger_does_not_record_their_file(
+    busy_dataset: Dataset, caplog: pytest.LogCaptureFixture
+) -> None:
     with_places(busy_dataset, "places.csv", CSV)
     busy_dataset.run_day()
     page = busy_dataset.published("map.html").read_text()
+    assert [one.message for one in caplog.records if one.name.startswith("bokeh")] == []
     assert "Station" in page
     assert "Far away" not in page
     assert "Lake <b>" not in page, "no name is markup"

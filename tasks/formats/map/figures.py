@@ -144,14 +144,9 @@ def _map(sources: Sources, places: Sources, config: Config) -> Any:
     published = _patches(plot, sources["published"], line_color="white", **fill)
     if config.privacy.planned_by.estimates:
         _patches(plot, sources["unusual"], fill_color=None, line_color=_RED, line_width=3)
-    if "lines" in places:
-        plot.multi_line("xs", "ys", source=places["lines"], line_color=_INK, line_width=1, line_alpha=0.55)
     for colour, width in (("white", 6), (_INK, 3)):
         _patches(plot, sources["outline"], fill_color=None, line_color=colour, line_width=width)
-    if "names" in places:
-        look = {"text_font": _FONT, "text_font_size": "12px", "text_align": "center", "text_baseline": "middle"}
-        outlined = {"text_color": _INK, "text_outline_color": "white", "text_outline_width": 3}
-        plot.text("x", "y", text="name", source=places["names"], **look, **outlined)
+    _draw_places(plot, places)
     plot.xaxis.ticker.desired_num_ticks = 4
     plot.x_range.renderers = plot.y_range.renderers = [everywhere]
     plot.add_layout(_colour_bar(mapper, config), "below")
@@ -160,6 +155,17 @@ def _map(sources: Sources, places: Sources, config: Config) -> Any:
     plot.add_tools(_hover(published_tip("cell", config), published), _hover(withheld_tip("cell"), withheld))
     plot.toolbar.active_scroll = wheel
     return plot
+
+
+def _draw_places(plot: Any, places: Sources) -> None:
+    """Draw lines and names over the hexagons, with a white edge, so that they can be read on any colour."""
+    for colour, width in (("white", 3), (_INK, 1)):
+        if "lines" in places:
+            plot.multi_line("xs", "ys", source=places["lines"], line_color=colour, line_width=width)
+    look = {"text_font": {"value": _FONT}, "text_font_size": "12px", "text_align": "center", "text_baseline": "middle"}
+    for edge in ({"text_outline_color": "white", "text_outline_width": 4}, {}):
+        if "names" in places:
+            plot.text("x", "y", text="name", source=places["names"], text_color=_INK, **look, **edge)
 
 
 def _figure(name: str, **how: Any) -> Any:
