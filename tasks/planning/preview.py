@@ -23,7 +23,7 @@ from tasks.estimates.expected import expected_estimate
 from tasks.mechanisms.proposals import Request
 from tasks.mechanisms.table import propose
 from tasks.planning.cautions import cautions
-from tasks.planning.day_plan import EstimatePlan, Plan, cell_frame, mean_errors, over_records, store_plan
+from tasks.planning.day_plan import EstimatePlan, Plan, cell_frame, mean_errors, n_asked, over_records, store_plan
 from tasks.planning.plan import make_plan, read_day, summarise_plan
 
 _DAYS_AHEAD = (1, 7, 28, 365)
@@ -49,7 +49,7 @@ def preview_plan(date: dt.date, config: Config) -> dict[str, Any]:
         "plan_hash": plan_hash,
         "release_id": identity if released else None,
         "refused": None if released else refusal(entries, config),
-        "cautions": cautions(plan.cells, _error_of_published(plan, over_the_map), entries, config),
+        "cautions": cautions(plan.cells, _error_of_published(plan, over_the_map), entries, config, n_asked(plan)),
         "seconds": round(time.perf_counter() - start, 3),
     }
 
@@ -89,7 +89,7 @@ def _over_the_map(date: dt.date, plan: Plan, config: Config) -> dict[str, float 
     if not isinstance(plan, EstimatePlan):
         errors = mean_errors(plan.occupancy, plan.sums["mean"], Fraction(config.value.tick))
         return {"error_over_all_records": over_records(errors, plan.occupancy, config)}
-    expected = expected_estimate(date, plan.cells, plan.occupancy, plan.losses, config)
+    expected = expected_estimate(date, plan.cells, plan.occupancy, plan.question_losses, config)
     if expected is None:
         return dict.fromkeys(("worst_error", "median_error", "error_over_all_records", "day_share"))
     return {
@@ -102,7 +102,7 @@ def _over_the_map(date: dt.date, plan: Plan, config: Config) -> dict[str, float 
 
 def _expected_cells(date: dt.date, plan: EstimatePlan, config: Config) -> list[dict[str, Any]]:
     """Return one row per cell of an estimate: its size, the standard deviation expected, and the day's share in it."""
-    expected = expected_estimate(date, plan.cells, plan.occupancy, plan.losses, config)
+    expected = expected_estimate(date, plan.cells, plan.occupancy, plan.question_losses, config)
     unknown = [None] * plan.cells.height
     deviations, shares = (
         (unknown, unknown) if expected is None else (expected.deviation.tolist(), expected.day_share.tolist())
