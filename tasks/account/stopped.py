@@ -19,6 +19,16 @@ class Stopped(Charge):
         screening: Stated = self.stated["screening"]
         return screening
 
+    @property
+    def n_asked(self) -> int:
+        """How many users were asked."""
+        return int(self.screening["n_asked"])
+
+    @property
+    def n_unreadable(self) -> int:
+        """Of how many of them most values could not be read or were missing, as the noisy count says."""
+        return max(0, int(self.screening["noisy_count"]))
+
 
 def stops(entries: Iterable[Entry]) -> list[Stopped]:
     """Return the stopped days among the ledger's entries, in order."""

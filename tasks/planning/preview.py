@@ -14,8 +14,10 @@ from dpmath.core.currency import LAPLACE, PURE, Concentrated, Currency
 from tasks.account.amendments import refusal
 from tasks.account.budgets import Account
 from tasks.account.chain import releases
+from tasks.account.entry import Entry
 from tasks.account.identity import release_id
 from tasks.account.ledger import read_entries
+from tasks.account.screenings import find_stop, why_stopped
 from tasks.base.config import Config
 from tasks.base.config_privacy import DEFAULT_DELTA
 from tasks.base.errors import contained
@@ -33,8 +35,8 @@ _DAYS_AHEAD = (1, 7, 28, 365)
 def preview_plan(date: dt.date, config: Config) -> dict[str, Any]:
     """Return what the day would publish and cost, after storing the plan. Spends nothing.
 
-    ``refused`` says why a run would be refused: its budget is looser than the one in force. ``cautions`` are sentences
-    on what to look at before a run.
+    ``refused`` says why a run would be refused: its budget is looser than the one in force, or the day was stopped with
+    the same settings. ``cautions`` are sentences on what to look at before a run.
     """
     start = time.perf_counter()
     plan = make_plan(date, config)
@@ -48,10 +50,15 @@ def preview_plan(date: dt.date, config: Config) -> dict[str, Any]:
         **over_the_map,
         "plan_hash": plan_hash,
         "release_id": identity if released else None,
-        "refused": None if released else refusal(entries, config),
+        "refused": None if released else refusal(entries, config) or _stopped(date, entries, config),
         "cautions": cautions(plan.cells, _error_of_published(plan, over_the_map), entries, config, n_asked(plan)),
         "seconds": round(time.perf_counter() - start, 3),
     }
+
+
+def _stopped(date: dt.date, entries: list[Entry], config: Config) -> str | None:
+    stop = find_stop(date, None, entries, config.public_settings())
+    return None if stop is None else str(why_stopped(stop))
 
 
 def _error_of_published(plan: Plan, over_the_map: dict[str, float | None]) -> float | None:

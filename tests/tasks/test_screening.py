@@ -7,8 +7,8 @@ import os
 
 import polars as pl
 import pytest
-from insider import forged
-from support import DATE, HEADER, Dataset, all_files
+from screened import MODES, N_BUSES, screen, write_day
+from support import DATE, ENGINES, HEADER, Dataset, all_files
 
 from dpmath.core.accounting import LARGEST_INVERSE_SCALE
 from dpmath.core.currency import LAPLACE
@@ -20,44 +20,13 @@ from tasks.account.entry import Charge
 from tasks.account.releases import stopped_days
 from tasks.account.screenings import SHARE, screening_of
 from tasks.account.stopped import stops
-from tasks.base.errors import WITHHELD, BudgetExceeded, DayStopped, LedgerBroken
+from tasks.base.errors import WITHHELD, BudgetExceeded, DayStopped
 from tasks.planning.plan import make_plan, plan_release
 from tasks.planning.preview import preview_plan
 from tasks.planning.stored_plan import StoredPlan, load_plan
-from tasks.release import draw
 from tasks.release import screening as released_screening
 from tasks.release.draw import release_statistics
-from tasks.upkeep.backup import back_up
-from tasks.upkeep.convert import convert_ledger
 from tasks.upkeep.verify import verify_ledger
-
-N_BUSES = 24
-MODES = [("pure", "estimated"), ("zcdp", "estimated"), ("pure", "planned"), ("zcdp", "planned")]
-
-
-def write_day(
-    dataset: Dataset, unreadable: int, date: dt.date = DATE, word: str = "N/A", n_buses: int = N_BUSES
-) -> None:
-    """Write a day of some buses, the first of which have no readable value."""
-    lines = [
-        f"bus{bus:03},{date}T{hour:02}:{minute:02}:00Z,{47.05 + 0.02 * (bus % 2)},8.31,{speed}"
-        for bus, speed in enumerate(word if bus < unreadable else f"{30 + bus % 9}" for bus in range(n_buses))
-        for hour in (8, 9)
-        for minute in (5, 25, 50)
-    ]
-    dataset.write(f"day-{date}.csv", HEADER + "\n".join(lines) + "\n")
-
-
-def screen(dataset: Dataset, definition: str, mechanism: str, total: str = "4000") -> Dataset:
-    """Have a dataset screened, with so much for a day that the noise hardly moves the count."""
-    target = "target_error = 40.0\n" if mechanism == "planned" else ""
-    dataset.set("target_error = 40.0\n", f'{target}definition = "{definition}"\n')
-    dataset.set('"clip-user"', f'"{mechanism}"')
-    dataset.set("tick = 0.01", "tick = 0.01\nscreen = true")
-    dataset.set("epsilon_per_day = 2.0", "epsilon_per_day = 400")
-    dataset.set("epsilon_total = 5.0", f"epsilon_total = {total}")
-    dataset.without_map()
-    return dataset
 
 
 @pytest.fixture(params=MODES, ids="-".join)
@@ -135,30 +104,6 @@ def test_without_the_setting_nothing_is_asked_or_recorded(screened: Dataset) -> 
         "pairs",
         "losses",
     }
-
-
-def test_mended_settings_are_asked_anew_at_a_new_charge_and_the_day_is_released(one: Dataset) -> None:
-    write_day(one, N_BUSES, word='"31,5"')
-    with pytest.raises(DayStopped):
-        one.run_day()
-    one.set('timezone = "UTC"', 'timezone = "UTC"\ndecimal = ","')
-    one.run_day()
-    stop, release = paid(one)
-    (charge,) = set(private_files.losses(stop, one.config).values())
-    totals = Account(ledger.read_entries(one.config), one.config).total
-    assert set(totals.values()) == {charge + int(release.stated["loss"])}
-    assert release.stated["attempt"] == 2
-    assert verify_ledger(one.config).n_releases == 1
-
-
-def test_a_day_that_is_right_as_it_is_is_released_without_the_question(one: Dataset) -> None:
-    write_day(one, N_BUSES)
-    with pytest.raises(DayStopped):
-        one.run_day()
-    one.set("screen = true", "screen = false")
-    one.run_day()
-    assert [entry.kind for entry in paid(one)] == ["stopped", "release"]
-    assert verify_ledger(one.config).n_releases == 1
 
 
 def test_turning_the_question_on_or_off_lets_the_estimate_go_on(one: Dataset) -> None:
@@ -256,67 +201,6 @@ def test_whatever_one_user_changes_moves_the_count_by_one_at_most(
                 assert abs(count(neighbour) - here) <= 1
 
 
-def test_verify_finds_a_changed_charge_count_or_verdict(screened: Dataset) -> None:
-    write_day(screened, N_BUSES)
-    with pytest.raises(DayStopped):
-        screened.run_day()
-    path = ledger.ledger_path(screened.config)
-    line = path.read_bytes()
-    stated = json.loads(line)
-    screening = stated["screening"]
-    small = next(iter(set(private_files.losses(paid(screened)[0], screened.config).values()))) // 2
-    for changed, said in (
-        ({"screening": {**screening, "noisy_count": 3}}, "screening does not follow from its noisy count"),
-        ({"screening": {**screening, "verdict": "go on"}}, "screening does not follow from its noisy count"),
-        ({"screening": {**screening, "n_asked": 20}}, "screening does not follow from its noisy count"),
-        ({"screening": {**screening, "loss": "1"}}, "screening does not follow from its noisy count"),
-        ({"screening": {**screening, "scale": "1/1"}}, "screening does not follow from its noisy count"),
-        ({"loss": str(small)}, "loss is not what the plans give"),
-        ({"losses": stated["totals"]}, "missing or was changed"),
-        ({"totals": stated["losses"]}, "the totals are not the sums of the losses"),
-        ({"release_id": "another"}, "release_id is not what the plans give"),
-        ({"settings": {**stated["settings"], "value": {**stated["settings"]["value"], "screen": False}}}, "entry 1"),
-    ):
-        path.write_bytes(forged(line, **changed))
-        (path.parent / "private" / "ledger-head").unlink(missing_ok=True)
-        with pytest.raises(LedgerBroken, match=said):
-            verify_ledger(screened.config)
-        path.write_bytes(line)
-
-
-def test_verify_finds_a_release_after_a_stop_with_the_same_settings(
-    one: Dataset, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    write_day(one, N_BUSES)
-    with pytest.raises(DayStopped):
-        one.run_day()
-    write_day(one, 0)
-    monkeypatch.setattr(draw, "check_not_stopped", lambda *_: None)
-    one.run_day()
-    with pytest.raises(LedgerBroken, match=r"entry 2 .*its day was stopped before with the same settings"):
-        verify_ledger(one.config)
-
-
-def test_verify_finds_a_release_that_its_own_count_should_have_stopped(
-    one: Dataset, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    write_day(one, N_BUSES)
-    monkeypatch.setattr(draw, "says_stop", lambda _: False)
-    one.run_day()
-    with pytest.raises(LedgerBroken, match="it does not do what the verdict of its screening says"):
-        verify_ledger(one.config)
-
-
-def test_verify_finds_a_release_that_paid_for_a_count_and_does_not_state_it(
-    one: Dataset, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    write_day(one, 0)
-    monkeypatch.setattr(draw, "screen_day", lambda *_: {})
-    one.run_day()
-    with pytest.raises(LedgerBroken, match="screening is missing, and the plan pays for it"):
-        verify_ledger(one.config)
-
-
 @pytest.mark.parametrize("window", ["", "\nwindow_days = 2"])
 def test_a_range_stops_the_day_that_cannot_be_read_and_releases_the_others(one: Dataset, window: str) -> None:
     """The budget pays for exactly so many days; a stopped day is not planned again when the range goes on."""
@@ -351,24 +235,7 @@ def test_a_plan_that_is_older_than_a_stop_is_not_carried_out_beyond_the_limit(on
     assert verify_ledger(one.config).n_releases == 1
 
 
-def test_a_stop_is_backed_up_and_counted_again_in_zcdp(dataset: Dataset) -> None:
-    screen(dataset, "pure", "planned")
-    write_day(dataset, N_BUSES)
-    with pytest.raises(DayStopped):
-        dataset.run_day()
-    later = DATE + dt.timedelta(days=1)
-    write_day(dataset, 0, later)
-    dataset.run_day(later)
-    dataset.set('definition = "pure"', 'definition = "zcdp"')
-    convert_ledger("a decision of the board", dataset.config)
-    assert verify_ledger(dataset.config).n_releases == 1
-    target = dataset.folder.with_name(f"{dataset.folder.name}-copy")
-    back_up(target, dataset.config)
-    copied = {path.name for path in (target / "private" / "plans").iterdir()}
-    stop = paid(dataset)[0]
-    assert {stop.plan, stop.losses} <= copied
-
-
+@pytest.mark.parametrize("engine", ENGINES, ids=["local", "shards"])
 def test_the_question_reads_what_could_not_be_read_as_a_number(one: Dataset) -> None:
     """Empty fields, sentinels and words are asked for alike; a value out of bounds is a value."""
     one.set("screen = true", "screen = true\nmissing = [255]")
