@@ -2,17 +2,18 @@
 
 import datetime as dt
 import json
+from decimal import Decimal
 
 import pytest
 from insider import forged
 from screened import MODES, N_BUSES, screen, write_day
-from support import DATE, Dataset
+from support import DATE, OF_SUMS, Dataset, choose
 
 from tasks.account import ledger, private_files
 from tasks.account.budgets import Account
 from tasks.account.chain import charges
 from tasks.account.entry import Charge
-from tasks.base.errors import DayStopped, LedgerBroken
+from tasks.base.errors import BadConfig, DayStopped, LedgerBroken
 from tasks.planning.preview import preview_plan
 from tasks.release import draw
 from tasks.reporting.budget_report import report_budget
@@ -152,3 +153,24 @@ def test_a_stop_is_backed_up_and_counted_again_in_zcdp(dataset: Dataset) -> None
     copied = {path.name for path in (target / "private" / "plans").iterdir()}
     stop = paid(dataset)[0]
     assert {stop.plan, stop.losses} <= copied
+
+
+@pytest.mark.parametrize("mechanism", OF_SUMS)
+def test_every_mechanism_is_screened_within_what_a_day_may_cost(dataset: Dataset, mechanism: str) -> None:
+    choose(dataset, mechanism, epsilon="400", cell_epsilon="90")
+    dataset.set("tick = 0.01", "tick = 0.01\nscreen = true")
+    dataset.without_map()
+    write_day(dataset, 2)
+    dataset.run_day()
+    (entry,) = paid(dataset)
+    currency = dataset.config.privacy.currency
+    assert entry.stated["screening"]["verdict"] == "go on"
+    assert int(entry.stated["screening"]["loss"]) < int(entry.stated["loss"]) <= currency.within(Decimal(400))
+    assert verify_ledger(dataset.config).n_releases == 1
+
+
+def test_a_cell_that_takes_all_of_a_day_leaves_nothing_to_screen_with(dataset: Dataset) -> None:
+    choose(dataset, "levy", epsilon="400", cell_epsilon="399")
+    dataset.set("tick = 0.01", "tick = 0.01\nscreen = true")
+    with pytest.raises(BadConfig, match=r"value\.screen takes a hundredth .* lower cell_epsilon"):
+        dataset.config  # noqa: B018
