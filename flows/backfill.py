@@ -3,9 +3,9 @@
 import datetime as dt
 from pathlib import Path
 
-from tasks.account.releases import released_days
+from tasks.account.releases import released_days, stopped_days
 from tasks.base.config import Config, load_config
-from tasks.base.errors import BudgetExceeded, HexveilError
+from tasks.base.errors import WITHHELD, BudgetExceeded, HexveilError
 from tasks.base.progress import progress
 from tasks.engines.late import count_late_records
 from tasks.engines.prepare import prepare_day
@@ -36,8 +36,9 @@ def backfill(config_file: Path, first: dt.date, last: dt.date, shortage: Shortag
     config = load_config(config_file)
     days = released_days(first, last, config)
     spending = spread_budget(days.dates, config) if shortage == "spread" else config
-    problems = dict(days.problems)
-    wanted = [date for date in days.dates if date not in days.released | problems]
+    unreleased = [date for date in days.dates if date not in days.released]
+    problems = stopped_days(unreleased, spending) | days.problems
+    wanted = [date for date in unreleased if date not in problems]
     plans, unplanned = _prepare_and_plan(wanted, shortage, spending)
     problems |= unplanned
     for date in progress([date for date in days.dates if date not in problems], "releasing days"):
@@ -48,6 +49,8 @@ def backfill(config_file: Path, first: dt.date, last: dt.date, shortage: Shortag
                 emit_released(date, config)
         except HexveilError as error:
             problems[date] = str(error)
+            if isinstance(error, WITHHELD):
+                emit_withheld(date, str(error), config)
     make_range_artifact(first, last, problems, config)
     make_budget_artifact(config)
     if problems:

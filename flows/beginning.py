@@ -179,6 +179,7 @@ def _value(
         "tick": _tick(least, most),
         **({"factor": number(factor, "", None, "--factor")} if factor else _known_factor(said, proposal)),
         **({"missing": [number(one, "", None, "--missing") for one in missing]} if missing else {}),
+        "screen": True,
     }
 
 

@@ -42,8 +42,8 @@ def daily(config_file: Path, date: dt.date, revision: str | None = None) -> DayR
 def _release(date: dt.date, config: Config, revision: str | None) -> str:
     try:
         plan_hash = plan_release(date, config)
+        return release_statistics(date, plan_hash, config, revision)
     except WITHHELD as error:
         emit_withheld(date, str(error), config)
         make_budget_artifact(config)
         raise
-    return release_statistics(date, plan_hash, config, revision)

@@ -13,6 +13,7 @@ from rich.table import Table
 
 from tasks.account.chain import releases
 from tasks.account.changes import Conversion
+from tasks.account.stopped import stops
 from tasks.base.config import Config
 
 if TYPE_CHECKING:
@@ -104,6 +105,9 @@ def show_ledger(
     for entry in releases(entries):
         losses = [f"{epsilon:.6f}" for epsilon in (entry.epsilon, entry.epsilon_total_after, entry.epsilon_left)]
         rows[entry.number] = [entry.release_id, f"{entry.n_published:,} of {entry.n_cells:,}", *losses]
+    for stop in stops(entries):
+        losses = [f"{epsilon:.6f}" for epsilon in (stop.epsilon, stop.epsilon_total_after, stop.epsilon_left)]
+        rows[stop.number] = [stop.release_id, "stopped", *losses]
     for number, row in sorted(rows.items()):
         table.add_row(str(number), *row)
     out.print(table)

@@ -15,7 +15,7 @@ import numpy as np
 
 from dpmath.core.accounting import ExactIntArray
 from tasks.account import private_files
-from tasks.account.chain import releases
+from tasks.account.chain import charges
 from tasks.account.definitions import check_definition, loss_files, totals_file
 from tasks.account.entry import Entry
 from tasks.base import durable
@@ -47,7 +47,7 @@ class Account:
         self.budget = config.budget
         self.total = Counter(totals(entries, config))
         files = loss_files(entries)
-        self._released = [(entry.date, files[entry.release_id]) for entry in releases(entries)]
+        self._released = [(entry.date, files[entry.release_id]) for entry in charges(entries)]
         self._added: list[tuple[dt.date, Losses]] = []
         self._added_sum = _SlidingSum()
 

@@ -3,7 +3,7 @@
 import json
 from collections.abc import Iterable, Sequence
 
-from tasks.account.entry import Entry, Release, Stated
+from tasks.account.entry import Charge, Entry, Release, Stated
 from tasks.base.durable import canonical_json, sha256
 
 NO_PREVIOUS = "0" * 64
@@ -16,6 +16,11 @@ definition of privacy, and its losses in that definition's unit. Older entries h
 def releases(entries: Iterable[Entry]) -> list[Release]:
     """Return the releases among the ledger's entries, in order."""
     return [entry for entry in entries if isinstance(entry, Release)]
+
+
+def charges(entries: Iterable[Entry]) -> list[Charge]:
+    """Return the entries that cost users, in order: releases and stopped days."""
+    return [entry for entry in entries if isinstance(entry, Charge)]
 
 
 def chained(entry: Stated, entries: list[Entry]) -> Stated:

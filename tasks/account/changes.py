@@ -10,12 +10,14 @@ from tasks.account.entry import (
     BUDGET,
     DEFINITION,
     FIRST_WITH_LOSSES,
+    STOPPED,
     Entry,
     Release,
     Stated,
     first_of_another_type,
     problem_with_currency,
 )
+from tasks.account.stopped import Stopped
 
 _CONVERSION_TEXTS = ("dataset", "definition_before", "epsilon_total_before", "totals", "reason", "code", "committed_at")
 
@@ -97,9 +99,13 @@ class Conversion(Change):
         return int(self.stated["loss_total_after"])
 
 
-def entry_of(stated: Stated) -> Release | Amendment | Conversion:
+def entry_of(stated: Stated) -> Release | Stopped | Amendment | Conversion:
     """Return the entry that a line of the ledger states."""
-    kinds: dict[Any, type[Release | Amendment | Conversion]] = {BUDGET: Amendment, DEFINITION: Conversion}
+    kinds: dict[Any, type[Release | Stopped | Amendment | Conversion]] = {
+        BUDGET: Amendment,
+        DEFINITION: Conversion,
+        STOPPED: Stopped,
+    }
     return kinds.get(stated.get("kind"), Release)(stated)
 
 

@@ -1,16 +1,16 @@
 """The definition of privacy that the account counts in: which one is in force, and which files hold its losses."""
 
 from dpmath.core.currency import Currency
-from tasks.account.chain import releases
+from tasks.account.chain import charges
 from tasks.account.changes import Conversion, problem_with_change
-from tasks.account.entry import Entry, Release
+from tasks.account.entry import Charge, Entry
 from tasks.base.config import Config
 from tasks.base.errors import HexveilError
 
 
 def currency_in_force(entries: list[Entry]) -> Currency | None:
-    """Return what the ledger's last release or conversion counts losses in; None if there is none."""
-    return next((entry.currency for entry in reversed(entries) if isinstance(entry, Release | Conversion)), None)
+    """Return what the ledger's last charge or conversion counts losses in; None if there is none."""
+    return next((entry.currency for entry in reversed(entries) if isinstance(entry, Charge | Conversion)), None)
 
 
 def definition_refusal(entries: list[Entry], config: Config) -> str | None:
@@ -58,22 +58,22 @@ def problem_with_definition(entry: Entry, before: list[Entry]) -> str | None:
     if isinstance(entry, Conversion):
         if in_force is None or in_force.name != "pure" or entry.currency.name != "zcdp":
             return "it changes the definition of privacy other than once, from pure epsilon to zCDP"
-        if entry.losses.keys() != {one.release_id for one in releases(before)}:
+        if entry.losses.keys() != {one.release_id for one in charges(before)}:
             return "it does not state the losses of every release before it"
         return problem_with_change(entry, before)
-    if isinstance(entry, Release) and in_force not in (None, entry.currency):
+    if isinstance(entry, Charge) and in_force not in (None, entry.currency):
         return "its losses are counted by another definition or delta than those before it"
     return None
 
 
 def loss_files(entries: list[Entry]) -> dict[str, str]:
-    """Return the hash of the file of losses that counts for each release, by release id.
+    """Return the hash of the file of losses that counts for each release and stopped day, by release id.
 
     After a conversion these are the files that the conversion names.
     """
     files: dict[str, str] = {}
     for entry in entries:
-        if isinstance(entry, Release):
+        if isinstance(entry, Charge):
             files[entry.release_id] = entry.losses
         elif isinstance(entry, Conversion):
             files |= entry.losses
@@ -82,4 +82,4 @@ def loss_files(entries: list[Entry]) -> dict[str, str]:
 
 def totals_file(entries: list[Entry]) -> str | None:
     """Return the hash of the file of every user's loss in total; None if nothing was released."""
-    return next((entry.totals for entry in reversed(entries) if isinstance(entry, Release | Conversion)), None)
+    return next((entry.totals for entry in reversed(entries) if isinstance(entry, Charge | Conversion)), None)

@@ -15,12 +15,13 @@ Stated = dict[str, Any]
 
 _TEXTS = ("release_id", "dataset", "date", "committed_at", "code", "plan", "losses", "totals", "user_key_fingerprint")
 _NUMBERS = ("epsilon", "epsilon_total_after", "epsilon_left", "epsilon_total_limit")
-_OBJECTS = ("files", "rows", "cells", "settings")
 _LOSSES = ("definition", "loss_unit", "loss", "loss_total_after", "loss_total_limit", "loss_left")
 BUDGET = "budget"
 """The kind of the entries that loosen the budget."""
 DEFINITION = "definition"
-"""The kind of the entry that changes the account from pure epsilon to zCDP. All other entries are releases."""
+"""The kind of the entry that changes the account from pure epsilon to zCDP."""
+STOPPED = "stopped"
+"""The kind of the entry of a day that was stopped. All others are releases."""
 FIRST_WITH_LOSSES = 3
 """The first format whose releases state the definition, the unit and the loss in that unit."""
 
@@ -66,14 +67,15 @@ class Entry(ABC):
 
 
 @dataclass(frozen=True)
-class Release(Entry):
-    """The release of a day. Losses are those of the user who lost most, exact."""
+class Charge(Entry):
+    """An entry that costs users: a release, or a stopped day. Losses are those of the user who lost most, exact."""
 
-    kind = "release"
+    objects: ClassVar[tuple[str, ...]] = ("settings",)
+    counts: ClassVar[tuple[str, ...]] = ("attempt",)
 
     @property
     def release_id(self) -> str:
-        """The id of the release."""
+        """The id of the release, or of what was stopped."""
         return str(self.stated["release_id"])
 
     @cached_property
@@ -136,68 +138,18 @@ class Release(Entry):
 
     @property
     def losses(self) -> str:
-        """The hash of the file with the loss of each user by this release."""
+        """The hash of the file with the loss of each user by this entry."""
         return str(self.stated["losses"])
 
     @property
     def totals(self) -> str:
-        """The hash of the file with the loss of each user by all releases up to this one."""
+        """The hash of the file with the loss of each user by all entries up to this one."""
         return str(self.stated["totals"])
-
-    @property
-    def questions(self) -> str | None:
-        """The hash of the file with the questions that were asked and their noisy answers, if it is an estimate."""
-        name: str | None = self.stated.get("questions")
-        return name
-
-    @property
-    def state_before(self) -> str | None:
-        """The hash of what was known before it, if it is an estimate that learned from earlier releases."""
-        name: str | None = self.stated.get("state_before")
-        return name
-
-    @property
-    def state_after(self) -> str | None:
-        """The hash of what is known after it, if it is an estimate."""
-        name: str | None = self.stated.get("state_after")
-        return name
 
     @property
     def user_key_fingerprint(self) -> str:
         """The fingerprint of the secret that user ids were hashed with."""
         return str(self.stated["user_key_fingerprint"])
-
-    @property
-    def files(self) -> dict[str, str]:
-        """The hash of each published file, by name."""
-        files: dict[str, str] = self.stated["files"]
-        return files
-
-    @property
-    def rows(self) -> dict[str, int]:
-        """The number of the day's rows by outcome."""
-        rows: dict[str, int] = self.stated["rows"]
-        return rows
-
-    @property
-    def n_cells(self) -> int:
-        """Number of cells of the day."""
-        return int(self.stated["cells"]["total"])
-
-    @property
-    def n_published(self) -> int:
-        """Number of published cells."""
-        return int(self.stated["cells"]["published"])
-
-    @property
-    def n_withheld(self) -> int:
-        """Number of cells that could not keep their promise."""
-        return int(self.stated["cells"]["withheld"])
-
-    @property
-    def n_records_covered(self) -> int:
-        """Number of records in the published cells."""
-        return int(self.stated["records_covered"])
 
     @property
     def epsilon_per_day(self) -> Decimal:
@@ -239,17 +191,80 @@ class Release(Entry):
         """
         stated = self.stated
         texts = _TEXTS + _NUMBERS + (_LOSSES if self.has_losses else ())
-        types = [(texts, str), (_OBJECTS, dict), (("records_covered", "attempt"), int)]
+        types = [(texts, str), (self.objects, dict), (self.counts, int)]
         name = first_of_another_type(stated, types)
         if name is not None:
             return name
-        if any(type(count) is not int for field in ("cells", "rows") for count in stated[field].values()):
+        if any(
+            type(count) is not int
+            for field in {"cells", "rows"}.intersection(self.objects)
+            for count in stated[field].values()
+        ):
             return "cells or rows"
         for name in ("revision", "epsilon_window_after") + (("loss_window_after", "delta") if self.has_losses else ()):
             if name not in stated or not isinstance(stated[name], str | None):
                 return name
         name = problem_with_currency(stated) if self.has_losses else None
         return name if name is not None or _is_canonical_date(stated["date"]) else "date"
+
+
+@dataclass(frozen=True)
+class Release(Charge):
+    """The release of a day."""
+
+    kind = "release"
+    objects = ("files", "rows", "cells", "settings")
+    counts = ("records_covered", "attempt")
+
+    @property
+    def questions(self) -> str | None:
+        """The hash of the file with the questions that were asked and their noisy answers, if it is an estimate."""
+        name: str | None = self.stated.get("questions")
+        return name
+
+    @property
+    def state_before(self) -> str | None:
+        """The hash of what was known before it, if it is an estimate that learned from earlier releases."""
+        name: str | None = self.stated.get("state_before")
+        return name
+
+    @property
+    def state_after(self) -> str | None:
+        """The hash of what is known after it, if it is an estimate."""
+        name: str | None = self.stated.get("state_after")
+        return name
+
+    @property
+    def files(self) -> dict[str, str]:
+        """The hash of each published file, by name."""
+        files: dict[str, str] = self.stated["files"]
+        return files
+
+    @property
+    def rows(self) -> dict[str, int]:
+        """The number of the day's rows by outcome."""
+        rows: dict[str, int] = self.stated["rows"]
+        return rows
+
+    @property
+    def n_cells(self) -> int:
+        """Number of cells of the day."""
+        return int(self.stated["cells"]["total"])
+
+    @property
+    def n_published(self) -> int:
+        """Number of published cells."""
+        return int(self.stated["cells"]["published"])
+
+    @property
+    def n_withheld(self) -> int:
+        """Number of cells that could not keep their promise."""
+        return int(self.stated["cells"]["withheld"])
+
+    @property
+    def n_records_covered(self) -> int:
+        """Number of records in the published cells."""
+        return int(self.stated["records_covered"])
 
 
 def guarantee_in_words(currency: Currency, loss: int, total: int) -> str:

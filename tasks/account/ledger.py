@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from tasks.account.chain import chained, last_hash, problem_of, releases
+from tasks.account.chain import chained, charges, last_hash, problem_of
 from tasks.account.changes import entry_of
 from tasks.account.commit import commit, finish
 from tasks.account.entry import Entry, Stated
@@ -96,7 +96,7 @@ def append(entry: Stated, entries: list[Entry], config: Config) -> Entry:
         OSError: It could not be written, and the ledger is as it was before. If the entry was already stored privately,
             the next process that holds the lock completes it, so that nothing is drawn again.
     """
-    released = {one.release_id for one in releases(entries)}
+    released = {one.release_id for one in charges(entries)}
     if entry.get("release_id") in released:
         raise LedgerBroken(f"{entry['release_id']} is in the ledger already; it cannot be released twice")
     entry = chained(entry, entries)

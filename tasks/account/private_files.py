@@ -8,9 +8,10 @@ from sys import intern
 
 import polars as pl
 
+from tasks.account.chain import charges
 from tasks.account.chain import releases as releases_of
 from tasks.account.definitions import loss_files, totals_file
-from tasks.account.entry import Entry, Release
+from tasks.account.entry import Charge, Entry
 from tasks.base import durable
 from tasks.base.config import Config
 from tasks.base.errors import LedgerBroken
@@ -48,7 +49,7 @@ def remove_unreleased(entries: list[Entry], config: Config) -> None:
 def remove_unreleased_plans(dates: list[dt.date], entries: list[Entry], config: Config) -> None:
     """Delete the unreleased plans of some days. Files stay that another plan names, or that count in the account."""
     stored = {path.name: json.loads(path.read_bytes()) for path in plans(config).glob("*") if _is_json(path)}
-    released, wanted = {entry.plan for entry in releases_of(entries)}, {date.isoformat() for date in dates}
+    released, wanted = {entry.plan for entry in charges(entries)}, {date.isoformat() for date in dates}
     gone = {name for name, plan in stored.items() if name not in released and plan["settings"]["date"] in wanted}
     kept = {name for plan in stored.keys() - gone for name in stored[plan]["files"].values()}
     kept |= set(loss_files(entries).values())
@@ -83,9 +84,15 @@ def read_frame(folder: Path, name: str) -> pl.DataFrame:
     return pl.read_parquet(BytesIO(read(folder, name)))
 
 
-def losses(entry: Release, config: Config) -> dict[str, int]:
-    """Return what one release cost each user, by keyed hash, in the unit of the currency that it was made in."""
+def losses(entry: Charge, config: Config) -> dict[str, int]:
+    """Return what one entry cost each user, by keyed hash, in the unit of the currency that it was made in."""
     return read_losses(plans(config), entry.losses)
+
+
+def without(losses: dict[str, int], charges: dict[str, int]) -> dict[str, int]:
+    """Return losses without some charges that are part of them, where anything is left."""
+    left = ((user, loss - charges.get(user, 0)) for user, loss in losses.items())
+    return {user: loss for user, loss in left if loss}
 
 
 def read_losses(folder: Path, name: str) -> dict[str, int]:

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from tasks.account import ledger
 from tasks.account.amendments import check_budget
 from tasks.account.identity import find_entry, of_day
+from tasks.account.screenings import find_stop, why_stopped
 from tasks.base.config import Config
 from tasks.base.errors import HexveilError
 from tasks.base.steps import step
@@ -52,6 +53,14 @@ def released_days(first: dt.date, last: dt.date, config: Config) -> ReleasedRang
     if len(of_range.released) + len(of_range.problems) < n_days:
         check_budget(entries, config)
     return of_range
+
+
+@step("stopped days of {config.dataset.name}")
+def stopped_days(dates: list[dt.date], config: Config) -> dict[dt.date, str]:
+    """Return why some days were stopped under the configuration's settings: they are not asked or planned again."""
+    entries, settings = ledger.read_entries(config), config.public_settings()
+    found = {date: find_stop(date, None, entries, settings) for date in dates}
+    return {date: str(why_stopped(stop)) for date, stop in found.items() if stop is not None}
 
 
 @step("find {config.dataset.name} {date}")

@@ -4,7 +4,7 @@ import hashlib
 import hmac
 from collections.abc import Sequence
 
-from tasks.account.chain import releases
+from tasks.account.chain import charges
 from tasks.account.entry import Entry
 from tasks.base.config import Config
 from tasks.base.durable import write_new
@@ -55,5 +55,5 @@ class UserKeys:
 
 def known_users(config: Config, entries: Sequence[Entry]) -> UserKeys:
     """Return the secret that the ledger's releases were made with; a new one if there are no releases."""
-    fingerprints = [entry.user_key_fingerprint for entry in releases(entries)[-1:]]
+    fingerprints = [entry.user_key_fingerprint for entry in charges(entries)[-1:]]
     return UserKeys(config, fingerprints[0] if fingerprints else None)

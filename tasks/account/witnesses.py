@@ -4,7 +4,7 @@ import os
 from collections.abc import Iterable
 from pathlib import Path
 
-from tasks.account.chain import releases
+from tasks.account.chain import charges, releases
 from tasks.account.entry import Entry, Release
 from tasks.account.identity import folder_name
 from tasks.base.config import Config
@@ -79,7 +79,7 @@ def check_same_users(entries: list[Entry], config: Config) -> None:
     Raises:
         HexveilError: They are not. Every user's account would begin again at 0.
     """
-    for entry in releases(entries)[-1:]:
+    for entry in charges(entries)[-1:]:
         column = entry.settings["columns"]["user"]
         if (entry.dataset, column) != (config.dataset.name, config.columns.user):
             raise HexveilError(

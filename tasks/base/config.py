@@ -82,6 +82,20 @@ class Config(Section):
         return self
 
     @model_validator(mode="after")
+    def _a_day_pays_for_a_cell_and_the_screening(self) -> Self:
+        privacy, currency = self.privacy, self.privacy.currency
+        if not self.value.screen or privacy.cell_epsilon is None:
+            return self
+        cost = privacy.planned_by.cell_cost(Fraction(privacy.cell_epsilon), currency)
+        most = currency.within(privacy.epsilon_per_day)
+        if cost > most - most // 100:
+            raise ValueError(
+                f"value.screen takes a hundredth of epsilon_per_day, and cell_epsilon = {privacy.cell_epsilon} more "
+                "than the rest: lower cell_epsilon, or set value.screen = false"
+            )
+        return self
+
+    @model_validator(mode="after")
     def _covariates_that_are_used(self) -> Self:
         if self.estimate.covariates is not None and not self.privacy.planned_by.estimates:
             raise ValueError(f"estimate.covariates is of no use to mechanism {self.privacy.mechanism}: remove it")

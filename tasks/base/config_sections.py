@@ -24,13 +24,18 @@ class Value(Section):
     """Public upper bound of a value. Choose it without looking at the data."""
     tick: Positive
     """The step that values are counted in. It must divide `upper - lower`, into at most 1,048,576 ticks."""
-    # the ledger records the next two where they are set: lines of before say nothing of them
+    # the ledger records the next three where they are set: lines of before say nothing of them
     factor: Positive = Field(default=Decimal(1), exclude_if=lambda factor: factor == 1)
     """What a value of the source is multiplied by to be in `unit`: `1.609344` for miles per hour in km/h."""
     missing: tuple[Number, ...] = Field(default=(), max_length=64, exclude_if=lambda values: not values)
     """Values of the source, before `factor`, that mean "not measured", for example `[255]`. An empty value always does.
     Such a record stays, because it must not depend on a value which records count. The mechanism `estimated` learns
     nothing from it; in all others it counts as the midpoint."""
+
+    screen: bool = Field(default=False, exclude_if=lambda screen: not screen)
+    """Ask before each release, with one noisy count, of how many users most values could not be read or are missing.
+    It costs a hundredth of what a day may cost, and is part of it. If they are surely more than half, the day stops
+    before the rest is spent. With so few users that the count could not tell, nothing is asked or spent on it."""
 
     @field_validator("missing", mode="before")
     @classmethod

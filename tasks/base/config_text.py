@@ -27,6 +27,7 @@ _KEYS = {
     ("value", "tick"): "The step that values are counted in.",
     ("value", "missing"): 'What means "not measured" in the source.',
     ("value", "factor"): "What values of the source are multiplied by to be in the unit.",
+    ("value", "screen"): "Stop a day on which most users have no readable value, for a hundredth of its budget.",
     ("privacy", "epsilon_per_day"): "Smaller protects more and shows less. At 1, a day can make a guess about one "
     "user's values about 2.7 times as likely at most; at 2, 7.4 times.",
     ("privacy", "definition"): '"zcdp" lets many days add up far more slowly than "pure".',

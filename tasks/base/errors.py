@@ -35,7 +35,11 @@ class BudgetExceeded(HexveilError):
     """What is left of the users' budgets does not pay for the day."""
 
 
-WITHHELD = (NothingToPublish, BudgetExceeded)
+class DayStopped(HexveilError):
+    """The values of most users could not be read, as a noisy count says; only the count was spent."""
+
+
+WITHHELD = (NothingToPublish, BudgetExceeded, DayStopped)
 """The errors that withhold a whole day. Any other error is a failure."""
 
 

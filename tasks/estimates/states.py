@@ -15,6 +15,7 @@ from dpmath.estimate.state import MODEL, State, from_arrays, to_arrays
 from tasks.account import private_files
 from tasks.account.chain import releases
 from tasks.account.entry import Entry, Release
+from tasks.account.screenings import same_quantity
 from tasks.base.config import Config
 from tasks.base.logs import say
 from tasks.base.progress import progress
@@ -42,8 +43,8 @@ class Again:
     estimate: Estimate
 
 
-_SAME = ("grid", "value", "estimate")
-"""The settings that a state is for. If one of them changes, the estimate begins anew."""
+_SAME = ("grid", "estimate")
+"""The settings that a state is for, beside the value. If one of them changes, the estimate begins anew."""
 
 log = logging.getLogger("hexveil.estimate")
 
@@ -75,6 +76,7 @@ def chain_of(covariates: list[str], entries: Sequence[Entry], config: Config) ->
         and entry.stated.get("covariates", []) == covariates
         and entry.settings["dataset"]["timezone"] == config.dataset.timezone
         and all(entry.settings.get(name) == settings[name] for name in _SAME)
+        and same_quantity(entry.settings["value"], settings["value"])
     ]
 
 
@@ -146,7 +148,10 @@ def questions_again(
     Raises:
         LedgerBroken: A file is missing or changed.
     """
-    settings, charged = config.with_settings(entry.settings), private_files.losses(entry, config)
+    settings, plans = config.with_settings(entry.settings), private_files.plans(config)
+    charged, stored = private_files.losses(entry, config), json.loads(private_files.read(plans, entry.plan))
+    if "charges" in stored["files"]:  # the count that screened the day was paid from the same budget
+        charged = private_files.without(charged, private_files.read_losses(plans, stored["files"]["charges"]))
     folder, name = private_files.releases(config), str(entry.questions)
     questions = read_questions(folder, name, occupancy, settings.value.n_ticks, norm_of(settings))
     return questions, [charged.get(user, 0) for user in users]

@@ -8,6 +8,7 @@ import numpy as np
 import polars as pl
 
 from tasks.account.entry import Entry
+from tasks.account.screenings import screening_of
 from tasks.base.config import Config
 from tasks.planning.released_spread import released_spread
 
@@ -19,7 +20,9 @@ _QUIET_SHARE = 0.1
 _LONGEST_SLOT = 180
 
 
-def cautions(cells: pl.DataFrame, error: float | None, entries: Sequence[Entry], config: Config) -> list[str]:
+def cautions(
+    cells: pl.DataFrame, error: float | None, entries: Sequence[Entry], config: Config, n_asked: int = 0
+) -> list[str]:
     """Return what to look at, in sentences; none if all is well.
 
     Args:
@@ -28,8 +31,14 @@ def cautions(cells: pl.DataFrame, error: float | None, entries: Sequence[Entry],
             not known.
         entries: The ledger's entries before the day.
         config: Gives the budget, the time zone and the value.
+        n_asked: How many users the plan asks for the count that screens the day.
     """
-    found = (_wide(error, entries, config), _small_total(config), _wrong_zone(cells, config))
+    found = (
+        _wide(error, entries, config),
+        _small_total(config),
+        _wrong_zone(cells, config),
+        _unscreened(n_asked, config),
+    )
     return [caution for caution in found if caution is not None]
 
 
@@ -54,6 +63,17 @@ def _small_total(config: Config) -> str | None:
     return (
         f"budget.epsilon_total = {total} is below privacy.epsilon_per_day = {day}: not even one day can have what it "
         "asks for, so users are clipped to what they have. Lower epsilon_per_day, or raise epsilon_total."
+    )
+
+
+def _unscreened(n_asked: int, config: Config) -> str | None:
+    screening = screening_of(config)
+    if screening is None or n_asked:
+        return None
+    return (
+        "too few users have budget for value.screen: at this epsilon_per_day its noisy count cannot tell anything of "
+        f"fewer than {2 * screening.margin + 1:,}. So it is not asked and costs nothing, and a day whose values cannot "
+        "be read is not noticed. Declare columns.value_type, or look at private/values before the first release."
     )
 
 

@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -52,6 +53,7 @@ class DayPlan:
         kind: The kind of the sums.
         currency: What losses are counted in.
         settings: What the plan was made from, as the ledger records it.
+        charges: What the screening costs each user, in the currency's unit, shape (L,).
         epsilon_lower_bound: No plan for the same cells and promises can charge less; see Proposal.
         gap: How far above that bound the plan is, relative; None without a bound.
         upper_bound: No plan can publish more at this epsilon and promise, of what is counted; None if it is not known.
@@ -66,6 +68,7 @@ class DayPlan:
     kind: Kind
     currency: Currency
     settings: dict[str, Any]
+    charges: ExactIntArray
     epsilon_lower_bound: float | None
     gap: float | None
     upper_bound: int | None
@@ -84,7 +87,7 @@ class DayPlan:
     @cached_property
     def losses(self) -> ExactIntArray:
         """Each user's exact loss, in the currency's unit, shape (L,)."""
-        return user_losses(self.occupancy, list(self.sums.values()), self.currency)
+        return user_losses(self.occupancy, list(self.sums.values()), self.currency) + self.charges
 
     @cached_property
     def mean_errors(self) -> list[Fraction]:
@@ -102,6 +105,7 @@ class EstimatePlan:
         user_hashes: Keyed hash of each user of the occupancy.
         occupancy: Pairs of cell and user, numbered by the rows above.
         losses: What the day is charged to each user, in the currency's unit, shape (L,).
+        charges: The part of it that the screening costs, shape (L,).
         currency: What losses are counted in.
         settings: What the plan was made from, as the ledger records it.
     """
@@ -110,11 +114,22 @@ class EstimatePlan:
     user_hashes: list[str]
     occupancy: Occupancy
     losses: ExactIntArray
+    charges: ExactIntArray
     currency: Currency
     settings: dict[str, Any]
 
+    @property
+    def question_losses(self) -> ExactIntArray:
+        """What the questions may cost each user, shape (L,)."""
+        return self.losses - self.charges
+
 
 Plan = DayPlan | EstimatePlan
+
+
+def n_asked(plan: Plan) -> int:
+    """Return how many users the plan asks for the count that screens the day."""
+    return int((plan.charges > 0).sum())
 
 
 def store_plan(plan: Plan, config: Config) -> str:
@@ -124,13 +139,13 @@ def store_plan(plan: Plan, config: Config) -> str:
         files = {
             "cells": frames.write_frame(folder, plan.cells),
             "pairs": frames.write_frame(folder, _pairs(plan, np.arange(plan.occupancy.cell.size))),
-            "losses": frames.write_frame(folder, _loss_frame(plan)),
+            **_losses(plan, folder),
         }
         return frames.write_json(folder, {"settings": plan.settings, "files": files, "certificate": {}})
     files = {
         "cells": frames.write_frame(folder, cell_frame(plan)),
         "pairs": frames.write_frame(folder, pair_frame(plan)),
-        "losses": frames.write_frame(folder, _loss_frame(plan)),
+        **_losses(plan, folder),
     }
     certificate = {name: None if bound is None else str(bound) for name, bound in _certificate(plan).items()}
     return frames.write_json(folder, {"settings": plan.settings, "files": files, "certificate": certificate})
@@ -177,6 +192,14 @@ def _pairs(plan: Plan, which: np.ndarray[Any, Any]) -> pl.DataFrame:
     )
 
 
-def _loss_frame(plan: Plan) -> pl.DataFrame:
-    frame = pl.DataFrame({"user_hash": plan.user_hashes, "loss_units": frames.exact_series(plan.losses)})
+def _losses(plan: Plan, folder: Path) -> dict[str, str]:
+    """Write what each user loses, and if users are screened, the part of it that this costs; return the hashes."""
+    files = {"losses": frames.write_frame(folder, _loss_frame(plan.user_hashes, plan.losses))}
+    if plan.charges.any():
+        files["charges"] = frames.write_frame(folder, _loss_frame(plan.user_hashes, plan.charges))
+    return files
+
+
+def _loss_frame(user_hashes: list[str], losses: ExactIntArray) -> pl.DataFrame:
+    frame = pl.DataFrame({"user_hash": user_hashes, "loss_units": frames.exact_series(losses)})
     return frame.filter(pl.col("loss_units") > 0).sort("user_hash")

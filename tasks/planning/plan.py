@@ -7,6 +7,7 @@ from fractions import Fraction
 from statistics import median
 from typing import Any
 
+import numpy as np
 import polars as pl
 
 from dpmath.core.accounting import ExactIntArray
@@ -14,6 +15,7 @@ from dpmath.core.bias import rounding_errors, variance_error
 from dpmath.core.occupancy import Occupancy
 from tasks.account.budgets import Account
 from tasks.account.ledger import read_entries
+from tasks.account.screenings import charges_within
 from tasks.account.user_keys import known_users
 from tasks.base import warehouse
 from tasks.base.config import Config
@@ -50,11 +52,21 @@ def plan_release(date: dt.date, config: Config) -> str:
 
 @dataclass(frozen=True)
 class PlannedDay:
-    """What a plan is made from: the cells, the users by keyed hash, and the request to a mechanism."""
+    """What a plan is made from: the cells, the users by keyed hash, what screening them costs, and the request."""
 
     cells: pl.DataFrame
     user_hashes: list[str]
+    charges: ExactIntArray
     request: Request
+
+    def with_budgets(self, budgets: ExactIntArray, config: Config) -> "PlannedDay":
+        """Return the day if users may lose so much by it: the screening is paid first, the mechanism has the rest."""
+        charges = charges_within(budgets, config)
+        request = request_of(self.request.occupancy, budgets - charges, config)
+        if charges.any():
+            most = request.currency.within(config.privacy.epsilon_per_day) - max(charges)
+            request = replace(request, epsilon=Fraction(request.currency.epsilon_within(most)))
+        return replace(self, charges=charges, request=request)
 
 
 def make_plan(date: dt.date, config: Config, account: Account | None = None) -> Plan:
@@ -90,6 +102,7 @@ def planned_day(date: dt.date, day: PlannedDay, proposal: Proposal, config: Conf
         kind=kind_of(config),
         currency=config.privacy.currency,
         settings=plan_settings(date, config),
+        charges=day.charges,
         epsilon_lower_bound=proposal.epsilon_lower_bound,
         gap=proposal.gap,
         upper_bound=proposal.upper_bound,
@@ -105,7 +118,8 @@ def _estimate_plan(date: dt.date, day: PlannedDay, losses: ExactIntArray, config
         )
     occupancy, settings = day.request.occupancy, plan_settings(date, config)
     cells = with_covariates(day.cells, config)
-    return EstimatePlan(cells, day.user_hashes, occupancy, losses, config.privacy.currency, settings)
+    currency, charged = config.privacy.currency, losses + day.charges
+    return EstimatePlan(cells, day.user_hashes, occupancy, charged, day.charges, currency, settings)
 
 
 def read_day(date: dt.date, config: Config, account: Account | None = None) -> PlannedDay:
@@ -122,7 +136,8 @@ def read_day(date: dt.date, config: Config, account: Account | None = None) -> P
     occupancy = Occupancy(cell, user, n_records, cells.height, len(user_ids))
     user_hashes = keys.users(user_ids)
     budgets = (account or Account(entries, config)).may_lose(date, user_hashes)
-    return PlannedDay(cells, user_hashes, request_of(occupancy, budgets, config))
+    day = PlannedDay(cells, user_hashes, np.zeros_like(budgets), request_of(occupancy, None, config))
+    return day.with_budgets(budgets, config)
 
 
 def request_of(occupancy: Occupancy, budgets: ExactIntArray | None, config: Config) -> Request:

@@ -14,8 +14,10 @@ from dpmath.core.currency import LAPLACE, PURE, Concentrated, Currency
 from tasks.account.amendments import refusal
 from tasks.account.budgets import Account
 from tasks.account.chain import releases
+from tasks.account.entry import Entry
 from tasks.account.identity import release_id
 from tasks.account.ledger import read_entries
+from tasks.account.screenings import find_stop, why_stopped
 from tasks.base.config import Config
 from tasks.base.config_privacy import DEFAULT_DELTA
 from tasks.base.errors import contained
@@ -23,7 +25,7 @@ from tasks.estimates.expected import expected_estimate
 from tasks.mechanisms.proposals import Request
 from tasks.mechanisms.table import propose
 from tasks.planning.cautions import cautions
-from tasks.planning.day_plan import EstimatePlan, Plan, cell_frame, mean_errors, over_records, store_plan
+from tasks.planning.day_plan import EstimatePlan, Plan, cell_frame, mean_errors, n_asked, over_records, store_plan
 from tasks.planning.plan import make_plan, read_day, summarise_plan
 
 _DAYS_AHEAD = (1, 7, 28, 365)
@@ -33,8 +35,8 @@ _DAYS_AHEAD = (1, 7, 28, 365)
 def preview_plan(date: dt.date, config: Config) -> dict[str, Any]:
     """Return what the day would publish and cost, after storing the plan. Spends nothing.
 
-    ``refused`` says why a run would be refused: its budget is looser than the one in force. ``cautions`` are sentences
-    on what to look at before a run.
+    ``refused`` says why a run would be refused: its budget is looser than the one in force, or the day was stopped with
+    the same settings. ``cautions`` are sentences on what to look at before a run.
     """
     start = time.perf_counter()
     plan = make_plan(date, config)
@@ -48,10 +50,15 @@ def preview_plan(date: dt.date, config: Config) -> dict[str, Any]:
         **over_the_map,
         "plan_hash": plan_hash,
         "release_id": identity if released else None,
-        "refused": None if released else refusal(entries, config),
-        "cautions": cautions(plan.cells, _error_of_published(plan, over_the_map), entries, config),
+        "refused": None if released else refusal(entries, config) or _stopped(date, entries, config),
+        "cautions": cautions(plan.cells, _error_of_published(plan, over_the_map), entries, config, n_asked(plan)),
         "seconds": round(time.perf_counter() - start, 3),
     }
+
+
+def _stopped(date: dt.date, entries: list[Entry], config: Config) -> str | None:
+    stop = find_stop(date, None, entries, config.public_settings())
+    return None if stop is None else str(why_stopped(stop))
 
 
 def _error_of_published(plan: Plan, over_the_map: dict[str, float | None]) -> float | None:
@@ -89,7 +96,7 @@ def _over_the_map(date: dt.date, plan: Plan, config: Config) -> dict[str, float 
     if not isinstance(plan, EstimatePlan):
         errors = mean_errors(plan.occupancy, plan.sums["mean"], Fraction(config.value.tick))
         return {"error_over_all_records": over_records(errors, plan.occupancy, config)}
-    expected = expected_estimate(date, plan.cells, plan.occupancy, plan.losses, config)
+    expected = expected_estimate(date, plan.cells, plan.occupancy, plan.question_losses, config)
     if expected is None:
         return dict.fromkeys(("worst_error", "median_error", "error_over_all_records", "day_share"))
     return {
@@ -102,7 +109,7 @@ def _over_the_map(date: dt.date, plan: Plan, config: Config) -> dict[str, float 
 
 def _expected_cells(date: dt.date, plan: EstimatePlan, config: Config) -> list[dict[str, Any]]:
     """Return one row per cell of an estimate: its size, the standard deviation expected, and the day's share in it."""
-    expected = expected_estimate(date, plan.cells, plan.occupancy, plan.losses, config)
+    expected = expected_estimate(date, plan.cells, plan.occupancy, plan.question_losses, config)
     unknown = [None] * plan.cells.height
     deviations, shares = (
         (unknown, unknown) if expected is None else (expected.deviation.tolist(), expected.day_share.tolist())

@@ -10,7 +10,7 @@ from concurrent.futures import Future, ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
 from contextlib import closing, contextmanager
 from contextvars import ContextVar
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
@@ -196,11 +196,21 @@ def finish_plans(config: Config) -> None:
 @contained
 def _answered(asked: _Open, account: Account, config: Config) -> Plan:
     """Return the plan of a requested day, made with what each user may lose now."""
-    before, budgets = asked.day.request.budgets, account.may_lose(asked.date, asked.day.user_hashes)
-    day = replace(asked.day, request=replace(asked.day.request, budgets=budgets))
-    if before is not None and np.array_equal(budgets, before):
+    day = asked.day.with_budgets(account.may_lose(asked.date, asked.day.user_hashes), config)
+    if _same_request(day, asked.day):
         try:
             return planned_day(asked.date, day, asked.answer.result(), config)
         except BrokenProcessPool:
             warn(log, "a process that planned was ended, so days are planned one after the other", date=asked.date)
     return planned_day(asked.date, day, propose(config.privacy.mechanism, day.request), config)
+
+
+def _same_request(day: PlannedDay, before: PlannedDay) -> bool:
+    """Return whether the mechanism would be asked the same: the budgets are, and what the screening costs."""
+    now, then = day.request.budgets, before.request.budgets
+    return (
+        now is not None
+        and then is not None
+        and np.array_equal(now, then)
+        and np.array_equal(day.charges, before.charges)
+    )

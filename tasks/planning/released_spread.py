@@ -10,6 +10,7 @@ from dpmath.core.currency import GAUSSIAN
 from tasks.account import private_files
 from tasks.account.chain import releases
 from tasks.account.entry import Entry, Release
+from tasks.account.screenings import same_quantity
 from tasks.base.config import Config
 from tasks.base.storage import TABLE
 
@@ -30,7 +31,9 @@ def released_spread(entries: Sequence[Entry], config: Config) -> float | None:
     same = [
         entry
         for entry in releases(entries)
-        if entry.revision is None and all(entry.settings[name] == settings[name] for name in ("grid", "value"))
+        if entry.revision is None
+        and entry.settings["grid"] == settings["grid"]
+        and same_quantity(entry.settings["value"], settings["value"])
     ]
     variances = [variance for entry in same[-_MOST_RELEASES:] if (variance := _variance(entry, config)) > 0]
     return math.sqrt(2 / math.pi * sum(variances) / len(variances)) if variances else None

@@ -7,9 +7,10 @@ from fractions import Fraction
 
 from tasks.account import ledger, private_files
 from tasks.account.budgets import Account
-from tasks.account.chain import releases
+from tasks.account.chain import charges, releases
 from tasks.account.definitions import check_definition, loss_files
 from tasks.account.entry import Entry
+from tasks.account.stopped import Stopped, stops
 from tasks.base.config import Config
 from tasks.base.config_privacy import LEAST_EPSILON_PER_DAY
 from tasks.base.errors import BudgetExceeded
@@ -40,27 +41,38 @@ def spread_budget(dates: list[dt.date], config: Config) -> Config:
         for one in releases(entries)
         if one.revision is None
     }
-    spread = set(dates)
+    spread, past = set(dates), list[Stopped]()
     while True:
-        epsilon = _even_share(spread, entries, config)
+        epsilon = _even_share(spread, past, entries, config)
+        spending = _with_epsilon(epsilon, config)
         dearer = {date for date in spread & spent.keys() if spent[date] > epsilon}
-        if not dearer:
+        asked_otherwise = [one for one in stops(entries) if one.settings != spending.public_settings()]
+        if not dearer and all(one in past for one in asked_otherwise):
             break
         spread -= dearer
+        past += [one for one in asked_otherwise if one not in past]
+    say(log, "budget is spread", epsilon_per_day=epsilon, n_days=len(spread))
+    return spending
+
+
+def _with_epsilon(epsilon: Decimal, config: Config) -> Config:
+    """Return the configuration with another epsilon of a day: as many cells, each with the same share of the day."""
     privacy = config.privacy.model_copy(update={"epsilon_per_day": epsilon})
-    if privacy.cell_epsilon is not None:  # as many cells as before, each with the same share of the day
+    if privacy.cell_epsilon is not None:
         share = Fraction(privacy.cell_epsilon) * Fraction(epsilon) / Fraction(config.privacy.epsilon_per_day)
         privacy = privacy.model_copy(update={"cell_epsilon": _rounded_down(share)})
-    say(log, "budget is spread", epsilon_per_day=epsilon, n_days=len(spread))
     return config.model_copy(update={"privacy": privacy})
 
 
-def _even_share(spread: set[dt.date], entries: list[Entry], config: Config) -> Decimal:
-    """Return what the budget leaves for each of some days, after all releases except the first ones of these days."""
+def _even_share(spread: set[dt.date], past: list[Stopped], entries: list[Entry], config: Config) -> Decimal:
+    """Return what the budget leaves for each of some days, after all releases except the first ones of these days.
+
+    A stop of one of these days is part of its share, unless it is one of the ``past``: the day will be asked again.
+    """
     account, files = Account([], config), loss_files(entries)
-    for entry in releases(entries):
+    for entry in charges(entries):
         date = entry.date
-        if date not in spread or entry.revision is not None:
+        if date not in spread or entry.revision is not None or entry in past:
             account.add(date, private_files.read_losses(private_files.plans(config), files[entry.release_id]))
     used = max((max(account.used(date).values(), default=0) for date in spread), default=0)
     n_days = max(1, min(len(spread), config.budget.window_days or len(spread)))

@@ -25,7 +25,7 @@ class StoredPlan:
     Attributes:
         name: Its hash.
         settings: What it was made from, apart from the occupancy.
-        files: The hash of each of its files: "cells", "pairs", "losses".
+        files: The hash of each of its files: "cells", "pairs", "losses", and "charges" if users are screened.
         folder: Where they are.
     """
 
@@ -67,6 +67,16 @@ class StoredPlan:
     def losses(self) -> dict[str, int]:
         """What the plan costs each user, by keyed hash in its currency's unit."""
         return private_files.read_losses(self.folder, self.files["losses"])
+
+    @cached_property
+    def charges(self) -> dict[str, int]:
+        """What the screening costs each user that is asked, by keyed hash; it is part of the losses."""
+        return private_files.read_losses(self.folder, self.files["charges"]) if "charges" in self.files else {}
+
+    @property
+    def question_losses(self) -> dict[str, int]:
+        """What the plan costs each user without the screening, where that is anything."""
+        return private_files.without(self.losses, self.charges)
 
     @property
     def pairs_path(self) -> Path:

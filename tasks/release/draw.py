@@ -12,10 +12,11 @@ from dpmath.core.currency import LAPLACE
 from dpmath.noise.sampling import NOISES
 from tasks.account import ledger, mirror, private_files, witnesses
 from tasks.account.amendments import check_budget
-from tasks.account.budgets import Account
+from tasks.account.budgets import Account, Losses
 from tasks.account.chain import releases
 from tasks.account.entry import Entry, Stated
 from tasks.account.identity import find_entry
+from tasks.account.screenings import find_stop, why_stopped
 from tasks.account.user_keys import UserKeys, known_users
 from tasks.account.witnesses import check_nothing_unpaid, check_same_users, published_folders
 from tasks.base import frames, randomness, schemas, warehouse
@@ -28,11 +29,23 @@ from tasks.occupancy.user_cells import prepared_by
 from tasks.planning.stored_plan import StoredPlan, load_plan, plan_settings
 from tasks.release.estimate import estimate_day
 from tasks.release.files import write_files
+from tasks.release.screening import describe_stop, says_stop, screen_day
 from tasks.release.statement import describe_cost, describe_plan, describe_release
 from tasks.release.statistics import statistic_frame
 from tasks.sums.kinds import Noise, kind_of
 
 log = logging.getLogger("hexveil.release")
+
+
+def check_not_stopped(date: dt.date, revision: str | None, entries: list[Entry], config: Config) -> None:
+    """Check that the day was not stopped under these settings.
+
+    Raises:
+        DayStopped: It was. The count is not asked again: that would cost again.
+    """
+    stop = find_stop(date, revision, entries, config.public_settings())
+    if stop is not None:
+        raise why_stopped(stop)
 
 
 def draw_noise(inverse_scale: ExactIntArray, noise: str = LAPLACE) -> ExactIntArray:
@@ -56,6 +69,7 @@ def release_statistics(date: dt.date, plan_hash: str, config: Config, revision: 
         revision: Name of a deliberate further release of the day, with its own charge; None for the first.
 
     Raises:
+        DayStopped: The noisy count says that most users' values could not be read; only the count was spent.
         BudgetExceeded: Another release has since spent the budget that the plan needs.
         HexveilError: The day, the settings or the warehouse have changed since the plan was made.
     """
@@ -69,6 +83,7 @@ def release_with(date: dt.date, plan_hash: str, config: Config, noise: Noise, re
         found = find_entry(date, revision, entries, config)
         if found is not None:
             return found.release_id
+        check_not_stopped(date, revision, entries, config)
         check_same_users(entries, config)
         check_budget(entries, config)
         _check_witnesses(entries, config)
@@ -77,14 +92,19 @@ def release_with(date: dt.date, plan_hash: str, config: Config, noise: Noise, re
             raise HexveilError("the plan was made for another day or other settings; run the day again to plan anew")
         private_files.remove_unreleased(entries, config)
         intent = describe_release(date, revision, config)
-        costs = _checked_costs(date, plan, entries, config)
+        costs = _checked_costs(date, plan.losses, entries, config)
+        costs_of_stop = _checked_costs(date, plan.charges, entries, config) if plan.charges else {}
         attempt = witnesses.count_attempt(intent["release_id"], config)
         with warehouse.kept_open(config):
             statistics, extra, stated = _drawn(date, plan, entries, config, noise, intent)
             execution = _execution(intent, plan, statistics, known_users(config, entries), config)
-        entry = {**intent, **costs, **execution, **stated, "plan": plan_hash, "attempt": attempt}
-        files = write_files(statistics, plan, entry, config, extra)
-        ledger.append({**entry, "files": files, "committed_at": now()}, entries, config)
+            screened = _screened(date, plan, entries, config)
+        made = {"plan": plan_hash, "attempt": attempt}
+        entry = {**intent, **costs, **execution, **stated, **screened, **made}
+        entry |= {"files": write_files(statistics, plan, entry, config, extra)}
+        if says_stop(screened):
+            _stop({**intent, **screened, **made, **costs_of_stop}, date, plan, entries, config)
+        ledger.append({**entry, "committed_at": now()}, entries, config)
     say(log, "released", release=intent["release_id"], cells=statistics.height, epsilon=entry["epsilon"])
     return str(intent["release_id"])
 
@@ -107,7 +127,7 @@ def _drawn(
     """Draw, and return the published table, further published tables by name, and further fields of the entry."""
     name = str(intent["release_id"])
     if plan.is_estimate:
-        private = _private(date, plan, "read/user_total", entries, config)
+        private = _private_totals(date, plan, "read/user_total", entries, config)
         is_revision = intent["revision"] is not None
         estimated = estimate_day(date, plan, private, entries, config, name, is_revision, randomness.random_bytes)
         return estimated.statistics, estimated.tables, estimated.stated
@@ -119,31 +139,61 @@ def _drawn(
 def _noisy_cells(date: dt.date, plan: StoredPlan, entries: list[Entry], config: Config, noise: Noise) -> pl.DataFrame:
     """Return the published cells of the plan with their noisy sums."""
     kind = kind_of(config)
-    private = _private(date, plan, kind.private_totals, entries, config)
+    private = _private_totals(date, plan, kind.private_totals, entries, config)
     drawn: dict[str, pl.Series] = {}
     for stored in plan.sums(config):
         drawn |= kind.drawn(stored, private, noise)
     return plan.published.with_columns(**drawn)
 
 
-def _private(date: dt.date, plan: StoredPlan, statement: str, entries: list[Entry], config: Config) -> pl.DataFrame:
+def _private_totals(
+    date: dt.date, plan: StoredPlan, statement: str, entries: list[Entry], config: Config
+) -> pl.DataFrame:
+    """Return the private totals of the plan's pairs; raises what ``_private`` does."""
+    parameters = {"date": date, "pairs": str(plan.pairs_path), "with_squares": config.statistics.variance}
+    return _private(date, plan, statement, parameters, entries, config)
+
+
+def _private(
+    date: dt.date, plan: StoredPlan, statement: str, parameters: dict[str, Any], entries: list[Entry], config: Config
+) -> pl.DataFrame:
     """Return the private rows that a statement reads; refuse if the warehouse changed since the plan was made."""
-    parameters = {"date": date, "pairs": str(plan.pairs_path)}
-    keys = known_users(config, entries)
+    planned, keys = {"date": date, "pairs": str(plan.pairs_path)}, known_users(config, entries)
     with warehouse.connect(config) as connection:
         users = warehouse.frame(connection, "read/day_users", {"date": date})["user_id"]
         user_key = pl.DataFrame({"user_id": users, "user_hash": keys.users(users.to_list())})
         connection.register("user_key", user_key)
         if warehouse.rows(connection, "checks/prepared_otherwise", prepared_by(date, config)):
             raise HexveilError("the day was prepared with other settings since the plan was made; run the day again")
-        if warehouse.rows(connection, "checks/occupancy_changed", parameters):
+        if warehouse.rows(connection, "checks/occupancy_changed", planned):
             raise HexveilError("the occupancy changed since the plan was made; run the day again to plan anew")
-        return warehouse.frame(connection, statement, {**parameters, "with_squares": config.statistics.variance})
+        return warehouse.frame(connection, statement, parameters)
 
 
-def _checked_costs(date: dt.date, plan: StoredPlan, entries: list[Entry], config: Config) -> dict[str, str | None]:
-    """Write each user's new total, and return the cost of the release; refuse if any user would pass the limit."""
-    here = plan.losses
+def _screened(date: dt.date, plan: StoredPlan, entries: list[Entry], config: Config) -> Stated:
+    """Return what the entry states of the count that screens the day; empty if the plan asks nobody.
+
+    It is drawn with the release, and decides only which of two entries is appended. So whatever fails before the append
+    fails in the same way whatever the count says, and a verdict is known to nobody who has not paid for it.
+    """
+    if not plan.charges:
+        return {}
+    private = _private(date, plan, "read/user_missing", {"date": date}, entries, config)
+    return screen_day(plan, private, config, randomness.random_bytes)
+
+
+def _stop(stated: Stated, date: dt.date, plan: StoredPlan, entries: list[Entry], config: Config) -> None:
+    """Append the entry of a stopped day, which charges the count alone, and raise the error that says so."""
+    paid = {"losses": plan.files["charges"], "user_key_fingerprint": known_users(config, entries).fingerprint}
+    entry = {**describe_stop(stated, entries, config), **paid, "committed_at": now()}
+    stopped = ledger.append(entry, entries, config)
+    private_files.remove_unreleased([*entries, stopped], config)
+    say(log, "stopped", release=entry["release_id"], epsilon=entry["epsilon"])
+    check_not_stopped(date, stated["revision"], [*entries, stopped], config)
+
+
+def _checked_costs(date: dt.date, here: Losses, entries: list[Entry], config: Config) -> dict[str, str | None]:
+    """Write each user's new total, and return the cost of some losses; refuse if any user would pass the limit."""
     account = Account(entries, config)
     account.add(date, here)
     used = account.used(date)

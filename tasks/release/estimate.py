@@ -90,7 +90,8 @@ def estimate_day(
     remove_old_states(known, names, entries, config)
     occupancy, users = occupancy_of(plan.cells, plan.pairs)
     day = public_day(date, plan.cells, occupancy, config)
-    losses = [plan.losses.get(user, 0) for user in users]
+    affordable = plan.question_losses
+    losses = [affordable.get(user, 0) for user in users]
     asked = asked_of(day, losses, known, config)
     values = _private_day(plan.cells, occupancy, users, private, config)
     asking = within(programme(known.state, asked), np.array(losses, dtype=object), config.privacy.currency)

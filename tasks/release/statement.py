@@ -48,6 +48,7 @@ _ESTIMATE_IN_ZCDP = {
     "composition": "a user's rho is the sum over the day's questions of half the square of the most that the user can "
     "move the answers / noise scale, rounded up to the day's rho; rho of several releases adds up",
 }
+_OF_SCREENING = "a user who is asked for the noisy count in screening loses in addition what that states"
 _INSTEAD = {
     False: "bound, and one that is missing or cannot be read as the midpoint",
     True: "bound, and one that is missing or cannot be read as the mean of the user's other values in its cell, or as "
@@ -76,6 +77,9 @@ def describe_release(date: dt.date, revision: str | None, config: Config) -> dic
     """Return the fields that describe a release's subject, its guarantee, and the code that made it."""
     start, end = config.day_bounds(date)
     settings, mechanism = config.public_settings(), config.privacy.planned_by
+    promised = guarantee(config.privacy)
+    if config.value.screen:
+        promised |= {"composition": f"{promised['composition']}; {_OF_SCREENING}"}
     return {
         "kind": "release",
         "format": FORMAT,
@@ -90,7 +94,7 @@ def describe_release(date: dt.date, revision: str | None, config: Config) -> dic
         "value": settings["value"],
         "data_domain": "a record is (user, time, place, value); a value outside [lower, upper] counts as the nearer "
         f"{_INSTEAD[mechanism.estimates]}; {_IN_FILES}{_IN_SNAPSHOTS if config.dataset.holds_snapshots else ''}",
-        "guarantee": guarantee(config.privacy),
+        "guarantee": promised,
         "mechanism": config.privacy.mechanism,
         "theorems": theorems_of(config),
         "noise": {
@@ -115,6 +119,7 @@ def theorems_of(config: Config) -> list[str]:
     if privacy.currency.name == "zcdp":
         theorems += ["CKS-P12"] + (["HV-L48"] if privacy.sum_noise == LAPLACE else [])
         theorems += ["HV-L50"] if privacy.planned_by.n_interval_draws else []
+    theorems += ["HV-L54"] if config.value.screen else []
     return theorems
 
 
@@ -182,7 +187,7 @@ def describe_plan(plan: StoredPlan, config: Config) -> dict[str, Any]:
 
 def _describe_estimate(plan: StoredPlan) -> dict[str, Any]:
     """Return how many cells an estimate publishes, and how many pairs are of users who have nothing left."""
-    n_cells, users = plan.cells.height, plan.losses.keys()
+    n_cells, users = plan.cells.height, plan.question_losses.keys()
     n_left_out = int((~plan.pairs["user_hash"].is_in(list(users))).sum())
     return {
         "cells": {"total": n_cells, "published": n_cells, "withheld": 0},

@@ -7,7 +7,7 @@ from decimal import ROUND_CEILING, Context
 from statistics import quantiles
 
 from tasks.account.budgets import Account
-from tasks.account.chain import releases
+from tasks.account.chain import charges
 from tasks.account.entry import Entry
 from tasks.base.config import Config
 from tasks.base.errors import contained
@@ -54,7 +54,7 @@ def report_budget(entries: list[Entry], config: Config) -> BudgetReport:
     """Return where the users' budgets stand after the ledger's entries."""
     account = Account(entries, config)
     currency = account.currency
-    dates = [entry.date for entry in releases(entries)]
+    dates = [entry.date for entry in charges(entries)]
     tomorrow = max(dates, default=dt.date.min) + dt.timedelta(days=1)
     used = max(account.used(tomorrow).values(), default=0) if entries else 0
     losses = sorted(account.total.values())

@@ -5,7 +5,7 @@ import io
 from typing import TYPE_CHECKING
 
 from tasks.account.changes import Conversion
-from tasks.account.entry import Entry, Release
+from tasks.account.entry import Charge, Entry
 from tasks.base.config import Config
 
 if TYPE_CHECKING:
@@ -27,7 +27,7 @@ def burndown(entries: list[Entry], config: Config) -> str:
     name = "epsilon" if currency.name == "pure" else "rho"
     unit = 2.0**-currency.unit_bits
     limit = unit * currency.within(config.budget.epsilon_total)
-    counted = [entry for entry in entries if isinstance(entry, Release | Conversion) and entry.currency == currency]
+    counted = [entry for entry in entries if isinstance(entry, Charge | Conversion) and entry.currency == currency]
     left = [limit, *(max(0.0, limit - unit * entry.loss_used_after) for entry in counted)]
     figure = Figure(figsize=(8, 2.8))
     axes = figure.subplots(gridspec_kw=_MARGINS)

@@ -82,11 +82,11 @@ def report_day(date: dt.date, late: dict[dt.date, int], config: Config, revision
     entries = ledger.read_entries(config)
     entry = _entry_of(date, revision, entries, config)
     day, settings = _report(entry, late, config), config.with_settings(entry.settings)
-    cells = load_plan(entry.plan, config).cells
+    plan = load_plan(entry.plan, config)
     table = _table(entry, config)
     error = float(np.average(expected_errors(table).to_numpy(), weights=table["n_records"].to_numpy()))
     before = [one for one in entries if one.number < entry.number]
-    found = cautions(cells, error, before, settings)
+    found = cautions(plan.cells, error, before, settings, len(plan.charges))
     return replace(day, without_day=rows_without_day(date, config), cautions=found)
 
 

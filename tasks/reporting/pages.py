@@ -10,6 +10,7 @@ from tasks.account.amendments import amendments
 from tasks.account.chain import releases
 from tasks.account.changes import Conversion
 from tasks.account.entry import Entry, Release
+from tasks.account.stopped import stops
 from tasks.base.config import Config
 from tasks.records.outcomes import KEPT
 from tasks.reporting.budget_report import BudgetReport
@@ -94,6 +95,7 @@ def budget_page(entries: list[Entry], budget: BudgetReport, picture: str, config
             _spread(budget),
             *_amendments(entries),
             *_conversions(entries),
+            *_stops(entries),
             f"## Releases: {len(released):,}",
             _table(names, rows) + more,
         ]
@@ -107,6 +109,15 @@ def _amendments(entries: list[Entry]) -> Iterable[str]:
         for entry, before, after in amendments(entries)
     ]
     return ["## The budget was loosened", "\n".join(reversed(lines))] if lines else []
+
+
+def _stops(entries: list[Entry]) -> Iterable[str]:
+    """Return which days were stopped, and by what count; newest first."""
+    lines = [
+        f"- {stop.date}: about {stop.n_unreadable:,} of {stop.n_asked:,} users, for epsilon {float(stop.epsilon):.6g}"
+        for stop in stops(entries)
+    ]
+    return ["## Days stopped because most values could not be read", "\n".join(reversed(lines))] if lines else []
 
 
 def _conversions(entries: list[Entry]) -> Iterable[str]:

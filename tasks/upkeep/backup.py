@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from tasks.account import ledger, private_files
-from tasks.account.chain import releases
+from tasks.account.chain import charges, releases
 from tasks.account.changes import Conversion
 from tasks.account.definitions import totals_file
 from tasks.account.entry import Entry
@@ -56,9 +56,10 @@ def _in_order(entries: list[Entry], config: Config) -> Iterator[Path]:
     private = config.storage_path / "private"
     for name in ("dataset", "user-key", "forgotten", "shards-owner"):
         yield from (path for path in [private / name] if path.exists())
-    for entry in releases(entries):
+    for entry in charges(entries):
         plan = load_plan(entry.plan, config)
         yield from (private_files.plans(config) / name for name in (plan.name, *plan.files.values()))
+    for entry in releases(entries):
         yield from (private_files.releases(config) / name for name in entry.files.values())
     for entry in entries:
         if isinstance(entry, Conversion):

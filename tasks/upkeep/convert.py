@@ -10,10 +10,11 @@ from dpmath.core.currency import Currency
 from tasks.account import ledger, private_files
 from tasks.account.amendments import budget_in_force, checked_reason, in_words, is_looser
 from tasks.account.budgets import Account, Losses
-from tasks.account.chain import FORMAT, releases
+from tasks.account.chain import FORMAT, charges
 from tasks.account.changes import Conversion
 from tasks.account.definitions import currency_in_force
 from tasks.account.entry import DEFINITION, Entry, Stated
+from tasks.account.stopped import Stopped
 from tasks.account.witnesses import check_same_users
 from tasks.base import durable, frames
 from tasks.base.config import Config
@@ -22,7 +23,7 @@ from tasks.base.progress import progress
 from tasks.base.provenance import code_hash, now, versions
 from tasks.planning.stored_plan import load_plan
 from tasks.release.statement import describe_account
-from tasks.upkeep.recompute import recomputed_losses
+from tasks.upkeep.recompute import recomputed_charges, recomputed_losses
 
 _LARGEST_LOSS = 10**37
 """What a column of exact integers holds, with room for sums."""
@@ -123,9 +124,10 @@ def _check(entries: list[Entry], config: Config) -> None:
 def _losses_in(currency: Currency, entries: list[Entry], config: Config) -> dict[str, Losses]:
     """Return what each release cost each user in a currency, from its stored plan, by release id."""
     losses: dict[str, Losses] = {}
-    for entry in progress(releases(entries), "counting losses again"):
-        plan = load_plan(entry.plan, config)
-        one = recomputed_losses(plan, config.with_settings(entry.settings), currency)
+    for entry in progress(charges(entries), "counting losses again"):
+        plan, settings = load_plan(entry.plan, config), config.with_settings(entry.settings)
+        recomputed = recomputed_charges if isinstance(entry, Stopped) else recomputed_losses
+        one = recomputed(plan, settings, currency)
         if max(one.values()) > _LARGEST_LOSS:
             raise HexveilError(f"{entry.release_id} cost more than zCDP can count here: rho above a million")
         losses[entry.release_id] = one
@@ -133,7 +135,7 @@ def _losses_in(currency: Currency, entries: list[Entry], config: Config) -> dict
 
 
 def _by_date(entries: list[Entry], losses: dict[str, Losses]) -> Iterable[tuple[dt.date, Losses]]:
-    return [(entry.date, losses[entry.release_id]) for entry in releases(entries)]
+    return [(entry.date, losses[entry.release_id]) for entry in charges(entries)]
 
 
 def _account(entries: list[Entry], losses: dict[str, Losses], config: Config) -> Account:
@@ -144,7 +146,7 @@ def _account(entries: list[Entry], losses: dict[str, Losses], config: Config) ->
 
 def _stated(entries: list[Entry], account: Account, config: Config) -> Stated:
     """Return what a conversion states of the account before it, and of the one that is counted anew."""
-    released = releases(entries)
+    released = charges(entries)
     tomorrow = max(entry.date for entry in released) + dt.timedelta(days=1)
     used = max(account.used(tomorrow).values(), default=0)
     return {

@@ -8,6 +8,7 @@ from fractions import Fraction
 import polars as pl
 
 from dpmath.core.currency import Currency
+from tasks.account.screenings import screening_of
 from tasks.base.config import Config
 from tasks.base.frames import exact_series
 from tasks.planning.stored_plan import StoredPlan
@@ -23,7 +24,14 @@ def recomputed_losses(plan: StoredPlan, config: Config, currency: Currency) -> d
     for stored in plan.sums(config):
         for user, loss in zip(plan.pairs["user_hash"], kind.losses(stored, currency), strict=True):
             losses[user] += loss
+    losses.update(recomputed_charges(plan, config, currency))
     return {user: loss for user, loss in losses.items() if loss}
+
+
+def recomputed_charges(plan: StoredPlan, config: Config, currency: Currency) -> dict[str, int]:
+    """Return what the screening costs each user that a stored plan asks, by keyed hash, in a currency."""
+    screening = screening_of(config)
+    return {} if screening is None else dict.fromkeys(plan.charges, screening.loss(currency))
 
 
 def is_consistent(plan: StoredPlan, config: Config) -> bool:

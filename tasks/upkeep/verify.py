@@ -13,8 +13,10 @@ from tasks.account.budgets import Account
 from tasks.account.chain import releases
 from tasks.account.changes import Conversion
 from tasks.account.definitions import problem_with_definition
-from tasks.account.entry import Entry, Release
+from tasks.account.entry import Charge, Entry, Release
 from tasks.account.identity import published_folder, release_id
+from tasks.account.screenings import describe_screening, find_stop
+from tasks.account.stopped import Stopped
 from tasks.account.witnesses import check_nothing_unpaid, other_files, published_folders
 from tasks.base import durable
 from tasks.base.config import Config
@@ -24,9 +26,10 @@ from tasks.base.progress import progress
 from tasks.base.storage import TABLE
 from tasks.planning.stored_plan import StoredPlan, load_plan
 from tasks.release.files import MANIFEST
+from tasks.release.screening import describe_stop, says_stop
 from tasks.release.statement import describe_cost, describe_plan, describe_release
 from tasks.upkeep.convert import problem_with_conversion
-from tasks.upkeep.recompute import is_consistent, problem_with_table, recomputed_losses
+from tasks.upkeep.recompute import is_consistent, problem_with_table, recomputed_charges, recomputed_losses
 from tasks.upkeep.renderings import unlike
 from tasks.upkeep.replay import Replay
 
@@ -75,6 +78,8 @@ def verify_ledger(config: Config) -> Verified:
     - of an estimate: that each user's questions cost no more than was charged, and, within a small tolerance, the table
       from the questions, their noisy answers and the releases before;
     - the same table in every other format except the map, and the manifest;
+    - of a noisy count that screened a day: its noise, what it cost each user, and its verdict; and that no release
+      follows a stop with the same settings;
     - the losses that a conversion to zCDP states, against the stored plans;
     - running totals, counts, settings, limits, amendments, and the fields on subject and guarantee;
     - the published files, and all that the mirror holds.
@@ -105,7 +110,7 @@ def verify_ledger(config: Config) -> Verified:
             problem = f"{missing} is missing; run the day again to publish it" if missing else None
         if problem:
             raise LedgerBroken(
-                f"entry {entry.number} ({entry.release_id if isinstance(entry, Release) else entry.kind}): {problem}"
+                f"entry {entry.number} ({entry.release_id if isinstance(entry, Charge) else entry.kind}): {problem}"
             )
     return Verified(len(released), None, others)
 
@@ -113,7 +118,7 @@ def verify_ledger(config: Config) -> Verified:
 def _check_fields(entries: list[Entry]) -> None:
     """Check that each entry states what such an entry states, so that all that follows can read it."""
     for entry in entries:
-        name = entry.misstated() if isinstance(entry, Release | Conversion) else None
+        name = entry.misstated() if isinstance(entry, Charge | Conversion) else None
         if name is not None:
             raise LedgerBroken(
                 f"entry {entry.number} ({entry.kind}): {name} is missing, or is not what a {entry.kind} states"
@@ -126,6 +131,8 @@ def _first_problem(entry: Entry, before: list[Entry], account: Account, replay: 
         if problem is None and isinstance(entry, Conversion):
             settings = _as_converted(entry, config)
             return problem_with_conversion(entry, before, account, settings, config)
+        if problem is None and isinstance(entry, Stopped):
+            return next(_problems_of_stop(entry, before, account, config), None)
         if problem is not None or not isinstance(entry, Release):
             return problem
         return next(_problems(entry, before, account, replay, config), None)
@@ -170,11 +177,52 @@ def _problems(entry: Release, before: list[Entry], account: Account, replay: Rep
     table = private_files.read_frame(private_files.releases(config), entry.files[TABLE])
     yield from _unlike_its_plan(entry, plan, losses, settings, config)
     yield from _beyond_its_account(entry, losses, account, settings)
+    yield from _unlike_its_count(entry, plan, before, settings)
     yield from _unlike_its_table(entry, table, plan, settings)
     if plan.is_estimate:
         yield from replay.problems(entry, plan, table, before, config)
     yield from (f"{name} does not say what the ledger and its table say" for name in unlike(table, entry, config))
     yield from _unlike_its_files(entry, config)
+
+
+def _problems_of_stop(entry: Stopped, before: list[Entry], account: Account, config: Config) -> Iterator[str]:
+    """Yield what in the entry of a stopped day disagrees with its plan and its count; adds it to ``account``."""
+    plan, settings = load_plan(entry.plan, config), config.with_settings(entry.settings)
+    losses = recomputed_charges(plan, settings, entry.currency)
+    account.currency, account.budget = entry.currency, settings.budget
+    account.add(entry.date, losses)
+    described = describe_stop(describe_release(entry.date, entry.revision, settings), before, settings)
+    unchanged = ("kind", "release_id", "dataset", "purpose", "period")
+    yield from _unlike(entry, {key: described[key] for key in unchanged})
+    yield from _unlike_its_settings(entry, plan, losses, config)
+    yield from _beyond_its_account(entry, losses, account, settings)
+    yield from _unlike_its_count(entry, plan, before, settings)
+
+
+def _unlike_its_settings(entry: Charge, plan: StoredPlan, losses: dict[str, int], config: Config) -> Iterator[str]:
+    if entry.stated["user_key_fingerprint"] != user_keys.known_users(config, [entry]).fingerprint:
+        yield "user_key_fingerprint is not that of the plans"
+    if losses != private_files.losses(entry, config):
+        yield "the stored losses are not those of the plan"
+    if plan.settings != {"date": entry.date.isoformat(), **entry.settings}:
+        yield "settings are not those of the plan"
+
+
+def _unlike_its_count(entry: Charge, plan: StoredPlan, before: list[Entry], settings: Config) -> Iterator[str]:
+    """Yield what does not follow from the noisy count that screened a day, or should not be after a stop."""
+    stated = entry.stated.get("screening")
+    if stated is None:
+        yield from ["screening is missing, and the plan pays for it"] if plan.charges else []
+    elif plan.charges != recomputed_charges(plan, settings, entry.currency):
+        yield "the charges of the screening are not those of its settings"
+    elif type(stated.get("noisy_count")) is not int or stated != describe_screening(
+        stated["noisy_count"], len(plan.charges), settings
+    ):
+        yield "screening does not follow from its noisy count, its settings and the users of the plan"
+    elif says_stop(entry.stated) != isinstance(entry, Stopped):
+        yield "it does not do what the verdict of its screening says"
+    if find_stop(entry.date, entry.revision, before, entry.settings) is not None:
+        yield "its day was stopped before with the same settings"
 
 
 def _unlike_its_plan(
@@ -185,17 +233,13 @@ def _unlike_its_plan(
     subject = describe_release(date, revision, settings)
     unchanged = _SUBJECT if entry.code == subject["code"] else _SUBJECT_OF_ANY_CODE
     stated = {key: subject[key] for key in unchanged} | describe_plan(plan, settings)
-    stated["user_key_fingerprint"] = user_keys.known_users(config, [entry]).fingerprint
     yield from _unlike(entry, stated)
-    if losses != private_files.losses(entry, config):
-        yield "the stored losses are not those of the plan"
-    if plan.settings != {"date": entry.date.isoformat(), **entry.settings}:
-        yield "settings are not those of the plan"
+    yield from _unlike_its_settings(entry, plan, losses, config)
     if release_id(date, settings, revision) != entry.release_id:
         yield "release_id is not that of its settings"
 
 
-def _beyond_its_account(entry: Release, losses: dict[str, int], account: Account, settings: Config) -> Iterator[str]:
+def _beyond_its_account(entry: Charge, losses: dict[str, int], account: Account, settings: Config) -> Iterator[str]:
     """Yield where an entry disagrees with the recomputed losses, and the limits that they pass."""
     used = account.used(entry.date)
     total = durable.sha256(durable.canonical_json(account.total))
@@ -209,7 +253,7 @@ def _beyond_its_account(entry: Release, losses: dict[str, int], account: Account
         yield "a user's losses pass budget.epsilon_total"
 
 
-def _unlike(entry: Release, expected: dict[str, Any]) -> Iterator[str]:
+def _unlike(entry: Charge, expected: dict[str, Any]) -> Iterator[str]:
     return (f"{key} is not what the plans give" for key, value in expected.items() if entry.stated[key] != value)
 
 

@@ -48,6 +48,7 @@ def test_a_feed_is_published_by_init_and_run(name: str, dataset: Dataset, hexvei
     assert ran.returncode == 0, ran.stderr
     assert f"{N_BUSES * N_PINGS} of {N_BUSES * N_PINGS} records, 100.0%" in ran.stdout
     text = path.read_text()
+    assert tomllib.loads(text)["value"]["screen"] is True
     assert text.startswith("#:schema ./hexveil.schema.json\n")
     schema = json.loads((dataset.folder / "hexveil.schema.json").read_text())
     jsonschema.validate(tomllib.loads(text), schema, jsonschema.Draft7Validator)

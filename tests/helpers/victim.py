@@ -8,7 +8,7 @@ import signal
 import threading
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from multiprocessing import connection
 from multiprocessing.process import BaseProcess
 from pathlib import Path
@@ -18,6 +18,7 @@ from support import DATE, PUBLISHED, Dataset, all_files
 
 from tasks.account import commit, ledger, mirror
 from tasks.base import warehouse
+from tasks.base.errors import DayStopped
 from tasks.upkeep import verify
 from tasks.upkeep.convert import convert_ledger
 
@@ -145,6 +146,26 @@ def whole_day_killed_in_append(folder: Path, share: float) -> None:
 
     commit.append_line = die
     Dataset(folder).run_day()
+
+
+def stopped_day_killed_at(folder: Path, number: int) -> None:
+    """Run a day that is stopped, and die before the operation of that number; with 0 live and write down how many."""
+    with _counted(number) as count, suppress(DayStopped):
+        Dataset(folder).run_day()
+    if not number:
+        (folder / "n_operations").write_text(str(count()))
+
+
+def check_stopped_once(folder: Path) -> None:
+    """Check that the day is stopped when it is run again, and that one count was charged, and nothing is published."""
+    dataset = Dataset(folder)
+    for _ in range(2):
+        with suppress(DayStopped):
+            dataset.run_day()
+            raise AssertionError("the day was released")
+        assert [entry.kind for entry in ledger.read_entries(dataset.config)] == ["stopped"]
+    assert verify.verify_ledger(dataset.config).n_releases == 0
+    assert not all_files(dataset)
 
 
 def check_released_once(folder: Path, seen: dict[str, bytes]) -> None:

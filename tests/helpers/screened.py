@@ -1,0 +1,33 @@
+"""Datasets that are screened: some of their users have no readable value."""
+
+import datetime as dt
+
+from support import DATE, HEADER, Dataset
+
+N_BUSES = 24
+MODES = [("pure", "estimated"), ("zcdp", "estimated"), ("pure", "planned"), ("zcdp", "planned")]
+
+
+def write_day(
+    dataset: Dataset, unreadable: int, date: dt.date = DATE, word: str = "N/A", n_buses: int = N_BUSES
+) -> None:
+    """Write a day of some buses, the first of which have no readable value."""
+    lines = [
+        f"bus{bus:03},{date}T{hour:02}:{minute:02}:00Z,{47.05 + 0.02 * (bus % 2)},8.31,{speed}"
+        for bus, speed in enumerate(word if bus < unreadable else f"{30 + bus % 9}" for bus in range(n_buses))
+        for hour in (8, 9)
+        for minute in (5, 25, 50)
+    ]
+    dataset.write(f"day-{date}.csv", HEADER + "\n".join(lines) + "\n")
+
+
+def screen(dataset: Dataset, definition: str, mechanism: str, total: str = "4000") -> Dataset:
+    """Have a dataset screened, with so much for a day that the noise hardly moves the count."""
+    target = "target_error = 40.0\n" if mechanism == "planned" else ""
+    dataset.set("target_error = 40.0\n", f'{target}definition = "{definition}"\n')
+    dataset.set('"clip-user"', f'"{mechanism}"')
+    dataset.set("tick = 0.01", "tick = 0.01\nscreen = true")
+    dataset.set("epsilon_per_day = 2.0", "epsilon_per_day = 400")
+    dataset.set("epsilon_total = 5.0", f"epsilon_total = {total}")
+    dataset.without_map()
+    return dataset

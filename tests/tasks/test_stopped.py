@@ -1,0 +1,176 @@
+"""What is kept of a stopped day is checked, backed up and counted again, and the day can be released later."""
+
+import datetime as dt
+import json
+from decimal import Decimal
+
+import pytest
+from insider import forged
+from screened import MODES, N_BUSES, screen, write_day
+from support import DATE, OF_SUMS, Dataset, choose
+
+from tasks.account import ledger, private_files
+from tasks.account.budgets import Account
+from tasks.account.chain import charges
+from tasks.account.entry import Charge
+from tasks.base.errors import BadConfig, DayStopped, LedgerBroken
+from tasks.planning.preview import preview_plan
+from tasks.release import draw
+from tasks.reporting.budget_report import report_budget
+from tasks.reporting.pages import budget_page
+from tasks.upkeep.backup import back_up
+from tasks.upkeep.convert import convert_ledger
+from tasks.upkeep.forget import forget_days
+from tasks.upkeep.verify import verify_ledger
+
+
+@pytest.fixture(params=MODES, ids="-".join)
+def screened(dataset: Dataset, request: pytest.FixtureRequest) -> Dataset:
+    return screen(dataset, *request.param)
+
+
+@pytest.fixture
+def one(dataset: Dataset) -> Dataset:
+    return screen(dataset, "zcdp", "estimated")
+
+
+def paid(dataset: Dataset) -> list[Charge]:
+    return charges(ledger.read_entries(dataset.config))
+
+
+def test_mended_settings_are_asked_anew_at_a_new_charge_and_the_day_is_released(one: Dataset) -> None:
+    write_day(one, N_BUSES, word='"31,5"')
+    with pytest.raises(DayStopped):
+        one.run_day()
+    one.set('timezone = "UTC"', 'timezone = "UTC"\ndecimal = ","')
+    one.run_day()
+    stop, release = paid(one)
+    (charge,) = set(private_files.losses(stop, one.config).values())
+    totals = Account(ledger.read_entries(one.config), one.config).total
+    assert set(totals.values()) == {charge + int(release.stated["loss"])}
+    assert release.stated["attempt"] == 2
+    assert verify_ledger(one.config).n_releases == 1
+
+
+def test_a_day_that_is_right_as_it_is_is_released_without_the_question(one: Dataset) -> None:
+    write_day(one, N_BUSES)
+    with pytest.raises(DayStopped):
+        one.run_day()
+    one.set("screen = true", "screen = false")
+    one.run_day()
+    assert [entry.kind for entry in paid(one)] == ["stopped", "release"]
+    assert verify_ledger(one.config).n_releases == 1
+
+
+def test_verify_finds_a_changed_charge_count_or_verdict(screened: Dataset) -> None:
+    write_day(screened, N_BUSES)
+    with pytest.raises(DayStopped):
+        screened.run_day()
+    path = ledger.ledger_path(screened.config)
+    line = path.read_bytes()
+    stated = json.loads(line)
+    screening = stated["screening"]
+    small = next(iter(set(private_files.losses(paid(screened)[0], screened.config).values()))) // 2
+    for changed, said in (
+        ({"screening": {**screening, "noisy_count": 3}}, "screening does not follow from its noisy count"),
+        ({"screening": {**screening, "verdict": "go on"}}, "screening does not follow from its noisy count"),
+        ({"screening": {**screening, "n_asked": 20}}, "screening does not follow from its noisy count"),
+        ({"screening": {**screening, "loss": "1"}}, "screening does not follow from its noisy count"),
+        ({"screening": {**screening, "scale": "1/1"}}, "screening does not follow from its noisy count"),
+        ({"loss": str(small)}, "loss is not what the plans give"),
+        ({"losses": stated["totals"]}, "missing or was changed"),
+        ({"totals": stated["losses"]}, "the totals are not the sums of the losses"),
+        ({"release_id": "another"}, "release_id is not what the plans give"),
+        ({"settings": {**stated["settings"], "value": {**stated["settings"]["value"], "screen": False}}}, "entry 1"),
+    ):
+        path.write_bytes(forged(line, **changed))
+        (path.parent / "private" / "ledger-head").unlink(missing_ok=True)
+        with pytest.raises(LedgerBroken, match=said):
+            verify_ledger(screened.config)
+        path.write_bytes(line)
+
+
+def test_verify_finds_a_release_after_a_stop_with_the_same_settings(
+    one: Dataset, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    write_day(one, N_BUSES)
+    with pytest.raises(DayStopped):
+        one.run_day()
+    write_day(one, 0)
+    monkeypatch.setattr(draw, "check_not_stopped", lambda *_: None)
+    one.run_day()
+    with pytest.raises(LedgerBroken, match=r"entry 2 .*its day was stopped before with the same settings"):
+        verify_ledger(one.config)
+
+
+def test_verify_finds_a_release_that_its_own_count_should_have_stopped(
+    one: Dataset, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    write_day(one, N_BUSES)
+    monkeypatch.setattr(draw, "says_stop", lambda _: False)
+    one.run_day()
+    with pytest.raises(LedgerBroken, match="it does not do what the verdict of its screening says"):
+        verify_ledger(one.config)
+
+
+def test_verify_finds_a_release_that_paid_for_a_count_and_does_not_state_it(
+    one: Dataset, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    write_day(one, 0)
+    monkeypatch.setattr(draw, "screen_day", lambda *_: {})
+    one.run_day()
+    with pytest.raises(LedgerBroken, match="screening is missing, and the plan pays for it"):
+        verify_ledger(one.config)
+
+
+def test_a_stopped_day_is_forgotten_and_its_charge_stays(one: Dataset) -> None:
+    write_day(one, N_BUSES)
+    with pytest.raises(DayStopped):
+        one.run_day()
+    assert "is stopped before" in str(preview_plan(DATE, one.config)["refused"])
+    entries = ledger.read_entries(one.config)
+    page = budget_page(entries, report_budget(entries, one.config), "picture", one.config)
+    assert f"- {DATE}: about " in page
+    spent = Account(ledger.read_entries(one.config), one.config).total
+    forget_days([DATE], one.config)
+    assert Account(ledger.read_entries(one.config), one.config).total == spent
+    assert verify_ledger(one.config).n_releases == 0
+
+
+def test_a_stop_is_backed_up_and_counted_again_in_zcdp(dataset: Dataset) -> None:
+    screen(dataset, "pure", "planned")
+    write_day(dataset, N_BUSES)
+    with pytest.raises(DayStopped):
+        dataset.run_day()
+    later = DATE + dt.timedelta(days=1)
+    write_day(dataset, 0, later)
+    dataset.run_day(later)
+    dataset.set('definition = "pure"', 'definition = "zcdp"')
+    convert_ledger("a decision of the board", dataset.config)
+    assert verify_ledger(dataset.config).n_releases == 1
+    target = dataset.folder.with_name(f"{dataset.folder.name}-copy")
+    back_up(target, dataset.config)
+    copied = {path.name for path in (target / "private" / "plans").iterdir()}
+    stop = paid(dataset)[0]
+    assert {stop.plan, stop.losses} <= copied
+
+
+@pytest.mark.parametrize("mechanism", OF_SUMS)
+def test_every_mechanism_is_screened_within_what_a_day_may_cost(dataset: Dataset, mechanism: str) -> None:
+    choose(dataset, mechanism, epsilon="400", cell_epsilon="90")
+    dataset.set("tick = 0.01", "tick = 0.01\nscreen = true")
+    dataset.without_map()
+    write_day(dataset, 2)
+    dataset.run_day()
+    (entry,) = paid(dataset)
+    currency = dataset.config.privacy.currency
+    assert entry.stated["screening"]["verdict"] == "go on"
+    assert int(entry.stated["screening"]["loss"]) < int(entry.stated["loss"]) <= currency.within(Decimal(400))
+    assert verify_ledger(dataset.config).n_releases == 1
+
+
+def test_a_cell_that_takes_all_of_a_day_leaves_nothing_to_screen_with(dataset: Dataset) -> None:
+    choose(dataset, "levy", epsilon="400", cell_epsilon="399")
+    dataset.set("tick = 0.01", "tick = 0.01\nscreen = true")
+    with pytest.raises(BadConfig, match=r"value\.screen takes a hundredth .* lower cell_epsilon"):
+        dataset.config  # noqa: B018
