@@ -36,6 +36,8 @@ class Crowd:
 def design(sizes: SizeDistribution, n_devices: int, alpha: Fraction, value_range: int) -> LocalProtocol:
     """Return the protocol for devices with a public distribution of sizes: mt and tau as the paper has them.
 
+    Where two bins would do, one is made: every device would vote for both. Then s is the middle of the range.
+
     Args:
         sizes: How many values the devices have in a period.
         n_devices: Devices that are expected in an area, >= 2.
@@ -53,8 +55,10 @@ def design(sizes: SizeDistribution, n_devices: int, alpha: Fraction, value_range
     """
     _check.at_least(2, n_devices=n_devices)
     size = effective_size(sizes, n_devices, float(alpha))
-    tau = bin_half_width(size, n_devices, float(alpha))
-    return LocalProtocol(value_range, alpha, size, max(ceil(tau * value_range / 2), 1))
+    half_width = max(ceil(bin_half_width(size, n_devices, float(alpha)) * value_range / 2), 1)
+    if 4 * half_width >= value_range:
+        half_width = -(-value_range // 2)
+    return LocalProtocol(value_range, alpha, size, half_width)
 
 
 def crowd(sizes: SizeDistribution, protocol: LocalProtocol, tolerance: float = 0.0) -> Crowd:

@@ -5,7 +5,6 @@ data: its values, and how many it has. A device without values sends a report li
 """
 
 import hashlib
-import hmac
 from collections.abc import Sequence
 from fractions import Fraction
 from math import isqrt
@@ -23,7 +22,8 @@ def round_of(key: bytes, device: str) -> int:
     known.
 
     Args:
-        key: The key of the period, drawn by the collector.
+        key: The key of the period, drawn by the collector. All keys have one length, so that no two pairs of a key and
+            a name are hashed alike.
         device: Name of the device.
 
     Returns:
@@ -32,7 +32,7 @@ def round_of(key: bytes, device: str) -> int:
     Source:
         HV-L61.
     """
-    return 1 + (hmac.new(key, device.encode(), hashlib.sha256).digest()[0] & 1)
+    return 1 + (hashlib.sha256(f"{key.hex()}:{device}".encode()).digest()[0] & 1)
 
 
 def cast_votes(private_ticks: Sequence[int], protocol: LocalProtocol) -> list[bool]:

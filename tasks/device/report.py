@@ -1,7 +1,7 @@
 """Make one report: the same to whoever asks again, and nothing at all if it would cost more than the device allows."""
 
 import json
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from pathlib import Path
@@ -73,23 +73,23 @@ def make_report(
             return Outcome(earlier.report, False, own, held)
         held.check_limit(asked.protocol.alpha)
         with values.open(encoding="utf-8", errors="replace") as lines:
-            report = drawn_report(asked, place, held.device, numbers(lines))
+            ticks = [asked.in_ticks(value) for value in numbers(lines)]
+        report = drawn_report(asked, place, held.device, ticks)
         answer = Answer(asked.collection, asked.period, own, fingerprint, asked.protocol.alpha, report)
         held = replace(held, answers=(*held.answers, answer))
         write_account(account, held)
     return Outcome(report, True, own, held)
 
 
-def drawn_report(asked: RoundParameters, area: str, device: str, private_values: Iterable[Fraction]) -> dict[str, Any]:
+def drawn_report(asked: RoundParameters, area: str, device: str, private_ticks: Sequence[int]) -> dict[str, Any]:
     """Return a fresh report for the round that is asked for; the caller keeps the account.
 
     Args:
         asked: The parameters.
         area: One of their areas.
         device: Name of the device.
-        private_values: Its values, in the unit of the quantity.
+        private_ticks: Its values, in ticks.
     """
-    ticks = [asked.in_ticks(value) for value in private_values]
     report: dict[str, Any] = {
         "collection": asked.collection,
         "period": asked.period,
@@ -99,8 +99,8 @@ def drawn_report(asked: RoundParameters, area: str, device: str, private_values:
     }
     found = asked.bins[area]
     if found is None:
-        return report | {"ballot": "".join(map(str, ballot(ticks, asked.protocol, random_bytes)))}
-    return report | {"estimate": noisy_estimate(ticks, found, asked.protocol, random_bytes)}
+        return report | {"ballot": "".join(map(str, ballot(private_ticks, asked.protocol, random_bytes)))}
+    return report | {"estimate": noisy_estimate(private_ticks, found, asked.protocol, random_bytes)}
 
 
 def as_line(report: dict[str, Any]) -> str:

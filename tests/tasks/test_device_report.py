@@ -227,7 +227,7 @@ def test_reports_say_no_more_than_the_protocol_lets_them() -> None:
     """Ballots of devices that have one value each, 0 or 100: each bit is 1 as often as the protocol says, both ways."""
     asked = parameters_of(json.loads(parameters(1)))
     for value in (0, 100):
-        ballots = [drawn_report(asked, "all", "d", [Fraction(value)] * 3)["ballot"] for _ in range(2000)]
+        ballots = [drawn_report(asked, "all", "d", [10 * value] * 3)["ballot"] for _ in range(2000)]
         ones = Counter(bit for ballot in ballots for bit in range(PROTOCOL.n_bins) if ballot[bit] == "1")
         near = {0, 1} if value == 0 else {PROTOCOL.n_bins - 2, PROTOCOL.n_bins - 1}
         flip = float(PROTOCOL.flip_probability)
