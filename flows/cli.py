@@ -13,6 +13,8 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from flows import beginning, choosing, recording, serving, show
+from flows.collect_cli import collect_app
+from flows.device_cli import device_app
 from flows.ledger_cli import ledger_app
 from flows.options import DAY, DEPLOY, HOME, VAR, ConfigOption, DateOption, UpOption, VerboseOption
 from flows.show import out
@@ -34,6 +36,8 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
 )
 app.add_typer(ledger_app, name="ledger")
+app.add_typer(collect_app, name="collect")
+app.add_typer(device_app, name="device")
 
 FromOption = Annotated[
     dt.datetime, typer.Option("--from", formats=DAY, help="The first local day.", show_default=False)

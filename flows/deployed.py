@@ -10,6 +10,7 @@ from prefect import Flow
 from prefect.settings import PREFECT_API_URL
 
 from flows import backfill as of_range
+from flows import collect as of_collection
 from flows import daily as of_day
 from flows import verify as of_ledger
 from flows.runs import day_before, refuse_endless_restarts, run_name
@@ -61,3 +62,6 @@ def daily(config_file: Path, date: dt.date | None = None, revision: str | None =
 
 backfill = _deployed(of_range.backfill)
 verify = _deployed(of_ledger.verify)
+collect_open = _deployed(of_collection.collect_open)
+collect_localise = _deployed(of_collection.collect_localise)
+collect_estimate = _deployed(of_collection.collect_estimate)

@@ -24,7 +24,7 @@ def run_name() -> str:
     try:
         config = load_config(config_file)
     except HexveilError:
-        return f"{flow_run.flow_name} {config_file.stem}"
+        return " ".join([flow_run.flow_name, config_file.stem, str(given.get("date") or "")]).strip()
     words = [flow_run.flow_name, config.dataset.name]
     if "date" in given:
         words += [str(given["date"] or day_before(config)), given["revision"] or ""]

@@ -1,15 +1,13 @@
 """Exact discrete Laplace and Gaussian noise: integers only, from random bytes that the caller supplies."""
 
-from collections.abc import Callable
-
 import numpy as np
 from numpy.typing import NDArray
 
 from dpmath.core import _check
 from dpmath.core.accounting import LARGEST_INVERSE_SCALE, LOSS_UNIT_BITS, LOSS_UNITS, ExactIntArray, exact_integers
 from dpmath.core.currency import GAUSSIAN, LAPLACE
+from dpmath.noise.exact import RandomBytes
 
-RandomBytes = Callable[[int], bytes]
 _LARGEST_WHOLE_PART = (1 << 62) >> LOSS_UNIT_BITS
 
 

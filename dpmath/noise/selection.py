@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpmath.core import _check
-from dpmath.noise.sampling import RandomBytes
+from dpmath.noise.exact import RandomBytes, exponential_bounds, product, random_word, uniform_below
 
 _FIRST_BITS = 128
 
@@ -60,11 +60,11 @@ class ExponentialMechanism:
             (i, j) with 0 <= j < sizes[i].
         """
         bits = _FIRST_BITS
-        word = _random_word(bits, random_bytes)
+        word = random_word(bits, random_bytes)
         while (outcome := self.decided(word, bits)) is None:
-            word = (word << bits) | _random_word(bits, random_bytes)
+            word = (word << bits) | random_word(bits, random_bytes)
             bits *= 2
-        return outcome, _uniform_below(self.sizes[outcome], random_bytes)
+        return outcome, uniform_below(self.sizes[outcome], random_bytes)
 
     def decided(self, word: int, bits: int) -> int | None:
         """Return the one outcome of all uniform numbers in [word, word + 1) / 2^bits; None if they may differ.
@@ -102,53 +102,6 @@ class ExponentialMechanism:
         return self._cumulative[bits]
 
 
-def exponential_bounds(exponent: Fraction, bits: int) -> tuple[int, int]:
-    """Return integers that 2^bits exp(-exponent) lies between, from below and from above, inclusive.
-
-    Args:
-        exponent: The exponent, rational, >= 0.
-        bits: Bits after the point, >= 1.
-
-    Returns:
-        (low, high), a few units apart at most, and equal if the exponent is 0.
-
-    Raises:
-        ValueError: An argument is outside its range.
-
-    Source:
-        HV-L40.
-    """
-    _check.at_least(1, bits=bits)
-    if exponent < 0:
-        raise ValueError(f"exponent={exponent} must be at least 0")
-    if exponent == 0:
-        return 1 << bits, 1 << bits
-    halvings = max(math.ceil(exponent).bit_length(), 1)
-    guarded = bits + 2 * halvings + 8
-    low, high = _series(Fraction(exponent) / (1 << halvings), guarded)
-    for _ in range(halvings):
-        low, high = _product((low, high), (low, high), guarded)
-    return low >> (guarded - bits), -(-high >> (guarded - bits))
-
-
-def _series(exponent: Fraction, bits: int) -> tuple[int, int]:
-    """Return bounds of 2^bits exp(-exponent) for an exponent in (0, 1], whose series alternates and decreases."""
-    low = high = term_low = term_high = 1 << bits
-    k = 0
-    while term_high > 1:
-        k += 1
-        divisor = k * exponent.denominator
-        term_low = term_low * exponent.numerator // divisor
-        term_high = -(-term_high * exponent.numerator // divisor)
-        low, high = (low - term_high, high - term_low) if k % 2 else (low + term_low, high + term_high)
-    return max(low - 1, 0), min(high + 1, 1 << bits)
-
-
-def _product(one: tuple[int, int], other: tuple[int, int], bits: int) -> tuple[int, int]:
-    """Return bounds of the product of two numbers given by bounds, all in units of 2^-bits."""
-    return one[0] * other[0] >> bits, -(-one[1] * other[1] >> bits)
-
-
 def _exponentials(ranks: list[int], rate: Fraction, bits: int) -> dict[int, tuple[int, int]]:
     """Return bounds of 2^bits exp(-rate rank) for ranks in ascending order, each from the one before."""
     steps: dict[int, tuple[int, int]] = {}
@@ -157,20 +110,6 @@ def _exponentials(ranks: list[int], rate: Fraction, bits: int) -> dict[int, tupl
         gap = rank - last
         if gap not in steps:
             steps[gap] = exponential_bounds(rate * gap, bits)
-        bounds, last = _product(bounds, steps[gap], bits), rank
+        bounds, last = product(bounds, steps[gap], bits), rank
         found[rank] = bounds
     return found
-
-
-def _random_word(bits: int, random_bytes: RandomBytes) -> int:
-    """Return a uniform integer below 2^bits, for a multiple of 8 bits."""
-    return int.from_bytes(random_bytes(bits // 8), "little")
-
-
-def _uniform_below(n: int, random_bytes: RandomBytes) -> int:
-    """Return a uniform integer from 0 to n - 1: words that are too large are drawn again."""
-    n_bytes = -(-(n - 1).bit_length() // 8)
-    excess = 8 * n_bytes - (n - 1).bit_length()
-    while (word := _random_word(8 * n_bytes, random_bytes) >> excess) >= n:
-        pass
-    return word

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from dpmath.core import _check
 from dpmath.core.occupancy import IntArray
-from dpmath.papers.dame_bounds import bin_half_width
+from dpmath.local.sizes import bin_half_width
 
 FloatArray = NDArray[np.float64]
 BoolArray = NDArray[np.bool_]

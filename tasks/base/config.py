@@ -6,7 +6,7 @@ import tomllib
 from decimal import Decimal
 from fractions import Fraction
 from pathlib import Path
-from typing import Any, Self
+from typing import Any, Self, TypeVar
 from zoneinfo import ZoneInfo
 
 from pydantic import Field, ValidationError, model_validator
@@ -33,6 +33,7 @@ from tasks.base.config_types import Section, shown
 from tasks.base.errors import BadConfig
 
 DATE_PLACEHOLDER = "{date}"
+M = TypeVar("M", bound=Section)
 
 
 class Config(Section):
@@ -165,6 +166,27 @@ def load_config(path: Path) -> Config:
     Raises:
         BadConfig: The file is missing, is not TOML, or a key is unknown, missing or out of range.
     """
+    config = read_as(Config, path)
+    storage = config.storage_path
+    in_the_way = next((place for place in (storage, *storage.parents) if place.is_file()), None)
+    if in_the_way is not None:
+        raise BadConfig(f"{path}: storage.path is {storage}, but {in_the_way} is a file; name a folder, new or its own")
+    return config
+
+
+def read_as(model: type[M], path: Path) -> M:
+    """Read a TOML file as a configuration of one kind.
+
+    Args:
+        model: The kind, with its sections as fields, and ``folder`` for the folder of the file.
+        path: The file.
+
+    Returns:
+        The frozen configuration.
+
+    Raises:
+        BadConfig: The file is missing, is not TOML, or a key is unknown, missing or out of range.
+    """
     try:
         settings = tomllib.loads(path.read_text(encoding="utf-8"), parse_float=Decimal)
     except (OSError, UnicodeDecodeError) as error:
@@ -175,26 +197,21 @@ def load_config(path: Path) -> Config:
     if "folder" in settings:
         raise BadConfig(f"{path}: unknown key folder; remove it")
     try:
-        config = Config(**settings, folder=path.resolve().parent)
+        return model.model_validate({**settings, "folder": path.resolve().parent})
     except ValidationError as error:
-        problems = "\n".join(f"  {shown(_explain(problem))}" for problem in error.errors())
+        problems = "\n".join(f"  {shown(_explain(problem, model))}" for problem in error.errors())
         raise BadConfig(f"{path}: cannot be used\n{problems}") from None
-    storage = config.storage_path
-    in_the_way = next((place for place in (storage, *storage.parents) if place.is_file()), None)
-    if in_the_way is not None:
-        raise BadConfig(f"{path}: storage.path is {storage}, but {in_the_way} is a file; name a folder, new or its own")
-    return config
 
 
 _NOT_A_TEXT = ("int_type", "bool_type", "decimal_type", "is_instance_of")
 """What Pydantic calls a text in place of a number or a truth value."""
 
 
-def _explain(problem: Any) -> str:
+def _explain(problem: Any, model: Any) -> str:
     location = [str(part) for part in problem["loc"]]
     key = ".".join(location) or "file"
     if problem["type"] == "extra_forbidden":
-        return f"unknown key {key}{_suggestion(location)}"
+        return f"unknown key {key}{_suggestion(location, model)}"
     if problem["type"] == "missing":
         return f"missing key {key}"
     message = str(problem["msg"]).removeprefix("Value error, ")
@@ -205,8 +222,7 @@ def _explain(problem: Any) -> str:
     return f"{key}: {message}" + ("" if isinstance(given, dict) else f", not {given}")
 
 
-def _suggestion(location: list[str]) -> str:
-    model: Any = Config
+def _suggestion(location: list[str], model: Any) -> str:
     for part in location[:-1]:
         model = model.model_fields[part].annotation
     close = difflib.get_close_matches(location[-1], model.model_fields, n=1)

@@ -29,6 +29,9 @@ MIRRORED = ("statistic", "charge")
 VIEWS = ("held_row",)
 """The views of the warehouse, created after its tables. Rows cannot be deleted from them."""
 
+COLLECTED = ("device_report", "refused_report")
+"""The tables of a collection's reports."""
+
 _ANY_TABLE = re.compile(r"\bany_table\b")
 
 

@@ -22,6 +22,7 @@ from h3ronpy.vector import coordinates_to_cells
 
 from tasks.base import tables
 from tasks.base.config import Config
+from tasks.base.config_collection import CollectionConfig
 from tasks.base.durable import flush_folder
 from tasks.base.errors import InUse, contained
 from tasks.base.locks import turn
@@ -231,7 +232,7 @@ def _in_utc(frame: pl.DataFrame) -> pl.DataFrame:
     return frame.with_columns(cs.datetime(time_zone="*").dt.convert_time_zone("UTC"))
 
 
-def open_database(path: Path, config: Config, wait_seconds: int = _WAIT_SECONDS) -> Connection:
+def open_database(path: Path, config: Config | CollectionConfig, wait_seconds: int = _WAIT_SECONDS) -> Connection:
     """Open a database file with the storage's limits. The file is created if it does not exist.
 
     Raises:

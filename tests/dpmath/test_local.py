@@ -7,14 +7,9 @@ import pytest
 from scipy import stats
 from users import constant_sizes, geometric_sizes, heavy_tailed_sizes, users_with_mean
 
+from dpmath.local.sizes import SizeDistribution, bin_half_width, effective_size
 from dpmath.papers.dame import Protocol, estimates, local_mean, randomised_estimates, randomised_votes, votes
-from dpmath.papers.dame_bounds import (
-    SizeDistribution,
-    bin_half_width,
-    effective_size,
-    local_error_lower_bound,
-    local_error_upper_bound,
-)
+from dpmath.papers.dame_bounds import local_error_lower_bound, local_error_upper_bound
 
 ALPHA = 0.6
 FALSE_ALARM = 1e-9

@@ -9,7 +9,8 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from scipy.stats import chi2
 
-from dpmath.noise.selection import ExponentialMechanism, exponential_bounds
+from dpmath.noise.exact import exponential_bounds
+from dpmath.noise.selection import ExponentialMechanism
 
 FALSE_ALARM = 1e-9
 N_DRAWS = 200_000

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from dpmath.papers.dame_bounds import SizeDistribution
+from dpmath.local.sizes import SizeDistribution
 
 
 def constant_sizes(size: int) -> SizeDistribution:

@@ -9,13 +9,9 @@ import polars as pl
 from matplotlib.figure import Figure as Canvas
 from users import constant_sizes, geometric_sizes, heavy_tailed_sizes, users_with_mean
 
+from dpmath.local.sizes import SizeDistribution, effective_size
 from dpmath.papers.dame import Protocol, local_mean
-from dpmath.papers.dame_bounds import (
-    SizeDistribution,
-    effective_size,
-    local_error_lower_bound,
-    local_error_upper_bound,
-)
+from dpmath.papers.dame_bounds import local_error_lower_bound, local_error_upper_bound
 from tests.paper.figure import Claim, Figure, steps
 from tests.paper.style import draw_series, series_of
 

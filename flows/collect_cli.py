@@ -1,0 +1,127 @@
+"""The commands of a collector that nobody needs to trust: `hexveil collect ...`."""
+
+import csv
+import datetime as dt
+from collections.abc import Callable
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from flows import show
+from flows.options import DAY, DEPLOY, VAR
+from flows.show import out
+
+collect_app = typer.Typer(help="Collect from devices that trust nobody.", no_args_is_help=True)
+
+CollectionOption = Annotated[Path, typer.Option("--config", help="The collection's TOML file.", show_default=False)]
+PeriodOption = Annotated[
+    dt.datetime, typer.Option("--date", formats=DAY, help="A date in the period.", show_default=False)
+]
+
+_DEMO = VAR / "demo-collection"
+_DEMO_DATE = dt.date(2026, 3, 2)
+_DEMO_DEVICES = 50_000
+
+
+@collect_app.command("plan")
+def collect_plan(
+    config: CollectionOption,
+    as_json: Annotated[bool, typer.Option("--json", help="Print JSON instead of a table.")] = False,
+) -> None:
+    """Show the error to expect for so many devices in an area, before anything is collected."""
+    from tasks.base.config_collection import load_collection
+    from tasks.collect.known import plan_collection
+
+    settings = load_collection(config)
+    rows = plan_collection(settings)
+    if as_json:
+        show.print_json(rows)
+        return
+    out.print(show.table_of(rows))
+    out.print(
+        f"Errors are expected absolute errors in {settings.value.unit}, in one area, at alpha "
+        f"{settings.collection.alpha} a {settings.collection.period}. Nothing was collected."
+    )
+
+
+@collect_app.command("open")
+def collect_open(config: CollectionOption, date: PeriodOption) -> None:
+    """Publish the parameters of round 1; a period that is open is published again."""
+    from flows.collect import collect_open as flow
+
+    _done(flow, config, date)
+
+
+@collect_app.command("localise")
+def collect_localise(config: CollectionOption, date: PeriodOption) -> None:
+    """Find the bin of each area from the reports of round 1, and publish the parameters of round 2.
+
+    Once found, the bins stay: reports of round 1 that come later count no more.
+    """
+    from flows.collect import collect_localise as flow
+
+    _done(flow, config, date)
+
+
+@collect_app.command("estimate")
+def collect_estimate(config: CollectionOption, date: PeriodOption) -> None:
+    """Publish the mean of each area from the reports of round 2, with an interval.
+
+    Once published, the means stay: reports that come later count no more.
+    """
+    from flows.collect import collect_estimate as flow
+
+    _show_means(_done(flow, config, date))
+
+
+@collect_app.command("demo")
+def collect_demo() -> None:
+    """Simulate 50,000 devices in seven areas of a city, and publish their means by both rounds."""
+    from flows.collect import collect_estimate, collect_localise, collect_open
+    from tasks.base.config_collection import load_collection
+    from tasks.collect.simulated import write_reports
+    from tasks.device.parameters import read_parameters
+
+    _DEMO.mkdir(parents=True, exist_ok=True)
+    config = _DEMO / "collection.toml"
+    config.write_bytes((DEPLOY / "config" / "collection.toml").read_bytes())
+    settings = load_collection(config)
+    for number, flow in ((1, collect_open), (2, collect_localise)):
+        folder = _run(flow, config, _DEMO_DATE)
+        asked = read_parameters(folder / f"round-{number}.json")
+        n = write_reports(_DEMO_DEVICES, asked, settings)
+        out.print(f"Round {number}: {n:,} devices reported.")
+    _show_means(_run(collect_estimate, config, _DEMO_DATE))
+    out.print(f"Each device lost {settings.collection.alpha} at most, and trusted nobody.")
+    out.print(f"Next: hexveil collect plan --config {show.shown(config)}")
+
+
+def _run(flow: Callable[[Path, dt.date], Path], config: Path, date: dt.date) -> Path:
+    from tasks.base import steps
+    from tasks.base.logs import show_lines
+
+    show_lines(verbose=False)
+    with steps.run():
+        return flow(config.resolve(), date)
+
+
+def _done(flow: Callable[[Path, dt.date], Path], config: Path, date: dt.datetime) -> Path:
+    folder = _run(flow, config, date.date())
+    out.print(f"Published in {show.shown(folder)}: {', '.join(sorted(file.name for file in folder.iterdir()))}")
+    return folder
+
+
+def _show_means(folder: Path) -> None:
+    with (folder / "means.csv").open(encoding="utf-8") as file:
+        rows = [{name: _number(text) for name, text in row.items()} for row in csv.DictReader(file)]
+    out.print(show.table_of(rows))
+
+
+def _number(text: str) -> int | float | str:
+    for kind in (int, float):
+        try:
+            return kind(text)
+        except ValueError:
+            continue
+    return text

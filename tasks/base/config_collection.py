@@ -1,0 +1,115 @@
+"""The configuration of a collection from devices that trust nobody: one TOML file, with [collection] for [dataset]."""
+
+import datetime as dt
+from decimal import Decimal
+from fractions import Fraction
+from pathlib import Path
+from typing import Any, Literal, Self
+
+from pydantic import Field, field_validator, model_validator
+
+from tasks.base.config import read_as
+from tasks.base.config_sections import Storage, Value
+from tasks.base.config_types import Number, Positive, Section
+
+PERIOD_PLACEHOLDER = "{period}"
+
+
+class Collection(Section):
+    """What is asked of which devices, and what is publicly known of them."""
+
+    name: str = Field(pattern=r"^[a-z0-9][a-z0-9_-]*$")
+    """Name of the collection: small letters, digits, `_` and `-`."""
+    reports: str = Field(min_length=1)
+    """Pattern of the files of reports, relative to this file, one report a line. It must contain `{period}`."""
+    period: Literal["day", "week"] = "day"
+    """How often a device reports: once a `day`, or once a `week`."""
+    alpha: Positive
+    """Privacy loss of a device in one period."""
+    areas: tuple[str, ...] = ("all",)
+    """The areas that devices report for: `["all"]`, or H3 cells of a coarse resolution. A device's area is public."""
+    expected_devices: int = Field(ge=2)
+    """How many devices are expected in an area. The bins are made for so many."""
+    least_devices: int = Field(ge=50)
+    """An area with fewer reports in one of the rounds is not published."""
+    counts: tuple[int, ...] = Field(min_length=1)
+    """How many values a device has in a period: the possible numbers, ascending. What is known of it must be public."""
+    shares: tuple[Number, ...] = Field(min_length=1)
+    """The share of the devices that has each of `counts`; together 1."""
+    shares_off_by: Number = Field(default=Decimal("0.05"), ge=0, lt=1)
+    """By which share the mean weight that follows from `shares` may be wrong. The intervals allow for it."""
+
+    @field_validator("areas", "counts", "shares", mode="before")
+    @classmethod
+    def _as_tuple(cls, value: Any) -> Any:
+        return tuple(value) if isinstance(value, list) else value
+
+    @model_validator(mode="after")
+    def _whole(self) -> Self:
+        if PERIOD_PLACEHOLDER not in self.reports:
+            raise ValueError(f"reports must contain {PERIOD_PLACEHOLDER}")
+        if (
+            len(set(self.areas)) < len(self.areas)
+            or not all(0 < len(one) <= 64 for one in self.areas)
+            or not self.areas
+        ):
+            raise ValueError("areas must be different names, of 1 to 64 characters")
+        if len(self.counts) != len(self.shares):
+            raise ValueError("counts and shares must be equally many")
+        if list(self.counts) != sorted(set(self.counts)) or self.counts[0] < 0 or self.counts[-1] < 1:
+            raise ValueError("counts must be ascending, from 0 on, with one above 0")
+        if min(self.shares) < 0 or sum(self.shares) != 1:
+            raise ValueError("shares must be at least 0 and add up to 1")
+        return self
+
+
+class CollectionConfig(Section):
+    """The whole configuration of one collection. Paths are relative to the configuration file."""
+
+    collection: Collection
+    value: Value
+    storage: Storage
+    folder: Path = Field(exclude=True)
+
+    @model_validator(mode="after")
+    def _values_of_devices(self) -> Self:
+        if self.value.factor != 1 or self.value.missing:
+            raise ValueError("value.factor and value.missing are for records: devices send values in value.unit")
+        return self
+
+    @property
+    def storage_path(self) -> Path:
+        """The folder of the reports, the ledger and the published files."""
+        return (self.folder / self.storage.path).resolve()
+
+    @property
+    def alpha(self) -> Fraction:
+        """Privacy loss of a device in one period, exact."""
+        return Fraction(self.collection.alpha)
+
+    def private_folder(self) -> Path:
+        """Return the folder of the reports. It is created if needed, and only its owner may enter it."""
+        folder = self.storage_path / "private"
+        folder.mkdir(parents=True, exist_ok=True)
+        folder.chmod(0o700)
+        return folder
+
+    def period_of(self, date: dt.date) -> str:
+        """Return the name of the period of a date: the date, or the ISO week such as ``2026-W10``."""
+        year, week, _ = date.isocalendar()
+        return date.isoformat() if self.collection.period == "day" else f"{year}-W{week:02}"
+
+    def public_settings(self) -> dict[str, Any]:
+        """Return the settings that the ledger records: all except paths."""
+        settings = self.model_dump(mode="json", include={"collection", "value"})
+        del settings["collection"]["reports"]
+        return settings
+
+
+def load_collection(path: Path) -> CollectionConfig:
+    """Read and check the configuration of a collection.
+
+    Raises:
+        BadConfig: The file is missing, is not TOML, or a key is unknown, missing or out of range.
+    """
+    return read_as(CollectionConfig, path)

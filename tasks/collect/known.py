@@ -1,0 +1,51 @@
+"""What the configuration of a collection says publicly: the protocol, the devices, and the error to expect."""
+
+from typing import Any
+
+import numpy as np
+
+from dpmath.local.collector import one_report_moves
+from dpmath.local.design import Crowd, central_error, crowd, design, expected_local_error
+from dpmath.local.protocol import LocalProtocol
+from dpmath.local.sizes import SizeDistribution
+from tasks.base.config_collection import CollectionConfig
+
+
+def sizes_of(config: CollectionConfig) -> SizeDistribution:
+    """Return how many values the devices have."""
+    shares = np.array([float(share) for share in config.collection.shares])
+    return SizeDistribution(np.array(config.collection.counts), shares)
+
+
+def protocol_of(config: CollectionConfig) -> LocalProtocol:
+    """Return the protocol for the expected number of devices in an area."""
+    return design(sizes_of(config), config.collection.expected_devices, config.alpha, config.value.n_ticks)
+
+
+def crowd_of(config: CollectionConfig, protocol: LocalProtocol) -> Crowd:
+    """Return what is known of the devices' weights."""
+    return crowd(sizes_of(config), protocol, float(config.collection.shares_off_by))
+
+
+def plan_collection(config: CollectionConfig) -> list[dict[str, Any]]:
+    """Return the error to expect for several numbers of devices in an area; nothing is collected.
+
+    Returns:
+        A row for each number of devices, errors in the unit of the value.
+    """
+    protocol = protocol_of(config)
+    known, tick = crowd_of(config, protocol), float(config.value.tick)
+    expected, least = config.collection.expected_devices, config.collection.least_devices
+    rows = []
+    for n in sorted({2 * least, expected // 4, expected, 4 * expected, 16 * expected}):
+        if n >= 2 * least:
+            error = expected_local_error(n, protocol, known)
+            rows.append(
+                {
+                    "devices": n,
+                    "expected_error": error * tick,
+                    "one_device_moves": one_report_moves(n // 2, protocol.n_bins // 2, protocol, known) * tick,
+                    "error_with_a_trusted_curator": central_error(n, protocol) * tick,
+                }
+            )
+    return rows

@@ -1,0 +1,144 @@
+"""The ledger of a collection: what was published in each period, one line each, chained by hash.
+
+Nothing is drawn here but the key of a period, which is public. So a line that a crash cut short is removed, and the
+step is done again.
+"""
+
+import json
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from tasks.account.chain import NO_PREVIOUS, entry_hash, problem_of
+from tasks.account.entry import Stated
+from tasks.account.ledger_file import append_line, erase, read_bytes
+from tasks.base.config_collection import CollectionConfig
+from tasks.base.durable import canonical_json, read_named_by_hash, write_named_by_hash, write_whole
+from tasks.base.errors import HexveilError, LedgerBroken
+from tasks.base.locks import turn
+from tasks.base.provenance import code_hash, now
+
+OPENED, LOCALISED, ESTIMATED = "collection-opened", "collection-localised", "collection-estimated"
+
+
+def ledger_path(config: CollectionConfig) -> Path:
+    """Return the path of the ledger."""
+    return config.storage_path / "ledger.jsonl"
+
+
+def published_folder(period: str, config: CollectionConfig) -> Path:
+    """Return the folder of a period's published files."""
+    return config.storage_path / "published" / f"period={period}"
+
+
+@contextmanager
+def locked(config: CollectionConfig) -> Iterator[list[Stated]]:
+    """Hold the ledger's lock, and yield its entries, oldest first.
+
+    Raises:
+        LedgerBroken: A line was changed after it was written.
+    """
+    config.private_folder()
+    with turn(config.storage_path / "ledger.lock", "the ledger of the collection"):
+        path = ledger_path(config)
+        *lines, torn = read_bytes(path).split(b"\n")
+        entries: list[Stated] = []
+        for number, line in enumerate(lines, start=1):
+            problem = problem_of(line, number, entries[-1]["hash"] if entries else NO_PREVIOUS)
+            if problem:
+                raise LedgerBroken(f"{path}: line {number} {problem}; restore the file from backup")
+            entries.append(json.loads(line))
+        if torn:
+            erase(path, sum(len(line) + 1 for line in lines))
+        yield entries
+
+
+def entry_of(kind: str, period: str, entries: list[Stated], config: CollectionConfig) -> Stated | None:
+    """Return the entry of a kind for a period, or None.
+
+    Raises:
+        HexveilError: It was made with other settings: what devices were told would not be what is done.
+    """
+    for entry in entries:
+        if (entry["kind"], entry["period"]) == (kind, period):
+            if entry["settings"] != config.public_settings():
+                raise HexveilError(
+                    f"{config.collection.name} {period} was opened with other settings; restore them, or change them "
+                    "from the next period on"
+                )
+            return entry
+    return None
+
+
+def append(
+    kind: str,
+    period: str,
+    files: dict[str, bytes],
+    about: dict[str, Any],
+    entries: list[Stated],
+    config: CollectionConfig,
+) -> Stated:
+    """Store a period's files and append the line that names them; the caller holds the lock.
+
+    Args:
+        kind: What was done.
+        period: The period.
+        files: The files to publish, by name.
+        about: Further fields: counts.
+        entries: The entries so far.
+        config: The configuration.
+
+    Returns:
+        The entry.
+    """
+    folder = config.private_folder() / "releases"
+    entry: Stated = {
+        "format": 1,
+        "kind": kind,
+        "collection": config.collection.name,
+        "period": period,
+        "guarantee": _guarantee(config),
+        "settings": config.public_settings(),
+        "files": {name: write_named_by_hash(folder, content) for name, content in files.items()},
+        "code": code_hash(),
+        "committed_at": now(),
+        "number": len(entries) + 1,
+        "previous_hash": entries[-1]["hash"] if entries else NO_PREVIOUS,
+        **about,
+    }
+    entry["hash"] = entry_hash(entry)
+    append_line(ledger_path(config), canonical_json(entry) + b"\n")
+    return entry
+
+
+def stored(entry: Stated, name: str, config: CollectionConfig) -> bytes:
+    """Return a file that an entry names.
+
+    Raises:
+        LedgerBroken: It is missing or was changed.
+    """
+    folder = config.private_folder() / "releases"
+    content = read_named_by_hash(folder, entry["files"][name])
+    if content is None:
+        raise LedgerBroken(f"{folder / entry['files'][name]} is missing or was changed; restore it from backup")
+    return content
+
+
+def publish(entry: Stated, config: CollectionConfig) -> Path:
+    """Write the files that an entry names, with the same bytes each time, and return their folder."""
+    folder = published_folder(entry["period"], config)
+    for name in entry["files"]:
+        write_whole(folder / name, stored(entry, name, config), mode=0o644)
+    return folder
+
+
+def _guarantee(config: CollectionConfig) -> dict[str, str]:
+    return {
+        "definition": "local differential privacy, pure epsilon",
+        "epsilon_per_period": str(config.collection.alpha),
+        "period": config.collection.period,
+        "protects": "all values of one device in one period, and how many there are, from everyone, the collector too",
+        "public": "that a device takes part, its name, and the area that it reports for",
+        "composition": "epsilons of periods add up; each device keeps its own account and its own limit",
+    }

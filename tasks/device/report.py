@@ -1,0 +1,127 @@
+"""Make one report: the same to whoever asks again, and nothing at all if it would cost more than the device allows."""
+
+import json
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+
+from dpmath.local.device import ballot, noisy_estimate, round_of
+from tasks.base.durable import sha256
+from tasks.base.errors import HexveilError
+from tasks.base.randomness import random_bytes
+from tasks.device.account import Answer, DeviceAccount, held_account, read_account, write_account
+from tasks.device.parameters import RoundParameters, read_parameters
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What came of being asked.
+
+    Attributes:
+        report: What to send; None if this device answers the other round.
+        is_new: Whether it was drawn now, at a cost.
+        round: The round that this device answers.
+        account: The account after it.
+    """
+
+    report: dict[str, Any] | None
+    is_new: bool
+    round: int
+    account: DeviceAccount
+
+
+def make_report(
+    parameters: Path,
+    values: Path,
+    account: Path,
+    area: str | None = None,
+    device: str | None = None,
+    limit: Fraction | None = None,
+) -> Outcome:
+    """Return a device's report for a round; the account is on disk before the report is known to anyone.
+
+    Args:
+        parameters: The file of the round, as the collector published it.
+        values: The device's values, one number a line. A line that is no number is left out. The guarantee covers how
+            many values there are, so an empty file is reported on like any other.
+        account: The device's account; a new one if there is no such file.
+        area: The area that the device reports for, which is public; may be left out if there is only one.
+        device: Name of the device, if it was given one.
+        limit: What all reports of the device together may cost, to change it.
+
+    Returns:
+        The report and the account.
+
+    Raises:
+        BadInput: A file cannot be used.
+        BudgetExceeded: The limit does not pay for the report.
+        HexveilError: The device answered this period under other parameters, or the area is unknown.
+    """
+    asked = read_parameters(parameters)
+    fingerprint = sha256(asked.as_file())
+    place = _area(asked, area)
+    with held_account(account):
+        held = read_account(account, device, limit)
+        write_account(account, held)  # the name and the limit stay, whatever follows
+        own = round_of(asked.key, held.device)
+        if own != asked.round:
+            return Outcome(None, False, own, held)
+        earlier = held.answer_to(asked.collection, asked.period, fingerprint)
+        if earlier is not None:
+            return Outcome(earlier.report, False, own, held)
+        held.check_limit(asked.protocol.alpha)
+        with values.open(encoding="utf-8", errors="replace") as lines:
+            ticks = [asked.in_ticks(value) for value in numbers(lines)]
+        report = drawn_report(asked, place, held.device, ticks)
+        answer = Answer(asked.collection, asked.period, own, fingerprint, asked.protocol.alpha, report)
+        held = replace(held, answers=(*held.answers, answer))
+        write_account(account, held)
+    return Outcome(report, True, own, held)
+
+
+def drawn_report(asked: RoundParameters, area: str, device: str, private_ticks: Sequence[int]) -> dict[str, Any]:
+    """Return a fresh report for the round that is asked for; the caller keeps the account.
+
+    Args:
+        asked: The parameters.
+        area: One of their areas.
+        device: Name of the device.
+        private_ticks: Its values, in ticks.
+    """
+    report: dict[str, Any] = {
+        "collection": asked.collection,
+        "period": asked.period,
+        "round": asked.round,
+        "area": area,
+        "device": device,
+    }
+    found = asked.bins[area]
+    if found is None:
+        return report | {"ballot": "".join(map(str, ballot(private_ticks, asked.protocol, random_bytes)))}
+    return report | {"estimate": noisy_estimate(private_ticks, found, asked.protocol, random_bytes)}
+
+
+def as_line(report: dict[str, Any]) -> str:
+    """Return a report as it is sent: one line of JSON, always the same for the same report."""
+    return json.dumps(report, sort_keys=True) + "\n"
+
+
+def numbers(lines: Iterable[str]) -> Iterable[Fraction]:
+    """Yield the number on each line; a line that is no number yields nothing, and is never quoted."""
+    for line in lines:
+        try:
+            yield Fraction(float(line))
+        except (ValueError, OverflowError):
+            continue
+
+
+def _area(asked: RoundParameters, area: str | None) -> str:
+    if area is None and len(asked.bins) == 1:
+        return next(iter(asked.bins))
+    if area not in asked.bins:
+        raise HexveilError(
+            f"--area must be one of the {len(asked.bins)} areas of {asked.collection}, such as {next(iter(asked.bins))}"
+        )
+    return area

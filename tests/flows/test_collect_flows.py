@@ -1,0 +1,76 @@
+"""A collection as flows at a Prefect server, and what the devices sent, looked for in everything that was written."""
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from collected import DATE, N_DEVICES, Collected
+
+from tasks.collect.rounds import localise
+from tasks.collect.simulated import write_reports
+
+ROOT = Path(__file__).parents[2]
+RUN = """
+import datetime as dt, sys
+from pathlib import Path
+import hexveil
+flow = getattr(hexveil, sys.argv[1])
+print(flow(Path(sys.argv[2]), dt.date(2026, 3, 2)))
+"""
+
+
+@pytest.mark.slow
+def test_a_collection_runs_as_flows_and_nothing_that_is_public_names_a_device(
+    tmp_path: Path, server: dict[str, str]
+) -> None:
+    collected = Collected(tmp_path)
+
+    def run(name: str) -> str:
+        command = [sys.executable, "-c", RUN, name, str(collected.file)]
+        done = subprocess.run(command, cwd=ROOT, env=server, capture_output=True, text=True, check=False)
+        assert done.returncode == 0, done.stderr
+        return done.stdout + done.stderr
+
+    said = run("collect_open")
+    collected.report(1)
+    said += run("collect_localise")
+    collected.report(2)
+    said += run("collect_estimate") + run("collect_estimate")
+    assert [one["kind"] for one in collected.entries()] == [
+        "collection-opened",
+        "collection-localised",
+        "collection-estimated",
+    ]
+    private = collected.config.storage_path / "private"
+    home = Path(server["PREFECT_HOME"])
+    written = [path for folder in (collected.config.storage_path, home) for path in folder.rglob("*") if path.is_file()]
+    public = [path for path in written if path.parent != private]
+    assert len(public) > 8
+    assert b"device-0" not in said.encode() + b"".join(path.read_bytes() for path in public)
+    assert b"device-0" in (private / "reports.duckdb").read_bytes()  # so the search finds what there is
+    assert private.stat().st_mode & 0o077 == 0
+
+
+@pytest.mark.parametrize("broken", ["write_named_by_hash", "append_line"])
+def test_a_step_that_fails_while_it_writes_is_done_again(
+    tmp_path: Path, broken: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    collected = Collected(tmp_path)
+    asked = collected.asked(1)
+    collected.report(1)
+
+    def full(*_: object) -> None:
+        raise OSError(28, "no space left")
+
+    monkeypatch.setattr(f"tasks.collect.ledger.{broken}", full)
+    with pytest.raises(Exception, match="No space left"):
+        localise.fn(DATE, collected.config)
+    assert len(collected.entries()) == 1
+    assert not any("round-2.json" in name for name in collected.published())
+    monkeypatch.undo()
+    second = json.loads((localise.fn(DATE, collected.config) / "round-2.json").read_text())
+    assert second["key"] == asked.key.hex()
+    assert len(collected.entries()) == 2
+    assert write_reports(N_DEVICES, asked, collected.config) > 0

@@ -1,0 +1,249 @@
+"""A collection from open to published means: what is used, what is refused, and the same bytes whenever it is run."""
+
+import datetime as dt
+import json
+import shutil
+from fractions import Fraction
+from pathlib import Path
+
+import pytest
+from collected import DATE, N_DEVICES, Collected
+from typer.testing import CliRunner
+
+from dpmath.local.collector import estimated, localised
+from dpmath.local.device import round_of
+from flows import collect_cli
+from flows.cli import app
+from tasks.account.chain import problem_of
+from tasks.base.config_collection import load_collection
+from tasks.base.errors import BadConfig, BadInput, HexveilError, LedgerBroken, NothingToPublish
+from tasks.collect.known import crowd_of, plan_collection, protocol_of
+from tasks.collect.rounds import estimate, localise, open_period
+from tasks.collect.simulated import simulated_ticks
+
+ROOT = Path(__file__).parents[2]
+
+
+@pytest.fixture
+def collected(tmp_path: Path) -> Collected:
+    return Collected(tmp_path)
+
+
+def test_the_published_means_are_those_of_the_reports(collected: Collected) -> None:
+    rows = collected.whole()
+    ballots, estimates = (
+        [json.loads(line) for line in (collected.reports / f"round-{number}.jsonl").read_text().splitlines()]
+        for number in (1, 2)
+    )
+    asked, config = collected.asked(2), collected.config
+    assert asked.protocol.n_bins > 3
+    assert [row["area"] for row in rows] == ["north", "south"]
+    for row in rows:
+        cast = [one["ballot"] for one in ballots if one["area"] == row["area"]]
+        said = [one["estimate"] for one in estimates if one["area"] == row["area"]]
+        n_votes = [sum(ballot[number] == "1" for ballot in cast) for number in range(asked.protocol.n_bins)]
+        number = localised(n_votes, asked.protocol)
+        assert asked.bins[row["area"]] == number
+        sums = len(said), sum(said), sum(one**2 for one in said)
+        known = crowd_of(config, asked.protocol)
+        found = estimated(sums, number, asked.protocol, known, (n_votes, len(cast)))
+        assert float(row["mean"]) == pytest.approx(found.mean / 10, abs=1e-6)
+        assert float(row["mean_ci95_low"]) == pytest.approx(found.low / 10, abs=1e-6)
+        assert float(row["mean_ci95_high"]) == pytest.approx(found.high / 10, abs=1e-6)
+        assert (int(row["n_round_1"]), int(row["n_round_2"])) == (len(cast), len(said))
+    assert len(ballots) + len(estimates) == N_DEVICES
+
+
+@pytest.mark.statistical
+def test_the_means_are_those_of_the_devices_up_to_noise(collected: Collected) -> None:
+    """7 standard deviations and the slack of clipping: a false alarm once in 1e10 runs."""
+    rows = collected.whole()
+    asked, config = collected.asked(2), collected.config
+    for at, row in enumerate(rows):
+        data = [simulated_ticks(f"device-{i:06}", at, asked, config) for i in range(at, N_DEVICES, 2)]
+        size = asked.protocol.effective_size
+        weights = [min(len(one) / size, 1) ** 0.5 for one in data]
+        pairs = zip(weights, data, strict=True)
+        truth = sum(w * sum(one) / len(one) for w, one in pairs if one) / sum(weights) / 10
+        slack = max(float(row["mean_ci95_high"]) - float(row["mean"]), float(row["mean"]) - float(row["mean_ci95_low"]))
+        assert abs(float(row["mean"]) - truth) < 5 * float(row["mean_sd"]) + slack
+
+
+def test_late_and_repeated_runs_give_the_same_bytes_and_one_line_each(collected: Collected) -> None:
+    collected.whole()
+    before = collected.published()
+    first, late = collected.reports / "round-1.jsonl", collected.reports / "later.jsonl"
+    late.write_text(first.read_text().replace("device-", "another-"))
+    for path in (collected.config.storage_path / "published").rglob("*.*"):
+        path.unlink()
+    for step in (estimate, localise, open_period, estimate):
+        step.fn(DATE, collected.config)
+    assert collected.published() == before
+    entries = collected.entries()
+    assert [one["kind"].partition("-")[2] for one in entries] == ["opened", "localised", "estimated"]
+    assert all(one["guarantee"]["epsilon_per_period"] == "4" for one in entries)
+
+
+def test_the_order_of_lines_and_files_does_not_matter(collected: Collected, tmp_path: Path) -> None:
+    collected.report(1)
+    here, folder = collected.config.storage_path, tmp_path / "other"
+    shutil.copytree(here, folder / "store")
+    other = Collected(folder)
+    whole = (collected.reports / "round-1.jsonl").read_text().splitlines()
+    other.add(*reversed(whole[:200]), name="b.jsonl")
+    other.add(*whole[200:], name="a.jsonl")
+    assert localise.fn(DATE, other.config).joinpath("round-2.json").read_bytes() == (
+        localise.fn(DATE, collected.config).joinpath("round-2.json").read_bytes()
+    )
+
+
+def test_lines_that_no_honest_device_sends_are_refused_with_a_reason_and_counted(collected: Collected) -> None:
+    honest = collected.report(1)
+    asked = collected.asked(1)
+    good = {**honest[0], "device": next(f"x{i}" for i in range(99) if round_of(asked.key, f"x{i}") == 1)}
+    other_half = next(f"x{i}" for i in range(99) if round_of(asked.key, f"x{i}") == 2)
+    n = asked.protocol.n_bins
+    collected.add(
+        "no json",
+        "[1]",
+        {key: value for key, value in good.items() if key != "device"},
+        {**good, "device": 7},
+        {**good, "device": "x" * 65},
+        {**good, "ballot": 1},
+        {**good, "collection": "another"},
+        {**good, "period": "2026-03-03"},
+        {**good, "round": 3},
+        {**good, "area": "west"},
+        {**good, "device": other_half},
+        {**good, "ballot": "0" * (n + 1)},
+        {**good, "ballot": "2" * n},
+        good,
+        {**good, "ballot": "1" * n},
+        honest[0],
+        "",
+        {**good, "round": 2, "estimate": 5},
+    )
+    localise.fn(DATE, collected.config)
+    assert collected.entries()[-1]["rows"] == {
+        "used": len(honest) + 1,
+        "malformed": 6,
+        "other_collection": 1,
+        "other_half": 1,
+        "other_round": 2,
+        "outside_domain": 2,
+        "repeated": 2,
+        "unknown_area": 1,
+    }
+    honest = collected.report(2)
+    asked = collected.asked(2)
+    least, largest = asked.protocol.domain(asked.bins["north"] or 0)
+    names = [f"y{i}" for i in range(99) if round_of(asked.key, f"y{i}") == 2]
+    base = {**honest[0], "area": "north"}
+    lies = [least - 1, largest + 1, least, largest, 1.5, "3", 10**30, True]
+    collected.add(*({**base, "device": name, "estimate": lie} for name, lie in zip(names, lies, strict=False)))
+    estimate.fn(DATE, collected.config)
+    rows = collected.entries()[-1]["rows"]
+    assert (rows["used"], rows["outside_domain"], rows["malformed"]) == (len(honest) + 2, 2, 4)
+
+
+def test_an_area_with_few_reports_is_left_out_and_a_period_without_enough_can_be_run_again(
+    collected: Collected,
+) -> None:
+    asked = collected.asked(1)
+    with pytest.raises(BadInput, match="no file of reports"):
+        localise.fn(DATE, collected.config)
+    collected.add("")
+    with pytest.raises(NothingToPublish, match="50 ballots"):
+        localise.fn(DATE, collected.config)
+    assert len(collected.entries()) == 1
+    collected.report(1)
+    assert sorted(collected.asked(2).bins) == ["north", "south"]
+    assert sorted(asked.bins) == ["empty", "north", "south"]
+
+
+def test_the_steps_need_those_before_them_and_the_same_settings(collected: Collected) -> None:
+    for step, needed in ((localise, "collect open"), (estimate, "collect localise")):
+        with pytest.raises(HexveilError, match=needed):
+            step.fn(DATE, collected.config)
+    collected.report(1)
+    collected.change("alpha = 4", "alpha = 5")
+    with pytest.raises(HexveilError, match="other settings"):
+        localise.fn(DATE, collected.config)
+
+
+def test_a_line_that_was_cut_short_is_removed_and_a_changed_one_is_found(collected: Collected) -> None:
+    collected.report(1)
+    ledger = collected.config.storage_path / "ledger.jsonl"
+    whole = ledger.read_bytes()
+    ledger.write_bytes(whole + b'{"kind":"collec')
+    localise.fn(DATE, collected.config)
+    lines = ledger.read_bytes().split(b"\n")
+    assert lines[0] + b"\n" == whole
+    assert problem_of(lines[1], 2, collected.entries()[0]["hash"]) is None
+    ledger.write_bytes(ledger.read_bytes().replace(b'"2026-03-02"', b'"2026-03-01"', 1))
+    with pytest.raises(LedgerBroken, match="line 1 was changed"):
+        estimate.fn(DATE, collected.config)
+
+
+def test_a_week_is_one_period(collected: Collected) -> None:
+    collected.change("alpha = 4", 'alpha = 4\nperiod = "week"')
+    folders = {open_period.fn(dt.date(2026, 3, day), collected.config) for day in (2, 5, 8)}
+    assert [one.name for one in folders] == ["period=2026-W10"]
+
+
+def test_the_plan_says_the_error_before_and_it_falls_with_more_devices(collected: Collected) -> None:
+    rows = plan_collection(collected.config)
+    errors = [row["expected_error"] for row in rows]
+    assert errors == sorted(errors, reverse=True)
+    assert all(row["error_with_a_trusted_curator"] < row["expected_error"] for row in rows)
+    assert protocol_of(collected.config).alpha == Fraction(4)
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "message"),
+    [
+        ("{period}", "x", "must contain {period}"),
+        ('"south"', '"north"', "different names"),
+        ("[0, 400, 1000]", "[0, 400]", "equally many"),
+        ("[0, 400, 1000]", "[400, 0, 1000]", "ascending"),
+        ("0.6]", "0.5]", "add up to 1"),
+        ("tick = 0.1", "tick = 0.1\nfactor = 2", "value.factor"),
+        ("least_devices", "at_least", "unknown key collection.at_least"),
+        ("alpha = 4", "alpha = 0", "collection.alpha"),
+    ],
+)
+def test_settings_that_cannot_be_are_refused(collected: Collected, before: str, after: str, message: str) -> None:
+    collected.change(before, after)
+    with pytest.raises(BadConfig, match=message):
+        _ = collected.config
+
+
+def test_every_setting_of_a_collection_is_explained() -> None:
+    page = (ROOT / "docs" / "how-to" / "collect.md").read_text()
+    fields = type(load_collection(ROOT / "deploy" / "config" / "collection.toml").collection).model_fields
+    assert [name for name in fields if f"| `{name}` |" not in page] == []
+
+
+def test_the_commands_run_a_collection(collected: Collected) -> None:
+    def run(name: str) -> str:
+        command = ["collect", name, "--config", str(collected.file)]
+        done = CliRunner().invoke(app, command if name == "plan" else [*command, "--date", "2026-03-02"])
+        assert done.exit_code == 0, done.output
+        return done.stdout
+
+    assert "expected error" in run("plan")
+    assert "round-1.json" in run("open")
+    collected.report(1)
+    assert "round-2.json" in run("localise")
+    collected.report(2)
+    assert "north" in run("estimate")
+
+
+def test_the_demo_publishes_its_city(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(collect_cli, "_DEMO", tmp_path / "demo")
+    monkeypatch.setattr(collect_cli, "_DEMO_DEVICES", 9000)
+    done = CliRunner().invoke(app, ["collect", "demo"])
+    assert done.exit_code == 0, done.output
+    assert "Round 2: 4," in done.stdout
+    (means,) = (tmp_path / "demo").rglob("means.csv")
+    assert len(means.read_text().splitlines()) == 8
