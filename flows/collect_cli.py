@@ -31,7 +31,7 @@ def collect_plan(
 ) -> None:
     """Show the error to expect for so many devices in an area, before anything is collected."""
     from tasks.base.config_collection import load_collection
-    from tasks.collect.known import plan_collection
+    from tasks.collect.known import plan_collection, protocol_of
 
     settings = load_collection(config)
     rows = plan_collection(settings)
@@ -43,6 +43,8 @@ def collect_plan(
         f"Errors are expected absolute errors in {settings.value.unit}, in one area, at alpha "
         f"{settings.collection.alpha} a {settings.collection.period}. Nothing was collected."
     )
+    if protocol_of(settings).n_bins == 1:
+        out.print("Devices have too few values for bins: there is one, and the devices of round 1 do not help.")
 
 
 @collect_app.command("open")

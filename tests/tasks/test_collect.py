@@ -232,11 +232,14 @@ def test_the_commands_run_a_collection(collected: Collected) -> None:
         return done.stdout
 
     assert "expected error" in run("plan")
+    assert "there is one" not in run("plan")
     assert "round-1.json" in run("open")
     collected.report(1)
     assert "round-2.json" in run("localise")
     collected.report(2)
     assert "north" in run("estimate")
+    collected.change("[0, 400, 1000]", "[0, 4, 10]")
+    assert "there is one" in run("plan")
 
 
 def test_the_demo_publishes_its_city(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
