@@ -180,7 +180,7 @@ def test_waits_double_to_a_quarter_of_an_hour_or_to_what_the_feed_asks() -> None
     ("content", "ending"),
     [
         (json.dumps({"result": []}).encode(), ".json"),
-        (gzip.compress(json.dumps([{"a": 1}]).encode()), ".json.gz"),
+        (gzip.compress(json.dumps([{"a": 1}]).encode(), mtime=0), ".json.gz"),
         (b'{"a": 1}\n{"a": 2}\n', ".ndjson"),
         (b"bus,time,lat,lon,speed\n", ".csv"),
     ],
