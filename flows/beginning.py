@@ -1,5 +1,6 @@
 """The command that begins: it looks at a feed, asks for what cannot be seen, and writes a configuration."""
 
+import re
 import sys
 from decimal import Decimal, InvalidOperation
 from pathlib import Path
@@ -77,7 +78,7 @@ def init(
         timezone=timezone,
     )
     ask = _Asker(asking)
-    name = ask.text(name, "A name for the dataset, of a-z, 0-9, - and _", _name_of(files[0]), "--name")
+    name = ask.text(name, "A name for the dataset, of a-z, 0-9, - and _", _name_of(to or files[0]), "--name")
     path = (to or Path(f"{name}.toml")).resolve()
     if path.exists() and not force:
         raise HexveilError(f"{show.shown(path)} is there already; give another name with --to, or --force")
@@ -140,11 +141,9 @@ def _format(form: str | None) -> Any:
 
 
 def _name_of(file: Path) -> str:
-    """Return a name for a dataset by its file: the letters, digits, - and _ at the beginning of the file's name."""
-    stem = file.name.partition(".")[0].lower()
-    return (
-        "".join(one if one.isascii() and (one.isalnum() or one in "-_") else "-" for one in stem).strip("-_") or "feed"
-    )
+    """Return a name for a dataset by a file's name: its letters, digits, - and _, without a date at its end."""
+    stem = re.sub(r"[^a-z0-9_-]", "-", file.name.partition(".")[0].lower())
+    return re.sub(r"[-_]*\d[\d_-]*$", "", stem).strip("-_") or stem.strip("-_") or "feed"
 
 
 def _asked_columns(proposal: "Proposal", ask: _Asker) -> dict[str, str]:

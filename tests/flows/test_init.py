@@ -14,6 +14,7 @@ import pytest
 from feeds import FEEDS, N_BUSES, N_PINGS
 from support import DATE, HEADER, Dataset, Hexveil
 
+from flows import beginning
 from tasks.account import ledger
 from tasks.base.config import load_config
 from tasks.records.looking import look_at
@@ -189,3 +190,17 @@ def test_a_named_unit_that_is_not_published_is_converted(dataset: Dataset, hexve
     assert float(load_config(dataset.folder / "a.toml").value.factor) == 1.609344
     refused = hexveil("init", file, "--to", dataset.folder / "b.toml", "--unit", "knots", "--upper", "9")
     assert "--factor is missing: the column is named like mph" in refused.stderr
+
+
+@pytest.mark.parametrize(
+    ("file", "name"),
+    [
+        ("capmetro_austin_2015-09-06.csv.gz", "capmetro_austin"),
+        ("2016.csv", "2016"),
+        ("Buses & Trams.json", "buses---trams"),
+        ("!.csv", "feed"),
+        ("my.toml", "my"),
+    ],
+)
+def test_a_dataset_is_named_after_its_file_without_a_date(file: str, name: str) -> None:
+    assert beginning._name_of(Path(file)) == name
