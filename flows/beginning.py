@@ -143,7 +143,7 @@ def _format(form: str | None) -> Any:
 def _name_of(file: Path) -> str:
     """Return a name for a dataset by a file's name: its letters, digits, - and _, without a date at its end."""
     stem = re.sub(r"[^a-z0-9_-]", "-", file.name.partition(".")[0].lower())
-    return re.sub(r"[-_]*\d[\d_-]*$", "", stem).strip("-_") or stem.strip("-_") or "feed"
+    return re.sub(r"[-_]*\d{4}[-_]?\d\d[-_]?\d\d([-_]?\d+)*$", "", stem).strip("-_") or stem.strip("-_") or "feed"
 
 
 def _asked_columns(proposal: "Proposal", ask: _Asker) -> dict[str, str]:

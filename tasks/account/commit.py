@@ -4,12 +4,12 @@ import json
 import logging
 from pathlib import Path
 
-from tasks.account.chain import NO_PREVIOUS, problem_of, releases
+from tasks.account.chain import NO_PREVIOUS, charges, problem_of
 from tasks.account.changes import entry_of
 from tasks.account.entry import Stated
 from tasks.account.head import note_head, read_head
 from tasks.account.ledger_file import append_line, erase, read_bytes
-from tasks.account.witnesses import mark_released
+from tasks.account.witnesses import mark_paid
 from tasks.base.config import Config
 from tasks.base.durable import canonical_json, flush_folder, read_named_by_hash, write_whole
 from tasks.base.errors import LedgerBroken
@@ -59,7 +59,7 @@ def _settle(entry: Stated, config: Config) -> None:
     """Do what follows an append. If it fails, the next run does it, because the pending entry stays."""
     try:
         note_head(entry, config)
-        mark_released(releases([entry_of(entry)]), config)
+        mark_paid(charges([entry_of(entry)]), config)
         pending_path(config).unlink(missing_ok=True)
         flush_folder(pending_path(config).parent)
     except OSError:

@@ -5,7 +5,7 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from tasks.account.chain import charges, releases
-from tasks.account.entry import Entry, Release
+from tasks.account.entry import Charge, Entry
 from tasks.account.identity import folder_name
 from tasks.base.config import Config
 from tasks.base.config_types import shown
@@ -21,36 +21,36 @@ def count_attempt(release_id: str, config: Config) -> int:
     return _note(_ATTEMPT, release_id, config).count(_ATTEMPT)
 
 
-def mark_released(entries: Iterable[Release], config: Config) -> None:
-    """Mark the ledger's releases in their files of attempts. A release that is already marked is not marked again."""
+def mark_paid(entries: Iterable[Charge], config: Config) -> None:
+    """Mark the ledger's releases and stopped days in files of their ids. What is marked is not marked again."""
     for entry in entries:
         path = _folder(config) / entry.release_id
         if not path.exists() or _RELEASED not in path.read_bytes():
             _note(_RELEASED, entry.release_id, config)
 
 
-def marked_releases(config: Config) -> set[str]:
-    """Return the ids of the releases that are marked as being in the ledger."""
+def marked_ids(config: Config) -> set[str]:
+    """Return the ids of the releases and stopped days that are marked as being in the ledger."""
     folder = _folder(config)
     return {path.name for path in folder.glob("*") if _RELEASED in path.read_bytes()}
 
 
 def check_marks(marked: set[str], entries: list[Entry], config: Config) -> None:
-    """Check that the ledger contains every marked release.
+    """Check that the ledger contains everything that is marked.
 
     Args:
-        marked: The ids of those releases, read before the entries, because a release may be made meanwhile.
+        marked: The ids that are marked, read before the entries, because a release may be made meanwhile.
         entries: The ledger's entries.
         config: Says where things are.
 
     Raises:
-        LedgerBroken: The ledger lacks a marked release, which the message names.
+        LedgerBroken: The ledger lacks a marked release or stopped day, which the message names.
     """
-    missing = sorted(marked - {entry.release_id for entry in releases(entries)})
+    missing = sorted(marked - {entry.release_id for entry in charges(entries)})
     if missing:
         raise LedgerBroken(
-            f"{_folder(config) / missing[0]} says that {missing[0]} was released, but the ledger lacks it: it was cut, "
-            "or one older than that release was restored. Restore the last one from backup; releasing anything now "
+            f"{_folder(config) / missing[0]} says that {missing[0]} was paid for, but the ledger lacks it: it was cut, "
+            "or one older than that was restored. Restore the last one from backup; releasing anything now "
             "would spend without knowing what is spent"
         )
 

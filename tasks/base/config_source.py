@@ -18,8 +18,8 @@ ROLES = ("user", "time", "latitude", "longitude", "value")
 OF_FILE = "{file}"
 """What `columns.user` says where a file's name is the user of its records."""
 
-_DIRECTIVE = re.compile(r"%-?(.)")
-_DIRECTIVES = frozenset("aAbBcdDfgGHIjmMnpSuUVwWxXyYzZ%")
+_DIRECTIVE = re.compile(r"%(-?.)")
+_DIRECTIVES = frozenset("aAbBcdfgGHIjmMnpSuUVwWxXyYzZ%") | {f"-{one}" for one in "dHIjmMSy"}
 
 
 @functools.cache

@@ -73,7 +73,7 @@ def _unscreened(n_asked: int, config: Config) -> str | None:
     return (
         "too few users have budget for value.screen: at this epsilon_per_day its noisy count cannot tell anything of "
         f"fewer than {2 * screening.margin + 1:,}. So it is not asked and costs nothing, and a day whose values cannot "
-        "be read is not noticed. Declare columns.value_type, or look at private/values before the first release."
+        "be read is not noticed. Ask the source's owner how values are written, or raise epsilon_per_day."
     )
 
 

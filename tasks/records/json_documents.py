@@ -38,6 +38,25 @@ def numbered_records(path: Path, at: str | None) -> pa.Table:
     return pa.table({"row_number": pa.array(range(1, len(spans) + 1), pa.int64()), "line": lines})
 
 
+def is_whole(text: str, with_list: bool = False) -> bool:
+    """Return whether a text is a whole JSON object or list, if asked with a list in it, by brackets and quotes alone.
+
+    No value decides: it may be a number of any length, or nested as deep as it likes.
+    """
+    opened, has_list = [], False
+    for token in _TOKEN.finditer(text):
+        mark = token[0]
+        if mark in _CLOSING:
+            opened.append(_CLOSING[mark])
+            has_list = has_list or mark == "["
+        elif mark in ("]", "}"):
+            if not opened or opened.pop() != mark:
+                return False
+        elif mark == '"':
+            return False  # it does not close
+    return not opened and text.strip()[-1:] in ("]", "}") and (has_list or not with_list)
+
+
 def _split(path: Path, at: str | None) -> tuple[str, list[tuple[int, int]]]:
     text = _text(path)
     found = _Splitter(text, json_paths.steps_of(at) if at else []).spans()

@@ -127,9 +127,9 @@ def _columns(look: Look, n_files: int, given: Given, proposal: Proposal) -> None
     if absent:
         raise BadInput(f'there is no column "{absent[0]}"; there are: {", ".join(look.names)}')
     preset = next((name for name, of in preset_columns().items() if _fits(of, look)), None)
-    if preset and not given.columns:
+    if preset and given.columns.get("value", preset_columns()[preset]["value"]) == preset_columns()[preset]["value"]:
         proposal.settings["dataset"]["preset"] = preset
-        columns.update(preset_columns()[preset])
+        columns.update({**preset_columns()[preset], **given.columns})
         proposal.unit = "km/h"
         reasons.append(f"the columns are those of {preset}, which the preset knows, with the unit of its speeds")
         return

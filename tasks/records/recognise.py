@@ -5,7 +5,6 @@ Each function is given, or reads, only names, types, and the columns of time and
 
 import csv
 import io
-import json
 import math
 from collections import Counter
 from collections.abc import Iterable, Iterator
@@ -14,6 +13,7 @@ from datetime import datetime
 from typing import Any
 
 from tasks.base.config_source import Format, TimeUnit
+from tasks.records.json_documents import is_whole
 
 UNITS: dict[TimeUnit, int] = {"s": 1, "ms": 1_000, "us": 1_000_000, "ns": 1_000_000_000}
 """How many of each unit of time a second has."""
@@ -40,6 +40,7 @@ TIME_FORMATS = (
 
 _EARLIEST, _LATEST = 631_152_000, 4_102_444_800  # 1990 and 2100, in seconds since 1970
 _ENOUGH = 0.9
+csv.field_size_limit(1 << 30)  # the usual limit would refuse a file for one long value
 _DELIMITERS = (",", ";", "\t", "|", " ")
 _LISTS_LOOKED_FOR = 4  # levels of a JSON document
 
@@ -101,12 +102,18 @@ def format_of(start: bytes) -> Format | None:
     if text.startswith(b"["):
         return "json"
     if text.startswith(b"{"):
-        return "ndjson" if _is_json(text.partition(b"\n")[0]) and b"\n" in text.rstrip() else "json"
+        return "ndjson" if _is_record(text.partition(b"\n")[0]) and b"\n" in text.rstrip() else "json"
     if text.startswith((b"<", b"\x1f\x8b", b"PK")):
         return None
     if _is_text(start):
         return "csv" if text else None
     return "gtfs-rt" if start.startswith(b"\n") else None  # field 1 is a message: the header
+
+
+def n_csv_columns(start: str) -> int:
+    """Return how many columns the first line of a CSV file has: no value of a later line matters."""
+    first = next((line for line in start.splitlines() if line), "")
+    return max(len(next(csv.reader([first], delimiter=one))) for one in _DELIMITERS)
 
 
 def csv_form(start: str) -> CsvForm:
@@ -183,12 +190,8 @@ def _is_iso(text: str) -> bool:
     return ":" in text
 
 
-def _is_json(line: bytes) -> bool:
-    try:
-        json.loads(line)
-    except ValueError:
-        return False
-    return True
+def _is_record(line: bytes) -> bool:
+    return is_whole(line.decode("utf-8", "replace"))
 
 
 def _is_text(start: bytes) -> bool:

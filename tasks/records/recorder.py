@@ -2,7 +2,6 @@
 
 import datetime as dt
 import gzip
-import json
 import logging
 import os
 import time
@@ -20,6 +19,7 @@ from tasks.base.durable import sha256, write_whole
 from tasks.base.errors import HexveilError
 from tasks.base.logs import say, warn
 from tasks.records import recognise
+from tasks.records.json_documents import is_whole
 
 if TYPE_CHECKING:
     import httpx
@@ -31,6 +31,7 @@ _LARGEST = 1 << 28  # bytes of a snapshot
 _START = 1 << 17
 _FEWEST_COLUMNS = 4
 _LONGEST_ANSWER = 30.0  # seconds
+_LONGEST_NUMBER = 6  # digits of the seconds that a feed may ask to wait
 _ENDINGS = {"csv": ".csv", "parquet": ".parquet", "ndjson": ".ndjson", "json": ".json", "gtfs-rt": ".pb"}
 _TRY_AGAIN = (408, 425, 429)
 
@@ -101,7 +102,7 @@ def record(feed: Feed, stop: Event) -> int:
 
     logging.getLogger("httpx").setLevel(logging.WARNING)  # it logs whole addresses, with their keys
     n_written, n_failures, before = 0, 0, _last_snapshot(feed.folder)
-    with httpx.Client(headers=dict(feed.headers), timeout=_LONGEST_ANSWER, follow_redirects=True) as client:
+    with httpx.Client(headers=dict(feed.headers), timeout=_LONGEST_ANSWER) as client:
         known: dict[str, str] = {}
         due = time.monotonic()
         while not stop.is_set():
@@ -167,8 +168,11 @@ def _fetched(client: "httpx.Client", feed: Feed, known: dict[str, str], stop: Ev
 
 def _refusal(answer: "httpx.Response") -> _Failed:
     wait = answer.headers.get("retry-after", "")
+    seconds = float(wait) if wait.isdecimal() and len(wait) <= _LONGEST_NUMBER else 0.0
+    if answer.is_redirect:  # not followed: the key would go to another host
+        return _Failed(f"HTTP {answer.status_code}, it redirects; give the address that it redirects to", final=True)
     final = 400 <= answer.status_code < 500 and answer.status_code not in _TRY_AGAIN
-    return _Failed(f"HTTP {answer.status_code}", float(wait) if wait.isdecimal() else 0.0, final)
+    return _Failed(f"HTTP {answer.status_code}", seconds, final)
 
 
 def _whole(answer: "httpx.Response", stop: Event) -> bytes | None:
@@ -201,21 +205,19 @@ def _format(content: bytes) -> str:
     try:
         start = zlib.decompressobj(wbits=31).decompress(content, _START) if zipped else content[:_START]
         name = recognise.format_of(start)
-        if name == "json" and not _has_list(json.loads(gzip.decompress(content) if zipped else content)):
+        if name == "json" and not is_whole(_text(gzip.decompress(content) if zipped else content), with_list=True):
             name = None
-        if name == "csv" and recognise.csv_form(start.decode("utf-8", "replace")).n_columns < _FEWEST_COLUMNS:
+        if name == "csv" and recognise.n_csv_columns(_text(start)) < _FEWEST_COLUMNS:
             name = None
-    except (ValueError, zlib.error, EOFError, RecursionError):
+    except (ValueError, zlib.error, EOFError):
         name = None
     if name is None:
         raise _Failed("the answer is no data: neither JSON with a list, GTFS-Realtime, Parquet nor CSV")
     return _ENDINGS[name] + (".gz" if zipped else "")
 
 
-def _has_list(document: Any) -> bool:
-    if isinstance(document, dict):
-        return any(map(_has_list, document.values()))
-    return isinstance(document, list)
+def _text(content: bytes) -> str:
+    return content.decode("utf-8", "replace")
 
 
 def _write(content: bytes, feed: Feed) -> str:

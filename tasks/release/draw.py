@@ -13,7 +13,7 @@ from dpmath.noise.sampling import NOISES
 from tasks.account import ledger, mirror, private_files, witnesses
 from tasks.account.amendments import check_budget
 from tasks.account.budgets import Account, Losses
-from tasks.account.chain import releases
+from tasks.account.chain import charges
 from tasks.account.entry import Entry, Stated
 from tasks.account.identity import find_entry
 from tasks.account.screenings import find_stop, why_stopped
@@ -111,14 +111,14 @@ def release_with(date: dt.date, plan_hash: str, config: Config, noise: Noise, re
 
 def _check_witnesses(entries: list[Entry], config: Config) -> None:
     """Check that the ledger holds every release found in published folders, the mirror and marked attempts."""
-    marked = witnesses.marked_releases(config)
+    marked = witnesses.marked_ids(config)
     witnesses.check_marks(marked, entries, config)
     check_nothing_unpaid(published_folders(config), entries, config)
     try:
         mirror.check(mirror.known_releases(config, make_anew=True), entries)
     except InUse as error:
         warn(log, "ledger is not compared with the mirror this time", reason=error)
-    witnesses.mark_released([entry for entry in releases(entries) if entry.release_id not in marked], config)
+    witnesses.mark_paid([entry for entry in charges(entries) if entry.release_id not in marked], config)
 
 
 def _drawn(

@@ -91,7 +91,7 @@ def verify_ledger(config: Config) -> Verified:
         LedgerBroken: Names the first entry that disagrees, and with what.
     """
     folders, known = published_folders(config), mirror.known_releases(config)  # before the ledger, because it may grow
-    marked, others = witnesses.marked_releases(config), other_files(config)
+    marked, others = witnesses.marked_ids(config), other_files(config)
     entries = ledger.read_entries(config)
     _check_fields(entries)
     witnesses.check_marks(marked, entries, config)

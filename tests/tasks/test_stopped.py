@@ -80,7 +80,7 @@ def test_verify_finds_a_changed_charge_count_or_verdict(screened: Dataset) -> No
         ({"loss": str(small)}, "loss is not what the plans give"),
         ({"losses": stated["totals"]}, "missing or was changed"),
         ({"totals": stated["losses"]}, "the totals are not the sums of the losses"),
-        ({"release_id": "another"}, "release_id is not what the plans give"),
+        ({"release_id": "another"}, "was paid for, but the ledger lacks it"),
         ({"settings": {**stated["settings"], "value": {**stated["settings"]["value"], "screen": False}}}, "entry 1"),
     ):
         path.write_bytes(forged(line, **changed))
@@ -174,3 +174,20 @@ def test_a_cell_that_takes_all_of_a_day_leaves_nothing_to_screen_with(dataset: D
     dataset.set("tick = 0.01", "tick = 0.01\nscreen = true")
     with pytest.raises(BadConfig, match=r"value\.screen takes a hundredth .* lower cell_epsilon"):
         dataset.config  # noqa: B018
+
+
+def test_a_ledger_from_before_a_stop_is_refused_so_that_nothing_is_asked_twice(one: Dataset) -> None:
+    write_day(one, 0)
+    one.run_day()
+    kept = {
+        path: path.read_bytes()
+        for path in (ledger.ledger_path(one.config), one.config.storage_path / "private" / "ledger-head")
+    }
+    tomorrow = DATE + dt.timedelta(days=1)
+    write_day(one, N_BUSES, tomorrow)
+    with pytest.raises(DayStopped):
+        one.run_day(tomorrow)
+    for path, content in kept.items():
+        path.write_bytes(content)
+    with pytest.raises(LedgerBroken, match=r"-stopped-1 was paid for, but the ledger lacks it"):
+        one.run_day(tomorrow)

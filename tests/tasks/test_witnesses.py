@@ -91,7 +91,7 @@ def test_a_ledger_cut_with_all_that_was_a_witness_before_is_refused_by_the_marks
     cut = b"".join(path.read_bytes().splitlines(keepends=True)[:n_kept])
     path.write_bytes(cut)
     remove_what_was_a_witness_before(busy_dataset)
-    with pytest.raises(LedgerBroken, match=r"says that test-2026-01-1\S+ was released, but the ledger lacks it"):
+    with pytest.raises(LedgerBroken, match=r"says that test-2026-01-1\S+ was paid for, but the ledger lacks it"):
         verify.verify_ledger(busy_dataset.config)
     with pytest.raises(LedgerBroken, match="but the ledger lacks it"):
         busy_dataset.run_day(later_day(busy_dataset, 2))
@@ -108,7 +108,7 @@ def test_a_crash_before_the_mark_is_made_good_by_the_next_run(
         raise Killed
 
     with monkeypatch.context() as patch:
-        patch.setattr(commit, "mark_released", kill)
+        patch.setattr(commit, "mark_paid", kill)
         with pytest.raises(Killed):
             busy_dataset.run_day()
     assert list(attempts_of(busy_dataset).values()) == [b"."]
