@@ -281,14 +281,18 @@ def test_nothing_that_is_not_noised_is_written_or_said(
     monkeypatch.setattr(Measurement, "answers", heard)
     estimated.run_day()
     telling = [one for one in seen if abs(one) > 10_000 and one % (1 << 20)]  # whole shrink factors are no secret
-    needles = [str(one).encode() for one in telling]
+    needles = {str(abs(one)).encode() for one in telling}
     raw = {one.to_bytes(8, "little", signed=True) for one in telling}
     assert len(needles) >= 2
+    number = re.compile(
+        rb"(?<![0-9A-Za-z.])[0-9]+(?![0-9A-Za-z])"
+    )  # whole: digits of a float or a hash match by chance
+    assert needles & set(number.findall(b"x=-%d.0," % telling[0]))
     store = estimated.folder / "store"
     files = {path: path.read_bytes() for path in store.rglob("*") if path.is_file() and "warehouse" not in path.name}
     files[Path("output")] = "".join(capfd.readouterr()).encode()
     for path, content in files.items():
-        assert not any(needle in content for needle in needles), path
+        assert not needles & set(number.findall(content)), path
         assert not any(needle in content for needle in raw), path
     for path in (private_files.releases(estimated.config), folder_of(estimated.config)):
         for file in path.iterdir():
