@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from string import Template
 from threading import Event
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 from urllib.parse import urlsplit
 from zoneinfo import ZoneInfo
 
@@ -62,6 +62,14 @@ class Feed:
         return urlsplit(self.url).hostname or "?"
 
 
+class _Snapshot(NamedTuple):
+    """What a feed held at one moment, the end of the name of its file, and its hash."""
+
+    content: bytes
+    ending: str
+    hash: str
+
+
 class _Failed(Exception):
     """One request failed. ``wait``: the seconds that the feed asks to wait; ``final``: asking again is in vain."""
 
@@ -107,10 +115,11 @@ def record(feed: Feed, stop: Event) -> int:
         due = time.monotonic()
         while not stop.is_set():
             try:
-                content = _fetched(client, feed, known, stop)
+                snapshot = _fetched(client, feed, known, stop)
                 n_failures, asked = 0, 0.0
-                if content is not None and sha256(content) != before:
-                    before = _write(content, feed)
+                if snapshot is not None and snapshot.hash != before:
+                    _write(snapshot, feed)
+                    before = snapshot.hash
                     n_written += 1
             except _Failed as error:
                 if error.final and not n_written and not n_failures:
@@ -136,7 +145,7 @@ def _next(due: float, every: float, n_failures: int, asked: float) -> float:
     return max(due + wait_after(every, n_failures, asked), time.monotonic() if not n_failures else due)
 
 
-def _fetched(client: "httpx.Client", feed: Feed, known: dict[str, str], stop: Event) -> bytes | None:
+def _fetched(client: "httpx.Client", feed: Feed, known: dict[str, str], stop: Event) -> _Snapshot | None:
     """Return what the feed holds now; None if it says itself that nothing changed, or if it is time to stop.
 
     Args:
@@ -159,10 +168,10 @@ def _fetched(client: "httpx.Client", feed: Feed, known: dict[str, str], stop: Ev
     else:
         if content is None:
             return None
-        _format(content)
+        snapshot = _Snapshot(content, _ending(content), sha256(content))
         known.clear()
         known.update(_version(answer.headers))
-        return content
+        return snapshot
     raise _Failed(problem)
 
 
@@ -195,7 +204,7 @@ def _version(headers: Any) -> Iterator[tuple[str, str]]:
             yield asked, headers[given]
 
 
-def _format(content: bytes) -> str:
+def _ending(content: bytes) -> str:
     """Return the end of a file's name by its content.
 
     Raises:
@@ -220,14 +229,13 @@ def _text(content: bytes) -> str:
     return content.decode("utf-8", "replace")
 
 
-def _write(content: bytes, feed: Feed) -> str:
-    """Write a snapshot under the time of now, whole or not at all, and return its hash."""
+def _write(snapshot: _Snapshot, feed: Feed) -> None:
+    """Write a snapshot under the time of now, whole or not at all."""
     now = dt.datetime.now(dt.UTC)
     day = now.astimezone(ZoneInfo(feed.timezone)).date()
-    path = feed.folder / day.isoformat() / f"{now:%Y-%m-%dT%H-%M-%S.%fZ}{_format(content)}"
-    write_whole(path, content)
+    path = feed.folder / day.isoformat() / f"{now:%Y-%m-%dT%H-%M-%S.%fZ}{snapshot.ending}"
+    write_whole(path, snapshot.content)
     say(log, "recorded", feed=feed.host, file=path.name)
-    return sha256(content)
 
 
 def _last_snapshot(folder: Path) -> str | None:

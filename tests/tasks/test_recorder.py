@@ -234,13 +234,13 @@ def test_the_command_ends_cleanly_at_a_signal_and_its_files_are_read(
 def test_no_value_decides_whether_a_snapshot_is_kept(value: str) -> None:
     """The reader keeps such records, so the recorder keeps the snapshot with everybody's records."""
     record = '{"bus": "a", "speed": VALUE}'.replace("VALUE", value)
-    assert recorder._format(f"[{record}, {record}]".encode()) == ".json"
-    assert recorder._format(f"{record}\n{record}\n".encode()) == ".ndjson"
+    assert recorder._ending(f"[{record}, {record}]".encode()) == ".json"
+    assert recorder._ending(f"{record}\n{record}\n".encode()) == ".ndjson"
     rows = "\n".join(f"a;1;2;3;{value}" for _ in range(40))
-    assert recorder._format(f"bus;time;lat;lon;speed\n{rows}\n".encode()) == ".csv"
+    assert recorder._ending(f"bus;time;lat;lon;speed\n{rows}\n".encode()) == ".csv"
 
 
 @pytest.mark.parametrize("page", [b'{"error": "down"}', b'[{"a": 1}', b'{"a": [1}', b"<html>", b"down\n", b'{"a": ["}'])
 def test_what_is_not_whole_or_has_no_list_is_no_snapshot(page: bytes) -> None:
     with pytest.raises(recorder._Failed):
-        recorder._format(page)
+        recorder._ending(page)
