@@ -13,12 +13,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import pyarrow as pa
-import pyarrow.parquet as pq
-
 from tasks.base.config_source import Format
 from tasks.base.errors import BadInput
-from tasks.records import gtfs_realtime, json_paths, recognise, text_lines
+from tasks.records import gtfs_realtime, json_paths, recognise, structure, text_lines
 from tasks.records.csv_rows import csv_records
 
 _START = 1 << 20
@@ -103,17 +100,10 @@ def _csv(path: Path, start: bytes, header: Sequence[str]) -> Look:
 
 
 def _parquet(path: Path) -> Look:
-    try:
-        schema = pq.read_schema(path)
-    except pa.ArrowInvalid:
-        raise BadInput(f"{path}: not a whole Parquet file; fetch it again") from None
+    schema = structure.parquet_schema(path)
 
     def column(name: str) -> list[Any]:
-        with pq.ParquetFile(path) as file:
-            batches = file.iter_batches(batch_size=_MOST_RECORDS, columns=[name])
-            return list(
-                itertools.islice((one for batch in batches for one in batch.column(0).to_pylist()), _MOST_RECORDS)
-            )
+        return structure.first_of_column(path, name, _MOST_RECORDS)
 
     kinds = {field.name: str(field.type) for field in schema}
     return Look("parquet", list(schema.names), column, kinds=kinds)

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import pyarrow as pa
+import pyarrow.types as pat
 
 from tasks.base import warehouse
 from tasks.base.config import Config
@@ -66,12 +67,13 @@ def _read_csv(connection: warehouse.Connection, path: Path, file: dict[str, Any]
 def _read_parquet(connection: warehouse.Connection, path: Path, file: dict[str, Any], config: Config) -> Left:
     structure.check_parquet_columns(path, config)
     names = structure.source_names(config)
-    times = _parquet_times(path, config)
+    kind = structure.parquet_schema(path).field(names["time"]).type
+    times = _parquet_times(path, kind, config)
     days = {"file_date": file["file_date"], **forgotten_parameters(config)}
     columns = {"path": str(path), **names}
     try:
         _define(connection, times, config)
-        if file["file_date"] is None and (times != TEXT or structure.has_instants(path, config)):
+        if file["file_date"] is None and (times != TEXT or structure.has_instants(kind)):
             _find_hours(connection, {"path": str(path), "time": names["time"], **times.parameters}, times)
         with warehouse.any_order(connection):
             read = {**file, **days, **columns, **times.parameters, **_BLANK}
@@ -88,15 +90,15 @@ def _read_parquet(connection: warehouse.Connection, path: Path, file: dict[str, 
     return Left(0, n_forgotten)
 
 
-def _parquet_times(path: Path, config: Config) -> TimeForm:
-    """Return the form of a Parquet file's times.
+def _parquet_times(path: Path, kind: pa.DataType, config: Config) -> TimeForm:
+    """Return the form of a Parquet file's times, which have a type.
 
     Raises:
         BadInput: They are numbers, and it is neither declared nor to be seen what they count.
     """
-    if structure.has_own_times(path, config):
+    if pat.is_timestamp(kind):
         return TEXT
-    first = structure.first_times(path, N_LOOKED_AT, config)
+    first = structure.first_of_column(path, config.columns.time, N_LOOKED_AT)
     form = time_form(first, config)
     if form == TEXT and not all(isinstance(one, str) for one in first if one is not None):
         raise BadInput(

@@ -82,10 +82,7 @@ def check_parquet_columns(path: Path, config: Config) -> None:
     Raises:
         BadInput: It cannot be read, it lacks a column, or a column has a type that would be read as something else.
     """
-    try:
-        schema = pq.read_schema(path)
-    except pa.ArrowInvalid:
-        raise BadInput(f"{path}: not a whole Parquet file; fetch it again") from None
+    schema = parquet_schema(path)
     for position, role in _roles(path, schema.names, f"the file has: {', '.join(schema.names)}", config).items():
         kind = schema.field(position).type
         problem = _problem(role, kind.value_type if pat.is_dictionary(kind) else kind, path, config)
@@ -94,22 +91,28 @@ def check_parquet_columns(path: Path, config: Config) -> None:
     _check_encodings(path, config)
 
 
-def has_instants(path: Path, config: Config) -> bool:
-    """Return whether the times in a Parquet file are instants, and not texts or times without a time zone."""
-    kind = pq.read_schema(path).field(config.columns.time).type
+def parquet_schema(path: Path) -> pa.Schema:
+    """Return the names and types of a Parquet file's columns.
+
+    Raises:
+        BadInput: It cannot be read.
+    """
+    try:
+        return pq.read_schema(path)
+    except pa.ArrowInvalid:
+        raise BadInput(f"{path}: not a whole Parquet file; fetch it again") from None
+
+
+def has_instants(kind: pa.DataType) -> bool:
+    """Return whether times of a type are instants, and not texts or times without a time zone."""
     return pat.is_timestamp(kind) and kind.tz is not None
 
 
-def has_own_times(path: Path, config: Config) -> bool:
-    """Return whether a Parquet file stores times as such, and not as numbers or texts."""
-    return pat.is_timestamp(pq.read_schema(path).field(config.columns.time).type)
-
-
-def first_times(path: Path, n: int, config: Config) -> list[Any]:
-    """Return the first times of a Parquet file; no other column is read."""
+def first_of_column(path: Path, name: str, n: int) -> list[Any]:
+    """Return the first entries of a column of a Parquet file; no other column is read."""
     with pq.ParquetFile(path) as file:
-        batches = file.iter_batches(batch_size=n, columns=[config.columns.time])
-        return list(itertools.islice((time for batch in batches for time in batch.column(0).to_pylist()), n))
+        batches = file.iter_batches(batch_size=n, columns=[name])
+        return list(itertools.islice((one for batch in batches for one in batch.column(0).to_pylist()), n))
 
 
 def _problem(role: str, kind: pa.DataType, path: Path, config: Config) -> str | None:
