@@ -4,6 +4,10 @@ import datetime as dt
 
 from support import DATE, HEADER, Dataset
 
+from tasks.account import ledger
+from tasks.account.chain import charges
+from tasks.account.entry import Charge
+
 N_BUSES = 24
 MODES = [("pure", "estimated"), ("zcdp", "estimated"), ("pure", "planned"), ("zcdp", "planned")]
 
@@ -31,3 +35,8 @@ def screen(dataset: Dataset, definition: str, mechanism: str, total: str = "4000
     dataset.set("epsilon_total = 5.0", f"epsilon_total = {total}")
     dataset.without_map()
     return dataset
+
+
+def paid(dataset: Dataset) -> list[Charge]:
+    """Return the entries that cost users, in order."""
+    return charges(ledger.read_entries(dataset.config))

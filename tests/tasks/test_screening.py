@@ -7,7 +7,7 @@ import os
 
 import polars as pl
 import pytest
-from screened import MODES, N_BUSES, screen, write_day
+from screened import N_BUSES, paid, screen, write_day
 from support import DATE, ENGINES, HEADER, Dataset, all_files
 
 from dpmath.core.accounting import LARGEST_INVERSE_SCALE
@@ -15,8 +15,7 @@ from dpmath.core.currency import LAPLACE
 from dpmath.estimate.screening import Screening
 from tasks.account import ledger, private_files
 from tasks.account.budgets import Account
-from tasks.account.chain import charges, releases
-from tasks.account.entry import Charge
+from tasks.account.chain import releases
 from tasks.account.releases import stopped_days
 from tasks.account.screenings import SHARE, screening_of
 from tasks.account.stopped import stops
@@ -27,20 +26,6 @@ from tasks.planning.stored_plan import StoredPlan, load_plan
 from tasks.release import screening as released_screening
 from tasks.release.draw import release_statistics
 from tasks.upkeep.verify import verify_ledger
-
-
-@pytest.fixture(params=MODES, ids="-".join)
-def screened(dataset: Dataset, request: pytest.FixtureRequest) -> Dataset:
-    return screen(dataset, *request.param)
-
-
-@pytest.fixture
-def one(dataset: Dataset) -> Dataset:
-    return screen(dataset, "zcdp", "estimated")
-
-
-def paid(dataset: Dataset) -> list[Charge]:
-    return charges(ledger.read_entries(dataset.config))
 
 
 def of_a_day(dataset: Dataset) -> int:

@@ -6,13 +6,11 @@ from decimal import Decimal
 
 import pytest
 from insider import forged
-from screened import MODES, N_BUSES, screen, write_day
+from screened import N_BUSES, paid, screen, write_day
 from support import DATE, OF_SUMS, Dataset, choose
 
 from tasks.account import ledger, private_files
 from tasks.account.budgets import Account
-from tasks.account.chain import charges
-from tasks.account.entry import Charge
 from tasks.base.errors import BadConfig, DayStopped, LedgerBroken
 from tasks.planning.preview import preview_plan
 from tasks.release import draw
@@ -22,20 +20,6 @@ from tasks.upkeep.backup import back_up
 from tasks.upkeep.convert import convert_ledger
 from tasks.upkeep.forget import forget_days
 from tasks.upkeep.verify import verify_ledger
-
-
-@pytest.fixture(params=MODES, ids="-".join)
-def screened(dataset: Dataset, request: pytest.FixtureRequest) -> Dataset:
-    return screen(dataset, *request.param)
-
-
-@pytest.fixture
-def one(dataset: Dataset) -> Dataset:
-    return screen(dataset, "zcdp", "estimated")
-
-
-def paid(dataset: Dataset) -> list[Charge]:
-    return charges(ledger.read_entries(dataset.config))
 
 
 def test_mended_settings_are_asked_anew_at_a_new_charge_and_the_day_is_released(one: Dataset) -> None:
