@@ -4,6 +4,7 @@ import csv
 import datetime as dt
 import io
 import json
+from collections.abc import Callable
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
@@ -24,6 +25,8 @@ from tasks.device.parameters import RoundParameters, parameters_of
 
 ROUND_1, ROUND_2, VOTES, MEANS, MANIFEST = "round-1.json", "round-2.json", "votes.json", "means.csv", "manifest.json"
 _KEY_BYTES = 32
+_Made = tuple[dict[str, bytes], dict[str, Any]]
+"""The files of a step by name, and further fields of its entry."""
 
 
 @step("open {date}")
@@ -37,13 +40,7 @@ def open_period(date: dt.date, config: CollectionConfig) -> Path:
     Returns:
         The folder of the published files.
     """
-    period = config.period_of(date)
-    with locked(config) as entries:
-        entry = entry_of(OPENED, period, entries, config)
-        if entry is None:
-            content = _round_1(period, config).as_file()
-            entry = append(OPENED, period, {ROUND_1: content}, {}, entries, config)
-        return publish(entry, config)
+    return _once(OPENED, date, config, lambda period, _: ({ROUND_1: _round_1(period, config).as_file()}, {}))
 
 
 @step("localise {date}")
@@ -61,20 +58,16 @@ def localise(date: dt.date, config: CollectionConfig) -> Path:
         NothingToPublish: No area has enough reports.
         HexveilError: The period is not open.
     """
-    period = config.period_of(date)
-    with locked(config) as entries:
-        entry = entry_of(LOCALISED, period, entries, config)
-        if entry is None:
-            asked = _asked(_needed(OPENED, period, "open", entries, config), ROUND_1, config)
-            taken = take_in(asked, config)
-            votes = _votes(taken.sums, config)
-            bins: dict[str, int | None] = {
-                area: localised(one["n_votes"], asked.protocol) for area, one in votes.items()
-            }
-            second = RoundParameters(**{**vars(asked), "round": 2, "bins": bins})
-            files = {ROUND_2: second.as_file(), VOTES: readable_json(votes)}
-            entry = append(LOCALISED, period, files, {"rows": taken.rows}, entries, config)
-        return publish(entry, config)
+
+    def made(period: str, entries: list[Stated]) -> _Made:
+        asked = _asked(_needed(OPENED, period, "open", entries, config), ROUND_1, config)
+        taken = take_in(asked, config)
+        votes = _votes(taken.sums, config)
+        bins: dict[str, int | None] = {area: localised(one["n_votes"], asked.protocol) for area, one in votes.items()}
+        second = RoundParameters(**{**vars(asked), "round": 2, "bins": bins})
+        return {ROUND_2: second.as_file(), VOTES: readable_json(votes)}, {"rows": taken.rows}
+
+    return _once(LOCALISED, date, config, made)
 
 
 @step("estimate {date}")
@@ -92,17 +85,27 @@ def estimate(date: dt.date, config: CollectionConfig) -> Path:
         NothingToPublish: No area has enough reports.
         HexveilError: The bins of the period are not found yet.
     """
+
+    def made(period: str, entries: list[Stated]) -> _Made:
+        before = _needed(LOCALISED, period, "localise", entries, config)
+        asked = _asked(before, ROUND_2, config)
+        votes = json.loads(stored(before, VOTES, config))
+        taken = take_in(asked, config)
+        rows = _means(taken.sums, votes, asked, config)
+        files = {MEANS: _table(rows), MANIFEST: _manifest(asked, taken.rows, before["rows"], config)}
+        return files, {"rows": taken.rows, "areas": len(rows)}
+
+    return _once(ESTIMATED, date, config, made)
+
+
+def _once(kind: str, date: dt.date, config: CollectionConfig, make: Callable[[str, list[Stated]], _Made]) -> Path:
+    """Publish what the ledger has of a kind for a date's period; make and append it first if it has nothing."""
     period = config.period_of(date)
     with locked(config) as entries:
-        entry = entry_of(ESTIMATED, period, entries, config)
+        entry = entry_of(kind, period, entries, config)
         if entry is None:
-            before = _needed(LOCALISED, period, "localise", entries, config)
-            asked = _asked(before, ROUND_2, config)
-            votes = json.loads(stored(before, VOTES, config))
-            taken = take_in(asked, config)
-            rows = _means(taken.sums, votes, asked, config)
-            files = {MEANS: _table(rows), MANIFEST: _manifest(asked, taken.rows, before["rows"], config)}
-            entry = append(ESTIMATED, period, files, {"rows": taken.rows, "areas": len(rows)}, entries, config)
+            files, about = make(period, entries)
+            entry = append(kind, period, files, about, entries, config)
         return publish(entry, config)
 
 
