@@ -3,8 +3,9 @@ PYTHON ?= python3
 BIN := .venv/bin
 INSTALL := DEBIAN_FRONTEND=noninteractive apt-get install --yes --quiet --no-install-recommends
 
-# Tests run in as many processes as there are cores; those of one file stay together.
-PARALLEL := -n auto --maxprocesses 4 --dist loadfile
+# Many tests wait for servers, so they run in one process more than there are cores; those of one file stay together.
+WORKERS := $(shell n=$$(getconf _NPROCESSORS_ONLN); echo $$((n < 3 ? n + 1 : 4)))
+PARALLEL := -n $(WORKERS) --dist loadfile
 
 # The dataset that `make up` deploys.
 CONFIG ?= deploy/config/demo.toml
