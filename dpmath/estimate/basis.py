@@ -32,8 +32,9 @@ LASTING = {
     "cell": 0.03,
 }
 """Prior variance of each part that lasts over days, as a share of the square of the scale."""
-_BY_PLACE = 0.37
+BY_PLACE = 0.37
 """The share of covariates, hexagons and cells together, unless the covariates alone have more."""
+_OWN = LASTING["hexagon"] + LASTING["hexagon_slot"] + LASTING["cell"]
 OF_THE_DAY = {
     "city": 0.03,
     "covariate": 0.0,
@@ -106,8 +107,17 @@ class Basis:
     def own_factor(self) -> float:
         """What the variances of hexagons and cells are multiplied by: they take what covariates leave."""
         taken = LASTING["covariate"] * self.whitening.shape[1]
-        own = LASTING["hexagon"] + LASTING["hexagon_slot"] + LASTING["cell"]
-        return max(1.0, (_BY_PLACE - taken) / own)
+        return max(1.0, (BY_PLACE - taken) / _OWN)
+
+    @property
+    def own_share(self) -> float:
+        """Prior variance of a cell by its hexagon's functions and its own, as a share of the square of the scale."""
+        return self.own_factor * _OWN
+
+    @property
+    def of_covariates(self) -> slice:
+        """Which coefficients are those of the covariates."""
+        return slice(self.sizes["city"], self.sizes["city"] + self.sizes["covariate"])
 
     def variances(self, shares: dict[str, float], n_hexagons: int) -> FloatArray:
         """Return the variance of each coefficient of a city with so many hexagons, for a scale of 1."""

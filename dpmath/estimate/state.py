@@ -5,10 +5,10 @@ from typing import Any
 
 import numpy as np
 
-from dpmath.estimate.basis import LASTING, OF_THE_DAY, Basis
+from dpmath.estimate.basis import BY_PLACE, LASTING, OF_THE_DAY, Basis
 from dpmath.estimate.day import Day, FloatArray
 
-MODEL = 2
+MODEL = 3
 """Number of the model. Raise it whenever an estimate from the same answers changes: releases of another are not learned
 from, and are not made again."""
 POINTS = 100.0
@@ -96,6 +96,20 @@ class State:
         covariance[:n_before, :n_before] = self.covariance
         covariance[np.arange(n_before, n_after), np.arange(n_before, n_after)] = prior
         return replace(grown, mean=np.append(self.mean, np.zeros(prior.size)), covariance=covariance)
+
+    def with_rest_by_place(self) -> "State":
+        """Return the state with hexagons and cells that take what covariates leave, now that these are measured.
+
+        Before, it is only supposed how much the covariates tell. Where they tell little, places must differ more.
+        """
+        covariates = self.basis.of_covariates
+        told = float((self.mean[covariates] ** 2 + np.diag(self.covariance)[covariates]).sum())
+        of_city, own = self.prior_factors
+        factor = max(1.0, (BY_PLACE * self.scale**2 - told) / (own * self.basis.own_share * self.scale**2))
+        covariance, n_common = self.covariance.copy(), self.basis.n_common
+        of_places = np.arange(n_common, self.mean.size)
+        covariance[of_places, of_places] += (factor - 1) * self.lasting[n_common:]
+        return replace(self, covariance=covariance, prior_factors=(of_city, own * factor))
 
     def later(self, n_days: int) -> "State":
         """Return the state with what coefficients and scales may have drifted in some days."""

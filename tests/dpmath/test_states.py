@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from city_days import MUCH, NORMS, VALUE_RANGE, a_city, a_state, asked_of, error, run, same, values_of
 
-from dpmath.estimate.basis import LASTING
+from dpmath.estimate.basis import BY_PLACE, LASTING
 from dpmath.estimate.day import KINDS
 from dpmath.estimate.measurement import Norm
 from dpmath.estimate.programme import programme
@@ -34,6 +34,30 @@ def test_new_hexagons_get_the_prior_and_others_keep_what_is_known() -> None:
     with pytest.raises(ValueError, match="every hexagon of the day"):
         state.numbers_of(later)
     assert same(grown.with_hexagons(later), grown)
+
+
+@pytest.mark.theorem("HV-E4")
+@pytest.mark.parametrize("told", [0.0, 0.1, 0.2, 0.4])
+def test_places_take_what_the_measured_covariates_leave(told: float) -> None:
+    """The prior variance of covariates and places together is a fixed share, unless the covariates have more."""
+    state = a_state(a_city())
+    basis, covariates = state.basis, state.basis.of_covariates
+    assert 1 < basis.sizes["covariate"] == covariates.stop - covariates.start
+    mean, covariance = state.mean.copy(), state.covariance.copy()
+    mean[covariates], covariance[covariates, covariates] = 0, 0
+    mean[covariates.start] = np.sqrt(told / 2) * state.scale  # half of it is known, half is still unsure
+    covariance[covariates.start, covariates.start] = told / 2 * state.scale**2
+    measured = replace(state, mean=mean, covariance=covariance, prior_factors=(2.0, 1.0))
+    found = measured.with_rest_by_place()
+    of_city, own = found.prior_factors
+    assert of_city == 2
+    assert own * basis.own_share == pytest.approx(max(basis.own_share, BY_PLACE - told))
+    n_common = basis.n_common
+    grown = np.diag(found.covariance - covariance)
+    assert not grown[:n_common].any()
+    assert grown[n_common:] == pytest.approx((own - 1) * measured.lasting[n_common:])
+    assert (found.mean == mean).all()
+    assert same(found.with_rest_by_place(), found)
 
 
 @pytest.mark.theorem("HV-E4")
