@@ -25,7 +25,8 @@ RADIUS = 1 << 16
 """Radius of the ball of a user whose budget is not short."""
 _ROUNDS = 3
 _START = 0.6180339887
-MOST_CELLS = 800
+MOST_CELLS = 400
+"""Of how many cells an l1 ball may have a part of its own: those that hold the most records."""
 _PARTS_OF_L1 = (1.0, 0.7, 0.4, 0.1, 0.0)
 """Which shares of an l1 ball are tried for directions; the rest is for cells."""
 _SIGNAL_DIRECTIONS = 4

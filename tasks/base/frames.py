@@ -4,16 +4,18 @@ from collections.abc import Iterable
 from decimal import Decimal
 from io import BytesIO
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import polars as pl
 
 from tasks.base import durable
 
+Compression = Literal["zstd", "lz4"]
 
-def write_frame(folder: Path, frame: pl.DataFrame) -> str:
+
+def write_frame(folder: Path, frame: pl.DataFrame, compression: Compression = "zstd") -> str:
     """Write a frame as Parquet and return its hash."""
-    return durable.write_named_by_hash(folder, parquet_bytes(frame))
+    return durable.write_named_by_hash(folder, parquet_bytes(frame, compression))
 
 
 def write_json(folder: Path, value: Any) -> str:
@@ -26,10 +28,10 @@ def exact_series(integers: Iterable[int]) -> pl.Series:
     return pl.Series([Decimal(int(one)) for one in integers], dtype=pl.Decimal(38, 0))
 
 
-def parquet_bytes(frame: pl.DataFrame) -> bytes:
+def parquet_bytes(frame: pl.DataFrame, compression: Compression = "zstd") -> bytes:
     """Return a frame as Parquet."""
     buffer = BytesIO()
-    frame.write_parquet(buffer)
+    frame.write_parquet(buffer, compression=compression)
     return buffer.getvalue()
 
 

@@ -23,7 +23,8 @@ def write_arrays(folder: Path, arrays: Arrays) -> str:
         for name, array in arrays.items()
     ]
     schema = {"name": pl.String, "type": pl.String, "shape": pl.List(pl.Int64), "content": pl.Binary}
-    return frames.write_frame(folder, pl.DataFrame(rows, schema=schema))
+    table = pl.DataFrame(rows, schema=schema)
+    return frames.write_frame(folder, table, "lz4")  # numbers without order shrink little, however long one tries
 
 
 def read_arrays(folder: Path, name: str) -> Arrays:

@@ -231,7 +231,7 @@ def measurement_frame(questions: Questions, asked: Asked, config: Config) -> pl.
     A row is one query: noisy_sum is a mean shrink factor times the sum over cells of weight (mean - expected), plus
     noise of noise_sd. Weights and expected values are of the cells in the order of the statistics.
     """
-    rows = []
+    steps = []
     measured = [(one.measurement, answers) for one, answers in questions if isinstance(one, Measured)]
     for step, (measurement, answers) in enumerate(measured):
         design = as_measured(measurement)
@@ -239,18 +239,21 @@ def measurement_frame(questions: Questions, asked: Asked, config: Config) -> pl.
         weights = design.loading * (total * POINTS / float(config.value.span))[:, None]
         expected = _in_unit(measurement.centre.astype(np.float64) * (POINTS / measurement.value_range), config)
         scale = LOSS_UNITS / measurement.inverse_scale / RADIUS
-        for query, answer in enumerate(answers):
-            rows.append(
+        n_queries = len(answers)
+        steps.append(
+            pl.DataFrame(
                 {
-                    "step": step,
-                    "query": query,
-                    "noisy_sum": int(answer) / RADIUS,
-                    "noise_sd": scale if measurement.norm == "l2" else scale * float(np.sqrt(2)),
-                    "weights": weights[:, query].tolist(),
-                    "expected": expected.tolist() if query == 0 else [],
-                }
+                    "step": [step] * n_queries,
+                    "query": range(n_queries),
+                    "noisy_sum": [int(answer) / RADIUS for answer in answers],
+                    "noise_sd": [scale if measurement.norm == "l2" else scale * float(np.sqrt(2))] * n_queries,
+                    "weights": pl.Series(np.ascontiguousarray(weights.T)).arr.to_list(),
+                    "expected": [expected.tolist() if query == 0 else [] for query in range(n_queries)],
+                },
+                schema_overrides={"expected": pl.List(pl.Float64)},
             )
-    return pl.DataFrame(rows)
+        )
+    return pl.concat(steps)
 
 
 def _in_unit(points: FloatArray, config: Config) -> FloatArray:
