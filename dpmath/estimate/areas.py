@@ -9,7 +9,7 @@ from functools import cached_property
 
 import numpy as np
 
-from dpmath.core.occupancy import IntArray
+from dpmath.core.occupancy import IntArray, Occupancy
 from dpmath.estimate.day import Day, FloatArray
 from dpmath.estimate.posterior import Estimate, Joint, honest
 
@@ -19,6 +19,8 @@ AREAS = ("cell", "hexagon_4h", "parent", "parent_4h")
 """Whose value a cell may get, in the order in which they are tried: the cell, its hexagon in the 4 hours of local time
 in which the slot begins, the parent hexagon in the slot, and the parent hexagon in the 4 hours."""
 _BANDS = 6
+_ALIKE = 0.2
+"""Correlation of what one user differs by in two cells of an area: a fast bus is fast in both."""
 
 
 @dataclass(frozen=True)
@@ -109,7 +111,9 @@ def areas_of_cells(estimate: Estimate, day: Day, parent: IntArray | None) -> Are
     if parent is not None:
         number = area_numbers(day.hexagon, day.slot, day.n_slots, parent)
         region = parent[day.hexagon]  # no area has cells of two parents
-        variances += [area_variances(estimate, records, areas, region) for areas in number[1:]]
+        for areas in number[1:]:
+            alike = added_by_alike(day.occupancy, estimate.residual_variance, areas)
+            variances.append(area_variances(estimate, records, areas, region) + alike)
     variance, before = np.stack(variances, axis=1)
     return Areas(number, records, averages(number, records, estimate.mean), variance, before)
 
@@ -136,6 +140,27 @@ def area_variances(estimate: Estimate, records: IntArray, area: IntArray, region
         share /= share.sum(axis=1, keepdims=True)
         found[:, cells] = _variances(estimate, cells, share)[:, here]
     return found
+
+
+def added_by_alike(occupancy: Occupancy, residual_variance: FloatArray, area: IntArray) -> FloatArray:
+    """Return what is added to the variance of each cell's area because a user's residuals in its cells are alike.
+
+    The model's residuals are independent, which is enough for cells, for a user has one residual in each.
+
+    Args:
+        occupancy: The day's pairs.
+        residual_variance: Variance of each pair's residual, shape (P,).
+        area: Number of the area that holds each cell, shape (G,).
+
+    Source:
+        HV-E3.
+    """
+    of_pair = area[occupancy.cell]
+    part = occupancy.n_records * np.sqrt(residual_variance)
+    user_areas, user_area = np.unique(of_pair * occupancy.n_users + occupancy.user, return_inverse=True)
+    together = np.bincount(user_areas // occupancy.n_users, np.bincount(user_area, part) ** 2, area.max() + 1)
+    alone, records = (np.bincount(of_pair, one, area.max() + 1) for one in (part**2, occupancy.n_records))
+    return np.asarray((_ALIKE * np.maximum(together - alone, 0.0) / np.maximum(records, 1) ** 2)[area])
 
 
 def _variances(estimate: Estimate, cells: IntArray, share: FloatArray) -> FloatArray:

@@ -79,6 +79,7 @@ class Estimate:
         expected: What was expected before, in points, shape (G,).
         state: The state after the day.
         residual_factor: What residual variances of the day were multiplied by.
+        residual_variance: Variance of each pair's residual, shape (P,).
         residual_part: How much of the variance is that of the pairs' residuals, shape (G,).
         joint: How the errors of cells go together.
     """
@@ -89,6 +90,7 @@ class Estimate:
     expected: FloatArray
     state: State
     residual_factor: float
+    residual_variance: FloatArray
     residual_part: FloatArray
     joint: Joint
 
@@ -193,6 +195,7 @@ def _solved(
             prior_factors=(of_city * factors["city"], own * factors["own"]),
         ),
         residual_factor=factors["residual"],
+        residual_variance=residual,
         residual_part=alone,
         joint=Joint(rows, state.covariance, added + of_the_day, of_cells, alone, known, misfit, moved, shrink),
     )

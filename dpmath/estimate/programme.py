@@ -239,6 +239,7 @@ def _widened(found: Estimate, view: View, surplus: FloatArray, response: FloatAr
         state=replace(after, n_days=after.n_days + 1),
         variance=after_day,
         variance_before=before_day,
+        residual_variance=wider.residual_variance,
         residual_part=part,
     )
 

@@ -7,7 +7,16 @@ import numpy as np
 import pytest
 
 from dpmath.core.occupancy import Occupancy
-from dpmath.estimate.areas import AREAS, HALF_WIDTH, Areas, area_numbers, area_variances, areas_of_cells, averages
+from dpmath.estimate.areas import (
+    AREAS,
+    HALF_WIDTH,
+    Areas,
+    added_by_alike,
+    area_numbers,
+    area_variances,
+    areas_of_cells,
+    averages,
+)
 from dpmath.estimate.asking import ask
 from dpmath.estimate.basis import fit_basis
 from dpmath.estimate.charges import charges, reach_of
@@ -122,6 +131,17 @@ def expected_variances(
     return widened, (before - residual) * misfit + share**2 @ part
 
 
+def alike_in_dense(day: Day, residual_variance: np.ndarray, number: np.ndarray) -> np.ndarray:
+    """Return what residuals of one user add to each area if each two of them have a correlation of 0.2."""
+    occupancy = day.occupancy
+    deviation = np.sqrt(residual_variance)
+    covariance = 0.2 * np.outer(deviation, deviation) * np.equal.outer(occupancy.user, occupancy.user)
+    np.fill_diagonal(covariance, 0)
+    share = (number[:, None] == number[occupancy.cell]) * occupancy.n_records
+    share = share / share.sum(axis=1, keepdims=True)
+    return np.diag(share @ covariance @ share.T)
+
+
 @pytest.mark.theorem("HV-E3")
 @pytest.mark.parametrize("shrink", [1.0, 0.7])
 @pytest.mark.parametrize("chosen", [NOTHING, ("residual", "city", "own")])
@@ -143,6 +163,8 @@ def test_the_variance_of_an_area_is_that_of_the_dense_joint_gaussian(shrink: flo
     areas = areas_of_cells(checked, day, PARENT)
     share = shares_of(areas.number[kind], day.occupancy.cell_records)
     after, before = expected_variances(dense, share, sums, noise, shrink, part)
+    alike = alike_in_dense(day, found.residual_variance, areas.number[kind])
+    after, before = after + alike, before + alike
     assert areas.variance[kind] == pytest.approx(after, rel=1e-9)
     assert areas.variance_before[kind] == pytest.approx(before, rel=1e-9)
     assert areas.mean[kind] == pytest.approx(share @ found.mean)
@@ -186,7 +208,16 @@ def test_areas_do_not_depend_on_which_regions_are_taken_together() -> None:
     areas = areas_of_cells(estimate, day, PARENT)
     for kind in (1, 2, 3):
         at_once = area_variances(estimate, records, areas.number[kind], np.zeros(50, dtype=np.int64))
+        at_once += added_by_alike(day.occupancy, estimate.residual_variance, areas.number[kind])
         assert at_once == pytest.approx(np.stack([areas.variance[kind], areas.variance_before[kind]]), rel=1e-9)
+
+
+@pytest.mark.theorem("HV-E3")
+def test_users_of_one_cell_of_an_area_are_not_alike_with_themselves() -> None:
+    """Nothing is added where each user has one cell; where a user has all records of two cells, both add up."""
+    occupancy = Occupancy(np.array([0, 1, 2, 3]), np.array([0, 1, 2, 2]), np.array([3, 1, 2, 2]), 4, 3)
+    added = added_by_alike(occupancy, np.array([4.0, 9.0, 1.0, 25.0]), np.array([0, 0, 1, 1]))
+    assert added == pytest.approx([0, 0, 0.2 * 2 * 0.25 * 1 * 5, 0.2 * 2 * 0.25 * 1 * 5])
 
 
 @pytest.mark.theorem("HV-E3")
