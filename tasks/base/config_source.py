@@ -1,15 +1,13 @@
 """The sections of a configuration on its source: which files hold the records, their form, and their columns."""
 
-import difflib
-import functools
 import re
 from typing import Any, Literal, Self
-from zoneinfo import available_timezones
 
 from pydantic import Field, field_validator, model_validator
 
 from tasks.base.config_presets import Preset
 from tasks.base.config_types import Place, Section
+from tasks.base.time_zones import zone_problem
 
 Format = Literal["csv", "parquet", "ndjson", "json", "gtfs-rt"]
 TimeUnit = Literal["s", "ms", "us", "ns"]
@@ -20,12 +18,6 @@ OF_FILE = "{file}"
 
 _DIRECTIVE = re.compile(r"%(-?.)")
 _DIRECTIVES = frozenset("aAbBcdfgGHIjmMnpSuUVwWxXyYzZ%") | {f"-{one}" for one in "dHIjmMSy"}
-
-
-@functools.cache
-def _time_zones() -> frozenset[str]:
-    """Return the names of all time zones. This reads about a thousand files, so it is cached."""
-    return frozenset(available_timezones() - {"localtime", "Factory", "posixrules"})
 
 
 class Dataset(Section):
@@ -76,9 +68,8 @@ class Dataset(Section):
     @field_validator("timezone")
     @classmethod
     def _known_zone(cls, value: str) -> str:
-        if value not in _time_zones():
-            close = difflib.get_close_matches(value, _time_zones(), n=1)
-            raise ValueError("must be an IANA time zone" + (f"; did you mean {close[0]}?" if close else ""))
+        if problem := zone_problem(value):
+            raise ValueError(problem)
         return value
 
 

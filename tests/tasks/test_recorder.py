@@ -18,7 +18,8 @@ from feeds import snapshot
 
 from tasks.base.errors import HexveilError
 from tasks.records import recorder
-from tasks.records.recorder import LONGEST_WAIT, Feed, filled_in, record, wait_after
+from tasks.records.feed import Feed, filled_in
+from tasks.records.recorder import LONGEST_WAIT, record, wait_after
 
 SECOND = 1768464000
 FIRST, SECOND_ONE = (snapshot([("bus1", SECOND + one, 11)]) for one in (0, 30))
@@ -149,7 +150,8 @@ def test_a_bad_answer_is_not_written_and_the_next_good_one_is(
     assert run(serve([bad, bad, Answer()]), tmp_path) == 1
     assert [path.read_bytes() for path in files(tmp_path)] == [FIRST]
     assert "a snapshot failed feed=127.0.0.1" in caplog.text
-    assert "n_failures=2" in caplog.text
+    assert "n_failures=2 wait_seconds=0" in caplog.text
+    assert "the feed answers again feed=127.0.0.1 n_failures=2" in caplog.text
     assert KEY not in caplog.text
 
 
