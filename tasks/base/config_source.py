@@ -13,6 +13,8 @@ Format = Literal["csv", "parquet", "ndjson", "json", "gtfs-rt"]
 TimeUnit = Literal["s", "ms", "us", "ns"]
 ROLES = ("user", "time", "latitude", "longitude", "value")
 """The columns that are read, by what they mean."""
+NAME = r"^[a-z0-9][a-z0-9_-]*$"
+"""What the name of a dataset looks like."""
 OF_FILE = "{file}"
 """What `columns.user` says where a file's name is the user of its records."""
 
@@ -23,7 +25,7 @@ _DIRECTIVES = frozenset("aAbBcdfgGHIjmMnpSuUVwWxXyYzZ%") | {f"-{one}" for one in
 class Dataset(Section):
     """Which files hold the records, and the time zone of their days."""
 
-    name: str = Field(pattern=r"^[a-z0-9][a-z0-9_-]*$")
+    name: str = Field(pattern=NAME)
     """Name of the dataset: small letters, digits, `_` and `-`. It is a part of each release id."""
     files: tuple[Place, ...] = Field(min_length=1)
     """Patterns of the input files, relative to this file. The end of a name says its format: `.csv`, `.parquet`,
@@ -122,4 +124,6 @@ class Columns(Section):
         names = [self.user, self.time, self.latitude, self.longitude, self.value]
         if len(set(names)) < len(names):
             raise ValueError("must name five different columns")
+        if OF_FILE in names[1:]:
+            raise ValueError(f"only user may be {OF_FILE}")
         return self

@@ -2,6 +2,7 @@
 
 import re
 from decimal import Decimal
+from pathlib import Path
 from typing import Annotated, Any
 
 from fsspec.registry import known_implementations
@@ -41,6 +42,11 @@ Place = Annotated[str, Field(min_length=1), AfterValidator(_known_address)]
 def shown(text: str) -> str:
     """Return a text with its control characters escaped. Without this they would control the terminal."""
     return _CONTROL.sub(lambda found: repr(found[0])[1:-1], text)
+
+
+def file_in_the_way(folder: Path) -> Path | None:
+    """Return the file that stands where a folder, or a folder above it, would be; None if there is none."""
+    return next((place for place in (folder, *folder.parents) if place.exists() and not place.is_dir()), None)
 
 
 class Section(BaseModel):

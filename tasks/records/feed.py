@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from string import Template
 
+from tasks.base.config_types import file_in_the_way
 from tasks.base.errors import BadInput, HexveilError
 from tasks.base.time_zones import zone_problem
 
@@ -46,7 +47,8 @@ class Feed:
             raise BadInput(f"--timezone {self.timezone} {problem}")
         for name, value in self.headers.items():
             _check_header(name, value)
-        _check_folder(self.folder)
+        if in_the_way := file_in_the_way(self.folder):
+            raise BadInput(f"--to {self.folder}: {in_the_way} is a file; name a folder, new or its own")
 
     @property
     def host(self) -> str:
@@ -84,9 +86,3 @@ def _check_header(name: str, value: str) -> None:
             f"--header {name}: its value may have printable characters of ASCII alone, without line ends; check the "
             "variable that fills it in, and encode other characters as the feed's provider says"
         )
-
-
-def _check_folder(folder: Path) -> None:
-    in_the_way = next((place for place in (folder, *folder.parents) if place.exists() and not place.is_dir()), None)
-    if in_the_way is not None:
-        raise BadInput(f"--to {folder}: {in_the_way} is a file; name a folder, new or its own")
