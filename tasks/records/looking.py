@@ -112,14 +112,9 @@ def _parquet(path: Path) -> Look:
 
 
 def _gtfs_realtime(path: Path) -> Look:
-    vehicles = [entity.vehicle for entity in gtfs_realtime.vehicles(path)[:_MOST_RECORDS]]
-    fields: dict[str, Callable[[Any], Any]] = {
-        "timestamp": lambda one: one.timestamp if one.HasField("timestamp") else None,
-        "position.latitude": lambda one: one.position.latitude,
-        "position.longitude": lambda one: one.position.longitude,
-    }
-    names = ["vehicle.id", *fields, "position.speed"]
-    return Look("gtfs-rt", names, lambda name: [fields[name](one) for one in vehicles if one.HasField("position")])
+    feed = gtfs_realtime.read_feed(path)
+    some = feed._replace(vehicles=feed.vehicles[:_MOST_RECORDS])
+    return Look("gtfs-rt", gtfs_realtime.names(), lambda name: gtfs_realtime.column(some, name))
 
 
 def _json(path: Path, kind: Format) -> Look:

@@ -205,7 +205,7 @@ def _places(looks: Sequence[Look], proposal: Proposal) -> np.ndarray:
 
 
 def _on_earth(places: np.ndarray) -> np.ndarray:
-    return (np.abs(places) <= (90, 180)).all(axis=1)
+    return (np.abs(places[:, 0]) <= 90) & (np.abs(places[:, 1]) <= 180)
 
 
 def _number(written: Any, mark: str) -> float:
