@@ -3,12 +3,15 @@
 import json
 from pathlib import Path
 
+import polars as pl
 import pytest
 from feeds import FEEDS
 from support import DATE, HEADER, Dataset, Hexveil
 
 from tasks.account import ledger
 from tasks.base.config import load_config
+from tasks.base.errors import BadInput
+from tasks.records.proposal import Given, propose_source
 
 ROW = f"b1,{DATE}T08:00:00Z,47.0,8.3,9\n"
 USUAL = ("--yes", "--unit", "km/h")
@@ -30,6 +33,7 @@ def standing(folder: Path) -> dict[str, bytes]:
         (("--total", "-1"), "budget.epsilon_total: input should be greater than 0, not -1"),
         (("--name", "A"), "--name A must be of a-z, 0-9, - and _, and begin with a letter or a digit"),
         (("--name", "../x"), "--name ../x must be of a-z, 0-9, - and _"),
+        (("--format", "xml"), "--format xml must be one of csv, parquet, ndjson, json, gtfs-rt"),
         (("--value", "{file}"), "{file} can be the user of CSV files alone; name a column: bus, time, lat"),
     ],
 )
@@ -61,6 +65,35 @@ def test_places_that_are_nowhere_are_said(dataset: Dataset, hexveil: Hexveil, pl
     ended = hexveil("init", file, "--to", dataset.folder / "mine.toml", *USUAL)
     assert "no place can be read in the first records: latitudes are from -90 to 90 degrees" in ended.stderr
     assert "--latitude and --longitude" in ended.stderr
+
+
+def test_a_file_without_any_time_is_said(dataset: Dataset, hexveil: Hexveil) -> None:
+    rows = pl.DataFrame({"bus": ["b1"], "time": [None], "lat": [47.0], "lon": [8.3], "speed": [9]})
+    file = dataset.folder / "day.parquet"
+    rows.with_columns(pl.col("time").cast(pl.Datetime)).write_parquet(file)
+    ended = hexveil("init", file, "--to", dataset.folder / "mine.toml", *USUAL)
+    assert "no time can be read, so no day was tried; check" in ended.stderr
+
+
+def test_records_without_members_are_said(dataset: Dataset, hexveil: Hexveil) -> None:
+    file = dataset.write("day.json", "[{}, {}]")
+    assert f"{file}: has no JSON objects with members" in hexveil("init", file, *USUAL).stderr
+
+
+def test_a_place_that_cannot_be_written_is_said(dataset: Dataset, hexveil: Hexveil) -> None:
+    file = dataset.write("day.csv", HEADER + ROW)
+    ended = hexveil("init", file, "--to", "/proc/mine.toml", *USUAL)
+    assert "/proc/mine.toml cannot be written: " in ended.stderr
+    assert "or give --to" in ended.stderr
+
+
+@pytest.mark.parametrize("zone", ["", "Mars/Olympus"])
+def test_places_in_no_known_time_zone_ask_for_it(dataset: Dataset, monkeypatch: pytest.MonkeyPatch, zone: str) -> None:
+    file = dataset.write("day.csv", HEADER + ROW)
+    monkeypatch.setattr("tzfpy.get_tz", lambda *_: zone)
+    with pytest.raises(BadInput, match="the places lie in no time zone that is known; give --timezone"):
+        propose_source([file], dataset.folder, Given())
+    assert propose_source([file], dataset.folder, Given(timezone="UTC")).settings["dataset"]["timezone"] == "UTC"
 
 
 @pytest.mark.parametrize("name", ["day.json", "day.ndjson"])

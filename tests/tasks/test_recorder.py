@@ -162,6 +162,20 @@ def test_a_key_that_is_refused_at_once_ends_the_command(serve: Serve, tmp_path: 
     assert len(server.asked) == 1
 
 
+def test_a_redirection_is_not_followed_because_the_key_would_go_with_it(serve: Serve, tmp_path: Path) -> None:
+    server = serve([Answer(302, b"", {"Location": "http://127.0.0.1:9/"})])
+    with pytest.raises(HexveilError, match="HTTP 302, it redirects; give the address that it redirects to"):
+        record(Feed(server.url, tmp_path, 0.01, "UTC"), threading.Event())
+
+
+def test_an_answer_without_end_is_given_up(
+    serve: Serve, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setattr(recorder, "_LARGEST", len(FIRST) + 10)
+    assert run(serve([Answer(content=FIRST * 3), Answer()]), tmp_path) == 1
+    assert "the answer is larger than 256 MiB" in caplog.text
+
+
 def test_a_server_that_is_not_there_yet_is_waited_for(tmp_path: Path) -> None:
     stop, counts = threading.Event(), list[int]()
     nobody = Feed("http://127.0.0.1:9/feed", tmp_path, 0.01, "UTC")
