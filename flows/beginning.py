@@ -10,7 +10,9 @@ import typer
 
 from flows import show
 from flows.show import out
-from tasks.base.errors import HexveilError
+from tasks.base.config_source import NAME
+from tasks.base.config_types import file_in_the_way
+from tasks.base.errors import BadConfig, HexveilError
 
 if TYPE_CHECKING:
     from tasks.records.proposal import Proposal
@@ -78,10 +80,9 @@ def init(
         timezone=timezone,
     )
     ask = _Asker(asking)
-    name = ask.text(name, "A name for the dataset, of a-z, 0-9, - and _", _name_of(to or files[0]), "--name")
-    path = (to or Path(f"{name}.toml")).resolve()
-    if path.exists() and not force:
-        raise HexveilError(f"{show.shown(path)} is there already; give another name with --to, or --force")
+    named_by = files[0] if to is None or to.is_dir() else to
+    name = ask.text(name, "A name for the dataset, of a-z, 0-9, - and _", _name_of(named_by), "--name")
+    path = _place(name, to, force)
     proposal = propose_source(files, path.parent, given)
     while proposal.missing:
         given.columns.update(_asked_columns(proposal, ask))
@@ -101,7 +102,7 @@ def init(
             "mechanism": "estimated",
         },
         "budget": {"epsilon_total": ask.number(total, _TOTAL, "100.0", "--total")},
-        "storage": {"path": f"{name}-store"},
+        "storage": {"path": _store_of(name)},
     }
     _write(path, config_text(settings))
     _try(path, proposal)
@@ -131,6 +132,40 @@ class _Asker:
         if not number.is_finite():
             raise HexveilError(f"{option} {text} must be a number, with a decimal point")
         return number
+
+
+def _place(name: str, to: Path | None, force: bool) -> Path:
+    """Return the file to write, which replaces no other and shares its storage with no other, unless told to."""
+    if not re.fullmatch(NAME, name):
+        raise HexveilError(f"--name {name} must be of a-z, 0-9, - and _, and begin with a letter or a digit")
+    path = (to or Path(f"{name}.toml")).resolve()
+    if path.is_dir():
+        raise HexveilError(f"{to} is a folder; name the file to write in it: --to {show.shown(path / f'{name}.toml')}")
+    if in_the_way := file_in_the_way(path.parent):
+        raise HexveilError(f"--to {to}: {in_the_way} is a file and no folder; give another name with --to")
+    if path.exists() and not force:
+        raise HexveilError(f"{show.shown(path)} is there already; give another name with --to, or --force")
+    store = path.with_name(_store_of(name))
+    if store.exists() and _storage_of(path) != store:
+        raise HexveilError(
+            f"{show.shown(store)} is there already, and two datasets must not share a storage; give another --name. If "
+            "it is of a dataset that you gave up, look into its ledger.jsonl, then remove it"
+        )
+    return path
+
+
+def _store_of(name: str) -> str:
+    return f"{name}-store"
+
+
+def _storage_of(path: Path) -> Path | None:
+    """Return the storage of a configuration; None if it is not there, or cannot be used."""
+    from tasks.base.config import load_config
+
+    try:
+        return load_config(path).storage_path
+    except BadConfig:
+        return None
 
 
 def _format(form: str | None) -> Any:
@@ -203,14 +238,19 @@ def _tick(lower: Decimal, upper: Decimal) -> Decimal:
 
 
 def _write(path: Path, text: str) -> None:
-    from tasks.base.config import load_config
+    """Write a configuration and its schema, if it can be used; otherwise what is there stays."""
+    from tasks.base.config import config_of
     from tasks.base.config_schema import SCHEMA_FILE, schema_text
     from tasks.base.durable import write_whole
 
-    path.parent.mkdir(parents=True, exist_ok=True)
-    write_whole(path.with_name(SCHEMA_FILE), schema_text().encode(), mode=0o644)
-    write_whole(path, text.encode(), mode=0o644)
-    load_config(path)
+    try:
+        config_of(text, path)
+        write_whole(path.with_name(SCHEMA_FILE), schema_text().encode(), mode=0o644)
+        write_whole(path, text.encode(), mode=0o644)
+    except BadConfig as error:
+        raise HexveilError(f"{error}\nNothing was written: give other options.") from None
+    except OSError as error:
+        raise HexveilError(f"{show.shown(path)} cannot be written: {error.strerror}; mend it, or give --to") from None
     out.print(f"\nWritten: {show.shown(path)}, and {SCHEMA_FILE} for editors.")
 
 

@@ -48,7 +48,7 @@ def explore(
 ) -> None:
     """Show what a day would be worth with other hexagons, slots and epsilons; reads no value and spends nothing."""
     settings = load_config(config)
-    from tasks.engines.prepare import by_itself, prepare_day
+    from tasks.engines.prepare_here import prepared_here
     from tasks.planning.explore import RESOLUTIONS, SHARES_OF_EPSILON, SLOTS, explore_day
     from tasks.reporting.choices import check_picture, draw_choices
 
@@ -59,13 +59,15 @@ def explore(
         raise HexveilError(f"--slot {wrong[0]} must divide a day of 1440 minutes")
     usual = [share * settings.privacy.epsilon_per_day for share in SHARES_OF_EPSILON]
     epsilons = sorted({Decimal(str(one)) for one in epsilon}) if epsilon else usual
-    prepare_day(day, settings, by_itself)
-    explored = explore_day(day, sorted({*(resolution or RESOLUTIONS)}), slots, epsilons, settings)
+    with prepared_here(day, settings) as prepared:
+        explored = explore_day(day, sorted({*(resolution or RESOLUTIONS)}), slots, epsilons, settings, prepared)
     draw_choices(explored, path, f"{settings.dataset.name} {day}", settings)
     if as_json:
         show.print_json({"target": explored.target, "spread": explored.spread, "choices": explored.rows})
         return
     _show_choices(explored, settings)
+    if settings.engine.name != "local":
+        out.print("The records are on a cluster, so the day was read once more here, with the local engine.")
     out.print(f"The picture is {show.shown(path)}. Nothing was spent.")
 
 
@@ -96,6 +98,10 @@ def _show_choices(explored: "Exploration", config: Config) -> None:
         if explored.spread is None
         else f"earlier releases show that a constant errs {explored.spread:.3g} {unit} in the present grid"
     )
+    if config.value.screen:
+        screened = [f"{one.epsilon:g}" for one in of_epsilons if one.is_screened]
+        where = f"at epsilon {', '.join(screened)}" if screened else "at none of these epsilons"
+        out.print(f"value.screen takes a hundredth {where}: where its count could tell anything of so few users.")
     out.print(f"All settings are compared as for a day of which little is known; {known}. A year is 365 such days.")
 
 

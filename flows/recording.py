@@ -4,7 +4,6 @@ import signal
 import threading
 from pathlib import Path
 from typing import Annotated
-from zoneinfo import available_timezones
 
 import typer
 
@@ -27,17 +26,15 @@ def record(
     """Write a feed's snapshots to files for the daily run, until Ctrl-C or SIGTERM.
 
     A snapshot is written whole or not at all, and not again while it does not change. After failures the command waits
-    longer and longer, to at most a quarter of an hour.
+    longer and longer, to at most a quarter of an hour. Each failure is shown.
     """
     from tasks.base.logs import show_lines
-    from tasks.records.recorder import Feed, filled_in
+    from tasks.records.feed import Feed, filled_in
     from tasks.records.recorder import record as record_feed
 
-    if timezone not in available_timezones():
-        raise HexveilError(f"--timezone {timezone} is no IANA time zone")
     headers = dict(map(_header, header or []))
     feed = Feed(filled_in(url), to, every, timezone, headers)
-    show_lines(verbose)
+    show_lines(verbose, warnings=True)
     stop = threading.Event()
     for kind in (signal.SIGINT, signal.SIGTERM):
         signal.signal(kind, lambda *_: stop.set())
@@ -46,7 +43,7 @@ def record(
 
 
 def _header(text: str) -> tuple[str, str]:
-    from tasks.records.recorder import filled_in
+    from tasks.records.feed import filled_in
 
     name, colon, value = text.partition(":")
     if not colon or not name.strip():

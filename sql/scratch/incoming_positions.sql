@@ -1,12 +1,12 @@
 -- incoming: the rows of a decoded feed of vehicle positions; a value that the feed does not say is null.
--- Grain    one row per position
+-- Grain    one row per position, and per entity that cannot be decoded; for these is_object is false
 -- Reads    source_row: the decoded positions
 -- Params   $blank: trimmed off user ids; $micros, $time_format: of times, see instant_of
 -- Privacy  SENSITIVE
 create or replace temp table incoming as
 select
     row_number,
-    true as is_object,
+    is_whole as is_object,
     trimmed_id("user", $blank) as user_id,
     readable_time(instant_of(time, $micros, $time_format)) as observed_at,
     latitude,

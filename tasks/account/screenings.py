@@ -47,6 +47,12 @@ def charges_within(budgets: ExactIntArray, config: Config) -> ExactIntArray:
     return np.where(asked, charge, nothing) if screening.can_tell(int(asked.sum())) else nothing
 
 
+def full_charges(n_users: int, config: Config) -> ExactIntArray:
+    """Return what the count costs each of so many users, if all have the budget of a day, shape (L,)."""
+    most = config.privacy.currency.within(config.privacy.epsilon_per_day)
+    return charges_within(np.full(n_users, most, dtype=object), config)
+
+
 def describe_screening(noisy_count: int, n_asked: int, config: Config) -> Stated:
     """Return what an entry states of a count, by the settings that it was made with."""
     screening = screening_of(config)

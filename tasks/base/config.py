@@ -29,7 +29,7 @@ from tasks.base.config_sections import (
     Value,
 )
 from tasks.base.config_source import OF_FILE, ROLES, Columns, Dataset
-from tasks.base.config_types import Section, shown
+from tasks.base.config_types import Section, file_in_the_way, shown
 from tasks.base.errors import BadConfig
 
 DATE_PLACEHOLDER = "{date}"
@@ -166,9 +166,19 @@ def load_config(path: Path) -> Config:
     Raises:
         BadConfig: The file is missing, is not TOML, or a key is unknown, missing or out of range.
     """
-    config = read_as(Config, path)
+    return config_of(_text(path), path)
+
+
+def config_of(text: str, path: Path) -> Config:
+    """Check the text of a configuration file, which need not be written yet; the rest is as for ``load_config``.
+
+    Args:
+        text: The text.
+        path: Where the file is, or will be: its paths are relative to it.
+    """
+    config = _parsed(Config, text, path)
     storage = config.storage_path
-    in_the_way = next((place for place in (storage, *storage.parents) if place.is_file()), None)
+    in_the_way = file_in_the_way(storage)
     if in_the_way is not None:
         raise BadConfig(f"{path}: storage.path is {storage}, but {in_the_way} is a file; name a folder, new or its own")
     return config
@@ -187,11 +197,20 @@ def read_as(model: type[M], path: Path) -> M:
     Raises:
         BadConfig: The file is missing, is not TOML, or a key is unknown, missing or out of range.
     """
+    return _parsed(model, _text(path), path)
+
+
+def _text(path: Path) -> str:
     try:
-        settings = tomllib.loads(path.read_text(encoding="utf-8"), parse_float=Decimal)
+        return path.read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as error:
         problem = error.strerror if isinstance(error, OSError) else "not UTF-8"
-        raise BadConfig(f"{path}: cannot be read ({problem}); give a TOML file with --config") from None
+    raise BadConfig(f"{path}: cannot be read ({problem}); give a TOML file with --config")
+
+
+def _parsed(model: type[M], text: str, path: Path) -> M:
+    try:
+        settings = tomllib.loads(text, parse_float=Decimal)
     except tomllib.TOMLDecodeError as error:
         raise BadConfig(f"{path}: not valid TOML: {error}") from None
     if "folder" in settings:

@@ -41,6 +41,7 @@ _FILLED_IN: dict[str, dict[str, dict[str, Any]]] = {
             "time_unit": "ms",
         },
     },
+    # the names of TransitManagement in Smart Data Models, and the list of IUDX's resource servers
     "iudx": {
         "dataset": {"format": "json", "records": "results"},
         "columns": {
@@ -56,7 +57,7 @@ _SPEEDS = {
     "gtfs-rt": _METRES_PER_SECOND,
     "tides": _METRES_PER_SECOND,
     "mds": _METRES_PER_SECOND,
-    "iudx": _KILOMETRES_PER_HOUR,
+    "iudx": _KILOMETRES_PER_HOUR,  # assumed: the model does not say it
 }
 
 

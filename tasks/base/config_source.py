@@ -1,20 +1,20 @@
 """The sections of a configuration on its source: which files hold the records, their form, and their columns."""
 
-import difflib
-import functools
 import re
 from typing import Any, Literal, Self
-from zoneinfo import available_timezones
 
 from pydantic import Field, field_validator, model_validator
 
 from tasks.base.config_presets import Preset
 from tasks.base.config_types import Place, Section
+from tasks.base.time_zones import zone_problem
 
 Format = Literal["csv", "parquet", "ndjson", "json", "gtfs-rt"]
 TimeUnit = Literal["s", "ms", "us", "ns"]
 ROLES = ("user", "time", "latitude", "longitude", "value")
 """The columns that are read, by what they mean."""
+NAME = r"^[a-z0-9][a-z0-9_-]*$"
+"""What the name of a dataset looks like."""
 OF_FILE = "{file}"
 """What `columns.user` says where a file's name is the user of its records."""
 
@@ -22,16 +22,10 @@ _DIRECTIVE = re.compile(r"%(-?.)")
 _DIRECTIVES = frozenset("aAbBcdfgGHIjmMnpSuUVwWxXyYzZ%") | {f"-{one}" for one in "dHIjmMSy"}
 
 
-@functools.cache
-def _time_zones() -> frozenset[str]:
-    """Return the names of all time zones. This reads about a thousand files, so it is cached."""
-    return frozenset(available_timezones() - {"localtime", "Factory", "posixrules"})
-
-
 class Dataset(Section):
     """Which files hold the records, and the time zone of their days."""
 
-    name: str = Field(pattern=r"^[a-z0-9][a-z0-9_-]*$")
+    name: str = Field(pattern=NAME)
     """Name of the dataset: small letters, digits, `_` and `-`. It is a part of each release id."""
     files: tuple[Place, ...] = Field(min_length=1)
     """Patterns of the input files, relative to this file. The end of a name says its format: `.csv`, `.parquet`,
@@ -76,9 +70,8 @@ class Dataset(Section):
     @field_validator("timezone")
     @classmethod
     def _known_zone(cls, value: str) -> str:
-        if value not in _time_zones():
-            close = difflib.get_close_matches(value, _time_zones(), n=1)
-            raise ValueError("must be an IANA time zone" + (f"; did you mean {close[0]}?" if close else ""))
+        if problem := zone_problem(value):
+            raise ValueError(problem)
         return value
 
 
@@ -131,4 +124,6 @@ class Columns(Section):
         names = [self.user, self.time, self.latitude, self.longitude, self.value]
         if len(set(names)) < len(names):
             raise ValueError("must name five different columns")
+        if OF_FILE in names[1:]:
+            raise ValueError(f"only user may be {OF_FILE}")
         return self

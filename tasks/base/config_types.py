@@ -2,9 +2,9 @@
 
 import re
 from decimal import Decimal
+from pathlib import Path
 from typing import Annotated, Any
 
-from fsspec.registry import known_implementations
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, ValidationInfo, field_validator
 
 _CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f\ud800-\udfff]")
@@ -19,12 +19,16 @@ _SERVERS = ("ftp", "http", "https", "sftp", "smb", "ssh", "webdav", "webhdfs")
 
 
 def _known_address(place: str) -> str:
+    if not is_remote(place):
+        return place
+    from fsspec.registry import known_implementations
+
     protocol, _, path = place.partition("://")
-    if is_remote(place) and protocol not in known_implementations:
+    if protocol not in known_implementations:
         raise ValueError(f"{protocol}:// is no address that fsspec knows")
-    if is_remote(place) and protocol in _SERVERS:
+    if protocol in _SERVERS:
         raise ValueError(f"{protocol}:// names a server, which the paths of files lack; take an object store")
-    if is_remote(place) and "@" in path.partition("/")[0] and not protocol.startswith("ab"):
+    if "@" in path.partition("/")[0] and not protocol.startswith("ab"):
         raise ValueError("an address holds no credentials, for it is written down; they come from the environment")
     return place
 
@@ -41,6 +45,11 @@ Place = Annotated[str, Field(min_length=1), AfterValidator(_known_address)]
 def shown(text: str) -> str:
     """Return a text with its control characters escaped. Without this they would control the terminal."""
     return _CONTROL.sub(lambda found: repr(found[0])[1:-1], text)
+
+
+def file_in_the_way(folder: Path) -> Path | None:
+    """Return the file that stands where a folder, or a folder above it, would be; None if there is none."""
+    return next((place for place in (folder, *folder.parents) if place.exists() and not place.is_dir()), None)
 
 
 class Section(BaseModel):

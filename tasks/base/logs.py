@@ -8,9 +8,15 @@ _OURS = logging.getLogger("hexveil")
 _OURS.setLevel(logging.INFO)  # the scheduler uses our loggers, but not their level
 
 
-def show_lines(verbose: bool) -> None:
-    """Write log lines to standard error if ``verbose``, else nowhere. For runs without a scheduler."""
-    handler = logging.StreamHandler() if verbose else logging.NullHandler()
+def show_lines(verbose: bool, warnings: bool = False) -> None:
+    """Write log lines to standard error if ``verbose``, else nowhere. For runs without a scheduler.
+
+    Args:
+        verbose: Whether every line is shown.
+        warnings: Whether warnings are shown in any case: those of a command that goes on for days.
+    """
+    handler = logging.StreamHandler() if verbose or warnings else logging.NullHandler()
+    handler.setLevel(logging.INFO if verbose else logging.WARNING)
     form = "%(asctime)s | %(levelname)-7s | %(name)s - %(message)s"
     handler.setFormatter(logging.Formatter(form, "%H:%M:%S"))
     _OURS.addHandler(handler)

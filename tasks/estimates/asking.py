@@ -10,6 +10,7 @@ from dpmath.estimate.day import Day
 from dpmath.estimate.measurement import Norm
 from dpmath.estimate.programme import Asked
 from dpmath.estimate.state import State
+from tasks.account.screenings import full_charges
 from tasks.base.config import Config
 
 
@@ -48,9 +49,13 @@ def asked_of(day: Day, losses: Sequence[int], known: Known, config: Config) -> A
 
 
 def asked_later(day: Day, config: Config) -> Asked:
-    """Return what the questions of a day that is not the first would be made from, if no user were short of budget."""
+    """Return what the questions of a day that is not the first would be made from, if no user were short of budget.
+
+    Screening the day is paid first, as in a plan.
+    """
     most = config.privacy.currency.within(config.privacy.epsilon_per_day)
-    return _asked(day, [most] * day.occupancy.n_users, first=False, n_days=1, config=config)
+    losses = most - full_charges(day.occupancy.n_users, config)
+    return _asked(day, losses.tolist(), first=False, n_days=1, config=config)
 
 
 def _asked(day: Day, losses: Sequence[int], first: bool, n_days: int, config: Config) -> Asked:

@@ -10,7 +10,6 @@ from dpmath.core.occupancy import Occupancy
 from tasks.base import warehouse
 from tasks.base.config import Config
 from tasks.base.config_sections import Grid
-from tasks.base.errors import HexveilError
 
 
 def other_occupancies(
@@ -22,16 +21,8 @@ def other_occupancies(
         date: The local day; it must be prepared.
         resolution: Of the hexagons.
         slots: Lengths of slots, in minutes.
-        config: Names the warehouse and the time zone.
-
-    Raises:
-        HexveilError: The records are on a cluster.
+        config: Names the warehouse, which must have the records, and the time zone.
     """
-    if config.engine.name != "local":
-        raise HexveilError(
-            'other grids are counted from the records in this process: set engine.name = "local" to explore a day, or '
-            "change [grid] and plan"
-        )
     day_start, _ = config.day_bounds(date)
     with warehouse.connect(config) as connection:
         shortest = {"h3_resolution": resolution, "slot_minutes": math.gcd(*slots)}

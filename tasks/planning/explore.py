@@ -13,6 +13,7 @@ from dpmath.core.currency import PURE, Concentrated
 from dpmath.core.occupancy import Occupancy
 from dpmath.estimate.areas import HALF_WIDTH
 from tasks.account.ledger import read_entries
+from tasks.account.screenings import full_charges
 from tasks.base.config import Config
 from tasks.base.config_privacy import DEFAULT_DELTA
 from tasks.base.errors import HexveilError, contained
@@ -21,7 +22,7 @@ from tasks.estimates.prospects import USUAL_DEVIATION, GridDay
 from tasks.mechanisms.table import propose
 from tasks.occupancy.other_grids import other_occupancies
 from tasks.planning.day_plan import mean_errors, over_records
-from tasks.planning.plan import request_of
+from tasks.planning.plan import after_screening, request_of
 from tasks.planning.released_spread import released_spread
 
 RESOLUTIONS = (6, 7, 8, 9)
@@ -46,6 +47,7 @@ class Choice:
         share_within_target: Share of the records in cells that keep the target.
         constant_error: What the best single number for the whole day is expected to err over all records.
         worse_than_constant: Whether what is expected, or promised of what is published, is no better than that number.
+        is_screened: Whether a part of epsilon is taken by the count that screens the day.
         year_pure: What a year of such days costs a user at most, in pure epsilon.
         year_zcdp: The same in zCDP, of days that may each cost as much epsilon there.
     """
@@ -58,6 +60,7 @@ class Choice:
     share_within_target: float | None
     constant_error: float | None
     worse_than_constant: bool | None
+    is_screened: bool
     year_pure: float
     year_zcdp: float
 
@@ -84,7 +87,12 @@ class Exploration:
 
 @contained
 def explore_day(
-    date: dt.date, resolutions: Sequence[int], slots: Sequence[int], epsilons: Sequence[Decimal], config: Config
+    date: dt.date,
+    resolutions: Sequence[int],
+    slots: Sequence[int],
+    epsilons: Sequence[Decimal],
+    config: Config,
+    prepared: Config,
 ) -> Exploration:
     """Return what a prepared day would be worth with each resolution, slot and epsilon. Spends nothing.
 
@@ -97,19 +105,20 @@ def explore_day(
         resolutions: Of the hexagons.
         slots: Lengths of slots, in minutes; each divides a day.
         epsilons: The most that a day may cost a user.
-        config: Gives mechanism, definition, value and target.
+        config: Gives mechanism, definition, value, target and ledger.
+        prepared: The same with the warehouse that has the day's records: see ``prepared_here``.
 
     Raises:
-        HexveilError: The mechanism promises and expects nothing before the draw, or the records are on a cluster.
+        HexveilError: The mechanism promises and expects nothing before the draw.
     """
     if not config.privacy.planned_by.estimates and not config.privacy.planned_by.promises:
         raise HexveilError(f"mechanism {config.privacy.mechanism} promises no error, so there is nothing to explore")
     spread = released_spread(read_entries(config), config)
-    deviation = USUAL_DEVIATION if spread is None else _own_grid(date, config).deviation_of(spread)
+    deviation = USUAL_DEVIATION if spread is None else _own_grid(date, prepared).deviation_of(spread)
     target = (
         float(config.value.span) / 10 if config.privacy.target_error is None else float(config.privacy.target_error)
     )
-    days = _days(date, resolutions, slots, config)
+    days = _days(date, resolutions, slots, prepared)
     choices: list[Choice] = []
     for _ in progress(range(len(resolutions) * len(slots)), "exploring hexagons and slots"):
         day = next(days)
@@ -152,7 +161,8 @@ def _worths(day: GridDay, epsilons: Sequence[Decimal], deviation: float, target:
 
 def _promise(day: GridDay, constant: float, target: float) -> _Worth:
     config, occupancy = day.config, day.occupancy
-    sums = propose(config.privacy.mechanism, request_of(occupancy, None, config)).sums[0]
+    request = after_screening(request_of(occupancy, None, config), full_charges(occupancy.n_users, config), config)
+    sums = propose(config.privacy.mechanism, request).sums[0]
     errors = mean_errors(occupancy, sums, Fraction(config.value.tick))
     published = np.array([error is not None for error in errors])
     promised = np.array([float(error or 0) for error in errors])
@@ -168,6 +178,7 @@ def _over_records(of_cells: np.ndarray, occupancy: Occupancy) -> float:
 def _choice(day: GridDay, epsilon: Decimal, worth: _Worth | None) -> Choice:
     currency = day.config.privacy.currency
     zcdp = currency if isinstance(currency, Concentrated) else Concentrated(DEFAULT_DELTA)
+    charges = full_charges(day.occupancy.n_users, day.with_epsilon(epsilon).config)
     year_pure, year_zcdp = (float(one.epsilon(_DAYS_OF_A_YEAR * one.within(epsilon))) for one in (PURE, zcdp))
     return Choice(
         h3_resolution=day.config.grid.h3_resolution,
@@ -178,6 +189,7 @@ def _choice(day: GridDay, epsilon: Decimal, worth: _Worth | None) -> Choice:
         share_within_target=worth and worth.share,
         constant_error=worth and worth.constant,
         worse_than_constant=worth and (worth.of_published is not None and worth.of_published >= worth.constant),
+        is_screened=bool(charges.any()),
         year_pure=year_pure,
         year_zcdp=year_zcdp,
     )

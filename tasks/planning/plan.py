@@ -63,10 +63,7 @@ class PlannedDay:
         """Return the day if users may lose so much by it: the screening is paid first, the mechanism has the rest."""
         charges = charges_within(budgets, config)
         request = request_of(self.request.occupancy, budgets - charges, config)
-        if charges.any():
-            most = request.currency.within(config.privacy.epsilon_per_day) - max(charges)
-            request = replace(request, epsilon=Fraction(request.currency.epsilon_within(most)))
-        return replace(self, charges=charges, request=request)
+        return replace(self, charges=charges, request=after_screening(request, charges, config))
 
 
 def make_plan(date: dt.date, config: Config, account: Account | None = None) -> Plan:
@@ -160,6 +157,20 @@ def request_of(occupancy: Occupancy, budgets: ExactIntArray | None, config: Conf
         noise=privacy.sum_noise,
         count=privacy.count or "records",
     )
+
+
+def after_screening(request: Request, charges: ExactIntArray, config: Config) -> Request:
+    """Return a request with what the screening leaves of a day's epsilon.
+
+    Args:
+        request: The request.
+        charges: What the screening costs each user, shape (L,).
+        config: Says what a day may cost.
+    """
+    if not charges.any():
+        return request
+    most = request.currency.within(config.privacy.epsilon_per_day) - max(charges)
+    return replace(request, epsilon=Fraction(request.currency.epsilon_within(most)))
 
 
 def _why_nothing(date: dt.date, request: Request, config: Config) -> HexveilError:

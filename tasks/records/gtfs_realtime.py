@@ -1,10 +1,14 @@
-"""Decodes GTFS-Realtime: the vehicle positions of a FeedMessage in protobuf, as a table for the engine."""
+"""Decodes GTFS-Realtime: the vehicle positions of a FeedMessage in protobuf, as a table for the engine.
 
+An entity that is damaged costs no other its place: if a feed cannot be decoded whole, each entity is decoded by itself.
+"""
+
+import functools
 import gzip
 import zlib
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import pyarrow as pa
 
@@ -14,82 +18,237 @@ from tasks.records import text_lines
 from tasks.records.structure import source_names
 
 _OF_HEADER = "header."
-_TYPES = {
-    "user": pa.string(),
-    "time": pa.int64(),
-    "latitude": pa.float64(),
-    "longitude": pa.float64(),
-    "value": pa.float64(),
+_LARGEST = (1 << 63) - 1  # times are signed in the engine; later ones are not readable in any unit
+_TEXT, _WHOLE, _POINT = "a text", "a whole number", "a number with a point"
+_KINDS = {
+    "user": (_TEXT, _WHOLE),
+    "time": (_TEXT, _WHOLE),
+    "latitude": (_POINT,),
+    "longitude": (_POINT,),
+    "value": (_WHOLE, _POINT),
 }
+"""The kinds of fields that a role can have."""
 
 
-def vehicles(path: Path) -> list[Any]:
-    """Return the entities of a feed that have a vehicle position.
+class Feed(NamedTuple):
+    """A feed.
+
+    Attributes:
+        header: Its FeedHeader.
+        vehicles: The VehiclePosition of each entity that has one, and None for each entity that cannot be decoded.
+    """
+
+    header: Any
+    vehicles: list[Any]
+
+
+def read_feed(path: Path) -> Feed:
+    """Return the header and the vehicles of a feed.
 
     Raises:
-        BadInput: The file is no whole FeedMessage.
+        BadInput: The file is no whole FeedMessage: it is truncated, or its header is none.
     """
-    return [one for one in _feed(path).entity if one.HasField("vehicle")]
+    from google.protobuf.message import DecodeError
+
+    try:
+        with text_lines.open_binary(path) as file:
+            header, entities = _decoded(file.read())
+        if header.IsInitialized():
+            return Feed(header, list(_vehicles(entities)))
+    except (EOFError, gzip.BadGzipFile, zlib.error, DecodeError):
+        pass
+    raise BadInput(f"{path}: not a whole FeedMessage of GTFS-Realtime; fetch it again, or check dataset.format")
 
 
 def positions(path: Path, config: Config) -> pa.Table:
-    """Return one row per vehicle position of a feed; what a position does not say is null.
+    """Return one row per vehicle position of a feed; what a position does not say, or cannot be read, is null.
 
     Args:
         path: The file.
         config: Names the fields, from the VehiclePosition on: `vehicle.id`. `header.timestamp` is that of the feed.
 
     Returns:
-        The columns ``row_number``, ``user``, ``time``, ``latitude``, ``longitude`` and ``value``.
+        The columns ``row_number``, ``is_whole``, ``user``, ``time``, ``latitude``, ``longitude`` and ``value``. An
+        entity that cannot be decoded has a row that is not whole.
 
     Raises:
         BadInput: The file is no whole FeedMessage, or the specification has no such field.
     """
-    feed = _feed(path)
-    rows = [one.vehicle for one in feed.entity if one.HasField("vehicle")]
-    columns: dict[str, Any] = {"row_number": pa.array(range(1, len(rows) + 1), pa.int64())}
+    feed = read_feed(path)
+    columns: dict[str, Any] = {
+        "row_number": pa.array(range(1, len(feed.vehicles) + 1), pa.int64()),
+        "is_whole": pa.array([one is not None for one in feed.vehicles], pa.bool_()),
+    }
     for role, name in source_names(config).items():
-        if name.startswith(_OF_HEADER):
-            read = _field(feed.header.DESCRIPTOR, name.removeprefix(_OF_HEADER), role, name)
-            columns[role] = pa.array([read(feed.header)] * len(rows), _TYPES[role])
-        else:
-            read = _field(_position(), name, role, name)
-            columns[role] = pa.array(map(read, rows), _TYPES[role])
+        field = _field(name, role)
+        written = field.of(feed)
+        as_id = role == "user" and field.kind == _WHOLE
+        columns[role] = pa.array(map(_id, written) if as_id else written, _column_type(role, field))
     return pa.table(columns)
 
 
-def _feed(path: Path) -> Any:
+def column(feed: Feed, name: str) -> list[Any]:
+    """Return what each vehicle of a feed that can be decoded says in a field; None where it says nothing."""
+    return _field(name, None).of(feed._replace(vehicles=[one for one in feed.vehicles if one is not None]))
+
+
+def names() -> list[str]:
+    """Return the names of all fields that a column can be: those with one value, of a vehicle and of the header."""
+    return [*_leaves(_types().vehicle.DESCRIPTOR, ""), *_leaves(_types().header.DESCRIPTOR, _OF_HEADER)]
+
+
+class _Types(NamedTuple):
+    """The types of messages; ``envelope`` is a FeedMessage whose header and entities are bytes."""
+
+    feed: Any
+    envelope: Any
+    header: Any
+    entity: Any
+    vehicle: Any
+
+
+@functools.cache
+def _types() -> _Types:
+    from google.protobuf import descriptor_pb2, descriptor_pool, message_factory
+    from google.transit import gtfs_realtime_pb2
+
+    known: Any = gtfs_realtime_pb2
+    kinds: Any = descriptor_pb2.FieldDescriptorProto
+    file: Any = descriptor_pb2.FileDescriptorProto(name="hexveil/envelope.proto", package="hexveil")
+    envelope = file.message_type.add(name="Envelope")
+    for field in known.FeedMessage.DESCRIPTOR.fields:
+        label = kinds.LABEL_REPEATED if field.is_repeated else kinds.LABEL_OPTIONAL
+        envelope.field.add(name=field.name, number=field.number, type=kinds.TYPE_BYTES, label=label)
+    pool = descriptor_pool.DescriptorPool()
+    pool.Add(file)
+    made = message_factory.GetMessageClass(pool.FindMessageTypeByName("hexveil.Envelope"))
+    return _Types(known.FeedMessage, made, known.FeedHeader, known.FeedEntity, known.VehiclePosition)
+
+
+def _decoded(content: bytes) -> tuple[Any, Iterable[Any]]:
+    """Return the header and the entities of a feed; None for an entity that cannot be decoded.
+
+    Raises:
+        DecodeError: The bytes are no feed, or end within an entity.
+    """
     from google.protobuf.message import DecodeError
-    from google.transit import gtfs_realtime_pb2
 
-    feed: Any = gtfs_realtime_pb2.FeedMessage()  # pyright: ignore[reportAttributeAccessIssue]
+    types = _types()
     try:
-        with text_lines.open_binary(path) as file:
-            feed.ParseFromString(file.read())
-        whole = feed.IsInitialized()
-    except (EOFError, gzip.BadGzipFile, zlib.error, DecodeError):
-        whole = False
-    if not whole:
-        raise BadInput(f"{path}: not a whole FeedMessage of GTFS-Realtime; fetch it again, or check dataset.format")
-    return feed
+        feed = types.feed.FromString(content)
+    except DecodeError:
+        envelope = types.envelope.FromString(content)
+        return types.header.FromString(envelope.header), map(_entity, envelope.entity)
+    return feed.header, feed.entity
 
 
-def _position() -> Any:
-    from google.transit import gtfs_realtime_pb2
+def _entity(content: bytes) -> Any:
+    from google.protobuf.message import DecodeError
 
-    return gtfs_realtime_pb2.VehiclePosition.DESCRIPTOR  # pyright: ignore[reportAttributeAccessIssue]
+    try:
+        return _types().entity.FromString(content)
+    except DecodeError:
+        return None
 
 
-def _field(message: Any, name: str, role: str, whole: str) -> Callable[[Any], Any]:
-    """Return a function that gives a field of a message by its path; None if the message does not have it."""
-    first, _, rest = name.partition(".")
+def _vehicles(entities: Iterable[Any]) -> Iterator[Any]:
+    """Yield the vehicle of each entity that has one, and None for each that cannot be decoded."""
+    for entity in entities:
+        if entity is None:
+            yield None
+        elif entity.HasField("vehicle"):
+            yield entity.vehicle
+        elif _has_misread_field(entity):
+            yield None
+
+
+def _has_misread_field(entity: Any) -> bool:
+    """Return whether an entity has a field of the specification with another wire type: it may be its vehicle."""
+    from google.protobuf.unknown_fields import UnknownFieldSet
+
+    return any(one.field_number in entity.DESCRIPTOR.fields_by_number for one in UnknownFieldSet(entity))
+
+
+class _Field(NamedTuple):
+    """A field that a column names.
+
+    Attributes:
+        kind: What it holds.
+        is_of_header: Whether it is a field of the header, and not of a vehicle.
+        read: Returns what a message has there; None if it has nothing.
+    """
+
+    kind: str
+    is_of_header: bool
+    read: Callable[[Any], Any]
+
+    def of(self, feed: Feed) -> list[Any]:
+        """Return what the field is for each vehicle of a feed."""
+        if self.is_of_header:
+            return [self.read(feed.header)] * len(feed.vehicles)
+        return [None if one is None else self.read(one) for one in feed.vehicles]
+
+
+def _field(name: str, role: str | None) -> _Field:
+    """Return the field of a name, for a role if one is given.
+
+    Raises:
+        BadInput: There is no such field, or it cannot have the role.
+    """
+    of_header = name.startswith(_OF_HEADER)
+    message = (_types().header if of_header else _types().vehicle).DESCRIPTOR
+    about = f'"{name}"' + (f" (columns.{role})" if role else "")
+    kind, read = _by_path(message, name.removeprefix(_OF_HEADER), about)
+    if role and kind not in _KINDS[role]:
+        raise BadInput(f"GTFS-Realtime has {kind} in {about}, which must be {' or '.join(_KINDS[role])}")
+    return _Field(kind, of_header, read)
+
+
+def _by_path(message: Any, path: str, about: str) -> tuple[str, Callable[[Any], Any]]:
+    """Return the kind of a field of a message, and a function that reads it; None if the message does not have it."""
+    first, _, rest = path.partition(".")
     field = message.fields_by_name.get(first)
     if field is None or field.is_repeated or bool(field.message_type) != bool(rest):
         known = ", ".join(sorted(one.name for one in message.fields if not one.is_repeated))
-        raise BadInput(f'GTFS-Realtime has no value "{whole}" (columns.{role}); at "{first}" there are: {known}')
+        raise BadInput(f'GTFS-Realtime has no value {about}; at "{first}" there are: {known}')
     if field.message_type is None:
-        if field.type == field.TYPE_STRING:
-            return lambda one: getattr(one, first) or None
-        return lambda one: getattr(one, first) if one.HasField(first) else None
-    inner = _field(field.message_type, rest, role, whole)
-    return lambda one: inner(getattr(one, first)) if one.HasField(first) else None
+        kind = _kind(field)
+        if kind == _POINT:
+            return kind, lambda one: getattr(one, first) if one.HasField(first) else None
+        plain = _text if kind == _TEXT else _whole_number
+        return kind, lambda one: plain(getattr(one, first)) if one.HasField(first) else None
+    kind, inner = _by_path(field.message_type, rest, about)
+    return kind, lambda one: inner(getattr(one, first)) if one.HasField(first) else None
+
+
+def _kind(field: Any) -> str:
+    if field.cpp_type == field.CPPTYPE_STRING:
+        return _TEXT
+    return _POINT if field.cpp_type in (field.CPPTYPE_FLOAT, field.CPPTYPE_DOUBLE) else _WHOLE
+
+
+def _text(written: str | bytes) -> str | None:
+    """Return a text; None if it is empty, or is not in UTF-8 and therefore given as bytes."""
+    return written or None if isinstance(written, str) else None
+
+
+def _whole_number(written: int) -> int | None:
+    return written if written <= _LARGEST else None
+
+
+def _id(number: int | None) -> str | None:
+    return None if number is None else str(number)
+
+
+def _column_type(role: str, field: _Field) -> pa.DataType:
+    if role == "user" or field.kind == _TEXT:
+        return pa.string()
+    return pa.int64() if role == "time" else pa.float64()
+
+
+def _leaves(message: Any, before: str) -> Iterator[str]:
+    for field in message.fields:
+        if field.message_type is None and not field.is_repeated:
+            yield before + field.name
+        elif field.message_type is not None and not field.is_repeated:
+            yield from _leaves(field.message_type, f"{before}{field.name}.")

@@ -138,6 +138,11 @@ def read_file(
     Raises:
         BadInput: It cannot be read; the caller must roll back.
     """
+    if config.columns.user == OF_FILE and kind != "csv":
+        raise BadInput(
+            f'{path}: columns.user = "{OF_FILE}" is for CSV files alone, and this file is {kind}; name the column of '
+            "the user"
+        )
     n_rows = source.count_rows(path, kind, config)
     for made in _MADE_TO_READ:
         warehouse.run(connection, made)

@@ -57,6 +57,21 @@ def is_whole(text: str, with_list: bool = False) -> bool:
     return not opened and text.strip()[-1:] in ("]", "}") and (has_list or not with_list)
 
 
+def without_deep(text: str, levels: int) -> str:
+    """Return JSON with null in place of each list or object that is more than so many levels deep."""
+    depth, kept, parts, start = 0, 0, [], 0
+    for token in _TOKEN.finditer(text):
+        if token[0] in _CLOSING:
+            depth += 1
+            start = token.start() if depth == levels + 1 else start
+        elif token[0] in ("]", "}"):
+            if depth == levels + 1:
+                parts += [text[kept:start], "null"]
+                kept = token.end()
+            depth -= 1
+    return "".join([*parts, text[kept:]])
+
+
 def _split(path: Path, at: str | None) -> tuple[str, list[tuple[int, int]]]:
     text = _text(path)
     found = _Splitter(text, json_paths.steps_of(at) if at else []).spans()

@@ -15,11 +15,13 @@ from typing import Any
 
 from tasks.base.config_source import Format
 from tasks.base.errors import BadInput
-from tasks.records import gtfs_realtime, json_paths, recognise, structure, text_lines
+from tasks.records import gtfs_realtime, json_documents, json_paths, recognise, structure, text_lines
 from tasks.records.csv_rows import csv_records
 
 _START = 1 << 20
 _MOST_RECORDS = 5_000
+_LEVELS = 32  # of a JSON value that are looked at
+_LONGEST_NUMBER = 100  # digits
 
 
 @dataclass(frozen=True)
@@ -110,14 +112,9 @@ def _parquet(path: Path) -> Look:
 
 
 def _gtfs_realtime(path: Path) -> Look:
-    vehicles = [entity.vehicle for entity in gtfs_realtime.vehicles(path)[:_MOST_RECORDS]]
-    fields: dict[str, Callable[[Any], Any]] = {
-        "timestamp": lambda one: one.timestamp if one.HasField("timestamp") else None,
-        "position.latitude": lambda one: one.position.latitude,
-        "position.longitude": lambda one: one.position.longitude,
-    }
-    names = ["vehicle.id", *fields, "position.speed"]
-    return Look("gtfs-rt", names, lambda name: [fields[name](one) for one in vehicles if one.HasField("position")])
+    feed = gtfs_realtime.read_feed(path)
+    some = feed._replace(vehicles=feed.vehicles[:_MOST_RECORDS])
+    return Look("gtfs-rt", gtfs_realtime.names(), lambda name: gtfs_realtime.column(some, name))
 
 
 def _json(path: Path, kind: Format) -> Look:
@@ -132,8 +129,8 @@ def _json(path: Path, kind: Format) -> Look:
         with text_lines.open_binary(path) as file:
             lines = [file.readline(text_lines.LONGEST_RECORD) for _ in range(_MOST_RECORDS)]
         for line in filter(None, lines):
-            with suppress(ValueError, RecursionError):
-                records.append(json.loads(line))
+            with suppress(ValueError):
+                records.append(_parsed(line.decode()))
     objects = [one for one in records[:_MOST_RECORDS] if isinstance(one, dict)]
     names = list(dict.fromkeys(name for one in objects[:100] for name in recognise.member_paths(one)))
     if not names:
@@ -161,7 +158,21 @@ def _found(record: Any, steps: Sequence[str | int]) -> Any:
 def _document(path: Path) -> Any:
     try:
         with text_lines.open_binary(path) as file:
-            return json.loads(file.read().decode("utf-8-sig"))
-    except (ValueError, RecursionError):
+            return _parsed(file.read().decode("utf-8-sig"))
+    except (EOFError, gzip.BadGzipFile, zlib.error):
+        problem = BadInput(f"{path}: the gzip file is truncated or damaged; fetch it again")
+    except ValueError:
         problem = text_lines.unreadable(path, "json")
     raise problem
+
+
+def _parsed(text: str) -> Any:
+    """Return a JSON value. What Python cannot hold is null in it: no value decides what is recognised."""
+    try:
+        return json.loads(text, parse_int=_whole_number)
+    except RecursionError:
+        return json.loads(json_documents.without_deep(text, _LEVELS), parse_int=_whole_number)
+
+
+def _whole_number(written: str) -> int | None:
+    return int(written) if len(written) <= _LONGEST_NUMBER else None

@@ -5,8 +5,8 @@ It reads names, types, times and places, which are public, and no value. Each ch
 
 import datetime as dt
 import glob
+import itertools
 import math
-import os
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -17,10 +17,12 @@ from zoneinfo import ZoneInfo
 import numpy as np
 import tzfpy
 
+from tasks.base.config import DATE_PLACEHOLDER
 from tasks.base.config_presets import preset_columns
 from tasks.base.config_source import OF_FILE, ROLES, Format, TimeUnit
 from tasks.base.errors import BadInput
-from tasks.records import recognise
+from tasks.base.time_zones import zone_problem
+from tasks.records import patterns, recognise
 from tasks.records.looking import Look, look_at
 from tasks.records.roles import recognise_roles, unit_of
 from tasks.records.source import format_by_name
@@ -28,6 +30,10 @@ from tasks.records.source import format_by_name
 _MOST_FILES = 20
 _MARGIN_DEGREES = 0.5
 _N_PLACES = 500
+_SHARE_OF_DAY = 0.9
+"""How many of a file's records must be of the local day in its path for it to be a file of that day."""
+_SHARE_OF_SNAPSHOTS = 0.5
+"""The same in snapshots, which repeat old reports of vehicles that stand still."""
 
 
 @dataclass
@@ -41,6 +47,7 @@ class Proposal:
         names: The names of all columns.
         unit: The unit that the name of the value's column says, or that a preset has; None if it is not known.
         date: The local day with the most of the records that were looked at.
+        holds_snapshots: Whether the files are snapshots of a feed, which repeat old reports.
     """
 
     settings: dict[str, dict[str, Any]]
@@ -49,6 +56,7 @@ class Proposal:
     missing: list[str] = field(default_factory=list)
     unit: str | None = None
     date: dt.date | None = None
+    holds_snapshots: bool = False
 
 
 @dataclass(frozen=True)
@@ -79,22 +87,28 @@ def propose_source(files: Sequence[Path], folder: Path, given: Given) -> Proposa
     Raises:
         BadInput: A file cannot be recognised, or has no readable times or places.
     """
+    if given.timezone is not None and (problem := zone_problem(given.timezone)):
+        raise BadInput(f"--timezone {given.timezone} {problem}")
     looks = [look_at(path, given.header, given.format) for path in files[:_MOST_FILES]]
     first = looks[0]
     proposal = Proposal({"dataset": {}, "columns": {}, "validation": {}}, first.names)
-    _files(files, folder, first, proposal)
+    proposal.holds_snapshots = first.format in ("json", "gtfs-rt")
+    _form(files, first, proposal)
     _columns(first, len(files), given, proposal)
     if proposal.missing:
         return proposal
     places = _places(looks, proposal)
     _time_zone(places, given, proposal)
-    _times(looks, proposal)
+    days = _times(looks, proposal)
+    proposal.date = max(sum(days, Counter()).items(), key=lambda day: day[1], default=(None, 0))[0]
+    _patterns(files, folder, days, proposal)
     return proposal
 
 
-def _files(files: Sequence[Path], folder: Path, look: Look, proposal: Proposal) -> None:
+def _form(files: Sequence[Path], look: Look, proposal: Proposal) -> None:
     dataset, reasons = proposal.settings["dataset"], proposal.reasons
-    dataset["files"] = patterns = _patterns(files, folder)
+    dataset["files"] = [str(path) for path in files]
+    reasons.append(f"the files are {look.format}")
     if look.format != format_by_name(files[0]):
         dataset["format"] = look.format
     if look.delimiter != ",":
@@ -104,25 +118,30 @@ def _files(files: Sequence[Path], folder: Path, look: Look, proposal: Proposal) 
     if look.records:
         dataset["records"] = look.records
         reasons.append(f"the list of records in each document is {look.records!r}: it is the longest one")
-    n_found = sum(len(glob.glob(str(folder / one))) for one in patterns)
+
+
+def _patterns(files: Sequence[Path], folder: Path, days: list[Counter[dt.date]], proposal: Proposal) -> None:
+    """Note the pattern of the files, with ``{date}`` where the path of each says the local day that it holds."""
+    dataset, reasons = proposal.settings["dataset"], proposal.reasons
+    found, why = patterns.patterns(files, folder), ""
+    dates = None if proposal.settings["columns"]["user"] == OF_FILE else patterns.dates_of(files, folder)
+    if dates is not None:
+        needed = _SHARE_OF_SNAPSHOTS if proposal.holds_snapshots else _SHARE_OF_DAY
+        if all(of[date] >= needed * sum(of.values()) for date, of in zip(dates, days, strict=False)):
+            found = patterns.dated_patterns(files, folder)
+            why = ". Each file holds the local day in its path, and a day reads only its own files"
+        else:
+            why = ". The paths have dates, but these are not the local days of the records: every day reads all files"
+    dataset["files"] = found
+    n_found = len({path for one in found for path in glob.glob(str(folder / one.replace(DATE_PLACEHOLDER, "*")))})
     more = f", and will read {n_found - len(files):,} more that are there" if n_found > len(files) else ""
-    reasons.append(f"the files are {look.format}; the pattern is {', '.join(patterns)}{more}")
-
-
-def _patterns(files: Sequence[Path], folder: Path) -> list[str]:
-    """Return patterns relative to a folder: one for each folder and ending of several files."""
-    relative = [Path(os.path.relpath(path.resolve(), folder.resolve())) for path in files]
-    if len(relative) == 1:
-        return [relative[0].as_posix()]
-    return sorted({(path.parent / f"*{''.join(_endings(path))}").as_posix() for path in relative})
-
-
-def _endings(path: Path) -> list[str]:
-    return path.suffixes[-2:] if path.suffix == ".gz" else path.suffixes[-1:]
+    reasons.append(f"the pattern is {', '.join(found)}{more}{why}")
 
 
 def _columns(look: Look, n_files: int, given: Given, proposal: Proposal) -> None:
     columns, reasons = proposal.settings["columns"], proposal.reasons
+    if OF_FILE in given.columns.values() and (look.format != "csv" or given.columns.get("user") != OF_FILE):
+        raise BadInput(f"{OF_FILE} can be the user of CSV files alone; name a column: {', '.join(look.names)}")
     absent = [name for name in given.columns.values() if name not in (*look.names, OF_FILE)]
     if absent:
         raise BadInput(f'there is no column "{absent[0]}"; there are: {", ".join(look.names)}')
@@ -167,19 +186,26 @@ def _places(looks: Sequence[Look], proposal: Proposal) -> np.ndarray:
         proposal.reasons.append("places are written with a decimal comma")
     places = np.array([[_number(one, mark) for one in pair] for pair in zip(*written, strict=True)]).reshape(-1, 2)
     places = places[np.isfinite(places).all(axis=1) & (places != 0).any(axis=1)]
-    if not len(places):
-        raise BadInput("no place can be read; say which columns they are in with --latitude and --longitude")
-    if (np.abs(places[:, 0]) > 90).mean() > 0.5:
+    if len(places) and (np.abs(places[:, 0]) > 90).mean() > 0.5 and _on_earth(places[:, ::-1]).any():
         columns = settings["columns"]
         columns["latitude"], columns["longitude"] = columns["longitude"], columns["latitude"]
         places = places[:, ::-1]
         proposal.reasons.append("latitude and longitude are swapped: most latitudes were above 90 degrees")
-    places = places[(np.abs(places[:, 0]) <= 90) & (np.abs(places[:, 1]) <= 180)]
+    places = places[_on_earth(places)]
+    if not len(places):
+        raise BadInput(
+            "no place can be read in the first records: latitudes are from -90 to 90 degrees, longitudes from -180 to "
+            "180; say which columns they are in with --latitude and --longitude"
+        )
     south, west = np.floor((np.quantile(places, 0.01, axis=0) - _MARGIN_DEGREES) * 10) / 10
     north, east = np.ceil((np.quantile(places, 0.99, axis=0) + _MARGIN_DEGREES) * 10) / 10
     sides = {"south": max(south, -90), "north": min(north, 90), "west": max(west, -180), "east": min(east, 180)}
     settings["validation"] = {side: round(float(degrees), 1) for side, degrees in sides.items()}
     return places
+
+
+def _on_earth(places: np.ndarray) -> np.ndarray:
+    return (np.abs(places[:, 0]) <= 90) & (np.abs(places[:, 1]) <= 180)
 
 
 def _number(written: Any, mark: str) -> float:
@@ -197,14 +223,17 @@ def _time_zone(places: np.ndarray, given: Given, proposal: Proposal) -> None:
     zones = Counter(tzfpy.get_tz(longitude, latitude) for latitude, longitude in some)
     (zone, n_places), *others = zones.most_common()
     also = f"; others lie in {', '.join(name for name, _ in others[:3])}" if others else ""
+    if zone_problem(zone):
+        raise BadInput("the places lie in no time zone that is known; give --timezone")
     proposal.settings["dataset"]["timezone"] = zone
     proposal.reasons.append(f"{n_places:,} of {len(some):,} places lie in the time zone {zone}{also}")
 
 
-def _times(looks: Sequence[Look], proposal: Proposal) -> None:
-    """Note the form of the times, and the day that has the most of them."""
+def _times(looks: Sequence[Look], proposal: Proposal) -> list[Counter[dt.date]]:
+    """Note the form of the times, and return how many of each file's first ones are of each local day."""
     columns, reasons = proposal.settings["columns"], proposal.reasons
-    times = [one for look in looks for one in look.column(columns["time"]) if one not in (None, "")]
+    of_files = [[one for one in look.column(columns["time"]) if one not in (None, "")] for look in looks]
+    times = list(itertools.chain(*of_files))
     unit, zone = recognise.time_unit(times), ZoneInfo(proposal.settings["dataset"]["timezone"])
     form = None
     if unit is not None:
@@ -217,8 +246,7 @@ def _times(looks: Sequence[Look], proposal: Proposal) -> None:
         form = columns["time_format"] = forms[0]
         others = f"; {', '.join(forms[1:])} would fit too: check which it is" if forms[1:] else ""
         reasons.append(f"times have the form {form}{others}")
-    days = Counter(day for one in times if (day := _local_day(one, unit, form, zone)) is not None)
-    proposal.date = days.most_common(1)[0][0] if days else None
+    return [Counter(day for one in some if (day := _local_day(one, unit, form, zone)) is not None) for some in of_files]
 
 
 def _local_day(time: Any, unit: TimeUnit | None, form: str | None, zone: ZoneInfo) -> dt.date | None:
@@ -229,5 +257,5 @@ def _local_day(time: Any, unit: TimeUnit | None, form: str | None, zone: ZoneInf
             return dt.datetime.strptime(str(time).strip(), form).date()
         at = time if isinstance(time, dt.datetime) else dt.datetime.fromisoformat(str(time).strip())
         return (at.astimezone(zone) if at.tzinfo else at).date()
-    except (ValueError, OverflowError, OSError):
+    except (TypeError, ValueError, OverflowError, OSError):
         return None

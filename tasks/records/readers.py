@@ -145,7 +145,7 @@ def _read_lines(
         for role, name in structure.source_names(config).items():
             if members.pointers[role] in absent:
                 raise BadInput(f'{path}: no column "{name}" (columns.{role}) in any line')
-        n_malformed = warehouse.changed(connection, "write/quarantine_ndjson_lines", file)
+        n_malformed = warehouse.changed(connection, "write/quarantine_incoming", file)
     return _keep_incoming(connection, file, n_malformed, config)
 
 
@@ -156,7 +156,8 @@ def _read_gtfs_realtime(connection: warehouse.Connection, path: Path, file: dict
         _define(connection, times, config)
         connection.register("source_row", rows)
         warehouse.run(connection, "scratch/incoming_positions", {**times.parameters, **_BLANK})
-    return _keep_incoming(connection, file, 0, config)
+        n_malformed = warehouse.changed(connection, "write/quarantine_incoming", file)
+    return _keep_incoming(connection, file, n_malformed, config)
 
 
 def _keep_incoming(connection: warehouse.Connection, file: dict[str, Any], n_malformed: int, config: Config) -> Left:

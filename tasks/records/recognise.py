@@ -43,6 +43,7 @@ _ENOUGH = 0.9
 csv.field_size_limit(1 << 30)  # the usual limit would refuse a file for one long value
 _DELIMITERS = (",", ";", "\t", "|", " ")
 _LISTS_LOOKED_FOR = 4  # levels of a JSON document
+_LEVELS_OF_RECORD = 8
 
 
 @dataclass(frozen=True)
@@ -142,15 +143,20 @@ def record_list(document: Any) -> str | None:
     return max(found, key=lambda path: found[path]) if found else None
 
 
-def member_paths(record: Any, path: str = "") -> list[str]:
-    """Return the path to each number, text, truth value or null in a JSON value, as columns name them."""
+def member_paths(record: Any, path: str = "", levels: int = _LEVELS_OF_RECORD) -> list[str]:
+    """Return the path to each number, text, truth value or null in a JSON value, as columns name them.
+
+    What is more than so many levels deep has no path: it is no column.
+    """
+    if not levels:
+        return []
     if isinstance(record, dict):
         inner = [(f"{path}.{name}" if path else name, member) for name, member in record.items()]
     elif isinstance(record, list):
         inner = [(f"{path}[{position}]", member) for position, member in enumerate(record[:3])]
     else:
         return [path]
-    return [one for name, member in inner for one in member_paths(member, name)]
+    return [one for name, member in inner for one in member_paths(member, name, levels - 1)]
 
 
 def _unit(written: Any) -> TimeUnit | None:

@@ -6,19 +6,17 @@ import logging
 import os
 import time
 import zlib
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Iterator
 from pathlib import Path
-from string import Template
 from threading import Event
 from typing import TYPE_CHECKING, Any, NamedTuple
-from urllib.parse import urlsplit
 from zoneinfo import ZoneInfo
 
 from tasks.base.durable import sha256, write_whole
-from tasks.base.errors import HexveilError
+from tasks.base.errors import BadInput, HexveilError
 from tasks.base.logs import say, warn
 from tasks.records import recognise
+from tasks.records.feed import Feed
 from tasks.records.json_documents import is_whole
 
 if TYPE_CHECKING:
@@ -38,30 +36,6 @@ _TRY_AGAIN = (408, 425, 429)
 log = logging.getLogger("hexveil.recorder")
 
 
-@dataclass(frozen=True)
-class Feed:
-    """What is recorded, and where to.
-
-    Attributes:
-        url: The address, with its secrets filled in. It is never logged whole.
-        folder: Gets a folder for each local day.
-        every: Seconds between two requests.
-        timezone: The time zone of the days.
-        headers: What is sent with each request, with its secrets filled in.
-    """
-
-    url: str
-    folder: Path
-    every: float
-    timezone: str
-    headers: Mapping[str, str] = field(default_factory=dict)
-
-    @property
-    def host(self) -> str:
-        """Who is asked: the part of the address that holds no secret."""
-        return urlsplit(self.url).hostname or "?"
-
-
 class _Snapshot(NamedTuple):
     """What a feed held at one moment, the end of the name of its file, and its hash."""
 
@@ -78,21 +52,6 @@ class _Failed(Exception):
         self.wait, self.final = wait, final
 
 
-def filled_in(text: str, environment: Mapping[str, str] | None = None) -> str:
-    """Return a text with `${NAME}` replaced by environment variables: secrets do not belong into command lines.
-
-    Raises:
-        HexveilError: There is no such variable.
-    """
-    try:
-        return Template(text).substitute(os.environ if environment is None else environment)
-    except KeyError as error:
-        problem = f"the environment variable {error.args[0]} is not set"
-    except ValueError:
-        problem = "a $ in the address or a header must be written $$, or be part of ${NAME}"
-    raise HexveilError(problem)
-
-
 def record(feed: Feed, stop: Event) -> int:
     """Write a feed's snapshots until told to stop, and return how many were written.
 
@@ -105,28 +64,33 @@ def record(feed: Feed, stop: Event) -> int:
 
     Raises:
         HexveilError: The very first request is refused, so that the address or a key must be wrong.
+        BadInput: The folder cannot be written to, or read.
     """
     import httpx
 
     logging.getLogger("httpx").setLevel(logging.WARNING)  # it logs whole addresses, with their keys
-    n_written, n_failures, before = 0, 0, _last_snapshot(feed.folder)
+    n_written, n_failures, before = 0, 0, _opened(feed.folder)
     with httpx.Client(headers=dict(feed.headers), timeout=_LONGEST_ANSWER) as client:
         known: dict[str, str] = {}
         due = time.monotonic()
         while not stop.is_set():
             try:
                 snapshot = _fetched(client, feed, known, stop)
-                n_failures, asked = 0, 0.0
                 if snapshot is not None and snapshot.hash != before:
                     _write(snapshot, feed)
                     before = snapshot.hash
                     n_written += 1
+                if n_failures:
+                    warn(log, "the feed answers again", feed=feed.host, n_failures=n_failures)
+                n_failures, asked = 0, 0.0
             except _Failed as error:
                 if error.final and not n_written and not n_failures:
                     problem = f"{feed.host} refuses the request: {error}"
                     break
                 n_failures, asked = n_failures + 1, error.wait
-                warn(log, "a snapshot failed", feed=feed.host, reason=str(error), n_failures=n_failures)
+                wait = round(wait_after(feed.every, n_failures, asked))
+                about = {"feed": feed.host, "reason": str(error), "n_failures": n_failures, "wait_seconds": wait}
+                warn(log, "a snapshot failed", **about)
             due = _next(due, feed.every, n_failures, asked)
             stop.wait(max(0.0, due - time.monotonic()))
         else:
@@ -163,7 +127,7 @@ def _fetched(client: "httpx.Client", feed: Feed, known: dict[str, str], stop: Ev
             if not answer.is_success:
                 raise _refusal(answer)
             content = _whole(answer, stop)
-    except (httpx.HTTPError, httpx.InvalidURL) as error:
+    except httpx.HTTPError as error:
         problem = type(error).__name__  # its text may quote the address with its key
     else:
         if content is None:
@@ -230,12 +194,32 @@ def _text(content: bytes) -> str:
 
 
 def _write(snapshot: _Snapshot, feed: Feed) -> None:
-    """Write a snapshot under the time of now, whole or not at all."""
+    """Write a snapshot under the time of now, whole or not at all.
+
+    Raises:
+        _Failed: The disk does not take it; it may have room again later.
+    """
     now = dt.datetime.now(dt.UTC)
     day = now.astimezone(ZoneInfo(feed.timezone)).date()
     path = feed.folder / day.isoformat() / f"{now:%Y-%m-%dT%H-%M-%S.%fZ}{snapshot.ending}"
-    write_whole(path, snapshot.content)
-    say(log, "recorded", feed=feed.host, file=path.name)
+    try:
+        write_whole(path, snapshot.content)
+    except OSError as error:
+        problem = f"the snapshot cannot be written: {os.strerror(error.errno or 0)}"
+    else:
+        say(log, "recorded", feed=feed.host, file=path.name)
+        return
+    raise _Failed(problem)
+
+
+def _opened(folder: Path) -> str | None:
+    """Make a folder if it is not there, and return the hash of its newest snapshot."""
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        return _last_snapshot(folder)
+    except OSError as error:
+        problem = f"--to {folder}: {os.strerror(error.errno or 0)}; name a folder that you may read and write"
+    raise BadInput(problem)
 
 
 def _last_snapshot(folder: Path) -> str | None:

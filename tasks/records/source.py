@@ -112,7 +112,7 @@ def count_rows(path: Path, kind: Format, config: Config) -> int:
     if kind == "json":
         return json_documents.count_records(path, config.dataset.records)
     if kind == "gtfs-rt":
-        return len(gtfs_realtime.vehicles(path))
+        return len(gtfs_realtime.read_feed(path).vehicles)
     return parquet_rows(path) if kind == "parquet" else text_lines.count_lines(path)
 
 

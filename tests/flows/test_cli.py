@@ -11,6 +11,10 @@ from support import DATE, HEADER, Dataset, Hexveil, later_day
 from tasks.account import ledger
 
 ROOT = Path(__file__).parents[2]
+HEAVY = (
+    *("apprise", "bokeh", "duckdb", "frictionless", "fsspec", "google.protobuf", "h3", "h3ronpy", "httpx"),
+    *("matplotlib", "pandas", "pandera", "polars", "prefect", "pyarrow", "rdflib", "scipy", "tzfpy"),
+)
 
 
 def test_help_explains_every_command(hexveil: Hexveil) -> None:
@@ -19,6 +23,18 @@ def test_help_explains_every_command(hexveil: Hexveil) -> None:
     for command in ("demo", "run", "plan", "ledger"):
         assert re.search(rf"\b{command}\b", whole.stdout)
         assert hexveil(command, "--help").returncode == 0
+
+
+def test_help_and_a_configuration_load_no_heavy_library(environment: dict[str, str], busy_dataset: Dataset) -> None:
+    code = (
+        "import sys, pathlib, flows.cli, tasks.base.config as c\n"
+        f"c.load_config(pathlib.Path({str(busy_dataset.config_file)!r}))\n"
+        "print(*sorted(set(sys.argv[1:]) & sys.modules.keys()))"
+    )
+    found = subprocess.run(
+        [sys.executable, "-c", code, *HEAVY], env=environment, cwd=ROOT, capture_output=True, text=True, check=True
+    )
+    assert found.stdout == "\n"
 
 
 def test_a_day_is_run_again_shown_verified_and_exported(hexveil: Hexveil, busy_dataset: Dataset) -> None:

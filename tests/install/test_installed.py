@@ -7,20 +7,10 @@ from pathlib import Path
 import pytest
 from deployed import FIRST, Deployed, day_rows, free_ports
 from support import CONFIG, Dataset
-from wheels import ROOT, Environment, rival_wheel
+from wheels import Environment
 
 pytestmark = pytest.mark.slow
 RIVAL_FLOW = "def daily():\n    raise SystemExit('this is the flow of another project')\n\nverify = backfill = daily\n"
-
-
-@pytest.fixture(scope="module")
-def alone(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Environment:
-    """Return an environment that pip filled, with a rival installed after hexveil."""
-    made = Environment(tmp_path_factory.mktemp("alone"))
-    made.create()
-    made.install("--constraint", ROOT / "constraints.txt", wheel)
-    made.install("--no-deps", rival_wheel(tmp_path_factory.mktemp("rival"), "tasks"))
-    return made
 
 
 @pytest.fixture(scope="module")

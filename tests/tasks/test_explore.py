@@ -1,26 +1,34 @@
 """Exploring compares grids and epsilons by the occupancy alone, spends nothing, and marks what is not worth it."""
 
+import shutil
 from decimal import Decimal
 
 import numpy as np
 import polars as pl
 import pytest
+from screened import N_BUSES, screen, write_day
 from support import DATE, Dataset, table
 
-from tasks.account import ledger
-from tasks.base.errors import HexveilError
+from dpmath.estimate.screening import Screening, screening_within
+from tasks.account import ledger, screenings
+from tasks.account.screenings import full_charges
+from tasks.base.config import Config
+from tasks.base.errors import BadInput, HexveilError
+from tasks.engines.prepare_here import prepared_here
 from tasks.estimates import prospects
 from tasks.occupancy.other_grids import other_occupancies
+from tasks.planning.day_plan import EstimatePlan, n_asked
 from tasks.planning.explore import Exploration, explore_day
-from tasks.planning.plan import read_day
+from tasks.planning.plan import make_plan, read_day
 from tasks.planning.released_spread import released_spread
+from tasks.upkeep.forget import forget_days
 
 EPSILONS = [Decimal("0.001"), Decimal(2), Decimal(200)]
 
 
 def explored(dataset: Dataset, epsilons: list[Decimal] = EPSILONS) -> Exploration:
-    dataset.prepare()
-    return explore_day(DATE, [6, 7], [30, 60, 180], epsilons, dataset.config)
+    with prepared_here(DATE, dataset.config) as prepared:
+        return explore_day(DATE, [6, 7], [30, 60, 180], epsilons, dataset.config, prepared)
 
 
 def test_the_occupancy_of_the_own_grid_is_the_one_that_a_day_is_planned_with(roaming: Dataset) -> None:
@@ -116,14 +124,75 @@ def test_a_map_with_too_many_hexagons_is_not_tried(roaming: Dataset, monkeypatch
     assert {one.error_over_all_records for one in explored(roaming).choices} == {None}
 
 
-@pytest.mark.parametrize(
-    ("old", "new", "said"),
-    [
-        ('"estimated"', '"levy"\ncell_epsilon = 1.0', "mechanism levy promises no error"),
-        ("[storage]", '[engine]\nname = "dask"\n[storage]', 'set engine.name = "local"'),
-    ],
-)
-def test_what_cannot_be_explored_is_said(roaming: Dataset, old: str, new: str, said: str) -> None:
-    roaming.set(old, new)
-    with pytest.raises(HexveilError, match=said):
+def test_a_mechanism_that_promises_nothing_cannot_be_explored(roaming: Dataset) -> None:
+    roaming.set('"estimated"', '"levy"\ncell_epsilon = 1.0')
+    with pytest.raises(HexveilError, match="mechanism levy promises no error"):
         explored(roaming)
+
+
+def test_records_on_a_cluster_are_read_once_more_here_and_not_kept(roaming: Dataset) -> None:
+    local = explored(roaming)
+    roaming.set("[storage]", '[engine]\nname = "dask"\nn_shards = 3\n[storage]')
+    shutil.rmtree(roaming.folder / "store")
+    roaming.run_day()
+    parts = sorted((roaming.folder / "store" / "private" / "shards").rglob("*.parquet"))
+    assert explored(roaming).choices[0].cells == local.choices[0].cells
+    assert (explored(roaming).spread is None, local.spread) == (False, None)
+    assert sorted((roaming.folder / "store" / "private" / "shards").rglob("*.parquet")) == parts != []
+    assert list((roaming.folder / "store" / "private" / "scratch").glob("work-*")) == []
+    shutil.rmtree(roaming.folder / "store")
+    assert explored(roaming) == local
+
+
+def test_a_forgotten_day_is_not_read_again_to_be_explored(roaming: Dataset) -> None:
+    roaming.set("[storage]", '[engine]\nname = "dask"\n[storage]')
+    roaming.run_day()
+    forget_days([DATE], roaming.config)
+    with pytest.raises(BadInput, match=f"{DATE} was forgotten"):
+        explored(roaming)
+
+
+def costly(config: Config) -> Screening | None:
+    """Return a count that costs 9 tenths of a day."""
+    currency = config.privacy.currency
+    most = currency.within(config.privacy.epsilon_per_day)
+    return screening_within(9 * most // 10, currency) if config.value.screen else None
+
+
+@pytest.mark.parametrize("mechanism", ["estimated", "planned"])
+@pytest.mark.parametrize("definition", ["pure", "zcdp"])
+def test_screening_takes_its_share_where_a_plan_pays_for_it(
+    dataset: Dataset, definition: str, mechanism: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The share is 9 in 10 here: what a hundredth moves is small, and nothing where the budget is not what limits."""
+    monkeypatch.setattr(screenings, "screening_of", costly)
+    screen(dataset, definition, mechanism)
+    few, enough = Decimal("0.01"), Decimal(1 if mechanism == "estimated" else 8)
+    dataset.set("epsilon_per_day = 400", f"epsilon_per_day = {enough}")
+    if mechanism == "planned":
+        dataset.set("target_error = 40.0", "target_error = 2.0")
+    write_day(dataset, 0, n_buses=300)
+    paid = explored(dataset, [few, enough]).choices
+    if mechanism == "estimated":
+        assert n_asked(make_plan(DATE, dataset.config)) == 300
+    dataset.set("screen = true", "screen = false")
+    whole = explored(dataset, [few, enough]).choices
+    assert [one.is_screened for one in paid] == [False, True] * 6
+    assert not any(one.is_screened for one in whole)
+    assert paid[::2] == whole[::2]
+    errors = [[one.error_over_all_records or 0 for one in some[1::2]] for some in (paid, whole)]
+
+    assert all(less >= more for less, more in zip(*errors, strict=True))
+    assert errors[0] != errors[1]
+    assert [(one.year_pure, one.year_zcdp) for one in paid] == [(one.year_pure, one.year_zcdp) for one in whole]
+
+
+def test_what_is_explored_is_what_a_plan_asks_with(dataset: Dataset) -> None:
+    screen(dataset, "zcdp", "estimated")
+    write_day(dataset, 0)
+    dataset.prepare()
+    plan = make_plan(DATE, dataset.config)
+    assert isinstance(plan, EstimatePlan)
+    most = dataset.config.privacy.currency.within(Decimal(400))
+    assert list(plan.charges) == list(full_charges(N_BUSES, dataset.config))
+    assert [most - loss for loss in plan.question_losses] == pytest.approx(list(plan.charges), rel=1e-3)

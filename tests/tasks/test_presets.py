@@ -87,6 +87,17 @@ def test_what_the_file_says_itself_stays(dataset: Dataset) -> None:
     assert (config.value.name, config.value.factor) == ("pace", Decimal("1.943844"))
 
 
+def test_names_and_unit_that_a_city_of_iudx_has_otherwise_replace_those_of_the_preset(dataset: Dataset) -> None:
+    configure(dataset, "iudx")
+    dataset.set('preset = "iudx"', 'preset = "iudx"\nrecords = "data.buses"')
+    dataset.set("[value]", '[columns]\nuser = "vehicle_id"\nvalue = "gps.pace"\n[value]\nname = "speed"\nfactor = 3.6')
+    bus = {**IUDX, "vehicle_id": "52TC12", "gps": {"pace": 7.5}}
+    dataset.write("latest", json.dumps({"data": {"buses": [bus]}}))
+    ingest(dataset)
+    assert rows_of(dataset) == [("52TC12", SECOND, 47.05, 8.31, 7.5)]
+    assert dataset.config.value.factor == Decimal("3.6")
+
+
 def test_a_time_of_another_form_replaces_that_of_the_preset(dataset: Dataset) -> None:
     configure(dataset, "mds")
     dataset.set("[value]", '[columns]\ntime_format = "%Y"\n[value]')

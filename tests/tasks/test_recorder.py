@@ -18,7 +18,8 @@ from feeds import snapshot
 
 from tasks.base.errors import HexveilError
 from tasks.records import recorder
-from tasks.records.recorder import LONGEST_WAIT, Feed, filled_in, record, wait_after
+from tasks.records.feed import Feed, filled_in
+from tasks.records.recorder import LONGEST_WAIT, record, wait_after
 
 SECOND = 1768464000
 FIRST, SECOND_ONE = (snapshot([("bus1", SECOND + one, 11)]) for one in (0, 30))
@@ -149,7 +150,8 @@ def test_a_bad_answer_is_not_written_and_the_next_good_one_is(
     assert run(serve([bad, bad, Answer()]), tmp_path) == 1
     assert [path.read_bytes() for path in files(tmp_path)] == [FIRST]
     assert "a snapshot failed feed=127.0.0.1" in caplog.text
-    assert "n_failures=2" in caplog.text
+    assert "n_failures=2 wait_seconds=0" in caplog.text
+    assert "the feed answers again feed=127.0.0.1 n_failures=2" in caplog.text
     assert KEY not in caplog.text
 
 
@@ -158,6 +160,20 @@ def test_a_key_that_is_refused_at_once_ends_the_command(serve: Serve, tmp_path: 
     with pytest.raises(HexveilError, match=r"^127\.0\.0\.1 refuses the request: HTTP 403$"):
         record(Feed(server.url, tmp_path, 0.01, "UTC"), threading.Event())
     assert len(server.asked) == 1
+
+
+def test_a_redirection_is_not_followed_because_the_key_would_go_with_it(serve: Serve, tmp_path: Path) -> None:
+    server = serve([Answer(302, b"", {"Location": "http://127.0.0.1:9/"})])
+    with pytest.raises(HexveilError, match="HTTP 302, it redirects; give the address that it redirects to"):
+        record(Feed(server.url, tmp_path, 0.01, "UTC"), threading.Event())
+
+
+def test_an_answer_without_end_is_given_up(
+    serve: Serve, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setattr(recorder, "_LARGEST", len(FIRST) + 10)
+    assert run(serve([Answer(content=FIRST * 3), Answer()]), tmp_path) == 1
+    assert "the answer is larger than 256 MiB" in caplog.text
 
 
 def test_a_server_that_is_not_there_yet_is_waited_for(tmp_path: Path) -> None:

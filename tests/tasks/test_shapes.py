@@ -193,6 +193,34 @@ def test_values_of_another_type_than_declared_fail_by_structure_alone(
         ingest(dataset)
 
 
+def test_a_store_that_does_not_say_when_a_file_was_written_is_refused(
+    dataset: Dataset, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    store = fsspec.filesystem("memory")
+    store.pipe("/undated/day.csv", (HEADER + ROW).encode())
+
+    def unknown(*_: object) -> None:
+        raise NotImplementedError
+
+    monkeypatch.setattr(type(store), "modified", unknown)
+    dataset.set('files = ["raw/*"]', 'files = ["memory://undated/*.csv"]')
+    assert "its store does not give the time of writing, so a change could not be detected" in refusal(dataset)
+
+
+def test_a_document_that_is_too_large_is_refused_with_the_form_to_take(
+    dataset: Dataset, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(json_documents, "_LARGEST", 10)
+    dataset.write("a.json", json.dumps([NESTED]))
+    assert "a JSON document of more than 256 MiB; write one object per line, as .ndjson" in refusal(dataset)
+
+
+def test_only_the_user_may_be_the_name_of_the_file(dataset: Dataset) -> None:
+    dataset.set('value = "speed"', 'value = "{file}"')
+    with pytest.raises(BadConfig, match=r"only user may be \{file\}"):
+        _ = dataset.config
+
+
 def test_the_local_engine_reads_from_an_object_store_through_a_copy_that_it_removes(dataset: Dataset) -> None:
     store = fsspec.filesystem("memory")
     store.pipe("/bucket/day.csv", (HEADER + ROW).encode())

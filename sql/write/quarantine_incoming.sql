@@ -1,5 +1,5 @@
--- quarantine: the lines of an NDJSON file that are not JSON objects.
--- Grain    one row per line
+-- quarantine: the rows of a file that are no records: no JSON objects, or no entities of a feed that can be decoded.
+-- Grain    one row per row of the file
 -- Reads    incoming
 -- Params   $file_id, $file_date
 -- Privacy  SENSITIVE: points at records

@@ -1,0 +1,73 @@
+"""Patterns: which pattern names the files of a feed, and where in it the date stands."""
+
+import datetime as dt
+import os
+import re
+from collections.abc import Sequence
+from pathlib import Path
+from typing import NamedTuple
+
+from tasks.base.config import DATE_PLACEHOLDER
+
+_DATE = re.compile(r"(?<!\d)\d{4}-\d\d-\d\d(?!\d)")
+
+
+def patterns(files: Sequence[Path], folder: Path) -> list[str]:
+    """Return patterns relative to a folder: one for each folder and ending of several files."""
+    relative = _relative(files, folder)
+    if len(relative) == 1:
+        return [relative[0].as_posix()]
+    return sorted({(path.parent / f"*{_ending(path)}").as_posix() for path in relative})
+
+
+def dates_of(files: Sequence[Path], folder: Path) -> list[dt.date] | None:
+    """Return the one date that each path holds, in the form YYYY-MM-DD; None if a path holds none, or several.
+
+    The folders decide, if they hold a date: a snapshot in the folder of its local day is named by its instant in UTC.
+    """
+    found = [
+        set(_DATE.findall(path.parent.as_posix()) or _DATE.findall(path.name)) for path in _relative(files, folder)
+    ]
+    try:
+        return [dt.date.fromisoformat(date) for (date,) in found]
+    except ValueError:
+        return None
+
+
+def dated_patterns(files: Sequence[Path], folder: Path) -> list[str]:
+    """Return patterns with ``{date}`` for files each of whose paths holds one date.
+
+    Beside the date the pattern has what all names have there. What follows the date and has digits is left open: it may
+    be a time, or another number on the next day.
+    """
+    parts = [_parts(path) for path in _relative(files, folder)]
+    starts, ends = {one.start for one in parts}, {one.end for one in parts}
+    start = starts.pop() if len(starts) == 1 else f"*{DATE_PLACEHOLDER}"
+    end = ends.pop() if len(ends) == 1 and not re.search(r"\d", parts[0].end) else "*"
+    return sorted({(Path(one.folder) / f"{start}{end}{one.ending}").as_posix() for one in parts})
+
+
+class _Parts(NamedTuple):
+    """A path that holds a date: its folder, its name up to the date, and what follows; ``{date}`` is the date."""
+
+    folder: str
+    start: str
+    end: str
+    ending: str
+
+
+def _parts(path: Path) -> _Parts:
+    folder, ending = _DATE.sub(DATE_PLACEHOLDER, path.parent.as_posix()), _ending(path)
+    name = path.name.removesuffix(ending)
+    if DATE_PLACEHOLDER in folder:
+        return _Parts(folder, "", name, ending)
+    start, end = _DATE.split(name, maxsplit=1)
+    return _Parts(folder, start + DATE_PLACEHOLDER, end, ending)
+
+
+def _relative(files: Sequence[Path], folder: Path) -> list[Path]:
+    return [Path(os.path.relpath(path.resolve(), folder.resolve())) for path in files]
+
+
+def _ending(path: Path) -> str:
+    return "".join(path.suffixes[-2:] if path.suffix == ".gz" else path.suffixes[-1:])

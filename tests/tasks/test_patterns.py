@@ -1,0 +1,89 @@
+"""Patterns of files: `{date}` stands where the path of each file says the local day that it holds."""
+
+import datetime as dt
+from pathlib import Path
+
+import pytest
+from support import DATE, HEADER, Dataset
+
+from tasks.records import patterns
+from tasks.records.proposal import Given, propose_source
+from tasks.records.source import find_files
+
+DAYS = [DATE + dt.timedelta(days=number) for number in range(3)]
+
+
+def test_without_dates_one_file_is_named_and_several_are_by_folder_and_ending() -> None:
+    here = Path("/data")
+    assert patterns.patterns([here / "raw" / "a.csv.gz"], here) == ["raw/a.csv.gz"]
+    several = [here / "raw" / name for name in ("a.csv.gz", "b.csv.gz", "c.csv")]
+    assert patterns.patterns([*several, Path("/other/d.csv")], here) == ["../other/*.csv", "raw/*.csv", "raw/*.csv.gz"]
+
+
+@pytest.mark.parametrize(
+    ("names", "pattern"),
+    [
+        (["buses-2026-11-24.csv"], ["buses-{date}.csv"]),
+        (["2026-11-24.csv.gz", "2026-11-25.csv.gz"], ["{date}.csv.gz"]),
+        (["raw/line12_2026-11-24_all.parquet"], ["raw/line12_{date}_all.parquet"]),
+        (["a-2026-11-24.csv", "b-2026-11-24.csv"], ["*{date}.csv"]),
+        (["b-2026-11-24-part1.csv", "b-2026-11-24-part2.csv"], ["b-{date}*.csv"]),
+        (["b-2026-11-24T080000.json"], ["b-{date}*.json"]),
+        (["raw/2026-11-24/2026-11-25T03-00-00.5Z.pb"], ["raw/{date}/*.pb"]),
+        (["raw/2026-11-24/buses.csv", "raw/2026-11-25/buses.csv"], ["raw/{date}/buses.csv"]),
+        (["x/2026-11-24.csv", "y/2026-11-24.csv"], ["x/{date}.csv", "y/{date}.csv"]),
+    ],
+)
+def test_the_date_is_found_in_the_name_or_in_the_folder(names: list[str], pattern: list[str]) -> None:
+    here = Path("/data")
+    files = [here / name for name in names]
+    dates = patterns.dates_of(files, here)
+    assert dates is not None
+    assert {str(date) for date in dates} <= {"2026-11-24", "2026-11-25"}
+    assert patterns.dated_patterns(files, here) == pattern
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "buses.csv",
+        "buses-20261124.csv",
+        "b-2026-13-24.csv",
+        "2026-11-24_2026-11-25.csv",
+        "12026-11-24.csv",
+        "1-2-3.csv",
+    ],
+)
+def test_a_date_of_another_form_is_none(name: str) -> None:
+    assert patterns.dates_of([Path("/data") / name, Path("/data/2026-11-24.csv")], Path("/data")) is None
+
+
+def days(dataset: Dataset, hour: int = 8) -> list[Path]:
+    return [dataset.write(f"buses-{day}.csv", HEADER + f"b1,{day}T{hour:02}:00:00Z,47.0,8.3,9\n" * 3) for day in DAYS]
+
+
+@pytest.mark.parametrize("n_files", [1, 3])
+def test_a_day_reads_its_own_file_alone(dataset: Dataset, n_files: int) -> None:
+    files = days(dataset)
+    found = propose_source(files[:n_files], dataset.folder, Given())
+    assert found.settings["dataset"]["files"] == ["raw/buses-{date}.csv"]
+    assert next(iter(found.settings["dataset"])) == "files"
+    assert any("a day reads only its own files" in reason for reason in found.reasons)
+    if n_files == 1:
+        assert any("will read 2 more that are there" in reason for reason in found.reasons)
+    dataset.set('"raw/*"', '"raw/buses-{date}.csv"')
+    for file, day in zip(files, DAYS, strict=True):
+        assert find_files(day, dataset.config) == [(file, day)]
+
+
+def test_but_not_where_the_date_is_not_the_local_day_of_the_records(dataset: Dataset) -> None:
+    found = propose_source(days(dataset, hour=23), dataset.folder, Given())
+    assert found.settings["dataset"]["timezone"] == "Europe/Zurich"
+    assert found.settings["dataset"]["files"] == ["raw/*.csv"]
+    assert any("but these are not the local days of the records" in reason for reason in found.reasons)
+
+
+def test_nor_where_the_name_is_the_user(dataset: Dataset) -> None:
+    files = days(dataset)
+    given = Given(columns={"user": "{file}"})
+    assert propose_source(files, dataset.folder, given).settings["dataset"]["files"] == ["raw/*.csv"]
