@@ -1,6 +1,7 @@
 """Fixtures that several modules here share."""
 
 import pytest
+from estimates import day, write_day
 from screened import MODES, screen
 from support import Dataset
 
@@ -15,3 +16,16 @@ def screened(dataset: Dataset, request: pytest.FixtureRequest) -> Dataset:
 def one(dataset: Dataset) -> Dataset:
     """Return one screened dataset."""
     return screen(dataset, "zcdp", "estimated")
+
+
+@pytest.fixture(params=["pure", "zcdp"])
+def estimated(dataset: Dataset, request: pytest.FixtureRequest) -> Dataset:
+    """Return a dataset of three days that are to be estimated, in each definition."""
+    dataset.set('"clip-user"', '"estimated"')
+    dataset.set("target_error = 40.0\n", f'definition = "{request.param}"\n')
+    dataset.set("epsilon_per_day = 2.0", "epsilon_per_day = 4.0")
+    dataset.set("epsilon_total = 5.0", "epsilon_total = 40.0")
+    dataset.without_map()
+    for number in range(3):
+        write_day(dataset, day(number), seed=number)
+    return dataset

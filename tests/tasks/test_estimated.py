@@ -6,68 +6,23 @@ import os
 import re
 from pathlib import Path
 
-import h3
 import numpy as np
 import polars as pl
 import pytest
-from support import DATE, HEADER, Dataset, table
+from estimates import day, released, write_day
+from support import DATE, Dataset, table
 
-from dpmath.estimate.areas import Areas
 from dpmath.estimate.measurement import Measurement
 from tasks.account import ledger, private_files
-from tasks.account.chain import releases
-from tasks.account.entry import Release
 from tasks.base.errors import BadConfig, BudgetExceeded, HexveilError, LedgerBroken
 from tasks.estimates import asking, states
-from tasks.estimates.asking import Known
-from tasks.estimates.states import estimate_again, folder_of, known_before
+from tasks.estimates.states import folder_of, known_before
 from tasks.planning.preview import preview_cells, preview_plan
 from tasks.planning.stored_plan import load_plan
 from tasks.release import estimate as released_estimate
-from tasks.release.estimate import areas_of
-from tasks.reporting.day_report import report_day
-from tasks.reporting.registry import describe_deployment
 from tasks.upkeep import replay
 from tasks.upkeep.evaluate import evaluate_day
-from tasks.upkeep.forget import forget_days
 from tasks.upkeep.verify import verify_ledger
-
-PLACES = [(47.05 + 0.03 * row, 8.31 + 0.04 * column) for row in range(2) for column in range(3)]
-
-
-def write_day(dataset: Dataset, date: dt.date, seed: int = 1, n_buses: int = 24, n_places: int = 6) -> None:
-    """Write a day in which buses go from place to place, slower in the morning and at the first places."""
-    rng = np.random.default_rng(seed)
-    lines = []
-    for bus in range(n_buses):
-        for hour in range(7, 13):
-            place = int(rng.integers(n_places))
-            speed = 20 + 8 * place + 2 * (hour - 7)
-            for minute in range(0, 60, 60 // int(rng.integers(1, 6))):
-                latitude, longitude = PLACES[place]
-                value = min(99.0, max(0.0, speed + rng.normal(0, 4)))
-                lines.append(f"bus{bus:02},{date}T{hour:02}:{minute:02}:00Z,{latitude},{longitude},{value:.2f}")
-    dataset.write(f"day-{date}.csv", HEADER + "\n".join(lines) + "\n")
-
-
-def day(number: int) -> dt.date:
-    return DATE + dt.timedelta(days=number)
-
-
-@pytest.fixture(params=["pure", "zcdp"])
-def estimated(dataset: Dataset, request: pytest.FixtureRequest) -> Dataset:
-    dataset.set('"clip-user"', '"estimated"')
-    dataset.set("target_error = 40.0\n", f'definition = "{request.param}"\n')
-    dataset.set("epsilon_per_day = 2.0", "epsilon_per_day = 4.0")
-    dataset.set("epsilon_total = 5.0", "epsilon_total = 40.0")
-    dataset.without_map()
-    for number in range(3):
-        write_day(dataset, day(number), seed=number)
-    return dataset
-
-
-def released(dataset: Dataset) -> list[Release]:
-    return releases(ledger.read_entries(dataset.config))
 
 
 def test_every_cell_is_published_with_an_interval_and_charged_as_the_day_allows(estimated: Dataset) -> None:
@@ -227,14 +182,6 @@ def test_a_release_of_another_model_is_charged_as_it_was_and_not_learned_from(
     assert verify_ledger(estimated.config).n_releases == 2
 
 
-def test_forgetting_a_day_removes_what_was_evaluated_without_noise(estimated: Dataset) -> None:
-    estimated.run_day()
-    _, path = evaluate_day(DATE, None, estimated.config)
-    assert path.exists()
-    forget_days([DATE], estimated.config)
-    assert not path.exists()
-
-
 def test_a_lost_file_of_questions_is_found(estimated: Dataset) -> None:
     estimated.run_day()
     (entry,) = released(estimated)
@@ -343,109 +290,6 @@ def test_an_estimate_promises_nothing_of_a_variance_and_finds_itself_what_a_cell
         _ = estimated.config
 
 
-TARGET = 12.0
-"""Half the width that intervals may have: some cells of these days meet it, and some do not."""
-
-
-@pytest.fixture
-def coarse(estimated: Dataset) -> Dataset:
-    estimated.set('mechanism = "estimated"', f'mechanism = "estimated"\ntarget_error = {TARGET}')
-    return estimated
-
-
-def areas_again(dataset: Dataset) -> Areas:
-    """Return the areas of the only release, made from its questions and answers."""
-    (entry,) = released(dataset)
-    again = estimate_again(entry, Known(None, None, 0, 1), dataset.config)
-    return areas_of(again.estimate, again.asked, dataset.config)
-
-
-def test_a_cell_has_the_value_of_a_larger_area_only_where_its_own_interval_is_too_wide(coarse: Dataset) -> None:
-    coarse.run_day()
-    found, areas = table(coarse), areas_again(coarse)
-    is_coarse = found["mean_area"].to_numpy() != "cell"
-    too_wide = areas.widths[0] > TARGET
-    assert is_coarse.any()
-    assert not is_coarse.all()
-    assert (too_wide | ~is_coarse).all()
-    assert ((found["support"] == "coarse").to_numpy() == is_coarse).all()
-    cells = found.filter(pl.col("mean_area") == "cell")
-    assert cells["mean"].to_numpy() == pytest.approx(areas.mean[0][~is_coarse], abs=1e-4)
-    width = 1.96 * found["mean_sd"].to_numpy()
-    kept = np.where(too_wide, width <= np.maximum(TARGET, areas.widths.min(axis=0)) + 1e-4, width <= TARGET)
-    assert kept.all(), "each interval meets the target, or no area of the cell does and it is the narrowest"
-    hours = found.with_columns(band=pl.col("slot_start").dt.hour() // 4)
-    shared = hours.filter(mean_area="hexagon_4h").group_by("h3_cell", "band")
-    columns = ["mean", "mean_sd", "mean_ci95_low", "mean_ci95_high", "mean_day_share", "typical_mean"]
-    assert (shared.agg(pl.col(columns).n_unique()).select(columns) == 1).to_numpy().all()
-    assert report_day(DATE, {}, coarse.config).n_coarse == is_coarse.sum()
-    described = describe_deployment(ledger.read_entries(coarse.config), coarse.config)
-    assert described["utility"]["promised_error"] is None, "a target of widths is no promise"
-    assert verify_ledger(coarse.config).n_releases == 1
-
-
-def test_without_a_target_each_cell_has_its_own_value(estimated: Dataset) -> None:
-    estimated.run_day()
-    assert set(table(estimated)["mean_area"]) == {"cell"}
-
-
-IS_COARSE = pl.col("support") == "coarse"
-CHANGES = {
-    "does not follow from the noisy answers": pl.when(IS_COARSE).then(pl.col("mean") * 0.9).otherwise("mean"),
-    "mean_area does not follow from the widths": pl.lit("parent_4h").alias("mean_area"),
-    "support does not follow": pl.when(IS_COARSE).then(pl.lit("measured")).otherwise("support").alias("support"),
-}
-
-
-@pytest.mark.parametrize("message", CHANGES)
-def test_a_changed_coarse_value_or_choice_is_found(
-    coarse: Dataset, monkeypatch: pytest.MonkeyPatch, message: str
-) -> None:
-    from tasks.release import estimate as released_estimate
-
-    honest = released_estimate.estimate_frame
-    with monkeypatch.context() as changed:
-        changed.setattr(
-            released_estimate, "estimate_frame", lambda *given: honest(*given).with_columns(CHANGES[message])
-        )
-        coarse.run_day()
-    with pytest.raises(LedgerBroken, match=message):
-        verify_ledger(coarse.config)
-
-
-def test_a_table_from_before_areas_is_verified_as_one_of_cells(
-    estimated: Dataset, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    from tasks.release import estimate as released_estimate
-
-    honest = released_estimate.estimate_frame
-    with monkeypatch.context() as changed:
-        changed.setattr(released_estimate, "estimate_frame", lambda *given: honest(*given).drop("mean_area"))
-        estimated.run_day()
-    assert verify_ledger(estimated.config).n_releases == 1
-
-
-def test_a_coarse_value_is_evaluated_against_the_values_of_its_area(coarse: Dataset) -> None:
-    coarse.run_day()
-    evaluation, _ = evaluate_day(DATE, None, coarse.config)
-    raw = pl.read_csv(coarse.folder / "raw" / f"day-{DATE}.csv", try_parse_dates=True)
-    cells = [h3.latlng_to_cell(latitude, longitude, 7) for latitude, longitude in raw.select("lat", "lon").rows()]
-    raw = raw.with_columns(
-        hexagon=pl.Series(cells),
-        parent=pl.Series([h3.cell_to_parent(cell) for cell in cells]),
-        hour=pl.col("time").dt.hour(),
-        band=pl.col("time").dt.hour() // 4,
-    )
-    held = []
-    for row in table(coarse).iter_rows(named=True):
-        area, cell, hour = row["mean_area"], row["h3_cell"], row["slot_start"].hour
-        where = {"parent": h3.cell_to_parent(cell)} if area.startswith("parent") else {"hexagon": cell}
-        when = {"band": hour // 4} if area.endswith("4h") else {"hour": hour}
-        truth = np.mean(raw.filter(**where, **when)["speed"].to_numpy())
-        held.append(row["mean_ci95_low"] <= truth <= row["mean_ci95_high"])
-    assert evaluation["coverage_of_cells"] == pytest.approx(np.mean(held))
-
-
 def test_a_manifest_names_the_measurements_and_no_private_file(estimated: Dataset) -> None:
     estimated.run_day()
     manifest = json.loads(estimated.published("manifest.json").read_text())
@@ -480,38 +324,3 @@ def test_variance_is_refused(estimated: Dataset) -> None:
     estimated.set("[storage]", "[statistics]\nvariance = true\n[storage]")
     with pytest.raises(BadConfig, match=r"mechanism estimated has no variance: set statistics\.variance = false"):
         _ = estimated.config
-
-
-def test_an_evaluation_compares_with_the_values_and_stays_private(
-    estimated: Dataset, capfd: pytest.CaptureFixture[str], caplog: pytest.LogCaptureFixture
-) -> None:
-    estimated.run_day()
-    caplog.clear()
-    evaluation, path = evaluate_day(DATE, None, estimated.config)
-    assert path.is_relative_to(estimated.folder / "store" / "private")
-    assert json.loads(path.read_text()) == evaluation
-    assert caplog.text == ""
-    assert capfd.readouterr().out == ""
-    means = "select slot_start, h3_cell, sum(total_ticks) / sum(n_records) / 100 from user_cell"
-    rows = estimated.query(f"{means} where local_date = date '{DATE}' group by all")
-    true = {(start, h3.int_to_str(cell)): float(mean) for start, cell, mean in rows}
-    found = table(estimated)
-    records = found["n_records"].to_numpy()
-    truth = np.array([true[start, cell] for start, cell in found.select("slot_start", "h3_cell").iter_rows()])
-    error = found["mean"].to_numpy() - truth
-    assert evaluation["mean_absolute_error"] == pytest.approx(np.average(np.abs(error), weights=records))
-    constant = np.average(truth, weights=records)
-    skill = 1 - np.average(error**2, weights=records) / np.average((truth - constant) ** 2, weights=records)
-    assert evaluation["skill"] == pytest.approx(skill)
-    inside = (found["mean_ci95_low"].to_numpy() <= truth) & (truth <= found["mean_ci95_high"].to_numpy())
-    assert evaluation["coverage_of_cells"] == pytest.approx(inside.mean())
-    assert sum(group["cells"] for group in evaluation["by_records"]) == found.height
-
-
-def test_a_day_without_its_values_cannot_be_evaluated(estimated: Dataset) -> None:
-    with pytest.raises(HexveilError, match="has not been released"):
-        evaluate_day(DATE, None, estimated.config)
-    estimated.run_day()
-    forget_days([DATE], estimated.config)
-    with pytest.raises(HexveilError, match="are not those of its release"):
-        evaluate_day(DATE, None, estimated.config)

@@ -1,0 +1,35 @@
+"""Days of an estimate: buses that go from place to place, and what was released of them."""
+
+import datetime as dt
+
+import numpy as np
+from support import DATE, HEADER, Dataset
+
+from tasks.account import ledger
+from tasks.account.chain import releases
+from tasks.account.entry import Release
+
+PLACES = [(47.05 + 0.03 * row, 8.31 + 0.04 * column) for row in range(2) for column in range(3)]
+
+
+def write_day(dataset: Dataset, date: dt.date, seed: int = 1, n_buses: int = 24, n_places: int = 6) -> None:
+    """Write a day in which buses go from place to place, slower in the morning and at the first places."""
+    rng = np.random.default_rng(seed)
+    lines = []
+    for bus in range(n_buses):
+        for hour in range(7, 13):
+            place = int(rng.integers(n_places))
+            speed = 20 + 8 * place + 2 * (hour - 7)
+            for minute in range(0, 60, 60 // int(rng.integers(1, 6))):
+                latitude, longitude = PLACES[place]
+                value = min(99.0, max(0.0, speed + rng.normal(0, 4)))
+                lines.append(f"bus{bus:02},{date}T{hour:02}:{minute:02}:00Z,{latitude},{longitude},{value:.2f}")
+    dataset.write(f"day-{date}.csv", HEADER + "\n".join(lines) + "\n")
+
+
+def day(number: int) -> dt.date:
+    return DATE + dt.timedelta(days=number)
+
+
+def released(dataset: Dataset) -> list[Release]:
+    return releases(ledger.read_entries(dataset.config))
