@@ -1,5 +1,6 @@
 """The estimate of a day and the next state from noisy sums: one linear-Gaussian solve. All of it is post-processing."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -10,21 +11,20 @@ from dpmath.estimate.day import FloatArray
 from dpmath.estimate.state import POINTS, State
 from dpmath.estimate.view import View
 
-Ladders = tuple[str, ...]
+Ladders = Mapping[str, tuple[float, ...]]
+"""What each group of variances may be multiplied by; "city" and "own" are the functions of the city and of hexagons."""
 
-_LADDERS = {
-    "day": (0.25, 1.0, 4.0, 16.0, 100.0),
-    "residual": (0.5, 0.7, 1.0, 1.4, 2.0),
+_RESIDUAL = (0.5, 0.7, 1.0, 1.4, 2.0)
+NOTHING: Ladders = {}
+ON_LATER_DAY: Ladders = {"day": (0.25, 1.0, 4.0, 16.0, 100.0), "residual": _RESIDUAL}
+ON_FIRST_DAY: Ladders = {
+    "residual": _RESIDUAL,
     "city": (1.0, 2.0, 4.0, 8.0),
     "own": (1.0, 2.0, 4.0, 8.0, 16.0),
 }
-"""What each group of variances may be multiplied by; "city" and "own" are the functions of the city and of hexagons.
-These two never shrink: what is known already may be less than a share of the prior."""
+"""The last two never shrink what is known already, which may be less than a share of the prior."""
 _LOG_SPREAD = {"day": 1.5, "residual": 0.4, "city": 1.0, "own": 1.0}
 _MOST_SWEEPS = 4
-NOTHING: Ladders = ()
-ON_LATER_DAY: Ladders = ("day", "residual")
-ON_FIRST_DAY: Ladders = ("residual", "city", "own")
 
 
 @dataclass(frozen=True)
@@ -107,7 +107,7 @@ def estimated(view: View, design: Design, sums: FloatArray, noise: float, shrink
         sums: The noisy sums, in radii of the ball, shape (Q,).
         noise: Standard deviation of their noise, in radii.
         shrink: The mean shrink factor, as far as it is known.
-        chosen: Which variances may be multiplied by a factor.
+        chosen: Which variances may be multiplied by a factor, and by which.
 
     Source:
         HV-E3.
@@ -131,7 +131,7 @@ def estimated(view: View, design: Design, sums: FloatArray, noise: float, shrink
         shrink=shrink,
     )
     factors = _likeliest(parts, sums, chosen)
-    unsure = _unsure(parts, sums, factors) if "own" in chosen else 1.0
+    unsure = _unsure(parts, sums, factors, chosen["own"]) if "own" in chosen else 1.0
     added = prior * np.where(common, factors["city"] - 1, factors["own"] - 1)
     return _solved(
         view, design, parts.root(factors), sums, shrink, factors, unsure, lasting + added[:, None] * seen, added, seen
@@ -264,22 +264,21 @@ class _Parts:
 
 def _likeliest(parts: _Parts, sums: FloatArray, chosen: Ladders) -> dict[str, float]:
     """Return the factors that fit the sums best, found one after the other until none changes."""
-    best = dict.fromkeys(_LADDERS, 1.0)
+    best = dict.fromkeys(_LOG_SPREAD, 1.0)
     for _ in range(_MOST_SWEEPS if chosen else 0):
         before = dict(best)
-        for name in chosen:
-            best[name] = max(_LADDERS[name], key=lambda factor, name=name: parts.fit(sums, {**best, name: factor}))
+        for name, ladder in chosen.items():
+            best[name] = max(ladder, key=lambda factor, name=name: parts.fit(sums, {**best, name: factor}))
         if best == before:
             break
     return best
 
 
-def _unsure(parts: _Parts, sums: FloatArray, chosen: dict[str, float]) -> float:
+def _unsure(parts: _Parts, sums: FloatArray, found: dict[str, float], ladder: tuple[float, ...]) -> float:
     """Return the geometric mean factor of hexagons and cells over the one that was chosen, if it is larger.
 
     Where the sums of a first day tell little, the likeliest factor forgets how large it may be.
     """
-    ladder = np.array(_LADDERS["own"])
-    fits = np.array([parts.fit(sums, {**chosen, "own": factor}) for factor in ladder])
+    fits = np.array([parts.fit(sums, {**found, "own": factor}) for factor in ladder])
     weight = np.exp(fits - fits.max())
-    return max(1.0, float(np.exp(weight @ np.log(ladder) / weight.sum())) / chosen["own"])
+    return max(1.0, float(np.exp(weight @ np.log(ladder) / weight.sum())) / found["own"])

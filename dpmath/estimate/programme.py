@@ -99,7 +99,9 @@ def programme(state: State | None, asked: Asked) -> Asking:
     if state is None:
         state = yield from _begun(asked)
         state = (yield from _measured(_seen(state, asked), asked, "coarse", ON_FIRST_DAY)).state
-        return (yield from _checked(_seen(state.with_rest_by_place(), asked), asked, ON_FIRST_DAY))
+        state, raised = state.with_rest_by_place()
+        taken_back = {"own": (1 / raised, *ON_FIRST_DAY["own"])} if raised > 1 else {}
+        return (yield from _checked(_seen(state, asked), asked, {**ON_FIRST_DAY, **taken_back}))
     return (yield from _checked(_seen_later(state, asked), asked, ON_LATER_DAY))
 
 

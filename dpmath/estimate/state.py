@@ -97,10 +97,11 @@ class State:
         covariance[np.arange(n_before, n_after), np.arange(n_before, n_after)] = prior
         return replace(grown, mean=np.append(self.mean, np.zeros(prior.size)), covariance=covariance)
 
-    def with_rest_by_place(self) -> "State":
-        """Return the state with hexagons and cells that take what covariates leave, now that these are measured.
+    def with_rest_by_place(self) -> tuple["State", float]:
+        """Return the state with hexagons and cells that take what covariates leave, and by how much that raised them.
 
-        Before, it is only supposed how much the covariates tell. Where they tell little, places must differ more.
+        Before the covariates are measured, it is only supposed how much they tell. Where they tell little, places are
+        taken to differ more; the measurement of the map may take that back.
         """
         covariates = self.basis.of_covariates
         told = float((self.mean[covariates] ** 2 + np.diag(self.covariance)[covariates]).sum())
@@ -109,7 +110,7 @@ class State:
         covariance, n_common = self.covariance.copy(), self.basis.n_common
         of_places = np.arange(n_common, self.mean.size)
         covariance[of_places, of_places] += (factor - 1) * self.lasting[n_common:]
-        return replace(self, covariance=covariance, prior_factors=(of_city, own * factor))
+        return replace(self, covariance=covariance, prior_factors=(of_city, own * factor)), factor
 
     def later(self, n_days: int) -> "State":
         """Return the state with what coefficients and scales may have drifted in some days."""

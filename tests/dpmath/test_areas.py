@@ -22,7 +22,7 @@ from dpmath.estimate.basis import fit_basis
 from dpmath.estimate.charges import charges, reach_of
 from dpmath.estimate.covariates import covariates
 from dpmath.estimate.day import Day
-from dpmath.estimate.posterior import NOTHING, Design, Estimate, Ladders, estimated
+from dpmath.estimate.posterior import NOTHING, ON_FIRST_DAY, Design, Estimate, Ladders, estimated
 from dpmath.estimate.programme import Asked, programme
 from dpmath.estimate.questions import PrivateDay
 from dpmath.estimate.state import first_state
@@ -144,7 +144,7 @@ def alike_in_dense(day: Day, residual_variance: np.ndarray, number: np.ndarray) 
 
 @pytest.mark.theorem("HV-E3")
 @pytest.mark.parametrize("shrink", [1.0, 0.7])
-@pytest.mark.parametrize("chosen", [NOTHING, ("residual", "city", "own")])
+@pytest.mark.parametrize("chosen", [NOTHING, ON_FIRST_DAY])
 @pytest.mark.parametrize("kind", [1, 2, 3])
 def test_the_variance_of_an_area_is_that_of_the_dense_joint_gaussian(shrink: float, chosen: Ladders, kind: int) -> None:
     day, rng, noise = a_day(), np.random.default_rng(3), 0.3

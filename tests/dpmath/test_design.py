@@ -32,7 +32,7 @@ from dpmath.estimate.design import (
     whole_numbers,
 )
 from dpmath.estimate.measurement import LARGEST_RADIUS, Norm
-from dpmath.estimate.posterior import Design, estimated
+from dpmath.estimate.posterior import NOTHING, Design, estimated
 from dpmath.estimate.view import View
 
 
@@ -103,7 +103,9 @@ def test_a_design_is_better_than_random_directions_and_than_the_cells_themselves
     rng = np.random.default_rng(5)
     view, length = a_view(a_city()), 0.9
     ours = expected_error(view, design(view, norm, noise, length, np.ones(60)), noise, shrinkage.TARGET)
-    before = estimated(view, Design(np.zeros((60, 1)), np.ones(view.day.occupancy.cell.size)), np.zeros(1), 1, 1, ())
+    before = estimated(
+        view, Design(np.zeros((60, 1)), np.ones(view.day.occupancy.cell.size)), np.zeros(1), 1, 1, NOTHING
+    )
     assert ours < np.average(before.variance, weights=view.day.occupancy.cell_records)
     lengths = lengths_by_model if norm == "l2" else mean_lengths_l1
     others = [rng.normal(size=(60, n)) for n in (1, 3, 10, 40) for _ in range(3)]

@@ -26,12 +26,14 @@ from dpmath.estimate.design import (
     design,
 )
 from dpmath.estimate.measurement import Norm
-from dpmath.estimate.posterior import NOTHING, Design, estimated
+from dpmath.estimate.posterior import NOTHING, ON_FIRST_DAY, ON_LATER_DAY, Design, estimated
 from dpmath.estimate.programme import programme
 from dpmath.estimate.questions import Centre
 from dpmath.estimate.state import first_state
 from dpmath.estimate.typical import typical
 from dpmath.estimate.view import View
+
+LADDERS = {**ON_LATER_DAY, **ON_FIRST_DAY}
 
 
 @pytest.mark.theorem("HV-E3")
@@ -104,11 +106,11 @@ def test_sums_from_a_more_varied_day_raise_the_factor_of_what_varies(chosen: str
     for _ in range(20):
         drawn = rng.normal(size=len(seen))
         sums = np.linalg.cholesky(of_sums) @ drawn
-        after = estimated(view, one, sums, 0.001, 1.0, (chosen,))
+        after = estimated(view, one, sums, 0.001, 1.0, {chosen: LADDERS[chosen]})
         widened = after.variance_before.mean() / view.state_variance.mean()
         found.append({"residual": after.residual_factor, "day": widened}.get(chosen, max(after.state.prior_factors)))
         sums = np.linalg.cholesky(seen @ model.covariance @ seen.T + 1e-6 * np.eye(len(seen))) @ drawn
-        after = estimated(view, one, sums, 0.001, 1.0, (chosen,))
+        after = estimated(view, one, sums, 0.001, 1.0, {chosen: LADDERS[chosen]})
         widened = after.variance_before.mean() / view.state_variance.mean()
         plain.append({"residual": after.residual_factor, "day": widened}.get(chosen, max(after.state.prior_factors)))
     assert np.median(found) > 1.2 * np.median(plain)
@@ -126,13 +128,34 @@ def test_a_first_day_is_unsure_of_places_where_its_sums_tell_nothing() -> None:
     weight = np.exp(-0.5 * np.log(ladder) ** 2)
     expected = np.exp(weight @ np.log(ladder) / weight.sum())
     silent = np.zeros(one.loading.shape[1])
-    sure, unsure = (estimated(view, one, silent, 1e6, 1.0, chosen) for chosen in (NOTHING, ("own",)))
+    sure, unsure = (estimated(view, one, silent, 1e6, 1.0, chosen) for chosen in (NOTHING, {"own": LADDERS["own"]}))
     widened = (unsure.variance - unsure.residual_part) / (sure.variance - sure.residual_part)
     assert widened == pytest.approx(expected, rel=1e-6)
     assert unsure.mean == pytest.approx(sure.mean)
     told = np.linalg.cholesky(seen_covariance(view, one)) @ np.random.default_rng(3).normal(size=silent.size)
-    sure, unsure = (estimated(view, one, told, 1e-3, 1.0, chosen) for chosen in (NOTHING, ("own",)))
+    sure, unsure = (estimated(view, one, told, 1e-3, 1.0, chosen) for chosen in (NOTHING, {"own": LADDERS["own"]}))
     assert (unsure.variance / sure.variance).max() < 1.2 < expected
+
+
+@pytest.mark.theorem("HV-E3")
+def test_places_that_were_taken_to_differ_more_are_taken_back_where_the_sums_say_so() -> None:
+    """Maps are drawn whose places differ as they were first taken to, or by the raised variances."""
+    day, factor = a_city(), 4.0
+    state, known = a_state(day), covariates(day, True)
+    n_common = state.basis.n_common
+    added = np.append(np.zeros(n_common), (factor - 1) * state.lasting[n_common:])
+    raised = replace(state, covariance=state.covariance + np.diag(added), prior_factors=(1.0, factor))
+    view, rng, found = View.of(day, raised, known), np.random.default_rng(5), {}
+    one = design(view, "l2", 0.01, 0.8, np.ones(60))
+    ladders = {"own": (1 / factor, *LADDERS["own"])}
+    for true in (state, raised):
+        root = np.linalg.cholesky(seen_covariance(View.of(day, true, known), one))
+        drawn = [root @ rng.normal(size=len(root)) for _ in range(9)]
+        after = [estimated(view, one, sums, 0.01, 1.0, ladders).state for sums in drawn]
+        found[true.prior_factors[1]] = np.median([one.prior_factors[1] for one in after])
+        assert min(np.linalg.eigvalsh(one.covariance).min() for one in after) > 0
+    assert found[1.0] == 1.0
+    assert found[factor] >= factor
 
 
 @pytest.mark.theorem("HV-E3")

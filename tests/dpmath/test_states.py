@@ -48,8 +48,9 @@ def test_places_take_what_the_measured_covariates_leave(told: float) -> None:
     mean[covariates.start] = np.sqrt(told / 2) * state.scale  # half of it is known, half is still unsure
     covariance[covariates.start, covariates.start] = told / 2 * state.scale**2
     measured = replace(state, mean=mean, covariance=covariance, prior_factors=(2.0, 1.0))
-    found = measured.with_rest_by_place()
+    found, raised = measured.with_rest_by_place()
     of_city, own = found.prior_factors
+    assert own == raised
     assert of_city == 2
     assert own * basis.own_share == pytest.approx(max(basis.own_share, BY_PLACE - told))
     n_common = basis.n_common
@@ -57,7 +58,9 @@ def test_places_take_what_the_measured_covariates_leave(told: float) -> None:
     assert not grown[:n_common].any()
     assert grown[n_common:] == pytest.approx((own - 1) * measured.lasting[n_common:])
     assert (found.mean == mean).all()
-    assert same(found.with_rest_by_place(), found)
+    again, raised = found.with_rest_by_place()
+    assert raised == pytest.approx(1)
+    assert again.covariance == pytest.approx(found.covariance)
 
 
 @pytest.mark.theorem("HV-E4")
