@@ -11,6 +11,7 @@ import numpy as np
 
 from dpmath.core.cell_sums import user_losses
 from dpmath.core.currency import LAPLACE, PURE, Concentrated, Currency
+from dpmath.estimate.areas import HALF_WIDTH
 from tasks.account.amendments import refusal
 from tasks.account.budgets import Account
 from tasks.account.chain import releases
@@ -90,20 +91,23 @@ def preview_cells(date: dt.date, config: Config) -> list[dict[str, Any]]:
 def _over_the_map(date: dt.date, plan: Plan, config: Config) -> dict[str, float | None]:
     """Return the error that is expected over all records; of an estimate, also of its cells, and the day's share.
 
-    Both are means over records. They are None for an estimate before the first release, because the values' scale is
-    not known then.
+    Both are means over records. ``cells_too_wide`` is how many cells of an estimate are expected to have an interval
+    wider than the target, and the value of a larger area. All are None for an estimate before the first release,
+    because the values' scale is not known then.
     """
     if not isinstance(plan, EstimatePlan):
         errors = mean_errors(plan.occupancy, plan.sums["mean"], Fraction(config.value.tick))
         return {"error_over_all_records": over_records(errors, plan.occupancy, config)}
     expected = expected_estimate(date, plan.cells, plan.occupancy, plan.question_losses, config)
     if expected is None:
-        return dict.fromkeys(("worst_error", "median_error", "error_over_all_records", "day_share"))
+        return dict.fromkeys(("worst_error", "median_error", "error_over_all_records", "day_share", "cells_too_wide"))
+    target = config.privacy.target_error
     return {
         "worst_error": float(expected.error.max()),
         "median_error": float(np.median(expected.error)),
         "error_over_all_records": over_records(expected.error.tolist(), plan.occupancy, config),
         "day_share": over_records(expected.day_share.tolist(), plan.occupancy, config),
+        "cells_too_wide": 0 if target is None else int((HALF_WIDTH * expected.deviation > float(target)).sum()),
     }
 
 

@@ -4,14 +4,15 @@ import h3
 import numpy as np
 import polars as pl
 import pytest
-from estimates import released
+from estimates import day, released
 from support import DATE, Dataset, table
 
-from dpmath.estimate.areas import Areas
+from dpmath.estimate.areas import HALF_WIDTH, Areas
 from tasks.account import ledger
 from tasks.base.errors import LedgerBroken
 from tasks.estimates.asking import Known
 from tasks.estimates.states import estimate_again
+from tasks.planning.preview import preview_cells, preview_plan
 from tasks.release import estimate as released_estimate
 from tasks.release.estimate import areas_of
 from tasks.reporting.day_report import report_day
@@ -58,6 +59,19 @@ def test_a_cell_has_the_value_of_a_larger_area_only_where_its_own_interval_is_to
     described = describe_deployment(ledger.read_entries(coarse.config), coarse.config)
     assert described["utility"]["promised_error"] is None, "a target of widths is no promise"
     assert verify_ledger(coarse.config).n_releases == 1
+
+
+def test_a_plan_says_how_many_cells_will_have_too_wide_an_interval(coarse: Dataset) -> None:
+    coarse.prepare()
+    assert preview_plan(DATE, coarse.config)["cells_too_wide"] is None, "the values' scale is not known yet"
+    coarse.run_day()
+    coarse.prepare(day(1))
+    widths = sorted(HALF_WIDTH * row["expected_sd"] for row in preview_cells(day(1), coarse.config))
+    target = (widths[9] + widths[10]) / 2
+    coarse.set(f"target_error = {TARGET}", f"target_error = {target:.9f}")
+    assert preview_plan(day(1), coarse.config)["cells_too_wide"] == len(widths) - 10
+    coarse.set(f"target_error = {target:.9f}\n", "")
+    assert preview_plan(day(1), coarse.config)["cells_too_wide"] == 0
 
 
 def test_without_a_target_each_cell_has_its_own_value(estimated: Dataset) -> None:
