@@ -4,13 +4,12 @@ Nothing is drawn here but the key of a period, which is public. So a line that a
 step is done again.
 """
 
-import json
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from tasks.account.chain import NO_PREVIOUS, entry_hash, problem_of
+from tasks.account.chain import NO_PREVIOUS, chained, read_lines
 from tasks.account.entry import Stated
 from tasks.account.ledger_file import append_line, erase, read_bytes
 from tasks.base.config_collection import CollectionConfig
@@ -43,12 +42,7 @@ def locked(config: CollectionConfig) -> Iterator[list[Stated]]:
     with turn(config.storage_path / "ledger.lock", "the ledger of the collection"):
         path = ledger_path(config)
         *lines, torn = read_bytes(path).split(b"\n")
-        entries: list[Stated] = []
-        for number, line in enumerate(lines, start=1):
-            problem = problem_of(line, number, entries[-1]["hash"] if entries else NO_PREVIOUS)
-            if problem:
-                raise LedgerBroken(f"{path}: line {number} {problem}; restore the file from backup")
-            entries.append(json.loads(line))
+        entries = list(read_lines(path, lines, 1, NO_PREVIOUS))
         if torn:
             erase(path, sum(len(line) + 1 for line in lines))
         yield entries
@@ -103,11 +97,9 @@ def append(
         "files": {name: write_named_by_hash(folder, content) for name, content in files.items()},
         "code": code_hash(),
         "committed_at": now(),
-        "number": len(entries) + 1,
-        "previous_hash": entries[-1]["hash"] if entries else NO_PREVIOUS,
         **about,
     }
-    entry["hash"] = entry_hash(entry)
+    entry = chained(entry, entries[-1] if entries else None)
     append_line(ledger_path(config), canonical_json(entry) + b"\n")
     return entry
 
