@@ -19,6 +19,8 @@ PeriodOption = Annotated[
     dt.datetime, typer.Option("--date", formats=DAY, help="A date in the period.", show_default=False)
 ]
 
+_SHOWN = ("area", "mean", "mean_ci95_low", "mean_ci95_high", "n_round_1", "n_round_2", "one_device_moves")
+"""The columns of the published table that the terminal shows."""
 _DEMO = VAR / "demo-collection"
 _DEMO_DATE = dt.date(2026, 3, 2)
 _DEMO_DEVICES = 50_000
@@ -94,8 +96,10 @@ def collect_demo() -> None:
         asked = read_parameters(folder / f"round-{number}.json")
         n = write_reports(_DEMO_DEVICES, asked, settings)
         out.print(f"Round {number}: {n:,} devices reported.")
-    _show_means(_run(collect_estimate, config, _DEMO_DATE))
+    folder = _run(collect_estimate, config, _DEMO_DATE)
+    _show_means(folder)
     out.print(f"Each device lost {settings.collection.alpha} at most, and trusted nobody.")
+    out.print(f"The map: {show.shown(folder / 'map.html')}")
     out.print(f"Next: hexveil collect plan --config {show.shown(config)}")
 
 
@@ -116,7 +120,7 @@ def _done(flow: Callable[[Path, dt.date], Path], config: Path, date: dt.datetime
 
 def _show_means(folder: Path) -> None:
     with (folder / "means.csv").open(encoding="utf-8") as file:
-        rows = [{name: _number(text) for name, text in row.items()} for row in csv.DictReader(file)]
+        rows = [{name: _number(row[name]) for name in _SHOWN} for row in csv.DictReader(file)]
     out.print(show.table_of(rows))
 
 

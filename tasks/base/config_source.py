@@ -28,6 +28,18 @@ def _time_zones() -> frozenset[str]:
     return frozenset(available_timezones() - {"localtime", "Factory", "posixrules"})
 
 
+def known_zone(value: str) -> str:
+    """Return the name of a time zone.
+
+    Raises:
+        ValueError: There is no such zone.
+    """
+    if value not in _time_zones():
+        close = difflib.get_close_matches(value, _time_zones(), n=1)
+        raise ValueError("must be an IANA time zone" + (f"; did you mean {close[0]}?" if close else ""))
+    return value
+
+
 class Dataset(Section):
     """Which files hold the records, and the time zone of their days."""
 
@@ -76,10 +88,7 @@ class Dataset(Section):
     @field_validator("timezone")
     @classmethod
     def _known_zone(cls, value: str) -> str:
-        if value not in _time_zones():
-            close = difflib.get_close_matches(value, _time_zones(), n=1)
-            raise ValueError("must be an IANA time zone" + (f"; did you mean {close[0]}?" if close else ""))
-        return value
+        return known_zone(value)
 
 
 class Columns(Section):

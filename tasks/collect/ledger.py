@@ -92,7 +92,7 @@ def append(
         "kind": kind,
         "collection": config.collection.name,
         "period": period,
-        "guarantee": _guarantee(config),
+        "guarantee": guarantee(config),
         "settings": config.public_settings(),
         "files": {name: write_named_by_hash(folder, content) for name, content in files.items()},
         "code": code_hash(),
@@ -125,7 +125,8 @@ def publish(entry: Stated, config: CollectionConfig) -> Path:
     return folder
 
 
-def _guarantee(config: CollectionConfig) -> dict[str, str]:
+def guarantee(config: CollectionConfig) -> dict[str, str]:
+    """Return what is promised, in words."""
     return {
         "definition": "local differential privacy, pure epsilon",
         "epsilon_per_period": str(config.collection.alpha),

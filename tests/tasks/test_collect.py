@@ -204,6 +204,11 @@ def test_the_plan_says_the_error_before_and_it_falls_with_more_devices(collected
     [
         ("{period}", "x", "must contain {period}"),
         ('"south"', '"north"', "different names"),
+        ('"south"', '"86489e347ffffff"', "must all be H3 cells, if one is: north"),
+        ('"north", "south", "empty"', '"86489e347ffffff", "86489e347fffffe"', "86489e347fffffe is none"),
+        ('"north", "south", "empty"', '"86489E347FFFFFF"', "86489E347FFFFFF is none"),
+        ('"north", "south", "empty"', '"86489e347ffffff", "85489e37fffffff"', "of one resolution"),
+        ("alpha = 4", 'alpha = 4\ntimezone = "Europe/Zurig"', "did you mean Europe/Zurich"),
         ("[0, 400, 1000]", "[0, 400]", "equally many"),
         ("[0, 400, 1000]", "[400, 0, 1000]", "ascending"),
         ("0.6]", "0.5]", "add up to 1"),
