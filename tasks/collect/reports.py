@@ -1,23 +1,28 @@
 """Take in the files of a round's reports: which are used, and why the others are not."""
 
 import glob
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
 import pandera.polars as pa
 import polars as pl
+import pyarrow
 
 from tasks.base import tables, warehouse
 from tasks.base.config_collection import PERIOD_PLACEHOLDER, CollectionConfig
-from tasks.base.errors import BadInput
+from tasks.base.durable import canonical_json
+from tasks.base.errors import BadInput, SchemaBroken
 from tasks.base.locks import turn
 from tasks.base.schemas import check
 from tasks.device.parameters import RoundParameters
-from tasks.records.text_lines import numbered_lines
+from tasks.records.text_lines import LONGEST_RECORD, numbered_raw_lines
 
-_LINES = {"file_name": pl.String, "line_number": pl.Int64, "line": pl.String}
+_LINES = pyarrow.schema({"file_name": pyarrow.string(), "line_number": pyarrow.int64(), "line": pyarrow.binary()})
+_MEMBERS = canonical_json(
+    dict.fromkeys(("collection", "period", "round", "area", "device", "ballot", "estimate"), "JSON")
+).decode()
 
 
 @dataclass(frozen=True)
@@ -48,18 +53,22 @@ def take_in(asked: RoundParameters, config: CollectionConfig) -> TakenIn:
     Raises:
         BadInput: There are no files.
     """
-    lines = _lines(asked.period, config)
+    files = _files(asked.period, config)
     place = {"period": asked.period, "round": asked.round}
     with _database(config) as connection, warehouse.transaction(connection):
-        connection.register("report_line", lines)
+        connection.register("report_line", pyarrow.RecordBatchReader.from_batches(_LINES, _lines(files)))
         connection.register("asked_area", _areas(asked))
         judged = {"collection": asked.collection, "key": asked.key.hex(), "n_bins": asked.protocol.n_bins}
-        warehouse.run(connection, "scratch/judged_report", place | judged)
+        form = {"longest": LONGEST_RECORD, "members": _MEMBERS}
+        warehouse.run(connection, "scratch/judged_report", place | judged | form)
         for name in ("write/delete_reports", "write/delete_refused_reports"):
             warehouse.run(connection, name, place)
         n_used = warehouse.changed(connection, "write/device_report", place)
         warehouse.run(connection, "write/refused_report", place)
-        check(warehouse.frame(connection, "read/device_reports", place), _contract(asked), "device_report")
+        for batch in warehouse.batches(connection, "read/device_reports", place):
+            check(batch, _contract(asked), "device_report")
+        if warehouse.rows(connection, "checks/reports_repeated", place):
+            raise SchemaBroken("device_report has two reports of a device. This is a defect, report it.")
         refused = {reason: int(n) for reason, n in warehouse.rows(connection, "read/refused_reports", place)}
         sums = _SUMS[asked.round](connection, asked)
     return TakenIn(sums, {"used": n_used, **refused})
@@ -90,17 +99,19 @@ _SUMS: dict[int, Callable[[warehouse.Connection, RoundParameters], pl.DataFrame]
 }
 
 
-def _lines(period: str, config: CollectionConfig) -> pl.DataFrame:
+def _files(period: str, config: CollectionConfig) -> list[Path]:
     pattern = str(config.folder / config.collection.reports.replace(PERIOD_PLACEHOLDER, period))
-    files = sorted(glob.glob(pattern, recursive=True))
+    files = [Path(file) for file in sorted(glob.glob(pattern, recursive=True))]
     if not files:
         raise BadInput(f"no file of reports matches {pattern}")
-    frames = [pl.DataFrame(schema=_LINES)]
+    return files
+
+
+def _lines(files: Iterable[Path]) -> Iterator[pyarrow.RecordBatch]:
     for file in files:
-        found = pl.DataFrame(pl.from_arrow(numbered_lines(Path(file)).read_all()))
-        name = pl.lit(Path(file).name).alias("file_name")
-        frames.append(found.select(name, pl.col("row_number").cast(pl.Int64).alias("line_number"), "line"))
-    return pl.concat(frames)
+        for batch in numbered_raw_lines(file):
+            name = pyarrow.repeat(file.name, batch.num_rows)
+            yield pyarrow.RecordBatch.from_arrays([name, *batch.columns], schema=_LINES)
 
 
 def _areas(asked: RoundParameters) -> pl.DataFrame:
@@ -120,7 +131,7 @@ def _contract(asked: RoundParameters) -> pa.DataFrameSchema:
     """Return what every report that is used keeps to. Estimates are checked against the widest domain of the areas."""
     columns = {
         "area": pa.Column(pl.String, pa.Check.isin(list(asked.bins))),
-        "device": pa.Column(pl.String, pa.Check.str_length(min_value=1), unique=True),
+        "device": pa.Column(pl.String, pa.Check.str_length(min_value=1)),
     }
     if asked.round == 1:
         ballot = pa.Check.str_matches(rf"^[01]{{{asked.protocol.n_bins}}}$")

@@ -3,9 +3,11 @@
 import datetime as dt
 import json
 import shutil
+from contextlib import closing
 from fractions import Fraction
 from pathlib import Path
 
+import duckdb
 import pytest
 from collected import DATE, N_DEVICES, Collected
 from typer.testing import CliRunner
@@ -20,6 +22,7 @@ from tasks.base.errors import BadConfig, BadInput, HexveilError, LedgerBroken, N
 from tasks.collect.known import crowd_of, plan_collection, protocol_of
 from tasks.collect.rounds import estimate, localise, open_period
 from tasks.collect.simulated import simulated_ticks
+from tasks.records.text_lines import LONGEST_RECORD
 
 ROOT = Path(__file__).parents[2]
 
@@ -144,6 +147,30 @@ def test_lines_that_no_honest_device_sends_are_refused_with_a_reason_and_counted
     estimate.fn(DATE, collected.config)
     rows = collected.entries()[-1]["rows"]
     assert (rows["used"], rows["outside_domain"], rows["malformed"]) == (len(honest) + 2, 2, 4)
+
+
+def test_a_line_that_is_no_text_or_too_long_is_refused_and_the_others_are_used(collected: Collected) -> None:
+    honest = collected.report(1)
+    longest = b" " * (LONGEST_RECORD - 40)
+    lines = [
+        b"\xff\xfe",
+        b'{"device": "\xc3\x28"}',
+        b"\x00",
+        b'{"device": "' + b"x" * (3 << 20) + b'"}',
+        b"x" * (LONGEST_RECORD + 1),
+        json.dumps(honest[0]).encode() + b" " * (1 << 17),
+        json.dumps({**honest[0], "padding": longest.decode()})[:-2].strip().encode(),
+        b"\r",
+        b"\t \v",
+        b"x" * (1 << 21),
+    ]
+    (collected.reports / "a.jsonl").write_bytes(b"\n".join(lines))
+    localise.fn(DATE, collected.config)
+    counted = {"used": len(honest), "not_utf8": 2, "too_long": 4, "malformed": 3}
+    assert collected.entries()[-1]["rows"] == counted
+    with closing(duckdb.connect(str(collected.config.storage_path / "private" / "reports.duckdb"))) as reports:
+        found = reports.execute("select line_number, reason from refused_report order by 1").fetchall()
+    assert [number for number, reason in found if reason == "too_long"] == [4, 5, 6, 10]
 
 
 def test_an_area_with_few_reports_is_left_out_and_a_period_without_enough_can_be_run_again(
