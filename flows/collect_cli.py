@@ -4,13 +4,18 @@ import csv
 import datetime as dt
 from collections.abc import Callable
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from flows import show
 from flows.options import DAY, DEPLOY, VAR
 from flows.show import out
+from tasks.base.errors import HexveilError
+
+if TYPE_CHECKING:
+    from flows.collect import Done
+    from tasks.collect.late import Late
 
 collect_app = typer.Typer(help="Collect from devices that trust nobody.", no_args_is_help=True)
 
@@ -79,6 +84,25 @@ def collect_estimate(config: CollectionOption, date: PeriodOption) -> None:
     _show_means(_done(flow, config, date))
 
 
+@collect_app.command("backfill")
+def collect_backfill(
+    config: CollectionOption,
+    first: Annotated[dt.datetime, typer.Option("--from", formats=DAY, help="A date in the first period.")],
+    last: Annotated[dt.datetime, typer.Option("--to", formats=DAY, help="A date in the last period.")],
+) -> None:
+    """Do what can be done of every period of a range that was opened, from the reports that lie there."""
+    from flows.collect import collect_backfill as flow
+    from tasks.base import steps
+    from tasks.base.logs import show_lines
+
+    if last < first:
+        raise HexveilError(f"the range from {first.date()} to {last.date()} is empty; give --from before --to")
+    show_lines(verbose=False)
+    with steps.run():
+        _show_late(flow(config.resolve(), first.date(), last.date()))
+    out.print(f"The periods from {first.date()} to {last.date()} that were opened are published.")
+
+
 @collect_app.command("demo")
 def collect_demo() -> None:
     """Simulate 50,000 devices in seven areas of a city, and publish their means by both rounds."""
@@ -103,16 +127,24 @@ def collect_demo() -> None:
     out.print(f"Next: hexveil collect plan --config {show.shown(config)}")
 
 
-def _run(flow: Callable[[Path, dt.date], Path], config: Path, date: dt.date) -> Path:
+def _run(flow: "Callable[[Path, dt.date], Done]", config: Path, date: dt.date) -> Path:
     from tasks.base import steps
     from tasks.base.logs import show_lines
 
     show_lines(verbose=False)
     with steps.run():
-        return flow(config.resolve(), date)
+        done = flow(config.resolve(), date)
+    _show_late(done.late)
+    return done.folder
 
 
-def _done(flow: Callable[[Path, dt.date], Path], config: Path, date: dt.datetime) -> Path:
+def _show_late(late: "list[Late]") -> None:
+    for one in late:
+        which = f"round {one.round} of {one.period}"
+        out.print(f"{one.n_reports:,} reports of {which} came after it was closed; they change nothing")
+
+
+def _done(flow: "Callable[[Path, dt.date], Done]", config: Path, date: dt.datetime) -> Path:
     folder = _run(flow, config, date.date())
     out.print(f"Published in {show.shown(folder)}: {', '.join(sorted(file.name for file in folder.iterdir()))}")
     return folder

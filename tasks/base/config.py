@@ -111,6 +111,21 @@ class Config(Section):
         return self
 
     @property
+    def name(self) -> str:
+        """The name of the dataset."""
+        return self.dataset.name
+
+    @property
+    def timezone(self) -> str:
+        """The time zone of the schedules."""
+        return self.dataset.timezone
+
+    @property
+    def resource(self) -> str:
+        """What the scheduler's events are about."""
+        return f"hexveil.dataset.{self.name}"
+
+    @property
     def storage_path(self) -> Path:
         """The folder of the warehouse, the ledger and the published files."""
         return (self.folder / self.storage.path).resolve()

@@ -2,6 +2,7 @@
 
 import datetime as dt
 import re
+import tomllib
 from decimal import Decimal
 from fractions import Fraction
 from pathlib import Path
@@ -10,8 +11,8 @@ from typing import Any, Literal, Self
 import h3
 from pydantic import Field, field_validator, model_validator
 
-from tasks.base.config import read_as
-from tasks.base.config_sections import Storage, Value
+from tasks.base.config import Config, load_config, read_as
+from tasks.base.config_sections import Monitoring, Storage, Value
 from tasks.base.config_source import known_zone
 from tasks.base.config_types import Number, Positive, Section
 
@@ -94,13 +95,37 @@ class CollectionConfig(Section):
     collection: Collection
     value: Value
     storage: Storage
+    monitoring: Monitoring = Monitoring()
     folder: Path = Field(exclude=True)
+
+    @model_validator(mode="after")
+    def _silence_of_a_period(self) -> Self:
+        if "budget_low_days" in self.monitoring.model_fields_set:
+            raise ValueError("monitoring.budget_low_days is for budgets of users: each device keeps its own here")
+        if self.collection.period == "week" and self.monitoring.notify and self.monitoring.silence_hours <= 7 * 24:
+            raise ValueError("monitoring.silence_hours must be above 168, the hours of a week")
+        return self
 
     @model_validator(mode="after")
     def _values_of_devices(self) -> Self:
         if self.value.factor != 1 or self.value.missing:
             raise ValueError("value.factor and value.missing are for records: devices send values in value.unit")
         return self
+
+    @property
+    def name(self) -> str:
+        """The name of the collection."""
+        return self.collection.name
+
+    @property
+    def timezone(self) -> str:
+        """The time zone of the schedules."""
+        return self.collection.timezone
+
+    @property
+    def resource(self) -> str:
+        """What the scheduler's events are about."""
+        return f"hexveil.collection.{self.name}"
 
     @property
     def storage_path(self) -> Path:
@@ -124,6 +149,15 @@ class CollectionConfig(Section):
         year, week, _ = date.isocalendar()
         return date.isoformat() if self.collection.period == "day" else f"{year}-W{week:02}"
 
+    def last_period(self, today: dt.date) -> dt.date:
+        """Return a date in the last period that is over on a day."""
+        return today - dt.timedelta(days=1 if self.collection.period == "day" else 7)
+
+    def periods(self, first: dt.date, last: dt.date) -> list[dt.date]:
+        """Return the first day of each period of a range of days, oldest first."""
+        days = (first + dt.timedelta(days=number) for number in range((last - first).days + 1))
+        return [self.first_day(period) for period in dict.fromkeys(map(self.period_of, days))]
+
     def first_day(self, period: str) -> dt.date:
         """Return the first day of a period.
 
@@ -144,9 +178,27 @@ class CollectionConfig(Section):
             **settings,
             "collection": {**settings["collection"], "reports": self.collection.reports},
             "storage": self.storage,
+            "monitoring": self.monitoring,
             "folder": self.folder,
         }
         return type(self).model_validate(whole, strict=False)
+
+
+def is_collection(path: Path) -> bool:
+    """Return whether a configuration file is of a collection; a file that cannot be read is of none."""
+    try:
+        return "collection" in tomllib.loads(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        return False
+
+
+def load_either(path: Path) -> Config | CollectionConfig:
+    """Read and check the configuration of a dataset, or of a collection if it has a section ``[collection]``.
+
+    Raises:
+        BadConfig: The file is missing, is not TOML, or a key is unknown, missing or out of range.
+    """
+    return load_collection(path) if is_collection(path) else load_config(path)
 
 
 def load_collection(path: Path) -> CollectionConfig:

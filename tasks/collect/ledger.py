@@ -4,6 +4,7 @@ Nothing is drawn here but the key of a period, which is public. So a line that a
 step is done again.
 """
 
+import json
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -14,11 +15,15 @@ from tasks.account.entry import Stated
 from tasks.account.ledger_file import append_line, erase, read_bytes
 from tasks.base.config_collection import CollectionConfig
 from tasks.base.durable import canonical_json, read_named_by_hash, write_named_by_hash, write_whole
-from tasks.base.errors import HexveilError, LedgerBroken
+from tasks.base.errors import HexveilError, LedgerBroken, contained
 from tasks.base.locks import turn
 from tasks.base.provenance import code_hash, now
+from tasks.device.parameters import RoundParameters, parameters_of
 
 OPENED, LOCALISED, ESTIMATED = "collection-opened", "collection-localised", "collection-estimated"
+
+ROUND_1, ROUND_2, VOTES, SUMS, MANIFEST = "round-1.json", "round-2.json", "votes.json", "sums.json", "manifest.json"
+"""The files that the steps make, besides the formats of the means."""
 
 
 def ledger_path(config: CollectionConfig) -> Path:
@@ -40,12 +45,27 @@ def locked(config: CollectionConfig) -> Iterator[list[Stated]]:
     """
     config.private_folder()
     with turn(config.storage_path / "ledger.lock", "the ledger of the collection"):
-        path = ledger_path(config)
-        *lines, torn = read_bytes(path).split(b"\n")
-        entries = list(read_lines(path, lines, 1, NO_PREVIOUS))
+        entries, torn, size = _read(config)
         if torn:
-            erase(path, sum(len(line) + 1 for line in lines))
+            erase(ledger_path(config), size)
         yield entries
+
+
+@contained
+def list_entries(config: CollectionConfig) -> list[Stated]:
+    """Return the whole entries, oldest first, without waiting for who writes.
+
+    Raises:
+        LedgerBroken: A line was changed after it was written.
+    """
+    return _read(config)[0]
+
+
+def _read(config: CollectionConfig) -> tuple[list[Stated], bytes, int]:
+    """Return the entries, what is torn after them, and how many bytes the entries have."""
+    path = ledger_path(config)
+    *lines, torn = read_bytes(path).split(b"\n")
+    return list(read_lines(path, lines, 1, NO_PREVIOUS)), torn, sum(len(line) + 1 for line in lines)
 
 
 def entry_of(kind: str, period: str, entries: list[Stated], config: CollectionConfig) -> Stated | None:
@@ -115,6 +135,11 @@ def stored(entry: Stated, name: str, config: CollectionConfig) -> bytes:
     if content is None:
         raise LedgerBroken(f"{folder / entry['files'][name]} is missing or was changed; restore it from backup")
     return content
+
+
+def asked_in(entry: Stated, name: str, config: CollectionConfig) -> RoundParameters:
+    """Return the parameters of a round from the file that an entry names."""
+    return parameters_of(json.loads(stored(entry, name, config)))
 
 
 def publish(entry: Stated, config: CollectionConfig) -> Path:

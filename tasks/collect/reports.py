@@ -1,10 +1,12 @@
 """Take in the files of a round's reports: which are used, and why the others are not."""
 
 import glob
+import os
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from typing import NamedTuple
 
 import pandera.polars as pa
 import polars as pl
@@ -38,6 +40,20 @@ class TakenIn:
     rows: dict[str, int]
 
 
+class ReportFile(NamedTuple):
+    """A file of reports.
+
+    Attributes:
+        name: Its path relative to the configuration.
+        path: Its path.
+        stamp: Its bytes, and when it was changed, in nanoseconds.
+    """
+
+    name: str
+    path: Path
+    stamp: tuple[int, int]
+
+
 def take_in(asked: RoundParameters, config: CollectionConfig) -> TakenIn:
     """Read the files of a period, judge every line as a report of a round, and add up.
 
@@ -53,14 +69,12 @@ def take_in(asked: RoundParameters, config: CollectionConfig) -> TakenIn:
     Raises:
         BadInput: There are no files.
     """
-    files = _files(asked.period, config)
+    files = files_of(asked.period, config)
+    if not files:
+        raise BadInput(f"no file of reports matches {_pattern(asked.period, config)}")
     place = {"period": asked.period, "round": asked.round}
-    with _database(config) as connection, warehouse.transaction(connection):
-        connection.register("report_line", pyarrow.RecordBatchReader.from_batches(_LINES, _lines(files)))
-        connection.register("asked_area", _areas(asked))
-        judged = {"collection": asked.collection, "key": asked.key.hex(), "n_bins": asked.protocol.n_bins}
-        form = {"longest": LONGEST_RECORD, "members": _MEMBERS}
-        warehouse.run(connection, "scratch/judged_report", place | judged | form)
+    with open_reports(config) as connection, warehouse.transaction(connection):
+        judge(asked, files.values(), connection)
         for name in ("write/delete_reports", "write/delete_refused_reports"):
             warehouse.run(connection, name, place)
         n_used = warehouse.changed(connection, "write/device_report", place)
@@ -71,11 +85,31 @@ def take_in(asked: RoundParameters, config: CollectionConfig) -> TakenIn:
             raise SchemaBroken("device_report has two reports of a device. This is a defect, report it.")
         refused = {reason: int(n) for reason, n in warehouse.rows(connection, "read/refused_reports", place)}
         sums = _SUMS[asked.round](connection, asked)
+        note_files(asked, dict.fromkeys(files.values(), 0), connection)
     return TakenIn(sums, {"used": n_used, **refused})
 
 
+def judge(asked: RoundParameters, files: Iterable[ReportFile], connection: warehouse.Connection) -> None:
+    """Make the table ``judged_report`` of the lines of files: what each says as a report of a round, and its reason."""
+    connection.register("report_line", pyarrow.RecordBatchReader.from_batches(_LINES, _lines(files)))
+    connection.register("asked_area", _areas(asked))
+    judged = {"collection": asked.collection, "key": asked.key.hex(), "n_bins": asked.protocol.n_bins}
+    form = {"longest": LONGEST_RECORD, "members": _MEMBERS}
+    place = {"period": asked.period, "round": asked.round}
+    warehouse.run(connection, "scratch/judged_report", place | judged | form)
+
+
+def note_files(asked: RoundParameters, n_late: dict[ReportFile, int], connection: warehouse.Connection) -> None:
+    """Note files as they are now, and how many late reports of a round each has."""
+    for file, n in n_late.items():
+        place = {"period": asked.period, "round": asked.round, "file_name": file.name}
+        warehouse.run(connection, "write/delete_seen_report_file", place)
+        size = {"n_bytes": file.stamp[0], "changed_ns": file.stamp[1]}
+        warehouse.run(connection, "write/seen_report_file", {**place, **size, "n_late": n})
+
+
 @contextmanager
-def _database(config: CollectionConfig) -> Iterator[warehouse.Connection]:
+def open_reports(config: CollectionConfig) -> Iterator[warehouse.Connection]:
     """Open the database of the reports. Wait while another process uses it."""
     folder = config.private_folder()
     path = folder / "reports.duckdb"
@@ -99,17 +133,22 @@ _SUMS: dict[int, Callable[[warehouse.Connection, RoundParameters], pl.DataFrame]
 }
 
 
-def _files(period: str, config: CollectionConfig) -> list[Path]:
-    pattern = str(config.folder / config.collection.reports.replace(PERIOD_PLACEHOLDER, period))
-    files = [Path(file) for file in sorted(glob.glob(pattern, recursive=True))]
-    if not files:
-        raise BadInput(f"no file of reports matches {pattern}")
+def files_of(period: str, config: CollectionConfig) -> dict[str, ReportFile]:
+    """Return the files of a period's reports by their name, in the order in which they are read."""
+    files = {}
+    for path in map(Path, sorted(glob.glob(_pattern(period, config), recursive=True))):
+        status, name = path.stat(), os.path.relpath(path, config.folder)
+        files[name] = ReportFile(name, path, (status.st_size, status.st_mtime_ns))
     return files
 
 
-def _lines(files: Iterable[Path]) -> Iterator[pyarrow.RecordBatch]:
+def _pattern(period: str, config: CollectionConfig) -> str:
+    return str(config.folder / config.collection.reports.replace(PERIOD_PLACEHOLDER, period))
+
+
+def _lines(files: Iterable[ReportFile]) -> Iterator[pyarrow.RecordBatch]:
     for file in files:
-        for batch in numbered_raw_lines(file):
+        for batch in numbered_raw_lines(file.path):
             name = pyarrow.repeat(file.name, batch.num_rows)
             yield pyarrow.RecordBatch.from_arrays([name, *batch.columns], schema=_LINES)
 

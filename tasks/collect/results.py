@@ -1,15 +1,19 @@
 """What follows from the sums of the reports alone, so that anyone can compute it again: bins, means, intervals."""
 
+from io import BytesIO
 from typing import Any
 
 import polars as pl
 
 from dpmath.local.collector import LocalEstimate, estimated, localised, one_report_moves
 from dpmath.local.protocol import LocalProtocol
+from tasks.account.entry import Stated
 from tasks.base.config_collection import CollectionConfig
 from tasks.base.errors import NothingToPublish
 from tasks.collect.known import crowd_of
+from tasks.collect.ledger import stored
 from tasks.device.parameters import RoundParameters
+from tasks.formats.catalogue import MEANS
 
 Votes = dict[str, dict[str, Any]]
 """By area: ``n_ballots``, and ``n_votes`` for each bin."""
@@ -91,6 +95,11 @@ def means_table(sums: Sums, votes: Votes, asked: RoundParameters, config: Collec
     return pl.DataFrame(
         [_row(area, one, votes[area], asked, config) for area, one in sums.items()], infer_schema_length=None
     )
+
+
+def means_of(entry: Stated, config: CollectionConfig) -> pl.DataFrame:
+    """Return the published table of an entry."""
+    return pl.read_parquet(BytesIO(stored(entry, MEANS, config)))
 
 
 def _row(

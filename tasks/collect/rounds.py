@@ -14,13 +14,28 @@ from tasks.base.errors import HexveilError
 from tasks.base.randomness import random_bytes
 from tasks.base.steps import step
 from tasks.collect.known import protocol_of
-from tasks.collect.ledger import ESTIMATED, LOCALISED, OPENED, append, entry_of, guarantee, locked, publish, stored
+from tasks.collect.ledger import (
+    ESTIMATED,
+    LOCALISED,
+    MANIFEST,
+    OPENED,
+    ROUND_1,
+    ROUND_2,
+    SUMS,
+    VOTES,
+    append,
+    asked_in,
+    entry_of,
+    guarantee,
+    locked,
+    publish,
+    stored,
+)
 from tasks.collect.reports import take_in
 from tasks.collect.results import COLUMNS, Votes, bins_of, means_table, release_of, sums_of, votes_of
-from tasks.device.parameters import RoundParameters, parameters_of
+from tasks.device.parameters import RoundParameters
 from tasks.formats.catalogue import FORMATS_OF_A_PERIOD, PublishedPeriod
 
-ROUND_1, ROUND_2, VOTES, SUMS, MANIFEST = "round-1.json", "round-2.json", "votes.json", "sums.json", "manifest.json"
 _KEY_BYTES = 32
 _Made = tuple[dict[str, bytes], dict[str, Any]]
 """The files of a step by name, and further fields of its entry."""
@@ -57,7 +72,7 @@ def localise(date: dt.date, config: CollectionConfig) -> Path:
     """
 
     def made(period: str, entries: list[Stated]) -> _Made:
-        asked = _asked(_needed(OPENED, period, "open", entries, config), ROUND_1, config)
+        asked = asked_in(_needed(OPENED, period, "open", entries, config), ROUND_1, config)
         taken = take_in(asked, config)
         votes = votes_of(taken.sums, config)
         return {ROUND_2: second_round(asked, votes).as_file(), VOTES: readable_json(votes)}, {"rows": taken.rows}
@@ -83,7 +98,7 @@ def estimate(date: dt.date, config: CollectionConfig) -> Path:
 
     def made(period: str, entries: list[Stated]) -> _Made:
         before = _needed(LOCALISED, period, "localise", entries, config)
-        asked = _asked(before, ROUND_2, config)
+        asked = asked_in(before, ROUND_2, config)
         votes = json.loads(stored(before, VOTES, config))
         taken = take_in(asked, config)
         sums = sums_of(taken.sums, config)
@@ -136,10 +151,6 @@ def _needed(kind: str, period: str, command: str, entries: list[Stated], config:
     if entry is None:
         raise HexveilError(f"{config.collection.name} {period} is not ready: run hexveil collect {command} first")
     return entry
-
-
-def _asked(entry: Stated, name: str, config: CollectionConfig) -> RoundParameters:
-    return parameters_of(json.loads(stored(entry, name, config)))
 
 
 def manifest(asked: RoundParameters, about: dict[str, Any], hashes: dict[str, str], config: CollectionConfig) -> bytes:

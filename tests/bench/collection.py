@@ -9,7 +9,8 @@ import json
 import shutil
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -27,6 +28,7 @@ MEMORY_LIMIT = "2GiB"
 IMPORTED = areas_page
 """What a step imports on its way."""
 
+STEPS = ("localise", "estimate")
 _CONFIG = Path(__file__).parents[2] / "deploy" / "config" / "collection.toml"
 _DATE = dt.date(2026, 3, 2)
 _MEMBERS = "{area: 'varchar', round: 'integer', ballot: 'varchar', estimate: 'bigint'}"
@@ -55,8 +57,8 @@ def measure_collection(n_devices: int, n_runs: int) -> list[Row]:
         n_runs: How often each is run.
 
     Returns:
-        A row for each run: seconds of ``localise`` and ``estimate``, of bare DuckDB for the same two sums, their ratio,
-        and the peaks of memory in MiB.
+        A row for each run: seconds and CPU seconds of ``localise`` and ``estimate``, of bare DuckDB for the same two
+        sums, their ratios, and the peaks of memory in MiB.
     """
     shutil.rmtree(FOLDER, ignore_errors=True)
     config = _write_config(n_devices)
@@ -68,23 +70,24 @@ def measure_collection(n_devices: int, n_runs: int) -> list[Row]:
         took = {kind: json.loads(one.output) for kind, one in done.items()}
         seconds = {f"{name}_{kind}": one for kind, steps in took.items() for name, one in steps.items()}
         peaks = {f"peak_mib_{kind}": one.peak_mib for kind, one in done.items()}
-        ratio = sum(took["ours"].values()) / sum(took["bare"].values())
-        rows.append({"n_devices": n_devices, "run": run, **seconds, **peaks, "ratio": ratio})
+        ratios = {
+            name: sum(took["ours"][step + end] for step in STEPS) / sum(took["bare"][step + end] for step in STEPS)
+            for name, end in (("ratio", ""), ("ratio_cpu", "_cpu"))
+        }
+        rows.append({"n_devices": n_devices, "run": run, **seconds, **peaks, **ratios})
     shutil.rmtree(FOLDER)
     return rows
 
 
 def add_up_bare(config: CollectionConfig) -> dict[str, float]:
-    """Add the reports of both rounds up in DuckDB, and return the seconds of each."""
+    """Add the reports of both rounds up in DuckDB, and return the seconds of each, by the clock and of CPU."""
     first, second = (_reports(number, config) for number in (1, 2))
     n_bins = _asked(open_period.fn, 1, config).protocol.n_bins
-    seconds = {}
-    for name, statement, files in (("localise", _VOTES, [first]), ("estimate", _SUMS, [first, second])):
-        began = time.perf_counter()
-        with duckdb.connect(config={"memory_limit": MEMORY_LIMIT}) as connection:
+    seconds: dict[str, float] = {}
+    for name, statement, files in zip(STEPS, (_VOTES, _SUMS), ([first], [first, second]), strict=True):
+        with _timed(name, seconds), duckdb.connect(config={"memory_limit": MEMORY_LIMIT}) as connection:
             listed = [str(file) for file in files]
             connection.sql(statement.format(files=listed, members=_MEMBERS, n_bins=n_bins)).fetchall()
-        seconds[name] = time.perf_counter() - began
     return seconds
 
 
@@ -95,14 +98,20 @@ def run_rounds(config: CollectionConfig) -> dict[str, float]:
     ledger = config.storage_path / "ledger.jsonl"
     ledger.write_bytes(ledger.read_bytes().splitlines(keepends=True)[0])
     hidden = second.rename(second.with_suffix(".later"))
-    seconds = {}
-    for step in (localise, estimate):
-        began = time.perf_counter()
-        step.fn(_DATE, config)
-        seconds[step.fn.__name__] = time.perf_counter() - began
+    seconds: dict[str, float] = {}
+    for name, step in zip(STEPS, (localise, estimate), strict=True):
+        with _timed(name, seconds):
+            step.fn(_DATE, config)
         if hidden.exists():
             hidden.rename(second)
     return seconds
+
+
+@contextmanager
+def _timed(name: str, seconds: dict[str, float]) -> Iterator[None]:
+    began, began_cpu = time.perf_counter(), time.process_time()
+    yield
+    seconds |= {name: time.perf_counter() - began, f"{name}_cpu": time.process_time() - began_cpu}
 
 
 def _write_config(n_devices: int) -> CollectionConfig:
