@@ -209,6 +209,7 @@ def read_as(model: type[M], path: Path) -> M:
         raise BadConfig(f"{path}: cannot be read ({problem}); give a TOML file with --config") from None
     except tomllib.TOMLDecodeError as error:
         raise BadConfig(f"{path}: not valid TOML: {error}") from None
+    _check_kind(model, settings, path)
     if "folder" in settings:
         raise BadConfig(f"{path}: unknown key folder; remove it")
     try:
@@ -218,6 +219,15 @@ def read_as(model: type[M], path: Path) -> M:
         raise BadConfig(f"{path}: cannot be used\n{problems}") from None
 
 
+def _check_kind(model: type[Section], settings: dict[str, Any], path: Path) -> None:
+    """Refuse the configuration of another kind in a few words: a list of all that differs would say less."""
+    given = _KINDS & settings.keys()
+    (wanted,) = _KINDS & model.model_fields.keys()
+    if given and wanted not in given:
+        raise BadConfig(f"{path}: is the configuration of a {given.pop()}, and this command is for a {wanted}")
+
+
+_KINDS = {"dataset", "collection"}
 _NOT_A_TEXT = ("int_type", "bool_type", "decimal_type", "is_instance_of")
 """What Pydantic calls a text in place of a number or a truth value."""
 

@@ -36,7 +36,7 @@ from tasks.collect.results import COLUMNS, Votes, bins_of, means_table, release_
 from tasks.device.parameters import RoundParameters
 from tasks.formats.catalogue import FORMATS_OF_A_PERIOD, PublishedPeriod
 
-_KEY_BYTES = 32
+KEY_BYTES = 32
 _Made = tuple[dict[str, bytes], dict[str, Any]]
 """The files of a step by name, and further fields of its entry."""
 
@@ -52,7 +52,12 @@ def open_period(date: dt.date, config: CollectionConfig) -> Path:
     Returns:
         The folder of the published files.
     """
-    return _once(OPENED, date, config, lambda period, _: ({ROUND_1: _round_1(period, config).as_file()}, {}))
+    return _once(
+        OPENED,
+        date,
+        config,
+        lambda period, _: ({ROUND_1: first_round(period, random_bytes(KEY_BYTES), config).as_file()}, {}),
+    )
 
 
 @step("localise {date}")
@@ -129,13 +134,14 @@ def _once(kind: str, date: dt.date, config: CollectionConfig, make: Callable[[st
         return publish(entry, config)
 
 
-def _round_1(period: str, config: CollectionConfig) -> RoundParameters:
+def first_round(period: str, key: bytes, config: CollectionConfig) -> RoundParameters:
+    """Return the parameters of round 1, from the configuration and a key."""
     value = config.value
     return RoundParameters(
         collection=config.collection.name,
         period=period,
         round=1,
-        key=random_bytes(_KEY_BYTES),
+        key=key,
         quantity=value.name,
         unit=value.unit,
         lower=Fraction(value.lower),

@@ -12,6 +12,7 @@ from tasks.collect.ledger import ESTIMATED, LOCALISED, OPENED, entry_of, list_en
 from tasks.collect.results import means_of, release_of
 from tasks.reporting.announcing import address, artifact_key, emit, show_markdown
 from tasks.reporting.pages import table, text
+from tasks.upkeep.verify_collection import verify_collection
 
 _TOLD = {OPENED: "opened", LOCALISED: "localised", ESTIMATED: "released"}
 _MAP = "map.html"
@@ -65,6 +66,21 @@ def make_periods_artifact(
     title = f"{n_done} of {len(periods)} periods released"
     parts = [f"# {text(config.name)}: {title}", table(("period", "done", "problem"), rows), *_late_table(late)]
     show_markdown("periods", "\n\n".join(parts), title, config)
+
+
+@step("verify {config.collection.name}")
+def check_collection(config: CollectionConfig) -> None:
+    """Verify the ledger of a collection and show the result; if it does not hold, emit an event with the reason.
+
+    Raises:
+        LedgerBroken: Names the first entry that disagrees, and with what.
+    """
+    try:
+        verified = verify_collection(config)
+    except LedgerBroken as error:
+        emit("verify.failed", config, reason=error)
+        raise
+    show_markdown("verify", verified.in_words, verified.in_words, config)
 
 
 def period_page(

@@ -38,9 +38,10 @@ path = "store"
 class Collected:
     """A collection in a folder, with simulated devices in two of its three areas."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, anew: bool = True) -> None:
         self.file = folder / "collection.toml"
-        self.file.write_text(CONFIG)
+        if anew:
+            self.file.write_text(CONFIG)
         self.reports = folder / "reports" / "2026-03-02"
 
     @property
