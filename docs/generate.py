@@ -12,6 +12,7 @@ from typing import Any, get_args, get_origin
 from typer.main import get_command
 
 from flows.cli import app
+from tasks.base.config_collection import CollectionConfig
 from tasks.base.config_schema import schema_text, settings_schema
 from tasks.formats.columns import COLUMNS
 
@@ -37,20 +38,21 @@ def pages() -> dict[str, str]:
     """Return the text of every generated file, by its name in docs/reference."""
     return {
         "settings.schema.json": schema_text(),
-        "settings.md": settings_page(settings_schema()),
+        "settings.md": settings_page(settings_schema(), settings_schema(CollectionConfig)),
         "commands.md": commands_page(),
         "columns.md": columns_page(),
         "tables.md": tables_page(list(statements())),
     }
 
 
-def settings_page(schema: dict[str, Any]) -> str:
-    """Return the page of all settings."""
+def settings_page(schema: dict[str, Any], of_collection: dict[str, Any]) -> str:
+    """Return the page of all settings, of a dataset and of a collection."""
     lines = [
         "# Settings",
         _NOTE,
         "A dataset has one configuration file in TOML. It has these sections. An unknown key is refused. Paths are",
-        "relative to the file. `deploy/config/demo.toml` and `deploy/config/austin.toml` are complete examples.",
+        "relative to the file. `deploy/config/demo.toml` and `deploy/config/austin.toml` are complete examples. A",
+        "[collection](../how-to/collect.md) has other sections: see [the end of this page](#collection).",
         "",
         "Editors can complete and check the file while you write it, by the JSON Schema in",
         "[settings.schema.json](settings.schema.json). `hexveil init` writes the schema beside the file and names it",
@@ -61,14 +63,25 @@ def settings_page(schema: dict[str, Any]) -> str:
         "```",
     ]
     for name, section in schema["properties"].items():
-        needed = "This section is required." if name in schema["required"] else "This section may be left out."
-        lines += ["", f"## {name}", "", f"{section['description'].replace('``', '`')} {needed}", ""]
-        rows = [
-            (f"`{key}`", _kind(field), _default(key, field, section), field["description"])
-            for key, field in section["properties"].items()
-        ]
-        lines += _table(("key", "type", "default", "meaning"), *rows)
+        lines += _section(name, section, "is required" if name in schema["required"] else "may be left out")
+    lines += _section("collection", of_collection["properties"]["collection"], "stands in place of `[dataset]`")
+    others = [f"`[{name}]`" for name in of_collection["properties"] if name != "collection"]
+    lines += [
+        "",
+        f"The other sections of a collection are {', '.join(others[:-1])} and {others[-1]}, with the keys above.",
+        "`value.factor`, `value.missing`, `value.screen` and `monitoring.budget_low_days` mean nothing there, and are",
+        "refused. `deploy/config/collection.toml` is a complete example.",
+    ]
     return "\n".join(lines) + "\n"
+
+
+def _section(name: str, section: dict[str, Any], needed: str) -> list[str]:
+    rows = [
+        (f"`{key}`", _kind(field), _default(key, field, section), field["description"])
+        for key, field in section["properties"].items()
+    ]
+    about = f"{section['description'].replace('``', '`')} This section {needed}."
+    return ["", f"## {name}", "", about, "", *_table(("key", "type", "default", "meaning"), *rows)]
 
 
 def _kind(field: dict[str, Any]) -> str:

@@ -216,6 +216,21 @@ def test_a_week_is_one_period(collected: Collected) -> None:
     collected.change("alpha = 4", 'alpha = 4\nperiod = "week"')
     folders = {open_period.fn(dt.date(2026, 3, day), collected.config) for day in (2, 5, 8)}
     assert [one.name for one in folders] == ["period=2026-W10"]
+    assert collected.config.first_day("2026-W10") == dt.date(2026, 3, 2)
+    collected.change("[storage]", '[monitoring]\nnotify = ["json://x"]\n[storage]')
+    with pytest.raises(BadConfig, match="above 168"):
+        _ = collected.config
+
+
+@pytest.mark.parametrize(("period", "before"), [("day", dt.date(2026, 3, 8)), ("week", dt.date(2026, 3, 2))])
+def test_a_schedule_is_for_the_last_period_that_is_over(collected: Collected, period: str, before: dt.date) -> None:
+    collected.change("alpha = 4", f'alpha = 4\nperiod = "{period}"')
+    config = collected.config
+    monday, sunday = dt.date(2026, 3, 9), dt.date(2026, 3, 15)
+    assert config.first_day(config.period_of(config.last_period(monday))) == before
+    same = config.period_of(config.last_period(sunday)) == config.period_of(config.last_period(monday))
+    assert same == (period == "week"), "all three steps of a week are for the same one"
+    assert len(config.periods(dt.date(2026, 3, 1), sunday)) == (15 if period == "day" else 3)
 
 
 def test_the_plan_says_the_error_before_and_it_falls_with_more_devices(collected: Collected) -> None:
@@ -240,6 +255,8 @@ def test_the_plan_says_the_error_before_and_it_falls_with_more_devices(collected
         ("[0, 400, 1000]", "[400, 0, 1000]", "ascending"),
         ("0.6]", "0.5]", "add up to 1"),
         ("tick = 0.1", "tick = 0.1\nfactor = 2", "value.factor"),
+        ("tick = 0.1", "tick = 0.1\nscreen = true", "value.factor, missing and screen"),
+        ("[storage]", "[monitoring]\nbudget_low_days = 3\n[storage]", "each device keeps its own"),
         ("least_devices", "at_least", "unknown key collection.at_least"),
         ("alpha = 4", "alpha = 0", "collection.alpha"),
     ],
@@ -251,7 +268,7 @@ def test_settings_that_cannot_be_are_refused(collected: Collected, before: str, 
 
 
 def test_every_setting_of_a_collection_is_explained() -> None:
-    page = (ROOT / "docs" / "how-to" / "collect.md").read_text()
+    page = (ROOT / "docs" / "reference" / "settings.md").read_text().partition("\n## collection\n")[2]
     fields = type(load_collection(ROOT / "deploy" / "config" / "collection.toml").collection).model_fields
     assert [name for name in fields if f"| `{name}` |" not in page] == []
 
