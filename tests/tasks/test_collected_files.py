@@ -1,6 +1,7 @@
 """The published files of a collection's period: every format says the same, and the page says it to people."""
 
 import json
+from io import BytesIO
 from pathlib import Path
 
 import polars as pl
@@ -10,6 +11,7 @@ from collected import CELLS, Collected
 from tasks.base.durable import sha256
 from tasks.collect.results import COLUMNS
 from tasks.formats.catalogue import FORMATS_OF_A_PERIOD
+from tasks.formats.map.areas import areas_page
 
 NAMED, HEXAGONS = ("north", "south"), CELLS[:2]
 
@@ -55,6 +57,17 @@ def test_the_manifest_names_the_files_and_states_the_guarantee(published: dict[s
         "votes.json",
     }
     assert all(sha256(published[name]) == found for name, found in manifest["files"].items())
+
+
+def test_the_same_table_always_gives_the_same_page(tmp_path: Path) -> None:
+    collected = Collected(tmp_path)
+    collected.change('"north", "south", "empty"', """'"id":"p1003"', '{"p1003":"part-1"}'""")
+    collected.whole()
+    means = pl.read_parquet(BytesIO(collected.published()["means.parquet"]))
+    page = areas_page(means, "2026-03-02", collected.config)
+    assert page == areas_page(means, "2026-03-02", collected.config) == collected.published()["map.html"]
+    assert all(f"&#34;p1003{end}".encode() in page for end in ("&#34;", "&#34;:&#34;part-1&#34;}"))
+    assert b'\\"id\\":\\"p1003\\"' in page
 
 
 def test_the_page_has_every_area_in_a_table_that_needs_no_script(published: dict[str, bytes]) -> None:
