@@ -92,6 +92,11 @@ def _stored_channels(
 
 def _filled(definitions: str, config: Config | CollectionConfig) -> str:
     hours = config.monitoring.silence_hours
+    runs = f"{'daily' if isinstance(config, Config) else 'estimate'}-{config.name}"
     return Template(definitions).safe_substitute(
-        DATASET=config.name, RESOURCE=config.resource, SILENCE_HOURS=f"{hours:f}", SILENCE_SECONDS=round(hours * 3600)
+        RUNS=runs,
+        DATASET=config.name,
+        RESOURCE=config.resource,
+        SILENCE_HOURS=f"{hours:f}",
+        SILENCE_SECONDS=round(hours * 3600),
     )
