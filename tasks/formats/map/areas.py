@@ -21,7 +21,7 @@ from tasks.formats.map.parts import (
     patches,
 )
 from tasks.formats.map.sources import outlines
-from tasks.formats.map.template import whole_page
+from tasks.formats.map.template import whole_page, with_own_ids
 from tasks.formats.map.words import certainty, decimals, inert, means_rounded_outwards, measured, tip
 
 _BESIDE_A_MAP, _AXIS_HEIGHT, _ROW_HEIGHT = 380, 120, 26
@@ -48,7 +48,7 @@ def areas_page(means: pl.DataFrame, period: str, config: CollectionConfig) -> by
     if config.collection.cells:
         document.add_root(_map(source, config))
     document.add_root(_intervals(source, config))
-    return whole_page(document, "areas.html.jinja", _words(shown, period, config))
+    return with_own_ids(whole_page(document, "areas.html.jinja", _words(shown, period, config)))
 
 
 def _source(shown: pl.DataFrame, config: CollectionConfig) -> ColumnDataSource:

@@ -28,28 +28,31 @@ def whole_page(document: Document, template: str, words: Mapping[str, Any]) -> b
     environment = Environment(autoescape=True, undefined=StrictUndefined, loader=FunctionLoader(_text))
     filled = environment.get_template(template)
     page = file_html(document, INLINE, str(words["title"]), template=filled, template_variables=dict(words))
-    return _with_own_ids(page).encode()
+    return page.encode()
 
 
-def _with_own_ids(page: str) -> str:
+def with_own_ids(page: bytes) -> bytes:
     """Return a page with ids in the place of Bokeh's, so that the same parts always give the same bytes.
+
+    A collection's step that is killed is done again, and must give the same bytes. A day's map is drawn once.
 
     Bokeh draws the ids of elements at random, and numbers models from the start of the process. Only ids are replaced:
     a text of the configuration stands in JSON or HTML, where its quotes are escaped.
     """
-    stated = _ITEMS.findall(page)[-1]
-    (items,), (documents,) = json.loads(stated), _DOCUMENTS.findall(page)
-    first = min(map(int, _MODEL.findall(page)))
+    text = page.decode()
+    stated = _ITEMS.findall(text)[-1]
+    (items,), (documents,) = json.loads(stated), _DOCUMENTS.findall(text)
+    first = min(map(int, _MODEL.findall(text)))
 
     def own(model: str) -> str:
         return f"p{int(model.removeprefix('p')) - first + 1}"
 
     for number, drawn in enumerate([documents, items["docid"], *items["roots"].values()], start=1):
-        page = page.replace(drawn, f"part-{number}")
+        text = text.replace(drawn, f"part-{number}")
     roots = {own(model): f"part-{number}" for number, model in enumerate(items["roots"], start=3)}
     renamed = [{"docid": "part-2", "roots": roots, "root_ids": [own(model) for model in items["root_ids"]]}]
-    page = _ITEMS.sub(lambda _: f"render_items = {json.dumps(renamed)};", page)
-    return _OF_A_MODEL.sub(lambda found: found[1] + own(found[2]), page)
+    text = _ITEMS.sub(lambda _: f"render_items = {json.dumps(renamed)};", text)
+    return _OF_A_MODEL.sub(lambda found: found[1] + own(found[2]), text).encode()
 
 
 def _text(name: str) -> str:
