@@ -19,6 +19,7 @@ from flows.ledger_cli import ledger_app
 from flows.options import DAY, DEPLOY, HOME, VAR, ConfigOption, DateOption, UpOption, VerboseOption
 from flows.show import out
 from tasks.base.config import Config, load_config
+from tasks.base.config_collection import is_collection, load_collection
 from tasks.base.errors import HexveilError
 
 if TYPE_CHECKING:
@@ -217,9 +218,13 @@ def backup(
     to: Annotated[Path, typer.Option("--to", help="A folder on another disk; may hold an earlier copy.")],
 ) -> None:
     """Copy what cannot be made again: ledger, keys, plans, released files. The copy is as private as the storage."""
-    from tasks.upkeep.backup import back_up
+    from tasks.upkeep.backup import back_up, back_up_collection
 
-    out.print(f"{back_up(to, load_config(config))} releases are backed up in {show.shown(to)}.")
+    if is_collection(config):
+        n_periods = back_up_collection(to, load_collection(config))
+        out.print(f"{n_periods} periods are backed up in {show.shown(to)}.")
+    else:
+        out.print(f"{back_up(to, load_config(config))} releases are backed up in {show.shown(to)}.")
 
 
 for command in (

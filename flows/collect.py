@@ -1,13 +1,35 @@
 """The steps of a collection from devices that trust nobody: open a period, find the bins, publish the means."""
 
 import datetime as dt
+from collections.abc import Callable
 from pathlib import Path
+from typing import NamedTuple
 
-from tasks.base.config_collection import load_collection
+from tasks.base.config_collection import CollectionConfig, load_collection
+from tasks.base.errors import WITHHELD, HexveilError
+from tasks.base.progress import progress
 from tasks.collect import rounds
+from tasks.collect.late import Late, count_late_reports
+from tasks.collect.ledger import ESTIMATED, LOCALISED, OPENED, list_entries
+from tasks.reporting.periods import emit_done, emit_period_withheld, make_period_artifact, make_periods_artifact
+
+_Step = Callable[[dt.date, CollectionConfig], Path]
+_STEPS: dict[str, _Step] = {OPENED: rounds.open_period, LOCALISED: rounds.localise, ESTIMATED: rounds.estimate}
 
 
-def collect_open(config_file: Path, date: dt.date) -> Path:
+class Done(NamedTuple):
+    """What came of a step.
+
+    Attributes:
+        folder: The folder of the published files.
+        late: The rounds, of any period, that have late reports.
+    """
+
+    folder: Path
+    late: list[Late]
+
+
+def collect_open(config_file: Path, date: dt.date) -> Done:
     """Publish the parameters of round 1; a period that is open is published again, with the same bytes.
 
     Args:
@@ -15,12 +37,12 @@ def collect_open(config_file: Path, date: dt.date) -> Path:
         date: A date in the period.
 
     Returns:
-        The folder of the published files.
+        The folder of the published files, and the late reports.
     """
-    return rounds.open_period(date, load_collection(config_file))
+    return _run(OPENED, date, load_collection(config_file))
 
 
-def collect_localise(config_file: Path, date: dt.date) -> Path:
+def collect_localise(config_file: Path, date: dt.date) -> Done:
     """Find the bin of each area from the reports of round 1, and publish the parameters of round 2.
 
     Args:
@@ -28,12 +50,12 @@ def collect_localise(config_file: Path, date: dt.date) -> Path:
         date: A date in the period.
 
     Returns:
-        The folder of the published files.
+        The folder of the published files, and the late reports.
     """
-    return rounds.localise(date, load_collection(config_file))
+    return _run(LOCALISED, date, load_collection(config_file))
 
 
-def collect_estimate(config_file: Path, date: dt.date) -> Path:
+def collect_estimate(config_file: Path, date: dt.date) -> Done:
     """Publish the mean of each area from the reports of round 2.
 
     Args:
@@ -41,6 +63,60 @@ def collect_estimate(config_file: Path, date: dt.date) -> Path:
         date: A date in the period.
 
     Returns:
-        The folder of the published files.
+        The folder of the published files, and the late reports.
     """
-    return rounds.estimate(date, load_collection(config_file))
+    return _run(ESTIMATED, date, load_collection(config_file))
+
+
+def collect_backfill(config_file: Path, first: dt.date, last: dt.date) -> list[Late]:
+    """Do what can be done of every period of a range from the reports that lie there.
+
+    A period that was never opened is left out: no device could answer. A period that is released is published again. A
+    period that fails is reported, and the others are done.
+
+    Args:
+        config_file: The collection's TOML file.
+        first: A date in the first period.
+        last: A date in the last period.
+
+    Returns:
+        The rounds that have late reports.
+
+    Raises:
+        HexveilError: Names the periods with problems, and the problems.
+    """
+    config = load_collection(config_file)
+    opened = {one["period"] for one in list_entries(config)}
+    dates = [date for date in config.periods(first, last) if config.period_of(date) in opened]
+    if not dates:
+        raise HexveilError(f"no period from {first} to {last} was opened; hexveil collect open opens one")
+    problems: dict[str, str] = {}
+    for date in progress(dates, "estimating periods"):
+        try:
+            for kind in _STEPS:
+                _told(kind, date, config)
+        except HexveilError as error:
+            problems[config.period_of(date)] = str(error)
+    late = count_late_reports(config)
+    make_periods_artifact(first, last, problems, late, config)
+    if problems:
+        listed = "\n".join(f"  {period}: {problem}" for period, problem in sorted(problems.items()))
+        raise HexveilError(f"{len(problems)} of {len(dates)} periods have problems, the others are done:\n{listed}")
+    return late
+
+
+def _run(kind: str, date: dt.date, config: CollectionConfig) -> Done:
+    folder = _told(kind, date, config)
+    late = count_late_reports(config)
+    make_period_artifact(date, late, config)
+    return Done(folder, late)
+
+
+def _told(kind: str, date: dt.date, config: CollectionConfig) -> Path:
+    try:
+        folder = _STEPS[kind](date, config)
+    except WITHHELD as error:
+        emit_period_withheld(date, str(error), config)
+        raise
+    emit_done(kind, date, config)
+    return folder

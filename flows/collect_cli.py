@@ -4,13 +4,18 @@ import csv
 import datetime as dt
 from collections.abc import Callable
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from flows import show
 from flows.options import DAY, DEPLOY, VAR
 from flows.show import out
+from tasks.base.errors import HexveilError
+
+if TYPE_CHECKING:
+    from flows.collect import Done
+    from tasks.collect.late import Late
 
 collect_app = typer.Typer(help="Collect from devices that trust nobody.", no_args_is_help=True)
 
@@ -19,6 +24,8 @@ PeriodOption = Annotated[
     dt.datetime, typer.Option("--date", formats=DAY, help="A date in the period.", show_default=False)
 ]
 
+_SHOWN = ("area", "mean", "mean_ci95_low", "mean_ci95_high", "n_round_1", "n_round_2", "one_device_moves")
+"""The columns of the published table that the terminal shows."""
 _DEMO = VAR / "demo-collection"
 _DEMO_DATE = dt.date(2026, 3, 2)
 _DEMO_DEVICES = 50_000
@@ -77,6 +84,25 @@ def collect_estimate(config: CollectionOption, date: PeriodOption) -> None:
     _show_means(_done(flow, config, date))
 
 
+@collect_app.command("backfill")
+def collect_backfill(
+    config: CollectionOption,
+    first: Annotated[dt.datetime, typer.Option("--from", formats=DAY, help="A date in the first period.")],
+    last: Annotated[dt.datetime, typer.Option("--to", formats=DAY, help="A date in the last period.")],
+) -> None:
+    """Do what can be done of every period of a range that was opened, from the reports that lie there."""
+    from flows.collect import collect_backfill as flow
+    from tasks.base import steps
+    from tasks.base.logs import show_lines
+
+    if last < first:
+        raise HexveilError(f"the range from {first.date()} to {last.date()} is empty; give --from before --to")
+    show_lines(verbose=False)
+    with steps.run():
+        _show_late(flow(config.resolve(), first.date(), last.date()))
+    out.print(f"The periods from {first.date()} to {last.date()} that were opened are published.")
+
+
 @collect_app.command("demo")
 def collect_demo() -> None:
     """Simulate 50,000 devices in seven areas of a city, and publish their means by both rounds."""
@@ -94,21 +120,31 @@ def collect_demo() -> None:
         asked = read_parameters(folder / f"round-{number}.json")
         n = write_reports(_DEMO_DEVICES, asked, settings)
         out.print(f"Round {number}: {n:,} devices reported.")
-    _show_means(_run(collect_estimate, config, _DEMO_DATE))
+    folder = _run(collect_estimate, config, _DEMO_DATE)
+    _show_means(folder)
     out.print(f"Each device lost {settings.collection.alpha} at most, and trusted nobody.")
+    out.print(f"The map: {show.shown(folder / 'map.html')}")
     out.print(f"Next: hexveil collect plan --config {show.shown(config)}")
 
 
-def _run(flow: Callable[[Path, dt.date], Path], config: Path, date: dt.date) -> Path:
+def _run(flow: "Callable[[Path, dt.date], Done]", config: Path, date: dt.date) -> Path:
     from tasks.base import steps
     from tasks.base.logs import show_lines
 
     show_lines(verbose=False)
     with steps.run():
-        return flow(config.resolve(), date)
+        done = flow(config.resolve(), date)
+    _show_late(done.late)
+    return done.folder
 
 
-def _done(flow: Callable[[Path, dt.date], Path], config: Path, date: dt.datetime) -> Path:
+def _show_late(late: "list[Late]") -> None:
+    for one in late:
+        which = f"round {one.round} of {one.period}"
+        out.print(f"{one.n_reports:,} reports of {which} came after it was closed; they change nothing")
+
+
+def _done(flow: "Callable[[Path, dt.date], Done]", config: Path, date: dt.datetime) -> Path:
     folder = _run(flow, config, date.date())
     out.print(f"Published in {show.shown(folder)}: {', '.join(sorted(file.name for file in folder.iterdir()))}")
     return folder
@@ -116,7 +152,7 @@ def _done(flow: Callable[[Path, dt.date], Path], config: Path, date: dt.datetime
 
 def _show_means(folder: Path) -> None:
     with (folder / "means.csv").open(encoding="utf-8") as file:
-        rows = [{name: _number(text) for name, text in row.items()} for row in csv.DictReader(file)]
+        rows = [{name: _number(row[name]) for name in _SHOWN} for row in csv.DictReader(file)]
     out.print(show.table_of(rows))
 
 

@@ -13,9 +13,10 @@ from flows import backfill as of_range
 from flows import collect as of_collection
 from flows import daily as of_day
 from flows import verify as of_ledger
-from flows.runs import day_before, refuse_endless_restarts, run_name
+from flows.runs import day_before, last_period, refuse_endless_restarts, run_name
 from tasks.base import steps
 from tasks.base.config import load_config
+from tasks.base.config_collection import load_collection
 from tasks.base.errors import HexveilError
 from tasks.reporting.day_report import DayReport
 
@@ -60,8 +61,48 @@ def daily(config_file: Path, date: dt.date | None = None, revision: str | None =
     return of_day.daily(config_file, date or day_before(load_config(config_file)), revision)
 
 
+@_deployed
+def collect_open(config_file: Path, date: dt.date | None = None) -> of_collection.Done:
+    """Publish the parameters of round 1; a period that is open is published again, with the same bytes.
+
+    Args:
+        config_file: The collection's TOML file.
+        date: A date in the period; None for the last period that is over at the scheduled start.
+
+    Returns:
+        The folder of the published files, and the late reports.
+    """
+    return of_collection.collect_open(config_file, date or last_period(load_collection(config_file)))
+
+
+@_deployed
+def collect_localise(config_file: Path, date: dt.date | None = None) -> of_collection.Done:
+    """Find the bin of each area from the reports of round 1, and publish the parameters of round 2.
+
+    Args:
+        config_file: The collection's TOML file.
+        date: A date in the period; None for the last period that is over at the scheduled start.
+
+    Returns:
+        The folder of the published files, and the late reports.
+    """
+    return of_collection.collect_localise(config_file, date or last_period(load_collection(config_file)))
+
+
+@_deployed
+def collect_estimate(config_file: Path, date: dt.date | None = None) -> of_collection.Done:
+    """Publish the mean of each area from the reports of round 2.
+
+    Args:
+        config_file: The collection's TOML file.
+        date: A date in the period; None for the last period that is over at the scheduled start.
+
+    Returns:
+        The folder of the published files, and the late reports.
+    """
+    return of_collection.collect_estimate(config_file, date or last_period(load_collection(config_file)))
+
+
 backfill = _deployed(of_range.backfill)
 verify = _deployed(of_ledger.verify)
-collect_open = _deployed(of_collection.collect_open)
-collect_localise = _deployed(of_collection.collect_localise)
-collect_estimate = _deployed(of_collection.collect_estimate)
+collect_backfill = _deployed(of_collection.collect_backfill)

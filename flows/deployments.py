@@ -22,9 +22,10 @@ from flows.notifications import arrange_automation, arrange_notifications
 from flows.runs import RESUMED
 from flows.services import POOL
 from tasks.base.config import Config
+from tasks.base.config_collection import CollectionConfig
 
 
-def arrange_server(automations: Path, config: Config) -> None:
+def arrange_server(automations: Path, config: Config | CollectionConfig) -> None:
     """Create the work pool, a queue for the dataset that runs one flow at a time, and the automations, once each.
 
     Limits, and whether an automation is enabled, do not change: operators set them in the pages.
@@ -36,7 +37,7 @@ def arrange_server(automations: Path, config: Config) -> None:
     with get_client(sync_client=True) as client:
         with contextlib.suppress(ObjectAlreadyExists):
             client.create_work_pool(WorkPoolCreate(name=POOL, type="process"))
-        _arrange_queue(client, f"runs-{config.dataset.name}")
+        _arrange_queue(client, f"runs-{config.name}")
         for wanted in yaml.safe_load(definitions)["automations"]:
             arrange_automation(client, AutomationCore.model_validate(wanted))
         arrange_notifications(client, definitions, config)

@@ -16,8 +16,9 @@ from prefect.exceptions import ObjectNotFound
 from pydantic import SecretStr
 
 from tasks.base.config import Config
+from tasks.base.config_collection import CollectionConfig
 from tasks.base.errors import HexveilError
-from tasks.reporting.artifacts import artifact_key
+from tasks.reporting.announcing import artifact_key
 
 
 def arrange_automation(client: SyncPrefectClient, automation: AutomationCore) -> None:
@@ -29,7 +30,7 @@ def arrange_automation(client: SyncPrefectClient, automation: AutomationCore) ->
         client.create_automation(automation)
 
 
-def arrange_notifications(client: SyncPrefectClient, definitions: str, config: Config) -> None:
+def arrange_notifications(client: SyncPrefectClient, definitions: str, config: Config | CollectionConfig) -> None:
     """Create or update what tells the addresses of ``monitoring.notify``, or remove it if there are none.
 
     Args:
@@ -51,13 +52,12 @@ def arrange_notifications(client: SyncPrefectClient, definitions: str, config: C
                 client.delete_automation(held.id)
 
 
-def begin_to_watch(config: Config) -> None:
+def begin_to_watch(config: Config | CollectionConfig) -> None:
     """Let the hours of silence begin now, if no release has begun them before."""
-    name = config.dataset.name
-    emit_event("hexveil.watched", {"prefect.resource.id": f"hexveil.dataset.{name}", "prefect.resource.name": name})
+    emit_event("hexveil.watched", {"prefect.resource.id": config.resource, "prefect.resource.name": config.name})
 
 
-def _addresses(config: Config) -> list[str]:
+def _addresses(config: Config | CollectionConfig) -> list[str]:
     """Return the addresses. An error does not quote them: they may hold passwords."""
     addresses = []
     for number, address in enumerate(config.monitoring.notify, start=1):
@@ -71,7 +71,9 @@ def _addresses(config: Config) -> list[str]:
     return addresses
 
 
-def _stored_channels(client: SyncPrefectClient, addresses: list[str], config: Config) -> Iterator[str]:
+def _stored_channels(
+    client: SyncPrefectClient, addresses: list[str], config: Config | CollectionConfig
+) -> Iterator[str]:
     """Yield the ids of the blocks that hold the addresses, encrypted; remove the blocks of earlier addresses.
 
     The block of Prefect for Slack hands over any address to Apprise. There is none without the name of a service.
@@ -88,8 +90,13 @@ def _stored_channels(client: SyncPrefectClient, addresses: list[str], config: Co
         client.delete_block_document(left.id)
 
 
-def _filled(definitions: str, config: Config) -> str:
+def _filled(definitions: str, config: Config | CollectionConfig) -> str:
     hours = config.monitoring.silence_hours
+    runs = f"{'daily' if isinstance(config, Config) else 'estimate'}-{config.name}"
     return Template(definitions).safe_substitute(
-        DATASET=config.dataset.name, SILENCE_HOURS=f"{hours:f}", SILENCE_SECONDS=round(hours * 3600)
+        RUNS=runs,
+        DATASET=config.name,
+        RESOURCE=config.resource,
+        SILENCE_HOURS=f"{hours:f}",
+        SILENCE_SECONDS=round(hours * 3600),
     )

@@ -8,7 +8,8 @@ from prefect.client.orchestration import get_client
 from prefect.client.schemas.objects import StateType
 from prefect.runtime import flow_run
 
-from tasks.base.config import Config, load_config
+from tasks.base.config import Config
+from tasks.base.config_collection import CollectionConfig, load_either
 from tasks.base.errors import HexveilError
 
 RESUMED = "Resumed"
@@ -22,11 +23,13 @@ def run_name() -> str:
     given = flow_run.parameters
     config_file = Path(given["config_file"])
     try:
-        config = load_config(config_file)
+        config = load_either(config_file)
     except HexveilError:
         return " ".join([flow_run.flow_name, config_file.stem, str(given.get("date") or "")]).strip()
-    words = [flow_run.flow_name, config.dataset.name]
-    if "date" in given:
+    words = [flow_run.flow_name.replace("_", " "), config.name]
+    if "date" in given and isinstance(config, CollectionConfig):
+        words.append(config.period_of(given["date"] or last_period(config)))
+    elif "date" in given and isinstance(config, Config):
         words += [str(given["date"] or day_before(config)), given["revision"] or ""]
     if "first" in given:
         words += [str(given["first"]), "to", str(given["last"])]
@@ -35,8 +38,17 @@ def run_name() -> str:
 
 def day_before(config: Config) -> dt.date:
     """Return the local day before the run's scheduled start, however late or often the run starts."""
+    return _scheduled_day(config) - dt.timedelta(days=1)
+
+
+def last_period(config: CollectionConfig) -> dt.date:
+    """Return a date in the last period that is over at the run's scheduled start, however late or often it starts."""
+    return config.last_period(_scheduled_day(config))
+
+
+def _scheduled_day(config: Config | CollectionConfig) -> dt.date:
     scheduled: dt.datetime = flow_run.scheduled_start_time
-    return scheduled.astimezone(ZoneInfo(config.dataset.timezone)).date() - dt.timedelta(days=1)
+    return scheduled.astimezone(ZoneInfo(config.timezone)).date()
 
 
 def refuse_endless_restarts() -> None:

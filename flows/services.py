@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from tasks.base.config import Config
+from tasks.base.config_collection import CollectionConfig
 from tasks.base.durable import write_whole
 from tasks.base.errors import HexveilError
 from tasks.base.locks import turn
@@ -25,6 +26,11 @@ POOL = "hexveil"
 _SERVICES = ("server", "worker", "files")
 _STOPPING_ORDER = ("worker", "files", "server")
 _PORT = 4200
+_WEEKDAYS = {
+    "day": {"HEXVEIL_OPEN_DAY": "*", "HEXVEIL_LOCALISE_DAY": "*", "HEXVEIL_ESTIMATE_DAY": "*"},
+    "week": {"HEXVEIL_OPEN_DAY": "1", "HEXVEIL_LOCALISE_DAY": "4", "HEXVEIL_ESTIMATE_DAY": "0"},
+}
+"""On which days the steps of a collection are scheduled, as cron writes it: 1 is Monday, 0 is Sunday."""
 _START_SECONDS, _STOP_SECONDS, _ANSWER_SECONDS = 180, 60, 20
 
 
@@ -60,9 +66,9 @@ class LocalServices:
         """The file with name:password for signing in. With Prefect, a user who signs in can run programs here."""
         return self.folder / "password"
 
-    def serves(self, config: Config) -> bool:
+    def serves(self, config: Config | CollectionConfig) -> bool:
         """Return whether the published files of a dataset are served at ``files_url``."""
-        return (self.folder / "files" / config.dataset.name).is_symlink()
+        return (self.folder / "files" / config.name).is_symlink()
 
     def environment(self, settings: Path) -> dict[str, str]:
         """Return the environment with the server's address and password, and defaults from a settings file."""
@@ -142,11 +148,11 @@ def start_worker(local: LocalServices, environment: dict[str, str]) -> None:
     _start("worker", _prefect("worker", "start", "--pool", POOL, "--type", "process"), environment, local.folder)
 
 
-def serve_files(local: LocalServices, config: Config) -> None:
+def serve_files(local: LocalServices, config: Config | CollectionConfig) -> None:
     """Serve a dataset's published folder, beside those of other datasets, on this machine only."""
     root = local.folder / "files"
     root.mkdir(exist_ok=True)
-    link = root / config.dataset.name
+    link = root / config.name
     link.unlink(missing_ok=True)
     link.symlink_to(config.storage_path / "published")
     if not is_running("files", local.folder):
@@ -155,17 +161,26 @@ def serve_files(local: LocalServices, config: Config) -> None:
         _wait(lambda: _answers(f"http://127.0.0.1:{local.port + 1}/"), "files", local.folder)
 
 
-def deploy(definitions: Path, config_file: Path, config: Config) -> None:
-    """Create or update the dataset's deployments.
+def deploy(folder: Path, config_file: Path, config: Config | CollectionConfig) -> None:
+    """Create or update the deployments of a dataset, or of a collection.
+
+    Args:
+        folder: The folder of their definitions.
+        config_file: The configuration's file.
+        config: The configuration.
 
     Raises:
         HexveilError: Prefect refuses them; the message has Prefect's output.
     """
     about = {
         "HEXVEIL_CONFIG": str(config_file.resolve()),
-        "HEXVEIL_DATASET": config.dataset.name,
-        "HEXVEIL_TIMEZONE": config.dataset.timezone,
+        "HEXVEIL_DATASET": config.name,
+        "HEXVEIL_TIMEZONE": config.timezone,
     }
+    definitions = folder / "prefect.yaml"
+    if isinstance(config, CollectionConfig):
+        definitions = folder / "prefect.collection.yaml"
+        about |= _WEEKDAYS[config.collection.period]
     command = _prefect("--no-prompt", "deploy", "--all", "--prefect-file", str(definitions))
     done = subprocess.run(  # noqa: S603 our own command
         command, env={**os.environ, **about}, capture_output=True, text=True, check=False

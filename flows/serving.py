@@ -9,7 +9,8 @@ import typer
 from flows import interrupts, show
 from flows.options import DEPLOY, HOME, ConfigOption, HomeOption
 from flows.show import out
-from tasks.base.config import Config, load_config
+from tasks.base.config import Config
+from tasks.base.config_collection import CollectionConfig, load_either
 from tasks.base.errors import HexveilError
 
 
@@ -23,7 +24,7 @@ def up(
     """Start Prefect's server and a worker on this machine, and deploy the dataset's flows there."""
     from flows import services
 
-    settings = load_config(config)
+    settings = load_either(config)
     folder = home.resolve()
     with interrupts.said("interrupted; `hexveil down` stops what was started"), services.exclusive_services(folder):
         local = services.open_services(folder, port)
@@ -50,7 +51,7 @@ def resume() -> None:
 def deploy(config: ConfigOption) -> None:
     """Deploy the dataset's flows, pool, queue and automations to the server that PREFECT_API_URL names."""
     _check_address()
-    _deploy(config, load_config(config))
+    _deploy(config, load_either(config))
 
 
 def down(home: HomeOption = HOME) -> None:
@@ -63,13 +64,13 @@ def down(home: HomeOption = HOME) -> None:
     out.print(f"Stopped: {', '.join(stopped)}." if stopped else "Nothing was running.")
 
 
-def _deploy(config_file: Path, config: Config) -> None:
+def _deploy(config_file: Path, config: Config | CollectionConfig) -> None:
     from flows import services
     from flows.deployments import arrange_server  # Prefect reads the environment when it is imported
     from flows.notifications import begin_to_watch
 
     arrange_server(DEPLOY / "automations.yaml", config)
-    services.deploy(DEPLOY / "prefect.yaml", config_file, config)
+    services.deploy(DEPLOY, config_file, config)
     begin_to_watch(config)
 
 

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from flows.services import LocalServices
     from tasks.account.changes import Amendment
     from tasks.account.entry import Entry
+    from tasks.base.config_collection import CollectionConfig
     from tasks.base.config_sections import Budget
     from tasks.reporting.budget_report import BudgetReport
     from tasks.reporting.day_report import DayReport
@@ -153,14 +154,16 @@ def show_forgotten(forgotten: "Forgotten", config: Config) -> None:
     out.print("Releases, the ledger and what each user lost stay; hexveil ledger verify checks them as before.")
 
 
-def show_services(local: "LocalServices", config: Config) -> None:
+def show_services(local: "LocalServices", config: "Config | CollectionConfig") -> None:
     """Print the addresses of the services, and what is deployed."""
-    name = config.dataset.name
-    out.print(f"pages      {local.url}: daily-{name}, backfill-{name} and verify-{name} are deployed")
+    name = config.name
+    kinds = ("daily",) if isinstance(config, Config) else ("open", "localise", "estimate")
+    deployed = ", ".join(f"{kind}-{name}" for kind in (*kinds, "backfill"))
+    out.print(f"pages      {local.url}: {deployed} and verify-{name} are deployed")
     out.print(f"sign in    with {shown(local.password_file)}: who has it can run programs here, so keep it from others")
     out.print(f"maps       {local.files_url.format(dataset=name)}")
     out.print(f"logs       {shown(local.folder)}")
-    out.print(f"Days are counted in {config.dataset.timezone}. `hexveil down` (or make down) stops all of it.")
+    out.print(f"Days are counted in {config.timezone}. `hexveil down` (or make down) stops all of it.")
 
 
 def _show_late(day: "DayReport") -> None:

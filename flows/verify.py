@@ -3,18 +3,23 @@
 from pathlib import Path
 
 from tasks.base.config import load_config
+from tasks.base.config_collection import is_collection, load_collection
 from tasks.reporting.artifacts import check_ledger, make_budget_artifact
+from tasks.reporting.periods import check_collection
 
 
 def verify(config_file: Path) -> None:
     """Recompute every hash, every loss and every sum of the ledger, and compare the published files.
 
     Args:
-        config_file: The dataset's TOML file.
+        config_file: The TOML file of a dataset or a collection.
 
     Raises:
         LedgerBroken: Names the first entry that disagrees, and with what; the event hexveil.verify.failed does too.
     """
+    if is_collection(config_file):
+        check_collection(load_collection(config_file))
+        return
     config = load_config(config_file)
     check_ledger(config)
     make_budget_artifact(config)

@@ -3,13 +3,19 @@
 -- Reads    device_report
 -- Params   $period, $n_bins
 -- Privacy  sums of what devices randomised; public
+with same_ballot as (
+    select area, ballot, count(*) as n_ballots
+    from device_report
+    where period = $period and round = 1
+    group by area, ballot
+)
+
 select
     area,
     bin.number as bin,
-    count(*) as n_ballots,
-    count(*) filter (ballot[bin.number + 1] = '1') as n_votes
-from device_report
+    sum(n_ballots)::bigint as n_ballots,
+    coalesce(sum(n_ballots) filter (ballot[bin.number + 1] = '1'), 0)::bigint as n_votes
+from same_ballot
 cross join range($n_bins) as bin (number)
-where period = $period and round = 1
 group by area, bin.number
 order by area, bin.number

@@ -1,10 +1,12 @@
 """The chain: how an entry of the ledger is numbered and hashed, and how a changed line is found."""
 
 import json
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from pathlib import Path
 
 from tasks.account.entry import Charge, Entry, Release, Stated
 from tasks.base.durable import canonical_json, sha256
+from tasks.base.errors import LedgerBroken
 
 NO_PREVIOUS = "0" * 64
 """The previous hash of the first entry."""
@@ -23,10 +25,37 @@ def charges(entries: Iterable[Entry]) -> list[Charge]:
     return [entry for entry in entries if isinstance(entry, Charge)]
 
 
-def chained(entry: Stated, entries: list[Entry]) -> Stated:
-    """Return an entry with its number, the hash of the entry before it, and its own hash."""
-    entry = {**entry, "number": len(entries) + 1, "previous_hash": last_hash(entries)}
+def chained(entry: Stated, previous: Stated | None) -> Stated:
+    """Return an entry with its number, the hash of the entry before it, and its own hash.
+
+    Args:
+        entry: Its other fields.
+        previous: The last entry of the ledger; None if there is none.
+    """
+    number, previous_hash = (1, NO_PREVIOUS) if previous is None else (previous["number"] + 1, previous["hash"])
+    entry = {**entry, "number": number, "previous_hash": previous_hash}
     return {**entry, "hash": entry_hash(entry)}
+
+
+def read_lines(path: Path, lines: Iterable[bytes], number: int, previous_hash: str) -> Iterator[Stated]:
+    """Yield the entries of the ledger's lines, given without their line ends, after checking each.
+
+    Args:
+        path: The ledger, for the message.
+        lines: The lines.
+        number: The place of the first of them in the ledger, from 1.
+        previous_hash: The hash of the entry before them.
+
+    Raises:
+        LedgerBroken: A line was changed after it was written. The message names the first such line.
+    """
+    for place, line in enumerate(lines, start=number):
+        problem = problem_of(line, place, previous_hash)
+        if problem:
+            raise LedgerBroken(f"{path}: line {place} {problem}; restore the file from backup")
+        entry: Stated = json.loads(line)
+        previous_hash = entry["hash"]
+        yield entry
 
 
 def last_hash(entries: Sequence[Entry]) -> str:

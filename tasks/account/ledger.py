@@ -1,11 +1,10 @@
 """The ledger: what was released and what it cost, one entry per line, chained by hash. To append is to release."""
 
-import json
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from tasks.account.chain import chained, charges, last_hash, problem_of
+from tasks.account.chain import chained, charges, last_hash, read_lines
 from tasks.account.changes import entry_of
 from tasks.account.commit import commit, finish
 from tasks.account.entry import Entry, Stated
@@ -53,11 +52,7 @@ def read_entries(config: Config) -> list[Entry]:
         if n_whole < head["number"]:
             raise LedgerBroken(f"{unfinished}, though it was once written whole; restore the file from backup")
         raise LedgerBroken(f"{unfinished}: a run was cut off there. Run a day again, which mends it")
-    for number, line in enumerate(lines, start=len(entries) + 1):
-        problem = problem_of(line, number, last_hash(entries))
-        if problem:
-            raise LedgerBroken(f"{path}: line {number} {problem}; restore the file from backup")
-        entries.append(entry_of(json.loads(line)))
+    entries.extend(map(entry_of, read_lines(path, lines, len(entries) + 1, last_hash(entries))))
     _checked[path] = content, entries
     check_head(entries, head, config)
     return list(entries)
@@ -99,7 +94,7 @@ def append(entry: Stated, entries: list[Entry], config: Config) -> Entry:
     released = {one.release_id for one in charges(entries)}
     if entry.get("release_id") in released:
         raise LedgerBroken(f"{entry['release_id']} is in the ledger already; it cannot be released twice")
-    entry = chained(entry, entries)
+    entry = chained(entry, entries[-1].stated if entries else None)
     commit(entry, config)
     return entry_of(entry)
 

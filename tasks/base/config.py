@@ -111,6 +111,21 @@ class Config(Section):
         return self
 
     @property
+    def name(self) -> str:
+        """The name of the dataset."""
+        return self.dataset.name
+
+    @property
+    def timezone(self) -> str:
+        """The time zone of the schedules."""
+        return self.dataset.timezone
+
+    @property
+    def resource(self) -> str:
+        """What the scheduler's events are about."""
+        return f"hexveil.dataset.{self.name}"
+
+    @property
     def storage_path(self) -> Path:
         """The folder of the warehouse, the ledger and the published files."""
         return (self.folder / self.storage.path).resolve()
@@ -213,6 +228,7 @@ def _parsed(model: type[M], text: str, path: Path) -> M:
         settings = tomllib.loads(text, parse_float=Decimal)
     except tomllib.TOMLDecodeError as error:
         raise BadConfig(f"{path}: not valid TOML: {error}") from None
+    _check_kind(model, settings, path)
     if "folder" in settings:
         raise BadConfig(f"{path}: unknown key folder; remove it")
     try:
@@ -222,6 +238,15 @@ def _parsed(model: type[M], text: str, path: Path) -> M:
         raise BadConfig(f"{path}: cannot be used\n{problems}") from None
 
 
+def _check_kind(model: type[Section], settings: dict[str, Any], path: Path) -> None:
+    """Refuse the configuration of another kind in a few words: a list of all that differs would say less."""
+    given = _KINDS & settings.keys()
+    (wanted,) = _KINDS & model.model_fields.keys()
+    if given and wanted not in given:
+        raise BadConfig(f"{path}: is the configuration of a {given.pop()}, and this command is for a {wanted}")
+
+
+_KINDS = {"dataset", "collection"}
 _NOT_A_TEXT = ("int_type", "bool_type", "decimal_type", "is_instance_of")
 """What Pydantic calls a text in place of a number or a truth value."""
 

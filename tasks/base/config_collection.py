@@ -1,18 +1,23 @@
 """The configuration of a collection from devices that trust nobody: one TOML file, with [collection] for [dataset]."""
 
 import datetime as dt
+import re
+import tomllib
 from decimal import Decimal
 from fractions import Fraction
 from pathlib import Path
 from typing import Any, Literal, Self
 
+import h3
 from pydantic import Field, field_validator, model_validator
 
-from tasks.base.config import read_as
-from tasks.base.config_sections import Storage, Value
+from tasks.base.config import Config, load_config, read_as
+from tasks.base.config_sections import Monitoring, Storage, Value
 from tasks.base.config_types import Number, Positive, Section
+from tasks.base.time_zones import known_zone
 
 PERIOD_PLACEHOLDER = "{period}"
+_LIKE_A_CELL = re.compile(r"[0-9a-fA-F]{15,16}")
 
 
 class Collection(Section):
@@ -26,8 +31,10 @@ class Collection(Section):
     """How often a device reports: once a `day`, or once a `week`."""
     alpha: Positive
     """Privacy loss of a device in one period."""
+    timezone: str = Field(default="UTC", exclude_if=lambda zone: zone == "UTC")
+    """IANA time zone of the schedules: each step is run for the last period that is over in it."""
     areas: tuple[str, ...] = ("all",)
-    """The areas that devices report for: `["all"]`, or H3 cells of a coarse resolution. A device's area is public."""
+    """The areas that devices report for: `["all"]`, or H3 cells of one coarse resolution. A device's area is public."""
     expected_devices: int = Field(ge=2)
     """How many devices are expected in an area. The bins are made for so many."""
     least_devices: int = Field(ge=50)
@@ -44,16 +51,30 @@ class Collection(Section):
     def _as_tuple(cls, value: Any) -> Any:
         return tuple(value) if isinstance(value, list) else value
 
+    @field_validator("timezone")
+    @classmethod
+    def _known_zone(cls, value: str) -> str:
+        return known_zone(value)
+
+    @field_validator("areas")
+    @classmethod
+    def _different_areas(cls, areas: tuple[str, ...]) -> tuple[str, ...]:
+        """Check the areas. If one is like an H3 cell, all must be cells: another one is a mistake in writing."""
+        if len(set(areas)) < len(areas) or not areas or not all(0 < len(one) <= 64 for one in areas):
+            raise ValueError("must be different names, of 1 to 64 characters")
+        if not any(map(_LIKE_A_CELL.fullmatch, areas)):
+            return areas
+        wrong = [one for one in areas if one != one.lower() or not h3.is_valid_cell(one)]
+        if wrong:
+            raise ValueError(f"must all be H3 cells, if one is: {wrong[0]} is none")
+        if len({h3.get_resolution(one) for one in areas}) > 1:
+            raise ValueError("must be H3 cells of one resolution, so that none lies in another")
+        return areas
+
     @model_validator(mode="after")
     def _whole(self) -> Self:
         if PERIOD_PLACEHOLDER not in self.reports:
             raise ValueError(f"reports must contain {PERIOD_PLACEHOLDER}")
-        if (
-            len(set(self.areas)) < len(self.areas)
-            or not all(0 < len(one) <= 64 for one in self.areas)
-            or not self.areas
-        ):
-            raise ValueError("areas must be different names, of 1 to 64 characters")
         if len(self.counts) != len(self.shares):
             raise ValueError("counts and shares must be equally many")
         if list(self.counts) != sorted(set(self.counts)) or self.counts[0] < 0 or self.counts[-1] < 1:
@@ -62,6 +83,11 @@ class Collection(Section):
             raise ValueError("shares must be at least 0 and add up to 1")
         return self
 
+    @property
+    def cells(self) -> tuple[str, ...]:
+        """The areas if they are H3 cells, else none."""
+        return self.areas if h3.is_valid_cell(self.areas[0]) else ()
+
 
 class CollectionConfig(Section):
     """The whole configuration of one collection. Paths are relative to the configuration file."""
@@ -69,13 +95,37 @@ class CollectionConfig(Section):
     collection: Collection
     value: Value
     storage: Storage
+    monitoring: Monitoring = Monitoring()
     folder: Path = Field(exclude=True)
 
     @model_validator(mode="after")
-    def _values_of_devices(self) -> Self:
-        if self.value.factor != 1 or self.value.missing:
-            raise ValueError("value.factor and value.missing are for records: devices send values in value.unit")
+    def _silence_of_a_period(self) -> Self:
+        if "budget_low_days" in self.monitoring.model_fields_set:
+            raise ValueError("monitoring.budget_low_days is for budgets of users: each device keeps its own here")
+        if self.collection.period == "week" and self.monitoring.notify and self.monitoring.silence_hours <= 7 * 24:
+            raise ValueError("monitoring.silence_hours must be above 168, the hours of a week")
         return self
+
+    @model_validator(mode="after")
+    def _values_of_devices(self) -> Self:
+        if self.value.factor != 1 or self.value.missing or self.value.screen:
+            raise ValueError("value.factor, missing and screen are for records: devices send values in value.unit")
+        return self
+
+    @property
+    def name(self) -> str:
+        """The name of the collection."""
+        return self.collection.name
+
+    @property
+    def timezone(self) -> str:
+        """The time zone of the schedules."""
+        return self.collection.timezone
+
+    @property
+    def resource(self) -> str:
+        """What the scheduler's events are about."""
+        return f"hexveil.collection.{self.name}"
 
     @property
     def storage_path(self) -> Path:
@@ -99,11 +149,56 @@ class CollectionConfig(Section):
         year, week, _ = date.isocalendar()
         return date.isoformat() if self.collection.period == "day" else f"{year}-W{week:02}"
 
+    def last_period(self, today: dt.date) -> dt.date:
+        """Return a date in the last period that is over on a day."""
+        return today - dt.timedelta(days=1 if self.collection.period == "day" else 7)
+
+    def periods(self, first: dt.date, last: dt.date) -> list[dt.date]:
+        """Return the first day of each period of a range of days, oldest first."""
+        days = (first + dt.timedelta(days=number) for number in range((last - first).days + 1))
+        return [self.first_day(period) for period in dict.fromkeys(map(self.period_of, days))]
+
+    def first_day(self, period: str) -> dt.date:
+        """Return the first day of a period.
+
+        Raises:
+            ValueError: It is no name of a period.
+        """
+        return dt.date.fromisoformat(period if self.collection.period == "day" else f"{period}-1")
+
     def public_settings(self) -> dict[str, Any]:
         """Return the settings that the ledger records: all except paths."""
         settings = self.model_dump(mode="json", include={"collection", "value"})
         del settings["collection"]["reports"]
         return settings
+
+    def with_settings(self, settings: dict[str, Any]) -> Self:
+        """Return the configuration of recorded public settings, with all that is not recorded taken from this one."""
+        whole = {
+            **settings,
+            "collection": {**settings["collection"], "reports": self.collection.reports},
+            "storage": self.storage,
+            "monitoring": self.monitoring,
+            "folder": self.folder,
+        }
+        return type(self).model_validate(whole, strict=False)
+
+
+def is_collection(path: Path) -> bool:
+    """Return whether a configuration file is of a collection; a file that cannot be read is of none."""
+    try:
+        return "collection" in tomllib.loads(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        return False
+
+
+def load_either(path: Path) -> Config | CollectionConfig:
+    """Read and check the configuration of a dataset, or of a collection if it has a section ``[collection]``.
+
+    Raises:
+        BadConfig: The file is missing, is not TOML, or a key is unknown, missing or out of range.
+    """
+    return load_collection(path) if is_collection(path) else load_config(path)
 
 
 def load_collection(path: Path) -> CollectionConfig:

@@ -7,6 +7,8 @@ import textwrap
 from typing import Any
 
 from tasks.base.config import Config
+from tasks.base.config_collection import CollectionConfig
+from tasks.base.config_types import Section
 
 SCHEMA_FILE = "hexveil.schema.json"
 """The name of the schema beside a configuration."""
@@ -14,15 +16,25 @@ _RAW_BOUNDS = {"gt": "exclusiveMinimum", "ge": "minimum", "lt": "exclusiveMaximu
 
 
 def schema_text() -> str:
-    """Return the schema of a configuration file as text."""
-    return json.dumps(_with_presets(settings_schema()), indent=2) + "\n"
+    """Return the schema of a configuration file as text: of a dataset, or of a collection if it has that section."""
+    of_collection, of_dataset = settings_schema(CollectionConfig), _with_presets(settings_schema())
+    of_dataset.pop("$schema")
+    return json.dumps(_either(of_collection, of_dataset), indent=2) + "\n"
 
 
-def settings_schema() -> dict[str, Any]:
-    """Return the JSON Schema of a configuration file, with a text about each key, which Pydantic's schema lacks."""
-    schema = _plainer(Config.model_json_schema())
+def settings_schema(model: type[Section] = Config) -> dict[str, Any]:
+    """Return the JSON Schema of a configuration file, with a text about each key, which Pydantic's schema lacks.
+
+    Args:
+        model: The configuration of a dataset, or of a collection.
+    """
+    return _schema_of(model, "A dataset of hexveil" if model is Config else "A collection of hexveil")
+
+
+def _schema_of(configuration: type[Section], title: str) -> dict[str, Any]:
+    schema = _plainer(configuration.model_json_schema())
     sections: dict[str, Any] = {}
-    for name, field in Config.model_fields.items():
+    for name, field in configuration.model_fields.items():
         model: Any = field.annotation
         if name not in schema["properties"] or not hasattr(model, "model_fields"):
             continue
@@ -32,11 +44,29 @@ def settings_schema() -> dict[str, Any]:
             sections[name]["properties"][key]["description"] = text
     return {
         "$schema": "http://json-schema.org/draft-07/schema#",
-        "title": "A dataset of hexveil",
+        "title": title,
         "type": "object",
         "properties": sections,
         "required": [name for name in schema["required"] if name in sections],
         "additionalProperties": False,
+    }
+
+
+def _either(of_collection: dict[str, Any], of_dataset: dict[str, Any]) -> dict[str, Any]:
+    """Return a schema of files of either kind. All sections stand at the top, where editors look for them."""
+    sections = of_dataset["properties"] | {"collection": of_collection["properties"]["collection"]}
+    absent = {name: False for name in of_dataset["properties"] if name not in of_collection["properties"]}
+    value = {"required": of_collection["properties"]["value"]["required"]}
+    conditions = {key: of_dataset[key] for key in ("required", "if", "else")}
+    return {
+        "$schema": of_collection["$schema"],
+        "title": "A dataset or a collection of hexveil",
+        "type": "object",
+        "properties": sections,
+        "additionalProperties": False,
+        "if": {"required": ["collection"]},
+        "then": {"required": of_collection["required"], "properties": {**absent, "value": value}},
+        "else": conditions,
     }
 
 

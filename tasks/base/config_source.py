@@ -7,7 +7,7 @@ from pydantic import Field, field_validator, model_validator
 
 from tasks.base.config_presets import Preset
 from tasks.base.config_types import Place, Section
-from tasks.base.time_zones import zone_problem
+from tasks.base.time_zones import known_zone
 
 Format = Literal["csv", "parquet", "ndjson", "json", "gtfs-rt"]
 TimeUnit = Literal["s", "ms", "us", "ns"]
@@ -70,9 +70,7 @@ class Dataset(Section):
     @field_validator("timezone")
     @classmethod
     def _known_zone(cls, value: str) -> str:
-        if problem := zone_problem(value):
-            raise ValueError(problem)
-        return value
+        return known_zone(value)
 
 
 class Columns(Section):

@@ -17,3 +17,14 @@ def zone_problem(name: str) -> str | None:
         return None
     close = difflib.get_close_matches(name, time_zones(), n=1)
     return "must be an IANA time zone" + (f"; did you mean {close[0]}?" if close else "")
+
+
+def known_zone(value: str) -> str:
+    """Return the name of a time zone.
+
+    Raises:
+        ValueError: There is no such zone.
+    """
+    if problem := zone_problem(value):
+        raise ValueError(problem)
+    return value

@@ -10,16 +10,20 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from tasks.account.chain import NO_PREVIOUS, entry_hash, problem_of
+from tasks.account.chain import NO_PREVIOUS, chained, read_lines
 from tasks.account.entry import Stated
 from tasks.account.ledger_file import append_line, erase, read_bytes
 from tasks.base.config_collection import CollectionConfig
 from tasks.base.durable import canonical_json, read_named_by_hash, write_named_by_hash, write_whole
-from tasks.base.errors import HexveilError, LedgerBroken
+from tasks.base.errors import HexveilError, LedgerBroken, contained
 from tasks.base.locks import turn
 from tasks.base.provenance import code_hash, now
+from tasks.device.parameters import RoundParameters, parameters_of
 
 OPENED, LOCALISED, ESTIMATED = "collection-opened", "collection-localised", "collection-estimated"
+
+ROUND_1, ROUND_2, VOTES, SUMS, MANIFEST = "round-1.json", "round-2.json", "votes.json", "sums.json", "manifest.json"
+"""The files that the steps make, besides the formats of the means."""
 
 
 def ledger_path(config: CollectionConfig) -> Path:
@@ -41,17 +45,27 @@ def locked(config: CollectionConfig) -> Iterator[list[Stated]]:
     """
     config.private_folder()
     with turn(config.storage_path / "ledger.lock", "the ledger of the collection"):
-        path = ledger_path(config)
-        *lines, torn = read_bytes(path).split(b"\n")
-        entries: list[Stated] = []
-        for number, line in enumerate(lines, start=1):
-            problem = problem_of(line, number, entries[-1]["hash"] if entries else NO_PREVIOUS)
-            if problem:
-                raise LedgerBroken(f"{path}: line {number} {problem}; restore the file from backup")
-            entries.append(json.loads(line))
+        entries, torn, size = _read(config)
         if torn:
-            erase(path, sum(len(line) + 1 for line in lines))
+            erase(ledger_path(config), size)
         yield entries
+
+
+@contained
+def list_entries(config: CollectionConfig) -> list[Stated]:
+    """Return the whole entries, oldest first, without waiting for who writes.
+
+    Raises:
+        LedgerBroken: A line was changed after it was written.
+    """
+    return _read(config)[0]
+
+
+def _read(config: CollectionConfig) -> tuple[list[Stated], bytes, int]:
+    """Return the entries, what is torn after them, and how many bytes the entries have."""
+    path = ledger_path(config)
+    *lines, torn = read_bytes(path).split(b"\n")
+    return list(read_lines(path, lines, 1, NO_PREVIOUS)), torn, sum(len(line) + 1 for line in lines)
 
 
 def entry_of(kind: str, period: str, entries: list[Stated], config: CollectionConfig) -> Stated | None:
@@ -98,16 +112,14 @@ def append(
         "kind": kind,
         "collection": config.collection.name,
         "period": period,
-        "guarantee": _guarantee(config),
+        "guarantee": guarantee(config),
         "settings": config.public_settings(),
         "files": {name: write_named_by_hash(folder, content) for name, content in files.items()},
         "code": code_hash(),
         "committed_at": now(),
-        "number": len(entries) + 1,
-        "previous_hash": entries[-1]["hash"] if entries else NO_PREVIOUS,
         **about,
     }
-    entry["hash"] = entry_hash(entry)
+    entry = chained(entry, entries[-1] if entries else None)
     append_line(ledger_path(config), canonical_json(entry) + b"\n")
     return entry
 
@@ -125,6 +137,11 @@ def stored(entry: Stated, name: str, config: CollectionConfig) -> bytes:
     return content
 
 
+def asked_in(entry: Stated, name: str, config: CollectionConfig) -> RoundParameters:
+    """Return the parameters of a round from the file that an entry names."""
+    return parameters_of(json.loads(stored(entry, name, config)))
+
+
 def publish(entry: Stated, config: CollectionConfig) -> Path:
     """Write the files that an entry names, with the same bytes each time, and return their folder."""
     folder = published_folder(entry["period"], config)
@@ -133,7 +150,8 @@ def publish(entry: Stated, config: CollectionConfig) -> Path:
     return folder
 
 
-def _guarantee(config: CollectionConfig) -> dict[str, str]:
+def guarantee(config: CollectionConfig) -> dict[str, str]:
+    """Return what is promised, in words."""
     return {
         "definition": "local differential privacy, pure epsilon",
         "epsilon_per_period": str(config.collection.alpha),

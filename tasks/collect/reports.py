@@ -1,23 +1,30 @@
 """Take in the files of a round's reports: which are used, and why the others are not."""
 
 import glob
-from collections.abc import Callable, Iterator
+import os
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from typing import NamedTuple
 
 import pandera.polars as pa
 import polars as pl
+import pyarrow
 
 from tasks.base import tables, warehouse
 from tasks.base.config_collection import PERIOD_PLACEHOLDER, CollectionConfig
-from tasks.base.errors import BadInput
+from tasks.base.durable import canonical_json
+from tasks.base.errors import BadInput, SchemaBroken
 from tasks.base.locks import turn
 from tasks.base.schemas import check
 from tasks.device.parameters import RoundParameters
-from tasks.records.text_lines import numbered_lines
+from tasks.records.text_lines import LONGEST_RECORD, numbered_raw_lines
 
-_LINES = {"file_name": pl.String, "line_number": pl.Int64, "line": pl.String}
+_LINES = pyarrow.schema({"file_name": pyarrow.string(), "line_number": pyarrow.int64(), "line": pyarrow.binary()})
+_MEMBERS = canonical_json(
+    dict.fromkeys(("collection", "period", "round", "area", "device", "ballot", "estimate"), "JSON")
+).decode()
 
 
 @dataclass(frozen=True)
@@ -31,6 +38,20 @@ class TakenIn:
 
     sums: pl.DataFrame
     rows: dict[str, int]
+
+
+class ReportFile(NamedTuple):
+    """A file of reports.
+
+    Attributes:
+        name: Its path relative to the configuration.
+        path: Its path.
+        stamp: Its bytes, and when it was changed, in nanoseconds.
+    """
+
+    name: str
+    path: Path
+    stamp: tuple[int, int]
 
 
 def take_in(asked: RoundParameters, config: CollectionConfig) -> TakenIn:
@@ -48,25 +69,47 @@ def take_in(asked: RoundParameters, config: CollectionConfig) -> TakenIn:
     Raises:
         BadInput: There are no files.
     """
-    lines = _lines(asked.period, config)
+    files = files_of(asked.period, config)
+    if not files:
+        raise BadInput(f"no file of reports matches {_pattern(asked.period, config)}")
     place = {"period": asked.period, "round": asked.round}
-    with _database(config) as connection, warehouse.transaction(connection):
-        connection.register("report_line", lines)
-        connection.register("asked_area", _areas(asked))
-        judged = {"collection": asked.collection, "key": asked.key.hex(), "n_bins": asked.protocol.n_bins}
-        warehouse.run(connection, "scratch/judged_report", place | judged)
+    with open_reports(config) as connection, warehouse.transaction(connection):
+        judge(asked, files.values(), connection)
         for name in ("write/delete_reports", "write/delete_refused_reports"):
             warehouse.run(connection, name, place)
         n_used = warehouse.changed(connection, "write/device_report", place)
         warehouse.run(connection, "write/refused_report", place)
-        check(warehouse.frame(connection, "read/device_reports", place), _contract(asked), "device_report")
+        for batch in warehouse.batches(connection, "read/device_reports", place):
+            check(batch, _contract(asked), "device_report")
+        if warehouse.rows(connection, "checks/reports_repeated", place):
+            raise SchemaBroken("device_report has two reports of a device. This is a defect, report it.")
         refused = {reason: int(n) for reason, n in warehouse.rows(connection, "read/refused_reports", place)}
         sums = _SUMS[asked.round](connection, asked)
+        note_files(asked, dict.fromkeys(files.values(), 0), connection)
     return TakenIn(sums, {"used": n_used, **refused})
 
 
+def judge(asked: RoundParameters, files: Iterable[ReportFile], connection: warehouse.Connection) -> None:
+    """Make the table ``judged_report`` of the lines of files: what each says as a report of a round, and its reason."""
+    connection.register("report_line", pyarrow.RecordBatchReader.from_batches(_LINES, _lines(files)))
+    connection.register("asked_area", _areas(asked))
+    judged = {"collection": asked.collection, "key": asked.key.hex(), "n_bins": asked.protocol.n_bins}
+    form = {"longest": LONGEST_RECORD, "members": _MEMBERS}
+    place = {"period": asked.period, "round": asked.round}
+    warehouse.run(connection, "scratch/judged_report", place | judged | form)
+
+
+def note_files(asked: RoundParameters, n_late: dict[ReportFile, int], connection: warehouse.Connection) -> None:
+    """Note files as they are now, and how many late reports of a round each has."""
+    for file, n in n_late.items():
+        place = {"period": asked.period, "round": asked.round, "file_name": file.name}
+        warehouse.run(connection, "write/delete_seen_report_file", place)
+        size = {"n_bytes": file.stamp[0], "changed_ns": file.stamp[1]}
+        warehouse.run(connection, "write/seen_report_file", {**place, **size, "n_late": n})
+
+
 @contextmanager
-def _database(config: CollectionConfig) -> Iterator[warehouse.Connection]:
+def open_reports(config: CollectionConfig) -> Iterator[warehouse.Connection]:
     """Open the database of the reports. Wait while another process uses it."""
     folder = config.private_folder()
     path = folder / "reports.duckdb"
@@ -90,17 +133,24 @@ _SUMS: dict[int, Callable[[warehouse.Connection, RoundParameters], pl.DataFrame]
 }
 
 
-def _lines(period: str, config: CollectionConfig) -> pl.DataFrame:
-    pattern = str(config.folder / config.collection.reports.replace(PERIOD_PLACEHOLDER, period))
-    files = sorted(glob.glob(pattern, recursive=True))
-    if not files:
-        raise BadInput(f"no file of reports matches {pattern}")
-    frames = [pl.DataFrame(schema=_LINES)]
+def files_of(period: str, config: CollectionConfig) -> dict[str, ReportFile]:
+    """Return the files of a period's reports by their name, in the order in which they are read."""
+    files = {}
+    for path in map(Path, sorted(glob.glob(_pattern(period, config), recursive=True))):
+        status, name = path.stat(), os.path.relpath(path, config.folder)
+        files[name] = ReportFile(name, path, (status.st_size, status.st_mtime_ns))
+    return files
+
+
+def _pattern(period: str, config: CollectionConfig) -> str:
+    return str(config.folder / config.collection.reports.replace(PERIOD_PLACEHOLDER, period))
+
+
+def _lines(files: Iterable[ReportFile]) -> Iterator[pyarrow.RecordBatch]:
     for file in files:
-        found = pl.DataFrame(pl.from_arrow(numbered_lines(Path(file)).read_all()))
-        name = pl.lit(Path(file).name).alias("file_name")
-        frames.append(found.select(name, pl.col("row_number").cast(pl.Int64).alias("line_number"), "line"))
-    return pl.concat(frames)
+        for batch in numbered_raw_lines(file.path):
+            name = pyarrow.repeat(file.name, batch.num_rows)
+            yield pyarrow.RecordBatch.from_arrays([name, *batch.columns], schema=_LINES)
 
 
 def _areas(asked: RoundParameters) -> pl.DataFrame:
@@ -120,7 +170,7 @@ def _contract(asked: RoundParameters) -> pa.DataFrameSchema:
     """Return what every report that is used keeps to. Estimates are checked against the widest domain of the areas."""
     columns = {
         "area": pa.Column(pl.String, pa.Check.isin(list(asked.bins))),
-        "device": pa.Column(pl.String, pa.Check.str_length(min_value=1), unique=True),
+        "device": pa.Column(pl.String, pa.Check.str_length(min_value=1)),
     }
     if asked.round == 1:
         ballot = pa.Check.str_matches(rf"^[01]{{{asked.protocol.n_bins}}}$")

@@ -1,16 +1,21 @@
-"""The formats that a day is published in. To add one, write its writer, and add a row here."""
+"""The formats that a day, or a collection's period, is published in. To add one, write its writer, and add a row."""
 
 import datetime as dt
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
+from typing import Generic, TypeVar
 
 import polars as pl
 
 from tasks.base.config import Config
+from tasks.base.config_collection import CollectionConfig
 from tasks.base.frames import parquet_bytes
 from tasks.base.storage import TABLE
 from tasks.formats import geography, read_back
 from tasks.formats.columns import INSTANT
+
+P = TypeVar("P")
 
 
 @dataclass(frozen=True)
@@ -35,24 +40,39 @@ class PublishedDay:
 
 
 @dataclass(frozen=True)
-class Format:
-    """A file that a day is published in.
+class PublishedPeriod:
+    """What the writers get of a collection's period. All of it is public.
+
+    Attributes:
+        means: The published table.
+        config: The configuration that the period was collected with.
+        period: The period.
+    """
+
+    means: pl.DataFrame
+    config: CollectionConfig
+    period: str
+
+
+@dataclass(frozen=True)
+class Format(Generic[P]):
+    """A file that something is published in.
 
     Attributes:
         name: The name of the file.
         writes: Returns its bytes.
         says_the_same: Returns whether the bytes contain the same values as the table; None if nothing is compared.
-        is_wanted: Returns whether a configuration asks for the file.
+        is_wanted: Returns whether the file is made.
     """
 
     name: str
-    writes: Callable[[PublishedDay], bytes]
+    writes: Callable[[P], bytes]
     says_the_same: Callable[[bytes, pl.DataFrame], bool] | None = None
-    is_wanted: Callable[[Config], bool] = lambda _: True
+    is_wanted: Callable[[P], bool] = lambda _: True
 
 
-def _csv(day: PublishedDay) -> bytes:
-    return day.statistics.write_csv(datetime_format=INSTANT).encode()
+def _csv(table: pl.DataFrame) -> bytes:
+    return table.write_csv(datetime_format=INSTANT).encode()
 
 
 def _map(day: PublishedDay) -> bytes:
@@ -61,10 +81,44 @@ def _map(day: PublishedDay) -> bytes:
     return map_page(day.statistics, day.withheld, day.config, day.date, day.revision, day.guarantee)
 
 
-FORMATS = (
+def _page(of: PublishedPeriod) -> bytes:
+    from tasks.formats.map.areas import areas_page
+
+    return areas_page(of.means, of.period, of.config)
+
+
+def _has_cells(of: PublishedPeriod) -> bool:
+    return bool(of.config.collection.cells)
+
+
+FORMATS: tuple[Format[PublishedDay], ...] = (
     Format(TABLE, lambda day: parquet_bytes(day.statistics)),
-    Format("statistics.csv", _csv, read_back.same_csv),
+    Format("statistics.csv", lambda day: _csv(day.statistics), read_back.same_csv),
     Format("statistics.geojson", lambda day: geography.geojson(day.statistics), read_back.same_geojson),
     Format("statistics.geoparquet", lambda day: geography.geoparquet(day.statistics), read_back.same_geoparquet),
-    Format("map.html", _map, is_wanted=lambda config: config.publish.map),
+    Format("map.html", _map, is_wanted=lambda day: day.config.publish.map),
 )
+"""The files of a day."""
+
+AREA = "area"
+MEANS = "means.parquet"
+"""The file of a period that the others are compared with."""
+
+FORMATS_OF_A_PERIOD: tuple[Format[PublishedPeriod], ...] = (
+    Format(MEANS, lambda of: parquet_bytes(of.means)),
+    Format("means.csv", lambda of: _csv(of.means), read_back.same_csv),
+    Format(
+        "means.geojson",
+        lambda of: geography.geojson(of.means, AREA),
+        partial(read_back.same_geojson, place=AREA),
+        _has_cells,
+    ),
+    Format(
+        "means.geoparquet",
+        lambda of: geography.geoparquet(of.means, AREA),
+        partial(read_back.same_geoparquet, place=AREA),
+        _has_cells,
+    ),
+    Format("map.html", _page),
+)
+"""The files of a collection's period; those with outlines only if its areas are hexagons."""

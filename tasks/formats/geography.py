@@ -6,6 +6,7 @@ from io import BytesIO
 
 import h3
 import polars as pl
+import polars.selectors as cs
 import pyarrow as pa
 import pyarrow.parquet as pq
 
@@ -42,16 +43,25 @@ def _around_pole(ring: Ring) -> Ring:
     return [*ring, (ring[-1][0], pole), (ring[0][0], pole), ring[0]]
 
 
-def geojson(statistics: pl.DataFrame) -> bytes:
-    """Return a published table as a FeatureCollection of RFC 7946, with one feature and one line for each row."""
-    geometries = {cell: _geometry(cell) for cell in statistics["h3_cell"].unique()}
-    rows = statistics.with_columns(pl.col("slot_start").dt.strftime(INSTANT)).iter_rows(named=True)
+def geojson(statistics: pl.DataFrame, place: str = "h3_cell") -> bytes:
+    """Return a published table as a FeatureCollection of RFC 7946, with one feature and one line for each row.
+
+    Args:
+        statistics: The table.
+        place: Its column of hexagons.
+    """
+    geometries = {cell: _geometry(cell) for cell in statistics[place].unique()}
+    rows = with_instants(statistics).iter_rows(named=True)
     features = (
-        {"type": "Feature", "geometry": geometries[properties["h3_cell"]], "properties": properties}
-        for properties in rows
+        {"type": "Feature", "geometry": geometries[properties[place]], "properties": properties} for properties in rows
     )
     lines = ",\n".join(json.dumps(feature, separators=(",", ":")) for feature in features)
     return f'{{"type":"FeatureCollection","features":[\n{lines}\n]}}\n'.encode("ascii")
+
+
+def with_instants(table: pl.DataFrame) -> pl.DataFrame:
+    """Return a table with its times as text."""
+    return table.with_columns(cs.datetime().dt.strftime(INSTANT))
 
 
 def _geometry(cell: str) -> dict[str, object]:
@@ -59,10 +69,15 @@ def _geometry(cell: str) -> dict[str, object]:
     return {"type": "Polygon", "coordinates": [ring]}
 
 
-def geoparquet(statistics: pl.DataFrame) -> bytes:
-    """Return a published table as GeoParquet 1.1: the same columns, and ``geometry`` as WKB in OGC:CRS84."""
-    rings = {cell: outline(cell) for cell in statistics["h3_cell"].unique()}
-    geometry = pa.array([_wkb(rings[cell]) for cell in statistics["h3_cell"]], type=pa.binary())
+def geoparquet(statistics: pl.DataFrame, place: str = "h3_cell") -> bytes:
+    """Return a published table as GeoParquet 1.1: the same columns, and ``geometry`` as WKB in OGC:CRS84.
+
+    Args:
+        statistics: The table.
+        place: Its column of hexagons.
+    """
+    rings = {cell: outline(cell) for cell in statistics[place].unique()}
+    geometry = pa.array([_wkb(rings[cell]) for cell in statistics[place]], type=pa.binary())
     table = statistics.to_arrow().append_column("geometry", geometry)
     buffer = BytesIO()
     pq.write_table(table.replace_schema_metadata({"geo": metadata(rings)}), buffer)

@@ -11,7 +11,6 @@ import polars as pl
 import pyarrow.parquet as pq
 
 from tasks.formats import geography
-from tasks.formats.columns import INSTANT
 
 _MOST_DEGREES = 1e-6
 """How far a corner may be, in degrees, from where this version's libraries put it: a tenth of a metre."""
@@ -21,13 +20,13 @@ _outline = lru_cache(maxsize=1 << 14)(geography.outline)
 
 def same_csv(content: bytes, table: pl.DataFrame) -> bool:
     """Return whether a CSV file contains the same values as the table."""
-    types = {name: pl.String if name == "slot_start" else dtype for name, dtype in table.schema.items()}
-    return pl.read_csv(BytesIO(content), schema_overrides=types).equals(_with_instants(table))
+    expected = geography.with_instants(table)
+    return pl.read_csv(BytesIO(content), schema_overrides=dict(expected.schema)).equals(expected)
 
 
-def same_geojson(content: bytes, table: pl.DataFrame) -> bool:
-    """Return whether a GeoJSON file contains the same values as the table."""
-    rows = _with_instants(table).to_dicts()
+def same_geojson(content: bytes, table: pl.DataFrame, place: str = "h3_cell") -> bool:
+    """Return whether a GeoJSON file contains the same values as the table, whose hexagons are in a column."""
+    rows = geography.with_instants(table).to_dicts()
     features = [
         {"type": "Feature", "geometry": {"type": "Polygon", "coordinates": [[]]}, "properties": row} for row in rows
     ]
@@ -36,22 +35,22 @@ def same_geojson(content: bytes, table: pl.DataFrame) -> bool:
     for feature in found["features"]:
         feature["geometry"]["coordinates"].append([])
     same = found == {"type": "FeatureCollection", "features": features}
-    return same and _are_outlines([chain.from_iterable(ring) for ring in rings], table)
+    return same and _are_outlines([chain.from_iterable(ring) for ring in rings], table[place])
 
 
-def same_geoparquet(content: bytes, table: pl.DataFrame) -> bool:
-    """Return whether a GeoParquet file contains the same values as the table."""
+def same_geoparquet(content: bytes, table: pl.DataFrame, place: str = "h3_cell") -> bool:
+    """Return whether a GeoParquet file contains the same values as the table, whose hexagons are in a column."""
     found = pq.read_table(BytesIO(content))
     metadata = json.loads(found.schema.metadata[b"geo"])
     rest = pl.DataFrame(found.drop_columns("geometry"))
     if found.column_names != [*table.columns, "geometry"] or not table.equals(rest):
         return False
-    expected = json.loads(geography.metadata({cell: _outline(cell) for cell in table["h3_cell"].unique()}))
+    expected = json.loads(geography.metadata({cell: _outline(cell) for cell in table[place].unique()}))
     boxes = [one["columns"]["geometry"].pop("bbox") for one in (metadata, expected)]
     return (
         metadata == expected
         and _are_near(*boxes)
-        and _are_outlines([_corners(one) for one in found["geometry"].to_pylist()], table)
+        and _are_outlines([_corners(one) for one in found["geometry"].to_pylist()], table[place])
     )
 
 
@@ -63,10 +62,6 @@ def each_once(members: list[tuple[str, Any]]) -> dict[str, Any]:
     return found
 
 
-def _with_instants(table: pl.DataFrame) -> pl.DataFrame:
-    return table.with_columns(pl.col("slot_start").dt.strftime(INSTANT))
-
-
 def _corners(wkb: bytes) -> tuple[float, ...]:
     header = struct.calcsize(geography.WKB_HEADER)
     *kind, n_corners = struct.unpack(geography.WKB_HEADER, wkb[:header])
@@ -75,9 +70,9 @@ def _corners(wkb: bytes) -> tuple[float, ...]:
     return struct.unpack(f"<{2 * n_corners}d", wkb[header:])
 
 
-def _are_outlines(found: list[Any], table: pl.DataFrame) -> bool:
-    """Return whether the corners found, as one list of numbers per hexagon, are those of the table's hexagons."""
-    expected = [chain.from_iterable(_outline(cell)) for cell in table["h3_cell"]]
+def _are_outlines(found: list[Any], cells: pl.Series) -> bool:
+    """Return whether the corners found, as one list of numbers per hexagon, are those of some hexagons."""
+    expected = [chain.from_iterable(_outline(cell)) for cell in cells]
     return all(_are_near(list(one), list(other)) for one, other in zip(found, expected, strict=True))
 
 

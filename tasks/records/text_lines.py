@@ -17,6 +17,7 @@ _BLOCK = 1 << 20
 _LINE_END = b"\n"
 _BLANK = b" \t\n\v\f\r"
 _SCHEMA = pa.schema({"row_number": pa.int64(), "line": pa.string()})
+_RAW_SCHEMA = pa.schema({"row_number": pa.int64(), "line": pa.binary()})
 
 
 def open_binary(path: Path) -> BinaryIO | gzip.GzipFile:
@@ -50,21 +51,25 @@ class Block(NamedTuple):
         return self.starts.size - int(np.count_nonzero(np.logical_and.reduceat(is_blank[content], self.starts)))
 
 
-def blocks(path: Path) -> Iterator[Block]:
+def blocks(path: Path, *, cut: bool = False) -> Iterator[Block]:
     """Yield a file in blocks of whole lines.
 
+    Args:
+        path: The file.
+        cut: Whether a line that is longer than 64 KiB may lose bytes from its middle; it stays longer than that.
+
     Raises:
-        BadInput: The file is truncated or damaged, or a line is longer than 64 KiB.
+        BadInput: The file is truncated or damaged, or a line is longer than 64 KiB and may not be cut.
     """
     rest = b""
     try:
         with open_binary(path) as file:
             while chunk := file.read(_BLOCK):
                 whole = rest + chunk
-                if _has_long_line(whole):
+                if not cut and _has_long_line(whole):
                     raise too_long(path)
                 end = whole.rfind(_LINE_END) + 1
-                rest = whole[end:]
+                rest = whole[end:][: LONGEST_RECORD + 1]  # so a line without an end takes no more memory
                 if end:
                     yield _block(whole[:end])
     except (EOFError, gzip.BadGzipFile, zlib.error):
@@ -89,6 +94,21 @@ def numbered_lines(path: Path) -> pa.RecordBatchReader:
         BadInput: As for ``count_lines``, but only when the batches are read.
     """
     return pa.RecordBatchReader.from_batches(_SCHEMA, _batches(path))
+
+
+def numbered_raw_lines(path: Path) -> Iterator[pa.RecordBatch]:
+    """Yield the lines of a file as ``numbered_lines`` does, but as bytes, whatever they hold; long ones are cut.
+
+    Raises:
+        BadInput: The file is truncated or damaged.
+    """
+    n_before = 0
+    for content, starts in blocks(path, cut=True):
+        numbers = pa.array(np.arange(1, starts.size + 1) + n_before)
+        offsets = np.append(starts, len(content)).astype(np.int32)
+        lines = pa.Array.from_buffers(pa.binary(), starts.size, [None, pa.py_buffer(offsets), pa.py_buffer(content)])
+        yield pa.RecordBatch.from_arrays([numbers, lines], schema=_RAW_SCHEMA)
+        n_before += starts.size
 
 
 def _batches(path: Path) -> Iterator[pa.RecordBatch]:

@@ -47,13 +47,13 @@ def day_page(
     steps = [(name.replace("_", " "), round(took)) for name, took in seconds.items()]
     return "\n\n".join(
         [
-            f"# {_text(config.dataset.name)} {date}",
+            f"# {text(config.dataset.name)} {date}",
             " · ".join(f"[{name}]({link})" for name, link in links.items()),
-            *(f"**Caution**: {_text(caution)}" for caution in day.cautions),
-            _table(("records", "rows"), records),
-            _table(("cells", ""), cells),
-            _table(("epsilon", ""), privacy),
-            _table(("step of this run", "seconds"), steps),
+            *(f"**Caution**: {text(caution)}" for caution in day.cautions),
+            table(("records", "rows"), records),
+            table(("cells", ""), cells),
+            table(("epsilon", ""), privacy),
+            table(("step of this run", "seconds"), steps),
             f"{day.in_words[0].upper()}{day.in_words[1:]}.",
             f"Release `{day.release_id}`. Losses are those of the one user who lost most.",
         ]
@@ -65,11 +65,11 @@ def range_page(days: Mapping[dt.date, DayReport | None], problems: Mapping[dt.da
     n_released = sum(day is not None for day in days.values())
     names = ("day", "cells", f"worst error, {config.value.unit}", "epsilon", "in all", "left")
     parts = [
-        f"# {_text(config.dataset.name)}: {n_released} of {len(days)} days released",
-        _table(names, _day_rows(days)),
+        f"# {text(config.dataset.name)}: {n_released} of {len(days)} days released",
+        table(names, _day_rows(days)),
     ]
     if problems:
-        parts.append(_table(("day", "problem"), sorted(problems.items())))
+        parts.append(table(("day", "problem"), sorted(problems.items())))
     return "\n\n".join(parts)
 
 
@@ -88,7 +88,7 @@ def budget_page(entries: list[Entry], budget: BudgetReport, picture: str, config
     more = f"\n\nThe {len(released) - _N_LAST:,} before are in the ledger." if len(released) > _N_LAST else ""
     return "\n\n".join(
         [
-            f"# The budget of {_text(config.dataset.name)}",
+            f"# The budget of {text(config.dataset.name)}",
             f"**{float(budget.left):.6g}** is left of {config.budget.in_words}: {_days_left(budget, config)}",
             budget.statement,
             f"![what the worst user had left after each release]({picture})",
@@ -97,7 +97,7 @@ def budget_page(entries: list[Entry], budget: BudgetReport, picture: str, config
             *_conversions(entries),
             *_stops(entries),
             f"## Releases: {len(released):,}",
-            _table(names, rows) + more,
+            table(names, rows) + more,
         ]
     )
 
@@ -105,7 +105,7 @@ def budget_page(entries: list[Entry], budget: BudgetReport, picture: str, config
 def _amendments(entries: list[Entry]) -> Iterable[str]:
     """Return when the budget was loosened, and why; newest first."""
     lines = [
-        f"- {entry.committed_at:%Y-%m-%d}: from {before.in_words} to {after.in_words}. {_text(entry.reason)}"
+        f"- {entry.committed_at:%Y-%m-%d}: from {before.in_words} to {after.in_words}. {text(entry.reason)}"
         for entry, before, after in amendments(entries)
     ]
     return ["## The budget was loosened", "\n".join(reversed(lines))] if lines else []
@@ -123,7 +123,7 @@ def _stops(entries: list[Entry]) -> Iterable[str]:
 def _conversions(entries: list[Entry]) -> Iterable[str]:
     """Return when the definition was changed, and why."""
     lines = [
-        f"- {entry.committed_at:%Y-%m-%d}: {_text(entry.in_words)}. {_text(entry.reason)}"
+        f"- {entry.committed_at:%Y-%m-%d}: {text(entry.in_words)}. {text(entry.reason)}"
         for entry in entries
         if isinstance(entry, Conversion)
     ]
@@ -168,12 +168,13 @@ def _release_row(entry: Release) -> tuple[Any, ...]:
     return (entry.number, day, cells, *losses, made_at)
 
 
-def _table(names: tuple[str, ...], rows: Iterable[tuple[Any, ...]]) -> str:
+def table(names: tuple[str, ...], rows: Iterable[tuple[Any, ...]]) -> str:
+    """Return a table in Markdown; its first column is text."""
     lines = [names, ("---", *["---:"] * (len(names) - 1)), *rows]
-    return "\n".join("| " + " | ".join(_text(cell) for cell in line) + " |" for line in lines)
+    return "\n".join("| " + " | ".join(text(cell) for cell in line) + " |" for line in lines)
 
 
-def _text(value: Any) -> str:
+def text(value: Any) -> str:
     """Return a value as text for a table cell, escaped: names come from a configuration and may hold anything."""
     if isinstance(value, float | Decimal):
         return f"{value:.4g}" if isinstance(value, float) else f"{value:.6f}"

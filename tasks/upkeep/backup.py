@@ -11,8 +11,10 @@ from tasks.account.definitions import totals_file
 from tasks.account.entry import Entry
 from tasks.account.identity import published_folder
 from tasks.base.config import Config
+from tasks.base.config_collection import CollectionConfig
 from tasks.base.errors import HexveilError, LedgerBroken, contained
 from tasks.base.progress import progress
+from tasks.collect import ledger as collect_ledger
 from tasks.planning.stored_plan import load_plan
 
 
@@ -31,19 +33,46 @@ def back_up(target: Path, config: Config) -> int:
         HexveilError: The target is inside the storage, or its ledger is not the beginning of this one.
         LedgerBroken: The ledger is damaged, so it must not replace a copy that may be good.
     """
-    storage = config.storage_path
-    if target.resolve().is_relative_to(storage):
-        raise HexveilError(f"{target} is within the storage; give a folder on another disk")
     with ledger.locked(config):
         entries = ledger.read_entries(config)
-        _check_earlier_copy(target / "ledger.jsonl", storage / "ledger.jsonl")
-        (target / "private").mkdir(parents=True, exist_ok=True)
-        (target / "private").chmod(0o700)
-        wanted = list(_in_order(entries, config))
-        for path in progress(wanted, "copying files"):
-            _copy(path, target / path.relative_to(storage))
-        _remove_others({target / path.relative_to(storage) for path in wanted}, target)
+        _copy_all(target, list(_in_order(entries, config)), config.storage_path)
     return len(releases(entries))
+
+
+@contained
+def back_up_collection(target: Path, config: CollectionConfig) -> int:
+    """Copy the ledger and the files of a collection to a folder, and return the number of periods.
+
+    The reports are not copied: they are yours, and what was added up is in the files.
+
+    Args:
+        target: The folder to copy to, one for each collection. It may hold an earlier copy.
+        config: Names the storage to copy.
+
+    Raises:
+        HexveilError: The target is inside the storage, or its ledger is not the beginning of this one.
+        LedgerBroken: The ledger is damaged, so it must not replace a copy that may be good.
+    """
+    with collect_ledger.locked(config) as entries:
+        released = config.storage_path / "private" / "releases"
+        wanted = [released / name for entry in entries for name in entry["files"].values()]
+        wanted.append(collect_ledger.ledger_path(config))
+        for entry in entries:
+            folder = collect_ledger.published_folder(entry["period"], config)
+            wanted += [path for path in map(folder.joinpath, entry["files"]) if path.exists()]
+        _copy_all(target, wanted, config.storage_path)
+    return len({one["period"] for one in entries})
+
+
+def _copy_all(target: Path, wanted: list[Path], storage: Path) -> None:
+    if target.resolve().is_relative_to(storage):
+        raise HexveilError(f"{target} is within the storage; give a folder on another disk")
+    _check_earlier_copy(target / "ledger.jsonl", storage / "ledger.jsonl")
+    (target / "private").mkdir(parents=True, exist_ok=True)
+    (target / "private").chmod(0o700)
+    for path in progress(wanted, "copying files"):
+        _copy(path, target / path.relative_to(storage))
+    _remove_others({target / path.relative_to(storage) for path in wanted}, target)
 
 
 def _check_earlier_copy(earlier: Path, now: Path) -> None:

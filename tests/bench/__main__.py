@@ -13,6 +13,7 @@ import polars as pl
 from rich.console import Console
 
 from tests.bench import map_tables, maps, measure, page, year, year_of_maps
+from tests.bench.collection import measure_collection
 from tests.bench.days import Size
 from tests.bench.peers.run import measure_peers
 from tests.bench.scale import SIZES_OF_CITIES, measure_scale
@@ -110,6 +111,12 @@ def _peers(effort: Effort) -> Numbers:
     yield "peers_missing", [{"peer": peer, "reason": reason} for peer, reason in missing.items()]
 
 
+def _collection(effort: Effort) -> Numbers:
+    n_devices = 1_000_000 if effort.quick else 10_000_000
+    console.print(f"the reports of {n_devices:,} devices", highlight=False)
+    yield "collection", measure_collection(n_devices, effort.n_runs)
+
+
 def _planner(_: Effort) -> Numbers:
     subprocess.run([sys.executable, "-m", "tests.bench.planner"], check=True)
     yield from ()
@@ -123,6 +130,7 @@ PARTS = {
     "maps": _maps,
     "scale": _scale,
     "year_of_maps": _year_of_maps,
+    "collection": _collection,
     "peers": _peers,
     "planner": _planner,
 }

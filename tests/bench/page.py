@@ -56,6 +56,7 @@ def write_page(out: Path, python: str) -> Path:
         maps=_maps_tables(maps, groups) if maps.height else {},
         maps_picture=_picture(map_tables.draw(maps, groups)) if maps.height else None,
         scale=_read(out, "scale").to_dicts(),
+        collection=_read(out, "collection").to_dicts(),
         year=_read(out, "year_of_maps").to_dicts(),
         months=read_months(out).to_dicts(),
         peers=tables.peers(peer_rows).to_dicts() if peer_rows.height else [],

@@ -1,19 +1,23 @@
 """The benchmark's own parts, on days of some thousand records; no test says how long anything may take."""
 
+from dataclasses import replace
 from pathlib import Path
 
 import duckdb
 import numpy as np
 import polars as pl
 import pytest
+from collected import DATE, Collected
 
-from tests.bench import page, scale, tables, year
+from tasks.collect.rounds import estimate
+from tests.bench import collection, devices, page, scale, tables, year
 from tests.bench.days import FIRST, Size, write_dataset
 from tests.bench.limit import run_limit
 from tests.bench.peers import data
 from tests.bench.peers.run import HERE, OURS, PEERS, lines_of_code, scatter_and_offset
 from tests.bench.steps import run_steps
 
+ROOT = Path(__file__).parents[2]
 SMALL = Size(5_000, n_users=50, radius_km=0.5)
 
 
@@ -198,3 +202,23 @@ def test_every_peer_has_a_programme_and_versions_by_name_alone() -> None:
     for peer in PEERS[len(OURS) :]:
         assert lines_of_code(peer) > 0
         assert all(len(line.split("==")) == 2 for line in (HERE / f"{peer.stem}.txt").read_text().split())
+
+
+def test_both_rounds_and_bare_duckdb_see_the_same_reports(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("PYTHONPATH", f"{ROOT}:{ROOT / 'tests' / 'helpers'}")
+    (row,) = collection.measure_collection(3_000, 1)
+    assert row["ratio"] > 0
+    assert min(row["localise_ours"], row["estimate_bare"], row["peak_mib_ours"], row["peak_mib_bare"]) > 0
+    assert not collection.FOLDER.exists()
+
+
+def test_the_devices_of_the_benchmark_send_what_real_ones_could(tmp_path: Path) -> None:
+    made = Collected(tmp_path)
+    for number in (1, 2):
+        asked = made.asked(number)
+        asked = replace(asked, bins={area: found for area, found in asked.bins.items() if area != "empty"})
+        n = devices.write_reports(2_000, asked, made.reports / f"round-{number}.jsonl")
+        assert 800 < n < 1_200
+    estimate.fn(DATE, made.config)
+    assert all(one["rows"].keys() == {"used"} for one in made.entries()[1:])

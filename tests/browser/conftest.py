@@ -35,7 +35,7 @@ class MapPage:
         self.page.on("console", self._listen)
         self.page.goto(path.as_uri())
         self.page.wait_for_function("window.Bokeh && Bokeh.documents[0] && Bokeh.documents[0].is_idle")
-        self.page.wait_for_function("document.getElementById('reading').textContent !== ''")
+        self.page.wait_for_function("document.getElementById('reading')?.textContent !== ''")
 
     def _listen(self, message: Any) -> None:
         if message.type in ("error", "warning"):

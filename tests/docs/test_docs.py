@@ -209,6 +209,23 @@ def test_every_setting_is_documented() -> None:
         assert all(len(meaning) > 10 for meaning in rows.values()), name
 
 
+def test_the_schema_for_editors_knows_collections() -> None:
+    schema = json.loads((REFERENCE / "settings.schema.json").read_text())
+    settings = tomllib.loads((ROOT / "deploy" / "config" / "collection.toml").read_text())
+    jsonschema.validate(settings, schema, jsonschema.Draft7Validator)
+    dataset = tomllib.loads((ROOT / "deploy" / "config" / "demo.toml").read_text())
+    for wrong in (
+        {**settings, "collection": {**settings["collection"], "alpha": 0}},
+        {**settings, "collection": {**settings["collection"], "device": "x"}},
+        {**settings, "dataset": dataset["dataset"]},
+        {**settings, "budget": dataset["budget"]},
+        {name: one for name, one in settings.items() if name != "storage"},
+        {**settings, "value": {name: one for name, one in settings["value"].items() if name != "name"}},
+    ):
+        with pytest.raises(jsonschema.ValidationError):
+            jsonschema.validate(wrong, schema, jsonschema.Draft7Validator)
+
+
 @pytest.mark.parametrize("name", ["austin", "demo"])
 def test_the_schema_for_editors_accepts_our_configurations(name: str) -> None:
     schema = json.loads((REFERENCE / "settings.schema.json").read_text())

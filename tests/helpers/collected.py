@@ -13,6 +13,7 @@ from tasks.device.parameters import RoundParameters, read_parameters
 
 DATE = dt.date(2026, 3, 2)
 N_DEVICES = 900
+CELLS = ("86489e347ffffff", "86489e34fffffff", "86489e357ffffff")
 CONFIG = """
 [collection]
 name = "phones"
@@ -37,9 +38,10 @@ path = "store"
 class Collected:
     """A collection in a folder, with simulated devices in two of its three areas."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, anew: bool = True) -> None:
         self.file = folder / "collection.toml"
-        self.file.write_text(CONFIG)
+        if anew:
+            self.file.write_text(CONFIG)
         self.reports = folder / "reports" / "2026-03-02"
 
     @property
@@ -57,7 +59,7 @@ class Collected:
     def report(self, number: int) -> list[dict[str, Any]]:
         """Let the devices answer a round, and return their reports."""
         asked = self.asked(number)
-        kept = {area: found for area, found in asked.bins.items() if area != "empty"}
+        kept = {area: found for area, found in asked.bins.items() if area not in ("empty", CELLS[2])}
         public = self.config.model_copy(
             update={"collection": self.config.collection.model_copy(update={"areas": tuple(kept)})}
         )

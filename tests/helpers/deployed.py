@@ -15,7 +15,8 @@ from typing import Any
 
 import httpx
 import planted
-from support import HEADER, Dataset
+from collected import Collected
+from support import HEADER
 
 FIRST = dt.date(2026, 1, 15)
 N_DAYS = 24
@@ -36,7 +37,7 @@ class Patient(httpx.Client):
 
 @dataclass(frozen=True)
 class Deployed:
-    """One dataset, deployed.
+    """One dataset or collection, deployed.
 
     Attributes:
         dataset: Its files.
@@ -47,7 +48,7 @@ class Deployed:
         settings: Environment variables for it.
     """
 
-    dataset: Dataset
+    dataset: Any
     home: Path
     port: int
     program: tuple[str, ...] = (sys.executable, "-m", "flows.cli")
@@ -68,7 +69,7 @@ class Deployed:
         return (self.home / "password").read_text()
 
     def up(self) -> subprocess.CompletedProcess[str]:
-        return self._hexveil("up", "--config", self.dataset.config_file, "--port", self.port, "--home", self.home)
+        return self._hexveil("up", "--config", self._config_file, "--port", self.port, "--home", self.home)
 
     def down(self) -> subprocess.CompletedProcess[str]:
         return self._hexveil("down", "--home", self.home)
@@ -94,11 +95,19 @@ class Deployed:
 
     def schedule(self, flow: str, when: dt.datetime, **parameters: object) -> str:
         with self.api as api:
-            deployment = api.get(f"/deployments/name/{flow}/{flow}-test").raise_for_status().json()
+            deployment = api.get(f"/deployments/name/{flow}/{self._deployment(flow)}").raise_for_status().json()
             state = {"type": "SCHEDULED", "state_details": {"scheduled_time": when.isoformat()}}
             wanted = {"state": state, "parameters": {key: str(value) for key, value in parameters.items()}}
             run = api.post(f"/deployments/{deployment['id']}/create_flow_run", json=wanted).raise_for_status().json()
         return str(run["id"])
+
+    @property
+    def _config_file(self) -> Path:
+        return self.dataset.file if isinstance(self.dataset, Collected) else self.dataset.config_file
+
+    def _deployment(self, flow: str) -> str:
+        name = "phones" if isinstance(self.dataset, Collected) else "test"
+        return f"{flow.removeprefix('collect_')}-{name}"
 
     def run(self, run_id: str) -> dict[str, Any]:
         with self.api as api:

@@ -36,7 +36,7 @@ def rewrite(dataset: Dataset, table: pl.DataFrame, changes: dict[str, Change] | 
     for name, content in contents.items():
         published = published_folder(dt.date.fromisoformat(entry["date"]), entry["revision"], config) / name
         durable.write_whole(published, content, mode=0o644)
-    _write_ledger(chain.chained(entry | {"files": hashes}, []), dataset)
+    _write_ledger(chain.chained(entry | {"files": hashes}, None), dataset)
 
 
 def _write_ledger(entry: Stated, dataset: Dataset) -> None:

@@ -14,11 +14,15 @@ from multiprocessing.process import BaseProcess
 from pathlib import Path
 from typing import Any
 
+from collected import DATE as COLLECTED
+from collected import Collected
 from support import DATE, PUBLISHED, Dataset, all_files
 
 from tasks.account import commit, ledger, mirror
 from tasks.base import warehouse
 from tasks.base.errors import DayStopped
+from tasks.collect import rounds
+from tasks.device.report import as_line, make_report
 from tasks.upkeep import verify
 from tasks.upkeep.convert import convert_ledger
 
@@ -94,6 +98,28 @@ def conversion_killed_at(folder: Path, number: int) -> None:
     """Convert an account to zCDP and die before the operation of that number; with 0 live and write down how many."""
     with _counted(number) as count:
         convert_ledger("a test", Dataset(folder).config)
+    if not number:
+        (folder / "n_operations").write_text(str(count()))
+
+
+def collection_step(folder: Path, name: str) -> None:
+    """Do a step of a collection's period."""
+    getattr(rounds, name).fn(COLLECTED, Collected(folder, anew=False).config)
+
+
+def collection_step_killed_at(folder: Path, name: str, number: int) -> None:
+    """Do a step of a collection and die before the operation of that number; with 0 live and write down how many."""
+    with _counted(number) as count:
+        collection_step(folder, name)
+    if not number:
+        (folder / "n_operations").write_text(str(count()))
+
+
+def report_killed_at(folder: Path, number: int) -> None:
+    """Let a device report and die before the operation of that number; with 0 live and write down how many."""
+    with _counted(number) as count:
+        report = make_report(folder / "round.json", folder / "values.txt", folder / "account.json").report
+        print(as_line(report or {}), end="", file=(folder / "sent.txt").open("a"))
     if not number:
         (folder / "n_operations").write_text(str(count()))
 

@@ -2,6 +2,7 @@
 
 import argparse
 import platform
+import shutil
 import sys
 from collections.abc import Iterable
 from pathlib import Path
@@ -18,6 +19,9 @@ from tests.paper.figures import FIGURES
 
 OUT = Path("var/paper")
 TEMPLATE = Path(__file__).with_name("page.html.jinja")
+PICTURES = Path(__file__).parents[2] / "docs" / "pictures"
+IN_DOCS = {"dame-rates-as-run": "devices.png"}
+"""The figures that the documentation shows, and the names of their pictures there."""
 Step = TypeVar("Step")
 
 
@@ -74,6 +78,7 @@ def main() -> None:
     parser.add_argument("--quick", action="store_true", help="fewer repetitions and points: minutes in all")
     parser.add_argument("--only", default="", help="draw only figures whose id contains this")
     parser.add_argument("--out", type=Path, default=OUT)
+    parser.add_argument("--docs", action="store_true", help="copy the pictures that docs/ shows there")
     arguments = parser.parse_args()
     mpl.use("agg")
     arguments.out.mkdir(parents=True, exist_ok=True)
@@ -88,6 +93,9 @@ def main() -> None:
         for claim in one["claims"]:
             mark = "[green]holds[/]" if claim.holds else "[red]does not hold[/]"
             console.print(f"{one['figure'].id}: {mark}  {claim.statement}", highlight=False)
+    if arguments.docs:
+        for stem, name in IN_DOCS.items():
+            shutil.copyfile(arguments.out / f"{stem}.png", PICTURES / name)
     console.print(f"page  {write_page(shown, arguments.out, arguments.quick)}", highlight=False)
     surprises = [claim for one in shown for claim in one["claims"] if claim.holds != claim.expected]
     if surprises:

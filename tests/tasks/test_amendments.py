@@ -244,7 +244,7 @@ def rewritten(dataset: Dataset, change: Callable[[list[Stated]], object]) -> Non
     (dataset.folder / "store" / "release.duckdb").unlink()
     written: list[Entry] = []
     for entry in entries:
-        written.append(entry_of(chain.chained(entry, written)))
+        written.append(entry_of(chain.chained(entry, written[-1].stated if written else None)))
         commit(written[-1].stated, dataset.config)
 
 

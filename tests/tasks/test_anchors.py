@@ -20,7 +20,7 @@ def write(dataset: Dataset, *names: str) -> None:
     ledger.ledger_path(dataset.config).write_bytes(b"")
     entries: list[Entry] = []
     for name in names:
-        entries.append(entry_of(chain.chained({"release_id": name}, entries)))
+        entries.append(entry_of(chain.chained({"release_id": name}, entries[-1].stated if entries else None)))
         commit(entries[-1].stated, dataset.config)
 
 

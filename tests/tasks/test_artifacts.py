@@ -60,7 +60,7 @@ def test_the_budget_is_low_when_it_pays_fewer_than_two_weeks(busy_dataset: Datas
 
 
 def test_text_of_others_is_no_markup() -> None:
-    assert pages._text("[x](http://a) ![b](c) <img> `d` |e|\nf") == (
+    assert pages.text("[x](http://a) ![b](c) <img> `d` |e|\nf") == (
         "\\[x\\]\\(http://a\\) \\!\\[b\\]\\(c\\) \\<img\\> \\`d\\` \\|e\\| f"
     )
 

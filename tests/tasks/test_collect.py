@@ -3,9 +3,11 @@
 import datetime as dt
 import json
 import shutil
+from contextlib import closing
 from fractions import Fraction
 from pathlib import Path
 
+import duckdb
 import pytest
 from collected import DATE, N_DEVICES, Collected
 from typer.testing import CliRunner
@@ -20,6 +22,7 @@ from tasks.base.errors import BadConfig, BadInput, HexveilError, LedgerBroken, N
 from tasks.collect.known import crowd_of, plan_collection, protocol_of
 from tasks.collect.rounds import estimate, localise, open_period
 from tasks.collect.simulated import simulated_ticks
+from tasks.records.text_lines import LONGEST_RECORD
 
 ROOT = Path(__file__).parents[2]
 
@@ -146,6 +149,30 @@ def test_lines_that_no_honest_device_sends_are_refused_with_a_reason_and_counted
     assert (rows["used"], rows["outside_domain"], rows["malformed"]) == (len(honest) + 2, 2, 4)
 
 
+def test_a_line_that_is_no_text_or_too_long_is_refused_and_the_others_are_used(collected: Collected) -> None:
+    honest = collected.report(1)
+    longest = b" " * (LONGEST_RECORD - 40)
+    lines = [
+        b"\xff\xfe",
+        b'{"device": "\xc3\x28"}',
+        b"\x00",
+        b'{"device": "' + b"x" * (3 << 20) + b'"}',
+        b"x" * (LONGEST_RECORD + 1),
+        json.dumps(honest[0]).encode() + b" " * (1 << 17),
+        json.dumps({**honest[0], "padding": longest.decode()})[:-2].strip().encode(),
+        b"\r",
+        b"\t \v",
+        b"x" * (1 << 21),
+    ]
+    (collected.reports / "a.jsonl").write_bytes(b"\n".join(lines))
+    localise.fn(DATE, collected.config)
+    counted = {"used": len(honest), "not_utf8": 2, "too_long": 4, "malformed": 3}
+    assert collected.entries()[-1]["rows"] == counted
+    with closing(duckdb.connect(str(collected.config.storage_path / "private" / "reports.duckdb"))) as reports:
+        found = reports.execute("select line_number, reason from refused_report order by 1").fetchall()
+    assert [number for number, reason in found if reason == "too_long"] == [4, 5, 6, 10]
+
+
 def test_an_area_with_few_reports_is_left_out_and_a_period_without_enough_can_be_run_again(
     collected: Collected,
 ) -> None:
@@ -189,6 +216,21 @@ def test_a_week_is_one_period(collected: Collected) -> None:
     collected.change("alpha = 4", 'alpha = 4\nperiod = "week"')
     folders = {open_period.fn(dt.date(2026, 3, day), collected.config) for day in (2, 5, 8)}
     assert [one.name for one in folders] == ["period=2026-W10"]
+    assert collected.config.first_day("2026-W10") == dt.date(2026, 3, 2)
+    collected.change("[storage]", '[monitoring]\nnotify = ["json://x"]\n[storage]')
+    with pytest.raises(BadConfig, match="above 168"):
+        _ = collected.config
+
+
+@pytest.mark.parametrize(("period", "before"), [("day", dt.date(2026, 3, 8)), ("week", dt.date(2026, 3, 2))])
+def test_a_schedule_is_for_the_last_period_that_is_over(collected: Collected, period: str, before: dt.date) -> None:
+    collected.change("alpha = 4", f'alpha = 4\nperiod = "{period}"')
+    config = collected.config
+    monday, sunday = dt.date(2026, 3, 9), dt.date(2026, 3, 15)
+    assert config.first_day(config.period_of(config.last_period(monday))) == before
+    same = config.period_of(config.last_period(sunday)) == config.period_of(config.last_period(monday))
+    assert same == (period == "week"), "all three steps of a week are for the same one"
+    assert len(config.periods(dt.date(2026, 3, 1), sunday)) == (15 if period == "day" else 3)
 
 
 def test_the_plan_says_the_error_before_and_it_falls_with_more_devices(collected: Collected) -> None:
@@ -204,10 +246,17 @@ def test_the_plan_says_the_error_before_and_it_falls_with_more_devices(collected
     [
         ("{period}", "x", "must contain {period}"),
         ('"south"', '"north"', "different names"),
+        ('"south"', '"86489e347ffffff"', "must all be H3 cells, if one is: north"),
+        ('"north", "south", "empty"', '"86489e347ffffff", "86489e347fffffe"', "86489e347fffffe is none"),
+        ('"north", "south", "empty"', '"86489E347FFFFFF"', "86489E347FFFFFF is none"),
+        ('"north", "south", "empty"', '"86489e347ffffff", "85489e37fffffff"', "of one resolution"),
+        ("alpha = 4", 'alpha = 4\ntimezone = "Europe/Zurig"', "did you mean Europe/Zurich"),
         ("[0, 400, 1000]", "[0, 400]", "equally many"),
         ("[0, 400, 1000]", "[400, 0, 1000]", "ascending"),
         ("0.6]", "0.5]", "add up to 1"),
         ("tick = 0.1", "tick = 0.1\nfactor = 2", "value.factor"),
+        ("tick = 0.1", "tick = 0.1\nscreen = true", "value.factor, missing and screen"),
+        ("[storage]", "[monitoring]\nbudget_low_days = 3\n[storage]", "each device keeps its own"),
         ("least_devices", "at_least", "unknown key collection.at_least"),
         ("alpha = 4", "alpha = 0", "collection.alpha"),
     ],
@@ -219,7 +268,7 @@ def test_settings_that_cannot_be_are_refused(collected: Collected, before: str, 
 
 
 def test_every_setting_of_a_collection_is_explained() -> None:
-    page = (ROOT / "docs" / "how-to" / "collect.md").read_text()
+    page = (ROOT / "docs" / "reference" / "settings.md").read_text().partition("\n## collection\n")[2]
     fields = type(load_collection(ROOT / "deploy" / "config" / "collection.toml").collection).model_fields
     assert [name for name in fields if f"| `{name}` |" not in page] == []
 

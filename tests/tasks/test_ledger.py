@@ -419,13 +419,13 @@ def test_a_list_of_entries_is_the_readers_own(written: Dataset) -> None:
 
 def test_a_line_that_was_checked_is_not_checked_again(written: Dataset, monkeypatch: pytest.MonkeyPatch) -> None:
     seen: list[int] = []
-    real = ledger.problem_of
+    real = chain.problem_of
 
     def watched(line: bytes, number: int, previous_hash: str) -> str | None:
         seen.append(number)
         return real(line, number, previous_hash)
 
-    monkeypatch.setattr(ledger, "problem_of", watched)
+    monkeypatch.setattr(chain, "problem_of", watched)
     ledger.read_entries(written.config)
     append(entry(4), written)
     ledger.read_entries(written.config)

@@ -177,7 +177,7 @@ def chained_anew(entries: list[Stated]) -> bytes:
     """Return a ledger by someone who knows how to hash and chain."""
     written: list[Entry] = []
     for one in entries:
-        written.append(entry_of(chain.chained(one, written)))
+        written.append(entry_of(chain.chained(one, written[-1].stated if written else None)))
     return b"".join(canonical_json(one.stated) + b"\n" for one in written)
 
 

@@ -8,34 +8,38 @@ from bokeh.events import DocumentReady
 from bokeh.models import (
     BoxAnnotation,
     CategoricalSlider,
-    ColorBar,
     ColumnDataSource,
     CustomJS,
     FixedTicker,
-    GlyphRenderer,
-    HoverTool,
     InlineStyleSheet,
-    LinearColorMapper,
-    PanTool,
     PlainText,
     Range1d,
-    ResetTool,
     Select,
-    TapTool,
-    WheelZoomTool,
-    ZoomInTool,
-    ZoomOutTool,
 )
-from bokeh.palettes import Viridis256
-from bokeh.plotting import figure
 
 from tasks.base.config import Config
 from tasks.formats.map.day import MapDay
+from tasks.formats.map.parts import (
+    BLUE,
+    DARK_GREY,
+    EDGE,
+    FAINT,
+    FONT,
+    GREY,
+    INK,
+    RED,
+    begin_map,
+    colour_bar,
+    colours,
+    finish_map,
+    hover,
+    page_figure,
+    patches,
+)
 from tasks.formats.map.places import Places
 from tasks.formats.map.sources import map_sources, place_sources
 from tasks.formats.map.words import (
     AREA_WORDS,
-    FORMATTED,
     decimals,
     expected_error,
     may_be_coarse,
@@ -46,27 +50,17 @@ from tasks.formats.map.words import (
 
 Sources = dict[str, ColumnDataSource]
 
-_FAINT, _EDGE, _GREY, _DARK_GREY, _INK, _BLUE, _RED = (
-    "#f6f6f4",
-    "#d8d8d4",
-    "#e4e4e1",
-    "#767672",
-    "#1d1d1b",
-    "#2f5d8a",
-    "#d1382c",
-)
-_FONT = "system-ui, -apple-system, Segoe UI, Roboto, Helvetica, Arial, sans-serif"
 _SLIDER_STYLE = f"""
-.bk-slider-title {{ font: 600 16px {_FONT}; margin-bottom: 16px; }}
+.bk-slider-title {{ font: 600 16px {FONT}; margin-bottom: 16px; }}
 .noUi-target {{ background: #e2e2de; border: 0; box-shadow: none; }}
 .noUi-target.noUi-horizontal {{ height: 10px; width: calc(100% - 32px); margin: 0 16px 12px; }}
 .noUi-horizontal .noUi-handle {{ width: 32px; height: 32px; right: -16px; top: -12px; border-radius: 16px; }}
-.noUi-handle:focus-visible {{ outline: 3px solid {_INK}; outline-offset: 2px; }}
+.noUi-handle:focus-visible {{ outline: 3px solid {INK}; outline-offset: 2px; }}
 """
 _SELECT_STYLE = f"""
-label {{ font: 600 16px {_FONT}; margin-bottom: 6px; }}
-select.bk-input {{ font: 16px {_FONT}; min-height: 44px; }}
-select.bk-input:focus-visible {{ outline: 3px solid {_INK}; outline-offset: 2px; }}
+label {{ font: 600 16px {FONT}; margin-bottom: 6px; }}
+select.bk-input {{ font: 16px {FONT}; min-height: 44px; }}
+select.bk-input:focus-visible {{ outline: 3px solid {INK}; outline-offset: 2px; }}
 """
 
 
@@ -107,7 +101,7 @@ def _slider(day: MapDay) -> CategoricalSlider:
         title="Local time",
         categories=day.slots,
         value=day.slots[day.fullest_slot],
-        bar_color=_BLUE,
+        bar_color=BLUE,
         sizing_mode="stretch_width",
         margin=0,
         stylesheets=[InlineStyleSheet(css=_SLIDER_STYLE)],
@@ -131,98 +125,55 @@ def _select(day: MapDay) -> Select:
 
 
 def _map(sources: Sources, places: Sources, config: Config) -> Any:
-    plot = _figure("map", x_axis_type="mercator", y_axis_type="mercator", match_aspect=True)
-    mapper = _colours(sources["all_published"])
-    everywhere = _patches(plot, sources["hexagons"], fill_color=_FAINT, line_color=_EDGE)
+    plot = begin_map()
+    mapper = colours(sources["all_published"])
+    everywhere = patches(plot, sources["hexagons"], fill_color=FAINT, line_color=EDGE)
     hatch = {"hatch_pattern": "right_diagonal_line", "hatch_color": "#b9b9b4", "hatch_scale": 7, "hatch_weight": 1}
-    withheld = _patches(plot, sources["withheld"], fill_color=_GREY, line_color="white", **hatch)
+    withheld = patches(plot, sources["withheld"], fill_color=GREY, line_color="white", **hatch)
     fill: dict[str, Any] = {"fill_color": {"field": "mean", "transform": mapper}}
     if config.privacy.planned_by.estimates:
         fill |= {"fill_alpha": "certainty"}
     if may_be_coarse(config):
         fill |= {"hatch_pattern": "hatch", "hatch_color": "white", "hatch_scale": 9, "hatch_alpha": 0.8}
-    published = _patches(plot, sources["published"], line_color="white", **fill)
+    published = patches(plot, sources["published"], line_color="white", **fill)
     if config.privacy.planned_by.estimates:
-        _patches(plot, sources["unusual"], fill_color=None, line_color=_RED, line_width=3)
-    for colour, width in (("white", 6), (_INK, 3)):
-        _patches(plot, sources["outline"], fill_color=None, line_color=colour, line_width=width)
+        patches(plot, sources["unusual"], fill_color=None, line_color=RED, line_width=3)
+    for colour, width in (("white", 6), (INK, 3)):
+        patches(plot, sources["outline"], fill_color=None, line_color=colour, line_width=width)
     _draw_places(plot, places)
-    plot.xaxis.ticker.desired_num_ticks = 4
-    plot.x_range.renderers = plot.y_range.renderers = [everywhere]
-    plot.add_layout(_colour_bar(mapper, config), "below")
-    wheel = WheelZoomTool()
-    plot.add_tools(PanTool(), wheel, ZoomInTool(), ZoomOutTool(), ResetTool(), TapTool(renderers=[everywhere]))
-    plot.add_tools(_hover(published_tip("cell", config), published), _hover(withheld_tip("cell"), withheld))
-    plot.toolbar.active_scroll = wheel
+    finish_map(plot, everywhere, colour_bar(mapper, measured(f"mean {config.value.name}", config.value.unit)))
+    plot.add_tools(hover(published_tip("cell", config), published), hover(withheld_tip("cell"), withheld))
     return plot
 
 
 def _draw_places(plot: Any, places: Sources) -> None:
     """Draw lines and names over the hexagons, with a white edge, so that they can be read on any colour."""
-    for colour, width in (("white", 3), (_INK, 1)):
+    for colour, width in (("white", 3), (INK, 1)):
         if "lines" in places:
             plot.multi_line("xs", "ys", source=places["lines"], line_color=colour, line_width=width)
-    look = {"text_font": {"value": _FONT}, "text_font_size": "12px", "text_align": "center", "text_baseline": "middle"}
+    look = {"text_font": {"value": FONT}, "text_font_size": "12px", "text_align": "center", "text_baseline": "middle"}
     for edge in ({"text_outline_color": "white", "text_outline_width": 4}, {}):
         if "names" in places:
-            plot.text("x", "y", text="name", source=places["names"], text_color=_INK, **look, **edge)
-
-
-def _figure(name: str, **how: Any) -> Any:
-    """Return an empty figure in the page's style. It is untyped, because Bokeh's types for its parts are too wide."""
-    plot: Any = figure(name=name, tools=[], sizing_mode="stretch_both", outline_line_color=None, **how)
-    plot.toolbar.logo = None
-    plot.title.update(text_font=_FONT, text_font_size="15px")
-    plot.grid.grid_line_color = "#ececea"
-    for axis in plot.axis:
-        axis.update(axis_line_color=None, minor_tick_line_color=None, major_tick_line_color=_EDGE)
-        axis.update(axis_label_text_font=_FONT, axis_label_text_font_style="normal", axis_label_text_font_size="13px")
-        axis.update(major_label_text_font=_FONT, major_label_text_font_size="12px")
-    return plot
-
-
-def _patches(plot: Any, source: ColumnDataSource, **look: Any) -> GlyphRenderer:
-    patches = plot.patches("xs", "ys", source=source, **look)
-    patches.nonselection_glyph = patches.selection_glyph = None
-    return patches
-
-
-def _colours(published: ColumnDataSource) -> LinearColorMapper:
-    """Return the day's colours. They span at least twice the promised error, because smaller differences are noise."""
-    low, high = (float(edge(published.data["mean"])) for edge in (min, max))
-    short = max(0.0, float(max(published.data["error"])) - (high - low) / 2)
-    return LinearColorMapper(palette=Viridis256, low=low - short, high=high + short)
-
-
-def _colour_bar(mapper: LinearColorMapper, config: Config) -> ColorBar:
-    bar = ColorBar(color_mapper=mapper, title=PlainText(text=measured(f"mean {config.value.name}", config)))
-    bar.update(height=14, bar_line_color=None, title_text_font=_FONT, title_text_font_style="normal")
-    bar.update(title_text_font_size="13px", major_label_text_font=_FONT, major_label_text_font_size="12px")
-    return bar
+            plot.text("x", "y", text="name", source=places["names"], text_color=INK, **look, **edge)
 
 
 def _curve(sources: Sources, day: MapDay, config: Config) -> Any:
     published, n_slots = sources["all_published"].data, len(day.slots)
     low, high = float(min(published["low"])), float(max(published["high"]))
     room = (high - low) * 0.08
-    plot = _figure("curve", title="Hexagon", toolbar_location=None, min_border_right=12)
+    plot = page_figure("curve", title="Hexagon", toolbar_location=None, min_border_right=12)
     plot.x_range, plot.y_range = Range1d(start=0, end=n_slots), Range1d(start=low - room, end=high + room)
-    interval = plot.vbar("x", 0.8, "high", "low", source=sources["curve"], fill_color=_BLUE, fill_alpha=0.25)
+    interval = plot.vbar("x", 0.8, "high", "low", source=sources["curve"], fill_color=BLUE, fill_alpha=0.25)
     interval.glyph.line_color = None
     if config.privacy.planned_by.estimates:
-        plot.line("x", "typical", source=sources["curve"], line_color=_INK, line_width=2, line_dash="dashed")
-    plot.line("x", "mean", source=sources["curve"], line_color=_BLUE, line_width=2)
-    plot.scatter("x", "mean", source=sources["curve"], color=_BLUE, size=8)
-    mark = {"marker": "x", "size": 8, "line_width": 2, "line_color": _DARK_GREY}
+        plot.line("x", "typical", source=sources["curve"], line_color=INK, line_width=2, line_dash="dashed")
+    plot.line("x", "mean", source=sources["curve"], line_color=BLUE, line_width=2)
+    plot.scatter("x", "mean", source=sources["curve"], color=BLUE, size=8)
+    mark = {"marker": "x", "size": 8, "line_width": 2, "line_color": DARK_GREY}
     gaps = plot.scatter("x", low - room / 2, source=sources["gaps"], **mark)
-    plot.add_tools(_hover(published_tip("time", config), interval), _hover(withheld_tip("time"), gaps))
+    plot.add_tools(hover(published_tip("time", config), interval), hover(withheld_tip("time"), gaps))
     plot.xaxis.ticker = FixedTicker(ticks=list(day.hours))
     plot.xaxis.major_label_overrides = day.hours
     plot.xaxis.axis_label = PlainText(text=f"hour in {config.dataset.timezone}")
-    plot.yaxis.axis_label = PlainText(text=measured(config.value.name, config))
+    plot.yaxis.axis_label = PlainText(text=measured(config.value.name, config.value.unit))
     return plot
-
-
-def _hover(tip: str, renderer: GlyphRenderer) -> HoverTool:
-    formatters: Any = {f"@{name}": "printf" for name in FORMATTED}
-    return HoverTool(tooltips=tip, renderers=[renderer], formatters=formatters, visible=False)

@@ -1,17 +1,14 @@
 """The map of a published day: one HTML page that needs no network, for a first look at the data."""
 
 import datetime as dt
-import importlib.resources
 
 import polars as pl
-from bokeh.embed import file_html
-from bokeh.resources import INLINE
-from jinja2 import Environment, StrictUndefined
 
 from tasks.base.config import Config
 from tasks.formats.map.day import map_day
 from tasks.formats.map.figures import map_document
 from tasks.formats.map.places import read_places
+from tasks.formats.map.template import whole_page
 from tasks.formats.map.words import head, rounded_outwards, with_look
 
 
@@ -40,9 +37,5 @@ def map_page(
     """
     day = map_day(with_look(rounded_outwards(statistics, config), config), withheld, date, config)
     words = head(statistics, withheld, config, date, revision, guarantee)
-    template = Environment(autoescape=True, undefined=StrictUndefined).from_string(
-        importlib.resources.files("tasks.formats.map").joinpath("map.html.jinja").read_text("utf-8")
-    )
-    variables = {**words, "has_slots": len(day.slots) > 1}
     document = map_document(day, read_places(config), config)
-    return file_html(document, INLINE, str(words["title"]), template=template, template_variables=variables).encode()
+    return whole_page(document, "map.html.jinja", {**words, "has_slots": len(day.slots) > 1})

@@ -32,7 +32,7 @@ _ESTIMATES = {
 
 def map_sources(day: MapDay) -> dict[str, ColumnDataSource]:
     """Return the sources by the names that map.js uses. It fills those of one slot or one hexagon itself."""
-    xs, ys = zip(*_outlines(day.hexagons["h3_cell"]), strict=True)
+    xs, ys = zip(*outlines(day.hexagons["h3_cell"]), strict=True)
     published, withheld = _columns(day.published, _NUMBERS | _ESTIMATES), _columns(day.withheld, _NUMBERS)
     shape, time = ("xs", "ys", "cell"), ("x", "time")
     look = ("hatch",) if "area" in published else ()
@@ -77,7 +77,7 @@ def _columns(cells: pl.DataFrame, names: dict[str, str]) -> dict[str, Any]:
     }
 
 
-def _outlines(cells: Iterable[str]) -> Iterator[tuple[list[float], list[float]]]:
+def outlines(cells: Iterable[str]) -> Iterator[tuple[list[float], list[float]]]:
     """Yield outlines in Web Mercator metres, all on the same side of the 180th meridian as the first."""
     first = None
     for cell in cells:

@@ -33,23 +33,26 @@ def decimals(span: Fraction) -> int:
     return max(0, 3 - math.ceil(math.log10(span)))
 
 
-def measured(quantity: str, config: Config) -> str:
+def measured(quantity: str, unit: str) -> str:
     """Return a quantity's name with its unit in brackets."""
-    return f"{quantity} ({config.value.unit})" if config.value.unit else quantity
+    return f"{quantity} ({unit})" if unit else quantity
 
 
 def rounded_outwards(statistics: pl.DataFrame, config: Config) -> pl.DataFrame:
     """Return the table rounded as it is shown: promises up, intervals outwards. So no promise looks too good."""
-    digits = decimals(config.value.span)
-    low = pl.col("mean_ci95_low")
-    statistics = statistics.with_columns(
-        _upwards(pl.lit(expected_errors(statistics)), digits).alias("mean_error"),
-        _upwards("mean_ci95_high", digits),
-        -_upwards(-low, digits),
-    )
+    statistics = means_rounded_outwards(statistics, decimals(config.value.span))
     if not config.statistics.variance:
         return statistics
     return statistics.with_columns(_upwards("variance_error_bound", decimals(config.value.span**2 / 4)))
+
+
+def means_rounded_outwards(statistics: pl.DataFrame, digits: int) -> pl.DataFrame:
+    """Return a table with intervals rounded outwards, and with ``mean_error``, the expected errors rounded up."""
+    return statistics.with_columns(
+        _upwards(pl.lit(expected_errors(statistics)), digits).alias("mean_error"),
+        _upwards("mean_ci95_high", digits),
+        -_upwards(-pl.col("mean_ci95_low"), digits),
+    )
 
 
 def _upwards(column: str | pl.Expr, digits: int) -> pl.Expr:
@@ -60,9 +63,9 @@ def _upwards(column: str | pl.Expr, digits: int) -> pl.Expr:
 
 def published_tip(where: str, config: Config) -> str:
     """Return the tip of a published cell as a Bokeh template; ``where`` is a column that names the cell."""
-    unit, digits = _inert(config.value.unit), decimals(config.value.span)
+    unit, digits = inert(config.value.unit), decimals(config.value.span)
     lines = [
-        f"<strong>mean {_inert(config.value.name)} @mean{{%.{digits}f}} {unit}</strong>",
+        f"<strong>mean {inert(config.value.name)} @mean{{%.{digits}f}} {unit}</strong>",
         f"{expected_error(config)} @error{{%.{digits}f}} {unit}",
         f"95 % interval @low{{%.{digits}f}} to @high{{%.{digits}f}} {unit}",
     ]
@@ -73,7 +76,7 @@ def published_tip(where: str, config: Config) -> str:
     if config.statistics.variance:
         digits = decimals(config.value.span**2 / 4)
         lines.append(f"variance @variance{{%.{digits}f}}, expected error at most @variance_error{{%.{digits}f}}")
-    return _tip(*lines, _SIZE, "epsilon about @epsilon{%.4g} for any one user", f"@{where}")
+    return tip(*lines, _SIZE, "epsilon about @epsilon{%.4g} for any one user", f"@{where}")
 
 
 def expected_error(config: Config) -> str:
@@ -97,25 +100,29 @@ def with_look(statistics: pl.DataFrame, config: Config) -> pl.DataFrame:
         statistics = statistics.with_columns(area=number)
     if "typical_mean" not in statistics.columns:
         return statistics
-    spread = max(float((statistics["mean"].max() or 0) - (statistics["mean"].min() or 0)), 1e-9)  # type: ignore[operator]
-    width = (pl.col("mean_ci95_high") - pl.col("mean_ci95_low")) / spread
     unusual = ~pl.col("typical_mean").is_between("mean_ci95_low", "mean_ci95_high")
-    return statistics.with_columns(
-        certainty=(_FULL - _FADE * width).clip(_LEAST_CERTAINTY, 1.0), unusual=unusual.cast(pl.Int32)
-    )
+    return statistics.with_columns(certainty=certainty(statistics), unusual=unusual.cast(pl.Int32))
+
+
+def certainty(statistics: pl.DataFrame) -> pl.Series:
+    """Return how opaque each mean is drawn: the wider its interval beside the range of the means, the fainter."""
+    spread = max(float((statistics["mean"].max() or 0) - (statistics["mean"].min() or 0)), 1e-9)  # type: ignore[operator]
+    width = (statistics["mean_ci95_high"] - statistics["mean_ci95_low"]) / spread
+    return (_FULL - _FADE * width).clip(_LEAST_CERTAINTY, 1.0)
 
 
 def withheld_tip(where: str) -> str:
     """Return the tip of a withheld cell; ``where`` is a column that names the cell."""
     reason = "No number of use could be promised here within the budget."
-    return _tip("<strong>withheld</strong>", reason, _SIZE, f"@{where}")
+    return tip("<strong>withheld</strong>", reason, _SIZE, f"@{where}")
 
 
-def _tip(*lines: str) -> str:
+def tip(*lines: str) -> str:
+    """Return the template of a tip from its lines."""
     return f'<div style="font: 14px/1.45 system-ui, sans-serif; max-width: 260px">{"<br>".join(lines)}</div>'
 
 
-def _inert(text: str) -> str:
+def inert(text: str) -> str:
     """Return text from the configuration as HTML in which Bokeh finds no placeholder."""
     return escape(text).replace("@", "&#64;").replace("$", "&#36;")
 
@@ -142,7 +149,7 @@ def head(
         "is_estimate": config.privacy.planned_by.estimates,
         "may_be_coarse": may_be_coarse(config),
         "purpose": "" if purpose == "not stated" else purpose,
-        "quantity": measured(config.value.name, config),
+        "quantity": measured(config.value.name, config.value.unit),
         "slot": slot,
         "promise": f"{bound:.{digits}f} {config.value.unit}".rstrip(),
         "guarantee": guarantee,

@@ -1,0 +1,11 @@
+-- seen_report_file: a file of reports as it was when its late reports were counted last.
+-- Grain    one row per (period, round, file_name) of a round that is closed
+-- Privacy  counts of reports; public
+create table if not exists seen_report_file (
+    period varchar not null,
+    round integer not null,
+    file_name varchar not null,
+    n_bytes bigint not null,
+    changed_ns bigint not null,
+    n_late bigint not null
+)

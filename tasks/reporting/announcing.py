@@ -1,0 +1,44 @@
+"""How anything is shown and told in the scheduler: keys of artifacts, addresses of files, events."""
+
+import os
+from pathlib import Path
+from typing import Any
+from urllib.parse import quote
+
+from tasks.base import scheduler
+from tasks.base.config import Config
+from tasks.base.config_collection import CollectionConfig
+from tasks.base.durable import sha256
+
+PUBLISHED_URL = "HEXVEIL_PUBLISHED_URL"
+"""The environment variable with the address that serves the published folder; {dataset} stands for its name."""
+
+
+def show_markdown(kind: str, page: str, description: str, config: Config | CollectionConfig) -> None:
+    """Show a page under the key of its kind."""
+    scheduler.show_page(page, artifact_key(kind, config), description)
+
+
+def artifact_key(kind: str, config: Config | CollectionConfig) -> str:
+    """Return the key of an artifact, the same in all runs; the scheduler allows a-z, 0-9 and dashes.
+
+    A dataset's name with _ gets a digest in its key, because another dataset's name may have - in that place.
+    """
+    name = config.name
+    return f"{kind}-{name}" if "_" not in name else f"{kind}-{name.replace('_', '-')}-{sha256(name.encode())[:6]}"
+
+
+def emit(what: str, config: Config | CollectionConfig, **fields: Any) -> None:
+    """Emit an event about a dataset or a collection; automations can match its labels, and show its payload."""
+    resource = {"prefect.resource.id": config.resource, "prefect.resource.name": config.name}
+    labels = {f"hexveil.{key}": str(fields[key]).lower() for key in ("date", "whole_day") if key in fields}
+    payload = {key: value if isinstance(value, int) else str(value) for key, value in fields.items()}
+    scheduler.tell(f"hexveil.{what}", resource | labels, payload)
+
+
+def address(path: Path, config: Config | CollectionConfig) -> str:
+    """Return the URL of a published file: below the address in the environment, or a file URL on this machine."""
+    root = os.environ.get(PUBLISHED_URL, "").replace("{dataset}", config.name)
+    if not root:
+        return path.as_uri()
+    return f"{root.rstrip('/')}/{quote(path.relative_to(config.storage_path / 'published').as_posix())}"
