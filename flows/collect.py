@@ -1,17 +1,22 @@
 """The steps of a collection from devices that trust nobody: open a period, find the bins, publish the means."""
 
 import datetime as dt
+import logging
 from collections.abc import Callable
 from pathlib import Path
 from typing import NamedTuple
+from zoneinfo import ZoneInfo
 
 from tasks.base.config_collection import CollectionConfig, load_collection
 from tasks.base.errors import WITHHELD, HexveilError
+from tasks.base.logs import warn
 from tasks.base.progress import progress
 from tasks.collect import rounds
 from tasks.collect.late import Late, count_late_reports
 from tasks.collect.ledger import ESTIMATED, LOCALISED, OPENED, list_entries
 from tasks.reporting.periods import emit_done, emit_period_withheld, make_period_artifact, make_periods_artifact
+
+log = logging.getLogger("hexveil.collect")
 
 _Step = Callable[[dt.date, CollectionConfig], Path]
 _STEPS: dict[str, _Step] = {OPENED: rounds.open_period, LOCALISED: rounds.localise, ESTIMATED: rounds.estimate}
@@ -71,7 +76,8 @@ def collect_estimate(config_file: Path, date: dt.date) -> Done:
 def collect_backfill(config_file: Path, first: dt.date, last: dt.date) -> list[Late]:
     """Do what can be done of every period of a range from the reports that lie there.
 
-    A period that was never opened is left out: no device could answer. A period that is released is published again. A
+    A period that was never opened is left out, for no device could answer, and so is one that is not over, for its
+    devices may still report. A period that is released is published again. A
     period that fails is reported, and the others are done.
 
     Args:
@@ -87,9 +93,13 @@ def collect_backfill(config_file: Path, first: dt.date, last: dt.date) -> list[L
     """
     config = load_collection(config_file)
     opened = {one["period"] for one in list_entries(config)}
-    dates = [date for date in config.periods(first, last) if config.period_of(date) in opened]
+    over = config.last_period(dt.datetime.now(ZoneInfo(config.timezone)).date())
+    dates = [date for date in config.periods(first, min(last, over)) if config.period_of(date) in opened]
     if not dates:
-        raise HexveilError(f"no period from {first} to {last} was opened; hexveil collect open opens one")
+        raise HexveilError(
+            f"no period from {first} to {last} was opened and is over; hexveil collect open opens one, and a backfill "
+            "closes no round while its devices may still report"
+        )
     problems: dict[str, str] = {}
     for date in progress(dates, "estimating periods"):
         try:
@@ -97,19 +107,28 @@ def collect_backfill(config_file: Path, first: dt.date, last: dt.date) -> list[L
                 _told(kind, date, config)
         except HexveilError as error:
             problems[config.period_of(date)] = str(error)
-    late = count_late_reports(config)
+    late = _late(config)
     make_periods_artifact(first, last, problems, late, config)
     if problems:
         listed = "\n".join(f"  {period}: {problem}" for period, problem in sorted(problems.items()))
-        raise HexveilError(f"{len(problems)} of {len(dates)} periods have problems, the others are done:\n{listed}")
+        raise HexveilError(f"{len(problems)} of {len(dates)} periods have problems; the rest is done:\n{listed}")
     return late
 
 
 def _run(kind: str, date: dt.date, config: CollectionConfig) -> Done:
     folder = _told(kind, date, config)
-    late = count_late_reports(config)
+    late = _late(config)
     make_period_artifact(date, late, config)
     return Done(folder, late)
+
+
+def _late(config: CollectionConfig) -> list[Late]:
+    """Return the late reports; what hinders counting them is said, and does not undo what was published."""
+    try:
+        return count_late_reports(config)
+    except HexveilError as error:
+        warn(log, "late reports could not be counted", problem=str(error))
+        return []
 
 
 def _told(kind: str, date: dt.date, config: CollectionConfig) -> Path:

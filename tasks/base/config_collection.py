@@ -8,7 +8,6 @@ from fractions import Fraction
 from pathlib import Path
 from typing import Any, Literal, Self
 
-import h3
 from pydantic import Field, field_validator, model_validator
 
 from tasks.base.config import Config, load_config, read_as
@@ -64,6 +63,8 @@ class Collection(Section):
             raise ValueError("must be different names, of 1 to 64 characters")
         if not any(map(_LIKE_A_CELL.fullmatch, areas)):
             return areas
+        import h3
+
         wrong = [one for one in areas if one != one.lower() or not h3.is_valid_cell(one)]
         if wrong:
             raise ValueError(f"must all be H3 cells, if one is: {wrong[0]} is none")
@@ -86,6 +87,8 @@ class Collection(Section):
     @property
     def cells(self) -> tuple[str, ...]:
         """The areas if they are H3 cells, else none."""
+        import h3
+
         return self.areas if h3.is_valid_cell(self.areas[0]) else ()
 
 

@@ -137,13 +137,15 @@ def files_of(period: str, config: CollectionConfig) -> dict[str, ReportFile]:
     """Return the files of a period's reports by their name, in the order in which they are read."""
     files = {}
     for path in map(Path, sorted(glob.glob(_pattern(period, config), recursive=True))):
+        if not path.is_file():
+            continue  # a folder, or a link to nothing
         status, name = path.stat(), os.path.relpath(path, config.folder)
         files[name] = ReportFile(name, path, (status.st_size, status.st_mtime_ns))
     return files
 
 
 def _pattern(period: str, config: CollectionConfig) -> str:
-    return str(config.folder / config.collection.reports.replace(PERIOD_PLACEHOLDER, period))
+    return str(Path(glob.escape(str(config.folder))) / config.collection.reports.replace(PERIOD_PLACEHOLDER, period))
 
 
 def _lines(files: Iterable[ReportFile]) -> Iterator[pyarrow.RecordBatch]:

@@ -113,10 +113,13 @@ def read_account(path: Path, device: str | None = None, limit: Fraction | None =
         stated = json.loads(path.read_text(encoding="utf-8"))
         answers = tuple(Answer(**{**one, "alpha": Fraction(one["alpha"])}) for one in stated["answers"])
         account = DeviceAccount(str(stated["device"]), Fraction(stated["limit"]), answers)
-    except (ValueError, TypeError, KeyError):
+    except (ValueError, TypeError, KeyError, ArithmeticError, RecursionError):
         account = None
     if account is None:
-        raise BadInput(f"{path} is damaged, so what this device answered is not known; restore it from backup")
+        raise BadInput(
+            f"{path} is damaged, so what this device answered is not known. Do not restore an older copy: it has "
+            "forgotten answers. Wait for the next period, and begin a new account with a new name"
+        )
     if device not in (None, account.device):
         raise BadInput(f"{path} is the account of the device {account.device}, not of {device}")
     return account if limit is None else replace(account, limit=limit)

@@ -9,7 +9,7 @@ from typing import Any
 
 from dpmath.local.device import ballot, noisy_estimate, round_of
 from tasks.base.durable import sha256
-from tasks.base.errors import HexveilError
+from tasks.base.errors import BadInput, HexveilError
 from tasks.base.randomness import random_bytes
 from tasks.device.account import Answer, DeviceAccount, held_account, read_account, write_account
 from tasks.device.parameters import RoundParameters, read_parameters
@@ -59,9 +59,12 @@ def make_report(
         BudgetExceeded: The limit does not pay for the report.
         HexveilError: The device answered this period under other parameters, or the area is unknown.
     """
+    account = account.resolve()  # a link is followed, or its target would not know of the answer
     asked = read_parameters(parameters)
     fingerprint = sha256(asked.as_file())
     place = _area(asked, area)
+    if not values.is_file() or account.is_dir():
+        raise BadInput(f"{account if account.is_dir() else values} must be a file")
     with held_account(account):
         held = read_account(account, device, limit)
         write_account(account, held)  # the name and the limit stay, whatever follows

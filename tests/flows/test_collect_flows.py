@@ -1,14 +1,19 @@
 """A collection as flows at a Prefect server, and what the devices sent, looked for in everything that was written."""
 
+import datetime as dt
+import gzip
 import json
 import subprocess
 import sys
 from pathlib import Path
+from zoneinfo import ZoneInfo
 
 import pytest
 from collected import DATE, N_DEVICES, Collected
 
-from tasks.collect.rounds import localise
+from flows.collect import collect_backfill, collect_open
+from tasks.base.errors import HexveilError
+from tasks.collect.rounds import localise, open_period
 from tasks.collect.simulated import write_reports
 
 ROOT = Path(__file__).parents[2]
@@ -51,6 +56,49 @@ def test_a_collection_runs_as_flows_and_nothing_that_is_public_names_a_device(
     assert b"device-0" not in said.encode() + b"".join(path.read_bytes() for path in public)
     assert b"device-0" in (private / "reports.duckdb").read_bytes()  # so the search finds what there is
     assert private.stat().st_mode & 0o077 == 0
+
+
+def test_a_backfill_closes_no_round_whose_devices_may_still_report(tmp_path: Path) -> None:
+    collected = Collected(tmp_path)
+    today = dt.datetime.now(ZoneInfo(collected.config.timezone)).date()
+    for date in (DATE, today):
+        open_period.fn(date, collected.config)
+    with pytest.raises(HexveilError, match="closes no round while its devices may still report"):
+        collect_backfill(collected.file, today, today)
+    collected.report(1)
+    with pytest.raises(HexveilError, match=r"1 of 1 periods have problems; the rest is done:\n  2026-03-02"):
+        collect_backfill(collected.file, DATE, today)
+    assert [(one["kind"], one["period"]) for one in collected.entries()] == [
+        ("collection-opened", "2026-03-02"),
+        ("collection-opened", today.isoformat()),
+        ("collection-localised", "2026-03-02"),
+    ]
+
+
+def test_a_step_is_done_though_late_reports_of_another_period_cannot_be_read(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    collected = Collected(tmp_path)
+    collected.asked(1)
+    collected.report(1)
+    localise.fn(DATE, collected.config)
+    (collected.reports / "cut.jsonl.gz").write_bytes(gzip.compress(b"{}\n" * 999)[:-9])
+    (collected.reports / "folder.jsonl").mkdir()
+    (collected.reports / "nothing.jsonl").symlink_to("gone")
+    collected.change('/*.jsonl"', '/*.jsonl*"')
+    with caplog.at_level("WARNING"):
+        done = collect_open(collected.file, DATE + dt.timedelta(days=1))
+    assert done.folder.name == "period=2026-03-03"
+    assert "late reports could not be counted" in caplog.text
+
+
+def test_reports_are_found_in_a_folder_whose_name_looks_like_a_pattern(tmp_path: Path) -> None:
+    folder = tmp_path / "g[1]"
+    folder.mkdir()
+    collected = Collected(folder)
+    collected.asked(1)
+    collected.report(1)
+    assert localise.fn(DATE, collected.config).exists()
 
 
 @pytest.mark.parametrize("broken", ["write_named_by_hash", "append_line"])

@@ -146,8 +146,29 @@ def test_the_account_is_on_disk_before_a_report_is_known(phone: Phone, monkeypat
 def test_a_damaged_account_is_never_begun_anew(phone: Phone) -> None:
     phone.asked(parameters(1))
     phone.account.write_text(phone.account.read_text()[:40])
-    with pytest.raises(BadInput, match="damaged"):
+    with pytest.raises(BadInput, match=r"damaged.*Do not restore an older copy"):
         phone.asked(parameters(1))
+
+
+def test_an_account_behind_a_link_is_the_account_that_the_link_names(phone: Phone, tmp_path: Path) -> None:
+    first = phone.asked(parameters(1)).report
+    link = tmp_path / "link"
+    link.symlink_to(phone.account)
+    again = make_report(phone.round, phone.values, link, device="d")
+    assert (again.report, again.is_new) == (first, False)
+    later = parameters(1, period="2026-03-03")
+    phone.round.write_bytes(later)
+    by_link = make_report(phone.round, phone.values, link, device="d")
+    assert link.is_symlink()
+    assert phone.asked(later).report == by_link.report
+
+
+def test_values_or_an_account_that_is_no_file_is_refused_at_no_cost(phone: Phone, tmp_path: Path) -> None:
+    phone.round.write_bytes(parameters(1))
+    for values, account in ((tmp_path / "none", phone.account), (tmp_path, phone.account), (phone.values, tmp_path)):
+        with pytest.raises(BadInput, match="must be a file"):
+            make_report(phone.round, values, account, device="d")
+    assert not phone.account.exists()
 
 
 def test_the_account_is_for_its_owner_s_eyes_only(phone: Phone) -> None:
