@@ -43,7 +43,8 @@ def device_report(
     sys.stdout.write(as_line(outcome.report))
     said = "Spent" if outcome.is_new else "The same answer as before, at no further cost. Spent so far:"
     typer.echo(
-        f"{said} {float(held.spent):g} of {float(held.limit):g} in {len(held.answers)} periods.",
+        (f"Values: {outcome.n_values}; lines that are no number: {outcome.n_left_out}.\n" if outcome.is_new else "")
+        + f"{said} {float(held.spent):g} of {float(held.limit):g} in {len(held.answers)} periods.",
         err=True,
     )
 

@@ -24,12 +24,16 @@ class Outcome:
         is_new: Whether it was drawn now, at a cost.
         round: The round that this device answers.
         account: The account after it.
+        n_values: How many values were read for it, if it was drawn now. Private, as is the next.
+        n_left_out: How many lines were left out because they are no numbers.
     """
 
     report: dict[str, Any] | None
     is_new: bool
     round: int
     account: DeviceAccount
+    n_values: int = 0
+    n_left_out: int = 0
 
 
 def make_report(
@@ -75,13 +79,14 @@ def make_report(
         if earlier is not None:
             return Outcome(earlier.report, False, own, held)
         held.check_limit(asked.protocol.alpha)
-        with values.open(encoding="utf-8", errors="replace") as lines:
-            ticks = [asked.in_ticks(value) for value in numbers(lines)]
+        with values.open(encoding="utf-8-sig", errors="replace") as lines:
+            written = [line for line in lines if line.strip()]
+        ticks = [asked.in_ticks(value) for value in numbers(written)]
         report = drawn_report(asked, place, held.device, ticks)
         answer = Answer(asked.collection, asked.period, own, fingerprint, asked.protocol.alpha, report)
         held = replace(held, answers=(*held.answers, answer))
         write_account(account, held)
-    return Outcome(report, True, own, held)
+    return Outcome(report, True, own, held, len(ticks), len(written) - len(ticks))
 
 
 def drawn_report(asked: RoundParameters, area: str, device: str, private_ticks: Sequence[int]) -> dict[str, Any]:

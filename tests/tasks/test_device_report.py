@@ -235,8 +235,9 @@ def test_the_command_prints_the_report_alone_and_says_what_was_spent(phone: Phon
     assert first.exit_code == 0
     assert first.stdout == again.stdout
     assert set(json.loads(first.stdout)) == {"collection", "period", "round", "area", "device", "ballot"}
-    assert "Spent 0.6 of 10 in 1 periods" in first.stderr
+    assert "Values: 3; lines that are no number: 1.\nSpent 0.6 of 10 in 1 periods" in first.stderr
     assert "same answer" in again.stderr
+    assert "Values" not in again.stderr
     phone.round.write_bytes(parameters(2, key=key_for(1)))
     other = CliRunner().invoke(app, command)
     assert other.stdout == ""
