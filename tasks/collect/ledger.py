@@ -5,7 +5,7 @@ step is done again.
 """
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -148,6 +148,20 @@ def publish(entry: Stated, config: CollectionConfig) -> Path:
     for name in entry["files"]:
         write_whole(folder / name, stored(entry, name, config), mode=0o644)
     return folder
+
+
+def check_unpublished(kind: str, period: str, names: Iterable[str], config: CollectionConfig) -> None:
+    """Check that no file that a new entry would name is published: files are published only after their entry.
+
+    Raises:
+        LedgerBroken: One is, so the ledger has lost its entry.
+    """
+    folder = published_folder(period, config)
+    if any((folder / name).exists() for name in names):
+        raise LedgerBroken(
+            f"files of {period} are published, and the ledger has no {kind} for them: it was cut, or is an older copy. "
+            "Restore the newest ledger; nothing was changed"
+        )
 
 
 def guarantee(config: CollectionConfig) -> dict[str, str]:

@@ -25,6 +25,7 @@ from tasks.collect.ledger import (
     VOTES,
     append,
     asked_in,
+    check_unpublished,
     entry_of,
     guarantee,
     locked,
@@ -130,6 +131,7 @@ def _once(kind: str, date: dt.date, config: CollectionConfig, make: Callable[[st
         entry = entry_of(kind, period, entries, config)
         if entry is None:
             files, about = make(period, entries)
+            check_unpublished(kind, period, files, config)
             entry = append(kind, period, files, about, entries, config)
         return publish(entry, config)
 

@@ -198,6 +198,19 @@ def test_the_steps_need_those_before_them_and_the_same_settings(collected: Colle
         localise.fn(DATE, collected.config)
 
 
+@pytest.mark.parametrize("n_left", [0, 1])
+def test_a_step_refuses_a_ledger_that_lost_the_entry_of_what_is_published(collected: Collected, n_left: int) -> None:
+    collected.asked(1)
+    collected.report(1)
+    localise.fn(DATE, collected.config)
+    published, path = collected.published(), collected.config.storage_path / "ledger.jsonl"
+    path.write_bytes(b"".join(path.read_bytes().splitlines(keepends=True)[:n_left]))
+    with pytest.raises(LedgerBroken, match="it was cut, or is an older copy"):
+        (localise if n_left else open_period).fn(DATE, collected.config)
+    assert collected.published() == published
+    assert len(collected.entries()) == n_left
+
+
 def test_a_line_that_was_cut_short_is_removed_and_a_changed_one_is_found(collected: Collected) -> None:
     collected.report(1)
     ledger = collected.config.storage_path / "ledger.jsonl"
