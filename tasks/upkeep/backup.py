@@ -89,7 +89,8 @@ def _in_order(entries: list[Entry], config: Config) -> Iterator[Path]:
         plan = load_plan(entry.plan, config)
         yield from (private_files.plans(config) / name for name in (plan.name, *plan.files.values()))
     for entry in releases(entries):
-        yield from (private_files.releases(config) / name for name in entry.files.values())
+        questions = [] if entry.questions is None else [entry.questions]  # an estimate is made again from these
+        yield from (private_files.releases(config) / name for name in (*entry.files.values(), *questions))
     for entry in entries:
         if isinstance(entry, Conversion):
             yield from (private_files.plans(config) / name for name in entry.losses.values())

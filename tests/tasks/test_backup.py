@@ -4,8 +4,10 @@ import shutil
 from pathlib import Path
 
 import pytest
+from estimates import day
 from support import DATE, Dataset, later_day
 
+from tasks.account.chain import releases
 from tasks.account.ledger import read_entries
 from tasks.base.errors import HexveilError, LedgerBroken
 from tasks.release.publish import publish_files
@@ -35,6 +37,17 @@ def test_a_restored_copy_verifies_publishes_the_same_and_goes_on(busy_dataset: D
     assert verify_ledger(again.config).n_releases == 2
     assert back_up(copy, again.config) == 2
     assert verify_ledger(restored(again, copy).config).n_releases == 2
+
+
+def test_a_restored_copy_of_estimates_verifies_and_learns_from_them(estimated: Dataset, tmp_path: Path) -> None:
+    estimated.run_day()
+    copy = tmp_path / "copy"
+    assert back_up(copy, estimated.config) == 1
+    again = restored(estimated, copy)
+    assert verify_ledger(again.config).n_releases == 1
+    again.run_day(day(1))
+    assert releases(read_entries(again.config))[1].stated["learned_from"] == 1
+    assert verify_ledger(again.config).n_releases == 2
 
 
 def test_a_copy_cut_short_anywhere_is_as_good_as_the_one_before(
