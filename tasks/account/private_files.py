@@ -2,6 +2,7 @@
 
 import datetime as dt
 import json
+from collections.abc import Iterator
 from io import BytesIO
 from pathlib import Path
 from sys import intern
@@ -33,14 +34,20 @@ def totals(config: Config) -> Path:
     return private_folder(config) / "totals"
 
 
+def released_files(entries: list[Entry]) -> Iterator[str]:
+    """Yield the hashes of all files that are stored for releases: those published, and the questions of estimates."""
+    for entry in releases_of(entries):
+        yield from entry.files.values()
+        if entry.questions is not None:
+            yield entry.questions
+
+
 def remove_unreleased(entries: list[Entry], config: Config) -> None:
     """Delete the noisy files of a release that did not reach the ledger: nobody has seen them, and nobody may.
 
     It also deletes all totals except those of the last release, because only these are used.
     """
-    released = {name for entry in releases_of(entries) for name in entry.files.values()}
-    released |= {entry.questions for entry in releases_of(entries) if entry.questions is not None}
-    for folder, names in ((releases(config), released), (totals(config), {totals_file(entries)})):
+    for folder, names in ((releases(config), set(released_files(entries))), (totals(config), {totals_file(entries)})):
         for path in folder.iterdir() if folder.exists() else ():
             if path.name not in names:
                 path.unlink()

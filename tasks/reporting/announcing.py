@@ -1,17 +1,28 @@
 """How anything is shown and told in the scheduler: keys of artifacts, addresses of files, events."""
 
 import os
+from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 from urllib.parse import quote
 
 from tasks.base import scheduler
 from tasks.base.config import Config
 from tasks.base.config_collection import CollectionConfig
 from tasks.base.durable import sha256
+from tasks.base.errors import LedgerBroken
 
 PUBLISHED_URL = "HEXVEIL_PUBLISHED_URL"
 """The environment variable with the address that serves the published folder; {dataset} stands for its name."""
+
+
+class Verified(Protocol):
+    """The result of a check without problems."""
+
+    @property
+    def in_words(self) -> str:
+        """The result as text."""
+        ...
 
 
 def show_markdown(kind: str, page: str, description: str, config: Config | CollectionConfig) -> None:
@@ -34,6 +45,20 @@ def emit(what: str, config: Config | CollectionConfig, **fields: Any) -> None:
     labels = {f"hexveil.{key}": str(fields[key]).lower() for key in ("date", "whole_day") if key in fields}
     payload = {key: value if isinstance(value, int) else str(value) for key, value in fields.items()}
     scheduler.tell(f"hexveil.{what}", resource | labels, payload)
+
+
+def show_verified(verify: Callable[[], Verified], config: Config | CollectionConfig) -> None:
+    """Verify a ledger and show the result; if it does not hold, emit an event with the reason.
+
+    Raises:
+        LedgerBroken: Names the first entry that disagrees, and with what.
+    """
+    try:
+        verified = verify()
+    except LedgerBroken as error:
+        emit("verify.failed", config, reason=error)
+        raise
+    show_markdown("verify", verified.in_words, verified.in_words, config)
 
 
 def address(path: Path, config: Config | CollectionConfig) -> str:

@@ -8,10 +8,9 @@ import datetime as dt
 from tasks.account.ledger import list_entries
 from tasks.base import scheduler
 from tasks.base.config import Config
-from tasks.base.errors import LedgerBroken
 from tasks.base.steps import step, step_seconds
 from tasks.reporting import pages
-from tasks.reporting.announcing import address, artifact_key, emit, show_markdown
+from tasks.reporting.announcing import address, artifact_key, emit, show_markdown, show_verified
 from tasks.reporting.budget_report import report_budget
 from tasks.reporting.burndown import burndown
 from tasks.reporting.day_report import DayReport, released_entry, report_day, report_range
@@ -85,12 +84,7 @@ def check_ledger(config: Config) -> None:
     Raises:
         LedgerBroken: Names the first entry that disagrees, and with what.
     """
-    try:
-        verified = verify_ledger(config)
-    except LedgerBroken as error:
-        emit("verify.failed", config, reason=error)
-        raise
-    show_markdown("verify", verified.in_words, verified.in_words, config)
+    show_verified(lambda: verify_ledger(config), config)
 
 
 def _show_day(date: dt.date, day: DayReport, config: Config) -> None:

@@ -10,7 +10,7 @@ from tasks.base.steps import step, step_seconds
 from tasks.collect.late import Late
 from tasks.collect.ledger import ESTIMATED, LOCALISED, OPENED, entry_of, list_entries, published_folder
 from tasks.collect.results import means_of, release_of
-from tasks.reporting.announcing import address, artifact_key, emit, show_markdown
+from tasks.reporting.announcing import address, artifact_key, emit, show_markdown, show_verified
 from tasks.reporting.pages import table, text
 from tasks.upkeep.verify_collection import verify_collection
 
@@ -75,12 +75,7 @@ def check_collection(config: CollectionConfig) -> None:
     Raises:
         LedgerBroken: Names the first entry that disagrees, and with what.
     """
-    try:
-        verified = verify_collection(config)
-    except LedgerBroken as error:
-        emit("verify.failed", config, reason=error)
-        raise
-    show_markdown("verify", verified.in_words, verified.in_words, config)
+    show_verified(lambda: verify_collection(config), config)
 
 
 def period_page(

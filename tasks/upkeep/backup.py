@@ -88,9 +88,7 @@ def _in_order(entries: list[Entry], config: Config) -> Iterator[Path]:
     for entry in charges(entries):
         plan = load_plan(entry.plan, config)
         yield from (private_files.plans(config) / name for name in (plan.name, *plan.files.values()))
-    for entry in releases(entries):
-        questions = [] if entry.questions is None else [entry.questions]  # an estimate is made again from these
-        yield from (private_files.releases(config) / name for name in (*entry.files.values(), *questions))
+    yield from (private_files.releases(config) / name for name in private_files.released_files(entries))
     for entry in entries:
         if isinstance(entry, Conversion):
             yield from (private_files.plans(config) / name for name in entry.losses.values())
