@@ -77,8 +77,8 @@ def collect_backfill(config_file: Path, first: dt.date, last: dt.date) -> list[L
     """Do what can be done of every period of a range from the reports that lie there.
 
     A period that was never opened is left out, for no device could answer, and so is one that is not over, for its
-    devices may still report. A period that is released is published again. A
-    period that fails is reported, and the others are done.
+    devices may still report. A period that is released is published again. A period that fails is reported, and the
+    others are done.
 
     Args:
         config_file: The collection's TOML file.

@@ -41,10 +41,11 @@ def device_report(
         typer.echo(f"This device answers round {outcome.round}; nothing is sent now.", err=True)
         return
     sys.stdout.write(as_line(outcome.report))
+    if outcome.is_new:
+        typer.echo(f"Values: {outcome.n_values}; lines that are no number: {outcome.n_left_out}.", err=True)
     said = "Spent" if outcome.is_new else "The same answer as before, at no further cost. Spent so far:"
     typer.echo(
-        (f"Values: {outcome.n_values}; lines that are no number: {outcome.n_left_out}.\n" if outcome.is_new else "")
-        + f"{said} {float(held.spent):g} of {float(held.limit):g} in {len(held.answers)} periods.",
+        f"{said} {float(held.spent):g} of {float(held.limit):g} in {len(held.answers)} periods.",
         err=True,
     )
 

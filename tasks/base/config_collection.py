@@ -12,6 +12,7 @@ from pydantic import Field, field_validator, model_validator
 
 from tasks.base.config import Config, load_config, read_as
 from tasks.base.config_sections import Monitoring, Storage, Value
+from tasks.base.config_source import NAME
 from tasks.base.config_types import Number, Positive, Section
 from tasks.base.time_zones import known_zone
 
@@ -22,7 +23,7 @@ _LIKE_A_CELL = re.compile(r"[0-9a-fA-F]{15,16}")
 class Collection(Section):
     """What is asked of which devices, and what is publicly known of them."""
 
-    name: str = Field(pattern=r"^[a-z0-9][a-z0-9_-]*$")
+    name: str = Field(pattern=NAME)
     """Name of the collection: small letters, digits, `_` and `-`."""
     reports: str = Field(min_length=1)
     """Pattern of the files of reports, relative to this file, one report a line. It must contain `{period}`."""
@@ -86,10 +87,8 @@ class Collection(Section):
 
     @property
     def cells(self) -> tuple[str, ...]:
-        """The areas if they are H3 cells, else none."""
-        import h3
-
-        return self.areas if h3.is_valid_cell(self.areas[0]) else ()
+        """The areas if they are H3 cells, else none. They were checked: if one is like a cell, all are cells."""
+        return self.areas if _LIKE_A_CELL.fullmatch(self.areas[0]) else ()
 
 
 class CollectionConfig(Section):

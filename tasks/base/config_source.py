@@ -14,7 +14,7 @@ TimeUnit = Literal["s", "ms", "us", "ns"]
 ROLES = ("user", "time", "latitude", "longitude", "value")
 """The columns that are read, by what they mean."""
 NAME = r"^[a-z0-9][a-z0-9_-]*$"
-"""What the name of a dataset looks like."""
+"""What the name of a dataset, or of a collection, looks like."""
 OF_FILE = "{file}"
 """What `columns.user` says where a file's name is the user of its records."""
 

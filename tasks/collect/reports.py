@@ -71,7 +71,7 @@ def take_in(asked: RoundParameters, config: CollectionConfig) -> TakenIn:
     """
     files = files_of(asked.period, config)
     if not files:
-        raise BadInput(f"no file of reports matches {_pattern(asked.period, config)}")
+        raise BadInput(f"no file of reports matches {config.folder / _pattern(asked.period, config)}")
     place = {"period": asked.period, "round": asked.round}
     with open_reports(config) as connection, warehouse.transaction(connection):
         judge(asked, files.values(), connection)
@@ -136,7 +136,8 @@ _SUMS: dict[int, Callable[[warehouse.Connection, RoundParameters], pl.DataFrame]
 def files_of(period: str, config: CollectionConfig) -> dict[str, ReportFile]:
     """Return the files of a period's reports by their name, in the order in which they are read."""
     files = {}
-    for path in map(Path, sorted(glob.glob(_pattern(period, config), recursive=True))):
+    found = glob.glob(_pattern(period, config), root_dir=config.folder, recursive=True)
+    for path in map(config.folder.joinpath, sorted(found)):
         if not path.is_file():
             continue  # a folder, or a link to nothing
         status, name = path.stat(), os.path.relpath(path, config.folder)
@@ -145,7 +146,7 @@ def files_of(period: str, config: CollectionConfig) -> dict[str, ReportFile]:
 
 
 def _pattern(period: str, config: CollectionConfig) -> str:
-    return str(Path(glob.escape(str(config.folder))) / config.collection.reports.replace(PERIOD_PLACEHOLDER, period))
+    return config.collection.reports.replace(PERIOD_PLACEHOLDER, period)
 
 
 def _lines(files: Iterable[ReportFile]) -> Iterator[pyarrow.RecordBatch]:

@@ -67,8 +67,9 @@ def make_report(
     asked = read_parameters(parameters)
     fingerprint = sha256(asked.as_file())
     place = _area(asked, area)
-    if not values.is_file() or account.is_dir():
-        raise BadInput(f"{account if account.is_dir() else values} must be a file")
+    for path, is_right in ((values, values.is_file()), (account, not account.is_dir())):
+        if not is_right:
+            raise BadInput(f"{path} must be a file")
     with held_account(account):
         held = read_account(account, device, limit)
         write_account(account, held)  # the name and the limit stay, whatever follows
