@@ -17,6 +17,7 @@ from typing import Any
 import duckdb
 
 from tasks.base.config_collection import CollectionConfig, load_collection
+from tasks.collect.ledger import published_folder
 from tasks.collect.rounds import estimate, localise, open_period
 from tasks.device.parameters import RoundParameters, read_parameters
 from tasks.formats.map.areas import areas_page
@@ -97,6 +98,8 @@ def run_rounds(config: CollectionConfig) -> dict[str, float]:
     (config.storage_path / "private" / "reports.duckdb").unlink(missing_ok=True)
     ledger = config.storage_path / "ledger.jsonl"
     ledger.write_bytes(ledger.read_bytes().splitlines(keepends=True)[0])
+    # A step refuses a period whose answers are published and whose ledger has no entry for them.
+    shutil.rmtree(published_folder(str(_DATE), config))
     hidden = second.rename(second.with_suffix(".later"))
     seconds: dict[str, float] = {}
     for name, step in zip(STEPS, (localise, estimate), strict=True):
