@@ -228,9 +228,7 @@ def _widened(found: Estimate, view: View, surplus: FloatArray, response: FloatAr
     after = replace(
         state, residual=residual, residual_covariance=covariance - gain.T @ (response[:, None] * covariance)
     )
-    wider = View(
-        view.day, replace(view.state, residual=residual, residual_covariance=after.residual_covariance), view.rows
-    )
+    wider = replace(view, state=replace(view.state, residual=residual, residual_covariance=after.residual_covariance))
     occupancy = view.day.occupancy
     part = np.bincount(occupancy.cell, view.share_of_cell**2 * wider.residual_variance, occupancy.n_cells).astype(float)
     after_day, before_day = (

@@ -1,6 +1,6 @@
 """A day seen from a state: what is expected in each cell, and how much pairs differ from it."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
@@ -15,6 +15,7 @@ _RECORD_RESIDUAL = 2.0
 _RECORD_POWER = 0.8
 _LEAST_BINARY = 25.0
 _LEAST_MEAN = 1.0
+_RELATIVE = (0.4, 2.5)
 _LARGE_SHARE = 0.2
 _FEW_RECORDS = 3
 """A pair with a larger share of its cell than the first, or with more records than the second, is in other classes."""
@@ -29,17 +30,24 @@ class View:
     Attributes:
         day: The day.
         state: The state, which has coefficients for all hexagons of the day.
-        rows: The functions' values at the day's cells.
+        rows: The functions' values at the day's cells; those of hexagons are multiplied by ``relative``.
+        relative: What is expected of each cell before its place is known, over the mean of all records, within limits,
+            shape (G,): large values vary more.
     """
 
     day: Day
     state: State
     rows: Rows
+    relative: FloatArray
 
     @classmethod
     def of(cls, day: Day, state: State, covariates: FloatArray) -> "View":
         """Return the view of a day."""
-        return cls(day, state, state.basis.rows(day, covariates, state.numbers_of(day)))
+        rows = state.basis.rows(day, covariates, state.numbers_of(day))
+        of_city = np.clip(state.centre + rows.common @ state.mean[: rows.common.shape[1]], 0.0, POINTS)
+        mean = max(float(np.average(of_city, weights=day.occupancy.cell_records)), _LEAST_MEAN)
+        relative = np.clip(of_city / mean, *_RELATIVE)
+        return cls(day, state, replace(rows, own=rows.own * relative[:, None]), relative)
 
     @cached_property
     def expected(self) -> FloatArray:
@@ -49,7 +57,8 @@ class View:
     @cached_property
     def cell_variance(self) -> FloatArray:
         """Variance of what is each cell's own on one day, in squared points, shape (G,)."""
-        return self.state.basis.cell_variance(self.day) * self.state.scale**2 * self.state.prior_factors[1]
+        of_day = self.state.basis.cell_variance(self.day) * self.state.scale**2 * self.state.prior_factors[1]
+        return np.asarray(of_day * self.relative**2, dtype=np.float64)
 
     @cached_property
     def state_variance(self) -> FloatArray:
@@ -74,12 +83,6 @@ class View:
         level[order] = np.minimum((share * n_levels).astype(np.int64), n_levels - 1)
         size = 2 * (self.share_of_cell > _LARGE_SHARE) + (occupancy.n_records > _FEW_RECORDS)
         return np.asarray(level[occupancy.cell] * n_sizes + size, dtype=np.int64)
-
-    @cached_property
-    def relative(self) -> FloatArray:
-        """Expected mean of each cell over that of a record, within limits, shape (G,): large values vary more."""
-        mean = max(float(np.average(self.expected, weights=self.day.occupancy.cell_records)), _LEAST_MEAN)
-        return np.clip(self.expected / mean, 0.4, 2.5)
 
     @cached_property
     def residual_variance(self) -> FloatArray:

@@ -5,12 +5,12 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from city_days import a_city, a_state, dense
+from city_days import a_city, a_state, dense, levels
 
 from dpmath.estimate.basis import LASTING, OF_THE_DAY, Rows, fit_basis
 from dpmath.estimate.covariates import N_OF_OCCUPANCY, covariates
 from dpmath.estimate.day import Day
-from dpmath.estimate.state import class_covariance
+from dpmath.estimate.state import class_covariance, first_state
 from dpmath.estimate.view import View, residual_shares
 
 
@@ -213,16 +213,40 @@ def test_hexagons_take_what_covariates_leave_and_never_less_than_their_own() -> 
     assert many.own_factor == 1
 
 
+@pytest.mark.theorem("HV-E1")
+def test_places_and_cells_differ_in_proportion_to_what_the_city_expects_of_them() -> None:
+    """What a hexagon is known to be does not raise its own level: only the city's functions do."""
+    day = a_city(n_slots=24)
+    state = a_state(day, centre=20.0)
+    short = replace(state.basis, courses=state.basis.courses[:, :4], left_out=state.basis.courses[:, 4:])
+    state = first_state(day, short, 20.0, 4.0, 9.0, 0.3)
+    n_common, rng = state.basis.n_common, np.random.default_rng(3)
+    state = replace(
+        state, mean=rng.normal(size=state.mean.size) * np.where(np.arange(state.mean.size) < n_common, 2, 1)
+    )
+    view = View.of(day, state, covariates(day, True))
+    level = levels(view)
+    assert level.min() == 0.4
+    assert level.max() > 1.3
+    assert view.relative == pytest.approx(level)
+    plain = dense(short.rows(day, covariates(day, True), state.numbers_of(day)), 10)
+    scaled = dense(view.rows, 10)
+    assert scaled[:, :n_common] == pytest.approx(plain[:, :n_common])
+    assert scaled[:, n_common:] == pytest.approx(plain[:, n_common:] * level[:, None])
+    assert view.expected == pytest.approx(np.clip(20 + scaled @ state.mean, 0, 100))
+    assert view.cell_variance.min() > 0
+    assert view.cell_variance == pytest.approx(short.cell_variance(day) * 81 * level**2)
+
+
 @pytest.mark.theorem("HV-E5")
 def test_residual_variances_fall_with_records_and_are_those_of_the_definition() -> None:
     records = np.array([1, 2, 10, 10**6])
     assert residual_shares(records) == pytest.approx([0.12 + 2 / m**0.8 for m in records])
-    day = a_city()
+    day = a_city(3)
     state = a_state(day)
     residual = np.linspace(-1, 1, 12)
     view = View.of(day, replace(state, residual=residual), covariates(day, True))
-    occupancy, expected = day.occupancy, view.expected
-    mean = np.average(expected, weights=occupancy.cell_records)
+    occupancy, expected, of_city = day.occupancy, view.expected, levels(view)
     order = sorted(range(60), key=lambda cell: expected[cell])
     below = {cell: occupancy.cell_records[order[: place + 1]].sum() for place, cell in enumerate(order)}
     found = set()
@@ -232,7 +256,7 @@ def test_residual_variances_fall_with_records_and_are_those_of_the_definition() 
         one = 4 * level + (2 if share > 0.2 else 0) + (1 if m > 3 else 0)
         found.add(one)
         assert view.residual_class[pair] == one
-        by_size = (0.12 + 2 / m**0.8) * min(max(expected[cell] / mean, 0.4), 2.5) * 81
+        by_size = (0.12 + 2 / m**0.8) * of_city[cell] * 81
         most = max(25.0, expected[cell] * (100 - expected[cell]))
         factor = math.exp(residual[one] + class_covariance()[one, one] / 2)
         assert view.residual_variance[pair] == pytest.approx(factor / (1 / by_size + 1 / most))

@@ -14,6 +14,7 @@ from city_days import (
     asked_of,
     dense,
     expected_error,
+    levels,
     run,
     same,
     seen_covariance,
@@ -73,7 +74,7 @@ def test_the_estimate_is_that_of_textbook_conditioning(shrink: float, n_slots: i
     variance = np.diag(model.of_means @ left @ model.of_means.T)
     misfit = max(1.0, float(sums @ np.linalg.solve(of_sums, sums)) / n_queries)
     cut_off = (0.5 * (1 / shrink - 1) * (model.of_means @ moved)) ** 2
-    wider = np.clip(view.expected / np.average(view.expected, weights=day.occupancy.cell_records), 1, 2.5)
+    wider = np.maximum(levels(view), 1)
     expected = residual + np.maximum(variance - residual, 1e-12) * misfit * wider + cut_off
     assert found.variance == pytest.approx(expected)
     assert found.variance_before == pytest.approx(residual + (before - residual) * misfit * wider)
@@ -165,7 +166,7 @@ def test_a_typical_day_is_what_lasts_on_a_kind_of_day() -> None:
     state = replace(state, mean=state.mean * 20)
     known, found = covariates(day, True), []
     for kind in range(len(KINDS)):
-        matrix = dense(state.basis.rows(replace(day, kind=kind), known, state.numbers_of(day)), 10)
+        matrix = dense(View.of(replace(day, kind=kind), state, known).rows, 10)
         mean, variance = typical(day, state, covariates(day, True), kind)
         assert mean == pytest.approx(np.clip(50 + matrix @ state.mean, 0, 100))
         assert variance == pytest.approx(np.diag(matrix @ state.covariance @ matrix.T))

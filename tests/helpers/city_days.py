@@ -100,6 +100,15 @@ def dense(rows: Rows, n_hexagons: int) -> np.ndarray:
     return matrix
 
 
+def levels(view: View) -> np.ndarray:
+    """Return what the functions of the city expect of each cell, over its mean over records, within limits."""
+    day, state = view.day, view.state
+    matrix = dense(state.basis.rows(day, covariates(day, True), state.numbers_of(day)), state.n_hexagons)
+    of_city = state.centre + matrix[:, : state.basis.n_common] @ state.mean[: state.basis.n_common]
+    of_city = np.clip(of_city, 0, 100)
+    return np.clip(of_city / np.average(of_city, weights=day.occupancy.cell_records), 0.4, 2.5)
+
+
 def users_of_pairs(day: Day) -> np.ndarray:
     """Return which user each pair is of, as a matrix of zeros and ones, shape (L, P)."""
     return (np.arange(day.occupancy.n_users)[:, None] == day.occupancy.user).astype(float)
