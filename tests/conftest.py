@@ -11,11 +11,15 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from hypothesis import settings
 from playwright.sync_api import Browser, sync_playwright
 from support import CONFIG, DATE, ENGINES, HEADER, REAL_DATA, Dataset, Say, choose
 
 from dpmath.core.occupancy import Occupancy
 from tasks.records.synthetic import write_city
+
+settings.register_profile("hexveil", deadline=None)  # no test asserts a time
+settings.load_profile("hexveil")
 
 QUIET = (
     "--no-sandbox",

@@ -23,8 +23,13 @@ def chi_squared_p_value(draws: np.ndarray, sigma: float) -> float:
     """Return the p-value of draws against the discrete Gaussian of a sigma, in bins of enough probability."""
     observed, expected = _in_bins(draws, sigma)
     enough = expected >= 10
-    observed = np.append(observed[enough], observed[~enough].sum())
-    expected = np.append(expected[enough], max(expected[~enough].sum(), 1e-3))
+    smallest = int(np.argmin(np.where(enough, expected, np.inf)))
+    for counts in (
+        observed,
+        expected,
+    ):  # a bin of its own, seldom reached, would be far off as soon as one draw is in it
+        counts[smallest] += counts[~enough].sum()
+    observed, expected = observed[enough], expected[enough]
     return float(chi2.sf(((observed - expected) ** 2 / expected).sum(), df=expected.size - 1))
 
 

@@ -46,7 +46,7 @@ def algorithm_2(records: list[int], length: int) -> list[dict[int, int]]:
 
 @wraps
 @fits
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=300)
 @given(st.data(), RECORDS)
 def test_both_groupings_are_the_papers_algorithms(data: st.DataObject, records: list[int]) -> None:
     length = data.draw(st.integers(1, max(records)))
@@ -56,7 +56,7 @@ def test_both_groupings_are_the_papers_algorithms(data: st.DataObject, records: 
 
 @wraps
 @fits
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=300)
 @given(st.data(), RECORDS)
 def test_counts_are_as_the_paper_says(data: st.DataObject, records: list[int]) -> None:
     length = data.draw(st.integers(1, max(records)))

@@ -15,7 +15,7 @@ from dpmath.core.occupancy import Occupancy
 
 EPSILONS = st.fractions(Fraction(1, 5), Fraction(20))
 TARGETS = st.one_of(st.none(), st.fractions(Fraction(1, 50), Fraction(1, 2)))
-QUICK = settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+QUICK = settings(max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture])
 
 
 @st.composite

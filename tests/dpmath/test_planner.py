@@ -18,7 +18,7 @@ from dpmath.planner.plans import Plan, least_epsilon, least_error, lower_bound, 
 from dpmath.planner.programme import Programme
 from tests.bench.cities import city
 
-QUICK = settings(max_examples=12, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+QUICK = settings(max_examples=12, suppress_health_check=[HealthCheck.function_scoped_fixture])
 SEEDS = st.integers(0, 2**32 - 1)
 
 

@@ -25,7 +25,7 @@ def _any_size(outcomes: list[tuple[int, int]]) -> bool:
 
 
 @exactly
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=300)
 @given(st.fractions(min_value=0, max_value=300, max_denominator=10**6), st.integers(1, 200))
 def test_the_bounds_hold_the_exponential_and_any_tighter_ones_do_not(exponent: Fraction, bits: int) -> None:
     low, high = exponential_bounds(exponent, bits)
@@ -55,7 +55,7 @@ def words_of(mechanism: ExponentialMechanism, bits: int) -> tuple[list[int], int
 
 
 @exactly
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(st.lists(st.tuples(st.integers(0, 9), st.integers(-3, 6)), min_size=1, max_size=7).filter(_any_size), RATES)
 @example([(1, 1), (1, 1)], Fraction(1, 50))
 @example([(1, score) for score in (2, 3, 1, 6, -3, 0, 5)], Fraction(1, 3))
@@ -78,7 +78,7 @@ def test_the_enumeration_tells_a_rate_that_is_a_hundredth_off() -> None:
 
 
 @exactly
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(SIZES, RATES, st.integers(0, 255), st.integers(0, 255))
 def test_more_bits_never_change_what_fewer_decided(sizes: list[int], rate: Fraction, word: int, more: int) -> None:
     mechanism = ExponentialMechanism(sizes, list(range(len(sizes))), rate)
@@ -87,7 +87,7 @@ def test_more_bits_never_change_what_fewer_decided(sizes: list[int], rate: Fract
 
 
 @exactly
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(SIZES, RATES, st.integers(-50, 50), st.integers(1, 9), st.integers(0, 2**128 - 1))
 def test_scores_may_be_moved_and_scaled_with_the_rate(
     sizes: list[int], rate: Fraction, moved: int, scale: int, word: int

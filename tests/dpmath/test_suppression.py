@@ -68,7 +68,7 @@ def test_as_printed_it_keeps_the_same_pairs_and_factor_as_a_literal_transcriptio
     assert suppressed > 60, "the random arrays must exercise the suppression"
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150)
 @given(
     st.lists(st.lists(st.integers(0, 4), min_size=4, max_size=4), min_size=1, max_size=5).filter(
         lambda table: all(any(row) for row in table)

@@ -19,7 +19,7 @@ from dpmath.planner.plans import Plan, most_carried
 from dpmath.planner.programme import Programme
 from dpmath.planner.solver import most_shares
 
-QUICK = settings(max_examples=5, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+QUICK = settings(max_examples=5, suppress_health_check=[HealthCheck.function_scoped_fixture])
 SEEDS = st.integers(0, 2**32 - 1)
 FINE = [10_000]
 

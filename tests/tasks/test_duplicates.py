@@ -103,7 +103,7 @@ def set_hash(patch: pytest.MonkeyPatch, expression: str) -> None:
     patch.setattr(warehouse, "statement", lambda name: macro if name == "scratch/identity_hash" else original(name))
 
 
-@settings(max_examples=20, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=20, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(files=FILES, expression=st.sampled_from([HASH, HASH, *COLLIDING]), at_once=st.sampled_from([1 << 26, 20, 3]))
 def test_what_is_kept_and_why_is_what_a_plain_reading_of_the_rows_says_whatever_the_hashes_are(
     tmp_path_factory: pytest.TempPathFactory, files: list[list[Row]], expression: str, at_once: int

@@ -121,7 +121,7 @@ def test_no_speed_decides_on_a_record(rt: Dataset, speed: bytes) -> None:
     assert outcomes(rt, feed(entity(vehicle(PLACE + speed)))) == {"kept": 2}
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=300)
 @given(bits=st.integers(0, (1 << 32) - 1), speed_first=st.booleans())
 def test_whatever_its_four_bytes_are(bits: int, speed_first: bool) -> None:
     speed = b"\x2d" + bits.to_bytes(4, "little")
@@ -132,7 +132,7 @@ def test_whatever_its_four_bytes_are(bits: int, speed_first: bool) -> None:
         assert (of_bus.timestamp, of_bus.position.latitude) == (SECOND, 47)
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=300)
 @given(content=st.binary(max_size=60))
 def test_no_bytes_of_an_entity_end_the_day(content: bytes) -> None:
     decoded = list(gtfs_realtime._vehicles(gtfs_realtime._decoded(feed(field(2, LENGTH, content)))[1]))

@@ -174,7 +174,7 @@ FIELD = st.text(st.characters(codec="utf-8", exclude_characters='\r\n\x00"'), ma
 NUMBER_LIKE = st.one_of(FIELD, st.floats(allow_nan=True, allow_infinity=True).map(str), st.just(""))
 
 
-@settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=40, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(values=st.lists(NUMBER_LIKE, min_size=6, max_size=6))
 def test_which_records_survive_does_not_depend_on_any_value(
     tmp_path_factory: pytest.TempPathFactory, values: list[str]
