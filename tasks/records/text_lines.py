@@ -132,7 +132,23 @@ def _utf8_blocks(path: Path) -> Iterator[Block]:
             yield block
             n_before += block.starts.size
             continue
-        raise BadInput(f"{path}: line {number} is not UTF-8; convert the file, for example with iconv")
+        raise BadInput(f"{path}: line {number} {_not_utf8(path)}")
+
+
+def not_utf8(path: Path) -> BadInput:
+    """Return the error for a text file in another encoding than UTF-8. It does not depend on values."""
+    return BadInput(f"{path}: {_not_utf8(path)}")
+
+
+def is_utf16(start: bytes) -> bool:
+    """Return whether a text begins with the mark of UTF-16."""
+    return start.startswith((b"\xff\xfe", b"\xfe\xff"))
+
+
+def _not_utf8(path: Path) -> str:
+    with open_binary(path) as file:
+        found, encoding = ("in UTF-16, not UTF-8", "UTF-16") if is_utf16(file.read(2)) else ("not UTF-8", "LATIN1")
+    return f"is {found}; convert the file, for example with iconv -f {encoding} -t UTF-8"
 
 
 def unreadable(path: Path, kind: str) -> BadInput:
