@@ -29,7 +29,9 @@ _TOTAL = "And all days together? In zCDP, days of epsilon 2 add up to 10 in abou
 
 
 def init(
-    files: Annotated[list[Path], typer.Argument(help="Files of the feed, all of one form.", show_default=False)],
+    files: Annotated[
+        list[Path], typer.Argument(help="Files of the feed, all of one form.", show_default=False, readable=False)
+    ],
     to: Annotated[Path | None, typer.Option("--to", help="The file to write. Without it: NAME.toml here.")] = None,
     name: Annotated[str | None, typer.Option("--name", help="Name of the dataset: a-z, 0-9, - and _.")] = None,
     purpose: Annotated[str | None, typer.Option("--purpose", help="What the publication is for; public.")] = None,
@@ -85,9 +87,12 @@ def init(
         time_format=time_format,
         timezone=timezone,
     )
-    named_by = files[0] if to is None or to.is_dir() else to
-    name = ask.text(name, "A name for the dataset, of a-z, 0-9, - and _", _name_of(named_by), "--name")
-    path = _place(name, to, force)
+    try:
+        named_by = files[0] if to is None or to.is_dir() else to
+        name = ask.text(name, "A name for the dataset, of a-z, 0-9, - and _", _name_of(named_by), "--name")
+        path = _place(name, to, force)
+    except PermissionError:
+        raise HexveilError(f"--to {to}: you may not enter its folder; give another place with --to") from None
     proposal = propose_source(files, path.parent, given)
     while proposal.missing:
         given.columns.update(asked_column(proposal, ask))

@@ -11,7 +11,7 @@ import json
 import zlib
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -98,7 +98,7 @@ def look_at(path: Path, given: Given) -> Look:
             raise BadInput(
                 f"{path}: its name does not say its format; say it with --format: csv, parquet, ndjson, json or gtfs-rt"
             )
-        if kind in ("csv", "json", "ndjson") and text_lines.is_utf16(start):
+        if kind in ("csv", "json", "ndjson") and text_lines.utf16_of(start):
             raise text_lines.not_utf8(path)
         return _LOOKS[kind](path, given)
 
@@ -146,9 +146,9 @@ def _header(path: Path, given: Given) -> tuple[str, list[str]]:
         line = text_lines.first_line(path).decode("utf-8-sig").rstrip("\r\n")
     except UnicodeDecodeError:
         raise text_lines.not_utf8(path) from None
-    if "\0" in line:
-        raise text_lines.not_utf8(path)
-    if not line or not recognise.is_header(line, given.delimiter):
+    if not line.strip():
+        raise BadInput(f"{path}: its first line is empty, and must be the header; remove it, or name another file")
+    if not recognise.is_header(line, given.delimiter):
         raise BadInput(
             f"{path}: its first line is no header: a name in it is empty or a number. Name the columns in order with "
             '--header, and say what stands between them, for example --header "id,time,lat,lon,speed" --delimiter ","'
@@ -179,7 +179,8 @@ def _json(path: Path, given: Given) -> Look:
     found = ", ".join(f'"{one}"' for one in lists) or "none"
     if given.records is None and not lists:
         raise BadInput(
-            f"{path}: the JSON document has no list of objects. If it has one object per line, say --format ndjson"
+            f"{path}: the JSON document has no list of objects; name a file with records. If it has one object per "
+            "line, say --format ndjson"
         )
     at = lists[0] if given.records is None else given.records
     records = _found(document, json_paths.steps_of(at) if at else [])
@@ -191,10 +192,14 @@ def _json(path: Path, given: Given) -> Look:
 def _ndjson(path: Path, given: Given) -> Look:
     with text_lines.open_binary(path) as file:
         lines = [file.readline(text_lines.LONGEST_RECORD) for _ in range(_MOST_RECORDS)]
-    records = []
+    records, n_other = [], 0
     for line in filter(None, lines):
-        with suppress(ValueError):
-            records.append(_parsed(line.decode()))
+        try:
+            records.append(_parsed(line.decode("utf-8-sig")))
+        except ValueError as error:
+            n_other += isinstance(error, UnicodeDecodeError)
+    if n_other and not records:
+        raise text_lines.not_utf8(path)
     if not any(isinstance(one, dict) for one in records):
         raise BadInput(f"{path}: has no JSON object in a line. If it is one document, say --format json")
     return _of_objects("ndjson", records, given, "")

@@ -84,7 +84,7 @@ def propose_source(files: Sequence[Path], folder: Path, given: Given) -> Proposa
         return proposal
     _refuse_other_forms(files, looks, proposal)
     if not any(look.column(proposal.settings["columns"]["time"]) for look in looks if look.names):
-        raise BadInput(f"{files[0]}: has no record, only a form; name a file with records")
+        raise BadInput(f"{files[0]}: has no record; name a file with records")
     places = _places(looks, proposal)
     _time_zone(places, given, proposal)
     days = _times(files, folder, looks, given, proposal)

@@ -140,15 +140,18 @@ def not_utf8(path: Path) -> BadInput:
     return BadInput(f"{path}: {_not_utf8(path)}")
 
 
-def is_utf16(start: bytes) -> bool:
-    """Return whether a text begins with the mark of UTF-16."""
-    return start.startswith((b"\xff\xfe", b"\xfe\xff"))
+def utf16_of(start: bytes) -> str | None:
+    """Return which UTF-16 a text is in, by its first bytes, as iconv calls it; None if it is in none."""
+    if start.startswith((b"\xff\xfe", b"\xfe\xff")):
+        return "UTF-16"
+    return {(True, False): "UTF-16BE", (False, True): "UTF-16LE"}.get((start[:1] == b"\0", start[1:2] == b"\0"))
 
 
 def _not_utf8(path: Path) -> str:
     with open_binary(path) as file:
-        found, encoding = ("in UTF-16, not UTF-8", "UTF-16") if is_utf16(file.read(2)) else ("not UTF-8", "LATIN1")
-    return f"is {found}; convert the file, for example with iconv -f {encoding} -t UTF-8"
+        encoding = utf16_of(file.read(2))
+    found = f"in {encoding}, not UTF-8" if encoding else "not UTF-8"
+    return f"is {found}; convert the file, for example with iconv -f {encoding or 'LATIN1'} -t UTF-8"
 
 
 def unreadable(path: Path, kind: str) -> BadInput:

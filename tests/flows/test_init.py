@@ -96,7 +96,7 @@ def test_a_person_is_asked_in_plain_words(dataset: Dataset, environment: dict[st
 @pytest.mark.parametrize(
     ("content", "options", "said"),
     [
-        (HEADER, ("--yes",), "has no record, only a form; name a file with records"),
+        (HEADER, ("--yes",), "day.csv: has no record; name a file with records"),
         (HEADER + "b1,2026-01-15T08:00:00Z,47.0,8.3,9\n", ("--yes",), "--unit is missing: in which unit"),
         (
             HEADER + "b1,2026-01-15T08:00:00Z,47.0,8.3,9\n",

@@ -128,7 +128,7 @@ def test_no_value_changes_what_init_says_writes_or_refuses(form: str, tmp_path: 
     assert REFUSED.get(form, "6 rows kept") in plain[0]
     assert bool(plain[1]) == (form not in REFUSED)
 
-    @settings(max_examples=12, deadline=None, database=None, suppress_health_check=list(HealthCheck))
+    @settings(max_examples=12, deadline=None, database=None, suppress_health_check=[HealthCheck.too_slow])
     @given(st.lists(strategy, min_size=N_ROWS, max_size=N_ROWS))
     def same(values: list[Any]) -> None:
         (tmp_path / name).write_bytes(write(values))
@@ -164,7 +164,7 @@ def test_no_value_changes_the_unit_that_a_day_sees_in_its_times(form: str, tmp_p
     plain = read([9.0] * N_ROWS if form == "gtfs-rt" else ["9"] * N_ROWS)
     assert sum(n for *_, n in plain) == N_ROWS
 
-    @settings(max_examples=15, deadline=None, database=None, suppress_health_check=list(HealthCheck))
+    @settings(max_examples=15, deadline=None, database=None, suppress_health_check=[HealthCheck.too_slow])
     @given(st.lists(strategy, min_size=N_ROWS, max_size=N_ROWS))
     def same(values: list[Any]) -> None:
         assert read(values) == plain
