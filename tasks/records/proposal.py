@@ -30,6 +30,7 @@ from tasks.records.roles import recognise_roles, unit_of
 from tasks.records.source import format_by_name
 
 _MOST_FILES = 20
+_ANY_DATE = "[0-9][0-9][0-9][0-9]-[0-9][0-9]-[0-9][0-9]"
 _MARGIN_DEGREES = 0.5
 _N_PLACES = 500
 _SHARE_OF_DAY = 0.9
@@ -160,7 +161,7 @@ def _patterns(files: Sequence[Path], folder: Path, days: list[Counter[dt.date]],
         else:
             why = ". The paths have dates, but these are not the local days of the records: every day reads all files"
     dataset["files"] = found
-    n_found = len({path for one in found for path in glob.glob(str(folder / one.replace(DATE_PLACEHOLDER, "*")))})
+    n_found = len({path for one in found for path in glob.glob(str(folder / one.replace(DATE_PLACEHOLDER, _ANY_DATE)))})
     more = f", and will read {n_found - len(files):,} more that are there" if n_found > len(files) else ""
     reasons.append(f"the pattern is {', '.join(found)}{more}{why}")
 
