@@ -4,6 +4,7 @@
 -- Grain    one row per row with the right number of fields
 -- Reads    the file $path; the lines it rejects are then in rejected_line
 -- Params   $path, $columns MAP of role to VARCHAR in the file's order, $delimiter, $header: whether it has one;
+--          $line_end: how its first record ends, which the engine would guess wrong from a value of several lines;
 --          $blank: trimmed off user ids; $filename: the column that gets the file's path, if one does;
 --          $micros, $time_format: of times, see instant_of
 -- Privacy  SENSITIVE
@@ -23,6 +24,7 @@ from read_csv(
     header = $header,
     filename = $filename,
     delim = $delimiter,
+    new_line = $line_end,
     quote = '"',
     escape = '"',
     nullstr = '',

@@ -15,6 +15,8 @@ ROLES = ("user", "time", "latitude", "longitude", "value")
 """The columns that are read, by what they mean."""
 NAME = r"^[a-z0-9][a-z0-9_-]*$"
 """What the name of a dataset, or of a collection, looks like."""
+DELIMITER = r'^[^"\r\n]$'
+"""What the character between the fields of CSV files looks like."""
 OF_FILE = "{file}"
 """What `columns.user` says where a file's name is the user of its records."""
 
@@ -36,7 +38,7 @@ class Dataset(Section):
     """IANA time zone. Days are days of this zone, and times without an offset are read in it."""
     purpose: str = "not stated"
     """What the publication is for. The text is public: it is in every ledger entry."""
-    delimiter: str = Field(default=",", pattern=r'^[^"\r\n]$')
+    delimiter: str = Field(default=",", pattern=DELIMITER)
     """The character between the fields of CSV files."""
     preset: Preset | None = Field(default=None, exclude=True)
     """A published form of data, which fills in what this file leaves out of `[dataset]`, `[columns]` and `[value]`:

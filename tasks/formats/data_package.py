@@ -11,6 +11,8 @@ from tasks.formats.columns import meaning
 from tasks.formats.publication import Publication, PublishedRelease
 
 _TABLE = "statistics.csv"
+_WITH_LISTS = "measurements.parquet"
+"""It has columns of lists, which no Table Schema can describe: a tool that read it as a table would fail."""
 _MEDIA_TYPES = {
     "csv": "text/csv",
     "geojson": "application/geo+json",
@@ -87,6 +89,8 @@ def _resource(release: PublishedRelease, name: str) -> dict[str, Any]:
     }
     if name == _TABLE and release.fields:
         described |= {"profile": "tabular-data-resource", "encoding": "utf-8", "schema": schema_name(release.fields)}
+    if name == _WITH_LISTS:
+        described["type"] = "file"
     return described
 
 

@@ -46,7 +46,8 @@ class Choice:
             hexagons to be tried.
         share_within_target: Share of the records in cells that keep the target.
         constant_error: What the best single number for the whole day is expected to err over all records.
-        worse_than_constant: Whether what is expected, or promised of what is published, is no better than that number.
+        worse_than_constant: Whether what is expected, or promised of what is published, is no better than that number,
+            or nothing is published.
         is_screened: Whether a part of epsilon is taken by the count that screens the day.
         year_pure: What a year of such days costs a user at most, in pure epsilon.
         year_zcdp: The same in zCDP, of days that may each cost as much epsilon there.
@@ -138,7 +139,7 @@ def _own_grid(date: dt.date, config: Config) -> GridDay:
 
 @dataclass(frozen=True)
 class _Worth:
-    """What a setting is worth, in the value's unit; ``of_published`` is the error of what is published."""
+    """What a setting is worth, in the value's unit; ``of_published`` is of what is published, if anything is."""
 
     error: float
     share: float
@@ -188,7 +189,7 @@ def _choice(day: GridDay, epsilon: Decimal, worth: _Worth | None) -> Choice:
         error_over_all_records=worth and worth.error,
         share_within_target=worth and worth.share,
         constant_error=worth and worth.constant,
-        worse_than_constant=worth and (worth.of_published is not None and worth.of_published >= worth.constant),
+        worse_than_constant=worth and (worth.of_published is None or worth.of_published >= worth.constant),
         is_screened=bool(charges.any()),
         year_pure=year_pure,
         year_zcdp=year_zcdp,

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tasks.base.errors import BadInput
-from tasks.records.text_lines import LONGEST_RECORD, Block, blocks, too_long, unreadable
+from tasks.records.text_lines import LONGEST_RECORD, Block, blocks, open_binary, too_long, unreadable
 
 _BATCH = 1 << 16
 _MOST_MALFORMED = 10_000
@@ -147,6 +147,20 @@ def _tally(counts: Iterator[Counts], headerless: int) -> tuple[int, int]:
         n_rows += some.size
         n_malformed += int(np.count_nonzero(some != n_columns))
     return max(n_rows, 0), n_malformed
+
+
+def first_line_end(path: Path) -> str:
+    r"""Return how the first record of a CSV file ends, as the engine writes it: ``\n`` or ``\r\n``, with backslashes.
+
+    What is within quotes is no end.
+    """
+    n_quotes, n_bytes = 0, 0
+    with open_binary(path) as file:
+        while line := file.readline(LONGEST_RECORD):
+            n_quotes, n_bytes = n_quotes + line.count(_QUOTE), n_bytes + len(line)
+            if n_quotes % 2 == 0 or n_bytes > LONGEST_RECORD:
+                return r"\r\n" if line.endswith(b"\r\n") else r"\n"
+    return r"\n"
 
 
 def csv_records(path: Path, delimiter: str) -> Iterator[list[str]]:

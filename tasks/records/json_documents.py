@@ -92,8 +92,8 @@ def _text(path: Path) -> str:
     try:
         return content.decode("utf-8-sig")
     except UnicodeDecodeError:
-        problem = f"{path}: not UTF-8; convert the file, for example with iconv"
-    raise BadInput(problem)
+        problem = text_lines.not_utf8(path)
+    raise problem
 
 
 @dataclass

@@ -1,15 +1,18 @@
 """Looks at the first records of a source file: its form, the names of its columns, and its times and places.
 
-Of a record only the columns are looked at that the caller names, which are those of time and place.
+No value can change what is seen. The format is the one that the file's name says, or the owner. The delimiter is that
+of the header. Of a record only the columns are looked at that the caller names, which are those of time and place; of
+a value in JSON, only that it is there.
 """
 
 import gzip
 import itertools
 import json
 import zlib
-from collections.abc import Callable, Sequence
-from contextlib import suppress
-from dataclasses import dataclass
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -17,11 +20,35 @@ from tasks.base.config_source import Format
 from tasks.base.errors import BadInput
 from tasks.records import gtfs_realtime, json_documents, json_paths, recognise, structure, text_lines
 from tasks.records.csv_rows import csv_records
+from tasks.records.roles import is_like_a_value
+from tasks.records.source import format_by_name
 
-_START = 1 << 20
 _MOST_RECORDS = 5_000
 _LEVELS = 32  # of a JSON value that are looked at
 _LONGEST_NUMBER = 100  # digits
+
+
+@dataclass(frozen=True)
+class Given:
+    """What the owner says himself.
+
+    Attributes:
+        header: The names of the columns of CSV files without a header.
+        delimiter: The character between the fields of CSV files.
+        format: The format of the files.
+        records: The path to the list of records of JSON documents; "" if the document is the list.
+        columns: The column of each role that is given.
+        time_format: The form of the times.
+        timezone: The time zone.
+    """
+
+    header: tuple[str, ...] = ()
+    delimiter: str | None = None
+    format: Format | None = None
+    records: str | None = None
+    columns: dict[str, str] = field(default_factory=dict)
+    time_format: str | None = None
+    timezone: str | None = None
 
 
 @dataclass(frozen=True)
@@ -30,7 +57,7 @@ class Look:
 
     Attributes:
         format: Its format.
-        names: The names of its columns, or the paths of the members of its records.
+        names: The names of its columns, or the paths of the members of its records; none if it has no records.
         column: Returns what the first records have in the column of a name.
         delimiter: The character between fields, of a CSV file.
         header: The names that were given for a file without a header.
@@ -47,61 +74,90 @@ class Look:
     kinds: dict[str, str] | None = None
 
 
-def look_at(path: Path, header: Sequence[str] = (), declared: Format | None = None) -> Look:
+def look_at(path: Path, given: Given) -> Look:
     """Return what a file looks like.
 
     Args:
         path: The file.
-        header: The names of the columns of a CSV file without a header.
-        declared: Its format, if its content should not decide.
+        given: What the owner says of it.
 
     Raises:
-        BadInput: Its format or its columns cannot be recognised.
+        BadInput: It cannot be opened, or its format or its columns cannot be recognised.
     """
-    if not path.is_file():
-        raise BadInput(f"{path}: there is no such file; name files, not a folder")
-    start = _start(path)
-    kind = declared or recognise.format_of(start)
-    if kind is None:
-        raise BadInput(f"{path}: its format is not recognised; it is empty, or say what it is with --format")
-    if kind == "csv":
-        return _csv(path, start, header)
-    if kind == "parquet":
-        return _parquet(path)
-    return _gtfs_realtime(path) if kind == "gtfs-rt" else _json(path, kind)
-
-
-def _start(path: Path) -> bytes:
-    try:
+    with _opening(path):
+        if path.is_dir():
+            raise BadInput(f"{path} is a folder; name the files in it, for example {path}/*.csv")
+        if not path.is_file():
+            raise BadInput(f"{path}: there is no such file")
         with text_lines.open_binary(path) as file:
-            return file.read(_START)
-    except (EOFError, gzip.BadGzipFile, zlib.error):
-        raise BadInput(f"{path}: the gzip file is truncated or damaged; fetch it again") from None
+            start = file.read(2)
+        if not start:
+            raise BadInput(f"{path} is empty; name a file with records")
+        kind = given.format or format_by_name(path)
+        if kind is None:
+            raise BadInput(
+                f"{path}: its name does not say its format; say it with --format: csv, parquet, ndjson, json or gtfs-rt"
+            )
+        if kind in ("csv", "json", "ndjson") and text_lines.utf16_of(start):
+            raise text_lines.not_utf8(path)
+        return _LOOKS[kind](path, given)
 
 
-def _csv(path: Path, start: bytes, header: Sequence[str]) -> Look:
-    text = start.decode("utf-8-sig", "replace")
-    form = recognise.csv_form(text)
-    names = list(header or form.header or ())
-    if not names:
-        raise BadInput(
-            f"{path}: its first line is no header. Name its {form.n_columns} columns in order with --header, for "
-            'example --header "id,time,lat,lon,speed"'
-        )
-    if len(names) != form.n_columns:
-        raise BadInput(f"{path}: has {form.n_columns} columns, and --header names {len(names)}")
-    first = 0 if header else 1
-    records = itertools.islice(csv_records(path, form.delimiter), first, first + _MOST_RECORDS)
+@contextmanager
+def _opening(path: Path) -> Iterator[None]:
+    """Say in plain words why a file cannot be opened."""
+    try:
+        yield
+        return
+    except PermissionError:
+        problem = "you may not read it; give yourself the right, for example with chmod, or copy the file"
+    except OSError as error:
+        is_of_gzip = isinstance(error, gzip.BadGzipFile)
+        problem = "the gzip file is truncated or damaged; fetch it again" if is_of_gzip else f"{error.strerror}"
+    except (EOFError, zlib.error):
+        problem = "the gzip file is truncated or damaged; fetch it again"
+    raise BadInput(f"{path}: {problem}")
+
+
+def _csv(path: Path, given: Given) -> Look:
+    if given.header and given.delimiter is None:
+        raise BadInput("--delimiter is missing: a file without a header does not show it. For example: --delimiter ,")
+    delimiter, names = _header(path, given)
+    first = 0 if given.header else 1
+    records = [row for row in itertools.islice(csv_records(path, delimiter), first, first + _MOST_RECORDS) if row]
     rows = [row for row in records if len(row) == len(names)]
+    if records and not rows:
+        n_columns = Counter(map(len, records)).most_common(1)[0][0]
+        said = f"--header names {len(names)}" if given.header else f"its header has {len(names)}"
+        raise BadInput(f"{path}: has {n_columns} columns, and {said}; check --header and --delimiter")
 
     def column(name: str) -> list[str]:
         position = names.index(name)
         return [row[position] for row in rows]
 
-    return Look("csv", names, column, form.delimiter, tuple(header))
+    return Look("csv", names, column, delimiter, given.header)
 
 
-def _parquet(path: Path) -> Look:
+def _header(path: Path, given: Given) -> tuple[str, list[str]]:
+    """Return the delimiter and the names of the columns; the first line alone decides, or the owner."""
+    if given.header:
+        return given.delimiter or ",", list(given.header)
+    try:
+        line = text_lines.first_line(path).decode("utf-8-sig").rstrip("\r\n")
+    except UnicodeDecodeError:
+        raise text_lines.not_utf8(path) from None
+    if not line.strip():
+        raise BadInput(f"{path}: its first line is empty, and must be the header; remove it, or name another file")
+    if not recognise.is_header(line, given.delimiter):
+        raise BadInput(
+            f"{path}: its first line is no header: a name in it is empty or a number. Name the columns in order with "
+            '--header, and say what stands between them, for example --header "id,time,lat,lon,speed" --delimiter ","'
+        )
+    delimiter = given.delimiter or recognise.delimiter_of(line)
+    return delimiter, recognise.split(line, delimiter)
+
+
+def _parquet(path: Path, _: Given) -> Look:
     schema = structure.parquet_schema(path)
 
     def column(name: str) -> list[Any]:
@@ -111,36 +167,70 @@ def _parquet(path: Path) -> Look:
     return Look("parquet", list(schema.names), column, kinds=kinds)
 
 
-def _gtfs_realtime(path: Path) -> Look:
+def _gtfs_realtime(path: Path, _: Given) -> Look:
     feed = gtfs_realtime.read_feed(path)
     some = feed._replace(vehicles=feed.vehicles[:_MOST_RECORDS])
     return Look("gtfs-rt", gtfs_realtime.names(), lambda name: gtfs_realtime.column(some, name))
 
 
-def _json(path: Path, kind: Format) -> Look:
-    at, records = "", []
-    if kind == "json":
-        document = _document(path)
-        at = recognise.record_list(document)
-        if at is None:
-            raise BadInput(f"{path}: the JSON document has no list of objects")
-        records = _found(document, json_paths.steps_of(at) if at else [])
-    else:
-        with text_lines.open_binary(path) as file:
-            lines = [file.readline(text_lines.LONGEST_RECORD) for _ in range(_MOST_RECORDS)]
-        for line in filter(None, lines):
-            with suppress(ValueError):
-                records.append(_parsed(line.decode()))
+def _json(path: Path, given: Given) -> Look:
+    document = _document(path)
+    lists = recognise.record_lists(document)
+    found = ", ".join(f'"{one}"' for one in lists) or "none"
+    if given.records is None and not lists:
+        raise BadInput(
+            f"{path}: the JSON document has no list of objects; name a file with records. If it has one object per "
+            "line, say --format ndjson"
+        )
+    at = lists[0] if given.records is None else given.records
+    records = _found(document, json_paths.steps_of(at) if at else [])
+    if not isinstance(records, list):
+        raise BadInput(f'{path}: there is no list at --records "{at}"; lists of objects are at: {found}')
+    return _of_objects("json", records, given, at)
+
+
+def _ndjson(path: Path, given: Given) -> Look:
+    with text_lines.open_binary(path) as file:
+        lines = [file.readline(text_lines.LONGEST_RECORD) for _ in range(_MOST_RECORDS)]
+    records, n_other = [], 0
+    for line in filter(None, lines):
+        try:
+            records.append(_parsed(line.decode("utf-8-sig")))
+        except ValueError as error:
+            n_other += isinstance(error, UnicodeDecodeError)
+    if n_other and not records:
+        raise text_lines.not_utf8(path)
+    if not any(isinstance(one, dict) for one in records):
+        raise BadInput(f"{path}: has no JSON object in a line. If it is one document, say --format json")
+    return _of_objects("ndjson", records, given, "")
+
+
+def _of_objects(kind: Format, records: Sequence[Any], given: Given, at: str) -> Look:
     objects = [one for one in records[:_MOST_RECORDS] if isinstance(one, dict)]
-    names = list(dict.fromkeys(name for one in objects[:100] for name in recognise.member_paths(one)))
-    if not names:
-        raise BadInput(f"{path}: has no JSON objects with members")
 
     def column(name: str) -> list[Any]:
         steps = [name] if name in objects[0] else json_paths.steps_of(name)
         return [_found(one, steps) for one in objects]
 
-    return Look(kind, names, column, records=at)
+    return Look(kind, _member_names(objects, given.columns.get("value")), column, records=at)
+
+
+def _member_names(objects: Sequence[dict[str, Any]], value: str | None) -> list[str]:
+    """Return the names of the members of records, without looking into the value.
+
+    If it is not known which the value is, there are only the names of the outermost members.
+
+    Args:
+        objects: The records.
+        value: The column of the value; None if it is the one that is named like a value.
+    """
+    is_value = is_like_a_value if value is None else value.__eq__
+    inner = _once(name for one in objects for name in recognise.member_paths(one, is_value))
+    return inner if any(map(is_value, inner)) else _once(name for one in objects for name in one)
+
+
+def _once(names: Iterable[str]) -> list[str]:
+    return list(dict.fromkeys(names))
 
 
 def _found(record: Any, steps: Sequence[str | int]) -> Any:
@@ -159,10 +249,12 @@ def _document(path: Path) -> Any:
     try:
         with text_lines.open_binary(path) as file:
             return _parsed(file.read().decode("utf-8-sig"))
-    except (EOFError, gzip.BadGzipFile, zlib.error):
-        problem = BadInput(f"{path}: the gzip file is truncated or damaged; fetch it again")
+    except UnicodeDecodeError:
+        problem = text_lines.not_utf8(path)
     except ValueError:
-        problem = text_lines.unreadable(path, "json")
+        problem = BadInput(
+            f"{path}: is no whole JSON document; fetch it again. If it has one object per line, say --format ndjson"
+        )
     raise problem
 
 
@@ -176,3 +268,12 @@ def _parsed(text: str) -> Any:
 
 def _whole_number(written: str) -> int | None:
     return int(written) if len(written) <= _LONGEST_NUMBER else None
+
+
+_LOOKS: dict[Format, Callable[[Path, Given], Look]] = {
+    "csv": _csv,
+    "parquet": _parquet,
+    "ndjson": _ndjson,
+    "json": _json,
+    "gtfs-rt": _gtfs_realtime,
+}

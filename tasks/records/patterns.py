@@ -10,6 +10,7 @@ from typing import NamedTuple
 from tasks.base.config import DATE_PLACEHOLDER
 
 _DATE = re.compile(r"(?<!\d)\d{4}-\d\d-\d\d(?!\d)")
+_WRITTEN_DATE = re.compile(r"(?<!\d)(\d{4})([-_.]?)(\d\d)\2(\d\d)(?!\d)")
 
 
 def patterns(files: Sequence[Path], folder: Path) -> list[str]:
@@ -30,6 +31,17 @@ def dates_of(files: Sequence[Path], folder: Path) -> list[dt.date] | None:
     ]
     try:
         return [dt.date.fromisoformat(date) for (date,) in found]
+    except ValueError:
+        return None
+
+
+def day_in(path: Path, folder: Path) -> dt.date | None:
+    """Return the one date that a path from a folder on holds, also in forms such as YYYYMMDD; None if it holds none."""
+    (relative,) = _relative([path], folder)
+    written = {(year, month, day) for year, _, month, day in _WRITTEN_DATE.findall(relative.as_posix())}
+    try:
+        ((year, month, day),) = written
+        return dt.date(int(year), int(month), int(day))
     except ValueError:
         return None
 

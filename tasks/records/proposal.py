@@ -3,13 +3,14 @@
 It reads names, types, times and places, which are public, and no value. Each choice has a reason for people.
 """
 
+import dataclasses
 import datetime as dt
 import glob
-import itertools
 import math
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from itertools import chain
 from pathlib import Path
 from typing import Any
 from zoneinfo import ZoneInfo
@@ -19,15 +20,17 @@ import tzfpy
 
 from tasks.base.config import DATE_PLACEHOLDER
 from tasks.base.config_presets import preset_columns
-from tasks.base.config_source import OF_FILE, ROLES, Format, TimeUnit
+from tasks.base.config_source import OF_FILE, ROLES
 from tasks.base.errors import BadInput
 from tasks.base.time_zones import zone_problem
 from tasks.records import patterns, recognise
-from tasks.records.looking import Look, look_at
+from tasks.records.looking import Given, Look, look_at
+from tasks.records.proposed_times import form_of_times
 from tasks.records.roles import recognise_roles, unit_of
 from tasks.records.source import format_by_name
 
 _MOST_FILES = 20
+_ANY_DATE = "[0-9][0-9][0-9][0-9]-[0-9][0-9]-[0-9][0-9]"
 _MARGIN_DEGREES = 0.5
 _N_PLACES = 500
 _SHARE_OF_DAY = 0.9
@@ -59,23 +62,6 @@ class Proposal:
     holds_snapshots: bool = False
 
 
-@dataclass(frozen=True)
-class Given:
-    """What the owner says himself.
-
-    Attributes:
-        header: The names of the columns of CSV files without a header.
-        format: The format of the files.
-        columns: The column of each role that is given.
-        timezone: The time zone.
-    """
-
-    header: tuple[str, ...] = ()
-    format: Format | None = None
-    columns: dict[str, str] = field(default_factory=dict)
-    timezone: str | None = None
-
-
 def propose_source(files: Sequence[Path], folder: Path, given: Given) -> Proposal:
     """Return what a configuration in a folder should say of some files.
 
@@ -89,35 +75,77 @@ def propose_source(files: Sequence[Path], folder: Path, given: Given) -> Proposa
     """
     if given.timezone is not None and (problem := zone_problem(given.timezone)):
         raise BadInput(f"--timezone {given.timezone} {problem}")
-    looks = [look_at(path, given.header, given.format) for path in files[:_MOST_FILES]]
+    looks = _looks(files[:_MOST_FILES], given)
     first = looks[0]
     proposal = Proposal({"dataset": {}, "columns": {}, "validation": {}}, first.names)
     proposal.holds_snapshots = first.format in ("json", "gtfs-rt")
-    _form(files, first, proposal)
+    _form(files, first, given, proposal)
     _columns(first, len(files), given, proposal)
     if proposal.missing:
         return proposal
+    _refuse_other_forms(files, looks, proposal)
+    if not any(look.column(proposal.settings["columns"]["time"]) for look in looks if look.names):
+        raise BadInput(f"{files[0]}: has no record; name a file with records")
     places = _places(looks, proposal)
     _time_zone(places, given, proposal)
-    days = _times(looks, proposal)
+    days = _times(files, folder, looks, given, proposal)
     proposal.date = max(sum(days, Counter()).items(), key=lambda day: day[1], default=(None, 0))[0]
     _patterns(files, folder, days, proposal)
     return proposal
 
 
-def _form(files: Sequence[Path], look: Look, proposal: Proposal) -> None:
+def _looks(files: Sequence[Path], given: Given) -> list[Look]:
+    """Return what some files look like. The list of records in a JSON document is where the first file has it."""
+    first = look_at(files[0], given)
+    if not first.names:
+        raise BadInput(f"{files[0]}: has no record with columns; name a file with records first")
+    same = dataclasses.replace(given, records=first.records if first.format == "json" else given.records)
+    return [first, *(look_at(path, same) for path in files[1:])]
+
+
+def _refuse_other_forms(files: Sequence[Path], looks: Sequence[Look], proposal: Proposal) -> None:
+    """Refuse files that one configuration cannot read. What only values decide, such as the value's type, may differ.
+
+    Raises:
+        BadInput: A file has another format or delimiter than the first, lacks a column, or has it with another type.
+    """
+    first, kinds = looks[0], looks[0].kinds or {}
+    for path, look in zip(files[1:], looks[1:], strict=False):
+        problem = None
+        if look.format != first.format:
+            problem = f"is {look.format}, and {files[0].name} is {first.format}"
+        elif look.delimiter != first.delimiter:
+            problem = f"has the delimiter {look.delimiter!r}, and {files[0].name} has {first.delimiter!r}"
+        for role in sorted(ROLES, key=lambda role: role != "value"):
+            name = proposal.settings["columns"][role]
+            if problem or not look.names or name == OF_FILE:
+                continue
+            if name not in look.names:
+                problem = f'has no column "{name}" ({role}), which {files[0].name} has'
+            elif role != "value" and (look.kinds or {}).get(name) != kinds.get(name):
+                its = (look.kinds or {})[name]
+                problem = f'has the type {its} in "{name}" ({role}), and {files[0].name} has {kinds[name]}'
+        if problem:
+            raise BadInput(f"{path}: {problem}. Give files of one form, and write a configuration for each form")
+
+
+def _form(files: Sequence[Path], look: Look, given: Given, proposal: Proposal) -> None:
     dataset, reasons = proposal.settings["dataset"], proposal.reasons
     dataset["files"] = [str(path) for path in files]
-    reasons.append(f"the files are {look.format}")
+    reasons.append(f"the files are {look.format}, by " + ("--format" if given.format else "their names"))
     if look.format != format_by_name(files[0]):
         dataset["format"] = look.format
     if look.delimiter != ",":
         dataset["delimiter"] = look.delimiter
+        reasons.append(
+            f"the delimiter is {look.delimiter!r}, by " + ("--delimiter" if given.delimiter else "the header")
+        )
     if look.header:
         dataset["header"] = list(look.header)
     if look.records:
         dataset["records"] = look.records
-        reasons.append(f"the list of records in each document is {look.records!r}: it is the longest one")
+        why = "as --records says" if given.records is not None else "it is the longest one of the first file"
+        reasons.append(f"the list of records in each document is {look.records!r}: {why}")
 
 
 def _patterns(files: Sequence[Path], folder: Path, days: list[Counter[dt.date]], proposal: Proposal) -> None:
@@ -133,7 +161,7 @@ def _patterns(files: Sequence[Path], folder: Path, days: list[Counter[dt.date]],
         else:
             why = ". The paths have dates, but these are not the local days of the records: every day reads all files"
     dataset["files"] = found
-    n_found = len({path for one in found for path in glob.glob(str(folder / one.replace(DATE_PLACEHOLDER, "*")))})
+    n_found = len({path for one in found for path in glob.glob(str(folder / one.replace(DATE_PLACEHOLDER, _ANY_DATE)))})
     more = f", and will read {n_found - len(files):,} more that are there" if n_found > len(files) else ""
     reasons.append(f"the pattern is {', '.join(found)}{more}{why}")
 
@@ -144,7 +172,8 @@ def _columns(look: Look, n_files: int, given: Given, proposal: Proposal) -> None
         raise BadInput(f"{OF_FILE} can be the user of CSV files alone; name a column: {', '.join(look.names)}")
     absent = [name for name in given.columns.values() if name not in (*look.names, OF_FILE)]
     if absent:
-        raise BadInput(f'there is no column "{absent[0]}"; there are: {", ".join(look.names)}')
+        role = next(role for role, name in given.columns.items() if name == absent[0])
+        raise BadInput(f'--{role}: there is no column "{absent[0]}"; there are: {", ".join(look.names)}')
     preset = next((name for name, of in preset_columns().items() if _fits(of, look)), None)
     if preset and given.columns.get("value", preset_columns()[preset]["value"]) == preset_columns()[preset]["value"]:
         proposal.settings["dataset"]["preset"] = preset
@@ -159,9 +188,11 @@ def _columns(look: Look, n_files: int, given: Given, proposal: Proposal) -> None
         reasons.append("no column is named like an id of a user: each file is taken for one user, by its name")
     for role in ROLES:
         if role in found and role not in given.columns:
-            kind = f", of type {look.kinds[found[role]]}" if look.kinds else ""
+            kind = f", of type {look.kinds[found[role]]}" if look.kinds and role != "value" else ""
             reasons.append(f"{role} is {found[role]!r}, by its name{kind}")
     proposal.missing = [role for role in ROLES if role not in columns]
+    if "value" in proposal.missing and look.format in ("json", "ndjson"):
+        proposal.missing = ["value"]  # the first to be known: it is never looked into
     proposal.unit = unit_of(columns.get("value", ""))
 
 
@@ -176,9 +207,7 @@ def _fits(columns: dict[str, str], look: Look) -> bool:
 def _places(looks: Sequence[Look], proposal: Proposal) -> np.ndarray:
     """Note the decimal mark and the area, and return places, latitude and longitude, shape (n, 2)."""
     settings = proposal.settings
-    written = [
-        [one for look in looks for one in look.column(settings["columns"][role])] for role in ("latitude", "longitude")
-    ]
+    written = [list(chain(*_written(looks, settings["columns"][role]))) for role in ("latitude", "longitude")]
     texts = [one for column in written for one in column if isinstance(one, str)]
     mark = recognise.decimal_mark(texts)
     if mark == ",":
@@ -202,6 +231,11 @@ def _places(looks: Sequence[Look], proposal: Proposal) -> np.ndarray:
     sides = {"south": max(south, -90), "north": min(north, 90), "west": max(west, -180), "east": min(east, 180)}
     settings["validation"] = {side: round(float(degrees), 1) for side, degrees in sides.items()}
     return places
+
+
+def _written(looks: Sequence[Look], column: str) -> list[list[Any]]:
+    """Return what the first records of each file have in a column."""
+    return [look.column(column) if look.names else [] for look in looks]
 
 
 def _on_earth(places: np.ndarray) -> np.ndarray:
@@ -229,33 +263,17 @@ def _time_zone(places: np.ndarray, given: Given, proposal: Proposal) -> None:
     proposal.reasons.append(f"{n_places:,} of {len(some):,} places lie in the time zone {zone}{also}")
 
 
-def _times(looks: Sequence[Look], proposal: Proposal) -> list[Counter[dt.date]]:
+def _times(
+    files: Sequence[Path], folder: Path, looks: Sequence[Look], given: Given, proposal: Proposal
+) -> list[Counter[dt.date]]:
     """Note the form of the times, and return how many of each file's first ones are of each local day."""
-    columns, reasons = proposal.settings["columns"], proposal.reasons
-    of_files = [[one for one in look.column(columns["time"]) if one not in (None, "")] for look in looks]
-    times = list(itertools.chain(*of_files))
-    unit, zone = recognise.time_unit(times), ZoneInfo(proposal.settings["dataset"]["timezone"])
-    form = None
-    if unit is not None:
-        columns.setdefault("time_unit", unit)
-        reasons.append(f"times are numbers since 1970 in {unit}: in this unit they are of the years 1990 to 2100")
-    elif not all(isinstance(one, dt.datetime) for one in times) and not recognise.is_iso(times):
-        forms = recognise.time_formats(times)
-        if not forms:
-            raise BadInput(f'the times in "{columns["time"]}" have no form that is recognised; name another column')
-        form = columns["time_format"] = forms[0]
-        others = f"; {', '.join(forms[1:])} would fit too: check which it is" if forms[1:] else ""
-        reasons.append(f"times have the form {form}{others}")
-    return [Counter(day for one in some if (day := _local_day(one, unit, form, zone)) is not None) for some in of_files]
-
-
-def _local_day(time: Any, unit: TimeUnit | None, form: str | None, zone: ZoneInfo) -> dt.date | None:
-    try:
-        if unit is not None:
-            return dt.datetime.fromtimestamp(float(time) / recognise.UNITS[unit], zone).date()
-        if form is not None:
-            return dt.datetime.strptime(str(time).strip(), form).date()
-        at = time if isinstance(time, dt.datetime) else dt.datetime.fromisoformat(str(time).strip())
-        return (at.astimezone(zone) if at.tzinfo else at).date()
-    except (TypeError, ValueError, OverflowError, OSError):
-        return None
+    columns, zone = proposal.settings["columns"], ZoneInfo(proposal.settings["dataset"]["timezone"])
+    written = _written(looks, columns["time"])
+    times = [[one for one in some if one not in (None, "")] for some in written]
+    found = form_of_times(files, folder, times, columns["time"], given.time_format)
+    if found.form is not None:
+        columns["time_format"] = found.form
+    elif found.unit is not None:
+        columns.setdefault("time_unit", found.unit)
+    proposal.reasons += [found.reason] if found.reason else []
+    return [Counter(day for one in some if (day := found.local_day(one, zone)) is not None) for some in times]

@@ -13,9 +13,10 @@ from tasks.base.config import Config
 from tasks.base.config_source import OF_FILE
 from tasks.base.errors import BadInput
 from tasks.records import gtfs_realtime, json_documents, structure
+from tasks.records.csv_rows import first_line_end
 from tasks.records.forgotten import forgotten_parameters
 from tasks.records.json_members import first_members, first_rows
-from tasks.records.text_lines import numbered_lines, unreadable
+from tasks.records.text_lines import not_utf8, numbered_lines, unreadable
 from tasks.records.times import N_LOOKED_AT, TEXT, TimeForm, time_form
 
 _BLANK = {"blank": "".join(chr(one) for one in range(0x3001) if chr(one).isspace())}
@@ -52,6 +53,7 @@ def _read_csv(connection: warehouse.Connection, path: Path, file: dict[str, Any]
         "path": str(path),
         "columns": dict.fromkeys(names, "VARCHAR"),
         "delimiter": config.dataset.delimiter,
+        "line_end": first_line_end(path),
         "header": not config.dataset.header,
         "filename": "user_id" if config.columns.user == OF_FILE else False,
     }
@@ -59,7 +61,7 @@ def _read_csv(connection: warehouse.Connection, path: Path, file: dict[str, Any]
         _define(connection, times, config)
         warehouse.run(connection, "scratch/incoming_csv", {**parameters, **times.parameters, **_BLANK})
         if warehouse.rows(connection, "checks/lines_not_utf8"):
-            raise BadInput(f"{path}: not UTF-8; convert the file, for example with iconv")
+            raise not_utf8(path)
         n_malformed = warehouse.changed(connection, "write/quarantine_csv_lines", file)
     return _keep_incoming(connection, file, n_malformed, config)
 

@@ -1,4 +1,4 @@
-"""Recognises the form of a source: its format, its columns and the form of its times. Nothing here reads a value.
+"""Recognises the form of a source: its columns and the form of its times. Nothing here reads a value.
 
 Each function is given, or reads, only names, types, and the columns of time and place, which are public.
 """
@@ -7,8 +7,7 @@ import csv
 import io
 import math
 from collections import Counter
-from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Iterator
 from datetime import datetime
 from typing import Any
 
@@ -30,6 +29,8 @@ TIME_FORMATS = (
     "%d.%m.%Y %H:%M",
     "%d-%m-%Y %H:%M:%S",
     "%d-%m-%Y %H:%M",
+    "%m-%d-%Y %H:%M:%S",
+    "%m-%d-%Y %H:%M",
     "%Y/%m/%d %H:%M:%S",
     "%Y%m%d%H%M%S",
     "%Y%m%d %H%M%S",
@@ -44,21 +45,6 @@ csv.field_size_limit(1 << 30)  # the usual limit would refuse a file for one lon
 _DELIMITERS = (",", ";", "\t", "|", " ")
 _LISTS_LOOKED_FOR = 4  # levels of a JSON document
 _LEVELS_OF_RECORD = 8
-
-
-@dataclass(frozen=True)
-class CsvForm:
-    """How the first lines of a CSV file look.
-
-    Attributes:
-        delimiter: The character between fields.
-        header: The names of its columns; None if the first line is a record.
-        n_columns: How many columns it has.
-    """
-
-    delimiter: str
-    header: tuple[str, ...] | None
-    n_columns: int
 
 
 def time_unit(times: Iterable[Any]) -> TimeUnit | None:
@@ -77,22 +63,29 @@ def time_unit(times: Iterable[Any]) -> TimeUnit | None:
 
 
 def time_formats(times: Iterable[Any]) -> list[str]:
-    """Return each form in ``TIME_FORMATS`` that nine in ten of the times have.
+    """Return each form in ``TIME_FORMATS`` that nine in ten of the times have, and no other form reads more of them.
 
     Day and month cannot be told apart while no day is above the twelfth: then forms with either order are returned.
     """
     written = [str(one).strip() for one in times if one not in (None, "")]
-    return [
-        form
-        for form in TIME_FORMATS
-        if written and sum(_has_form(one, form) for one in written) >= _ENOUGH * len(written)
-    ]
+    read = {form: {number for number, one in enumerate(written) if has_form(one, form)} for form in TIME_FORMATS}
+    fitting = {form: of for form, of in read.items() if of and len(of) >= _ENOUGH * len(written)}
+    return [form for form, of in fitting.items() if not any(of < others for others in fitting.values())]
 
 
 def is_iso(times: Iterable[Any]) -> bool:
     """Return whether nine in ten of the times are ISO 8601 with a date and an hour."""
     written = [str(one).strip() for one in times if one not in (None, "")]
     return bool(written) and sum(map(_is_iso, written)) >= _ENOUGH * len(written)
+
+
+def has_form(text: str, form: str) -> bool:
+    """Return whether a text is a time of a form."""
+    try:
+        datetime.strptime(text, form)
+    except ValueError:
+        return False
+    return True
 
 
 def format_of(start: bytes) -> Format | None:
@@ -117,18 +110,32 @@ def n_csv_columns(start: str) -> int:
     return max(len(next(csv.reader([first], delimiter=one))) for one in _DELIMITERS)
 
 
-def csv_form(start: str) -> CsvForm:
-    """Return how a CSV file looks, by its first lines.
+def split(line: str, delimiter: str) -> list[str]:
+    """Return the fields of a line of a CSV file."""
+    return next(csv.reader([line], delimiter=delimiter), [])
 
-    The delimiter is the one that most lines have equally often. If any field of the first line is empty or a
-    number, it is a record.
+
+def delimiter_of(header: str) -> str:
+    """Return the character that splits a header into the most names; a space only if no other splits it."""
+    widths = {one: len(split(header, one)) for one in _DELIMITERS}
+    return max(_DELIMITERS, key=lambda one: (widths[one] > 1 and one != " ", widths[one]))
+
+
+def is_header(line: str, delimiter: str | None) -> bool:
+    """Return whether the first line of a CSV file names columns: no name is empty, a number, or of several lines.
+
+    The first line of a file without a header is a record. It has a place, which is a number, or a value of several
+    lines. So that no value can hide this, every character that may be the delimiter is tried, unless it is known.
+
+    Args:
+        line: The line.
+        delimiter: The character between its fields; None if it is not known.
     """
-    lines = [line for line in start.splitlines() if line][:50]
-    widths = {one: Counter(map(len, csv.reader(lines, delimiter=one))) for one in _DELIMITERS}
-    delimiter = max(_DELIMITERS, key=lambda one: _steadiness(widths[one]))
-    first = next(csv.reader(lines, delimiter=delimiter), [])
-    is_header = all(field and not _is_number(field) for field in first)
-    return CsvForm(delimiter, tuple(first) if first and is_header else None, len(first))
+    if line.count('"') % 2 or "\r" in line:
+        return False
+    tried = {one: split(line, one) for one in (_DELIMITERS if delimiter is None else (delimiter,))}
+    is_empty = any(not field.strip() for one, fields in tried.items() for field in fields if one != " ")
+    return not is_empty and not any(_is_number(field) for fields in tried.values() for field in fields)
 
 
 def decimal_mark(places: Iterable[str]) -> str:
@@ -137,26 +144,36 @@ def decimal_mark(places: Iterable[str]) -> str:
     return "," if sum("," in one and "." not in one for one in written) > len(written) / 2 else "."
 
 
-def record_list(document: Any) -> str | None:
-    """Return the path to the longest list of objects in a JSON document; "" if the document is the list itself."""
+def record_lists(document: Any) -> list[str]:
+    """Return the paths to the lists of objects in a JSON document, the longest first; "" is the document itself."""
     found = dict(_lists(document, "", _LISTS_LOOKED_FOR))
-    return max(found, key=lambda path: found[path]) if found else None
+    return sorted(found, key=lambda path: -found[path])
 
 
-def member_paths(record: Any, path: str = "", levels: int = _LEVELS_OF_RECORD) -> list[str]:
+def member_paths(
+    record: Any, is_closed: Callable[[str], bool] = lambda _: False, path: str = "", levels: int = _LEVELS_OF_RECORD
+) -> list[str]:
     """Return the path to each number, text, truth value or null in a JSON value, as columns name them.
 
     What is more than so many levels deep has no path: it is no column.
+
+    Args:
+        record: The value.
+        is_closed: Returns whether what is at a path is one column, whatever it is: it is not looked into.
+        path: The path to the value.
+        levels: How deep it is looked into.
     """
     if not levels:
         return []
+    if path and is_closed(path):
+        return [path]
     if isinstance(record, dict):
         inner = [(f"{path}.{name}" if path else name, member) for name, member in record.items()]
     elif isinstance(record, list):
         inner = [(f"{path}[{position}]", member) for position, member in enumerate(record[:3])]
     else:
         return [path]
-    return [one for name, member in inner for one in member_paths(member, name, levels - 1)]
+    return [one for name, member in inner for one in member_paths(member, is_closed, name, levels - 1)]
 
 
 def _unit(written: Any) -> TimeUnit | None:
@@ -180,14 +197,6 @@ def _is_number(text: str) -> bool:
     return _number(text.replace(",", ".")) is not None
 
 
-def _has_form(text: str, form: str) -> bool:
-    try:
-        datetime.strptime(text, form)
-    except ValueError:
-        return False
-    return True
-
-
 def _is_iso(text: str) -> bool:
     try:
         datetime.fromisoformat(text)
@@ -206,12 +215,6 @@ def _is_text(start: bytes) -> bool:
     except UnicodeDecodeError as error:
         return error.start > len(start) - 4  # the bytes end within a character
     return b"\0" not in start
-
-
-def _steadiness(widths: Counter[int]) -> tuple[int, int]:
-    """Return how many lines have the commonest number of fields, and that number; nothing for one field."""
-    width, n_lines = max(widths.items(), key=lambda item: (item[1], item[0]), default=(0, 0))
-    return (n_lines, width) if width > 1 else (0, 0)
 
 
 def _lists(document: Any, path: str, levels: int) -> Iterator[tuple[str, int]]:

@@ -43,6 +43,11 @@ def unit_of(name: str) -> str | None:
     return next((UNITS[word] for word in words if word in UNITS), None)
 
 
+def is_like_a_value(name: str) -> bool:
+    """Return whether a column, or the last part of its path, is named like a value."""
+    return _rank(name.rpartition(".")[2], "value") is not None
+
+
 def _rank(name: str, role: str) -> int | None:
     """Return how likely a column has a role, 0 the likeliest; None if its name does not say so."""
     words = WORDS[role]

@@ -48,7 +48,7 @@ def csv_columns(path: Path, config: Config) -> list[str]:
     try:
         first_line = text_lines.first_line(path).decode("utf-8-sig")
     except UnicodeDecodeError:
-        raise BadInput(f"{path}: not UTF-8; convert the file, for example with iconv") from None
+        raise text_lines.not_utf8(path) from None
     header = next(csv.reader([first_line], delimiter=config.dataset.delimiter), [])
     if not header:
         raise BadInput(f"{path}: the file is empty, or its first line is, without a header")

@@ -132,7 +132,26 @@ def _utf8_blocks(path: Path) -> Iterator[Block]:
             yield block
             n_before += block.starts.size
             continue
-        raise BadInput(f"{path}: line {number} is not UTF-8; convert the file, for example with iconv")
+        raise BadInput(f"{path}: line {number} {_not_utf8(path)}")
+
+
+def not_utf8(path: Path) -> BadInput:
+    """Return the error for a text file in another encoding than UTF-8. It does not depend on values."""
+    return BadInput(f"{path}: {_not_utf8(path)}")
+
+
+def utf16_of(start: bytes) -> str | None:
+    """Return which UTF-16 a text is in, by its first bytes, as iconv calls it; None if it is in none."""
+    if start.startswith((b"\xff\xfe", b"\xfe\xff")):
+        return "UTF-16"
+    return {(True, False): "UTF-16BE", (False, True): "UTF-16LE"}.get((start[:1] == b"\0", start[1:2] == b"\0"))
+
+
+def _not_utf8(path: Path) -> str:
+    with open_binary(path) as file:
+        encoding = utf16_of(file.read(2))
+    found = f"in {encoding}, not UTF-8" if encoding else "not UTF-8"
+    return f"is {found}; convert the file, for example with iconv -f {encoding or 'LATIN1'} -t UTF-8"
 
 
 def unreadable(path: Path, kind: str) -> BadInput:

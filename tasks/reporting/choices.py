@@ -1,9 +1,11 @@
 """Draws what settings would be worth as a picture: one panel for each epsilon, resolution by slot."""
 
+import os
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from tasks.base.config import Config
+from tasks.base.config_types import file_in_the_way
 from tasks.base.errors import HexveilError
 from tasks.planning.explore import Choice, Exploration
 
@@ -19,8 +21,13 @@ def check_picture(path: Path) -> None:
     """Refuse a file that the picture cannot be written to, before the long work.
 
     Raises:
-        HexveilError: Its name has another ending.
+        HexveilError: Its name has another ending, or it cannot be written there.
     """
+    if in_the_way := file_in_the_way(path.parent):
+        raise HexveilError(f"--picture {path}: {in_the_way} is a file and no folder; name another place")
+    there = next(one for one in (path, *path.absolute().parents) if one.exists())
+    if path.is_dir() or not os.access(there, os.W_OK):
+        raise HexveilError(f"--picture {path} cannot be written: name a file in a folder that you may write to")
     if path.suffix not in FORMATS:
         raise HexveilError(f"{path}: the picture's name must end in one of {', '.join(FORMATS)}")
 
@@ -50,8 +57,9 @@ def draw_choices(explored: Exploration, path: Path, title: str, config: Config) 
             fontsize="small",
         )
         axes.set(xlabel="slot, minutes", ylabel="" if number else "resolution of hexagons")
+    kind = "expected" if config.privacy.planned_by.estimates else "promised"
     figure.suptitle(
-        f"{title}: expected error over all records, {config.value.unit}; crossed out: {_WORST}", fontsize="medium"
+        f"{title}: {kind} error over all records, {config.value.unit}; crossed out: {_WORST}", fontsize="medium"
     )
     figure.colorbar(colours, ax=figure.axes, label="part of a constant's error", shrink=0.8)
     path.parent.mkdir(parents=True, exist_ok=True)

@@ -3,7 +3,7 @@
 import json
 from pathlib import Path
 
-from support import DATE, Dataset, Hexveil
+from support import DATE, HEADER, Dataset, Hexveil
 
 from tasks.account import ledger
 
@@ -37,3 +37,37 @@ def test_it_says_what_screening_takes_and_that_a_cluster_s_day_is_read_here(roam
     choices = json.loads(hexveil(*asked, "--epsilon", 2, "--epsilon", 300, "--json").stdout)["choices"]
     assert [one["is_screened"] for one in choices] == [False, True]
     assert not (roaming.folder / "store" / "private" / "warehouse.duckdb").exists()
+
+
+def test_a_promise_of_nothing_is_no_better_than_a_constant(roaming: Dataset, hexveil: Hexveil) -> None:
+    roaming.set('"estimated"', '"planned"\ntarget_error = 0.5')
+    asked = ("explore", "--config", roaming.config_file, "--date", DATE, "--resolution", 7, "--slot", 60)
+    shown = hexveil(*asked, "--epsilon", 0.001, "--json")
+    (choice,) = json.loads(shown.stdout)["choices"]
+    assert (choice["error_over_all_records"], choice["share_within_target"]) == (50, 0)
+    assert choice["worse_than_constant"]
+    assert " 50 0% x " in hexveil(*asked, "--epsilon", 0.001).stdout
+
+
+def test_a_day_that_cannot_be_explored_is_said(roaming: Dataset, hexveil: Hexveil) -> None:
+    asked = ("explore", "--config", roaming.config_file, "--resolution", 7, "--slot", 60)
+    absent = hexveil(*asked, "--date", "2026-02-01")
+    assert "2026-02-01 has no valid records; the files hold" in absent.stderr
+    roaming.set('files = ["raw/*"]', 'files = ["raw/{date}.csv"]')
+    assert "no file for 2026-02-01 matches dataset.files" in hexveil(*asked, "--date", "2026-02-01").stderr
+    roaming.write(f"{DATE}.csv", HEADER)
+    assert f"{DATE} has no valid records; the files hold no readable day" in hexveil(*asked, "--date", DATE).stderr
+    roaming.write(f"{DATE}.csv", f"{HEADER}b1,{DATE}T08:00:00Z,47.0,8.3,9\n")
+    one = hexveil(*asked, "--date", DATE, "--epsilon", 2)
+    assert one.returncode == 0, one.stderr
+    assert " x " in one.stdout
+
+
+def test_a_picture_that_cannot_be_written_is_said_before_the_work(roaming: Dataset, hexveil: Hexveil) -> None:
+    asked = ("explore", "--config", roaming.config_file, "--date", DATE, "--picture")
+    folder = roaming.folder / "a.png"
+    folder.mkdir()
+    assert "cannot be written: name a file in a folder that you may write to" in hexveil(*asked, folder).stderr
+    inside = roaming.config_file / "a.png"
+    assert f"{roaming.config_file} is a file and no folder; name another place" in hexveil(*asked, inside).stderr
+    assert not (roaming.folder / "store" / "private").exists()

@@ -24,7 +24,8 @@ from tasks.records.roles import recognise_roles, unit_of
 OPTIONS = {
     "austin": ("--unit", "km/h", "--factor", "1.609344", "--missing", "255", "--upper", "120"),
     "san_francisco": (
-        *("--header", "latitude,longitude,occupied,time", "--value", "occupied"),
+        *("--format", "csv", "--delimiter", "space", "--header", "latitude,longitude,occupied,time"),
+        *("--value", "occupied"),
         *("--unit", "share", "--lower", "0", "--upper", "1"),
     ),
     "warsaw": ("--unit", "km/h"),
@@ -95,7 +96,7 @@ def test_a_person_is_asked_in_plain_words(dataset: Dataset, environment: dict[st
 @pytest.mark.parametrize(
     ("content", "options", "said"),
     [
-        (HEADER, ("--yes",), "no place can be read"),
+        (HEADER, ("--yes",), "day.csv: has no record; name a file with records"),
         (HEADER + "b1,2026-01-15T08:00:00Z,47.0,8.3,9\n", ("--yes",), "--unit is missing: in which unit"),
         (
             HEADER + "b1,2026-01-15T08:00:00Z,47.0,8.3,9\n",
@@ -118,10 +119,20 @@ def test_a_person_is_asked_in_plain_words(dataset: Dataset, environment: dict[st
             'no column "pace"; there are: bus, time, lat, lon, speed',
         ),
         (HEADER + "b1,8 o'clock,47.0,8.3,9\n", ("--unit", "km/h"), 'the times in "time" have no form'),
-        ("b1,2026-01-15T08:00:00Z,47.0,8.3,9\n", (), "its first line is no header. Name its 5 columns in order"),
-        ("b1,2026-01-15T08:00:00Z,47.0,8.3,9\n", ("--header", "a,b"), "has 5 columns, and --header names 2"),
+        ("b1,2026-01-15T08:00:00Z,47.0,8.3,9\n", (), "its first line is no header: a name in it is empty or a number"),
+        (
+            "b1,2026-01-15T08:00:00Z,47.0,8.3,9\n",
+            ("--header", "a,b"),
+            "--delimiter is missing: a file without a header",
+        ),
+        (
+            "b1,2026-01-15T08:00:00Z,47.0,8.3,9\n",
+            ("--header", "a,b", "--delimiter", ","),
+            "has 5 columns, and --header names 2; check --header and --delimiter",
+        ),
+        (HEADER, ("--delimiter", "::"), '--delimiter :: must be one character, such as , or ; or "tab" or "space"'),
         ("when,where,pace\n1,2,3\n", ("--yes",), "--user is missing: which column has the user? There are: when"),
-        ("", (), "its format is not recognised"),
+        ("", (), "day.csv is empty; name a file with records"),
     ],
 )
 def test_what_is_lacking_is_said(
@@ -138,7 +149,8 @@ def test_a_configuration_is_not_replaced_unless_told(dataset: Dataset, hexveil: 
     (file,) = written("austin", dataset)
     ended = hexveil("init", file, "--to", dataset.config_file, "--yes", "--unit", "km/h")
     assert "is there already; give another name with --to, or --force" in ended.stderr
-    assert "there is no such file; name files, not a folder" in hexveil("init", dataset.folder, "--yes").stderr
+    assert "is a folder; name the files in it, for example" in hexveil("init", dataset.folder, "--yes").stderr
+    assert "nowhere.csv: there is no such file" in hexveil("init", dataset.folder / "nowhere.csv", "--yes").stderr
 
 
 @pytest.mark.parametrize(
@@ -181,7 +193,7 @@ def test_swapped_places_and_decimal_commas_are_seen(dataset: Dataset) -> None:
     assert (found.settings["columns"]["latitude"], found.settings["columns"]["longitude"]) == ("lon", "lat")
     assert found.settings["dataset"]["timezone"] == "Australia/Sydney"
     assert found.settings["validation"]["north"] > -33.8 > found.settings["validation"]["south"]
-    assert look_at(file).names == ["bus", "time", "lat", "lon", "speed"]
+    assert look_at(file, Given()).names == ["bus", "time", "lat", "lon", "speed"]
 
 
 def test_a_named_unit_that_is_not_published_is_converted(dataset: Dataset, hexveil: Hexveil) -> None:

@@ -72,12 +72,13 @@ def test_a_file_without_any_time_is_said(dataset: Dataset, hexveil: Hexveil) -> 
     file = dataset.folder / "day.parquet"
     rows.with_columns(pl.col("time").cast(pl.Datetime)).write_parquet(file)
     ended = hexveil("init", file, "--to", dataset.folder / "mine.toml", *USUAL)
-    assert "no time can be read, so no day was tried; check" in ended.stderr
+    assert "no time can be read, so no day can be tried: check --time, or say --time-format" in ended.stderr
+    assert {*dataset.folder.iterdir()} == {dataset.config_file, file}
 
 
 def test_records_without_members_are_said(dataset: Dataset, hexveil: Hexveil) -> None:
     file = dataset.write("day.json", "[{}, {}]")
-    assert f"{file}: has no JSON objects with members" in hexveil("init", file, *USUAL).stderr
+    assert f"{file}: has no record with columns; name a file with records first" in hexveil("init", file, *USUAL).stderr
 
 
 def test_a_place_that_cannot_be_written_is_said(dataset: Dataset, hexveil: Hexveil) -> None:

@@ -102,18 +102,31 @@ def graph_of(address: str) -> Graph:
     )
 
 
-def test_the_package_is_valid_for_its_own_tool_and_a_changed_file_is_not(published: Dataset) -> None:
-    def validated() -> dict[str, Any]:
-        command = [sys.executable, "-m", "frictionless", "validate", "--json", "datapackage.json"]
-        return json.loads(subprocess.run(command, cwd=folder(published), capture_output=True, check=False).stdout)
+def validated(dataset: Dataset) -> dict[str, Any]:
+    """Return the report of Frictionless's own tool on what is published."""
+    command = [sys.executable, "-m", "frictionless", "validate", "--json", "datapackage.json"]
+    return json.loads(subprocess.run(command, cwd=folder(dataset), capture_output=True, check=False).stdout)
 
-    report = validated()
+
+def test_the_package_is_valid_for_its_own_tool_and_a_changed_file_is_not(published: Dataset) -> None:
+    report = validated(published)
     assert report["valid"], report
     tables = [task for task in report["tasks"] if task["place"].endswith("statistics.csv")]
     assert [task["stats"]["rows"] for task in tables] == [2, 2, 2]
     path = published.published("statistics.csv", DATE)
     path.write_bytes(path.read_bytes().replace(b"2026", b"2027"))
-    assert not validated()["valid"]
+    assert not validated(published)["valid"]
+
+
+def test_so_is_the_package_of_an_estimate_whose_measurements_have_lists(estimated: Dataset) -> None:
+    estimated.run_day()
+    report = validated(estimated)
+    assert report["valid"], report
+    kinds = {task["place"].partition("/")[2]: task["type"] for task in report["tasks"]}
+    assert {name for name, kind in kinds.items() if kind == "table"} == {
+        *("statistics.csv", "statistics.parquet", "typical.parquet"),
+    }
+    assert kinds["measurements.parquet"] == "file"
 
 
 def test_a_portal_gets_from_the_catalogue_to_every_row_of_every_day(address: str, published: Dataset) -> None:

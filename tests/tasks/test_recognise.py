@@ -61,26 +61,37 @@ def test_the_format_of_a_file_is_seen_from_its_first_bytes(start: bytes, name: s
 
 
 @pytest.mark.parametrize(
-    ("start", "delimiter", "header", "n_columns"),
+    ("line", "delimiter"),
     [
-        ("bus,time,lat\nb,2026-01-15 08:00:00,47.0\n", ",", ("bus", "time", "lat"), 3),
-        ("bus;lat\nb;47,05\n", ";", ("bus", "lat"), 2),
-        ("37.75 -122.39 0 1213084687\n37.75 -122.39 1 1213084690\n", " ", None, 4),
-        ('"a b","c,d",e\n1,2,3\n', ",", ("a b", "c,d", "e"), 3),
+        ("bus,time,lat", ","),
+        ("bus;lat", ";"),
+        ("bus\ttime of day", "\t"),
+        ("vehicle id,time of day", ","),
+        ("bus time lat", " "),
+        ('"a b","c,d",e', ","),
+        ("bus", ","),
     ],
 )
-def test_the_form_of_a_csv_file_is_seen_from_its_first_lines(
-    start: str, delimiter: str, header: tuple[str, ...] | None, n_columns: int
-) -> None:
-    assert recognise.csv_form(start) == recognise.CsvForm(delimiter, header, n_columns)
+def test_the_delimiter_is_that_of_the_header(line: str, delimiter: str) -> None:
+    assert recognise.delimiter_of(line) == delimiter
+    assert recognise.is_header(line, None)
+
+
+@pytest.mark.parametrize("value", ["9", '"a;b;c;d;e;f;g"', '"a|b|c|d|e|f|g"', "a b c d e f", '"no end', '"bus;;x"'])
+@pytest.mark.parametrize("record", ["{},47.0,8.3", "47.0,8.3,{}", "b1,47.0,{},8.3", '"47,05";"8,3";{}', "47.0 8.3 {}"])
+def test_no_value_makes_a_record_a_header(record: str, value: str) -> None:
+    line = record.format(value.replace("," if "," in record else ";", "."))
+    assert not recognise.is_header(line, None)
 
 
 def test_the_list_of_records_and_the_paths_of_its_members_are_found_in_a_document() -> None:
     record = {"id": 1, "location": {"coordinates": [8.31, 47.05]}}
-    assert recognise.record_list({"meta": {"pages": [{}]}, "data": {"vehicles": [record, record]}}) == "data.vehicles"
-    assert recognise.record_list([record]) == ""
-    assert recognise.record_list(json.loads('{"a": [1, 2]}')) is None
+    document = {"meta": {"pages": [{}]}, "data": {"vehicles": [record, record]}}
+    assert recognise.record_lists(document) == ["data.vehicles", "meta.pages"]
+    assert recognise.record_lists([record]) == [""]
+    assert recognise.record_lists(json.loads('{"a": [1, 2]}')) == []
     assert recognise.member_paths(record) == ["id", "location.coordinates[0]", "location.coordinates[1]"]
+    assert recognise.member_paths(record, "location".__eq__) == ["id", "location"]
 
 
 def test_the_decimal_mark_is_seen_from_places() -> None:

@@ -268,3 +268,15 @@ def test_no_column_is_within_the_value_or_holds_it(dataset: Dataset, user: str, 
     record = {"time": f"{DATE}T08:00:00Z", "lat": 47, "lon": 8, "speed": {"bus": "b", "kmh": 30}}
     dataset.write("a.ndjson", json.dumps(record) + "\n")
     assert "(columns.user) and columns.value are parts of one another" in refusal(dataset)
+
+
+@pytest.mark.parametrize("line_end", ["\n", "\r\n"])
+@pytest.mark.parametrize("value", ["9", "\r", "\n", "\r\n", "a\nb\r", '""'])
+def test_line_ends_in_the_first_value_of_a_file_without_a_header_are_none_of_the_file(
+    dataset: Dataset, value: str, line_end: str
+) -> None:
+    dataset.set('timezone = "UTC"', 'timezone = "UTC"\nheader = ["speed", "bus", "time", "lat", "lon"]')
+    rows = [f'"{value}",b{n},2026-01-15T08:0{n}:00Z,47.0,8.3{line_end}' for n in range(3)]
+    dataset.write("a.csv", "".join(rows))
+    ingest(dataset)
+    assert len(rows_of(dataset)) == 3

@@ -1,0 +1,163 @@
+"""What `hexveil init` says of files that it cannot use: in plain words, with advice, without a record."""
+
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+from support import DATE, HEADER, Dataset
+from typer.testing import CliRunner
+
+from flows.cli import app
+from tasks.base.config import load_config
+from tasks.base.errors import HexveilError
+
+SECRET = "4711"
+ROW = f"b1,{DATE}T08:00:00Z,47.0,8.3,{SECRET}\n"
+RECORD = f'{{"bus": "b1", "at": {{"time": "{DATE}T08:00:00Z", "lat": 47.0, "lon": 8.3}}, "speed": {SECRET}}}'
+NAMED = HEADER.strip() + ",stra\N{LATIN SMALL LETTER SHARP S}e\n" + ROW.strip() + ",x\n"
+SHARP = RECORD.replace("b1", "\N{LATIN SMALL LETTER SHARP S}")
+WITHOUT_RIGHTS = ("setpriv", "--bounding-set=-dac_override,-dac_read_search")
+
+
+def begun(dataset: Dataset, *words: object) -> str:
+    """Return what init says of a refusal, after which all is as it was."""
+    stood = {path: path.read_bytes() for path in dataset.folder.rglob("*") if path.is_file()}
+    folders = {path for path in dataset.folder.rglob("*") if path.is_dir()}
+    to = dataset.folder / "new" / "deep" / "mine.toml"
+    done = CliRunner().invoke(app, ["init", *map(str, words), "--to", str(to), "--yes", "--unit", "km/h"])
+    assert isinstance(done.exception, HexveilError), (done.output, done.exc_info)
+    assert stood == {path: path.read_bytes() for path in dataset.folder.rglob("*") if path.is_file()}
+    assert folders == {path for path in dataset.folder.rglob("*") if path.is_dir()}
+    said = f"{done.output}{done.exception}"
+    assert SECRET not in said
+    return said
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "said"),
+    [
+        ("a.csv", "", "a.csv is empty; name a file with records"),
+        ("a.json", "", "a.json is empty; name a file with records"),
+        ("a.parquet", "", "a.parquet is empty; name a file with records"),
+        ("a.csv", "\n" + HEADER + ROW, "its first line is empty, and must be the header; remove it"),
+        ("a.csv", HEADER, "a.csv: has no record; name a file with records"),
+        ("a.csv", (HEADER + ROW).encode("utf-16"), "is in UTF-16, not UTF-8; convert the file, for example with iconv"),
+        ("a.csv", (HEADER + ROW).encode("utf-16-le"), "is in UTF-16LE, not UTF-8; convert"),
+        ("a.json", RECORD.encode("utf-16"), "is in UTF-16, not UTF-8"),
+        ("a.csv", NAMED.encode("latin-1"), "is not UTF-8; convert the file, for example with iconv -f LATIN1 -t UTF-8"),
+        ("a.csv", (HEADER + ROW.replace("b1", "\xdf")).encode("latin-1"), "is not UTF-8; convert the file"),
+        ("a.json", f"[{SHARP}]".encode("latin-1"), "is not UTF-8; convert the file"),
+        ("a.ndjson", f"{SHARP}\n".encode("latin-1"), "is not UTF-8; convert the file"),
+        ("a.ndjson", f"{RECORD}\n{SHARP}\n".encode("latin-1"), "line 2 is not UTF-8; convert the file"),
+        ("a.dat", HEADER + ROW, "its name does not say its format; say it with --format"),
+        ("a.json", f"{RECORD}\n{RECORD}\n", "If it has one object per line, say --format ndjson"),
+        ("a.ndjson", f"[{RECORD}]\n", "has no JSON object in a line. If it is one document, say --format json"),
+        ("a.json", '{"result": []}', "the JSON document has no list of objects; name a file with records"),
+        ("a.parquet", HEADER + ROW, "not a whole Parquet file; fetch it again"),
+        ("a.pb", HEADER + ROW, "not a whole FeedMessage of GTFS-Realtime; fetch it again"),
+        ("a.csv", HEADER + ROW.replace("b1", '"b1'), "a quote opened in record 2 does not close; mend it"),
+        (
+            "a.csv",
+            HEADER + ROW + ROW.replace("47.0", "99.0") * 9,
+            "than validation.max_quarantined_share = 0.05 allows",
+        ),
+    ],
+)
+def test_a_file_that_cannot_be_used_is_said(dataset: Dataset, name: str, content: str | bytes, said: str) -> None:
+    assert said in begun(dataset, dataset.write(name, content))
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        (("--records", "rows"), 'there is no list at --records "rows"; lists of objects are at: "data.result"'),
+        (("--records", ""), 'there is no list at --records ""; lists'),
+        (("--value", "spd"), '--value: there is no column "spd"; there are: bus, at, speed'),
+        (("--user", "spd"), '--user: there is no column "spd"; there are: bus, at.time, at.lat, at.lon, speed'),
+        (("--time-format", "%d.%m.%Y"), 'no time in "at.time" has the form that --time-format says, %d.%m.%Y'),
+    ],
+)
+def test_an_option_that_does_not_fit_is_said(dataset: Dataset, options: tuple[str, ...], said: str) -> None:
+    file = dataset.write("a.json", f'{{"data": {{"result": [\n{RECORD}\n]}}}}')
+    assert said in begun(dataset, file, *options)
+
+
+def test_the_list_may_be_named_and_a_limit_given(dataset: Dataset) -> None:
+    file = dataset.write("a.json", f'{{"all": [{RECORD}], "pages": [{{"n": 1}}, {{"n": 2}}]}}')
+    to = dataset.folder / "mine.toml"
+    words = ["init", file, "--to", to, "--yes", "--unit", "km/h", "--records", "all", "--max-quarantined-share", "0.2"]
+    done = CliRunner().invoke(app, [*map(str, words)])
+    assert done.exception is None, done.output
+    config = load_config(to)
+    assert (config.dataset.records, float(config.validation.max_quarantined_share)) == ("all", 0.2)
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "said"),
+    [
+        ("b.ndjson", f"{RECORD}\n", "b.ndjson: is ndjson, and a.csv is csv. Give files of one form"),
+        ("b.csv", (HEADER + ROW).replace(",", ";"), "b.csv: has the delimiter ';', and a.csv has ','"),
+        ("b.csv", (HEADER + ROW).replace("lat", "latitude"), 'b.csv: has no column "lat" (latitude), which a.csv has'),
+        (
+            "b.csv",
+            HEADER + ROW.replace(f"{DATE}T08:00:00Z", "1768464000"),
+            'times in "time" are ISO 8601 in',
+        ),
+        ("b.csv", HEADER + ROW.replace(f"{DATE}T08:00:00Z", "15.01.2026 08:00"), "of another form in"),
+    ],
+)
+def test_files_of_several_forms_are_refused(dataset: Dataset, name: str, content: str, said: str) -> None:
+    first, second = dataset.write("a.csv", HEADER + ROW), dataset.write(name, content)
+    assert said in begun(dataset, first, second)
+
+
+def test_so_are_parquet_files_whose_columns_have_other_types_unless_it_is_the_value(dataset: Dataset) -> None:
+    import polars as pl
+
+    def write(name: str, **changed: Any) -> Path:
+        row = {"bus": "b1", "time": f"{DATE}T08:00:00Z", "lat": 47.0, "lon": 8.3, "speed": 9}
+        pl.DataFrame([row | changed]).write_parquet(dataset.folder / name)
+        return dataset.folder / name
+
+    files = [write("a.parquet"), write("b.parquet", speed=9.5), write("c.parquet", lat="47.0")]
+    assert 'has the type large_string in "lat" (latitude), and a.parquet has double' in begun(dataset, *files)
+    made = CliRunner().invoke(
+        app, ["init", *map(str, files[:2]), "--to", str(dataset.folder / "m.toml"), "--yes", "--unit", "km/h"]
+    )
+    assert made.exception is None
+
+
+def test_an_empty_snapshot_among_others_is_no_other_form(dataset: Dataset) -> None:
+    files = [dataset.write("a.json", f'{{"r": [{RECORD}]}}'), dataset.write("b.json", '{"r": []}')]
+    words = ["init", *files, "--to", dataset.folder / "mine.toml", "--yes", "--unit", "km/h"]
+    done = CliRunner().invoke(app, [*map(str, words)])
+    assert done.exception is None, done.exception
+    assert f"{DATE} was read: 1 rows kept" in done.output
+
+
+@pytest.mark.parametrize("what", ["file", "folder", "to", "above"])
+def test_what_may_not_be_read_or_written_is_said(dataset: Dataset, environment: dict[str, str], what: str) -> None:
+    """A superuser may read all, so here it is one without that right."""
+    file = dataset.write("a.csv", HEADER + ROW)
+    locked = {"file": file, "folder": file.parent}.get(what, dataset.folder / "locked")
+    if what in ("to", "above"):
+        locked.mkdir()
+    to = {"to": locked / "mine.toml", "above": locked / "new" / "mine.toml"}.get(what, dataset.folder / "mine.toml")
+    mode = locked.stat().st_mode
+    locked.chmod(0o500 if what == "above" else 0)
+    command = [sys.executable, "-m", "flows.cli", "init", str(file), "--to", str(to), "--yes", "--unit", "km/h"]
+    ended = subprocess.run(
+        [*WITHOUT_RIGHTS, *command], env=environment, capture_output=True, text=True, check=False, timeout=300
+    )
+    locked.chmod(mode)
+    said = {
+        "file": f"{file}: you may not read it; give yourself the right, for example with chmod, or copy the file",
+        "folder": f"{file}: you may not read it; give yourself the right",
+        "to": f"--to {to}: you may not enter its folder; give another place with --to",
+        "above": f"{to} cannot be written: Permission denied; mend it, or give --to",
+    }
+    assert said[what] in ended.stderr
+    assert "Traceback" not in ended.stderr
+    assert not to.exists()
