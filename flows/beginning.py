@@ -10,8 +10,8 @@ import typer
 
 from flows import show
 from flows.show import out
-from tasks.base.config_source import NAME
 from tasks.base.config_types import file_in_the_way
+from tasks.base.device_rules import NAME
 from tasks.base.errors import BadConfig, HexveilError
 
 if TYPE_CHECKING:

@@ -12,8 +12,8 @@ from pydantic import Field, field_validator, model_validator
 
 from tasks.base.config import Config, load_config, read_as
 from tasks.base.config_sections import Monitoring, Storage, Value
-from tasks.base.config_source import NAME
 from tasks.base.config_types import Number, Positive, Section
+from tasks.base.device_rules import NAME
 from tasks.base.time_zones import known_zone
 
 PERIOD_PLACEHOLDER = "{period}"

@@ -34,10 +34,9 @@ from tasks.collect.ledger import (
 )
 from tasks.collect.reports import take_in
 from tasks.collect.results import COLUMNS, Votes, bins_of, means_table, release_of, sums_of, votes_of
-from tasks.device.parameters import RoundParameters
+from tasks.device.parameters import KEY_BYTES, RoundParameters
 from tasks.formats.catalogue import FORMATS_OF_A_PERIOD, PublishedPeriod
 
-KEY_BYTES = 32
 _Made = tuple[dict[str, bytes], dict[str, Any]]
 """The files of a step by name, and further fields of its entry."""
 

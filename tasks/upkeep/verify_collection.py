@@ -32,8 +32,8 @@ from tasks.collect.ledger import (
     stored,
 )
 from tasks.collect.results import Sums, Votes, means_table
-from tasks.collect.rounds import KEY_BYTES, first_round, manifest, second_round
-from tasks.device.parameters import RoundParameters
+from tasks.collect.rounds import first_round, manifest, second_round
+from tasks.device.parameters import KEY_BYTES, RoundParameters
 from tasks.formats.catalogue import FORMATS_OF_A_PERIOD, MEANS, PublishedPeriod
 from tasks.formats.read_back import each_once
 

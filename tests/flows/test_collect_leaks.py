@@ -10,6 +10,7 @@ import pytest
 from collected import Collected
 from planted import USER, VALUE, files_of, leaks
 
+from tasks.device.account import begin_account
 from tasks.device.report import as_line, make_report
 
 N_DEVICES = 260
@@ -69,7 +70,9 @@ def report(collected: Collected, number: int) -> list[str]:
     sent = []
     for device in range(N_DEVICES):
         account = phones / f"{device}.json"
-        made = make_report(asked, phones / "values.txt", account, device=f"{USER}-{device}").report
+        if not account.exists():
+            begin_account(account, f"{USER}-{device}")
+        made = make_report(asked, phones / "values.txt", account).report
         sent += [as_line(made)] if made else []
     collected.reports.mkdir(parents=True, exist_ok=True)
     (collected.reports / f"round-{number}.jsonl").write_text("".join(sent))
@@ -126,6 +129,8 @@ def test_a_device_says_no_value_and_no_name_even_where_it_fails(collected: Colle
     asked = collected.config.storage_path / "published" / f"period={DAY}" / "round-1.json"
     (tmp_path / "values.txt").write_text(f"{VALUE}\n{USER}\n\xff{VALUE}x\n")
     (tmp_path / "damaged.json").write_text(f'{{"device": "{USER}", "values": {VALUE}')
+    for name in ("new.json", "other.json", "poor.json"):
+        begin_account(tmp_path / name)
     command = [sys.executable, "-m", "flows.cli", "device", "report", "--parameters", str(asked)]
     for values, account, limit in (
         ("values.txt", "new.json", "9"),
