@@ -85,7 +85,7 @@ def take_in(asked: RoundParameters, config: CollectionConfig) -> TakenIn:
             raise SchemaBroken("device_report has two reports of a device. This is a defect, report it.")
         refused = {reason: int(n) for reason, n in warehouse.rows(connection, "read/refused_reports", place)}
         sums = _SUMS[asked.round](connection, asked)
-        note_files(asked, dict.fromkeys(files.values(), 0), connection)
+        note_files(asked, files.values(), connection)
     return TakenIn(sums, {"used": n_used, **refused})
 
 
@@ -99,13 +99,13 @@ def judge(asked: RoundParameters, files: Iterable[ReportFile], connection: wareh
     warehouse.run(connection, "scratch/judged_report", place | judged | form)
 
 
-def note_files(asked: RoundParameters, n_late: dict[ReportFile, int], connection: warehouse.Connection) -> None:
-    """Note files as they are now, and how many late reports of a round each has."""
-    for file, n in n_late.items():
+def note_files(asked: RoundParameters, files: Iterable[ReportFile], connection: warehouse.Connection) -> None:
+    """Note files as they are now: their late reports of a round are counted."""
+    for file in files:
         place = {"period": asked.period, "round": asked.round, "file_name": file.name}
-        warehouse.run(connection, "write/delete_seen_report_file", place)
+        warehouse.run(connection, "write/delete_counted_report_file", place)
         size = {"n_bytes": file.stamp[0], "changed_ns": file.stamp[1]}
-        warehouse.run(connection, "write/seen_report_file", {**place, **size, "n_late": n})
+        warehouse.run(connection, "write/counted_report_file", {**place, **size})
 
 
 @contextmanager
