@@ -38,7 +38,7 @@ def collect_plan(
 ) -> None:
     """Show the error to expect for so many devices in an area, before anything is collected."""
     from tasks.base.config_collection import load_collection
-    from tasks.collect.known import plan_collection, protocol_of
+    from tasks.collect.known import plan_collection
 
     settings = load_collection(config)
     rows = plan_collection(settings)
@@ -50,7 +50,7 @@ def collect_plan(
         f"Errors are expected absolute errors in {settings.value.unit}, in one area, at alpha "
         f"{settings.collection.alpha} a {settings.collection.period}. Nothing was collected."
     )
-    if protocol_of(settings).n_bins == 1:
+    if settings.protocol.n_bins == 1:
         out.print("Devices have too few values for bins: there is one, and the devices of round 1 do not help.")
 
 

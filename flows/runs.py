@@ -62,5 +62,5 @@ def refuse_endless_restarts() -> None:
     if sum(state.type == StateType.CRASHED or state.name == RESUMED for state in states) >= _MOST_CRASHES:
         raise HexveilError(
             f"the run was interrupted {_MOST_CRASHES} times; the worker's log says how it ended: out of memory, say. "
-            "Mend the cause, then run the day again: what was released is found, and nothing is charged twice"
+            "Mend the cause, then run it again: what was released is found, and nothing is charged twice"
         )

@@ -18,6 +18,7 @@ from tasks.base.durable import canonical_json
 from tasks.base.errors import BadInput, SchemaBroken
 from tasks.base.locks import turn
 from tasks.base.schemas import check
+from tasks.base.storage import private_folder
 from tasks.device.parameters import RoundParameters
 from tasks.records.text_lines import LONGEST_RECORD, numbered_raw_lines
 
@@ -111,7 +112,7 @@ def note_files(asked: RoundParameters, files: Iterable[ReportFile], connection: 
 @contextmanager
 def open_reports(config: CollectionConfig) -> Iterator[warehouse.Connection]:
     """Open the database of the reports. Wait while another process uses it."""
-    folder = config.private_folder()
+    folder = private_folder(config)
     path = folder / "reports.duckdb"
     with turn(folder / "reports.lock", "the reports"), closing(warehouse.open_database(path, config)) as connection:
         warehouse.define(connection, *tables.COLLECTED)

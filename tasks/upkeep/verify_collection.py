@@ -135,7 +135,10 @@ def _first_problem(entry: Stated, periods: dict[str, _Before], config: Collectio
     before = periods.get(entry["period"], {})
     if entry["kind"] not in _ORDER or list(before) != list(_ORDER[: _ORDER.index(entry["kind"])]):
         return f"{shown(entry['kind'])} does not follow what was done of {shown(entry['period'])}"
-    settings = config.with_settings(entry["settings"])
+    try:
+        settings = config.with_settings(entry["settings"])
+    except (ValueError, TypeError, KeyError):
+        return "its settings cannot be used"
     return next(_problems(entry, before, settings), None)
 
 
