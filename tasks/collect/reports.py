@@ -15,13 +15,15 @@ import pyarrow
 from tasks.base import tables, warehouse
 from tasks.base.config_collection import PERIOD_PLACEHOLDER, CollectionConfig
 from tasks.base.durable import canonical_json
-from tasks.base.errors import BadInput, SchemaBroken
+from tasks.base.errors import BadInput, HexveilError, SchemaBroken
 from tasks.base.locks import turn
+from tasks.base.rebuilt import open_or_make_anew
 from tasks.base.schemas import check
 from tasks.base.storage import private_folder
 from tasks.device.parameters import RoundParameters
 from tasks.records.text_lines import LONGEST_RECORD, numbered_raw_lines
 
+_WAIT_SECONDS = 600
 _LINES = pyarrow.schema({"file_name": pyarrow.string(), "line_number": pyarrow.int64(), "line": pyarrow.binary()})
 _MEMBERS = canonical_json(
     dict.fromkeys(("collection", "period", "round", "area", "device", "ballot", "estimate"), "JSON")
@@ -111,12 +113,26 @@ def note_files(asked: RoundParameters, files: Iterable[ReportFile], connection: 
 
 @contextmanager
 def open_reports(config: CollectionConfig) -> Iterator[warehouse.Connection]:
-    """Open the database of the reports. Wait while another process uses it."""
-    folder = private_folder(config)
-    path = folder / "reports.duckdb"
-    with turn(folder / "reports.lock", "the reports"), closing(warehouse.open_database(path, config)) as connection:
-        warehouse.define(connection, *tables.COLLECTED)
-        yield connection
+    """Open the database of the reports. Wait while another process uses it.
+
+    One that cannot be opened is set aside and made anew: the reports are read again from their files.
+
+    Raises:
+        HexveilError: It was opened, and a part of it cannot be read or written.
+    """
+    path = private_folder(config) / "reports.duckdb"
+    with (
+        turn(path.with_name("reports.lock"), "the reports"),
+        closing(open_or_make_anew(path, config, _WAIT_SECONDS)) as connection,
+    ):
+        try:
+            warehouse.define(connection, *tables.COLLECTED)
+            yield connection
+        except warehouse.DAMAGE:
+            raise HexveilError(
+                f"{path} cannot be read or written. If the disk is full, free space. If not, the file is damaged: "
+                "remove it. Then run this again: the reports are read again from their files"
+            ) from None
 
 
 def _vote_counts(connection: warehouse.Connection, asked: RoundParameters) -> pl.DataFrame:
