@@ -26,7 +26,7 @@ def run_name() -> str:
         config = load_either(config_file)
     except HexveilError:
         return " ".join([flow_run.flow_name, config_file.stem, str(given.get("date") or "")]).strip()
-    words = [flow_run.flow_name.replace("_", " "), config.name]
+    words = [flow_run.flow_name.replace("_", " "), given.get("step", ""), config.name]
     if "date" in given and isinstance(config, CollectionConfig):
         words.append(config.period_of(given["date"] or last_period(config)))
     elif "date" in given and isinstance(config, Config):

@@ -41,7 +41,7 @@ def test_the_steps_are_scheduled_in_the_time_zone_of_the_collection(deployed: De
     crons = {}
     with deployed.api as api:
         for step in STEPS:
-            found = api.get(f"/deployments/name/collect_{step}/{step}-phones").raise_for_status().json()
+            found = api.get(f"/deployments/name/collect/{step}-phones").raise_for_status().json()
             [schedule] = found["schedules"]
             assert schedule["active"]
             assert schedule["schedule"]["timezone"] == ZONE
