@@ -105,53 +105,64 @@ def test_the_order_of_lines_and_files_does_not_matter(collected: Collected, tmp_
     )
 
 
-def test_lines_that_no_honest_device_sends_are_refused_with_a_reason_and_counted(collected: Collected) -> None:
-    honest = collected.report(1)
-    asked = collected.asked(1)
-    good = {**honest[0], "device": next(f"x{i}" for i in range(99) if round_of(asked.key, f"x{i}") == 1)}
-    other_half = next(f"x{i}" for i in range(99) if round_of(asked.key, f"x{i}") == 2)
-    n = asked.protocol.n_bins
-    collected.add(
-        "no json",
-        "[1]",
-        {key: value for key, value in good.items() if key != "device"},
-        {**good, "device": 7},
-        {**good, "device": "x" * 65},
-        {**good, "ballot": 1},
-        {**good, "collection": "another"},
-        {**good, "period": "2026-03-03"},
-        {**good, "round": 3},
-        {**good, "area": "west"},
-        {**good, "device": other_half},
-        {**good, "ballot": "0" * (n + 1)},
-        {**good, "ballot": "2" * n},
-        good,
-        {**good, "ballot": "1" * n},
-        honest[0],
-        "",
-        {**good, "round": 2, "estimate": 5},
-    )
-    localise.fn(DATE, collected.config)
-    assert collected.entries()[-1]["rows"] == {
-        "used": len(honest) + 1,
-        "malformed": 6,
-        "other_collection": 1,
-        "other_half": 1,
-        "other_round": 2,
-        "outside_domain": 2,
-        "repeated": 2,
-        "unknown_area": 1,
-    }
-    honest = collected.report(2)
+def refused(collected: Collected, number: int, *lines: object) -> dict[str, int]:
+    """Let the devices answer a round, add lines of a stranger, and return how many lines were not used, by reason."""
+    honest = collected.report(number)
+    collected.add(*lines)
+    (localise if number == 1 else estimate).fn(DATE, collected.config)
+    rows = collected.entries()[-1]["rows"]
+    return {reason: n for reason, n in rows.items() if reason != "used"} | {"more used": rows["used"] - len(honest)}
+
+
+def of_a_stranger(collected: Collected, number: int, at: int = 0) -> dict[str, object]:
+    """Return a good report of a device that reports nothing else."""
+    honest, key = collected.report(number)[0], collected.asked(number).key
+    names = [name for name in map("x{}".format, range(99)) if round_of(key, name) == number]
+    return {**honest, "area": "north", "device": names[at]}
+
+
+def test_lines_that_are_no_reports_are_refused_and_empty_ones_are_none(collected: Collected) -> None:
+    good = of_a_stranger(collected, 1)
+    nameless = {key: value for key, value in good.items() if key != "device"}
+    lines = ["no json", "[1]", nameless, {**good, "device": 7}, {**good, "device": "x" * 65}, {**good, "ballot": 1}, ""]
+    assert refused(collected, 1, *lines) == {"malformed": 6, "more used": 0}
+
+
+def test_reports_for_something_else_are_refused_and_those_of_the_other_round_are_left_for_it(
+    collected: Collected,
+) -> None:
+    good = of_a_stranger(collected, 1)
+    others = [{"collection": "another"}, {"period": "2026-03-03"}, {"round": 3}, {"area": "west"}]
+    of_round_2 = {**good, "round": 2, "estimate": 5}
+    found = refused(collected, 1, *({**good, **other} for other in others), of_round_2)
+    assert found == {"other_collection": 1, "other_round": 2, "unknown_area": 1, "more used": 0}
+
+
+def test_a_device_of_the_other_half_is_refused(collected: Collected) -> None:
+    good, key = of_a_stranger(collected, 1), collected.asked(1).key
+    other_half = next(name for name in map("x{}".format, range(99)) if round_of(key, name) == 2)
+    assert refused(collected, 1, {**good, "device": other_half}) == {"other_half": 1, "more used": 0}
+
+
+def test_ballots_that_no_honest_device_sends_are_refused(collected: Collected) -> None:
+    good, n = of_a_stranger(collected, 1), collected.asked(1).protocol.n_bins
+    lines = [{**good, "ballot": "0" * (n + 1)}, {**good, "ballot": "2" * n}, {**good, "ballot": ""}]
+    assert refused(collected, 1, *lines) == {"outside_domain": 3, "more used": 0}
+
+
+def test_of_two_reports_of_a_device_the_first_is_used(collected: Collected) -> None:
+    good, honest = of_a_stranger(collected, 1), collected.report(1)
+    other = {**good, "ballot": "1" * collected.asked(1).protocol.n_bins}
+    assert refused(collected, 1, good, other, honest[0]) == {"repeated": 2, "more used": 1}
+
+
+def test_estimates_that_no_honest_device_sends_are_refused(collected: Collected) -> None:
+    collected.report(1)
     asked = collected.asked(2)
     least, largest = asked.protocol.domain(asked.bins["north"] or 0)
-    names = [f"y{i}" for i in range(99) if round_of(asked.key, f"y{i}") == 2]
-    base = {**honest[0], "area": "north"}
-    lies = [least - 1, largest + 1, least, largest, 1.5, "3", 10**30, True]
-    collected.add(*({**base, "device": name, "estimate": lie} for name, lie in zip(names, lies, strict=False)))
-    estimate.fn(DATE, collected.config)
-    rows = collected.entries()[-1]["rows"]
-    assert (rows["used"], rows["outside_domain"], rows["malformed"]) == (len(honest) + 2, 2, 4)
+    said = [least - 1, largest + 1, least, largest, 1.5, "3", 10**30, True]
+    lines = [{**of_a_stranger(collected, 2, at), "estimate": one} for at, one in enumerate(said)]
+    assert refused(collected, 2, *lines) == {"outside_domain": 2, "malformed": 4, "more used": 2}
 
 
 def test_a_line_that_is_no_text_or_too_long_is_refused_and_the_others_are_used(collected: Collected) -> None:
