@@ -42,27 +42,36 @@ def own(config: Config | CollectionConfig) -> None:
     marker = private_folder(config) / OWNER
     if not marker.exists():
         write_new(marker, _owner(config).encode())
-    check_owner(config)
+    if marker.read_text(encoding="utf-8") != _owner(config):
+        raise _of_another(config)
 
 
-def check_owner(config: Config | CollectionConfig) -> None:
-    """Check that nobody else owns this storage.
+def check_kind(config: Config | CollectionConfig) -> None:
+    """Check that a dataset does not own the storage of a collection, nor a collection that of a dataset.
 
     Raises:
-        HexveilError: Another dataset or collection does, of this name or not.
+        HexveilError: It does. The ledgers of the two have other entries.
     """
-    marker, mine = config.storage_path / "private" / OWNER, _owner(config)
-    owner = marker.read_text(encoding="utf-8") if marker.exists() else mine
-    if owner != mine:
-        held, wanted = (one if " " in one else f"dataset {one}" for one in (owner, mine))
-        raise HexveilError(
-            f"{config.storage_path} holds the {held}, not the {wanted}; give each dataset and each collection a "
-            "storage.path of its own"
-        )
+    marker = config.storage_path / "private" / OWNER
+    if marker.exists() and _is_of_collection(marker.read_text(encoding="utf-8")) != _is_of_collection(_owner(config)):
+        raise _of_another(config)
 
 
 def _owner(config: Config | CollectionConfig) -> str:
-    return config.name if isinstance(config, Config) else f"collection {config.name}"  # a name has no spaces
+    return config.name if isinstance(config, Config) else f"collection {config.name}"
+
+
+def _is_of_collection(owner: str) -> bool:
+    return " " in owner  # a name has no spaces
+
+
+def _of_another(config: Config | CollectionConfig) -> HexveilError:
+    owners = (config.storage_path / "private" / OWNER).read_text(encoding="utf-8"), _owner(config)
+    held, wanted = (one if _is_of_collection(one) else f"dataset {one}" for one in owners)
+    return HexveilError(
+        f"{config.storage_path} holds the {held}, not the {wanted}; give each dataset and each collection a "
+        "storage.path of its own"
+    )
 
 
 INDEX, PACKAGE, CATALOGUE = "index.html", "datapackage.json", "catalogue.jsonld"

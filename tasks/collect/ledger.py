@@ -18,7 +18,7 @@ from tasks.base.durable import canonical_json, read_named_by_hash, write_named_b
 from tasks.base.errors import LedgerBroken, contained
 from tasks.base.locks import turn
 from tasks.base.provenance import code_hash, now
-from tasks.base.storage import check_owner, own, private_folder
+from tasks.base.storage import check_kind, own, private_folder
 from tasks.device.parameters import RoundParameters, parameters_of
 
 OPENED, LOCALISED, ESTIMATED = "collection-opened", "collection-localised", "collection-estimated"
@@ -58,10 +58,10 @@ def list_entries(config: CollectionConfig) -> list[Stated]:
     """Return the whole entries, oldest first, without waiting for who writes.
 
     Raises:
-        HexveilError: The storage is of another collection, or of a dataset.
+        HexveilError: The storage is of a dataset.
         LedgerBroken: A line was changed after it was written.
     """
-    check_owner(config)
+    check_kind(config)
     return _read(config)[0]
 
 
