@@ -2,7 +2,6 @@
 
 import datetime as dt
 import json
-import os
 import subprocess
 import sys
 from collections import Counter
@@ -177,6 +176,38 @@ def test_many_that_ask_at_once_get_one_answer(phone: Phone) -> None:
         said = set(pool.map(ask, range(8)))
     assert len(said) == 1
     assert phone.asked(parameters(2)).account.spent == PROTOCOL.alpha
+
+
+def test_of_many_that_begin_an_account_at_once_one_does(tmp_path: Path) -> None:
+    code = "import sys; from pathlib import Path; from tasks.device.account import begin_account\n"
+    command = [sys.executable, "-c", code + "print(begin_account(Path(sys.argv[1])).device)", str(tmp_path / "account")]
+
+    def begin(_: int) -> str:
+        return subprocess.run(command, cwd=ROOT, check=False, capture_output=True, text=True).stdout
+
+    with ThreadPoolExecutor(4) as pool:
+        said = "".join(pool.map(begin, range(6))).split()
+    assert said == [json.loads((tmp_path / "account").read_text())["device"]]
+
+
+def test_many_that_ask_for_other_rounds_at_once_never_get_more_than_the_limit(phone: Phone) -> None:
+    """Each asks under another name: together they would cost 4.8, and a day may cost 4."""
+    code = (
+        "import sys; from pathlib import Path; from tasks.device.report import as_line, make_report\n"
+        "print(as_line(make_report(*map(Path, sys.argv[1:4])).report))"
+    )
+
+    def ask(number: int) -> str:
+        asked = phone.round.with_name(f"round-{number}.json")
+        asked.write_text(json.dumps(json.loads(parameters(1)) | {"collection": f"speeds-{number}"}))
+        command = [sys.executable, "-c", code, str(asked), str(phone.values), str(phone.account)]
+        return subprocess.run(command, cwd=ROOT, check=False, capture_output=True, text=True).stdout
+
+    with ThreadPoolExecutor(4) as pool:
+        said = [json.loads(line) for line in pool.map(ask, range(8)) if line]
+    answers = json.loads(phone.account.read_text())["answers"]
+    assert len(said) == len(answers) == 6
+    assert {one["collection"] for one in said} == {one["collection"] for one in answers}
 
 
 def test_the_account_is_on_disk_before_a_report_is_known(phone: Phone, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -453,11 +484,14 @@ def test_a_report_that_could_not_be_written_is_said_to_be_made_and_is_given_agai
     assert "The same answer as before" in again.stderr
 
 
-@pytest.mark.skipif(os.geteuid() == 0, reason="root writes everywhere")
-def test_an_account_that_cannot_be_written_sends_nothing(phone: Phone) -> None:
-    phone.account.parent.chmod(0o500)
-    with pytest.raises(TemporaryFailure, match="Permission denied"):
-        phone.asked(parameters(1))
+def test_an_account_that_cannot_be_locked_sends_nothing(phone: Phone) -> None:
+    phone.account.with_name(".account.lock").unlink()
+    phone.account.with_name(".account.lock").mkdir()
+    before = phone.account.read_bytes()
+    phone.round.write_bytes(parameters(1))
+    done = CliRunner().invoke(app, phone.command())
+    assert (done.stdout, type(done.exception)) == ("", TemporaryFailure)
+    assert phone.account.read_bytes() == before
 
 
 def test_reports_say_no_more_than_the_protocol_lets_them() -> None:
