@@ -14,7 +14,7 @@ FOLDER = _INSTALLED if _INSTALLED.is_dir() else _INSTALLED.parent
 """Where the packages and `deploy` are: in a wheel a folder of their own, otherwise the checkout."""
 
 _PACKAGES = ("dpmath", "flows", "sql", "tasks")
-_FLOWS = ("backfill", "collect_backfill", "collect_estimate", "collect_localise", "collect_open", "daily", "verify")
+_FLOWS = ("backfill", "collect", "collect_backfill", "daily", "verify")
 
 
 def main() -> None:

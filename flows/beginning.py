@@ -14,8 +14,9 @@ from flows import show
 from flows.asking import Asker, asked_column, asked_value
 from flows.show import out
 from tasks.base.config import Config
-from tasks.base.config_source import DELIMITER, NAME
+from tasks.base.config_source import DELIMITER
 from tasks.base.config_types import file_in_the_way
+from tasks.base.device_rules import NAME
 from tasks.base.errors import BadConfig, HexveilError
 
 if TYPE_CHECKING:

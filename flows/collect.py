@@ -4,7 +4,7 @@ import datetime as dt
 import logging
 from collections.abc import Callable
 from pathlib import Path
-from typing import NamedTuple
+from typing import Literal, NamedTuple
 from zoneinfo import ZoneInfo
 
 from tasks.base.config_collection import CollectionConfig, load_collection
@@ -18,8 +18,14 @@ from tasks.reporting.periods import emit_done, emit_period_withheld, make_period
 
 log = logging.getLogger("hexveil.collect")
 
-_Step = Callable[[dt.date, CollectionConfig], Path]
-_STEPS: dict[str, _Step] = {OPENED: rounds.open_period, LOCALISED: rounds.localise, ESTIMATED: rounds.estimate}
+Step = Literal["open", "localise", "estimate"]
+"""A step of a period, in the order in which they are done."""
+
+_STEPS: dict[Step, tuple[str, Callable[[dt.date, CollectionConfig], Path]]] = {
+    "open": (OPENED, rounds.open_period),
+    "localise": (LOCALISED, rounds.localise),
+    "estimate": (ESTIMATED, rounds.estimate),
+}
 
 
 class Done(NamedTuple):
@@ -34,43 +40,23 @@ class Done(NamedTuple):
     late: list[Late]
 
 
-def collect_open(config_file: Path, date: dt.date) -> Done:
-    """Publish the parameters of round 1; a period that is open is published again, with the same bytes.
+def collect(config_file: Path, step: Step, date: dt.date) -> Done:
+    """Do a step of a period; one that is done is published again, with the same bytes.
 
     Args:
         config_file: The collection's TOML file.
+        step: ``open`` publishes the parameters of round 1; ``localise`` finds the bin of each area from the reports of
+            round 1, and publishes the parameters of round 2; ``estimate`` publishes the means from those of round 2.
         date: A date in the period.
 
     Returns:
         The folder of the published files, and the late reports.
     """
-    return _run(OPENED, date, load_collection(config_file))
-
-
-def collect_localise(config_file: Path, date: dt.date) -> Done:
-    """Find the bin of each area from the reports of round 1, and publish the parameters of round 2.
-
-    Args:
-        config_file: The collection's TOML file.
-        date: A date in the period.
-
-    Returns:
-        The folder of the published files, and the late reports.
-    """
-    return _run(LOCALISED, date, load_collection(config_file))
-
-
-def collect_estimate(config_file: Path, date: dt.date) -> Done:
-    """Publish the mean of each area from the reports of round 2.
-
-    Args:
-        config_file: The collection's TOML file.
-        date: A date in the period.
-
-    Returns:
-        The folder of the published files, and the late reports.
-    """
-    return _run(ESTIMATED, date, load_collection(config_file))
+    config = load_collection(config_file)
+    folder = _told(step, date, config)
+    late = _late(config)
+    make_period_artifact(date, late, config)
+    return Done(folder, late)
 
 
 def collect_backfill(config_file: Path, first: dt.date, last: dt.date) -> list[Late]:
@@ -103,8 +89,8 @@ def collect_backfill(config_file: Path, first: dt.date, last: dt.date) -> list[L
     problems: dict[str, str] = {}
     for date in progress(dates, "estimating periods"):
         try:
-            for kind in _STEPS:
-                _told(kind, date, config)
+            for step in _STEPS:
+                _told(step, date, config)
         except HexveilError as error:
             problems[config.period_of(date)] = str(error)
     late = _late(config)
@@ -113,13 +99,6 @@ def collect_backfill(config_file: Path, first: dt.date, last: dt.date) -> list[L
         listed = "\n".join(f"  {period}: {problem}" for period, problem in sorted(problems.items()))
         raise HexveilError(f"{len(problems)} of {len(dates)} periods have problems; the rest is done:\n{listed}")
     return late
-
-
-def _run(kind: str, date: dt.date, config: CollectionConfig) -> Done:
-    folder = _told(kind, date, config)
-    late = _late(config)
-    make_period_artifact(date, late, config)
-    return Done(folder, late)
 
 
 def _late(config: CollectionConfig) -> list[Late]:
@@ -131,9 +110,10 @@ def _late(config: CollectionConfig) -> list[Late]:
         return []
 
 
-def _told(kind: str, date: dt.date, config: CollectionConfig) -> Path:
+def _told(step: Step, date: dt.date, config: CollectionConfig) -> Path:
+    kind, do = _STEPS[step]
     try:
-        folder = _STEPS[kind](date, config)
+        folder = do(date, config)
     except WITHHELD as error:
         emit_period_withheld(date, str(error), config)
         raise

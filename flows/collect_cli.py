@@ -2,7 +2,6 @@
 
 import csv
 import datetime as dt
-from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -14,7 +13,7 @@ from flows.show import out
 from tasks.base.errors import HexveilError
 
 if TYPE_CHECKING:
-    from flows.collect import Done
+    from flows.collect import Step
     from tasks.collect.late import Late
 
 collect_app = typer.Typer(help="Collect from devices that trust nobody.", no_args_is_help=True)
@@ -38,7 +37,7 @@ def collect_plan(
 ) -> None:
     """Show the error to expect for so many devices in an area, before anything is collected."""
     from tasks.base.config_collection import load_collection
-    from tasks.collect.known import plan_collection, protocol_of
+    from tasks.collect.known import plan_collection
 
     settings = load_collection(config)
     rows = plan_collection(settings)
@@ -50,16 +49,14 @@ def collect_plan(
         f"Errors are expected absolute errors in {settings.value.unit}, in one area, at alpha "
         f"{settings.collection.alpha} a {settings.collection.period}. Nothing was collected."
     )
-    if protocol_of(settings).n_bins == 1:
+    if settings.protocol.n_bins == 1:
         out.print("Devices have too few values for bins: there is one, and the devices of round 1 do not help.")
 
 
 @collect_app.command("open")
 def collect_open(config: CollectionOption, date: PeriodOption) -> None:
     """Publish the parameters of round 1; a period that is open is published again."""
-    from flows.collect import collect_open as flow
-
-    _done(flow, config, date)
+    _done("open", config, date)
 
 
 @collect_app.command("localise")
@@ -68,9 +65,7 @@ def collect_localise(config: CollectionOption, date: PeriodOption) -> None:
 
     Once found, the bins stay: reports of round 1 that come later count no more.
     """
-    from flows.collect import collect_localise as flow
-
-    _done(flow, config, date)
+    _done("localise", config, date)
 
 
 @collect_app.command("estimate")
@@ -79,9 +74,7 @@ def collect_estimate(config: CollectionOption, date: PeriodOption) -> None:
 
     Once published, the means stay: reports that come later count no more.
     """
-    from flows.collect import collect_estimate as flow
-
-    _show_means(_done(flow, config, date))
+    _show_means(_done("estimate", config, date))
 
 
 @collect_app.command("backfill")
@@ -106,7 +99,6 @@ def collect_backfill(
 @collect_app.command("demo")
 def collect_demo() -> None:
     """Simulate 50,000 devices in seven areas of a city, and publish their means by both rounds."""
-    from flows.collect import collect_estimate, collect_localise, collect_open
     from tasks.base.config_collection import load_collection
     from tasks.collect.simulated import write_reports
     from tasks.device.parameters import read_parameters
@@ -115,25 +107,27 @@ def collect_demo() -> None:
     config = _DEMO / "collection.toml"
     config.write_bytes((DEPLOY / "config" / "collection.toml").read_bytes())
     settings = load_collection(config)
-    for number, flow in ((1, collect_open), (2, collect_localise)):
-        folder = _run(flow, config, _DEMO_DATE)
+    steps: list[Step] = ["open", "localise"]
+    for number, step in enumerate(steps, start=1):
+        folder = _run(step, config, _DEMO_DATE)
         asked = read_parameters(folder / f"round-{number}.json")
         n = write_reports(_DEMO_DEVICES, asked, settings)
         out.print(f"Round {number}: {n:,} devices reported.")
-    folder = _run(collect_estimate, config, _DEMO_DATE)
+    folder = _run("estimate", config, _DEMO_DATE)
     _show_means(folder)
     out.print(f"Each device lost {settings.collection.alpha} at most, and trusted nobody.")
     out.print(f"The map: {show.shown(folder / 'map.html')}")
     out.print(f"Next: hexveil collect plan --config {show.shown(config)}")
 
 
-def _run(flow: "Callable[[Path, dt.date], Done]", config: Path, date: dt.date) -> Path:
+def _run(step: "Step", config: Path, date: dt.date) -> Path:
+    from flows.collect import collect
     from tasks.base import steps
     from tasks.base.logs import show_lines
 
     show_lines(verbose=False)
     with steps.run():
-        done = flow(config.resolve(), date)
+        done = collect(config.resolve(), step, date)
     _show_late(done.late)
     return done.folder
 
@@ -144,8 +138,8 @@ def _show_late(late: "list[Late]") -> None:
         out.print(f"{one.n_reports:,} reports of {which} came after it was closed; they change nothing")
 
 
-def _done(flow: "Callable[[Path, dt.date], Done]", config: Path, date: dt.datetime) -> Path:
-    folder = _run(flow, config, date.date())
+def _done(step: "Step", config: Path, date: dt.datetime) -> Path:
+    folder = _run(step, config, date.date())
     out.print(f"Published in {show.shown(folder)}: {', '.join(sorted(file.name for file in folder.iterdir()))}")
     return folder
 

@@ -62,45 +62,18 @@ def daily(config_file: Path, date: dt.date | None = None, revision: str | None =
 
 
 @_deployed
-def collect_open(config_file: Path, date: dt.date | None = None) -> of_collection.Done:
-    """Publish the parameters of round 1; a period that is open is published again, with the same bytes.
+def collect(config_file: Path, step: of_collection.Step, date: dt.date | None = None) -> of_collection.Done:
+    """Do a step of a collection's period; one that is done is published again, with the same bytes.
 
     Args:
         config_file: The collection's TOML file.
+        step: ``open``, ``localise`` or ``estimate``.
         date: A date in the period; None for the last period that is over at the scheduled start.
 
     Returns:
         The folder of the published files, and the late reports.
     """
-    return of_collection.collect_open(config_file, date or last_period(load_collection(config_file)))
-
-
-@_deployed
-def collect_localise(config_file: Path, date: dt.date | None = None) -> of_collection.Done:
-    """Find the bin of each area from the reports of round 1, and publish the parameters of round 2.
-
-    Args:
-        config_file: The collection's TOML file.
-        date: A date in the period; None for the last period that is over at the scheduled start.
-
-    Returns:
-        The folder of the published files, and the late reports.
-    """
-    return of_collection.collect_localise(config_file, date or last_period(load_collection(config_file)))
-
-
-@_deployed
-def collect_estimate(config_file: Path, date: dt.date | None = None) -> of_collection.Done:
-    """Publish the mean of each area from the reports of round 2.
-
-    Args:
-        config_file: The collection's TOML file.
-        date: A date in the period; None for the last period that is over at the scheduled start.
-
-    Returns:
-        The folder of the published files, and the late reports.
-    """
-    return of_collection.collect_estimate(config_file, date or last_period(load_collection(config_file)))
+    return of_collection.collect(config_file, step, date or last_period(load_collection(config_file)))
 
 
 backfill = _deployed(of_range.backfill)

@@ -26,7 +26,7 @@ def run_name() -> str:
         config = load_either(config_file)
     except HexveilError:
         return " ".join([flow_run.flow_name, config_file.stem, str(given.get("date") or "")]).strip()
-    words = [flow_run.flow_name.replace("_", " "), config.name]
+    words = [flow_run.flow_name.replace("_", " "), given.get("step", ""), config.name]
     if "date" in given and isinstance(config, CollectionConfig):
         words.append(config.period_of(given["date"] or last_period(config)))
     elif "date" in given and isinstance(config, Config):
@@ -62,5 +62,5 @@ def refuse_endless_restarts() -> None:
     if sum(state.type == StateType.CRASHED or state.name == RESUMED for state in states) >= _MOST_CRASHES:
         raise HexveilError(
             f"the run was interrupted {_MOST_CRASHES} times; the worker's log says how it ended: out of memory, say. "
-            "Mend the cause, then run the day again: what was released is found, and nothing is charged twice"
+            "Mend the cause, then run it again: what was released is found, and nothing is charged twice"
         )

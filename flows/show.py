@@ -26,7 +26,8 @@ if TYPE_CHECKING:
     from tasks.reporting.day_report import DayReport
     from tasks.upkeep.forget import Forgotten
 
-out = Console(highlight=False, markup=False, soft_wrap=True, width=None if sys.stdout.isatty() else 160)
+_IS_TERMINAL = sys.stdout is not None and sys.stdout.isatty()  # it is None where the caller closed it
+out = Console(highlight=False, markup=False, soft_wrap=True, width=None if _IS_TERMINAL else 160)
 
 
 def say_error(message: str) -> None:

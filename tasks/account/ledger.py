@@ -14,7 +14,7 @@ from tasks.base.config import Config
 from tasks.base.durable import canonical_json
 from tasks.base.errors import LedgerBroken, contained
 from tasks.base.locks import turn
-from tasks.base.storage import begin_ledger, check_no_ledger_is_missing, ledger_path
+from tasks.base.storage import begin_ledger, check_kind, check_no_ledger_is_missing, ledger_path
 
 _checked: dict[Path, tuple[bytes, list[Entry]]] = {}
 """The bytes of each ledger that this process has checked, and their entries. Bytes are compared, not times or sizes.
@@ -37,8 +37,10 @@ def read_entries(config: Config) -> list[Entry]:
     Not all of them are releases; see ``chain.releases``.
 
     Raises:
+        HexveilError: The storage is of a collection.
         LedgerBroken: A line was changed after it was written. The message names the first such line.
     """
+    check_kind(config)
     path = ledger_path(config)
     head = read_head(config)  # before the ledger, because another process may append meanwhile
     content = read_bytes(path)

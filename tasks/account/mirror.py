@@ -13,6 +13,7 @@ from tasks.base.config import Config
 from tasks.base.errors import InUse, LedgerBroken
 from tasks.base.logs import warn
 from tasks.base.progress import progress
+from tasks.base.rebuilt import is_damage, open_or_make_anew
 from tasks.base.storage import TABLE
 
 _WAIT_SECONDS = 5
@@ -34,18 +35,15 @@ def connect(config: Config, make_anew: bool = False) -> Iterator[warehouse.Conne
     """
     path = config.storage_path / "release.duckdb"
     try:
-        connection = warehouse.open_database(path, config, _WAIT_SECONDS)
-    except warehouse.DAMAGE:
-        if not make_anew:
-            raise LedgerBroken(
-                f"{path} cannot be read, so the ledger cannot be compared with it; the next run of a day sets it aside "
-                "and makes it anew"
-            ) from None
-        warn(log, "damaged file is set aside and made anew", file=path)
-        for damaged in (warehouse.log_of(path), path):
-            if damaged.exists():
-                damaged.replace(damaged.with_name(f"{damaged.name}.damaged"))
-        connection = warehouse.open_database(path, config)
+        opened = open_or_make_anew if make_anew else warehouse.open_database
+        connection = opened(path, config, _WAIT_SECONDS)
+    except warehouse.EngineError as error:
+        if not is_damage(error):
+            raise
+        raise LedgerBroken(
+            f"{path} cannot be read, so the ledger cannot be compared with it; the next run of a day sets it aside "
+            "and makes it anew"
+        ) from None
     with closing(connection):
         connection.execute("set TimeZone = 'UTC'")
         warehouse.define(connection, *tables.MIRRORED)

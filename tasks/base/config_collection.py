@@ -8,15 +8,22 @@ from fractions import Fraction
 from pathlib import Path
 from typing import Any, Literal, Self
 
+import numpy as np
 from pydantic import Field, field_validator, model_validator
 
+from dpmath.local.design import crowd, design
+from dpmath.local.protocol import LocalProtocol
+from dpmath.local.sizes import SizeDistribution
 from tasks.base.config import Config, load_config, read_as
 from tasks.base.config_sections import Monitoring, Storage, Value
-from tasks.base.config_source import NAME
 from tasks.base.config_types import Number, Positive, Section
+from tasks.base.device_rules import LARGEST_ALPHA, MOST_BINS, NAME, is_label, is_number
 from tasks.base.time_zones import known_zone
 
 PERIOD_PLACEHOLDER = "{period}"
+MOST_DEVICES = 10**11
+MOST_VALUES = 10**12
+"""More than this no device measures in a week."""
 _LIKE_A_CELL = re.compile(r"[0-9a-fA-F]{15,16}")
 
 
@@ -29,15 +36,15 @@ class Collection(Section):
     """Pattern of the files of reports, relative to this file, one report a line. It must contain `{period}`."""
     period: Literal["day", "week"] = "day"
     """How often a device reports: once a `day`, or once a `week`."""
-    alpha: Positive
-    """Privacy loss of a device in one period."""
+    alpha: Positive = Field(le=LARGEST_ALPHA)
+    """Privacy loss of a device in one period. With more than 4 a device does not answer, unless its owner allows it."""
     timezone: str = Field(default="UTC", exclude_if=lambda zone: zone == "UTC")
     """IANA time zone of the schedules: each step is run for the last period that is over in it."""
     areas: tuple[str, ...] = ("all",)
     """The areas that devices report for: `["all"]`, or H3 cells of one coarse resolution. A device's area is public."""
-    expected_devices: int = Field(ge=2)
+    expected_devices: int = Field(ge=2, le=MOST_DEVICES)
     """How many devices are expected in an area. The bins are made for so many."""
-    least_devices: int = Field(ge=50)
+    least_devices: int = Field(ge=50, le=MOST_DEVICES)
     """An area with fewer reports in one of the rounds is not published."""
     counts: tuple[int, ...] = Field(min_length=1)
     """How many values a device has in a period: the possible numbers, ascending. What is known of it must be public."""
@@ -60,8 +67,8 @@ class Collection(Section):
     @classmethod
     def _different_areas(cls, areas: tuple[str, ...]) -> tuple[str, ...]:
         """Check the areas. If one is like an H3 cell, all must be cells: another one is a mistake in writing."""
-        if len(set(areas)) < len(areas) or not areas or not all(0 < len(one) <= 64 for one in areas):
-            raise ValueError("must be different names, of 1 to 64 characters")
+        if len(set(areas)) < len(areas) or not areas or not all(map(is_label, areas)):
+            raise ValueError("must be different names, of 1 to 64 printable characters")
         if not any(map(_LIKE_A_CELL.fullmatch, areas)):
             return areas
         import h3
@@ -81,8 +88,12 @@ class Collection(Section):
             raise ValueError("counts and shares must be equally many")
         if list(self.counts) != sorted(set(self.counts)) or self.counts[0] < 0 or self.counts[-1] < 1:
             raise ValueError("counts must be ascending, from 0 on, with one above 0")
+        if self.counts[-1] > MOST_VALUES:
+            raise ValueError(f"counts must be at most {MOST_VALUES:,}")
         if min(self.shares) < 0 or sum(self.shares) != 1:
             raise ValueError("shares must be at least 0 and add up to 1")
+        if not any(share for count, share in zip(self.counts, self.shares, strict=True) if count):
+            raise ValueError("shares must leave some devices with values: all have none")
         return self
 
     @property
@@ -114,6 +125,34 @@ class CollectionConfig(Section):
             raise ValueError("value.factor, missing and screen are for records: devices send values in value.unit")
         return self
 
+    @model_validator(mode="after")
+    def _what_devices_can_use(self) -> Self:
+        value = self.value
+        numbers = {"lower": value.lower, "upper": value.upper, "tick": value.tick}
+        for name, number in ({f"value.{name}": one for name, one in numbers.items()} | {"alpha": self.alpha}).items():
+            if not is_number(str(Fraction(number))):
+                raise ValueError(f"{name} must be written in fewer digits: devices read 15 on each side")
+        try:
+            protocol = self.protocol
+            crowd(self.sizes, protocol, float(self.collection.shares_off_by))
+        except (ValueError, ArithmeticError):
+            raise ValueError("no device can answer: alpha is too small for such counts and shares") from None
+        if protocol.n_bins > MOST_BINS:
+            raise ValueError(f"{protocol.n_bins:,} bins are too many for a report: at most {MOST_BINS:,}; raise tick")
+        return self
+
+    @property
+    def sizes(self) -> SizeDistribution:
+        """How many values the devices have."""
+        return SizeDistribution(
+            np.array(self.collection.counts), np.array([float(share) for share in self.collection.shares])
+        )
+
+    @property
+    def protocol(self) -> LocalProtocol:
+        """The protocol for the expected number of devices in an area."""
+        return design(self.sizes, self.collection.expected_devices, self.alpha, self.value.n_ticks)
+
     @property
     def name(self) -> str:
         """The name of the collection."""
@@ -139,17 +178,10 @@ class CollectionConfig(Section):
         """Privacy loss of a device in one period, exact."""
         return Fraction(self.collection.alpha)
 
-    def private_folder(self) -> Path:
-        """Return the folder of the reports. It is created if needed, and only its owner may enter it."""
-        folder = self.storage_path / "private"
-        folder.mkdir(parents=True, exist_ok=True)
-        folder.chmod(0o700)
-        return folder
-
     def period_of(self, date: dt.date) -> str:
         """Return the name of the period of a date: the date, or the ISO week such as ``2026-W10``."""
         year, week, _ = date.isocalendar()
-        return date.isoformat() if self.collection.period == "day" else f"{year}-W{week:02}"
+        return date.isoformat() if self.collection.period == "day" else f"{year:04}-W{week:02}"
 
     def last_period(self, today: dt.date) -> dt.date:
         """Return a date in the last period that is over on a day."""

@@ -7,14 +7,13 @@ from pydantic import Field, field_validator, model_validator
 
 from tasks.base.config_presets import Preset
 from tasks.base.config_types import Place, Section
+from tasks.base.device_rules import NAME
 from tasks.base.time_zones import known_zone
 
 Format = Literal["csv", "parquet", "ndjson", "json", "gtfs-rt"]
 TimeUnit = Literal["s", "ms", "us", "ns"]
 ROLES = ("user", "time", "latitude", "longitude", "value")
 """The columns that are read, by what they mean."""
-NAME = r"^[a-z0-9][a-z0-9_-]*$"
-"""What the name of a dataset, or of a collection, looks like."""
 DELIMITER = r'^[^"\r\n]$'
 """What the character between the fields of CSV files looks like."""
 OF_FILE = "{file}"

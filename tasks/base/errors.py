@@ -84,14 +84,14 @@ def contained(step: Callable[P, R]) -> Callable[P, R]:
 def _system_error(step: str, error: OSError) -> str:
     where = f": {error.filename}" if isinstance(error.filename, str) else ""
     reason = os.strerror(error.errno) if error.errno else type(error).__name__
-    return f"{step} failed: {reason}{where}. Free space or mend the permissions, then run the day again."
+    return f"{step} failed: {reason}{where}. Free space or mend the permissions, then run it again."
 
 
 def _unexpected_error(step: str, error: Exception, args: tuple[object, ...], kwargs: dict[str, object]) -> str:
     log = _keep_privately(error, [*args, *kwargs.values()])
     kept = f"its text is in {log}, because it may hold private values" if log else "its text could not be kept"
     likely = "The disk is full, read-only or damaged? " if _is_of_the_disk(error) else ""
-    return f"{step} failed with {type(error).__name__}; {kept}. {likely}Mend the cause, then run the day again."
+    return f"{step} failed with {type(error).__name__}; {kept}. {likely}Mend the cause, then run it again."
 
 
 def _is_of_the_disk(error: Exception) -> bool:

@@ -5,11 +5,15 @@ from fnmatch import fnmatch
 from pathlib import Path
 
 from tasks.base.config import Config
+from tasks.base.config_collection import CollectionConfig
 from tasks.base.durable import flush_folder, write_new
 from tasks.base.errors import HexveilError, LedgerBroken
 
+OWNER = "dataset"
+"""The file of the private folder that says which dataset, or which collection, owns the storage."""
 
-def private_folder(config: Config) -> Path:
+
+def private_folder(config: Config | CollectionConfig) -> Path:
     """Return the folder of all sensitive files. It is created if needed, and only its owner may enter it."""
     folder = config.storage_path / "private"
     folder.mkdir(parents=True, exist_ok=True)
@@ -22,19 +26,52 @@ def claim(config: Config) -> None:
     """Record which dataset owns this storage, and create its ledger.
 
     Raises:
-        HexveilError: Another dataset owns it. The records of both would be mixed.
+        HexveilError: Another dataset, or a collection, owns it. The records of both would be mixed.
         LedgerBroken: Its ledger is missing.
     """
     begin_ledger(config)
-    marker = private_folder(config) / "dataset"
+    own(config)
+
+
+def own(config: Config | CollectionConfig) -> None:
+    """Record who owns this storage.
+
+    Raises:
+        HexveilError: Another dataset or collection does, of this name or not.
+    """
+    marker = private_folder(config) / OWNER
     if not marker.exists():
-        write_new(marker, config.dataset.name.encode())
-    owner = marker.read_text(encoding="utf-8")
-    if owner != config.dataset.name:
-        raise HexveilError(
-            f"{config.storage_path} holds the dataset {owner}, not {config.dataset.name}; give each dataset a "
-            "storage.path of its own"
-        )
+        write_new(marker, _owner(config).encode())
+    if marker.read_text(encoding="utf-8") != _owner(config):
+        raise _of_another(config)
+
+
+def check_kind(config: Config | CollectionConfig) -> None:
+    """Check that a dataset does not own the storage of a collection, nor a collection that of a dataset.
+
+    Raises:
+        HexveilError: It does. The ledgers of the two have other entries.
+    """
+    marker = config.storage_path / "private" / OWNER
+    if marker.exists() and _is_of_collection(marker.read_text(encoding="utf-8")) != _is_of_collection(_owner(config)):
+        raise _of_another(config)
+
+
+def _owner(config: Config | CollectionConfig) -> str:
+    return config.name if isinstance(config, Config) else f"collection {config.name}"
+
+
+def _is_of_collection(owner: str) -> bool:
+    return " " in owner  # a name has no spaces
+
+
+def _of_another(config: Config | CollectionConfig) -> HexveilError:
+    owners = (config.storage_path / "private" / OWNER).read_text(encoding="utf-8"), _owner(config)
+    held, wanted = (one if _is_of_collection(one) else f"dataset {one}" for one in owners)
+    return HexveilError(
+        f"{config.storage_path} holds the {held}, not the {wanted}; give each dataset and each collection a "
+        "storage.path of its own"
+    )
 
 
 INDEX, PACKAGE, CATALOGUE = "index.html", "datapackage.json", "catalogue.jsonld"

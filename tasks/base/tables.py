@@ -29,7 +29,7 @@ MIRRORED = ("statistic", "charge")
 VIEWS = ("held_row",)
 """The views of the warehouse, created after its tables. Rows cannot be deleted from them."""
 
-COLLECTED = ("device_report", "refused_report", "seen_report_file")
+COLLECTED = ("device_report", "refused_report", "late_report", "counted_report_file")
 """The tables of a collection's reports."""
 
 _ANY_TABLE = re.compile(r"\bany_table\b")

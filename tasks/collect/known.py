@@ -2,29 +2,15 @@
 
 from typing import Any
 
-import numpy as np
-
 from dpmath.local.collector import one_report_moves
-from dpmath.local.design import Crowd, central_error, crowd, design, expected_local_error
+from dpmath.local.design import Crowd, central_error, crowd, expected_local_error
 from dpmath.local.protocol import LocalProtocol
-from dpmath.local.sizes import SizeDistribution
 from tasks.base.config_collection import CollectionConfig
-
-
-def sizes_of(config: CollectionConfig) -> SizeDistribution:
-    """Return how many values the devices have."""
-    shares = np.array([float(share) for share in config.collection.shares])
-    return SizeDistribution(np.array(config.collection.counts), shares)
-
-
-def protocol_of(config: CollectionConfig) -> LocalProtocol:
-    """Return the protocol for the expected number of devices in an area."""
-    return design(sizes_of(config), config.collection.expected_devices, config.alpha, config.value.n_ticks)
 
 
 def crowd_of(config: CollectionConfig, protocol: LocalProtocol) -> Crowd:
     """Return what is known of the devices' weights."""
-    return crowd(sizes_of(config), protocol, float(config.collection.shares_off_by))
+    return crowd(config.sizes, protocol, float(config.collection.shares_off_by))
 
 
 def plan_collection(config: CollectionConfig) -> list[dict[str, Any]]:
@@ -33,7 +19,7 @@ def plan_collection(config: CollectionConfig) -> list[dict[str, Any]]:
     Returns:
         A row for each number of devices, errors in the unit of the value.
     """
-    protocol = protocol_of(config)
+    protocol = config.protocol
     known, tick = crowd_of(config, protocol), float(config.value.tick)
     expected, least = config.collection.expected_devices, config.collection.least_devices
     rows = []

@@ -9,7 +9,7 @@ from tasks.base.config_collection import CollectionConfig
 from tasks.base.logs import warn
 from tasks.base.steps import step
 from tasks.collect.ledger import ESTIMATED, LOCALISED, OPENED, ROUND_1, ROUND_2, asked_in, list_entries
-from tasks.collect.reports import ReportFile, files_of, judge, note_files, open_reports
+from tasks.collect.reports import files_of, judge, note_files, open_reports
 from tasks.device.parameters import RoundParameters
 
 log = logging.getLogger("hexveil.late")
@@ -33,8 +33,9 @@ class Late(NamedTuple):
 def count_late_reports(config: CollectionConfig) -> list[Late]:
     """Count the late reports of every closed round. Only files that are new or changed since are read.
 
-    A report is late if it could have been used, and no report of its device is. The database of the reports knows which
-    are used. If it was lost, all reports beyond the number in the ledger are late.
+    A report is late if it could have been used, and no report of its device is. It counts once, in however many files
+    it stands. The database of the reports knows which are used. If it was lost, all reports beyond the number in the
+    ledger are late.
 
     Args:
         config: The configuration.
@@ -64,22 +65,16 @@ def _of_all_rounds(config: CollectionConfig) -> Iterator[Late]:
 
 def _count(asked: RoundParameters, n_used: int, connection: warehouse.Connection, config: CollectionConfig) -> int:
     place = {"period": asked.period, "round": asked.round}
-    held = warehouse.rows(connection, "read/seen_report_files", place)
-    seen, n_late = {name: tuple(stamp) for name, *stamp, _ in held}, {name: n for name, *_, n in held}
+    counted = {name: tuple(stamp) for name, *stamp in warehouse.rows(connection, "read/counted_report_files", place)}
     files = files_of(asked.period, config)
-    changed = {name: file for name, file in files.items() if seen.get(name) != file.stamp}
+    changed = [file for name, file in files.items() if counted.get(name) != file.stamp]
     if changed:
         is_held = bool(warehouse.rows(connection, "checks/round_is_held", place))
-        counted = _counted(asked, changed if is_held else files, connection)
-        if not is_held:
-            counted = dict.fromkeys(files, 0) | {next(iter(files)): max(sum(counted.values()) - n_used, 0)}
-        note_files(asked, {files[name]: n for name, n in counted.items()}, connection)
-        n_late |= counted
-    return sum(n_late.values())
-
-
-def _counted(asked: RoundParameters, files: dict[str, ReportFile], connection: warehouse.Connection) -> dict[str, int]:
-    """Return for each file how many of its reports could be used, and are of devices without a report that is used."""
-    judge(asked, files.values(), connection)
-    found = warehouse.rows(connection, "read/late_reports", {"period": asked.period, "round": asked.round})
-    return dict.fromkeys(files, 0) | {name: int(n) for name, n in found}
+        chosen = changed if is_held else list(files.values())
+        judge(asked, chosen, connection)
+        for file in chosen:
+            warehouse.run(connection, "write/delete_late_reports", {**place, "file_name": file.name})
+        warehouse.run(connection, "write/late_report", {**place, "n_used": 0 if is_held else n_used})
+        note_files(asked, chosen, connection)
+    [(n_late,)] = warehouse.rows(connection, "read/n_late_reports", place)
+    return int(n_late)

@@ -15,9 +15,10 @@ from tasks.account.entry import Stated
 from tasks.account.ledger_file import append_line, erase, read_bytes
 from tasks.base.config_collection import CollectionConfig
 from tasks.base.durable import canonical_json, read_named_by_hash, write_named_by_hash, write_whole
-from tasks.base.errors import HexveilError, LedgerBroken, contained
+from tasks.base.errors import LedgerBroken, contained
 from tasks.base.locks import turn
 from tasks.base.provenance import code_hash, now
+from tasks.base.storage import check_kind, own, private_folder
 from tasks.device.parameters import RoundParameters, parameters_of
 
 OPENED, LOCALISED, ESTIMATED = "collection-opened", "collection-localised", "collection-estimated"
@@ -41,9 +42,10 @@ def locked(config: CollectionConfig) -> Iterator[list[Stated]]:
     """Hold the ledger's lock, and yield its entries, oldest first.
 
     Raises:
+        HexveilError: The storage is of another collection, or of a dataset.
         LedgerBroken: A line was changed after it was written.
     """
-    config.private_folder()
+    own(config)
     with turn(config.storage_path / "ledger.lock", "the ledger of the collection"):
         entries, torn, size = _read(config)
         if torn:
@@ -56,8 +58,10 @@ def list_entries(config: CollectionConfig) -> list[Stated]:
     """Return the whole entries, oldest first, without waiting for who writes.
 
     Raises:
+        HexveilError: The storage is of a dataset.
         LedgerBroken: A line was changed after it was written.
     """
+    check_kind(config)
     return _read(config)[0]
 
 
@@ -68,21 +72,25 @@ def _read(config: CollectionConfig) -> tuple[list[Stated], bytes, int]:
     return list(read_lines(path, lines, 1, NO_PREVIOUS)), torn, sum(len(line) + 1 for line in lines)
 
 
-def entry_of(kind: str, period: str, entries: list[Stated], config: CollectionConfig) -> Stated | None:
-    """Return the entry of a kind for a period, or None.
+def entry_of(kind: str, period: str, entries: list[Stated]) -> Stated | None:
+    """Return the entry of a kind for a period, or None."""
+    return next((one for one in entries if (one["kind"], one["period"]) == (kind, period)), None)
+
+
+def as_opened(period: str, entries: list[Stated], config: CollectionConfig) -> CollectionConfig:
+    """Return the configuration with the settings that a period was opened with: devices were told no others.
+
+    What was changed since holds from the next period on. A period that is not open has the settings of now.
 
     Raises:
-        HexveilError: It was made with other settings: what devices were told would not be what is done.
+        LedgerBroken: The settings in the ledger cannot be used.
     """
-    for entry in entries:
-        if (entry["kind"], entry["period"]) == (kind, period):
-            if entry["settings"] != config.public_settings():
-                raise HexveilError(
-                    f"{config.collection.name} {period} was opened with other settings; restore them, or change them "
-                    "from the next period on"
-                )
-            return entry
-    return None
+    entry = entry_of(OPENED, period, entries)
+    try:
+        return config if entry is None else config.with_settings(entry["settings"])
+    except ValueError:
+        pass
+    raise LedgerBroken(f"{ledger_path(config)}: the settings of {period} cannot be used; open the next period instead")
 
 
 def append(
@@ -106,7 +114,7 @@ def append(
     Returns:
         The entry.
     """
-    folder = config.private_folder() / "releases"
+    folder = private_folder(config) / "releases"
     entry: Stated = {
         "format": 1,
         "kind": kind,
@@ -130,7 +138,7 @@ def stored(entry: Stated, name: str, config: CollectionConfig) -> bytes:
     Raises:
         LedgerBroken: It is missing or was changed.
     """
-    folder = config.private_folder() / "releases"
+    folder = private_folder(config) / "releases"
     content = read_named_by_hash(folder, entry["files"][name])
     if content is None:
         raise LedgerBroken(f"{folder / entry['files'][name]} is missing or was changed; restore it from backup")

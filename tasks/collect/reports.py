@@ -15,12 +15,15 @@ import pyarrow
 from tasks.base import tables, warehouse
 from tasks.base.config_collection import PERIOD_PLACEHOLDER, CollectionConfig
 from tasks.base.durable import canonical_json
-from tasks.base.errors import BadInput, SchemaBroken
+from tasks.base.errors import BadInput, HexveilError, SchemaBroken
 from tasks.base.locks import turn
+from tasks.base.rebuilt import open_or_make_anew
 from tasks.base.schemas import check
+from tasks.base.storage import private_folder
 from tasks.device.parameters import RoundParameters
 from tasks.records.text_lines import LONGEST_RECORD, numbered_raw_lines
 
+_WAIT_SECONDS = 600
 _LINES = pyarrow.schema({"file_name": pyarrow.string(), "line_number": pyarrow.int64(), "line": pyarrow.binary()})
 _MEMBERS = canonical_json(
     dict.fromkeys(("collection", "period", "round", "area", "device", "ballot", "estimate"), "JSON")
@@ -85,7 +88,7 @@ def take_in(asked: RoundParameters, config: CollectionConfig) -> TakenIn:
             raise SchemaBroken("device_report has two reports of a device. This is a defect, report it.")
         refused = {reason: int(n) for reason, n in warehouse.rows(connection, "read/refused_reports", place)}
         sums = _SUMS[asked.round](connection, asked)
-        note_files(asked, dict.fromkeys(files.values(), 0), connection)
+        note_files(asked, files.values(), connection)
     return TakenIn(sums, {"used": n_used, **refused})
 
 
@@ -99,23 +102,37 @@ def judge(asked: RoundParameters, files: Iterable[ReportFile], connection: wareh
     warehouse.run(connection, "scratch/judged_report", place | judged | form)
 
 
-def note_files(asked: RoundParameters, n_late: dict[ReportFile, int], connection: warehouse.Connection) -> None:
-    """Note files as they are now, and how many late reports of a round each has."""
-    for file, n in n_late.items():
+def note_files(asked: RoundParameters, files: Iterable[ReportFile], connection: warehouse.Connection) -> None:
+    """Note files as they are now: their late reports of a round are counted."""
+    for file in files:
         place = {"period": asked.period, "round": asked.round, "file_name": file.name}
-        warehouse.run(connection, "write/delete_seen_report_file", place)
+        warehouse.run(connection, "write/delete_counted_report_file", place)
         size = {"n_bytes": file.stamp[0], "changed_ns": file.stamp[1]}
-        warehouse.run(connection, "write/seen_report_file", {**place, **size, "n_late": n})
+        warehouse.run(connection, "write/counted_report_file", {**place, **size})
 
 
 @contextmanager
 def open_reports(config: CollectionConfig) -> Iterator[warehouse.Connection]:
-    """Open the database of the reports. Wait while another process uses it."""
-    folder = config.private_folder()
-    path = folder / "reports.duckdb"
-    with turn(folder / "reports.lock", "the reports"), closing(warehouse.open_database(path, config)) as connection:
-        warehouse.define(connection, *tables.COLLECTED)
-        yield connection
+    """Open the database of the reports. Wait while another process uses it.
+
+    One that cannot be opened is set aside and made anew: the reports are read again from their files.
+
+    Raises:
+        HexveilError: It was opened, and a part of it cannot be read or written.
+    """
+    path = private_folder(config) / "reports.duckdb"
+    with (
+        turn(path.with_name("reports.lock"), "the reports"),
+        closing(open_or_make_anew(path, config, _WAIT_SECONDS)) as connection,
+    ):
+        try:
+            warehouse.define(connection, *tables.COLLECTED)
+            yield connection
+        except warehouse.DAMAGE:
+            raise HexveilError(
+                f"{path} cannot be read or written. If the disk is full, free space. If not, the file is damaged: "
+                "remove it. Then run this again: the reports are read again from their files"
+            ) from None
 
 
 def _vote_counts(connection: warehouse.Connection, asked: RoundParameters) -> pl.DataFrame:

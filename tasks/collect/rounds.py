@@ -13,7 +13,6 @@ from tasks.base.durable import readable_json, sha256
 from tasks.base.errors import HexveilError
 from tasks.base.randomness import random_bytes
 from tasks.base.steps import step
-from tasks.collect.known import protocol_of
 from tasks.collect.ledger import (
     ESTIMATED,
     LOCALISED,
@@ -24,6 +23,7 @@ from tasks.collect.ledger import (
     SUMS,
     VOTES,
     append,
+    as_opened,
     asked_in,
     check_unpublished,
     entry_of,
@@ -34,10 +34,9 @@ from tasks.collect.ledger import (
 )
 from tasks.collect.reports import take_in
 from tasks.collect.results import COLUMNS, Votes, bins_of, means_table, release_of, sums_of, votes_of
-from tasks.device.parameters import RoundParameters
+from tasks.device.parameters import KEY_BYTES, RoundParameters
 from tasks.formats.catalogue import FORMATS_OF_A_PERIOD, PublishedPeriod
 
-KEY_BYTES = 32
 _Made = tuple[dict[str, bytes], dict[str, Any]]
 """The files of a step by name, and further fields of its entry."""
 
@@ -53,12 +52,11 @@ def open_period(date: dt.date, config: CollectionConfig) -> Path:
     Returns:
         The folder of the published files.
     """
-    return _once(
-        OPENED,
-        date,
-        config,
-        lambda period, _: ({ROUND_1: first_round(period, random_bytes(KEY_BYTES), config).as_file()}, {}),
-    )
+
+    def made(period: str, _: list[Stated], of_period: CollectionConfig) -> _Made:
+        return {ROUND_1: first_round(period, random_bytes(KEY_BYTES), of_period).as_file()}, {}
+
+    return _once(OPENED, date, config, made)
 
 
 @step("localise {date}")
@@ -77,10 +75,10 @@ def localise(date: dt.date, config: CollectionConfig) -> Path:
         HexveilError: The period is not open.
     """
 
-    def made(period: str, entries: list[Stated]) -> _Made:
+    def made(period: str, entries: list[Stated], of_period: CollectionConfig) -> _Made:
         asked = asked_in(_needed(OPENED, period, "open", entries, config), ROUND_1, config)
         taken = take_in(asked, config)
-        votes = votes_of(taken.sums, config)
+        votes = votes_of(taken.sums, of_period)
         return {ROUND_2: second_round(asked, votes).as_file(), VOTES: readable_json(votes)}, {"rows": taken.rows}
 
     return _once(LOCALISED, date, config, made)
@@ -102,18 +100,18 @@ def estimate(date: dt.date, config: CollectionConfig) -> Path:
         HexveilError: The bins of the period are not found yet.
     """
 
-    def made(period: str, entries: list[Stated]) -> _Made:
+    def made(period: str, entries: list[Stated], of_period: CollectionConfig) -> _Made:
         before = _needed(LOCALISED, period, "localise", entries, config)
         asked = asked_in(before, ROUND_2, config)
         votes = json.loads(stored(before, VOTES, config))
         taken = take_in(asked, config)
-        sums = sums_of(taken.sums, config)
-        means = means_table(sums, votes, asked, config)
-        period_of = PublishedPeriod(means, config, period)
-        files = {one.name: one.writes(period_of) for one in FORMATS_OF_A_PERIOD if one.is_wanted(period_of)}
+        sums = sums_of(taken.sums, of_period)
+        means = means_table(sums, votes, asked, of_period)
+        shown = PublishedPeriod(means, of_period, period)
+        files = {one.name: one.writes(shown) for one in FORMATS_OF_A_PERIOD if one.is_wanted(shown)}
         files[SUMS] = readable_json(sums)
         lines = {"round_1": before["rows"], "round_2": taken.rows}
-        files[MANIFEST] = manifest(asked, lines, {name: sha256(content) for name, content in files.items()}, config)
+        files[MANIFEST] = manifest(asked, lines, {name: sha256(content) for name, content in files.items()}, of_period)
         return files, {"rows": taken.rows, "areas": means.height}
 
     return _once(ESTIMATED, date, config, made)
@@ -124,15 +122,24 @@ def second_round(asked: RoundParameters, votes: Votes) -> RoundParameters:
     return RoundParameters(**{**vars(asked), "round": 2, "bins": bins_of(votes, asked.protocol)})
 
 
-def _once(kind: str, date: dt.date, config: CollectionConfig, make: Callable[[str, list[Stated]], _Made]) -> Path:
-    """Publish what the ledger has of a kind for a date's period; make and append it first if it has nothing."""
+def _once(
+    kind: str,
+    date: dt.date,
+    config: CollectionConfig,
+    make: Callable[[str, list[Stated], CollectionConfig], _Made],
+) -> Path:
+    """Publish what the ledger has of a kind for a date's period; make and append it first if it has nothing.
+
+    It is made with the settings that the period was opened with.
+    """
     period = config.period_of(date)
     with locked(config) as entries:
-        entry = entry_of(kind, period, entries, config)
+        entry = entry_of(kind, period, entries)
         if entry is None:
-            files, about = make(period, entries)
+            of_period = as_opened(period, entries, config)
+            files, about = make(period, entries, of_period)
             check_unpublished(kind, period, files, config)
-            entry = append(kind, period, files, about, entries, config)
+            entry = append(kind, period, files, about, entries, of_period)
         return publish(entry, config)
 
 
@@ -149,13 +156,13 @@ def first_round(period: str, key: bytes, config: CollectionConfig) -> RoundParam
         lower=Fraction(value.lower),
         upper=Fraction(value.upper),
         tick=Fraction(value.tick),
-        protocol=protocol_of(config),
+        protocol=config.protocol,
         bins=dict.fromkeys(config.collection.areas),
     )
 
 
 def _needed(kind: str, period: str, command: str, entries: list[Stated], config: CollectionConfig) -> Stated:
-    entry = entry_of(kind, period, entries, config)
+    entry = entry_of(kind, period, entries)
     if entry is None:
         raise HexveilError(f"{config.collection.name} {period} is not ready: run hexveil collect {command} first")
     return entry

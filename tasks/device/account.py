@@ -8,6 +8,7 @@ from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
+from tasks.base.device_rules import LONGEST_NAME, days_of, is_label
 from tasks.base.durable import readable_json, write_whole
 from tasks.base.errors import BadInput, BudgetExceeded, HexveilError
 from tasks.base.locks import turn
@@ -15,6 +16,8 @@ from tasks.base.randomness import random_bytes
 
 DEFAULT_LIMIT = Fraction(10)
 """What all reports of a device together may cost it, unless its owner says otherwise."""
+DEFAULT_DAY_LIMIT = Fraction(4)
+"""What the reports for one day may cost it, whoever asks: with 4 an answer is 55 times as likely at most."""
 
 
 @dataclass(frozen=True)
@@ -37,19 +40,26 @@ class Answer:
     alpha: Fraction
     report: dict[str, Any]
 
+    @property
+    def days(self) -> range:
+        """The days of the period."""
+        return days_of(self.period)
+
 
 @dataclass(frozen=True)
 class DeviceAccount:
     """All that a device answered.
 
     Attributes:
-        device: Name of the device, random unless it was given.
+        device: Name of the device.
         limit: What all reports together may cost.
+        day_limit: What the reports for one day may cost together.
         answers: The reports, oldest first.
     """
 
     device: str
-    limit: Fraction
+    limit: Fraction = DEFAULT_LIMIT
+    day_limit: Fraction = DEFAULT_DAY_LIMIT
     answers: tuple[Answer, ...] = field(default=())
 
     @property
@@ -61,72 +71,126 @@ class DeviceAccount:
         """Return the report for a period, if it was made for the same parameters.
 
         Raises:
-            HexveilError: The device answered this period under other parameters. It does not answer again: whoever
-                could ask twice could ask until the noise averages out.
+            HexveilError: The device answered this period, or one with a day of it, under other parameters. It does not
+                answer again: whoever could ask twice could ask until the noise averages out.
         """
+        asked = days_of(period)
         for answer in self.answers:
-            if (answer.collection, answer.period) == (collection, period):
-                if answer.parameters == parameters:
+            if answer.collection == collection and _has_a_day_of(answer, asked):
+                if (answer.period, answer.parameters) == (period, parameters):
                     return answer
                 raise HexveilError(
-                    f"this device answered round {answer.round} of {collection} {period} already, under other "
+                    f"this device answered round {answer.round} of {collection} {answer.period} already, under other "
                     "parameters; a second, different answer is refused, because noise averages out over answers"
                 )
         return None
 
-    def check_limit(self, alpha: Fraction) -> None:
-        """Check that the limit pays for one more report.
+    def check_limits(self, period: str, alpha: Fraction) -> None:
+        """Check that the limits pay for one more report.
 
         Raises:
-            BudgetExceeded: It does not.
+            BudgetExceeded: One does not.
         """
-        if self.spent + alpha > self.limit:
-            raise BudgetExceeded(
-                f"this report would cost {float(alpha):g}, and {float(self.spent):g} of {float(self.limit):g} is "
-                "spent; nothing is sent. The device's owner may raise the limit with --limit"
-            )
+        on_a_day = max(sum(one.alpha for one in self.answers if day in one.days) for day in days_of(period))
+        for spent, limit, what, option in (
+            (on_a_day, self.day_limit, " for a day of the period", "--day-limit"),
+            (self.spent, self.limit, "", "--limit"),
+        ):
+            if spent + alpha > limit:
+                raise BudgetExceeded(
+                    f"this report would cost {float(alpha):g}, and {float(spent):g} of {float(limit):g} is spent{what}"
+                    f"; nothing is sent. The device's owner may raise the limit with {option}"
+                )
+
+    def with_limits(self, limit: Fraction | None, day_limit: Fraction | None) -> "DeviceAccount":
+        """Return the account with the limits that its owner sets, if any."""
+        return replace(
+            self,
+            limit=self.limit if limit is None else limit,
+            day_limit=self.day_limit if day_limit is None else day_limit,
+        )
 
 
 @contextmanager
 def held_account(path: Path) -> Iterator[None]:
-    """Hold an account's lock: only one process at a time may look for an answer, draw and write one."""
-    path.parent.mkdir(parents=True, exist_ok=True)
+    """Hold an account's lock: only one process at a time may look for an answer, draw and write one.
+
+    Raises:
+        BadInput: The account cannot be kept there.
+    """
+    if path.is_dir() or not path.parent.is_dir():
+        raise BadInput(f"{path} must be a file in a folder that exists")
+    if path.exists() and path.stat().st_nlink > 1:
+        raise BadInput(f"{path} has a second name (a hard link), which would miss what is answered: remove one of them")
     with turn(path.with_name(f".{path.name}.lock"), "the device's account"):
         yield
 
 
-def read_account(path: Path, device: str | None = None, limit: Fraction | None = None) -> DeviceAccount:
-    """Return the account of a file; a new one with a random name if there is no file.
+def begin_account(
+    path: Path, device: str | None = None, limit: Fraction | None = None, day_limit: Fraction | None = None
+) -> DeviceAccount:
+    """Begin the account of a device that never answered under its name, and return it.
 
     Args:
-        path: The file.
-        device: Name of the device, if it was given one; a stored account keeps the name it has.
-        limit: A new limit, if the owner sets one.
+        path: The file; there must be none.
+        device: Name of the device; a random one if it was given none.
+        limit: What all its reports together may cost.
+        day_limit: What its reports for one day may cost together.
 
     Raises:
-        BadInput: The file is damaged, or is another device's. It is never begun anew by itself: what was answered
-            would be forgotten.
+        BadInput: There is an account already, or the name cannot be used.
     """
-    if not path.exists():
-        return DeviceAccount(device or random_bytes(16).hex(), DEFAULT_LIMIT if limit is None else limit)
+    path = path.resolve()
+    if device is not None and not is_label(device):
+        raise BadInput(f"--device must have 1 to {LONGEST_NAME} printable characters")
+    begun = DeviceAccount(random_bytes(16).hex() if device is None else device).with_limits(limit, day_limit)
+    with held_account(path):
+        if path.exists():
+            raise BadInput(f"{path} exists already; an account that is begun anew forgets what was answered")
+        write_account(path, begun)
+    return begun
+
+
+def read_account(path: Path) -> DeviceAccount:
+    """Return the account of a file.
+
+    Raises:
+        BadInput: There is no such file, or it is damaged. It is never begun anew by itself: what was answered would be
+            forgotten.
+    """
     try:
-        stated = json.loads(path.read_text(encoding="utf-8"))
-        answers = tuple(Answer(**{**one, "alpha": Fraction(one["alpha"])}) for one in stated["answers"])
-        account = DeviceAccount(str(stated["device"]), Fraction(stated["limit"]), answers)
-    except (ValueError, TypeError, KeyError, ArithmeticError, RecursionError):
-        account = None
-    if account is None:
+        return _account_of(json.loads(path.read_bytes().decode()))
+    except FileNotFoundError:
         raise BadInput(
-            f"{path} is damaged, so what this device answered is not known. Do not restore an older copy: it has "
-            "forgotten answers. Wait for the next period, and begin a new account with a new name"
-        )
-    if device not in (None, account.device):
-        raise BadInput(f"{path} is the account of the device {account.device}, not of {device}")
-    return account if limit is None else replace(account, limit=limit)
+            f"there is no account {path}. If this device never answered, begin one: hexveil device begin. If its "
+            "account was lost, wait for the next period, and begin one with a new name"
+        ) from None
+    except (ValueError, TypeError, KeyError, ArithmeticError, AttributeError, RecursionError):
+        pass
+    raise BadInput(
+        f"{path} is damaged, so what this device answered is not known. Do not restore an older copy: it has "
+        "forgotten answers. Wait for the next period, and begin a new account with a new name"
+    )
 
 
 def write_account(path: Path, account: DeviceAccount) -> None:
     """Write an account whole and flush it to disk, readable for its owner only."""
     answers = [{**vars(one), "alpha": str(one.alpha)} for one in account.answers]
     stated = {"device": account.device, "limit": str(account.limit), "answers": answers}
-    write_whole(path, readable_json(stated))
+    write_whole(path, readable_json(stated | {"day_limit": str(account.day_limit)}))
+
+
+def _account_of(stated: dict[str, Any]) -> DeviceAccount:
+    if not isinstance(stated["answers"], list):
+        raise TypeError("answers must be a list")
+    answers = tuple(Answer(**{**one, "alpha": Fraction(one["alpha"])}) for one in stated["answers"])
+    if any(one.alpha <= 0 or not one.days or not isinstance(one.report, dict) for one in answers):
+        raise ValueError("an answer costs something, is for a period, and is a report")
+    device, limit = stated["device"], Fraction(stated["limit"])
+    if not isinstance(device, str) or limit < 0:
+        raise ValueError("an account has a name and a limit")
+    return DeviceAccount(device, limit, Fraction(stated.get("day_limit", DEFAULT_DAY_LIMIT)), answers)
+
+
+def _has_a_day_of(answer: Answer, asked: range) -> bool:
+    return answer.days.start < asked.stop and asked.start < answer.days.stop

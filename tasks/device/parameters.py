@@ -8,12 +8,16 @@ from pathlib import Path
 from typing import Any
 
 from dpmath.local.protocol import LocalProtocol
+from tasks.base.device_rules import LARGEST_ALPHA, MOST_BINS, NAME, days_of, is_label, is_number
 from tasks.base.durable import readable_json
 from tasks.base.errors import BadInput
 
 FORMAT = 1
 LARGEST_RANGE = 1 << 20
 """The most ticks between the bounds, and so the most bins: a device makes no more than it can."""
+KEY_BYTES = 32
+LARGEST_FILE = 1 << 24
+"""The most bytes of a file of parameters: it has room for more areas than there are hexagons in a country."""
 _TEXTS = ("collection", "period", "key", "quantity", "unit", "lower", "upper", "tick", "alpha")
 _NUMBERS = ("format", "round", "effective_size", "half_width")
 
@@ -79,11 +83,16 @@ def read_parameters(path: Path) -> RoundParameters:
         BadInput: The file is missing, or a part of it is missing or out of range. The device then sends nothing.
     """
     try:
-        stated = json.loads(path.read_text(encoding="utf-8"))
-        return parameters_of(stated)
+        with path.open("rb") as file:
+            content = file.read(LARGEST_FILE + 1)
+        if len(content) > LARGEST_FILE:
+            raise ValueError(f"it has more than {LARGEST_FILE} bytes")
+        return parameters_of(json.loads(content.decode()))
     except OSError as error:
         problem = str(error.strerror)
-    except (ValueError, TypeError, KeyError, AttributeError, ZeroDivisionError) as error:
+    except UnicodeDecodeError:
+        problem = "it is not UTF-8"
+    except (ValueError, TypeError, KeyError, AttributeError, ArithmeticError, RecursionError) as error:
         problem = f"{error} ({type(error).__name__})"
     raise BadInput(f"{path} cannot be used as the parameters of a round: {problem}; fetch it again")
 
@@ -101,6 +110,12 @@ def parameters_of(stated: dict[str, Any]) -> RoundParameters:
             raise ValueError(f"{wrong[0]} must be of type {kind.__name__}")
     if stated["format"] != FORMAT or stated["round"] not in (1, 2):
         raise ValueError(f"format must be {FORMAT} and round 1 or 2")
+    if not re.fullmatch(NAME, stated["collection"]):
+        raise ValueError("collection must be of small letters, digits, _ and -")
+    days_of(stated["period"])
+    key = bytes.fromhex(stated["key"])
+    if len(key) != KEY_BYTES:
+        raise ValueError(f"key must have {KEY_BYTES} bytes: another length could make two names the same")
     lower, upper, tick = (_number(stated[name]) for name in ("lower", "upper", "tick"))
     if tick <= 0 or (upper - lower) % tick:
         raise ValueError("tick must be above 0 and divide upper - lower")
@@ -109,11 +124,13 @@ def parameters_of(stated: dict[str, Any]) -> RoundParameters:
     protocol = LocalProtocol(
         int((upper - lower) / tick), _number(stated["alpha"]), stated["effective_size"], stated["half_width"]
     )
+    if protocol.alpha > LARGEST_ALPHA or protocol.n_bins > MOST_BINS:
+        raise ValueError(f"alpha must be at most {LARGEST_ALPHA}, and there may be at most {MOST_BINS} bins")
     return RoundParameters(
         collection=stated["collection"],
         period=stated["period"],
         round=stated["round"],
-        key=bytes.fromhex(stated["key"]),
+        key=key,
         quantity=stated["quantity"],
         unit=stated["unit"],
         lower=lower,
@@ -125,7 +142,7 @@ def parameters_of(stated: dict[str, Any]) -> RoundParameters:
 
 
 def _number(text: str) -> Fraction:
-    if not re.fullmatch(r"-?\d{1,15}([./]\d{1,15})?", text):
+    if not is_number(text):
         raise ValueError("numbers must be written like 0.6 or 3/5, in at most 15 digits on each side")
     return Fraction(text)
 
@@ -133,6 +150,8 @@ def _number(text: str) -> Fraction:
 def _bins(areas: Any, number: int, protocol: LocalProtocol) -> dict[str, int | None]:
     if not isinstance(areas, dict) or not areas:
         raise ValueError("areas must name one area or more")
+    if not all(map(is_label, areas)):
+        raise ValueError("areas must have short, printable names")
     for found in areas.values():
         if number == 1 and found is not None:
             raise ValueError("areas have no bins in round 1")

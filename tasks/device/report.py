@@ -1,5 +1,6 @@
 """Make one report: the same to whoever asks again, and nothing at all if it would cost more than the device allows."""
 
+import datetime as dt
 import json
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
@@ -8,8 +9,9 @@ from pathlib import Path
 from typing import Any
 
 from dpmath.local.device import ballot, noisy_estimate, round_of
+from tasks.base.device_rules import days_of
 from tasks.base.durable import sha256
-from tasks.base.errors import BadInput, HexveilError
+from tasks.base.errors import BadInput, HexveilError, contained
 from tasks.base.randomness import random_bytes
 from tasks.device.account import Answer, DeviceAccount, held_account, read_account, write_account
 from tasks.device.parameters import RoundParameters, read_parameters
@@ -36,52 +38,52 @@ class Outcome:
     n_left_out: int = 0
 
 
+@contained
 def make_report(
     parameters: Path,
     values: Path,
     account: Path,
     area: str | None = None,
-    device: str | None = None,
     limit: Fraction | None = None,
+    day_limit: Fraction | None = None,
 ) -> Outcome:
     """Return a device's report for a round; the account is on disk before the report is known to anyone.
 
     Args:
         parameters: The file of the round, as the collector published it.
         values: The device's values, one number a line. A line that is no number is left out. The guarantee covers how
-            many values there are, so an empty file is reported on like any other.
-        account: The device's account; a new one if there is no such file.
+            many values there are, so an empty file is reported on like any other. It is read once, so it may be a pipe.
+        account: The device's account.
         area: The area that the device reports for, which is public; may be left out if there is only one.
-        device: Name of the device, if it was given one.
         limit: What all reports of the device together may cost, to change it.
+        day_limit: What its reports for one day may cost together, to change it.
 
     Returns:
         The report and the account.
 
     Raises:
-        BadInput: A file cannot be used.
-        BudgetExceeded: The limit does not pay for the report.
+        BadInput: A file cannot be used, or the period has not begun.
+        BudgetExceeded: A limit does not pay for the report.
         HexveilError: The device answered this period under other parameters, or the area is unknown.
     """
     account = account.resolve()  # a link is followed, or its target would not know of the answer
     asked = read_parameters(parameters)
     fingerprint = sha256(asked.as_file())
     place = _area(asked, area)
-    for path, is_right in ((values, values.is_file()), (account, not account.is_dir())):
-        if not is_right:
-            raise BadInput(f"{path} must be a file")
     with held_account(account):
-        held = read_account(account, device, limit)
-        write_account(account, held)  # the name and the limit stay, whatever follows
+        stored = read_account(account)
+        held = stored.with_limits(limit, day_limit)
+        if held != stored:
+            write_account(account, held)  # the limits stay, whatever follows
         own = round_of(asked.key, held.device)
         if own != asked.round:
             return Outcome(None, False, own, held)
         earlier = held.answer_to(asked.collection, asked.period, fingerprint)
         if earlier is not None:
             return Outcome(earlier.report, False, own, held)
-        held.check_limit(asked.protocol.alpha)
-        with values.open(encoding="utf-8-sig", errors="replace") as lines:
-            written = [line for line in lines if line.strip()]
+        _check_begun(asked.period)
+        held.check_limits(asked.period, asked.protocol.alpha)
+        written = _lines_of(values)
         ticks = [asked.in_ticks(value) for value in numbers(written)]
         report = drawn_report(asked, place, held.device, ticks)
         answer = Answer(asked.collection, asked.period, own, fingerprint, asked.protocol.alpha, report)
@@ -124,6 +126,24 @@ def numbers(lines: Iterable[str]) -> Iterable[Fraction]:
             yield Fraction(float(line))
         except (ValueError, OverflowError):
             continue
+
+
+def _lines_of(values: Path) -> list[str]:
+    if not values.exists() or values.is_dir():
+        raise BadInput(f"{values} must be a file")
+    with values.open(encoding="utf-8-sig", errors="replace") as lines:
+        return [line for line in lines if line.strip()]
+
+
+def _check_begun(period: str) -> None:
+    """Check that a period has begun somewhere on earth: a device has no values of a later one.
+
+    Raises:
+        BadInput: It has not.
+    """
+    tomorrow = dt.datetime.now(dt.UTC).toordinal() + 1
+    if days_of(period).start > tomorrow:
+        raise BadInput(f"{period} has not begun, so nothing is sent; if it has, set the clock of this device")
 
 
 def _area(asked: RoundParameters, area: str | None) -> str:

@@ -8,7 +8,7 @@ from tasks.base.config_collection import CollectionConfig
 from tasks.base.errors import LedgerBroken
 from tasks.base.steps import step, step_seconds
 from tasks.collect.late import Late
-from tasks.collect.ledger import ESTIMATED, LOCALISED, OPENED, entry_of, list_entries, published_folder
+from tasks.collect.ledger import ESTIMATED, LOCALISED, OPENED, as_opened, entry_of, list_entries, published_folder
 from tasks.collect.results import means_of, release_of
 from tasks.reporting.announcing import address, artifact_key, emit, show_markdown, show_verified
 from tasks.reporting.pages import table, text
@@ -22,11 +22,12 @@ _MAP = "map.html"
 def emit_done(kind: str, date: dt.date, config: CollectionConfig) -> None:
     """Emit that a step of a period is done; a run that finds it done emits it again."""
     period = config.period_of(date)
-    entry = _needed(kind, period, config)
+    entries = list_entries(config)
+    entry, of_period = _needed(kind, period, entries, config), as_opened(period, entries, config)
     counts = {"reports_used": entry["rows"]["used"]} if "rows" in entry else {}
     if kind == ESTIMATED:
         counts |= {"areas_published": entry["areas"]}
-    told = {"date": period, "release_id": release_of(period, config), "epsilon": config.collection.alpha}
+    told = {"date": period, "release_id": release_of(period, config), "epsilon": of_period.collection.alpha}
     emit(_TOLD[kind], config, **told, **counts)
 
 
@@ -42,11 +43,13 @@ def make_period_artifact(date: dt.date, late: list[Late], config: CollectionConf
     if not scheduler.in_flow_run():
         return
     period = config.period_of(date)
-    made = [one for one in list_entries(config) if one["period"] == period]
+    entries = list_entries(config)
+    made = [one for one in entries if one["period"] == period]
     folder = published_folder(period, config)
     links = {path.name: address(path, config) for path in sorted(folder.iterdir()) if path.is_file()}
     done = " and ".join(_TOLD[one["kind"]] for one in made[-1:])
-    show_markdown("period", period_page(period, made, late, links, config), f"{period}: {done}", config)
+    page = period_page(period, made, late, links, as_opened(period, entries, config))
+    show_markdown("period", page, f"{period}: {done}", config)
     if _MAP in links:
         key = artifact_key("period-map", config)
         scheduler.show_link(links[_MAP], f"map of {period}", key, f"The map of {period}, for a browser")
@@ -88,7 +91,7 @@ def period_page(
         made: Its entries in the ledger, oldest first.
         late: The rounds of all periods that have late reports.
         links: The addresses of its files by name.
-        config: The configuration.
+        config: The configuration, with the settings of the period.
     """
     done = [(_TOLD[one["kind"]], f"{one['committed_at'][:16]}".replace("T", " ")) for one in made]
     lines = [
@@ -125,8 +128,8 @@ def _late_table(late: list[Late]) -> list[str]:
     return [table(("late, of a round that was closed; not used", "reports"), rows)] if rows else []
 
 
-def _needed(kind: str, period: str, config: CollectionConfig) -> Stated:
-    entry = entry_of(kind, period, list_entries(config), config)
+def _needed(kind: str, period: str, entries: list[Stated], config: CollectionConfig) -> Stated:
+    entry = entry_of(kind, period, entries)
     if entry is None:
         raise LedgerBroken(f"{kind} of {period} is not in the ledger of {config.name}; restore the file from backup")
     return entry

@@ -14,6 +14,7 @@ from tasks.base.config import Config
 from tasks.base.config_collection import CollectionConfig
 from tasks.base.errors import HexveilError, LedgerBroken, contained
 from tasks.base.progress import progress
+from tasks.base.storage import OWNER
 from tasks.collect import ledger as collect_ledger
 from tasks.planning.stored_plan import load_plan
 
@@ -56,7 +57,7 @@ def back_up_collection(target: Path, config: CollectionConfig) -> int:
     with collect_ledger.locked(config) as entries:
         released = config.storage_path / "private" / "releases"
         wanted = [released / name for entry in entries for name in entry["files"].values()]
-        wanted.append(collect_ledger.ledger_path(config))
+        wanted += [collect_ledger.ledger_path(config), config.storage_path / "private" / OWNER]
         for entry in entries:
             folder = collect_ledger.published_folder(entry["period"], config)
             wanted += [path for path in map(folder.joinpath, entry["files"]) if path.exists()]
@@ -83,7 +84,7 @@ def _check_earlier_copy(earlier: Path, now: Path) -> None:
 def _in_order(entries: list[Entry], config: Config) -> Iterator[Path]:
     """Yield the files to copy. A draw that the ledger does not name was not charged, so it is never copied."""
     private = config.storage_path / "private"
-    for name in ("dataset", "user-key", "forgotten", "shards-owner"):
+    for name in (OWNER, "user-key", "forgotten", "shards-owner"):
         yield from (path for path in [private / name] if path.exists())
     for entry in charges(entries):
         plan = load_plan(entry.plan, config)

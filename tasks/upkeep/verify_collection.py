@@ -32,8 +32,8 @@ from tasks.collect.ledger import (
     stored,
 )
 from tasks.collect.results import Sums, Votes, means_table
-from tasks.collect.rounds import KEY_BYTES, first_round, manifest, second_round
-from tasks.device.parameters import RoundParameters
+from tasks.collect.rounds import first_round, manifest, second_round
+from tasks.device.parameters import KEY_BYTES, RoundParameters
 from tasks.formats.catalogue import FORMATS_OF_A_PERIOD, MEANS, PublishedPeriod
 from tasks.formats.read_back import each_once
 
@@ -135,7 +135,10 @@ def _first_problem(entry: Stated, periods: dict[str, _Before], config: Collectio
     before = periods.get(entry["period"], {})
     if entry["kind"] not in _ORDER or list(before) != list(_ORDER[: _ORDER.index(entry["kind"])]):
         return f"{shown(entry['kind'])} does not follow what was done of {shown(entry['period'])}"
-    settings = config.with_settings(entry["settings"])
+    try:
+        settings = config.with_settings(entry["settings"])
+    except (ValueError, TypeError, KeyError):
+        return "its settings cannot be used"
     return next(_problems(entry, before, settings), None)
 
 

@@ -140,7 +140,7 @@ def test_a_device_killed_before_any_operation_answers_once(ready: dict[str, Path
     counted = device(tmp_path / "counted")
     victim.run(victim.report_killed_at, counted, 0)
     n = int((counted / "n_operations").read_text())
-    assert n > 5
+    assert n >= 3, "at least the account's flush, its rename, and the flush of its folder"
     for number in range(1, n + 1):
         folder = device(tmp_path / str(number))
         assert victim.killed(600, victim.report_killed_at, folder, number)

@@ -10,6 +10,7 @@ import pytest
 from collected import Collected
 from planted import USER, VALUE, files_of, leaks
 
+from tasks.device.account import begin_account
 from tasks.device.report import as_line, make_report
 
 N_DEVICES = 260
@@ -41,7 +42,7 @@ if fault in faults:
     setattr(*faults[fault])
 try:
     with steps.run():
-        print(verify.verify(config) if flow == "verify" else getattr(collect, flow)(config, date))
+        print(verify.verify(config) if flow == "verify" else collect.collect(config, flow, date))
 except Exception as error:
     print("failed:", type(error).__name__, error, error.__context__, error.__cause__)
 """
@@ -69,7 +70,9 @@ def report(collected: Collected, number: int) -> list[str]:
     sent = []
     for device in range(N_DEVICES):
         account = phones / f"{device}.json"
-        made = make_report(asked, phones / "values.txt", account, device=f"{USER}-{device}").report
+        if not account.exists():
+            begin_account(account, f"{USER}-{device}")
+        made = make_report(asked, phones / "values.txt", account).report
         sent += [as_line(made)] if made else []
     collected.reports.mkdir(parents=True, exist_ok=True)
     (collected.reports / f"round-{number}.jsonl").write_text("".join(sent))
@@ -84,19 +87,19 @@ def searched_of(collected: Collected) -> dict[str, bytes]:
 
 
 def test_no_name_and_no_value_of_a_device_is_in_anything_that_is_written_or_said(collected: Collected) -> None:
-    said = run(collected, "collect_open")
+    said = run(collected, "open")
     first = report(collected, 1)
     wrong = [f"{USER} is no report of {VALUE}\n", f'{{"device": "{USER}-x", "area": "{USER}", "round": 1}}\n']
     (collected.reports / "wrong.jsonl").write_text("".join(wrong))
     (collected.reports / "bytes.jsonl").write_bytes(b"\xff" + USER.encode() + b"x" * (1 << 17))
-    said += run(collected, "collect_localise", "pandera") + run(collected, "collect_localise", "text")
+    said += run(collected, "localise", "pandera") + run(collected, "localise", "text")
     assert said.count("failed: ") == 2
-    said += run(collected, "collect_localise")
+    said += run(collected, "localise")
     second = report(collected, 2)
     late = json.loads(first[0]) | {"device": "PLANTED-LATE"}
     (collected.reports / "late.jsonl").write_text(as_line(late) + wrong[0])
-    said += run(collected, "collect_estimate", "text") + run(collected, "collect_estimate")
-    said += run(collected, "collect_estimate") + run(collected, "verify")
+    said += run(collected, "estimate", "text") + run(collected, "estimate")
+    said += run(collected, "estimate") + run(collected, "verify")
     assert len(first) + len(second) == N_DEVICES
     assert [one["kind"].rpartition("-")[2] for one in collected.entries()] == ["opened", "localised", "estimated"]
     searched = searched_of(collected) | {"said": said.encode()}
@@ -111,7 +114,7 @@ def test_no_name_and_no_value_of_a_device_is_in_anything_that_is_written_or_said
 
 def test_a_device_sends_its_name_and_a_random_answer_and_nothing_else(collected: Collected) -> None:
     members = {"area", "collection", "device", "period", "round"}
-    for number, answer, step in ((1, "ballot", "collect_open"), (2, "estimate", "collect_localise")):
+    for number, answer, step in ((1, "ballot", "open"), (2, "estimate", "localise")):
         run(collected, step)
         sent = report(collected, number)
         assert {frozenset(json.loads(line)) for line in sent} == {frozenset({*members, answer})}
@@ -122,10 +125,12 @@ def test_a_device_sends_its_name_and_a_random_answer_and_nothing_else(collected:
 
 
 def test_a_device_says_no_value_and_no_name_even_where_it_fails(collected: Collected, tmp_path: Path) -> None:
-    run(collected, "collect_open")
+    run(collected, "open")
     asked = collected.config.storage_path / "published" / f"period={DAY}" / "round-1.json"
     (tmp_path / "values.txt").write_text(f"{VALUE}\n{USER}\n\xff{VALUE}x\n")
     (tmp_path / "damaged.json").write_text(f'{{"device": "{USER}", "values": {VALUE}')
+    for name in ("new.json", "other.json", "poor.json"):
+        begin_account(tmp_path / name)
     command = [sys.executable, "-m", "flows.cli", "device", "report", "--parameters", str(asked)]
     for values, account, limit in (
         ("values.txt", "new.json", "9"),

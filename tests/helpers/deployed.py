@@ -95,7 +95,7 @@ class Deployed:
 
     def schedule(self, flow: str, when: dt.datetime, **parameters: object) -> str:
         with self.api as api:
-            deployment = api.get(f"/deployments/name/{flow}/{self._deployment(flow)}").raise_for_status().json()
+            deployment = api.get(f"/deployments/name/{self._deployment(flow)}").raise_for_status().json()
             state = {"type": "SCHEDULED", "state_details": {"scheduled_time": when.isoformat()}}
             wanted = {"state": state, "parameters": {key: str(value) for key, value in parameters.items()}}
             run = api.post(f"/deployments/{deployment['id']}/create_flow_run", json=wanted).raise_for_status().json()
@@ -107,7 +107,8 @@ class Deployed:
 
     def _deployment(self, flow: str) -> str:
         name = "phones" if isinstance(self.dataset, Collected) else "test"
-        return f"{flow.removeprefix('collect_')}-{name}"
+        step = flow.removeprefix("collect_")
+        return f"{'collect' if step in ('open', 'localise', 'estimate') else flow}/{step}-{name}"
 
     def run(self, run_id: str) -> dict[str, Any]:
         with self.api as api:

@@ -3,6 +3,7 @@
 import datetime as dt
 import json
 from collections.abc import Iterator
+from typing import Any
 from zoneinfo import ZoneInfo
 
 import pytest
@@ -41,7 +42,7 @@ def test_the_steps_are_scheduled_in_the_time_zone_of_the_collection(deployed: De
     crons = {}
     with deployed.api as api:
         for step in STEPS:
-            found = api.get(f"/deployments/name/collect_{step}/{step}-phones").raise_for_status().json()
+            found = api.get(f"/deployments/name/collect/{step}-phones").raise_for_status().json()
             [schedule] = found["schedules"]
             assert schedule["active"]
             assert schedule["schedule"]["timezone"] == ZONE
@@ -49,16 +50,25 @@ def test_the_steps_are_scheduled_in_the_time_zone_of_the_collection(deployed: De
     assert crons == {"open": "5 0 * * *", "localise": "0 12 * * *", "estimate": "45 23 * * *"}
 
 
-def test_a_period_is_run_by_schedule_shown_and_told_and_nothing_of_a_device_is_kept(
-    deployed: Deployed, collected: Collected
-) -> None:
-    runs = {}
+@pytest.fixture(scope="module")
+def runs(deployed: Deployed, collected: Collected) -> dict[str, dict[str, Any]]:
+    """Return the run of each step of a period, by schedule, with reports between them."""
+    ended = {}
     for number, step in enumerate(STEPS, start=1):
-        runs[step] = deployed.ended(deployed.schedule(f"collect_{step}", scheduled(step)))
-        assert runs[step]["state"]["type"] == "COMPLETED", runs[step]["state"]
-        assert runs[step]["name"] == f"collect {step} phones {DATE}"
+        ended[step] = deployed.ended(deployed.schedule(f"collect_{step}", scheduled(step)))
         if number < 3:
             collected.report(number)
+    return ended
+
+
+@pytest.mark.parametrize("step", STEPS)
+def test_a_step_is_run_by_schedule_for_the_period_that_is_over(runs: dict[str, dict[str, Any]], step: str) -> None:
+    assert runs[step]["state"]["type"] == "COMPLETED", runs[step]["state"]
+    assert runs[step]["name"] == f"collect {step} phones {DATE}"
+
+
+@pytest.mark.usefixtures("runs")
+def test_a_step_and_a_range_that_are_run_again_publish_the_same_bytes(deployed: Deployed, collected: Collected) -> None:
     before = collected.published()
     again = deployed.ended(deployed.start("collect_estimate", date=DATE))
     assert again["state"]["type"] == "COMPLETED"
@@ -66,7 +76,12 @@ def test_a_period_is_run_by_schedule_shown_and_told_and_nothing_of_a_device_is_k
     assert whole["state"]["type"] == "COMPLETED", whole["state"]
     assert collected.published() == before
     assert len(collected.entries()) == 3
+    assert "1 of 4 periods released" in str(deployed.artifacts(whole["id"])["periods-phones"]["data"])
 
+
+def test_a_period_is_shown_with_its_means_and_the_link_to_its_map(
+    deployed: Deployed, runs: dict[str, dict[str, Any]]
+) -> None:
     shown = deployed.artifacts(runs["estimate"]["id"])
     page = str(shown["period-phones"]["data"])
     assert "| released |" in page
@@ -76,15 +91,24 @@ def test_a_period_is_run_by_schedule_shown_and_told_and_nothing_of_a_device_is_k
     assert link in str(shown["period-map-phones"]["data"])
     with deployed.api as api:
         assert b"<html" in api.get(link).raise_for_status().content
-    assert "1 of 4 periods released" in str(deployed.artifacts(whole["id"])["periods-phones"]["data"])
+
+
+@pytest.mark.usefixtures("runs")
+def test_a_collection_is_verified_by_schedule(deployed: Deployed) -> None:
     checked = deployed.ended(deployed.start("verify"))
     assert "1 periods, 1 of them released" in str(deployed.artifacts(checked["id"])["verify-phones"]["data"])
 
-    for name, told in (("opened", {}), ("localised", {}), ("released", {"areas_published": 2})):
-        event = deployed.events(f"hexveil.{name}", date=str(DATE), **told)[0]
-        assert event["resource"]["prefect.resource.id"] == "hexveil.collection.phones"
-        assert event["resource"]["hexveil.date"] == str(DATE)
 
+@pytest.mark.usefixtures("runs")
+@pytest.mark.parametrize(("name", "told"), [("opened", {}), ("localised", {}), ("released", {"areas_published": 2})])
+def test_a_step_that_is_done_is_told(deployed: Deployed, name: str, told: dict[str, int]) -> None:
+    event = deployed.events(f"hexveil.{name}", date=str(DATE), **told)[0]
+    assert event["resource"]["prefect.resource.id"] == "hexveil.collection.phones"
+    assert event["resource"]["hexveil.date"] == str(DATE)
+
+
+@pytest.mark.usefixtures("runs")
+def test_the_server_keeps_nothing_of_a_device(deployed: Deployed) -> None:
     searched = {str(path): path.read_bytes() for path in deployed.home.rglob("*") if path.is_file()}
     for what in ("flow_runs", "task_runs", "artifacts", "logs"):
         searched[what] = json.dumps(deployed.listed(what)).encode()

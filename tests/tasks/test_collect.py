@@ -10,6 +10,7 @@ from pathlib import Path
 import duckdb
 import pytest
 from collected import DATE, N_DEVICES, Collected
+from support import Dataset
 from typer.testing import CliRunner
 
 from dpmath.local.collector import estimated, localised
@@ -17,12 +18,16 @@ from dpmath.local.device import round_of
 from flows import collect_cli
 from flows.cli import app
 from tasks.account.chain import problem_of
+from tasks.base import warehouse
 from tasks.base.config_collection import load_collection
 from tasks.base.errors import BadConfig, BadInput, HexveilError, LedgerBroken, NothingToPublish
-from tasks.collect.known import crowd_of, plan_collection, protocol_of
+from tasks.collect.known import crowd_of, plan_collection
 from tasks.collect.rounds import estimate, localise, open_period
 from tasks.collect.simulated import simulated_ticks
+from tasks.device.parameters import read_parameters
+from tasks.device.report import drawn_report
 from tasks.records.text_lines import LONGEST_RECORD
+from tasks.upkeep.verify_collection import verify_collection
 
 ROOT = Path(__file__).parents[2]
 
@@ -100,53 +105,64 @@ def test_the_order_of_lines_and_files_does_not_matter(collected: Collected, tmp_
     )
 
 
-def test_lines_that_no_honest_device_sends_are_refused_with_a_reason_and_counted(collected: Collected) -> None:
-    honest = collected.report(1)
-    asked = collected.asked(1)
-    good = {**honest[0], "device": next(f"x{i}" for i in range(99) if round_of(asked.key, f"x{i}") == 1)}
-    other_half = next(f"x{i}" for i in range(99) if round_of(asked.key, f"x{i}") == 2)
-    n = asked.protocol.n_bins
-    collected.add(
-        "no json",
-        "[1]",
-        {key: value for key, value in good.items() if key != "device"},
-        {**good, "device": 7},
-        {**good, "device": "x" * 65},
-        {**good, "ballot": 1},
-        {**good, "collection": "another"},
-        {**good, "period": "2026-03-03"},
-        {**good, "round": 3},
-        {**good, "area": "west"},
-        {**good, "device": other_half},
-        {**good, "ballot": "0" * (n + 1)},
-        {**good, "ballot": "2" * n},
-        good,
-        {**good, "ballot": "1" * n},
-        honest[0],
-        "",
-        {**good, "round": 2, "estimate": 5},
-    )
-    localise.fn(DATE, collected.config)
-    assert collected.entries()[-1]["rows"] == {
-        "used": len(honest) + 1,
-        "malformed": 6,
-        "other_collection": 1,
-        "other_half": 1,
-        "other_round": 2,
-        "outside_domain": 2,
-        "repeated": 2,
-        "unknown_area": 1,
-    }
-    honest = collected.report(2)
+def refused(collected: Collected, number: int, *lines: object) -> dict[str, int]:
+    """Let the devices answer a round, add lines of a stranger, and return how many lines were not used, by reason."""
+    honest = collected.report(number)
+    collected.add(*lines)
+    (localise if number == 1 else estimate).fn(DATE, collected.config)
+    rows = collected.entries()[-1]["rows"]
+    return {reason: n for reason, n in rows.items() if reason != "used"} | {"more used": rows["used"] - len(honest)}
+
+
+def of_a_stranger(collected: Collected, number: int, at: int = 0) -> dict[str, object]:
+    """Return a good report of a device that reports nothing else."""
+    honest, key = collected.report(number)[0], collected.asked(number).key
+    names = [name for name in map("x{}".format, range(99)) if round_of(key, name) == number]
+    return {**honest, "area": "north", "device": names[at]}
+
+
+def test_lines_that_are_no_reports_are_refused_and_empty_ones_are_none(collected: Collected) -> None:
+    good = of_a_stranger(collected, 1)
+    nameless = {key: value for key, value in good.items() if key != "device"}
+    lines = ["no json", "[1]", nameless, {**good, "device": 7}, {**good, "device": "x" * 65}, {**good, "ballot": 1}, ""]
+    assert refused(collected, 1, *lines) == {"malformed": 6, "more used": 0}
+
+
+def test_reports_for_something_else_are_refused_and_those_of_the_other_round_are_left_for_it(
+    collected: Collected,
+) -> None:
+    good = of_a_stranger(collected, 1)
+    others = [{"collection": "another"}, {"period": "2026-03-03"}, {"round": 3}, {"area": "west"}]
+    of_round_2 = {**good, "round": 2, "estimate": 5}
+    found = refused(collected, 1, *({**good, **other} for other in others), of_round_2)
+    assert found == {"other_collection": 1, "other_round": 2, "unknown_area": 1, "more used": 0}
+
+
+def test_a_device_of_the_other_half_is_refused(collected: Collected) -> None:
+    good, key = of_a_stranger(collected, 1), collected.asked(1).key
+    other_half = next(name for name in map("x{}".format, range(99)) if round_of(key, name) == 2)
+    assert refused(collected, 1, {**good, "device": other_half}) == {"other_half": 1, "more used": 0}
+
+
+def test_ballots_that_no_honest_device_sends_are_refused(collected: Collected) -> None:
+    good, n = of_a_stranger(collected, 1), collected.asked(1).protocol.n_bins
+    lines = [{**good, "ballot": "0" * (n + 1)}, {**good, "ballot": "2" * n}, {**good, "ballot": ""}]
+    assert refused(collected, 1, *lines) == {"outside_domain": 3, "more used": 0}
+
+
+def test_of_two_reports_of_a_device_the_first_is_used(collected: Collected) -> None:
+    good, honest = of_a_stranger(collected, 1), collected.report(1)
+    other = {**good, "ballot": "1" * collected.asked(1).protocol.n_bins}
+    assert refused(collected, 1, good, other, honest[0]) == {"repeated": 2, "more used": 1}
+
+
+def test_estimates_that_no_honest_device_sends_are_refused(collected: Collected) -> None:
+    collected.report(1)
     asked = collected.asked(2)
     least, largest = asked.protocol.domain(asked.bins["north"] or 0)
-    names = [f"y{i}" for i in range(99) if round_of(asked.key, f"y{i}") == 2]
-    base = {**honest[0], "area": "north"}
-    lies = [least - 1, largest + 1, least, largest, 1.5, "3", 10**30, True]
-    collected.add(*({**base, "device": name, "estimate": lie} for name, lie in zip(names, lies, strict=False)))
-    estimate.fn(DATE, collected.config)
-    rows = collected.entries()[-1]["rows"]
-    assert (rows["used"], rows["outside_domain"], rows["malformed"]) == (len(honest) + 2, 2, 4)
+    said = [least - 1, largest + 1, least, largest, 1.5, "3", 10**30, True]
+    lines = [{**of_a_stranger(collected, 2, at), "estimate": one} for at, one in enumerate(said)]
+    assert refused(collected, 2, *lines) == {"outside_domain": 2, "malformed": 4, "more used": 2}
 
 
 def test_a_line_that_is_no_text_or_too_long_is_refused_and_the_others_are_used(collected: Collected) -> None:
@@ -188,14 +204,82 @@ def test_an_area_with_few_reports_is_left_out_and_a_period_without_enough_can_be
     assert sorted(asked.bins) == ["empty", "north", "south"]
 
 
-def test_the_steps_need_those_before_them_and_the_same_settings(collected: Collected) -> None:
+def test_the_steps_need_those_before_them(collected: Collected) -> None:
     for step, needed in ((localise, "collect open"), (estimate, "collect localise")):
         with pytest.raises(HexveilError, match=needed):
             step.fn(DATE, collected.config)
+
+
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        ("alpha = 4", "alpha = 1"),
+        ("upper = 100", "upper = 400"),
+        ("tick = 0.1", "tick = 0.5"),
+        ("least_devices = 50", "least_devices = 500"),
+        ('"north", "south", "empty"', '"north", "west"'),
+        ("[0, 400, 1000]", "[0, 4, 1000]"),
+        ('"km/h"', '"m/s"'),
+    ],
+)
+def test_a_period_keeps_the_settings_that_it_was_opened_with(
+    collected: Collected, tmp_path: Path, before: str, after: str
+) -> None:
+    for number in (1, 2):
+        collected.report(number)
+    there = tmp_path / "there"
+    shutil.copytree(tmp_path, there, ignore=lambda *_: ["there"])
+    changed = Collected(there, anew=False)
+    changed.change(before, after)
+    shutil.rmtree(there / "store" / "published")
+    for step in (estimate, localise, open_period):
+        for one in (collected, changed):
+            step.fn(DATE, one.config)
+    assert changed.published() == collected.published()
+    assert changed.entries()[-1]["settings"] == collected.entries()[-1]["settings"]
+    asked = read_parameters(open_period.fn(DATE + dt.timedelta(days=1), changed.config) / "round-1.json")
+    verify_collection(changed.config)
+    assert changed.entries()[-1]["settings"] == changed.config.public_settings(), "what changed holds from the next on"
+    assert asked.period == "2026-03-03"
+
+
+def test_a_round_is_localised_with_the_settings_that_it_was_opened_with(collected: Collected) -> None:
+    asked = collected.asked(1)
     collected.report(1)
-    collected.change("alpha = 4", "alpha = 5")
-    with pytest.raises(HexveilError, match="other settings"):
-        localise.fn(DATE, collected.config)
+    collected.change("alpha = 4", "alpha = 1")
+    collected.change("least_devices = 50", "least_devices = 5000")
+    assert collected.asked(2).protocol == asked.protocol
+
+
+def test_a_storage_is_of_one_collection_or_of_one_dataset(
+    collected: Collected, dataset: Dataset, tmp_path: Path
+) -> None:
+    collected.change('path = "store"', 'path = "phones"')
+    collected.asked(1)
+    path = str(dataset.config.storage_path)
+    collected.change('path = "phones"', f'path = "{path}"')
+    with warehouse.connect(dataset.config):
+        pass
+    ledger = Path(path, "ledger.jsonl").read_bytes()
+    with pytest.raises(HexveilError, match="holds the dataset test, not the collection phones"):
+        open_period.fn(DATE, collected.config)
+    collected.change('name = "phones"', 'name = "test"')
+    with pytest.raises(HexveilError, match="holds the dataset test, not the collection test"):
+        open_period.fn(DATE, collected.config)
+    assert Path(path, "ledger.jsonl").read_bytes() == ledger
+    collected.change(f'path = "{path}"', f'path = "{tmp_path / "phones"}"')
+    with pytest.raises(HexveilError, match="holds the collection phones, not the collection test"):
+        open_period.fn(DATE, collected.config)
+
+
+def test_a_dataset_does_not_enter_the_storage_of_a_collection(collected: Collected, dataset: Dataset) -> None:
+    collected.change('path = "store"', f'path = "{dataset.config.storage_path}"')
+    collected.change('name = "phones"', 'name = "test"')
+    open_period.fn(DATE, collected.config)
+    before = collected.entries()
+    with pytest.raises(HexveilError, match="holds the collection test, not the dataset test"):
+        dataset.run_day()
+    assert collected.entries() == before
 
 
 @pytest.mark.parametrize("n_left", [0, 1])
@@ -251,7 +335,7 @@ def test_the_plan_says_the_error_before_and_it_falls_with_more_devices(collected
     errors = [row["expected_error"] for row in rows]
     assert errors == sorted(errors, reverse=True)
     assert all(row["error_with_a_trusted_curator"] < row["expected_error"] for row in rows)
-    assert protocol_of(collected.config).alpha == Fraction(4)
+    assert collected.config.protocol.alpha == Fraction(4)
 
 
 @pytest.mark.parametrize(
@@ -272,12 +356,54 @@ def test_the_plan_says_the_error_before_and_it_falls_with_more_devices(collected
         ("[storage]", "[monitoring]\nbudget_low_days = 3\n[storage]", "each device keeps its own"),
         ("least_devices", "at_least", "unknown key collection.at_least"),
         ("alpha = 4", "alpha = 0", "collection.alpha"),
+        ("alpha = 4", "alpha = 1e-300", "in fewer digits"),
+        ("alpha = 4", "alpha = 1e-11", "alpha is too small"),
+        ("alpha = 4", "alpha = 101", "less than or equal to 100"),
+        ("alpha = 4", "alpha = 1e300", "less than or equal to 100"),
+        ("alpha = 4", "alpha = 0.1234567890123456789", "alpha must be written in fewer digits"),
+        ("[0.1, 0.3, 0.6]", "[1, 0, 0]", "all have none"),
+        ("[0, 400, 1000]", f"[0, 400, {2**64}]", "counts must be at most"),
+        ("[0, 400, 1000]", f"[0, 400, {10**30}]", "counts must be at most"),
+        ("expected_devices = 100000", f"expected_devices = {10**400}", "expected_devices"),
+        ("least_devices = 50", f"least_devices = {2**64}", "least_devices"),
+        ("tick = 0.1", "tick = 1000", "must divide"),
+        ("tick = 0.1", "tick = 0.3", "must divide"),
+        ("tick = 0.1", "tick = 1e-20", "at most 1048576 ticks"),
+        ("upper = 100", "upper = 1e17", "at most 1048576 ticks"),
+        ("lower = 0\nupper = 100", "lower = 1e17\nupper = 100000000000000100", "value.lower must be written"),
+        ('"south"', '"so\\u200buth"', "printable"),
     ],
 )
 def test_settings_that_cannot_be_are_refused(collected: Collected, before: str, after: str, message: str) -> None:
     collected.change(before, after)
     with pytest.raises(BadConfig, match=message):
         _ = collected.config
+
+
+def test_more_bins_than_a_report_has_room_for_are_refused(collected: Collected) -> None:
+    collected.change("tick = 0.1", "tick = 0.0001")
+    collected.change("[0, 400, 1000]", "[0, 4, 1000000000000]")
+    with pytest.raises(BadConfig, match="bins are too many for a report: at most 32,768"):
+        _ = collected.config
+
+
+def test_a_device_can_use_what_any_configuration_that_is_accepted_gives(collected: Collected) -> None:
+    """The numbers at the edge of what is allowed: the device reads them and answers, with and without values."""
+    collected.change("lower = 0\nupper = 100\ntick = 0.1", "lower = -0.05\nupper = 99999.95\ntick = 0.1")
+    collected.change("alpha = 4", "alpha = 1e-7")
+    collected.change("[0, 400, 1000]", "[0, 400, 1000000000000]")
+    asked = collected.asked(1)
+    for ticks in ([], [0, asked.protocol.value_range]):
+        assert len(drawn_report(asked, "north", "d", ticks)["ballot"]) == asked.protocol.n_bins
+
+
+@pytest.mark.parametrize("date", [dt.date.min, dt.date(1, 1, 8), dt.date.max])
+def test_a_week_of_any_year_has_a_name_that_can_be_read(collected: Collected, date: dt.date) -> None:
+    collected.change("alpha = 4", 'alpha = 4\nperiod = "week"')
+    config = collected.config
+    first = config.first_day(config.period_of(date))
+    assert first.isocalendar()[:2] == date.isocalendar()[:2]
+    assert [config.period_of(one) for one in config.periods(date, date)] == [config.period_of(date)]
 
 
 def test_every_setting_of_a_collection_is_explained() -> None:

@@ -116,7 +116,7 @@ def test_two_datasets_do_not_share_a_storage(dataset: Dataset) -> None:
     dataset.write("a.csv", HEADER + ROW)
     ingest(dataset)
     dataset.set('name = "test"', 'name = "other"')
-    with pytest.raises(HexveilError, match=r"holds the dataset test, not other"):
+    with pytest.raises(HexveilError, match=r"holds the dataset test, not the dataset other"):
         ingest(dataset)
 
 

@@ -71,6 +71,23 @@ def test_a_file_that_grew_is_counted_anew_and_a_report_that_is_sent_again_is_not
     assert late(collected) == [(1, 5)]
 
 
+@pytest.mark.parametrize("is_held", [True, False], ids=["known", "lost"])
+def test_a_late_report_counts_once_in_however_many_files_and_runs_it_comes(collected: Collected, is_held: bool) -> None:
+    more = others(collected, 1, 3)
+    localise.fn(DATE, collected.config)
+    if not is_held:
+        (collected.config.storage_path / "private" / "reports.duckdb").unlink()
+    collected.add(*more[:2], name="first.jsonl")
+    assert late(collected) == [(1, 2)]
+    collected.add(*more[:2], *more[:1], name="second.jsonl")
+    assert late(collected) == [(1, 2)]
+    collected.add(*more[1:], name="third.jsonl")
+    collected.add(*more[1:], name="fourth.jsonl")
+    assert late(collected) == [(1, 3)]
+    collected.add("", name="third.jsonl")
+    assert late(collected) == [(1, 3)], "it is still in another file"
+
+
 def test_only_new_files_are_read(collected: Collected) -> None:
     more = others(collected, 1, 2)
     localise.fn(DATE, collected.config)

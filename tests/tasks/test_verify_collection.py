@@ -158,6 +158,10 @@ def less_epsilon(entry: Entry, _: dict[str, bytes]) -> None:
     entry["guarantee"] = {**entry["guarantee"], "epsilon_per_period": "1"}
 
 
+def no_alpha(entry: Entry, _: dict[str, bytes]) -> None:
+    entry["settings"]["collection"]["alpha"] = "1E-300"
+
+
 def other_alpha(entry: Entry, _: dict[str, bytes]) -> None:
     entry["guarantee"] = {**entry["guarantee"], "epsilon_per_period": "1"}
     entry["settings"]["collection"]["alpha"] = "1"
@@ -186,6 +190,7 @@ def other_counts(entry: Entry, _: dict[str, bytes]) -> None:
         (more_votes_than_ballots, "cannot be the votes|does not follow"),
         (less_epsilon, "the guarantee is not that of its settings"),
         (other_alpha, "round-1.json is not what the settings give"),
+        (no_alpha, "its settings cannot be used"),
         (kinder_words, "the guarantee is not that of its settings"),
         (other_counts, "more estimates than reports were used"),
     ],
