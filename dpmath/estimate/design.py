@@ -20,7 +20,7 @@ from dpmath.estimate.view import View
 
 NUMBERS_OF_DIRECTIONS = (64, 250)
 """How many directions are looked for: the second number if nearly all of the first pay."""
-_NEARLY_ALL = 0.8
+_NEARLY_ALL = 0.95
 RADIUS = 1 << 16
 """Radius of the ball of a user whose budget is not short."""
 _ROUNDS = 3
