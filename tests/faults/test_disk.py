@@ -43,7 +43,7 @@ def test_a_full_disk_fails_the_day_whole_and_more_room_mends_it(busy_dataset: Da
             messages.append(str(error))
         assert ledger.read_entries(busy_dataset.config) or not (small_disk / "published").exists()
     assert len(messages) > 3
-    assert all("run the day again" in message for message in messages)
+    assert all("run it again" in message for message in messages)
     assert len(ledger.read_entries(busy_dataset.config)) == 1
     assert verify.verify_ledger(busy_dataset.config).n_releases == 1
 
