@@ -65,8 +65,9 @@ def clipping_bias(
     """Return by how much clipping may have lowered and raised the estimate, from the ballots of round 1.
 
     The paper takes all devices to have one mean, so that clipping is rare. Where devices differ, some means lie beyond
-    the interval. The ballots tell how many, up to their noise. It is assumed that devices with few values differ as
-    those do that vote.
+    the interval. The ballots tell how many, up to their noise, and how many devices voted at all: if hardly any did,
+    the bin itself may be wrong, and anything beyond the interval is possible. It is assumed that devices with few
+    values differ as those do that vote.
 
     Args:
         n_votes: Ballots with a 1 for each bin.
@@ -74,7 +75,7 @@ def clipping_bias(
         number: The bin that was found.
         protocol: What every device knows.
         known: What is known of the devices' sizes.
-        miss_rate: How often each of the two bounds may be too small.
+        miss_rate: How often each of the two bounds may be too small, and how often the share of voters too large.
 
     Returns:
         The two bounds, in ticks; 0 on a side where the interval ends at the end of the range.
@@ -90,10 +91,11 @@ def clipping_bias(
     mirrored = list(reversed(n_votes))
     lower, upper = protocol.interval(number)
     ends = (protocol.value_range - upper, number, n_votes), (lower, protocol.n_bins - 1 - number, mirrored)
+    voting = _least_voting_share(n_votes, n_ballots, protocol, miss_rate)
+    beyond = (_beyond(length, at, counts, n_ballots, protocol, miss_rate) for length, at, counts in ends)
     lowered, raised = (
-        min(_beyond(length, at, counts, n_ballots, protocol, miss_rate) / known.voting_share, length)
-        / known.mean_weight
-        for length, at, counts in ends
+        min(off, length * voting) / voting if voting > 0 else max(length, 0)
+        for off, (length, _, _) in zip(beyond, ends, strict=True)
     )
     return lowered / known.mean_weight, raised / known.mean_weight
 
@@ -133,7 +135,8 @@ def estimated(
     shift = float(Fraction(total, n) - middle)
     sd = sqrt(max(Fraction(n * squares - total * total, n * n * (n - 1)), Fraction(0)))
     lowered, raised = clipping_bias(*ballots, number, protocol, known, MISS_RATE / 10)
-    noise_miss = MISS_RATE - (MISS_RATE / 10) * ((lowered > 0) + (raised > 0))
+    n_bounds = (lowered > 0) + (raised > 0)
+    noise_miss = MISS_RATE - MISS_RATE / 10 * (n_bounds + (n_bounds > 0))
     reach = NormalDist().inv_cdf(1 - noise_miss / 2) * sd
     weights = [known.mean_weight * (1 + sign * known.tolerance) for sign in (-1, 1)]
     rounding = (1 + 1 / min(weights)) / 2
@@ -186,6 +189,31 @@ def liars_to_move_the_bin(n_votes: Sequence[int]) -> int:
     return max((first - others[0] + 1) // 2, 1) if others else 0
 
 
+def _least_voting_share(n_votes: Sequence[int], n_ballots: int, protocol: LocalProtocol, miss_rate: float) -> float:
+    """Return a bound of the share of devices that vote: at least so many do, as the ballots tell.
+
+    Args:
+        n_votes: Ballots with a 1 for each bin.
+        n_ballots: Ballots.
+        protocol: What every device knows.
+        miss_rate: How often the bound may be too large.
+    """
+    own_of_each_once = range(0 if protocol.n_bins % 3 == 1 else 1, protocol.n_bins, 3)
+    shares, variance = _shares([n_votes[centre] for centre in own_of_each_once], n_ballots, protocol)
+    reach = NormalDist().inv_cdf(1 - miss_rate) * sqrt((variance * len(shares) + 1 / 4) / n_ballots)
+    return min(max(sum(shares) - reach, 0.0), 1.0)
+
+
+def _shares(n_votes: Sequence[int], n_ballots: int, protocol: LocalProtocol) -> tuple[list[float], float]:
+    """Return the share of devices that vote for each of some bins, without bias; and a share's variance by the flips.
+
+    The variance is that of a single ballot.
+    """
+    flip = float(protocol.flip_probability)
+    shares = [(ones / n_ballots - flip) / (1 - 2 * flip) for ones in n_votes]
+    return shares, flip * (1 - flip) / (1 - 2 * flip) ** 2
+
+
 def _beyond(
     length: int, number: int, n_votes: Sequence[int], n_ballots: int, protocol: LocalProtocol, miss_rate: float
 ) -> float:
@@ -206,10 +234,8 @@ def _beyond(
     groups = list(dict.fromkeys(groups))
     tau = protocol.half_width
     depths = [min((2 * (centre - number) + 3) * tau - 7 * tau, length) for centre in groups]
-    flip = float(protocol.flip_probability)
-    sharpness = 1 - 2 * flip
-    shares = [(n_votes[centre] / n_ballots - flip) / sharpness for centre in groups]
+    shares, variance = _shares([n_votes[centre] for centre in groups], n_ballots, protocol)
     mean = sum(depth * share for depth, share in zip(depths, shares, strict=True))
-    variance = sum(depth**2 for depth in depths) * flip * (1 - flip) / sharpness**2 + max(depths) ** 2 / 4
+    variance = sum(depth**2 for depth in depths) * variance + max(depths) ** 2 / 4
     reach = NormalDist().inv_cdf(1 - miss_rate) * sqrt(variance / n_ballots)
     return max(mean + reach, 0.0)

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 from fractions import Fraction
-from math import ceil, pi, sqrt
+from math import ceil, floor, pi, sqrt
 
 from dpmath.core import _check
 from dpmath.local.protocol import LocalProtocol
@@ -15,7 +15,6 @@ class Crowd:
 
     Attributes:
         mean_weight: E w = E sqrt(min(m, mt)/mt), above 0, at most 1.
-        voting_share: P(m >= mt), above 0, at most 1.
         tolerance: By which share E w may be wrong, from 0 to below 1.
 
     Raises:
@@ -23,26 +22,31 @@ class Crowd:
     """
 
     mean_weight: float
-    voting_share: float
     tolerance: float = 0.0
 
     def __post_init__(self) -> None:
         """Check what the estimates divide by."""
-        _check.positive(mean_weight=self.mean_weight, voting_share=self.voting_share)
-        if self.mean_weight > 1 or self.voting_share > 1 or not 0 <= self.tolerance < 1:
-            raise ValueError("mean_weight and voting_share must be at most 1, and tolerance from 0 to below 1")
+        _check.positive(mean_weight=self.mean_weight)
+        if self.mean_weight > 1 or not 0 <= self.tolerance < 1:
+            raise ValueError("mean_weight must be at most 1, and tolerance from 0 to below 1")
 
 
-def design(sizes: SizeDistribution, n_devices: int, alpha: Fraction, value_range: int) -> LocalProtocol:
+def design(
+    sizes: SizeDistribution, n_devices: int, alpha: Fraction, value_range: int, tolerance: float = 0.0
+) -> LocalProtocol:
     """Return the protocol for devices with a public distribution of sizes: mt and tau as the paper has them.
 
     Where two bins would do, one is made: every device would vote for both. Then s is the middle of the range.
+
+    The paper's mt is one of the sizes. If most devices had one value fewer than was said, none of them would vote. So
+    mt is as much smaller as sizes may be wrong.
 
     Args:
         sizes: How many values the devices have in a period.
         n_devices: Devices that are expected in an area, >= 2.
         alpha: Privacy loss of a device in one period, > 0.
         value_range: Largest value R, in ticks, >= 1.
+        tolerance: By which share the sizes may be wrong, from 0 to below 1.
 
     Returns:
         The protocol, with tau rounded up to a whole tick.
@@ -54,7 +58,7 @@ def design(sizes: SizeDistribution, n_devices: int, alpha: Fraction, value_range
         DAME-E4, DAME-E12.
     """
     _check.at_least(2, n_devices=n_devices)
-    size = effective_size(sizes, n_devices, float(alpha))
+    size = max(floor(effective_size(sizes, n_devices, float(alpha)) * (1 - tolerance)), 1)
     half_width = max(ceil(bin_half_width(size, n_devices, float(alpha)) * value_range / 2), 1)
     if 4 * half_width >= value_range:
         half_width = -(-value_range // 2)
@@ -70,7 +74,7 @@ def crowd(sizes: SizeDistribution, protocol: LocalProtocol, tolerance: float = 0
         tolerance: By which share E w may be wrong.
 
     Returns:
-        The mean weight and the share of devices that vote.
+        The mean weight.
 
     Raises:
         ValueError: An argument is outside its range.
@@ -78,8 +82,7 @@ def crowd(sizes: SizeDistribution, protocol: LocalProtocol, tolerance: float = 0
     Source:
         DAME-E9.
     """
-    size = protocol.effective_size
-    return Crowd(sizes.mean_root(size) / sqrt(size), sizes.share_at_least(size), tolerance)
+    return Crowd(sizes.mean_root(protocol.effective_size) / sqrt(protocol.effective_size), tolerance)
 
 
 def expected_local_error(n_devices: int, protocol: LocalProtocol, known: Crowd) -> float:

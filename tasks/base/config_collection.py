@@ -51,7 +51,8 @@ class Collection(Section):
     shares: tuple[Number, ...] = Field(min_length=1)
     """The share of the devices that has each of `counts`; together 1."""
     shares_off_by: Number = Field(default=Decimal("0.05"), ge=0, lt=1)
-    """By which share the mean weight that follows from `shares` may be wrong. The intervals allow for it."""
+    """By which share `counts`, and the mean weight that follows from `shares`, may be wrong. Devices vote with so many
+    fewer values, and the intervals allow for it."""
 
     @field_validator("areas", "counts", "shares", mode="before")
     @classmethod
@@ -151,7 +152,8 @@ class CollectionConfig(Section):
     @property
     def protocol(self) -> LocalProtocol:
         """The protocol for the expected number of devices in an area."""
-        return design(self.sizes, self.collection.expected_devices, self.alpha, self.value.n_ticks)
+        off = float(self.collection.shares_off_by)
+        return design(self.sizes, self.collection.expected_devices, self.alpha, self.value.n_ticks, off)
 
     @property
     def name(self) -> str:

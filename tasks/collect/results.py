@@ -5,7 +5,7 @@ from typing import Any
 
 import polars as pl
 
-from dpmath.local.collector import LocalEstimate, estimated, localised, one_report_moves
+from dpmath.local.collector import LocalEstimate, estimated, liars_to_move_the_bin, localised, one_report_moves
 from dpmath.local.protocol import LocalProtocol
 from tasks.account.entry import Stated
 from tasks.base.config_collection import CollectionConfig
@@ -30,7 +30,8 @@ COLUMNS = {
     "n_round_1": "Devices that answered round 1.",
     "n_round_2": "Devices that answered round 2.",
     "bin_midpoint": "Midpoint of the bin that round 1 found.",
-    "one_device_moves": "How far one device that lies can move the mean.",
+    "one_device_moves": "How far one device that lies in round 2 can move the mean.",
+    "devices_to_move_bin": "How many devices must lie in round 1 before another bin can be found; 0: there is one bin.",
     "epsilon": "The most that a device loses by its report of the period.",
     "release_id": "The release, to be looked up in the ledger.",
     "geometry": "Outline of the area, if it is an H3 cell, in means.geojson and means.geoparquet.",
@@ -119,6 +120,7 @@ def _row(
         "n_round_2": n,
         "bin_midpoint": _in_unit(protocol.midpoint(number), config),
         "one_device_moves": round(one_report_moves(n, number, protocol, known) * tick, 6),
+        "devices_to_move_bin": liars_to_move_the_bin(votes["n_votes"]),
         "epsilon": float(config.collection.alpha),
         "release_id": release_of(asked.period, config),
     }

@@ -102,6 +102,50 @@ def test_the_interval_holds_the_mean_whatever_the_devices_are_like(
     assert missed <= stats.binom.isf(FALSE_ALARM, runs, 0.05)
 
 
+def all_with(size: int, mean: float | None) -> MakeFleet:
+    """Return a maker of devices that all have so many values, whatever is known; without a mean, means are spread."""
+
+    def make(n: int, _: SizeDistribution, rng: np.random.Generator) -> Fleet:
+        means = RANGE * rng.beta(0.7, 1.5, n) if mean is None else np.full(n, mean)
+        return drawn(means, np.full(n, size), rng)
+
+    return make
+
+
+@pytest.mark.statistical
+@pytest.mark.theorem("HV-L62")
+@pytest.mark.parametrize("mean", [1900.0, None])
+@pytest.mark.parametrize(("size", "n_voting"), [(1439, True), (1340, False)])
+def test_the_interval_holds_where_devices_have_fewer_values_than_was_said(
+    size: int, n_voting: bool, mean: float | None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """All were said to have 1440; with 1340 none votes, and the bin is of noise alone. False-alarm rate 1e-9.
+
+    Who takes it for granted that all vote misses in half of the cases.
+    """
+    known, n, runs = constant_sizes(1440), 20_000, 200
+    public = design(known, n, Fraction(2), RANGE, tolerance=0.05)
+    assert public.n_bins > 4
+    assert (size >= public.effective_size) == n_voting
+    told, make = crowd(known, public, 0.05), all_with(size, mean)
+    assert misses(make, n, known, public, told, runs) <= stats.binom.isf(FALSE_ALARM, runs, 0.05)
+    if not n_voting and mean is not None:
+        monkeypatch.setattr(collector, "_least_voting_share", lambda *_: 1.0)
+        assert misses(make, n, known, public, told, 60) > 15
+
+
+@pytest.mark.theorem("HV-L62")
+@pytest.mark.parametrize("n_bins", range(1, 14))
+def test_the_share_of_voters_counts_each_of_them_once(n_bins: int) -> None:
+    """Ballots without noise, one voter in each bin and as many devices that do not vote."""
+    protocol = LocalProtocol(n_bins * 2, Fraction(1000), 1, 1)
+    assert protocol.n_bins == n_bins
+    near = np.abs(np.subtract.outer(np.arange(n_bins), np.arange(n_bins))) <= 1
+    n_votes, many = near.sum(axis=0), 10**12
+    least = collector._least_voting_share((n_votes * many).tolist(), 2 * n_bins * many, protocol, 0.005)
+    assert least == pytest.approx(0.5, abs=1e-5)
+
+
 @pytest.mark.statistical
 @pytest.mark.theorem("HV-L62")
 def test_nothing_tells_of_devices_that_cannot_vote_where_they_differ_and_are_clipped() -> None:
@@ -205,7 +249,7 @@ def test_the_design_is_the_paper_s_in_ticks_and_bad_arguments_are_refused() -> N
     assert public.effective_size == effective_size(known, 200_000, 0.6)
     assert public.half_width == pytest.approx(bin_half_width(public.effective_size, 200_000, 0.6) * RANGE / 2, abs=1)
     told = crowd(known, public)
-    for name, value in (("mean_weight", 1.1), ("voting_share", 0.0), ("tolerance", 1.0)):
+    for name, value in (("mean_weight", 1.1), ("tolerance", 1.0)):
         with pytest.raises(ValueError, match=name):
             dataclasses.replace(told, **{name: value})
     with pytest.raises(ValueError, match="n_votes"):
