@@ -17,7 +17,7 @@ from tasks.base.config import Config
 from tasks.base.config_source import DELIMITER
 from tasks.base.config_types import file_in_the_way
 from tasks.base.device_rules import NAME
-from tasks.base.errors import BadConfig, HexveilError
+from tasks.base.errors import BadConfig, HexveilError, OtherDays
 
 if TYPE_CHECKING:
     from tasks.records.proposal import Proposal
@@ -75,7 +75,8 @@ def init(
 ) -> None:
     """Look at a feed, ask for bounds and budget, and write a configuration; reads no value and spends nothing."""
     from tasks.base.config_text import config_text
-    from tasks.records.proposal import Given, propose_source
+    from tasks.records.looks import Given
+    from tasks.records.proposal import propose_source, read_all_files
 
     ask = Asker(not yes and sys.stdin.isatty())
     columns = {"user": user, "time": time, "latitude": latitude, "longitude": longitude, "value": value}
@@ -116,7 +117,12 @@ def init(
         "budget": {"epsilon_total": ask.number(total, _TOTAL, "100.0", "--total")},
         "storage": {"path": _store_of(name)},
     }
-    _begin(path, config_text(settings), proposal)
+    try:
+        _begin(path, config_text(settings), proposal)
+    except OtherDays:
+        out.print(f"  - {read_all_files(files, path.parent, proposal)}")
+        settings["dataset"] |= proposal.settings["dataset"]
+        _begin(path, config_text(settings), proposal)
 
 
 def _place(name: str, to: Path | None, force: bool) -> Path:
@@ -204,6 +210,8 @@ def _nothing_written(path: Path) -> Iterator[None]:
         yield
     except BadConfig as error:
         raise HexveilError(f"{error}\nNothing was written: give other options.") from None
+    except OtherDays:
+        raise
     except HexveilError as error:
         raise HexveilError(f"{error}\nNothing was written: mend the files, or give other options.") from None
     except OSError as error:

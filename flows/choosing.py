@@ -101,7 +101,7 @@ def _show_choices(explored: "Exploration", config: Config) -> None:
     if config.value.screen:
         screened = [f"{one.epsilon:g}" for one in of_epsilons if one.is_screened]
         where = f"at epsilon {', '.join(screened)}" if screened else "at none of these epsilons"
-        out.print(f"value.screen takes a hundredth {where}: where its count could tell anything of so few users.")
+        out.print(f"value.screen takes a hundredth {where}: at others its count could tell nothing of so few users.")
     out.print(f"All settings are compared as for a day of which little is known; {known}. A year is 365 such days.")
 
 

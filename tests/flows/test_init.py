@@ -18,7 +18,8 @@ from flows import beginning
 from tasks.account import ledger
 from tasks.base.config import load_config
 from tasks.records.looking import look_at
-from tasks.records.proposal import Given, propose_source
+from tasks.records.looks import Given
+from tasks.records.proposal import propose_source
 from tasks.records.roles import recognise_roles, unit_of
 
 OPTIONS = {

@@ -13,7 +13,8 @@ from reading import ingest, refusal, rows_of
 from support import DATE, Dataset
 
 from tasks.records import gtfs_realtime
-from tasks.records.proposal import Given, propose_source
+from tasks.records.looks import Given
+from tasks.records.proposal import propose_source
 
 SECOND = 1768471552
 PRESET = """
