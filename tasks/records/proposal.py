@@ -25,6 +25,7 @@ from tasks.base.time_zones import zone_problem
 from tasks.records import patterns, recognise
 from tasks.records.looking import look_at
 from tasks.records.looks import Given, Look
+from tasks.records.proposed_fields import refuse_absent_fields
 from tasks.records.proposed_files import NOT_THEIR_DAYS, are_of_day, dated_files, undated_files
 from tasks.records.proposed_times import TimesForm, form_of_times
 from tasks.records.roles import recognise_roles, unit_of
@@ -80,6 +81,8 @@ def propose_source(files: Sequence[Path], folder: Path, given: Given) -> Proposa
     if proposal.missing:
         return proposal
     _refuse_other_forms(files, looks, proposal)
+    if first.format == "gtfs-rt":
+        refuse_absent_fields(files, looks, proposal.settings["columns"])
     if not any(look.column(proposal.settings["columns"]["time"]) for look in looks if look.names):
         raise BadInput(f"{files[0]}: has no record; name a file with records")
     places = _places(looks, proposal)
