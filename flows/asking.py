@@ -5,6 +5,8 @@ from typing import TYPE_CHECKING, Any
 
 import typer
 
+from flows.show import out
+from tasks.base.config_source import OF_FILE
 from tasks.base.errors import HexveilError
 
 if TYPE_CHECKING:
@@ -51,20 +53,41 @@ class Asker:
         if lacking and not self._asking:
             raise _missing(lacking)
 
-    def number(self, given: str | None, question: str, usual: str | None, option: str) -> Decimal:
-        """Return the same as a number.
+    def number(
+        self, given: str | None, question: str, usual: str | None, option: str, above: Decimal | None = None
+    ) -> Decimal:
+        """Return the same as a number. A person is asked again until the answer is one.
+
+        Args:
+            given: The number, if it is given; whether it is above the other, who uses it says.
+            question: What to ask.
+            usual: What is taken without an answer.
+            option: What gives it.
+            above: What an answer must be above.
 
         Raises:
-            HexveilError: It is none.
+            HexveilError: What is given or usual is none.
         """
-        text = self.text(given, question, usual, option)
-        try:
-            number = Decimal(text)
-        except InvalidOperation:
-            number = Decimal("NaN")
-        if not number.is_finite():
-            raise HexveilError(f"{option} {text} must be a number, with a decimal point")
-        return number
+        while True:
+            text = self.text(given, question, usual, option)
+            problem = _problem(text, option, None if given else above)
+            if problem is None:
+                return Decimal(text)
+            if given is not None or not self._asking:
+                raise HexveilError(problem)
+            out.print(problem)
+
+
+def _problem(text: str, option: str, above: Decimal | None) -> str | None:
+    """Return what is wrong with a text that must be a number; None if nothing is."""
+    try:
+        number = Decimal(text)
+    except InvalidOperation:
+        number = Decimal("NaN")
+    if not number.is_finite():
+        is_never = "; what is no number always counts as not measured" if option == "--missing" else ""
+        return f"{option} {text} must be a number, with a decimal point{is_never}"
+    return None if above is None or number > above else f"{option} {text} must be above {above}"
 
 
 def _missing(questions: dict[str, str]) -> HexveilError:
@@ -74,11 +97,18 @@ def _missing(questions: dict[str, str]) -> HexveilError:
     return HexveilError(f"{said}\nNobody can be asked here, so nothing was written: give each as an option.")
 
 
-def asked_column(proposal: "Proposal", ask: Asker) -> dict[str, str]:
-    """Return the column of the first role that was not recognised."""
-    role = proposal.missing[0]
+def asked_columns(proposal: "Proposal", ask: Asker) -> dict[str, str]:
+    """Return the columns of the roles that were not recognised."""
     found = ", ".join(proposal.names)
-    return {role: ask.text(None, f"Which column has the {role}? There are: {found}", None, f"--{role}")}
+    questions = {role: f"Which column has the {role}? There are: {found}" for role in proposal.missing}
+    ask.need({f"--{role}": (None, question) for role, question in questions.items()})
+    answers: dict[str, str] = {}
+    for role, question in questions.items():
+        answers[role] = ask.text(None, question, None, f"--{role}")
+        while answers[role] not in (*proposal.names, OF_FILE):
+            out.print(f'there is no column "{answers[role]}"')
+            answers[role] = ask.text(None, question, None, f"--{role}")
+    return answers
 
 
 def asked_value(
@@ -100,8 +130,9 @@ def asked_value(
     questions = {"--lower": _BOUNDS.format("smallest"), "--upper": _BOUNDS.format("largest")}
     bounds = {"--lower": lower, "--upper": upper}
     ask.need({one: (bounds[one] or usual[one], questions[one]) for one in bounds})
-    least, most = (ask.number(bounds[one], questions[one], usual[one], one) for one in bounds)
     number = ask.number
+    least = number(lower, questions["--lower"], usual["--lower"], "--lower")
+    most = number(upper, questions["--upper"], usual["--upper"], "--upper", above=least)
     return {
         "name": named,
         "unit": said,

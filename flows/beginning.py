@@ -5,19 +5,20 @@ import re
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
+from decimal import Decimal
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from flows import show
-from flows.asking import Asker, asked_column, asked_value
+from flows.asking import Asker, asked_columns, asked_value
 from flows.show import out
 from tasks.base.config import Config
 from tasks.base.config_source import DELIMITER
 from tasks.base.config_types import file_in_the_way
 from tasks.base.device_rules import NAME
-from tasks.base.errors import BadConfig, HexveilError
+from tasks.base.errors import BadConfig, HexveilError, OtherDays
 
 if TYPE_CHECKING:
     from tasks.records.proposal import Proposal
@@ -75,7 +76,8 @@ def init(
 ) -> None:
     """Look at a feed, ask for bounds and budget, and write a configuration; reads no value and spends nothing."""
     from tasks.base.config_text import config_text
-    from tasks.records.proposal import Given, propose_source
+    from tasks.records.looks import Given
+    from tasks.records.proposal import propose_source, read_all_files
 
     ask = Asker(not yes and sys.stdin.isatty())
     columns = {"user": user, "time": time, "latitude": latitude, "longitude": longitude, "value": value}
@@ -96,7 +98,7 @@ def init(
         raise HexveilError(f"--to {to}: you may not enter its folder; give another place with --to") from None
     proposal = propose_source(files, path.parent, given)
     while proposal.missing:
-        given.columns.update(asked_column(proposal, ask))
+        given.columns.update(asked_columns(proposal, ask))
         proposal = propose_source(files, path.parent, given)
     out.print("What was recognised:")
     for reason in proposal.reasons:
@@ -109,14 +111,19 @@ def init(
         "grid": {"h3_resolution": 7, "slot_minutes": 60},
         "validation": {**limit, **proposal.settings["validation"]},
         "privacy": {
-            "epsilon_per_day": ask.number(epsilon, _PER_DAY, "2.0", "--epsilon"),
+            "epsilon_per_day": ask.number(epsilon, _PER_DAY, "2.0", "--epsilon", above=Decimal(0)),
             "definition": "zcdp",
             "mechanism": "estimated",
         },
-        "budget": {"epsilon_total": ask.number(total, _TOTAL, "100.0", "--total")},
+        "budget": {"epsilon_total": ask.number(total, _TOTAL, "100.0", "--total", above=Decimal(0))},
         "storage": {"path": _store_of(name)},
     }
-    _begin(path, config_text(settings), proposal)
+    try:
+        _begin(path, config_text(settings), proposal)
+    except OtherDays:
+        out.print(f"  - {read_all_files(files, path.parent, proposal)}")
+        settings["dataset"] |= proposal.settings["dataset"]
+        _begin(path, config_text(settings), proposal)
 
 
 def _place(name: str, to: Path | None, force: bool) -> Path:
@@ -204,6 +211,8 @@ def _nothing_written(path: Path) -> Iterator[None]:
         yield
     except BadConfig as error:
         raise HexveilError(f"{error}\nNothing was written: give other options.") from None
+    except OtherDays:
+        raise
     except HexveilError as error:
         raise HexveilError(f"{error}\nNothing was written: mend the files, or give other options.") from None
     except OSError as error:
@@ -214,11 +223,12 @@ def _try(date: dt.date, config: Config) -> list[str]:
     """Read and check the day that most of the first records are of, as every run does; return what to say of it."""
     from tasks.engines.prepare import by_itself, prepare_day
     from tasks.planning.preview import preview_plan
-    from tasks.records.outcomes import prepared_rows
+    from tasks.records.outcomes import prepared_rows, rows_without_day
 
     prepare_day(date, config, by_itself)
     rows = prepared_rows(date, config)
     plan = preview_plan(date, config)
     others = ", ".join(f"{n:,} {reason}" for reason, n in rows.items() if reason != "kept")
     read = f"{date} was read: {rows['kept']:,} rows kept" + (f"; not used: {others}" if others else "")
-    return [read, f"It has {plan['cells_total']:,} cells.", *(f"Caution: {one}" for one in plan["cautions"])]
+    without = show.rows_of_no_day(rows_without_day(date, config))
+    return [read, *without, f"It has {plan['cells_total']:,} cells.", *(f"Caution: {one}" for one in plan["cautions"])]

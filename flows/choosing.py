@@ -1,5 +1,6 @@
 """The commands that help to choose settings before anything is spent."""
 
+from collections.abc import Sequence
 from decimal import Decimal
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -99,10 +100,16 @@ def _show_choices(explored: "Exploration", config: Config) -> None:
         else f"earlier releases show that a constant errs {explored.spread:.3g} {unit} in the present grid"
     )
     if config.value.screen:
-        screened = [f"{one.epsilon:g}" for one in of_epsilons if one.is_screened]
-        where = f"at epsilon {', '.join(screened)}" if screened else "at none of these epsilons"
-        out.print(f"value.screen takes a hundredth {where}: where its count could tell anything of so few users.")
+        out.print(_screening(of_epsilons))
     out.print(f"All settings are compared as for a day of which little is known; {known}. A year is 365 such days.")
+
+
+def _screening(choices: "Sequence[Choice]") -> str:
+    """Return in words what the count that screens the day takes at each epsilon."""
+    asked, idle = ([f"{one.epsilon:g}" for one in choices if one.is_screened == is_screened] for is_screened in (1, 0))
+    takes = f"value.screen takes a hundredth of epsilon at epsilon {', '.join(asked)}."
+    nothing = f"At epsilon {', '.join(idle)} value.screen takes nothing: its count could tell nothing of so few users."
+    return " ".join([takes] * bool(asked) + [nothing] * bool(idle))
 
 
 def _in_words(one: "Choice") -> str:

@@ -59,12 +59,20 @@ def show_day(day: "DayReport", config: Config) -> None:
     out.print(f"  guarantee  {day.in_words}")
     out.print(f"  files      {shown(day.folder)}")
     _show_late(day)
-    for name, (n_malformed, n_undated) in day.without_day.items():
-        without = f"{n_malformed:,} malformed and {n_undated:,} without a readable time"
-        out.print(f"  no day     {n_malformed + n_undated:,} rows of {name} belong to no day: {without}")
+    for line in rows_of_no_day(day.without_day):
+        out.print(f"  no day     {line}")
     for caution in day.cautions:
         out.print(f"  caution    {caution}")
     out.print()
+
+
+def rows_of_no_day(files: dict[str, tuple[int, int]]) -> list[str]:
+    """Return in words how many rows of each file belong to no day, of numbers of malformed and of undated ones."""
+    return [
+        f"{n_malformed + n_undated:,} rows of {name} belong to no day: {n_malformed:,} malformed and {n_undated:,} "
+        "without a readable time"
+        for name, (n_malformed, n_undated) in files.items()
+    ]
 
 
 def show_range(days: dict[dt.date, "DayReport | None"], config: Config) -> None:

@@ -23,6 +23,10 @@ class BadInput(HexveilError):
     """The input files, or too many of their rows, cannot be used."""
 
 
+class OtherDays(BadInput):
+    """Too many records in files whose paths name a day are of other days."""
+
+
 class SchemaBroken(HexveilError):
     """A table between two steps does not match its schema."""
 

@@ -92,6 +92,13 @@ def column(feed: Feed, name: str) -> list[Any]:
     return _field(name, None).of(feed._replace(vehicles=[one for one in feed.vehicles if one is not None]))
 
 
+def contents(path: Path) -> set[str]:
+    """Return what the entities of a whole feed have, such as ``vehicle`` and ``trip_update``."""
+    with text_lines.open_binary(path) as file:
+        _, entities = _decoded(file.read())
+    return {field.name for one in entities if one is not None for field, _ in one.ListFields() if field.message_type}
+
+
 def names() -> list[str]:
     """Return the names of all fields that a column can be: those with one value, of a vehicle and of the header."""
     return [*_leaves(_types().vehicle.DESCRIPTOR, ""), *_leaves(_types().header.DESCRIPTOR, _OF_HEADER)]

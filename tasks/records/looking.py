@@ -1,5 +1,7 @@
 """Looks at the first records of a source file: its form, the names of its columns, and its times and places.
 
+Where the first ones are not enough, records from all over the file are looked at, evenly spread over it.
+
 No value can change what is seen. The format is the one that the file's name says, or the owner. The delimiter is that
 of the header. Of a record only the columns are looked at that the caller names, which are those of time and place; of
 a value in JSON, only that it is there.
@@ -12,7 +14,7 @@ import zlib
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -20,58 +22,14 @@ from tasks.base.config_source import Format
 from tasks.base.errors import BadInput
 from tasks.records import gtfs_realtime, json_documents, json_paths, recognise, structure, text_lines
 from tasks.records.csv_rows import csv_records
+from tasks.records.looks import Given, Look
 from tasks.records.roles import is_like_a_value
 from tasks.records.source import format_by_name
+from tasks.records.thinning import evenly
 
 _MOST_RECORDS = 5_000
 _LEVELS = 32  # of a JSON value that are looked at
 _LONGEST_NUMBER = 100  # digits
-
-
-@dataclass(frozen=True)
-class Given:
-    """What the owner says himself.
-
-    Attributes:
-        header: The names of the columns of CSV files without a header.
-        delimiter: The character between the fields of CSV files.
-        format: The format of the files.
-        records: The path to the list of records of JSON documents; "" if the document is the list.
-        columns: The column of each role that is given.
-        time_format: The form of the times.
-        timezone: The time zone.
-    """
-
-    header: tuple[str, ...] = ()
-    delimiter: str | None = None
-    format: Format | None = None
-    records: str | None = None
-    columns: dict[str, str] = field(default_factory=dict)
-    time_format: str | None = None
-    timezone: str | None = None
-
-
-@dataclass(frozen=True)
-class Look:
-    """What a source file looks like.
-
-    Attributes:
-        format: Its format.
-        names: The names of its columns, or the paths of the members of its records; none if it has no records.
-        column: Returns what the first records have in the column of a name.
-        delimiter: The character between fields, of a CSV file.
-        header: The names that were given for a file without a header.
-        records: The path to the list of records, of a JSON document; "" if the document is the list.
-        kinds: The type of each column, of a Parquet file.
-    """
-
-    format: Format
-    names: list[str]
-    column: Callable[[str], list[Any]]
-    delimiter: str = ","
-    header: tuple[str, ...] = ()
-    records: str = ""
-    kinds: dict[str, str] | None = None
 
 
 def look_at(path: Path, given: Given) -> Look:
@@ -123,8 +81,7 @@ def _csv(path: Path, given: Given) -> Look:
     if given.header and given.delimiter is None:
         raise BadInput("--delimiter is missing: a file without a header does not show it. For example: --delimiter ,")
     delimiter, names = _header(path, given)
-    first = 0 if given.header else 1
-    records = [row for row in itertools.islice(csv_records(path, delimiter), first, first + _MOST_RECORDS) if row]
+    records = list(itertools.islice(_csv_rows(path, delimiter, given), _MOST_RECORDS))
     rows = [row for row in records if len(row) == len(names)]
     if records and not rows:
         n_columns = Counter(map(len, records)).most_common(1)[0][0]
@@ -135,7 +92,17 @@ def _csv(path: Path, given: Given) -> Look:
         position = names.index(name)
         return [row[position] for row in rows]
 
-    return Look("csv", names, column, delimiter, given.header)
+    def spread(name: str) -> list[str]:
+        position = names.index(name)
+        fields = (row[position] for row in _csv_rows(path, delimiter, given) if len(row) == len(names))
+        return evenly(fields, _MOST_RECORDS)
+
+    return Look("csv", names, column, spread, delimiter, given.header)
+
+
+def _csv_rows(path: Path, delimiter: str, given: Given) -> Iterator[list[str]]:
+    """Yield the rows of a CSV file, without its header and blank lines."""
+    return filter(None, itertools.islice(csv_records(path, delimiter), 0 if given.header else 1, None))
 
 
 def _header(path: Path, given: Given) -> tuple[str, list[str]]:
@@ -163,14 +130,19 @@ def _parquet(path: Path, _: Given) -> Look:
     def column(name: str) -> list[Any]:
         return structure.first_of_column(path, name, _MOST_RECORDS)
 
+    def spread(name: str) -> list[Any]:
+        return structure.spread_of_column(path, name, _MOST_RECORDS)
+
     kinds = {field.name: str(field.type) for field in schema}
-    return Look("parquet", list(schema.names), column, kinds=kinds)
+    return Look("parquet", list(schema.names), column, spread, kinds=kinds)
 
 
 def _gtfs_realtime(path: Path, _: Given) -> Look:
     feed = gtfs_realtime.read_feed(path)
-    some = feed._replace(vehicles=feed.vehicles[:_MOST_RECORDS])
-    return Look("gtfs-rt", gtfs_realtime.names(), lambda name: gtfs_realtime.column(some, name))
+    first = feed._replace(vehicles=feed.vehicles[:_MOST_RECORDS])
+    spread = feed._replace(vehicles=evenly(feed.vehicles, _MOST_RECORDS))
+    first_of, spread_of = partial(gtfs_realtime.column, first), partial(gtfs_realtime.column, spread)
+    return Look("gtfs-rt", gtfs_realtime.names(), first_of, spread_of)
 
 
 def _json(path: Path, given: Given) -> Look:
@@ -186,33 +158,49 @@ def _json(path: Path, given: Given) -> Look:
     records = _found(document, json_paths.steps_of(at) if at else [])
     if not isinstance(records, list):
         raise BadInput(f'{path}: there is no list at --records "{at}"; lists of objects are at: {found}')
-    return _of_objects("json", records, given, at)
+    spread = evenly(records, _MOST_RECORDS)
+    return _of_objects("json", records, lambda: spread, given, at)
 
 
 def _ndjson(path: Path, given: Given) -> Look:
     with text_lines.open_binary(path) as file:
         lines = [file.readline(text_lines.LONGEST_RECORD) for _ in range(_MOST_RECORDS)]
-    records, n_other = [], 0
+    records, is_other = _of_lines(lines)
+    if is_other and not records:
+        raise text_lines.not_utf8(path)
+    if not any(isinstance(one, dict) for one in records):
+        raise BadInput(f"{path}: has no JSON object in a line. If it is one document, say --format json")
+
+    def spread() -> list[Any]:
+        with text_lines.open_binary(path) as file:
+            lines = iter(lambda: file.readline(text_lines.LONGEST_RECORD), b"")
+            return _of_lines(evenly(lines, _MOST_RECORDS))[0]
+
+    return _of_objects("ndjson", records, spread, given, "")
+
+
+def _of_lines(lines: Iterable[bytes]) -> tuple[list[Any], bool]:
+    """Return the records of those lines that can be read, and whether a line is not UTF-8."""
+    records, is_other = [], False
     for line in filter(None, lines):
         try:
             records.append(_parsed(line.decode("utf-8-sig")))
         except ValueError as error:
-            n_other += isinstance(error, UnicodeDecodeError)
-    if n_other and not records:
-        raise text_lines.not_utf8(path)
-    if not any(isinstance(one, dict) for one in records):
-        raise BadInput(f"{path}: has no JSON object in a line. If it is one document, say --format json")
-    return _of_objects("ndjson", records, given, "")
+            is_other |= isinstance(error, UnicodeDecodeError)
+    return records, is_other
 
 
-def _of_objects(kind: Format, records: Sequence[Any], given: Given, at: str) -> Look:
+def _of_objects(
+    kind: Format, records: Sequence[Any], spread: Callable[[], Sequence[Any]], given: Given, at: str
+) -> Look:
     objects = [one for one in records[:_MOST_RECORDS] if isinstance(one, dict)]
 
-    def column(name: str) -> list[Any]:
+    def members(some: Sequence[Any], name: str) -> list[Any]:
         steps = [name] if name in objects[0] else json_paths.steps_of(name)
-        return [_found(one, steps) for one in objects]
+        return [_found(one, steps) for one in some if isinstance(one, dict)]
 
-    return Look(kind, _member_names(objects, given.columns.get("value")), column, records=at)
+    names = _member_names(objects, given.columns.get("value"))
+    return Look(kind, names, partial(members, objects), lambda name: members(spread(), name), records=at)
 
 
 def _member_names(objects: Sequence[dict[str, Any]], value: str | None) -> list[str]:

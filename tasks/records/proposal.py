@@ -5,11 +5,11 @@ It reads names, types, times and places, which are public, and no value. Each ch
 
 import dataclasses
 import datetime as dt
-import glob
 import math
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from itertools import chain
 from pathlib import Path
 from typing import Any
@@ -18,25 +18,22 @@ from zoneinfo import ZoneInfo
 import numpy as np
 import tzfpy
 
-from tasks.base.config import DATE_PLACEHOLDER
 from tasks.base.config_presets import preset_columns
 from tasks.base.config_source import OF_FILE, ROLES
 from tasks.base.errors import BadInput
 from tasks.base.time_zones import zone_problem
 from tasks.records import patterns, recognise
-from tasks.records.looking import Given, Look, look_at
-from tasks.records.proposed_times import form_of_times
+from tasks.records.looking import look_at
+from tasks.records.looks import Given, Look
+from tasks.records.proposed_fields import refuse_absent_fields
+from tasks.records.proposed_files import NOT_THEIR_DAYS, are_of_day, dated_files, undated_files
+from tasks.records.proposed_times import TimesForm, form_of_times
 from tasks.records.roles import recognise_roles, unit_of
 from tasks.records.source import format_by_name
 
 _MOST_FILES = 20
-_ANY_DATE = "[0-9][0-9][0-9][0-9]-[0-9][0-9]-[0-9][0-9]"
 _MARGIN_DEGREES = 0.5
 _N_PLACES = 500
-_SHARE_OF_DAY = 0.9
-"""How many of a file's records must be of the local day in its path for it to be a file of that day."""
-_SHARE_OF_SNAPSHOTS = 0.5
-"""The same in snapshots, which repeat old reports of vehicles that stand still."""
 
 
 @dataclass
@@ -84,14 +81,22 @@ def propose_source(files: Sequence[Path], folder: Path, given: Given) -> Proposa
     if proposal.missing:
         return proposal
     _refuse_other_forms(files, looks, proposal)
+    if first.format == "gtfs-rt":
+        refuse_absent_fields(files, looks, proposal.settings["columns"])
     if not any(look.column(proposal.settings["columns"]["time"]) for look in looks if look.names):
         raise BadInput(f"{files[0]}: has no record; name a file with records")
     places = _places(looks, proposal)
     _time_zone(places, given, proposal)
-    days = _times(files, folder, looks, given, proposal)
-    proposal.date = max(sum(days, Counter()).items(), key=lambda day: day[1], default=(None, 0))[0]
-    _patterns(files, folder, days, proposal)
+    form = _times(files, folder, looks, given, proposal)
+    _patterns(files, folder, looks, form, proposal)
     return proposal
+
+
+def read_all_files(files: Sequence[Path], folder: Path, proposal: Proposal) -> str:
+    """Let every day read all files, because their paths do not say which days they hold; return why, for people."""
+    named = undated_files(files, folder, NOT_THEIR_DAYS)
+    proposal.settings["dataset"]["files"] = named.patterns
+    return named.reason
 
 
 def _looks(files: Sequence[Path], given: Given) -> list[Look]:
@@ -146,24 +151,6 @@ def _form(files: Sequence[Path], look: Look, given: Given, proposal: Proposal) -
         dataset["records"] = look.records
         why = "as --records says" if given.records is not None else "it is the longest one of the first file"
         reasons.append(f"the list of records in each document is {look.records!r}: {why}")
-
-
-def _patterns(files: Sequence[Path], folder: Path, days: list[Counter[dt.date]], proposal: Proposal) -> None:
-    """Note the pattern of the files, with ``{date}`` where the path of each says the local day that it holds."""
-    dataset, reasons = proposal.settings["dataset"], proposal.reasons
-    found, why = patterns.patterns(files, folder), ""
-    dates = None if proposal.settings["columns"]["user"] == OF_FILE else patterns.dates_of(files, folder)
-    if dates is not None:
-        needed = _SHARE_OF_SNAPSHOTS if proposal.holds_snapshots else _SHARE_OF_DAY
-        if all(of[date] >= needed * sum(of.values()) for date, of in zip(dates, days, strict=False)):
-            found = patterns.dated_patterns(files, folder)
-            why = ". Each file holds the local day in its path, and a day reads only its own files"
-        else:
-            why = ". The paths have dates, but these are not the local days of the records: every day reads all files"
-    dataset["files"] = found
-    n_found = len({path for one in found for path in glob.glob(str(folder / one.replace(DATE_PLACEHOLDER, _ANY_DATE)))})
-    more = f", and will read {n_found - len(files):,} more that are there" if n_found > len(files) else ""
-    reasons.append(f"the pattern is {', '.join(found)}{more}{why}")
 
 
 def _columns(look: Look, n_files: int, given: Given, proposal: Proposal) -> None:
@@ -263,17 +250,36 @@ def _time_zone(places: np.ndarray, given: Given, proposal: Proposal) -> None:
     proposal.reasons.append(f"{n_places:,} of {len(some):,} places lie in the time zone {zone}{also}")
 
 
-def _times(
-    files: Sequence[Path], folder: Path, looks: Sequence[Look], given: Given, proposal: Proposal
-) -> list[Counter[dt.date]]:
-    """Note the form of the times, and return how many of each file's first ones are of each local day."""
-    columns, zone = proposal.settings["columns"], ZoneInfo(proposal.settings["dataset"]["timezone"])
-    written = _written(looks, columns["time"])
-    times = [[one for one in some if one not in (None, "")] for some in written]
+def _times(files: Sequence[Path], folder: Path, looks: Sequence[Look], given: Given, proposal: Proposal) -> TimesForm:
+    """Note and return the form of the times."""
+    columns = proposal.settings["columns"]
+    times = [[one for one in some if one not in (None, "")] for some in _written(looks, columns["time"])]
     found = form_of_times(files, folder, times, columns["time"], given.time_format)
     if found.form is not None:
         columns["time_format"] = found.form
     elif found.unit is not None:
         columns.setdefault("time_unit", found.unit)
     proposal.reasons += [found.reason] if found.reason else []
-    return [Counter(day for one in some if (day := found.local_day(one, zone)) is not None) for some in times]
+    return found
+
+
+def _patterns(files: Sequence[Path], folder: Path, looks: Sequence[Look], form: TimesForm, proposal: Proposal) -> None:
+    """Note the patterns of the files, and the day to try. The first records of a file decide on it, then the whole."""
+    column, zone = proposal.settings["columns"]["time"], ZoneInfo(proposal.settings["dataset"]["timezone"])
+
+    def days(times: Sequence[Any]) -> Counter[dt.date]:
+        return Counter(day for one in times if (day := form.local_day(one, zone)) is not None)
+
+    first = [days(times) for times in _written(looks, column)]
+    proposal.date = max(sum(first, Counter()).items(), key=lambda day: day[1], default=(None, 0))[0]
+    dates = None if proposal.settings["columns"]["user"] == OF_FILE else patterns.dates_of(files, folder)
+    if dates is None:
+        named = undated_files(files, folder)
+    else:
+        whole = (days(look.spread(column)) for look in looks if look.names)
+        dates_of_whole = [date for date, look in zip(dates, looks, strict=False) if look.names]
+        fits = partial(are_of_day, holds_snapshots=proposal.holds_snapshots)
+        is_dated = all(map(fits, dates, first)) and all(map(fits, dates_of_whole, whole))
+        named = dated_files(files, folder) if is_dated else undated_files(files, folder, NOT_THEIR_DAYS)
+    proposal.settings["dataset"]["files"] = named.patterns
+    proposal.reasons.append(named.reason)

@@ -7,7 +7,7 @@ from typing import Any
 
 from tasks.base import warehouse
 from tasks.base.config import Config
-from tasks.base.errors import BadInput
+from tasks.base.errors import BadInput, OtherDays
 from tasks.base.logs import say
 from tasks.base.steps import step
 from tasks.records.csv_rows import DECIMAL_COMMAS
@@ -70,7 +70,9 @@ def judge_day(
     n_rows = sum(counts.values()) - sum(counts.get(reason, 0) for reason in repeated)
     n_lost = n_rows - counts.get(KEPT, 0)
     if n_lost > limit * n_rows or not counts.get(KEPT):
-        raise BadInput(_too_many(date, counts, n_lost, n_rows, n_swapped, limit) + _decimal_mark(counts, config))
+        is_of_others = OUTSIDE_DAY not in repeated and counts.get(OUTSIDE_DAY, 0) > limit * n_rows
+        kind = OtherDays if is_of_others else BadInput
+        raise kind(_too_many(date, counts, n_lost, n_rows, n_swapped, limit) + _decimal_mark(counts, config))
 
 
 def count_swapped(connection: warehouse.Connection, config: Config) -> int:

@@ -15,10 +15,12 @@ from feeds import FEEDS, N_BUSES, N_PINGS
 from support import DATE, HEADER, Dataset, Hexveil
 
 from flows import beginning
+from flows.asking import Asker, asked_columns
 from tasks.account import ledger
 from tasks.base.config import load_config
 from tasks.records.looking import look_at
-from tasks.records.proposal import Given, propose_source
+from tasks.records.looks import Given
+from tasks.records.proposal import propose_source
 from tasks.records.roles import recognise_roles, unit_of
 
 OPTIONS = {
@@ -77,7 +79,7 @@ def test_a_person_is_asked_in_plain_words(dataset: Dataset, environment: dict[st
     with subprocess.Popen(
         command, env=environment, stdin=terminal, stdout=subprocess.PIPE, stderr=subprocess.STDOUT
     ) as asked:
-        os.write(person, b"buses\n\nkm/h\n\n110\n1.5\n60\n")
+        os.write(person, b"buses\n\nkm/h\n\n110 km/h\n0\n110\n0\n1.5\n6O\n60\n")
         said = asked.communicate(timeout=120)[0].decode()
     assert asked.returncode == 0, said
     for words in (
@@ -86,6 +88,10 @@ def test_a_person_is_asked_in_plain_words(dataset: Dataset, environment: dict[st
         "What is the largest value that can be?",
         "How much may one day tell",
         "And all days together?",
+        "--upper 110 km/h must be a number, with a decimal point",
+        "--upper 0 must be above 0.0",
+        "--epsilon 0 must be above 0",
+        "--total 6O must be a number",
     ):
         assert words in said
     config = load_config(dataset.folder / "asked.toml")
@@ -132,6 +138,13 @@ def test_a_person_is_asked_in_plain_words(dataset: Dataset, environment: dict[st
         ),
         (HEADER, ("--delimiter", "::"), '--delimiter :: must be one character, such as , or ; or "tab" or "space"'),
         ("when,where,pace\n1,2,3\n", ("--yes",), "--user is missing: which column has the user? There are: when"),
+        ("when,where,pace\n1,2,3\n", ("--yes",), "--time is missing: which column has the time? There are: when"),
+        ("when,where,pace\n1,2,3\n", ("--yes",), "--value is missing: which column has the value? There are: when"),
+        (
+            HEADER + "b1,2026-01-15T08:00:00Z,47.0,8.3,9\n",
+            ("--unit", "km/h", "--missing", "N/A"),
+            "--missing N/A must be a number, with a decimal point; what is no number always counts as not measured",
+        ),
         ("", (), "day.csv is empty; name a file with records"),
     ],
 )
@@ -143,6 +156,27 @@ def test_what_is_lacking_is_said(
     assert ended.returncode == 1
     assert said in ended.stderr
     assert not (dataset.folder / "mine.toml").exists()
+
+
+def test_rows_that_belong_to_no_day_are_said(dataset: Dataset, hexveil: Hexveil) -> None:
+    rows = "".join(f"b{n % 9},2026-01-15T08:{n % 60:02}:{n // 60:02}Z,47.0,8.3,9\n" for n in range(99))
+    file = dataset.write("day.csv", HEADER + "id,UTC,degrees,degrees,km/h\n" + rows)
+    made = hexveil("init", file, "--to", dataset.folder / "mine.toml", "--yes", "--unit", "km/h")
+    assert made.returncode == 0, made.stderr
+    assert f"{DATE} was read: 99 rows kept\n1 rows of raw/day.csv belong to no day: 0 malformed and 1 without" in (
+        made.stdout
+    )
+
+
+def test_a_column_that_is_not_there_is_asked_for_again(
+    dataset: Dataset, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file = dataset.write("day.csv", HEADER.replace("bus", "who") + "b1,2026-01-15T08:00:00Z,47.0,8.3,9\n")
+    answers = iter(["whom", "who"])
+    monkeypatch.setattr("typer.prompt", lambda *_, **__: next(answers))
+    proposal = propose_source([file], dataset.folder, Given())
+    assert asked_columns(proposal, Asker(True)) == {"user": "who"}
+    assert 'there is no column "whom"' in capsys.readouterr().out
 
 
 def test_a_configuration_is_not_replaced_unless_told(dataset: Dataset, hexveil: Hexveil) -> None:

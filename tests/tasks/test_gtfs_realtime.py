@@ -12,8 +12,10 @@ from hypothesis import strategies as st
 from reading import ingest, refusal, rows_of
 from support import DATE, Dataset
 
+from tasks.base.errors import BadInput
 from tasks.records import gtfs_realtime
-from tasks.records.proposal import Given, propose_source
+from tasks.records.looks import Given
+from tasks.records.proposal import propose_source
 
 SECOND = 1768471552
 PRESET = """
@@ -186,6 +188,39 @@ def test_every_field_that_can_be_chosen_is_named(rt: Dataset) -> None:
         assert len(gtfs_realtime.column(gtfs_realtime.read_feed(file), name)) == 1
     label = propose_source([file], rt.folder, Given(columns={"user": "vehicle.label"}))
     assert label.settings["columns"]["user"] == "vehicle.label"
+
+
+@pytest.mark.parametrize(
+    ("entities", "said"),
+    [
+        (
+            [entity(vehicle(descriptor=field(2, LENGTH, b"Line 7")))],
+            'no vehicle in the feed has "vehicle.id" (user); say --user vehicle.label',
+        ),
+        (
+            [entity(vehicle(descriptor=field(2, LENGTH, b"7"))), entity(vehicle(descriptor=field(3, LENGTH, b"ZH 1")))],
+            '"vehicle.id" (user); say --user vehicle.label, or --user vehicle.license_plate',
+        ),
+        (
+            [entity(vehicle(descriptor=b""))],
+            "(user); it has none of vehicle.id, vehicle.label, vehicle.license_plate, so it cannot be used",
+        ),
+        ([entity(vehicle(at=b""))], 'no vehicle in the feed has "timestamp" (time); say --time header.timestamp'),
+        (
+            [field(2, LENGTH, field(1, LENGTH, b"7") + field(3, LENGTH, b"\x0a\x00"))],
+            "no vehicle positions, only trip_up",
+        ),
+        ([], "has no record; name a file with records"),
+    ],
+)
+def test_init_says_which_fields_a_feed_has_instead(rt: Dataset, entities: list[bytes], said: str) -> None:
+    file = rt.write("feed.pb", b"\x0a\x0b\x0a\x032.0\x18" + AT[1:] + b"".join(entities))
+    with pytest.raises(BadInput) as caught:
+        propose_source([file], rt.folder, Given())
+    assert said in str(caught.value)
+    if "header.timestamp" in said:
+        mended = propose_source([file], rt.folder, Given(columns={"time": "header.timestamp"}))
+        assert mended.settings["columns"]["time"] == "header.timestamp"
 
 
 def test_malformed_entities_are_rows_of_the_file(rt: Dataset) -> None:

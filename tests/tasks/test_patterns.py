@@ -1,13 +1,18 @@
 """Patterns of files: `{date}` stands where the path of each file says the local day that it holds."""
 
 import datetime as dt
+from collections import Counter
 from pathlib import Path
 
+import polars as pl
 import pytest
+from feeds import MIDNIGHT, snapshot
 from support import DATE, HEADER, Dataset
 
 from tasks.records import patterns
-from tasks.records.proposal import Given, propose_source
+from tasks.records.looks import Given
+from tasks.records.proposal import propose_source
+from tasks.records.proposed_files import are_of_day
 from tasks.records.source import find_files
 
 DAYS = [DATE + dt.timedelta(days=number) for number in range(3)]
@@ -80,7 +85,37 @@ def test_but_not_where_the_date_is_not_the_local_day_of_the_records(dataset: Dat
     found = propose_source(days(dataset, hour=23), dataset.folder, Given())
     assert found.settings["dataset"]["timezone"] == "Europe/Zurich"
     assert found.settings["dataset"]["files"] == ["raw/*.csv"]
-    assert any("but these are not the local days of the records" in reason for reason in found.reasons)
+    assert any("but these are not the local days of all records" in reason for reason in found.reasons)
+
+
+def several_days(folder: Path, name: str, n_others: int) -> Path:
+    """Write a file that is sorted by time and named by its first day, which its first records are all of."""
+    times = [f"{DATE}T08:00:00Z"] * 5_500 + [f"{DATE + dt.timedelta(days=1)}T08:00:00Z"] * n_others
+    frame = pl.DataFrame({"time": times}).with_columns(bus=pl.lit("b1"), lat=47.0, lon=8.3, speed=9)
+    path = folder / f"buses-{DATE}{name}"
+    if name == ".json":
+        frame.write_json(path)
+    elif name == ".pb":
+        path.write_bytes(snapshot([(f"b{n}", MIDNIGHT + 86400 * (n >= 5_500), 9) for n in range(len(times))]))
+    else:
+        getattr(frame, f"write_{name[1:]}")(path)
+    return path
+
+
+@pytest.mark.parametrize("name", [".csv", ".ndjson", ".parquet", ".json", ".pb"])
+@pytest.mark.parametrize(("n_others", "is_dated"), [(100, True), (2_000, False)])
+def test_nor_where_only_its_first_records_are_of_it(dataset: Dataset, name: str, n_others: int, is_dated: bool) -> None:
+    file = several_days(dataset.folder, name, n_others)
+    found = propose_source([file], dataset.folder, Given(timezone="UTC"))
+    date = "{date}" if is_dated else DATE
+    assert found.settings["dataset"]["files"] == [f"buses-{date}{name}"]
+
+
+def test_a_snapshot_may_repeat_reports_of_earlier_days_but_holds_none_of_later_ones() -> None:
+    before, after = (Counter({DATE: 6, DATE + dt.timedelta(days=shift): 4}) for shift in (-1, 1))
+    assert are_of_day(DATE, before, holds_snapshots=True)
+    assert not are_of_day(DATE, after, holds_snapshots=True)
+    assert not are_of_day(DATE, before, holds_snapshots=False)
 
 
 def test_nor_where_the_name_is_the_user(dataset: Dataset) -> None:

@@ -6,7 +6,7 @@ import pytest
 from support import Dataset
 
 from tasks.base.errors import BadInput
-from tasks.records.looking import Given
+from tasks.records.looks import Given
 from tasks.records.proposal import propose_source
 from tasks.records.proposed_times import form_of_times
 
