@@ -129,7 +129,8 @@ def form_of_times(
         if seen and not any(day is not None for day in _days(seen, [of_format(given)])[0]):
             raise BadInput(f'no time in "{column}" has the form that --time-format says, {given}; check both')
         return TimesForm(form=given, reason=f"times have the form {given}, as --time-format says", seen=seen)
-    found = zip(files, times, map(recognise.time_unit, times), are_iso(times), strict=False)
+    units: list[TimeUnit | None] = [recognise.time_unit(some) for some in times]
+    found = zip(files, times, units, are_iso(times), strict=False)
     kinds: dict[Path, tuple[TimeUnit | None, bool]] = {
         path: (unit, unit is None and is_iso) for path, some, unit, is_iso in found if some
     }
