@@ -3,7 +3,7 @@
 import re
 from typing import Any, Literal, Self
 
-from pydantic import Field, field_validator, model_validator
+from pydantic import Field, ValidationInfo, field_validator, model_validator
 
 from tasks.base.config_presets import Preset
 from tasks.base.config_types import Place, Section
@@ -18,8 +18,11 @@ DELIMITER = r'^[^"\r\n]$'
 """What the character between the fields of CSV files looks like."""
 OF_FILE = "{file}"
 """What `columns.user` says where a file's name is the user of its records."""
+RECORDED = "recorded"
+"""The context in which settings are checked that a ledger recorded: what older code took is not refused."""
 
 _DIRECTIVE = re.compile(r"%(-?.)")
+_LITERAL_ZONE = re.compile(r"(?<![A-Za-z])(Z|UTC|GMT)\W*$", re.IGNORECASE)
 _DIRECTIVES = frozenset("aAbBcdfgGHIjmMnpSuUVwWxXyYzZ%") | {f"-{one}" for one in "dHIjmMSy"}
 
 
@@ -97,7 +100,8 @@ class Columns(Section):
     recognised from the range of a file's first times, if they are of the years 1990 to 2100."""
     time_format: str | None = Field(default=None, min_length=2, exclude_if=lambda form: form is None)
     """For times that are written otherwise: their form, for example `%m/%d/%Y %I:%M %p`. `%Y %m %d %H %M %S` are year,
-    month, day, hour, minute and second, `%b` is Jan, `%I` and `%p` are hours to 12 and AM or PM, `%z` is the offset."""
+    month, day, hour, minute and second, `%b` is Jan, `%I` and `%p` are hours to 12 and AM or PM, `%z` is the
+    offset or Z, and `%Z` is UTC, GMT or another zone's name."""
     value_type: Literal["number", "text"] | None = Field(default=None, exclude_if=lambda kind: kind is None)
     """For Parquet only: whether the values must be stored as numbers or as text. If a file has another type, the day
     fails before anything is spent. Without it both are read."""
@@ -110,6 +114,18 @@ class Columns(Section):
             raise ValueError(f"has the unknown directive %{unknown[0]}")
         if value is not None and "%" in _DIRECTIVE.sub("", value):
             raise ValueError("has a single % at its end")
+        return value
+
+    @field_validator("time_format")
+    @classmethod
+    def _no_literal_zone(cls, value: str | None, info: ValidationInfo) -> str | None:
+        """Refuse a zone that would be skipped as a text, except in what was recorded before it was refused."""
+        zone = _LITERAL_ZONE.search(_DIRECTIVE.sub(" 0 ", value or ""))
+        if zone is not None and info.context != RECORDED:
+            raise ValueError(
+                f"ends in the text {zone[1]}, which would not be read as a time zone; write %z for Z or an offset such "
+                "as +01:00, and %Z for UTC or GMT"
+            )
         return value
 
     @model_validator(mode="after")

@@ -127,6 +127,14 @@ def connect(config: Config) -> Iterator[Connection]:
             raise
 
 
+@contextmanager
+def in_memory(timezone: str) -> Iterator[Connection]:
+    """Open an empty database in memory, in a time zone."""
+    with closing(duckdb.connect()) as connection:
+        connection.execute(f"set TimeZone = '{timezone}'")
+        yield connection
+
+
 def compact(config: Config) -> None:
     """Rewrite the warehouse without the space of deleted rows, and remove the files next to it that may contain them.
 

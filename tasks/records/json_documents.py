@@ -15,6 +15,9 @@ from tasks.records import json_paths, text_lines
 
 _LARGEST = 1 << 28  # bytes
 _TOKEN = re.compile(r'"[^"\\]*+(?:\\.[^"\\]*+)*+"|[\[\]{},:"]', re.DOTALL)
+_PART = re.compile(
+    r'"[^"\\]*+(?:\\.[^"\\]*+)*+"|:(?=\s*+[,}\]])|[^\[\]{},:"\s](?:[^\[\]{},:"]*[^\[\]{},:"\s])?', re.DOTALL
+)
 _CLOSING = {"{": "}", "[": "]"}
 
 
@@ -70,6 +73,24 @@ def without_deep(text: str, levels: int) -> str:
                 kept = token.end()
             depth -= 1
     return "".join([*parts, text[kept:]])
+
+
+def with_readable_scalars(text: str) -> str:
+    """Return JSON with null in place of each number, text or word that Python cannot read, or that is absent.
+
+    The engine reads `nan` and `inf` in any case, and refuses only the record of others, such as `012`.
+    """
+    return _PART.sub(_readable, text)
+
+
+def _readable(part: re.Match[str]) -> str:
+    if part[0] == ":":
+        return ": null"
+    try:
+        json.loads(part[0], parse_int=len)  # a number may have more digits than Python converts
+    except ValueError:
+        return "null"
+    return part[0]
 
 
 def _split(path: Path, at: str | None) -> tuple[str, list[tuple[int, int]]]:

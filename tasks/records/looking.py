@@ -251,7 +251,12 @@ def _parsed(text: str) -> Any:
     try:
         return json.loads(text, parse_int=_whole_number)
     except RecursionError:
-        return json.loads(json_documents.without_deep(text, _LEVELS), parse_int=_whole_number)
+        return _parsed(json_documents.without_deep(text, _LEVELS))
+    except ValueError:
+        mended = json_documents.with_readable_scalars(text) if json_documents.is_whole(text) else text
+    if mended == text:
+        raise ValueError("it is no JSON")
+    return _parsed(mended)
 
 
 def _whole_number(written: str) -> int | None:

@@ -1,48 +1,112 @@
-"""Proposes how times are written: as numbers, in ISO 8601, or in another form. Days in the files' paths help."""
+"""Proposes how times are written: as numbers, in ISO 8601, or in another form. Days in the files' paths help.
+
+Whether a time has a form is asked of the engine, which reads the files of each day.
+"""
 
 import datetime as dt
 import itertools
-from collections import Counter
+import re
 from collections.abc import Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 from zoneinfo import ZoneInfo
 
 from tasks.base.config_source import TimeUnit
 from tasks.base.errors import BadInput
 from tasks.records import patterns, recognise
+from tasks.records.times import TEXT, TimeForm, local_days, of_format, of_unit
 
+TIME_FORMATS = (
+    "%m/%d/%Y %I:%M:%S %p",
+    "%m/%d/%Y %I:%M %p",
+    "%d/%m/%Y %I:%M:%S %p",
+    "%d/%m/%Y %I:%M %p",
+    "%m/%d/%Y %H:%M:%S",
+    "%m/%d/%Y %H:%M",
+    "%d/%m/%Y %H:%M:%S",
+    "%d/%m/%Y %H:%M",
+    "%d.%m.%Y %H:%M:%S",
+    "%d.%m.%Y %H:%M",
+    "%d-%m-%Y %H:%M:%S",
+    "%d-%m-%Y %H:%M",
+    "%m-%d-%Y %H:%M:%S",
+    "%m-%d-%Y %H:%M",
+    "%Y/%m/%d %H:%M:%S",
+    "%Y%m%d%H%M%S",
+    "%Y%m%d %H%M%S",
+    "%d-%b-%Y %H:%M:%S",
+    "%b %d, %Y %I:%M:%S %p",
+)
+"""Forms of times that are looked for, beside ISO 8601 and numbers."""
+
+_ENOUGH = 0.9
+_FIRST_YEAR = 1000  # the engine reads 26 as the year 26
+_WITH_HOUR = re.compile(r":|\dT\d")
 _NEAR = dt.timedelta(days=1)
 """How far from the date in a file's path its records may be: it may be the day in another zone, or of the copy."""
 _SHARE_NEAR = 0.5
 _EXAMPLE = dt.date(2026, 4, 3)
 
 
-class TimesForm(NamedTuple):
+@dataclass(frozen=True)
+class TimesForm:
     """How times are written, and why it is so.
 
     Attributes:
         unit: What they count since 1970, if they are numbers.
         form: Their form, if they are neither numbers nor ISO 8601.
         reason: Why, for people; "" if they are ISO 8601.
+        seen: The times that were looked at.
     """
 
     unit: TimeUnit | None = None
     form: str | None = None
     reason: str = ""
+    seen: Sequence[Any] = field(default=(), repr=False)
+    _days: dict[str, dict[str, dt.date | None]] = field(default_factory=dict, init=False, repr=False)
 
     def local_day(self, time: Any, zone: ZoneInfo) -> dt.date | None:
-        """Return the local day of a time; None if it cannot be read."""
-        try:
-            if self.unit is not None:
-                return dt.datetime.fromtimestamp(float(time) / recognise.UNITS[self.unit], zone).date()
-            if self.form is not None:
-                at = dt.datetime.strptime(str(time).strip(), self.form)
-            else:
-                at = time if isinstance(time, dt.datetime) else dt.datetime.fromisoformat(str(time).strip())
-            return (at.astimezone(zone) if at.tzinfo else at).date()
-        except (TypeError, ValueError, OverflowError, OSError):
-            return None
+        """Return the local day of a time that was looked at; None if it cannot be read."""
+        if zone.key not in self._days:  # the engine reads all at once
+            written = list({str(one): None for one in self.seen})
+            self._days[zone.key] = dict(zip(written, _days(written, [self._read_as()], zone.key)[0], strict=True))
+        return self._days[zone.key].get(str(time))
+
+    def _read_as(self) -> TimeForm:
+        if self.unit is not None:
+            return of_unit(self.unit)
+        return TEXT if self.form is None else of_format(self.form)
+
+
+def time_formats(times: Sequence[Any]) -> list[str]:
+    """Return each form in ``TIME_FORMATS`` that nine in ten of the times have, and no other form reads more of them.
+
+    Day and month cannot be told apart while no day is above the twelfth: then forms with either order are returned.
+    """
+    days = _days(times, [of_format(form) for form in TIME_FORMATS])
+    read = {
+        form: {number for number, day in enumerate(some) if day is not None}
+        for form, some in zip(TIME_FORMATS, days, strict=True)
+    }
+    fitting = {form: of for form, of in read.items() if of and len(of) >= _ENOUGH * len(times)}
+    return [form for form, of in fitting.items() if not any(of < others for others in fitting.values())]
+
+
+def are_iso(times: Sequence[Sequence[Any]]) -> list[bool]:
+    """Return of each file's times whether nine in ten are read as ISO 8601 with a date and an hour."""
+    (days,) = _days(list(itertools.chain(*times)), [TEXT])
+    read = iter(days)
+    n_read = [sum(next(read) is not None and bool(_WITH_HOUR.search(str(one))) for one in some) for some in times]
+    return [n > 0 and n >= _ENOUGH * len(some) for n, some in zip(n_read, times, strict=True)]
+
+
+def _days(times: Sequence[Any], forms: Sequence[TimeForm], timezone: str = "UTC") -> list[list[dt.date | None]]:
+    """Return the day of each time in each form; None also for years of two digits, which are no forms of a source."""
+    return [
+        [day if day is not None and day.year >= _FIRST_YEAR else None for day in days]
+        for days in local_days(times, forms, timezone)
+    ]
 
 
 def form_of_times(
@@ -60,12 +124,16 @@ def form_of_times(
     Raises:
         BadInput: They have none that is known, files differ, or two forms fit and only the owner knows which it is.
     """
+    seen = list(itertools.chain(*times))
     if given is not None:
-        written = [str(one).strip() for one in itertools.chain(*times) if one not in (None, "")]
-        if written and not any(recognise.has_form(one, given) for one in written):
+        if seen and not any(day is not None for day in _days(seen, [of_format(given)])[0]):
             raise BadInput(f'no time in "{column}" has the form that --time-format says, {given}; check both')
-        return TimesForm(form=given, reason=f"times have the form {given}, as --time-format says")
-    kinds = {path: _kind(some) for path, some in zip(files, times, strict=False) if some}
+        return TimesForm(form=given, reason=f"times have the form {given}, as --time-format says", seen=seen)
+    units: list[TimeUnit | None] = [recognise.time_unit(some) for some in times]
+    found = zip(files, times, units, are_iso(times), strict=False)
+    kinds: dict[Path, tuple[TimeUnit | None, bool]] = {
+        path: (unit, unit is None and is_iso) for path, some, unit, is_iso in found if some
+    }
     if len(set(kinds.values())) > 1:
         (one, its), (other, others) = next(
             pair for pair in itertools.combinations(kinds.items(), 2) if pair[0][1] != pair[1][1]
@@ -76,15 +144,9 @@ def form_of_times(
         )
     unit, is_iso = next(iter(kinds.values()), (None, True))
     if unit is not None:
-        return TimesForm(unit, reason=f"times are {_named((unit, False))}: in this unit they are of 1990 to 2100")
-    return TimesForm() if is_iso else _by_form(files, folder, times, column)
-
-
-def _kind(times: Sequence[Any]) -> tuple[TimeUnit | None, bool]:
-    """Return what times count, and whether they are ISO 8601."""
-    unit = recognise.time_unit(times)
-    has_type = all(isinstance(one, dt.datetime) for one in times)
-    return unit, unit is None and (has_type or recognise.is_iso(times))
+        reason = f"times are {_named((unit, False))}: in this unit they are of 1990 to 2100"
+        return TimesForm(unit, reason=reason, seen=seen)
+    return TimesForm(seen=seen) if is_iso else _by_form(files, folder, times, column)
 
 
 def _named(kind: tuple[TimeUnit | None, bool]) -> str:
@@ -94,19 +156,21 @@ def _named(kind: tuple[TimeUnit | None, bool]) -> str:
 
 def _by_form(files: Sequence[Path], folder: Path, times: Sequence[list[Any]], column: str) -> TimesForm:
     """Return the one form that fits; where day and month may be swapped, the dates in the paths decide."""
-    forms = recognise.time_formats(itertools.chain(*times))
+    seen = list(itertools.chain(*times))
+    forms = time_formats(seen)
     if not forms:
         raise BadInput(
             f'the times in "{column}" have no form that is recognised; say it with --time-format, for example '
             '--time-format "%m/%d/%Y %H:%M:%S", or name another column with --time'
         )
     if len(forms) == 1:
-        return TimesForm(form=forms[0], reason=f"times have the form {forms[0]}")
+        return TimesForm(form=forms[0], reason=f"times have the form {forms[0]}", seen=seen)
     days = [patterns.day_in(path, folder) for path in files]
-    near = [form for form in forms if _is_near(form, days, times)]
+    read = _days(seen, [of_format(form) for form in forms])
+    near = [form for form, of in zip(forms, read, strict=True) if _is_near(of, days, times)]
     if len(near) == 1:
         reason = f"times have the form {near[0]}: read so, they are of the days in the files' paths"
-        return TimesForm(form=near[0], reason=reason)
+        return TimesForm(form=near[0], reason=reason, seen=seen)
     ways = ", or ".join(
         f'--time-format "{form}" ({_EXAMPLE.day} April 2026 is {_EXAMPLE:{form[:8]}})' for form in forms
     )
@@ -116,11 +180,17 @@ def _by_form(files: Sequence[Path], folder: Path, times: Sequence[list[Any]], co
     )
 
 
-def _is_near(form: str, days: Sequence[dt.date | None], times: Sequence[list[Any]]) -> bool:
-    """Return whether most times of each file, read in a form, are of about the day in its path; no if none has one."""
-    shares = []
+def _is_near(read: Sequence[dt.date | None], days: Sequence[dt.date | None], times: Sequence[list[Any]]) -> bool:
+    """Return whether most times of each file are of about the day in its path; no if none has one.
+
+    Args:
+        read: The day of each time of each file, as one form reads it.
+        days: The day in each file's path.
+        times: The times of each file.
+    """
+    shares, all_read = [], iter(read)
     for day, some in zip(days, times, strict=False):
-        read = Counter(TimesForm(form=form).local_day(one, ZoneInfo("UTC")) for one in some)
+        found = list(itertools.islice(all_read, len(some)))
         if day is not None and some:
-            shares.append(sum(n for of, n in read.items() if of and abs(of - day) <= _NEAR) / len(some))
+            shares.append(sum(of is not None and abs(of - day) <= _NEAR for of in found) / len(some))
     return bool(shares) and min(shares) >= _SHARE_NEAR

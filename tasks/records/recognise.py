@@ -8,7 +8,6 @@ import io
 import math
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
-from datetime import datetime
 from typing import Any
 
 from tasks.base.config_source import Format, TimeUnit
@@ -16,28 +15,6 @@ from tasks.records.json_documents import is_whole
 
 UNITS: dict[TimeUnit, int] = {"s": 1, "ms": 1_000, "us": 1_000_000, "ns": 1_000_000_000}
 """How many of each unit of time a second has."""
-TIME_FORMATS = (
-    "%m/%d/%Y %I:%M:%S %p",
-    "%m/%d/%Y %I:%M %p",
-    "%d/%m/%Y %I:%M:%S %p",
-    "%d/%m/%Y %I:%M %p",
-    "%m/%d/%Y %H:%M:%S",
-    "%m/%d/%Y %H:%M",
-    "%d/%m/%Y %H:%M:%S",
-    "%d/%m/%Y %H:%M",
-    "%d.%m.%Y %H:%M:%S",
-    "%d.%m.%Y %H:%M",
-    "%d-%m-%Y %H:%M:%S",
-    "%d-%m-%Y %H:%M",
-    "%m-%d-%Y %H:%M:%S",
-    "%m-%d-%Y %H:%M",
-    "%Y/%m/%d %H:%M:%S",
-    "%Y%m%d%H%M%S",
-    "%Y%m%d %H%M%S",
-    "%d-%b-%Y %H:%M:%S",
-    "%b %d, %Y %I:%M:%S %p",
-)
-"""Forms of times that are looked for, beside ISO 8601 and numbers."""
 
 _EARLIEST, _LATEST = 631_152_000, 4_102_444_800  # 1990 and 2100, in seconds since 1970
 _ENOUGH = 0.9
@@ -60,32 +37,6 @@ def time_unit(times: Iterable[Any]) -> TimeUnit | None:
     fitting.update(map(_unit, written))
     commonest = max(fitting, key=lambda unit: fitting[unit], default=None)
     return commonest if fitting[commonest] >= _ENOUGH * len(written) else None
-
-
-def time_formats(times: Iterable[Any]) -> list[str]:
-    """Return each form in ``TIME_FORMATS`` that nine in ten of the times have, and no other form reads more of them.
-
-    Day and month cannot be told apart while no day is above the twelfth: then forms with either order are returned.
-    """
-    written = [str(one).strip() for one in times if one not in (None, "")]
-    read = {form: {number for number, one in enumerate(written) if has_form(one, form)} for form in TIME_FORMATS}
-    fitting = {form: of for form, of in read.items() if of and len(of) >= _ENOUGH * len(written)}
-    return [form for form, of in fitting.items() if not any(of < others for others in fitting.values())]
-
-
-def is_iso(times: Iterable[Any]) -> bool:
-    """Return whether nine in ten of the times are ISO 8601 with a date and an hour."""
-    written = [str(one).strip() for one in times if one not in (None, "")]
-    return bool(written) and sum(map(_is_iso, written)) >= _ENOUGH * len(written)
-
-
-def has_form(text: str, form: str) -> bool:
-    """Return whether a text is a time of a form."""
-    try:
-        datetime.strptime(text, form)
-    except ValueError:
-        return False
-    return True
 
 
 def format_of(start: bytes) -> Format | None:
@@ -195,14 +146,6 @@ def _number(written: Any) -> float | None:
 
 def _is_number(text: str) -> bool:
     return _number(text.replace(",", ".")) is not None
-
-
-def _is_iso(text: str) -> bool:
-    try:
-        datetime.fromisoformat(text)
-    except ValueError:
-        return False
-    return ":" in text
 
 
 def _is_record(line: bytes) -> bool:

@@ -15,6 +15,7 @@ from tasks.base.errors import BadInput
 LONGEST_RECORD = 1 << 16
 _BLOCK = 1 << 20
 _LINE_END = b"\n"
+_MARK = b"\xef\xbb\xbf"  # some programs write it first, to say that a text is UTF-8
 _BLANK = b" \t\n\v\f\r"
 _SCHEMA = pa.schema({"row_number": pa.int64(), "line": pa.string()})
 _RAW_SCHEMA = pa.schema({"row_number": pa.int64(), "line": pa.binary()})
@@ -123,7 +124,7 @@ def _batches(path: Path) -> Iterator[pa.RecordBatch]:
 
 def _utf8_blocks(path: Path) -> Iterator[Block]:
     n_before = 0
-    for block in blocks(path):
+    for block in _unmarked(blocks(path)):
         try:
             block.content.decode()
         except UnicodeDecodeError as error:
@@ -133,6 +134,15 @@ def _utf8_blocks(path: Path) -> Iterator[Block]:
             n_before += block.starts.size
             continue
         raise BadInput(f"{path}: line {number} {_not_utf8(path)}")
+
+
+def _unmarked(whole: Iterator[Block]) -> Iterator[Block]:
+    """Yield the blocks of a file, the first without the mark that the file is UTF-8."""
+    first = next(whole, None)
+    if first is not None:
+        content = first.content.removeprefix(_MARK)
+        yield from [_block(content)] if content else []
+    yield from whole
 
 
 def not_utf8(path: Path) -> BadInput:

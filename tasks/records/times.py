@@ -1,13 +1,17 @@
 """Times: finds out in which form a file's times are written, from the configuration and from the times alone."""
 
+import datetime as dt
 import itertools
 from collections.abc import Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 from typing import Any
 
+import pyarrow as pa
+
 from tasks.base import warehouse
 from tasks.base.config import Config
+from tasks.base.config_source import TimeUnit
 from tasks.records import recognise
 
 N_LOOKED_AT = 1000
@@ -44,9 +48,36 @@ def time_form(first: Sequence[Any], config: Config) -> TimeForm:
     """
     columns = config.columns
     if columns.time_format is not None:
-        return TimeForm("scratch/instant_from_format", {"micros": None, "time_format": columns.time_format})
+        return of_format(columns.time_format)
     unit = columns.time_unit or recognise.time_unit(itertools.islice(first, N_LOOKED_AT))
-    if unit is None:
-        return TEXT
+    return TEXT if unit is None else of_unit(unit)
+
+
+def of_format(written: str) -> TimeForm:
+    """Return the form of times that are written as a `columns.time_format` says."""
+    return TimeForm("scratch/instant_from_format", {"micros": None, "time_format": written})
+
+
+def of_unit(unit: TimeUnit) -> TimeForm:
+    """Return the form of times that are numbers since 1970."""
     micros = Decimal(1_000_000) / recognise.UNITS[unit]
     return TimeForm("scratch/instant_from_number", {"micros": micros, "time_format": None})
+
+
+def local_days(times: Sequence[Any], forms: Sequence[TimeForm], timezone: str) -> list[list[dt.date | None]]:
+    """Return the local day of each time in each form, as the readers of files read it; None if they cannot.
+
+    Args:
+        times: Some times of a source, as they are written.
+        forms: The forms.
+        timezone: The time zone of the days, and of times without an offset.
+    """
+    written = pa.table({"number": range(len(times)), "written": pa.array(map(str, times), pa.string())})
+    with warehouse.in_memory(timezone) as connection:
+        warehouse.run(connection, "scratch/readable_time")
+        connection.register("source_time", written)
+        days = []
+        for form in forms:
+            form.define(connection)
+            days.append([day for (day,) in warehouse.rows(connection, "read/days_of_times", form.parameters)])
+    return days

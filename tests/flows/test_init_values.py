@@ -17,6 +17,8 @@ from typer.testing import CliRunner
 
 from flows.cli import app
 from tasks.base.errors import HexveilError
+from tasks.records.looking import Given
+from tasks.records.proposal import propose_source
 
 N_ROWS = 6
 PLACES = [f"{DATE}T08:0{n}:00Z,47.0{n},8.31" for n in range(N_ROWS)]
@@ -135,6 +137,42 @@ def test_no_value_changes_what_init_says_writes_or_refuses(form: str, tmp_path: 
         assert begun(tmp_path, name, options) == plain
 
     same()
+
+
+def of_raw_json(values: list[str], lines: bool) -> bytes:
+    """Return records with values that are written as they are, whatever JSON says to it."""
+    content = of_json([f"<{n}>" for n in range(N_ROWS)], lines=lines).decode()
+    for n, value in enumerate(values):
+        content = content.replace(f'"<{n}>"', value)
+    return content.encode()
+
+
+@pytest.mark.parametrize("name", ["day.json", "day.ndjson"])
+@pytest.mark.parametrize("value", ["NaN", "nan", "-inf", "Infinity", "infinity", "nAn"])
+def test_numbers_that_only_the_engine_knows_change_nothing(name: str, value: str, tmp_path: Path) -> None:
+    said = []
+    for values in (["9"] * N_ROWS, ["9"] * (N_ROWS - 1) + [value], [value] * N_ROWS):
+        (tmp_path / name).write_bytes(of_raw_json(values, name == "day.ndjson"))
+        said.append(begun(tmp_path, name, ()))
+    assert "6 rows kept" in said[0][0]
+    assert said[1:] == said[:1] * 2
+
+
+@pytest.mark.parametrize("name", ["day.json", "day.ndjson"])
+@pytest.mark.parametrize(
+    "value", ["012", "1.", ".5", "+1", "0x1F", '"\\x"', '"a\tb"', "'a'", "two words", "", " ", "--"]
+)
+def test_nor_does_a_value_outside_the_grammar_change_what_is_recognised(name: str, value: str, tmp_path: Path) -> None:
+    """Its record is a malformed row, as in each run: alone that is counted."""
+    found = []
+    for values in (["9"] * N_ROWS, ["9"] * (N_ROWS - 1) + [value], [value] * N_ROWS):
+        file = tmp_path / name
+        file.write_bytes(of_raw_json(values, name == "day.ndjson"))
+        found.append(propose_source([file], tmp_path, Given()))
+    assert found[0].settings["columns"]["value"] == "speed"
+    assert [(one.settings, one.reasons, one.date) for one in found[1:]] == [
+        (found[0].settings, found[0].reasons, found[0].date)
+    ] * 2
 
 
 @pytest.mark.parametrize("form", ["csv", "ndjson", "json", "gtfs-rt"])

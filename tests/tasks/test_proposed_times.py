@@ -3,16 +3,94 @@
 from pathlib import Path
 
 import pytest
+from reading import ingest
 from support import Dataset
 
 from tasks.base.errors import BadInput
 from tasks.records.looks import Given
 from tasks.records.proposal import propose_source
-from tasks.records.proposed_times import form_of_times
+from tasks.records.proposed_times import are_iso, form_of_times, time_formats
 
 HEADER = "bus,time,lat,lon,speed\n"
 MONTH_FIRST, DAY_FIRST = "%m/%d/%Y %H:%M", "%d/%m/%Y %H:%M"
 HERE = Path("/data")
+INSTANT = 1772427644
+ISO = [
+    ("2026-03-02T05:00:44Z", True, INSTANT),
+    ("2026-03-02 05:00:44 UTC", True, INSTANT),
+    ("2026-03-02 05:00:44+00", True, INSTANT),
+    ("2026-03-02T06:00:44.250+0100", True, INSTANT),
+    ("20260302T050044Z", True, INSTANT),
+    ("20260302T060044.250+01:00", True, INSTANT),
+    ("20260302T050044", True, INSTANT),
+    ("2026-03-02T050044Z", True, INSTANT),
+    ("2026-03-02T05:00:44,250Z", False, None),
+    ("2026-W10-1T05:00:44", False, None),
+    ("2026-061T05:00:44", False, None),
+    ("2026-03-02T05Z", False, None),
+]
+
+
+def test_forms_of_times_with_either_order_of_day_and_month_are_told_apart_by_a_day_above_the_twelfth() -> None:
+    assert time_formats(["01/02/2026 08:30 AM"]) == ["%m/%d/%Y %I:%M %p", "%d/%m/%Y %I:%M %p"]
+    assert time_formats(["01/02/2026 08:30 AM", "01/15/2026 08:30 AM"]) == ["%m/%d/%Y %I:%M %p"]
+    assert time_formats(["01/15/26 08:30 AM"]) == []
+    assert time_formats([]) == []
+
+
+def test_iso_times_are_known_by_file() -> None:
+    iso, swapped, days = ["2026-01-15 08:00:00", "2026-01-15T08:00:00Z"], ["01/15/2026 08:00"], ["2026-01-15"]
+    assert are_iso([iso, swapped, days, [], iso * 9 + swapped, iso + swapped]) == [
+        True,
+        False,
+        False,
+        False,
+        True,
+        False,
+    ]
+
+
+@pytest.mark.parametrize(("written", "is_known", "instant"), ISO)
+def test_init_knows_the_iso_times_that_a_run_reads_and_no_others(
+    dataset: Dataset, written: str, is_known: bool, instant: int | None
+) -> None:
+    file = dataset.write("buses.csv", f'{HEADER}b1,"{written}",47.0,8.3,9\n')
+    assert are_iso([[written]]) == [is_known]
+    ingest(dataset)
+    assert dataset.query("select epoch_us(observed_at) // 1000000 from raw_record") == [(instant,)]
+    if is_known:
+        proposal = propose_source([file], dataset.folder, Given(timezone="UTC"))
+        assert str(proposal.date) == "2026-03-02"
+    else:
+        with pytest.raises(BadInput, match="have no form that is recognised"):
+            propose_source([file], dataset.folder, Given(timezone="UTC"))
+
+
+@pytest.mark.parametrize(
+    ("written", "given"),
+    [
+        ("02/03/2026 05:00:44Z", "%d/%m/%Y %H:%M:%S%z"),
+        ("02/03/2026 05:00:44 +0000", "%d/%m/%Y %H:%M:%S %z"),
+        ("02/03/2026 05:00:44 UTC", "%d/%m/%Y %H:%M:%S %Z"),
+        ("02/03/2026 05:00:44 GMT", "%d/%m/%Y %H:%M:%S %Z"),
+        ("2026-03-02T05:00:44Z", "%Y-%m-%dT%H:%M:%S%z"),
+    ],
+)
+def test_a_zone_in_a_given_form_is_read_by_init_and_by_a_run(dataset: Dataset, written: str, given: str) -> None:
+    """Read in the time zone of the dataset, the day would begin on the day before."""
+    file = dataset.write("buses.csv", f"{HEADER}b1,{written},47.0,8.3,9\n")
+    proposal = propose_source([file], dataset.folder, Given(time_format=given, timezone="America/Chicago"))
+    assert str(proposal.date) == "2026-03-01"
+    dataset.set('timezone = "UTC"', 'timezone = "America/Chicago"')
+    dataset.set('value = "speed"', f'value = "speed"\ntime_format = "{given}"')
+    ingest(dataset)
+    assert dataset.query("select epoch(observed_at)::bigint from raw_record") == [(INSTANT,)]
+
+
+def test_a_given_form_that_a_run_could_not_read_is_refused() -> None:
+    for written, given in (("2026-03-02 05:00:44 UTC", "%Y-%m-%d %H:%M:%S %z"), ("02/03/26 05:00", DAY_FIRST)):
+        with pytest.raises(BadInput, match="no time in"):
+            form(["a.csv"], [written], given=given)
 
 
 def form(names: list[str], *times: list[str], given: str | None = None) -> str | None:

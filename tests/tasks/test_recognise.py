@@ -29,18 +29,6 @@ def test_the_unit_of_times_is_seen_from_their_range(times: list[object], unit: s
     assert recognise.time_unit(times) == unit
 
 
-def test_forms_of_times_with_either_order_of_day_and_month_are_told_apart_by_a_day_above_the_twelfth() -> None:
-    assert recognise.time_formats(["01/02/2026 08:30 AM"]) == ["%m/%d/%Y %I:%M %p", "%d/%m/%Y %I:%M %p"]
-    assert recognise.time_formats(["01/02/2026 08:30 AM", "01/15/2026 08:30 AM"]) == ["%m/%d/%Y %I:%M %p"]
-    assert recognise.time_formats([]) == []
-
-
-def test_iso_times_are_known() -> None:
-    assert recognise.is_iso(["2026-01-15 08:00:00", "2026-01-15T08:00:00Z"])
-    assert not recognise.is_iso(["01/15/2026 08:00"])
-    assert not recognise.is_iso(["2026-01-15"])
-
-
 @pytest.mark.parametrize(
     ("start", "name"),
     [

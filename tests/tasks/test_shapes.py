@@ -232,6 +232,16 @@ def test_the_local_engine_reads_from_an_object_store_through_a_copy_that_it_remo
     assert refusal(dataset).startswith("memory:///bucket/other.csv: no column")
 
 
+@pytest.mark.parametrize("name", ["day.csv", "day.ndjson", "day.json"])
+def test_the_mark_of_utf_8_costs_no_record(dataset: Dataset, name: str) -> None:
+    record = f'{{"bus": "bus1", "time": "{DATE}T08:00:00Z", "lat": 47.05, "lon": 8.31, "speed": 30}}'
+    content = {"day.csv": HEADER + ROW, "day.ndjson": f"{record}\n", "day.json": f"[{record}]"}[name]
+    dataset.write(name, b"\xef\xbb\xbf" + content.encode())
+    ingest(dataset)
+    assert rows_of(dataset) == [BUS1]
+    assert dataset.query("select count(*) from quarantine") == [(0,)]
+
+
 @pytest.mark.parametrize(
     ("document", "records"),
     [

@@ -35,6 +35,16 @@ def test_lines_end_at_line_feeds_alone_and_are_numbered_from_1(tmp_path: Path) -
         assert text_lines.count_lines(path) == sum(bool(line.strip()) for line in content.split(b"\n"))
 
 
+@pytest.mark.usefixtures("block")
+@pytest.mark.parametrize("content", ["", "a", "a\nb\n", "\n\ufeffb"])
+def test_the_mark_of_utf_8_is_no_part_of_the_first_line(tmp_path: Path, content: str) -> None:
+    plain, marked = tmp_path / "plain.ndjson", tmp_path / "marked.ndjson"
+    plain.write_bytes(content.encode())
+    marked.write_bytes(b"\xef\xbb\xbf" + content.encode())
+    assert text_lines.numbered_lines(marked).read_all() == text_lines.numbered_lines(plain).read_all()
+    assert text_lines.count_lines(marked) == text_lines.count_lines(plain)
+
+
 def test_a_line_is_refused_before_it_is_held(tmp_path: Path) -> None:
     """Packed, one line of a GiB takes a MB; to be refused it must not be unpacked whole."""
     path = tmp_path / "a.csv.gz"

@@ -122,12 +122,27 @@ def test_dirt_among_iso_times_is_not_taken_for_numbers(dataset: Dataset) -> None
         ('time_format = "%Q"', "unknown directive %Q"),
         ('time_format = "%Y %"', "single % at its end"),
         ('time_unit = "min"', "time_unit"),
+        ('time_format = "%Y-%m-%dT%H:%M:%SZ"', "in the text Z, which would not be read as a time zone; write %z for Z"),
+        ('time_format = "%Y-%m-%d %H:%M:%S UTC"', "ends in the text UTC, .* %Z for UTC or GMT"),
+        ('time_format = "%d.%m.%Y %H:%M:%S (GMT)"', "ends in the text GMT"),
     ],
 )
 def test_a_form_of_times_that_cannot_be_is_refused(dataset: Dataset, line: str, said: str) -> None:
     dataset.set('value = "speed"', f'value = "speed"\n{line}')
     with pytest.raises(BadConfig, match=said):
         _ = dataset.config
+
+
+def test_but_what_was_recorded_before_it_was_refused_can_still_be_verified(dataset: Dataset) -> None:
+    recorded = dataset.config.public_settings()
+    recorded["columns"]["time_format"] = "%Y-%m-%d %H:%M:%S UTC"
+    assert dataset.config.with_settings(recorded).columns.time_format == "%Y-%m-%d %H:%M:%S UTC"
+
+
+@pytest.mark.parametrize("form", ["%Y-%m-%dT%H:%M:%S%z", "%Y-%m-%d %H:%M:%S %Z", "%d/%m/%Y %H:%M:%S UTC%z"])
+def test_directives_of_a_zone_are_no_text(dataset: Dataset, form: str) -> None:
+    dataset.set('value = "speed"', f'value = "speed"\ntime_format = "{form}"')
+    assert dataset.config.columns.time_format == form
 
 
 def test_what_is_not_declared_is_not_recorded(dataset: Dataset) -> None:
