@@ -90,7 +90,7 @@ def collect_backfill(
 
     if last < first:
         raise HexveilError(f"the range from {first.date()} to {last.date()} is empty; give --from before --to")
-    show_lines(verbose=False)
+    show_lines(verbose=False, warnings=True)
     with steps.run():
         _show_late(flow(config.resolve(), first.date(), last.date()))
     out.print(f"The periods from {first.date()} to {last.date()} that were opened are published.")
@@ -125,7 +125,7 @@ def _run(step: "Step", config: Path, date: dt.date) -> Path:
     from tasks.base import steps
     from tasks.base.logs import show_lines
 
-    show_lines(verbose=False)
+    show_lines(verbose=False, warnings=True)
     with steps.run():
         done = collect(config.resolve(), step, date)
     _show_late(done.late)

@@ -1,6 +1,7 @@
 """A collection from open to published means: what is used, what is refused, and the same bytes whenever it is run."""
 
 import datetime as dt
+import gzip
 import json
 import shutil
 from contextlib import closing
@@ -11,6 +12,7 @@ import duckdb
 import pytest
 from collected import DATE, N_DEVICES, Collected
 from support import Dataset
+from click.testing import Result
 from typer.testing import CliRunner
 
 from dpmath.local.collector import estimated, localised
@@ -428,6 +430,24 @@ def test_the_commands_run_a_collection(collected: Collected) -> None:
     assert "north" in run("estimate")
     collected.change("[0, 400, 1000]", "[0, 4, 10]")
     assert "there is one" in run("plan")
+
+
+def test_what_a_step_warns_of_is_said_once_by_its_command(collected: Collected) -> None:
+    def run(name: str) -> Result:
+        done = CliRunner().invoke(app, ["collect", name, "--config", str(collected.file), "--date", "2026-03-02"])
+        assert done.exit_code == 0, done.output
+        return done
+
+    collected.report(1)
+    assert run("localise").stderr == ""
+    collected.report(2)
+    (collected.config.storage_path / "private" / "reports.duckdb").write_bytes(b"x" * 20_000)
+    said = run("estimate")
+    assert said.stderr.count("damaged file is set aside and made anew") == 1
+    assert "damaged" not in said.stdout
+    (collected.reports / "cut.jsonl.gz").write_bytes(gzip.compress(b"{}\n" * 999)[:-9])
+    collected.change('/*.jsonl"', '/*.jsonl*"')
+    assert run("open").stderr.count("late reports could not be counted") == 1
 
 
 def test_the_demo_publishes_its_city(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
