@@ -14,6 +14,7 @@ from tasks.base.errors import HexveilError
 
 if TYPE_CHECKING:
     from flows.collect import Step
+    from tasks.base.config_collection import CollectionConfig
     from tasks.collect.late import Late
 
 collect_app = typer.Typer(help="Collect from devices that trust nobody.", no_args_is_help=True)
@@ -49,8 +50,12 @@ def collect_plan(
         f"Errors are expected absolute errors in {settings.value.unit}, in one area, at alpha "
         f"{settings.collection.alpha} a {settings.collection.period}. Nothing was collected."
     )
-    if settings.protocol.n_bins == 1:
-        out.print("Devices have too few values for bins: there is one, and the devices of round 1 do not help.")
+    out.print(
+        "They are for devices that are alike. Where devices differ so much that some are clipped, the error is larger, "
+        "and the interval says so."
+    )
+    out.print(_periods_answered(settings))
+    _show_one_bin(settings)
 
 
 @collect_app.command("open")
@@ -90,7 +95,7 @@ def collect_backfill(
 
     if last < first:
         raise HexveilError(f"the range from {first.date()} to {last.date()} is empty; give --from before --to")
-    show_lines(verbose=False)
+    show_lines(verbose=False, warnings=True)
     with steps.run():
         _show_late(flow(config.resolve(), first.date(), last.date()))
     out.print(f"The periods from {first.date()} to {last.date()} that were opened are published.")
@@ -108,6 +113,7 @@ def collect_demo() -> None:
     config.write_bytes((DEPLOY / "config" / "collection.toml").read_bytes())
     settings = load_collection(config)
     steps: list[Step] = ["open", "localise"]
+    _show_one_bin(settings)
     for number, step in enumerate(steps, start=1):
         folder = _run(step, config, _DEMO_DATE)
         asked = read_parameters(folder / f"round-{number}.json")
@@ -125,7 +131,7 @@ def _run(step: "Step", config: Path, date: dt.date) -> Path:
     from tasks.base import steps
     from tasks.base.logs import show_lines
 
-    show_lines(verbose=False)
+    show_lines(verbose=False, warnings=True)
     with steps.run():
         done = collect(config.resolve(), step, date)
     _show_late(done.late)
@@ -136,6 +142,22 @@ def _show_late(late: "list[Late]") -> None:
     for one in late:
         which = f"round {one.round} of {one.period}"
         out.print(f"{one.n_reports:,} reports of {which} came after it was closed; they change nothing")
+
+
+def _periods_answered(config: "CollectionConfig") -> str:
+    """Return the line that says for how many periods a device answers, whose owner left its limits as they are."""
+    from tasks.device.account import DEFAULT_DAY_LIMIT, DEFAULT_LIMIT
+
+    if config.alpha > DEFAULT_DAY_LIMIT:
+        return f"A device does not answer: its usual limit for a day is {DEFAULT_DAY_LIMIT}. Its owner may raise it."
+    n = DEFAULT_LIMIT // config.alpha
+    spent = f"then its usual total limit of {DEFAULT_LIMIT} is spent. Its owner may raise it."
+    return f"A device answers {n:,} periods; {spent}"
+
+
+def _show_one_bin(config: "CollectionConfig") -> None:
+    if config.protocol.n_bins == 1:
+        out.print("Devices have too few values for bins: there is one, and the devices of round 1 do not help.")
 
 
 def _done(step: "Step", config: Path, date: dt.datetime) -> Path:

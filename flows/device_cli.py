@@ -37,11 +37,11 @@ def device_begin(
     day_limit: DayLimitOption = None,
 ) -> None:
     """Begin the account of a device that never answered under its name. An account that is there is left alone."""
-    from tasks.device.account import begin_account
+    from tasks.device.account import begin_account, written
 
     held = begin_account(account, device, _limit(limit, "--limit"), _limit(day_limit, "--day-limit"))
     typer.echo(
-        f"Begun. All reports together may cost {float(held.limit):g}, and those for one day {float(held.day_limit):g}.",
+        f"Begun. All reports together may cost {written(held.limit)}, and those for one day {written(held.day_limit)}.",
         err=True,
     )
 
@@ -58,8 +58,10 @@ def device_report(
     """Print this device's report for a round as one line of JSON, randomised before anyone sees it.
 
     Whoever asks again gets the same line. A different answer to the same period is refused. Where this device answers
-    the other round, nothing is printed. What was spent is said on standard error.
+    the other round, nothing is printed. What was spent is said on standard error. How many values were read is
+    protected: only a terminal is told.
     """
+    from tasks.device.account import written
     from tasks.device.report import as_line, make_report
 
     limits = _limit(limit, "--limit"), _limit(day_limit, "--day-limit")
@@ -69,11 +71,11 @@ def device_report(
         typer.echo(f"This device answers round {outcome.round}; nothing is sent now.", err=True)
         return
     _send(as_line(outcome.report))
-    if outcome.is_new:
+    if outcome.is_new and sys.stderr is not None and sys.stderr.isatty():
         typer.echo(f"Values: {outcome.n_values}; lines that are no number: {outcome.n_left_out}.", err=True)
     said = "Spent" if outcome.is_new else "The same answer as before, at no further cost. Spent so far:"
     typer.echo(
-        f"{said} {float(held.spent):g} of {float(held.limit):g} in {len(held.answers)} periods.",
+        f"{said} {written(held.spent)} of {written(held.limit)} in {len(held.answers)} periods.",
         err=True,
     )
 

@@ -1,6 +1,7 @@
 -- judged_report: the lines of a round's files, with what each says, and the reason if it is not used.
 -- Of two reports of a device the first counts, by file name and line. A device of the other half is refused, and so is
--- a report that no honest device can send. Reports of the period's other round may stand in the same files.
+-- a report that no honest device can send, or whose device has a name that no device takes: of 1 to 64 characters,
+-- printable as Python says, so without controls, marks of direction, line ends and spaces but the plain one. Reports of the period's other round may stand in the same files.
 -- Grain    one row per line that is neither empty nor of the period's other round
 -- Reads    report_line: the lines of the files; asked_area: the areas, with the domain of an estimate in round 2
 -- Params   $collection, $period, $round, $key: of the round, the key in hexadecimal; $n_bins: digits of a ballot;
@@ -45,6 +46,7 @@ judged as (
             when is_long then 'too_long'
             when is_not_utf8 then 'not_utf8'
             when device is null or length(device) not between 1 and 64 then 'malformed'
+            when regexp_matches(device, '[\p{C}\p{Zl}\p{Zp}]|[^\P{Zs} ]') then 'malformed'
             when ($round = 1 and ballot is null) or ($round = 2 and estimate is null) then 'malformed'
             when is_of_another then 'other_collection'
             when is_of_other_period or is_of_other_round then 'other_round'

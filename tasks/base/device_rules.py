@@ -44,3 +44,9 @@ def days_of(period: str) -> range:
     is_week = "W" in period
     first = dt.date.fromisoformat(f"{period}-1" if is_week else period).toordinal()
     return range(first, first + (_DAYS_OF_A_WEEK if is_week else 1))
+
+
+def has_begun(period: str) -> bool:
+    """Return whether a period has begun somewhere on earth: before that no device has values of it."""
+    tomorrow = dt.datetime.now(dt.UTC).toordinal() + 1
+    return days_of(period).start <= tomorrow

@@ -6,19 +6,26 @@ from typing import Any
 
 _OURS = logging.getLogger("hexveil")
 _OURS.setLevel(logging.INFO)  # the scheduler uses our loggers, but not their level
+_LINES = "hexveil-lines"
+"""The name of the handler of ``show_lines``."""
 
 
 def show_lines(verbose: bool, warnings: bool = False) -> None:
     """Write log lines to standard error if ``verbose``, else nowhere. For runs without a scheduler.
 
+    Whoever calls it again changes what is shown; no line is shown twice.
+
     Args:
         verbose: Whether every line is shown.
-        warnings: Whether warnings are shown in any case: those of a command that goes on for days.
+        warnings: Whether warnings are shown in any case.
     """
     handler = logging.StreamHandler() if verbose or warnings else logging.NullHandler()
     handler.setLevel(logging.INFO if verbose else logging.WARNING)
     form = "%(asctime)s | %(levelname)-7s | %(name)s - %(message)s"
     handler.setFormatter(logging.Formatter(form, "%H:%M:%S"))
+    handler.set_name(_LINES)
+    for earlier in [one for one in _OURS.handlers if one.name == _LINES]:
+        _OURS.removeHandler(earlier)
     _OURS.addHandler(handler)
 
 

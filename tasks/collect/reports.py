@@ -14,6 +14,7 @@ import pyarrow
 
 from tasks.base import tables, warehouse
 from tasks.base.config_collection import PERIOD_PLACEHOLDER, CollectionConfig
+from tasks.base.device_rules import LONGEST_NAME
 from tasks.base.durable import canonical_json
 from tasks.base.errors import BadInput, HexveilError, SchemaBroken
 from tasks.base.locks import turn
@@ -28,6 +29,9 @@ _LINES = pyarrow.schema({"file_name": pyarrow.string(), "line_number": pyarrow.i
 _MEMBERS = canonical_json(
     dict.fromkeys(("collection", "period", "round", "area", "device", "ballot", "estimate"), "JSON")
 ).decode()
+
+_DEVICE = rf"^[^\x00-\x1f\x7f-\x9f\u2028\u2029]{{1,{LONGEST_NAME}}}$"
+"""What the name of a device looks like at least: it has no control and no line end. Further marks are told in SQL."""
 
 
 @dataclass(frozen=True)
@@ -190,7 +194,7 @@ def _contract(asked: RoundParameters) -> pa.DataFrameSchema:
     """Return what every report that is used keeps to. Estimates are checked against the widest domain of the areas."""
     columns = {
         "area": pa.Column(pl.String, pa.Check.isin(list(asked.bins))),
-        "device": pa.Column(pl.String, pa.Check.str_length(min_value=1)),
+        "device": pa.Column(pl.String, pa.Check.str_matches(_DEVICE)),
     }
     if asked.round == 1:
         ballot = pa.Check.str_matches(rf"^[01]{{{asked.protocol.n_bins}}}$")

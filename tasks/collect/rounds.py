@@ -9,8 +9,9 @@ from typing import Any
 
 from tasks.account.entry import Stated
 from tasks.base.config_collection import CollectionConfig
+from tasks.base.device_rules import has_begun
 from tasks.base.durable import readable_json, sha256
-from tasks.base.errors import HexveilError
+from tasks.base.errors import BadInput, HexveilError
 from tasks.base.randomness import random_bytes
 from tasks.base.steps import step
 from tasks.collect.ledger import (
@@ -51,9 +52,15 @@ def open_period(date: dt.date, config: CollectionConfig) -> Path:
 
     Returns:
         The folder of the published files.
+
+    Raises:
+        BadInput: The period has not begun: no device would answer, and devices that get a name after the key is public
+            could choose their round.
     """
 
     def made(period: str, _: list[Stated], of_period: CollectionConfig) -> _Made:
+        if not has_begun(period):
+            raise BadInput(f"{period} has not begun, so no device answers it; open it when it has, or after its end")
         return {ROUND_1: first_round(period, random_bytes(KEY_BYTES), of_period).as_file()}, {}
 
     return _once(OPENED, date, config, made)

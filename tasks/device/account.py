@@ -1,6 +1,7 @@
 """A device's own account: what it answered, and what that cost. It is private, and never leaves the device."""
 
 import json
+import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
@@ -10,7 +11,7 @@ from typing import Any
 
 from tasks.base.device_rules import LONGEST_NAME, days_of, is_label
 from tasks.base.durable import readable_json, write_whole
-from tasks.base.errors import BadInput, BudgetExceeded, HexveilError
+from tasks.base.errors import BadInput, BudgetExceeded, HexveilError, contained
 from tasks.base.locks import turn
 from tasks.base.randomness import random_bytes
 
@@ -18,6 +19,9 @@ DEFAULT_LIMIT = Fraction(10)
 """What all reports of a device together may cost it, unless its owner says otherwise."""
 DEFAULT_DAY_LIMIT = Fraction(4)
 """What the reports for one day may cost it, whoever asks: with 4 an answer is 55 times as likely at most."""
+
+LONGEST_FILE_NAME = 245
+"""The most bytes of the name of an account's file: its lock and its next state have longer names, of at most 255."""
 
 
 @dataclass(frozen=True)
@@ -98,7 +102,7 @@ class DeviceAccount:
         ):
             if spent + alpha > limit:
                 raise BudgetExceeded(
-                    f"this report would cost {float(alpha):g}, and {float(spent):g} of {float(limit):g} is spent{what}"
+                    f"this report would cost {written(alpha)}, and {written(spent)} of {written(limit)} is spent{what}"
                     f"; nothing is sent. The device's owner may raise the limit with {option}"
                 )
 
@@ -111,21 +115,29 @@ class DeviceAccount:
         )
 
 
+def written(number: Fraction) -> str:
+    """Return a number in as many digits as tell it from others: 4, or 4.000000000000001."""
+    return repr(float(number)).removesuffix(".0")
+
+
 @contextmanager
 def held_account(path: Path) -> Iterator[None]:
-    """Hold an account's lock: only one process at a time may look for an answer, draw and write one.
+    """Hold the lock of an account that was begun: only one process may look for an answer, draw and write one.
 
     Raises:
-        BadInput: The account cannot be kept there.
+        BadInput: There is no account, or it cannot be kept there. No lock file is left then: one without an account
+            says that the account was lost.
     """
-    if path.is_dir() or not path.parent.is_dir():
-        raise BadInput(f"{path} must be a file in a folder that exists")
-    if path.exists() and path.stat().st_nlink > 1:
+    _check_place(path)
+    if not path.exists():
+        raise _no_account(path)
+    if path.stat().st_nlink > 1:
         raise BadInput(f"{path} has a second name (a hard link), which would miss what is answered: remove one of them")
-    with turn(path.with_name(f".{path.name}.lock"), "the device's account"):
+    with turn(_lock(path), "the device's account"):
         yield
 
 
+@contained
 def begin_account(
     path: Path, device: str | None = None, limit: Fraction | None = None, day_limit: Fraction | None = None
 ) -> DeviceAccount:
@@ -138,16 +150,28 @@ def begin_account(
         day_limit: What its reports for one day may cost together.
 
     Raises:
-        BadInput: There is an account already, or the name cannot be used.
+        BadInput: There is an account already, or there was one, or a name cannot be used.
     """
     path = path.resolve()
     if device is not None and not is_label(device):
         raise BadInput(f"--device must have 1 to {LONGEST_NAME} printable characters")
     begun = DeviceAccount(random_bytes(16).hex() if device is None else device).with_limits(limit, day_limit)
-    with held_account(path):
+    _check_place(path)
+    was_begun = _lock(path).exists()  # asked before the lock is taken, which makes its file
+    with turn(_lock(path), "the device's account"):
         if path.exists():
             raise BadInput(f"{path} exists already; an account that is begun anew forgets what was answered")
-        write_account(path, begun)
+        if was_begun:
+            raise BadInput(
+                f"an account {path} was begun before and is lost, as {_lock(path).name} beside it says. Begun anew, it "
+                "would forget what was answered. Wait for the next period, and begin one with another file name and "
+                "another device name"
+            )
+        try:
+            write_account(path, begun)
+        except OSError:  # the disk is full, say: no account was lost, and begin may be run again
+            _lock(path).unlink()
+            raise
     return begun
 
 
@@ -161,15 +185,12 @@ def read_account(path: Path) -> DeviceAccount:
     try:
         return _account_of(json.loads(path.read_bytes().decode()))
     except FileNotFoundError:
-        raise BadInput(
-            f"there is no account {path}. If this device never answered, begin one: hexveil device begin. If its "
-            "account was lost, wait for the next period, and begin one with a new name"
-        ) from None
+        raise _no_account(path) from None
     except (ValueError, TypeError, KeyError, ArithmeticError, AttributeError, RecursionError):
         pass
     raise BadInput(
         f"{path} is damaged, so what this device answered is not known. Do not restore an older copy: it has "
-        "forgotten answers. Wait for the next period, and begin a new account with a new name"
+        "forgotten answers. Wait for the next period, and begin one with another file name and another device name"
     )
 
 
@@ -178,6 +199,24 @@ def write_account(path: Path, account: DeviceAccount) -> None:
     answers = [{**vars(one), "alpha": str(one.alpha)} for one in account.answers]
     stated = {"device": account.device, "limit": str(account.limit), "answers": answers}
     write_whole(path, readable_json(stated | {"day_limit": str(account.day_limit)}))
+
+
+def _lock(path: Path) -> Path:
+    return path.with_name(f".{path.name}.lock")
+
+
+def _check_place(path: Path) -> None:
+    if len(os.fsencode(path.name)) > LONGEST_FILE_NAME:
+        raise BadInput(f"the file name of --account must have at most {LONGEST_FILE_NAME} bytes")
+    if path.is_dir() or not path.parent.is_dir():
+        raise BadInput(f"{path} must be a file in a folder that exists")
+
+
+def _no_account(path: Path) -> BadInput:
+    return BadInput(
+        f"there is no account {path}. If this device never answered, begin one: hexveil device begin. If its account "
+        "was lost, wait for the next period, and begin one with another file name and another device name"
+    )
 
 
 def _account_of(stated: dict[str, Any]) -> DeviceAccount:

@@ -1,6 +1,5 @@
 """Make one report: the same to whoever asks again, and nothing at all if it would cost more than the device allows."""
 
-import datetime as dt
 import json
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
@@ -9,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from dpmath.local.device import ballot, noisy_estimate, round_of
-from tasks.base.device_rules import days_of
+from tasks.base.device_rules import has_begun
 from tasks.base.durable import sha256
 from tasks.base.errors import BadInput, HexveilError, contained
 from tasks.base.randomness import random_bytes
@@ -81,7 +80,8 @@ def make_report(
         earlier = held.answer_to(asked.collection, asked.period, fingerprint)
         if earlier is not None:
             return Outcome(earlier.report, False, own, held)
-        _check_begun(asked.period)
+        if not has_begun(asked.period):
+            raise BadInput(f"{asked.period} has not begun, so nothing is sent; if it has, set the clock of this device")
         held.check_limits(asked.period, asked.protocol.alpha)
         written = _lines_of(values)
         ticks = [asked.in_ticks(value) for value in numbers(written)]
@@ -130,20 +130,12 @@ def numbers(lines: Iterable[str]) -> Iterable[Fraction]:
 
 def _lines_of(values: Path) -> list[str]:
     if not values.exists() or values.is_dir():
-        raise BadInput(f"{values} must be a file")
+        raise BadInput(
+            f"{values} must be a file. If this device has no values, make an empty one: such a device reports too, "
+            "because whether it has values is protected"
+        )
     with values.open(encoding="utf-8-sig", errors="replace") as lines:
         return [line for line in lines if line.strip()]
-
-
-def _check_begun(period: str) -> None:
-    """Check that a period has begun somewhere on earth: a device has no values of a later one.
-
-    Raises:
-        BadInput: It has not.
-    """
-    tomorrow = dt.datetime.now(dt.UTC).toordinal() + 1
-    if days_of(period).start > tomorrow:
-        raise BadInput(f"{period} has not begun, so nothing is sent; if it has, set the clock of this device")
 
 
 def _area(asked: RoundParameters, area: str | None) -> str:

@@ -1,13 +1,16 @@
 """A collection from open to published means: what is used, what is refused, and the same bytes whenever it is run."""
 
 import datetime as dt
+import gzip
 import json
+import re
 import shutil
-from contextlib import closing
+from contextlib import closing, nullcontext
 from fractions import Fraction
 from pathlib import Path
 
 import duckdb
+import polars as pl
 import pytest
 from collected import DATE, N_DEVICES, Collected
 from support import Dataset
@@ -20,8 +23,11 @@ from flows.cli import app
 from tasks.account.chain import problem_of
 from tasks.base import warehouse
 from tasks.base.config_collection import load_collection
-from tasks.base.errors import BadConfig, BadInput, HexveilError, LedgerBroken, NothingToPublish
+from tasks.base.device_rules import is_label
+from tasks.base.errors import BadConfig, BadInput, HexveilError, LedgerBroken, NothingToPublish, SchemaBroken
+from tasks.base.schemas import check
 from tasks.collect.known import crowd_of, plan_collection
+from tasks.collect.reports import _contract
 from tasks.collect.rounds import estimate, localise, open_period
 from tasks.collect.simulated import simulated_ticks
 from tasks.device.parameters import read_parameters
@@ -128,6 +134,39 @@ def test_lines_that_are_no_reports_are_refused_and_empty_ones_are_none(collected
     assert refused(collected, 1, *lines) == {"malformed": 6, "more used": 0}
 
 
+NAMES = ["x", "a b", " x", "\u00e9", "e\u0301", "\U0001f600", "\u5317", *("x" * n for n in (60, 61))]
+NAMES += ["\U0001f600" * 60, "\u5317" * 61, "\x00", "a\x00b", "a\nb", "x\n", "a\rb", "\t", "\x1b[2J", "\x7f", "\x85"]
+NAMES += ["\xa0", "\u3000", "\u2028", "\u2029", "\u202e", "\u200e", "\u200b", "\ufeff", "\xad", "\ue000", "\U0010fffd"]
+
+
+def test_a_name_that_no_device_takes_is_refused_and_any_that_one_takes_is_used(collected: Collected) -> None:
+    """Each name gets a number of four digits before it, so that its device answers round 1."""
+    good, key = of_a_stranger(collected, 1), collected.asked(1).key
+    in_half = [next(one for one in (f"{n:04}{name}" for n in range(999)) if round_of(key, one) == 1) for name in NAMES]
+    taken = [is_label(name) for name in in_half]
+    assert 8 < sum(taken) < len(NAMES) - 8
+    counts = refused(collected, 1, *({**good, "device": name} for name in in_half))
+    assert counts == {"malformed": taken.count(False), "more used": taken.count(True)}
+    with closing(duckdb.connect(str(collected.config.storage_path / "private" / "reports.duckdb"))) as reports:
+        used = {name for (name,) in reports.execute("select device from device_report").fetchall()}
+    assert {name for name in in_half if name in used} == {name for name in in_half if is_label(name)}
+
+
+def test_the_contract_of_used_reports_refuses_names_that_no_device_takes(collected: Collected) -> None:
+    asked = collected.asked(1)
+    row = {"area": "north", "ballot": "0" * asked.protocol.n_bins, "estimate": None}
+    for name, is_kept in (
+        ("x" * 64, True),
+        ("\u5317 \U0001f600", True),
+        ("x" * 65, False),
+        ("", False),
+        ("a\nb", False),
+    ):
+        frame = pl.DataFrame([{**row, "device": name}], schema_overrides={"estimate": pl.Int64})
+        with nullcontext() if is_kept else pytest.raises(SchemaBroken):
+            check(frame, _contract(asked), "device_report")
+
+
 def test_reports_for_something_else_are_refused_and_those_of_the_other_round_are_left_for_it(
     collected: Collected,
 ) -> None:
@@ -202,6 +241,17 @@ def test_an_area_with_few_reports_is_left_out_and_a_period_without_enough_can_be
     collected.report(1)
     assert sorted(collected.asked(2).bins) == ["north", "south"]
     assert sorted(asked.bins) == ["empty", "north", "south"]
+
+
+@pytest.mark.parametrize("period", ["day", "week"])
+def test_a_period_that_has_not_begun_is_not_opened(collected: Collected, period: str) -> None:
+    """Its key would be public before new devices take their names, and no device would answer."""
+    collected.change("alpha = 4", f'alpha = 4\nperiod = "{period}"')
+    today = dt.datetime.now(dt.UTC).date()
+    with pytest.raises(BadInput, match="has not begun, so no device answers it"):
+        open_period.fn(today + dt.timedelta(days=9), collected.config)
+    assert not (collected.config.storage_path / "ledger.jsonl").exists()
+    assert (open_period.fn(today, collected.config) / "round-1.json").exists()
 
 
 def test_the_steps_need_those_before_them(collected: Collected) -> None:
@@ -421,6 +471,8 @@ def test_the_commands_run_a_collection(collected: Collected) -> None:
 
     assert "expected error" in run("plan")
     assert "there is one" not in run("plan")
+    assert "answers 2 periods; then its usual total limit of 10 is spent" in run("plan")
+    assert "Where devices differ so much that some are clipped, the error is larger" in run("plan")
     assert "round-1.json" in run("open")
     collected.report(1)
     assert "round-2.json" in run("localise")
@@ -428,6 +480,26 @@ def test_the_commands_run_a_collection(collected: Collected) -> None:
     assert "north" in run("estimate")
     collected.change("[0, 400, 1000]", "[0, 4, 10]")
     assert "there is one" in run("plan")
+    for alpha, said in (("1.5", "answers 6 periods"), ("4.5", "does not answer: its usual limit")):
+        collected.file.write_text(re.sub("alpha = .*", f"alpha = {alpha}", collected.file.read_text()))
+        assert said in run("plan")
+
+
+def test_what_a_step_warns_of_is_said_once_by_its_command(collected: Collected) -> None:
+    def warned(name: str) -> str:
+        done = CliRunner().invoke(app, ["collect", name, "--config", str(collected.file), "--date", "2026-03-02"])
+        assert done.exit_code == 0, done.output
+        assert "damaged" not in done.stdout
+        return done.stderr
+
+    collected.report(1)
+    assert warned("localise") == ""
+    collected.report(2)
+    (collected.config.storage_path / "private" / "reports.duckdb").write_bytes(b"x" * 20_000)
+    assert warned("estimate").count("damaged file is set aside and made anew") == 1
+    (collected.reports / "cut.jsonl.gz").write_bytes(gzip.compress(b"{}\n" * 999)[:-9])
+    collected.change('/*.jsonl"', '/*.jsonl*"')
+    assert warned("open").count("late reports could not be counted") == 1
 
 
 def test_the_demo_publishes_its_city(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -436,5 +508,6 @@ def test_the_demo_publishes_its_city(tmp_path: Path, monkeypatch: pytest.MonkeyP
     done = CliRunner().invoke(app, ["collect", "demo"])
     assert done.exit_code == 0, done.output
     assert "Round 2: 4," in done.stdout
+    assert "there is one, and the devices of round 1 do not help" in done.stdout
     (means,) = (tmp_path / "demo").rglob("means.csv")
     assert len(means.read_text().splitlines()) == 8

@@ -75,3 +75,4 @@ def test_the_page_has_every_area_in_a_table_that_needs_no_script(published: dict
     table = page[page.index("<table>") : page.index("</table>")]
     means = [line.split(",")[2] for line in published["means.csv"].decode().splitlines()[1:]]
     assert all(f"<td>{float(mean):.1f}</td>" in table for mean in means)
+    assert "from 900 devices. Each answered one of the two rounds" in page

@@ -2,6 +2,8 @@
 
 import datetime as dt
 import json
+import os
+import pty
 import subprocess
 import sys
 from collections import Counter
@@ -273,6 +275,54 @@ def test_an_account_that_is_lost_or_renamed_is_not_begun_by_a_report(phone: Phon
     assert not phone.account.exists()
 
 
+def test_an_account_that_is_lost_is_not_begun_anew(phone: Phone, tmp_path: Path) -> None:
+    phone.asked(parameters(1))
+    phone.account.unlink()
+    (tmp_path / "link").symlink_to(phone.account)
+    for path in (phone.account, tmp_path / "link"):
+        with pytest.raises(BadInput, match=r"is lost.*another file name and another device name"):
+            begin_account(path, "d")
+    assert not phone.account.exists()
+    assert begin_account(phone.account.with_name("another"), "e").device == "e"
+
+
+def test_a_report_without_an_account_does_not_make_it_look_lost(phone: Phone) -> None:
+    phone.round.write_bytes(parameters(1))
+    path = phone.account.with_name("new")
+    with pytest.raises(BadInput, match="there is no account"):
+        make_report(phone.round, phone.values, path)
+    assert begin_account(path, "e").device == "e"
+
+
+def test_an_account_that_could_not_be_written_may_be_begun_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def full(*_: object) -> None:
+        raise OSError(28, "no space left")
+
+    monkeypatch.setattr("tasks.device.account.write_whole", full)
+    with pytest.raises(TemporaryFailure, match="No space left"):
+        begin_account(tmp_path / "account")
+    monkeypatch.undo()
+    assert begin_account(tmp_path / "account").answers == ()
+
+
+@pytest.mark.parametrize("size", [246, 255, 256, 5000])
+def test_a_file_name_that_is_too_long_is_said_in_words(phone: Phone, size: int) -> None:
+    path = phone.account.with_name("x" * size)
+    phone.round.write_bytes(parameters(1))
+    for refused in (lambda: begin_account(path), lambda: make_report(phone.round, phone.values, path)):
+        with pytest.raises(BadInput, match="file name of --account must have at most 245 bytes"):
+            refused()
+    begin_account(phone.account.with_name("x" * 245))
+
+
+def test_a_cost_just_above_a_limit_is_not_said_to_be_the_limit(phone: Phone) -> None:
+    stated = json.loads(parameters(1)) | {"alpha": "4.000000000000001"}
+    with pytest.raises(BudgetExceeded, match=r"cost 4\.000000000000001, and 0 of 4 is spent"):
+        phone.asked(json.dumps(stated).encode())
+
+
 def test_an_account_is_not_begun_over_another(phone: Phone, tmp_path: Path) -> None:
     phone.asked(parameters(1))
     before = phone.account.read_bytes()
@@ -324,8 +374,13 @@ def test_an_account_behind_a_link_is_the_account_that_the_link_names(phone: Phon
 def test_values_or_an_account_that_is_no_file_is_refused_at_no_cost(phone: Phone, tmp_path: Path) -> None:
     phone.round.write_bytes(parameters(1))
     before = phone.account.read_bytes()
-    for values, account in ((tmp_path / "none", phone.account), (tmp_path, phone.account), (phone.values, tmp_path)):
-        with pytest.raises(BadInput, match="must be a file"):
+    empty = "must be a file. If this device has no values, make an empty one"
+    for values, account, said in (
+        (tmp_path / "none", phone.account, empty),
+        (tmp_path, phone.account, empty),
+        (phone.values, tmp_path, "must be a file in a folder"),
+    ):
+        with pytest.raises(BadInput, match=said):
             make_report(phone.round, values, account)
     assert phone.account.read_bytes() == before
 
@@ -412,9 +467,10 @@ def test_the_command_prints_the_report_alone_and_says_what_was_spent(phone: Phon
     assert first.exit_code == 0
     assert first.stdout == again.stdout
     assert set(json.loads(first.stdout)) == {"collection", "period", "round", "area", "device", "ballot"}
-    assert "Values: 3; lines that are no number: 1.\nSpent 0.6 of 10 in 1 periods" in first.stderr
+    assert first.stderr == "Spent 0.6 of 10 in 1 periods.\n", (
+        "how many values there are is protected, and a file may keep this"
+    )
     assert "same answer" in again.stderr
-    assert "Values" not in again.stderr
     phone.round.write_bytes(parameters(2, key=key_for(1)))
     other = CliRunner().invoke(app, command)
     assert other.stdout == ""
@@ -459,7 +515,18 @@ def test_values_may_come_through_a_pipe(phone: Phone) -> None:
     command = [*RUN, *phone.command(values="/dev/stdin")]
     done = subprocess.run(command, input="1\n2\n", cwd=ROOT, capture_output=True, text=True, check=True)
     assert json.loads(done.stdout)["device"] == "d"
-    assert "Values: 2;" in done.stderr
+    assert done.stderr == "Spent 0.6 of 10 in 1 periods.\n"
+
+
+def test_how_many_values_were_read_is_said_at_a_terminal(phone: Phone) -> None:
+    """A person at the device sees that the file was understood; no log and no script does."""
+    phone.round.write_bytes(parameters(1))
+    person, terminal = pty.openpty()
+    done = subprocess.run([*RUN, *phone.command()], cwd=ROOT, stdout=subprocess.PIPE, stderr=terminal, check=True)
+    os.close(terminal)
+    assert json.loads(done.stdout)["device"] == "d"
+    assert "Values: 3; lines that are no number: 1." in os.read(person, 4096).decode()
+    os.close(person)
 
 
 @pytest.mark.parametrize("stdout", ["/dev/full", None], ids=["full", "closed"])
