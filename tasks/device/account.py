@@ -115,7 +115,7 @@ class DeviceAccount:
         )
 
 
-def written(number: Fraction) -> str:
+def written(number: Fraction | int) -> str:
     """Return a number in as many digits as tell it from others: 4, or 4.000000000000001."""
     return repr(float(number)).removesuffix(".0")
 
