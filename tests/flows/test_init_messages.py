@@ -42,6 +42,7 @@ def begun(dataset: Dataset, *words: object) -> str:
         ("a.json", "", "a.json is empty; name a file with records"),
         ("a.parquet", "", "a.parquet is empty; name a file with records"),
         ("a.csv", "\n" + HEADER + ROW, "its first line is empty, and must be the header; remove it"),
+        ("a.csv", "# exported by x\n" + HEADER + ROW, "its first line is a comment, and must be the header; remove it"),
         ("a.csv", HEADER, "a.csv: has no record; name a file with records"),
         ("a.csv", (HEADER + ROW).encode("utf-16"), "is in UTF-16, not UTF-8; convert the file, for example with iconv"),
         ("a.csv", (HEADER + ROW).encode("utf-16-le"), "is in UTF-16LE, not UTF-8; convert"),
