@@ -97,7 +97,7 @@ def _csv(path: Path, given: Given) -> Look:
         fields = (row[position] for row in _csv_rows(path, delimiter, given) if len(row) == len(names))
         return evenly(fields, _MOST_RECORDS)
 
-    return Look("csv", names, column, spread, delimiter, given.header)
+    return Look("csv", list(filter(str.strip, names)), column, spread, delimiter, given.header)
 
 
 def _csv_rows(path: Path, delimiter: str, given: Given) -> Iterator[list[str]]:
@@ -110,17 +110,25 @@ def _header(path: Path, given: Given) -> tuple[str, list[str]]:
     if given.header:
         return given.delimiter or ",", list(given.header)
     try:
-        line = text_lines.first_line(path).decode("utf-8-sig").rstrip("\r\n")
+        with text_lines.open_binary(path) as file:
+            lines = [file.readline(text_lines.LONGEST_RECORD) for _ in range(2)]
+        line = lines[0].decode("utf-8-sig").rstrip("\r\n")
     except UnicodeDecodeError:
         raise text_lines.not_utf8(path) from None
     if not line.strip():
         raise BadInput(f"{path}: its first line is empty, and must be the header; remove it, or name another file")
-    if not recognise.is_header(line, given.delimiter):
+    known = given.delimiter or ("\t" if path.name.endswith((".tsv", ".tsv.gz")) else None)
+    if recognise.is_comment(line, lines[1].decode("utf-8", "replace").rstrip("\r\n"), known):
         raise BadInput(
-            f"{path}: its first line is no header: a name in it is empty or a number. Name the columns in order with "
-            '--header, and say what stands between them, for example --header "id,time,lat,lon,speed" --delimiter ","'
+            f"{path}: its first line is a comment, and must be the header; remove it, for example with sed 1d"
         )
-    delimiter = given.delimiter or recognise.delimiter_of(line)
+    if not recognise.is_header(line, known):
+        raise BadInput(
+            f"{path}: its first line is no header: a name in it is a number, or several are empty. If it is a header, "
+            "give each column a name in it. If it is a record, name the columns in order with --header, and say what "
+            'stands between them, for example --header "id,time,lat,lon,speed" --delimiter ","'
+        )
+    delimiter = known or recognise.delimiter_of(line)
     return delimiter, recognise.split(line, delimiter)
 
 

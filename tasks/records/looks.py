@@ -53,3 +53,8 @@ class Look:
     header: tuple[str, ...] = ()
     records: str = ""
     kinds: dict[str, str] | None = None
+
+    @property
+    def own_names(self) -> list[str]:
+        """The names of columns that each record has itself: none leads into a list of objects in it."""
+        return [name for name in self.names if self.format not in ("json", "ndjson") or "]." not in name]

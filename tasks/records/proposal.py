@@ -23,6 +23,7 @@ from tasks.base.config_source import OF_FILE, ROLES
 from tasks.base.errors import BadInput
 from tasks.base.time_zones import zone_problem
 from tasks.records import patterns, recognise
+from tasks.records.inner_lists import refuse_inner_lists
 from tasks.records.looking import look_at
 from tasks.records.looks import Given, Look
 from tasks.records.proposed_fields import refuse_absent_fields
@@ -168,7 +169,8 @@ def _columns(look: Look, n_files: int, given: Given, proposal: Proposal) -> None
         proposal.unit = "km/h"
         reasons.append(f"the columns are those of {preset}, which the preset knows, with the unit of its speeds")
         return
-    found = recognise_roles([name for name in look.names if name not in given.columns.values()])
+    found = recognise_roles([name for name in look.own_names if name not in given.columns.values()])
+    refuse_inner_lists(look, {**found, **given.columns})
     columns.update({**found, **given.columns})
     if "user" not in columns and look.format == "csv" and n_files > 1:
         columns["user"] = OF_FILE

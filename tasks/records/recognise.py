@@ -73,10 +73,11 @@ def delimiter_of(header: str) -> str:
 
 
 def is_header(line: str, delimiter: str | None) -> bool:
-    """Return whether the first line of a CSV file names columns: no name is empty, a number, or of several lines.
+    """Return whether the first line of a CSV file names columns: no name is a number or of several lines.
 
-    The first line of a file without a header is a record. It has a place, which is a number, or a value of several
-    lines. So that no value can hide this, every character that may be the delimiter is tried, unless it is known.
+    One name may be empty, such as that of an index. The first line of a file without a header is a record. It has a
+    place, which is a number, or two empty fields for it, or a value of several lines. So that no value can hide this,
+    every character that may be the delimiter is tried, unless it is known.
 
     Args:
         line: The line.
@@ -85,8 +86,20 @@ def is_header(line: str, delimiter: str | None) -> bool:
     if line.count('"') % 2 or "\r" in line:
         return False
     tried = {one: split(line, one) for one in (_DELIMITERS if delimiter is None else (delimiter,))}
-    is_empty = any(not field.strip() for one, fields in tried.items() for field in fields if one != " ")
-    return not is_empty and not any(_is_number(field) for fields in tried.values() for field in fields)
+    if any(sum(not field.strip() for field in fields) > 1 for one, fields in tried.items() if one != " "):
+        return False
+    return not any(_is_number(field) for fields in tried.values() for field in fields)
+
+
+def is_comment(line: str, following: str, delimiter: str | None) -> bool:
+    """Return whether the first line of a CSV file is a comment above its header.
+
+    It begins with #, and the second line is a header with another number of columns. So no record decides on it.
+    """
+    between = delimiter or delimiter_of(following)
+    n_columns = len(split(following, between))
+    is_whole = line.startswith("#") and line.count('"') % 2 == 0
+    return is_whole and is_header(following, delimiter) and 1 < n_columns != len(split(line, between))
 
 
 def decimal_mark(places: Iterable[str]) -> str:

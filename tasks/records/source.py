@@ -20,6 +20,8 @@ from tasks.records.csv_rows import count_csv_rows
 _FORMATS: dict[str, Format] = {
     ".csv": "csv",
     ".csv.gz": "csv",
+    ".tsv": "csv",
+    ".tsv.gz": "csv",
     ".parquet": "parquet",
     ".ndjson": "ndjson",
     ".ndjson.gz": "ndjson",

@@ -125,7 +125,11 @@ def test_a_person_is_asked_in_plain_words(dataset: Dataset, environment: dict[st
             'no column "pace"; there are: bus, time, lat, lon, speed',
         ),
         (HEADER + "b1,8 o'clock,47.0,8.3,9\n", ("--unit", "km/h"), 'the times in "time" have no form'),
-        ("b1,2026-01-15T08:00:00Z,47.0,8.3,9\n", (), "its first line is no header: a name in it is empty or a number"),
+        (
+            "b1,2026-01-15T08:00:00Z,47.0,8.3,9\n",
+            (),
+            "its first line is no header: a name in it is a number, or several are empty",
+        ),
         (
             "b1,2026-01-15T08:00:00Z,47.0,8.3,9\n",
             ("--header", "a,b"),
@@ -156,6 +160,20 @@ def test_what_is_lacking_is_said(
     assert ended.returncode == 1
     assert said in ended.stderr
     assert not (dataset.folder / "mine.toml").exists()
+
+
+@pytest.mark.parametrize(("name", "delimiter"), [("day.csv", ","), ("day.tsv", "\t")])
+@pytest.mark.parametrize(("before", "after"), [(",", ""), ("", ","), ("", "")])
+def test_a_column_without_a_name_is_not_offered_and_tabs_are_between_those_of_tsv(
+    dataset: Dataset, hexveil: Hexveil, name: str, delimiter: str, before: str, after: str
+) -> None:
+    lines = [HEADER.strip(), *(f"b{n},2026-01-15T08:00:00Z,47.0,8.3,9" for n in range(5))]
+    content = "".join(f"{before and str(n or '') + before}{line}{after}\n" for n, line in enumerate(lines))
+    file, path = dataset.write(name, content.replace(",", delimiter)), dataset.folder / "mine.toml"
+    made = hexveil("init", file, "--to", path, "--yes", "--unit", "km/h")
+    assert made.returncode == 0, made.stderr
+    assert f"{DATE} was read: 5 rows kept" in made.stdout
+    assert propose_source([file], dataset.folder, Given()).names == ["bus", "time", "lat", "lon", "speed"]
 
 
 def test_rows_that_belong_to_no_day_are_said(dataset: Dataset, hexveil: Hexveil) -> None:

@@ -58,6 +58,8 @@ def test_the_format_of_a_file_is_seen_from_its_first_bytes(start: bytes, name: s
         ("bus time lat", " "),
         ('"a b","c,d",e', ","),
         ("bus", ","),
+        (",bus,time", ","),
+        ("bus,time,", ","),
     ],
 )
 def test_the_delimiter_is_that_of_the_header(line: str, delimiter: str) -> None:
@@ -70,6 +72,29 @@ def test_the_delimiter_is_that_of_the_header(line: str, delimiter: str) -> None:
 def test_no_value_makes_a_record_a_header(record: str, value: str) -> None:
     line = record.format(value.replace("," if "," in record else ";", "."))
     assert not recognise.is_header(line, None)
+
+
+@pytest.mark.parametrize("value", ["N/A", '"a;time;lat;lon"', "", "bus"])
+@pytest.mark.parametrize("record", ["b1,2026-01-15T08:00:00Z,,,{}", "{};;;b1;2026-01-15T08:00:00Z", ",b1,soon,{},"])
+def test_nor_does_one_of_a_record_without_a_place(record: str, value: str) -> None:
+    assert not recognise.is_header(record.format(value), None)
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "expected"),
+    [
+        ("# exported by x", "bus,time,lat,lon", True),
+        ("# exported 2026, by x", "bus,time,lat,lon", True),
+        ("#bus,time,lat,lon", "b1,soon,47.0,8.3", False),
+        ("#bus,time,lat", "b1,soon,NA", False),
+        ("#N/A,47.0,8.3", "9,47.0,8.3", False),
+        ("# exported by x", "", False),
+        ('#b1,47.0,8.3,"a value', "bus,time,lat,lon,speed", False),
+        ("bus,time", "bus,time,lat,lon", False),
+    ],
+)
+def test_a_comment_above_a_header_is_one(first: str, second: str, expected: bool) -> None:
+    assert recognise.is_comment(first, second, None) == expected
 
 
 def test_the_list_of_records_and_the_paths_of_its_members_are_found_in_a_document() -> None:

@@ -1,0 +1,31 @@
+"""Inner lists: notices records that are in lists within the records of a JSON document, which cannot be read."""
+
+import re
+from collections.abc import Mapping
+
+from tasks.base.config_source import ROLES
+from tasks.base.errors import BadInput
+from tasks.records.looks import Look
+from tasks.records.roles import recognise_roles
+
+
+def refuse_inner_lists(look: Look, columns: Mapping[str, str]) -> None:
+    """Refuse a file whose records are in lists within those of its list: only the first of each would be read.
+
+    Args:
+        look: What the file looks like.
+        columns: The column of each role that is known.
+
+    Raises:
+        BadInput: A role has no column, but one in a list of objects that is within a record.
+    """
+    inner = recognise_roles([name for name in look.names if name not in look.own_names])
+    role = next((role for role in ROLES if role in inner and role not in columns), None)
+    if role is None:
+        return
+    outer = "" if look.format == "ndjson" else f"{look.records}[]."
+    within = re.sub(r"\[\d+\]", "[]", inner[role].rpartition("].")[0] + "]")
+    raise BadInput(
+        f'the records are in lists within a list: "{inner[role]}" ({role}) is only the first of each. Such lists cannot '
+        f"be read: write one object per line, for example with jq -c '.{outer}{within}', and name that file .ndjson"
+    )
