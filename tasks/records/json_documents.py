@@ -60,6 +60,35 @@ def is_whole(text: str, with_list: bool = False) -> bool:
     return not opened and text.strip()[-1:] in ("]", "}") and (has_list or not with_list)
 
 
+def outer_lists(text: str) -> dict[tuple[str, ...], bool]:
+    """Return where a whole document has lists that are in no other list, and whether an object is directly in each.
+
+    What is within the objects of a list does not matter, so no value does.
+
+    Args:
+        text: The document; its brackets must match.
+    """
+    found: dict[tuple[str, ...], bool] = {}
+    names, written, depth = [""], "", 0  # depth: of what is open, from a list on
+    for token in _TOKEN.finditer(text):
+        mark = token[0]
+        if depth:
+            found[tuple(names)] |= depth == 1 and mark == "{"
+            depth += (mark in _CLOSING) - (mark in ("]", "}"))
+        elif mark == "[":
+            depth = 1
+            found.setdefault(tuple(names), False)
+        elif mark == "{":
+            names.append("")
+        elif mark == "}":
+            names.pop()
+        elif mark == ":":
+            names[-1] = written
+        else:
+            written = mark
+    return found
+
+
 def without_deep(text: str, levels: int) -> str:
     """Return JSON with null in place of each list or object that is more than so many levels deep."""
     depth, kept, parts, start = 0, 0, [], 0

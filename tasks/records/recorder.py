@@ -17,7 +17,7 @@ from tasks.base.errors import BadInput, HexveilError
 from tasks.base.logs import say, warn
 from tasks.records import recognise
 from tasks.records.feed import Feed
-from tasks.records.json_documents import is_whole
+from tasks.records.json_documents import is_whole, outer_lists
 
 if TYPE_CHECKING:
     import httpx
@@ -34,6 +34,20 @@ _ENDINGS = {"csv": ".csv", "parquet": ".parquet", "ndjson": ".ndjson", "json": "
 _TRY_AGAIN = (408, 425, 429)
 
 log = logging.getLogger("hexveil.recorder")
+
+
+class _Form(NamedTuple):
+    """What a snapshot looks like.
+
+    Attributes:
+        ending: The end of the name of its file.
+        places: Where it can have records: the paths to lists, or the header of CSV.
+        has_records: Whether it has some.
+    """
+
+    ending: str
+    places: frozenset[Any]
+    has_records: bool
 
 
 class _Snapshot(NamedTuple):
@@ -69,13 +83,14 @@ def record(feed: Feed, stop: Event) -> int:
     import httpx
 
     logging.getLogger("httpx").setLevel(logging.WARNING)  # it logs whole addresses, with their keys
-    n_written, n_failures, before = 0, 0, _opened(feed.folder)
+    n_written, n_failures, last = 0, 0, _opened(feed.folder)
+    before, places = None if last is None else sha256(last), set() if last is None else _places(last)
     with httpx.Client(headers=dict(feed.headers), timeout=_LONGEST_ANSWER) as client:
         known: dict[str, str] = {}
         due = time.monotonic()
         while not stop.is_set():
             try:
-                snapshot = _fetched(client, feed, known, stop)
+                snapshot = _fetched(client, feed, known, places, stop)
                 if snapshot is not None and snapshot.hash != before:
                     _write(snapshot, feed)
                     before = snapshot.hash
@@ -109,13 +124,16 @@ def _next(due: float, every: float, n_failures: int, asked: float) -> float:
     return max(due + wait_after(every, n_failures, asked), time.monotonic() if not n_failures else due)
 
 
-def _fetched(client: "httpx.Client", feed: Feed, known: dict[str, str], stop: Event) -> _Snapshot | None:
+def _fetched(
+    client: "httpx.Client", feed: Feed, known: dict[str, str], places: set[Any], stop: Event
+) -> _Snapshot | None:
     """Return what the feed holds now; None if it says itself that nothing changed, or if it is time to stop.
 
     Args:
         client: Sends the request.
         feed: The feed.
         known: What the last answer said of its version; is replaced by what this one says.
+        places: Where snapshots had records; this one's are added.
         stop: Ends the request.
     """
     import httpx
@@ -132,7 +150,7 @@ def _fetched(client: "httpx.Client", feed: Feed, known: dict[str, str], stop: Ev
     else:
         if content is None:
             return None
-        snapshot = _Snapshot(content, _ending(content), sha256(content))
+        snapshot = _Snapshot(content, _ending(content, places), sha256(content))
         known.clear()
         known.update(_version(answer.headers))
         return snapshot
@@ -168,25 +186,60 @@ def _version(headers: Any) -> Iterator[tuple[str, str]]:
             yield asked, headers[given]
 
 
-def _ending(content: bytes) -> str:
+def _ending(content: bytes, places: set[Any]) -> str:
     """Return the end of a file's name by its content.
+
+    Args:
+        content: The snapshot.
+        places: Where earlier snapshots had records: there alone may be none. Where this one has some is added.
 
     Raises:
         _Failed: It is no data: for example a page that says that the service is down.
     """
+    form = _form(content)
+    if form is None or not (form.has_records or form.places & places):
+        raise _Failed("the answer is no data: neither JSON with a list of objects, GTFS-Realtime, Parquet nor CSV")
+    if form.has_records:
+        places |= form.places
+    return form.ending
+
+
+def _places(snapshot: bytes) -> set[Any]:
+    """Return where a snapshot that was taken before can have records."""
+    form = _form(snapshot)
+    return set() if form is None else set(form.places)
+
+
+def _form(content: bytes) -> _Form | None:
+    """Return what a snapshot looks like; None if it is no data."""
     zipped = content.startswith(b"\x1f\x8b")
     try:
         start = zlib.decompressobj(wbits=31).decompress(content, _START) if zipped else content[:_START]
         name = recognise.format_of(start)
-        if name == "json" and not is_whole(_text(gzip.decompress(content) if zipped else content), with_list=True):
-            name = None
-        if name == "csv" and recognise.n_csv_columns(_text(start)) < _FEWEST_COLUMNS:
-            name = None
+        if name is None:
+            return None
+        ending = _ENDINGS[name] + (".gz" if zipped else "")
+        if name == "json":
+            return _json_form(_text(gzip.decompress(content) if zipped else content), ending)
     except (ValueError, zlib.error, EOFError):
-        name = None
-    if name is None:
-        raise _Failed("the answer is no data: neither JSON with a list, GTFS-Realtime, Parquet nor CSV")
-    return _ENDINGS[name] + (".gz" if zipped else "")
+        return None
+    return _csv_form(_text(start), ending) if name == "csv" else _Form(ending, frozenset(), True)
+
+
+def _json_form(text: str, ending: str) -> _Form | None:
+    if not is_whole(text, with_list=True):
+        return None
+    lists = outer_lists(text)
+    with_objects = frozenset(place for place, has_objects in lists.items() if has_objects)
+    return _Form(ending, with_objects or frozenset(lists), bool(with_objects))
+
+
+def _csv_form(start: str, ending: str) -> _Form | None:
+    """Return the form of CSV: a line alone may be a header, or a sentence with commas."""
+    lines = [line for line in start.splitlines() if line.strip()]
+    if recognise.n_csv_columns(start) < _FEWEST_COLUMNS:
+        return None
+    return _Form(ending, frozenset(lines[:1]), len(lines) > 1)
 
 
 def _text(content: bytes) -> str:
@@ -212,8 +265,8 @@ def _write(snapshot: _Snapshot, feed: Feed) -> None:
     raise _Failed(problem)
 
 
-def _opened(folder: Path) -> str | None:
-    """Make a folder if it is not there, and return the hash of its newest snapshot."""
+def _opened(folder: Path) -> bytes | None:
+    """Make a folder if it is not there, and return its newest snapshot."""
     try:
         folder.mkdir(parents=True, exist_ok=True)
         return _last_snapshot(folder)
@@ -222,11 +275,11 @@ def _opened(folder: Path) -> str | None:
     raise BadInput(problem)
 
 
-def _last_snapshot(folder: Path) -> str | None:
-    """Return the hash of the newest snapshot in a folder. The names are in order of time."""
+def _last_snapshot(folder: Path) -> bytes | None:
+    """Return the newest snapshot in a folder. The names are in order of time."""
     days = sorted((one for one in folder.glob("????-??-??") if one.is_dir()), reverse=True)
     for day in days:
         files = sorted(one for one in day.glob("[!.]*") if one.is_file())
         if files:
-            return sha256(files[-1].read_bytes())
+            return files[-1].read_bytes()
     return None

@@ -139,6 +139,9 @@ def test_a_server_that_knows_versions_is_asked_for_newer_ones_only(serve: Serve,
         Answer(content=b"<html>down for maintenance</html>"),
         Answer(content=b"Service unavailable\n"),
         Answer(content=b'{"result": "false", "error": "limit"}'),
+        Answer(content=b'{"error":"quota","details":[]}'),
+        Answer(content=b'{"results":null}'),
+        Answer(content=b"Error: too many requests, wait, please, thanks, bye\n"),
         Answer(content=b""),
         Answer(content=FIRST[:-4], length=len(FIRST)),
         Answer(content=FIRST, headers={"Content-Encoding": "gzip"}),
@@ -196,10 +199,10 @@ def test_waits_double_to_a_quarter_of_an_hour_or_to_what_the_feed_asks() -> None
 @pytest.mark.parametrize(
     ("content", "ending"),
     [
-        (json.dumps({"result": []}).encode(), ".json"),
+        (json.dumps({"result": [{"a": 1}]}).encode(), ".json"),
         (gzip.compress(json.dumps([{"a": 1}]).encode(), mtime=0), ".json.gz"),
         (b'{"a": 1}\n{"a": 2}\n', ".ndjson"),
-        (b"bus,time,lat,lon,speed\n", ".csv"),
+        (b"bus,time,lat,lon,speed\na,1,2,3,4\n", ".csv"),
     ],
 )
 def test_the_end_of_the_name_says_the_format(serve: Serve, tmp_path: Path, content: bytes, ending: str) -> None:
@@ -250,13 +253,33 @@ def test_the_command_ends_cleanly_at_a_signal_and_its_files_are_read(
 def test_no_value_decides_whether_a_snapshot_is_kept(value: str) -> None:
     """The reader keeps such records, so the recorder keeps the snapshot with everybody's records."""
     record = '{"bus": "a", "speed": VALUE}'.replace("VALUE", value)
-    assert recorder._ending(f"[{record}, {record}]".encode()) == ".json"
-    assert recorder._ending(f"{record}\n{record}\n".encode()) == ".ndjson"
+    assert recorder._ending(f"[{record}, {record}]".encode(), set()) == ".json"
+    assert recorder._ending(f"{record}\n{record}\n".encode(), set()) == ".ndjson"
     rows = "\n".join(f"a;1;2;3;{value}" for _ in range(40))
-    assert recorder._ending(f"bus;time;lat;lon;speed\n{rows}\n".encode()) == ".csv"
+    assert recorder._ending(f"bus;time;lat;lon;speed\n{rows}\n".encode(), set()) == ".csv"
 
 
 @pytest.mark.parametrize("page", [b'{"error": "down"}', b'[{"a": 1}', b'{"a": [1}', b"<html>", b"down\n", b'{"a": ["}'])
 def test_what_is_not_whole_or_has_no_list_is_no_snapshot(page: bytes) -> None:
     with pytest.raises(recorder._Failed):
-        recorder._ending(page)
+        recorder._ending(page, set())
+
+
+@pytest.mark.parametrize(
+    ("full", "empty", "other"),
+    [
+        (b'{"at": 1, "result": [{"a": 1}]}', b'{"at": 2, "result": []}', b'{"error": "quota", "details": []}'),
+        (b'{"d": {"v": [{"a": [1]}]}, "v": []}', b'{"d": {"v": []}, "v": []}', b'{"v": []}'),
+        (b'[{"a": []}]', b"[ ]", b'{"a": []}'),
+        (b"bus,time,lat,lon\na,1,2,3\n", b"bus,time,lat,lon\n", b"Wait, please, thanks, bye\n"),
+    ],
+)
+def test_a_snapshot_may_be_empty_where_earlier_ones_had_records(
+    serve: Serve, tmp_path: Path, full: bytes, empty: bytes, other: bytes
+) -> None:
+    def answers(*contents: bytes) -> list[Answer]:
+        return [Answer(content=content) for content in contents]
+
+    assert run(serve(answers(empty, full, other, empty, full)), tmp_path) == 3
+    assert [path.read_bytes() for path in files(tmp_path)] == [full, empty, full]
+    assert run(serve(answers(other, empty, other, full)), tmp_path) == 2  # also after a new start
