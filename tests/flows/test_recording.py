@@ -119,7 +119,7 @@ def test_failures_and_dropped_snapshots_are_shown_without_being_asked_for(
     assert lines == [
         f'{prefix}a snapshot failed feed=127.0.0.1 reason="HTTP 503" n_failures=1 wait_seconds=2',
         f'{prefix}a snapshot failed feed=127.0.0.1 reason="HTTP 503" n_failures=2 wait_seconds=4',
-        f'{prefix}a snapshot failed feed=127.0.0.1 reason="the answer is no data: neither JSON with a list, '
+        f'{prefix}a snapshot failed feed=127.0.0.1 reason="the answer is no data: neither JSON with a list of objects, '
         'GTFS-Realtime, Parquet nor CSV" n_failures=3 wait_seconds=8',
         f"{prefix}the feed answers again feed=127.0.0.1 n_failures=3",
     ]
