@@ -268,17 +268,13 @@ def _times(files: Sequence[Path], folder: Path, looks: Sequence[Look], given: Gi
 def _patterns(files: Sequence[Path], folder: Path, looks: Sequence[Look], form: TimesForm, proposal: Proposal) -> None:
     """Note the patterns of the files, and the day to try. The first records of a file decide on it, then the whole."""
     column, zone = proposal.settings["columns"]["time"], ZoneInfo(proposal.settings["dataset"]["timezone"])
-
-    def days(times: Sequence[Any]) -> Counter[dt.date]:
-        return Counter(day for one in times if (day := form.local_day(one, zone)) is not None)
-
-    first = [days(times) for times in _written(looks, column)]
+    first = [form.days(times, zone) for times in _written(looks, column)]
     proposal.date = max(sum(first, Counter()).items(), key=lambda day: day[1], default=(None, 0))[0]
     dates = None if proposal.settings["columns"]["user"] == OF_FILE else patterns.dates_of(files, folder)
     if dates is None:
         named = undated_files(files, folder)
     else:
-        whole = (days(look.spread(column)) for look in looks if look.names)
+        whole = (form.days(look.spread(column), zone) for look in looks if look.names)
         dates_of_whole = [date for date, look in zip(dates, looks, strict=False) if look.names]
         fits = partial(are_of_day, holds_snapshots=proposal.holds_snapshots)
         is_dated = all(map(fits, dates, first)) and all(map(fits, dates_of_whole, whole))

@@ -6,8 +6,9 @@ Whether a time has a form is asked of the engine, which reads the files of each 
 import datetime as dt
 import itertools
 import re
+from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 from zoneinfo import ZoneInfo
@@ -57,21 +58,16 @@ class TimesForm:
         unit: What they count since 1970, if they are numbers.
         form: Their form, if they are neither numbers nor ISO 8601.
         reason: Why, for people; "" if they are ISO 8601.
-        seen: The times that were looked at.
     """
 
     unit: TimeUnit | None = None
     form: str | None = None
     reason: str = ""
-    seen: Sequence[Any] = field(default=(), repr=False)
-    _days: dict[str, dict[str, dt.date | None]] = field(default_factory=dict, init=False, repr=False)
 
-    def local_day(self, time: Any, zone: ZoneInfo) -> dt.date | None:
-        """Return the local day of a time that was looked at; None if it cannot be read."""
-        if zone.key not in self._days:  # the engine reads all at once
-            written = list({str(one): None for one in self.seen})
-            self._days[zone.key] = dict(zip(written, _days(written, [self._read_as()], zone.key)[0], strict=True))
-        return self._days[zone.key].get(str(time))
+    def days(self, times: Sequence[Any], zone: ZoneInfo) -> Counter[dt.date]:
+        """Return how many of some times are of each local day; those that cannot be read are of none."""
+        (days,) = _days(times, [self._read_as()], zone.key)
+        return Counter(day for day in days if day is not None)
 
     def _read_as(self) -> TimeForm:
         if self.unit is not None:
@@ -128,7 +124,7 @@ def form_of_times(
     if given is not None:
         if seen and not any(day is not None for day in _days(seen, [of_format(given)])[0]):
             raise BadInput(f'no time in "{column}" has the form that --time-format says, {given}; check both')
-        return TimesForm(form=given, reason=f"times have the form {given}, as --time-format says", seen=seen)
+        return TimesForm(form=given, reason=f"times have the form {given}, as --time-format says")
     units: list[TimeUnit | None] = [recognise.time_unit(some) for some in times]
     found = zip(files, times, units, are_iso(times), strict=False)
     kinds: dict[Path, tuple[TimeUnit | None, bool]] = {
@@ -145,8 +141,8 @@ def form_of_times(
     unit, is_iso = next(iter(kinds.values()), (None, True))
     if unit is not None:
         reason = f"times are {_named((unit, False))}: in this unit they are of 1990 to 2100"
-        return TimesForm(unit, reason=reason, seen=seen)
-    return TimesForm(seen=seen) if is_iso else _by_form(files, folder, times, column)
+        return TimesForm(unit, reason=reason)
+    return TimesForm() if is_iso else _by_form(files, folder, times, column)
 
 
 def _named(kind: tuple[TimeUnit | None, bool]) -> str:
@@ -164,13 +160,13 @@ def _by_form(files: Sequence[Path], folder: Path, times: Sequence[list[Any]], co
             '--time-format "%m/%d/%Y %H:%M:%S", or name another column with --time'
         )
     if len(forms) == 1:
-        return TimesForm(form=forms[0], reason=f"times have the form {forms[0]}", seen=seen)
+        return TimesForm(form=forms[0], reason=f"times have the form {forms[0]}")
     days = [patterns.day_in(path, folder) for path in files]
     read = _days(seen, [of_format(form) for form in forms])
     near = [form for form, of in zip(forms, read, strict=True) if _is_near(of, days, times)]
     if len(near) == 1:
         reason = f"times have the form {near[0]}: read so, they are of the days in the files' paths"
-        return TimesForm(form=near[0], reason=reason, seen=seen)
+        return TimesForm(form=near[0], reason=reason)
     ways = ", or ".join(
         f'--time-format "{form}" ({_EXAMPLE.day} April 2026 is {_EXAMPLE:{form[:8]}})' for form in forms
     )
