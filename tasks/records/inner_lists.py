@@ -27,5 +27,5 @@ def refuse_inner_lists(look: Look, columns: Mapping[str, str]) -> None:
     within = re.sub(r"\[\d+\]", "[]", inner[role].rpartition("].")[0] + "]")
     raise BadInput(
         f'the records are in lists within a list: "{inner[role]}" ({role}) is only the first of each. Such lists '
-        f"cannot be read: write one object per line, for example with jq -c '.{outer}{within}', and name that file .ndjson"
+        f"cannot be read: write one object per line, for example with jq -c '.{outer}{within}' > new.ndjson"
     )
