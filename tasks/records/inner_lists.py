@@ -26,6 +26,6 @@ def refuse_inner_lists(look: Look, columns: Mapping[str, str]) -> None:
     outer = "" if look.format == "ndjson" else f"{look.records}[]."
     within = re.sub(r"\[\d+\]", "[]", inner[role].rpartition("].")[0] + "]")
     raise BadInput(
-        f'the records are in lists within a list: "{inner[role]}" ({role}) is only the first of each. Such lists are '
-        f"not read: write one object per line, for example with jq -c '.{outer}{within}', and name that file .ndjson"
+        f'the records are in lists within a list: "{inner[role]}" ({role}) is only the first of each. Such lists '
+        f"cannot be read: write one object per line, for example with jq -c '.{outer}{within}' > new.ndjson"
     )
