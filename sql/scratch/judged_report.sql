@@ -1,7 +1,8 @@
 -- judged_report: the lines of a round's files, with what each says, and the reason if it is not used.
 -- Of two reports of a device the first counts, by file name and line. A device of the other half is refused, and so is
 -- a report that no honest device can send, or whose device has a name that no device takes: of 1 to 64 characters,
--- printable as Python says, so without controls, marks of direction, line ends and spaces but the plain one. Reports of the period's other round may stand in the same files.
+-- printable as Python says, so without controls, marks of direction, line ends and spaces but the plain one.
+-- Reports of the period's other round may stand in the same files.
 -- Grain    one row per line that is neither empty nor of the period's other round
 -- Reads    report_line: the lines of the files; asked_area: the areas, with the domain of an estimate in round 2
 -- Params   $collection, $period, $round, $key: of the round, the key in hexadecimal; $n_bins: digits of a ballot;

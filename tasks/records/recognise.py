@@ -96,10 +96,10 @@ def is_comment(line: str, following: str, delimiter: str | None) -> bool:
 
     It begins with #, and the second line is a header with another number of columns. So no record decides on it.
     """
+    if not line.startswith("#") or line.count('"') % 2 or "\r" in line or not is_header(following, delimiter):
+        return False
     between = delimiter or delimiter_of(following)
-    n_columns = len(split(following, between))
-    is_whole = line.startswith("#") and line.count('"') % 2 == 0
-    return is_whole and is_header(following, delimiter) and 1 < n_columns != len(split(line, between))
+    return 1 < len(split(following, between)) != len(split(line, between))
 
 
 def decimal_mark(places: Iterable[str]) -> str:
