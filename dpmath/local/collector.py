@@ -94,8 +94,7 @@ def clipping_bias(
     voting = _least_voting_share(n_votes, n_ballots, protocol, miss_rate)
     beyond = (_beyond(length, at, counts, n_ballots, protocol, miss_rate) for length, at, counts in ends)
     lowered, raised = (
-        min(off, length * voting) / voting if voting > 0 else max(length, 0)
-        for off, (length, _, _) in zip(beyond, ends, strict=True)
+        min(off / voting, length) if voting > 0 else length for off, (length, _, _) in zip(beyond, ends, strict=True)
     )
     return lowered / known.mean_weight, raised / known.mean_weight
 

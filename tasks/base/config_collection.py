@@ -11,7 +11,7 @@ from typing import Any, Literal, Self
 import numpy as np
 from pydantic import Field, field_validator, model_validator
 
-from dpmath.local.design import crowd, design
+from dpmath.local.design import Crowd, crowd, design
 from dpmath.local.protocol import LocalProtocol
 from dpmath.local.sizes import SizeDistribution
 from tasks.base.config import Config, load_config, read_as
@@ -135,7 +135,7 @@ class CollectionConfig(Section):
                 raise ValueError(f"{name} must be written in fewer digits: devices read 15 on each side")
         try:
             protocol = self.protocol
-            crowd(self.sizes, protocol, float(self.collection.shares_off_by))
+            self.crowd(protocol)
         except (ValueError, ArithmeticError):
             raise ValueError("no device can answer: alpha is too small for such counts and shares") from None
         if protocol.n_bins > MOST_BINS:
@@ -154,6 +154,10 @@ class CollectionConfig(Section):
         """The protocol for the expected number of devices in an area."""
         off = float(self.collection.shares_off_by)
         return design(self.sizes, self.collection.expected_devices, self.alpha, self.value.n_ticks, off)
+
+    def crowd(self, protocol: LocalProtocol) -> Crowd:
+        """Return what is known of the devices' weights."""
+        return crowd(self.sizes, protocol, float(self.collection.shares_off_by))
 
     @property
     def name(self) -> str:

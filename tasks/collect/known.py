@@ -3,14 +3,8 @@
 from typing import Any
 
 from dpmath.local.collector import one_report_moves
-from dpmath.local.design import Crowd, central_error, crowd, expected_local_error
-from dpmath.local.protocol import LocalProtocol
+from dpmath.local.design import central_error, expected_local_error
 from tasks.base.config_collection import CollectionConfig
-
-
-def crowd_of(config: CollectionConfig, protocol: LocalProtocol) -> Crowd:
-    """Return what is known of the devices' weights."""
-    return crowd(config.sizes, protocol, float(config.collection.shares_off_by))
 
 
 def plan_collection(config: CollectionConfig) -> list[dict[str, Any]]:
@@ -20,7 +14,7 @@ def plan_collection(config: CollectionConfig) -> list[dict[str, Any]]:
         A row for each number of devices, errors in the unit of the value.
     """
     protocol = config.protocol
-    known, tick = crowd_of(config, protocol), float(config.value.tick)
+    known, tick = config.crowd(protocol), float(config.value.tick)
     expected, least = config.collection.expected_devices, config.collection.least_devices
     rows = []
     for n in sorted({2 * least, expected // 4, expected, 4 * expected, 16 * expected}):

@@ -10,7 +10,6 @@ from dpmath.local.protocol import LocalProtocol
 from tasks.account.entry import Stated
 from tasks.base.config_collection import CollectionConfig
 from tasks.base.errors import NothingToPublish
-from tasks.collect.known import crowd_of
 from tasks.collect.ledger import stored
 from tasks.device.parameters import RoundParameters
 from tasks.formats.catalogue import MEANS
@@ -109,7 +108,7 @@ def _row(
     protocol, number, tick = asked.protocol, asked.bins[area], float(config.value.tick)
     if number is None:
         raise ValueError("round 2 has a bin for each area")
-    known, n = crowd_of(config, protocol), sums["n_estimates"]
+    known, n = config.crowd(protocol), sums["n_estimates"]
     ballots = votes["n_votes"], votes["n_ballots"]
     found = estimated((n, sums["total"], sums["squares"]), number, protocol, known, ballots)
     return {

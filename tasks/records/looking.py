@@ -69,11 +69,10 @@ def _opening(path: Path) -> Iterator[None]:
         return
     except PermissionError:
         problem = "you may not read it; give yourself the right, for example with chmod, or copy the file"
-    except OSError as error:
-        is_of_gzip = isinstance(error, gzip.BadGzipFile)
-        problem = "the gzip file is truncated or damaged; fetch it again" if is_of_gzip else f"{error.strerror}"
-    except (EOFError, zlib.error):
+    except (EOFError, gzip.BadGzipFile, zlib.error):
         problem = "the gzip file is truncated or damaged; fetch it again"
+    except OSError as error:
+        problem = f"{error.strerror}"
     raise BadInput(f"{path}: {problem}")
 
 

@@ -58,7 +58,7 @@ def format_of(start: bytes) -> Format | None:
 def n_csv_columns(start: str) -> int:
     """Return how many columns the first line of a CSV file has: no value of a later line matters."""
     first = next((line for line in start.splitlines() if line), "")
-    return max(len(next(csv.reader([first], delimiter=one))) for one in _DELIMITERS)
+    return max(len(split(first, one)) for one in _DELIMITERS)
 
 
 def split(line: str, delimiter: str) -> list[str]:

@@ -1,6 +1,5 @@
 """Structure: checks, before the engine reads a file, that it has the right columns, of types that can be read."""
 
-import csv
 import itertools
 from pathlib import Path
 from typing import Any
@@ -12,7 +11,7 @@ import pyarrow.types as pat
 from tasks.base.config import Config
 from tasks.base.config_source import OF_FILE, ROLES
 from tasks.base.errors import BadInput
-from tasks.records import text_lines
+from tasks.records import recognise, text_lines
 from tasks.records.csv_rows import csv_records
 
 _MOST_NOT_IN_A_HEADER = 1  # if the header is missing, a value of the first record could equal a column's name
@@ -49,7 +48,7 @@ def csv_columns(path: Path, config: Config) -> list[str]:
         first_line = text_lines.first_line(path).decode("utf-8-sig")
     except UnicodeDecodeError:
         raise text_lines.not_utf8(path) from None
-    header = next(csv.reader([first_line], delimiter=config.dataset.delimiter), [])
+    header = recognise.split(first_line, config.dataset.delimiter)
     if not header:
         raise BadInput(f"{path}: the file is empty, or its first line is, without a header")
     wanted = source_names(config).values()

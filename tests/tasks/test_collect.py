@@ -26,7 +26,7 @@ from tasks.base.config_collection import load_collection
 from tasks.base.device_rules import is_label
 from tasks.base.errors import BadConfig, BadInput, HexveilError, LedgerBroken, NothingToPublish, SchemaBroken
 from tasks.base.schemas import check
-from tasks.collect.known import crowd_of, plan_collection
+from tasks.collect.known import plan_collection
 from tasks.collect.reports import _contract
 from tasks.collect.rounds import estimate, localise, open_period
 from tasks.collect.simulated import simulated_ticks
@@ -59,7 +59,7 @@ def test_the_published_means_are_those_of_the_reports(collected: Collected) -> N
         number = localised(n_votes, asked.protocol)
         assert asked.bins[row["area"]] == number
         sums = len(said), sum(said), sum(one**2 for one in said)
-        known = crowd_of(config, asked.protocol)
+        known = config.crowd(asked.protocol)
         found = estimated(sums, number, asked.protocol, known, (n_votes, len(cast)))
         assert float(row["mean"]) == pytest.approx(found.mean / 10, abs=1e-6)
         assert float(row["mean_ci95_low"]) == pytest.approx(found.low / 10, abs=1e-6)
