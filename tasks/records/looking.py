@@ -56,7 +56,7 @@ def look_at(path: Path, given: Given) -> Look:
             raise BadInput(
                 f"{path}: its name does not say its format; say it with --format: csv, parquet, ndjson, json or gtfs-rt"
             )
-        if kind in ("csv", "json", "ndjson") and text_lines.utf16_of(start):
+        if kind in ("json", "ndjson") and text_lines.utf16_of(start):
             raise text_lines.not_utf8(path)
         return _LOOKS[kind](path, given)
 
@@ -127,6 +127,8 @@ def _header(path: Path, given: Given) -> tuple[str, list[str]]:
             "give each column a name in it. If it is a record, name the columns in order with --header, and say what "
             'stands between them, for example --header "id,time,lat,lon,speed" --delimiter ","'
         )
+    if "\0" in line:
+        raise text_lines.not_utf8(path)
     delimiter = known or recognise.delimiter_of(line)
     return delimiter, recognise.split(line, delimiter)
 

@@ -24,8 +24,12 @@ N_ROWS = 6
 PLACES = [f"{DATE}T08:0{n}:00Z,47.0{n},8.31" for n in range(N_ROWS)]
 INSTANTS = [(MIDNIGHT + 8 * 3600 + n * 60) * 1000 for n in range(N_ROWS)]
 """The times of ``PLACES`` in milliseconds since 1970."""
-OF_STRUCTURE = '",;|\t \n\r{}[]:.-0123456789'
-TEXTS = st.one_of(st.text(st.sampled_from(OF_STRUCTURE), max_size=40), st.text(max_size=20))
+OF_STRUCTURE = '",;|\t \n\r\0\ufeff{}[]:.-0123456789'
+TEXTS = st.one_of(
+    st.sampled_from(("", "\0", "\ufeff", "\r\n")),
+    st.text(st.sampled_from(OF_STRUCTURE), max_size=40),
+    st.text(max_size=20),
+)
 NAMES = ("time", "lat", "lon", "bus", "id", "a.b", "")
 
 
