@@ -68,6 +68,15 @@ class Account:
         self._added.append((date, losses))
         self.total.update(losses)
 
+    def of_day(self, date: dt.date) -> Counter[str]:
+        """Return what each user lost by all that was released of a day: its stops, its release, its revisions."""
+        total, folder = Counter[str](), private_files.plans(self._config)
+        for name in (name for day, name in self._released if day == date):
+            total.update(_read_losses(folder, name))
+        for losses in (losses for day, losses in self._added if day == date):
+            total.update(losses)
+        return total
+
     def used(self, date: dt.date) -> Counter[str]:
         """Return what counts against each user's limit for a release of that day.
 

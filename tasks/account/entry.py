@@ -173,7 +173,7 @@ class Charge(Entry):
 
     @property
     def in_words(self) -> str:
-        """The guarantee of this release and of all up to it, in a sentence."""
+        """The guarantee of its day and of all released up to it, in a sentence."""
         if "in_words" in self.stated:
             return str(self.stated["in_words"])
         pure = self.currency
@@ -267,9 +267,9 @@ class Release(Charge):
         return int(self.stated["records_covered"])
 
 
-def guarantee_in_words(currency: Currency, loss: int, total: int) -> str:
-    """Return the guarantee of a release and of all up to it, in a sentence, from what they cost the worst user."""
-    day, everything = currency.in_words(loss), currency.in_words(total)
+def guarantee_in_words(currency: Currency, of_day: int, total: int) -> str:
+    """Return the guarantee of a day and of all released so far, in a sentence, from what they cost the worst user."""
+    day, everything = currency.in_words(of_day), currency.in_words(total)
     return f"each user, all values of the day: {day}; everything released so far together: {everything}"
 
 

@@ -203,7 +203,7 @@ def _checked_costs(date: dt.date, here: Losses, entries: list[Entry], config: Co
         raise BudgetExceeded("the plan is older than the last release or the budget; run the day again to plan anew")
     total_hash = frames.write_json(private_files.totals(config), dict(account.total))
     return {
-        **describe_cost(worst, max(account.total.values()), worst_used, config),
+        **describe_cost(worst, max(account.of_day(date).values()), max(account.total.values()), worst_used, config),
         "totals": total_hash,
     }
 

@@ -123,14 +123,18 @@ def theorems_of(config: Config) -> list[str]:
     return theorems
 
 
-def describe_cost(worst: int, worst_total: int, worst_used: int, config: Config) -> dict[str, str | None]:
-    """Return the worst user's cost, of this release and in total, and what is left of the limit.
+def describe_cost(
+    worst: int, worst_of_day: int, worst_total: int, worst_used: int, config: Config
+) -> dict[str, str | None]:
+    """Return the worst user's cost, of this release, of its day and in total, and what is left of the limit.
 
     The losses are whole numbers in the unit of the account. The epsilons beside them are exact in pure epsilon, and
     rounded up in zCDP; what is left is rounded down.
 
     Args:
         worst: What the release cost the user with the largest loss.
+        worst_of_day: What all that was released of its day cost the user with the largest such loss: an earlier
+            stop or release of the day counts too.
         worst_total: What all releases cost the user with the largest total.
         worst_used: The most that counts against the limit.
         config: Says definition and limit.
@@ -140,7 +144,7 @@ def describe_cost(worst: int, worst_total: int, worst_used: int, config: Config)
         **describe_account(worst_total, worst_used, config),
         "loss": str(worst),
         "epsilon": _text(currency.epsilon(worst)),
-        "in_words": guarantee_in_words(currency, worst, worst_total),
+        "in_words": guarantee_in_words(currency, worst_of_day, worst_total),
     }
 
 

@@ -243,7 +243,12 @@ def _beyond_its_account(entry: Charge, losses: dict[str, int], account: Account,
     """Yield where an entry disagrees with the recomputed losses, and the limits that they pass."""
     used = account.used(entry.date)
     total = durable.sha256(durable.canonical_json(account.total))
-    costs = describe_cost(*(max(lost.values()) for lost in (losses, account.total, used)), config=settings)
+    of_day = account.of_day(entry.date)
+    worst, *others = (max(lost.values()) for lost in (losses, of_day, account.total, used))
+    costs = describe_cost(worst, *others, config=settings)
+    alone = describe_cost(worst, worst, *others[1:], config=settings)
+    if entry.stated.get("in_words") == alone["in_words"]:  # former versions did not count what the day cost before
+        costs = alone
     yield from _unlike(entry, {key: cost for key, cost in costs.items() if entry.has_losses or key in entry.stated})
     if entry.totals != total:
         yield "the totals are not the sums of the losses so far"

@@ -11,6 +11,7 @@ from support import DATE, OF_SUMS, Dataset, choose
 
 from tasks.account import ledger, private_files
 from tasks.account.budgets import Account
+from tasks.account.entry import guarantee_in_words
 from tasks.base.errors import BadConfig, DayStopped, LedgerBroken
 from tasks.planning.preview import preview_plan
 from tasks.release import draw
@@ -33,7 +34,29 @@ def test_mended_settings_are_asked_anew_at_a_new_charge_and_the_day_is_released(
     totals = Account(ledger.read_entries(one.config), one.config).total
     assert set(totals.values()) == {charge + int(release.stated["loss"])}
     assert release.stated["attempt"] == 2
+    currency = one.config.privacy.currency
+    assert f"all values of the day: {currency.in_words(max(totals.values()))};" in release.stated["in_words"]
     assert verify_ledger(one.config).n_releases == 1
+
+
+def test_verify_knows_the_sentence_with_what_the_day_cost_before_and_that_of_former_versions(one: Dataset) -> None:
+    write_day(one, N_BUSES, word='"31,5"')
+    with pytest.raises(DayStopped):
+        one.run_day()
+    one.set('timezone = "UTC"', 'timezone = "UTC"\ndecimal = ","')
+    one.run_day()
+    _, release = paid(one)
+    path, currency = ledger.ledger_path(one.config), one.config.privacy.currency
+    stop_line, line = path.read_bytes().splitlines(keepends=True)
+    total = int(release.stated["loss_total_after"])
+    for of_day, is_told in ((int(release.stated["loss"]), False), (int(release.stated["loss"]) // 2, True)):
+        in_words = guarantee_in_words(currency, of_day, total)
+        path.write_bytes(stop_line + forged(line, in_words=in_words))
+        (one.folder / "store" / "release.duckdb").unlink(missing_ok=True)
+        (path.parent / "private" / "ledger-head").unlink(missing_ok=True)
+        with pytest.raises(LedgerBroken) as told:  # the files beside the ledger still have the right sentence
+            verify_ledger(one.config)
+        assert ("in_words is not what the plans give" in str(told.value)) is is_told
 
 
 def test_a_day_that_is_right_as_it_is_is_released_without_the_question(one: Dataset) -> None:
