@@ -51,6 +51,10 @@ class LedgerBroken(HexveilError):
     """The ledger, or a file that it names, is missing or was changed."""
 
 
+class WarehouseDamaged(HexveilError):
+    """The engine cannot read the warehouse's file. All of it can be made again from the raw files."""
+
+
 class TemporaryFailure(HexveilError):
     """The machine failed, not the data: for example, the disk is full. A repeatable step is tried again."""
 

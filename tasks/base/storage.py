@@ -1,13 +1,15 @@
-"""The storage folder: which dataset owns it, its folder of sensitive files, and its ledger file."""
+"""The storage folder: which dataset owns it, its folder of sensitive files, its ledger file, a damaged warehouse."""
 
 import os
+from collections.abc import Iterator
+from contextlib import contextmanager
 from fnmatch import fnmatch
 from pathlib import Path
 
 from tasks.base.config import Config
 from tasks.base.config_collection import CollectionConfig
 from tasks.base.durable import flush_folder, write_new
-from tasks.base.errors import HexveilError, LedgerBroken
+from tasks.base.errors import HexveilError, LedgerBroken, WarehouseDamaged
 
 OWNER = "dataset"
 """The file of the private folder that says which dataset, or which collection, owns the storage."""
@@ -128,3 +130,27 @@ def check_no_ledger_is_missing(config: Config) -> None:
 
 def _holds_anything(path: Path) -> bool:
     return any(path.iterdir()) if path.is_dir() else path.exists()
+
+
+@contextmanager
+def damage_said(warehouse: Path) -> Iterator[None]:
+    """Say what to do if the engine finds a part of the warehouse's file that cannot be read.
+
+    DuckDB writes some parts of a file in place. If it is killed in the middle of one, the part stays torn. The
+    warehouse is not made anew here: raw files may be gone, and then their rows are only in this file and in backups.
+
+    Raises:
+        WarehouseDamaged: The file is damaged.
+    """
+    try:
+        yield
+        return
+    except Exception as error:
+        if "Corrupt database file" not in str(error):
+            raise
+    raise WarehouseDamaged(
+        f"{warehouse} is damaged: a part of it cannot be read, as when a process was killed or the disk was full while "
+        "it was written. No release, charge or published file is in it. If the raw files are still there, delete "
+        f"{warehouse.name} and {warehouse.name}.wal, and run again: the raw files are read again. If some are gone, "
+        "restore this file from a backup"
+    )

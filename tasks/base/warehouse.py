@@ -26,7 +26,7 @@ from tasks.base.config_collection import CollectionConfig
 from tasks.base.durable import flush_folder
 from tasks.base.errors import InUse, contained
 from tasks.base.locks import turn
-from tasks.base.storage import claim, private_folder
+from tasks.base.storage import claim, damage_said, private_folder
 
 Connection = duckdb.DuckDBPyConnection
 EngineError = duckdb.Error
@@ -50,7 +50,8 @@ class _Kept:
             claim(config)
             folder = private_folder(config)
             self._held.enter_context(_exclusive(folder))
-            database = self._held.enter_context(closing(open_database(folder / "warehouse.duckdb", config)))
+            with damage_said(file := folder / "warehouse.duckdb"):
+                database = self._held.enter_context(closing(open_database(file, config)))
             database.create_function(
                 "h3_cell", _h3_cells, ["DOUBLE", "DOUBLE", "INTEGER"], "UBIGINT", type=PythonUDFType.ARROW
             )

@@ -23,8 +23,13 @@ Trial = Callable[[Path], bool]
 
 @pytest.fixture
 def trials(tmp_path: Path) -> Callable[[Path, list[Trial]], int]:
-    """Return a function that tries each way to be killed on a copy of a folder and returns how many were."""
-    numbers = count()
+    """Return a function that tries each way to be killed on a copy of a folder and returns how many were.
+
+    DuckDB writes some parts of its file in place, and a kill can tear one: seen once in about 300 kills. The run
+    after it must say so; then the test does what it says. More than one kill in 15 that does this would be another
+    fault.
+    """
+    numbers, damaged = count(), list[Path]()
 
     def tried(template: Path, kill: Trial) -> bool:
         folder = tmp_path.with_name(f"{tmp_path.name}-{next(numbers)}")
@@ -33,14 +38,18 @@ def trials(tmp_path: Path) -> Callable[[Path, list[Trial]], int]:
         dataset = Dataset(folder)
         seen = all_files(dataset)
         assert not seen or (folder / "store" / "ledger.jsonl").read_bytes().endswith(b"\n")
-        victim.run(victim.whole_day, folder)
+        victim.run(victim.whole_day_after_damage, folder)
         victim.run(victim.check_released_once, folder, seen)
+        damaged.extend(folder.glob("was_damaged"))
         shutil.rmtree(folder)
         return was_killed
 
     def run(template: Path, kills: list[Trial]) -> int:
         with ThreadPoolExecutor(2) as pool:
-            return sum(pool.map(lambda kill: tried(template, kill), kills))
+            n_killed = sum(pool.map(lambda kill: tried(template, kill), kills))
+        assert len(damaged) <= len(kills) // 15, f"{len(damaged)} of {len(kills)} kills damaged the warehouse"
+        damaged.clear()
+        return n_killed
 
     return run
 
@@ -65,11 +74,11 @@ def test_a_day_killed_at_300_random_moments_and_run_again_is_released_once(
     say: Say,
 ) -> None:
     either.without_map()
-    prepared = tmp_path.with_name("prepared")
+    prepared = tmp_path.with_name(f"{tmp_path.name}-prepared")
     shutil.copytree(either.folder, prepared)
     Dataset(prepared).prepare()
     for template in (either.folder, prepared):
-        timed = tmp_path.with_name("timed")
+        timed = tmp_path.with_name(f"{tmp_path.name}-timed")
         shutil.copytree(template, timed)
         longest = victim.seconds_of(victim.whole_day, timed)
         shutil.rmtree(timed)

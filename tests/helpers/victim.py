@@ -20,7 +20,7 @@ from support import DATE, PUBLISHED, Dataset, all_files
 
 from tasks.account import commit, ledger, mirror
 from tasks.base import warehouse
-from tasks.base.errors import DayStopped
+from tasks.base.errors import DayStopped, WarehouseDamaged
 from tasks.collect import rounds
 from tasks.device.report import as_line, make_report
 from tasks.upkeep import verify
@@ -79,6 +79,17 @@ def _nothing() -> None:
 def whole_day(folder: Path, date: dt.date = DATE) -> None:
     """Run a day from its files to what is published."""
     Dataset(folder).run_day(date)
+
+
+def whole_day_after_damage(folder: Path) -> None:
+    """Run a day; if its warehouse is damaged, do what the error says first, and leave a note of it."""
+    try:
+        whole_day(folder)
+    except WarehouseDamaged:
+        for name in ("warehouse.duckdb", "warehouse.duckdb.wal"):
+            (folder / "store" / "private" / name).unlink(missing_ok=True)
+        (folder / "was_damaged").touch()
+        whole_day(folder)
 
 
 def whole_range(folder: Path, dates: list[dt.date]) -> None:

@@ -8,6 +8,8 @@ import pytest
 from support import Dataset
 
 from tasks.base import warehouse
+from tasks.base.errors import WarehouseDamaged
+from tasks.upkeep.verify import verify_ledger
 
 
 def is_free(dataset: Dataset) -> bool:
@@ -72,6 +74,24 @@ def test_an_error_lets_go_of_a_warehouse_that_is_kept_open(dataset: Dataset) -> 
             assert connection.sql("select current_setting('preserve_insertion_order')").fetchall() == [(True,)]
         assert not is_free(dataset)
     assert is_free(dataset)
+
+
+def test_a_torn_block_of_a_warehouse_is_said_and_its_day_is_released_once_from_the_raw_files(
+    busy_dataset: Dataset,
+) -> None:
+    dataset = busy_dataset
+    dataset.prepare()
+    path = dataset.folder / "store" / "private" / "warehouse.duckdb"
+    whole = bytearray(path.read_bytes())
+    torn = range(12_288 + 1_000, 12_288 + 5_000)  # of the first block, which has a checksum
+    whole[torn.start : torn.stop] = bytes(255 - byte for byte in whole[torn.start : torn.stop])
+    path.write_bytes(whole)
+    with pytest.raises(WarehouseDamaged, match=r"is damaged: .* delete warehouse\.duckdb and warehouse\.duckdb\.wal"):
+        dataset.run_day()
+    assert path.read_bytes() == whole, "what may be mended is left as it is"
+    path.unlink()
+    dataset.run_day()
+    assert verify_ledger(dataset.config).n_releases == 1
 
 
 DAYS = {"dates": [dt.date(2026, 1, 15), dt.date(2026, 1, 16)]}
