@@ -69,7 +69,10 @@ class Account:
         self.total.update(losses)
 
     def of_day(self, date: dt.date) -> Counter[str]:
-        """Return what each user lost by all that was released of a day: its stops, its release, its revisions."""
+        """Return what each user lost by all that was released of a day: its stops, its release, its revisions.
+
+        The sums of windows are not used: they are computed from the last window's, and a day would take its place.
+        """
         total, folder = Counter[str](), private_files.plans(self._config)
         for name in (name for day, name in self._released if day == date):
             total.update(_read_losses(folder, name))

@@ -11,7 +11,7 @@ from support import DATE, OF_SUMS, Dataset, choose
 
 from tasks.account import ledger, private_files
 from tasks.account.budgets import Account
-from tasks.account.entry import guarantee_in_words
+from tasks.account.entry import Charge, guarantee_in_words
 from tasks.base.errors import BadConfig, DayStopped, LedgerBroken
 from tasks.planning.preview import preview_plan
 from tasks.release import draw
@@ -23,13 +23,18 @@ from tasks.upkeep.forget import forget_days
 from tasks.upkeep.verify import verify_ledger
 
 
-def test_mended_settings_are_asked_anew_at_a_new_charge_and_the_day_is_released(one: Dataset) -> None:
+def stopped_and_released(one: Dataset) -> list[Charge]:
+    """Have a day stopped, for its decimal commas, and release it with the right settings; return both entries."""
     write_day(one, N_BUSES, word='"31,5"')
     with pytest.raises(DayStopped):
         one.run_day()
     one.set('timezone = "UTC"', 'timezone = "UTC"\ndecimal = ","')
     one.run_day()
-    stop, release = paid(one)
+    return paid(one)
+
+
+def test_mended_settings_are_asked_anew_at_a_new_charge_and_the_day_is_released(one: Dataset) -> None:
+    stop, release = stopped_and_released(one)
     (charge,) = set(private_files.losses(stop, one.config).values())
     totals = Account(ledger.read_entries(one.config), one.config).total
     assert set(totals.values()) == {charge + int(release.stated["loss"])}
@@ -40,12 +45,7 @@ def test_mended_settings_are_asked_anew_at_a_new_charge_and_the_day_is_released(
 
 
 def test_verify_knows_the_sentence_with_what_the_day_cost_before_and_that_of_former_versions(one: Dataset) -> None:
-    write_day(one, N_BUSES, word='"31,5"')
-    with pytest.raises(DayStopped):
-        one.run_day()
-    one.set('timezone = "UTC"', 'timezone = "UTC"\ndecimal = ","')
-    one.run_day()
-    _, release = paid(one)
+    _, release = stopped_and_released(one)
     path, currency = ledger.ledger_path(one.config), one.config.privacy.currency
     stop_line, line = path.read_bytes().splitlines(keepends=True)
     total = int(release.stated["loss_total_after"])
