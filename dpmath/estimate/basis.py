@@ -119,12 +119,18 @@ class Basis:
         """Which coefficients are those of the covariates."""
         return slice(self.sizes["city"], self.sizes["city"] + self.sizes["covariate"])
 
+    @property
+    def of_similar_places(self) -> bool:
+        """Whether neighbouring hexagons and hours are taken to be similar."""
+        return len(self.knots) > 0
+
     def variances(self, shares: dict[str, float], n_hexagons: int) -> FloatArray:
         """Return the variance of each coefficient of a city with so many hexagons, for a scale of 1."""
         common = np.concatenate([np.full(size, shares[part]) for part, size in self.sizes.items()])
         smooth = np.tile(self.course_values[: self.n_own - 1], len(self.knots))
         common[self.n_common - smooth.size :] *= smooth
-        own = np.append(shares["hexagon"], self._course_variances(shares)[: self.n_own - 1])
+        of_hexagon = shares["hexagon"] if self.of_similar_places else 0.0
+        own = np.append(of_hexagon, self._course_variances(shares)[: self.n_own - 1])
         return np.concatenate([common, np.tile(self.own_factor * own, n_hexagons)])
 
     def cell_variance(self, day: Day) -> FloatArray:
@@ -134,6 +140,8 @@ class Basis:
 
     def _course_variances(self, shares: dict[str, float]) -> FloatArray:
         """Return the variance of each function of a hexagon's course: a smooth course, and one without order."""
+        if not self.of_similar_places:
+            return np.full(self.course_values.size, shares["hexagon"] + shares["hexagon_slot"] + shares["cell"])
         return shares["hexagon_slot"] * self.course_values + shares["cell"]
 
     def rows(self, day: Day, covariates: FloatArray, known: IntArray) -> "Rows":
@@ -156,8 +164,14 @@ class Basis:
         return Rows(common, np.column_stack([np.ones(n_cells), courses]), known[day.hexagon])
 
 
-def fit_basis(day: Day, covariates: FloatArray) -> Basis:
+def fit_basis(day: Day, covariates: FloatArray, similar_places: bool = True) -> Basis:
     """Return the functions for a dataset whose first day this is. It reads public numbers only.
+
+    Args:
+        day: The day.
+        covariates: The covariates of each cell, shape (G, n).
+        similar_places: Whether neighbouring hexagons and hours are taken to be similar. If not, a cell has nothing in
+            common with another but the city's mean, the kind of day, and what covariates tell.
 
     Source:
         HV-E1.
@@ -165,11 +179,13 @@ def fit_basis(day: Day, covariates: FloatArray) -> Basis:
     records = day.occupancy.cell_records.astype(float)
     mean, whitening = _whitening(covariates, records, max(1, day.names.size // _HEXAGONS_A_COVARIATE))
     reach = _SMOOTH_SPACINGS * day.spacing
-    knots = _cover(day.position, reach)
+    knots = _cover(day.position, reach) if similar_places else np.zeros((0, 3))
     values, vectors = np.linalg.eigh(_nearness(knots, knots, reach) + 1e-4 * np.eye(len(knots)))
-    n_courses = int(np.clip(_MOST_STATES // max(1, day.names.size) - 1, 3, day.n_slots)) if day.n_slots > 1 else 0
+    n_courses = int(np.clip(_MOST_STATES // max(1, day.names.size) - 1, 3, day.n_slots))
+    if day.n_slots == 1 and similar_places:
+        n_courses = 0  # the one function is that of the hexagon already
     course_values, courses = _slot_functions(day.n_slots)
-    n_slots = min(_MOST_SLOT_FUNCTIONS, day.n_slots) if day.n_slots > 1 else 0
+    n_slots = min(_MOST_SLOT_FUNCTIONS, day.n_slots) if day.n_slots > 1 and similar_places else 0
     return Basis(
         covariate_mean=mean,
         whitening=whitening,

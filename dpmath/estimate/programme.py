@@ -9,7 +9,7 @@ import numpy as np
 from dpmath.core.accounting import LOSS_UNITS, ExactIntArray
 from dpmath.core.occupancy import IntArray
 from dpmath.estimate import shrinkage
-from dpmath.estimate.basis import fit_basis
+from dpmath.estimate.basis import Basis, fit_basis
 from dpmath.estimate.bounded_sums import BoundedSums
 from dpmath.estimate.charges import Charge
 from dpmath.estimate.covariates import covariates
@@ -55,6 +55,7 @@ class Asked:
         charges: The charge of each question, by name.
         norm: The norm of the balls.
         of_occupancy: Whether covariates of the occupancy are used.
+        similar_places: Whether neighbouring hexagons and hours are taken to be similar.
         n_days: How many days ago the state was that of.
     """
 
@@ -64,12 +65,18 @@ class Asked:
     charges: dict[str, Charge]
     norm: Norm
     of_occupancy: bool = True
+    similar_places: bool = True
     n_days: int = 1
 
     @cached_property
     def covariates(self) -> FloatArray:
         """The covariates of each cell, shape (G, n)."""
         return covariates(self.day, self.of_occupancy)
+
+    @cached_property
+    def basis(self) -> Basis:
+        """The functions of a dataset whose first day this is."""
+        return fit_basis(self.day, self.covariates, self.similar_places)
 
     @property
     def in_full(self) -> np.ndarray:
@@ -117,7 +124,7 @@ def _seen_later(state: State, asked: Asked) -> View:
 def _begun(asked: Asked) -> Generator[Question, tuple[Question, ExactIntArray], State]:
     """Ask for the values' centre and scale, and return the first state."""
     day, n_asked = asked.day, int(asked.in_full.sum())
-    basis = fit_basis(day, asked.covariates)  # before the first question: what is public fails before anything is drawn
+    basis = asked.basis  # before the first question: what is public fails before anything is drawn
     in_points = POINTS / (1 << SHARE_BITS)
     limit = np.full((day.occupancy.n_users, 1), 1 << SHARE_BITS)
     _, (total,) = yield Centre(asked.sums("centre", limit), asked.value_range)

@@ -8,7 +8,6 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 
 from dpmath.estimate import shrinkage
-from dpmath.estimate.basis import fit_basis
 from dpmath.estimate.day import FloatArray
 from dpmath.estimate.design import RADIUS, design, directions
 from dpmath.estimate.posterior import NOTHING, estimated
@@ -68,8 +67,7 @@ def n_coefficients(asked: Asked) -> int:
     Source:
         HV-E1.
     """
-    basis = fit_basis(asked.day, asked.covariates)
-    return basis.n_common + asked.day.names.size * basis.n_own
+    return asked.basis.n_common + asked.day.names.size * asked.basis.n_own
 
 
 def prior_state(asked: Asked, deviation: float) -> State:
@@ -82,8 +80,8 @@ def prior_state(asked: Asked, deviation: float) -> State:
     Source:
         HV-E4.
     """
-    basis, scale = fit_basis(asked.day, asked.covariates), scale_of(asked.day.occupancy, deviation)
-    return first_state(asked.day, basis, _CENTRE, 0.0, scale, _LENGTH_VARIANCE)
+    scale = scale_of(asked.day.occupancy, deviation)
+    return first_state(asked.day, asked.basis, _CENTRE, 0.0, scale, _LENGTH_VARIANCE)
 
 
 def constant_deviation(state: State, asked: Asked) -> FloatArray:

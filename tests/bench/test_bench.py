@@ -190,12 +190,12 @@ def test_peers_are_compared_only_when_all_were_measured(tmp_path: Path) -> None:
         for epsilon in (1, 10)
     ]
     rows += [{"peer": "the middle of the range", "epsilon": 1, "run": 0, "error": 2.0}]
-    for n_rows, holds in ((len(rows), True), (4, None)):
+    for n_rows, holds in ((len(rows), True), (5, None)):
         pl.DataFrame(rows[:n_rows], infer_schema_length=None).write_csv(tmp_path / "peers.csv")
         claims = [claim for claim in page.read_claims(tmp_path) if "below every peer's" in claim.statement]
         assert [claim.holds for claim in claims] == [holds, holds]
         assert PEERS[1].name in page.write_page(tmp_path, "3").read_text()
-    assert claims[0].measured.endswith(", ".join(peer.name for peer in PEERS[4:]))
+    assert claims[0].measured.endswith(", ".join(peer.name for peer in PEERS[5:]))
 
 
 def test_every_peer_has_a_programme_and_versions_by_name_alone() -> None:

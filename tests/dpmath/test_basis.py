@@ -214,6 +214,22 @@ def test_hexagons_take_what_covariates_leave_and_never_less_than_their_own() -> 
 
 
 @pytest.mark.theorem("HV-E1")
+@pytest.mark.parametrize("n_slots", [1, 6, 24])
+def test_cells_of_places_that_are_not_similar_share_the_mean_and_the_kind_of_day_alone(n_slots: int) -> None:
+    day = a_city(n_slots=n_slots)
+    known = np.zeros((day.occupancy.n_cells, 0))
+    for similar in (True, False):
+        state = first_state(day, fit_basis(day, known, similar), 50.0, 0.0, 1.0, 0.3)
+        rows = dense(state.basis.rows(day, known, state.numbers_of(day)), state.n_hexagons)
+        apart = rows @ np.diag(state.lasting) @ rows.T - LASTING["city"] - LASTING["kind"]
+        alone = ~np.eye(len(apart), dtype=bool)
+        assert (np.abs(apart[alone]) > 1e-3).any() == similar
+        if not similar:
+            assert np.diag(apart) == pytest.approx(np.full(len(apart), 0.37))  # all that places may take, and all of it is learned
+            assert not state.basis.cell_variance(day).any()
+
+
+@pytest.mark.theorem("HV-E1")
 def test_places_and_cells_differ_in_proportion_to_what_the_city_expects_of_them() -> None:
     """What a hexagon is known to be does not raise its own level: only the city's functions do."""
     day = a_city(n_slots=24)

@@ -161,3 +161,23 @@ def test_other_covariates_begin_anew_and_say_so(wanting: Dataset, caplog: pytest
     assert before == [True, False, True]
     assert caplog.text.count("the estimate begins anew") == 1
     assert verify_ledger(wanting.config).n_releases == 3
+
+
+def test_places_that_are_not_similar_are_learned_each_alone_and_a_change_begins_anew(wanting: Dataset) -> None:
+    """The same hexagons are slow on each day, and every other one is: a neighbour tells nothing."""
+    wanting.set('covariates = "roads.parquet"\n', "")
+    wanting.set("epsilon_per_day = 2.0", 'definition = "zcdp"\nepsilon_per_day = 20.0')
+    wanting.set("epsilon_total = 5.0", "epsilon_total = 500.0")
+    errors = []
+    for number in range(4):
+        date = DATE + dt.timedelta(days=number)
+        if number == 1:
+            wanting.set("[estimate]\n", "[estimate]\nsimilar_places = false\n")
+        write_city(wanting, date, number)
+        wanting.run_day(date)
+        errors.append(evaluate_day(date, None, wanting.config)[0]["mean_absolute_error"])
+    entries = releases(ledger.read_entries(wanting.config))
+    assert [entry.settings["estimate"].get("similar_places") for entry in entries] == [None, False, False, False]
+    assert [entry.state_before is None for entry in entries] == [True, True, False, False]
+    assert errors[3] < errors[1], "a cell's own value is remembered: 0.64 to 0.73 of it"
+    assert verify_ledger(wanting.config).n_releases == 4

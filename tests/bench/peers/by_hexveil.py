@@ -1,4 +1,4 @@
-"""hexveil by the command that a user gives, with some settings of its privacy; withheld cells are not written."""
+"""hexveil by the command that a user gives, with some settings; withheld cells are not written."""
 
 import csv
 import os

@@ -82,7 +82,7 @@ def write_config(folder: Path, name: str, epsilon: float, settings: str) -> Path
         folder: Where to.
         name: Of the file and of the storage.
         epsilon: Of the day.
-        settings: Further lines of the section [privacy].
+        settings: Further lines of the section [privacy], and sections after it.
     """
     path = folder / f"{name}.toml"
     path.write_text(_CONFIG.format(epsilon=epsilon, settings=settings, store=name))

@@ -38,7 +38,7 @@ class Peer:
         stem: Of its file here, and of the file of its constraints.
         hides: What its guarantee covers, and which two data sets count as neighbours.
         remembers: What it knows of earlier releases after a restart.
-        settings: Of hexveil only: lines of its section [privacy].
+        settings: Of hexveil only: lines of its section [privacy], and sections after it.
     """
 
     name: str
@@ -54,16 +54,20 @@ _VALUES = (
     "records with other values of one user."
 )
 _LEDGER = "The whole account, in a chained ledger; refuses what the budget does not pay."
-HEXVEIL = Peer("hexveil", "by_hexveil", _VALUES, _LEDGER, 'mechanism = "estimated"')
+_ESTIMATED = 'mechanism = "estimated"\n'
+_NOTHING_ALIKE = "[estimate]\nsimilar_places = false\noccupancy_covariates = false"
+"""These data have no geography: their places and hours only carry the number of a cell, and a publisher would know."""
+HEXVEIL = Peer("hexveil", "by_hexveil", _VALUES, _LEDGER, _ESTIMATED + _NOTHING_ALIKE)
 IN_ZCDP = Peer(
     "hexveil in zCDP",
     "by_hexveil",
     _VALUES + " Approximate: delta is 1e-6.",
     _LEDGER,
-    'mechanism = "estimated"\ndefinition = "zcdp"',
+    _ESTIMATED + 'definition = "zcdp"\n' + _NOTHING_ALIKE,
 )
+UNTOLD = Peer("hexveil, not told that places differ", "by_hexveil", _VALUES, _LEDGER, _ESTIMATED)
 PLANNED = Peer("hexveil, planned", "by_hexveil", _VALUES, _LEDGER, 'mechanism = "planned"\ntarget_error = 10')
-OURS = (HEXVEIL, IN_ZCDP, PLANNED)
+OURS = (HEXVEIL, IN_ZCDP, UNTOLD, PLANNED)
 PEERS = (
     *OURS,
     Peer("Tumult Analytics", "tumult_analytics", _USER_GONE, "Nothing; a budget lasts as long as its session."),
