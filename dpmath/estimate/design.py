@@ -192,28 +192,26 @@ def directions(view: View) -> Directions:
     # the search starts from numbers without order, the same on every machine
     start = np.cos(_START * np.arange((n_states + n_cells) * n_vectors, dtype=np.float64) ** 2)
     rest, taken = covariance(information(start.reshape(-1, n_vectors))), 0.0
-    blocks: list[tuple[FloatArray, FloatArray, FloatArray]] = []
+    n_most, n_found = n_vectors * _N_BLOCKS, 0
+    vectors, told, known = (np.empty((n_states + n_cells, n_most)) for _ in range(3))
+    projected = np.zeros((n_most, n_most))  # its upper half
     for _ in range(_N_BLOCKS):
-        told = information(rest)
-        norms, rotation = np.linalg.eigh(rest.T @ told)
+        seen = information(rest)
+        norms, rotation = np.linalg.eigh(rest.T @ seen)
         kept = norms > (norms[-1] + taken) * _LEAST_NORM
         if not kept.any():
             break
         turned = rotation[:, kept] / np.sqrt(norms[kept])
-        told = told @ turned
-        blocks.append((rest @ turned, told, covariance(told)))
-        rest, taken = blocks[-1][2].copy(), 0.0
-        for vectors, told, _ in blocks:
-            part = told.T @ rest
-            rest -= vectors @ part
-            taken += float((part**2).sum())
-    vectors, told, known = (np.concatenate(parts, axis=1) for parts in zip(*blocks, strict=True))
-    variance, rotation = np.linalg.eigh(told.T @ known)
-    rotation = rotation[:, ::-1][:, :N_DIRECTIONS]
-    variance = np.maximum(variance[::-1][:N_DIRECTIONS], 1e-12)
-    fields = values(known @ rotation) / np.sqrt(variance)
+        here, n_found = slice(n_found, n_found + turned.shape[1]), n_found + turned.shape[1]
+        vectors[:, here], told[:, here] = rest @ turned, seen @ turned
+        known[:, here] = covariance(told[:, here])
+        part = projected[:n_found, here] = told[:, :n_found].T @ known[:, here]
+        rest, taken = known[:, here] - vectors[:, :n_found] @ part, float((part**2).sum())
+    variance, rotation = np.linalg.eigh(projected[:n_found, :n_found], UPLO="U")
+    variance, rotation = np.maximum(variance[::-1][:N_DIRECTIONS], 1e-12), rotation[:, ::-1][:, :N_DIRECTIONS]
+    fields = values(known[:, :n_found] @ rotation) / np.sqrt(variance)
     gain = (day.occupancy.cell_records[:, None] * fields**2).sum(axis=0)
-    return Directions(values(vectors @ rotation), variance, gain, fields)
+    return Directions(values(vectors[:, :n_found] @ rotation), variance, gain, fields)
 
 
 def _shared_l2(gain: FloatArray, variance: FloatArray, unit: float, cost: FloatArray) -> FloatArray:
