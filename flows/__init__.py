@@ -1,1 +1,16 @@
-"""Runs the tasks: for a day, a range of days, a check of the ledger; has their Prefect flows and the command line."""
+"""Runs the tasks: for a day, a range of days, a check of the ledger; has their Prefect flows and the command line.
+
+What holds for a whole process is set here, because this is imported before all else.
+"""
+
+import atexit
+import gc
+import os
+
+# Threads of BLAS wait for each other by spinning: where another process has a core, a day takes five times as long.
+os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+
+# A command imports half a million objects that stay. To look for garbage among them takes a quarter of its start, and
+# half a second at its end.
+gc.set_threshold(50_000)
+atexit.register(gc.freeze)

@@ -134,11 +134,11 @@ def _shortest_net(left: IntArray, right: IntArray, length: FloatArray, n_places:
     Of edges as long as each other the first is taken, and lengths are compared in whole steps: so the net is the same
     on every machine.
     """
-    steps = np.rint(length / _LENGTH_STEP)
+    order = np.argsort(np.rint(length / _LENGTH_STEP), kind="stable")
     rank = np.empty(left.size)
-    rank[np.lexsort((np.arange(left.size), steps))] = np.arange(1, left.size + 1)
+    rank[order] = np.arange(1, left.size + 1)
     net = minimum_spanning_tree(coo_array((rank, (left, right)), shape=(n_places, n_places)).tocsr())
-    return np.sort(np.argsort(rank)[net.data.astype(np.int64) - 1])
+    return np.sort(order[net.data.astype(np.int64) - 1])
 
 
 def _means(group: np.ndarray, values: FloatArray, weights: FloatArray, n_groups: int) -> FloatArray:

@@ -18,13 +18,14 @@ from dpmath.estimate.shrinkage import TARGET
 from dpmath.estimate.state import POINTS
 from dpmath.estimate.view import View
 
-NUMBERS_OF_DIRECTIONS = (64, 250)
-"""How many directions are looked for: the second number if nearly all of the first pay."""
-_NEARLY_ALL = 0.95
+N_DIRECTIONS = 250
+"""How many directions are looked for."""
 RADIUS = 1 << 16
 """Radius of the ball of a user whose budget is not short."""
-_ROUNDS = 3
+_BLOCK, _N_BLOCKS = 100, 4
+"""The search is among so many vectors at a time: their products with each other are what it costs."""
 _START = 0.6180339887
+_LEAST_NORM = 1e-12
 MOST_CELLS = 400
 """Of how many cells an l1 ball may have a part of its own: those that hold the most records."""
 _PARTS_OF_L1 = (1.0, 0.7, 0.4, 0.1, 0.0)
@@ -71,12 +72,8 @@ def design(
         HV-E2.
     """
     chosen = _in_l2 if norm == "l2" else _in_l1
-    few, most = NUMBERS_OF_DIRECTIONS
-    among = found or directions(view, few)
-    loading, n_used = chosen(view, among, noise, length)
-    if found is None and n_used > _NEARLY_ALL * few:
-        among = directions(view, most)
-        loading, _ = chosen(view, among, noise, length)
+    among = found or directions(view)
+    loading, _ = chosen(view, among, noise, length)
     return _weighted(view, among, loading, length, reach, norm)
 
 
@@ -168,8 +165,8 @@ def as_measured(measurement: Measurement) -> Design:
     return Design(measurement.loading.astype(np.float64), weight)
 
 
-def directions(view: View, n_directions: int = NUMBERS_OF_DIRECTIONS[-1]) -> Directions:
-    """Return the directions, by a search for the largest eigenvalues of (covariance) (information).
+def directions(view: View) -> Directions:
+    """Return the directions, by a block Lanczos search for the largest eigenvalues of (covariance) (information).
 
     Source:
         HV-E2.
@@ -191,26 +188,30 @@ def directions(view: View, n_directions: int = NUMBERS_OF_DIRECTIONS[-1]) -> Dir
         product[:n_states] += state.covariance @ vectors[:n_states]
         return product
 
-    n_directions = min(n_directions, n_cells)
+    n_vectors = min(_BLOCK, n_cells)
     # the search starts from numbers without order, the same on every machine
-    vectors = np.cos(_START * np.arange((n_states + n_cells) * n_directions, dtype=np.float64) ** 2).reshape(
-        -1, n_directions
-    )
-    told = information(vectors)
-    for _ in range(_ROUNDS):
-        vectors = covariance(told)
-        told = information(vectors)
-        norms, rotation = np.linalg.eigh(vectors.T @ told)
-        kept = norms > norms[-1] * 1e-12
+    start = np.cos(_START * np.arange((n_states + n_cells) * n_vectors, dtype=np.float64) ** 2)
+    rest, taken = covariance(information(start.reshape(-1, n_vectors))), 0.0
+    n_most, n_found = n_vectors * _N_BLOCKS, 0
+    vectors, told, known = (np.empty((n_states + n_cells, n_most)) for _ in range(3))
+    projected = np.zeros((n_most, n_most))  # its upper half
+    for _ in range(_N_BLOCKS):
+        seen = information(rest)
+        norms, rotation = np.linalg.eigh(rest.T @ seen)
+        kept = norms > (norms[-1] + taken) * _LEAST_NORM
+        if not kept.any():
+            break
         turned = rotation[:, kept] / np.sqrt(norms[kept])
-        vectors, told = vectors @ turned, told @ turned
-    known = covariance(told)
-    variance, rotation = np.linalg.eigh(told.T @ known)
-    order = np.argsort(-variance)
-    variance, vectors = np.maximum(variance[order], 1e-12), vectors @ rotation[:, order]
-    fields = values(known @ rotation[:, order]) / np.sqrt(variance)
+        here, n_found = slice(n_found, n_found + turned.shape[1]), n_found + turned.shape[1]
+        vectors[:, here], told[:, here] = rest @ turned, seen @ turned
+        known[:, here] = covariance(told[:, here])
+        part = projected[:n_found, here] = told[:, :n_found].T @ known[:, here]
+        rest, taken = known[:, here] - vectors[:, :n_found] @ part, float((part**2).sum())
+    variance, rotation = np.linalg.eigh(projected[:n_found, :n_found], UPLO="U")
+    variance, rotation = np.maximum(variance[::-1][:N_DIRECTIONS], 1e-12), rotation[:, ::-1][:, :N_DIRECTIONS]
+    fields = values(known[:, :n_found] @ rotation) / np.sqrt(variance)
     gain = (day.occupancy.cell_records[:, None] * fields**2).sum(axis=0)
-    return Directions(values(vectors), variance, gain, fields)
+    return Directions(values(vectors[:, :n_found] @ rotation), variance, gain, fields)
 
 
 def _shared_l2(gain: FloatArray, variance: FloatArray, unit: float, cost: FloatArray) -> FloatArray:

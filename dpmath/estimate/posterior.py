@@ -176,7 +176,7 @@ def _solved(
     covariance = rows.times(lasting + of_the_day[:, None] * seen)
     covariance += design.loading * (shared + of_cells * total)[:, None]
     known = solve_triangular(root, shrink * covariance.T, lower=True)
-    before = rows.variances(state.covariance) + rows.diagonal_variances(added + of_the_day) + of_cells + alone
+    before = view.lasting_variance + rows.diagonal_variances(added + of_the_day) + of_cells + alone
     gain = solve_triangular(root, shrink * lasting.T, lower=True)
     moved = known.T @ told
     misfit = unsure * max(1.0, float(told @ told) / max(told.size, 1)) * np.maximum(view.relative, 1.0)

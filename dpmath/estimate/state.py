@@ -158,14 +158,15 @@ def first_state(day: Day, basis: Basis, centre: float, centre_variance: float, s
 
 
 def to_arrays(state: State) -> dict[str, np.ndarray]:
-    """Return the state as arrays by name, to be stored.
+    """Return the state as arrays by name, to be stored. Of the covariance, which is symmetric, it is the lower half.
 
     Source:
         HV-E4.
     """
     arrays = {f"basis.{one.name}": np.asarray(getattr(state.basis, one.name)) for one in fields(Basis)}
     rest = (one.name for one in fields(State) if one.name != "basis")
-    return arrays | {name: np.asarray(getattr(state, name)) for name in rest}
+    lower = state.covariance[np.tri(state.mean.size, dtype=bool)]
+    return arrays | {name: np.asarray(getattr(state, name)) for name in rest} | {"covariance": lower}
 
 
 def from_arrays(arrays: dict[str, np.ndarray]) -> State:
@@ -179,4 +180,15 @@ def from_arrays(arrays: dict[str, np.ndarray]) -> State:
     numbers: dict[str, Any] = {name: float(rest.pop(name)) for name in ("centre", "scale")}
     numbers |= {name: tuple(rest.pop(name).tolist()) for name in ("prior_factors", "shrink")}
     numbers |= {"n_days": int(rest.pop("n_days"))}
+    if rest["covariance"].ndim == 1:  # states of earlier versions hold the whole
+        rest["covariance"] = _symmetric(rest["covariance"], rest["mean"].size)
     return State(basis=Basis(**{**basis, "reach": float(basis["reach"])}), **rest, **numbers)
+
+
+def _symmetric(lower: FloatArray, size: int) -> FloatArray:
+    """Return the symmetric matrix whose lower half has these rows, one after the other."""
+    matrix, begin = np.empty((size, size)), 0
+    for row in range(size):
+        matrix[row, : row + 1] = matrix[: row + 1, row] = lower[begin : begin + row + 1]
+        begin += row + 1
+    return matrix

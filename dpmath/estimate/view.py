@@ -61,13 +61,15 @@ class View:
         return np.asarray(of_day * self.relative**2, dtype=np.float64)
 
     @cached_property
+    def lasting_variance(self) -> FloatArray:
+        """Variance of each cell's expected value by what lasts over days, shape (G,)."""
+        return self.rows.variances(self.state.covariance)
+
+    @cached_property
     def state_variance(self) -> FloatArray:
         """Variance of each cell's expected value, apart from the residuals of its pairs, shape (G,)."""
-        state = self.state
-        found = (
-            self.rows.variances(state.covariance) + self.rows.diagonal_variances(state.of_the_day) + self.cell_variance
-        )
-        return np.asarray(found, dtype=np.float64)
+        of_the_day = self.rows.diagonal_variances(self.state.of_the_day)
+        return np.asarray(self.lasting_variance + of_the_day + self.cell_variance, dtype=np.float64)
 
     @cached_property
     def residual_class(self) -> np.ndarray:

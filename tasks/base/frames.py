@@ -13,9 +13,9 @@ from tasks.base import durable
 Compression = Literal["zstd", "lz4"]
 
 
-def write_frame(folder: Path, frame: pl.DataFrame, compression: Compression = "zstd") -> str:
+def write_frame(folder: Path, frame: pl.DataFrame, compression: Compression = "zstd", statistics: bool = True) -> str:
     """Write a frame as Parquet and return its hash."""
-    return durable.write_named_by_hash(folder, parquet_bytes(frame, compression))
+    return durable.write_named_by_hash(folder, parquet_bytes(frame, compression, statistics))
 
 
 def write_json(folder: Path, value: Any) -> str:
@@ -28,10 +28,10 @@ def exact_series(integers: Iterable[int]) -> pl.Series:
     return pl.Series([Decimal(int(one)) for one in integers], dtype=pl.Decimal(38, 0))
 
 
-def parquet_bytes(frame: pl.DataFrame, compression: Compression = "zstd") -> bytes:
-    """Return a frame as Parquet."""
+def parquet_bytes(frame: pl.DataFrame, compression: Compression = "zstd", statistics: bool = True) -> bytes:
+    """Return a frame as Parquet, with or without the least and the largest value of each column."""
     buffer = BytesIO()
-    frame.write_parquet(buffer, compression=compression)
+    frame.write_parquet(buffer, compression=compression, statistics=statistics)
     return buffer.getvalue()
 
 

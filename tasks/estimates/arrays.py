@@ -24,7 +24,8 @@ def write_arrays(folder: Path, arrays: Arrays) -> str:
     ]
     schema = {"name": pl.String, "type": pl.String, "shape": pl.List(pl.Int64), "content": pl.Binary}
     table = pl.DataFrame(rows, schema=schema)
-    return frames.write_frame(folder, table, "lz4")  # numbers without order shrink little, however long one tries
+    # numbers without order shrink little, however long one tries; to order arrays as bytes takes longer than all else
+    return frames.write_frame(folder, table, "lz4", statistics=False)
 
 
 def read_arrays(folder: Path, name: str) -> Arrays:

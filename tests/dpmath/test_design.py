@@ -22,7 +22,7 @@ from scipy.stats import ortho_group
 from dpmath.estimate import shrinkage
 from dpmath.estimate.day import Day
 from dpmath.estimate.design import (
-    NUMBERS_OF_DIRECTIONS,
+    N_DIRECTIONS,
     RADIUS,
     _shared_l1,
     _shared_l2,
@@ -54,7 +54,7 @@ def test_directions_are_those_of_a_dense_eigendecomposition(make: Callable[[Day]
     """The most uncertain ones also where there are more cells than directions."""
     view = make(a_city(n_slots=n_slots))
     found, (variance, gain, values) = directions(view), eigen(view)
-    assert found.variance.size == min(NUMBERS_OF_DIRECTIONS[-1], 10 * n_slots)
+    assert found.variance.size == min(N_DIRECTIONS, 10 * n_slots)
     assert found.variance[:30] == pytest.approx(variance[:30], rel=1e-4)
     assert found.gain[:30] == pytest.approx(gain[:30], rel=1e-2)
     off = np.abs(found.values[:, :10]) - np.abs(values[:, :10])

@@ -221,5 +221,6 @@ def test_a_state_that_was_stored_is_the_very_same() -> None:
     arrays = to_arrays(state)
     assert all(isinstance(array, np.ndarray) and array.dtype != object for array in arrays.values())
     assert same(from_arrays(arrays), state)
+    assert same(from_arrays(arrays | {"covariance": state.covariance}), state)  # as earlier versions stored it
     later = asked_of(a_city(3), "l2", UNIT["l2"], False)
     assert same(next(programme(from_arrays(arrays), later)), next(programme(state, later)))
