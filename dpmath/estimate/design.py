@@ -73,21 +73,21 @@ def design(
     """
     chosen = _in_l2 if norm == "l2" else _in_l1
     among = found or directions(view)
-    loading, _ = chosen(view, among, noise, length)
+    loading = chosen(view, among, noise, length)
     return _weighted(view, among, loading, length, reach, norm)
 
 
-def _in_l2(view: View, found: Directions, noise: float, length: float) -> tuple[FloatArray, int]:
-    """Return the loadings for l2 balls: directions, which a ball of l2 norm does not mind; and how many pay."""
+def _in_l2(view: View, found: Directions, noise: float, length: float) -> FloatArray:
+    """Return the loadings for l2 balls: directions, which a ball of l2 norm does not mind."""
     n_users = max(1, view.day.occupancy.n_users)
     unit = noise**2 / (TARGET * length) ** 2 / n_users
     shared = _shared_l2(found.gain, found.variance, unit, 1 + found.variance / n_users)
     used = np.flatnonzero(shared > 1e-5 * shared.max())
-    return found.values[:, used] * np.sqrt(shared[used]), used.size
+    return found.values[:, used] * np.sqrt(shared[used])
 
 
-def _in_l1(view: View, found: Directions, noise: float, length: float) -> tuple[FloatArray, int]:
-    """Return the loadings for l1 balls: part directions, part cells, which concern few users; and how many directions.
+def _in_l1(view: View, found: Directions, noise: float, length: float) -> FloatArray:
+    """Return the loadings for l1 balls: part directions, part cells, which concern few users.
 
     Of some parts, the one with the least expected error is taken.
     """
@@ -97,7 +97,7 @@ def _in_l1(view: View, found: Directions, noise: float, length: float) -> tuple[
     cells = np.sort(np.argsort(-occupancy.cell_records, kind="stable")[:MOST_CELLS])
     unit = (noise / (TARGET * length * _L1_MEAN)) ** 2 / n_users
     records = occupancy.cell_records.astype(np.float64)
-    best, least = (np.zeros((occupancy.n_cells, 0)), 0), np.inf
+    best, least = np.zeros((occupancy.n_cells, 0)), np.inf
     for part in _PARTS_OF_L1:
         cost = 1 + found.variance / n_users
         weight = part * _shared_l1(found.gain, found.variance, unit / max(part, 1e-9) ** 2, cost)
@@ -112,7 +112,7 @@ def _in_l1(view: View, found: Directions, noise: float, length: float) -> tuple[
         if error < least:
             alone = np.zeros((occupancy.n_cells, cells.size))
             alone[cells, np.arange(cells.size)] = own / np.sqrt(information[cells])
-            best, least = (np.column_stack([found.values[:, used] * weight[used], alone[:, own > 0]]), used.size), error
+            best, least = np.column_stack([found.values[:, used] * weight[used], alone[:, own > 0]]), error
     return best
 
 

@@ -3,7 +3,6 @@
 import datetime as dt
 import logging
 import math
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Any
 
@@ -97,23 +96,22 @@ def estimate_day(
     values = _private_day(plan.cells, occupancy, users, private, config)
     asking = within(programme(known.state, asked), np.array(losses, dtype=object), config.privacy.currency)
     estimate, questions = ask(asking, values, random_bytes)
-    with ThreadPoolExecutor() as beside:  # the state is a day's largest file: it is written while the tables are made
-        state_after = None if is_revision else beside.submit(write_state, estimate.state, config)
-        questions_file = write_questions(private_files.releases(config), questions)
-        areas = areas_of(estimate, asked, config)
-        chosen = areas.chosen(target_of(config))
-        statistics = estimate_frame(plan.cells, estimate, asked, areas, chosen, release_id, config)
-        tables = {
-            "typical.parquet": typical_frame(asked, estimate, config),
-            "measurements.parquet": measurement_frame(questions, asked, config),
-        }
     stated = {
-        "questions": questions_file,
+        "questions": write_questions(private_files.releases(config), questions),
         "state_before": known.name,
-        "state_after": None if state_after is None else state_after.result(),
+        "state_after": None if is_revision else write_state(estimate.state, config),
         **describe_questions(names, asked, known),
     }
-    return EstimatedDay(statistics, tables, stated)
+    areas = areas_of(estimate, asked, config)
+    chosen = areas.chosen(target_of(config))
+    return EstimatedDay(
+        statistics=estimate_frame(plan.cells, estimate, asked, areas, chosen, release_id, config),
+        tables={
+            "typical.parquet": typical_frame(asked, estimate, config),
+            "measurements.parquet": measurement_frame(questions, asked, config),
+        },
+        stated=stated,
+    )
 
 
 def _private_day(

@@ -225,7 +225,8 @@ def test_cells_of_places_that_are_not_similar_share_the_mean_and_the_kind_of_day
         alone = ~np.eye(len(apart), dtype=bool)
         assert (np.abs(apart[alone]) > 1e-3).any() == similar
         if not similar:
-            assert np.diag(apart) == pytest.approx(np.full(len(apart), 0.37))  # all that places may take, and all of it is learned
+            # all that places may take, and all of it is learned
+            assert np.diag(apart) == pytest.approx(np.full(len(apart), 0.37))
             assert not state.basis.cell_variance(day).any()
 
 
