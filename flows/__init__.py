@@ -7,8 +7,9 @@ import atexit
 import gc
 import os
 
-# Threads of BLAS wait for each other by spinning: where another process has a core, a day takes five times as long.
-os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+# Threads of OpenBLAS wait for each other by spinning: where another process has a core, a day takes five times as long.
+if "OMP_NUM_THREADS" not in os.environ:
+    os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
 # A command imports half a million objects that stay. To look for garbage among them takes a quarter of its start, and
 # half a second at its end.

@@ -100,8 +100,8 @@ class Basis:
 
     @property
     def n_own(self) -> int:
-        """Number of coefficients of each hexagon."""
-        return 1 + self.courses.shape[1]
+        """Number of coefficients of each hexagon: its mean, if its hours are similar, and its course of the day."""
+        return self.of_similar_cells + self.courses.shape[1]
 
     @property
     def own_factor(self) -> float:
@@ -120,27 +120,28 @@ class Basis:
         return slice(self.sizes["city"], self.sizes["city"] + self.sizes["covariate"])
 
     @property
-    def of_similar_places(self) -> bool:
-        """Whether neighbouring hexagons and hours are taken to be similar."""
+    def of_similar_cells(self) -> bool:
+        """Whether a cell is taken to be similar to its neighbours in place and time."""
         return len(self.knots) > 0
 
     def variances(self, shares: dict[str, float], n_hexagons: int) -> FloatArray:
         """Return the variance of each coefficient of a city with so many hexagons, for a scale of 1."""
         common = np.concatenate([np.full(size, shares[part]) for part, size in self.sizes.items()])
-        smooth = np.tile(self.course_values[: self.n_own - 1], len(self.knots))
+        n_courses = self.courses.shape[1]
+        smooth = np.tile(self.course_values[:n_courses], len(self.knots))
         common[self.n_common - smooth.size :] *= smooth
-        of_hexagon = shares["hexagon"] if self.of_similar_places else 0.0
-        own = np.append(of_hexagon, self._course_variances(shares)[: self.n_own - 1])
+        mean = [shares["hexagon"]] * self.of_similar_cells
+        own = np.append(mean, self._course_variances(shares)[:n_courses])
         return np.concatenate([common, np.tile(self.own_factor * own, n_hexagons)])
 
     def cell_variance(self, day: Day) -> FloatArray:
         """Return the variance of what is each cell's own on one day, for a scale of 1, shape (G,)."""
         variances = self._course_variances(LASTING) + self._course_variances(OF_THE_DAY)
-        return self.own_factor * (self.left_out**2 @ variances[self.n_own - 1 :])[day.slot]
+        return self.own_factor * (self.left_out**2 @ variances[self.courses.shape[1] :])[day.slot]
 
     def _course_variances(self, shares: dict[str, float]) -> FloatArray:
         """Return the variance of each function of a hexagon's course: a smooth course, and one without order."""
-        if not self.of_similar_places:
+        if not self.of_similar_cells:
             return np.full(self.course_values.size, shares["hexagon"] + shares["hexagon_slot"] + shares["cell"])
         return shares["hexagon_slot"] * self.course_values + shares["cell"]
 
@@ -161,17 +162,18 @@ class Basis:
         common = np.column_stack(
             [np.ones(n_cells), white, kind, _products(kind, slots), slots, surface, _products(surface, courses)]
         )
-        return Rows(common, np.column_stack([np.ones(n_cells), courses]), known[day.hexagon])
+        own = np.column_stack([np.ones((n_cells, int(self.of_similar_cells))), courses])
+        return Rows(common, own, known[day.hexagon])
 
 
-def fit_basis(day: Day, covariates: FloatArray, similar_places: bool = True) -> Basis:
+def fit_basis(day: Day, covariates: FloatArray, similar_cells: bool = True) -> Basis:
     """Return the functions for a dataset whose first day this is. It reads public numbers only.
 
     Args:
         day: The day.
         covariates: The covariates of each cell, shape (G, n).
-        similar_places: Whether neighbouring hexagons and hours are taken to be similar. If not, a cell has nothing in
-            common with another but the city's mean, the kind of day, and what covariates tell.
+        similar_cells: Whether a cell is taken to be similar to its neighbours in place and time. If not, all that it
+            has in common with other cells is the city's mean, the kind of day, and what covariates tell.
 
     Source:
         HV-E1.
@@ -179,13 +181,13 @@ def fit_basis(day: Day, covariates: FloatArray, similar_places: bool = True) -> 
     records = day.occupancy.cell_records.astype(float)
     mean, whitening = _whitening(covariates, records, max(1, day.names.size // _HEXAGONS_A_COVARIATE))
     reach = _SMOOTH_SPACINGS * day.spacing
-    knots = _cover(day.position, reach) if similar_places else np.zeros((0, 3))
+    knots = _cover(day.position, reach) if similar_cells else np.zeros((0, 3))
     values, vectors = np.linalg.eigh(_nearness(knots, knots, reach) + 1e-4 * np.eye(len(knots)))
     n_courses = int(np.clip(_MOST_STATES // max(1, day.names.size) - 1, 3, day.n_slots))
-    if day.n_slots == 1 and similar_places:
+    if day.n_slots == 1 and similar_cells:
         n_courses = 0  # the one function is that of the hexagon already
     course_values, courses = _slot_functions(day.n_slots)
-    n_slots = min(_MOST_SLOT_FUNCTIONS, day.n_slots) if day.n_slots > 1 and similar_places else 0
+    n_slots = min(_MOST_SLOT_FUNCTIONS, day.n_slots) if day.n_slots > 1 and similar_cells else 0
     return Basis(
         covariate_mean=mean,
         whitening=whitening,

@@ -55,7 +55,7 @@ class Asked:
         charges: The charge of each question, by name.
         norm: The norm of the balls.
         of_occupancy: Whether covariates of the occupancy are used.
-        similar_places: Whether neighbouring hexagons and hours are taken to be similar.
+        similar_cells: Whether a cell is taken to be similar to its neighbours in place and time.
         n_days: How many days ago the state was that of.
     """
 
@@ -65,7 +65,7 @@ class Asked:
     charges: dict[str, Charge]
     norm: Norm
     of_occupancy: bool = True
-    similar_places: bool = True
+    similar_cells: bool = True
     n_days: int = 1
 
     @cached_property
@@ -76,7 +76,7 @@ class Asked:
     @cached_property
     def basis(self) -> Basis:
         """The functions of a dataset whose first day this is."""
-        return fit_basis(self.day, self.covariates, self.similar_places)
+        return fit_basis(self.day, self.covariates, self.similar_cells)
 
     @property
     def in_full(self) -> np.ndarray:

@@ -145,9 +145,10 @@ class Estimate(Section):
     occupancy_covariates: bool = True
     """Let how long users stay in a hexagon, how far they move and how many they are tell of the value. These numbers
     are public here. They tell much of a speed, and nothing of a temperature, where they cost next to nothing."""
-    similar_places: bool = Field(default=True, exclude_if=lambda similar: similar)
-    """Suppose that neighbouring hexagons and hours have similar values, as far as what is released does not say
-    otherwise. Say `false` if you know that they have nothing in common, for example if hexagons stand for machines."""
+    similar_cells: bool = Field(default=True, exclude_if=lambda similar: similar)
+    """Suppose that a cell is similar to neighbouring hexagons and to other hours of its hexagon, as far as releases
+    do not say otherwise. Say `false` only if you know that two hours of one hexagon, too, have nothing in common: for
+    example if place and hour only carry a number. About 2,500 cells can then be remembered from day to day."""
     covariates: str | None = Field(default=None, min_length=1)
     """A file of public facts, `.parquet` or `.csv`, relative to this file: one row per `h3_cell`, per `hour` of the
     local day (0 to 23) or both, and columns of numbers or texts, for example a speed limit and a road's class. The

@@ -24,7 +24,7 @@ def write_arrays(folder: Path, arrays: Arrays) -> str:
     ]
     schema = {"name": pl.String, "type": pl.String, "shape": pl.List(pl.Int64), "content": pl.Binary}
     table = pl.DataFrame(rows, schema=schema)
-    # numbers without order shrink little, however long one tries; to order arrays as bytes takes longer than all else
+    # such numbers shrink little, however long one tries; least and largest of arrays as bytes take longer than all else
     return frames.write_frame(folder, table, "lz4", statistics=False)
 
 

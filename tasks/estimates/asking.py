@@ -71,6 +71,6 @@ def _asked(day: Day, losses: Sequence[int], first: bool, n_days: int, config: Co
         charges={charge.name: charge for charge in charges(first, limit, norm)},
         norm=norm,
         of_occupancy=config.estimate.occupancy_covariates,
-        similar_places=config.estimate.similar_places,
+        similar_cells=config.estimate.similar_cells,
         n_days=n_days,
     )

@@ -14,7 +14,7 @@ from dpmath.estimate.state import POINTS
 from tasks.account.ledger import read_entries
 from tasks.base.config import Config
 from tasks.estimates.asking import asked_of
-from tasks.estimates.owner_covariates import covariate_names, with_covariates
+from tasks.estimates.owner_covariates import covariate_names
 from tasks.estimates.public_day import public_day
 from tasks.estimates.states import known_before
 
@@ -44,12 +44,11 @@ def expected_estimate(
 
     Args:
         date: The local day.
-        cells: One row per cell, by slot and hexagon: slot_start, h3_cell.
+        cells: One row per cell, by slot and hexagon: slot_start, h3_cell, and the owner's covariates.
         occupancy: Pairs of cell and user, numbered by the rows above.
         losses: What the day is charged to each user, shape (L,).
         config: Gives the grid and the limit of a day.
     """
-    cells = with_covariates(cells, config)
     known = known_before(date, covariate_names(cells), read_entries(config), config)
     if known.state is None:
         return None

@@ -48,8 +48,7 @@ def write_files(
     day = PublishedDay(statistics, plan.withheld, config, date, entry["revision"], entry["in_words"])
     folder = private_files.releases(config)
     hashes = {one.name: durable.write_named_by_hash(folder, one.writes(day)) for one in FORMATS if one.is_wanted(day)}
-    # numbers without order shrink little, however long one tries
-    hashes |= {name: frames.write_frame(folder, table, "lz4") for name, table in (extra or {}).items()}
+    hashes |= {name: frames.write_frame(folder, table) for name, table in (extra or {}).items()}
     hashes[MANIFEST] = durable.write_named_by_hash(folder, durable.readable_json(manifest(entry, hashes)))
     return hashes
 

@@ -215,7 +215,7 @@ def test_hexagons_take_what_covariates_leave_and_never_less_than_their_own() -> 
 
 @pytest.mark.theorem("HV-E1")
 @pytest.mark.parametrize("n_slots", [1, 6, 24])
-def test_cells_of_places_that_are_not_similar_share_the_mean_and_the_kind_of_day_alone(n_slots: int) -> None:
+def test_cells_that_are_not_similar_share_the_mean_and_the_kind_of_day_alone(n_slots: int) -> None:
     day = a_city(n_slots=n_slots)
     known = np.zeros((day.occupancy.n_cells, 0))
     for similar in (True, False):

@@ -15,6 +15,7 @@ from tasks.account.chain import releases
 from tasks.base.config import Config
 from tasks.base.errors import BadConfig, BadInput
 from tasks.estimates.owner_covariates import covariate_names, with_covariates
+from tasks.planning.preview import preview_plan
 from tasks.upkeep.evaluate import evaluate_day
 from tasks.upkeep.verify import verify_ledger
 
@@ -146,6 +147,10 @@ def test_an_estimate_learns_from_the_file_and_needs_it_no_more_to_be_verified(wa
     assert "roads" not in str(first.settings)
     assert table(wanting).height > 60
     assert errors[1] < 12, "4 with the file, 20 without it"
+    write_city(wanting, DATE + dt.timedelta(days=2), 2)
+    wanting.prepare(DATE + dt.timedelta(days=2))
+    planned = preview_plan(DATE + dt.timedelta(days=2), wanting.config)
+    assert planned["median_error"] < 12, "a plan of a later day reads the file too"
     (wanting.folder / "roads.parquet").unlink()
     assert verify_ledger(wanting.config).n_releases == 2
 
@@ -163,7 +168,7 @@ def test_other_covariates_begin_anew_and_say_so(wanting: Dataset, caplog: pytest
     assert verify_ledger(wanting.config).n_releases == 3
 
 
-def test_places_that_are_not_similar_are_learned_each_alone_and_a_change_begins_anew(wanting: Dataset) -> None:
+def test_cells_that_are_not_similar_are_learned_each_alone_and_a_change_begins_anew(wanting: Dataset) -> None:
     """The same hexagons are slow on each day, and every other one is: a neighbour tells nothing."""
     wanting.set('covariates = "roads.parquet"\n', "")
     wanting.set("epsilon_per_day = 2.0", 'definition = "zcdp"\nepsilon_per_day = 20.0')
@@ -172,12 +177,12 @@ def test_places_that_are_not_similar_are_learned_each_alone_and_a_change_begins_
     for number in range(4):
         date = DATE + dt.timedelta(days=number)
         if number == 1:
-            wanting.set("[estimate]\n", "[estimate]\nsimilar_places = false\n")
+            wanting.set("[estimate]\n", "[estimate]\nsimilar_cells = false\n")
         write_city(wanting, date, number)
         wanting.run_day(date)
         errors.append(evaluate_day(date, None, wanting.config)[0]["mean_absolute_error"])
     entries = releases(ledger.read_entries(wanting.config))
-    assert [entry.settings["estimate"].get("similar_places") for entry in entries] == [None, False, False, False]
+    assert [entry.settings["estimate"].get("similar_cells") for entry in entries] == [None, False, False, False]
     assert [entry.state_before is None for entry in entries] == [True, True, False, False]
     assert errors[3] < errors[1], "a cell's own value is remembered: 0.64 to 0.73 of it"
     assert verify_ledger(wanting.config).n_releases == 4

@@ -55,7 +55,7 @@ _VALUES = (
 )
 _LEDGER = "The whole account, in a chained ledger; refuses what the budget does not pay."
 _ESTIMATED = 'mechanism = "estimated"\n'
-_NOTHING_ALIKE = "[estimate]\nsimilar_places = false\noccupancy_covariates = false"
+_NOTHING_ALIKE = "[estimate]\nsimilar_cells = false\noccupancy_covariates = false"
 """These data have no geography: their places and hours only carry the number of a cell, and a publisher would know."""
 HEXVEIL = Peer("hexveil", "by_hexveil", _VALUES, _LEDGER, _ESTIMATED + _NOTHING_ALIKE)
 IN_ZCDP = Peer(
@@ -65,7 +65,7 @@ IN_ZCDP = Peer(
     _LEDGER,
     _ESTIMATED + 'definition = "zcdp"\n' + _NOTHING_ALIKE,
 )
-UNTOLD = Peer("hexveil, not told that places differ", "by_hexveil", _VALUES, _LEDGER, _ESTIMATED)
+UNTOLD = Peer("hexveil, not told that cells differ", "by_hexveil", _VALUES, _LEDGER, _ESTIMATED)
 PLANNED = Peer("hexveil, planned", "by_hexveil", _VALUES, _LEDGER, 'mechanism = "planned"\ntarget_error = 10')
 OURS = (HEXVEIL, IN_ZCDP, UNTOLD, PLANNED)
 PEERS = (
