@@ -6,6 +6,7 @@ are independent before the day, and share the ball among them: that is "reverse 
 about privacy.
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
@@ -36,6 +37,8 @@ _PAIR_BITS = 30
 _MOST_SHIFT = 40
 _LEAST_LENGTH = 1e-6
 _L1_MEAN = np.sqrt(2 / np.pi)
+Product = Callable[[FloatArray], FloatArray]
+"""The product of a matrix with some columns."""
 
 
 @dataclass(frozen=True)
@@ -166,7 +169,7 @@ def as_measured(measurement: Measurement) -> Design:
 
 
 def directions(view: View) -> Directions:
-    """Return the directions, by a block Lanczos search for the largest eigenvalues of (covariance) (information).
+    """Return the directions: those with the largest eigenvalues of (covariance) (information).
 
     Source:
         HV-E2.
@@ -191,9 +194,25 @@ def directions(view: View) -> Directions:
     n_vectors = min(_BLOCK, n_cells)
     # the search starts from numbers without order, the same on every machine
     start = np.cos(_START * np.arange((n_states + n_cells) * n_vectors, dtype=np.float64) ** 2)
-    rest, taken = covariance(information(start.reshape(-1, n_vectors))), 0.0
-    n_most, n_found = n_vectors * _N_BLOCKS, 0
-    vectors, told, known = (np.empty((n_states + n_cells, n_most)) for _ in range(3))
+    vectors, moved, variance = _largest(start.reshape(-1, n_vectors), covariance, information)
+    fields = values(moved) / np.sqrt(variance)
+    gain = (day.occupancy.cell_records[:, None] * fields**2).sum(axis=0)
+    return Directions(values(vectors), variance, gain, fields)
+
+
+def _largest(start: FloatArray, covariance: Product, information: Product) -> tuple[FloatArray, FloatArray, FloatArray]:
+    """Return eigenvectors of (covariance) (information) by a block Lanczos search, their images, and their eigenvalues.
+
+    The eigenvectors v are independent and have length 1: v' (information) v = 1. The largest eigenvalues are first.
+
+    Args:
+        start: The first block, shape (n, k).
+        covariance: Multiplies columns by the covariance.
+        information: Multiplies columns by the information.
+    """
+    rest, taken = covariance(information(start)), 0.0
+    n_most, n_found = start.shape[1] * _N_BLOCKS, 0
+    vectors, told, known = (np.empty((len(start), n_most)) for _ in range(3))
     projected = np.zeros((n_most, n_most))  # its upper half
     for _ in range(_N_BLOCKS):
         seen = information(rest)
@@ -209,9 +228,7 @@ def directions(view: View) -> Directions:
         rest, taken = known[:, here] - vectors[:, :n_found] @ part, float((part**2).sum())
     variance, rotation = np.linalg.eigh(projected[:n_found, :n_found], UPLO="U")
     variance, rotation = np.maximum(variance[::-1][:N_DIRECTIONS], 1e-12), rotation[:, ::-1][:, :N_DIRECTIONS]
-    fields = values(known[:, :n_found] @ rotation) / np.sqrt(variance)
-    gain = (day.occupancy.cell_records[:, None] * fields**2).sum(axis=0)
-    return Directions(values(vectors[:, :n_found] @ rotation), variance, gain, fields)
+    return vectors[:, :n_found] @ rotation, known[:, :n_found] @ rotation, variance
 
 
 def _shared_l2(gain: FloatArray, variance: FloatArray, unit: float, cost: FloatArray) -> FloatArray:

@@ -187,8 +187,6 @@ def from_arrays(arrays: dict[str, np.ndarray]) -> State:
 
 def _symmetric(lower: FloatArray, size: int) -> FloatArray:
     """Return the symmetric matrix whose lower half has these rows, one after the other."""
-    matrix, begin = np.empty((size, size)), 0
-    for row in range(size):
-        matrix[row, : row + 1] = matrix[: row + 1, row] = lower[begin : begin + row + 1]
-        begin += row + 1
-    return matrix
+    matrix = np.zeros((size, size))
+    matrix[np.tri(size, dtype=bool)] = lower
+    return matrix + np.tril(matrix, -1).T

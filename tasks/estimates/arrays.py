@@ -24,8 +24,7 @@ def write_arrays(folder: Path, arrays: Arrays) -> str:
     ]
     schema = {"name": pl.String, "type": pl.String, "shape": pl.List(pl.Int64), "content": pl.Binary}
     table = pl.DataFrame(rows, schema=schema)
-    # such numbers shrink little, however long one tries; least and largest of arrays as bytes take longer than all else
-    return frames.write_frame(folder, table, "lz4", statistics=False)
+    return frames.write_frame(folder, table, of_arrays=True)
 
 
 def read_arrays(folder: Path, name: str) -> Arrays:

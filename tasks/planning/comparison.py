@@ -12,7 +12,6 @@ from tasks.base.config_privacy import estimated_privacy
 from tasks.base.errors import contained
 from tasks.base.progress import progress
 from tasks.estimates.expected import expected_estimate
-from tasks.estimates.owner_covariates import with_covariates
 from tasks.mechanisms.table import PROMISING, propose
 from tasks.planning.day_plan import mean_errors, over_records
 from tasks.planning.plan import PlannedDay, read_day
@@ -42,9 +41,7 @@ def _as_estimate(date: dt.date, day: PlannedDay, config: Config) -> dict[str, An
     losses = propose("estimated", day.request).user_losses
     if losses is None:
         raise ValueError("an estimate says what each user loses")
-    expected = expected_estimate(
-        date, with_covariates(day.cells, of_estimate), day.request.occupancy, losses, of_estimate
-    )
+    expected = expected_estimate(date, day.cells, day.request.occupancy, losses, of_estimate)
     known = np.zeros(day.request.occupancy.n_cells) if expected is None else expected.error
     row = _row("estimated", int(max(losses)), known.tolist(), day, config)
     unknown = [name for name in row if name.endswith(("error", "all_records"))] if expected is None else []

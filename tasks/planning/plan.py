@@ -52,7 +52,10 @@ def plan_release(date: dt.date, config: Config) -> str:
 
 @dataclass(frozen=True)
 class PlannedDay:
-    """What a plan is made from: the cells, the users by keyed hash, what screening them costs, and the request."""
+    """What a plan is made from: the cells with the owner's covariates, the users by keyed hash, and the request.
+
+    ``charges`` are what it costs each user to screen the day.
+    """
 
     cells: pl.DataFrame
     user_hashes: list[str]
@@ -114,9 +117,8 @@ def _estimate_plan(date: dt.date, day: PlannedDay, losses: ExactIntArray, config
             "nothing is published. `hexveil ledger show` says what it was spent on."
         )
     occupancy, settings = day.request.occupancy, plan_settings(date, config)
-    cells = with_covariates(day.cells, config)
     currency, charged = config.privacy.currency, losses + day.charges
-    return EstimatePlan(cells, day.user_hashes, occupancy, charged, day.charges, currency, settings)
+    return EstimatePlan(day.cells, day.user_hashes, occupancy, charged, day.charges, currency, settings)
 
 
 def read_day(date: dt.date, config: Config, account: Account | None = None) -> PlannedDay:
@@ -133,6 +135,7 @@ def read_day(date: dt.date, config: Config, account: Account | None = None) -> P
     occupancy = Occupancy(cell, user, n_records, cells.height, len(user_ids))
     user_hashes = keys.users(user_ids)
     budgets = (account or Account(entries, config)).may_lose(date, user_hashes)
+    cells = with_covariates(cells, config)
     day = PlannedDay(cells, user_hashes, np.zeros_like(budgets), request_of(occupancy, None, config))
     return day.with_budgets(budgets, config)
 
