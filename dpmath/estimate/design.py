@@ -169,62 +169,55 @@ def as_measured(measurement: Measurement) -> Design:
 
 
 def directions(view: View) -> Directions:
-    """Return the directions: those with the largest eigenvalues of (covariance) (information).
+    """Return the directions: the eigenvectors of the cells' covariance with the largest eigenvalues.
+
+    Each cell is counted in standard deviations of what all its records together tell of it.
 
     Source:
         HV-E2.
     """
     day, state, rows = view.day, view.state, view.rows
-    precision = np.bincount(day.occupancy.cell, 1 / view.residual_variance, day.occupancy.n_cells)[:, None]
-    n_states, n_cells = state.mean.size, day.occupancy.n_cells
-    alone = np.append(state.of_the_day, view.cell_variance)[:, None]
-
-    def values(vectors: FloatArray) -> FloatArray:
-        return rows.times(vectors[:n_states]) + vectors[n_states:]
-
-    def information(vectors: FloatArray) -> FloatArray:
-        weighted = precision * values(vectors)
-        return np.concatenate([rows.transposed_times(weighted, state.n_hexagons), weighted])
+    n_cells = day.occupancy.n_cells
+    root = np.sqrt(np.bincount(day.occupancy.cell, 1 / view.residual_variance, n_cells))[:, None]
+    of_the_day, of_cells = state.of_the_day[:, None], view.cell_variance[:, None]
 
     def covariance(vectors: FloatArray) -> FloatArray:
-        product = alone * vectors
-        product[:n_states] += state.covariance @ vectors[:n_states]
-        return product
+        values = root * vectors
+        of_states = rows.transposed_times(values, state.n_hexagons)
+        of_states = state.covariance @ of_states + of_the_day * of_states
+        return root * (rows.times(of_states) + of_cells * values)
 
-    n_vectors = min(_BLOCK, n_cells)
-    # the search starts from numbers without order, the same on every machine
-    start = np.cos(_START * np.arange((n_states + n_cells) * n_vectors, dtype=np.float64) ** 2)
-    vectors, moved, variance = _largest(start.reshape(-1, n_vectors), covariance, information)
-    fields = values(moved) / np.sqrt(variance)
-    gain = (day.occupancy.cell_records[:, None] * fields**2).sum(axis=0)
-    return Directions(values(vectors), variance, gain, fields)
+    n_vectors, records = min(_BLOCK, n_cells), day.occupancy.cell_records[:, None]
+    # the search starts from numbers without order, the same on every machine, and large where a cell counts for much
+    start = np.cos(_START * np.arange(n_cells * n_vectors, dtype=np.float64) ** 2).reshape(-1, n_vectors)
+    vectors, moved, variance = _largest(np.sqrt(records) * start, covariance)
+    fields = moved / root / np.sqrt(variance)
+    gain = (records * fields**2).sum(axis=0)
+    return Directions(vectors / root, variance, gain, fields)
 
 
-def _largest(start: FloatArray, covariance: Product, information: Product) -> tuple[FloatArray, FloatArray, FloatArray]:
-    """Return eigenvectors of (covariance) (information) by a block Lanczos search, their images, and their eigenvalues.
+def _largest(start: FloatArray, product: Product) -> tuple[FloatArray, FloatArray, FloatArray]:
+    """Return eigenvectors of a symmetric matrix by a block Lanczos search, their images, and their eigenvalues.
 
-    The eigenvectors v are independent and have length 1: v' (information) v = 1. The largest eigenvalues are first.
+    The eigenvectors are orthonormal. The largest eigenvalues are first.
 
     Args:
         start: The first block, shape (n, k).
-        covariance: Multiplies columns by the covariance.
-        information: Multiplies columns by the information.
+        product: Multiplies the matrix by columns.
     """
-    rest, taken = covariance(information(start)), 0.0
+    rest, taken = product(start), 0.0
     n_most, n_found = start.shape[1] * _N_BLOCKS, 0
-    vectors, told, known = (np.empty((len(start), n_most)) for _ in range(3))
+    vectors, known = (np.empty((len(start), n_most)) for _ in range(2))
     projected = np.zeros((n_most, n_most))  # its upper half
     for _ in range(_N_BLOCKS):
-        seen = information(rest)
-        norms, rotation = np.linalg.eigh(rest.T @ seen)
+        norms, rotation = np.linalg.eigh(rest.T @ rest)
         kept = norms > (norms[-1] + taken) * _LEAST_NORM
         if not kept.any():
             break
-        turned = rotation[:, kept] / np.sqrt(norms[kept])
-        here, n_found = slice(n_found, n_found + turned.shape[1]), n_found + turned.shape[1]
-        vectors[:, here], told[:, here] = rest @ turned, seen @ turned
-        known[:, here] = covariance(told[:, here])
-        part = projected[:n_found, here] = told[:, :n_found].T @ known[:, here]
+        here, n_found = slice(n_found, n_found + int(kept.sum())), n_found + int(kept.sum())
+        vectors[:, here] = rest @ (rotation[:, kept] / np.sqrt(norms[kept]))
+        known[:, here] = product(vectors[:, here])
+        part = projected[:n_found, here] = vectors[:, :n_found].T @ known[:, here]
         rest, taken = known[:, here] - vectors[:, :n_found] @ part, float((part**2).sum())
     variance, rotation = np.linalg.eigh(projected[:n_found, :n_found], UPLO="U")
     variance, rotation = np.maximum(variance[::-1][:N_DIRECTIONS], 1e-12), rotation[:, ::-1][:, :N_DIRECTIONS]
