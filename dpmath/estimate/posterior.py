@@ -180,7 +180,8 @@ def _solved(
     gain = solve_triangular(root, shrink * lasting.T, lower=True)
     moved = known.T @ told
     misfit = unsure * max(1.0, float(told @ told) / max(told.size, 1)) * np.maximum(view.relative, 1.0)
-    after = state.covariance - gain.T @ gain
+    after = gain.T @ gain
+    np.subtract(state.covariance, after, out=after)  # in place: it is a day's largest array
     after[np.diag_indices_from(after)] += added
     of_city, own = state.prior_factors
     return Estimate(

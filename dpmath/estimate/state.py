@@ -187,6 +187,7 @@ def from_arrays(arrays: dict[str, np.ndarray]) -> State:
 
 def _symmetric(lower: FloatArray, size: int) -> FloatArray:
     """Return the symmetric matrix whose lower half has these rows, one after the other."""
-    matrix = np.zeros((size, size))
-    matrix[np.tri(size, dtype=bool)] = lower
-    return matrix + np.tril(matrix, -1).T
+    matrix = np.empty((size, size))
+    for row, part in enumerate(np.split(lower, np.cumsum(np.arange(1, size)))):
+        matrix[row, : row + 1] = matrix[: row + 1, row] = part
+    return matrix

@@ -11,16 +11,9 @@ import polars as pl
 from tasks.base import durable
 
 
-def write_frame(folder: Path, frame: pl.DataFrame, of_arrays: bool = False) -> str:
-    """Write a frame as Parquet and return its hash.
-
-    Args:
-        folder: Where to.
-        frame: The frame.
-        of_arrays: Whether it holds arrays as bytes. Such numbers shrink little, however long one tries, and to find the
-            least and the largest of them takes longer than all else.
-    """
-    return durable.write_named_by_hash(folder, parquet_bytes(frame, of_arrays))
+def write_frame(folder: Path, frame: pl.DataFrame) -> str:
+    """Write a frame as Parquet and return its hash."""
+    return durable.write_named_by_hash(folder, parquet_bytes(frame))
 
 
 def write_json(folder: Path, value: Any) -> str:
@@ -33,10 +26,10 @@ def exact_series(integers: Iterable[int]) -> pl.Series:
     return pl.Series([Decimal(int(one)) for one in integers], dtype=pl.Decimal(38, 0))
 
 
-def parquet_bytes(frame: pl.DataFrame, of_arrays: bool = False) -> bytes:
-    """Return a frame as Parquet; arrays as bytes are written fast, without least and largest of a column."""
+def parquet_bytes(frame: pl.DataFrame) -> bytes:
+    """Return a frame as Parquet."""
     buffer = BytesIO()
-    frame.write_parquet(buffer, compression="lz4" if of_arrays else "zstd", statistics=not of_arrays)
+    frame.write_parquet(buffer, compression="zstd")
     return buffer.getvalue()
 
 

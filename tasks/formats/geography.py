@@ -50,12 +50,12 @@ def geojson(statistics: pl.DataFrame, place: str = "h3_cell") -> bytes:
         statistics: The table.
         place: Its column of hexagons.
     """
-    geometries = {cell: _geometry(cell) for cell in statistics[place].unique()}
-    rows = with_instants(statistics).iter_rows(named=True)
-    features = (
-        {"type": "Feature", "geometry": geometries[properties[place]], "properties": properties} for properties in rows
+    encoded = json.JSONEncoder(separators=(",", ":")).encode
+    geometries = {cell: encoded(_geometry(cell)) for cell in statistics[place].unique()}
+    lines = ",\n".join(
+        f'{{"type":"Feature","geometry":{geometries[row[place]]},"properties":{encoded(row)}}}'
+        for row in with_instants(statistics).iter_rows(named=True)
     )
-    lines = ",\n".join(json.dumps(feature, separators=(",", ":")) for feature in features)
     return f'{{"type":"FeatureCollection","features":[\n{lines}\n]}}\n'.encode("ascii")
 
 

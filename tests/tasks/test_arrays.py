@@ -1,0 +1,59 @@
+"""Arrays as files: what was written is read back, from files of earlier versions too."""
+
+from pathlib import Path
+
+import numpy as np
+import polars as pl
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from hypothesis.extra import numpy as arrays_of
+
+from tasks.base.errors import LedgerBroken
+from tasks.base.frames import write_frame
+from tasks.estimates.arrays import Arrays, read_arrays, write_arrays
+
+EDGES = [edge for bits in (8, 16, 32) for edge in (-(1 << bits - 1) - 1, -(1 << bits - 1), (1 << bits - 1) - 1)]
+WHOLE = st.sampled_from([*EDGES, *(-1 - edge for edge in EDGES), 0, -(1 << 63), (1 << 63) - 1])
+SHAPES = arrays_of.array_shapes(min_dims=0, min_side=0)
+ONES = st.one_of(
+    arrays_of.arrays(np.int64, SHAPES, elements=WHOLE),
+    arrays_of.arrays(np.float64, SHAPES, elements=st.floats(width=64)),
+    arrays_of.arrays(np.uint64, SHAPES),
+    arrays_of.arrays("<U15", SHAPES),
+)
+
+
+def same(found: Arrays, written: Arrays) -> None:
+    assert found.keys() == written.keys()
+    for name, array in written.items():
+        assert found[name].dtype == array.dtype
+        np.testing.assert_array_equal(found[name], array)
+
+
+@given(written=st.dictionaries(st.sampled_from(["names", "0.measured.loading", "covariance", "basis.knots"]), ONES))
+def test_arrays_are_read_back_as_they_were(tmp_path_factory: pytest.TempPathFactory, written: Arrays) -> None:
+    folder = tmp_path_factory.mktemp("arrays")
+    name = write_arrays(folder, written)
+    assert write_arrays(folder, written) == name  # there is no time or chance in a file
+    same(read_arrays(folder, name), written)
+
+
+def test_a_file_of_an_earlier_version_is_read(tmp_path: Path) -> None:
+    """Releases stay, and the questions of earlier releases are such a table."""
+    written = {"mean": np.linspace(0, 1, 6).reshape(2, 3), "n_days": np.array(3)}
+    rows = [
+        {"name": name, "type": array.dtype.str, "shape": list(array.shape), "content": array.tobytes()}
+        for name, array in written.items()
+    ]
+    name = write_frame(tmp_path, pl.DataFrame(rows, schema_overrides={"shape": pl.List(pl.Int64)}))
+    same(read_arrays(tmp_path, name), written)
+
+
+def test_a_changed_file_is_told(tmp_path: Path) -> None:
+    name = write_arrays(tmp_path, {"mean": np.zeros(3)})
+    path = tmp_path / name
+    path.chmod(0o600)
+    path.write_bytes(path.read_bytes()[:-1] + b"x")
+    with pytest.raises(LedgerBroken, match="was changed"):
+        read_arrays(tmp_path, name)
