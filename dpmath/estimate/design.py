@@ -8,6 +8,7 @@ about privacy.
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from hashlib import shake_128
 
 import numpy as np
 
@@ -25,7 +26,6 @@ RADIUS = 1 << 16
 """Radius of the ball of a user whose budget is not short."""
 _BLOCK, _N_BLOCKS = 100, 4
 """The search is among so many vectors at a time: their products with each other are what it costs."""
-_START = 0.6180339887
 _LEAST_NORM = 1e-12
 MOST_CELLS = 400
 """Of how many cells an l1 ball may have a part of its own: those that hold the most records."""
@@ -43,7 +43,7 @@ Product = Callable[[FloatArray], FloatArray]
 
 @dataclass(frozen=True)
 class Directions:
-    """Directions of the coefficients and the cells that are independent before the day, the most uncertain first.
+    """Directions among the cells that are independent before the day, the most uncertain first.
 
     Attributes:
         values: The directions' values at the cells, shape (G, n).
@@ -169,9 +169,10 @@ def as_measured(measurement: Measurement) -> Design:
 
 
 def directions(view: View) -> Directions:
-    """Return the directions: the eigenvectors of the cells' covariance with the largest eigenvalues.
+    """Return the directions: those along which the cells' values vary most, for what their records could tell.
 
-    Each cell is counted in standard deviations of what all its records together tell of it.
+    If a cell's value is multiplied by the root of its information (what the residuals of all its pairs leave of it, as
+    one over a variance), these are the eigenvectors of the cells' covariance with the largest eigenvalues.
 
     Source:
         HV-E2.
@@ -189,8 +190,8 @@ def directions(view: View) -> Directions:
 
     n_vectors, records = min(_BLOCK, n_cells), day.occupancy.cell_records[:, None]
     # the search starts from numbers without order, the same on every machine, and large where a cell counts for much
-    start = np.cos(_START * np.arange(n_cells * n_vectors, dtype=np.float64) ** 2).reshape(-1, n_vectors)
-    vectors, moved, variance = _largest(np.sqrt(records) * start, covariance)
+    start = np.frombuffer(shake_128(b"start").digest(n_cells * n_vectors), dtype=np.int8).reshape(n_cells, n_vectors)
+    vectors, moved, variance = _largest(np.sqrt(records) * (start + 0.5), covariance)
     fields = moved / root / np.sqrt(variance)
     gain = (records * fields**2).sum(axis=0)
     return Directions(vectors / root, variance, gain, fields)
@@ -219,6 +220,7 @@ def _largest(start: FloatArray, product: Product) -> tuple[FloatArray, FloatArra
         known[:, here] = product(vectors[:, here])
         part = projected[:n_found, here] = vectors[:, :n_found].T @ known[:, here]
         rest, taken = known[:, here] - vectors[:, :n_found] @ part, float((part**2).sum())
+        rest -= vectors[:, :n_found] @ (vectors[:, :n_found].T @ rest)  # once more, for what rounding left
     variance, rotation = np.linalg.eigh(projected[:n_found, :n_found], UPLO="U")
     variance, rotation = np.maximum(variance[::-1][:N_DIRECTIONS], 1e-12), rotation[:, ::-1][:, :N_DIRECTIONS]
     return vectors[:, :n_found] @ rotation, known[:, :n_found] @ rotation, variance

@@ -1,6 +1,5 @@
 """The estimate of a day and the next state from noisy sums: one linear-Gaussian solve. All of it is post-processing."""
 
-from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -8,23 +7,9 @@ from scipy.linalg import solve_triangular
 
 from dpmath.estimate.basis import Rows
 from dpmath.estimate.day import FloatArray
+from dpmath.estimate.likelihood import Ladders, Parts, likeliest, scale_error, unsure_of
 from dpmath.estimate.state import POINTS, State
 from dpmath.estimate.view import View
-
-Ladders = Mapping[str, tuple[float, ...]]
-"""What each group of variances may be multiplied by; "city" and "own" are the functions of the city and of hexagons."""
-
-_RESIDUAL = (0.5, 0.7, 1.0, 1.4, 2.0)
-NOTHING: Ladders = {}
-ON_LATER_DAY: Ladders = {"day": (0.25, 1.0, 4.0, 16.0, 100.0), "residual": _RESIDUAL}
-ON_FIRST_DAY: Ladders = {
-    "residual": _RESIDUAL,
-    "city": (1.0, 2.0, 4.0, 8.0),
-    "own": (1.0, 2.0, 4.0, 8.0, 16.0),
-}
-"""The last two never shrink what is known already, which may be less than a share of the prior."""
-_LOG_SPREAD = {"day": 1.5, "residual": 0.4, "city": 1.0, "own": 1.0}
-_MOST_SWEEPS = 4
 
 
 @dataclass(frozen=True)
@@ -120,7 +105,7 @@ def estimated(view: View, design: Design, sums: FloatArray, noise: float, shrink
     common = np.arange(seen.shape[0]) < state.basis.n_common
     lasting, prior, of_cells = state.covariance @ seen, state.lasting, view.cell_variance * total**2
     of_cells_alone = (loading * of_cells[:, None]).T @ loading
-    parts = _Parts(
+    parts = Parts(
         before=seen.T @ lasting,
         of_city=seen.T @ ((prior * common)[:, None] * seen),
         own=seen.T @ ((prior * ~common)[:, None] * seen) + of_cells_alone,
@@ -130,12 +115,13 @@ def estimated(view: View, design: Design, sums: FloatArray, noise: float, shrink
         noise=noise,
         shrink=shrink,
     )
-    factors = _likeliest(parts, sums, chosen)
-    unsure = _unsure(parts, sums, factors, chosen["own"]) if "own" in chosen else 1.0
+    factors = likeliest(parts, sums, chosen)
+    unsure = unsure_of(parts, sums, factors, chosen["own"]) if "own" in chosen else 1.0
     added = prior * np.where(common, factors["city"] - 1, factors["own"] - 1)
-    return _solved(
+    found = _solved(
         view, design, parts.root(factors), sums, shrink, factors, unsure, lasting + added[:, None] * seen, added, seen
     )
+    return replace(found, state=replace(found.state, scale_error=scale_error(parts, sums, factors, state.scale_error)))
 
 
 def _solved(
@@ -219,67 +205,3 @@ def honest(
     """
     cut_off = (0.5 * (1 / shrink - 1) * moved) ** 2
     return (residual + np.maximum(variance - residual, 1e-12) * misfit + cut_off).astype(np.float64)
-
-
-@dataclass(frozen=True)
-class _Parts:
-    """The covariance of the noisy sums by its parts, each of shape (Q, Q), over the square of the shrink factor.
-
-    Attributes:
-        before: Of the coefficients, as they are known before the day.
-        of_city: Of the prior of the functions that are common to the city.
-        own: Of the prior of the hexagons' and cells' own functions.
-        of_cells: Of the cells' own functions.
-        day: Of what differs on the day.
-        residual: Of the pairs' residuals.
-        noise: Standard deviation of the noise.
-        shrink: The mean shrink factor.
-    """
-
-    before: FloatArray
-    of_city: FloatArray
-    own: FloatArray
-    of_cells: FloatArray
-    day: FloatArray
-    residual: FloatArray
-    noise: float
-    shrink: float
-
-    def root(self, factors: dict[str, float]) -> FloatArray:
-        """Return the lower Cholesky root of the whole."""
-        whole = self.before + self.of_cells + (factors["city"] - 1) * self.of_city + (factors["own"] - 1) * self.own
-        whole = self.shrink**2 * (whole + factors["day"] * self.day + factors["residual"] * self.residual)
-        whole[np.diag_indices_from(whole)] += self.noise**2
-        return np.linalg.cholesky(whole).astype(np.float64)
-
-    def fit(self, sums: FloatArray, factors: dict[str, float]) -> float:
-        """Return the log likelihood of the sums, with a penalty for factors far from 1; -inf if they are impossible."""
-        try:
-            root = self.root(factors)
-        except np.linalg.LinAlgError:
-            return -np.inf
-        told = solve_triangular(root, sums, lower=True)
-        penalty = sum((np.log(factor) / _LOG_SPREAD[name]) ** 2 for name, factor in factors.items())
-        return float(-0.5 * told @ told - np.log(np.diag(root)).sum() - 0.5 * penalty)
-
-
-def _likeliest(parts: _Parts, sums: FloatArray, chosen: Ladders) -> dict[str, float]:
-    """Return the factors that fit the sums best, found one after the other until none changes."""
-    best = dict.fromkeys(_LOG_SPREAD, 1.0)
-    for _ in range(_MOST_SWEEPS if chosen else 0):
-        before = dict(best)
-        for name, ladder in chosen.items():
-            best[name] = max(ladder, key=lambda factor, name=name: parts.fit(sums, {**best, name: factor}))
-        if best == before:
-            break
-    return best
-
-
-def _unsure(parts: _Parts, sums: FloatArray, found: dict[str, float], ladder: tuple[float, ...]) -> float:
-    """Return the geometric mean factor of hexagons and cells over the one that was chosen, if it is larger.
-
-    Where the sums of a first day tell little, the likeliest factor forgets how large it may be.
-    """
-    fits = np.array([parts.fit(sums, {**found, "own": factor}) for factor in ladder])
-    weight = np.exp(fits - fits.max())
-    return max(1.0, float(np.exp(weight @ np.log(ladder) / weight.sum())) / found["own"])

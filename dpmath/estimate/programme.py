@@ -15,8 +15,9 @@ from dpmath.estimate.charges import Charge
 from dpmath.estimate.covariates import covariates
 from dpmath.estimate.day import Day, FloatArray
 from dpmath.estimate.design import RADIUS, as_measured, design, whole_numbers
+from dpmath.estimate.likelihood import ON_FIRST_DAY, ON_LATER_DAY, Ladders
 from dpmath.estimate.measurement import SHRINK_BITS, Norm
-from dpmath.estimate.posterior import ON_FIRST_DAY, ON_LATER_DAY, Estimate, Ladders, estimated
+from dpmath.estimate.posterior import Estimate, estimated
 from dpmath.estimate.questions import (
     SHARE_BITS,
     Centre,
@@ -105,7 +106,7 @@ def programme(state: State | None, asked: Asked) -> Asking:
     """
     if state is None:
         state = yield from _begun(asked)
-        state = (yield from _measured(_seen(state, asked), asked, "coarse", ON_FIRST_DAY)).state
+        state = (yield from _measured(_seen(state, asked), asked, "coarse", ON_FIRST_DAY)).state.rescaled()
         state, raised = state.with_rest_by_place()
         taken_back = {"own": (1 / raised, *ON_FIRST_DAY["own"])} if raised > 1 else {}
         return (yield from _checked(_seen(state, asked), asked, {**ON_FIRST_DAY, **taken_back}))
@@ -212,7 +213,8 @@ def _checked(
     np.add.at(n_pairs, (occupancy.user, view.residual_class), 1)
     response = _RISE * (weight * share / np.maximum(n_pairs, 1)).sum(axis=0)
     sampling = _NORMAL_BEYOND * (weight**2 / np.maximum(n_pairs, 1)).sum(axis=0)
-    return _widened(found, view, counted - _NORMAL_BEYOND * weight.sum(axis=0), response, noise**2 + sampling)
+    widened = _widened(found, view, counted - _NORMAL_BEYOND * weight.sum(axis=0), response, noise**2 + sampling)
+    return replace(widened, state=widened.state.rescaled())
 
 
 def _widened(found: Estimate, view: View, surplus: FloatArray, response: FloatArray, variance: FloatArray) -> Estimate:

@@ -10,7 +10,8 @@ import numpy as np
 from dpmath.estimate import shrinkage
 from dpmath.estimate.day import FloatArray
 from dpmath.estimate.design import RADIUS, design, directions
-from dpmath.estimate.posterior import NOTHING, estimated
+from dpmath.estimate.likelihood import NOTHING
+from dpmath.estimate.posterior import estimated
 from dpmath.estimate.programme import Asked
 from dpmath.estimate.state import POINTS, State, first_state
 from dpmath.estimate.view import View, scale_of

@@ -4,17 +4,20 @@ from dataclasses import dataclass, field, fields, replace
 from typing import Any
 
 import numpy as np
+from scipy.linalg import solve_triangular
 
 from dpmath.estimate.basis import BY_PLACE, LASTING, OF_THE_DAY, Basis
 from dpmath.estimate.day import Day, FloatArray
 
-MODEL = 4
+MODEL = 5
 """Number of the model. Raise it whenever an estimate from the same answers changes: releases of another are not learned
 from, and are not made again."""
 POINTS = 100.0
 """Values are counted in points: the public range is 0 to 100 points."""
 DRIFT = 0.003
 """How much of the prior variance each coefficient gains a day."""
+_LEAST_SHIFT = 0.25
+"""By how much the log2 of the square of the scale must be off before the scale is changed."""
 _SHRINK_DRIFT = 0.02
 _CLASS_DRIFT = 0.01
 
@@ -46,6 +49,7 @@ class State:
         centre: Where the values' centre was put on the first day, in points.
         scale: The values' scale, in points: prior variances are shares of its square.
         prior_factors: What the first day multiplied prior variances by: of the common functions, of the hexagons' own.
+        scale_error: Mean and variance of log2(true square of the scale / supposed one).
         shrink: Mean and variance of log(true length of a user's vector / expected length).
         residual: Mean of the log of what each class's residual variance is multiplied by, shape (n,).
         residual_covariance: Its covariance, shape (n, n).
@@ -59,6 +63,7 @@ class State:
     centre: float
     scale: float
     prior_factors: tuple[float, float] = (1.0, 1.0)
+    scale_error: tuple[float, float] = (0.0, 0.0)
     shrink: tuple[float, float] = (0.0, 0.25)
     residual: FloatArray = field(default_factory=lambda: np.zeros(RESIDUAL_CLASSES[0] * RESIDUAL_CLASSES[1]))
     residual_covariance: FloatArray = field(default_factory=class_covariance)
@@ -112,6 +117,38 @@ class State:
         covariance[of_places, of_places] += (factor - 1) * self.lasting[n_common:]
         return replace(self, covariance=covariance, prior_factors=(of_city, own * factor)), factor
 
+    def rescaled(self) -> "State":
+        """Return the state with another scale, if releases tell that the supposed one is off.
+
+        A scale that is too large only makes a map noisier; one that is too small hides what is unusual. So the scale
+        falls to the largest that may well be true, and rises to the likeliest. If it falls, the state is what the same
+        releases would have told with the smaller prior variances; the city's mean, whose prior has not to do with the
+        scale, keeps its own. Residual variances stay: the check tells of these.
+        """
+        mean, variance = self.scale_error
+        largest = mean + variance**0.5
+        shift = largest if largest < -_LEAST_SHIFT else mean if mean > _LEAST_SHIFT else 0.0
+        if not shift:
+            return self
+        factor, prior, coefficients, covariance = 2.0**shift, self.lasting[1:], self.mean, self.covariance.copy()
+        varying = np.arange(1, coefficients.size)
+        if factor < 1:  # as if each coefficient had been observed to be 0, with such a variance
+            observed = covariance[1:, 1:] + np.diag(prior * factor / (1 - factor))
+            root = np.linalg.cholesky(observed)
+            gain = solve_triangular(root, covariance[1:], lower=True)
+            coefficients = coefficients - gain.T @ solve_triangular(root, coefficients[1:], lower=True)
+            covariance -= gain.T @ gain
+        else:
+            covariance[varying, varying] += (factor - 1) * prior
+        return replace(
+            self,
+            mean=coefficients,
+            covariance=covariance,
+            scale=self.scale * factor**0.5,
+            scale_error=(mean - shift, variance),
+            residual=self.residual - np.log(factor),
+        )
+
     def later(self, n_days: int) -> "State":
         """Return the state with what coefficients and scales may have drifted in some days."""
         covariance = self.covariance.copy()
@@ -151,9 +188,11 @@ def first_state(day: Day, basis: Basis, centre: float, centre_variance: float, s
         HV-E4.
     """
     names = np.array([], dtype=day.names.dtype)
+    log2 = variance**0.5 / np.log(2)  # the scale is larger than the likeliest by half of that
     prior = basis.variances(LASTING, 0) * scale**2
     prior[0] = max(prior[0], centre_variance)  # its function is 1: the centre's own error
-    state = State(basis, names, np.zeros(prior.size), np.diag(prior), centre, scale, shrink=(0.0, variance + 0.1))
+    known = {"scale_error": (-log2, 4 * log2**2), "shrink": (0.0, variance + 0.1)}
+    state = State(basis, names, np.zeros(prior.size), np.diag(prior), centre, scale, **known)
     return state.with_hexagons(day)
 
 
@@ -178,7 +217,7 @@ def from_arrays(arrays: dict[str, np.ndarray]) -> State:
     basis = {one.name: arrays[f"basis.{one.name}"] for one in fields(Basis)}
     rest = {one.name: arrays[one.name] for one in fields(State) if one.name != "basis"}
     numbers: dict[str, Any] = {name: float(rest.pop(name)) for name in ("centre", "scale")}
-    numbers |= {name: tuple(rest.pop(name).tolist()) for name in ("prior_factors", "shrink")}
+    numbers |= {name: tuple(rest.pop(name).tolist()) for name in ("prior_factors", "scale_error", "shrink")}
     numbers |= {"n_days": int(rest.pop("n_days"))}
     if rest["covariance"].ndim == 1:  # states of earlier versions hold the whole
         rest["covariance"] = _symmetric(rest["covariance"], rest["mean"].size)

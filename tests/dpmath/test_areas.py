@@ -22,7 +22,8 @@ from dpmath.estimate.basis import fit_basis
 from dpmath.estimate.charges import charges, reach_of
 from dpmath.estimate.covariates import covariates
 from dpmath.estimate.day import Day
-from dpmath.estimate.posterior import NOTHING, ON_FIRST_DAY, Design, Estimate, Ladders, estimated
+from dpmath.estimate.likelihood import NOTHING, ON_FIRST_DAY, Ladders
+from dpmath.estimate.posterior import Design, Estimate, estimated
 from dpmath.estimate.programme import Asked, programme
 from dpmath.estimate.questions import PrivateDay
 from dpmath.estimate.state import first_state

@@ -31,8 +31,9 @@ from dpmath.estimate.design import (
     directions,
     whole_numbers,
 )
+from dpmath.estimate.likelihood import NOTHING
 from dpmath.estimate.measurement import LARGEST_RADIUS, Norm
-from dpmath.estimate.posterior import NOTHING, Design, estimated
+from dpmath.estimate.posterior import Design, estimated
 from dpmath.estimate.view import View
 
 
@@ -59,6 +60,25 @@ def test_directions_are_those_of_a_dense_eigendecomposition(make: Callable[[Day]
     assert found.gain[:30] == pytest.approx(gain[:30], rel=1e-2)
     off = np.abs(found.values[:, :10]) - np.abs(values[:, :10])
     assert np.abs(off).max() < 1e-2 * np.abs(values[:, :10]).max()
+
+
+@pytest.mark.theorem("HV-E2")
+@pytest.mark.parametrize(("n_hexagons", "n_slots"), [(1, 1), (61, 1), (6, 4), (16, 6), (10, 24)])
+@pytest.mark.parametrize("ratio", [1, 100, 100_000])
+def test_no_direction_is_lost_or_found_twice(n_hexagons: int, n_slots: int, ratio: int) -> None:
+    """Also where there are fewer cells than vectors, and some cells have far more records than others."""
+    day = a_city(n_hexagons=n_hexagons, n_slots=n_slots)
+    occupancy = day.occupancy
+    more = np.random.default_rng(4).permutation(np.geomspace(1, ratio, occupancy.n_cells).astype(np.int64))
+    unlike = replace(occupancy, n_records=occupancy.n_records * more[occupancy.cell])
+    view = a_view(replace(day, occupancy=unlike))
+    found, (variance, gain, _) = directions(view), eigen(view)
+    precision = np.bincount(unlike.cell, 1 / view.residual_variance)
+    shared = (found.values * precision[:, None]).T @ found.values
+    assert np.abs(shared - np.eye(found.variance.size)).max() < 1e-4
+    assert found.variance.size <= occupancy.n_cells
+    assert found.gain.sum() == pytest.approx(gain.sum(), rel=1e-6)
+    assert found.variance.sum() == pytest.approx(variance.sum(), rel=1e-6)
 
 
 @pytest.mark.theorem("HV-E2")

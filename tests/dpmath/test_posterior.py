@@ -20,14 +20,16 @@ from city_days import (
     seen_covariance,
     values_of,
 )
+from scipy.stats import multivariate_normal
 
 from dpmath.estimate.covariates import covariates
 from dpmath.estimate.day import KINDS
 from dpmath.estimate.design import (
     design,
 )
+from dpmath.estimate.likelihood import NOTHING, ON_FIRST_DAY, ON_LATER_DAY
 from dpmath.estimate.measurement import Norm
-from dpmath.estimate.posterior import NOTHING, ON_FIRST_DAY, ON_LATER_DAY, Design, estimated
+from dpmath.estimate.posterior import Design, estimated
 from dpmath.estimate.programme import programme
 from dpmath.estimate.questions import Centre
 from dpmath.estimate.state import first_state
@@ -191,3 +193,40 @@ def test_values_reach_questions_only_through_noisy_answers(norm: Norm) -> None:
     next(mixed)
     for step, (question, _) in zip(one[1], one[1][1:], strict=False):
         assert same(mixed.send(step), question)
+
+
+@pytest.mark.theorem("HV-E7")
+@pytest.mark.parametrize("true_error", [-4.0, -1.5, 0.0, 2.0])
+@pytest.mark.parametrize("before", [(-0.5, 4.0), (0.0, 0.01)])
+def test_what_sums_tell_of_the_scale_is_bayes_rule_on_dense_matrices(
+    true_error: float, before: tuple[float, float]
+) -> None:
+    """By numerical integration; where residuals stay and all else is multiplied."""
+    rng = np.random.default_rng(11)
+    day = a_city()
+    view = View.of(day, replace(a_state(day), scale_error=before), covariates(day, True))
+    noise, n_queries = 0.4, 40
+    one = Design(rng.normal(size=(day.occupancy.n_cells, n_queries)), rng.uniform(0, 0.02, day.occupancy.cell.size))
+    model = Textbook(view)
+    seen, fixed = model.sums(view, one, 0.8), model.covariance.copy()
+    varies = len(fixed) - day.occupancy.cell.size
+    fixed[:varies, :varies] = 0
+    residual, rest = (seen @ part @ seen.T for part in (fixed, model.covariance - fixed))
+
+    def whole(error: float) -> np.ndarray:
+        return np.asarray(2.0**error * rest + residual + noise**2 * np.eye(n_queries))
+
+    sums = rng.multivariate_normal(np.zeros(n_queries), whole(true_error))
+    found = estimated(view, one, sums, noise, 0.8, NOTHING).state.scale_error
+
+    errors = before[0] + before[1] ** 0.5 * np.linspace(-4, 4, 401)
+    fits = np.array([multivariate_normal(cov=whole(error)).logpdf(sums) for error in errors])
+    fits -= 0.5 * (errors - before[0]) ** 2 / before[1]
+    weight = np.exp(fits - fits.max()) / np.exp(fits - fits.max()).sum()
+    mean = weight @ errors
+    deviation = (weight @ (errors - mean) ** 2) ** 0.5
+    assert found[0] == pytest.approx(mean, abs=0.02 * deviation)
+    assert found[1] ** 0.5 == pytest.approx(deviation, rel=0.02)
+    if before[1] > 1:
+        assert abs(found[0] - true_error) < 4 * deviation
+        assert deviation < 0.6 * before[1] ** 0.5

@@ -6,11 +6,12 @@ import numpy as np
 import pytest
 from city_days import MUCH, NORMS, VALUE_RANGE, a_city, a_state, asked_of, error, run, same, values_of
 
-from dpmath.estimate.basis import BY_PLACE, LASTING
+from dpmath.estimate.basis import BY_PLACE, LASTING, fit_basis
+from dpmath.estimate.covariates import covariates
 from dpmath.estimate.day import KINDS
 from dpmath.estimate.measurement import Norm
 from dpmath.estimate.programme import programme
-from dpmath.estimate.state import DRIFT, class_covariance
+from dpmath.estimate.state import DRIFT, State, class_covariance, first_state
 
 
 @pytest.mark.theorem("HV-E4")
@@ -61,6 +62,60 @@ def test_places_take_what_the_measured_covariates_leave(told: float) -> None:
     again, raised = found.with_rest_by_place()
     assert raised == pytest.approx(1)
     assert again.covariance == pytest.approx(found.covariance)
+
+
+def told(state: State) -> State:
+    """Return the state after observations that tell of some coefficients much, of others nothing."""
+    rng = np.random.default_rng(3)
+    seen = rng.normal(size=(6, state.mean.size)) / np.sqrt(state.mean.size)
+    gain = np.linalg.solve(seen @ state.covariance @ seen.T + np.eye(6), seen @ state.covariance).T
+    observed = rng.normal(size=6) * 5 - seen @ state.mean
+    return replace(
+        state, mean=state.mean + gain @ observed, covariance=state.covariance - gain @ seen @ state.covariance
+    )
+
+
+def unmeasured(scale: float, factors: tuple[float, float]) -> State:
+    day = a_city()
+    basis = fit_basis(day, covariates(day, True))
+    state = replace(first_state(day, basis, 50.0, 900.0, scale, 0.5), prior_factors=factors)
+    prior = state.lasting
+    prior[0] = 900.0  # the city's mean is known as badly as the centre
+    return replace(state, covariance=np.diag(prior))
+
+
+@pytest.mark.theorem("HV-E7")
+def test_a_lower_scale_is_what_the_same_answers_would_have_told_with_it() -> None:
+    supposed, lower = unmeasured(9.0, (2.0, 4.0)), unmeasured(3.0, (2.0, 4.0))
+    shift = np.log2(1 / 9)
+    off = replace(told(supposed), scale_error=(shift - 0.5, 0.25))  # largest that may be: one deviation above
+    found, wanted = off.rescaled(), told(lower)
+    assert found.scale == pytest.approx(3.0)
+    assert found.mean == pytest.approx(wanted.mean, abs=1e-6)
+    assert found.covariance == pytest.approx(wanted.covariance, rel=1e-6, abs=1e-6)
+    assert found.scale_error == pytest.approx((-0.5, 0.25))
+    assert found.residual == pytest.approx(off.residual + np.log(9))  # residual variances stay
+    assert same(found.rescaled(), found)
+
+
+@pytest.mark.theorem("HV-E7")
+@pytest.mark.parametrize(
+    ("error", "factor"),
+    [((-1.0, 0.81), 1.0), ((-1.0, 0.49), 2**-0.3), ((0.2, 4.0), 1.0), ((1.0, 0.01), 2.0), ((-0.2, 0.0), 1.0)],
+)
+def test_the_scale_falls_to_the_largest_that_may_be_and_rises_to_the_likeliest(
+    error: tuple[float, float], factor: float
+) -> None:
+    state = replace(told(unmeasured(9.0, (1.0, 1.0))), scale_error=error)
+    found = state.rescaled()
+    assert found.scale == pytest.approx(9 * factor**0.5)
+    assert found.lasting == pytest.approx(state.lasting * factor)
+    if factor > 1:
+        added = np.append(0, (factor - 1) * state.lasting[1:])
+        assert found.covariance == pytest.approx(state.covariance + np.diag(added))
+        assert (found.mean == state.mean).all()
+    elif factor == 1:
+        assert found is state
 
 
 @pytest.mark.theorem("HV-E4")

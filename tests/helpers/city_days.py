@@ -12,8 +12,9 @@ from dpmath.estimate.basis import Rows, fit_basis
 from dpmath.estimate.charges import charges, reach_of
 from dpmath.estimate.covariates import covariates
 from dpmath.estimate.day import Day
+from dpmath.estimate.likelihood import NOTHING
 from dpmath.estimate.measurement import Norm
-from dpmath.estimate.posterior import NOTHING, Design, Estimate, estimated
+from dpmath.estimate.posterior import Design, Estimate, estimated
 from dpmath.estimate.programme import Asked, Asking
 from dpmath.estimate.questions import PrivateDay, Question
 from dpmath.estimate.state import State, first_state

@@ -1,0 +1,139 @@
+"""How likely the noisy sums of a day are, and which scales they tell of. All of it is post-processing."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.linalg import eigh, solve_triangular
+
+from dpmath.estimate.day import FloatArray
+
+Ladders = Mapping[str, tuple[float, ...]]
+"""What each group of variances may be multiplied by; "city" and "own" are the functions of the city and of hexagons."""
+
+_RESIDUAL = (0.5, 0.7, 1.0, 1.4, 2.0)
+NOTHING: Ladders = {}
+ON_LATER_DAY: Ladders = {"day": (0.25, 1.0, 4.0, 16.0, 100.0), "residual": _RESIDUAL}
+ON_FIRST_DAY: Ladders = {
+    "residual": _RESIDUAL,
+    "city": (1.0, 2.0, 4.0, 8.0),
+    "own": (1.0, 2.0, 4.0, 8.0, 16.0),
+}
+"""The last two never shrink what is known already, which may be less than a share of the prior."""
+_LOG_SPREAD = {"day": 1.5, "residual": 0.4, "city": 1.0, "own": 1.0}
+_MOST_SWEEPS = 4
+_DEVIATIONS = np.linspace(-4, 4, 161)
+"""Where the error of the scale is tried, in standard deviations."""
+
+
+@dataclass(frozen=True)
+class Parts:
+    """The covariance of the noisy sums by its parts, each of shape (Q, Q), over the square of the shrink factor.
+
+    Attributes:
+        before: Of the coefficients, as they are known before the day.
+        of_city: Of the prior of the functions that are common to the city.
+        own: Of the prior of the hexagons' and cells' own functions.
+        of_cells: Of the cells' own functions.
+        day: Of what differs on the day.
+        residual: Of the pairs' residuals.
+        noise: Standard deviation of the noise.
+        shrink: The mean shrink factor.
+    """
+
+    before: FloatArray
+    of_city: FloatArray
+    own: FloatArray
+    of_cells: FloatArray
+    day: FloatArray
+    residual: FloatArray
+    noise: float
+    shrink: float
+
+    def varying(self, factors: dict[str, float]) -> FloatArray:
+        """Return the part that grows with the square of the scale."""
+        whole = self.before + self.of_cells + (factors["city"] - 1) * self.of_city + (factors["own"] - 1) * self.own
+        return self.shrink**2 * (whole + factors["day"] * self.day)
+
+    def rest(self, factors: dict[str, float]) -> FloatArray:
+        """Return the part of residuals and noise."""
+        return self.shrink**2 * factors["residual"] * self.residual + self.noise**2 * np.eye(len(self.residual))
+
+    def root(self, factors: dict[str, float]) -> FloatArray:
+        """Return the lower Cholesky root of the whole."""
+        return np.linalg.cholesky(self.varying(factors) + self.rest(factors)).astype(np.float64)
+
+    def fit(self, sums: FloatArray, factors: dict[str, float]) -> float:
+        """Return the log likelihood of the sums, with a penalty for factors far from 1; -inf if they are impossible."""
+        try:
+            root = self.root(factors)
+        except np.linalg.LinAlgError:
+            return -np.inf
+        told = solve_triangular(root, sums, lower=True)
+        penalty = sum((np.log(factor) / _LOG_SPREAD[name]) ** 2 for name, factor in factors.items())
+        return float(-0.5 * told @ told - np.log(np.diag(root)).sum() - 0.5 * penalty)
+
+
+def likeliest(parts: Parts, sums: FloatArray, chosen: Ladders) -> dict[str, float]:
+    """Return the factors that fit the sums best, found one after the other until none changes.
+
+    Args:
+        parts: The covariance of the sums.
+        sums: The noisy sums less what was expected of them, in radii of the ball, shape (Q,).
+        chosen: Which groups of variances may be multiplied by a factor, and by which.
+
+    Source:
+        HV-E3.
+    """
+    best = dict.fromkeys(_LOG_SPREAD, 1.0)
+    for _ in range(_MOST_SWEEPS if chosen else 0):
+        before = dict(best)
+        for name, ladder in chosen.items():
+            best[name] = max(ladder, key=lambda factor, name=name: parts.fit(sums, {**best, name: factor}))
+        if best == before:
+            break
+    return best
+
+
+def scale_error(
+    parts: Parts, sums: FloatArray, factors: dict[str, float], before: tuple[float, float]
+) -> tuple[float, float]:
+    """Return mean and variance of the scale's error after the sums: of log2(true square / supposed square).
+
+    Args:
+        parts: The covariance of the sums.
+        sums: The noisy sums less what was expected of them, in radii of the ball, shape (Q,).
+        factors: What each group of variances is multiplied by.
+        before: Mean and variance of the error before the sums.
+
+    Source:
+        HV-E7.
+    """
+    mean, variance = before
+    errors = mean + variance**0.5 * _DEVIATIONS
+    ratio, vectors = eigh(parts.varying(factors), parts.rest(factors))  # so turned, the sums are independent
+    whole = 1 + np.outer(2.0**errors, np.maximum(ratio, 0.0))
+    fits = -0.5 * ((vectors.T @ sums) ** 2 / whole + np.log(whole)).sum(axis=1) - 0.5 * _DEVIATIONS**2
+    weight = np.exp(fits - fits.max())
+    weight /= weight.sum()
+    after = float(weight @ errors)
+    return after, float(weight @ (errors - after) ** 2)
+
+
+def unsure_of(parts: Parts, sums: FloatArray, found: dict[str, float], ladder: tuple[float, ...]) -> float:
+    """Return the geometric mean factor of hexagons and cells over the one that was chosen, if it is larger.
+
+    Where the sums of a first day tell little, the likeliest factor forgets how large it may be.
+
+    Args:
+        parts: The covariance of the sums.
+        sums: The noisy sums less what was expected of them, in radii of the ball, shape (Q,).
+        found: The likeliest factors.
+        ladder: The factors that hexagons and cells may have.
+
+    Source:
+        HV-E3.
+    """
+    fits = np.array([parts.fit(sums, {**found, "own": factor}) for factor in ladder])
+    weight = np.exp(fits - fits.max())
+    return max(1.0, float(np.exp(weight @ np.log(ladder) / weight.sum())) / found["own"])
