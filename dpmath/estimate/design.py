@@ -190,8 +190,9 @@ def directions(view: View) -> Directions:
 
     n_vectors, records = min(_BLOCK, n_cells), day.occupancy.cell_records[:, None]
     # the search starts from numbers without order, the same on every machine, and large where a cell counts for much
-    start = np.frombuffer(shake_128(b"start").digest(n_cells * n_vectors), dtype=np.int8).reshape(n_cells, n_vectors)
-    vectors, moved, variance = _largest(np.sqrt(records) * (start + 0.5), covariance)
+    unordered = np.frombuffer(shake_128(b"start").digest(n_cells * n_vectors), dtype=np.int8)
+    start = np.sqrt(records) * (unordered.reshape(n_cells, n_vectors) + np.float64(0.5))
+    vectors, moved, variance = _largest(start, covariance)
     fields = moved / root / np.sqrt(variance)
     gain = (records * fields**2).sum(axis=0)
     return Directions(vectors / root, variance, gain, fields)

@@ -130,8 +130,8 @@ class State:
         shift = largest if largest < -_LEAST_SHIFT else mean if mean > _LEAST_SHIFT else 0.0
         if not shift:
             return self
-        factor, prior, coefficients, covariance = 2.0**shift, self.lasting[1:], self.mean, self.covariance.copy()
-        varying = np.arange(1, coefficients.size)
+        factor, prior = 2.0**shift, self.lasting[1:]
+        coefficients, covariance = self.mean, self.covariance.copy()
         if factor < 1:  # as if each coefficient had been observed to be 0, with such a variance
             observed = covariance[1:, 1:] + np.diag(prior * factor / (1 - factor))
             root = np.linalg.cholesky(observed)
@@ -139,7 +139,7 @@ class State:
             coefficients = coefficients - gain.T @ solve_triangular(root, coefficients[1:], lower=True)
             covariance -= gain.T @ gain
         else:
-            covariance[varying, varying] += (factor - 1) * prior
+            covariance[1:, 1:] += np.diag((factor - 1) * prior)
         return replace(
             self,
             mean=coefficients,
