@@ -18,6 +18,7 @@ DRIFT = 0.003
 """How much of the prior variance each coefficient gains a day."""
 _LEAST_SHIFT = 0.25
 """By how much the log2 of the square of the scale must be off before the scale is changed."""
+_LEAST_SHARE = 1e-8
 _SHRINK_DRIFT = 0.02
 _CLASS_DRIFT = 0.01
 
@@ -132,9 +133,9 @@ class State:
             return self
         factor, prior = 2.0**shift, self.lasting[1:]
         coefficients, covariance = self.mean, self.covariance.copy()
-        if factor < 1:  # as if each coefficient had been observed to be 0, with such a variance
-            observed = covariance[1:, 1:] + np.diag(prior * factor / (1 - factor))
-            root = np.linalg.cholesky(observed)
+        if factor < 1:  # as if each coefficient had been observed to be 0; some cannot vary, and stay so
+            observed = np.maximum(prior * factor / (1 - factor), prior.max() * _LEAST_SHARE)
+            root = np.linalg.cholesky(covariance[1:, 1:] + np.diag(observed))
             gain = solve_triangular(root, covariance[1:], lower=True)
             coefficients = coefficients - gain.T @ solve_triangular(root, coefficients[1:], lower=True)
             covariance -= gain.T @ gain
