@@ -219,9 +219,10 @@ def _largest(start: FloatArray, product: Product) -> tuple[FloatArray, FloatArra
         here, n_found = slice(n_found, n_found + int(kept.sum())), n_found + int(kept.sum())
         vectors[:, here] = rest @ (rotation[:, kept] / np.sqrt(norms[kept]))
         known[:, here] = product(vectors[:, here])
-        part = projected[:n_found, here] = vectors[:, :n_found].T @ known[:, here]
-        rest, taken = known[:, here] - vectors[:, :n_found] @ part, float((part**2).sum())
-        rest -= vectors[:, :n_found] @ (vectors[:, :n_found].T @ rest)  # once more, for what rounding left
+        so_far = vectors[:, :n_found]
+        part = projected[:n_found, here] = so_far.T @ known[:, here]
+        rest, taken = known[:, here] - so_far @ part, float((part**2).sum())
+        rest -= so_far @ (so_far.T @ rest)  # once more, for what rounding left
     variance, rotation = np.linalg.eigh(projected[:n_found, :n_found], UPLO="U")
     variance, rotation = np.maximum(variance[::-1][:N_DIRECTIONS], 1e-12), rotation[:, ::-1][:, :N_DIRECTIONS]
     return vectors[:, :n_found] @ rotation, known[:, :n_found] @ rotation, variance

@@ -19,6 +19,7 @@ DRIFT = 0.003
 _LEAST_SHIFT = 0.25
 """By how much the log2 of the square of the scale must be off before the scale is changed."""
 _LEAST_SHARE = 1e-8
+"""Of the largest prior variance: with less, a coefficient that cannot vary leaves no root to be found."""
 _SHRINK_DRIFT = 0.02
 _CLASS_DRIFT = 0.01
 
@@ -135,12 +136,15 @@ class State:
         coefficients, covariance = self.mean, self.covariance.copy()
         if factor < 1:  # as if each coefficient had been observed to be 0; some cannot vary, and stay so
             observed = np.maximum(prior * factor / (1 - factor), prior.max() * _LEAST_SHARE)
-            root = np.linalg.cholesky(covariance[1:, 1:] + np.diag(observed))
+            whole = covariance[1:, 1:].copy()
+            whole[np.diag_indices_from(whole)] += observed
+            root = np.linalg.cholesky(whole)
             gain = solve_triangular(root, covariance[1:], lower=True)
             coefficients = coefficients - gain.T @ solve_triangular(root, coefficients[1:], lower=True)
             covariance -= gain.T @ gain
         else:
-            covariance[1:, 1:] += np.diag((factor - 1) * prior)
+            varying = covariance[1:, 1:]
+            varying[np.diag_indices_from(varying)] += (factor - 1) * prior
         return replace(
             self,
             mean=coefficients,
