@@ -19,9 +19,10 @@ _BAR_CLEARED = b"\r\x1b[2K\x1b[?25h"
 """Clears a progress bar, and shows the cursor again."""
 
 _EXIT_CODE = 130
-_PATIENCE_SECONDS, _MOMENT = 5.0, 0.05
+_PATIENCE_SECONDS, _MOMENT = 15.0, 0.05
 
 _ending = threading.Lock()
+_server_waits = threading.Event()
 _pressed = threading.Event()
 
 
@@ -43,12 +44,16 @@ def end_at_once(commands: set[str]) -> None:
 
 @contextmanager
 def told_to_server() -> Iterator[None]:
-    """After Ctrl-C, give Prefect some seconds to report the interrupted run to its server before the process ends."""
-    signal.set_wakeup_fd(-1)
+    """After Ctrl-C, give Prefect some seconds to report the interrupted run to its server before the process ends.
+
+    A second Ctrl-C ends the process at once.
+    """
     signal.signal(signal.SIGINT, _unwind)
+    _server_waits.set()
     try:
         yield
     finally:
+        _server_waits.clear()
         if _pressed.is_set():
             end()
         signal.signal(signal.SIGINT, lambda *_: end())
@@ -77,18 +82,22 @@ def end() -> None:
 
 
 def _end_when_told(seen: int) -> None:
-    while signal.SIGINT not in os.read(seen, 64):
-        pass
-    end()
+    patience = None
+    while True:
+        n_presses = os.read(seen, 64).count(signal.SIGINT)
+        if n_presses > 1 or (n_presses and (patience or not _server_waits.is_set())):
+            end()
+        elif n_presses:
+            _pressed.set()
+            patience = threading.Timer(_PATIENCE_SECONDS, end)
+            patience.daemon = True
+            patience.start()
 
 
 def _unwind(*_: Any) -> None:
-    if _pressed.is_set():
-        end()
+    """Raise KeyboardInterrupt in the main thread, once, when that comes to it; Prefect reports it to its server."""
     _pressed.set()
-    patience = threading.Timer(_PATIENCE_SECONDS, end)
-    patience.daemon = True
-    patience.start()
+    signal.signal(signal.SIGINT, lambda *_: None)
     raise KeyboardInterrupt
 
 

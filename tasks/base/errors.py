@@ -82,6 +82,8 @@ def contained(step: Callable[P, R]) -> Callable[P, R]:
         except OSError as error:
             failure = TemporaryFailure(_system_error(step.__name__, error))
         except Exception as error:
+            if _is_interruption(error):
+                raise KeyboardInterrupt from None
             kind = TemporaryFailure if _is_of_the_disk(error) else HexveilError
             failure = kind(_unexpected_error(step.__name__, error, args, kwargs))
         raise failure
@@ -100,6 +102,11 @@ def _unexpected_error(step: str, error: Exception, args: tuple[object, ...], kwa
     kept = f"its text is in {log}, because it may hold private values" if log else "its text could not be kept"
     likely = "The disk is full, read-only or damaged? " if _is_of_the_disk(error) else ""
     return f"{step} failed with {type(error).__name__}; {kept}. {likely}Mend the cause, then run it again."
+
+
+def _is_interruption(error: Exception) -> bool:
+    """Return whether DuckDB made this error of a KeyboardInterrupt that was raised while it waited for a query."""
+    return type(error) is RuntimeError and str(error) == "Query interrupted"
 
 
 def _is_of_the_disk(error: Exception) -> bool:

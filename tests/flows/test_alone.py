@@ -1,18 +1,17 @@
 """Without a server nothing of Prefect is there, and a run is the same as with one."""
 
 import fcntl
-import json
 import os
 import re
 import socket
 import subprocess
 import sys
 import time
-import urllib.request
 from pathlib import Path
 from typing import Any
 
 import pytest
+from prefect_api import asked
 from processes import listening
 from support import DATE, Dataset, later_day
 
@@ -26,6 +25,7 @@ ROOT = Path(__file__).parents[2]
 DRIVER = """
 import atexit, datetime, os, sys
 from pathlib import Path
+from typing import Any
 atexit.register(lambda: Path(os.environ["NOTE"]).write_text("\\n".join(sys.modules)))
 from flows import cli
 cli.VAR, cli._DEMO = Path(os.environ["DEMO"]), Path(os.environ["DEMO"])
@@ -98,14 +98,6 @@ def run_day(dataset: Dataset, environment: dict[str, str]) -> str:
     assert done.returncode == 0, done.stderr
     assert done.stderr == ""
     return done.stdout
-
-
-def asked(server: dict[str, str], what: str) -> list[dict[str, Any]]:
-    url = f"{server['PREFECT_API_URL']}/{what}/filter"
-    request = urllib.request.Request(url, b'{"limit": 200}', {"Content-Type": "application/json"})
-    with urllib.request.urlopen(request, timeout=60) as answer:
-        found: list[dict[str, Any]] = json.load(answer)
-    return found
 
 
 def test_a_day_is_the_same_as_a_flow_run_and_without_a_server(

@@ -7,13 +7,13 @@ import signal
 import subprocess
 import sys
 import time
-import urllib.request
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
 import pytest
 import victim
+from prefect_api import asked
 from processes import alive_in_group
 from support import DATE, ENGINES, Dataset, Say, all_files, later_day
 
@@ -151,14 +151,25 @@ def test_a_flow_run_that_is_interrupted_is_known_to_its_server_as_such(
     busy_dataset: Dataset, server: dict[str, str]
 ) -> None:
     slow = server | {"PREFECT_LOGGING_HANDLERS_CONSOLE_LEVEL": "CRITICAL"}
-    url = f"{server['PREFECT_API_URL']}/flow_runs/filter"
-    wanted = b'{"flow_runs": {"state": {"type": {"any_": ["%s"]}}}, "flows": {"name": {"any_": ["daily"]}}}'
+    before = {run["id"] for run in asked(server, "flow_runs")}
+
+    def states() -> list[str]:
+        new = [run["state"] for run in asked(server, "flow_runs") if run["id"] not in before]
+        return [state["type"] for state in new if state is not None]
+
+    def wait_for(state: str) -> None:
+        for _ in range(600):
+            if states() == [state]:
+                return
+            time.sleep(0.1)
+        pytest.fail(f"the run is {states()}, not {state}")
+
     with start(run_of(busy_dataset), slow) as process, closing_by_kill(process), ledger.locked(busy_dataset.config):
-        wait_for(url, wanted % b"RUNNING")
+        wait_for("RUNNING")
         process.send_signal(signal.SIGINT)
         _, said = process.communicate(timeout=60)
         assert (process.returncode, said) == (INTERRUPTED, SAID)
-        wait_for(url, wanted % b"CRASHED")
+        wait_for("CRASHED")
     assert not interrupted(run_of(busy_dataset), server, 600, os.kill)
     victim.run(victim.check_released_once, busy_dataset.folder, {})
 
@@ -170,16 +181,6 @@ def closing_by_kill(process: subprocess.Popen[str]) -> Iterator[None]:
         yield
     finally:
         process.kill()
-
-
-def wait_for(url: str, wanted: bytes) -> None:
-    for _ in range(600):
-        request = urllib.request.Request(url, wanted, {"Content-Type": "application/json"})
-        with urllib.request.urlopen(request, timeout=60) as answer:
-            if answer.read() != b"[]":
-                return
-        time.sleep(0.1)
-    pytest.fail(f"never seen: {wanted!r}")
 
 
 def test_at_a_terminal_the_bar_is_cleared_and_the_cursor_shown(

@@ -1,9 +1,12 @@
 """Steps are tried again where the machine failed, and only those that may be repeated."""
 
 import logging
-from collections.abc import Callable
+import signal
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import Any
 
+import duckdb
 import pytest
 from prefect import flow
 from prefect.testing.utilities import prefect_test_harness
@@ -153,3 +156,29 @@ def test_log_lines_are_words_then_fields_and_the_record_holds_them(caplog: pytes
     [record] = caplog.records
     assert record.getMessage() == 'read file="a day.csv" n_rows=3 share=0.333333 empty="" quote="a\\"b"'
     assert vars(record)["fields"]["n_rows"] == 3
+
+
+@contextmanager
+def pressed_soon() -> Iterator[None]:
+    """Raise KeyboardInterrupt in the main thread after a moment, as Ctrl-C does."""
+
+    def press(*_: Any) -> None:
+        raise KeyboardInterrupt
+
+    before = signal.signal(signal.SIGALRM, press)
+    signal.setitimer(signal.ITIMER_REAL, 0.2)
+    try:
+        yield
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, before)
+
+
+def test_an_interruption_in_a_query_is_one_and_no_failure() -> None:
+    # DuckDB raises RuntimeError in its place, which would be told as a failure of the step.
+    def work() -> None:
+        with pressed_soon(), duckdb.connect() as connection:
+            connection.execute("SELECT sum(sqrt(range)) FROM range(30_000_000_000)")
+
+    with pytest.raises(KeyboardInterrupt):
+        in_this_process(step("work")(work))
