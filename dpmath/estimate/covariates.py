@@ -10,7 +10,7 @@ from dpmath.estimate.day import Day, FloatArray
 N_OF_OCCUPANCY = 18
 _N_AROUND = 6
 _NEIGHBOUR_SPACINGS = 1.3
-_LENGTH_STEP = 1e-4
+_LENGTH_STEP, _MOST_STEPS = 1e-4, 1e9
 _PAIRS_AT_ONCE = 1 << 22
 _MOST_PLACES = 2000
 """A user with more hexagons in one slot is no vehicle: no way is made of them, which would take much memory."""
@@ -106,7 +106,7 @@ def _ways(group: IntArray, places: FloatArray, spacing: float) -> tuple[FloatArr
         left, right = (one[ends] for ends in _within(group[one]))
         if not left.size:
             continue
-        length = np.linalg.norm(places[left] - places[right], axis=1)
+        length = np.sqrt(sum((along[left] - along[right]) ** 2 for along in places.T))
         near = length < _NEIGHBOUR_SPACINGS * spacing
         n_neighbours += np.bincount(np.append(left[near], right[near]), minlength=group.size)
         kept = _shortest_net(left, right, length / spacing, group.size)
@@ -134,11 +134,10 @@ def _shortest_net(left: IntArray, right: IntArray, length: FloatArray, n_places:
     Of edges as long as each other the first is taken, and lengths are compared in whole steps: so the net is the same
     on every machine.
     """
-    order = np.argsort(np.rint(length / _LENGTH_STEP), kind="stable")
-    rank = np.empty(left.size)
-    rank[order] = np.arange(1, left.size + 1)
-    net = minimum_spanning_tree(coo_array((rank, (left, right)), shape=(n_places, n_places)).tocsr())
-    return np.sort(order[net.data.astype(np.int64) - 1])
+    in_steps = np.minimum(np.rint(length / _LENGTH_STEP), _MOST_STEPS)
+    rank = in_steps * left.size + np.arange(left.size)  # no two are equal, and doubles hold them exactly
+    net = minimum_spanning_tree(coo_array((rank + 1, (left, right)), shape=(n_places, n_places)).tocsr())
+    return np.sort((net.data.astype(np.int64) - 1) % left.size)
 
 
 def _means(group: np.ndarray, values: FloatArray, weights: FloatArray, n_groups: int) -> FloatArray:

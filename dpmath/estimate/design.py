@@ -185,7 +185,7 @@ def directions(view: View) -> Directions:
     def covariance(vectors: FloatArray) -> FloatArray:
         values = root * vectors
         of_states = rows.transposed_times(values, state.n_hexagons)
-        of_states = state.covariance @ of_states + of_the_day * of_states
+        of_states = state.covariance_with(of_states) + of_the_day * of_states
         return root * (rows.times(of_states) + of_cells * values)
 
     n_vectors, records = min(_BLOCK, n_cells), day.occupancy.cell_records[:, None]

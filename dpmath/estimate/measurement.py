@@ -97,12 +97,17 @@ class Measurement:
             raise ValueError("weight and loading must be below 2^62")
         if self.centre.max(initial=0) > self.value_range:
             raise ValueError("centre must be at most value_range")
-        largest = exact_integers(np.abs(self.weight)) * exact_integers(occupancy.n_records) * self.value_range
-        if largest.max(initial=0) >= _LARGEST_SUM:
+        most, n_records = _LARGEST_SUM - 1, occupancy.n_records
+        if np.any(n_records > most // self.value_range):
+            raise ValueError("value_range must leave a pair's total below 2^62")
+        if np.any(abs(self.weight) > most // (n_records * self.value_range)):
             raise ValueError("weight must leave a weighted pair below 2^62")
-        reach = np.zeros(occupancy.n_users, dtype=object)
-        np.add.at(reach, occupancy.user, largest >> self.pair_shift)
-        if reach.max(initial=0) * int(np.abs(self.loading).max(initial=0)) >= _LARGEST_SUM:
+        largest = (abs(self.weight) * n_records * self.value_range) >> self.pair_shift
+        reach = np.zeros(occupancy.n_users, dtype=np.int64)
+        np.add.at(reach, occupancy.user, largest)
+        overflowed = np.bincount(occupancy.user, largest).max(initial=0.0) > 1.5 * _LARGEST_SUM
+        most_loading = int(abs(self.loading).max(initial=0))
+        if most_loading and (overflowed or int(reach.max(initial=0)) * most_loading > most):
             raise ValueError("loading must leave the sum of a user below 2^62")
 
     @property

@@ -103,7 +103,7 @@ def estimated(view: View, design: Design, sums: FloatArray, noise: float, shrink
     spread = np.bincount(occupancy.cell, design.weight**2 * view.residual_variance, n_cells)
     seen = rows.transposed_times(loading * total[:, None], state.n_hexagons)  # (S, Q)
     common = np.arange(seen.shape[0]) < state.basis.n_common
-    lasting, prior, of_cells = state.covariance @ seen, state.lasting, view.cell_variance * total**2
+    lasting, prior, of_cells = state.covariance_with(seen), state.lasting, view.cell_variance * total**2
     of_cells_alone = (loading * of_cells[:, None]).T @ loading
     parts = Parts(
         before=seen.T @ lasting,

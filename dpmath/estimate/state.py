@@ -1,6 +1,7 @@
 """What all releases so far tell of the days to come: the means and covariances of coefficients and of scales."""
 
 from dataclasses import dataclass, field, fields, replace
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -89,6 +90,15 @@ class State:
     def of_the_day(self) -> FloatArray:
         """Variance of what each coefficient differs by on a day, in squared points, shape (S,)."""
         return self.basis.variances(OF_THE_DAY, self.n_hexagons) * self.scale**2
+
+    @cached_property
+    def _independent(self) -> bool:
+        """Whether no coefficient tells of another: so it is before the first measurement."""
+        return np.count_nonzero(self.covariance) == np.count_nonzero(np.diag(self.covariance))
+
+    def covariance_with(self, sums: FloatArray) -> FloatArray:
+        """Return the covariance of the coefficients with sums of them: covariance @ sums, shape (S, n) to (S, n)."""
+        return np.diag(self.covariance)[:, None] * sums if self._independent else self.covariance @ sums
 
     def with_hexagons(self, day: Day) -> "State":
         """Return the state with coefficients for hexagons that it did not have; they are independent of all others."""

@@ -129,6 +129,13 @@ def test_vectors_and_shrink_factors_are_those_of_the_definition(norm: Norm, seed
 
 
 @pytest.mark.parametrize("norm", NORMS)
+def test_a_sum_of_a_user_that_would_be_small_by_overflow_is_refused(norm: Norm) -> None:
+    occupancy = each_in_each(4, 1, [1, 1, 1, 1])
+    with pytest.raises(ValueError, match=BEYOND):
+        measuring(occupancy, norm, 1, weight=np.full(4, BELOW_2_62), loading=np.ones((4, 1), dtype=np.int64))
+
+
+@pytest.mark.parametrize("norm", NORMS)
 @pytest.mark.parametrize("sign", [-1, 1])
 @pytest.mark.parametrize("pair_shift", [0, 1, 31, 61, 62])
 @pytest.mark.parametrize("value_range", [1, 1 << 20, BELOW_2_62 // 3])

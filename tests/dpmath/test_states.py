@@ -75,6 +75,15 @@ def told(state: State) -> State:
     )
 
 
+@pytest.mark.theorem("HV-E2")
+def test_covariances_with_sums_are_those_of_the_whole_covariance() -> None:
+    state, sums = a_state(a_city()), np.random.default_rng(5).normal(size=(a_state(a_city()).mean.size, 3))
+    tied = state.covariance.copy()
+    tied[0, 1] = tied[1, 0] = tied[0, 0] / 100
+    for one in (state, told(state), replace(state, covariance=tied)):
+        assert one.covariance_with(sums) == pytest.approx(one.covariance @ sums)
+
+
 def unmeasured(scale: float, factors: tuple[float, float], n_slots: int = 6) -> State:
     day = a_city(n_slots=n_slots)
     basis = fit_basis(day, covariates(day, True))
