@@ -39,6 +39,7 @@ class Parts:
         of_cells: Of the cells' own functions.
         day: Of what differs on the day.
         residual: Of the pairs' residuals.
+        of_mean: Of the city's mean, as it is known before the day: its prior has not to do with the scale.
         noise: Standard deviation of the noise.
         shrink: The mean shrink factor.
     """
@@ -49,17 +50,20 @@ class Parts:
     of_cells: FloatArray
     day: FloatArray
     residual: FloatArray
+    of_mean: FloatArray
     noise: float
     shrink: float
 
     def varying(self, factors: dict[str, float]) -> FloatArray:
         """Return the part that grows with the square of the scale."""
-        whole = self.before + self.of_cells + (factors["city"] - 1) * self.of_city + (factors["own"] - 1) * self.own
-        return self.shrink**2 * (whole + factors["day"] * self.day)
+        before = self.before - self.of_mean + self.of_cells
+        raised = (factors["city"] - 1) * self.of_city + (factors["own"] - 1) * self.own
+        return self.shrink**2 * (before + raised + factors["day"] * self.day)
 
     def rest(self, factors: dict[str, float]) -> FloatArray:
-        """Return the part of residuals and noise."""
-        return self.shrink**2 * factors["residual"] * self.residual + self.noise**2 * np.eye(len(self.residual))
+        """Return the part of residuals, noise, and the city's mean."""
+        fixed = self.shrink**2 * (factors["residual"] * self.residual + self.of_mean)
+        return fixed + self.noise**2 * np.eye(len(self.residual))
 
     def root(self, factors: dict[str, float]) -> FloatArray:
         """Return the lower Cholesky root of the whole."""

@@ -11,6 +11,9 @@ from dpmath.estimate.likelihood import Ladders, Parts, likeliest, scale_error, u
 from dpmath.estimate.state import POINTS, State
 from dpmath.estimate.view import View
 
+_LEAST_VARIANCE = 1e-8
+"""Of the city's mean, in squared points: with less, rounding would pass for what it tells."""
+
 
 @dataclass(frozen=True)
 class Design:
@@ -112,6 +115,7 @@ def estimated(view: View, design: Design, sums: FloatArray, noise: float, shrink
         of_cells=of_cells_alone,
         day=seen.T @ (state.of_the_day[:, None] * seen),
         residual=(loading * spread[:, None]).T @ loading,
+        of_mean=np.outer(lasting[0], lasting[0]) / max(state.covariance[0, 0], _LEAST_VARIANCE),
         noise=noise,
         shrink=shrink,
     )

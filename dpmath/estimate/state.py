@@ -10,7 +10,7 @@ from scipy.linalg import solve_triangular
 from dpmath.estimate.basis import BY_PLACE, LASTING, OF_THE_DAY, Basis
 from dpmath.estimate.day import Day, FloatArray
 
-MODEL = 5
+MODEL = 6
 """Number of the model. Raise it whenever an estimate from the same answers changes: releases of another are not learned
 from, and are not made again."""
 POINTS = 100.0
@@ -51,6 +51,7 @@ class State:
         covariance: Their covariance, shape (S, S).
         centre: Where the values' centre was put on the first day, in points.
         scale: The values' scale, in points: prior variances are shares of its square.
+        residual_scale: The scale that residual variances are shares of: the first day's.
         prior_factors: What the first day multiplied prior variances by: of the common functions, of the hexagons' own.
         scale_error: Mean and variance of log2(true square of the scale / supposed one).
         shrink: Mean and variance of log(true length of a user's vector / expected length).
@@ -65,6 +66,7 @@ class State:
     covariance: FloatArray
     centre: float
     scale: float
+    residual_scale: float
     prior_factors: tuple[float, float] = (1.0, 1.0)
     scale_error: tuple[float, float] = (0.0, 0.0)
     shrink: tuple[float, float] = (0.0, 0.25)
@@ -161,7 +163,6 @@ class State:
             covariance=covariance,
             scale=self.scale * factor**0.5,
             scale_error=(mean - shift, variance),
-            residual=self.residual - np.log(factor),
         )
 
     def later(self, n_days: int) -> "State":
@@ -207,7 +208,7 @@ def first_state(day: Day, basis: Basis, centre: float, centre_variance: float, s
     prior = basis.variances(LASTING, 0) * scale**2
     prior[0] = max(prior[0], centre_variance)  # its function is 1: the centre's own error
     known = {"scale_error": (-log2, 4 * log2**2), "shrink": (0.0, variance + 0.1)}
-    state = State(basis, names, np.zeros(prior.size), np.diag(prior), centre, scale, **known)
+    state = State(basis, names, np.zeros(prior.size), np.diag(prior), centre, scale, scale, **known)
     return state.with_hexagons(day)
 
 
@@ -231,7 +232,7 @@ def from_arrays(arrays: dict[str, np.ndarray]) -> State:
     """
     basis = {one.name: arrays[f"basis.{one.name}"] for one in fields(Basis)}
     rest = {one.name: arrays[one.name] for one in fields(State) if one.name != "basis"}
-    numbers: dict[str, Any] = {name: float(rest.pop(name)) for name in ("centre", "scale")}
+    numbers: dict[str, Any] = {name: float(rest.pop(name)) for name in ("centre", "scale", "residual_scale")}
     numbers |= {name: tuple(rest.pop(name).tolist()) for name in ("prior_factors", "scale_error", "shrink")}
     numbers |= {"n_days": int(rest.pop("n_days"))}
     if rest["covariance"].ndim == 1:  # states of earlier versions hold the whole

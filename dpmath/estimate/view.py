@@ -95,7 +95,7 @@ class View:
         by_size *= self.relative[occupancy.cell]
         most = np.maximum(expected * (POINTS - expected), _LEAST_BINARY)
         factor = np.exp(state.residual + np.diag(state.residual_covariance) / 2)[self.residual_class]
-        return np.asarray(factor / (1 / (by_size * state.scale**2) + 1 / most), dtype=np.float64)
+        return np.asarray(factor / (1 / (by_size * state.residual_scale**2) + 1 / most), dtype=np.float64)
 
     @cached_property
     def share_of_cell(self) -> FloatArray:

@@ -1,5 +1,6 @@
 """The estimate from noisy sums, against textbook conditioning on dense matrices."""
 
+from collections.abc import Callable
 from dataclasses import replace
 
 import numpy as np
@@ -21,6 +22,7 @@ from city_days import (
     values_of,
 )
 
+from dpmath.estimate.basis import fit_basis
 from dpmath.estimate.covariates import covariates
 from dpmath.estimate.day import KINDS
 from dpmath.estimate.design import (
@@ -200,7 +202,7 @@ def test_values_reach_questions_only_through_noisy_answers(norm: Norm) -> None:
 def test_what_sums_tell_of_the_scale_is_bayes_rule_on_dense_matrices(
     true_error: float, before: tuple[float, float]
 ) -> None:
-    """By numerical integration; where residuals stay and all else is multiplied."""
+    """By numerical integration; where residuals and the city's mean stay, and all else is multiplied."""
     rng = np.random.default_rng(11)
     day = a_city()
     view = View.of(day, replace(a_state(day), scale_error=before), covariates(day, True))
@@ -209,7 +211,8 @@ def test_what_sums_tell_of_the_scale_is_bayes_rule_on_dense_matrices(
     model = Textbook(view)
     seen, fixed = model.sums(view, one, 0.8), model.covariance.copy()
     varies = len(fixed) - day.occupancy.cell.size
-    fixed[:varies, :varies] = 0
+    with_mean = fixed[:varies, 0]
+    fixed[:varies, :varies] = np.outer(with_mean, with_mean) / with_mean[0]  # the rest is independent of the mean
     residual, rest = (seen @ part @ seen.T for part in (fixed, model.covariance - fixed))
 
     def whole(error: float) -> np.ndarray:
@@ -217,14 +220,7 @@ def test_what_sums_tell_of_the_scale_is_bayes_rule_on_dense_matrices(
 
     sums = rng.multivariate_normal(np.zeros(n_queries), whole(true_error))
     found = estimated(view, one, sums, noise, 0.8, NOTHING).state.scale_error
-
-    errors = before[0] + before[1] ** 0.5 * np.linspace(-4, 4, 401)
-    fits = np.array([-0.5 * sums @ np.linalg.solve(whole(error), sums) for error in errors])
-    fits -= [0.5 * np.linalg.slogdet(whole(error)).logabsdet for error in errors]
-    fits -= 0.5 * (errors - before[0]) ** 2 / before[1]
-    weight = np.exp(fits - fits.max()) / np.exp(fits - fits.max()).sum()
-    mean = weight @ errors
-    deviation = (weight @ (errors - mean) ** 2) ** 0.5
+    mean, deviation = error_of_scale(before, sums, whole)
     assert found[0] == pytest.approx(mean, abs=0.02 * deviation)
     assert found[1] ** 0.5 == pytest.approx(deviation, rel=0.02)
     if before[1] > 1:
@@ -232,3 +228,44 @@ def test_what_sums_tell_of_the_scale_is_bayes_rule_on_dense_matrices(
         assert deviation < 0.6 * before[1] ** 0.5
     view = View.of(day, replace(view.state, scale_error=(0.7, 0.29)), covariates(day, True))
     assert estimated(view, one, sums, noise, 0.8, NOTHING).state.scale_error == (0.7, 0.29)  # it is known well enough
+
+
+def error_of_scale(
+    before: tuple[float, float], sums: np.ndarray, whole: Callable[[float], np.ndarray]
+) -> tuple[float, float]:
+    """Return mean and deviation of the error of the scale by Bayes' rule, from the covariance of the sums by it."""
+    errors = before[0] + before[1] ** 0.5 * np.linspace(-4, 4, 401)
+    fits = np.array([-0.5 * sums @ np.linalg.solve(whole(error), sums) for error in errors])
+    fits -= [0.5 * np.linalg.slogdet(whole(error)).logabsdet for error in errors]
+    fits -= 0.5 * (errors - before[0]) ** 2 / before[1]
+    weight = np.exp(fits - fits.max()) / np.exp(fits - fits.max()).sum()
+    mean = weight @ errors
+    return float(mean), float((weight @ (errors - mean) ** 2) ** 0.5)
+
+
+@pytest.mark.theorem("HV-E7")
+@pytest.mark.parametrize("noise", [0.05, 1.0])
+@pytest.mark.parametrize("off", [0.0, 20.0])
+def test_a_first_measurement_tells_of_the_scale_what_priors_of_other_scales_tell(noise: float, off: float) -> None:
+    """Where the centre is hardly known: it has not to do with the scale, whether it was well put or not."""
+    rng = np.random.default_rng(12)
+    day = a_city()
+    first = first_state(day, fit_basis(day, covariates(day, True)), 50.0, 625.0, 9.0, 0.5)
+    view = View.of(day, first, covariates(day, True))
+    one = Design(rng.normal(size=(day.occupancy.n_cells, 12)), rng.uniform(0, 0.02, day.occupancy.cell.size))
+
+    def whole(error: float) -> np.ndarray:
+        factor = 2.0**error
+        prior = np.append(625.0, first.lasting[1:] * factor)
+        scaled = replace(first, covariance=np.diag(prior), scale=9.0 * factor**0.5)
+        model = Textbook(replace(view, state=scaled))
+        model.covariance[-day.occupancy.cell.size :, -day.occupancy.cell.size :] = np.diag(view.residual_variance)
+        seen = model.sums(view, one, 0.8)
+        return np.asarray(seen @ model.covariance @ seen.T + noise**2 * np.eye(12))
+
+    of_mean = 0.8 * np.bincount(day.occupancy.cell, one.weight) @ one.loading
+    sums = of_mean * off + rng.multivariate_normal(np.zeros(12), whole(-2.0) - 625 * np.outer(of_mean, of_mean))
+    found = estimated(view, one, sums, noise, 0.8, NOTHING).state.scale_error
+    mean, deviation = error_of_scale(first.scale_error, sums, whole)
+    assert found[0] == pytest.approx(mean, abs=0.02 * deviation)
+    assert found[1] ** 0.5 == pytest.approx(deviation, rel=0.02)
