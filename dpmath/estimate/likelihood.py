@@ -24,8 +24,6 @@ _LOG_SPREAD = {"day": 1.5, "residual": 0.4, "city": 1.0, "own": 1.0}
 _MOST_SWEEPS = 4
 _DEVIATIONS = np.linspace(-4, 4, 161)
 """Where the error of the scale is tried, in standard deviations."""
-_WELL_KNOWN = 0.3
-"""From this variance on, no more is learned of the scale: what days differ by and what drifts would pass for it."""
 
 
 @dataclass(frozen=True)
@@ -116,8 +114,6 @@ def scale_error(
         HV-E7.
     """
     mean, variance = before
-    if variance < _WELL_KNOWN:
-        return before
     errors = mean + variance**0.5 * _DEVIATIONS
     ratio, vectors = eigh(parts.varying(factors), parts.rest(factors))  # so turned, the sums are independent
     whole = 1 + np.outer(2.0**errors, np.maximum(ratio, 0.0))

@@ -134,21 +134,23 @@ def _begun(asked: Asked) -> Generator[Question, tuple[Question, ExactIntArray], 
     kept = spread**2 / (spread**2 + noise**2) if n_asked else 0.0  # nobody was asked: noise alone tells nothing
     centre = mean + kept * (int(total) / max(n_asked, 1) * in_points - mean)
 
-    enough = np.bincount(day.occupancy.user, minlength=day.occupancy.n_users) >= 3
-    n_enough = int((enough & asked.in_full).sum())
-    limit = np.where(enough, 1 << (SHARE_BITS - 1), 0)[:, None]
-    _, (total,) = yield Spread(asked.sums("spread", limit), asked.value_range)
-    noise = asked.noise("spread") / n_enough * in_points if n_enough else np.inf
-    log2, log2_spread = _log2_scale(int(total) / max(n_enough, 1) * in_points, noise)
+    about = round(float(np.clip(centre, 0.0, POINTS)) / in_points)
+    _, (total,) = yield Spread(asked.sums("spread", limit // 2), asked.value_range, about)
+    noise = asked.noise("spread") / n_asked * in_points if n_asked else np.inf
+    log2, log2_spread = _log2_scale(int(total) / max(n_asked, 1) * in_points, noise, spread**2 * (1 - kept))
     scale = scale_of(day.occupancy, POINTS * 2 ** (log2 + 0.5 * log2_spread))
     return first_state(day, basis, centre, spread**2 * (1 - kept), scale, (log2_spread * np.log(2)) ** 2)
 
 
-def _log2_scale(measured: float, noise: float) -> tuple[float, float]:
-    """Return mean and standard deviation of log2(scale / range), from the noisy mean of users' deviations."""
+def _log2_scale(measured: float, noise: float, centre_variance: float) -> tuple[float, float]:
+    """Return mean and standard deviation of log2(scale / range), from the noisy mean of users' deviations.
+
+    These are from where the centre is supposed to be, so the error of that is in each of them.
+    """
     mean, spread = _EXPECTED_LOG2_SCALE
     ladder = np.linspace(-10, -1, 361)
-    fit = -0.5 * ((ladder - mean) / spread) ** 2 - 0.5 * ((measured - POINTS * 2**ladder) / noise) ** 2
+    expected = np.sqrt((POINTS * 2**ladder) ** 2 + centre_variance)
+    fit = -0.5 * ((ladder - mean) / spread) ** 2 - 0.5 * ((measured - expected) / noise) ** 2
     weight = np.exp(fit - fit.max())
     weight /= weight.sum()
     found = float(weight @ ladder)
@@ -214,7 +216,7 @@ def _checked(
     response = _RISE * (weight * share / np.maximum(n_pairs, 1)).sum(axis=0)
     sampling = _NORMAL_BEYOND * (weight**2 / np.maximum(n_pairs, 1)).sum(axis=0)
     widened = _widened(found, view, counted - _NORMAL_BEYOND * weight.sum(axis=0), response, noise**2 + sampling)
-    return replace(widened, state=widened.state.rescaled())
+    return replace(widened, state=widened.state.rescaled(may_fall=not view.state.scale_is_known))
 
 
 def _widened(found: Estimate, view: View, surplus: FloatArray, response: FloatArray, variance: FloatArray) -> Estimate:

@@ -76,7 +76,7 @@ def prior_state(asked: Asked, deviation: float) -> State:
 
     Args:
         asked: The day.
-        deviation: How far users' means in cells are from their means over cells, in points.
+        deviation: How far users' means in cells are from the values' centre, in points.
 
     Source:
         HV-E4.
@@ -140,7 +140,7 @@ def prospects(asked: Sequence[Asked], deviation: float) -> Iterator[FloatArray]:
 
     Args:
         asked: The day, with the charges of each question of a day that is not the first.
-        deviation: How far users' means in cells are from their means over cells, in points.
+        deviation: How far users' means in cells are from the values' centre, in points.
 
     Source:
         HV-E3.

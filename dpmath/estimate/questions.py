@@ -126,18 +126,21 @@ class Centre(_OfSums):
 
 @dataclass(frozen=True)
 class Spread(_OfSums):
-    """The sum of the users' deviations: the root mean square difference of a user's cells from the user's mean.
+    """The sum of the users' deviations: the root mean square difference of a user's cells from the centre.
 
-    The unit is 2^-SHARE_BITS of the range. No deviation is above half the range.
+    The unit is 2^-SHARE_BITS of the range. The limits cut a deviation off.
+
+    Attributes:
+        centre: What is known of the centre, in the same unit.
     """
 
     value_range: int
+    centre: int
 
     def noisy(self, private: PrivateDay, random_bytes: RandomBytes) -> ExactIntArray:
         """Return the noisy sum."""
         occupancy, n_values = private.occupancy, private.n_values
-        means = private.user_means(self.value_range)[occupancy.user]
-        off = (private.totals << SHARE_BITS) // (np.maximum(n_values, 1) * self.value_range) - means
+        off = (private.totals << SHARE_BITS) // (np.maximum(n_values, 1) * self.value_range) - self.centre
         squares = _of_users(occupancy, n_values * off * off) // np.maximum(_of_users(occupancy, n_values), 1)
         return self.sums.noisy(np.sqrt(squares.astype(np.float64)).astype(np.int64)[:, None], random_bytes)
 

@@ -15,6 +15,8 @@ MODEL = 6
 from, and are not made again."""
 POINTS = 100.0
 """Values are counted in points: the public range is 0 to 100 points."""
+_WELL_KNOWN = 0.3
+"""A scale is well known if the variance of its error is below this."""
 DRIFT = 0.003
 """How much of the prior variance each coefficient gains a day."""
 _LEAST_SHIFT = 0.25
@@ -23,6 +25,7 @@ _LEAST_SHARE = 1e-8
 """Of the largest prior variance: with less, a coefficient that cannot vary leaves no root to be found."""
 _SHRINK_DRIFT = 0.02
 _CLASS_DRIFT = 0.01
+_SCALE_DRIFT = 0.01
 
 RESIDUAL_CLASSES = (3, 4)
 """Classes of the residual: levels of the predicted value, and sizes of a pair in its cell."""
@@ -131,7 +134,15 @@ class State:
         covariance[of_places, of_places] += (factor - 1) * self.lasting[n_common:]
         return replace(self, covariance=covariance, prior_factors=(of_city, own * factor)), factor
 
-    def rescaled(self) -> "State":
+    @property
+    def scale_is_known(self) -> bool:
+        """Whether the scale is well known; it may still rise, but falls no more.
+
+        In a city whose days differ or drift less than supposed, it would fall without end.
+        """
+        return self.scale_error[1] < _WELL_KNOWN
+
+    def rescaled(self, may_fall: bool = True) -> "State":
         """Return the state with another scale, if releases tell that the supposed one is off.
 
         A scale that is too large only makes a map noisier; one that is too small hides what is unusual. So the scale
@@ -141,7 +152,7 @@ class State:
         """
         mean, variance = self.scale_error
         largest = mean + variance**0.5
-        shift = largest if largest < -_LEAST_SHIFT else mean if mean > _LEAST_SHIFT else 0.0
+        shift = largest if may_fall and largest < -_LEAST_SHIFT else mean if mean > _LEAST_SHIFT else 0.0
         if not shift:
             return self
         factor, prior = 2.0**shift, self.lasting[1:]
@@ -170,9 +181,13 @@ class State:
         covariance = self.covariance.copy()
         covariance[np.diag_indices_from(covariance)] += n_days * DRIFT * self.lasting
         log_ratio, variance = self.shrink
+        error, unsure = self.scale_error
+        if self.scale_is_known:  # it stays so, and may have risen since
+            error, unsure = max(error, 0.0), min(unsure + n_days * _SCALE_DRIFT, float(np.nextafter(_WELL_KNOWN, 0)))
         return replace(
             self,
             covariance=covariance,
+            scale_error=(error, unsure),
             shrink=(log_ratio, variance + n_days * _SHRINK_DRIFT),
             residual_covariance=self.residual_covariance + n_days * _CLASS_DRIFT * class_covariance(),
         )

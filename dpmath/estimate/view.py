@@ -118,7 +118,7 @@ def scale_of(occupancy: Occupancy, deviation: float) -> float:
 
     Args:
         occupancy: The day's pairs.
-        deviation: How far a user's mean in a cell is from the user's mean over cells, in points.
+        deviation: How far a user's mean in a cell is from the values' centre, in points.
 
     Source:
         HV-E4.

@@ -10,6 +10,8 @@ from dpmath.estimate.measurement import Measurement, Norm
 from dpmath.estimate.questions import Centre, Check, Measured, Question, Questions, Shrunk, Spread
 from tasks.estimates.arrays import Arrays, read_arrays, write_arrays
 
+_ABOUT_OWN_MEAN = 0
+"""The centre of a spread of an earlier version, which was about each user's own mean. It is never asked again."""
 _OF_MEASUREMENT = ("centre", "weight", "loading", "radius")
 
 
@@ -58,7 +60,8 @@ def _arrays_of(question: Question) -> Arrays:
         numbers = (measurement.pair_shift, measurement.shift, measurement.inverse_scale)
         return {name: getattr(measurement, name) for name in _OF_MEASUREMENT} | {"numbers": np.array(numbers)}
     if isinstance(question, Centre | Spread | Shrunk | Check):
-        arrays: Arrays = {"limit": question.sums.limit, "numbers": np.array([question.sums.inverse_scale])}
+        numbers = [question.sums.inverse_scale, *([question.centre] if isinstance(question, Spread) else [])]
+        arrays: Arrays = {"limit": question.sums.limit, "numbers": np.array(numbers)}
         if isinstance(question, Check):
             arrays |= {name: getattr(question, name) for name in ("centre", "half_width", "of_pair")}
         return arrays
@@ -77,4 +80,9 @@ def _question(kind: str, arrays: Arrays, occupancy: Occupancy, value_range: int,
         return Shrunk(sums)
     if kind == "check":
         return Check(sums, arrays["centre"], arrays["half_width"], arrays["of_pair"])
-    return {"centre": Centre, "spread": Spread}[kind](sums, value_range)
+    if kind == "centre":
+        return Centre(sums, value_range)
+    if kind != "spread":
+        raise ValueError(kind)
+    numbers = arrays["numbers"]
+    return Spread(sums, value_range, int(numbers[1]) if numbers.size > 1 else _ABOUT_OWN_MEAN)

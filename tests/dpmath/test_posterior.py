@@ -188,8 +188,7 @@ def test_values_reach_questions_only_through_noisy_answers(norm: Norm) -> None:
     )
     assert same(one[1][0][0], other[1][0][0])
     assert isinstance(one[1][0][0], Centre)
-    assert same(one[1][1][0], other[1][1][0]), "nor does the second depend on the first answer"
-    assert not same(one[1][2][0], other[1][2][0])
+    assert not same(one[1][1][0], other[1][1][0]), "the second is about the centre that the first told of"
     mixed = programme(None, asked)
     next(mixed)
     for step, (question, _) in zip(one[1], one[1][1:], strict=False):
@@ -226,8 +225,6 @@ def test_what_sums_tell_of_the_scale_is_bayes_rule_on_dense_matrices(
     if before[1] > 1:
         assert abs(found[0] - true_error) < 4 * deviation
         assert deviation < 0.6 * before[1] ** 0.5
-    view = View.of(day, replace(view.state, scale_error=(0.7, 0.29)), covariates(day, True))
-    assert estimated(view, one, sums, noise, 0.8, NOTHING).state.scale_error == (0.7, 0.29)  # it is known well enough
 
 
 def error_of_scale(

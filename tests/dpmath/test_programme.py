@@ -11,6 +11,7 @@ from city_days import (
     MUCH,
     NORMS,
     UNIT,
+    VALUE_RANGE,
     Textbook,
     a_city,
     a_state,
@@ -25,6 +26,7 @@ from city_days import (
 )
 
 from dpmath.core.currency import PURE, Concentrated, Currency
+from dpmath.core.occupancy import Occupancy
 from dpmath.estimate import shrinkage
 from dpmath.estimate.asking import ask
 from dpmath.estimate.covariates import covariates
@@ -224,3 +226,19 @@ def test_a_state_that_was_stored_is_the_very_same() -> None:
     assert same(from_arrays(arrays | {"covariance": state.covariance}), state)  # as earlier versions stored it
     later = asked_of(a_city(3), "l2", UNIT["l2"], False)
     assert same(next(programme(from_arrays(arrays), later)), next(programme(state, later)))
+
+
+@pytest.mark.theorem("HV-E4")
+@pytest.mark.parametrize("norm", NORMS)
+def test_a_first_day_learns_how_much_places_differ_although_no_user_moves(norm: Norm) -> None:
+    """Sensors that stay at one place, whose own values hardly differ."""
+    day = a_city(n_users=60, n_hexagons=20)
+    place, slot = np.arange(60) % 20, np.arange(6)
+    cell, user = (place[:, None] * 6 + slot).ravel(), np.repeat(np.arange(60), 6)
+    order = np.lexsort((user, cell))
+    still = replace(day, occupancy=Occupancy(cell[order], user[order], np.full(cell.size, 3), 120, 60))
+    points = 50 + 25 * np.sin(still.names[still.hexagon])[still.occupancy.cell]
+    totals = np.rint(points * VALUE_RANGE / 100).astype(np.int64) * still.occupancy.n_records
+    found, _ = run(programme(None, asked_of(still, norm, MUCH[norm], True)), still, totals)
+    assert 10 < found.state.scale < 40
+    assert error(found, still, totals) < 1

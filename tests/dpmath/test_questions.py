@@ -60,15 +60,15 @@ def mean_of(day: PrivateDay, value_range: int, user: int) -> int:
     return math.floor(Fraction(sum(int(day.totals[pair]) for pair in own), most) * 2**20) if most else 2**19
 
 
-def spread_of(day: PrivateDay, value_range: int, user: int) -> int:
-    """Return the root mean square difference of a user's cells from the user's mean, in the same units."""
-    own, mean = [pair for pair in pairs_of(day.occupancy, user) if day.n_values[pair]], mean_of(day, value_range, user)
+def spread_of(day: PrivateDay, value_range: int, user: int, centre: int) -> int:
+    """Return the root mean square difference of a user's cells from the centre, in the same units."""
+    own = [pair for pair in pairs_of(day.occupancy, user) if day.n_values[pair]]
     values = [int(day.n_values[pair]) for pair in own]
     of_cells = [
         math.floor(Fraction(int(day.totals[pair]), n * value_range) * 2**20)
         for pair, n in zip(own, values, strict=True)
     ]
-    squares = (n * (one - mean) ** 2 for one, n in zip(of_cells, values, strict=True))
+    squares = (n * (one - centre) ** 2 for one, n in zip(of_cells, values, strict=True))
     return math.isqrt(sum(squares) // max(sum(values), 1))
 
 
@@ -97,9 +97,11 @@ def test_centre_and_spread_are_sums_of_what_is_defined_cut_to_the_limits(norm: N
     day = random_day(rng, occupancy, value_range)
     limit = rng.choice([0, (1 << 20) // 3, 1 << 19, 1 << 20], 5)
     sums = BoundedSums(limit[:, None], NO_NOISE, norm)
-    for question, number_of in ((Centre, mean_of), (Spread, spread_of)):
-        expected = sum(min(int(limit[user]), number_of(day, value_range, user)) for user in range(5))
-        assert asked_of(question(sums, value_range), day) == [expected]
+    centre = int(rng.choice([0, 1 << 18, 1 << 20]))
+    means = (mean_of(day, value_range, user) for user in range(5))
+    spreads = (spread_of(day, value_range, user, centre) for user in range(5))
+    for question, numbers in ((Centre(sums, value_range), means), (Spread(sums, value_range, centre), spreads)):
+        assert asked_of(question, day) == [sum(min(int(most), one) for most, one in zip(limit, numbers, strict=True))]
 
 
 @pytest.mark.parametrize("value_range", [1, 3, 1 << 20])
@@ -108,9 +110,12 @@ def test_centre_and_spread_of_users_without_values_are_the_middle_and_0_and_at_t
 ) -> None:
     """Of four users the second has two cells, one at each end, the third one cell, and two have nothing."""
     occupancy, totals = Occupancy(whole([0, 0, 1]), whole([1, 2, 1]), whole([2, 3, 2]), 2, 4), whole([0, 3, 2])
-    for question, expected in ((Centre, (1 << 19) + (1 << 20) + 2 * (1 << 19)), (Spread, 1 << 19)):
-        sums = BoundedSums(np.full((4, 1), 1 << 20), NO_NOISE, "l1")
-        assert asked_of(question(sums, value_range), complete(occupancy, totals * value_range)) == [expected]
+    day, limit = complete(occupancy, totals * value_range), np.full((4, 1), 1 << 20)
+    assert asked_of(Centre(BoundedSums(limit, NO_NOISE, "l1"), value_range), day) == [(1 << 20) * 5 // 2]
+    spreads = Spread(BoundedSums(limit, NO_NOISE, "l1"), value_range, 1 << 19)
+    assert asked_of(spreads, day) == [2 * (1 << 19)]
+    cut = Spread(BoundedSums(limit // 2, NO_NOISE, "l1"), value_range, 0)
+    assert asked_of(cut, day) == [2 * (1 << 19)]
 
 
 @pytest.mark.theorem("HV-L53")
@@ -263,7 +268,7 @@ def questions_of(
         elif charge.name == "centre":
             question = Centre(sums(np.full((n_users, 1), 1 << 20)), value_range)
         elif charge.name == "spread":
-            question = Spread(sums(np.full((n_users, 1), 1 << 19)), value_range)
+            question = Spread(sums(np.full((n_users, 1), 1 << 19)), value_range, 1 << 18)
         elif charge.name == "check":
             limit = check_limits(occupancy, of_pair, n_classes, norm)
             question = Check(sums(limit), cells, of_pair, of_pair)

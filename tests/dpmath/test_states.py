@@ -131,6 +131,26 @@ def test_the_scale_falls_to_the_largest_that_may_be_and_rises_to_the_likeliest(
 
 
 @pytest.mark.theorem("HV-E7")
+@pytest.mark.parametrize("variance", [0.0, 0.1, 0.29])
+def test_a_scale_that_is_known_stays_known_and_only_rises(variance: float) -> None:
+    state = replace(told(unmeasured(9.0, (1.0, 1.0))), scale_error=(-2.0, variance))
+    assert state.scale_is_known
+    assert state.rescaled(may_fall=False) is state
+    assert state.rescaled().scale < 9
+    raised = replace(state, scale_error=(1.0, variance))
+    assert same(raised.rescaled(may_fall=False), raised.rescaled())
+    assert raised.rescaled().scale == pytest.approx(9 * 2**0.5)
+    error, unsure = state.later(3).scale_error
+    assert error == 0, "it begins anew from what is supposed, so a later rise is seen at once"
+    assert unsure == pytest.approx(min(variance + 0.03, 0.3))
+    assert state.later(10_000).scale_is_known
+    assert raised.later(1).scale_error[0] == 1
+    learning = replace(state, scale_error=(-2.0, 0.31))
+    assert not learning.scale_is_known
+    assert learning.later(3).scale_error == (-2.0, 0.31)
+
+
+@pytest.mark.theorem("HV-E7")
 @pytest.mark.parametrize("error", [-3.0, 2.0])
 @pytest.mark.parametrize("centre", [50.0, 4.0])
 def test_residual_variances_stay_where_the_scale_changes(error: float, centre: float) -> None:

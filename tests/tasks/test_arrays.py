@@ -1,5 +1,6 @@
 """Arrays as files: what was written is read back, from files of earlier versions too."""
 
+from decimal import Decimal
 from pathlib import Path
 
 import numpy as np
@@ -9,9 +10,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as arrays_of
 
+from dpmath.core.currency import Concentrated
+from dpmath.core.occupancy import Occupancy
+from dpmath.estimate.bounded_sums import BoundedSums
+from dpmath.estimate.questions import Spread
 from tasks.base.errors import LedgerBroken
 from tasks.base.frames import write_frame
 from tasks.estimates.arrays import Arrays, read_arrays, write_arrays
+from tasks.estimates.stored_questions import read_questions, write_questions
 
 EDGES = [edge for bits in (8, 16, 32) for edge in (-(1 << bits - 1) - 1, -(1 << bits - 1), (1 << bits - 1) - 1)]
 WHOLE = st.sampled_from([*EDGES, *(-1 - edge for edge in EDGES), 0, -(1 << 63), (1 << 63) - 1])
@@ -48,6 +54,22 @@ def test_a_file_of_an_earlier_version_is_read(tmp_path: Path) -> None:
     ]
     name = write_frame(tmp_path, pl.DataFrame(rows, schema_overrides={"shape": pl.List(pl.Int64)}))
     same(read_arrays(tmp_path, name), written)
+
+
+def test_a_spread_is_read_back_and_what_an_earlier_version_asked_costs_the_same(tmp_path: Path) -> None:
+    """An earlier version asked about each user's own mean, and stored no centre."""
+    alone = Occupancy(np.array([0]), np.array([0]), np.array([3]), 1, 1)
+    asked = Spread(BoundedSums(np.array([[1 << 19]]), 12345, "l2"), 100, 700_000)
+    name = write_questions(tmp_path, [(asked, np.array([5], dtype=object))])
+    [(found, answers)] = read_questions(tmp_path, name, alone, 100, "l2")
+    assert isinstance(found, Spread)
+    assert (found.centre, found.value_range, answers.tolist()) == (700_000, 100, [5])
+    arrays = read_arrays(tmp_path, name)
+    before = write_arrays(tmp_path, arrays | {"0.spread.numbers": arrays["0.spread.numbers"][:1]})
+    [(earlier, answers)] = read_questions(tmp_path, before, alone, 100, "l2")
+    currency = Concentrated(Decimal("1e-6"))
+    assert earlier.losses(currency).tolist() == asked.losses(currency).tolist() == found.losses(currency).tolist()
+    assert answers.tolist() == [5]
 
 
 def test_a_changed_file_is_told(tmp_path: Path) -> None:
