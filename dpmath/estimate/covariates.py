@@ -132,7 +132,7 @@ def _shortest_net(left: IntArray, right: IntArray, length: FloatArray, n_places:
     """Return which edges join the places of each group at the least length.
 
     Of edges as long as each other the first is taken, and lengths are compared in whole steps: so the net is the same
-    on every machine.
+    on every machine. Edges of more than ``_MOST_STEPS`` count as equally long.
     """
     in_steps = np.minimum(np.rint(length / _LENGTH_STEP), _MOST_STEPS)
     rank = in_steps * left.size + np.arange(left.size)  # no two are equal, and doubles hold them exactly

@@ -149,6 +149,9 @@ class State:
         falls to the largest that may well be true, and rises to the likeliest. If it falls, the state is what the same
         releases would have told with the smaller prior variances; the city's mean, whose prior has not to do with the
         scale, keeps its own. Residual variances stay: the check tells of these.
+
+        Args:
+            may_fall: Whether the scale may fall, and not only rise.
         """
         mean, variance = self.scale_error
         largest = mean + variance**0.5

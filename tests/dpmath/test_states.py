@@ -78,7 +78,8 @@ def told(state: State) -> State:
 
 @pytest.mark.theorem("HV-E2")
 def test_covariances_with_sums_are_those_of_the_whole_covariance() -> None:
-    state, sums = a_state(a_city()), np.random.default_rng(5).normal(size=(a_state(a_city()).mean.size, 3))
+    state = a_state(a_city())
+    sums = np.random.default_rng(5).normal(size=(state.mean.size, 3))
     tied = state.covariance.copy()
     tied[0, 1] = tied[1, 0] = tied[0, 0] / 100
     for one in (state, told(state), replace(state, covariance=tied)):

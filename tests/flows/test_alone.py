@@ -25,7 +25,6 @@ ROOT = Path(__file__).parents[2]
 DRIVER = """
 import atexit, datetime, os, sys
 from pathlib import Path
-from typing import Any
 atexit.register(lambda: Path(os.environ["NOTE"]).write_text("\\n".join(sys.modules)))
 from flows import cli
 cli.VAR, cli._DEMO = Path(os.environ["DEMO"]), Path(os.environ["DEMO"])
