@@ -8,6 +8,7 @@ from scipy.sparse import csr_array
 
 from dpmath.core.occupancy import IntArray
 from dpmath.estimate.day import KINDS, Day, FloatArray
+from dpmath.estimate.products import product
 
 _SMOOTH_SPACINGS = 2.5
 _MOST_KNOTS = 60
@@ -218,14 +219,13 @@ class Rows:
     def times(self, coefficients: FloatArray) -> FloatArray:
         """Return the values of sums of the functions: shape (S, n) of coefficients to (G, n) of values."""
         n_common = self.common.shape[1]
-        return (
-            self.common @ coefficients[:n_common] + self._of_hexagons(coefficients.shape[0]).T @ coefficients[n_common:]
-        )
+        own = self._of_hexagons(coefficients.shape[0]).T @ coefficients[n_common:]
+        return product(self.common, coefficients[:n_common]) + own
 
     def transposed_times(self, values: FloatArray, n_hexagons: int) -> FloatArray:
         """Return the transposed product: shape (G, n) of values to (S, n) of coefficients."""
         n_states = self.common.shape[1] + n_hexagons * self.own.shape[1]
-        return np.concatenate([self.common.T @ values, self._of_hexagons(n_states) @ values])
+        return np.concatenate([product(self.common.T, values), self._of_hexagons(n_states) @ values])
 
     def _of_hexagons(self, n_states: int) -> csr_array:
         """Return the values of the hexagons' functions at the cells, transposed, shape (S - C, G)."""

@@ -16,6 +16,7 @@ from dpmath.core.occupancy import IntArray
 from dpmath.estimate.day import FloatArray
 from dpmath.estimate.measurement import Measurement, Norm, user_sums
 from dpmath.estimate.posterior import Design
+from dpmath.estimate.products import product
 from dpmath.estimate.shrinkage import TARGET
 from dpmath.estimate.state import POINTS
 from dpmath.estimate.view import View
@@ -37,7 +38,7 @@ _PAIR_BITS = 30
 _MOST_SHIFT = 40
 _LEAST_LENGTH = 1e-6
 _L1_MEAN = np.sqrt(2 / np.pi)
-Product = Callable[[FloatArray], FloatArray]
+Image = Callable[[FloatArray], FloatArray]
 """The product of a matrix with some columns."""
 
 
@@ -198,16 +199,16 @@ def directions(view: View) -> Directions:
     return Directions(vectors / root, variance, gain, fields)
 
 
-def _largest(start: FloatArray, product: Product) -> tuple[FloatArray, FloatArray, FloatArray]:
+def _largest(start: FloatArray, image: Image) -> tuple[FloatArray, FloatArray, FloatArray]:
     """Return eigenvectors of a symmetric matrix by a block Lanczos search, their images, and their eigenvalues.
 
     The eigenvectors are orthonormal. The largest eigenvalues are first.
 
     Args:
         start: The first block, shape (n, k).
-        product: Multiplies the matrix by columns.
+        image: Multiplies the matrix by columns.
     """
-    rest, taken = product(start), 0.0
+    rest, taken = image(start), 0.0
     n_most, n_found = start.shape[1] * _N_BLOCKS, 0
     vectors, known = (np.empty((len(start), n_most)) for _ in range(2))
     projected = np.zeros((n_most, n_most))  # its upper half
@@ -217,15 +218,15 @@ def _largest(start: FloatArray, product: Product) -> tuple[FloatArray, FloatArra
         if not kept.any():
             break
         here, n_found = slice(n_found, n_found + int(kept.sum())), n_found + int(kept.sum())
-        vectors[:, here] = rest @ (rotation[:, kept] / np.sqrt(norms[kept]))
-        known[:, here] = product(vectors[:, here])
+        vectors[:, here] = product(rest, rotation[:, kept] / np.sqrt(norms[kept]))
+        known[:, here] = image(vectors[:, here])
         so_far = vectors[:, :n_found]
-        part = projected[:n_found, here] = so_far.T @ known[:, here]
-        rest, taken = known[:, here] - so_far @ part, float((part**2).sum())
-        rest -= so_far @ (so_far.T @ rest)  # once more, for what rounding left
+        part = projected[:n_found, here] = product(so_far.T, known[:, here])
+        rest, taken = known[:, here] - product(so_far, part), float((part**2).sum())
+        rest -= product(so_far, product(so_far.T, rest))  # once more, for what rounding left
     variance, rotation = np.linalg.eigh(projected[:n_found, :n_found], UPLO="U")
     variance, rotation = np.maximum(variance[::-1][:N_DIRECTIONS], 1e-12), rotation[:, ::-1][:, :N_DIRECTIONS]
-    return vectors[:, :n_found] @ rotation, known[:, :n_found] @ rotation, variance
+    return product(vectors[:, :n_found], rotation), product(known[:, :n_found], rotation), variance
 
 
 def _shared_l2(gain: FloatArray, variance: FloatArray, unit: float, cost: FloatArray) -> FloatArray:

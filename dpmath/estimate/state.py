@@ -9,6 +9,7 @@ from scipy.linalg import solve_triangular
 
 from dpmath.estimate.basis import BY_PLACE, LASTING, OF_THE_DAY, Basis
 from dpmath.estimate.day import Day, FloatArray
+from dpmath.estimate.products import product
 
 MODEL = 6
 """Number of the model. Raise it whenever an estimate from the same answers changes: releases of another are not learned
@@ -103,7 +104,7 @@ class State:
 
     def covariance_with(self, sums: FloatArray) -> FloatArray:
         """Return the covariance of the coefficients with sums of them: covariance @ sums, shape (S, n) to (S, n)."""
-        return np.diag(self.covariance)[:, None] * sums if self._independent else self.covariance @ sums
+        return np.diag(self.covariance)[:, None] * sums if self._independent else product(self.covariance, sums)
 
     def with_hexagons(self, day: Day) -> "State":
         """Return the state with coefficients for hexagons that it did not have; they are independent of all others."""
