@@ -28,7 +28,7 @@ _DEVIATIONS = np.linspace(-4, 4, 161)
 
 @dataclass(frozen=True)
 class Parts:
-    """The covariance of the noisy sums by its parts, each of shape (Q, Q), over the square of the shrink factor.
+    """The covariance of the noisy sums by its parts, each of shape (Q, Q), over the square of the share that is kept.
 
     Attributes:
         before: Of the coefficients, as they are known before the day.
@@ -39,7 +39,7 @@ class Parts:
         residual: Of the pairs' residuals.
         of_mean: Of the city's mean, as it is known before the day: its prior has not to do with the scale.
         noise: Standard deviation of the noise.
-        shrink: The mean shrink factor.
+        shrink: The share of the sums that the balls keep.
     """
 
     before: FloatArray

@@ -13,8 +13,8 @@ from dpmath.core.currency import GAUSSIAN, LAPLACE, Currency
 from dpmath.core.occupancy import IntArray, Occupancy
 from dpmath.noise.sampling import NOISES, RandomBytes
 
-SHRINK_BITS = 20
-"""A shrink factor is a whole number of 2^-20, rounded down."""
+ROOM_BITS = 20
+"""A room is a whole number of 2^-20, rounded down."""
 LARGEST_RADIUS = 1 << 20
 LARGEST_COMPONENT = 1 << 25
 """A component beyond this is cut to it before the vector is scaled down, so that squares fit in 64 bits."""
@@ -154,12 +154,13 @@ class Answers:
 
     Attributes:
         vector: The components, shape (L, Q).
-        shrink: How far each user was scaled down, in units of 2^-SHRINK_BITS, from 0 to 2^SHRINK_BITS, shape (L,).
+        room: Each vector's room in its ball: radius over length, at least 1/2 and at most 3/2, less 1/2, in units of
+            2^-ROOM_BITS, shape (L,).
         measurement: What was measured.
     """
 
     vector: IntArray = field(repr=False)
-    shrink: IntArray = field(repr=False)
+    room: IntArray = field(repr=False)
     measurement: Measurement
 
     @classmethod
@@ -168,9 +169,9 @@ class Answers:
         length, radius = _lengths(vector, measurement.norm), measurement.radius
         divisor = np.maximum(length, np.maximum(radius, 1))
         factor = np.where(length > radius, radius, divisor)
-        return cls(
-            _towards_zero(vector * factor[:, None], divisor[:, None]), (factor << SHRINK_BITS) // divisor, measurement
-        )
+        half = 1 << (ROOM_BITS - 1)
+        room = np.clip((radius << ROOM_BITS) // np.maximum(length, 1), half, 3 * half) - half
+        return cls(_towards_zero(vector * factor[:, None], divisor[:, None]), room, measurement)
 
     def noisy_sums(self, random_bytes: RandomBytes) -> ExactIntArray:
         """Return the noisy sum of each query over all users, shape (Q,).

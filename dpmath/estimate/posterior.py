@@ -8,6 +8,7 @@ from scipy.linalg import solve_triangular
 from dpmath.estimate.basis import Rows
 from dpmath.estimate.day import FloatArray
 from dpmath.estimate.likelihood import Ladders, Parts, likeliest, scale_error, unsure_of
+from dpmath.estimate.shrinkage import Kept
 from dpmath.estimate.state import POINTS, State
 from dpmath.estimate.view import View
 
@@ -42,7 +43,7 @@ class Joint:
         known: Covariance of each cell with the sums, which are turned so that they are independent, shape (Q, G).
         misfit: What the rest of each cell's variance is multiplied by, shape (G,).
         moved: How far the sums moved each cell's mean, shape (G,).
-        shrink: The mean shrink factor.
+        cut: By which part of that it may be off, for what the balls cut off.
     """
 
     rows: Rows
@@ -53,7 +54,7 @@ class Joint:
     known: FloatArray
     misfit: FloatArray
     moved: FloatArray
-    shrink: float
+    cut: float
 
 
 @dataclass(frozen=True)
@@ -83,7 +84,7 @@ class Estimate:
     joint: Joint
 
 
-def estimated(view: View, design: Design, sums: FloatArray, noise: float, shrink: float, chosen: Ladders) -> Estimate:
+def estimated(view: View, design: Design, sums: FloatArray, noise: float, kept: Kept, chosen: Ladders) -> Estimate:
     """Return the estimate from noisy sums.
 
     Scales are chosen by the penalised likelihood of the sums: how much the day differs, how much pairs differ, and on
@@ -94,7 +95,7 @@ def estimated(view: View, design: Design, sums: FloatArray, noise: float, shrink
         design: What was measured.
         sums: The noisy sums, in radii of the ball, shape (Q,).
         noise: Standard deviation of their noise, in radii.
-        shrink: The mean shrink factor, as far as it is known.
+        kept: How much of users' vectors the balls keep.
         chosen: Which variances may be multiplied by a factor, and by which.
 
     Source:
@@ -117,13 +118,13 @@ def estimated(view: View, design: Design, sums: FloatArray, noise: float, shrink
         residual=(loading * spread[:, None]).T @ loading,
         of_mean=np.outer(lasting[0], lasting[0]) / max(state.covariance[0, 0], _LEAST_VARIANCE),
         noise=noise,
-        shrink=shrink,
+        shrink=kept.share,
     )
     factors = likeliest(parts, sums, chosen)
     unsure = unsure_of(parts, sums, factors, chosen["own"]) if "own" in chosen else 1.0
     added = prior * np.where(common, factors["city"] - 1, factors["own"] - 1)
     found = _solved(
-        view, design, parts.root(factors), sums, shrink, factors, unsure, lasting + added[:, None] * seen, added, seen
+        view, design, parts.root(factors), sums, kept, factors, unsure, lasting + added[:, None] * seen, added, seen
     )
     return replace(found, state=replace(found.state, scale_error=scale_error(parts, sums, factors, state.scale_error)))
 
@@ -133,7 +134,7 @@ def _solved(
     design: Design,
     root: FloatArray,
     sums: FloatArray,
-    shrink: float,
+    kept: Kept,
     factors: dict[str, float],
     unsure: float,
     lasting: FloatArray,
@@ -147,12 +148,12 @@ def _solved(
         design: What was measured.
         root: Lower Cholesky root of the covariance of the sums.
         sums: The noisy sums.
-        shrink: The mean shrink factor.
+        kept: How much of users' vectors the balls keep.
         factors: What each group of variances is multiplied by.
         unsure: How much larger than chosen the variances of places may well be.
-        lasting: Covariance of the coefficients with the sums, over the shrink factor, shape (S, Q).
+        lasting: Covariance of the coefficients with the sums, over the share that is kept, shape (S, Q).
         added: What the factors add to the coefficients' variances, shape (S,).
-        seen: How the sums depend on the coefficients, over the shrink factor, shape (S, Q).
+        seen: How the sums depend on the coefficients, over the share that is kept, shape (S, Q).
     """
     state, rows, occupancy = view.state, view.rows, view.day.occupancy
     n_cells, residual = occupancy.n_cells, factors["residual"] * view.residual_variance
@@ -165,9 +166,9 @@ def _solved(
     total = np.bincount(occupancy.cell, design.weight, n_cells)
     covariance = rows.times(lasting + of_the_day[:, None] * seen)
     covariance += design.loading * (shared + of_cells * total)[:, None]
-    known = solve_triangular(root, shrink * covariance.T, lower=True)
+    known = solve_triangular(root, kept.share * covariance.T, lower=True)
     before = view.lasting_variance + rows.diagonal_variances(added + of_the_day) + of_cells + alone
-    gain = solve_triangular(root, shrink * lasting.T, lower=True)
+    gain = solve_triangular(root, kept.share * lasting.T, lower=True)
     moved = known.T @ told
     misfit = unsure * max(1.0, float(told @ told) / max(told.size, 1)) * np.maximum(view.relative, 1.0)
     after = gain.T @ gain
@@ -176,8 +177,8 @@ def _solved(
     of_city, own = state.prior_factors
     return Estimate(
         mean=np.clip(view.expected + moved, 0.0, POINTS),
-        variance=honest(before - (known**2).sum(axis=0), alone, misfit, moved, shrink),
-        variance_before=honest(before, alone, misfit, np.zeros_like(moved), shrink),
+        variance=honest(before - (known**2).sum(axis=0), alone, misfit, moved, kept.error),
+        variance_before=honest(before, alone, misfit, np.zeros_like(moved), kept.error),
         expected=view.expected,
         state=replace(
             state,
@@ -188,13 +189,11 @@ def _solved(
         residual_factor=factors["residual"],
         residual_variance=residual,
         residual_part=alone,
-        joint=Joint(rows, state.covariance, added + of_the_day, of_cells, alone, known, misfit, moved, shrink),
+        joint=Joint(rows, state.covariance, added + of_the_day, of_cells, alone, known, misfit, moved, kept.error),
     )
 
 
-def honest(
-    variance: FloatArray, residual: FloatArray, misfit: FloatArray, moved: FloatArray, shrink: float
-) -> FloatArray:
+def honest(variance: FloatArray, residual: FloatArray, misfit: FloatArray, moved: FloatArray, cut: float) -> FloatArray:
     """Return variances that count what the model leaves out.
 
     Args:
@@ -202,10 +201,10 @@ def honest(
         residual: How much of it is that of the pairs' residuals, shape (n,).
         misfit: What the rest is multiplied by: a day may be unlike all others, and large values vary more, shape (n,).
         moved: How far the day's sums moved each mean, of which the balls cut a part off, shape (n,).
-        shrink: The mean shrink factor.
+        cut: By which part of that it may be off.
 
     Source:
         HV-E3.
     """
-    cut_off = (0.5 * (1 / shrink - 1) * moved) ** 2
+    cut_off = (cut * moved) ** 2
     return (residual + np.maximum(variance - residual, 1e-12) * misfit + cut_off).astype(np.float64)

@@ -16,7 +16,7 @@ from dpmath.estimate.covariates import covariates
 from dpmath.estimate.day import Day, FloatArray
 from dpmath.estimate.design import RADIUS, as_measured, design, whole_numbers
 from dpmath.estimate.likelihood import ON_FIRST_DAY, ON_LATER_DAY, Ladders
-from dpmath.estimate.measurement import SHRINK_BITS, Norm
+from dpmath.estimate.measurement import ROOM_BITS, Norm
 from dpmath.estimate.posterior import Estimate, estimated
 from dpmath.estimate.questions import (
     SHARE_BITS,
@@ -41,6 +41,8 @@ _NORMAL_BEYOND = 0.1336144
 _RISE = 1.5 * 0.1295176
 """How much the share beyond CHECKED_AT standard deviations rises with the log of the variance."""
 _LARGEST_STEP = 1.5
+_ROOM_VARIANCE = 0.1
+"""Of the room of one user's vector about the mean."""
 _EXPECTED_CENTRE = (50.0, 25.0)
 _EXPECTED_LOG2_SCALE = (-3.0, 1.5)
 
@@ -108,6 +110,7 @@ def programme(state: State | None, asked: Asked) -> Asking:
         state = yield from _begun(asked)
         state = (yield from _measured(_seen(state, asked), asked, "coarse", ON_FIRST_DAY)).state.rescaled()
         state, raised = state.with_rest_by_place()
+        state = replace(state, shrink=shrinkage.of_other_questions(state.shrink))
         taken_back = {"own": (1 / raised, *ON_FIRST_DAY["own"])} if raised > 1 else {}
         return (yield from _checked(_seen(state, asked), asked, {**ON_FIRST_DAY, **taken_back}))
     return (yield from _checked(_seen_later(state, asked), asked, ON_LATER_DAY))
@@ -160,7 +163,7 @@ def _log2_scale(measured: float, noise: float, centre_variance: float) -> tuple[
 def _measured(
     view: View, asked: Asked, name: str, chosen: Ladders
 ) -> Generator[Question, tuple[Question, ExactIntArray], Estimate]:
-    """Ask the large measurement and its mean shrink factor, and return the estimate from both."""
+    """Ask the large measurement and the mean room of its vectors, and return the estimate from both."""
     state, length = view.state, shrinkage.expected_length(view.state.shrink)
     noise = asked.noise(name) / RADIUS
     meant = design(view, asked.norm, noise, length, asked.radius / RADIUS)
@@ -169,19 +172,19 @@ def _measured(
     question, answers = yield Measured(numbers)
     if not isinstance(question, Measured):
         raise ValueError("the answers are not those of a measurement")
-    limit = np.full((asked.day.occupancy.n_users, 1), 1 << SHRINK_BITS)
+    limit = np.full((asked.day.occupancy.n_users, 1), 1 << ROOM_BITS)
     _, (total,) = yield Shrunk(asked.sums(f"{name} shrink", limit))
     n_asked, shrink = int(asked.in_full.sum()), state.shrink
     if n_asked:
-        whole = n_asked << SHRINK_BITS
-        variance = (asked.noise(f"{name} shrink") / whole) ** 2 + 0.25 / n_asked
+        whole = n_asked << ROOM_BITS
+        variance = (asked.noise(f"{name} shrink") / whole) ** 2 + _ROOM_VARIANCE / n_asked
         shrink = shrinkage.updated(shrink, int(total) / whole, variance, length)
-    mean_shrink = float(shrinkage.mean_shrink(shrink[0], length))
+    kept = shrinkage.kept(shrink, length)
     done, occupancy = as_measured(question.measurement), asked.day.occupancy
     off = view.expected - question.measurement.centre * (POINTS / asked.value_range)  # centres are whole ticks
     total = np.bincount(occupancy.cell, done.weight, occupancy.n_cells)
-    sums = np.array([int(one) for one in answers], dtype=float) / RADIUS - mean_shrink * (total * off) @ done.loading
-    found = estimated(view, done, sums, noise, mean_shrink, chosen)
+    sums = np.array([int(one) for one in answers], dtype=float) / RADIUS - kept.share * (total * off) @ done.loading
+    found = estimated(view, done, sums, noise, kept, chosen)
     return replace(found, state=replace(found.state, shrink=shrink))
 
 
@@ -206,9 +209,9 @@ def _checked(
     question, answers = yield check
     if not isinstance(question, Check):
         raise ValueError("the answers are not those of a check")
-    weight = question.sums.limit / (1 << SHRINK_BITS)
-    counted = np.array([int(one) for one in answers], dtype=float) / (1 << SHRINK_BITS)
-    noise = asked.noise("check") / (1 << SHRINK_BITS)
+    weight = question.sums.limit / (1 << ROOM_BITS)
+    counted = np.array([int(one) for one in answers], dtype=float) / (1 << ROOM_BITS)
+    noise = asked.noise("check") / (1 << ROOM_BITS)
     share = np.zeros(weight.shape)  # of the variance that is residual, as a mean over each user's pairs of a class
     n_pairs = np.zeros(weight.shape)
     np.add.at(share, (occupancy.user, view.residual_class), residual / deviation**2)

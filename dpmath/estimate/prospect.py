@@ -54,11 +54,11 @@ def expected_deviations(state: State, asked: Sequence[Asked]) -> Iterator[tuple[
     day = asked[0].day
     view = View.of(day, state.later(asked[0].n_days).with_hexagons(day), asked[0].covariates)
     found, length = directions(view), shrinkage.expected_length(view.state.shrink)
-    shrink = float(shrinkage.mean_shrink(view.state.shrink[0], length))
+    kept = shrinkage.kept(view.state.shrink, length)
     for one in asked:
         noise = one.noise("map") / RADIUS
         meant = design(view, one.norm, noise, length, one.radius / RADIUS, found)
-        after = estimated(view, meant, np.zeros(meant.loading.shape[1]), noise, shrink, NOTHING)
+        after = estimated(view, meant, np.zeros(meant.loading.shape[1]), noise, kept, NOTHING)
         yield np.sqrt(after.variance), np.clip(1 - after.variance / after.variance_before, 0.0, 1.0)
 
 

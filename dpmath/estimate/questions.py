@@ -10,7 +10,7 @@ from dpmath.core.accounting import ExactIntArray
 from dpmath.core.currency import Currency
 from dpmath.core.occupancy import IntArray, Occupancy
 from dpmath.estimate.bounded_sums import BoundedSums
-from dpmath.estimate.measurement import SHRINK_BITS, Measurement
+from dpmath.estimate.measurement import ROOM_BITS, Measurement
 from dpmath.noise.sampling import RandomBytes
 
 SHARE_BITS = 20
@@ -25,13 +25,13 @@ class PrivateDay:
         occupancy: The occupancy array, P pairs of G cells and L users.
         totals: Total of each pair's values that are not missing, in ticks, shape (P,).
         n_missing: How many of each pair's values are missing, shape (P,).
-        shrink: How far the last measurement scaled each user down, shape (L,); the next question may be about it.
+        room: Each vector's room in its ball at the last measurement, shape (L,); the next question may be about it.
     """
 
     occupancy: Occupancy
     totals: IntArray = field(repr=False)
     n_missing: IntArray = field(repr=False)
-    shrink: IntArray | None = field(default=None, repr=False)
+    room: IntArray | None = field(default=None, repr=False)
 
     @property
     def n_values(self) -> IntArray:
@@ -83,9 +83,9 @@ class Measured:
         return self.measurement.losses(currency)
 
     def noisy(self, private: PrivateDay, random_bytes: RandomBytes) -> ExactIntArray:
-        """Return the noisy sum of each query; keeps the shrink factors for the next question."""
+        """Return the noisy sum of each query; keeps the rooms for the next question."""
         answers = self.measurement.answers(private.filled(self.measurement.centre))
-        private.shrink = answers.shrink
+        private.room = answers.room
         return answers.noisy_sums(random_bytes)
 
 
@@ -100,7 +100,7 @@ class _OfSums:
 
 @dataclass(frozen=True)
 class Shrunk(_OfSums):
-    """The sum of the shrink factors of the last measurement, in units of 2^-SHRINK_BITS."""
+    """The sum of the rooms of the last measurement's vectors: of how far they are scaled down."""
 
     def noisy(self, private: PrivateDay, random_bytes: RandomBytes) -> ExactIntArray:
         """Return the noisy sum.
@@ -108,9 +108,9 @@ class Shrunk(_OfSums):
         Raises:
             ValueError: Nothing was measured before.
         """
-        if private.shrink is None:
-            raise ValueError("shrink factors are asked for after a measurement")
-        return self.sums.noisy(private.shrink[:, None], random_bytes)
+        if private.room is None:
+            raise ValueError("the room of vectors is asked for after a measurement")
+        return self.sums.noisy(private.room[:, None], random_bytes)
 
 
 @dataclass(frozen=True)
@@ -170,7 +170,7 @@ class Check(_OfSums):
 
 
 def check_limits(occupancy: Occupancy, of_pair: IntArray, n_classes: int, norm: str) -> IntArray:
-    """Return the largest number of each user in each class, so that a user's numbers lie in a ball of 2^SHRINK_BITS.
+    """Return the largest number of each user in each class, so that a user's numbers lie in a ball of 2^ROOM_BITS.
 
     A user who has pairs in K classes has 1/sqrt(K) of it in each of them, or 1/K for the l1 norm.
 
@@ -180,7 +180,7 @@ def check_limits(occupancy: Occupancy, of_pair: IntArray, n_classes: int, norm: 
     has = np.zeros((occupancy.n_users, n_classes), dtype=bool)
     has[occupancy.user, of_pair] = True
     n_own = np.maximum(has.sum(axis=1), 1)
-    largest = np.floor((1 << SHRINK_BITS) / (n_own if norm == "l1" else np.sqrt(n_own))).astype(np.int64)
+    largest = np.floor((1 << ROOM_BITS) / (n_own if norm == "l1" else np.sqrt(n_own))).astype(np.int64)
     return has * largest[:, None]
 
 

@@ -1,4 +1,11 @@
-"""How far users' vectors are scaled down on average, as a function of how long they are expected to be."""
+"""How much of users' vectors the balls keep, as a function of how long the vectors are expected to be.
+
+What is known of it, ``shrink``, is the mean and variance of the log of true over expected length. Users are asked for
+their vectors' room in the ball: radius over length, from LEAST_ROOM to MOST_ROOM. That tells twice as much as shrink
+factors would, which are 1 for all vectors inside the ball.
+"""
+
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -6,13 +13,35 @@ from dpmath.estimate.day import FloatArray
 
 TARGET = 0.82
 """The mean shrink factor that expected lengths are chosen for."""
-_SPREAD = 0.6
+LEAST_ROOM, MOST_ROOM = 0.5, 1.5
+_SPREAD = 0.4
 """Standard deviation, over users, of the log of a vector's length over the expected length."""
+_KEPT_A_DAY, _LARGEST_VARIANCE = 0.95, 0.2
+_OF_OTHER_QUESTIONS = 0.5
 _NODES, _WEIGHTS = np.polynomial.hermite_e.hermegauss(41)
+_WEIGHTS = _WEIGHTS / _WEIGHTS.sum()
+
+
+@dataclass(frozen=True)
+class Kept:
+    """How much of the sums of users' vectors the balls keep.
+
+    Attributes:
+        share: The share that is kept, if the sums are made of long vectors as much as of short ones.
+        deviation: Standard deviation of its log: how well it is known.
+    """
+
+    share: float
+    deviation: float = 0.0
+
+    @property
+    def error(self) -> float:
+        """By which part of what the sums move a mean that may be off."""
+        return float(np.hypot(0.5 * (1 / self.share - 1), self.deviation))
 
 
 def mean_shrink(log_ratio: FloatArray | float, expected_length: float) -> FloatArray:
-    """Return the expected shrink factor: the mean of min(1, 1/length), with lengths log-normal over users.
+    """Return the mean shrink factor, min(1, 1/length) in radii, with lengths log-normal over users.
 
     Args:
         log_ratio: Log of true over expected length, shape (n,).
@@ -21,8 +50,38 @@ def mean_shrink(log_ratio: FloatArray | float, expected_length: float) -> FloatA
     Source:
         HV-E6.
     """
-    length = expected_length * np.exp(np.add.outer(np.asarray(log_ratio, dtype=float), _SPREAD * _NODES))
-    return np.asarray(np.minimum(1.0, 1.0 / length) @ (_WEIGHTS / _WEIGHTS.sum()))
+    return np.asarray(np.minimum(1.0, 1.0 / _lengths(log_ratio, expected_length)) @ _WEIGHTS)
+
+
+def mean_room(log_ratio: FloatArray | float, expected_length: float) -> FloatArray:
+    """Return the mean room of vectors in their balls, as a share of what it may be.
+
+    Args:
+        log_ratio: Log of true over expected length, shape (n,).
+        expected_length: Expected length in radii of the ball.
+
+    Source:
+        HV-E6.
+    """
+    room = np.clip(1.0 / _lengths(log_ratio, expected_length), LEAST_ROOM, MOST_ROOM)
+    return np.asarray((room - LEAST_ROOM) / (MOST_ROOM - LEAST_ROOM) @ _WEIGHTS)
+
+
+def kept(shrink: tuple[float, float], expected_length: float) -> Kept:
+    """Return how much of the sums of vectors the balls keep. Long vectors are more of a sum, and are cut most.
+
+    Args:
+        shrink: Mean and variance of the log of true over expected length.
+        expected_length: Expected length in radii of the ball.
+
+    Source:
+        HV-E6.
+    """
+    ratios = np.append(shrink[0], shrink[0] + np.sqrt(shrink[1]) * _NODES)
+    lengths = _lengths(ratios, expected_length)
+    share, *shares = np.minimum(1.0, lengths) @ _WEIGHTS / (lengths @ _WEIGHTS)
+    logs = np.log(shares)
+    return Kept(float(share), float(np.sqrt(_WEIGHTS @ (logs - _WEIGHTS @ logs) ** 2)))
 
 
 def expected_length(shrink: tuple[float, float]) -> float:
@@ -42,11 +101,11 @@ def expected_length(shrink: tuple[float, float]) -> float:
 
 
 def updated(shrink: tuple[float, float], measured: float, variance: float, length: float) -> tuple[float, float]:
-    """Return mean and variance of the log ratio after a noisy mean shrink factor was measured.
+    """Return mean and variance of the log ratio after a noisy mean room was measured.
 
     Args:
         shrink: Mean and variance before.
-        measured: The noisy mean shrink factor.
+        measured: The noisy mean room, as a share of what it may be.
         variance: Its variance.
         length: The expected length that it was measured with.
 
@@ -54,9 +113,34 @@ def updated(shrink: tuple[float, float], measured: float, variance: float, lengt
         HV-E6.
     """
     ratios = np.linspace(-4, 4, 321)
-    fit = -0.5 * (ratios - shrink[0]) ** 2 / shrink[1] - 0.5 * (measured - mean_shrink(ratios, length)) ** 2 / variance
+    fit = -0.5 * (ratios - shrink[0]) ** 2 / shrink[1] - 0.5 * (measured - mean_room(ratios, length)) ** 2 / variance
     weight = np.exp(fit - fit.max())
     weight /= weight.sum()
     mean = float(weight @ ratios)
     step = float(ratios[1] - ratios[0])
     return mean, max(float(weight @ (ratios - mean) ** 2), step**2 / 12)
+
+
+def later(shrink: tuple[float, float], n_days: int) -> tuple[float, float]:
+    """Return what is known after some days: lengths tend to be as they are expected.
+
+    Source:
+        HV-E6.
+    """
+    left = _KEPT_A_DAY**n_days
+    return left * shrink[0], left**2 * shrink[1] + (1 - left**2) * _LARGEST_VARIANCE
+
+
+def of_other_questions(shrink: tuple[float, float]) -> tuple[float, float]:
+    """Return what is known of vectors that answer other questions of the same day.
+
+    Source:
+        HV-E6.
+    """
+    return _OF_OTHER_QUESTIONS * shrink[0], _OF_OTHER_QUESTIONS**2 * shrink[1] + _LARGEST_VARIANCE
+
+
+def _lengths(log_ratio: FloatArray | float, expected_length: float) -> FloatArray:
+    """Return lengths at the nodes of a log-normal law over users, shape (n, 41)."""
+    ratios = np.add.outer(np.asarray(log_ratio, dtype=float), _SPREAD * _NODES)
+    return np.asarray(expected_length * np.exp(ratios), dtype=np.float64)

@@ -7,11 +7,12 @@ from typing import Any
 import numpy as np
 from scipy.linalg import solve_triangular
 
+from dpmath.estimate import shrinkage
 from dpmath.estimate.basis import BY_PLACE, LASTING, OF_THE_DAY, Basis
 from dpmath.estimate.day import Day, FloatArray
 from dpmath.estimate.products import product
 
-MODEL = 6
+MODEL = 7
 """Number of the model. Raise it whenever an estimate from the same answers changes: releases of another are not learned
 from, and are not made again."""
 POINTS = 100.0
@@ -24,7 +25,6 @@ _LEAST_SHIFT = 0.25
 """By how much the log2 of the square of the scale must be off before the scale is changed."""
 _LEAST_SHARE = 1e-8
 """Of the largest prior variance: with less, a coefficient that cannot vary leaves no root to be found."""
-_SHRINK_DRIFT = 0.02
 _CLASS_DRIFT = 0.01
 _SCALE_DRIFT = 0.01
 
@@ -184,7 +184,6 @@ class State:
         """Return the state with what coefficients and scales may have drifted in some days."""
         covariance = self.covariance.copy()
         covariance[np.diag_indices_from(covariance)] += n_days * DRIFT * self.lasting
-        log_ratio, variance = self.shrink
         error, unsure = self.scale_error
         if self.scale_is_known:  # it stays so, and may have risen since
             error, unsure = max(error, 0.0), min(unsure + n_days * _SCALE_DRIFT, float(np.nextafter(_WELL_KNOWN, 0)))
@@ -192,7 +191,7 @@ class State:
             self,
             covariance=covariance,
             scale_error=(error, unsure),
-            shrink=(log_ratio, variance + n_days * _SHRINK_DRIFT),
+            shrink=shrinkage.later(self.shrink, n_days),
             residual_covariance=self.residual_covariance + n_days * _CLASS_DRIFT * class_covariance(),
         )
 

@@ -228,8 +228,8 @@ def typical_frame(asked: Asked, estimate: Estimate, config: Config) -> pl.DataFr
 def measurement_frame(questions: Questions, asked: Asked, config: Config) -> pl.DataFrame:
     """Return the noisy sums of the large measurements, so that others can do their own inference.
 
-    A row is one query: noisy_sum is a mean shrink factor times the sum over cells of weight (mean - expected), plus
-    noise of noise_sd. Weights and expected values are of the cells in the order of the statistics.
+    A row is one query: noisy_sum is the share that the balls keep times the sum over cells of weight (mean - expected),
+    plus noise of noise_sd. Weights and expected values are of the cells in the order of the statistics.
     """
     steps = []
     measured = [(one.measurement, answers) for one, answers in questions if isinstance(one, Measured)]

@@ -26,6 +26,7 @@ from dpmath.estimate.likelihood import NOTHING, ON_FIRST_DAY, Ladders
 from dpmath.estimate.posterior import Design, Estimate, estimated
 from dpmath.estimate.programme import Asked, programme
 from dpmath.estimate.questions import PrivateDay
+from dpmath.estimate.shrinkage import Kept
 from dpmath.estimate.state import first_state
 from dpmath.estimate.view import View
 
@@ -114,10 +115,10 @@ def shares_of(area: np.ndarray, records: np.ndarray) -> np.ndarray:
 
 
 def expected_variances(
-    dense: Dense, share: np.ndarray, sums: np.ndarray, noise: float, shrink: float, part: np.ndarray
+    dense: Dense, share: np.ndarray, sums: np.ndarray, noise: float, kept: Kept, part: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray]:
     """Return the variance of means of cells after and before sums, widened as the estimate's are, in dense matrices."""
-    seen = shrink * dense.sums
+    seen = kept.share * dense.sums
     whole = seen @ dense.covariance @ seen.T + noise**2 * np.eye(len(seen))
     gain = np.linalg.solve(whole, seen @ dense.covariance)
     left = dense.covariance - dense.covariance @ seen.T @ gain
@@ -125,7 +126,7 @@ def expected_variances(
     before, residual = dense.variances(of_areas), dense.variances(share @ dense.residuals)
     after = np.diag(of_areas @ left @ of_areas.T)
     misfit = max(1.0, float(sums @ np.linalg.solve(whole, sums)) / sums.size)
-    cut_off = 0.5 * (1 / shrink - 1) * (of_areas @ gain.T @ sums)
+    cut_off = np.hypot(0.5 / kept.share - 0.5, kept.deviation) * (of_areas @ gain.T @ sums)
     relative = dense.expected / np.average(dense.expected, weights=dense.records)
     misfit *= share @ np.clip(relative, 1, 2.5)
     widened = np.maximum(after - residual, 1e-12) * misfit + cut_off**2 + share**2 @ part
@@ -144,13 +145,13 @@ def alike_in_dense(day: Day, residual_variance: np.ndarray, number: np.ndarray) 
 
 
 @pytest.mark.theorem("HV-E3")
-@pytest.mark.parametrize("shrink", [1.0, 0.7])
+@pytest.mark.parametrize("kept", [Kept(1.0), Kept(0.7, 0.2)])
 @pytest.mark.parametrize("chosen", [NOTHING, ON_FIRST_DAY])
 @pytest.mark.parametrize("kind", [1, 2, 3])
-def test_the_variance_of_an_area_is_that_of_the_dense_joint_gaussian(shrink: float, chosen: Ladders, kind: int) -> None:
+def test_the_variance_of_an_area_is_that_of_the_dense_joint_gaussian(kept: Kept, chosen: Ladders, kind: int) -> None:
     day, rng, noise = a_day(), np.random.default_rng(3), 0.3
     view, design, sums = a_view(day), a_design(day), rng.normal(size=N_QUERIES) * 4
-    found = estimated(view, design, sums, noise, shrink, chosen)
+    found = estimated(view, design, sums, noise, kept, chosen)
     part = found.residual_part * rng.uniform(0.5, 2, 50)  # as after the check
     checked = replace(
         found,
@@ -163,7 +164,7 @@ def test_the_variance_of_an_area_is_that_of_the_dense_joint_gaussian(shrink: flo
     dense = Dense(view, design, {"city": city, "own": own, "residual": found.residual_factor})
     areas = areas_of_cells(checked, day, PARENT)
     share = shares_of(areas.number[kind], day.occupancy.cell_records)
-    after, before = expected_variances(dense, share, sums, noise, shrink, part)
+    after, before = expected_variances(dense, share, sums, noise, kept, part)
     alike = alike_in_dense(day, found.residual_variance, areas.number[kind])
     after, before = after + alike, before + alike
     assert areas.variance[kind] == pytest.approx(after, rel=1e-9)
@@ -249,7 +250,7 @@ def test_intervals_of_areas_hold_as_often_as_they_say() -> None:
     for _ in range(400):
         drawn = root @ rng.normal(size=len(root))
         sums = dense.sums @ drawn + noise * rng.normal(size=N_QUERIES)
-        found, number = estimated(view, design, sums, noise, 1.0, NOTHING), numbers[rng.integers(1, 4)]
+        found, number = estimated(view, design, sums, noise, Kept(1.0), NOTHING), numbers[rng.integers(1, 4)]
         cell, records = rng.integers(50), day.occupancy.cell_records
         variance = area_variances(found, records, number, PARENT[day.hexagon])[0, cell]
         share = shares_of(number, records)[cell]

@@ -13,7 +13,7 @@ import pytest
 from dpmath.core.accounting import LOSS_UNITS
 from dpmath.core.currency import PURE, Concentrated
 from dpmath.core.occupancy import Occupancy
-from dpmath.estimate.measurement import LARGEST_COMPONENT, LARGEST_RADIUS, MOST_QUERIES, SHRINK_BITS, Measurement, Norm
+from dpmath.estimate.measurement import LARGEST_COMPONENT, LARGEST_RADIUS, MOST_QUERIES, ROOM_BITS, Measurement, Norm
 
 ZCDP = Concentrated(Decimal("1e-6"))
 NORMS: list[Norm] = ["l1", "l2"]
@@ -92,8 +92,8 @@ def towards_zero(number: int, divisor: int) -> int:
 
 
 def by_definition(measured: Measurement, totals: np.ndarray) -> tuple[list[list[int]], list[int]]:
-    """Return each user's vector and shrink factor, one Python integer after the other from the definition."""
-    occupancy, vectors, shrinks = measured.occupancy, [], []
+    """Return each user's vector and its room, one Python integer after the other from the definition."""
+    occupancy, vectors, rooms = measured.occupancy, [], []
     for user, radius in enumerate(measured.radius.tolist()):
         sums = [0] * measured.n_queries
         for pair in np.flatnonzero(occupancy.user == user).tolist():
@@ -110,18 +110,19 @@ def by_definition(measured: Measurement, totals: np.ndarray) -> tuple[list[list[
         if length > radius:
             vector = [towards_zero(one * radius, length) for one in vector]
         vectors.append(vector)
-        shrinks.append((radius << SHRINK_BITS) // length if length > radius else 1 << SHRINK_BITS)
-    return vectors, shrinks
+        room = min(max(Fraction(radius, max(length, 1)), Fraction(1, 2)), Fraction(3, 2)) - Fraction(1, 2)
+        rooms.append(math.floor(room * 2**ROOM_BITS))
+    return vectors, rooms
 
 
 def assert_as_defined(measured: Measurement, totals: np.ndarray) -> None:
     answers = measured.answers(totals)
-    assert (answers.vector.tolist(), answers.shrink.tolist()) == by_definition(measured, totals)
+    assert (answers.vector.tolist(), answers.room.tolist()) == by_definition(measured, totals)
 
 
 @pytest.mark.parametrize("norm", NORMS)
 @pytest.mark.parametrize("seed", range(60))
-def test_vectors_and_shrink_factors_are_those_of_the_definition(norm: Norm, seed: int) -> None:
+def test_vectors_and_rooms_are_those_of_the_definition(norm: Norm, seed: int) -> None:
     rng = np.random.default_rng(seed)
     measured = random_measurement(rng, norm)
     for _ in range(3):
@@ -261,7 +262,7 @@ def test_other_users_vectors_do_not_move(norm: Norm, seed: int) -> None:
     one, other = measured.answers(totals), measured.answers(changed)
     others = np.arange(5) != user
     assert (one.vector[others] == other.vector[others]).all()
-    assert (one.shrink[others] == other.shrink[others]).all()
+    assert (one.room[others] == other.room[others]).all()
 
 
 ALONE = Occupancy(whole([0]), whole([0]), whole([1]), 1, 1)
@@ -333,10 +334,10 @@ def test_a_user_without_a_ball_is_not_read(norm: Norm) -> None:
 
 
 @pytest.mark.parametrize("norm", NORMS)
-def test_the_shrink_factor_is_the_share_of_the_length_that_is_kept(norm: Norm) -> None:
-    measured = measuring(each_in_each(1, 3, [1]), norm, radius=whole([10, 10, 10]))
-    shrink = measured.answers(whole([40, 10, 0])).shrink
-    assert shrink.tolist() == [(1 << SHRINK_BITS) // 4, 1 << SHRINK_BITS, 1 << SHRINK_BITS]
+def test_a_room_is_radius_over_length_within_limits(norm: Norm) -> None:
+    measured = measuring(each_in_each(1, 5, [1]), norm, radius=whole([10] * 5))
+    room = measured.answers(whole([40, 16, 10, 8, 0])).room
+    assert room.tolist() == [0, (1 << ROOM_BITS) // 8, (1 << ROOM_BITS) // 2, 3 * (1 << ROOM_BITS) // 4, 1 << ROOM_BITS]
 
 
 @pytest.mark.statistical
@@ -400,4 +401,4 @@ def test_users_vectors_are_not_shown() -> None:
     assert answers.vector.tolist() == [[54321]]
     shown = repr(replace(answers, measurement=measuring(ALONE, "l2")))
     assert "54321" not in shown
-    assert "shrink=" not in shown
+    assert "room=" not in shown

@@ -33,6 +33,7 @@ from dpmath.estimate.measurement import Norm
 from dpmath.estimate.posterior import Design, estimated
 from dpmath.estimate.programme import programme
 from dpmath.estimate.questions import Centre
+from dpmath.estimate.shrinkage import Kept
 from dpmath.estimate.state import first_state
 from dpmath.estimate.typical import typical
 from dpmath.estimate.view import View
@@ -41,9 +42,9 @@ LADDERS = {**ON_LATER_DAY, **ON_FIRST_DAY}
 
 
 @pytest.mark.theorem("HV-E3")
-@pytest.mark.parametrize("shrink", [1.0, 0.7])
+@pytest.mark.parametrize("kept", [Kept(1.0), Kept(0.7), Kept(0.7, 0.2)])
 @pytest.mark.parametrize("n_slots", [6, 24])
-def test_the_estimate_is_that_of_textbook_conditioning(shrink: float, n_slots: int) -> None:
+def test_the_estimate_is_that_of_textbook_conditioning(kept: Kept, n_slots: int) -> None:
     """Mean, variance, and the coefficients' next mean and covariance; where a course is short, cells have parts."""
     rng = np.random.default_rng(7)
     day = a_city(n_users=15, n_hexagons=5, n_slots=n_slots)
@@ -60,11 +61,11 @@ def test_the_estimate_is_that_of_textbook_conditioning(shrink: float, n_slots: i
     sums = rng.normal(size=n_queries) * 5
 
     model = Textbook(view)
-    seen = model.sums(view, one, shrink)
+    seen = model.sums(view, one, kept.share)
     of_sums = seen @ model.covariance @ seen.T + noise**2 * np.eye(n_queries)
     gain = np.linalg.solve(of_sums, seen @ model.covariance).T
     moved, left = gain @ sums, model.covariance - gain @ seen @ model.covariance
-    found = estimated(view, one, sums, noise, shrink, NOTHING)
+    found = estimated(view, one, sums, noise, kept, NOTHING)
     assert found.mean == pytest.approx(np.clip(view.expected + model.of_means @ moved, 0, 100))
     assert np.abs(found.mean - view.expected).max() > 1
     n_states = model.n_states
@@ -76,12 +77,12 @@ def test_the_estimate_is_that_of_textbook_conditioning(shrink: float, n_slots: i
     assert found.residual_part == pytest.approx(residual)
     variance = np.diag(model.of_means @ left @ model.of_means.T)
     misfit = max(1.0, float(sums @ np.linalg.solve(of_sums, sums)) / n_queries)
-    cut_off = (0.5 * (1 / shrink - 1) * (model.of_means @ moved)) ** 2
+    cut_off = ((0.5 / kept.share - 0.5) ** 2 + kept.deviation**2) * (model.of_means @ moved) ** 2
     wider = np.maximum(levels(view), 1)
     expected = residual + np.maximum(variance - residual, 1e-12) * misfit * wider + cut_off
     assert found.variance == pytest.approx(expected)
     assert found.variance_before == pytest.approx(residual + (before - residual) * misfit * wider)
-    silent = expected_error(view, one, noise, shrink)
+    silent = expected_error(view, one, noise, kept.share)
     expected = residual + np.maximum(variance - residual, 0) * wider
     assert silent == pytest.approx(np.average(expected, weights=day.occupancy.cell_records), rel=1e-9)
 
@@ -110,11 +111,11 @@ def test_sums_from_a_more_varied_day_raise_the_factor_of_what_varies(chosen: str
     for _ in range(20):
         drawn = rng.normal(size=len(seen))
         sums = np.linalg.cholesky(of_sums) @ drawn
-        after = estimated(view, one, sums, 0.001, 1.0, {chosen: LADDERS[chosen]})
+        after = estimated(view, one, sums, 0.001, Kept(1.0), {chosen: LADDERS[chosen]})
         widened = after.variance_before.mean() / view.state_variance.mean()
         found.append({"residual": after.residual_factor, "day": widened}.get(chosen, max(after.state.prior_factors)))
         sums = np.linalg.cholesky(seen @ model.covariance @ seen.T + 1e-6 * np.eye(len(seen))) @ drawn
-        after = estimated(view, one, sums, 0.001, 1.0, {chosen: LADDERS[chosen]})
+        after = estimated(view, one, sums, 0.001, Kept(1.0), {chosen: LADDERS[chosen]})
         widened = after.variance_before.mean() / view.state_variance.mean()
         plain.append({"residual": after.residual_factor, "day": widened}.get(chosen, max(after.state.prior_factors)))
     assert np.median(found) > 1.2 * np.median(plain)
@@ -132,12 +133,16 @@ def test_a_first_day_is_unsure_of_places_where_its_sums_tell_nothing() -> None:
     weight = np.exp(-0.5 * np.log(ladder) ** 2)
     expected = np.exp(weight @ np.log(ladder) / weight.sum())
     silent = np.zeros(one.loading.shape[1])
-    sure, unsure = (estimated(view, one, silent, 1e6, 1.0, chosen) for chosen in (NOTHING, {"own": LADDERS["own"]}))
+    sure, unsure = (
+        estimated(view, one, silent, 1e6, Kept(1.0), chosen) for chosen in (NOTHING, {"own": LADDERS["own"]})
+    )
     widened = (unsure.variance - unsure.residual_part) / (sure.variance - sure.residual_part)
     assert widened == pytest.approx(expected, rel=1e-6)
     assert unsure.mean == pytest.approx(sure.mean)
     told = np.linalg.cholesky(seen_covariance(view, one)) @ np.random.default_rng(3).normal(size=silent.size)
-    sure, unsure = (estimated(view, one, told, 1e-3, 1.0, chosen) for chosen in (NOTHING, {"own": LADDERS["own"]}))
+    sure, unsure = (
+        estimated(view, one, told, 1e-3, Kept(1.0), chosen) for chosen in (NOTHING, {"own": LADDERS["own"]})
+    )
     assert (unsure.variance / sure.variance).max() < 1.2 < expected
 
 
@@ -155,7 +160,7 @@ def test_places_that_were_taken_to_differ_more_are_taken_back_where_the_sums_say
     for true in (state, raised):
         root = np.linalg.cholesky(seen_covariance(View.of(day, true, known), one))
         drawn = [root @ rng.normal(size=len(root)) for _ in range(9)]
-        after = [estimated(view, one, sums, 0.01, 1.0, ladders).state for sums in drawn]
+        after = [estimated(view, one, sums, 0.01, Kept(1.0), ladders).state for sums in drawn]
         found[true.prior_factors[1]] = np.median([one.prior_factors[1] for one in after])
         assert min(np.linalg.eigvalsh(one.covariance).min() for one in after) > 0
     assert found[1.0] == 1.0
@@ -218,7 +223,7 @@ def test_what_sums_tell_of_the_scale_is_bayes_rule_on_dense_matrices(
         return np.asarray(2.0**error * rest + residual + noise**2 * np.eye(n_queries))
 
     sums = rng.multivariate_normal(np.zeros(n_queries), whole(true_error))
-    found = estimated(view, one, sums, noise, 0.8, NOTHING).state.scale_error
+    found = estimated(view, one, sums, noise, Kept(0.8), NOTHING).state.scale_error
     mean, deviation = error_of_scale(before, sums, whole)
     assert found[0] == pytest.approx(mean, abs=0.02 * deviation)
     assert found[1] ** 0.5 == pytest.approx(deviation, rel=0.02)
@@ -262,7 +267,7 @@ def test_a_first_measurement_tells_of_the_scale_what_priors_of_other_scales_tell
 
     of_mean = 0.8 * np.bincount(day.occupancy.cell, one.weight) @ one.loading
     sums = of_mean * off + rng.multivariate_normal(np.zeros(12), whole(-2.0) - 625 * np.outer(of_mean, of_mean))
-    found = estimated(view, one, sums, noise, 0.8, NOTHING).state.scale_error
+    found = estimated(view, one, sums, noise, Kept(0.8), NOTHING).state.scale_error
     mean, deviation = error_of_scale(first.scale_error, sums, whole)
     assert found[0] == pytest.approx(mean, abs=0.02 * deviation)
     assert found[1] ** 0.5 == pytest.approx(deviation, rel=0.02)

@@ -138,7 +138,7 @@ def test_the_expected_deviation_is_that_of_textbook_conditioning_on_the_design(n
     view = View.of(day, state.later(n_days).with_hexagons(day), covariates(day, True))
     length, noise = shrinkage.expected_length(view.state.shrink), asked.noise("map") / RADIUS
     one, model = design(view, norm, noise, length, np.ones(60)), Textbook(view)
-    seen = model.sums(view, one, float(shrinkage.mean_shrink(view.state.shrink[0], length)))
+    seen = model.sums(view, one, shrinkage.kept(view.state.shrink, length).share)
     of_sums = seen @ model.covariance @ seen.T + noise**2 * np.eye(len(seen))
     gain = np.linalg.solve(of_sums, seen @ model.covariance).T
     left = model.of_means @ (model.covariance - gain @ seen @ model.covariance) @ model.of_means.T

@@ -13,7 +13,7 @@ from dpmath.core.occupancy import Occupancy
 from dpmath.estimate.bounded_sums import BoundedSums
 from dpmath.estimate.charges import Charge, charges, reach_of
 from dpmath.estimate.design import RADIUS
-from dpmath.estimate.measurement import LARGEST_RADIUS, SHRINK_BITS, Measurement, Norm
+from dpmath.estimate.measurement import LARGEST_RADIUS, ROOM_BITS, Measurement, Norm
 from dpmath.estimate.questions import Centre, Check, Measured, PrivateDay, Question, Shrunk, Spread, check_limits
 
 ZCDP = Concentrated(Decimal("1e-6"))
@@ -148,22 +148,22 @@ def a_measurement(occupancy: Occupancy, norm: Norm, value_range: int, radius: np
 
 @pytest.mark.theorem("HV-L52", "HV-L53")
 @pytest.mark.parametrize("norm", NORMS)
-def test_shrink_factors_are_those_of_the_last_measurement_and_nothing_is_asked_before_one(norm: Norm) -> None:
+def test_rooms_are_those_of_the_last_measurement_and_nothing_is_asked_before_one(norm: Norm) -> None:
     rng = np.random.default_rng(4)
     occupancy = random_occupancy(rng, 6, 5)
     private = random_day(rng, occupancy, 100)
-    shrunk = Shrunk(BoundedSums(np.full((5, 1), 1 << SHRINK_BITS), NO_NOISE, norm))
+    shrunk = Shrunk(BoundedSums(np.full((5, 1), 1 << ROOM_BITS), NO_NOISE, norm))
     with pytest.raises(ValueError, match="after a measurement"):
         shrunk.noisy(private, os.urandom)
     found = []
-    for radius in (3, 50, LARGEST_RADIUS):
+    for radius in (30, 1000, LARGEST_RADIUS):
         measurement = a_measurement(occupancy, norm, 100, np.full(5, radius), NO_NOISE)
         answers = measurement.answers(whole(filled(private, measurement.centre)))
         assert Measured(measurement).noisy(private, os.urandom).tolist() == answers.vector.sum(axis=0).tolist()
         (total,) = shrunk.noisy(private, os.urandom)
-        assert total == answers.shrink.sum()
+        assert total == answers.room.sum()
         found.append(total)
-    assert found[0] < found[1] < found[2] == 5 << SHRINK_BITS
+    assert found[0] < found[1] < found[2] == 5 << ROOM_BITS
 
 
 def test_the_values_of_a_day_are_not_shown() -> None:
@@ -273,7 +273,7 @@ def questions_of(
             limit = check_limits(occupancy, of_pair, n_classes, norm)
             question = Check(sums(limit), cells, of_pair, of_pair)
         else:
-            question = Shrunk(sums(np.full((n_users, 1), 1 << SHRINK_BITS)))
+            question = Shrunk(sums(np.full((n_users, 1), 1 << ROOM_BITS)))
         made.append((charge, question))
     return made
 

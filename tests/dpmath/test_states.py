@@ -172,7 +172,7 @@ def test_what_is_known_grows_old_in_proportion_to_the_days() -> None:
     added = later.covariance - state.covariance
     assert added == pytest.approx(np.diag(3 * DRIFT * state.lasting))
     assert (later.mean == state.mean).all()
-    assert later.shrink == pytest.approx((0.2, 0.1 + 3 * 0.02))
+    assert later.shrink == pytest.approx((0.2 * 0.95**3, 0.1 * 0.95**6 + 0.2 * (1 - 0.95**6)))
     assert later.residual_covariance - state.residual_covariance == pytest.approx(0.03 * class_covariance())
     assert state.later(2).later(1).covariance == pytest.approx(later.covariance)
 

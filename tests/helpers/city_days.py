@@ -17,6 +17,7 @@ from dpmath.estimate.measurement import Norm
 from dpmath.estimate.posterior import Design, Estimate, estimated
 from dpmath.estimate.programme import Asked, Asking
 from dpmath.estimate.questions import PrivateDay, Question
+from dpmath.estimate.shrinkage import Kept
 from dpmath.estimate.state import State, first_state
 from dpmath.estimate.view import View
 
@@ -151,9 +152,9 @@ def a_short_view(day: Day) -> View:
     return View.of(day, first_state(day, short, 50.0, 4.0, 9.0, 0.3), covariates(day, True))
 
 
-def expected_error(view: View, one: Design, noise: float, shrink: float) -> float:
+def expected_error(view: View, one: Design, noise: float, share: float) -> float:
     """Return the expected squared error of the map by a design, a mean over records, in squared points."""
-    found = estimated(view, one, np.zeros(one.loading.shape[1]), noise, shrink, NOTHING)
+    found = estimated(view, one, np.zeros(one.loading.shape[1]), noise, Kept(share), NOTHING)
     return float(np.average(found.variance, weights=view.day.occupancy.cell_records))
 
 

@@ -222,12 +222,12 @@ def test_nothing_that_is_not_noised_is_written_or_said(
 
     def heard(measurement: Measurement, totals: np.ndarray) -> object:
         answers = honest(measurement, totals)
-        seen.extend([int(answers.shrink.sum()), *(int(one) for one in answers.vector.sum(axis=0)[:20])])
+        seen.extend([int(answers.room.sum()), *(int(one) for one in answers.vector.sum(axis=0)[:20])])
         return answers
 
     monkeypatch.setattr(Measurement, "answers", heard)
     estimated.run_day()
-    telling = [one for one in seen if abs(one) > 10_000 and one % (1 << 20)]  # whole shrink factors are no secret
+    telling = [one for one in seen if abs(one) > 10_000 and one % (1 << 20)]  # a whole room is no secret
     needles = {str(abs(one)).encode() for one in telling}
     raw = {one.to_bytes(8, "little", signed=True) for one in telling}
     assert len(needles) >= 2
