@@ -34,7 +34,7 @@ from dpmath.estimate.design import (
     RADIUS,
     design,
 )
-from dpmath.estimate.measurement import Norm
+from dpmath.estimate.measurement import LARGEST_RADIUS, Norm
 from dpmath.estimate.programme import answered, programme
 from dpmath.estimate.prospect import expected_deviation
 from dpmath.estimate.questions import Check, Measured
@@ -64,6 +64,30 @@ def test_with_much_budget_little_error_is_left_and_each_day_adds_what_it_knows(n
     assert len(recorded) == 3
     assert second.state.n_days == 2
     assert error(second, later, totals) < 1
+
+
+@pytest.mark.theorem("HV-E6")
+@pytest.mark.parametrize("norm", NORMS)
+@pytest.mark.parametrize("deviation", [4.0, 10.0, 25.0])
+def test_what_balls_keep_is_learned_whether_vectors_are_as_long_as_expected_or_not(
+    norm: Norm, deviation: float, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Noise is far below the tolerance, so it fails by chance less than once in 1e9 runs."""
+    day, kept, supposed, rng = a_city(n_users=400), shrinkage.kept, [], np.random.default_rng(4)
+    monkeypatch.setattr(shrinkage, "kept", lambda *known: supposed.append(kept(*known).share) or kept(*known))
+    of_users = deviation * np.exp(0.4 * rng.normal(size=400))  # some users' values are farther from what is expected
+    off = of_users[day.occupancy.user] * rng.choice([-1, 1], day.occupancy.user.size)
+    points = np.clip(50 + off, 0, 100) * day.occupancy.n_records
+    totals = np.rint(points * VALUE_RANGE / 100).astype(np.int64)
+    _, recorded = run(programme(a_state(day), asked_of(day, norm, MUCH[norm], False)), day, totals)
+    measurement = next(one.measurement for one, _ in recorded if isinstance(one, Measured))
+    roomy = replace(measurement, radius=np.full_like(measurement.radius, LARGEST_RADIUS))
+    order = 1 if norm == "l1" else 2
+    cut, whole = (np.linalg.norm(one.answers(totals).vector, order, axis=1) for one in (measurement, roomy))
+    share = cut.sum() / whole.sum()
+    assert supposed == [pytest.approx(share, abs=0.02)]
+    if share < 0.9:
+        assert np.mean(cut / whole) > share + 0.04, "the mean shrink factor is something else"
 
 
 @pytest.mark.theorem("HV-E4")
