@@ -1,7 +1,8 @@
 """Products of large matrices, by two threads.
 
 The threads of a linear algebra library wait for each other by spinning, which costs most of the gain where another
-process wants a core. These do not. Each makes half of the rows, whatever the machine, so results do not depend on it.
+process wants a core. These do not. Each makes half of the rows on every machine, so results do not depend on how many
+cores it has.
 """
 
 from concurrent.futures import ThreadPoolExecutor

@@ -1,8 +1,8 @@
 """How much of users' vectors the balls keep, as a function of how long the vectors are expected to be.
 
 What is known of it, ``shrink``, is the mean and variance of the log of true over expected length. Users are asked for
-their vectors' room in the ball: radius over length, from LEAST_ROOM to MOST_ROOM. That tells twice as much as shrink
-factors would, which are 1 for all vectors inside the ball.
+their vectors' room in the ball: radius over length, from LEAST_ROOM to MOST_ROOM. It tells twice as much as shrink
+factors, which are 1 for all vectors inside the ball; less, where most vectors are longer than 1.5 radii.
 """
 
 from dataclasses import dataclass

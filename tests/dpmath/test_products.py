@@ -1,5 +1,7 @@
 """Products by two threads: equal to those by one."""
 
+import threading
+
 import numpy as np
 import pytest
 
@@ -24,21 +26,29 @@ def test_products_are_those_of_the_whole_matrices(
 
 @pytest.mark.theorem("HV-E3")
 def test_large_products_are_shared_by_two_threads(monkeypatch: pytest.MonkeyPatch) -> None:
-    rows: list[int] = []
+    rows: dict[int, int] = {}
     matmul = np.matmul
 
     def noted(left: np.ndarray, right: np.ndarray, found: np.ndarray) -> np.ndarray:
-        rows.append(len(left))
+        rows[threading.get_ident()] = len(left)
         return matmul(left, right, found)
 
     monkeypatch.setattr(np, "matmul", noted)
     rng = np.random.default_rng(2)
     left, right = rng.normal(size=(401, 500)), rng.normal(size=(500, 100))
     assert products.product(left, right) == pytest.approx(left @ right)
-    assert sorted(rows) == [200, 201]
+    assert sorted(rows.values()) == [200, 201]
 
 
 def test_an_error_of_the_other_thread_is_raised(monkeypatch: pytest.MonkeyPatch) -> None:
+    here, matmul = threading.get_ident(), np.matmul
+
+    def failing(left: np.ndarray, right: np.ndarray, found: np.ndarray) -> np.ndarray:
+        if threading.get_ident() != here:
+            raise MemoryError("no memory is left")
+        return matmul(left, right, found)
+
     monkeypatch.setattr(products, "_WORTH_A_THREAD", 0)
-    with pytest.raises(ValueError, match="matmul"):
-        products.product(np.zeros((4, 3)), np.zeros((2, 2)))
+    monkeypatch.setattr(np, "matmul", failing)
+    with pytest.raises(MemoryError, match="no memory"):
+        products.product(np.zeros((4, 3)), np.zeros((3, 2)))

@@ -79,15 +79,34 @@ def test_what_balls_keep_is_learned_whether_vectors_are_as_long_as_expected_or_n
     off = of_users[day.occupancy.user] * rng.choice([-1, 1], day.occupancy.user.size)
     points = np.clip(50 + off, 0, 100) * day.occupancy.n_records
     totals = np.rint(points * VALUE_RANGE / 100).astype(np.int64)
-    _, recorded = run(programme(a_state(day), asked_of(day, norm, MUCH[norm], False)), day, totals)
+    found, recorded = run(programme(a_state(day), asked_of(day, norm, MUCH[norm], False)), day, totals)
     measurement = next(one.measurement for one, _ in recorded if isinstance(one, Measured))
     roomy = replace(measurement, radius=np.full_like(measurement.radius, LARGEST_RADIUS))
     order = 1 if norm == "l1" else 2
     cut, whole = (np.linalg.norm(one.answers(totals).vector, order, axis=1) for one in (measurement, roomy))
     share = cut.sum() / whole.sum()
     assert supposed == [pytest.approx(share, abs=0.02)]
+    ratio = np.log(whole / RADIUS / shrinkage.expected_length(a_state(day).later(1).shrink))
+    if share < 0.95:  # of vectors that are all short, little is known but that
+        assert found.state.shrink[0] == pytest.approx(ratio.mean(), abs=0.1), "the next day knows"
+        assert found.state.shrink[1] < 0.03
     if share < 0.9:
         assert np.mean(cut / whole) > share + 0.04, "the mean shrink factor is something else"
+
+
+@pytest.mark.theorem("HV-E6")
+@pytest.mark.parametrize("norm", NORMS)
+def test_the_map_supposes_half_of_what_the_coarse_measurement_told_of_lengths(
+    norm: Norm, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    day, updated, expected_length = a_city(), shrinkage.updated, shrinkage.expected_length
+    told: list[tuple[float, float]] = []
+    supposed: list[tuple[float, float]] = []
+    monkeypatch.setattr(shrinkage, "updated", lambda *known: told.append(updated(*known)) or told[-1])
+    monkeypatch.setattr(shrinkage, "expected_length", lambda known: supposed.append(known) or expected_length(known))
+    run(programme(None, asked_of(day, norm, MUCH[norm], True)), day, values_of(day))
+    assert abs(told[0][0]) > 0.05
+    assert supposed[1] == pytest.approx((told[0][0] / 2, told[0][1] / 4 + 0.2))
 
 
 @pytest.mark.theorem("HV-E4")

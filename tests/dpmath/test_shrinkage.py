@@ -60,7 +60,7 @@ def test_how_well_the_kept_share_is_known_is_how_much_it_varies_with_the_lengths
 
 
 @pytest.mark.theorem("HV-E6")
-def test_what_is_known_of_lengths_grows_old_but_never_worse_than_nothing() -> None:
+def test_what_is_known_of_lengths_falls_back_to_the_prior() -> None:
     known = (0.8, 0.01)
     assert shrinkage.later(shrinkage.later(known, 2), 3) == pytest.approx(shrinkage.later(known, 5))
     assert shrinkage.later(known, 1)[1] > known[1]
