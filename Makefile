@@ -7,6 +7,9 @@ INSTALL := DEBIAN_FRONTEND=noninteractive apt-get install --yes --quiet --no-ins
 WORKERS := $(shell n=$$(getconf _NPROCESSORS_ONLN); echo $$((n < 3 ? n + 1 : 4)))
 PARALLEL := -n $(WORKERS) --dist loadfile
 
+# The share of each long campaign of the slow tests that is done, drawn anew at each run.
+CAMPAIGN ?= 1
+
 # The dataset that `make up` deploys.
 CONFIG ?= deploy/config/demo.toml
 
@@ -25,7 +28,7 @@ test: .venv/test browser
 	@$(BIN)/pytest -m "not slow" $(PARALLEL)
 
 test-slow: .venv/test services
-	@$(BIN)/pytest -m slow $(PARALLEL)
+	@$(BIN)/pytest -m slow --campaign $(CAMPAIGN) $(PARALLEL)
 
 # Programs that some tests need, from the system's packages: without them, these tests are skipped.
 browser: PACKAGE := chromium

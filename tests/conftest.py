@@ -8,12 +8,13 @@ import datetime as dt
 import shutil
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 from hypothesis import settings
 from playwright.sync_api import Browser, sync_playwright
-from support import CONFIG, DATE, ENGINES, HEADER, REAL_DATA, Dataset, Say, choose
+from support import CONFIG, DATE, ENGINES, HEADER, REAL_DATA, Campaign, Dataset, Say, choose
 
 from dpmath.core.occupancy import Occupancy
 from tasks.records.synthetic import write_city
@@ -31,6 +32,17 @@ QUIET = (
 )
 
 MakeOccupancy = Callable[[list[list[int]]], Occupancy]
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    text = "the share of each campaign of the slow tests that is done, drawn anew at each run; 1 is all"
+    parser.addoption("--campaign", type=float, default=1, metavar="SHARE", help=text)
+
+
+@pytest.fixture
+def campaign(request: pytest.FixtureRequest) -> Campaign:
+    share: Any = request.config.getoption("campaign")
+    return Campaign(share)
 
 
 @pytest.fixture

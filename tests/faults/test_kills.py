@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 import victim
-from support import Dataset, Say, all_files
+from support import Campaign, Dataset, Say, all_files
 
 from tasks.base.durable import sha256
 
@@ -26,8 +26,8 @@ def trials(tmp_path: Path) -> Callable[[Path, list[Trial]], int]:
     """Return a function that tries each way to be killed on a copy of a folder and returns how many were.
 
     DuckDB writes some parts of its file in place, and a kill can tear one: seen once in about 300 kills. The run
-    after it must say so; then the test does what it says. More than one kill in 15 that does this would be another
-    fault.
+    after it must say so; then the test does what it says. More than one kill in 15 that does this, and one by bad
+    luck where there are several, would be another fault.
     """
     numbers, damaged = count(), list[Path]()
 
@@ -47,7 +47,8 @@ def trials(tmp_path: Path) -> Callable[[Path, list[Trial]], int]:
     def run(template: Path, kills: list[Trial]) -> int:
         with ThreadPoolExecutor(2) as pool:
             n_killed = sum(pool.map(lambda kill: tried(template, kill), kills))
-        assert len(damaged) <= len(kills) // 15, f"{len(damaged)} of {len(kills)} kills damaged the warehouse"
+        allowed = len(kills) // 15 + (len(kills) > 1)
+        assert len(damaged) <= allowed, f"{len(damaged)} of {len(kills)} kills damaged the warehouse"
         damaged.clear()
         return n_killed
 
@@ -67,8 +68,9 @@ def kill_at_size(n_bytes: int, folder: Path) -> bool:
 
 
 @pytest.mark.slow
-def test_a_day_killed_at_300_random_moments_and_run_again_is_released_once(
+def test_a_day_killed_at_random_moments_and_run_again_is_released_once(
     either: Dataset,
+    campaign: Campaign,
     trials: Callable[[Path, list[Trial]], int],
     tmp_path: Path,
     say: Say,
@@ -77,23 +79,26 @@ def test_a_day_killed_at_300_random_moments_and_run_again_is_released_once(
     prepared = tmp_path.with_name(f"{tmp_path.name}-prepared")
     shutil.copytree(either.folder, prepared)
     Dataset(prepared).prepare()
+    n_killed = 0
     for template in (either.folder, prepared):
         timed = tmp_path.with_name(f"{tmp_path.name}-timed")
         shutil.copytree(template, timed)
         longest = victim.seconds_of(victim.whole_day, timed)
         shutil.rmtree(timed)
-        missing = N_KILLS // 2
+        missing = campaign.size(N_KILLS // 2)
+        n_killed += missing
         while missing:
             moments = [random.uniform(0, longest) for _ in range(missing)]
             missing -= trials(template, [partial(kill_after, seconds) for seconds in moments])
     shutil.rmtree(prepared)
     definition = either.config.privacy.definition
-    say(f"{N_KILLS} runs were killed at a random moment, and all was well after ({definition})")
+    say(f"{n_killed} runs were killed at a random moment, and all was well after ({definition})")
 
 
 @pytest.mark.slow
 def test_a_day_killed_before_every_operation_on_files_and_run_again_is_released_once(
     busy_dataset: Dataset,
+    campaign: Campaign,
     trials: Callable[[Path, list[Trial]], int],
     tmp_path: Path,
     say: Say,
@@ -104,9 +109,10 @@ def test_a_day_killed_before_every_operation_on_files_and_run_again_is_released_
     victim.run(victim.whole_day_killed_at, counted, 0)
     n_operations = int((counted / "n_operations").read_text())
 
-    n_killed = trials(busy_dataset.folder, [partial(kill_at, number) for number in range(1, n_operations + 1)])
-    say(f"{n_killed} runs were killed, one before each change of a file, and all was well after")
-    assert n_killed >= n_operations - 2
+    chosen = campaign.of(range(1, n_operations + 1))
+    n_killed = trials(busy_dataset.folder, [partial(kill_at, number) for number in chosen])
+    say(f"{n_killed} runs were killed before one of {n_operations} changes of files, and all was well after")
+    assert n_killed >= len(chosen) - 2
 
 
 @pytest.mark.parametrize("n_bytes", [100, 4_096, 8_192, 12_288, 20_000, 300_000, 1_000_000])
@@ -141,7 +147,7 @@ def test_a_day_killed_in_the_middle_of_its_append_is_drawn_once(either: Dataset,
 
 @pytest.mark.slow
 def test_a_conversion_killed_before_every_operation_on_files_is_made_once_or_not(
-    busy_dataset: Dataset, tmp_path: Path, say: Say
+    busy_dataset: Dataset, campaign: Campaign, tmp_path: Path, say: Say
 ) -> None:
     busy_dataset.without_map()
     busy_dataset.run_day()
@@ -151,6 +157,7 @@ def test_a_conversion_killed_before_every_operation_on_files_is_made_once_or_not
     shutil.copytree(busy_dataset.folder, counted)
     victim.run(victim.conversion_killed_at, counted, 0)
     n_operations = int((counted / "n_operations").read_text())
+    chosen = campaign.of(range(1, n_operations + 1))
 
     def tried(number: int) -> bool:
         folder = tmp_path.with_name(f"{tmp_path.name}-{number}")
@@ -161,8 +168,9 @@ def test_a_conversion_killed_before_every_operation_on_files_is_made_once_or_not
         return was_killed
 
     with ThreadPoolExecutor(2) as pool:
-        assert sum(pool.map(tried, range(1, n_operations + 1))) >= n_operations - 2
-    say(f"{n_operations} conversions were killed, one before each change of a file, and all was well after")
+        n_killed = sum(pool.map(tried, chosen))
+    say(f"{n_killed} conversions were killed before one of {n_operations} changes of files, and all was well after")
+    assert n_killed >= len(chosen) - 2
 
 
 def drawn_files(store: Path) -> dict[str, bytes]:

@@ -6,7 +6,7 @@ import shutil
 
 import pytest
 import victim
-from support import DATE, Dataset, Say, later_day
+from support import DATE, Campaign, Dataset, Say, later_day
 
 from tasks.account import ledger
 from tasks.account.entry import Stated
@@ -66,7 +66,7 @@ def test_days_backfilled_and_killed_twice_equal_days_run_one_by_one(
 
 
 @pytest.mark.slow
-def test_days_backfilled_and_killed_ten_times_equal_days_run_one_by_one(
-    days: tuple[Dataset, list[dt.date]], say: Say
+def test_days_backfilled_and_killed_many_times_equal_days_run_one_by_one(
+    days: tuple[Dataset, list[dt.date]], campaign: Campaign, say: Say
 ) -> None:
-    killed_and_run_again(days, 10, say)
+    killed_and_run_again(days, campaign.size(10), say)

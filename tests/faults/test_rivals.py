@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 import victim
-from support import DATE, Dataset, all_files, later_day
+from support import DATE, Campaign, Dataset, all_files, later_day
 
 from tasks.account import ledger
 from tasks.upkeep import verify
@@ -37,14 +37,16 @@ def compete(dataset: Dataset, dates: list[dt.date]) -> None:
 
 
 @pytest.mark.slow
-def test_eight_processes_at_the_same_day_release_it_once(either: Dataset) -> None:
-    for _ in range(N_ROUNDS):
+def test_eight_processes_at_the_same_day_release_it_once(either: Dataset, campaign: Campaign) -> None:
+    for _ in range(campaign.size(N_ROUNDS)):
         compete(either, [DATE] * N_RIVALS)
 
 
 @pytest.mark.slow
-def test_eight_processes_at_eight_days_release_each_once(either: Dataset, dates: list[dt.date]) -> None:
-    for _ in range(N_ROUNDS):
+def test_eight_processes_at_eight_days_release_each_once(
+    either: Dataset, dates: list[dt.date], campaign: Campaign
+) -> None:
+    for _ in range(campaign.size(N_ROUNDS)):
         compete(either, dates)
 
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 import victim
 from screened import N_BUSES, screen, write_day
-from support import Dataset, Say
+from support import Campaign, Dataset, Say
 
 
 @pytest.fixture
@@ -32,12 +32,13 @@ def test_a_stop_killed_in_the_middle_of_its_append_is_charged_once(unreadable: D
 
 @pytest.mark.slow
 def test_a_stop_killed_before_every_operation_on_files_is_charged_once(
-    unreadable: Dataset, tmp_path: Path, say: Say
+    unreadable: Dataset, campaign: Campaign, tmp_path: Path, say: Say
 ) -> None:
     counted = tmp_path.with_name(f"{tmp_path.name}-counted")
     shutil.copytree(unreadable.folder, counted)
     victim.run(victim.stopped_day_killed_at, counted, 0)
     n_operations = int((counted / "n_operations").read_text())
+    chosen = campaign.of(range(1, n_operations + 1))
 
     def tried(number: int) -> bool:
         folder = tmp_path.with_name(f"{tmp_path.name}-{number}")
@@ -48,5 +49,6 @@ def test_a_stop_killed_before_every_operation_on_files_is_charged_once(
         return was_killed
 
     with ThreadPoolExecutor(2) as pool:
-        assert sum(pool.map(tried, range(1, n_operations + 1))) >= n_operations - 2
-    say(f"{n_operations} stops were killed, one before each change of a file, and all was well after")
+        n_killed = sum(pool.map(tried, chosen))
+    say(f"{n_killed} stops were killed before one of {n_operations} changes of files, and all was well after")
+    assert n_killed >= len(chosen) - 2

@@ -9,7 +9,7 @@ from typing import Any
 
 import polars as pl
 import pytest
-from support import CONFIG, DATE, HEADER, Dataset, Hexveil, all_files
+from support import CONFIG, DATE, HEADER, Campaign, Dataset, Hexveil, all_files
 
 from tasks.account import ledger
 from tasks.upkeep import verify
@@ -53,9 +53,9 @@ def n_released(dataset: Dataset) -> int:
     return path.read_bytes().count(b"\n") if path.exists() else 0
 
 
-def kill_after(n_releases: int, dataset: Dataset, environment: dict[str, str]) -> None:
+def kill_after(n_releases: int, n_days: int, dataset: Dataset, environment: dict[str, str]) -> None:
     """Run the backfill and kill it when it has made so many releases."""
-    command = [sys.executable, "-m", "flows.cli", "backfill", *map(str, range_of(dataset, N_DAYS))]
+    command = [sys.executable, "-m", "flows.cli", "backfill", *map(str, range_of(dataset, n_days))]
     with subprocess.Popen(command, env=environment, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as process:
         while n_released(dataset) < n_releases:
             assert process.poll() is None, "it ended before it was killed"
@@ -64,29 +64,30 @@ def kill_after(n_releases: int, dataset: Dataset, environment: dict[str, str]) -
 
 
 @pytest.mark.slow
-def test_ninety_days_backfilled_and_killed_twice_equal_ninety_days_run_one_by_one(
-    hexveil: Hexveil, server: dict[str, str], tmp_path: Path
+def test_many_days_backfilled_and_killed_twice_equal_days_run_one_by_one(
+    hexveil: Hexveil, server: dict[str, str], campaign: Campaign, tmp_path: Path
 ) -> None:
-    backfilled, one_by_one = make(tmp_path / "backfilled", N_DAYS), make(tmp_path / "one_by_one", N_DAYS)
+    n_days = campaign.size(N_DAYS)
+    backfilled, one_by_one = make(tmp_path / "backfilled", n_days), make(tmp_path / "one_by_one", n_days)
     for dataset in (backfilled, one_by_one):
         dataset.without_map()
         private = dataset.folder / "store" / "private"
         private.mkdir(parents=True)
         (private / "user-key").write_bytes(bytes(range(32)))
-    for date in dates_of(N_DAYS):
+    for date in dates_of(n_days):
         one_by_one.run_day(date)
-    for n_releases in (20, 55):
-        kill_after(n_releases, backfilled, server)
-    ended = hexveil("backfill", *range_of(backfilled, N_DAYS))
+    for n_releases in (n_days // 4, n_days * 3 // 5):
+        kill_after(n_releases, n_days, backfilled, server)
+    ended = hexveil("backfill", *range_of(backfilled, n_days))
     assert ended.returncode == 0, ended.stderr
-    assert f"{N_DAYS} of {N_DAYS} days are released" in ended.stdout
-    assert [verify.verify_ledger(one.config).n_releases for one in (backfilled, one_by_one)] == [N_DAYS] * 2
+    assert f"{n_days} of {n_days} days are released" in ended.stdout
+    assert [verify.verify_ledger(one.config).n_releases for one in (backfilled, one_by_one)] == [n_days] * 2
     pairs = zip(ledger.read_entries(backfilled.config), ledger.read_entries(one_by_one.config), strict=True)
     for ours, theirs in pairs:
         assert {key: ours.stated[key] for key in ours.stated if key not in MADE_ANEW} == {
             key: theirs.stated[key] for key in theirs.stated if key not in MADE_ANEW
         }
-    for date in dates_of(N_DAYS):
+    for date in dates_of(n_days):
         ours, theirs = (
             pl.read_parquet(dataset.published("statistics.parquet", date), hive_partitioning=False)
             for dataset in (backfilled, one_by_one)

@@ -11,14 +11,14 @@ from pathlib import Path
 
 import pytest
 import victim
-from support import DATE, Dataset, Say, all_files
+from support import DATE, Campaign, Dataset, Say, all_files
 
 N_KILLS = 12
 
 
 @pytest.mark.slow
-def test_the_whole_flow_killed_12_times_and_run_again_releases_once(
-    busy_dataset: Dataset, server: dict[str, str], tmp_path: Path, say: Say
+def test_the_whole_flow_killed_many_times_and_run_again_releases_once(
+    busy_dataset: Dataset, server: dict[str, str], campaign: Campaign, tmp_path: Path, say: Say
 ) -> None:
     template = tmp_path.with_name(f"{tmp_path.name}-template")
     shutil.copytree(busy_dataset.folder, template)
@@ -26,7 +26,7 @@ def test_the_whole_flow_killed_12_times_and_run_again_releases_once(
     assert start(busy_dataset.folder, server).wait() == 0
     longest = time.perf_counter() - began
     n_killed = n_released_before = 0
-    while n_killed < N_KILLS:
+    while n_killed < campaign.size(N_KILLS):
         folder = tmp_path.with_name(f"{tmp_path.name}-{n_killed}")
         shutil.rmtree(folder, ignore_errors=True)
         shutil.copytree(template, folder)

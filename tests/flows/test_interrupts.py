@@ -15,7 +15,7 @@ import pytest
 import victim
 from prefect_api import asked
 from processes import alive_in_group
-from support import DATE, ENGINES, Dataset, Say, all_files, later_day
+from support import DATE, ENGINES, Campaign, Dataset, Say, all_files, later_day
 
 from tasks.account import ledger
 from tasks.base.locks import turn
@@ -118,9 +118,9 @@ def test_a_day_that_is_interrupted_ends_at_once_and_is_released_once(
 @pytest.mark.slow
 @pytest.mark.parametrize("engine", ENGINES, indirect=True)
 def test_days_that_are_interrupted_anywhere_are_released_once(
-    busy_dataset: Dataset, environment: dict[str, str], say: Say
+    busy_dataset: Dataset, environment: dict[str, str], campaign: Campaign, say: Say
 ) -> None:
-    interrupt_day(N_SLOW, busy_dataset, environment, say)
+    interrupt_day(campaign.size(N_SLOW), busy_dataset, environment, say)
 
 
 def interrupt_range(n_times: int, dataset: Dataset, environment: dict[str, str], say: Say) -> None:
@@ -142,9 +142,9 @@ def test_a_backfill_that_is_interrupted_ends_with_its_planners_and_goes_on(
 
 @pytest.mark.slow
 def test_backfills_that_are_interrupted_anywhere_go_on(
-    busy_dataset: Dataset, environment: dict[str, str], say: Say
+    busy_dataset: Dataset, environment: dict[str, str], campaign: Campaign, say: Say
 ) -> None:
-    interrupt_range(N_SLOW, busy_dataset, environment, say)
+    interrupt_range(campaign.size(N_SLOW), busy_dataset, environment, say)
 
 
 def test_a_flow_run_that_is_interrupted_is_known_to_its_server_as_such(

@@ -2,13 +2,14 @@
 
 import datetime as dt
 import os
+import random
 import signal
 import subprocess
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 import polars as pl
@@ -33,6 +34,8 @@ Say = Callable[[str], None]
 
 Hexveil = Callable[..., subprocess.CompletedProcess[str]]
 """Runs the command line with arguments, in another process."""
+
+T = TypeVar("T")
 
 REAL_DATA = Path(__file__).parents[3] / "shared" / "data" / "capmetro"
 SCREENSHOTS = Path(__file__).parents[2] / "var" / "screenshots"
@@ -86,6 +89,25 @@ def by_the_planner(configuration: str) -> str:
 
 ENGINES = ("", '[engine]\nname = "dask"\nn_shards = 3\n')
 """The engine's section: the local one, and shards, which outside a flow are worked on in the same process."""
+
+
+@dataclass(frozen=True)
+class Campaign:
+    """Trials of a slow test, of which one run may do a share, drawn anew: many runs together do all.
+
+    Attributes:
+        share: What `pytest --campaign` says; 1 is all.
+    """
+
+    share: float
+
+    def size(self, n: int) -> int:
+        """Return how many of `n` trials are done."""
+        return max(1, round(self.share * n))
+
+    def of(self, trials: Sequence[T]) -> list[T]:
+        """Return the trials that are done, in their order."""
+        return [trials[number] for number in sorted(random.sample(range(len(trials)), self.size(len(trials))))]
 
 
 @dataclass(frozen=True)

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 from fuzzing import BOUNDARIES, FORMS, Case, differ, differing, draw_case
-from support import CONFIG, ENGINES, Dataset, Say
+from support import CONFIG, ENGINES, Campaign, Dataset, Say
 
 from tasks.base import warehouse
 
@@ -74,11 +74,12 @@ def test_nor_does_one_change_what_is_said_of_a_file_that_is_broken_elsewhere(
 @pytest.mark.slow
 @pytest.mark.parametrize("engine", ENGINES, ids=["local", "dask"])
 @pytest.mark.parametrize("form", FORMS)
-def test_nor_do_thousands(form: str, engine: str, make_dataset: MakeDataset, say: Say) -> None:
+def test_nor_do_thousands(form: str, engine: str, make_dataset: MakeDataset, campaign: Campaign, say: Say) -> None:
     is_plain = engine == "" and not form.endswith(".gz")  # a compressed file is read by the same statements
-    assert_same(small_cases(form, 120 if is_plain else 20, 1_000_000), make_dataset, engine, _SET, say)
+    cases = small_cases(form, 120 if is_plain else 20, 1_000_000)
+    assert_same(campaign.of(cases), make_dataset, engine, _SET, say)
     if form in _TEXTS and is_plain:
-        assert_same(cases_across(form, BOUNDARIES, 3), make_dataset, engine, 1, say)
+        assert_same(campaign.of(cases_across(form, BOUNDARIES, 3)), make_dataset, engine, 1, say)
 
 
 @pytest.mark.parametrize(
