@@ -3,6 +3,7 @@
 import os
 
 os.environ |= {"PREFECT_SERVER_ANALYTICS_ENABLED": "false", "DO_NOT_TRACK": "1"}
+os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # as the command has it; other tests want the other core
 
 import datetime as dt
 import shutil

@@ -265,9 +265,15 @@ def test_a_first_measurement_tells_of_the_scale_what_priors_of_other_scales_tell
         seen = model.sums(view, one, 0.8)
         return np.asarray(seen @ model.covariance @ seen.T + noise**2 * np.eye(12))
 
+    known, twice = whole(0.0), whole(1.0)
+
+    def by_square(error: float) -> np.ndarray:
+        return np.asarray(known + (2.0**error - 1) * (twice - known))
+
+    assert by_square(-2.0) == pytest.approx(whole(-2.0))
     of_mean = 0.8 * np.bincount(day.occupancy.cell, one.weight) @ one.loading
     sums = of_mean * off + rng.multivariate_normal(np.zeros(12), whole(-2.0) - 625 * np.outer(of_mean, of_mean))
     found = estimated(view, one, sums, noise, Kept(0.8), NOTHING).state.scale_error
-    mean, deviation = error_of_scale(first.scale_error, sums, whole)
+    mean, deviation = error_of_scale(first.scale_error, sums, by_square)
     assert found[0] == pytest.approx(mean, abs=0.02 * deviation)
     assert found[1] ** 0.5 == pytest.approx(deviation, rel=0.02)
