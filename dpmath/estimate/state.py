@@ -35,8 +35,8 @@ RESIDUAL_CLASSES = (3, 4)
 def prior_widening() -> FloatArray:
     """Return the prior covariance of the logs of what variances are multiplied by, shape (n + 1, n + 1).
 
-    The first n are of the classes of residuals: most of what they vary by is common to all. The last is of the rest of
-    a cell's variance.
+    The first n are of the classes of residuals, and the last is of the rest of a cell's variance. Most of what they
+    vary by is common to all.
 
     Source:
         HV-E5.
@@ -46,6 +46,7 @@ def prior_widening() -> FloatArray:
     same_level, same_size = np.equal.outer(level, level), np.equal.outer(size, size)
     covariance = np.zeros((level.size + 1, level.size + 1))
     covariance[:-1, :-1] = 0.25 + 0.06 * same_level + 0.06 * same_size + 0.03 * (same_level & same_size)
+    covariance[-1, :-1] = covariance[:-1, -1] = 0.15
     covariance[-1, -1] = 0.25
     return covariance
 
