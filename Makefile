@@ -7,7 +7,7 @@ INSTALL := DEBIAN_FRONTEND=noninteractive apt-get install --yes --quiet --no-ins
 WORKERS := $(shell n=$$(getconf _NPROCESSORS_ONLN); echo $$((n < 3 ? n + 1 : 4)))
 PARALLEL := -n $(WORKERS) --dist loadfile
 
-# The share of each long campaign of the slow tests that is done, drawn anew at each run.
+# The share of each long campaign of the tests that is done, drawn anew at each run.
 CAMPAIGN ?= 1
 
 # The dataset that `make up` deploys.
@@ -25,7 +25,7 @@ down:
 	@$(BIN)/hexveil down
 
 test: .venv/test browser
-	@$(BIN)/pytest -m "not slow" $(PARALLEL)
+	@$(BIN)/pytest -m "not slow" --campaign $(CAMPAIGN) $(PARALLEL)
 
 test-slow: .venv/test services
 	@$(BIN)/pytest -m slow --campaign $(CAMPAIGN) $(PARALLEL)

@@ -36,7 +36,7 @@ MakeOccupancy = Callable[[list[list[int]]], Occupancy]
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    text = "the share of each campaign of the slow tests that is done, drawn anew at each run; 1 is all"
+    text = "the share of each long campaign that is done, drawn anew at each run; 1 is all"
     parser.addoption("--campaign", type=float, default=1, metavar="SHARE", help=text)
 
 

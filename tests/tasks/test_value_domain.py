@@ -57,18 +57,18 @@ def test_no_value_changes_what_becomes_of_a_day(form: str, engine: str, make_dat
 
 @pytest.mark.parametrize("form", _TEXTS)
 def test_nor_does_one_across_a_place_where_a_reader_may_begin_anew(
-    form: str, make_dataset: MakeDataset, say: Say
+    form: str, make_dataset: MakeDataset, campaign: Campaign, say: Say
 ) -> None:
-    assert_same(cases_across(form, BOUNDARIES[:4]), make_dataset, "", 1, say)
+    assert_same(campaign.of(cases_across(form, BOUNDARIES[:4])), make_dataset, "", 1, say)
 
 
 @pytest.mark.parametrize("form", FORMS)
 def test_nor_does_one_change_what_is_said_of_a_file_that_is_broken_elsewhere(
-    form: str, make_dataset: MakeDataset, say: Say
+    form: str, make_dataset: MakeDataset, campaign: Campaign, say: Say
 ) -> None:
     n_files = 5 if form.endswith(".gz") else 15
     cases = [draw_case(seed, form, is_broken=True) for seed in range(2_000_000, 2_000_000 + n_files)]
-    assert_same(cases, make_dataset, "", 1, say)
+    assert_same(campaign.of(cases), make_dataset, "", 1, say)
 
 
 @pytest.mark.slow
