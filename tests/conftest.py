@@ -43,6 +43,8 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 @pytest.fixture
 def campaign(request: pytest.FixtureRequest) -> Campaign:
     share: Any = request.config.getoption("campaign")
+    if not 0 < share <= 1:
+        raise pytest.UsageError(f"--campaign={share} must be above 0 and at most 1")
     return Campaign(share)
 
 

@@ -172,7 +172,7 @@ def _variances(estimate: Estimate, cells: IntArray, share: FloatArray) -> FloatA
     misfit, moved = share @ joint.misfit[cells], share @ joint.moved[cells]
     after = honest(before - known, residual, misfit, moved, joint.cut)
     before = honest(before, residual, misfit, np.zeros_like(moved), joint.cut)
-    # the check has changed what residuals are thought to be; what it changed of the rest is in the misfit
+    # the check has changed what residuals are thought to be, and nothing else
     return np.stack([after, before]) - residual + squared @ estimate.residual_part[cells]
 
 

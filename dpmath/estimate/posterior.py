@@ -170,8 +170,7 @@ def _solved(
     before = view.lasting_variance + rows.diagonal_variances(added + of_the_day) + of_cells + alone
     gain = solve_triangular(root, kept.share * lasting.T, lower=True)
     moved = known.T @ told
-    unusual = max(1.0, float(told @ told) / max(told.size, 1))
-    misfit = state.widened_by[-1] * unsure * unusual * np.maximum(view.relative, 1.0)
+    misfit = unsure * max(1.0, float(told @ told) / max(told.size, 1)) * np.maximum(view.relative, 1.0)
     after = gain.T @ gain
     np.subtract(state.covariance, after, out=after)  # in place: it is a day's largest array
     after[np.diag_indices_from(after)] += added
@@ -200,8 +199,7 @@ def honest(variance: FloatArray, residual: FloatArray, misfit: FloatArray, moved
     Args:
         variance: Variance by the model, shape (n,).
         residual: How much of it is that of the pairs' residuals, shape (n,).
-        misfit: What the rest is multiplied by: checks may tell of more or less, a day may be unlike all others, and
-            large values vary more, shape (n,).
+        misfit: What the rest is multiplied by: a day may be unlike all others, and large values vary more, shape (n,).
         moved: How far the day's sums moved each mean, of which the balls cut a part off, shape (n,).
         cut: By which part of that it may be off.
 

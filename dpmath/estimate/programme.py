@@ -216,46 +216,45 @@ def _checked(
     n_pairs = np.zeros(weight.shape)
     np.add.at(share, (occupancy.user, view.residual_class), residual / deviation**2)
     np.add.at(n_pairs, (occupancy.user, view.residual_class), 1)
-    of_residuals, of_rest = (_RISE * weight * part / np.maximum(n_pairs, 1) for part in (share, n_pairs - share))
-    response = np.column_stack([np.diag(of_residuals.sum(axis=0)), of_rest.sum(axis=0)])
+    response = _RISE * (weight * share / np.maximum(n_pairs, 1)).sum(axis=0)
     sampling = _NORMAL_BEYOND * (weight**2 / np.maximum(n_pairs, 1)).sum(axis=0)
     widened = _widened(found, view, counted - _NORMAL_BEYOND * weight.sum(axis=0), response, noise**2 + sampling)
     return replace(widened, state=widened.state.rescaled(may_fall=not view.state.scale_is_known))
 
 
 def _widened(found: Estimate, view: View, surplus: FloatArray, response: FloatArray, variance: FloatArray) -> Estimate:
-    """Return an estimate whose intervals and next state have the variances that the check tells of.
+    """Return an estimate whose intervals and next state have the residual variances that the check tells of.
 
     Args:
         found: The estimate.
         view: The day as it was expected.
         surplus: How much more of each class was far from the estimate than expected, shape (n,).
-        response: How much the surplus rises with the log of each class's residual variance, and last of the rest of
-            cells' variances, shape (n, n + 1).
+        response: How much the surplus rises with the log of the class's residual variance, shape (n,).
         variance: Variance of the surplus, shape (n,).
     """
-    state, covariance = found.state, found.state.widening_covariance
-    told = response @ covariance
-    gain = np.linalg.solve(np.diag(variance) + told @ response.T, told)
-    widening = state.widening + np.clip(gain.T @ surplus, -_LARGEST_STEP, _LARGEST_STEP)
-    widening[:-1] += 0.5 * np.log(found.residual_factor)
-    known = {"widening": widening, "widening_covariance": covariance - gain.T @ told}
-    wider, occupancy = replace(view, state=replace(view.state, **known)), view.day.occupancy
+    state = found.state
+    covariance = state.residual_covariance
+    gain = np.linalg.solve(
+        np.diag(variance) + (response[:, None] * covariance) * response, response[:, None] * covariance
+    )
+    shift = 0.5 * np.log(found.residual_factor)
+    residual = state.residual + shift + np.clip(gain.T @ surplus, -_LARGEST_STEP, _LARGEST_STEP)
+    after = replace(
+        state, residual=residual, residual_covariance=covariance - gain.T @ (response[:, None] * covariance)
+    )
+    wider = replace(view, state=replace(view.state, residual=residual, residual_covariance=after.residual_covariance))
+    occupancy = view.day.occupancy
     part = np.bincount(occupancy.cell, view.share_of_cell**2 * wider.residual_variance, occupancy.n_cells).astype(float)
-    joint, factor = found.joint, wider.state.widened_by[-1] / view.state.widened_by[-1]
-    cut_off = (joint.cut * joint.moved) ** 2
-    rest_after, rest_before = (
-        found.variance - found.residual_part - cut_off,
-        found.variance_before - found.residual_part,
+    after_day, before_day = (
+        np.maximum(one - found.residual_part, 0.0) + part for one in (found.variance, found.variance_before)
     )
     return replace(
         found,
-        state=replace(state, **known, n_days=state.n_days + 1),
-        variance=np.maximum(rest_after, 0.0) * factor + cut_off + part,
-        variance_before=np.maximum(rest_before, 0.0) * factor + part,
+        state=replace(after, n_days=after.n_days + 1),
+        variance=after_day,
+        variance_before=before_day,
         residual_variance=wider.residual_variance,
         residual_part=part,
-        joint=replace(joint, misfit=joint.misfit * factor),
     )
 
 

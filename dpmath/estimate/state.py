@@ -12,7 +12,7 @@ from dpmath.estimate.basis import BY_PLACE, LASTING, OF_THE_DAY, Basis
 from dpmath.estimate.day import Day, FloatArray
 from dpmath.estimate.products import product
 
-MODEL = 8
+MODEL = 7
 """Number of the model. Raise it whenever an estimate from the same answers changes: releases of another are not learned
 from, and are not made again."""
 POINTS = 100.0
@@ -25,18 +25,15 @@ _LEAST_SHIFT = 0.25
 """By how much the log2 of the square of the scale must be off before the scale is changed."""
 _LEAST_SHARE = 1e-8
 """Of the largest prior variance: with less, a coefficient that cannot vary leaves no root to be found."""
-_WIDENING_DRIFT = 0.003
+_CLASS_DRIFT = 0.01
 _SCALE_DRIFT = 0.01
 
 RESIDUAL_CLASSES = (3, 4)
 """Classes of the residual: levels of the predicted value, and sizes of a pair in its cell."""
 
 
-def prior_widening() -> FloatArray:
-    """Return the prior covariance of the logs of what variances are multiplied by, shape (n + 1, n + 1).
-
-    The first n are of the classes of residuals, and the last is of the rest of a cell's variance. Most of what they
-    vary by is common to all.
+def class_covariance() -> FloatArray:
+    """Return the prior covariance of the classes' log multipliers: most of it is common to all.
 
     Source:
         HV-E5.
@@ -44,11 +41,7 @@ def prior_widening() -> FloatArray:
     n_levels, n_sizes = RESIDUAL_CLASSES
     level, size = (grid.ravel() for grid in np.meshgrid(np.arange(n_levels), np.arange(n_sizes), indexing="ij"))
     same_level, same_size = np.equal.outer(level, level), np.equal.outer(size, size)
-    covariance = np.zeros((level.size + 1, level.size + 1))
-    covariance[:-1, :-1] = 0.25 + 0.06 * same_level + 0.06 * same_size + 0.03 * (same_level & same_size)
-    covariance[-1, :-1] = covariance[:-1, -1] = 0.15
-    covariance[-1, -1] = 0.25
-    return covariance
+    return 0.25 + 0.06 * same_level + 0.06 * same_size + 0.03 * (same_level & same_size)
 
 
 @dataclass(frozen=True)
@@ -66,9 +59,8 @@ class State:
         prior_factors: What the first day multiplied prior variances by: of the common functions, of the hexagons' own.
         scale_error: Mean and variance of log2(true square of the scale / supposed one).
         shrink: Mean and variance of log(true length of a user's vector / expected length).
-        widening: Mean of the log of what the residual variance of each class is multiplied by, and last the rest of a
-            cell's variance, shape (n + 1,).
-        widening_covariance: Its covariance, shape (n + 1, n + 1).
+        residual: Mean of the log of what each class's residual variance is multiplied by, shape (n,).
+        residual_covariance: Its covariance, shape (n, n).
         n_days: Number of days that it is made from.
     """
 
@@ -82,8 +74,8 @@ class State:
     prior_factors: tuple[float, float] = (1.0, 1.0)
     scale_error: tuple[float, float] = (0.0, 0.0)
     shrink: tuple[float, float] = (0.0, 0.25)
-    widening: FloatArray = field(default_factory=lambda: np.zeros(RESIDUAL_CLASSES[0] * RESIDUAL_CLASSES[1] + 1))
-    widening_covariance: FloatArray = field(default_factory=prior_widening)
+    residual: FloatArray = field(default_factory=lambda: np.zeros(RESIDUAL_CLASSES[0] * RESIDUAL_CLASSES[1]))
+    residual_covariance: FloatArray = field(default_factory=class_covariance)
     n_days: int = 0
 
     @property
@@ -104,11 +96,6 @@ class State:
     def of_the_day(self) -> FloatArray:
         """Variance of what each coefficient differs by on a day, in squared points, shape (S,)."""
         return self.basis.variances(OF_THE_DAY, self.n_hexagons) * self.scale**2
-
-    @property
-    def widened_by(self) -> FloatArray:
-        """The expected value of what each class's residual variance is multiplied by, and last the rest, (n + 1,)."""
-        return np.asarray(np.exp(self.widening + np.diag(self.widening_covariance) / 2))
 
     @cached_property
     def _independent(self) -> bool:
@@ -205,7 +192,7 @@ class State:
             covariance=covariance,
             scale_error=(error, unsure),
             shrink=shrinkage.later(self.shrink, n_days),
-            widening_covariance=self.widening_covariance + n_days * _WIDENING_DRIFT * prior_widening(),
+            residual_covariance=self.residual_covariance + n_days * _CLASS_DRIFT * class_covariance(),
         )
 
     def numbers_of(self, day: Day) -> np.ndarray:

@@ -94,7 +94,7 @@ class View:
         expected = self.expected[occupancy.cell]
         by_size *= self.relative[occupancy.cell]
         most = np.maximum(expected * (POINTS - expected), _LEAST_BINARY)
-        factor = state.widened_by[self.residual_class]
+        factor = np.exp(state.residual + np.diag(state.residual_covariance) / 2)[self.residual_class]
         return np.asarray(factor / (1 / (by_size * state.residual_scale**2) + 1 / most), dtype=np.float64)
 
     @cached_property

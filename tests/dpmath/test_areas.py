@@ -79,7 +79,6 @@ class Dense:
     def __init__(self, view: View, design: Design, factors: dict[str, float]) -> None:
         occupancy, state = view.day.occupancy, view.state
         self.expected, self.records = view.expected, occupancy.cell_records
-        self.widened_by = state.widened_by[-1]
         n_cells, n_pairs, n_common, n_own = occupancy.n_cells, occupancy.cell.size, *(
             one.shape[1] for one in (view.rows.common, view.rows.own)
         )  # fmt: skip
@@ -129,7 +128,7 @@ def expected_variances(
     misfit = max(1.0, float(sums @ np.linalg.solve(whole, sums)) / sums.size)
     cut_off = np.hypot(0.5 / kept.share - 0.5, kept.deviation) * (of_areas @ gain.T @ sums)
     relative = dense.expected / np.average(dense.expected, weights=dense.records)
-    misfit *= share @ np.clip(relative, 1, 2.5) * dense.widened_by
+    misfit *= share @ np.clip(relative, 1, 2.5)
     widened = np.maximum(after - residual, 1e-12) * misfit + cut_off**2 + share**2 @ part
     return widened, (before - residual) * misfit + share**2 @ part
 

@@ -10,7 +10,7 @@ from city_days import a_city, a_state, dense, levels
 from dpmath.estimate.basis import LASTING, OF_THE_DAY, Rows, fit_basis
 from dpmath.estimate.covariates import N_OF_OCCUPANCY, covariates
 from dpmath.estimate.day import Day
-from dpmath.estimate.state import first_state, prior_widening
+from dpmath.estimate.state import class_covariance, first_state
 from dpmath.estimate.view import View, residual_shares
 
 
@@ -261,8 +261,8 @@ def test_residual_variances_fall_with_records_and_are_those_of_the_definition() 
     assert residual_shares(records) == pytest.approx([0.12 + 2 / m**0.8 for m in records])
     day = a_city(3)
     state = a_state(day)
-    widening = np.linspace(-1, 1, 13)
-    view = View.of(day, replace(state, widening=widening), covariates(day, True))
+    residual = np.linspace(-1, 1, 12)
+    view = View.of(day, replace(state, residual=residual), covariates(day, True))
     occupancy, expected, of_city = day.occupancy, view.expected, levels(view)
     order = sorted(range(60), key=lambda cell: expected[cell])
     below = {cell: occupancy.cell_records[order[: place + 1]].sum() for place, cell in enumerate(order)}
@@ -275,7 +275,7 @@ def test_residual_variances_fall_with_records_and_are_those_of_the_definition() 
         assert view.residual_class[pair] == one
         by_size = (0.12 + 2 / m**0.8) * of_city[cell] * 81
         most = max(25.0, expected[cell] * (100 - expected[cell]))
-        factor = math.exp(widening[one] + prior_widening()[one, one] / 2)
+        factor = math.exp(residual[one] + class_covariance()[one, one] / 2)
         assert view.residual_variance[pair] == pytest.approx(factor / (1 / by_size + 1 / most))
     assert found == set(range(12))
     assert np.bincount(occupancy.cell, view.share_of_cell) == pytest.approx(1)
@@ -283,10 +283,9 @@ def test_residual_variances_fall_with_records_and_are_those_of_the_definition() 
 
 @pytest.mark.theorem("HV-E5")
 def test_classes_vary_together_and_those_of_a_level_or_size_more() -> None:
-    covariance = prior_widening()
+    covariance = class_covariance()
     for one in range(12):
         for other in range(12):
             level, size = one // 4 == other // 4, one % 4 == other % 4
             assert covariance[one, other] == pytest.approx(0.25 + 0.06 * level + 0.06 * size + 0.03 * (level and size))
-    assert covariance[12] == pytest.approx([0.15] * 12 + [0.25])
     assert np.linalg.eigvalsh(covariance).min() > 0.01

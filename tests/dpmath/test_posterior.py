@@ -78,7 +78,7 @@ def test_the_estimate_is_that_of_textbook_conditioning(kept: Kept, n_slots: int)
     variance = np.diag(model.of_means @ left @ model.of_means.T)
     misfit = max(1.0, float(sums @ np.linalg.solve(of_sums, sums)) / n_queries)
     cut_off = ((0.5 / kept.share - 0.5) ** 2 + kept.deviation**2) * (model.of_means @ moved) ** 2
-    wider = np.maximum(levels(view), 1) * view.state.widened_by[-1]
+    wider = np.maximum(levels(view), 1)
     expected = residual + np.maximum(variance - residual, 1e-12) * misfit * wider + cut_off
     assert found.variance == pytest.approx(expected)
     assert found.variance_before == pytest.approx(residual + (before - residual) * misfit * wider)

@@ -28,7 +28,6 @@ from city_days import (
 from dpmath.core.currency import PURE, Concentrated, Currency
 from dpmath.core.occupancy import Occupancy
 from dpmath.estimate import shrinkage
-from dpmath.estimate.areas import area_variances
 from dpmath.estimate.asking import ask
 from dpmath.estimate.covariates import covariates
 from dpmath.estimate.design import (
@@ -187,7 +186,7 @@ def test_the_expected_deviation_is_that_of_textbook_conditioning_on_the_design(n
     gain = np.linalg.solve(of_sums, seen @ model.covariance).T
     left = model.of_means @ (model.covariance - gain @ seen @ model.covariance) @ model.of_means.T
     residual = np.bincount(day.occupancy.cell, view.share_of_cell**2 * view.residual_variance)
-    wider = np.maximum(levels(view), 1) * view.state.widened_by[-1]
+    wider = np.maximum(levels(view), 1)
     expected = np.sqrt(residual + np.maximum(np.diag(left) - residual, 0) * wider)
     before = residual + (np.diag(model.of_means @ model.covariance @ model.of_means.T) - residual) * wider
     deviation, day_share = expected_deviation(state, asked)
@@ -249,60 +248,14 @@ def test_more_pairs_far_from_their_cells_raise_the_variance_of_their_class_most(
         last = (check, np.array(other, dtype=object))
         found.append(answered(programme(state, asked), [*recorded[:-1], last]))
     for fewer, same_or_more in itertools.pairwise(found):
-        rise = same_or_more.state.widening - fewer.state.widening
-        assert rise[one] == rise[:-1].max() > 0.02
+        rise = same_or_more.state.residual - fewer.state.residual
+        assert rise[one] == rise.max() > 0.02
         assert same_or_more.variance.sum() > fewer.variance.sum()
         assert same(fewer.mean, same_or_more.mean)
-    covariance = found[1].state.widening_covariance
-    before = state.later(1).widening_covariance
+    covariance = found[1].state.residual_covariance
+    before = state.later(1).residual_covariance
     assert np.linalg.eigvalsh(covariance).min() > 0
     assert (np.diag(covariance) < np.diag(before)).all()
-
-
-@pytest.mark.theorem("HV-E5")
-@pytest.mark.parametrize("norm", NORMS)
-def test_a_check_tells_of_residuals_and_of_the_rest_in_proportion_to_their_parts(norm: Norm) -> None:
-    """As in a normal model, solved by its precision, of numbers that rise with the logs of variances."""
-    day = a_city()
-    state, asked = a_state(day), asked_of(day, norm, UNIT[norm], False)
-    found, recorded = run(programme(state, asked), day, values_of(day))
-    check, answers = recorded[-1]
-    assert isinstance(check, Check)
-    occupancy, view = day.occupancy, View.of(day, state.later(1), covariates(day, True))
-    deviation = check.half_width / occupancy.n_records / (1.5 * VALUE_RANGE / 100)
-    share = view.residual_variance * found.residual_factor / deviation**2
-    precision, told = np.linalg.inv(view.state.widening_covariance), np.zeros(13)
-    beyond = math.erfc(1.5 / math.sqrt(2))
-    density = math.exp(-(1.5**2) / 2) / math.sqrt(2 * math.pi)
-    for one in range(12):
-        row, expected, variance = np.zeros(13), 0.0, (asked.noise("check") / 2**20) ** 2
-        for user in range(60):
-            pairs = (occupancy.user == user) & (check.of_pair == one)
-            weight = check.sums.limit[user, one] / 2**20
-            if pairs.any():
-                row[one] += weight * 1.5 * density * share[pairs].mean()
-                row[12] += weight * 1.5 * density * (1 - share[pairs]).mean()
-                expected += weight * beyond
-                variance += weight**2 * beyond / pairs.sum()
-        precision += np.outer(row, row) / variance
-        told += row * (int(answers[one]) / 2**20 - expected) / variance
-    covariance = np.linalg.inv(precision)
-    assert found.state.widening_covariance == pytest.approx(covariance, rel=1e-2, abs=1e-4)
-    shift = np.append(np.full(12, math.log(found.residual_factor) / 2), 0.0)
-    assert found.state.widening - shift == pytest.approx(covariance @ told, rel=1e-2, abs=3e-3)
-
-
-@pytest.mark.theorem("HV-E3")
-@pytest.mark.parametrize("norm", NORMS)
-@pytest.mark.parametrize("first", [True, False])
-def test_after_the_check_an_area_of_one_cell_has_the_variance_of_the_cell(norm: Norm, first: bool) -> None:
-    day = a_city()
-    state = None if first else a_state(day)
-    found, _ = run(programme(state, asked_of(day, norm, UNIT[norm] * 5, first)), day, values_of(day))
-    assert found.state.widened_by[-1] != pytest.approx(math.exp(0.125)), "the check has told of it"
-    cells = np.arange(60)
-    variances = area_variances(found, day.occupancy.cell_records, cells, np.zeros_like(cells))
-    assert variances == pytest.approx(np.stack([found.variance, found.variance_before]), rel=1e-9)
 
 
 @pytest.mark.theorem("HV-E4")

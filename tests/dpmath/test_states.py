@@ -11,7 +11,7 @@ from dpmath.estimate.covariates import covariates
 from dpmath.estimate.day import KINDS
 from dpmath.estimate.measurement import Norm
 from dpmath.estimate.programme import programme
-from dpmath.estimate.state import DRIFT, State, first_state, prior_widening
+from dpmath.estimate.state import DRIFT, State, class_covariance, first_state
 from dpmath.estimate.view import View
 
 
@@ -173,7 +173,7 @@ def test_what_is_known_grows_old_in_proportion_to_the_days() -> None:
     assert added == pytest.approx(np.diag(3 * DRIFT * state.lasting))
     assert (later.mean == state.mean).all()
     assert later.shrink == pytest.approx((0.2 * 0.95**3, 0.1 * 0.95**6 + 0.2 * (1 - 0.95**6)))
-    assert later.widening_covariance - state.widening_covariance == pytest.approx(0.009 * prior_widening())
+    assert later.residual_covariance - state.residual_covariance == pytest.approx(0.03 * class_covariance())
     assert state.later(2).later(1).covariance == pytest.approx(later.covariance)
 
 

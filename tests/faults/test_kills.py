@@ -26,13 +26,14 @@ def trials(tmp_path: Path) -> Callable[[Path, list[Trial]], int]:
     """Return a function that tries each way to be killed on a copy of a folder and returns how many were.
 
     DuckDB writes some parts of its file in place, and a kill can tear one: seen once in about 300 kills. The run
-    after it must say so; then the test does what it says. More than one kill in 15 that does this, and one by bad
-    luck where there are several, would be another fault.
+    after it must say so; then the test does what it says. More than one kill in 15 of a test that does this,
+    or than one where there are fewer, would be another fault.
     """
-    numbers, damaged = count(), list[Path]()
+    numbers, damaged, folders = count(), list[Path](), list[Path]()
 
     def tried(template: Path, kill: Trial) -> bool:
         folder = tmp_path.with_name(f"{tmp_path.name}-{next(numbers)}")
+        folders.append(folder)
         shutil.copytree(template, folder)
         was_killed = kill(folder)
         dataset = Dataset(folder)
@@ -47,9 +48,9 @@ def trials(tmp_path: Path) -> Callable[[Path, list[Trial]], int]:
     def run(template: Path, kills: list[Trial]) -> int:
         with ThreadPoolExecutor(2) as pool:
             n_killed = sum(pool.map(lambda kill: tried(template, kill), kills))
-        allowed = len(kills) // 15 + (len(kills) > 1)
-        assert len(damaged) <= allowed, f"{len(damaged)} of {len(kills)} kills damaged the warehouse"
-        damaged.clear()
+        n_tried = len(folders)
+        allowed = max(n_tried // 15, int(n_tried > 1))
+        assert len(damaged) <= allowed, f"{len(damaged)} of {n_tried} kills damaged the warehouse"
         return n_killed
 
     return run
@@ -112,7 +113,7 @@ def test_a_day_killed_before_every_operation_on_files_and_run_again_is_released_
     chosen = campaign.of(range(1, n_operations + 1))
     n_killed = trials(busy_dataset.folder, [partial(kill_at, number) for number in chosen])
     say(f"{n_killed} runs were killed before one of {n_operations} changes of files, and all was well after")
-    assert n_killed >= len(chosen) - 2
+    assert n_killed >= max(1, len(chosen) - 2)
 
 
 @pytest.mark.parametrize("n_bytes", [100, 4_096, 8_192, 12_288, 20_000, 300_000, 1_000_000])
@@ -170,7 +171,7 @@ def test_a_conversion_killed_before_every_operation_on_files_is_made_once_or_not
     with ThreadPoolExecutor(2) as pool:
         n_killed = sum(pool.map(tried, chosen))
     say(f"{n_killed} conversions were killed before one of {n_operations} changes of files, and all was well after")
-    assert n_killed >= len(chosen) - 2
+    assert n_killed >= max(1, len(chosen) - 2)
 
 
 def drawn_files(store: Path) -> dict[str, bytes]:

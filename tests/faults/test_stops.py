@@ -51,4 +51,4 @@ def test_a_stop_killed_before_every_operation_on_files_is_charged_once(
     with ThreadPoolExecutor(2) as pool:
         n_killed = sum(pool.map(tried, chosen))
     say(f"{n_killed} stops were killed before one of {n_operations} changes of files, and all was well after")
-    assert n_killed >= len(chosen) - 2
+    assert n_killed >= max(1, len(chosen) - 2)

@@ -93,7 +93,7 @@ ENGINES = ("", '[engine]\nname = "dask"\nn_shards = 3\n')
 
 @dataclass(frozen=True)
 class Campaign:
-    """Trials of a long test, of which one run may do a share, drawn anew: many runs together do all.
+    """Trials of a long test, of which one run may do a share, drawn anew: many runs do nearly all.
 
     Attributes:
         share: What `pytest --campaign` says; 1 is all.
