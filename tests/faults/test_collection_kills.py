@@ -23,6 +23,7 @@ N_KILLS = 100
 KINDS = {"localise": ["collection-opened", "collection-localised"]}
 KINDS["estimate"] = [*KINDS["localise"], "collection-estimated"]
 Kill = Callable[[Path], bool]
+Trials = Callable[[str, list[Kill]], int]
 
 
 @pytest.fixture(scope="module")
@@ -39,7 +40,7 @@ def ready(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
 
 
 @pytest.fixture
-def trials(ready: dict[str, Path], tmp_path: Path) -> Callable[[str, list[Kill]], int]:
+def trials(ready: dict[str, Path], tmp_path: Path) -> Trials:
     """Return a function that tries ways to be killed in a step, and returns how many were."""
     numbers = count()
 
@@ -79,8 +80,7 @@ def reference(folder: Path, tmp_path: Path, name: str) -> dict[str, bytes]:
 
 def n_operations(folder: Path, tmp_path: Path, name: str) -> int:
     shutil.copytree(folder, tmp_path / "counted")
-    victim.run(victim.collection_step_killed_at, tmp_path / "counted", name, 0)
-    return int((tmp_path / "counted" / "n_operations").read_text())
+    return victim.n_operations(victim.collection_step_killed_at, tmp_path / "counted", name)
 
 
 def kill_at(name: str, number: int, folder: Path) -> bool:
@@ -93,7 +93,7 @@ def kill_after(name: str, seconds: float, folder: Path) -> bool:
 
 @pytest.mark.parametrize("name", KINDS)
 def test_a_step_killed_before_some_operations_and_done_again_gives_the_same_bytes(
-    name: str, ready: dict[str, Path], trials: Callable[[str, list[Kill]], int], tmp_path: Path
+    name: str, ready: dict[str, Path], trials: Trials, tmp_path: Path
 ) -> None:
     n = n_operations(ready[name], tmp_path, name)
     chosen = random.sample(range(1, n + 1), 5)
@@ -103,12 +103,7 @@ def test_a_step_killed_before_some_operations_and_done_again_gives_the_same_byte
 @pytest.mark.slow
 @pytest.mark.parametrize("name", KINDS)
 def test_a_step_killed_before_every_operation_and_done_again_gives_the_same_bytes(
-    name: str,
-    ready: dict[str, Path],
-    campaign: Campaign,
-    trials: Callable[[str, list[Kill]], int],
-    tmp_path: Path,
-    say: Say,
+    name: str, ready: dict[str, Path], campaign: Campaign, trials: Trials, tmp_path: Path, say: Say
 ) -> None:
     n = n_operations(ready[name], tmp_path, name)
     chosen = campaign.of(range(1, n + 1))
@@ -119,12 +114,7 @@ def test_a_step_killed_before_every_operation_and_done_again_gives_the_same_byte
 @pytest.mark.slow
 @pytest.mark.parametrize("name", KINDS)
 def test_a_step_killed_at_random_moments_and_done_again_gives_the_same_bytes(
-    name: str,
-    ready: dict[str, Path],
-    campaign: Campaign,
-    trials: Callable[[str, list[Kill]], int],
-    tmp_path: Path,
-    say: Say,
+    name: str, ready: dict[str, Path], campaign: Campaign, trials: Trials, tmp_path: Path, say: Say
 ) -> None:
     shutil.copytree(ready[name], tmp_path / "timed")
     longest = victim.seconds_of(victim.collection_step, tmp_path / "timed", name)
@@ -149,8 +139,7 @@ def test_a_device_killed_before_any_operation_answers_once(ready: dict[str, Path
         return folder
 
     counted = device(tmp_path / "counted")
-    victim.run(victim.report_killed_at, counted, 0)
-    n = int((counted / "n_operations").read_text())
+    n = victim.n_operations(victim.report_killed_at, counted)
     assert n >= 3, "at least the account's flush, its rename, and the flush of its folder"
     for number in range(1, n + 1):
         folder = device(tmp_path / str(number))

@@ -29,11 +29,10 @@ def trials(tmp_path: Path) -> Callable[[Path, list[Trial]], int]:
     after it must say so; then the test does what it says. More than one kill in 15 of a test that does this,
     or than one where there are fewer, would be another fault.
     """
-    numbers, damaged, folders = count(), list[Path](), list[Path]()
+    numbers, was_damaged = count(), list[bool]()
 
     def tried(template: Path, kill: Trial) -> bool:
         folder = tmp_path.with_name(f"{tmp_path.name}-{next(numbers)}")
-        folders.append(folder)
         shutil.copytree(template, folder)
         was_killed = kill(folder)
         dataset = Dataset(folder)
@@ -41,16 +40,16 @@ def trials(tmp_path: Path) -> Callable[[Path, list[Trial]], int]:
         assert not seen or (folder / "store" / "ledger.jsonl").read_bytes().endswith(b"\n")
         victim.run(victim.whole_day_after_damage, folder)
         victim.run(victim.check_released_once, folder, seen)
-        damaged.extend(folder.glob("was_damaged"))
+        was_damaged.append((folder / "was_damaged").exists())
         shutil.rmtree(folder)
         return was_killed
 
     def run(template: Path, kills: list[Trial]) -> int:
         with ThreadPoolExecutor(2) as pool:
             n_killed = sum(pool.map(lambda kill: tried(template, kill), kills))
-        n_tried = len(folders)
+        n_tried, n_damaged = len(was_damaged), sum(was_damaged)
         allowed = max(n_tried // 15, int(n_tried > 1))
-        assert len(damaged) <= allowed, f"{len(damaged)} of {n_tried} kills damaged the warehouse"
+        assert n_damaged <= allowed, f"{n_damaged} of {n_tried} kills damaged the warehouse"
         return n_killed
 
     return run
@@ -107,12 +106,11 @@ def test_a_day_killed_before_every_operation_on_files_and_run_again_is_released_
     busy_dataset.without_map()
     counted = tmp_path.with_name("counted")
     shutil.copytree(busy_dataset.folder, counted)
-    victim.run(victim.whole_day_killed_at, counted, 0)
-    n_operations = int((counted / "n_operations").read_text())
+    n = victim.n_operations(victim.whole_day_killed_at, counted)
 
-    chosen = campaign.of(range(1, n_operations + 1))
+    chosen = campaign.of(range(1, n + 1))
     n_killed = trials(busy_dataset.folder, [partial(kill_at, number) for number in chosen])
-    say(f"{n_killed} runs were killed before one of {n_operations} changes of files, and all was well after")
+    say(f"{n_killed} runs were killed before one of {n} changes of files, and all was well after")
     assert n_killed >= max(1, len(chosen) - 2)
 
 
@@ -148,30 +146,16 @@ def test_a_day_killed_in_the_middle_of_its_append_is_drawn_once(either: Dataset,
 
 @pytest.mark.slow
 def test_a_conversion_killed_before_every_operation_on_files_is_made_once_or_not(
-    busy_dataset: Dataset, campaign: Campaign, tmp_path: Path, say: Say
+    busy_dataset: Dataset, campaign: Campaign, say: Say
 ) -> None:
     busy_dataset.without_map()
     busy_dataset.run_day()
     busy_dataset.set("[budget]", 'definition = "zcdp"\n[budget]')
     busy_dataset.set("epsilon_total = 5.0", "epsilon_total = 4.0")
-    counted = tmp_path.with_name(f"{tmp_path.name}-counted")
-    shutil.copytree(busy_dataset.folder, counted)
-    victim.run(victim.conversion_killed_at, counted, 0)
-    n_operations = int((counted / "n_operations").read_text())
-    chosen = campaign.of(range(1, n_operations + 1))
-
-    def tried(number: int) -> bool:
-        folder = tmp_path.with_name(f"{tmp_path.name}-{number}")
-        shutil.copytree(busy_dataset.folder, folder)
-        was_killed = victim.killed(600, victim.conversion_killed_at, folder, number)
-        victim.run(victim.check_converted_once, folder)
-        shutil.rmtree(folder)
-        return was_killed
-
-    with ThreadPoolExecutor(2) as pool:
-        n_killed = sum(pool.map(tried, chosen))
-    say(f"{n_killed} conversions were killed before one of {n_operations} changes of files, and all was well after")
-    assert n_killed >= max(1, len(chosen) - 2)
+    n_killed, n = victim.killed_before_each(
+        busy_dataset.folder, victim.conversion_killed_at, victim.check_converted_once, campaign
+    )
+    say(f"{n_killed} conversions were killed before one of {n} changes of files, and all was well after")
 
 
 def drawn_files(store: Path) -> dict[str, bytes]:

@@ -1,9 +1,6 @@
 """A stop that is killed: the count is drawn and charged once, and what was drawn beside it is nowhere."""
 
 import json
-import shutil
-from concurrent.futures import ThreadPoolExecutor
-from pathlib import Path
 
 import pytest
 import victim
@@ -32,23 +29,9 @@ def test_a_stop_killed_in_the_middle_of_its_append_is_charged_once(unreadable: D
 
 @pytest.mark.slow
 def test_a_stop_killed_before_every_operation_on_files_is_charged_once(
-    unreadable: Dataset, campaign: Campaign, tmp_path: Path, say: Say
+    unreadable: Dataset, campaign: Campaign, say: Say
 ) -> None:
-    counted = tmp_path.with_name(f"{tmp_path.name}-counted")
-    shutil.copytree(unreadable.folder, counted)
-    victim.run(victim.stopped_day_killed_at, counted, 0)
-    n_operations = int((counted / "n_operations").read_text())
-    chosen = campaign.of(range(1, n_operations + 1))
-
-    def tried(number: int) -> bool:
-        folder = tmp_path.with_name(f"{tmp_path.name}-{number}")
-        shutil.copytree(unreadable.folder, folder)
-        was_killed = victim.killed(600, victim.stopped_day_killed_at, folder, number)
-        victim.run(victim.check_stopped_once, folder)
-        shutil.rmtree(folder)
-        return was_killed
-
-    with ThreadPoolExecutor(2) as pool:
-        n_killed = sum(pool.map(tried, chosen))
-    say(f"{n_killed} stops were killed before one of {n_operations} changes of files, and all was well after")
-    assert n_killed >= max(1, len(chosen) - 2)
+    n_killed, n = victim.killed_before_each(
+        unreadable.folder, victim.stopped_day_killed_at, victim.check_stopped_once, campaign
+    )
+    say(f"{n_killed} stops were killed before one of {n} changes of files, and all was well after")

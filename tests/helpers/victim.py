@@ -4,10 +4,12 @@ import datetime as dt
 import multiprocessing
 import os
 import resource
+import shutil
 import signal
 import threading
 import time
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
 from multiprocessing import connection
 from multiprocessing.process import BaseProcess
@@ -16,7 +18,7 @@ from typing import Any
 
 from collected import DATE as COLLECTED
 from collected import Collected
-from support import DATE, PUBLISHED, Dataset, all_files
+from support import DATE, PUBLISHED, Campaign, Dataset, all_files
 
 from tasks.account import commit, ledger, mirror
 from tasks.base import warehouse
@@ -70,6 +72,40 @@ def seconds_of(target: Callable[..., None], *arguments: Any) -> float:
     begin = time.perf_counter()
     run(target, *arguments)
     return time.perf_counter() - begin
+
+
+def n_operations(killed_at: Callable[..., None], folder: Path, *arguments: Any) -> int:
+    """Return how many operations on files a process does that may be killed before each; it lives, and does them."""
+    run(killed_at, folder, *arguments, 0)
+    return int((folder / "n_operations").read_text())
+
+
+def killed_before_each(
+    template: Path, killed_at: Callable[[Path, int], None], check: Callable[[Path], None], campaign: Campaign
+) -> tuple[int, int]:
+    """Kill processes on copies of a folder, each before another operation on files, and check each copy after.
+
+    Returns:
+        How many were killed, which is all but two at most; and how many operations there are.
+    """
+
+    def copied(name: str) -> Path:
+        return Path(shutil.copytree(template, template.with_name(f"{template.name}-{name}")))
+
+    n_all = n_operations(killed_at, copied("counted"))
+    chosen = campaign.of(range(1, n_all + 1))
+
+    def tried(number: int) -> bool:
+        folder = copied(str(number))
+        was_killed = killed(600, killed_at, folder, number)
+        run(check, folder)
+        shutil.rmtree(folder)
+        return was_killed
+
+    with ThreadPoolExecutor(2) as pool:
+        n_killed = sum(pool.map(tried, chosen))
+    assert n_killed >= max(1, len(chosen) - 2)
+    return n_killed, n_all
 
 
 def _nothing() -> None:

@@ -12,6 +12,7 @@ from tasks.base import warehouse
 MakeDataset = Callable[..., Dataset]
 
 _SET = 20
+_ALL = Campaign(1)
 _TEXTS = [form for form in FORMS if form != "parquet"]
 
 
@@ -29,16 +30,13 @@ def make_dataset(tmp_path: Path) -> MakeDataset:
     return make
 
 
-def small_cases(form: str, n: int, first: int = 1) -> list[Case]:
-    return [draw_case(seed, form) for seed in range(first, first + n)]
+def small_cases(form: str, n: int, first: int = 1, campaign: Campaign = _ALL) -> list[Case]:
+    return [draw_case(seed, form) for seed in campaign.of(range(first, first + n))]
 
 
-def cases_across(form: str, boundaries: list[int], n_each: int = 1) -> list[Case]:
-    return [
-        draw_case(1000 * number + seed, form, boundary=boundary)
-        for number, boundary in enumerate(boundaries)
-        for seed in range(n_each)
-    ]
+def cases_across(form: str, boundaries: list[int], n_each: int = 1, campaign: Campaign = _ALL) -> list[Case]:
+    trials = [(1000 * number + seed, boundary) for number, boundary in enumerate(boundaries) for seed in range(n_each)]
+    return [draw_case(seed, form, boundary=boundary) for seed, boundary in campaign.of(trials)]
 
 
 def assert_same(cases: list[Case], make_dataset: MakeDataset, engine: str, n_at_once: int, say: Say) -> None:
@@ -59,7 +57,7 @@ def test_no_value_changes_what_becomes_of_a_day(form: str, engine: str, make_dat
 def test_nor_does_one_across_a_place_where_a_reader_may_begin_anew(
     form: str, make_dataset: MakeDataset, campaign: Campaign, say: Say
 ) -> None:
-    assert_same(campaign.of(cases_across(form, BOUNDARIES[:4])), make_dataset, "", 1, say)
+    assert_same(cases_across(form, BOUNDARIES[:4], campaign=campaign), make_dataset, "", 1, say)
 
 
 @pytest.mark.parametrize("form", FORMS)
@@ -67,8 +65,9 @@ def test_nor_does_one_change_what_is_said_of_a_file_that_is_broken_elsewhere(
     form: str, make_dataset: MakeDataset, campaign: Campaign, say: Say
 ) -> None:
     n_files = 5 if form.endswith(".gz") else 15
-    cases = [draw_case(seed, form, is_broken=True) for seed in range(2_000_000, 2_000_000 + n_files)]
-    assert_same(campaign.of(cases), make_dataset, "", 1, say)
+    seeds = campaign.of(range(2_000_000, 2_000_000 + n_files))
+    cases = [draw_case(seed, form, is_broken=True) for seed in seeds]
+    assert_same(cases, make_dataset, "", 1, say)
 
 
 @pytest.mark.slow
@@ -76,10 +75,10 @@ def test_nor_does_one_change_what_is_said_of_a_file_that_is_broken_elsewhere(
 @pytest.mark.parametrize("form", FORMS)
 def test_nor_do_thousands(form: str, engine: str, make_dataset: MakeDataset, campaign: Campaign, say: Say) -> None:
     is_plain = engine == "" and not form.endswith(".gz")  # a compressed file is read by the same statements
-    cases = small_cases(form, 120 if is_plain else 20, 1_000_000)
-    assert_same(campaign.of(cases), make_dataset, engine, _SET, say)
+    cases = small_cases(form, 120 if is_plain else 20, 1_000_000, campaign)
+    assert_same(cases, make_dataset, engine, _SET, say)
     if form in _TEXTS and is_plain:
-        assert_same(campaign.of(cases_across(form, BOUNDARIES, 3)), make_dataset, engine, 1, say)
+        assert_same(cases_across(form, BOUNDARIES, 3, campaign), make_dataset, engine, 1, say)
 
 
 @pytest.mark.parametrize(
