@@ -32,6 +32,7 @@ class Parts:
 
     Attributes:
         before: Of the coefficients, as they are known before the day.
+        own_before: Of the coefficients of hexagons, as they are known before the day.
         of_city: Of the prior of the functions that are common to the city.
         own: Of the prior of the hexagons' and cells' own functions.
         of_cells: Of the cells' own functions.
@@ -43,6 +44,7 @@ class Parts:
     """
 
     before: FloatArray
+    own_before: FloatArray
     of_city: FloatArray
     own: FloatArray
     of_cells: FloatArray
@@ -57,6 +59,11 @@ class Parts:
         before = self.before - self.of_mean + self.of_cells
         raised = (factors["city"] - 1) * self.of_city + (factors["own"] - 1) * self.own
         return self.shrink**2 * (before + raised + factors["day"] * self.day)
+
+    @property
+    def varying_by_place(self) -> FloatArray:
+        """The part that grows with the variances of hexagons and cells, unless these have a factor."""
+        return self.shrink**2 * (self.own_before + self.of_cells)
 
     def rest(self, factors: dict[str, float]) -> FloatArray:
         """Return the part of residuals, noise, and the city's mean."""
@@ -99,15 +106,16 @@ def likeliest(parts: Parts, sums: FloatArray, chosen: Ladders) -> dict[str, floa
     return best
 
 
-def scale_error(
-    parts: Parts, sums: FloatArray, factors: dict[str, float], before: tuple[float, float]
+def error_of(
+    varying: FloatArray, whole: FloatArray, sums: FloatArray, before: tuple[float, float]
 ) -> tuple[float, float]:
-    """Return mean and variance of the scale's error after the sums: of log2(true square / supposed square).
+    """Return mean and variance of the error of a supposed variance after the sums: of log2(true / supposed).
 
     Args:
-        parts: The covariance of the sums.
+        varying: The part of the covariance of the sums that grows with the variance, shape (Q, Q). Where it is larger
+            than all, as it cancels others, it counts as all.
+        whole: All of their covariance, shape (Q, Q).
         sums: The noisy sums less what was expected of them, in radii of the ball, shape (Q,).
-        factors: What each group of variances is multiplied by.
         before: Mean and variance of the error before the sums.
 
     Source:
@@ -115,9 +123,9 @@ def scale_error(
     """
     mean, variance = before
     errors = mean + variance**0.5 * _DEVIATIONS
-    ratio, vectors = eigh(parts.varying(factors), parts.rest(factors))  # so turned, the sums are independent
-    whole = 1 + np.outer(2.0**errors, np.maximum(ratio, 0.0))
-    fits = -0.5 * ((vectors.T @ sums) ** 2 / whole + np.log(whole)).sum(axis=1) - 0.5 * _DEVIATIONS**2
+    share, vectors = eigh(varying, whole)  # so turned, the sums are independent, and of variance 1
+    variances = 1 + np.outer(2.0**errors - 1, np.clip(share, 0.0, 1.0))
+    fits = -0.5 * ((vectors.T @ sums) ** 2 / variances + np.log(variances)).sum(axis=1) - 0.5 * _DEVIATIONS**2
     weight = np.exp(fits - fits.max())
     weight /= weight.sum()
     after = float(weight @ errors)

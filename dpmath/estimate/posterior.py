@@ -7,7 +7,8 @@ from scipy.linalg import solve_triangular
 
 from dpmath.estimate.basis import Rows
 from dpmath.estimate.day import FloatArray
-from dpmath.estimate.likelihood import Ladders, Parts, likeliest, scale_error, unsure_of
+from dpmath.estimate.likelihood import Ladders, Parts, error_of, likeliest, unsure_of
+from dpmath.estimate.products import product
 from dpmath.estimate.shrinkage import Kept
 from dpmath.estimate.state import POINTS, State
 from dpmath.estimate.view import View
@@ -106,11 +107,14 @@ def estimated(view: View, design: Design, sums: FloatArray, noise: float, kept: 
     total = np.bincount(occupancy.cell, design.weight, n_cells)
     spread = np.bincount(occupancy.cell, design.weight**2 * view.residual_variance, n_cells)
     seen = rows.transposed_times(loading * total[:, None], state.n_hexagons)  # (S, Q)
-    common = np.arange(seen.shape[0]) < state.basis.n_common
+    n_common = state.basis.n_common
+    common = np.arange(seen.shape[0]) < n_common
     lasting, prior, of_cells = state.covariance_with(seen), state.lasting, view.cell_variance * total**2
     of_cells_alone = (loading * of_cells[:, None]).T @ loading
+    lasting_own = lasting[n_common:] - product(state.covariance[n_common:, :n_common], seen[:n_common])
     parts = Parts(
         before=seen.T @ lasting,
+        own_before=seen[n_common:].T @ lasting_own,
         of_city=seen.T @ ((prior * common)[:, None] * seen),
         own=seen.T @ ((prior * ~common)[:, None] * seen) + of_cells_alone,
         of_cells=of_cells_alone,
@@ -126,7 +130,12 @@ def estimated(view: View, design: Design, sums: FloatArray, noise: float, kept: 
     found = _solved(
         view, design, parts.root(factors), sums, kept, factors, unsure, lasting + added[:, None] * seen, added, seen
     )
-    return replace(found, state=replace(found.state, scale_error=scale_error(parts, sums, factors, state.scale_error)))
+    varying = parts.varying(factors)
+    whole = varying + parts.rest(factors)
+    errors = {"scale_error": error_of(varying, whole, sums, state.scale_error)}
+    if "own" not in chosen:
+        errors["own_error"] = error_of(parts.varying_by_place, whole, sums, state.own_error)
+    return replace(found, state=replace(found.state, **errors))
 
 
 def _solved(

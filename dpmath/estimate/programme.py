@@ -219,7 +219,8 @@ def _checked(
     response = _RISE * (weight * share / np.maximum(n_pairs, 1)).sum(axis=0)
     sampling = _NORMAL_BEYOND * (weight**2 / np.maximum(n_pairs, 1)).sum(axis=0)
     widened = _widened(found, view, counted - _NORMAL_BEYOND * weight.sum(axis=0), response, noise**2 + sampling)
-    return replace(widened, state=widened.state.rescaled(may_fall=not view.state.scale_is_known))
+    state = widened.state.rescaled(may_fall=not view.state.scale_is_known)
+    return replace(widened, state=state.with_places_as_told())
 
 
 def _widened(found: Estimate, view: View, surplus: FloatArray, response: FloatArray, variance: FloatArray) -> Estimate:
@@ -238,7 +239,8 @@ def _widened(found: Estimate, view: View, surplus: FloatArray, response: FloatAr
         np.diag(variance) + (response[:, None] * covariance) * response, response[:, None] * covariance
     )
     shift = 0.5 * np.log(found.residual_factor)
-    residual = state.residual + shift + np.clip(gain.T @ surplus, -_LARGEST_STEP, _LARGEST_STEP)
+    told = gain.T @ (surplus + response * shift)  # the check was made with all of the factor, half of it is expected
+    residual = state.residual + shift + np.clip(told, -_LARGEST_STEP, _LARGEST_STEP)
     after = replace(
         state, residual=residual, residual_covariance=covariance - gain.T @ (response[:, None] * covariance)
     )

@@ -12,7 +12,7 @@ from dpmath.estimate.basis import BY_PLACE, LASTING, OF_THE_DAY, Basis
 from dpmath.estimate.day import Day, FloatArray
 from dpmath.estimate.products import product
 
-MODEL = 7
+MODEL = 8
 """Number of the model. Raise it whenever an estimate from the same answers changes: releases of another are not learned
 from, and are not made again."""
 POINTS = 100.0
@@ -27,6 +27,8 @@ _LEAST_SHARE = 1e-8
 """Of the largest prior variance: with less, a coefficient that cannot vary leaves no root to be found."""
 _CLASS_DRIFT = 0.01
 _SCALE_DRIFT = 0.01
+_OWN_VARIANCE = 2.0
+"""Of log2 of the error of hexagons' and cells' variance, after the first day."""
 
 RESIDUAL_CLASSES = (3, 4)
 """Classes of the residual: levels of the predicted value, and sizes of a pair in its cell."""
@@ -56,8 +58,9 @@ class State:
         centre: Where the values' centre was put on the first day, in points.
         scale: The values' scale, in points: prior variances are shares of its square.
         residual_scale: The scale that residual variances are shares of: the first day's.
-        prior_factors: What the first day multiplied prior variances by: of the common functions, of the hexagons' own.
+        prior_factors: What prior variances are multiplied by: of the common functions, of the hexagons' own.
         scale_error: Mean and variance of log2(true square of the scale / supposed one).
+        own_error: Mean and variance of log2(true variance of hexagons and cells / supposed one), by later days.
         shrink: Mean and variance of log(true length of a user's vector / expected length).
         residual: Mean of the log of what each class's residual variance is multiplied by, shape (n,).
         residual_covariance: Its covariance, shape (n, n).
@@ -73,6 +76,7 @@ class State:
     residual_scale: float
     prior_factors: tuple[float, float] = (1.0, 1.0)
     scale_error: tuple[float, float] = (0.0, 0.0)
+    own_error: tuple[float, float] = (0.0, _OWN_VARIANCE)
     shrink: tuple[float, float] = (0.0, 0.25)
     residual: FloatArray = field(default_factory=lambda: np.zeros(RESIDUAL_CLASSES[0] * RESIDUAL_CLASSES[1]))
     residual_covariance: FloatArray = field(default_factory=class_covariance)
@@ -128,12 +132,28 @@ class State:
         """
         covariates = self.basis.of_covariates
         told = float((self.mean[covariates] ** 2 + np.diag(self.covariance)[covariates]).sum())
-        of_city, own = self.prior_factors
-        factor = max(1.0, (BY_PLACE * self.scale**2 - told) / (own * self.basis.own_share * self.scale**2))
+        own = self.prior_factors[1] * self.basis.own_share * self.scale**2
+        factor = max(1.0, (BY_PLACE * self.scale**2 - told) / own)
+        return self._raised_by_place(factor), factor
+
+    def with_places_as_told(self) -> "State":
+        """Return the state with hexagons and cells that vary more, if later days clearly tell that they do.
+
+        The first day tells little of them where noise is large. They are never taken to vary less: where a city hardly
+        changes from day to day, little is left to learn of it, whatever its places differ by.
+        """
+        mean, variance = self.own_error
+        if mean <= max(_LEAST_SHIFT, variance**0.5):
+            return self
+        return replace(self._raised_by_place(2.0**mean), own_error=(0.0, variance))
+
+    def _raised_by_place(self, factor: float) -> "State":
+        """Return the state with larger variances of hexagons and cells."""
         covariance, n_common = self.covariance.copy(), self.basis.n_common
         of_places = np.arange(n_common, self.mean.size)
         covariance[of_places, of_places] += (factor - 1) * self.lasting[n_common:]
-        return replace(self, covariance=covariance, prior_factors=(of_city, own * factor)), factor
+        of_city, own = self.prior_factors
+        return replace(self, covariance=covariance, prior_factors=(of_city, own * factor))
 
     @property
     def scale_is_known(self) -> bool:
@@ -191,6 +211,7 @@ class State:
             self,
             covariance=covariance,
             scale_error=(error, unsure),
+            own_error=(self.own_error[0], min(self.own_error[1] + n_days * _SCALE_DRIFT, _OWN_VARIANCE)),
             shrink=shrinkage.later(self.shrink, n_days),
             residual_covariance=self.residual_covariance + n_days * _CLASS_DRIFT * class_covariance(),
         )
@@ -250,8 +271,9 @@ def from_arrays(arrays: dict[str, np.ndarray]) -> State:
     """
     basis = {one.name: arrays[f"basis.{one.name}"] for one in fields(Basis)}
     rest = {one.name: arrays[one.name] for one in fields(State) if one.name != "basis"}
+    pairs = ("prior_factors", "scale_error", "own_error", "shrink")
     numbers: dict[str, Any] = {name: float(rest.pop(name)) for name in ("centre", "scale", "residual_scale")}
-    numbers |= {name: tuple(rest.pop(name).tolist()) for name in ("prior_factors", "scale_error", "shrink")}
+    numbers |= {name: tuple(rest.pop(name).tolist()) for name in pairs}
     numbers |= {"n_days": int(rest.pop("n_days"))}
     if rest["covariance"].ndim == 1:  # states of earlier versions hold the whole
         rest["covariance"] = _symmetric(rest["covariance"], rest["mean"].size)

@@ -28,7 +28,7 @@ from dpmath.estimate.day import KINDS
 from dpmath.estimate.design import (
     design,
 )
-from dpmath.estimate.likelihood import NOTHING, ON_FIRST_DAY, ON_LATER_DAY
+from dpmath.estimate.likelihood import NOTHING, ON_FIRST_DAY, ON_LATER_DAY, error_of
 from dpmath.estimate.measurement import Norm
 from dpmath.estimate.posterior import Design, estimated
 from dpmath.estimate.programme import programme
@@ -230,6 +230,42 @@ def test_what_sums_tell_of_the_scale_is_bayes_rule_on_dense_matrices(
     if before[1] > 1:
         assert abs(found[0] - true_error) < 4 * deviation
         assert deviation < 0.6 * before[1] ** 0.5
+
+
+@pytest.mark.theorem("HV-E7")
+@pytest.mark.parametrize("true_error", [-2.0, 0.0, 4.0])
+def test_what_later_sums_tell_of_places_is_bayes_rule_on_dense_matrices(true_error: float) -> None:
+    """Where what is known of hexagons and cells is multiplied, and all else stays; a first day has other means."""
+    rng = np.random.default_rng(12)
+    day, before = a_city(), (0.0, 2.0)
+    view = View.of(day, replace(a_state(day), own_error=before), covariates(day, True))
+    noise, n_queries = 0.4, 40
+    one = Design(rng.normal(size=(day.occupancy.n_cells, n_queries)), rng.uniform(0, 0.02, day.occupancy.cell.size))
+    model = Textbook(view)
+    seen, places = model.sums(view, one, 0.8), np.zeros_like(model.covariance)
+    n_common, n_states, n_pairs = view.state.basis.n_common, view.state.mean.size, day.occupancy.cell.size
+    for block in (slice(n_common, n_states), slice(2 * n_states, len(places) - n_pairs)):
+        places[block, block] = model.covariance[block, block]
+    of_places, all_else = (seen @ part @ seen.T for part in (places, model.covariance - places))
+
+    def whole(error: float) -> np.ndarray:
+        return np.asarray(2.0**error * of_places + all_else + noise**2 * np.eye(n_queries))
+
+    sums = rng.multivariate_normal(np.zeros(n_queries), whole(true_error))
+    found = estimated(view, one, sums, noise, Kept(0.8), NOTHING).state
+    mean, deviation = error_of_scale(before, sums, whole)
+    assert found.own_error[0] == pytest.approx(mean, abs=0.02 * deviation)
+    assert found.own_error[1] ** 0.5 == pytest.approx(deviation, rel=0.02)
+    assert abs(mean - true_error) < 4 * deviation
+    assert deviation < 0.7 * before[1] ** 0.5
+    assert estimated(view, one, sums, noise, Kept(0.8), ON_FIRST_DAY).state.own_error == before
+
+
+@pytest.mark.theorem("HV-E7")
+def test_a_part_that_is_larger_than_the_whole_tells_what_the_whole_would() -> None:
+    """What is known of hexagons and of the city may cancel; with a smaller part, no covariance would be left."""
+    sums, whole = np.array([0.1, -0.2]), np.diag([1.0, 2.0])
+    assert error_of(2 * whole, whole, sums, (0.0, 2.0)) == pytest.approx(error_of(whole, whole, sums, (0.0, 2.0)))
 
 
 def error_of_scale(

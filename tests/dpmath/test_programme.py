@@ -26,7 +26,6 @@ from city_days import (
 )
 
 from dpmath.core.currency import PURE, Concentrated, Currency
-from dpmath.core.occupancy import Occupancy
 from dpmath.estimate import shrinkage
 from dpmath.estimate.asking import ask
 from dpmath.estimate.covariates import covariates
@@ -35,7 +34,7 @@ from dpmath.estimate.design import (
     design,
 )
 from dpmath.estimate.measurement import LARGEST_RADIUS, Norm
-from dpmath.estimate.programme import answered, programme
+from dpmath.estimate.programme import _widened, answered, programme
 from dpmath.estimate.prospect import expected_deviation
 from dpmath.estimate.questions import Check, Measured
 from dpmath.estimate.state import from_arrays, to_arrays
@@ -271,17 +270,20 @@ def test_a_state_that_was_stored_is_the_very_same() -> None:
     assert same(next(programme(from_arrays(arrays), later)), next(programme(state, later)))
 
 
-@pytest.mark.theorem("HV-E4")
-@pytest.mark.parametrize("norm", NORMS)
-def test_a_first_day_learns_how_much_places_differ_although_no_user_moves(norm: Norm) -> None:
-    """Sensors that stay at one place, whose own values hardly differ."""
-    day = a_city(n_users=60, n_hexagons=20)
-    place, slot = np.arange(60) % 20, np.arange(6)
-    cell, user = (place[:, None] * 6 + slot).ravel(), np.repeat(np.arange(60), 6)
-    order = np.lexsort((user, cell))
-    still = replace(day, occupancy=Occupancy(cell[order], user[order], np.full(cell.size, 3), 120, 60))
-    points = 50 + 25 * np.sin(still.names[still.hexagon])[still.occupancy.cell]
-    totals = np.rint(points * VALUE_RANGE / 100).astype(np.int64) * still.occupancy.n_records
-    found, _ = run(programme(None, asked_of(still, norm, MUCH[norm], True)), still, totals)
-    assert 10 < found.state.scale < 40
-    assert error(found, still, totals) < 1
+@pytest.mark.theorem("HV-E5")
+@pytest.mark.parametrize("more", [0, 20])
+def test_a_factor_of_the_day_is_kept_as_far_as_the_check_confirms_it(more: int) -> None:
+    """The check's widths are those of the factor: a count as expected confirms all of it. Without, half is kept."""
+    day = a_city()
+    state = a_state(day)
+    asked = asked_of(day, "l2", MUCH["l2"], False)
+    estimate, _ = run(programme(state, asked), day, values_of(day))
+    view = View.of(day, state.later(1), asked.covariates)
+    response, surplus = np.full(12, 20.0), np.full(12, float(more))
+
+    def after(factor: float, variance: float) -> np.ndarray:
+        found = _widened(replace(estimate, residual_factor=factor), view, surplus, response, np.full(12, variance))
+        return found.state.residual
+
+    assert after(2.0, 1e-3) - after(1.0, 1e-3) == pytest.approx(np.log(2), abs=0.01)
+    assert after(2.0, 1e9) - after(1.0, 1e9) == pytest.approx(np.log(2) / 2, abs=0.01)

@@ -152,6 +152,28 @@ def test_a_scale_that_is_known_stays_known_and_only_rises(variance: float) -> No
 
 
 @pytest.mark.theorem("HV-E7")
+@pytest.mark.parametrize(
+    ("error", "factor"),
+    [((1.0, 0.81), 2.0), ((1.0, 1.21), 1.0), ((0.2, 0.0), 1.0), ((0.3, 0.0), 2**0.3), ((-3.0, 0.01), 1.0)],
+)
+def test_places_vary_more_where_it_is_clearly_told_and_never_less(error: tuple[float, float], factor: float) -> None:
+    state = replace(told(unmeasured(9.0, (2.0, 4.0))), own_error=error)
+    found = state.with_places_as_told()
+    if factor == 1:
+        assert found is state
+        return
+    n_common = state.basis.n_common
+    added = np.append(np.zeros(n_common), (factor - 1) * state.lasting[n_common:])
+    assert found.prior_factors == pytest.approx((2.0, 4.0 * factor))
+    assert found.lasting == pytest.approx(state.lasting + added)
+    assert found.covariance == pytest.approx(state.covariance + np.diag(added))
+    assert same(found.mean, state.mean)
+    assert found.own_error == (0.0, error[1])
+    assert found.later(3).own_error == pytest.approx((0.0, error[1] + 0.03))
+    assert found.later(10_000).own_error == (0.0, 2.0)
+
+
+@pytest.mark.theorem("HV-E7")
 @pytest.mark.parametrize("error", [-3.0, 2.0])
 @pytest.mark.parametrize("centre", [50.0, 4.0])
 def test_residual_variances_stay_where_the_scale_changes(error: float, centre: float) -> None:

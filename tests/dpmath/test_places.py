@@ -1,0 +1,59 @@
+"""How much places differ: it is learned where users stay at one place, and where noise hides it for days."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from city_days import MUCH, NORMS, UNIT, VALUE_RANGE, a_city, asked_of, error, run, true_means
+
+from dpmath.core.occupancy import Occupancy
+from dpmath.estimate.measurement import Norm
+from dpmath.estimate.programme import programme
+from dpmath.estimate.state import State
+
+
+@pytest.mark.theorem("HV-E4")
+@pytest.mark.parametrize("norm", NORMS)
+def test_a_first_day_learns_how_much_places_differ_although_no_user_moves(norm: Norm) -> None:
+    """Sensors that stay at one place, whose own values hardly differ."""
+    day = a_city(n_users=60, n_hexagons=20)
+    place, slot = np.arange(60) % 20, np.arange(6)
+    cell, user = (place[:, None] * 6 + slot).ravel(), np.repeat(np.arange(60), 6)
+    order = np.lexsort((user, cell))
+    still = replace(day, occupancy=Occupancy(cell[order], user[order], np.full(cell.size, 3), 120, 60))
+    points = 50 + 25 * np.sin(still.names[still.hexagon])[still.occupancy.cell]
+    totals = np.rint(points * VALUE_RANGE / 100).astype(np.int64) * still.occupancy.n_records
+    found, _ = run(programme(None, asked_of(still, norm, MUCH[norm], True)), still, totals)
+    assert 10 < found.state.scale < 40
+    assert error(found, still, totals) < 1
+
+
+@pytest.mark.theorem("HV-E7")
+def test_later_days_learn_how_much_places_differ_where_the_first_could_not(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Four cities of hexagons without order, with noise in which one day tells little of them. It is drawn once."""
+    learned = _without_order()
+    monkeypatch.setattr(State, "with_places_as_told", lambda state: state)
+    supposed = _without_order()
+    assert learned["held"] > 0.95 > supposed["held"] + 0.01
+    assert learned["error"] < 0.9 * supposed["error"]
+
+
+def _without_order() -> dict[str, float]:
+    """Return the share of intervals that hold on the fifth to tenth day, and the mean error of the last."""
+    held, errors = [], []
+    for seed in range(4):
+        rng, state = np.random.default_rng(seed), None
+        of_hexagons = rng.normal(50, 18, 20)
+        for number in range(10):
+            day = a_city(1000 * seed + number, n_hexagons=20)
+            cell, n_records = day.occupancy.cell, day.occupancy.n_records
+            of_cells = of_hexagons[day.hexagon] + rng.normal(0, 3, day.occupancy.n_cells)
+            points = np.clip(of_cells[cell] + rng.normal(size=cell.size) * 8 / np.sqrt(n_records), 0, 100)
+            totals = np.rint(points * VALUE_RANGE / 100 * n_records).astype(np.int64)
+            asked = asked_of(day, "l1", 2 * UNIT["l1"], state is None)
+            found, _ = run(programme(state, asked), day, totals, rng.bytes)
+            state = found.state
+            off = np.abs(found.mean - true_means(day, totals))
+            held += [(off <= 1.96 * np.sqrt(found.variance)).mean()] * (number >= 4)
+        errors.append(error(found, day, totals))
+    return {"held": float(np.mean(held)), "error": float(np.mean(errors))}
