@@ -17,6 +17,8 @@ MODEL = 8
 from, and are not made again."""
 POINTS = 100.0
 """Values are counted in points: the public range is 0 to 100 points."""
+LARGEST_VARIANCE = (POINTS / 2) ** 2
+"""No value within the range varies more: neither the square of the scale, nor the variance of places or residuals."""
 _WELL_KNOWN = 0.3
 """A scale is well known if the variance of its error is below this."""
 DRIFT = 0.003
@@ -148,7 +150,9 @@ class State:
         return replace(self._raised_by_place(2.0**mean), own_error=(0.0, variance))
 
     def _raised_by_place(self, factor: float) -> "State":
-        """Return the state with larger variances of hexagons and cells."""
+        """Return the state with larger variances of hexagons and cells, as far as the range of values allows."""
+        now = self.prior_factors[1] * self.basis.own_share * self.scale**2
+        factor = min(factor, max(1.0, LARGEST_VARIANCE / now))
         covariance, n_common = self.covariance.copy(), self.basis.n_common
         of_places = np.arange(n_common, self.mean.size)
         covariance[of_places, of_places] += (factor - 1) * self.lasting[n_common:]
@@ -177,6 +181,7 @@ class State:
         mean, variance = self.scale_error
         largest = mean + variance**0.5
         shift = largest if may_fall and largest < -_LEAST_SHIFT else mean if mean > _LEAST_SHIFT else 0.0
+        shift = min(shift, max(0.0, float(np.log2(LARGEST_VARIANCE / self.scale**2))))
         if not shift:
             return self
         factor, prior = 2.0**shift, self.lasting[1:]

@@ -174,6 +174,19 @@ def test_places_vary_more_where_it_is_clearly_told_and_never_less(error: tuple[f
 
 
 @pytest.mark.theorem("HV-E7")
+def test_nothing_is_taken_to_vary_more_than_values_within_the_range_can() -> None:
+    """Whatever answers tell, day after day, and after a century without any."""
+    state = told(unmeasured(9.0, (1.0, 1.0)))
+    for _ in range(20):
+        state = replace(state, scale_error=(8.0, 4.0), own_error=(8.0, 2.0)).rescaled().with_places_as_told()
+    assert state.scale == pytest.approx(50)
+    assert state.prior_factors[1] * state.basis.own_share == pytest.approx(1)
+    day = a_city()
+    late = replace(a_state(day), residual=np.full(12, 30.0)).later(36_500)
+    assert View.of(day, late, covariates(day, True)).residual_variance.max() == 2500
+
+
+@pytest.mark.theorem("HV-E7")
 @pytest.mark.parametrize("error", [-3.0, 2.0])
 @pytest.mark.parametrize("centre", [50.0, 4.0])
 def test_residual_variances_stay_where_the_scale_changes(error: float, centre: float) -> None:
