@@ -23,7 +23,7 @@ ON_FIRST_DAY: Ladders = {
 _LOG_SPREAD = {"day": 1.5, "residual": 0.4, "city": 1.0, "own": 1.0}
 _MOST_SWEEPS = 4
 _DEVIATIONS = np.linspace(-4, 4, 161)
-"""Where the error of the scale is tried, in standard deviations."""
+"""Where the error of a variance is tried, in standard deviations."""
 
 
 @dataclass(frozen=True)

@@ -239,8 +239,7 @@ def _widened(found: Estimate, view: View, surplus: FloatArray, response: FloatAr
         np.diag(variance) + (response[:, None] * covariance) * response, response[:, None] * covariance
     )
     shift = 0.5 * np.log(found.residual_factor)
-    told = gain.T @ (surplus + response * shift)  # the check was made with all of the factor, half of it is expected
-    residual = state.residual + shift + np.clip(told, -_LARGEST_STEP, _LARGEST_STEP)
+    residual = state.residual + shift + np.clip(gain.T @ surplus, -_LARGEST_STEP, _LARGEST_STEP)
     after = replace(
         state, residual=residual, residual_covariance=covariance - gain.T @ (response[:, None] * covariance)
     )

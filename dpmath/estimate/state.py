@@ -17,8 +17,8 @@ MODEL = 8
 from, and are not made again."""
 POINTS = 100.0
 """Values are counted in points: the public range is 0 to 100 points."""
-LARGEST_VARIANCE = (POINTS / 2) ** 2
-"""No value within the range varies more: neither the square of the scale, nor the variance of places or residuals."""
+_LARGEST_VARIANCE = (POINTS / 2) ** 2
+"""Neither the square of the scale nor the variance of places is raised above it: no value in the range varies more."""
 _WELL_KNOWN = 0.3
 """A scale is well known if the variance of its error is below this."""
 DRIFT = 0.003
@@ -62,7 +62,7 @@ class State:
         residual_scale: The scale that residual variances are shares of: the first day's.
         prior_factors: What prior variances are multiplied by: of the common functions, of the hexagons' own.
         scale_error: Mean and variance of log2(true square of the scale / supposed one).
-        own_error: Mean and variance of log2(true variance of hexagons and cells / supposed one), by later days.
+        own_error: The same for what is still unknown of hexagons and cells, of which later days tell.
         shrink: Mean and variance of log(true length of a user's vector / expected length).
         residual: Mean of the log of what each class's residual variance is multiplied by, shape (n,).
         residual_covariance: Its covariance, shape (n, n).
@@ -145,14 +145,14 @@ class State:
         changes from day to day, little is left to learn of it, whatever its places differ by.
         """
         mean, variance = self.own_error
-        if mean <= max(_LEAST_SHIFT, variance**0.5):
+        if mean <= max(_LEAST_SHIFT, 2 * variance**0.5):
             return self
         return replace(self._raised_by_place(2.0**mean), own_error=(0.0, variance))
 
     def _raised_by_place(self, factor: float) -> "State":
         """Return the state with larger variances of hexagons and cells, as far as the range of values allows."""
         now = self.prior_factors[1] * self.basis.own_share * self.scale**2
-        factor = min(factor, max(1.0, LARGEST_VARIANCE / now))
+        factor = min(factor, max(1.0, _LARGEST_VARIANCE / now))
         covariance, n_common = self.covariance.copy(), self.basis.n_common
         of_places = np.arange(n_common, self.mean.size)
         covariance[of_places, of_places] += (factor - 1) * self.lasting[n_common:]
@@ -181,7 +181,7 @@ class State:
         mean, variance = self.scale_error
         largest = mean + variance**0.5
         shift = largest if may_fall and largest < -_LEAST_SHIFT else mean if mean > _LEAST_SHIFT else 0.0
-        shift = min(shift, max(0.0, float(np.log2(LARGEST_VARIANCE / self.scale**2))))
+        shift = min(shift, max(0.0, float(np.log2(_LARGEST_VARIANCE / self.scale**2))))
         if not shift:
             return self
         factor, prior = 2.0**shift, self.lasting[1:]
@@ -197,26 +197,28 @@ class State:
         else:
             varying = covariance[1:, 1:]
             varying[np.diag_indices_from(varying)] += (factor - 1) * prior
+        own, unsure_of_own = self.own_error
         return replace(
             self,
             mean=coefficients,
             covariance=covariance,
             scale=self.scale * factor**0.5,
             scale_error=(mean - shift, variance),
+            own_error=(own - max(shift, 0.0), unsure_of_own),  # what raises the whole raises them too
         )
 
     def later(self, n_days: int) -> "State":
         """Return the state with what coefficients and scales may have drifted in some days."""
         covariance = self.covariance.copy()
         covariance[np.diag_indices_from(covariance)] += n_days * DRIFT * self.lasting
-        error, unsure = self.scale_error
+        (error, unsure), (own, unsure_of_own) = self.scale_error, self.own_error
         if self.scale_is_known:  # it stays so, and may have risen since
             error, unsure = max(error, 0.0), min(unsure + n_days * _SCALE_DRIFT, float(np.nextafter(_WELL_KNOWN, 0)))
         return replace(
             self,
             covariance=covariance,
             scale_error=(error, unsure),
-            own_error=(self.own_error[0], min(self.own_error[1] + n_days * _SCALE_DRIFT, _OWN_VARIANCE)),
+            own_error=(max(own, 0.0), min(unsure_of_own + n_days * _SCALE_DRIFT, _OWN_VARIANCE)),
             shrink=shrinkage.later(self.shrink, n_days),
             residual_covariance=self.residual_covariance + n_days * _CLASS_DRIFT * class_covariance(),
         )
@@ -280,8 +282,7 @@ def from_arrays(arrays: dict[str, np.ndarray]) -> State:
     numbers: dict[str, Any] = {name: float(rest.pop(name)) for name in ("centre", "scale", "residual_scale")}
     numbers |= {name: tuple(rest.pop(name).tolist()) for name in pairs}
     numbers |= {"n_days": int(rest.pop("n_days"))}
-    if rest["covariance"].ndim == 1:  # states of earlier versions hold the whole
-        rest["covariance"] = _symmetric(rest["covariance"], rest["mean"].size)
+    rest["covariance"] = _symmetric(rest["covariance"], rest["mean"].size)
     return State(basis=Basis(**{**basis, "reach": float(basis["reach"])}), **rest, **numbers)
 
 

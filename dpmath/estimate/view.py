@@ -8,7 +8,7 @@ import numpy as np
 from dpmath.core.occupancy import IntArray, Occupancy
 from dpmath.estimate.basis import Rows
 from dpmath.estimate.day import Day, FloatArray
-from dpmath.estimate.state import LARGEST_VARIANCE, POINTS, RESIDUAL_CLASSES, State
+from dpmath.estimate.state import POINTS, RESIDUAL_CLASSES, State
 
 _LASTING_RESIDUAL = 0.12
 _RECORD_RESIDUAL = 2.0
@@ -95,8 +95,7 @@ class View:
         by_size *= self.relative[occupancy.cell]
         most = np.maximum(expected * (POINTS - expected), _LEAST_BINARY)
         factor = np.exp(state.residual + np.diag(state.residual_covariance) / 2)[self.residual_class]
-        variance = factor / (1 / (by_size * state.residual_scale**2) + 1 / most)
-        return np.asarray(np.minimum(variance, LARGEST_VARIANCE), dtype=np.float64)
+        return np.asarray(factor / (1 / (by_size * state.residual_scale**2) + 1 / most), dtype=np.float64)
 
     @cached_property
     def share_of_cell(self) -> FloatArray:
