@@ -18,7 +18,7 @@ from, and are not made again."""
 POINTS = 100.0
 """Values are counted in points: the public range is 0 to 100 points."""
 _LARGEST_VARIANCE = (POINTS / 2) ** 2
-"""Neither the square of the scale nor the variance of places is raised above it: no value in the range varies more."""
+"""The square of the scale is not raised above it, nor are places by themselves: no value in the range varies more."""
 _WELL_KNOWN = 0.3
 """A scale is well known if the variance of its error is below this."""
 DRIFT = 0.003
@@ -62,7 +62,7 @@ class State:
         residual_scale: The scale that residual variances are shares of: the first day's.
         prior_factors: What prior variances are multiplied by: of the common functions, of the hexagons' own.
         scale_error: Mean and variance of log2(true square of the scale / supposed one).
-        own_error: The same for what is still unknown of hexagons and cells, of which later days tell.
+        own_error: The same of the variance of what is still unknown of hexagons and cells; later days tell of it.
         shrink: Mean and variance of log(true length of a user's vector / expected length).
         residual: Mean of the log of what each class's residual variance is multiplied by, shape (n,).
         residual_covariance: Its covariance, shape (n, n).
