@@ -32,6 +32,8 @@ _WEEKDAYS = {
 }
 """On which days the steps of a collection are scheduled, as cron writes it: 1 is Monday, 0 is Sunday."""
 _START_SECONDS, _STOP_SECONDS, _ANSWER_SECONDS = 180, 60, 20
+_NOTED = 'echo $$ > "$0" && exec "$@"'
+"""Runs a command whose process is written down before it begins, even if the one that starts it is interrupted."""
 
 
 @dataclass(frozen=True)
@@ -193,7 +195,7 @@ def stop(folder: Path) -> list[str]:
     """Stop the running services, the worker first, and return their names; the next worker continues any open run."""
     stopped = [name for name in _STOPPING_ORDER if is_running(name, folder)]
     for name in stopped:
-        process = int(_note(name, folder).read_text())
+        process = _process(name, folder)
         for kind in (signal.SIGTERM, signal.SIGKILL):
             with contextlib.suppress(ProcessLookupError):
                 os.killpg(process, kind)
@@ -214,11 +216,19 @@ def is_running(name: str, folder: Path) -> bool:
     return False
 
 
+def _process(name: str, folder: Path) -> int:
+    note = _note(name, folder)
+    if not _became_true(lambda: bool(note.read_text()), _STOP_SECONDS):
+        raise HexveilError(f"the {name} runs, but {note} does not say as which process; stop it by hand")
+    return int(note.read_text())
+
+
 def _start(name: str, command: list[str], environment: dict[str, str], folder: Path) -> None:
     with _note(name, folder).open("a") as note, (folder / f"{name}.log").open("ab") as log:
         fcntl.flock(note, fcntl.LOCK_EX)
-        process = subprocess.Popen(  # noqa: S603 our own command
-            command,
+        note.truncate(0)
+        subprocess.Popen(  # noqa: S603 our own command
+            ["/bin/sh", "-c", _NOTED, str(_note(name, folder)), *command],
             env=environment,
             stdin=subprocess.DEVNULL,
             stdout=log,
@@ -226,8 +236,6 @@ def _start(name: str, command: list[str], environment: dict[str, str], folder: P
             start_new_session=True,
             pass_fds=[note.fileno()],
         )
-        note.truncate(0)
-        note.write(str(process.pid))
 
 
 def _wait(ready: Callable[[], bool], name: str, folder: Path) -> None:

@@ -1,6 +1,7 @@
 """The flows as operators run them: deployed to a real server, started through its interface, run by a real worker."""
 
 import datetime as dt
+import fcntl
 import json
 import signal
 import subprocess
@@ -16,6 +17,7 @@ import planted
 import pytest
 from deployed import FIRST, ZONE, Deployed, free_ports
 
+from flows import services
 from tasks.account import ledger
 from tasks.upkeep.verify import verify_ledger
 
@@ -134,12 +136,26 @@ def test_a_start_that_is_interrupted_says_how_to_stop_what_was_started(deployed:
     begun = subprocess.Popen(
         [*command, "--home", str(other.home), "--port", str(other.port)], stderr=subprocess.PIPE, text=True
     )
-    while not (other.home / "server.pid").exists():
-        time.sleep(0.05)
+    note = other.home / "server.pid"
+    while not (note.exists() and note.read_text()):  # the server itself writes it, maybe before `up` knows that it runs
+        time.sleep(0.001)
     begun.send_signal(signal.SIGINT)
     _, said = begun.communicate(timeout=60)
     assert (begun.returncode, said) == (130, "hexveil: interrupted; `hexveil down` stops what was started\n")
     assert "Stopped: server" in other.down().stdout
+
+
+def test_a_service_is_stopped_although_its_process_is_not_yet_written_down(tmp_path: Path) -> None:
+    """As when `down` comes at once after a start that was interrupted."""
+    note = tmp_path / "server.pid"
+    late = ["/bin/sh", "-c", 'sleep 1; echo $$ > "$0"; exec sleep 60', str(note)]
+    with note.open("a") as locked:
+        fcntl.flock(locked, fcntl.LOCK_EX)
+        service = subprocess.Popen(late, start_new_session=True, pass_fds=[locked.fileno()])
+    assert note.read_text() == ""
+    assert services.stop(tmp_path) == ["server"]
+    assert service.wait(timeout=10) == -signal.SIGTERM
+    assert services.stop(tmp_path) == []
 
 
 def test_a_scheduled_run_is_for_the_local_day_before_however_late_it_starts(deployed: Deployed) -> None:
