@@ -55,7 +55,9 @@ def _without_order(norm: Norm, limit: int) -> tuple[float, float]:
             totals = np.rint(points * VALUE_RANGE / 100 * n_records).astype(np.int64)
             found, _ = run(programme(state, asked_of(day, norm, limit, state is None)), day, totals, rng.bytes)
             state = found.state
-            missed = np.abs(found.mean - true_means(day, totals)) > 1.96 * np.sqrt(found.variance)
-            held += [1 - missed.mean()] * (number >= 5)
-            errors += [error(found, day, totals)] * (number >= 7)
+            if number >= 5:
+                missed = np.abs(found.mean - true_means(day, totals)) > 1.96 * np.sqrt(found.variance)
+                held.append(1 - missed.mean())
+            if number >= 7:
+                errors.append(error(found, day, totals))
     return float(np.mean(held)), float(np.mean(errors))
