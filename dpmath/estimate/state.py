@@ -103,6 +103,11 @@ class State:
         """Variance of what each coefficient differs by on a day, in squared points, shape (S,)."""
         return self.basis.variances(OF_THE_DAY, self.n_hexagons) * self.scale**2
 
+    @property
+    def _variance_by_place(self) -> float:
+        """Prior variance of a cell by its hexagon's functions and its own, in squared points."""
+        return self.prior_factors[1] * self.basis.own_share * self.scale**2
+
     @cached_property
     def _independent(self) -> bool:
         """Whether no coefficient tells of another: so it is before the first measurement."""
@@ -134,8 +139,7 @@ class State:
         """
         covariates = self.basis.of_covariates
         told = float((self.mean[covariates] ** 2 + np.diag(self.covariance)[covariates]).sum())
-        own = self.prior_factors[1] * self.basis.own_share * self.scale**2
-        factor = max(1.0, (BY_PLACE * self.scale**2 - told) / own)
+        factor = max(1.0, (BY_PLACE * self.scale**2 - told) / self._variance_by_place)
         return self._raised_by_place(factor), factor
 
     def with_places_as_told(self) -> "State":
@@ -151,8 +155,7 @@ class State:
 
     def _raised_by_place(self, factor: float) -> "State":
         """Return the state with larger variances of hexagons and cells, as far as the range of values allows."""
-        now = self.prior_factors[1] * self.basis.own_share * self.scale**2
-        factor = min(factor, max(1.0, _LARGEST_VARIANCE / now))
+        factor = min(factor, max(1.0, _LARGEST_VARIANCE / self._variance_by_place))
         covariance, n_common = self.covariance.copy(), self.basis.n_common
         of_places = np.arange(n_common, self.mean.size)
         covariance[of_places, of_places] += (factor - 1) * self.lasting[n_common:]
