@@ -227,9 +227,11 @@ def test_nothing_that_is_not_noised_is_written_or_said(
 
     monkeypatch.setattr(Measurement, "answers", heard)
     estimated.run_day()
-    telling = [one for one in seen if abs(one) > 10_000 and one % (1 << 20)]  # a whole room is no secret
+    telling = [one for one in seen if abs(one) > 1 << 16 and one % (1 << 16)]  # a room of halves is met by chance
     needles = {str(abs(one)).encode() for one in telling}
-    raw = {one.to_bytes(8, "little", signed=True) for one in telling}
+    # An integer below 2^16 has two bytes that are not 0, which the floats of a state hold by chance (1 run in 200);
+    # one above is met in 1 run of 40,000, as a float in fewer.
+    raw = {np.array(one, dtype).tobytes() for one in telling for dtype in ("<i8", "<f8")}
     assert len(needles) >= 2
     number = re.compile(
         rb"(?<![0-9A-Za-z.])[0-9]+(?![0-9A-Za-z])"
