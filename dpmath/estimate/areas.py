@@ -169,9 +169,9 @@ def _variances(estimate: Estimate, cells: IntArray, share: FloatArray) -> FloatA
     residual = squared @ joint.residual[cells]
     before = _state_variances(joint, cells, share) + squared @ joint.of_cells[cells] + residual
     known = ((joint.known[:, cells] @ share.T) ** 2).sum(axis=0)
-    misfit, moved = share @ joint.misfit[cells], share @ joint.moved[cells]
-    after = honest(before - known, residual, misfit, moved, joint.cut)
-    before = honest(before, residual, misfit, np.zeros_like(moved), joint.cut)
+    moved = share @ joint.moved[cells]
+    after = honest(before - known, residual, joint.misfit, moved, joint.cut)
+    before = honest(before, residual, joint.misfit, np.zeros_like(moved), joint.cut)
     # the check has changed what residuals are thought to be, and nothing else
     return np.stack([after, before]) - residual + squared @ estimate.residual_part[cells]
 

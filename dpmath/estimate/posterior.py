@@ -10,7 +10,7 @@ from dpmath.estimate.day import FloatArray
 from dpmath.estimate.likelihood import Ladders, Parts, error_of, likeliest, unsure_of
 from dpmath.estimate.products import product
 from dpmath.estimate.shrinkage import Kept
-from dpmath.estimate.state import POINTS, State
+from dpmath.estimate.state import LEAST_SHARE, POINTS, State
 from dpmath.estimate.view import View
 
 _LEAST_VARIANCE = 1e-8
@@ -42,7 +42,7 @@ class Joint:
         of_cells: Variance of what is each cell's own, shape (G,).
         residual: How much of each cell's variance is that of the pairs' residuals, before the check, shape (G,).
         known: Covariance of each cell with the sums, which are turned so that they are independent, shape (Q, G).
-        misfit: What the rest of each cell's variance is multiplied by, shape (G,).
+        misfit: What the rest of the variance is multiplied by.
         moved: How far the sums moved each cell's mean, shape (G,).
         cut: By which part of that it may be off, for what the balls cut off.
     """
@@ -53,7 +53,7 @@ class Joint:
     of_cells: FloatArray
     residual: FloatArray
     known: FloatArray
-    misfit: FloatArray
+    misfit: float
     moved: FloatArray
     cut: float
 
@@ -121,6 +121,7 @@ def estimated(view: View, design: Design, sums: FloatArray, noise: float, kept: 
         day=seen.T @ (state.of_the_day[:, None] * seen),
         residual=(loading * spread[:, None]).T @ loading,
         of_mean=np.outer(lasting[0], lasting[0]) / max(state.covariance[0, 0], _LEAST_VARIANCE),
+        of_scale=lasting[1:].T @ (lasting[1:] / np.maximum(prior[1:], prior.max() * LEAST_SHARE)[:, None]),
         noise=noise,
         shrink=kept.share,
     )
@@ -132,8 +133,10 @@ def estimated(view: View, design: Design, sums: FloatArray, noise: float, kept: 
     )
     varying = parts.varying(factors)
     whole = varying + parts.rest(factors)
-    errors = {"scale_error": error_of(varying, whole, sums, state.scale_error)}
+    of_scale = parts.varying_with_scale(factors, of_days=not state.n_days)
+    errors = {"scale_error": error_of(of_scale, whole, sums, state.scale_error)}
     if "own" not in chosen:
+        errors["growth"] = error_of(varying, whole, sums, state.growth)
         errors["own_error"] = error_of(parts.varying_by_place, whole, sums, state.own_error)
     return replace(found, state=replace(found.state, **errors))
 
@@ -179,7 +182,7 @@ def _solved(
     before = view.lasting_variance + rows.diagonal_variances(added + of_the_day) + of_cells + alone
     gain = solve_triangular(root, kept.share * lasting.T, lower=True)
     moved = known.T @ told
-    misfit = unsure * max(1.0, float(told @ told) / max(told.size, 1)) * np.maximum(view.relative, 1.0)
+    misfit = unsure * max(1.0, float(told @ told) / max(told.size, 1))
     after = gain.T @ gain
     np.subtract(state.covariance, after, out=after)  # in place: it is a day's largest array
     after[np.diag_indices_from(after)] += added
@@ -202,13 +205,13 @@ def _solved(
     )
 
 
-def honest(variance: FloatArray, residual: FloatArray, misfit: FloatArray, moved: FloatArray, cut: float) -> FloatArray:
+def honest(variance: FloatArray, residual: FloatArray, misfit: float, moved: FloatArray, cut: float) -> FloatArray:
     """Return variances that count what the model leaves out.
 
     Args:
         variance: Variance by the model, shape (n,).
         residual: How much of it is that of the pairs' residuals, shape (n,).
-        misfit: What the rest is multiplied by: a day may be unlike all others, and large values vary more, shape (n,).
+        misfit: What the rest is multiplied by: a day may be unlike all others.
         moved: How far the day's sums moved each mean, of which the balls cut a part off, shape (n,).
         cut: By which part of that it may be off.
 

@@ -78,7 +78,6 @@ class Dense:
 
     def __init__(self, view: View, design: Design, factors: dict[str, float]) -> None:
         occupancy, state = view.day.occupancy, view.state
-        self.expected, self.records = view.expected, occupancy.cell_records
         n_cells, n_pairs, n_common, n_own = occupancy.n_cells, occupancy.cell.size, *(
             one.shape[1] for one in (view.rows.common, view.rows.own)
         )  # fmt: skip
@@ -127,8 +126,6 @@ def expected_variances(
     after = np.diag(of_areas @ left @ of_areas.T)
     misfit = max(1.0, float(sums @ np.linalg.solve(whole, sums)) / sums.size)
     cut_off = np.hypot(0.5 / kept.share - 0.5, kept.deviation) * (of_areas @ gain.T @ sums)
-    relative = dense.expected / np.average(dense.expected, weights=dense.records)
-    misfit *= share @ np.clip(relative, 1, 2.5)
     widened = np.maximum(after - residual, 1e-12) * misfit + cut_off**2 + share**2 @ part
     return widened, (before - residual) * misfit + share**2 @ part
 

@@ -4,12 +4,33 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from city_days import MUCH, NORMS, UNIT, VALUE_RANGE, a_city, asked_of, error, run, true_means
+from city_days import (
+    MUCH,
+    NORMS,
+    UNIT,
+    VALUE_RANGE,
+    Textbook,
+    a_city,
+    a_state,
+    asked_of,
+    error,
+    error_of_scale,
+    run,
+    same,
+    told,
+    true_means,
+    unmeasured,
+)
 
 from dpmath.core.occupancy import Occupancy
+from dpmath.estimate.covariates import covariates
+from dpmath.estimate.likelihood import NOTHING, ON_FIRST_DAY
 from dpmath.estimate.measurement import Norm
+from dpmath.estimate.posterior import Design, estimated
 from dpmath.estimate.programme import programme
+from dpmath.estimate.shrinkage import Kept
 from dpmath.estimate.state import State
+from dpmath.estimate.view import View
 
 
 @pytest.mark.theorem("HV-E4")
@@ -29,6 +50,66 @@ def test_a_first_day_learns_how_much_places_differ_although_no_user_moves(norm: 
 
 
 @pytest.mark.theorem("HV-E7")
+@pytest.mark.parametrize(
+    ("error", "factor"),
+    [((1.0, 0.24), 2.0), ((1.0, 0.26), 1.0), ((0.2, 0.0), 1.0), ((0.3, 0.0), 2**0.3), ((-3.0, 0.01), 1.0)],
+)
+def test_places_vary_more_where_it_is_clearly_told_and_never_less(error: tuple[float, float], factor: float) -> None:
+    state = replace(told(unmeasured(9.0, (2.0, 4.0))), own_error=error)
+    found = state.with_places_as_told()
+    if factor == 1:
+        assert found is state
+        return
+    n_common = state.basis.n_common
+    added = np.append(np.zeros(n_common), (factor - 1) * state.lasting[n_common:])
+    assert found.prior_factors == pytest.approx((2.0, 4.0 * factor))
+    assert found.lasting == pytest.approx(state.lasting + added)
+    assert found.covariance == pytest.approx(state.covariance + np.diag(added))
+    assert same(found.mean, state.mean)
+    assert found.own_error == (0.0, error[1])
+    assert found.later(3).own_error == pytest.approx((0.0, error[1] + 0.03))
+    assert found.later(10_000).own_error == (0.0, 2.0)
+    assert replace(found, own_error=(-3.0, 0.1)).later(1).own_error[0] == 0, "so a later rise is seen at once"
+
+
+@pytest.mark.theorem("HV-E7")
+@pytest.mark.parametrize(("of_scale", "left"), [(0.75, 0.25), (-3.0, 1.0), (0.0, 1.0)])
+def test_what_raises_the_scale_is_not_told_of_places_again(of_scale: float, left: float) -> None:
+    """The same sums tell of both; a larger scale has larger places already."""
+    state = replace(told(unmeasured(9.0, (1.0, 1.0))), scale_error=(of_scale, 0.25), own_error=(1.0, 0.1))
+    assert state.rescaled().own_error == pytest.approx((left, 0.1))
+
+
+@pytest.mark.theorem("HV-E7")
+@pytest.mark.parametrize("true_error", [-2.0, 0.0, 4.0])
+def test_what_later_sums_tell_of_places_is_bayes_rule_on_dense_matrices(true_error: float) -> None:
+    """Where what is known of hexagons and cells is multiplied, and all else stays; a first day has other means."""
+    rng = np.random.default_rng(12)
+    day, before = a_city(), (0.0, 2.0)
+    view = View.of(day, replace(a_state(day), own_error=before), covariates(day, True))
+    noise, n_queries = 0.4, 40
+    one = Design(rng.normal(size=(day.occupancy.n_cells, n_queries)), rng.uniform(0, 0.02, day.occupancy.cell.size))
+    model = Textbook(view)
+    seen, places = model.sums(view, one, 0.8), np.zeros_like(model.covariance)
+    n_common, n_states, n_pairs = view.state.basis.n_common, view.state.mean.size, day.occupancy.cell.size
+    for block in (slice(n_common, n_states), slice(2 * n_states, len(places) - n_pairs)):
+        places[block, block] = model.covariance[block, block]
+    of_places, all_else = (seen @ part @ seen.T for part in (places, model.covariance - places))
+
+    def whole(error: float) -> np.ndarray:
+        return np.asarray(2.0**error * of_places + all_else + noise**2 * np.eye(n_queries))
+
+    sums = rng.multivariate_normal(np.zeros(n_queries), whole(true_error))
+    found = estimated(view, one, sums, noise, Kept(0.8), NOTHING).state
+    mean, deviation = error_of_scale(before, sums, whole)
+    assert found.own_error[0] == pytest.approx(mean, abs=0.02 * deviation)
+    assert found.own_error[1] ** 0.5 == pytest.approx(deviation, rel=0.02)
+    assert abs(mean - true_error) < 4 * deviation
+    assert deviation < 0.7 * before[1] ** 0.5
+    assert estimated(view, one, sums, noise, Kept(0.8), ON_FIRST_DAY).state.own_error == before
+
+
+@pytest.mark.theorem("HV-E7")
 @pytest.mark.parametrize(("norm", "limit"), [("l1", 4 * UNIT["l1"]), ("l2", UNIT["l2"] // 10)])
 def test_later_days_learn_how_much_places_differ_where_the_first_could_not(
     norm: Norm, limit: int, monkeypatch: pytest.MonkeyPatch
@@ -37,7 +118,7 @@ def test_later_days_learn_how_much_places_differ_where_the_first_could_not(
     held, off = _without_order(norm, limit)
     monkeypatch.setattr(State, "with_places_as_told", lambda state: state)
     held_before, off_before = _without_order(norm, limit)
-    assert held > max(0.88, held_before + 0.02)
+    assert held > max(0.88, held_before + 0.01)
     assert off < 0.95 * off_before
 
 

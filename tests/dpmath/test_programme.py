@@ -18,7 +18,6 @@ from city_days import (
     asked_of,
     complete,
     error,
-    levels,
     run,
     same,
     true_means,
@@ -185,9 +184,8 @@ def test_the_expected_deviation_is_that_of_textbook_conditioning_on_the_design(n
     gain = np.linalg.solve(of_sums, seen @ model.covariance).T
     left = model.of_means @ (model.covariance - gain @ seen @ model.covariance) @ model.of_means.T
     residual = np.bincount(day.occupancy.cell, view.share_of_cell**2 * view.residual_variance)
-    wider = np.maximum(levels(view), 1)
-    expected = np.sqrt(residual + np.maximum(np.diag(left) - residual, 0) * wider)
-    before = residual + (np.diag(model.of_means @ model.covariance @ model.of_means.T) - residual) * wider
+    expected = np.sqrt(residual + np.maximum(np.diag(left) - residual, 0))
+    before = np.diag(model.of_means @ model.covariance @ model.of_means.T)
     deviation, day_share = expected_deviation(state, asked)
     assert deviation == pytest.approx(expected, rel=1e-6)
     assert day_share == pytest.approx(1 - expected**2 / before, abs=1e-6)

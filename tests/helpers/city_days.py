@@ -87,6 +87,39 @@ def a_state(day: Day, seed: int = 2, centre: float = 50.0) -> State:
     return replace(state, mean=rng.normal(size=state.mean.size) * 0.1, covariance=(told + told.T) / 2)
 
 
+def told(state: State) -> State:
+    """Return the state after observations that tell of some coefficients much, of others nothing."""
+    rng = np.random.default_rng(3)
+    seen = rng.normal(size=(6, state.mean.size)) / np.sqrt(state.mean.size)
+    gain = np.linalg.solve(seen @ state.covariance @ seen.T + np.eye(6), seen @ state.covariance).T
+    observed = rng.normal(size=6) * 5 - seen @ state.mean
+    return replace(
+        state, mean=state.mean + gain @ observed, covariance=state.covariance - gain @ seen @ state.covariance
+    )
+
+
+def unmeasured(scale: float, factors: tuple[float, float], n_slots: int = 6) -> State:
+    day = a_city(n_slots=n_slots)
+    basis = fit_basis(day, covariates(day, True))
+    state = replace(first_state(day, basis, 50.0, 900.0, scale, 0.5), prior_factors=factors)
+    prior = state.lasting
+    prior[0] = 900.0  # the city's mean is known as badly as the centre
+    return replace(state, covariance=np.diag(prior))
+
+
+def error_of_scale(
+    before: tuple[float, float], sums: np.ndarray, whole: Callable[[float], np.ndarray]
+) -> tuple[float, float]:
+    """Return mean and deviation of the error of the scale by Bayes' rule, from the covariance of the sums by it."""
+    errors = before[0] + before[1] ** 0.5 * np.linspace(-4, 4, 401)
+    fits = np.array([-0.5 * sums @ np.linalg.solve(whole(error), sums) for error in errors])
+    fits -= [0.5 * np.linalg.slogdet(whole(error)).logabsdet for error in errors]
+    fits -= 0.5 * (errors - before[0]) ** 2 / before[1]
+    weight = np.exp(fits - fits.max()) / np.exp(fits - fits.max()).sum()
+    mean = weight @ errors
+    return float(mean), float((weight @ (errors - mean) ** 2) ** 0.5)
+
+
 def a_view(day: Day) -> View:
     return View.of(day, a_state(day), covariates(day, True))
 

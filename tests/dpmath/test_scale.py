@@ -1,0 +1,258 @@
+"""How far values differ: what each day's sums tell of the scale, and what becomes of the state if it changes."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from city_days import (
+    UNIT,
+    Textbook,
+    a_city,
+    a_state,
+    asked_of,
+    error,
+    error_of_scale,
+    run,
+    same,
+    told,
+    true_means,
+    unmeasured,
+    values_of,
+)
+
+from dpmath.estimate.basis import fit_basis
+from dpmath.estimate.covariates import covariates
+from dpmath.estimate.likelihood import NOTHING, ON_FIRST_DAY, Parts, error_of
+from dpmath.estimate.posterior import Design, estimated
+from dpmath.estimate.programme import programme
+from dpmath.estimate.shrinkage import Kept
+from dpmath.estimate.state import first_state
+from dpmath.estimate.view import View
+
+
+@pytest.mark.theorem("HV-E7")
+@pytest.mark.parametrize("n_slots", [1, 6, 96])
+def test_a_lower_scale_is_what_the_same_answers_would_have_told_with_it(n_slots: int) -> None:
+    """Also where some functions of the slot have no variance at all."""
+    supposed, lower = (unmeasured(scale, (2.0, 4.0), n_slots) for scale in (9.0, 3.0))
+    assert (supposed.lasting.min() < 1e-15) == (n_slots == 96)
+    shift = np.log2(1 / 9)
+    off = replace(told(supposed), scale_error=(shift - 0.5, 0.25))  # largest that may be: one deviation above
+    found, wanted = off.rescaled(), told(lower)
+    assert found.scale == pytest.approx(3.0)
+    assert found.mean == pytest.approx(wanted.mean, abs=1e-6)
+    assert found.covariance == pytest.approx(wanted.covariance, rel=1e-6, abs=1e-5)
+    assert found.scale_error == pytest.approx((-0.5, 0.25))
+    assert same(found.rescaled(), found)
+
+
+@pytest.mark.theorem("HV-E7")
+@pytest.mark.parametrize(
+    ("error", "factor"),
+    [((-1.0, 0.81), 1.0), ((-1.0, 0.49), 2**-0.3), ((0.2, 4.0), 1.0), ((1.0, 0.01), 2.0), ((-0.2, 0.0), 1.0)],
+)
+def test_the_scale_falls_to_the_largest_that_may_be_and_rises_to_the_likeliest(
+    error: tuple[float, float], factor: float
+) -> None:
+    state = replace(told(unmeasured(9.0, (1.0, 1.0))), scale_error=error)
+    found = state.rescaled()
+    assert found.scale == pytest.approx(9 * factor**0.5)
+    assert found.lasting == pytest.approx(state.lasting * factor)
+    if factor > 1:
+        added = np.append(0, (factor - 1) * state.lasting[1:])
+        assert found.covariance == pytest.approx(state.covariance + np.diag(added))
+        assert (found.mean == state.mean).all()
+    elif factor == 1:
+        assert found is state
+
+
+@pytest.mark.theorem("HV-E7")
+@pytest.mark.parametrize("variance", [0.0, 0.1, 0.29])
+def test_a_scale_that_is_known_stays_known_and_only_rises(variance: float) -> None:
+    state = replace(told(unmeasured(9.0, (1.0, 1.0))), scale_error=(-2.0, variance))
+    assert state.scale_is_known
+    assert state.rescaled(may_fall=False) is state
+    assert state.rescaled().scale < 9
+    raised = replace(state, scale_error=(1.0, variance))
+    assert same(raised.rescaled(may_fall=False), raised.rescaled())
+    assert raised.rescaled().scale == pytest.approx(9 * 2**0.5)
+    assert state.later(10_000).scale_error == (-2.0, variance)
+    assert not replace(state, scale_error=(-2.0, 0.31)).scale_is_known
+
+
+@pytest.mark.theorem("HV-E7")
+def test_a_city_that_varies_more_raises_the_scale_which_then_does_not_fall_back() -> None:
+    state = replace(told(unmeasured(9.0, (1.0, 1.0))), scale_error=(-0.2, 0.31))
+    for growth, factor in ((0.2, 1.0), (0.3, 2**0.3), (2.0, 4.0), (-3.0, 1.0)):
+        found = replace(state, growth=(growth, 0.1)).rescaled()
+        assert found.scale == pytest.approx(9 * factor**0.5)
+        if factor > 1:
+            assert (found.scale_error, found.growth) == ((0, 0.31), pytest.approx((0, 0.1)))
+            assert same(found.rescaled(), found)
+    silent = replace(state, growth=(-3.0, 0.1))
+    assert silent.later(3).growth == pytest.approx((0, 0.13)), "what is below is forgotten, so growth is seen at once"
+    assert silent.later(10_000).growth == (0, 0.3)
+    assert replace(state, growth=(0.1, 0.1)).later(1).growth[0] == 0.1
+    fallen = replace(state, scale_error=(-2.0, 0.5), growth=(-0.1, 0.1)).rescaled()
+    assert fallen.scale < 9
+    assert fallen.growth == (-0.1, 0.1)
+
+
+@pytest.mark.theorem("HV-E7")
+def test_nothing_is_raised_above_what_values_within_the_range_can_vary() -> None:
+    """Whatever answers tell, day after day."""
+    state = told(unmeasured(9.0, (1.0, 1.0)))
+    for _ in range(20):
+        off = replace(state, scale_error=(8.0, 4.0), growth=(9.0, 0.3), own_error=(8.0, 2.0))
+        state = off.rescaled().with_places_as_told()
+    assert state.scale == pytest.approx(50)
+    assert state.prior_factors[1] * state.basis.own_share == pytest.approx(1)
+    assert same(replace(state, own_error=(8.0, 2.0)).with_places_as_told().covariance, state.covariance)
+
+
+@pytest.mark.theorem("HV-E7")
+@pytest.mark.parametrize("error", [-3.0, 2.0])
+@pytest.mark.parametrize("centre", [50.0, 4.0])
+def test_residual_variances_stay_where_the_scale_changes(error: float, centre: float) -> None:
+    """Also near the bounds of the values, where these say how much a pair may vary."""
+    day = a_city()
+    state = a_state(day, centre=centre)
+    state = replace(state, mean=np.zeros(state.mean.size), scale_error=(error, 0.25))
+    known = covariates(day, True)
+    before, after = (View.of(day, one, known).residual_variance for one in (state, state.rescaled()))
+    assert state.rescaled().scale != state.scale
+    assert after == pytest.approx(before)
+
+
+@pytest.mark.theorem("HV-E7")
+@pytest.mark.parametrize("true_error", [-4.0, -1.5, 0.0, 2.0])
+@pytest.mark.parametrize("before", [(-0.5, 4.0), (0.0, 0.31)])
+def test_what_later_sums_tell_of_growth_is_bayes_rule_on_dense_matrices(
+    true_error: float, before: tuple[float, float]
+) -> None:
+    """By numerical integration; where residuals and the city's mean stay, and all else is multiplied."""
+    rng = np.random.default_rng(11)
+    day = a_city()
+    view = View.of(day, replace(a_state(day), growth=before, n_days=1), covariates(day, True))
+    noise, n_queries = 0.4, 40
+    one = Design(rng.normal(size=(day.occupancy.n_cells, n_queries)), rng.uniform(0, 0.02, day.occupancy.cell.size))
+    model = Textbook(view)
+    seen, fixed = model.sums(view, one, 0.8), model.covariance.copy()
+    varies = len(fixed) - day.occupancy.cell.size
+    with_mean = fixed[:varies, 0]
+    fixed[:varies, :varies] = np.outer(with_mean, with_mean) / with_mean[0]  # the rest is independent of the mean
+    residual, rest = (seen @ part @ seen.T for part in (fixed, model.covariance - fixed))
+
+    def whole(error: float) -> np.ndarray:
+        return np.asarray(2.0**error * rest + residual + noise**2 * np.eye(n_queries))
+
+    sums = rng.multivariate_normal(np.zeros(n_queries), whole(true_error))
+    found = estimated(view, one, sums, noise, Kept(0.8), NOTHING).state.growth
+    mean, deviation = error_of_scale(before, sums, whole)
+    assert found[0] == pytest.approx(mean, abs=0.02 * deviation)
+    assert found[1] ** 0.5 == pytest.approx(deviation, rel=0.02)
+    first = replace(view, state=replace(view.state, n_days=0))
+    assert estimated(first, one, sums, noise, Kept(0.8), ON_FIRST_DAY).state.growth == before
+    if before[1] > 1:
+        assert abs(found[0] - true_error) < 4 * deviation
+        assert deviation < 0.6 * before[1] ** 0.5
+
+
+@pytest.mark.theorem("HV-E7")
+@pytest.mark.parametrize("n_days", [0, 1])
+@pytest.mark.parametrize("n_slots", [6, 24])
+def test_later_sums_tell_of_the_scale_by_what_it_still_changes(n_days: int, n_slots: int) -> None:
+    """To first order: by how much earlier sums would have left other covariances, had prior variances been larger."""
+    rng, step = np.random.default_rng(13), 1e-4
+    smaller, state, larger = (
+        told(unmeasured(9.0 * factor**0.5, (1.0, 2.0), n_slots)) for factor in (1 - step, 1, 1 + step)
+    )
+    day, before = a_city(n_slots=n_slots), (-0.3, 1.0)
+    view = View.of(day, replace(state, scale_error=before, n_days=n_days), covariates(day, True))
+    noise, n_queries, n_pairs = 0.4, 40, day.occupancy.cell.size
+    one = Design(rng.normal(size=(day.occupancy.n_cells, n_queries)), rng.uniform(0, 0.02, n_pairs))
+    model = Textbook(view)
+    seen, n_states = model.sums(view, one, 0.8), state.mean.size
+    varying = np.zeros_like(model.covariance)
+    varying[:n_states, :n_states] = (larger.covariance - smaller.covariance) / (2 * step)
+    for block in [slice(2 * n_states, len(varying) - n_pairs)] + [slice(n_states, 2 * n_states)] * (n_days == 0):
+        varying[block, block] = model.covariance[block, block]
+    of_scale, known = (seen @ part @ seen.T for part in (varying, model.covariance))
+    sums = rng.multivariate_normal(np.zeros(n_queries), known + noise**2 * np.eye(n_queries))
+    found = estimated(view, one, sums, noise, Kept(0.8), NOTHING).state.scale_error
+    mean, deviation = error_of_scale(
+        before, sums, lambda error: known + (2.0**error - 1) * of_scale + noise**2 * np.eye(n_queries)
+    )
+    assert found[0] == pytest.approx(mean, abs=0.02 * deviation)
+    assert found[1] ** 0.5 == pytest.approx(deviation, rel=0.02)
+    assert deviation < 0.8 * before[1] ** 0.5
+
+
+@pytest.mark.theorem("HV-E7")
+def test_a_part_that_is_larger_than_the_whole_tells_what_the_whole_would() -> None:
+    """What is known of hexagons and of the city may cancel; with a smaller part, no covariance would be left."""
+    sums, whole = np.array([0.1, -0.2]), np.diag([1.0, 2.0])
+    assert error_of(2 * whole, whole, sums, (0.0, 2.0)) == pytest.approx(error_of(whole, whole, sums, (0.0, 2.0)))
+
+
+@pytest.mark.theorem("HV-E7")
+@pytest.mark.parametrize("noise", [0.05, 1.0])
+@pytest.mark.parametrize("off", [0.0, 20.0])
+def test_a_first_measurement_tells_of_the_scale_what_priors_of_other_scales_tell(noise: float, off: float) -> None:
+    """Where the centre is hardly known: it has not to do with the scale, whether it was well put or not."""
+    rng = np.random.default_rng(12)
+    day = a_city()
+    first = first_state(day, fit_basis(day, covariates(day, True)), 50.0, 625.0, 9.0, 0.5)
+    view = View.of(day, first, covariates(day, True))
+    one = Design(rng.normal(size=(day.occupancy.n_cells, 12)), rng.uniform(0, 0.02, day.occupancy.cell.size))
+
+    def whole(error: float) -> np.ndarray:
+        factor = 2.0**error
+        prior = np.append(625.0, first.lasting[1:] * factor)
+        scaled = replace(first, covariance=np.diag(prior), scale=9.0 * factor**0.5)
+        model = Textbook(replace(view, state=scaled))
+        model.covariance[-day.occupancy.cell.size :, -day.occupancy.cell.size :] = np.diag(view.residual_variance)
+        seen = model.sums(view, one, 0.8)
+        return np.asarray(seen @ model.covariance @ seen.T + noise**2 * np.eye(12))
+
+    known, twice = whole(0.0), whole(1.0)
+
+    def by_square(error: float) -> np.ndarray:
+        return np.asarray(known + (2.0**error - 1) * (twice - known))
+
+    assert by_square(-2.0) == pytest.approx(whole(-2.0))
+    of_mean = 0.8 * np.bincount(day.occupancy.cell, one.weight) @ one.loading
+    sums = of_mean * off + rng.multivariate_normal(np.zeros(12), whole(-2.0) - 625 * np.outer(of_mean, of_mean))
+    found = estimated(view, one, sums, noise, Kept(0.8), NOTHING).state.scale_error
+    mean, deviation = error_of_scale(first.scale_error, sums, by_square)
+    assert found[0] == pytest.approx(mean, abs=0.02 * deviation)
+    assert found[1] ** 0.5 == pytest.approx(deviation, rel=0.02)
+
+
+@pytest.mark.theorem("HV-E7")
+def test_a_city_whose_days_are_alike_does_not_pass_for_one_that_hardly_varies(monkeypatch: pytest.MonkeyPatch) -> None:
+    """In much noise. Where what later days differ by counts, the scale falls for months, and the map stays wrong."""
+    held, off = _of_days_alike()
+    monkeypatch.setattr(Parts, "varying_with_scale", lambda parts, factors, **_: parts.varying(factors))
+    held_if_so, off_if_so = _of_days_alike()
+    assert held > 0.95
+    assert held_if_so < 0.9
+    assert off < 0.75 * off_if_so
+
+
+def _of_days_alike() -> tuple[float, float]:
+    """Return the share of intervals that hold on days 20 to 59 of two cities, and the error. Noise is drawn once."""
+    held, errors = [], []
+    for seed in range(2):
+        state = None
+        for number in range(60):
+            day, rng = a_city(1000 * seed + number), np.random.default_rng(1000 * seed + number)
+            totals = values_of(day, number)
+            asked = asked_of(day, "l2", int(0.017 * UNIT["l2"]), state is None)
+            found, _ = run(programme(state, asked), day, totals, rng.bytes)
+            state = found.state
+            if number >= 20:
+                missed = np.abs(found.mean - true_means(day, totals)) > 1.96 * np.sqrt(found.variance)
+                held.append(1 - missed.mean())
+                errors.append(error(found, day, totals))
+    return float(np.mean(held)), float(np.mean(errors))
