@@ -39,7 +39,6 @@ class Parts:
         day: Of what differs on the day.
         residual: Of the pairs' residuals.
         of_mean: Of the city's mean, as it is known before the day: its prior has not to do with the scale.
-        of_scale: How much the first part would grow, without the mean, if prior variances grew in proportion.
         noise: Standard deviation of the noise.
         shrink: The share of the sums that the balls keep.
     """
@@ -52,29 +51,19 @@ class Parts:
     day: FloatArray
     residual: FloatArray
     of_mean: FloatArray
-    of_scale: FloatArray
     noise: float
     shrink: float
 
-    def varying(self, factors: dict[str, float]) -> FloatArray:
-        """Return the part of all that is unknown before the sums, beside residuals and the city's mean."""
-        before = self.before - self.of_mean + self.of_cells
-        return self.shrink**2 * (before + self._raised(factors) + factors["day"] * self.day)
-
-    def varying_with_scale(self, factors: dict[str, float], of_days: bool) -> FloatArray:
-        """Return how much the sums would vary more if the square of the scale had been larger from the first day on.
+    def varying(self, factors: dict[str, float], of_days: bool = True) -> FloatArray:
+        """Return the part that grows with the square of the scale.
 
         Args:
             factors: What each group of variances is multiplied by.
-            of_days: Whether what days differ by counts. After the first day it would make a city whose days are alike
-                pass for one of a smaller scale.
+            of_days: Whether what days differ by is a part of it.
         """
-        return self.shrink**2 * (
-            self.of_scale + self.of_cells + self._raised(factors) + of_days * factors["day"] * self.day
-        )
-
-    def _raised(self, factors: dict[str, float]) -> FloatArray:
-        return (factors["city"] - 1) * self.of_city + (factors["own"] - 1) * self.own
+        before = self.before - self.of_mean + self.of_cells
+        raised = (factors["city"] - 1) * self.of_city + (factors["own"] - 1) * self.own
+        return self.shrink**2 * (before + raised + of_days * factors["day"] * self.day)
 
     @property
     def varying_by_place(self) -> FloatArray:

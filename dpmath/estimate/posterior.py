@@ -10,7 +10,7 @@ from dpmath.estimate.day import FloatArray
 from dpmath.estimate.likelihood import Ladders, Parts, error_of, likeliest, unsure_of
 from dpmath.estimate.products import product
 from dpmath.estimate.shrinkage import Kept
-from dpmath.estimate.state import LEAST_SHARE, POINTS, State
+from dpmath.estimate.state import POINTS, State
 from dpmath.estimate.view import View
 
 _LEAST_VARIANCE = 1e-8
@@ -121,7 +121,6 @@ def estimated(view: View, design: Design, sums: FloatArray, noise: float, kept: 
         day=seen.T @ (state.of_the_day[:, None] * seen),
         residual=(loading * spread[:, None]).T @ loading,
         of_mean=np.outer(lasting[0], lasting[0]) / max(state.covariance[0, 0], _LEAST_VARIANCE),
-        of_scale=lasting[1:].T @ (lasting[1:] / np.maximum(prior[1:], prior.max() * LEAST_SHARE)[:, None]),
         noise=noise,
         shrink=kept.share,
     )
@@ -131,12 +130,11 @@ def estimated(view: View, design: Design, sums: FloatArray, noise: float, kept: 
     found = _solved(
         view, design, parts.root(factors), sums, kept, factors, unsure, lasting + added[:, None] * seen, added, seen
     )
-    varying = parts.varying(factors)
-    whole = varying + parts.rest(factors)
-    of_scale = parts.varying_with_scale(factors, of_days=not state.n_days)
+    whole = parts.varying(factors) + parts.rest(factors)
+    # Days that are alike would lower the scale: what days differ by counts on the first day, and once it falls no more.
+    of_scale = parts.varying(factors, of_days=not state.n_days or state.scale_is_known)
     errors = {"scale_error": error_of(of_scale, whole, sums, state.scale_error)}
     if "own" not in chosen:
-        errors["growth"] = error_of(varying, whole, sums, state.growth)
         errors["own_error"] = error_of(parts.varying_by_place, whole, sums, state.own_error)
     return replace(found, state=replace(found.state, **errors))
 

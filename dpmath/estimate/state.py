@@ -25,12 +25,10 @@ DRIFT = 0.003
 """How much of the prior variance each coefficient gains a day."""
 _LEAST_SHIFT = 0.25
 """By how much the log2 of the square of the scale must be off before the scale is changed."""
-LEAST_SHARE = 1e-8
+_LEAST_SHARE = 1e-8
 """Of the largest prior variance: with less, a coefficient that cannot vary leaves no root to be found."""
 _CLASS_DRIFT = 0.01
 _SCALE_DRIFT = 0.01
-_GROWTH_VARIANCE = 0.3
-"""Of log2 of how much the square of the scale may have grown; with more, chance alone would raise it."""
 _OWN_VARIANCE = 2.0
 """Of log2 of the error of hexagons' and cells' variance, after the first day."""
 
@@ -64,7 +62,6 @@ class State:
         residual_scale: The scale that residual variances are shares of: the first day's.
         prior_factors: What prior variances are multiplied by: of the common functions, of the hexagons' own.
         scale_error: Mean and variance of log2(true square of the scale / supposed one).
-        growth: The same, by all that is still unknown: days may begin to differ more.
         own_error: The same of the variance of what is still unknown of hexagons and cells; later days tell of it.
         shrink: Mean and variance of log(true length of a user's vector / expected length).
         residual: Mean of the log of what each class's residual variance is multiplied by, shape (n,).
@@ -81,7 +78,6 @@ class State:
     residual_scale: float
     prior_factors: tuple[float, float] = (1.0, 1.0)
     scale_error: tuple[float, float] = (0.0, 0.0)
-    growth: tuple[float, float] = (0.0, _GROWTH_VARIANCE)
     own_error: tuple[float, float] = (0.0, _OWN_VARIANCE)
     shrink: tuple[float, float] = (0.0, 0.25)
     residual: FloatArray = field(default_factory=lambda: np.zeros(RESIDUAL_CLASSES[0] * RESIDUAL_CLASSES[1]))
@@ -170,7 +166,7 @@ class State:
     def scale_is_known(self) -> bool:
         """Whether the scale is well known; it may still rise, but falls no more.
 
-        In a city that drifts less than supposed, it would fall without end.
+        In a city whose days differ or drift less than supposed, it would fall without end.
         """
         return self.scale_error[1] < _WELL_KNOWN
 
@@ -185,16 +181,16 @@ class State:
         Args:
             may_fall: Whether the scale may fall, and not only rise.
         """
-        (mean, variance), (growth, unsure_of_growth) = self.scale_error, self.growth
-        largest, likeliest = mean + variance**0.5, max(mean, growth)
-        shift = largest if may_fall and largest < -_LEAST_SHIFT else likeliest if likeliest > _LEAST_SHIFT else 0.0
+        mean, variance = self.scale_error
+        largest = mean + variance**0.5
+        shift = largest if may_fall and largest < -_LEAST_SHIFT else mean if mean > _LEAST_SHIFT else 0.0
         shift = min(shift, max(0.0, float(np.log2(_LARGEST_VARIANCE / self.scale**2))))
         if not shift:
             return self
         factor, prior = 2.0**shift, self.lasting[1:]
         coefficients, covariance = self.mean, self.covariance.copy()
         if factor < 1:  # as if each coefficient had been observed to be 0; some cannot vary, and stay so
-            observed = np.maximum(prior * factor / (1 - factor), prior.max() * LEAST_SHARE)
+            observed = np.maximum(prior * factor / (1 - factor), prior.max() * _LEAST_SHARE)
             whole = covariance[1:, 1:].copy()
             whole[np.diag_indices_from(whole)] += observed
             root = np.linalg.cholesky(whole)
@@ -210,8 +206,7 @@ class State:
             mean=coefficients,
             covariance=covariance,
             scale=self.scale * factor**0.5,
-            scale_error=(mean - shift if shift < 0 else 0.0, variance),  # what grew is not found too large again
-            growth=(growth - max(shift, 0.0), unsure_of_growth),
+            scale_error=(mean - shift, variance),
             own_error=(own - max(shift, 0.0), unsure_of_own),  # what raises the whole raises them too
         )
 
@@ -219,11 +214,13 @@ class State:
         """Return the state with what coefficients and scales may have drifted in some days."""
         covariance = self.covariance.copy()
         covariance[np.diag_indices_from(covariance)] += n_days * DRIFT * self.lasting
-        (growth, unsure), (own, unsure_of_own) = self.growth, self.own_error  # these only rise
+        (error, unsure), (own, unsure_of_own) = self.scale_error, self.own_error
+        if self.scale_is_known:  # it stays so, and may have risen since
+            error, unsure = max(error, 0.0), min(unsure + n_days * _SCALE_DRIFT, float(np.nextafter(_WELL_KNOWN, 0)))
         return replace(
             self,
             covariance=covariance,
-            growth=(max(growth, 0.0), min(unsure + n_days * _SCALE_DRIFT, _GROWTH_VARIANCE)),
+            scale_error=(error, unsure),
             own_error=(max(own, 0.0), min(unsure_of_own + n_days * _SCALE_DRIFT, _OWN_VARIANCE)),
             shrink=shrinkage.later(self.shrink, n_days),
             residual_covariance=self.residual_covariance + n_days * _CLASS_DRIFT * class_covariance(),
@@ -284,7 +281,7 @@ def from_arrays(arrays: dict[str, np.ndarray]) -> State:
     """
     basis = {one.name: arrays[f"basis.{one.name}"] for one in fields(Basis)}
     rest = {one.name: arrays[one.name] for one in fields(State) if one.name != "basis"}
-    pairs = ("prior_factors", "scale_error", "growth", "own_error", "shrink")
+    pairs = ("prior_factors", "scale_error", "own_error", "shrink")
     numbers: dict[str, Any] = {name: float(rest.pop(name)) for name in ("centre", "scale", "residual_scale")}
     numbers |= {name: tuple(rest.pop(name).tolist()) for name in pairs}
     numbers |= {"n_days": int(rest.pop("n_days"))}
