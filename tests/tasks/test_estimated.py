@@ -4,6 +4,7 @@ import datetime as dt
 import json
 import os
 import re
+from io import BytesIO
 from pathlib import Path
 
 import numpy as np
@@ -12,6 +13,7 @@ import pytest
 from estimates import day, released, write_day
 from support import DATE, Dataset, table
 
+from dpmath.estimate.design import RADIUS
 from dpmath.estimate.measurement import Measurement
 from tasks.account import ledger, private_files
 from tasks.base.errors import BadConfig, BudgetExceeded, HexveilError, LedgerBroken
@@ -232,6 +234,8 @@ def test_nothing_that_is_not_noised_is_written_or_said(
     # An integer below 2^16 has two bytes that are not 0, which the floats of a state hold by chance (1 run in 200);
     # one above is met in 1 run of 40,000, as a float in fewer.
     raw = {np.array(one, dtype).tobytes() for one in telling for dtype in ("<i8", "<f8")}
+    numbers = np.array([*telling, *(one / RADIUS for one in telling)])
+    numbers = np.append(numbers, numbers.astype(np.float32))
     assert len(needles) >= 2
     number = re.compile(
         rb"(?<![0-9A-Za-z.])[0-9]+(?![0-9A-Za-z])"
@@ -243,6 +247,13 @@ def test_nothing_that_is_not_noised_is_written_or_said(
     for path, content in files.items():
         assert not needles & set(number.findall(content)), path
         assert not any(needle in content for needle in raw), path
+        if content.startswith(b"PK"):  # arrays, of which whole numbers take only the bytes that they need
+            with np.load(BytesIO(content)) as stored:
+                for name in stored:
+                    assert stored[name].dtype.kind not in "iuf" or not np.isin(numbers, stored[name]).any(), (
+                        path,
+                        name,
+                    )
     for path in (private_files.releases(estimated.config), folder_of(estimated.config)):
         for file in path.iterdir():
             if file.read_bytes().startswith(b"PAR1"):
