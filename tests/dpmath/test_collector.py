@@ -121,17 +121,18 @@ def test_the_interval_holds_where_devices_have_fewer_values_than_was_said(
 ) -> None:
     """All were said to have 1440; with 1340 none votes, and the bin is of noise alone. False-alarm rate 1e-9.
 
-    Who takes it for granted that all vote misses in half of the cases.
+    Who takes it for granted that all vote misses in two of five cases.
     """
     known, n, runs = constant_sizes(1440), 20_000, 200
     public = design(known, n, Fraction(2), RANGE, tolerance=0.05)
     assert public.n_bins > 4
     assert (size >= public.effective_size) == n_voting
     told, make = crowd(known, public, 0.05), all_with(size, mean)
-    assert misses(make, n, known, public, told, runs) <= stats.binom.isf(FALSE_ALARM, runs, 0.05)
+    most = stats.binom.isf(FALSE_ALARM, runs, 0.05)
+    assert misses(make, n, known, public, told, runs) <= most
     if not n_voting and mean is not None:
         monkeypatch.setattr(collector, "_least_voting_share", lambda *_: 1.0)
-        assert misses(make, n, known, public, told, 60) > 15
+        assert misses(make, n, known, public, told, runs) > most, "about 80; so few less than once in 1e9"
 
 
 @pytest.mark.theorem("HV-L62")
