@@ -54,16 +54,11 @@ class Parts:
     noise: float
     shrink: float
 
-    def varying(self, factors: dict[str, float], of_days: bool = True) -> FloatArray:
-        """Return the part that grows with the square of the scale.
-
-        Args:
-            factors: What each group of variances is multiplied by.
-            of_days: Whether what days differ by is a part of it.
-        """
+    def varying(self, factors: dict[str, float]) -> FloatArray:
+        """Return the part that grows with the square of the scale."""
         before = self.before - self.of_mean + self.of_cells
         raised = (factors["city"] - 1) * self.of_city + (factors["own"] - 1) * self.own
-        return self.shrink**2 * (before + raised + of_days * factors["day"] * self.day)
+        return self.shrink**2 * (before + raised + factors["day"] * self.day)
 
     @property
     def varying_by_place(self) -> FloatArray:

@@ -132,8 +132,8 @@ def estimated(view: View, design: Design, sums: FloatArray, noise: float, kept: 
     )
     whole = parts.varying(factors) + parts.rest(factors)
     # Days that are alike would lower the scale: what days differ by counts on the first day, and once it falls no more.
-    of_scale = parts.varying(factors, of_days=not state.n_days or state.scale_is_known)
-    errors = {"scale_error": error_of(of_scale, whole, sums, state.scale_error)}
+    of_scale = factors if not state.n_days or state.scale_is_known else {**factors, "day": 0.0}
+    errors = {"scale_error": error_of(parts.varying(of_scale), whole, sums, state.scale_error)}
     if "own" not in chosen:
         errors["own_error"] = error_of(parts.varying_by_place, whole, sums, state.own_error)
     return replace(found, state=replace(found.state, **errors))

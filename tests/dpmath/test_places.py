@@ -17,8 +17,8 @@ from city_days import (
     error_of_scale,
     run,
     same,
+    share_held,
     told,
-    true_means,
     unmeasured,
 )
 
@@ -137,8 +137,7 @@ def _without_order(norm: Norm, limit: int) -> tuple[float, float]:
             found, _ = run(programme(state, asked_of(day, norm, limit, state is None)), day, totals, rng.bytes)
             state = found.state
             if number >= 5:
-                missed = np.abs(found.mean - true_means(day, totals)) > 1.96 * np.sqrt(found.variance)
-                held.append(1 - missed.mean())
+                held.append(share_held(found, day, totals))
             if number >= 7:
                 errors.append(error(found, day, totals))
     return float(np.mean(held)), float(np.mean(errors))

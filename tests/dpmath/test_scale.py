@@ -14,8 +14,8 @@ from city_days import (
     error_of_scale,
     run,
     same,
+    share_held,
     told,
-    true_means,
     unmeasured,
     values_of,
 )
@@ -155,7 +155,7 @@ def test_what_sums_tell_of_the_scale_is_bayes_rule_on_dense_matrices(
     assert found[1] ** 0.5 == pytest.approx(deviation, rel=0.02)
     if before[1] > 1:
         assert abs(found[0] - true_error) < 4 * deviation
-        assert deviation < 0.7 * before[1] ** 0.5
+        assert deviation < (0.6 if of_days else 0.7) * before[1] ** 0.5
 
 
 @pytest.mark.theorem("HV-E7")
@@ -204,7 +204,7 @@ def test_a_city_whose_days_are_alike_does_not_pass_for_one_that_hardly_varies(mo
     """In much noise. Where what later days differ by counts, the scale falls for months, and the map stays wrong."""
     held, off = _of_days_alike()
     honest = Parts.varying
-    monkeypatch.setattr(Parts, "varying", lambda parts, factors, **_: honest(parts, factors))
+    monkeypatch.setattr(Parts, "varying", lambda parts, factors: honest(parts, {**factors, "day": factors["day"] or 1}))
     held_if_so, off_if_so = _of_days_alike()
     assert held > 0.95
     assert held_if_so < 0.9
@@ -223,7 +223,6 @@ def _of_days_alike() -> tuple[float, float]:
             found, _ = run(programme(state, asked), day, totals, rng.bytes)
             state = found.state
             if number >= 20:
-                missed = np.abs(found.mean - true_means(day, totals)) > 1.96 * np.sqrt(found.variance)
-                held.append(1 - missed.mean())
+                held.append(share_held(found, day, totals))
                 errors.append(error(found, day, totals))
     return float(np.mean(held)), float(np.mean(errors))

@@ -78,6 +78,11 @@ def true_means(day: Day, totals: np.ndarray) -> np.ndarray:
     return np.bincount(day.occupancy.cell, totals) / day.occupancy.cell_records * 100 / VALUE_RANGE
 
 
+def share_held(found: Estimate, day: Day, totals: np.ndarray) -> float:
+    """Return the share of cells whose 95 % interval holds the true mean."""
+    return float((np.abs(found.mean - true_means(day, totals)) <= 1.96 * np.sqrt(found.variance)).mean())
+
+
 def a_state(day: Day, seed: int = 2, centre: float = 50.0) -> State:
     """Return a state as after some days: means that are not 0, and a covariance that is not diagonal."""
     rng = np.random.default_rng(seed)
