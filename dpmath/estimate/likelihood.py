@@ -132,6 +132,30 @@ def error_of(
     return after, float(weight @ (errors - after) ** 2)
 
 
+def error_of_days(
+    parts: Parts, sums: FloatArray, found: dict[str, float], before: tuple[float, float]
+) -> tuple[float, float]:
+    """Return mean and variance of the error of what days differ by, after the sums of a day: of log2(true / supposed).
+
+    What one day differs by has a factor of its own, so even sums without noise tell only so much of all days.
+
+    Args:
+        parts: The covariance of the sums.
+        sums: The noisy sums less what was expected of them, in radii of the ball, shape (Q,).
+        found: The likeliest factors of the day.
+        before: Mean and variance of the error before the sums.
+
+    Source:
+        HV-E7.
+    """
+    usual, (mean, variance) = {**found, "day": 1.0}, before
+    of_one_day = variance + (_LOG_SPREAD["day"] / np.log(2)) ** 2
+    whole = parts.varying(usual) + parts.rest(usual)
+    told, unsure = error_of(parts.shrink**2 * parts.day, whole, sums, (mean, of_one_day))
+    gain = variance / of_one_day
+    return mean + gain * (told - mean), variance * (1 - gain) + gain**2 * unsure
+
+
 def unsure_of(parts: Parts, sums: FloatArray, found: dict[str, float], ladder: tuple[float, ...]) -> float:
     """Return the geometric mean factor of hexagons and cells over the one that was chosen, if it is larger.
 

@@ -7,7 +7,7 @@ from scipy.linalg import solve_triangular
 
 from dpmath.estimate.basis import Rows
 from dpmath.estimate.day import FloatArray
-from dpmath.estimate.likelihood import Ladders, Parts, error_of, likeliest, unsure_of
+from dpmath.estimate.likelihood import Ladders, Parts, error_of, error_of_days, likeliest, unsure_of
 from dpmath.estimate.products import product
 from dpmath.estimate.shrinkage import Kept
 from dpmath.estimate.state import POINTS, State
@@ -135,6 +135,7 @@ def estimated(view: View, design: Design, sums: FloatArray, noise: float, kept: 
     of_scale = factors if not state.n_days or state.scale_is_known else {**factors, "day": 0.0}
     errors = {"scale_error": error_of(parts.varying(of_scale), whole, sums, state.scale_error)}
     if "own" not in chosen:
+        errors["day_error"] = error_of_days(parts, sums, factors, state.day_error)
         errors["own_error"] = error_of(parts.varying_by_place, whole, sums, state.own_error)
     return replace(found, state=replace(found.state, **errors))
 

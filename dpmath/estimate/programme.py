@@ -220,7 +220,7 @@ def _checked(
     sampling = _NORMAL_BEYOND * (weight**2 / np.maximum(n_pairs, 1)).sum(axis=0)
     widened = _widened(found, view, counted - _NORMAL_BEYOND * weight.sum(axis=0), response, noise**2 + sampling)
     state = widened.state.rescaled(may_fall=not view.state.scale_is_known)
-    return replace(widened, state=state.with_places_as_told())
+    return replace(widened, state=state.with_places_as_told().with_days_as_told())
 
 
 def _widened(found: Estimate, view: View, surplus: FloatArray, response: FloatArray, variance: FloatArray) -> Estimate:

@@ -1,8 +1,7 @@
 """What all releases so far tell of the days to come: the means and covariances of coefficients and of scales."""
 
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Any
 
 import numpy as np
 from scipy.linalg import solve_triangular
@@ -12,7 +11,7 @@ from dpmath.estimate.basis import BY_PLACE, LASTING, OF_THE_DAY, Basis
 from dpmath.estimate.day import Day, FloatArray
 from dpmath.estimate.products import product
 
-MODEL = 9
+MODEL = 10
 """Number of the model. Raise it whenever an estimate from the same answers changes: releases of another are not learned
 from, and are not made again."""
 POINTS = 100.0
@@ -24,11 +23,13 @@ _WELL_KNOWN = 0.3
 DRIFT = 0.003
 """How much of the prior variance each coefficient gains a day."""
 _LEAST_SHIFT = 0.25
-"""By how much the log2 of the square of the scale must be off before the scale is changed."""
+"""By how much the log2 of a variance must be off before it is changed."""
 _LEAST_SHARE = 1e-8
 """Of the largest prior variance: with less, a coefficient that cannot vary leaves no root to be found."""
 _CLASS_DRIFT = 0.01
 _SCALE_DRIFT = 0.01
+_DAY_VARIANCE = 2.0
+"""Of log2 of the error of what days differ by, after the first day."""
 _OWN_VARIANCE = 2.0
 """Of log2 of the error of hexagons' and cells' variance, after the first day."""
 
@@ -48,6 +49,11 @@ def class_covariance() -> FloatArray:
     return 0.25 + 0.06 * same_level + 0.06 * same_size + 0.03 * (same_level & same_size)
 
 
+def _clear(variance: float) -> float:
+    """Return above which mean of its error, in log2, it is clear that a variance is larger than supposed."""
+    return max(_LEAST_SHIFT, 2 * variance**0.5)
+
+
 @dataclass(frozen=True)
 class State:
     """What releases have told, and nothing else: a function of the account's releases.
@@ -63,6 +69,8 @@ class State:
         prior_factors: What prior variances are multiplied by: of the common functions, of the hexagons' own.
         scale_error: Mean and variance of log2(true square of the scale / supposed one).
         own_error: The same of the variance of what is still unknown of hexagons and cells; later days tell of it.
+        day_factor: What the variance of what days differ by is multiplied by.
+        day_error: Mean and variance of log2(true variance of what days differ by / supposed one).
         shrink: Mean and variance of log(true length of a user's vector / expected length).
         residual: Mean of the log of what each class's residual variance is multiplied by, shape (n,).
         residual_covariance: Its covariance, shape (n, n).
@@ -79,6 +87,8 @@ class State:
     prior_factors: tuple[float, float] = (1.0, 1.0)
     scale_error: tuple[float, float] = (0.0, 0.0)
     own_error: tuple[float, float] = (0.0, _OWN_VARIANCE)
+    day_factor: float = 1.0
+    day_error: tuple[float, float] = (0.0, _DAY_VARIANCE)
     shrink: tuple[float, float] = (0.0, 0.25)
     residual: FloatArray = field(default_factory=lambda: np.zeros(RESIDUAL_CLASSES[0] * RESIDUAL_CLASSES[1]))
     residual_covariance: FloatArray = field(default_factory=class_covariance)
@@ -101,7 +111,7 @@ class State:
     @property
     def of_the_day(self) -> FloatArray:
         """Variance of what each coefficient differs by on a day, in squared points, shape (S,)."""
-        return self.basis.variances(OF_THE_DAY, self.n_hexagons) * self.scale**2
+        return self.basis.variances(OF_THE_DAY, self.n_hexagons) * (self.day_factor * self.scale**2)
 
     @property
     def _variance_by_place(self) -> float:
@@ -149,9 +159,24 @@ class State:
         changes from day to day, little is left to learn of it, whatever its places differ by.
         """
         mean, variance = self.own_error
-        if mean <= max(_LEAST_SHIFT, 2 * variance**0.5):
+        if mean <= _clear(variance):
             return self
         return replace(self._raised_by_place(2.0**mean), own_error=(0.0, variance))
+
+    def with_days_as_told(self) -> "State":
+        """Return the state whose days differ less, if releases tell that they do, or more again, if that is clear.
+
+        What days differ by falls to the largest that may well be true. It never rises above what was first supposed:
+        what differs on one day has a factor of its own. In many cities only the mean differs more, and a larger
+        variance of all else would only make their maps noisier.
+        """
+        mean, variance = self.day_error
+        largest = mean + variance**0.5
+        shift = largest if largest < -_LEAST_SHIFT else mean if mean > _clear(variance) else 0.0
+        shift = min(shift, -float(np.log2(self.day_factor)))
+        if not shift:
+            return self
+        return replace(self, day_factor=self.day_factor * 2.0**shift, day_error=(mean - shift, variance))
 
     def _raised_by_place(self, factor: float) -> "State":
         """Return the state with larger variances of hexagons and cells, as far as the range of values allows."""
@@ -215,6 +240,7 @@ class State:
         covariance = self.covariance.copy()
         covariance[np.diag_indices_from(covariance)] += n_days * DRIFT * self.lasting
         (error, unsure), (own, unsure_of_own) = self.scale_error, self.own_error
+        of_days, unsure_of_days = self.day_error
         if self.scale_is_known:  # it stays so, and may have risen since
             error, unsure = max(error, 0.0), min(unsure + n_days * _SCALE_DRIFT, float(np.nextafter(_WELL_KNOWN, 0)))
         return replace(
@@ -222,6 +248,7 @@ class State:
             covariance=covariance,
             scale_error=(error, unsure),
             own_error=(max(own, 0.0), min(unsure_of_own + n_days * _SCALE_DRIFT, _OWN_VARIANCE)),
+            day_error=(of_days, min(unsure_of_days + n_days * _SCALE_DRIFT, _DAY_VARIANCE)),
             shrink=shrinkage.later(self.shrink, n_days),
             residual_covariance=self.residual_covariance + n_days * _CLASS_DRIFT * class_covariance(),
         )
@@ -259,39 +286,3 @@ def first_state(day: Day, basis: Basis, centre: float, centre_variance: float, s
     known = {"scale_error": (-log2, 4 * log2**2), "shrink": (0.0, variance + 0.1)}
     state = State(basis, names, np.zeros(prior.size), np.diag(prior), centre, scale, scale, **known)
     return state.with_hexagons(day)
-
-
-def to_arrays(state: State) -> dict[str, np.ndarray]:
-    """Return the state as arrays by name, to be stored. Of the covariance, which is symmetric, it is the lower half.
-
-    Source:
-        HV-E4.
-    """
-    arrays = {f"basis.{one.name}": np.asarray(getattr(state.basis, one.name)) for one in fields(Basis)}
-    rest = (one.name for one in fields(State) if one.name != "basis")
-    lower = state.covariance[np.tri(state.mean.size, dtype=bool)]
-    return arrays | {name: np.asarray(getattr(state, name)) for name in rest} | {"covariance": lower}
-
-
-def from_arrays(arrays: dict[str, np.ndarray]) -> State:
-    """Return the state that ``to_arrays`` stored.
-
-    Source:
-        HV-E4.
-    """
-    basis = {one.name: arrays[f"basis.{one.name}"] for one in fields(Basis)}
-    rest = {one.name: arrays[one.name] for one in fields(State) if one.name != "basis"}
-    pairs = ("prior_factors", "scale_error", "own_error", "shrink")
-    numbers: dict[str, Any] = {name: float(rest.pop(name)) for name in ("centre", "scale", "residual_scale")}
-    numbers |= {name: tuple(rest.pop(name).tolist()) for name in pairs}
-    numbers |= {"n_days": int(rest.pop("n_days"))}
-    rest["covariance"] = _symmetric(rest["covariance"], rest["mean"].size)
-    return State(basis=Basis(**{**basis, "reach": float(basis["reach"])}), **rest, **numbers)
-
-
-def _symmetric(lower: FloatArray, size: int) -> FloatArray:
-    """Return the symmetric matrix whose lower half has these rows, one after the other."""
-    matrix = np.empty((size, size))
-    for row, part in enumerate(np.split(lower, np.cumsum(np.arange(1, size)))):
-        matrix[row, : row + 1] = matrix[: row + 1, row] = part
-    return matrix

@@ -11,7 +11,8 @@ from dpmath.core.occupancy import Occupancy
 from dpmath.estimate.posterior import Estimate
 from dpmath.estimate.programme import Asked, answered, programme
 from dpmath.estimate.questions import Questions
-from dpmath.estimate.state import MODEL, State, from_arrays, to_arrays
+from dpmath.estimate.state import MODEL, State
+from dpmath.estimate.state_arrays import from_arrays, to_arrays
 from tasks.account import private_files
 from tasks.account.chain import releases
 from tasks.account.entry import Entry, Release

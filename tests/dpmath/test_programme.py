@@ -36,7 +36,7 @@ from dpmath.estimate.measurement import LARGEST_RADIUS, Norm
 from dpmath.estimate.programme import answered, programme
 from dpmath.estimate.prospect import expected_deviation
 from dpmath.estimate.questions import Check, Measured
-from dpmath.estimate.state import from_arrays, to_arrays
+from dpmath.estimate.state_arrays import from_arrays, to_arrays
 from dpmath.estimate.view import View
 
 

@@ -1,0 +1,134 @@
+"""How much days differ: what later days' sums tell of it, and what becomes of the map if they tell it."""
+
+import math
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from city_days import (
+    UNIT,
+    VALUE_RANGE,
+    Textbook,
+    a_city,
+    a_state,
+    asked_of,
+    run,
+    same,
+    told,
+    true_means,
+    unmeasured,
+)
+
+from dpmath.estimate.areas import HALF_WIDTH
+from dpmath.estimate.covariates import covariates
+from dpmath.estimate.likelihood import NOTHING, ON_FIRST_DAY, Ladders
+from dpmath.estimate.posterior import Design, estimated
+from dpmath.estimate.programme import programme
+from dpmath.estimate.shrinkage import Kept
+from dpmath.estimate.state import State
+from dpmath.estimate.view import View
+
+
+@pytest.mark.theorem("HV-E7")
+@pytest.mark.parametrize(
+    ("error", "factor"),
+    [
+        ((-1.0, 0.81), 1.0),
+        ((-1.0, 0.49), 2**-0.3),
+        ((-0.2, 0.0), 1.0),
+        ((0.2, 0.0), 1.0),
+        ((1.0, 0.26), 1.0),
+        ((1.0, 0.24), 2.0),
+    ],
+)
+def test_what_days_differ_by_falls_to_the_largest_that_may_be_and_rises_where_that_is_clear(
+    error: tuple[float, float], factor: float
+) -> None:
+    state = replace(told(unmeasured(9.0, (2.0, 4.0))), day_factor=0.5, day_error=error)
+    found = state.with_days_as_told()
+    assert found.of_the_day == pytest.approx(state.of_the_day * factor)
+    assert found.day_error == pytest.approx((error[0] - np.log2(factor), error[1]))
+    assert same(replace(found, day_factor=0.5, day_error=error), state), "what lasts stays"
+    assert found.later(3).day_error == pytest.approx((found.day_error[0], min(2.0, error[1] + 0.03)))
+    assert found.later(10_000).day_error[1] == 2.0
+
+
+@pytest.mark.theorem("HV-E7")
+def test_days_never_differ_more_than_was_first_supposed() -> None:
+    """What is told beyond that is kept: it counts against what later days tell."""
+    state = replace(told(unmeasured(9.0, (1.0, 1.0))), day_factor=0.5, day_error=(3.0, 0.1)).with_days_as_told()
+    assert (state.day_factor, state.day_error) == (1.0, (2.0, 0.1))
+    assert state.with_days_as_told() is state
+
+
+@pytest.mark.theorem("HV-E7")
+@pytest.mark.parametrize("true_error", [-4.0, 4.0])
+@pytest.mark.parametrize("chosen", [NOTHING, {"day": (16.0,)}])
+def test_what_later_sums_tell_of_days_is_bayes_rule_on_dense_matrices(true_error: float, chosen: Ladders) -> None:
+    """By integration over the error and the day's own factor, whose log has deviation 1.5, whichever was chosen."""
+    rng = np.random.default_rng(12)
+    day, before = a_city(), (-0.2, 2.0)
+    state = a_state(day)
+    known = replace(state, covariance=state.covariance / 100, day_factor=0.9, day_error=before)
+    view = View.of(day, known, covariates(day, True))
+    noise, n_queries = 0.05, 40
+    one = Design(rng.normal(size=(day.occupancy.n_cells, n_queries)), rng.uniform(0, 0.02, day.occupancy.cell.size))
+    model = Textbook(view)
+    seen, days = model.sums(view, one, 0.8), np.zeros_like(model.covariance)
+    block = slice(model.n_states, 2 * model.n_states)
+    days[block, block] = model.covariance[block, block]
+    of_day, all_else = (seen @ part @ seen.T for part in (days, model.covariance - days))
+
+    def whole(error: float) -> np.ndarray:
+        return np.asarray(2.0**error * of_day + all_else + noise**2 * np.eye(n_queries))
+
+    sums = rng.multivariate_normal(np.zeros(n_queries), whole(true_error))
+    found = estimated(view, one, sums, noise, Kept(0.8), chosen).state.day_error
+    both = np.linspace(-14, 14, 561)  # of all days, and of this day's own factor
+    fit = [-0.5 * sums @ np.linalg.solve(whole(error), sums) for error in both]
+    fit -= 0.5 * np.linalg.slogdet([whole(error) for error in both]).logabsdet
+    of_all = np.linspace(-9, 9, 361)[:, None]
+    own = (both - of_all) * math.log(2) / 1.5
+    weight = np.exp(fit - np.max(fit) - 0.5 * own**2 - 0.5 * (of_all - before[0]) ** 2 / before[1]).sum(axis=1)
+    weight /= weight.sum()
+    mean = float(weight @ of_all[:, 0])
+    deviation = math.sqrt(weight @ (of_all[:, 0] - mean) ** 2)
+    assert found[0] == pytest.approx(mean, abs=0.02 * deviation)
+    assert found[1] ** 0.5 == pytest.approx(deviation, rel=0.02)
+    assert (found[0] > before[0]) == (true_error > 0)
+    assert estimated(view, one, sums, noise, Kept(0.8), ON_FIRST_DAY).state.day_error == before
+
+
+@pytest.mark.theorem("HV-E7")
+@pytest.mark.parametrize(("of_city", "most"), [(0.0, 0.97), (20.0, 1.0)])
+def test_intervals_are_narrower_where_days_turn_out_to_be_alike_and_no_worse_where_only_the_mean_differs(
+    of_city: float, most: float, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """By the interval score, which counts misses, too. Noise is drawn once."""
+    held, score = _learned(of_city)
+    monkeypatch.setattr(State, "with_days_as_told", lambda state: state)
+    held_before, score_before = _learned(of_city)
+    assert held > min(held_before, 0.95) - 0.001
+    assert score <= most * score_before
+
+
+def _learned(of_city: float) -> tuple[float, float]:
+    """Return how many intervals of cities that differ so much a day hold on days 40 to 89, and their mean score."""
+    held, scores = [], []
+    for seed in range(3):
+        rng, state = np.random.default_rng(seed), None
+        of_hexagons = rng.normal(0, 12, 10)
+        for number in range(90):
+            day = a_city(1000 * seed + number)
+            cell, n_records = day.occupancy.cell, day.occupancy.n_records
+            of_cells = 50 + of_city * rng.normal() + of_hexagons[day.hexagon] + 8 * np.cos(day.slot)
+            points = np.clip(of_cells[cell] + rng.normal(size=cell.size) * 8 / np.sqrt(n_records), 0, 100)
+            totals = np.rint(points * VALUE_RANGE / 100 * n_records).astype(np.int64)
+            asked = asked_of(day, "l2", UNIT["l2"] // 4, state is None)
+            found, _ = run(programme(state, asked), day, totals, rng.bytes)
+            state = found.state
+            if number >= 40:
+                half, off = HALF_WIDTH * np.sqrt(found.variance), abs(found.mean - true_means(day, totals))
+                held.append(np.mean(off <= half))
+                scores.append(np.mean(2 * half + 40 * np.maximum(off - half, 0)))
+    return float(np.mean(held)), float(np.mean(scores))
