@@ -30,6 +30,8 @@ _CLASS_DRIFT = 0.01
 _SCALE_DRIFT = 0.01
 _DAY_VARIANCE = 2.0
 """Of log2 of the error of what days differ by, after the first day."""
+_DAY_FACTORS = (1 / 8, 1.0)
+"""Least and largest: with less, a city that becomes lively after quiet months would be seen too late."""
 _OWN_VARIANCE = 2.0
 """Of log2 of the error of hexagons' and cells' variance, after the first day."""
 
@@ -69,7 +71,7 @@ class State:
         prior_factors: What prior variances are multiplied by: of the common functions, of the hexagons' own.
         scale_error: Mean and variance of log2(true square of the scale / supposed one).
         own_error: The same of the variance of what is still unknown of hexagons and cells; later days tell of it.
-        day_factor: What the variance of what days differ by is multiplied by.
+        day_factor: What the variance of what days differ by is multiplied by, beside the square of the scale.
         day_error: Mean and variance of log2(true variance of what days differ by / supposed one).
         shrink: Mean and variance of log(true length of a user's vector / expected length).
         residual: Mean of the log of what each class's residual variance is multiplied by, shape (n,).
@@ -166,17 +168,17 @@ class State:
     def with_days_as_told(self) -> "State":
         """Return the state whose days differ less, if releases tell that they do, or more again, if that is clear.
 
-        What days differ by falls to the largest that may well be true. It never rises above what was first supposed:
-        what differs on one day has a factor of its own. In many cities only the mean differs more, and a larger
-        variance of all else would only make their maps noisier.
+        What days differ by falls to the largest that may well be true, but not below a least. It never rises above what
+        was first supposed: what differs on one day has a factor of its own. In many cities only the mean differs more,
+        and a larger variance of all else would only make their maps noisier. What is told beyond these limits is
+        forgotten, so that a change is seen soon.
         """
         mean, variance = self.day_error
-        largest = mean + variance**0.5
-        shift = largest if largest < -_LEAST_SHIFT else mean if mean > _clear(variance) else 0.0
-        shift = min(shift, -float(np.log2(self.day_factor)))
-        if not shift:
-            return self
-        return replace(self, day_factor=self.day_factor * 2.0**shift, day_error=(mean - shift, variance))
+        largest, clear = mean + variance**0.5, _clear(variance)
+        shift = largest if largest < -_LEAST_SHIFT else mean if mean > clear else 0.0
+        shift = float(np.clip(shift, *np.log2(np.array(_DAY_FACTORS) / self.day_factor)))
+        left = min(max(mean - shift, -_LEAST_SHIFT - variance**0.5), clear)
+        return replace(self, day_factor=self.day_factor * 2.0**shift, day_error=(left, variance))
 
     def _raised_by_place(self, factor: float) -> "State":
         """Return the state with larger variances of hexagons and cells, as far as the range of values allows."""
@@ -225,7 +227,7 @@ class State:
         else:
             varying = covariance[1:, 1:]
             varying[np.diag_indices_from(varying)] += (factor - 1) * prior
-        own, unsure_of_own = self.own_error
+        (own, unsure_of_own), (of_days, unsure_of_days) = self.own_error, self.day_error
         return replace(
             self,
             mean=coefficients,
@@ -233,6 +235,8 @@ class State:
             scale=self.scale * factor**0.5,
             scale_error=(mean - shift, variance),
             own_error=(own - max(shift, 0.0), unsure_of_own),  # what raises the whole raises them too
+            # first supposed was a share of the scale; what was told since is of days as they are
+            day_error=(of_days - shift * (1 - unsure_of_days / _DAY_VARIANCE), unsure_of_days),
         )
 
     def later(self, n_days: int) -> "State":

@@ -259,7 +259,8 @@ def test_more_pairs_far_from_their_cells_raise_the_variance_of_their_class_most(
 def test_a_state_that_was_stored_is_the_very_same() -> None:
     day = a_city()
     found, _ = run(programme(None, asked_of(day, "l2", UNIT["l2"], True)), day, values_of(day))
-    state = replace(found.state, n_days=4, prior_factors=(2.0, 8.0))
+    state = replace(found.state, n_days=4, prior_factors=(2.0, 8.0), own_error=(0.2, 0.9))
+    state = replace(state, day_factor=0.3, day_error=(-0.4, 0.7))
     arrays = to_arrays(state)
     assert all(isinstance(array, np.ndarray) and array.dtype != object for array in arrays.values())
     assert same(from_arrays(arrays), state)
