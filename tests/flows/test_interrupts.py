@@ -189,7 +189,7 @@ def test_at_a_terminal_the_bar_is_cleared_and_the_cursor_shown(
     arguments = ["backfill", "--config", str(busy_dataset.config_file), "--from", str(DATE), "--to", str(DATE)]
     command = [sys.executable, "-m", "flows.cli", *arguments]
     mine, its = pty.openpty()
-    shown = b""
+    shown, sent = b"", False
     private = busy_dataset.folder / "store" / "private"
     private.mkdir(parents=True)
     with (
@@ -202,8 +202,9 @@ def test_at_a_terminal_the_bar_is_cleared_and_the_cursor_shown(
         with suppress(OSError):  # that is how a terminal ends that nobody holds any more
             while part := os.read(mine, 1024):
                 shown += part
-                if b"preparing and planning days" in shown:
+                if b"preparing and planning days" in shown and not sent:
                     process.send_signal(signal.SIGINT)
+                    sent = True  # a second one would end the command at once, bar and all
     os.close(mine)
     assert process.returncode == INTERRUPTED
     assert b"\x1b[?25l" in shown, "the bar hides the cursor"

@@ -48,19 +48,22 @@ def a_day() -> Day:
 
 
 def map_and_totals(norm: Norm, epsilon: float) -> tuple[Measurement, np.ndarray]:
-    """Return the measurement of the map, made as on any first day, and the values' totals."""
+    """Return the measurement of the map, made as on any first day, and the values' totals.
+
+    Noise before it is drawn once. By chance the centre may be put at a bound; then one of the two sums does not move.
+    """
     day, limit = a_day(), CURRENCY[norm].within(Decimal(str(epsilon)))
     occupancy = day.occupancy
     totals = occupancy.n_records * (300 + 20 * (occupancy.cell % 7))
     radius = np.full(N_USERS, RADIUS, dtype=np.int64)
     asked = Asked(day, VALUE_RANGE, radius, {one.name: one for one in charges(True, limit, norm)}, norm)
     private, asking = PrivateDay(occupancy, totals, 0 * totals), programme(None, asked)
-    question = next(asking)
+    question, before = next(asking), np.random.default_rng(1)
     measured = []
     while len(measured) < 2:  # the second measurement is that of the map
         if isinstance(question, Measured):
             measured.append(question.measurement)
-        question = asking.send((question, question.noisy(private, os.urandom)))
+        question = asking.send((question, question.noisy(private, before.bytes)))
     return measured[1], totals
 
 
