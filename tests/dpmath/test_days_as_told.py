@@ -1,6 +1,7 @@
 """How much days differ: what later days' sums tell of it, and what becomes of the map if they tell it."""
 
 import math
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 
 import numpy as np
@@ -15,6 +16,7 @@ from city_days import (
     error,
     run,
     same,
+    share_held,
     told,
     true_means,
     unmeasured,
@@ -22,8 +24,10 @@ from city_days import (
 
 from dpmath.estimate.areas import HALF_WIDTH
 from dpmath.estimate.covariates import covariates
+from dpmath.estimate.day import Day
 from dpmath.estimate.likelihood import NOTHING, ON_FIRST_DAY, Ladders
-from dpmath.estimate.posterior import Design, estimated
+from dpmath.estimate.measurement import Norm
+from dpmath.estimate.posterior import Design, Estimate, estimated
 from dpmath.estimate.programme import programme
 from dpmath.estimate.shrinkage import Kept
 from dpmath.estimate.state import State
@@ -94,22 +98,31 @@ def test_a_city_that_becomes_lively_after_quiet_months_is_followed_within_weeks(
 
 def _become_lively() -> float:
     """Return the mean error of days 97 to 116 of cities whose days differ smoothly over places from day 90 on."""
-    errors = []
-    for seed in range(4):
-        rng, state = np.random.default_rng(seed), None
-        of_hexagons = rng.normal(0, 12, 10)
-        for number in range(117):
-            day = a_city(1000 * seed + number)
-            cell, n_records, (x, y) = day.occupancy.cell, day.occupancy.n_records, day.position[day.hexagon, :2].T
-            surface = 12 * (rng.normal() * np.cos(x) + rng.normal() * np.sin(y) + rng.normal()) / 3**0.5
-            of_cells = 50 + of_hexagons[day.hexagon] + 8 * np.cos(day.slot) + (surface if number >= 90 else 0)
-            points = np.clip(of_cells[cell] + rng.normal(size=cell.size) * 8 / np.sqrt(n_records), 0, 100)
-            totals = np.rint(points * VALUE_RANGE / 100 * n_records).astype(np.int64)
-            found, _ = run(programme(state, asked_of(day, "l1", UNIT["l1"], state is None)), day, totals, rng.bytes)
-            state = found.state
-            if number >= 97:
-                errors.append(error(found, day, totals))
-    return float(np.mean(errors))
+
+    def differs(day: Day, rng: np.random.Generator, number: int) -> np.ndarray:
+        x, y = day.position[day.hexagon, :2].T
+        surface = 12 * (rng.normal() * np.cos(x) + rng.normal() * np.sin(y) + rng.normal()) / 3**0.5
+        return np.asarray(surface if number >= 90 else 0 * surface)
+
+    days = (one for seed in range(4) for one in _released(seed, 117, "l1", UNIT["l1"], differs))
+    return float(np.mean([error(found, day, totals) for number, found, day, totals in days if number >= 97]))
+
+
+def _released(
+    seed: int, n_days: int, norm: Norm, limit: int, differs: Callable[[Day, np.random.Generator, int], np.ndarray]
+) -> Iterator[tuple[int, Estimate, Day, np.ndarray]]:
+    """Yield number, estimate, day and totals of each day of a city whose cells differ on a day as the function says."""
+    rng, state = np.random.default_rng(seed), None
+    of_hexagons = rng.normal(0, 12, 10)
+    for number in range(n_days):
+        day = a_city(1000 * seed + number)
+        cell, n_records = day.occupancy.cell, day.occupancy.n_records
+        of_cells = 50 + of_hexagons[day.hexagon] + 8 * np.cos(day.slot) + differs(day, rng, number)
+        points = np.clip(of_cells[cell] + rng.normal(size=cell.size) * 8 / np.sqrt(n_records), 0, 100)
+        totals = np.rint(points * VALUE_RANGE / 100 * n_records).astype(np.int64)
+        found, _ = run(programme(state, asked_of(day, norm, limit, state is None)), day, totals, rng.bytes)
+        state = found.state
+        yield number, found, day, totals
 
 
 @pytest.mark.theorem("HV-E7")
@@ -165,21 +178,16 @@ def test_intervals_are_narrower_where_days_turn_out_to_be_alike_and_no_worse_whe
 
 def _learned(of_city: float) -> tuple[float, float]:
     """Return how many intervals of cities that differ so much a day hold on days 40 to 89, and their mean score."""
+
+    def differs(_: Day, rng: np.random.Generator, __: int) -> np.ndarray:
+        return np.asarray(of_city * rng.normal())
+
     held, scores = [], []
-    for seed in range(3):
-        rng, state = np.random.default_rng(seed), None
-        of_hexagons = rng.normal(0, 12, 10)
-        for number in range(90):
-            day = a_city(1000 * seed + number)
-            cell, n_records = day.occupancy.cell, day.occupancy.n_records
-            of_cells = 50 + of_city * rng.normal() + of_hexagons[day.hexagon] + 8 * np.cos(day.slot)
-            points = np.clip(of_cells[cell] + rng.normal(size=cell.size) * 8 / np.sqrt(n_records), 0, 100)
-            totals = np.rint(points * VALUE_RANGE / 100 * n_records).astype(np.int64)
-            asked = asked_of(day, "l2", UNIT["l2"] // 4, state is None)
-            found, _ = run(programme(state, asked), day, totals, rng.bytes)
-            state = found.state
-            if number >= 40:
-                half, off = HALF_WIDTH * np.sqrt(found.variance), abs(found.mean - true_means(day, totals))
-                held.append(np.mean(off <= half))
-                scores.append(np.mean(2 * half + 40 * np.maximum(off - half, 0)))
+    for number, found, day, totals in (
+        one for seed in range(3) for one in _released(seed, 90, "l2", UNIT["l2"] // 4, differs)
+    ):
+        if number >= 40:
+            half, off = HALF_WIDTH * np.sqrt(found.variance), abs(found.mean - true_means(day, totals))
+            held.append(share_held(found, day, totals))
+            scores.append(np.mean(2 * half + 40 * np.maximum(off - half, 0)))
     return float(np.mean(held)), float(np.mean(scores))
