@@ -24,15 +24,24 @@ ZONE = "America/Chicago"
 
 
 class Patient(httpx.Client):
-    """Asks again where the server says that its database is busy, as Prefect's own client does."""
+    """Asks again where the server is busy, as Prefect's own client does.
 
-    def request(self, *args: Any, **kwargs: Any) -> httpx.Response:
+    Where no answer came in time, only what changes nothing is asked again.
+    """
+
+    def request(self, method: str, url: Any, **kwargs: Any) -> httpx.Response:
+        only_reads = method == "GET" or str(url).endswith("/filter")
         for _ in range(20):
-            answer = super().request(*args, **kwargs)
+            try:
+                answer = super().request(method, url, **kwargs)
+            except httpx.ReadTimeout:
+                if not only_reads:
+                    raise
+                continue
             if answer.status_code != httpx.codes.SERVICE_UNAVAILABLE:
                 return answer
             time.sleep(1)
-        return super().request(*args, **kwargs)
+        return super().request(method, url, **kwargs)
 
 
 @dataclass(frozen=True)
