@@ -219,7 +219,7 @@ def _checked(
     response = _RISE * (weight * share / np.maximum(n_pairs, 1)).sum(axis=0)
     sampling = _NORMAL_BEYOND * (weight**2 / np.maximum(n_pairs, 1)).sum(axis=0)
     widened = _widened(found, view, counted - _NORMAL_BEYOND * weight.sum(axis=0), response, noise**2 + sampling)
-    state = widened.state.rescaled(may_fall=not view.state.scale_is_known)
+    state = widened.state.rescaled(view.state.scale_error[1])
     return replace(widened, state=state.with_places_as_told().with_days_as_told())
 
 

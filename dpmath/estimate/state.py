@@ -11,7 +11,7 @@ from dpmath.estimate.basis import BY_PLACE, LASTING, OF_THE_DAY, Basis
 from dpmath.estimate.day import Day, FloatArray
 from dpmath.estimate.products import product
 
-MODEL = 10
+MODEL = 11
 """Number of the model. Raise it whenever an estimate from the same answers changes: releases of another are not learned
 from, and are not made again."""
 POINTS = 100.0
@@ -20,6 +20,8 @@ _LARGEST_VARIANCE = (POINTS / 2) ** 2
 """The square of the scale is not raised above it, nor are places by themselves: no value in the range varies more."""
 _WELL_KNOWN = 0.3
 """A scale is well known if the variance of its error is below this."""
+_HARDLY_KNOWN = 0.5
+"""It is hardly known if the variance is above this."""
 DRIFT = 0.003
 """How much of the prior variance each coefficient gains a day."""
 _LEAST_SHIFT = 0.25
@@ -197,19 +199,22 @@ class State:
         """
         return self.scale_error[1] < _WELL_KNOWN
 
-    def rescaled(self, may_fall: bool = True) -> "State":
+    def rescaled(self, unsure: float = np.inf) -> "State":
         """Return the state with another scale, if releases tell that the supposed one is off.
 
         A scale that is too large only makes a map noisier; one that is too small hides what is unusual. So the scale
         falls to the largest that may well be true, and rises to the likeliest. If it falls, the state is what the same
-        releases would have told with the smaller prior variances; the city's mean, whose prior has not to do with the
-        scale, keeps its own. Residual variances stay: the check tells of these.
+        releases would have told with the smaller prior variances. If it rises and was hardly known, too little was
+        supposed, and what is still unknown grows with it. Later a rise means that the city has changed, and adds to all
+        variances. The city's mean, whose prior has not to do with the scale, keeps its own. Residual variances stay:
+        the check tells of these.
 
         Args:
-            may_fall: Whether the scale may fall, and not only rise.
+            unsure: Variance of the scale's error before the day. A scale that is well known does not fall.
         """
         mean, variance = self.scale_error
-        largest = mean + variance**0.5
+        largest = mean + variance**0.5 * (max(1.0, variance**0.5) if self.n_days else 1.0)
+        may_fall = unsure >= _WELL_KNOWN
         shift = largest if may_fall and largest < -_LEAST_SHIFT else mean if mean > _LEAST_SHIFT else 0.0
         shift = min(shift, max(0.0, float(np.log2(_LARGEST_VARIANCE / self.scale**2))))
         if not shift:
@@ -224,6 +229,9 @@ class State:
             gain = solve_triangular(root, covariance[1:], lower=True)
             coefficients = coefficients - gain.T @ solve_triangular(root, coefficients[1:], lower=True)
             covariance -= gain.T @ gain
+        elif unsure > _HARDLY_KNOWN:
+            covariance[1:] *= factor**0.5
+            covariance[:, 1:] *= factor**0.5
         else:
             varying = covariance[1:, 1:]
             varying[np.diag_indices_from(varying)] += (factor - 1) * prior

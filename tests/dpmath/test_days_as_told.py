@@ -92,7 +92,7 @@ def test_a_city_that_becomes_lively_after_quiet_months_is_followed_within_weeks(
     monkeypatch.undo()
     monkeypatch.setattr("dpmath.estimate.state._DAY_FACTORS", (1e-6, 1.0))
     off_without_least = _become_lively()
-    assert off < 1.15 * off_before
+    assert off < 1.2 * off_before
     assert off_without_least > 1.3 * off_before
 
 
@@ -104,7 +104,7 @@ def _become_lively() -> float:
         surface = 12 * (rng.normal() * np.cos(x) + rng.normal() * np.sin(y) + rng.normal()) / 3**0.5
         return np.asarray(surface if number >= 90 else 0 * surface)
 
-    days = (one for seed in range(4) for one in _released(seed, 117, "l1", UNIT["l1"], differs))
+    days = (one for seed in range(8) for one in _released(seed, 117, "l1", UNIT["l1"], differs))
     return float(np.mean([error(found, day, totals) for number, found, day, totals in days if number >= 97]))
 
 

@@ -48,22 +48,44 @@ def test_a_lower_scale_is_what_the_same_answers_would_have_told_with_it(n_slots:
 
 @pytest.mark.theorem("HV-E7")
 @pytest.mark.parametrize(
-    ("error", "factor"),
-    [((-1.0, 0.81), 1.0), ((-1.0, 0.49), 2**-0.3), ((0.2, 4.0), 1.0), ((1.0, 0.01), 2.0), ((-0.2, 0.0), 1.0)],
+    ("n_days", "error", "shift"),
+    [
+        (0, (-1.0, 0.81), 0.0),
+        (0, (-1.0, 0.49), -0.3),
+        (0, (-3.0, 2.25), -1.5),
+        (1, (-1.0, 0.49), -0.3),
+        (1, (-3.0, 2.25), -0.75),
+        (1, (-2.4, 2.25), 0.0),
+        (1, (0.2, 4.0), 0.0),
+        (1, (1.0, 0.01), 1.0),
+        (1, (-0.2, 0.0), 0.0),
+    ],
 )
 def test_the_scale_falls_to_the_largest_that_may_be_and_rises_to_the_likeliest(
-    error: tuple[float, float], factor: float
+    n_days: int, error: tuple[float, float], shift: float
 ) -> None:
-    state = replace(told(unmeasured(9.0, (1.0, 1.0))), scale_error=error)
+    """After the first day a scale that is hardly known falls less."""
+    state = replace(told(unmeasured(9.0, (1.0, 1.0))), scale_error=error, n_days=n_days)
     found = state.rescaled()
-    assert found.scale == pytest.approx(9 * factor**0.5)
-    assert found.lasting == pytest.approx(state.lasting * factor)
-    if factor > 1:
-        added = np.append(0, (factor - 1) * state.lasting[1:])
-        assert found.covariance == pytest.approx(state.covariance + np.diag(added))
-        assert (found.mean == state.mean).all()
-    elif factor == 1:
-        assert found is state
+    assert found.scale == pytest.approx(9 * 2 ** (shift / 2))
+    assert found.lasting == pytest.approx(state.lasting * 2**shift)
+    assert found.scale_error == pytest.approx((error[0] - shift, error[1]))
+    assert shift or found is state
+
+
+@pytest.mark.theorem("HV-E7")
+@pytest.mark.parametrize(("unsure", "adds"), [(np.inf, False), (0.51, False), (0.5, True), (0.0, True)])
+def test_what_is_unknown_grows_with_a_scale_that_was_hardly_known_and_prior_variances_are_added_later(
+    unsure: float, adds: bool
+) -> None:
+    """What is known of the city's mean has not to do with the scale."""
+    state = replace(told(unmeasured(9.0, (2.0, 4.0))), scale_error=(1.0, 0.01))
+    found = state.rescaled(unsure)
+    root = np.append(1.0, np.full(state.mean.size - 1, 2**0.5))
+    wanted = state.covariance + np.diag(np.append(0, state.lasting[1:])) if adds else np.outer(root, root)
+    assert found.covariance == pytest.approx(wanted if adds else wanted * state.covariance)
+    assert (found.mean == state.mean).all()
+    assert found.scale == pytest.approx(9 * 2**0.5)
 
 
 @pytest.mark.theorem("HV-E7")
@@ -71,11 +93,10 @@ def test_the_scale_falls_to_the_largest_that_may_be_and_rises_to_the_likeliest(
 def test_a_scale_that_is_known_stays_known_and_only_rises(variance: float) -> None:
     state = replace(told(unmeasured(9.0, (1.0, 1.0))), scale_error=(-2.0, variance))
     assert state.scale_is_known
-    assert state.rescaled(may_fall=False) is state
+    assert state.rescaled(variance) is state
     assert state.rescaled().scale < 9
     raised = replace(state, scale_error=(1.0, variance))
-    assert same(raised.rescaled(may_fall=False), raised.rescaled())
-    assert raised.rescaled().scale == pytest.approx(9 * 2**0.5)
+    assert raised.rescaled(variance).scale == pytest.approx(9 * 2**0.5)
     error, unsure = state.later(3).scale_error
     assert error == 0, "it begins anew from what is supposed, so a later rise is seen at once"
     assert unsure == pytest.approx(min(variance + 0.03, 0.3))
