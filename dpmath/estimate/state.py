@@ -206,16 +206,16 @@ class State:
         falls to the largest that may well be true, and rises to the likeliest. If it falls, the state is what the same
         releases would have told with the smaller prior variances. If it rises and was hardly known, too little was
         supposed, and what is still unknown grows with it. Later a rise means that the city has changed, and adds to all
-        variances. The city's mean, whose prior has not to do with the scale, keeps its own. Residual variances stay:
-        the check tells of these.
+        variances. The city's mean and residual variances have not to do with the scale, and keep their own.
 
         Args:
-            unsure: Variance of the scale's error before the day. A scale that is well known does not fall.
+            unsure: Variance of the scale's error before the day. A well known scale rises later, and does not fall.
         """
         mean, variance = self.scale_error
         largest = mean + variance**0.5 * (max(1.0, variance**0.5) if self.n_days else 1.0)
         may_fall = unsure >= _WELL_KNOWN
-        shift = largest if may_fall and largest < -_LEAST_SHIFT else mean if mean > _LEAST_SHIFT else 0.0
+        least = _LEAST_SHIFT if may_fall else max(_LEAST_SHIFT, variance**0.5)  # what is below 0 was forgotten
+        shift = largest if may_fall and largest < -_LEAST_SHIFT else mean if mean > least else 0.0
         shift = min(shift, max(0.0, float(np.log2(_LARGEST_VARIANCE / self.scale**2))))
         if not shift:
             return self

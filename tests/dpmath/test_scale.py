@@ -97,6 +97,8 @@ def test_a_scale_that_is_known_stays_known_and_only_rises(variance: float) -> No
     assert state.rescaled().scale < 9
     raised = replace(state, scale_error=(1.0, variance))
     assert raised.rescaled(variance).scale == pytest.approx(9 * 2**0.5)
+    by_chance = replace(state, scale_error=(max(0.25, variance**0.5) - 1e-9, variance))
+    assert by_chance.rescaled(variance) is by_chance
     error, unsure = state.later(3).scale_error
     assert error == 0, "it begins anew from what is supposed, so a later rise is seen at once"
     assert unsure == pytest.approx(min(variance + 0.03, 0.3))
