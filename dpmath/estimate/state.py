@@ -204,15 +204,15 @@ class State:
 
         A scale that is too large only makes a map noisier; one that is too small hides what is unusual. So the scale
         falls to the largest that may well be true, and rises to the likeliest. If it falls, the state is what the same
-        releases would have told with the smaller prior variances. If it rises and was hardly known, too little was
-        supposed, and what is still unknown grows with it. Later a rise means that the city has changed, and adds to all
-        variances. The city's mean and residual variances have not to do with the scale, and keep their own.
+        releases would have told with the smaller prior variances. A rise leaves all means. If the scale was hardly
+        known, too little was supposed, and what is still unknown grows with it; otherwise the city has changed, which
+        adds to all variances. The city's mean and residual variances have not to do with the scale, and keep their own.
 
         Args:
             unsure: Variance of the scale's error before the day. A well known scale rises later, and does not fall.
         """
         mean, variance = self.scale_error
-        largest = mean + variance**0.5 * (max(1.0, variance**0.5) if self.n_days else 1.0)
+        largest = mean + max(variance**0.5, variance if self.n_days else 0.0)  # before the first map, both are as bad
         may_fall = unsure >= _WELL_KNOWN
         least = _LEAST_SHIFT if may_fall else max(_LEAST_SHIFT, variance**0.5)  # what is below 0 was forgotten
         shift = largest if may_fall and largest < -_LEAST_SHIFT else mean if mean > least else 0.0

@@ -26,7 +26,7 @@ from dpmath.estimate.likelihood import NOTHING, Parts, error_of
 from dpmath.estimate.posterior import Design, estimated
 from dpmath.estimate.programme import programme
 from dpmath.estimate.shrinkage import Kept
-from dpmath.estimate.state import first_state
+from dpmath.estimate.state import State, first_state
 from dpmath.estimate.view import View
 
 
@@ -64,7 +64,7 @@ def test_a_lower_scale_is_what_the_same_answers_would_have_told_with_it(n_slots:
 def test_the_scale_falls_to_the_largest_that_may_be_and_rises_to_the_likeliest(
     n_days: int, error: tuple[float, float], shift: float
 ) -> None:
-    """After the first day a scale that is hardly known falls less."""
+    """After the first measurement of the map a scale that is hardly known falls less."""
     state = replace(told(unmeasured(9.0, (1.0, 1.0))), scale_error=error, n_days=n_days)
     found = state.rescaled()
     assert found.scale == pytest.approx(9 * 2 ** (shift / 2))
@@ -86,6 +86,20 @@ def test_what_is_unknown_grows_with_a_scale_that_was_hardly_known_and_prior_vari
     assert found.covariance == pytest.approx(wanted if adds else wanted * state.covariance)
     assert (found.mean == state.mean).all()
     assert found.scale == pytest.approx(9 * 2**0.5)
+
+
+@pytest.mark.theorem("HV-E7")
+def test_a_day_asks_how_well_the_scale_was_known_before_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    asked, rescaled = [], State.rescaled
+    monkeypatch.setattr(State, "rescaled", lambda state, *unsure: asked.append(unsure) or rescaled(state, *unsure))
+    state, rng = None, np.random.default_rng(1)
+    for number in range(3):
+        day = a_city(number)
+        before = None if state is None else state.later(1).scale_error[1]
+        asking = programme(state, asked_of(day, "l2", UNIT["l2"] // 50, state is None))
+        asked.clear()
+        state = run(asking, day, values_of(day, number), rng.bytes)[0].state
+        assert asked == [(before,)] if number else len(asked) == 2
 
 
 @pytest.mark.theorem("HV-E7")
