@@ -193,7 +193,7 @@ class State:
 
     @property
     def scale_is_known(self) -> bool:
-        """Whether the scale is well known; it may still rise, but falls no more.
+        """Whether the scale is well known. As long as it is, it may rise, but does not fall.
 
         In a city whose days differ or drift less than supposed, it would fall without end.
         """
@@ -209,10 +209,10 @@ class State:
         adds to all variances. The city's mean and residual variances have not to do with the scale, and keep their own.
 
         Args:
-            unsure: Variance of the scale's error before the day. A well known scale rises later, and does not fall.
+            unsure: Variance of the scale's error before the last sums. If it was well known, it does not fall.
         """
         mean, variance = self.scale_error
-        largest = mean + max(variance**0.5, variance if self.n_days else 0.0)  # before the first map, both are as bad
+        largest = mean + max(variance**0.5, variance if self.n_days else 0.0)  # then too small is worse than too large
         may_fall = unsure >= _WELL_KNOWN
         least = _LEAST_SHIFT if may_fall else max(_LEAST_SHIFT, variance**0.5)  # what is below 0 was forgotten
         shift = largest if may_fall and largest < -_LEAST_SHIFT else mean if mean > least else 0.0
@@ -253,7 +253,7 @@ class State:
         covariance[np.diag_indices_from(covariance)] += n_days * DRIFT * self.lasting
         (error, unsure), (own, unsure_of_own) = self.scale_error, self.own_error
         of_days, unsure_of_days = self.day_error
-        if self.scale_is_known:  # it stays so, and may have risen since
+        if self.scale_is_known:  # time alone does not change that, but it may have risen
             error, unsure = max(error, 0.0), min(unsure + n_days * _SCALE_DRIFT, float(np.nextafter(_WELL_KNOWN, 0)))
         return replace(
             self,
