@@ -212,7 +212,7 @@ class State:
             unsure: Variance of the scale's error before the last sums. If it was well known, it does not fall.
         """
         mean, variance = self.scale_error
-        largest = mean + max(variance**0.5, variance if self.n_days else 0.0)  # then too small is worse than too large
+        largest = mean + max(variance**0.5, variance if self.n_days else 0.0)  # once there is a map, falls less
         may_fall = unsure >= _WELL_KNOWN
         least = _LEAST_SHIFT if may_fall else max(_LEAST_SHIFT, variance**0.5)  # what is below 0 was forgotten
         shift = largest if may_fall and largest < -_LEAST_SHIFT else mean if mean > least else 0.0

@@ -183,9 +183,8 @@ def _learned(of_city: float) -> tuple[float, float]:
         return np.asarray(of_city * rng.normal())
 
     held, scores = [], []
-    for number, found, day, totals in (
-        one for seed in range(3) for one in _released(seed, 90, "l2", UNIT["l2"] // 4, differs)
-    ):
+    days = (one for seed in range(3) for one in _released(seed, 90, "l2", UNIT["l2"] // 4, differs))
+    for number, found, day, totals in days:
         if number >= 40:
             half, off = HALF_WIDTH * np.sqrt(found.variance), abs(found.mean - true_means(day, totals))
             held.append(share_held(found, day, totals))

@@ -82,8 +82,8 @@ def test_what_is_unknown_grows_with_a_scale_that_was_hardly_known_and_prior_vari
     state = replace(told(unmeasured(9.0, (2.0, 4.0))), scale_error=(1.0, 0.01))
     found = state.rescaled(unsure)
     root = np.append(1.0, np.full(state.mean.size - 1, 2**0.5))
-    wanted = state.covariance + np.diag(np.append(0, state.lasting[1:])) if adds else np.outer(root, root)
-    assert found.covariance == pytest.approx(wanted if adds else wanted * state.covariance)
+    added = state.covariance + np.diag(np.append(0, state.lasting[1:]))
+    assert found.covariance == pytest.approx(added if adds else np.outer(root, root) * state.covariance)
     assert (found.mean == state.mean).all()
     assert found.scale == pytest.approx(9 * 2**0.5)
 
