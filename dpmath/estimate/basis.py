@@ -20,9 +20,12 @@ _LEAST_EIGENVALUE = 0.03
 _HEXAGONS_A_COVARIATE = 4
 """So many hexagons must bear witness for each covariate: with fewer, it would tell hexagons apart by chance."""
 
+N_STAY = 2
+"""Number of functions of how long a user stays in a cell. They tell the strata of a cell apart, not cells."""
 LASTING = {
     "city": 0.03,
     "covariate": 0.03,
+    "stay": 0.2,
     "kind": 0.0025,
     "kind_slot": 0.0025,
     "slot": 0.015,
@@ -39,6 +42,7 @@ _OWN = LASTING["hexagon"] + LASTING["hexagon_slot"] + LASTING["cell"]
 OF_THE_DAY = {
     "city": 0.03,
     "covariate": 0.0,
+    "stay": 0.0,
     "kind": 0.0,
     "kind_slot": 0.0,
     "slot": 0.0025,
@@ -55,8 +59,9 @@ OF_THE_DAY = {
 class Basis:
     """Functions of a cell, fixed on the first day. A day's expected values are a sum of them.
 
-    One group of coefficients is common to the city: its mean, the covariates, the kind of day, the slot, a smooth
-    surface, and the surface of each slot. Each hexagon has coefficients of its own: a mean, and its course of the day.
+    One group of coefficients is common to the city: its mean, the covariates, how long users stay, the kind of day, the
+    slot, a smooth surface, and the surface of each slot. Each hexagon has coefficients of its own: a mean, and its
+    course of the day.
 
     Attributes:
         covariate_mean: Mean of each covariate on the first day, shape (n,).
@@ -87,6 +92,7 @@ class Basis:
         return {
             "city": 1,
             "covariate": self.whitening.shape[1],
+            "stay": N_STAY,
             "kind": n_kinds,
             "kind_slot": n_kinds * n_slots,
             "slot": n_slots,
@@ -119,6 +125,11 @@ class Basis:
     def of_covariates(self) -> slice:
         """Which coefficients are those of the covariates."""
         return slice(self.sizes["city"], self.sizes["city"] + self.sizes["covariate"])
+
+    @property
+    def of_stay(self) -> slice:
+        """Which coefficients are those of the functions of how long a user stays."""
+        return slice(self.of_covariates.stop, self.of_covariates.stop + N_STAY)
 
     @property
     def of_similar_cells(self) -> bool:
@@ -161,7 +172,16 @@ class Basis:
         slots, courses = self.slots[day.slot], self.courses[day.slot]
         surface = (_nearness(day.position, self.knots, self.reach) @ self.knot_root)[day.hexagon]
         common = np.column_stack(
-            [np.ones(n_cells), white, kind, _products(kind, slots), slots, surface, _products(surface, courses)]
+            [
+                np.ones(n_cells),
+                white,
+                np.zeros((n_cells, N_STAY)),
+                kind,
+                _products(kind, slots),
+                slots,
+                surface,
+                _products(surface, courses),
+            ]
         )
         own = np.column_stack([np.ones((n_cells, int(self.of_similar_cells))), courses])
         return Rows(common, own, known[day.hexagon])

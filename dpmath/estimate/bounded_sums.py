@@ -71,6 +71,18 @@ class BoundedSums:
         scales = np.full(self.limit.shape[1], self.inverse_scale, dtype=object)
         return exact_integers(inside).sum(axis=0) + exact_integers(NOISES[NOISE_OF[self.norm]](scales, random_bytes))
 
+    def noisy_shares(self, private_numbers: IntArray, largest: int, random_bytes: RandomBytes) -> ExactIntArray:
+        """Return the noisy sums of the users' limits, each times number / largest, rounded down, shape (n,).
+
+        A user whose limit is smaller so has a smaller part in the sum, whatever the number is.
+
+        Args:
+            private_numbers: The users' numbers, shape (L, n). What is outside 0 to largest counts as the nearer one.
+            largest: The largest number, >= 1.
+            random_bytes: Returns that many independent uniform bytes.
+        """
+        return self.noisy(self.limit * np.clip(private_numbers, 0, largest) // largest, random_bytes)
+
 
 def _root_up(square: int) -> int:
     """Return the square root of a whole number, rounded up."""

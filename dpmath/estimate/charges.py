@@ -33,6 +33,8 @@ _FIRST_DAY: dict[Norm, dict[str, float]] = {
     },
 }
 """In l1 noise falls with the share, in l2 with its root: it pays more to ask one thing well."""
+_LEAST_LIMIT_BITS = 20
+"""The questions are made for at least 2^-20 of what a day may cost, so that there is noise of that size to be drawn."""
 _LATER_DAY = {"map": 0.87, "map shrink": 0.03, "check": 0.10}
 
 
@@ -76,12 +78,27 @@ def charges(first: bool, limit: int, norm: Norm) -> Iterator[Charge]:
         yield Charge(name, sensitivity, inverse_scale)
 
 
-def reach_of(budgets: ExactIntArray | None, limit: int, n_users: int, norm: Norm) -> IntArray:
-    """Return the radius of each user's ball: smaller for a user who is short of budget, shape (L,).
+def limit_of(budgets: ExactIntArray | None, most: int) -> int:
+    """Return the limit that the questions of a day are made for: the most that any user may lose by them.
 
     Args:
         budgets: What each user may still lose, shape (L,); None is no limit.
-        limit: What the day may cost a user who is not short.
+        most: What the day may cost a user.
+
+    Source:
+        HV-L52.
+    """
+    if budgets is None:
+        return most
+    return max(min(max(map(int, budgets), default=0), most), most >> _LEAST_LIMIT_BITS)
+
+
+def reach_of(budgets: ExactIntArray | None, limit: int, n_users: int, norm: Norm) -> IntArray:
+    """Return the radius of each user's ball: smaller for a user who has less than the limit left, shape (L,).
+
+    Args:
+        budgets: What each user may still lose, shape (L,); None is no limit.
+        limit: What the questions may cost a user with a ball of the full radius.
         n_users: Number of users L.
         norm: The norm of the balls.
 

@@ -23,7 +23,10 @@ def covariates(day: Day, of_occupancy: bool) -> FloatArray:
         HV-E1.
     """
     own = day.covariates if day.covariates.size else np.zeros((day.occupancy.n_cells, 0))
-    return np.column_stack([_of_occupancy(day), own]) if of_occupancy else own
+    if not of_occupancy:
+        return own
+    found = _of_occupancy(day)
+    return np.column_stack([found - np.average(found, axis=0, weights=day.occupancy.cell_records), own])
 
 
 def _of_occupancy(day: Day) -> FloatArray:

@@ -1,9 +1,9 @@
 """What to measure of a day: the directions in which the map is most uncertain, each as finely as pays.
 
-The sums that tell most about the coefficients are, for direction d, the sums over pairs of (value - expected) (row d) /
-(residual variance). A ball of l2 norm does not change if such directions are rotated, so one may choose directions that
-are independent before the day, and share the ball among them: that is "reverse water-filling". Nothing here decides
-about privacy.
+What is published is the mean over records. So what is measured are, for direction d, sums over pairs of
+(value - expected) records d(stratum). A ball of l2 norm does not change if directions are rotated, so one may choose
+directions that are independent before the day, and share the ball among them: that is "reverse water-filling". Nothing
+here decides about privacy.
 """
 
 from collections.abc import Callable
@@ -17,7 +17,7 @@ from dpmath.estimate.day import FloatArray
 from dpmath.estimate.measurement import Measurement, Norm, user_sums
 from dpmath.estimate.posterior import Design
 from dpmath.estimate.products import product
-from dpmath.estimate.shrinkage import TARGET
+from dpmath.estimate.shrinkage import possible_lengths
 from dpmath.estimate.state import POINTS
 from dpmath.estimate.view import View
 
@@ -44,13 +44,13 @@ Image = Callable[[FloatArray], FloatArray]
 
 @dataclass(frozen=True)
 class Directions:
-    """Directions among the cells that are independent before the day, the most uncertain first.
+    """Directions among the strata that are independent before the day, the most uncertain first.
 
     Attributes:
-        values: The directions' values at the cells, shape (G, n).
+        values: The directions' values at the strata, shape (R, n).
         variance: Variance of the sum along each, whose residual has variance 1, shape (n,).
         gain: By how much knowing it would lower the map's squared error, weighted by records, shape (n,).
-        fields: What moves with it by one standard deviation, shape (G, n).
+        fields: What moves with it by one standard deviation, shape (R, n).
     """
 
     values: FloatArray
@@ -59,77 +59,89 @@ class Directions:
     fields: FloatArray
 
 
-def design(
-    view: View, norm: Norm, noise: float, length: float, reach: FloatArray, found: Directions | None = None
-) -> Design:
+def design(view: View, norm: Norm, noise: float, reach: FloatArray, found: Directions | None = None) -> Design:
     """Return what to measure for the least expected error of the map.
+
+    A user's vector counts each pair by its records, because what is published is the mean over records. A user whose
+    vector would be longer than those of others counts for less as a whole.
 
     Args:
         view: The day.
         norm: The norm of the balls.
         noise: Standard deviation of the noise, in radii of the ball.
-        length: Expected length of a user's vector, in radii.
         reach: Radius of each user's ball, as a share of the full radius, shape (L,).
         found: The view's directions, if they are known. To find them takes most of the time.
 
     Source:
         HV-E2.
     """
-    chosen = _in_l2 if norm == "l2" else _in_l1
-    among = found or directions(view)
-    loading = chosen(view, among, noise, length)
-    return _weighted(view, among, loading, length, reach, norm)
+    occupancy, among = view.day.occupancy, found or directions(view)
+    n_users = max(1, occupancy.n_users)
+    length, unit = _length(view, among, norm, noise)
+    loading = (_in_l2 if norm == "l2" else _in_l1)(view, among, unit)
+    lengths, parts = _expected_lengths(view, loading, among.fields[:, among.variance > n_users / 4], norm)
+    least = max(float(lengths.max(initial=0.0)), 1e-300) * _LEAST_LENGTH  # a user whom no question concerns has none
+    of_users = np.where(lengths > least, length * reach / np.maximum(lengths, least), 0.0)
+    weight = (of_users[occupancy.user] * occupancy.n_records).astype(np.float64)
+    return Design(loading, weight, length, parts)
 
 
-def _in_l2(view: View, found: Directions, noise: float, length: float) -> FloatArray:
+def _length(view: View, found: Directions, norm: Norm, noise: float) -> tuple[float, float]:
+    """Return how long vectors are to be, in radii, and the variance of the noise for vectors of length 1 in all.
+
+    Long vectors rise above the noise, but the balls cut more of them, and by half of that the map may be off. The
+    length is that with the least sum of both errors.
+    """
+    n_users, mean_length = max(1, view.day.occupancy.n_users), 1.0 if norm == "l2" else _L1_MEAN
+    cost, best = 1 + found.variance / n_users, (np.inf, 0.0, 0.0)
+    for length, shrink in zip(*possible_lengths(view.state.shrink), strict=True):
+        unit = float(noise / (shrink * length * mean_length)) ** 2 / n_users
+        if norm == "l2":
+            shared = _shared_l2(found.gain, found.variance, unit, cost)
+        else:
+            shared = _shared_l1(found.gain, found.variance, unit, cost) ** 2
+        left = 1 / (1 + found.variance * shared / unit)
+        error = float(found.gain @ (left + (1 - left) * (0.5 * (1 / shrink - 1)) ** 2))
+        best = min(best, (error, float(length), unit))
+    return best[1:]
+
+
+def _in_l2(view: View, found: Directions, unit: float) -> FloatArray:
     """Return the loadings for l2 balls: directions, which a ball of l2 norm does not mind."""
     n_users = max(1, view.day.occupancy.n_users)
-    unit = noise**2 / (TARGET * length) ** 2 / n_users
     shared = _shared_l2(found.gain, found.variance, unit, 1 + found.variance / n_users)
     used = np.flatnonzero(shared > 1e-5 * shared.max())
     return found.values[:, used] * np.sqrt(shared[used])
 
 
-def _in_l1(view: View, found: Directions, noise: float, length: float) -> FloatArray:
+def _in_l1(view: View, found: Directions, unit: float) -> FloatArray:
     """Return the loadings for l1 balls: part directions, part cells, which concern few users.
 
     Of some parts, the one with the least expected error is taken.
     """
-    occupancy = view.day.occupancy
+    occupancy, strata = view.day.occupancy, view.strata
     n_users, n_own = max(1, occupancy.n_users), np.bincount(occupancy.cell, minlength=occupancy.n_cells)
-    information = np.bincount(occupancy.cell, 1 / view.residual_variance, occupancy.n_cells)
     cells = np.sort(np.argsort(-occupancy.cell_records, kind="stable")[:MOST_CELLS])
-    unit = (noise / (TARGET * length * _L1_MEAN)) ** 2 / n_users
     records = occupancy.cell_records.astype(np.float64)
-    best, least = np.zeros((occupancy.n_cells, 0)), np.inf
+    energy = np.sqrt(strata.cell_sums(view.energy**2))
+    best, least = np.zeros((strata.cell.size, 0)), np.inf
     for part in _PARTS_OF_L1:
         cost = 1 + found.variance / n_users
         weight = part * _shared_l1(found.gain, found.variance, unit / max(part, 1e-9) ** 2, cost)
         used = np.flatnonzero(weight)
         told = found.variance * weight**2 / (found.variance * weight**2 + unit)
-        left = np.maximum(view.state_variance - (found.fields**2 * told).sum(axis=1), 1e-9)
-        variance = left[cells] * information[cells]
+        left = np.maximum(view.state_variance - (strata.cell_means(found.fields) ** 2 * told).sum(axis=1), 1e-9)
+        variance = left[cells] * (records[cells] / energy[cells]) ** 2
         cost = n_own[cells] / n_users * (1 + variance / n_own[cells])
         gain = records[cells] * left[cells]
         own = (1 - part) * _shared_l1(gain, variance, unit / max(1 - part, 1e-9) ** 2, cost)
         error = float(records @ left - gain @ (1 - 1 / (1 + variance * own**2 / unit)))
         if error < least:
             alone = np.zeros((occupancy.n_cells, cells.size))
-            alone[cells, np.arange(cells.size)] = own / np.sqrt(information[cells])
-            best, least = np.column_stack([found.values[:, used] * weight[used], alone[:, own > 0]]), error
+            alone[cells, np.arange(cells.size)] = own / energy[cells]
+            alone = alone[strata.cell][:, own > 0]
+            best, least = np.column_stack([found.values[:, used] * weight[used], alone]), error
     return best
-
-
-def _weighted(
-    view: View, found: Directions, loading: FloatArray, length: float, reach: FloatArray, norm: Norm
-) -> Design:
-    """Return a design whose vectors have the expected length."""
-    n_users = max(1, view.day.occupancy.n_users)
-    precision = 1 / view.residual_variance
-    lengths = _expected_lengths(view, loading, precision, found.fields[:, found.variance > n_users / 4], norm)
-    least = max(float(lengths.max(initial=0.0)), 1e-300) * _LEAST_LENGTH  # a user whom no question concerns has none
-    of_users = np.where(lengths > least, length * reach / np.maximum(lengths, least), 0.0)
-    return Design(loading, (of_users[view.day.occupancy.user] * precision).astype(np.float64))
 
 
 def whole_numbers(
@@ -141,7 +153,7 @@ def whole_numbers(
         HV-L52.
     """
     occupancy = view.day.occupancy
-    centre = np.clip(np.rint(view.expected * (value_range / POINTS)), 0, value_range).astype(np.int64)
+    centre = np.clip(np.rint(view.expected_of_strata * (value_range / POINTS)), 0, value_range).astype(np.int64)
     size = max(float(np.abs(design.loading).max(initial=0.0)), 1e-300)
     loading = np.rint(design.loading / size * (1 << _LOADING_BITS)).astype(np.int64)
     in_ticks = design.weight * (POINTS / value_range) / occupancy.n_records * size * RADIUS
@@ -154,7 +166,10 @@ def whole_numbers(
     weight = np.rint(np.ldexp(in_ticks, weight_bits)).astype(np.int64)
     pair_shift = max(0, weight_bits - shift_of_pairs)
     shift = max(0, shift_of_pairs + _LOADING_BITS)
-    return Measurement(occupancy, value_range, centre, weight, pair_shift, loading, shift, radius, inverse_scale, norm)
+    row = view.strata.of_pair
+    return Measurement(
+        occupancy, row, value_range, centre, weight, pair_shift, loading, shift, radius, inverse_scale, norm
+    )
 
 
 def as_measured(measurement: Measurement) -> Design:
@@ -170,33 +185,33 @@ def as_measured(measurement: Measurement) -> Design:
 
 
 def directions(view: View) -> Directions:
-    """Return the directions: those along which the cells' values vary most, for what their records could tell.
+    """Return the directions: those along which the strata's values vary most, for what their records could tell.
 
-    If a cell's value is multiplied by the root of its information (what the residuals of all its pairs leave of it, as
-    one over a variance), these are the eigenvectors of the cells' covariance with the largest eigenvalues.
+    If a stratum's value is divided by the deviation that residuals give to the mean of its records, these are the
+    eigenvectors of the covariance with the largest eigenvalues. Their gain is that of the cells, not of the strata.
 
     Source:
         HV-E2.
     """
-    day, state, rows = view.day, view.state, view.rows
-    n_cells = day.occupancy.n_cells
-    root = np.sqrt(np.bincount(day.occupancy.cell, 1 / view.residual_variance, n_cells))[:, None]
-    of_the_day, of_cells = state.of_the_day[:, None], view.cell_variance[:, None]
+    state, strata = view.state, view.strata
+    root, cell = (strata.records / view.energy)[:, None], strata.cell
+    of_the_day, of_cells = state.of_the_day[:, None], view.cell_variance[cell, None]
 
     def covariance(vectors: FloatArray) -> FloatArray:
         values = root * vectors
-        of_states = rows.transposed_times(values, state.n_hexagons)
+        of_states = strata.transposed_times(values, state.n_hexagons)
         of_states = state.covariance_with(of_states) + of_the_day * of_states
-        return root * (rows.times(of_states) + of_cells * values)
+        return root * (strata.times(of_states) + of_cells * strata.cell_sums(values)[cell])
 
-    n_vectors, records = min(_BLOCK, n_cells), day.occupancy.cell_records[:, None]
+    n_strata = cell.size
+    n_vectors, records = min(_BLOCK, n_strata), strata.records[:, None]
     # the search starts from numbers without order, the same on every machine, and large where a cell counts for much
-    unordered = np.frombuffer(shake_128(b"start").digest(n_cells * n_vectors), dtype=np.int8)
-    start = np.sqrt(records) * (unordered.reshape(n_cells, n_vectors) + np.float64(0.5))
+    unordered = np.frombuffer(shake_128(b"start").digest(n_strata * n_vectors), dtype=np.int8)
+    start = np.sqrt(records) * (unordered.reshape(n_strata, n_vectors) + np.float64(0.5))
     vectors, moved, variance = _largest(start, covariance)
     fields = moved / root / np.sqrt(variance)
-    gain = (records * fields**2).sum(axis=0)
-    return Directions(vectors / root, variance, gain, fields)
+    gain = (view.day.occupancy.cell_records[:, None] * strata.cell_means(fields) ** 2).sum(axis=0)
+    return Directions(vectors / view.energy[:, None], variance, gain, fields)
 
 
 def _largest(start: FloatArray, image: Image) -> tuple[FloatArray, FloatArray, FloatArray]:
@@ -261,17 +276,29 @@ def _shared_l1(gain: FloatArray, variance: FloatArray, unit: float, cost: FloatA
     return best
 
 
-def _expected_lengths(
-    view: View, loading: FloatArray, precision: FloatArray, fields: FloatArray, norm: Norm
-) -> FloatArray:
-    """Return the expected length of each user's vector before it is scaled: root mean square, or mean for l1."""
-    occupancy = view.day.occupancy
-    fields = fields[:, :_SIGNAL_DIRECTIONS]
-    rest = np.maximum(view.state_variance - (fields**2).sum(axis=1), 0.0)
-    spread = precision**2 * (view.residual_variance + rest[occupancy.cell])
-    squares = user_sums(occupancy, spread, loading**2)
+def _expected_lengths(view: View, loading: FloatArray, fields: FloatArray, norm: Norm) -> tuple[FloatArray, FloatArray]:
+    """Return how long each user's vector is expected to be before it is scaled, and of which parts.
+
+    Args:
+        view: The day.
+        loading: Loading of each stratum in each query, shape (R, Q).
+        fields: What moves by large directions, shape (R, n).
+        norm: The norm of the balls.
+
+    Returns:
+        The expected lengths, shape (L,): root mean square, or mean for l1. And which part of its square, or of the
+        length for l1, is that of each component, as a mean over users, shape (Q,).
+    """
+    occupancy, strata = view.day.occupancy, view.strata
+    fields, records = fields[:, :_SIGNAL_DIRECTIONS], occupancy.n_records.astype(np.float64)
+    rest = view.state_variance[strata.cell] + strata.stay_variance(view.state.covariance)
+    rest = np.maximum(rest - (fields**2).sum(axis=1), 0.0)
+    spread = records**2 * (view.residual_variance + rest[strata.of_pair])
+    components = user_sums(occupancy, spread, loading**2, strata.of_pair)
     for field in fields.T:
-        squares += user_sums(occupancy, precision, field[:, None] * loading) ** 2
+        components += user_sums(occupancy, records, field[:, None] * loading, strata.of_pair) ** 2
     if norm == "l1":
-        return np.asarray(_L1_MEAN * np.sqrt(squares).sum(axis=1))
-    return np.asarray(np.sqrt(squares.sum(axis=1)))
+        components = _L1_MEAN * np.sqrt(components)
+    whole = components.sum(axis=1)
+    parts = (components / np.maximum(whole, 1e-300)[:, None]).sum(axis=0)
+    return whole if norm == "l1" else np.sqrt(whole), parts / max(float(parts.sum()), 1e-300)

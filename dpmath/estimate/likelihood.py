@@ -28,7 +28,7 @@ _DEVIATIONS = np.linspace(-4, 4, 161)
 
 @dataclass(frozen=True)
 class Parts:
-    """The covariance of the noisy sums by its parts, each of shape (Q, Q), over the square of the share that is kept.
+    """The covariance of the noisy sums by its parts, each of shape (Q, Q).
 
     Attributes:
         before: Of the coefficients, as they are known before the day.
@@ -40,7 +40,6 @@ class Parts:
         residual: Of the pairs' residuals.
         of_mean: Of the city's mean, as it is known before the day: its prior has not to do with the scale.
         noise: Standard deviation of the noise.
-        shrink: The share of the sums that the balls keep.
     """
 
     before: FloatArray
@@ -52,22 +51,21 @@ class Parts:
     residual: FloatArray
     of_mean: FloatArray
     noise: float
-    shrink: float
 
     def varying(self, factors: dict[str, float]) -> FloatArray:
         """Return the part that grows with the square of the scale."""
         before = self.before - self.of_mean + self.of_cells
         raised = (factors["city"] - 1) * self.of_city + (factors["own"] - 1) * self.own
-        return self.shrink**2 * (before + raised + factors["day"] * self.day)
+        return before + raised + factors["day"] * self.day
 
     @property
     def varying_by_place(self) -> FloatArray:
         """The part that grows with the variances of hexagons and cells, unless these have a factor."""
-        return self.shrink**2 * (self.own_before + self.of_cells)
+        return self.own_before + self.of_cells
 
     def rest(self, factors: dict[str, float]) -> FloatArray:
         """Return the part of residuals, noise, and the city's mean."""
-        fixed = self.shrink**2 * (factors["residual"] * self.residual + self.of_mean)
+        fixed = factors["residual"] * self.residual + self.of_mean
         return fixed + self.noise**2 * np.eye(len(self.residual))
 
     def root(self, factors: dict[str, float]) -> FloatArray:
@@ -151,7 +149,7 @@ def error_of_days(
     usual, (mean, variance) = {**found, "day": 1.0}, before
     of_one_day = variance + (_LOG_SPREAD["day"] / np.log(2)) ** 2
     whole = parts.varying(usual) + parts.rest(usual)
-    told, unsure = error_of(parts.shrink**2 * parts.day, whole, sums, (mean, of_one_day))
+    told, unsure = error_of(parts.day, whole, sums, (mean, of_one_day))
     gain = variance / of_one_day
     return mean + gain * (told - mean), variance * (1 - gain) + gain**2 * unsure
 

@@ -32,21 +32,22 @@ class Measurement:
 
     User l answers query q with the whole number
 
-        z[l, q] = trunc( sum over pairs p of l of trunc(weight[p] (total[p] - n_records[p] centre[g]) / 2^pair_shift)
-                         loading[g, q] / 2^shift ),
+        z[l, q] = trunc( sum over pairs p of l of trunc(weight[p] (total[p] - n_records[p] centre[r]) / 2^pair_shift)
+                         loading[r, q] / 2^shift ),
 
-    g being the cell of the pair. Components beyond LARGEST_COMPONENT are cut to it. If the vector z[l, .] is longer
+    r being the row of the pair. Components beyond LARGEST_COMPONENT are cut to it. If the vector z[l, .] is longer
     than the user's radius, all of it is scaled down to the ball. The sums over users get noise. No privacy rests on
     loadings, weights or centres: whatever they are, the vectors of one user before and after a change both lie in the
     ball, so no two of them are further apart than its diameter.
 
     Attributes:
         occupancy: The occupancy array, P pairs of G cells and L users.
+        row: Row of each pair, shape (P,), 0 <= row < R: what is asked is the same for all pairs of a row.
         value_range: Largest value of a record, in ticks.
-        centre: Public centre of each cell, in ticks a record, shape (G,), 0 to value_range.
+        centre: Public centre of each row, in ticks a record, shape (R,), 0 to value_range.
         weight: Weight of each pair, shape (P,).
         pair_shift: How many bits a weighted pair is cut by.
-        loading: Loading of each cell in each query, shape (G, Q).
+        loading: Loading of each row in each query, shape (R, Q).
         shift: How many bits a component is cut by.
         radius: Radius of each user's ball, shape (L,), 0 to LARGEST_RADIUS.
         inverse_scale: LOSS_UNITS over the scale of the noise.
@@ -60,6 +61,7 @@ class Measurement:
     """
 
     occupancy: Occupancy
+    row: IntArray
     value_range: int
     centre: IntArray
     weight: IntArray
@@ -74,14 +76,12 @@ class Measurement:
         """Check what the loss and the arithmetic rely on; the numbers checked are public."""
         occupancy = self.occupancy
         _check.same_length(weight=self.weight, n_records=occupancy.n_records)
-        _check.same_length(centre=self.centre, cell_records=occupancy.cell_records)
-        if (
-            self.loading.ndim != 2
-            or self.loading.shape[0] != occupancy.n_cells
-            or self.radius.size != occupancy.n_users
-        ):
-            raise ValueError("loading must be of shape (G, Q), and radius of shape (L,)")
-        _check.all_at_least(0, radius=self.radius, centre=self.centre)
+        _check.same_length(row=self.row, n_records=occupancy.n_records)
+        if self.loading.ndim != 2 or self.loading.shape[0] != self.centre.size or self.radius.size != occupancy.n_users:
+            raise ValueError("loading must be of shape (R, Q), centre of shape (R,), and radius of shape (L,)")
+        _check.all_at_least(0, radius=self.radius, centre=self.centre, row=self.row)
+        if self.row.max(initial=-1) >= self.centre.size:
+            raise ValueError("row must be below R")
         _check.at_least(1, value_range=self.value_range, inverse_scale=self.inverse_scale)
         if self.radius.max(initial=0) > LARGEST_RADIUS or self.n_queries > MOST_QUERIES:
             raise ValueError(f"radius must be at most {LARGEST_RADIUS}, and the queries at most {MOST_QUERIES}")
@@ -142,9 +142,9 @@ class Measurement:
         _check.same_length(private_totals=private_totals, n_records=occupancy.n_records)
         if np.any((private_totals < 0) | (private_totals > occupancy.n_records * self.value_range)):
             raise ValueError("private_totals must be from 0 to n_records value_range")
-        moved = self.weight * (private_totals - occupancy.n_records * self.centre[occupancy.cell])
+        moved = self.weight * (private_totals - occupancy.n_records * self.centre[self.row])
         moved = _towards_zero(moved, np.int64(1) << self.pair_shift)
-        vectors = _towards_zero(user_sums(occupancy, moved, self.loading), np.int64(1) << self.shift)
+        vectors = _towards_zero(user_sums(occupancy, moved, self.loading, self.row), np.int64(1) << self.shift)
         return Answers.inside(np.clip(vectors, -LARGEST_COMPONENT, LARGEST_COMPONENT), self)
 
 
@@ -184,19 +184,20 @@ class Answers:
         return exact_integers(self.vector.sum(axis=0)) + exact_integers(NOISES[measurement.noise](scales, random_bytes))
 
 
-def user_sums(occupancy: Occupancy, of_pairs: NDArray[Any], of_cells: NDArray[Any]) -> NDArray[Any]:
-    """Return the sum over each user's pairs of a number per pair times numbers of its cell, shape (L, n).
+def user_sums(occupancy: Occupancy, of_pairs: NDArray[Any], of_rows: NDArray[Any], row: IntArray) -> NDArray[Any]:
+    """Return the sum over each user's pairs of a number per pair times numbers of its row, shape (L, n).
 
     Args:
         occupancy: The occupancy array, P pairs of G cells and L users.
         of_pairs: A number of each pair, shape (P,).
-        of_cells: Numbers of each cell, of the same type, shape (G, n).
+        of_rows: Numbers of each row, of the same type, shape (R, n).
+        row: Row of each pair, shape (P,).
 
     Source:
         HV-L52.
     """
-    shape = (occupancy.n_users, occupancy.n_cells)
-    return np.asarray(csr_array((of_pairs, (occupancy.user, occupancy.cell)), shape=shape) @ of_cells)
+    shape = (occupancy.n_users, len(of_rows))
+    return np.asarray(csr_array((of_pairs, (occupancy.user, row)), shape=shape) @ of_rows)
 
 
 def _towards_zero(number: IntArray, divisor: IntArray | np.int64) -> IntArray:

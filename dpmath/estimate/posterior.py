@@ -1,6 +1,6 @@
 """The estimate of a day and the next state from noisy sums: one linear-Gaussian solve. All of it is post-processing."""
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 from scipy.linalg import solve_triangular
@@ -9,7 +9,6 @@ from dpmath.estimate.basis import Rows
 from dpmath.estimate.day import FloatArray
 from dpmath.estimate.likelihood import Ladders, Parts, error_of, error_of_days, likeliest, unsure_of
 from dpmath.estimate.products import product
-from dpmath.estimate.shrinkage import Kept
 from dpmath.estimate.state import POINTS, State
 from dpmath.estimate.view import View
 
@@ -22,13 +21,17 @@ class Design:
     """What is measured, as far as the estimate needs it.
 
     Attributes:
-        loading: Loading of each cell in each query, shape (G, Q).
+        loading: Loading of each stratum in each query, shape (R, Q).
         weight: Weight of each pair: a user's vector is the sum over pairs of weight (value - expected) loading, in
             radii of the ball if values are in points, shape (P,).
+        length: How long vectors are expected to be before they are scaled down, in radii of the user's ball.
+        parts: Which part each component is expected to have in the square of the length, or in it for l1, shape (Q,).
     """
 
     loading: FloatArray
     weight: FloatArray
+    length: float = 0.0
+    parts: FloatArray = field(default_factory=lambda: np.zeros(0))
 
 
 @dataclass(frozen=True)
@@ -85,7 +88,7 @@ class Estimate:
     joint: Joint
 
 
-def estimated(view: View, design: Design, sums: FloatArray, noise: float, kept: Kept, chosen: Ladders) -> Estimate:
+def estimated(view: View, design: Design, sums: FloatArray, noise: float, cut: float, chosen: Ladders) -> Estimate:
     """Return the estimate from noisy sums.
 
     Scales are chosen by the penalised likelihood of the sums: how much the day differs, how much pairs differ, and on
@@ -93,24 +96,24 @@ def estimated(view: View, design: Design, sums: FloatArray, noise: float, kept: 
 
     Args:
         view: The day as it was expected.
-        design: What was measured.
+        design: What was measured, its loadings times the shares that the balls keep.
         sums: The noisy sums, in radii of the ball, shape (Q,).
         noise: Standard deviation of their noise, in radii.
-        kept: How much of users' vectors the balls keep.
+        cut: By which part of what the sums move a mean that may be off, for what the balls cut off.
         chosen: Which variances may be multiplied by a factor, and by which.
 
     Source:
         HV-E3.
     """
-    state, rows, occupancy = view.state, view.rows, view.day.occupancy
-    loading, n_cells = design.loading, occupancy.n_cells
-    total = np.bincount(occupancy.cell, design.weight, n_cells)
-    spread = np.bincount(occupancy.cell, design.weight**2 * view.residual_variance, n_cells)
-    seen = rows.transposed_times(loading * total[:, None], state.n_hexagons)  # (S, Q)
+    state, strata, loading = view.state, view.strata, design.loading
+    total = loading * strata.pair_sums(design.weight)[:, None]
+    spread = strata.pair_sums(design.weight**2 * view.residual_variance)
+    seen = strata.transposed_times(total, state.n_hexagons)  # (S, Q)
     n_common = state.basis.n_common
     common = np.arange(seen.shape[0]) < n_common
-    lasting, prior, of_cells = state.covariance_with(seen), state.lasting, view.cell_variance * total**2
-    of_cells_alone = (loading * of_cells[:, None]).T @ loading
+    lasting, prior = state.covariance_with(seen), state.lasting
+    of_cells = strata.cell_sums(total)
+    of_cells_alone = (of_cells * view.cell_variance[:, None]).T @ of_cells
     lasting_own = lasting[n_common:] - product(state.covariance[n_common:, :n_common], seen[:n_common])
     parts = Parts(
         before=seen.T @ lasting,
@@ -122,13 +125,12 @@ def estimated(view: View, design: Design, sums: FloatArray, noise: float, kept: 
         residual=(loading * spread[:, None]).T @ loading,
         of_mean=np.outer(lasting[0], lasting[0]) / max(state.covariance[0, 0], _LEAST_VARIANCE),
         noise=noise,
-        shrink=kept.share,
     )
     factors = likeliest(parts, sums, chosen)
     unsure = unsure_of(parts, sums, factors, chosen["own"]) if "own" in chosen else 1.0
     added = prior * np.where(common, factors["city"] - 1, factors["own"] - 1)
     found = _solved(
-        view, design, parts.root(factors), sums, kept, factors, unsure, lasting + added[:, None] * seen, added, seen
+        view, design, parts.root(factors), sums, cut, factors, unsure, lasting + added[:, None] * seen, added, seen
     )
     whole = parts.varying(factors) + parts.rest(factors)
     # Days that are alike would lower the scale: what days differ by counts on the first day, and once it falls no more.
@@ -145,7 +147,7 @@ def _solved(
     design: Design,
     root: FloatArray,
     sums: FloatArray,
-    kept: Kept,
+    cut: float,
     factors: dict[str, float],
     unsure: float,
     lasting: FloatArray,
@@ -159,27 +161,28 @@ def _solved(
         design: What was measured.
         root: Lower Cholesky root of the covariance of the sums.
         sums: The noisy sums.
-        kept: How much of users' vectors the balls keep.
+        cut: By which part of what the sums move a mean that may be off.
         factors: What each group of variances is multiplied by.
         unsure: How much larger than chosen the variances of places may well be.
-        lasting: Covariance of the coefficients with the sums, over the share that is kept, shape (S, Q).
+        lasting: Covariance of the coefficients with the sums, shape (S, Q).
         added: What the factors add to the coefficients' variances, shape (S,).
-        seen: How the sums depend on the coefficients, over the share that is kept, shape (S, Q).
+        seen: How the sums depend on the coefficients, shape (S, Q).
     """
     state, rows, occupancy = view.state, view.rows, view.day.occupancy
     n_cells, residual = occupancy.n_cells, factors["residual"] * view.residual_variance
-    shared = np.bincount(occupancy.cell, design.weight * view.share_of_cell * residual, n_cells)
     alone = np.bincount(occupancy.cell, view.share_of_cell**2 * residual, n_cells).astype(float)
     of_cells = factors["own"] * view.cell_variance
     of_the_day = factors["day"] * state.of_the_day
     told = solve_triangular(root, sums, lower=True)
 
-    total = np.bincount(occupancy.cell, design.weight, n_cells)
+    strata, loading = view.strata, design.loading
+    shared = strata.pair_sums(design.weight * view.share_of_cell * residual)
+    total = strata.pair_sums(design.weight)
     covariance = rows.times(lasting + of_the_day[:, None] * seen)
-    covariance += design.loading * (shared + of_cells * total)[:, None]
-    known = solve_triangular(root, kept.share * covariance.T, lower=True)
+    covariance += strata.cell_sums(loading * (shared + of_cells[strata.cell] * total)[:, None])
+    known = solve_triangular(root, covariance.T, lower=True)
     before = view.lasting_variance + rows.diagonal_variances(added + of_the_day) + of_cells + alone
-    gain = solve_triangular(root, kept.share * lasting.T, lower=True)
+    gain = solve_triangular(root, lasting.T, lower=True)
     moved = known.T @ told
     misfit = unsure * max(1.0, float(told @ told) / max(told.size, 1))
     after = gain.T @ gain
@@ -188,8 +191,8 @@ def _solved(
     of_city, own = state.prior_factors
     return Estimate(
         mean=np.clip(view.expected + moved, 0.0, POINTS),
-        variance=honest(before - (known**2).sum(axis=0), alone, misfit, moved, kept.error),
-        variance_before=honest(before, alone, misfit, np.zeros_like(moved), kept.error),
+        variance=honest(before - (known**2).sum(axis=0), alone, misfit, moved, cut),
+        variance_before=honest(before, alone, misfit, np.zeros_like(moved), cut),
         expected=view.expected,
         state=replace(
             state,
@@ -200,7 +203,7 @@ def _solved(
         residual_factor=factors["residual"],
         residual_variance=residual,
         residual_part=alone,
-        joint=Joint(rows, state.covariance, added + of_the_day, of_cells, alone, known, misfit, moved, kept.error),
+        joint=Joint(rows, state.covariance, added + of_the_day, of_cells, alone, known, misfit, moved, cut),
     )
 
 

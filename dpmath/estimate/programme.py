@@ -19,6 +19,7 @@ from dpmath.estimate.likelihood import ON_FIRST_DAY, ON_LATER_DAY, Ladders
 from dpmath.estimate.measurement import ROOM_BITS, Norm
 from dpmath.estimate.posterior import Estimate, estimated
 from dpmath.estimate.questions import (
+    LARGEST_DEVIATION,
     SHARE_BITS,
     Centre,
     Check,
@@ -82,18 +83,27 @@ class Asked:
         return fit_basis(self.day, self.covariates, self.similar_cells)
 
     @property
-    def in_full(self) -> np.ndarray:
-        """Which users are not short of budget; the small questions are about these."""
-        return self.radius == RADIUS
+    def reach(self) -> FloatArray:
+        """Radius of each user's ball, as a share of the full radius, shape (L,)."""
+        return self.radius / RADIUS
 
     def noise(self, name: str) -> float:
         """Return the standard deviation of a question's noise."""
         scale = LOSS_UNITS / self.charges[name].inverse_scale
         return scale if self.norm == "l2" else float(np.sqrt(2)) * scale
 
-    def sums(self, name: str, limit: IntArray) -> BoundedSums:
-        """Return sums of numbers within limits, for users who are not short of budget."""
-        return BoundedSums(np.where(self.in_full[:, None], limit, 0), self.charges[name].inverse_scale, self.norm)
+    def sums(self, name: str, limit: IntArray | int) -> BoundedSums:
+        """Return sums of numbers within limits, by the reach of each user: who is short of budget counts for less."""
+        limits = np.broadcast_to(np.atleast_2d(limit), (self.radius.size, np.atleast_2d(limit).shape[1]))
+        return BoundedSums(limits * self.radius[:, None] // RADIUS, self.charges[name].inverse_scale, self.norm)
+
+    def share_of(self, name: str, total: int, limit: int) -> tuple[float, float]:
+        """Return the noisy mean over users of a number from 0 to a limit, as a share of it, and its standard deviation.
+
+        Users count by their reach. Where nobody has any, the deviation is infinite.
+        """
+        whole = float(self.reach.sum()) * limit
+        return (total / whole, self.noise(name) / whole) if whole else (0.0, np.inf)
 
 
 def programme(state: State | None, asked: Asked) -> Asking:
@@ -127,20 +137,17 @@ def _seen_later(state: State, asked: Asked) -> View:
 
 def _begun(asked: Asked) -> Generator[Question, tuple[Question, ExactIntArray], State]:
     """Ask for the values' centre and scale, and return the first state."""
-    day, n_asked = asked.day, int(asked.in_full.sum())
-    basis = asked.basis  # before the first question: what is public fails before anything is drawn
-    in_points = POINTS / (1 << SHARE_BITS)
-    limit = np.full((day.occupancy.n_users, 1), 1 << SHARE_BITS)
-    _, (total,) = yield Centre(asked.sums("centre", limit), asked.value_range)
+    day, basis = asked.day, asked.basis  # before the first question: what is public fails before anything is drawn
+    _, (total,) = yield Centre(asked.sums("centre", 1 << SHARE_BITS), asked.value_range)
+    share, noise = asked.share_of("centre", int(total), 1 << SHARE_BITS)
     mean, spread = _EXPECTED_CENTRE
-    noise = asked.noise("centre") / max(n_asked, 1) * in_points
-    kept = spread**2 / (spread**2 + noise**2) if n_asked else 0.0  # nobody was asked: noise alone tells nothing
-    centre = mean + kept * (int(total) / max(n_asked, 1) * in_points - mean)
+    kept = spread**2 / (spread**2 + (noise * POINTS) ** 2)
+    centre = mean + kept * (share * POINTS - mean)
 
-    about = round(float(np.clip(centre, 0.0, POINTS)) / in_points)
-    _, (total,) = yield Spread(asked.sums("spread", limit // 2), asked.value_range, about)
-    noise = asked.noise("spread") / n_asked * in_points if n_asked else np.inf
-    log2, log2_spread = _log2_scale(int(total) / max(n_asked, 1) * in_points, noise, spread**2 * (1 - kept))
+    about = round(float(np.clip(centre, 0.0, POINTS)) / POINTS * (1 << SHARE_BITS))
+    _, (total,) = yield Spread(asked.sums("spread", LARGEST_DEVIATION), asked.value_range, about)
+    share, noise = (0.5 * POINTS * one for one in asked.share_of("spread", int(total), LARGEST_DEVIATION))
+    log2, log2_spread = _log2_scale(share, noise, spread**2 * (1 - kept))
     scale = scale_of(day.occupancy, POINTS * 2 ** (log2 + 0.5 * log2_spread))
     return first_state(day, basis, centre, spread**2 * (1 - kept), scale, (log2_spread * np.log(2)) ** 2)
 
@@ -164,27 +171,27 @@ def _measured(
     view: View, asked: Asked, name: str, chosen: Ladders
 ) -> Generator[Question, tuple[Question, ExactIntArray], Estimate]:
     """Ask the large measurement and the mean room of its vectors, and return the estimate from both."""
-    state, length = view.state, shrinkage.expected_length(view.state.shrink)
-    noise = asked.noise(name) / RADIUS
-    meant = design(view, asked.norm, noise, length, asked.radius / RADIUS)
+    state, strata, noise = view.state, view.strata, asked.noise(name) / RADIUS
+    meant = design(view, asked.norm, noise, asked.reach)
     scale = asked.charges[name].inverse_scale
     numbers = whole_numbers(meant, view, asked.value_range, asked.radius, scale, asked.norm)
     question, answers = yield Measured(numbers)
     if not isinstance(question, Measured):
         raise ValueError("the answers are not those of a measurement")
-    limit = np.full((asked.day.occupancy.n_users, 1), 1 << ROOM_BITS)
-    _, (total,) = yield Shrunk(asked.sums(f"{name} shrink", limit))
-    n_asked, shrink = int(asked.in_full.sum()), state.shrink
-    if n_asked:
-        whole = n_asked << ROOM_BITS
-        variance = (asked.noise(f"{name} shrink") / whole) ** 2 + _ROOM_VARIANCE / n_asked
-        shrink = shrinkage.updated(shrink, int(total) / whole, variance, length)
-    kept = shrinkage.kept(shrink, length)
-    done, occupancy = as_measured(question.measurement), asked.day.occupancy
-    off = view.expected - question.measurement.centre * (POINTS / asked.value_range)  # centres are whole ticks
-    total = np.bincount(occupancy.cell, done.weight, occupancy.n_cells)
-    sums = np.array([int(one) for one in answers], dtype=float) / RADIUS - kept.share * (total * off) @ done.loading
-    found = estimated(view, done, sums, noise, kept, chosen)
+    _, (total,) = yield Shrunk(asked.sums(f"{name} shrink", 1 << ROOM_BITS))
+    room, deviation = asked.share_of(f"{name} shrink", int(total), 1 << ROOM_BITS)
+    shrink, reach = state.shrink, asked.reach
+    if reach.any():
+        variance = deviation**2 + _ROOM_VARIANCE * float((reach**2).sum() / reach.sum() ** 2)
+        shrink = shrinkage.updated(shrink, room, variance, meant.length)
+    kept = shrinkage.kept(shrink, meant.length, meant.parts)
+    done = as_measured(question.measurement)
+    done = replace(done, loading=done.loading * kept.shares)
+    # centres are whole ticks
+    off = view.expected_of_strata - question.measurement.centre * (POINTS / asked.value_range)
+    sums = np.array([int(one) for one in answers], dtype=float) / RADIUS
+    sums -= (strata.pair_sums(done.weight) * off) @ done.loading
+    found = estimated(view, done, sums, noise, kept.error, chosen)
     return replace(found, state=replace(found.state, shrink=shrink))
 
 
@@ -200,9 +207,10 @@ def _checked(
     deviation = np.sqrt(residual + of_mean)
     in_ticks = asked.value_range / POINTS
     limit = check_limits(occupancy, view.residual_class, n_classes, asked.norm)
+    of_strata = np.clip(view.strata.values(found.mean, found.state.mean), 0.0, POINTS)
     check = Check(
         asked.sums("check", limit),
-        np.rint(found.mean * in_ticks).astype(np.int64),
+        np.rint(of_strata * in_ticks).astype(np.int64)[view.strata.of_pair],
         np.rint(CHECKED_AT * deviation * occupancy.n_records * in_ticks).astype(np.int64),
         view.residual_class,
     )

@@ -4,6 +4,7 @@ All of it is public. It decides nothing and asks nothing: it is for choosing a g
 """
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 
 import numpy as np
 
@@ -53,12 +54,13 @@ def expected_deviations(state: State, asked: Sequence[Asked]) -> Iterator[tuple[
     """
     day = asked[0].day
     view = View.of(day, state.later(asked[0].n_days).with_hexagons(day), asked[0].covariates)
-    found, length = directions(view), shrinkage.expected_length(view.state.shrink)
-    kept = shrinkage.kept(view.state.shrink, length)
+    found = directions(view)
     for one in asked:
         noise = one.noise("map") / RADIUS
-        meant = design(view, one.norm, noise, length, one.radius / RADIUS, found)
-        after = estimated(view, meant, np.zeros(meant.loading.shape[1]), noise, kept, NOTHING)
+        meant = design(view, one.norm, noise, one.reach, found)
+        kept = shrinkage.kept(view.state.shrink, meant.length, meant.parts)
+        meant = replace(meant, loading=meant.loading * kept.shares)
+        after = estimated(view, meant, np.zeros(meant.loading.shape[1]), noise, kept.error, NOTHING)
         yield np.sqrt(after.variance), np.clip(1 - after.variance / after.variance_before, 0.0, 1.0)
 
 

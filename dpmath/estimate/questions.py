@@ -15,6 +15,8 @@ from dpmath.noise.sampling import RandomBytes
 
 SHARE_BITS = 20
 """Means and deviations of users are whole numbers of 2^-20 of the range, however coarse a tick is."""
+LARGEST_DEVIATION = 1 << (SHARE_BITS - 1)
+"""Half of the range; a larger one counts as this."""
 
 
 @dataclass
@@ -42,12 +44,12 @@ class PrivateDay:
         """Return the total of each pair with the mean of its values for each missing one, in whole ticks, shape (P,).
 
         Args:
-            instead: What each value of a cell is if a user has none there, in ticks, shape (G,).
+            instead: What each value of a pair is if it has none, in ticks, shape (P,).
         """
         n_records = self.occupancy.n_records
         whole, rest = np.divmod(self.totals, np.maximum(self.n_values, 1))
         filled = n_records * whole + n_records * rest // np.maximum(self.n_values, 1)
-        return np.where(self.n_values > 0, filled, n_records * instead[self.occupancy.cell])
+        return np.where(self.n_values > 0, filled, n_records * instead)
 
     def user_means(self, value_range: int) -> IntArray:
         """Return each user's mean, in 2^-SHARE_BITS of the range, shape (L,); the middle for a user without values."""
@@ -84,7 +86,7 @@ class Measured:
 
     def noisy(self, private: PrivateDay, random_bytes: RandomBytes) -> ExactIntArray:
         """Return the noisy sum of each query; keeps the rooms for the next question."""
-        answers = self.measurement.answers(private.filled(self.measurement.centre))
+        answers = self.measurement.answers(private.filled(self.measurement.centre[self.measurement.row]))
         private.room = answers.room
         return answers.noisy_sums(random_bytes)
 
@@ -110,7 +112,7 @@ class Shrunk(_OfSums):
         """
         if private.room is None:
             raise ValueError("the room of vectors is asked for after a measurement")
-        return self.sums.noisy(private.room[:, None], random_bytes)
+        return self.sums.noisy_shares(private.room[:, None], 1 << ROOM_BITS, random_bytes)
 
 
 @dataclass(frozen=True)
@@ -121,7 +123,7 @@ class Centre(_OfSums):
 
     def noisy(self, private: PrivateDay, random_bytes: RandomBytes) -> ExactIntArray:
         """Return the noisy sum."""
-        return self.sums.noisy(private.user_means(self.value_range)[:, None], random_bytes)
+        return self.sums.noisy_shares(private.user_means(self.value_range)[:, None], 1 << SHARE_BITS, random_bytes)
 
 
 @dataclass(frozen=True)
@@ -142,7 +144,8 @@ class Spread(_OfSums):
         occupancy, n_values = private.occupancy, private.n_values
         off = (private.totals << SHARE_BITS) // (np.maximum(n_values, 1) * self.value_range) - self.centre
         squares = _of_users(occupancy, n_values * off * off) // np.maximum(_of_users(occupancy, n_values), 1)
-        return self.sums.noisy(np.sqrt(squares.astype(np.float64)).astype(np.int64)[:, None], random_bytes)
+        deviations = np.sqrt(squares.astype(np.float64)).astype(np.int64)
+        return self.sums.noisy_shares(deviations[:, None], LARGEST_DEVIATION, random_bytes)
 
 
 @dataclass(frozen=True)
@@ -150,7 +153,7 @@ class Check(_OfSums):
     """How many pairs are far from their cell's estimate: each user's share of the user's pairs in each class.
 
     Attributes:
-        centre: Estimate of each cell, in ticks a record, shape (G,).
+        centre: Estimate of each pair's values, in ticks a record, shape (P,).
         half_width: How far a pair's total may be from n_records centre without being counted, in ticks, shape (P,).
         of_pair: Class of each pair, shape (P,).
     """
@@ -162,7 +165,7 @@ class Check(_OfSums):
     def noisy(self, private: PrivateDay, random_bytes: RandomBytes) -> ExactIntArray:
         """Return the noisy sum of each class, in the unit of the limits."""
         occupancy, limit = private.occupancy, self.sums.limit
-        far = np.abs(private.filled(self.centre) - occupancy.n_records * self.centre[occupancy.cell]) > self.half_width
+        far = np.abs(private.filled(self.centre) - occupancy.n_records * self.centre) > self.half_width
         n_far, n_pairs = np.zeros(limit.shape, dtype=np.int64), np.zeros(limit.shape, dtype=np.int64)
         np.add.at(n_far, (occupancy.user[far], self.of_pair[far]), 1)
         np.add.at(n_pairs, (occupancy.user, self.of_pair), 1)

@@ -11,13 +11,17 @@ import numpy as np
 
 from dpmath.estimate.day import FloatArray
 
-TARGET = 0.82
-"""The mean shrink factor that expected lengths are chosen for."""
+LEAST_SHRINK = 0.82
+"""The least mean shrink factor that expected lengths are chosen for."""
 LEAST_ROOM, MOST_ROOM = 0.5, 1.5
+_LEAST_SHARE = 0.1
+"""Of sums, that is taken to be kept: with less, nothing could be told from them."""
 _SPREAD = 0.4
 """Standard deviation, over users, of the log of a vector's length over the expected length."""
 _KEPT_A_DAY, _LARGEST_VARIANCE = 0.95, 0.2
 _OF_OTHER_QUESTIONS = 0.5
+_SHORTER = np.geomspace(0.05, 1.0, 24)
+"""Which parts of the longest expected length are tried."""
 _NODES, _WEIGHTS = np.polynomial.hermite_e.hermegauss(41)
 _WEIGHTS = _WEIGHTS / _WEIGHTS.sum()
 
@@ -27,10 +31,12 @@ class Kept:
     """How much of the sums of users' vectors the balls keep.
 
     Attributes:
-        share: The share that is kept, if the sums are made of long vectors as much as of short ones.
+        shares: The share that is kept of each sum, shape (Q,).
+        share: Their mean.
         deviation: Standard deviation of its log: how well it is known.
     """
 
+    shares: FloatArray
     share: float
     deviation: float = 0.0
 
@@ -67,25 +73,38 @@ def mean_room(log_ratio: FloatArray | float, expected_length: float) -> FloatArr
     return np.asarray((room - LEAST_ROOM) / (MOST_ROOM - LEAST_ROOM) @ _WEIGHTS)
 
 
-def kept(shrink: tuple[float, float], expected_length: float) -> Kept:
-    """Return how much of the sums of vectors the balls keep. Long vectors are more of a sum, and are cut most.
+def kept(shrink: tuple[float, float], expected_length: float, parts: FloatArray) -> Kept:
+    """Return how much is kept of what moves all vectors alike: if it is small, the sums move by that share of it.
+
+    A vector beyond the ball is kept by one over its length. What moves it across its own direction moves it by as much;
+    what moves it along does not move it at all.
 
     Args:
         shrink: Mean and variance of the log of true over expected length.
         expected_length: Expected length in radii of the ball.
+        parts: Which part each component is of the square of a vector's length (for l1, of its length), shape (Q,).
 
     Source:
         HV-E6.
     """
     ratios = np.append(shrink[0], shrink[0] + np.sqrt(shrink[1]) * _NODES)
     lengths = _lengths(ratios, expected_length)
-    share, *shares = np.minimum(1.0, lengths) @ _WEIGHTS / (lengths @ _WEIGHTS)
-    logs = np.log(shares)
-    return Kept(float(share), float(np.sqrt(_WEIGHTS @ (logs - _WEIGHTS @ logs) ** 2)))
+    factors = np.minimum(1.0, 1.0 / lengths)
+    across, along = factors @ _WEIGHTS, np.where(lengths > 1, 0.0, 1.0) @ _WEIGHTS
+    shares = across[:, None] - (across - along)[:, None] * parts
+    mean = np.average(shares, axis=1, weights=parts) if parts.any() else across
+    logs = np.log(np.maximum(mean[1:], _LEAST_SHARE))
+    return Kept(
+        np.maximum(shares[0], _LEAST_SHARE),
+        max(float(mean[0]), _LEAST_SHARE),
+        float(np.sqrt(_WEIGHTS @ (logs - _WEIGHTS @ logs) ** 2)),
+    )
 
 
-def expected_length(shrink: tuple[float, float]) -> float:
-    """Return the expected length, in radii, for which the mean shrink factor is the target.
+def possible_lengths(shrink: tuple[float, float]) -> tuple[FloatArray, FloatArray]:
+    """Return expected lengths, in radii, that may be chosen, and the mean shrink factor of each, each of shape (n,).
+
+    The longest is that with the least shrink factor.
 
     Args:
         shrink: Mean and variance of the log of true over expected length.
@@ -93,11 +112,16 @@ def expected_length(shrink: tuple[float, float]) -> float:
     Source:
         HV-E6.
     """
-    lengths = np.geomspace(0.02, 20, 400)
     ratios = shrink[0] + np.sqrt(shrink[1]) * _NODES[10:31]
     weights = _WEIGHTS[10:31] / _WEIGHTS[10:31].sum()
-    shrinks = np.array([mean_shrink(ratios, length) @ weights for length in lengths])
-    return float(lengths[np.flatnonzero(shrinks >= TARGET)[-1]]) if (shrinks >= TARGET).any() else float(lengths[0])
+
+    def shrinks(lengths: FloatArray) -> FloatArray:
+        return np.array([mean_shrink(ratios, length) @ weights for length in lengths])
+
+    among = np.geomspace(0.02, 20, 400)
+    longest = among[max(0, int((shrinks(among) >= LEAST_SHRINK).sum()) - 1)]
+    lengths = longest * _SHORTER
+    return lengths, shrinks(lengths)
 
 
 def updated(shrink: tuple[float, float], measured: float, variance: float, length: float) -> tuple[float, float]:

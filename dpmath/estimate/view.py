@@ -9,6 +9,7 @@ from dpmath.core.occupancy import IntArray, Occupancy
 from dpmath.estimate.basis import Rows
 from dpmath.estimate.day import Day, FloatArray
 from dpmath.estimate.state import POINTS, RESIDUAL_CLASSES, State
+from dpmath.estimate.strata import Strata
 
 _LASTING_RESIDUAL = 0.12
 _RECORD_RESIDUAL = 2.0
@@ -53,6 +54,22 @@ class View:
     def expected(self) -> FloatArray:
         """Expected mean of each cell, in points, shape (G,)."""
         return np.clip(self.state.centre + self.rows.times(self.state.mean), 0.0, POINTS)
+
+    @cached_property
+    def strata(self) -> Strata:
+        """The strata of the cells' pairs."""
+        return Strata.of(self.day, self.rows, self.state.basis)
+
+    @cached_property
+    def expected_of_strata(self) -> FloatArray:
+        """Expected mean of each stratum, in points, shape (R,)."""
+        return np.clip(self.strata.values(self.expected, self.state.mean), 0.0, POINTS)
+
+    @cached_property
+    def energy(self) -> FloatArray:
+        """Standard deviation that residuals give to the sum of each stratum's records, in points, shape (R,)."""
+        squares = self.day.occupancy.n_records.astype(np.float64) ** 2 * self.residual_variance
+        return np.sqrt(self.strata.pair_sums(squares))
 
     @cached_property
     def cell_variance(self) -> FloatArray:

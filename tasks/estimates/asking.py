@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from dpmath.estimate.charges import charges, reach_of
+from dpmath.estimate.charges import charges, limit_of, reach_of
 from dpmath.estimate.day import Day
 from dpmath.estimate.measurement import Norm
 from dpmath.estimate.programme import Asked
@@ -59,15 +59,12 @@ def asked_later(day: Day, config: Config) -> Asked:
 
 
 def _asked(day: Day, losses: Sequence[int], first: bool, n_days: int, config: Config) -> Asked:
-    limit, norm, n_ticks = (
-        config.privacy.currency.within(config.privacy.epsilon_per_day),
-        norm_of(config),
-        config.value.n_ticks,
-    )
+    budgets, norm = np.array(losses, dtype=object), norm_of(config)
+    limit = limit_of(budgets, config.privacy.currency.within(config.privacy.epsilon_per_day))
     return Asked(
         day=day,
-        value_range=n_ticks,
-        radius=reach_of(np.array(losses, dtype=object), limit, day.occupancy.n_users, norm),
+        value_range=config.value.n_ticks,
+        radius=reach_of(budgets, limit, day.occupancy.n_users, norm),
         charges={charge.name: charge for charge in charges(first, limit, norm)},
         norm=norm,
         of_occupancy=config.estimate.occupancy_covariates,

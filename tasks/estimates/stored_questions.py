@@ -12,7 +12,7 @@ from tasks.estimates.arrays import Arrays, read_arrays, write_arrays
 
 _ABOUT_OWN_MEAN = 0
 """The centre of a spread of an earlier version, which was about each user's own mean. It is never asked again."""
-_OF_MEASUREMENT = ("centre", "weight", "loading", "radius")
+_OF_MEASUREMENT = ("row", "centre", "weight", "loading", "radius")
 
 
 def write_questions(folder: Path, questions: Questions) -> str:
@@ -71,15 +71,21 @@ def _arrays_of(question: Question) -> Arrays:
 def _question(kind: str, arrays: Arrays, occupancy: Occupancy, value_range: int, norm: Norm) -> Question:
     if kind == "measured":
         pair_shift, shift, inverse_scale = (int(number) for number in arrays["numbers"])
-        centre, weight, loading, radius = (arrays[name] for name in _OF_MEASUREMENT)
+        arrays = {"row": occupancy.cell} | arrays  # an earlier version asked the same of all pairs of a cell
+        row, centre, weight, loading, radius = (arrays[name] for name in _OF_MEASUREMENT)
         return Measured(
-            Measurement(occupancy, value_range, centre, weight, pair_shift, loading, shift, radius, inverse_scale, norm)
+            Measurement(
+                occupancy, row, value_range, centre, weight, pair_shift, loading, shift, radius, inverse_scale, norm
+            )
         )
     sums = BoundedSums(arrays["limit"], int(arrays["numbers"][0]), norm)
     if kind == "shrunk":
         return Shrunk(sums)
     if kind == "check":
-        return Check(sums, arrays["centre"], arrays["half_width"], arrays["of_pair"])
+        centre = arrays["centre"]
+        if centre.size == occupancy.n_cells:  # in an earlier version; where each cell has one pair, it is the same
+            centre = centre[occupancy.cell]
+        return Check(sums, centre, arrays["half_width"], arrays["of_pair"])
     if kind == "centre":
         return Centre(sums, value_range)
     if kind != "spread":

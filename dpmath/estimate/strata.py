@@ -1,0 +1,94 @@
+"""The pairs of each cell by how many records they have: a cell is not measured as a whole, but each of its strata."""
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from dpmath.core.occupancy import IntArray
+from dpmath.estimate.basis import N_STAY, Basis, Rows
+from dpmath.estimate.day import Day, FloatArray
+
+_MOST = 64
+"""A number of records has fewer bits."""
+
+
+@dataclass(frozen=True)
+class Strata:
+    """The strata of a day, R in all: the pairs of one cell whose numbers of records have as many binary digits.
+
+    Where values go with how long users stay, the strata of a cell differ. What the cell's value is said to be, the mean
+    over its records, is the mean of its strata over their records.
+
+    Attributes:
+        rows: The functions' values at the cells.
+        of_stay: Which coefficients are those of the functions of how long a user stays.
+        of_pair: Stratum of each pair, shape (P,).
+        cell: Cell of each stratum, shape (R,), in order.
+        records: Number of records of each stratum, shape (R,).
+        stay: Mean of these functions over the stratum's records, less that over the cell's, shape (R, N_STAY).
+    """
+
+    rows: Rows
+    of_stay: slice
+    of_pair: IntArray
+    cell: IntArray
+    records: FloatArray
+    stay: FloatArray
+
+    @classmethod
+    def of(cls, day: Day, rows: Rows, basis: Basis) -> "Strata":
+        """Return the strata of a day.
+
+        Args:
+            day: The day.
+            rows: The functions' values at the cells.
+            basis: The functions.
+
+        Source:
+            HV-E1.
+        """
+        occupancy, n_records = day.occupancy, day.occupancy.n_records.astype(np.float64)
+        _, n_digits = np.frexp(n_records)
+        keys, of_pair = np.unique(occupancy.cell * _MOST + n_digits, return_inverse=True)
+        records, log = np.bincount(of_pair, n_records), np.log(n_records)
+        stay = np.zeros((keys.size, N_STAY))
+        for number, function in enumerate((log, log**2 / 4)):  # the square is as large, up to some hundred records
+            off = function - day.cell_means(function)[occupancy.cell]
+            stay[:, number] = np.bincount(of_pair, n_records * off) / records
+        return cls(rows, basis.of_stay, of_pair.astype(np.int64), keys // _MOST, records, stay)
+
+    @cached_property
+    def _first(self) -> IntArray:
+        """The first stratum of each cell, shape (G,)."""
+        return np.flatnonzero(np.diff(self.cell, prepend=-1))
+
+    def cell_sums(self, of_strata: FloatArray) -> FloatArray:
+        """Return the sums over each cell's strata, shape (R, n) to (G, n)."""
+        return np.add.reduceat(of_strata, self._first, axis=0)
+
+    def cell_means(self, of_strata: FloatArray) -> FloatArray:
+        """Return the means over each cell's strata, weighted by records, shape (R, n) to (G, n)."""
+        return self.cell_sums(of_strata * self.records[:, None]) / self.cell_sums(self.records)[:, None]
+
+    def pair_sums(self, of_pairs: FloatArray) -> FloatArray:
+        """Return the sum over each stratum's pairs, shape (R,)."""
+        return np.bincount(self.of_pair, of_pairs, self.cell.size)
+
+    def values(self, of_cells: FloatArray, coefficients: FloatArray) -> FloatArray:
+        """Return the strata's values, shape (R, ...), from their cells' and all coefficients, shape (S, ...)."""
+        return np.asarray(of_cells[self.cell] + self.stay @ coefficients[self.of_stay])
+
+    def times(self, coefficients: FloatArray) -> FloatArray:
+        """Return the values of sums of the functions at the strata: shape (S, n) of coefficients to (R, n)."""
+        return self.values(self.rows.times(coefficients), coefficients)
+
+    def transposed_times(self, values: FloatArray, n_hexagons: int) -> FloatArray:
+        """Return the transposed product: shape (R, n) of values to (S, n) of coefficients."""
+        found = self.rows.transposed_times(self.cell_sums(values), n_hexagons)
+        found[self.of_stay] += self.stay.T @ values
+        return found
+
+    def stay_variance(self, covariance: FloatArray) -> FloatArray:
+        """Return the variance of what strata differ by from their cells, shape (R,)."""
+        return ((self.stay @ covariance[self.of_stay, self.of_stay]) * self.stay).sum(axis=1)
