@@ -13,11 +13,11 @@ from hashlib import shake_128
 import numpy as np
 
 from dpmath.core.occupancy import IntArray
+from dpmath.estimate import shrinkage
 from dpmath.estimate.day import FloatArray
 from dpmath.estimate.measurement import Measurement, Norm, user_sums
 from dpmath.estimate.posterior import Design
 from dpmath.estimate.products import product
-from dpmath.estimate.shrinkage import possible_lengths
 from dpmath.estimate.state import POINTS
 from dpmath.estimate.view import View
 
@@ -79,11 +79,11 @@ def design(view: View, norm: Norm, noise: float, reach: FloatArray, found: Direc
     n_users = max(1, occupancy.n_users)
     length, unit = _length(view, among, norm, noise)
     loading = (_in_l2 if norm == "l2" else _in_l1)(view, among, unit)
-    lengths, parts = _expected_lengths(view, loading, among.fields[:, among.variance > n_users / 4], norm)
+    lengths, part = _expected_lengths(view, loading, among.fields[:, among.variance > n_users / 4], norm)
     least = max(float(lengths.max(initial=0.0)), 1e-300) * _LEAST_LENGTH  # a user whom no question concerns has none
     of_users = np.where(lengths > least, length * reach / np.maximum(lengths, least), 0.0)
     weight = (of_users[occupancy.user] * occupancy.n_records).astype(np.float64)
-    return Design(loading, weight, length, parts)
+    return Design(loading, weight, length, part)
 
 
 def _length(view: View, found: Directions, norm: Norm, noise: float) -> tuple[float, float]:
@@ -94,7 +94,7 @@ def _length(view: View, found: Directions, norm: Norm, noise: float) -> tuple[fl
     """
     n_users, mean_length = max(1, view.day.occupancy.n_users), 1.0 if norm == "l2" else _L1_MEAN
     cost, best = 1 + found.variance / n_users, (np.inf, 0.0, 0.0)
-    for length, shrink in zip(*possible_lengths(view.state.shrink), strict=True):
+    for length, shrink in zip(*shrinkage.possible_lengths(view.state.shrink), strict=True):
         unit = float(noise / (shrink * length * mean_length)) ** 2 / n_users
         if norm == "l2":
             shared = _shared_l2(found.gain, found.variance, unit, cost)
@@ -276,8 +276,8 @@ def _shared_l1(gain: FloatArray, variance: FloatArray, unit: float, cost: FloatA
     return best
 
 
-def _expected_lengths(view: View, loading: FloatArray, fields: FloatArray, norm: Norm) -> tuple[FloatArray, FloatArray]:
-    """Return how long each user's vector is expected to be before it is scaled, and of which parts.
+def _expected_lengths(view: View, loading: FloatArray, fields: FloatArray, norm: Norm) -> tuple[FloatArray, float]:
+    """Return how long each user's vector is expected to be before it is scaled, and which part a component is of it.
 
     Args:
         view: The day.
@@ -287,7 +287,7 @@ def _expected_lengths(view: View, loading: FloatArray, fields: FloatArray, norm:
 
     Returns:
         The expected lengths, shape (L,): root mean square, or mean for l1. And which part of its square, or of the
-        length for l1, is that of each component, as a mean over users, shape (Q,).
+        length for l1, is that of one component: the mean over users and components, large ones counting for more.
     """
     occupancy, strata = view.day.occupancy, view.strata
     fields, records = fields[:, :_SIGNAL_DIRECTIONS], occupancy.n_records.astype(np.float64)
@@ -301,4 +301,5 @@ def _expected_lengths(view: View, loading: FloatArray, fields: FloatArray, norm:
         components = _L1_MEAN * np.sqrt(components)
     whole = components.sum(axis=1)
     parts = (components / np.maximum(whole, 1e-300)[:, None]).sum(axis=0)
-    return whole if norm == "l1" else np.sqrt(whole), parts / max(float(parts.sum()), 1e-300)
+    part = float((parts**2).sum() / max(float(parts.sum()) ** 2, 1e-300))
+    return whole if norm == "l1" else np.sqrt(whole), part

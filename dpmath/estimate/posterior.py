@@ -1,6 +1,6 @@
 """The estimate of a day and the next state from noisy sums: one linear-Gaussian solve. All of it is post-processing."""
 
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 
 import numpy as np
 from scipy.linalg import solve_triangular
@@ -25,13 +25,13 @@ class Design:
         weight: Weight of each pair: a user's vector is the sum over pairs of weight (value - expected) loading, in
             radii of the ball if values are in points, shape (P,).
         length: How long vectors are expected to be before they are scaled down, in radii of the user's ball.
-        parts: Which part each component is expected to have in the square of the length, or in it for l1, shape (Q,).
+        part: Which part a component is expected to have in the square of the length, or in it for l1.
     """
 
     loading: FloatArray
     weight: FloatArray
     length: float = 0.0
-    parts: FloatArray = field(default_factory=lambda: np.zeros(0))
+    part: float = 0.0
 
 
 @dataclass(frozen=True)

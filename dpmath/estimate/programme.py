@@ -184,9 +184,9 @@ def _measured(
     if reach.any():
         variance = deviation**2 + _ROOM_VARIANCE * float((reach**2).sum() / reach.sum() ** 2)
         shrink = shrinkage.updated(shrink, room, variance, meant.length)
-    kept = shrinkage.kept(shrink, meant.length, meant.parts)
+    kept = shrinkage.kept(shrink, meant.length, meant.part)
     done = as_measured(question.measurement)
-    done = replace(done, loading=done.loading * kept.shares)
+    done = replace(done, loading=done.loading * kept.share)
     # centres are whole ticks
     off = view.expected_of_strata - question.measurement.centre * (POINTS / asked.value_range)
     sums = np.array([int(one) for one in answers], dtype=float) / RADIUS

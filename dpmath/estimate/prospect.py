@@ -58,8 +58,8 @@ def expected_deviations(state: State, asked: Sequence[Asked]) -> Iterator[tuple[
     for one in asked:
         noise = one.noise("map") / RADIUS
         meant = design(view, one.norm, noise, one.reach, found)
-        kept = shrinkage.kept(view.state.shrink, meant.length, meant.parts)
-        meant = replace(meant, loading=meant.loading * kept.shares)
+        kept = shrinkage.kept(view.state.shrink, meant.length, meant.part)
+        meant = replace(meant, loading=meant.loading * kept.share)
         after = estimated(view, meant, np.zeros(meant.loading.shape[1]), noise, kept.error, NOTHING)
         yield np.sqrt(after.variance), np.clip(1 - after.variance / after.variance_before, 0.0, 1.0)
 

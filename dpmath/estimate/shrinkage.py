@@ -8,6 +8,7 @@ factors, which are 1 for all vectors inside the ball; less, where most vectors a
 from dataclasses import dataclass
 
 import numpy as np
+from scipy.special import ndtr
 
 from dpmath.estimate.day import FloatArray
 
@@ -31,12 +32,10 @@ class Kept:
     """How much of the sums of users' vectors the balls keep.
 
     Attributes:
-        shares: The share that is kept of each sum, shape (Q,).
-        share: Their mean.
+        share: The share that is kept.
         deviation: Standard deviation of its log: how well it is known.
     """
 
-    shares: FloatArray
     share: float
     deviation: float = 0.0
 
@@ -73,7 +72,7 @@ def mean_room(log_ratio: FloatArray | float, expected_length: float) -> FloatArr
     return np.asarray((room - LEAST_ROOM) / (MOST_ROOM - LEAST_ROOM) @ _WEIGHTS)
 
 
-def kept(shrink: tuple[float, float], expected_length: float, parts: FloatArray) -> Kept:
+def kept(shrink: tuple[float, float], expected_length: float, part: float) -> Kept:
     """Return how much is kept of what moves all vectors alike: if it is small, the sums move by that share of it.
 
     A vector beyond the ball is kept by one over its length. What moves it across its own direction moves it by as much;
@@ -82,23 +81,18 @@ def kept(shrink: tuple[float, float], expected_length: float, parts: FloatArray)
     Args:
         shrink: Mean and variance of the log of true over expected length.
         expected_length: Expected length in radii of the ball.
-        parts: Which part each component is of the square of a vector's length (for l1, of its length), shape (Q,).
+        part: Which part one component is of the square of a vector's length (for l1, of its length).
 
     Source:
         HV-E6.
     """
     ratios = np.append(shrink[0], shrink[0] + np.sqrt(shrink[1]) * _NODES)
     lengths = _lengths(ratios, expected_length)
-    factors = np.minimum(1.0, 1.0 / lengths)
-    across, along = factors @ _WEIGHTS, np.where(lengths > 1, 0.0, 1.0) @ _WEIGHTS
-    shares = across[:, None] - (across - along)[:, None] * parts
-    mean = np.average(shares, axis=1, weights=parts) if parts.any() else across
-    logs = np.log(np.maximum(mean[1:], _LEAST_SHARE))
-    return Kept(
-        np.maximum(shares[0], _LEAST_SHARE),
-        max(float(mean[0]), _LEAST_SHARE),
-        float(np.sqrt(_WEIGHTS @ (logs - _WEIGHTS @ logs) ** 2)),
-    )
+    across = np.minimum(1.0, 1.0 / lengths) @ _WEIGHTS
+    along = ndtr(-(ratios + np.log(expected_length)) / _SPREAD)  # how many vectors are inside
+    share, *shares = np.maximum(across - part * (across - along), _LEAST_SHARE)
+    logs = np.log(shares)
+    return Kept(float(share), float(np.sqrt(_WEIGHTS @ (logs - _WEIGHTS @ logs) ** 2)))
 
 
 def possible_lengths(shrink: tuple[float, float]) -> tuple[FloatArray, FloatArray]:

@@ -38,6 +38,7 @@ from tasks.planning.stored_plan import StoredPlan
 
 log = logging.getLogger("hexveil.estimate")
 
+_OF_STRATA = {"cell": pl.List(pl.Int64), "n_records": pl.List(pl.Int64), "expected": pl.List(pl.Float64)}
 _LEAST_SHARE = 0.1
 """The share of a cell's uncertainty that the day's own data must remove for the cell to count as measured."""
 
@@ -228,16 +229,21 @@ def typical_frame(asked: Asked, estimate: Estimate, config: Config) -> pl.DataFr
 def measurement_frame(questions: Questions, asked: Asked, config: Config) -> pl.DataFrame:
     """Return the noisy sums of the large measurements, so that others can do their own inference.
 
-    A row is one query: noisy_sum is the share that the balls keep times the sum over cells of weight (mean - expected),
-    plus noise of noise_sd. Weights and expected values are of the cells in the order of the statistics.
+    A row is one query: noisy_sum is the share that the balls keep times the sum over strata of weight times (mean -
+    expected), plus noise of noise_sd. A stratum is the pairs of a cell whose numbers of records have as many binary
+    digits. The first row of each step says what the strata are: the cell of each, as a row of the statistics, its
+    records, and what was expected of it.
     """
-    steps = []
+    steps, occupancy = [], asked.day.occupancy
     measured = [(one.measurement, answers) for one, answers in questions if isinstance(one, Measured)]
     for step, (measurement, answers) in enumerate(measured):
-        design = as_measured(measurement)
-        total = np.bincount(asked.day.occupancy.cell, design.weight, asked.day.occupancy.n_cells)
-        weights = design.loading * (total * POINTS / float(config.value.span))[:, None]
-        expected = _in_unit(measurement.centre.astype(np.float64) * (POINTS / measurement.value_range), config)
+        design, row = as_measured(measurement), measurement.row
+        weights = design.loading * np.bincount(row, design.weight)[:, None] * POINTS / float(config.value.span)
+        strata = {
+            "cell": occupancy.cell[np.unique(row, return_index=True)[1]].tolist(),
+            "n_records": np.bincount(row, occupancy.n_records).astype(np.int64).tolist(),
+            "expected": _in_unit(measurement.centre * (POINTS / measurement.value_range), config).tolist(),
+        }
         scale = LOSS_UNITS / measurement.inverse_scale / RADIUS
         n_queries = len(answers)
         steps.append(
@@ -248,9 +254,12 @@ def measurement_frame(questions: Questions, asked: Asked, config: Config) -> pl.
                     "noisy_sum": [int(answer) / RADIUS for answer in answers],
                     "noise_sd": [scale if measurement.norm == "l2" else scale * float(np.sqrt(2))] * n_queries,
                     "weights": pl.Series(np.ascontiguousarray(weights.T)).arr.to_list(),
-                    "expected": [expected.tolist() if query == 0 else [] for query in range(n_queries)],
+                    **{
+                        name: [each if query == 0 else [] for query in range(n_queries)]
+                        for name, each in strata.items()
+                    },
                 },
-                schema_overrides={"expected": pl.List(pl.Float64)},
+                schema_overrides=_OF_STRATA,
             )
         )
     return pl.concat(steps)

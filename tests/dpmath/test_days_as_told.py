@@ -11,6 +11,7 @@ from city_days import (
     VALUE_RANGE,
     Textbook,
     a_city,
+    a_random_design,
     a_state,
     asked_of,
     error,
@@ -27,9 +28,8 @@ from dpmath.estimate.covariates import covariates
 from dpmath.estimate.day import Day
 from dpmath.estimate.likelihood import NOTHING, ON_FIRST_DAY, Ladders
 from dpmath.estimate.measurement import Norm
-from dpmath.estimate.posterior import Design, Estimate, estimated
+from dpmath.estimate.posterior import Estimate, estimated
 from dpmath.estimate.programme import programme
-from dpmath.estimate.shrinkage import Kept
 from dpmath.estimate.state import State
 from dpmath.estimate.view import View
 
@@ -136,9 +136,9 @@ def test_what_later_sums_tell_of_days_is_bayes_rule_on_dense_matrices(true_error
     known = replace(state, covariance=state.covariance / 100, day_factor=0.9, day_error=before)
     view = View.of(day, known, covariates(day, True))
     noise, n_queries = 0.05, 40
-    one = Design(rng.normal(size=(day.occupancy.n_cells, n_queries)), rng.uniform(0, 0.02, day.occupancy.cell.size))
+    one = a_random_design(view, n_queries, rng)
     model = Textbook(view)
-    seen, days = model.sums(view, one, 0.8), np.zeros_like(model.covariance)
+    seen, days = model.sums(view, one), np.zeros_like(model.covariance)
     block = slice(model.n_states, 2 * model.n_states)
     days[block, block] = model.covariance[block, block]
     of_day, all_else = (seen @ part @ seen.T for part in (days, model.covariance - days))
@@ -147,7 +147,7 @@ def test_what_later_sums_tell_of_days_is_bayes_rule_on_dense_matrices(true_error
         return np.asarray(2.0**error * of_day + all_else + noise**2 * np.eye(n_queries))
 
     sums = rng.multivariate_normal(np.zeros(n_queries), whole(true_error))
-    found = estimated(view, one, sums, noise, Kept(0.8), chosen).state.day_error
+    found = estimated(view, one, sums, noise, 0.1, chosen).state.day_error
     both = np.linspace(-14, 14, 561)  # of all days, and of this day's own factor
     fit = [-0.5 * sums @ np.linalg.solve(whole(error), sums) for error in both]
     fit -= 0.5 * np.linalg.slogdet([whole(error) for error in both]).logabsdet
@@ -160,7 +160,7 @@ def test_what_later_sums_tell_of_days_is_bayes_rule_on_dense_matrices(true_error
     assert found[0] == pytest.approx(mean, abs=0.02 * deviation)
     assert found[1] ** 0.5 == pytest.approx(deviation, rel=0.02)
     assert (found[0] > before[0]) == (true_error > 0)
-    assert estimated(view, one, sums, noise, Kept(0.8), ON_FIRST_DAY).state.day_error == before
+    assert estimated(view, one, sums, noise, 0.1, ON_FIRST_DAY).state.day_error == before
 
 
 @pytest.mark.theorem("HV-E7")

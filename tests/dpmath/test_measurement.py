@@ -31,6 +31,7 @@ def whole(numbers: object) -> np.ndarray:
 def measuring(occupancy: Occupancy, norm: Norm, value_range: int = 100, **given: object) -> Measurement:
     """Return a measurement of one query that copies totals, but for what is given."""
     plain = {
+        "row": occupancy.cell,
         "centre": np.zeros(occupancy.n_cells, dtype=np.int64),
         "weight": np.ones(occupancy.cell.size, dtype=np.int64),
         "pair_shift": 0,
@@ -61,6 +62,7 @@ def random_measurement(rng: np.random.Generator, norm: Norm, occupancy: Occupanc
     """Return a measurement with numbers of very different sizes, and users with and without a ball."""
     occupancy = occupancy or random_occupancy(rng, int(rng.integers(1, 5)), int(rng.integers(1, 5)))
     n_queries, value_range = int(rng.integers(1, 6)), int(rng.choice([1, 3, 100, 1 << 20]))
+    n_rows = int(rng.integers(1, 9))
     bits = rng.integers(1, 61 - int(occupancy.n_records.max() * value_range * occupancy.cell.size).bit_length())
     weight = (rng.normal(size=occupancy.cell.size) * 2.0**bits / 8).astype(np.int64)
     pair_shift = int(rng.integers(0, 40))
@@ -68,11 +70,12 @@ def random_measurement(rng: np.random.Generator, norm: Norm, occupancy: Occupanc
         abs(int(w)) * int(m) * value_range >> pair_shift for w, m in zip(weight, occupancy.n_records, strict=True)
     )
     loading_bits = min(40, 60 - most.bit_length())
-    size = 2.0 ** rng.integers(0, max(1, loading_bits), (occupancy.n_cells, n_queries))
+    size = 2.0 ** rng.integers(0, max(1, loading_bits), (n_rows, n_queries))
     loading = np.clip(rng.normal(size=size.shape) * size, -(2.0**loading_bits), 2.0**loading_bits)
     return measuring(
         occupancy, norm, value_range,
-        centre=rng.integers(0, value_range + 1, occupancy.n_cells),
+        row=rng.integers(0, n_rows, occupancy.cell.size),
+        centre=rng.integers(0, value_range + 1, n_rows),
         weight=weight,
         pair_shift=pair_shift,
         loading=loading.astype(np.int64),
@@ -97,11 +100,11 @@ def by_definition(measured: Measurement, totals: np.ndarray) -> tuple[list[list[
     for user, radius in enumerate(measured.radius.tolist()):
         sums = [0] * measured.n_queries
         for pair in np.flatnonzero(occupancy.user == user).tolist():
-            cell = int(occupancy.cell[pair])
-            off = int(totals[pair]) - int(occupancy.n_records[pair]) * int(measured.centre[cell])
+            row = int(measured.row[pair])
+            off = int(totals[pair]) - int(occupancy.n_records[pair]) * int(measured.centre[row])
             weighted = towards_zero(int(measured.weight[pair]) * off, 2**measured.pair_shift)
             for query in range(measured.n_queries):
-                sums[query] += weighted * int(measured.loading[cell, query])
+                sums[query] += weighted * int(measured.loading[row, query])
         vector = [towards_zero(one, 2**measured.shift) for one in sums]
         vector = [max(-LARGEST_COMPONENT, min(LARGEST_COMPONENT, one)) for one in vector]
         square = sum(one * one for one in vector)
@@ -363,7 +366,10 @@ def test_every_query_has_noise_of_its_own() -> None:
     ("change", "words"),
     [
         ({"weight": whole([1])}, "shapes"),
-        ({"centre": whole([1, 1, 1])}, "shapes"),
+        ({"row": whole([0, 1])}, "shapes"),
+        ({"row": whole([0, 0, 0, 1, 1, 2])}, "row must be below R"),
+        ({"row": whole([0, 0, 0, 1, 1, -1])}, "row must be at least 0"),
+        ({"centre": whole([1, 1, 1])}, "centre of shape"),
         ({"centre": whole([1, -1])}, "centre must be at least 0"),
         ({"centre": whole([1, 101])}, "centre must be at most value_range"),
         ({"loading": whole([[1]])}, "loading must be of shape"),

@@ -11,6 +11,7 @@ from city_days import (
     VALUE_RANGE,
     Textbook,
     a_city,
+    a_random_design,
     a_state,
     asked_of,
     error,
@@ -26,9 +27,8 @@ from dpmath.core.occupancy import Occupancy
 from dpmath.estimate.covariates import covariates
 from dpmath.estimate.likelihood import NOTHING, ON_FIRST_DAY
 from dpmath.estimate.measurement import Norm
-from dpmath.estimate.posterior import Design, estimated
+from dpmath.estimate.posterior import estimated
 from dpmath.estimate.programme import programme
-from dpmath.estimate.shrinkage import Kept
 from dpmath.estimate.state import State
 from dpmath.estimate.view import View
 
@@ -87,10 +87,10 @@ def test_what_later_sums_tell_of_places_is_bayes_rule_on_dense_matrices(true_err
     rng = np.random.default_rng(12)
     day, before = a_city(), (0.0, 2.0)
     view = View.of(day, replace(a_state(day), own_error=before), covariates(day, True))
-    noise, n_queries = 0.4, 40
-    one = Design(rng.normal(size=(day.occupancy.n_cells, n_queries)), rng.uniform(0, 0.02, day.occupancy.cell.size))
+    noise, n_queries = 0.4, 60
+    one = a_random_design(view, n_queries, rng)
     model = Textbook(view)
-    seen, places = model.sums(view, one, 0.8), np.zeros_like(model.covariance)
+    seen, places = model.sums(view, one), np.zeros_like(model.covariance)
     n_common, n_states, n_pairs = view.state.basis.n_common, view.state.mean.size, day.occupancy.cell.size
     for block in (slice(n_common, n_states), slice(2 * n_states, len(places) - n_pairs)):
         places[block, block] = model.covariance[block, block]
@@ -100,13 +100,13 @@ def test_what_later_sums_tell_of_places_is_bayes_rule_on_dense_matrices(true_err
         return np.asarray(2.0**error * of_places + all_else + noise**2 * np.eye(n_queries))
 
     sums = rng.multivariate_normal(np.zeros(n_queries), whole(true_error))
-    found = estimated(view, one, sums, noise, Kept(0.8), NOTHING).state
+    found = estimated(view, one, sums, noise, 0.1, NOTHING).state
     mean, deviation = error_of_scale(before, sums, whole)
     assert found.own_error[0] == pytest.approx(mean, abs=0.02 * deviation)
     assert found.own_error[1] ** 0.5 == pytest.approx(deviation, rel=0.02)
     assert abs(mean - true_error) < 4 * deviation
     assert deviation < 0.7 * before[1] ** 0.5
-    assert estimated(view, one, sums, noise, Kept(0.8), ON_FIRST_DAY).state.own_error == before
+    assert estimated(view, one, sums, noise, 0.1, ON_FIRST_DAY).state.own_error == before
 
 
 @pytest.mark.theorem("HV-E7")

@@ -8,6 +8,7 @@ from city_days import (
     UNIT,
     Textbook,
     a_city,
+    a_random_design,
     a_state,
     asked_of,
     error,
@@ -23,9 +24,8 @@ from city_days import (
 from dpmath.estimate.basis import fit_basis
 from dpmath.estimate.covariates import covariates
 from dpmath.estimate.likelihood import NOTHING, Parts, error_of
-from dpmath.estimate.posterior import Design, estimated
+from dpmath.estimate.posterior import estimated
 from dpmath.estimate.programme import programme
-from dpmath.estimate.shrinkage import Kept
 from dpmath.estimate.state import State, first_state
 from dpmath.estimate.view import View
 
@@ -170,10 +170,10 @@ def test_what_sums_tell_of_the_scale_is_bayes_rule_on_dense_matrices(
     rng = np.random.default_rng(11)
     day = a_city()
     view = View.of(day, replace(a_state(day), scale_error=before, n_days=n_days), covariates(day, True))
-    noise, n_queries = 0.4, 40
-    one = Design(rng.normal(size=(day.occupancy.n_cells, n_queries)), rng.uniform(0, 0.02, day.occupancy.cell.size))
+    noise, n_queries = 0.4, 60
+    one = a_random_design(view, n_queries, rng)
     model = Textbook(view)
-    seen, fixed = model.sums(view, one, 0.8), model.covariance.copy()
+    seen, fixed = model.sums(view, one), model.covariance.copy()
     varies = len(fixed) - day.occupancy.cell.size
     with_mean = fixed[:varies, 0]
     fixed[:varies, :varies] = np.outer(with_mean, with_mean) / with_mean[0]  # the rest is independent of the mean
@@ -186,7 +186,7 @@ def test_what_sums_tell_of_the_scale_is_bayes_rule_on_dense_matrices(
         return np.asarray(2.0**error * rest + residual + noise**2 * np.eye(n_queries))
 
     sums = rng.multivariate_normal(np.zeros(n_queries), whole(true_error))
-    found = estimated(view, one, sums, noise, Kept(0.8), NOTHING).state.scale_error
+    found = estimated(view, one, sums, noise, 0.1, NOTHING).state.scale_error
     mean, deviation = error_of_scale(before, sums, whole)
     assert found[0] == pytest.approx(mean, abs=0.02 * deviation)
     assert found[1] ** 0.5 == pytest.approx(deviation, rel=0.02)
@@ -211,7 +211,7 @@ def test_a_first_measurement_tells_of_the_scale_what_priors_of_other_scales_tell
     day = a_city()
     first = first_state(day, fit_basis(day, covariates(day, True)), 50.0, 625.0, 9.0, 0.5)
     view = View.of(day, first, covariates(day, True))
-    one = Design(rng.normal(size=(day.occupancy.n_cells, 12)), rng.uniform(0, 0.02, day.occupancy.cell.size))
+    one = a_random_design(view, 12, rng)
 
     def whole(error: float) -> np.ndarray:
         factor = 2.0**error
@@ -219,7 +219,7 @@ def test_a_first_measurement_tells_of_the_scale_what_priors_of_other_scales_tell
         scaled = replace(first, covariance=np.diag(prior), scale=9.0 * factor**0.5)
         model = Textbook(replace(view, state=scaled))
         model.covariance[-day.occupancy.cell.size :, -day.occupancy.cell.size :] = np.diag(view.residual_variance)
-        seen = model.sums(view, one, 0.8)
+        seen = model.sums(view, one)
         return np.asarray(seen @ model.covariance @ seen.T + noise**2 * np.eye(12))
 
     known, twice = whole(0.0), whole(1.0)
@@ -228,9 +228,9 @@ def test_a_first_measurement_tells_of_the_scale_what_priors_of_other_scales_tell
         return np.asarray(known + (2.0**error - 1) * (twice - known))
 
     assert by_square(-2.0) == pytest.approx(whole(-2.0))
-    of_mean = 0.8 * np.bincount(day.occupancy.cell, one.weight) @ one.loading
+    of_mean = view.strata.pair_sums(one.weight) @ one.loading
     sums = of_mean * off + rng.multivariate_normal(np.zeros(12), whole(-2.0) - 625 * np.outer(of_mean, of_mean))
-    found = estimated(view, one, sums, noise, Kept(0.8), NOTHING).state.scale_error
+    found = estimated(view, one, sums, noise, 0.1, NOTHING).state.scale_error
     mean, deviation = error_of_scale(first.scale_error, sums, by_square)
     assert found[0] == pytest.approx(mean, abs=0.02 * deviation)
     assert found[1] ** 0.5 == pytest.approx(deviation, rel=0.02)

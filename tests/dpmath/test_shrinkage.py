@@ -31,30 +31,49 @@ def test_means_over_users_are_those_of_log_normal_lengths(log_ratio: float, leng
     assert float(shrinkage.mean_shrink(log_ratio, length)) == pytest.approx(shrink, abs=0.01)
     room = mean_of(lambda one: min(max(1 / one, 0.5), 1.5) - 0.5, log_ratio, length)
     assert float(shrinkage.mean_room(log_ratio, length)) == pytest.approx(room, abs=0.01)
-    share = mean_of(lambda one: min(1.0, one), log_ratio, length) / mean_of(float, log_ratio, length)
-    assert shrinkage.kept((log_ratio, 1e-12), length).share == pytest.approx(share, abs=0.01)
-    assert shrinkage.kept((log_ratio, 1e-12), length).deviation < 1e-6
+    inside = mean_of(lambda one: float(one <= 1), log_ratio, length)
+    kept = shrinkage.kept((log_ratio, 1e-12), length, 0.75)
+    assert kept.share == pytest.approx(max(shrink - 0.75 * (shrink - inside), 0.1), abs=0.01)
+    assert kept.deviation < 1e-5, "lengths are known to within a millionth"
 
 
 @pytest.mark.theorem("HV-E6")
-def test_of_sums_of_vectors_the_balls_keep_less_than_the_mean_shrink_factor() -> None:
-    """Vectors of 20,000 users whose directions have not to do with their lengths, cut to the ball and added up."""
-    rng, length = np.random.default_rng(5), 1.1
-    lengths = length * np.exp(SPREAD * rng.normal(size=20_000))
-    vectors = lengths[:, None] * rng.normal([3, 0, -3], size=(lengths.size, 3)) / 5
-    shrink = np.minimum(1, 1 / lengths)
-    whole, cut = vectors.sum(axis=0), (shrink[:, None] * vectors).sum(axis=0)
-    kept = shrinkage.kept((0.0, 1e-12), length).share
-    assert (cut @ whole) / (whole @ whole) == pytest.approx(kept, abs=0.01)
-    assert float(shrinkage.mean_shrink(0.0, length)) > kept + 0.05
+@pytest.mark.parametrize("norm", [1, 2])
+@pytest.mark.parametrize("n_queries", [1, 2, 30])
+def test_of_what_moves_all_vectors_alike_the_balls_keep_the_stated_share(norm: int, n_queries: int) -> None:
+    """Vectors of 400,000 users, of which the first component is larger, cut to the ball: before and after a small move.
+
+    The mean shrink factor is something else where vectors have few components, and the share of the vectors' lengths
+    that is kept where they have many.
+    """
+    rng, length, sizes = np.random.default_rng(5), 1.1, np.append(1.5, np.ones(n_queries - 1))
+    vectors = sizes * rng.choice([-1, 1], size=(400_000, n_queries)) * (1 + 0.1 * rng.random((400_000, n_queries)))
+    vectors *= length * np.exp(SPREAD * rng.normal(size=400_000))[:, None] / np.linalg.norm(vectors, norm, 1)[:, None]
+
+    def sums(moved: np.ndarray) -> np.ndarray:
+        return _cut(vectors + moved, norm).mean(axis=0)
+
+    parts = sizes**norm / (sizes**norm).sum()
+    kept = [shrinkage.kept((0.0, 1e-12), length, part).share for part in parts]
+    for query in {0, n_queries - 1}:
+        move = 0.02 * (np.arange(n_queries) == query)
+        share = (sums(move) - sums(-move))[query] / 0.04
+        assert share == pytest.approx(kept[query], abs=0.03)
+    whole, cut = (np.linalg.norm(one, norm, axis=1).mean() for one in (vectors, _cut(vectors, norm)))
+    shrink = float(shrinkage.mean_shrink(0.0, length))
+    assert abs(kept[0] - (shrink if n_queries == 1 else cut / whole)) > 0.04
+
+
+def _cut(vectors: np.ndarray, norm: int) -> np.ndarray:
+    return vectors / np.maximum(np.linalg.norm(vectors, norm, axis=1), 1)[:, None]
 
 
 @pytest.mark.theorem("HV-E6")
 def test_how_well_the_kept_share_is_known_is_how_much_it_varies_with_the_lengths() -> None:
-    rng, known, length = np.random.default_rng(6), (0.2, 0.15), 0.9
+    rng, known, length, part = np.random.default_rng(6), (0.2, 0.15), 0.9, 0.8
     ratios = known[0] + math.sqrt(known[1]) * rng.normal(size=2_000)
-    logs = [math.log(shrinkage.kept((float(ratio), 1e-12), length).share) for ratio in ratios]
-    found = shrinkage.kept(known, length)
+    logs = [math.log(shrinkage.kept((float(ratio), 1e-12), length, part).share) for ratio in ratios]
+    found = shrinkage.kept(known, length, part)
     assert found.deviation == pytest.approx(float(np.std(logs)), rel=0.07)
     assert found.error == pytest.approx(math.hypot(0.5 / found.share - 0.5, found.deviation))
 
@@ -70,12 +89,15 @@ def test_what_is_known_of_lengths_falls_back_to_the_prior() -> None:
 
 @pytest.mark.theorem("HV-E6")
 @pytest.mark.parametrize("known", [(0.0, 0.01), (0.5, 0.3), (-1.0, 1.0)])
-def test_the_expected_length_has_the_target_for_its_mean_shrink_factor(known: tuple[float, float]) -> None:
+def test_possible_lengths_have_the_mean_shrink_factors_that_are_said(known: tuple[float, float]) -> None:
     rng = np.random.default_rng(3)
-    length = shrinkage.expected_length(known)
+    lengths, shrinks = shrinkage.possible_lengths(known)
+    assert lengths[-1] == lengths.max() > 10 * lengths.min()
+    assert shrinks[-1] == pytest.approx(shrinkage.LEAST_SHRINK, abs=0.01)
     ratios = known[0] + math.sqrt(known[1]) * rng.normal(size=200_000)
-    lengths = length * np.exp(ratios + SPREAD * rng.normal(size=ratios.size))
-    assert np.minimum(1, 1 / lengths).mean() == pytest.approx(shrinkage.TARGET, abs=0.015)
+    spread = np.exp(ratios + SPREAD * rng.normal(size=ratios.size))
+    for length, shrink in zip(lengths, shrinks, strict=True):
+        assert np.minimum(1, 1 / (length * spread)).mean() == pytest.approx(shrink, abs=0.015)
 
 
 @pytest.mark.theorem("HV-E6")

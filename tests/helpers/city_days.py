@@ -9,7 +9,7 @@ import numpy as np
 
 from dpmath.core.occupancy import Occupancy
 from dpmath.estimate.basis import Rows, fit_basis
-from dpmath.estimate.charges import charges, reach_of
+from dpmath.estimate.charges import charges, limit_of, reach_of
 from dpmath.estimate.covariates import covariates
 from dpmath.estimate.day import Day
 from dpmath.estimate.likelihood import NOTHING
@@ -17,7 +17,6 @@ from dpmath.estimate.measurement import Norm
 from dpmath.estimate.posterior import Design, Estimate, estimated
 from dpmath.estimate.programme import Asked, Asking
 from dpmath.estimate.questions import PrivateDay, Question
-from dpmath.estimate.shrinkage import Kept
 from dpmath.estimate.state import State, first_state
 from dpmath.estimate.view import View
 
@@ -154,6 +153,34 @@ def users_of_pairs(day: Day) -> np.ndarray:
     return (np.arange(day.occupancy.n_users)[:, None] == day.occupancy.user).astype(float)
 
 
+def a_random_design(view: View, n_queries: int, rng: np.random.Generator) -> Design:
+    """Return what no search would choose: loadings without order, and a weight of its own for each pair."""
+    loading = rng.normal(size=(view.strata.cell.size, n_queries))
+    return Design(loading, rng.uniform(0, 0.02, view.day.occupancy.cell.size))
+
+
+def rows_of(day: Day) -> np.ndarray:
+    """Return the stratum of each pair: those of one cell whose numbers of records have as many binary digits."""
+    keys = [
+        (int(cell), int(m).bit_length()) for cell, m in zip(day.occupancy.cell, day.occupancy.n_records, strict=True)
+    ]
+    order = {key: number for number, key in enumerate(sorted(set(keys)))}
+    return np.array([order[key] for key in keys])
+
+
+def stays(day: Day) -> np.ndarray:
+    """Return the functions of how long a user stays, as means over the stratum less those over the cell, one by one."""
+    occupancy, row, found = day.occupancy, rows_of(day), []
+    for function in (np.log(occupancy.n_records), np.log(occupancy.n_records) ** 2 / 4):
+        means = []
+        for pair, cell in enumerate(occupancy.cell):
+            alike, all_of = row == row[pair], occupancy.cell == cell
+            of_row, of_cell = (np.average(function[one], weights=occupancy.n_records[one]) for one in (alike, all_of))
+            means.append(of_row - of_cell)
+        found.append(means)
+    return np.array(found).T
+
+
 class Textbook:
     """All that is random on a day, in one vector: coefficients, what differs on the day, cells' own, residuals."""
 
@@ -163,23 +190,25 @@ class Textbook:
         matrix = dense(view.rows, state.n_hexagons)
         of_cell = np.eye(n_cells)[occupancy.cell]  # (P, G)
         self.n_states = n_states
-        self.of_pairs = np.column_stack([of_cell @ matrix, of_cell @ matrix, of_cell, np.eye(n_pairs)])
+        of_states = of_cell @ matrix
+        of_states[:, state.basis.of_stay] = stays(view.day)
+        self.of_pairs = np.column_stack([of_states, of_states, of_cell, np.eye(n_pairs)])
         self.of_means = of_cell.T @ (occupancy.n_records[:, None] * self.of_pairs) / occupancy.cell_records[:, None]
         alone = np.concatenate([state.of_the_day, view.cell_variance, view.residual_variance])
         self.covariance = np.diag(np.concatenate([np.zeros(n_states), alone]))
         self.covariance[:n_states, :n_states] = state.covariance
         self.pairs = self.of_pairs @ self.covariance @ self.of_pairs.T
 
-    def sums(self, view: View, one: Design, shrink: float) -> np.ndarray:
+    def sums(self, view: View, one: Design) -> np.ndarray:
         """Return how the sums depend on the vector."""
-        loading = one.loading[view.day.occupancy.cell]
-        return shrink * (one.weight[:, None] * loading).T @ self.of_pairs
+        loading = one.loading[rows_of(view.day)]
+        return (one.weight[:, None] * loading).T @ self.of_pairs
 
 
 def seen_covariance(view: View, one: Design) -> np.ndarray:
     """Return the covariance of a design's sums by the model, without noise but for a trifle."""
     model = Textbook(view)
-    seen = model.sums(view, one, 1.0)
+    seen = model.sums(view, one)
     return np.asarray(seen @ model.covariance @ seen.T + 1e-6 * np.eye(len(seen)))
 
 
@@ -192,13 +221,14 @@ def a_short_view(day: Day) -> View:
 
 def expected_error(view: View, one: Design, noise: float, share: float) -> float:
     """Return the expected squared error of the map by a design, a mean over records, in squared points."""
-    found = estimated(view, one, np.zeros(one.loading.shape[1]), noise, Kept(share), NOTHING)
+    kept = replace(one, loading=share * one.loading)
+    found = estimated(view, kept, np.zeros(one.loading.shape[1]), noise, 0.5 * (1 / share - 1), NOTHING)
     return float(np.average(found.variance, weights=view.day.occupancy.cell_records))
 
 
 def lengths_by_model(view: View, one: Design) -> np.ndarray:
     """Return the root mean square length of each user's vector before it is scaled down, in radii."""
-    pairs, loading = Textbook(view).pairs, one.loading[view.day.occupancy.cell]
+    pairs, loading = Textbook(view).pairs, one.loading[rows_of(view.day)]
     moments = pairs * (loading @ loading.T) * np.outer(one.weight, one.weight)
     of_users = users_of_pairs(view.day)
     return np.sqrt(np.einsum("lp,pq,lq->l", of_users, moments, of_users))
@@ -209,7 +239,7 @@ def mean_lengths_l1(view: View, one: Design) -> np.ndarray:
     root = np.linalg.cholesky(Textbook(view).pairs)
     found = []
     for own in users_of_pairs(view.day):
-        seen = (one.loading[view.day.occupancy.cell] * (own * one.weight)[:, None]).T @ root
+        seen = (one.loading[rows_of(view.day)] * (own * one.weight)[:, None]).T @ root
         found.append(math.sqrt(2 / math.pi) * np.sqrt((seen**2).sum(axis=1)).sum())
     return np.array(found)
 
@@ -217,6 +247,7 @@ def mean_lengths_l1(view: View, one: Design) -> np.ndarray:
 def asked_of(
     day: Day, norm: Norm, limit: int, first: bool, budgets: np.ndarray | None = None, value_range: int = VALUE_RANGE
 ) -> Asked:
+    limit = limit_of(budgets, limit)
     radius = reach_of(budgets, limit, day.occupancy.n_users, norm)
     return Asked(day, value_range, radius, {one.name: one for one in charges(first, limit, norm)}, norm)
 

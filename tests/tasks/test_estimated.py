@@ -41,7 +41,10 @@ def test_every_cell_is_published_with_an_interval_and_charged_as_the_day_allows(
     typical = pl.read_parquet(estimated.published("typical.parquet"), hive_partitioning=False)
     assert set(typical["kind_of_day"]) == {"weekday", "saturday", "sunday"}
     measured = pl.read_parquet(estimated.published("measurements.parquet"), hive_partitioning=False)
-    assert {len(weights) for weights in measured["weights"]} == {found.height}
+    strata = measured.filter(query=0).select("cell", "n_records", "expected")
+    assert {len(weights) for weights in measured["weights"]} == {len(cells) for cells in strata["cell"]}
+    for cells, n_records in strata.select("cell", "n_records").iter_rows():
+        assert np.bincount(cells, n_records).tolist() == found["n_records"].to_list()
     assert verify_ledger(config).n_releases == 1
 
 
