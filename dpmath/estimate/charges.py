@@ -33,8 +33,8 @@ _FIRST_DAY: dict[Norm, dict[str, float]] = {
     },
 }
 """In l1 noise falls with the share, in l2 with its root: it pays more to ask one thing well."""
-_LEAST_LIMIT_BITS = 20
-"""The questions are made for at least 2^-20 of what a day may cost, so that there is noise of that size to be drawn."""
+_LEAST_LIMIT: dict[Norm, int] = {"l1": 1 << 26, "l2": 1 << 46}
+"""For less, the question with the smallest share would need more noise than can be drawn."""
 _LATER_DAY = {"map": 0.87, "map shrink": 0.03, "check": 0.10}
 
 
@@ -78,19 +78,22 @@ def charges(first: bool, limit: int, norm: Norm) -> Iterator[Charge]:
         yield Charge(name, sensitivity, inverse_scale)
 
 
-def limit_of(budgets: ExactIntArray | None, most: int) -> int:
+def limit_of(budgets: ExactIntArray | None, most: int, norm: Norm) -> int:
     """Return the limit that the questions of a day are made for: the most that any user may lose by them.
 
     Args:
-        budgets: What each user may still lose, shape (L,); None is no limit.
+        budgets: What each user may still lose, shape (L,); None is no limit. If no user has as much as noise that can
+            be drawn costs, nobody can be asked, and the limit is the day's.
         most: What the day may cost a user.
+        norm: The norm of the balls.
 
     Source:
         HV-L52.
     """
     if budgets is None:
         return most
-    return max(min(max(map(int, budgets), default=0), most), most >> _LEAST_LIMIT_BITS)
+    limit = min(max(map(int, budgets), default=0), most)
+    return limit if limit >= _LEAST_LIMIT[norm] else most
 
 
 def reach_of(budgets: ExactIntArray | None, limit: int, n_users: int, norm: Norm) -> IntArray:

@@ -51,7 +51,7 @@ class Strata:
         occupancy, n_records = day.occupancy, day.occupancy.n_records.astype(np.float64)
         _, n_digits = np.frexp(n_records)
         keys, of_pair = np.unique(occupancy.cell * _MOST + n_digits, return_inverse=True)
-        records, log = np.bincount(of_pair, n_records), np.log(n_records)
+        records, log = np.bincount(of_pair, n_records).astype(np.float64), np.log(n_records)
         stay = np.zeros((keys.size, N_STAY))
         for number, function in enumerate((log, log**2 / 4)):  # the square is as large, up to some hundred records
             off = function - day.cell_means(function)[occupancy.cell]
@@ -73,7 +73,7 @@ class Strata:
 
     def pair_sums(self, of_pairs: FloatArray) -> FloatArray:
         """Return the sum over each stratum's pairs, shape (R,)."""
-        return np.bincount(self.of_pair, of_pairs, self.cell.size)
+        return np.bincount(self.of_pair, of_pairs, self.cell.size).astype(np.float64)
 
     def values(self, of_cells: FloatArray, coefficients: FloatArray) -> FloatArray:
         """Return the strata's values, shape (R, ...), from their cells' and all coefficients, shape (S, ...)."""

@@ -60,7 +60,7 @@ def asked_later(day: Day, config: Config) -> Asked:
 
 def _asked(day: Day, losses: Sequence[int], first: bool, n_days: int, config: Config) -> Asked:
     budgets, norm = np.array(losses, dtype=object), norm_of(config)
-    limit = limit_of(budgets, config.privacy.currency.within(config.privacy.epsilon_per_day))
+    limit = limit_of(budgets, config.privacy.currency.within(config.privacy.epsilon_per_day), norm)
     return Asked(
         day=day,
         value_range=config.value.n_ticks,

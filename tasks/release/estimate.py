@@ -239,10 +239,11 @@ def measurement_frame(questions: Questions, asked: Asked, config: Config) -> pl.
     for step, (measurement, answers) in enumerate(measured):
         design, row = as_measured(measurement), measurement.row
         weights = design.loading * np.bincount(row, design.weight)[:, None] * POINTS / float(config.value.span)
+        centre = measurement.centre.astype(np.float64) * (POINTS / measurement.value_range)
         strata = {
             "cell": occupancy.cell[np.unique(row, return_index=True)[1]].tolist(),
             "n_records": np.bincount(row, occupancy.n_records).astype(np.int64).tolist(),
-            "expected": _in_unit(measurement.centre * (POINTS / measurement.value_range), config).tolist(),
+            "expected": _in_unit(centre, config).tolist(),
         }
         scale = LOSS_UNITS / measurement.inverse_scale / RADIUS
         n_queries = len(answers)

@@ -11,7 +11,7 @@ import pytest
 from dpmath.core.currency import GAUSSIAN, LAPLACE, PURE, Concentrated
 from dpmath.core.occupancy import Occupancy
 from dpmath.estimate.bounded_sums import BoundedSums
-from dpmath.estimate.charges import Charge, charges, reach_of
+from dpmath.estimate.charges import Charge, charges, limit_of, reach_of
 from dpmath.estimate.design import RADIUS
 from dpmath.estimate.measurement import LARGEST_RADIUS, ROOM_BITS, Measurement, Norm
 from dpmath.estimate.questions import Centre, Check, Measured, PrivateDay, Question, Shrunk, Spread, check_limits
@@ -311,6 +311,39 @@ def test_a_reach_is_the_largest_whole_radius_of_the_budgets_share(norm: Norm, li
         share, power = Fraction(max(0, min(budget, limit)), limit), 1 if norm == "l1" else 2
         assert Fraction(radius, RADIUS) ** power <= share < Fraction(radius + 1, RADIUS) ** power
         assert (radius == RADIUS) == (budget >= limit)
+
+
+@pytest.mark.theorem("HV-L52", "HV-L53")
+@pytest.mark.parametrize("norm", NORMS)
+@pytest.mark.parametrize("first", [True, False])
+def test_questions_are_made_for_the_most_that_any_user_has_left_however_little(norm: Norm, first: bool) -> None:
+    for most in (UNIT[norm] // 1000, UNIT[norm], 50 * UNIT[norm]):
+        for left in (
+            0,
+            1,
+            7,
+            1 << 20,
+            (1 << 26) - 1,
+            1 << 26,
+            (1 << 46) - 1,
+            1 << 46,
+            most // 3,
+            most - 1,
+            most,
+            2 * most,
+        ):
+            budgets = np.array([-1, 0, left // 2, left], dtype=object)
+            limit = limit_of(budgets, most, norm)
+            can_be_asked = left >= (1 << 26 if norm == "l1" else 1 << 46)
+            assert limit == (min(left, most) if can_be_asked else most)
+            radius = reach_of(budgets, limit, 4, norm)
+            assert (radius[3] == RADIUS) == can_be_asked
+            found = list(charges(first, limit, norm))
+            paid = sum(cost(norm, one.sensitivity, one.inverse_scale) for one in found)
+            power = 1 if norm == "l1" else 2
+            assert all(
+                paid * int(r) ** power <= max(0, b) * RADIUS**power for r, b in zip(radius, budgets, strict=True)
+            )
 
 
 @pytest.mark.theorem("HV-L53")

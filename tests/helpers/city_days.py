@@ -247,7 +247,7 @@ def mean_lengths_l1(view: View, one: Design) -> np.ndarray:
 def asked_of(
     day: Day, norm: Norm, limit: int, first: bool, budgets: np.ndarray | None = None, value_range: int = VALUE_RANGE
 ) -> Asked:
-    limit = limit_of(budgets, limit)
+    limit = limit_of(budgets, limit, norm)
     radius = reach_of(budgets, limit, day.occupancy.n_users, norm)
     return Asked(day, value_range, radius, {one.name: one for one in charges(first, limit, norm)}, norm)
 

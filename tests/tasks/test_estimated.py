@@ -18,7 +18,8 @@ from tasks.account import ledger, private_files
 from tasks.base.errors import BadConfig, BudgetExceeded, HexveilError, LedgerBroken
 from tasks.estimates import asking, states
 from tasks.estimates.arrays import read_arrays
-from tasks.estimates.states import folder_of, known_before
+from tasks.estimates.public_day import occupancy_of
+from tasks.estimates.states import folder_of, known_before, questions_again
 from tasks.planning.preview import preview_cells, preview_plan
 from tasks.planning.stored_plan import load_plan
 from tasks.release import estimate as released_estimate
@@ -136,6 +137,27 @@ def test_users_who_are_short_lose_what_they_have_left_and_the_rest_lose_the_day(
     estimated.set("epsilon_total = 4.5", "epsilon_total = 4.0")
     with pytest.raises(BudgetExceeded, match="no user of the day has any of"):
         estimated.run_day(day(2))
+
+
+@pytest.mark.parametrize("left", [0.99, 0.9, 0.5])
+def test_a_day_on_which_everybody_is_short_asks_everything_for_what_is_left(estimated: Dataset, left: float) -> None:
+    config, currency = estimated.config, estimated.config.privacy.currency
+    of_a_day = currency.within(config.privacy.epsilon_per_day)
+    total = currency.epsilon(of_a_day + int(of_a_day * left))
+    estimated.set("epsilon_total = 40.0", f"epsilon_total = {float(total):.6f}")
+    estimated.run_day()
+    estimated.run_day(day(1))
+    _, entry = released(estimated)
+    (loss,) = set(private_files.losses(entry, config).values())
+    assert loss == pytest.approx(of_a_day * left, rel=1e-4)
+    plan = load_plan(entry.plan, config)
+    occupancy, users = occupancy_of(plan.cells, plan.pairs)
+    questions, _ = questions_again(entry, occupancy, users, config)
+    paid = [question.losses(currency) for question, _ in questions]
+    assert len(paid) == 3
+    assert all((losses > 0).all() for losses in paid), "nobody answers nothing"
+    assert 0.999 * loss < np.sum(paid, axis=0).max() <= loss
+    assert verify_ledger(config).n_releases == 2
 
 
 @pytest.mark.parametrize("column", ["mean", "mean_sd", "mean_ci95_low", "mean_day_share"])

@@ -20,6 +20,7 @@ from tasks.account.releases import stopped_days
 from tasks.account.screenings import SHARE, screening_of
 from tasks.account.stopped import stops
 from tasks.base.errors import WITHHELD, BudgetExceeded, DayStopped
+from tasks.estimates.states import read_state
 from tasks.planning.plan import make_plan, plan_release
 from tasks.planning.preview import preview_plan
 from tasks.planning.stored_plan import StoredPlan, load_plan
@@ -75,6 +76,17 @@ def test_a_day_with_a_tenth_unreadable_goes_on_within_what_a_day_may_cost(screen
     files, line = all_files(screened), ledger.ledger_path(screened.config).read_bytes()
     screened.run_day()
     assert (all_files(screened), ledger.ledger_path(screened.config).read_bytes()) == (files, line)
+
+
+def test_screening_a_first_day_leaves_no_question_of_it_unanswered(one: Dataset) -> None:
+    """The values are 30 to 38 of 0 to 100, and noise is small: nobody asked, the centre would stay in the middle."""
+    write_day(one, 0)
+    one.run_day()
+    (entry,) = paid(one)
+    assert entry.stated["screening"]["verdict"] == "go on"
+    after = read_state(entry.stated["state_after"], one.config)
+    assert after.centre == pytest.approx(34, abs=3)
+    assert after.scale < 10, "it is 17 before anything is asked"
 
 
 def test_without_the_setting_nothing_is_asked_or_recorded(screened: Dataset) -> None:
