@@ -4,11 +4,10 @@ from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
-from scipy.sparse import csr_array
 
 from dpmath.core.occupancy import IntArray
 from dpmath.estimate.day import KINDS, Day, FloatArray
-from dpmath.estimate.products import product
+from dpmath.estimate.rows import Rows
 
 _SMOOTH_SPACINGS = 2.5
 _MOST_KNOTS = 60
@@ -157,7 +156,7 @@ class Basis:
             return np.full(self.course_values.size, shares["hexagon"] + shares["hexagon_slot"] + shares["cell"])
         return shares["hexagon_slot"] * self.course_values + shares["cell"]
 
-    def rows(self, day: Day, covariates: FloatArray, known: IntArray) -> "Rows":
+    def rows(self, day: Day, covariates: FloatArray, known: IntArray) -> Rows:
         """Return the functions' values at a day's cells.
 
         Args:
@@ -220,55 +219,6 @@ def fit_basis(day: Day, covariates: FloatArray, similar_cells: bool = True) -> B
         knot_root=vectors / np.sqrt(values),
         reach=reach,
     )
-
-
-@dataclass(frozen=True)
-class Rows:
-    """The functions' values at the cells of a day, without the zeros of other hexagons' functions.
-
-    Attributes:
-        common: Values of the common functions, shape (G, C).
-        own: Values of the functions of the cell's hexagon, shape (G, k).
-        hexagon: Which hexagon's coefficients these have, shape (G,).
-    """
-
-    common: FloatArray
-    own: FloatArray
-    hexagon: np.ndarray
-
-    def times(self, coefficients: FloatArray) -> FloatArray:
-        """Return the values of sums of the functions: shape (S, n) of coefficients to (G, n) of values."""
-        n_common = self.common.shape[1]
-        own = self._of_hexagons(coefficients.shape[0]).T @ coefficients[n_common:]
-        return product(self.common, coefficients[:n_common]) + own
-
-    def transposed_times(self, values: FloatArray, n_hexagons: int) -> FloatArray:
-        """Return the transposed product: shape (G, n) of values to (S, n) of coefficients."""
-        n_states = self.common.shape[1] + n_hexagons * self.own.shape[1]
-        return np.concatenate([product(self.common.T, values), self._of_hexagons(n_states) @ values])
-
-    def _of_hexagons(self, n_states: int) -> csr_array:
-        """Return the values of the hexagons' functions at the cells, transposed, shape (S - C, G)."""
-        n_cells, n_own = self.own.shape
-        function = self.hexagon[:, None] * n_own + np.arange(n_own)
-        cell = np.repeat(np.arange(n_cells), n_own)
-        return csr_array((self.own.ravel(), (function.ravel(), cell)), shape=(n_states - self.common.shape[1], n_cells))
-
-    def variances(self, covariance: FloatArray) -> FloatArray:
-        """Return the variance of each cell's value, from the covariance of all coefficients, shape (G,)."""
-        n_common, n_own = self.common.shape[1], self.own.shape[1]
-        found = ((self.common @ covariance[:n_common, :n_common]) * self.common).sum(axis=1)
-        order = np.argsort(self.hexagon, kind="stable")
-        for cells in np.split(order, np.flatnonzero(np.diff(self.hexagon[order])) + 1):
-            first = n_common + int(self.hexagon[cells[0]]) * n_own
-            own, block = self.own[cells], slice(first, first + n_own)
-            found[cells] += 2 * ((self.common[cells] @ covariance[:n_common, block]) * own).sum(axis=1)
-            found[cells] += ((own @ covariance[block, block]) * own).sum(axis=1)
-        return np.maximum(found, 0.0)
-
-    def diagonal_variances(self, variances: FloatArray) -> FloatArray:
-        """Return the variance of each cell's value if coefficients are independent, shape (G,)."""
-        return Rows(self.common**2, self.own**2, self.hexagon).times(variances)
 
 
 def _products(left: FloatArray, right: FloatArray) -> FloatArray:

@@ -18,6 +18,7 @@ from dpmath.estimate.day import FloatArray
 from dpmath.estimate.measurement import Measurement, Norm, user_sums
 from dpmath.estimate.posterior import Design
 from dpmath.estimate.products import product
+from dpmath.estimate.sharing import shared_l1, shared_l2
 from dpmath.estimate.state import POINTS
 from dpmath.estimate.view import View
 
@@ -97,9 +98,9 @@ def _length(view: View, found: Directions, norm: Norm, noise: float) -> tuple[fl
     for length, shrink in zip(*shrinkage.possible_lengths(view.state.shrink), strict=True):
         unit = float(noise / (shrink * length * mean_length)) ** 2 / n_users
         if norm == "l2":
-            shared = _shared_l2(found.gain, found.variance, unit, cost)
+            shared = shared_l2(found.gain, found.variance, unit, cost)
         else:
-            shared = _shared_l1(found.gain, found.variance, unit, cost) ** 2
+            shared = shared_l1(found.gain, found.variance, unit, cost) ** 2
         left = 1 / (1 + found.variance * shared / unit)
         error = float(found.gain @ (left + (1 - left) * (0.5 * (1 / shrink - 1)) ** 2))
         best = min(best, (error, float(length), unit))
@@ -109,7 +110,7 @@ def _length(view: View, found: Directions, norm: Norm, noise: float) -> tuple[fl
 def _in_l2(view: View, found: Directions, unit: float) -> FloatArray:
     """Return the loadings for l2 balls: directions, which a ball of l2 norm does not mind."""
     n_users = max(1, view.day.occupancy.n_users)
-    shared = _shared_l2(found.gain, found.variance, unit, 1 + found.variance / n_users)
+    shared = shared_l2(found.gain, found.variance, unit, 1 + found.variance / n_users)
     used = np.flatnonzero(shared > 1e-5 * shared.max())
     return found.values[:, used] * np.sqrt(shared[used])
 
@@ -127,14 +128,14 @@ def _in_l1(view: View, found: Directions, unit: float) -> FloatArray:
     best, least = np.zeros((strata.cell.size, 0)), np.inf
     for part in _PARTS_OF_L1:
         cost = 1 + found.variance / n_users
-        weight = part * _shared_l1(found.gain, found.variance, unit / max(part, 1e-9) ** 2, cost)
+        weight = part * shared_l1(found.gain, found.variance, unit / max(part, 1e-9) ** 2, cost)
         used = np.flatnonzero(weight)
         told = found.variance * weight**2 / (found.variance * weight**2 + unit)
         left = np.maximum(view.state_variance - (strata.cell_means(found.fields) ** 2 * told).sum(axis=1), 1e-9)
         variance = left[cells] * (records[cells] / energy[cells]) ** 2
         cost = n_own[cells] / n_users * (1 + variance / n_own[cells])
         gain = records[cells] * left[cells]
-        own = (1 - part) * _shared_l1(gain, variance, unit / max(1 - part, 1e-9) ** 2, cost)
+        own = (1 - part) * shared_l1(gain, variance, unit / max(1 - part, 1e-9) ** 2, cost)
         error = float(records @ left - gain @ (1 - 1 / (1 + variance * own**2 / unit)))
         if error < least:
             alone = np.zeros((occupancy.n_cells, cells.size))
@@ -242,38 +243,6 @@ def _largest(start: FloatArray, image: Image) -> tuple[FloatArray, FloatArray, F
     variance, rotation = np.linalg.eigh(projected[:n_found, :n_found], UPLO="U")
     variance, rotation = np.maximum(variance[::-1][:N_DIRECTIONS], 1e-12), rotation[:, ::-1][:, :N_DIRECTIONS]
     return product(vectors[:, :n_found], rotation), product(known[:, :n_found], rotation), variance
-
-
-def _shared_l2(gain: FloatArray, variance: FloatArray, unit: float, cost: FloatArray) -> FloatArray:
-    """Return shares m of the ball, sum of cost m = 1, with the least sum of gain / (1 + variance m / unit)."""
-    worth = gain * variance / unit / cost
-
-    def shares(price: float) -> FloatArray:
-        return np.maximum(np.sqrt(worth / price) - 1, 0) * unit / variance
-
-    low, high = 0.0, float(worth.max())
-    for _ in range(100):
-        middle = np.sqrt(low * high) if low else high * 1e-6
-        low, high = (middle, high) if (cost * shares(middle)).sum() > 1 else (low, middle)
-        if not low and high < worth.max() * 1e-250:
-            break
-    found = shares(high)
-    return np.asarray(found / (cost * found).sum())
-
-
-def _shared_l1(gain: FloatArray, variance: FloatArray, unit: float, cost: FloatArray) -> FloatArray:
-    """Return weights w, sum of sqrt(cost) w = 1, with about the least sum of gain / (1 + variance w^2 / unit)."""
-    order = np.argsort(-gain * variance / cost)
-    best, least = np.zeros_like(gain), np.inf
-    for n_used in np.unique(np.geomspace(1, gain.size, 60).astype(int)):
-        used = order[:n_used]
-        weight = np.zeros_like(gain)
-        weight[used] = np.cbrt(gain[used] / variance[used] / np.sqrt(cost[used]))
-        weight /= (np.sqrt(cost) * weight).sum()
-        error = float((gain / (1 + variance * weight**2 / unit)).sum())
-        if error < least:
-            best, least = weight, error
-    return best
 
 
 def _expected_lengths(view: View, loading: FloatArray, fields: FloatArray, norm: Norm) -> tuple[FloatArray, float]:

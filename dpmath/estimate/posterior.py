@@ -5,10 +5,10 @@ from dataclasses import dataclass, replace
 import numpy as np
 from scipy.linalg import solve_triangular
 
-from dpmath.estimate.basis import Rows
 from dpmath.estimate.day import FloatArray
 from dpmath.estimate.likelihood import Ladders, Parts, error_of, error_of_days, likeliest, unsure_of
 from dpmath.estimate.products import product
+from dpmath.estimate.rows import Rows
 from dpmath.estimate.state import POINTS, State
 from dpmath.estimate.view import View
 

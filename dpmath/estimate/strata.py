@@ -6,8 +6,9 @@ from functools import cached_property
 import numpy as np
 
 from dpmath.core.occupancy import IntArray
-from dpmath.estimate.basis import N_STAY, Basis, Rows
+from dpmath.estimate.basis import N_STAY, Basis
 from dpmath.estimate.day import Day, FloatArray
+from dpmath.estimate.rows import Rows
 
 _MOST = 64
 """A number of records has fewer bits."""

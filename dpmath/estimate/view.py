@@ -6,8 +6,8 @@ from functools import cached_property
 import numpy as np
 
 from dpmath.core.occupancy import IntArray, Occupancy
-from dpmath.estimate.basis import Rows
 from dpmath.estimate.day import Day, FloatArray
+from dpmath.estimate.rows import Rows
 from dpmath.estimate.state import POINTS, RESIDUAL_CLASSES, State
 from dpmath.estimate.strata import Strata
 

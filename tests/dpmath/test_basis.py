@@ -7,9 +7,10 @@ import numpy as np
 import pytest
 from city_days import a_city, a_state, dense, levels
 
-from dpmath.estimate.basis import LASTING, OF_THE_DAY, Rows, fit_basis
+from dpmath.estimate.basis import LASTING, OF_THE_DAY, fit_basis
 from dpmath.estimate.covariates import N_OF_OCCUPANCY, covariates
 from dpmath.estimate.day import Day
+from dpmath.estimate.rows import Rows
 from dpmath.estimate.state import class_covariance, first_state
 from dpmath.estimate.view import View, residual_shares
 

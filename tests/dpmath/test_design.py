@@ -26,8 +26,6 @@ from dpmath.estimate.day import Day
 from dpmath.estimate.design import (
     N_DIRECTIONS,
     RADIUS,
-    _shared_l1,
-    _shared_l2,
     as_measured,
     design,
     directions,
@@ -36,6 +34,7 @@ from dpmath.estimate.design import (
 from dpmath.estimate.likelihood import NOTHING
 from dpmath.estimate.measurement import LARGEST_RADIUS, Norm
 from dpmath.estimate.posterior import Design, estimated
+from dpmath.estimate.sharing import shared_l1, shared_l2
 from dpmath.estimate.view import View
 
 
@@ -188,7 +187,7 @@ def test_shares_of_a_ball_are_those_of_a_general_solver(unit: float, seed: int) 
     def left(share: np.ndarray) -> float:
         return float((gain / (1 + variance * share / unit)).sum())
 
-    share = _shared_l2(gain, variance, unit, cost)
+    share = shared_l2(gain, variance, unit, cost)
     assert share.min() >= 0
     assert cost @ share == pytest.approx(1)
     fair = {"type": "eq", "fun": lambda share: cost @ share - 1}
@@ -197,7 +196,7 @@ def test_shares_of_a_ball_are_those_of_a_general_solver(unit: float, seed: int) 
     assert left(share) <= min(found) * (1 + 1e-6)
     assert left(share) == pytest.approx(min(found), rel=1e-3)
 
-    weight = _shared_l1(gain, variance, unit, cost)
+    weight = shared_l1(gain, variance, unit, cost)
     assert weight.min() >= 0
     assert np.sqrt(cost) @ weight == pytest.approx(1)
     equal = np.full(6, 1 / np.sqrt(cost).sum())

@@ -8,7 +8,7 @@ from dataclasses import fields, replace
 import numpy as np
 
 from dpmath.core.occupancy import Occupancy
-from dpmath.estimate.basis import Rows, fit_basis
+from dpmath.estimate.basis import fit_basis
 from dpmath.estimate.charges import charges, limit_of, reach_of
 from dpmath.estimate.covariates import covariates
 from dpmath.estimate.day import Day
@@ -17,6 +17,7 @@ from dpmath.estimate.measurement import Norm
 from dpmath.estimate.posterior import Design, Estimate, estimated
 from dpmath.estimate.programme import Asked, Asking
 from dpmath.estimate.questions import PrivateDay, Question
+from dpmath.estimate.rows import Rows
 from dpmath.estimate.state import State, first_state
 from dpmath.estimate.view import View
 
