@@ -90,7 +90,7 @@ def _show_choices(explored: "Exploration", config: Config) -> None:
     out.print(table)
     unit, privacy = config.value.unit, config.privacy
     out.print(
-        f"Errors are over all records, in {unit}, {'expected' if privacy.planned_by.estimates else 'promised'} under "
+        f"Errors are over all records, in {unit}, {explored.error} under "
         f"definition {privacy.definition}; behind them the share of records in cells that keep {explored.target:g} "
         f"{unit}. {_WORSE} is no better than a constant, the best single number for the whole day."
     )

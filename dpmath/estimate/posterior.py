@@ -105,7 +105,7 @@ def estimated(view: View, design: Design, sums: FloatArray, noise: float, cut: f
     Source:
         HV-E3.
     """
-    state, strata, loading = view.state, view.strata, design.loading
+    state, strata, loading = view.state, view.strata.weighed(design.weight), design.loading
     total = loading * strata.pair_sums(design.weight)[:, None]
     spread = strata.pair_sums(design.weight**2 * view.residual_variance)
     seen = strata.transposed_times(total, state.n_hexagons)  # (S, Q)

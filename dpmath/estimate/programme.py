@@ -187,8 +187,9 @@ def _measured(
     kept = shrinkage.kept(shrink, meant.length, meant.part)
     done = as_measured(question.measurement)
     done = replace(done, loading=done.loading * kept.share)
-    # centres are whole ticks
-    off = view.expected_of_strata - question.measurement.centre * (POINTS / asked.value_range)
+    weighed = strata.weighed(done.weight)
+    expected = np.clip(weighed.values(view.expected, state.mean), 0.0, POINTS)
+    off = expected - question.measurement.centre * (POINTS / asked.value_range)  # centres are whole ticks
     sums = np.array([int(one) for one in answers], dtype=float) / RADIUS
     sums -= (strata.pair_sums(done.weight) * off) @ done.loading
     found = estimated(view, done, sums, noise, kept.error, chosen)

@@ -1,6 +1,6 @@
 """The pairs of each cell by how many records they have: a cell is not measured as a whole, but each of its strata."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
@@ -27,7 +27,8 @@ class Strata:
         of_pair: Stratum of each pair, shape (P,).
         cell: Cell of each stratum, shape (R,), in order.
         records: Number of records of each stratum, shape (R,).
-        stay: Mean of these functions over the stratum's records, less that over the cell's, shape (R, N_STAY).
+        of_pairs: These functions at each pair, less their mean over the cell's records, shape (P, N_STAY).
+        stay: Their mean over each stratum, shape (R, N_STAY): over its records, or by other weights of its pairs.
     """
 
     rows: Rows
@@ -35,6 +36,7 @@ class Strata:
     of_pair: IntArray
     cell: IntArray
     records: FloatArray
+    of_pairs: FloatArray
     stay: FloatArray
 
     @classmethod
@@ -53,11 +55,23 @@ class Strata:
         _, n_digits = np.frexp(n_records)
         keys, of_pair = np.unique(occupancy.cell * _MOST + n_digits, return_inverse=True)
         records, log = np.bincount(of_pair, n_records).astype(np.float64), np.log(n_records)
-        stay = np.zeros((keys.size, N_STAY))
+        of_pairs = np.zeros((log.size, N_STAY))
         for number, function in enumerate((log, log**2 / 4)):  # the square is as large, up to some hundred records
-            off = function - day.cell_means(function)[occupancy.cell]
-            stay[:, number] = np.bincount(of_pair, n_records * off) / records
-        return cls(rows, basis.of_stay, of_pair.astype(np.int64), keys // _MOST, records, stay)
+            of_pairs[:, number] = function - day.cell_means(function)[occupancy.cell]
+        stay = np.zeros((keys.size, N_STAY))
+        strata = cls(rows, basis.of_stay, of_pair.astype(np.int64), keys // _MOST, records, of_pairs, stay)
+        return strata.weighed(n_records)
+
+    def weighed(self, weight: FloatArray) -> "Strata":
+        """Return the same strata, with the functions' means by a weight of each pair, shape (P,).
+
+        A sum in which pairs do not count by their records alone tells of other means than those over records. A stratum
+        in which nothing counts keeps its means.
+        """
+        total = self.pair_sums(weight)
+        sums = np.column_stack([self.pair_sums(weight * function) for function in self.of_pairs.T])
+        counts = (total > 0)[:, None]
+        return replace(self, stay=np.where(counts, sums / np.where(counts, total[:, None], 1.0), self.stay))
 
     @cached_property
     def _first(self) -> IntArray:

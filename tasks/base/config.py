@@ -65,7 +65,7 @@ class Config(Section):
     def _promise_for_a_statistic(self) -> Self:
         if self.privacy.target_error_variance is not None and not self.statistics.variance:
             raise ValueError("privacy.target_error_variance needs statistics.variance = true")
-        if self.statistics.variance and not self.privacy.planned_by.has_variance:
+        if self.statistics.variance and not self.privacy.row.has_variance:
             raise ValueError(
                 f"privacy.mechanism {self.privacy.mechanism} has no variance: set statistics.variance = false, or take "
                 "another mechanism"
@@ -87,7 +87,7 @@ class Config(Section):
         privacy, currency = self.privacy, self.privacy.currency
         if not self.value.screen or privacy.cell_epsilon is None:
             return self
-        cost = privacy.planned_by.cell_cost(Fraction(privacy.cell_epsilon), currency)
+        cost = privacy.row.cell_cost(Fraction(privacy.cell_epsilon), currency)
         most = currency.within(privacy.epsilon_per_day)
         if cost > most - most // 100:
             raise ValueError(
@@ -98,7 +98,7 @@ class Config(Section):
 
     @model_validator(mode="after")
     def _covariates_that_are_used(self) -> Self:
-        if self.estimate.covariates is not None and not self.privacy.planned_by.estimates:
+        if self.estimate.covariates is not None and not self.privacy.row.takes_covariates:
             raise ValueError(f"estimate.covariates is of no use to mechanism {self.privacy.mechanism}: remove it")
         return self
 

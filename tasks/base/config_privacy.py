@@ -2,9 +2,9 @@
 
 from decimal import Decimal
 from fractions import Fraction
-from typing import TYPE_CHECKING, Any, Literal, Self
+from typing import Annotated, Any, Literal, Self
 
-from pydantic import Field, model_validator
+from pydantic import AfterValidator, Field, WithJsonSchema, model_validator
 
 from dpmath.core.currency import EXPONENTIAL, GAUSSIAN, LAPLACE, Currency, currency_of
 from tasks.base.config_types import Number, Positive, Section
@@ -12,10 +12,16 @@ from tasks.mechanisms.table import MECHANISMS, Mechanism
 
 LEAST_EPSILON_PER_DAY = Decimal("1e-6")
 DEFAULT_DELTA = Decimal("1e-6")
-if TYPE_CHECKING:
-    MechanismName = str
-else:
-    MechanismName = Literal[tuple(MECHANISMS)]
+_OF_SOME_MECHANISMS = ("target_error", "target_error_variance", "cell_epsilon")
+
+
+def _known_mechanism(name: str) -> str:
+    if name not in MECHANISMS:
+        raise ValueError(f"must be one of {', '.join(MECHANISMS)}")
+    return name
+
+
+MechanismName = Annotated[str, AfterValidator(_known_mechanism), WithJsonSchema({"enum": list(MECHANISMS)})]
 
 
 class Privacy(Section):
@@ -74,31 +80,18 @@ class Privacy(Section):
         lacking = [noise for noise in self.draws if not self.currency.supports(noise)]
         if lacking:
             raise ValueError(f'{lacking[0]} noise has no pure epsilon: set definition = "zcdp", or noise = "laplace"')
-        if self.noise == "gaussian" and self.planned_by.kind == "arrays":
-            raise ValueError(f'mechanism {self.mechanism} averages arrays, with noise = "laplace" only')
         return self
 
     @model_validator(mode="after")
-    def _what_an_estimate_can(self) -> Self:
-        if self.planned_by.estimates and (self.target_error_variance, self.cell_epsilon) != (None, None):
-            raise ValueError(
-                "mechanism estimated has no variance, and finds itself what a cell costs: remove target_error_variance "
-                "and cell_epsilon"
-            )
-        return self
-
-    @model_validator(mode="after")
-    def _what_the_mechanism_can(self) -> Self:
-        projected = self.planned_by.interval is not None
-        if projected and (self.target_error is not None or self.target_error_variance is not None):
-            raise ValueError(
-                f"mechanism {self.mechanism} can promise no error, because what it clips depends on the values: remove "
-                "target_error"
-            )
-        if projected and self.cell_epsilon is None:
-            raise ValueError(f"mechanism {self.mechanism} needs cell_epsilon, what one cell may cost a user")
-        if self.cell_epsilon is not None and not projected:
-            raise ValueError(f"mechanism {self.mechanism} finds itself what a cell costs: remove cell_epsilon")
+    def _what_the_mechanism_takes(self) -> Self:
+        given = {name for name in _OF_SOME_MECHANISMS if getattr(self, name) is not None}
+        given |= {"noise"} if self.noise == "gaussian" else set()
+        for name, reason in self.row.refuses.items():
+            if name in given:
+                raise ValueError(f"mechanism {self.mechanism} {reason}: remove {name}")
+        for name, meaning in self.row.needs.items():
+            if name not in given:
+                raise ValueError(f"mechanism {self.mechanism} needs {name}, {meaning}")
         return self
 
     @model_validator(mode="after")
@@ -111,7 +104,7 @@ class Privacy(Section):
     def _a_day_pays_for_a_cell(self) -> Self:
         if self.cell_epsilon is None:
             return self
-        cost = self.planned_by.cell_cost(Fraction(self.cell_epsilon), self.currency)
+        cost = self.row.cell_cost(Fraction(self.cell_epsilon), self.currency)
         if cost > self.currency.within(self.epsilon_per_day):
             raise ValueError(
                 f"cell_epsilon = {self.cell_epsilon} must be at most epsilon_per_day"
@@ -122,8 +115,8 @@ class Privacy(Section):
         return self
 
     @property
-    def planned_by(self) -> Mechanism:
-        """The mechanism that ``mechanism`` names."""
+    def row(self) -> Mechanism:
+        """The row of the mechanism that ``mechanism`` names."""
         return MECHANISMS[self.mechanism]
 
     @property
@@ -134,20 +127,20 @@ class Privacy(Section):
     @property
     def sum_noise(self) -> str:
         """The noise that the sums get."""
-        if self.planned_by.estimates:
+        if self.row.noise_by_definition:
             return GAUSSIAN if self.definition == "zcdp" else LAPLACE
         return GAUSSIAN if self.noise == "gaussian" else LAPLACE
 
     @property
     def draws(self) -> tuple[str, ...]:
         """Every kind of draw that a release makes."""
-        return (self.sum_noise,) + ((EXPONENTIAL,) if self.planned_by.n_interval_draws else ())
+        return (self.sum_noise,) + ((EXPONENTIAL,) if self.row.n_interval_draws else ())
 
 
-def estimated_privacy(privacy: Privacy) -> Privacy:
-    """Return the same budget and definition with an estimate in place of the mechanism."""
+def by_mechanism(mechanism: str, privacy: Privacy) -> Privacy:
+    """Return the same budget and definition with another mechanism, and without what only some mechanisms take."""
     unused = ("target_error", "target_error_variance", "count", "cell_epsilon")
-    return privacy.model_copy(update={"mechanism": "estimated", **dict.fromkeys(unused)})
+    return privacy.model_copy(update={"mechanism": mechanism, **dict.fromkeys(unused)})
 
 
 def recorded_privacy(settings: dict[str, Any]) -> dict[str, Any]:

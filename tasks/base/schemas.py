@@ -4,7 +4,6 @@ import pandera.polars as pa
 import polars as pl
 from pandera.errors import SchemaErrors
 
-from dpmath.estimate.areas import AREAS
 from tasks.base.config import Config
 from tasks.base.errors import SchemaBroken
 
@@ -27,26 +26,20 @@ def record_schema(config: Config) -> pa.DataFrameSchema:
     )
 
 
-def statistic_schema(config: Config) -> pa.DataFrameSchema:
-    """Return the schema of a published table: its columns in order, and their ranges."""
+def table_schema(columns: dict[str, pa.Column], config: Config) -> pa.DataFrameSchema:
+    """Return the schema of a published table, one row per cell: the columns that every kind of release has, in order.
+
+    Args:
+        columns: What a kind of release publishes of each cell; they stand between place and size, and the cost.
+        config: Gives the grid and the limit of a day.
+    """
     columns = {
         "h3_cell": pa.Column(pl.String, pa.Check.str_length(min_value=15, max_value=16)),
         "slot_start": pa.Column(_UTC),
         "slot_minutes": pa.Column(pl.Int64, pa.Check.eq(config.grid.slot_minutes)),
         "n_records": pa.Column(pl.Int64, pa.Check.ge(1)),
         "n_users": pa.Column(pl.Int64, pa.Check.ge(1)),
-    }
-    possible = pa.Check.in_range(float(config.value.lower), float(config.value.upper))
-    if config.privacy.planned_by.estimates:
-        columns |= _columns_of_estimate(possible)
-    else:
-        promises = config.privacy.planned_by.promises
-        columns |= _estimate_columns("mean", float(config.value.lower), float(config.value.upper), promises)
-    if config.privacy.planned_by.interval is not None:
-        columns |= {f"mean_clip_{end}": pa.Column(pl.Float64, possible) for end in ("low", "high")}
-    if config.statistics.variance:
-        columns |= _estimate_columns("variance", 0.0, float(config.value.span**2 / 4))
-    columns |= {
+        **columns,
         "epsilon": pa.Column(
             pl.Float64, pa.Check.in_range(0, float(config.privacy.epsilon_per_day) + _ROUNDED_UP, include_min=False)
         ),
@@ -55,30 +48,9 @@ def statistic_schema(config: Config) -> pa.DataFrameSchema:
     return pa.DataFrameSchema(columns, strict=True, ordered=True, unique=["h3_cell", "slot_start"])
 
 
-def _columns_of_estimate(possible: pa.Check) -> dict[str, pa.Column]:
-    """Return the columns of a mean that is estimated from the whole map."""
-    return {
-        "mean": pa.Column(pl.Float64, possible),
-        "mean_sd": pa.Column(pl.Float64, pa.Check.gt(0)),
-        "mean_ci95_low": pa.Column(pl.Float64, possible),
-        "mean_ci95_high": pa.Column(pl.Float64, possible),
-        "support": pa.Column(pl.String, pa.Check.isin(["measured", "modelled", "coarse"])),
-        "mean_area": pa.Column(pl.String, pa.Check.isin(AREAS)),
-        "mean_day_share": pa.Column(pl.Float64, pa.Check.in_range(0, 1)),
-        "typical_mean": pa.Column(pl.Float64, possible),
-    }
-
-
-def _estimate_columns(name: str, lower: float, upper: float, always_noise: bool = True) -> dict[str, pa.Column]:
-    """Return the columns of an estimate. Without noise is possible only if the interval is a single point."""
-    possible = pa.Check.in_range(lower, upper)
-    return {
-        name: pa.Column(pl.Float64, possible),
-        f"{name}_noise_scale": pa.Column(pl.Float64, pa.Check.gt(0) if always_noise else pa.Check.ge(0)),
-        f"{name}_error_bound": pa.Column(pl.Float64, pa.Check.gt(0)),
-        f"{name}_ci95_low": pa.Column(pl.Float64, possible),
-        f"{name}_ci95_high": pa.Column(pl.Float64, possible),
-    }
+def possible_values(config: Config) -> pa.Check:
+    """Return the rule that a number is a possible value of a record."""
+    return pa.Check.in_range(float(config.value.lower), float(config.value.upper))
 
 
 def check(frame: pl.DataFrame, schema: pa.DataFrameSchema, table: str) -> None:

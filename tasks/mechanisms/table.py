@@ -5,10 +5,10 @@ every command reads a configuration, which needs the rows, and few commands plan
 """
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from functools import partial
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from dpmath.cells.clipped_sum import ClippedSum
@@ -17,13 +17,13 @@ if TYPE_CHECKING:
     from dpmath.noise.noisy_cell import NoisyCellSum
     from tasks.mechanisms.proposals import Proposal, Request
 
-Kind = Literal["clipped", "arrays", "estimated"]
-"""The kinds of what is released. ``tasks.sums`` has a module for each kind of sum; ``tasks.estimates`` estimates."""
-
 _COMMON = ("CKS-A2", "HV-L1", "HV-L3", "HV-L4", "HV-L7")
 _ARRAYS = ("CPL-T2.3", "HV-L46", "HV-L47", *_COMMON)
 _PROJECTED = ("STI-A2", "STI-E9", "HV-L40", "HV-L41", "HV-L42", *_ARRAYS)
 _OUTSIDE = Fraction(1, 10)
+_FINDS_COST = {"cell_epsilon": "finds itself what a cell costs"}
+_LAPLACE_ONLY = {"noise": 'averages arrays, with noise = "laplace" only'}
+_CLIPS_BY_VALUE = "can promise no error, because what it clips depends on the values"
 
 
 @dataclass(frozen=True)
@@ -33,7 +33,7 @@ class Mechanism:
     Attributes:
         name: Its name in the configuration.
         in_words: What it does, for people.
-        kind: Which kind of sum it publishes of each cell.
+        kind: Its kind of release, a name in ``tasks.kinds.table.KINDS``.
         proposes: Makes a proposal for a request.
         theorems: The results in ``dpmath/THEOREMS.md`` that its releases rely on.
         draws_cell: For arrays: draws the noisy sum of one cell's array means.
@@ -41,33 +41,37 @@ class Mechanism:
             mechanism, to which array means are projected. None if nothing is bought.
         n_interval_draws: For arrays: how many draws find that interval, each for an equal part of the half.
         counts: Whether it chooses the cells that keep a target so that they hold the most records, or are the most.
+        refuses: Settings of ``[privacy]`` that it does not take, with the reason.
+        needs: Settings of ``[privacy]`` that it needs, with their meaning.
+        promises: Whether it promises an error before the draw. For that the clipping must not depend on the values.
+        foresees: Whether it states an error before the draw, promised or expected.
+        takes_covariates: Whether it learns from the owner's covariates.
+        noise_by_definition: Whether the definition says its noise, and no setting: Gaussian in zCDP, else Laplace.
+        counts_itself: Whether it works in any currency itself. Others plan in pure epsilon, and are scaled.
     """
 
     name: str
     in_words: str
-    kind: Kind
+    kind: str
     proposes: "Callable[[Request], Proposal]"
     theorems: tuple[str, ...]
     draws_cell: "Callable[..., NoisyCellSum] | None" = None
     interval: str | None = None
     n_interval_draws: int = 0
     counts: bool = False
+    refuses: dict[str, str] = field(default_factory=lambda: dict(_FINDS_COST))
+    needs: dict[str, str] = field(default_factory=dict)
+    promises: bool = True
+    foresees: bool = True
+    takes_covariates: bool = False
+    noise_by_definition: bool = False
+    counts_itself: bool = False
 
     def cell_cost(self, cell_epsilon: Fraction, currency: "Currency") -> int:
         """Return what a cell costs whose interval and sum have a pure loss together, if an interval is bought."""
         from dpmath.arrays.sums import projected_cost
 
         return projected_cost(cell_epsilon, self.n_interval_draws, currency)
-
-    @property
-    def estimates(self) -> bool:
-        """Whether it estimates every cell from a few noisy sums, instead of publishing a noisy sum of each cell."""
-        return self.kind == "estimated"
-
-    @property
-    def promises(self) -> bool:
-        """Whether it promises an error before the draw. For that the clipping must not depend on the values."""
-        return self.interval is None and not self.estimates
 
     @property
     def has_variance(self) -> bool:
@@ -166,7 +170,19 @@ def _projecting(
 ) -> Mechanism:
     """Return the row of a mechanism that buys an interval with so many draws."""
     proposes = partial(_projected_arrays, n_interval_draws=n_interval_draws)
-    return Mechanism(name, in_words, "arrays", proposes, theorems, n_interval_draws=n_interval_draws, **other)
+    return Mechanism(
+        name,
+        in_words,
+        "arrays",
+        proposes,
+        theorems,
+        n_interval_draws=n_interval_draws,
+        refuses={**_LAPLACE_ONLY, "target_error": _CLIPS_BY_VALUE, "target_error_variance": _CLIPS_BY_VALUE},
+        needs={"cell_epsilon": "what one cell may cost a user"},
+        promises=False,
+        foresees=False,
+        **other,
+    )
 
 
 _ROWS = (
@@ -184,6 +200,7 @@ _ROWS = (
         _arrays,
         ("STI-A1", "STI-S3.3", "STI-L3.2", "HV-L43", *_ARRAYS),
         draws_cell=_draw_average,
+        refuses=_LAPLACE_ONLY | _FINDS_COST,
     ),
     Mechanism(
         "opt-array-averaging",
@@ -192,6 +209,7 @@ _ROWS = (
         partial(_arrays, optimal=True),
         ("STI-A1", "STI-S3.3", "HV-L43", *_ARRAYS),
         draws_cell=_draw_average,
+        refuses=_LAPLACE_ONLY | _FINDS_COST,
     ),
     Mechanism(
         "optimal-clipping",
@@ -228,6 +246,11 @@ _ROWS = (
         "estimated",
         _estimated,
         ("CKS-A2", "HV-L52", "HV-L53", "HV-E1", "HV-E2", "HV-E3", "HV-E4", "HV-E5", "HV-E6"),
+        refuses=_FINDS_COST | {"target_error_variance": "has no variance"},
+        promises=False,
+        takes_covariates=True,
+        noise_by_definition=True,
+        counts_itself=True,
     ),
     _projecting(
         "levy",
@@ -250,8 +273,8 @@ _ROWS = (
 MECHANISMS = {row.name: row for row in _ROWS}
 PROMISING = tuple(row.name for row in _ROWS if row.promises)
 """The mechanisms that promise an error before the draw."""
-OF_SUMS = tuple(row.name for row in _ROWS if not row.estimates)
-"""The mechanisms that publish a noisy sum of each cell."""
+FORESEEING = tuple(sorted((row.name for row in _ROWS if row.foresees), key=lambda name: name in PROMISING))
+"""The mechanisms that state an error before the draw: those that expect one, then those that promise it."""
 
 
 def propose(mechanism: str, request: "Request") -> "Proposal":
@@ -261,7 +284,7 @@ def propose(mechanism: str, request: "Request") -> "Proposal":
     if not MECHANISMS[mechanism].counts:
         request = replace(request, count="cells")
     proposes = MECHANISMS[mechanism].proposes
-    if request.currency.name == "pure" or MECHANISMS[mechanism].estimates:
+    if request.currency.name == "pure" or MECHANISMS[mechanism].counts_itself:
         return proposes(request)
     from tasks.mechanisms.scaled import scaled_proposal
 

@@ -10,6 +10,7 @@ import polars as pl
 from tasks.account.entry import Entry
 from tasks.account.screenings import screening_of
 from tasks.base.config import Config
+from tasks.kinds.table import kind_of
 from tasks.planning.released_spread import released_spread
 
 _NIGHT = slice(1, 5)
@@ -46,12 +47,12 @@ def _wide(error: float | None, entries: Sequence[Entry], config: Config) -> str 
     spread, privacy = released_spread(entries, config), config.privacy
     if error is None or spread is None or error < spread:
         return None
-    unit, kind = config.value.unit, "expected" if privacy.planned_by.estimates else "promised"
+    unit, stated = config.value.unit, kind_of(config).words.error
     remedy = "Raise privacy.epsilon_per_day, or make the cells larger in [grid]"
-    if privacy.target_error is not None and not privacy.planned_by.estimates:
+    if privacy.target_error is not None and stated == "promised":
         remedy = "Lower privacy.target_error, raise privacy.epsilon_per_day, or make the cells larger in [grid]"
     return (
-        f"the {kind} error of {error:.3g} {unit} is no better than that of a constant: earlier releases show that the "
+        f"the {stated} error of {error:.3g} {unit} is no better than that of a constant: earlier releases show that the "
         f"best single number for a whole day errs {spread:.3g} {unit}. {remedy}; `hexveil explore` compares settings."
     )
 

@@ -4,25 +4,21 @@ import datetime as dt
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass
 from decimal import Decimal
-from fractions import Fraction
 from typing import Any
 
-import numpy as np
-
 from dpmath.core.currency import PURE, Concentrated
-from dpmath.core.occupancy import Occupancy
-from dpmath.estimate.areas import HALF_WIDTH
 from tasks.account.ledger import read_entries
 from tasks.account.screenings import full_charges
 from tasks.base.config import Config
 from tasks.base.config_privacy import DEFAULT_DELTA
 from tasks.base.errors import HexveilError, contained
 from tasks.base.progress import progress
-from tasks.estimates.prospects import USUAL_DEVIATION, GridDay
-from tasks.mechanisms.table import propose
+from tasks.kinds.day import GridDay
+from tasks.kinds.estimated.prospects import USUAL_DEVIATION, constant_error, deviation_of, is_too_large
+from tasks.kinds.kind import Worth
+from tasks.kinds.table import kind_of
+from tasks.mechanisms.table import FORESEEING
 from tasks.occupancy.other_grids import other_occupancies
-from tasks.planning.day_plan import mean_errors, over_records
-from tasks.planning.plan import after_screening, request_of
 from tasks.planning.released_spread import released_spread
 
 RESOLUTIONS = (6, 7, 8, 9)
@@ -74,11 +70,13 @@ class Exploration:
         choices: One for each setting: by resolution, slot and epsilon.
         target: The error that shares are about, in the value's unit: the configuration's, or a tenth of the range.
         spread: What a constant errs as earlier releases show, in the value's unit; None if there are none.
+        error: Whether the errors are "promised" or "expected".
     """
 
     choices: list[Choice]
     target: float
     spread: float | None
+    error: str
 
     @property
     def rows(self) -> list[dict[str, Any]]:
@@ -112,10 +110,10 @@ def explore_day(
     Raises:
         HexveilError: The mechanism promises and expects nothing before the draw.
     """
-    if not config.privacy.planned_by.estimates and not config.privacy.planned_by.promises:
+    if config.privacy.mechanism not in FORESEEING:
         raise HexveilError(f"mechanism {config.privacy.mechanism} promises no error, so there is nothing to explore")
     spread = released_spread(read_entries(config), config)
-    deviation = USUAL_DEVIATION if spread is None else _own_grid(date, prepared).deviation_of(spread)
+    deviation = USUAL_DEVIATION if spread is None else deviation_of(spread, _own_grid(date, prepared))
     target = (
         float(config.value.span) / 10 if config.privacy.target_error is None else float(config.privacy.target_error)
     )
@@ -123,8 +121,12 @@ def explore_day(
     choices: list[Choice] = []
     for _ in progress(range(len(resolutions) * len(slots)), "exploring hexagons and slots"):
         day = next(days)
-        choices += [_choice(day, *one) for one in zip(epsilons, _worths(day, epsilons, deviation, target), strict=True)]
-    return Exploration(choices, target, spread)
+        if is_too_large(day):
+            choices += [_choice(day, epsilon, None, None) for epsilon in epsilons]
+            continue
+        constant, worths = constant_error(day, deviation), kind_of(config).worths(day, epsilons, deviation, target)
+        choices += [_choice(day, epsilon, worth, constant) for epsilon, worth in zip(epsilons, worths, strict=True)]
+    return Exploration(choices, target, spread, kind_of(config).words.error)
 
 
 def _days(date: dt.date, resolutions: Sequence[int], slots: Sequence[int], config: Config) -> Iterator[GridDay]:
@@ -137,46 +139,7 @@ def _own_grid(date: dt.date, config: Config) -> GridDay:
     return next(_days(date, [config.grid.h3_resolution], [config.grid.slot_minutes], config))
 
 
-@dataclass(frozen=True)
-class _Worth:
-    """What a setting is worth, in the value's unit; ``of_published`` is of what is published, if anything is."""
-
-    error: float
-    share: float
-    constant: float
-    of_published: float | None
-
-
-def _worths(day: GridDay, epsilons: Sequence[Decimal], deviation: float, target: float) -> Iterator[_Worth | None]:
-    if day.is_too_large:
-        yield from [None] * len(epsilons)
-        return
-    constant = day.constant_error(deviation)
-    if not day.config.privacy.planned_by.estimates:
-        yield from (_promise(day.with_epsilon(epsilon), constant, target) for epsilon in epsilons)
-        return
-    for of_cells in day.deviations(epsilons, deviation):
-        error = _over_records(of_cells, day.occupancy) * (2 / np.pi) ** 0.5
-        yield _Worth(error, _over_records(HALF_WIDTH * of_cells <= target, day.occupancy), constant, error)
-
-
-def _promise(day: GridDay, constant: float, target: float) -> _Worth:
-    config, occupancy = day.config, day.occupancy
-    request = after_screening(request_of(occupancy, None, config), full_charges(occupancy.n_users, config), config)
-    sums = propose(config.privacy.mechanism, request).sums[0]
-    errors = mean_errors(occupancy, sums, Fraction(config.value.tick))
-    published = np.array([error is not None for error in errors])
-    promised = np.array([float(error or 0) for error in errors])
-    worst = float(np.average(promised, weights=occupancy.cell_records * published)) if published.any() else None
-    within = _over_records(published & (promised <= target), occupancy)
-    return _Worth(over_records(errors, occupancy, config), within, constant, worst)
-
-
-def _over_records(of_cells: np.ndarray, occupancy: Occupancy) -> float:
-    return float(np.average(of_cells, weights=occupancy.cell_records))
-
-
-def _choice(day: GridDay, epsilon: Decimal, worth: _Worth | None) -> Choice:
+def _choice(day: GridDay, epsilon: Decimal, worth: Worth | None, constant: float | None) -> Choice:
     currency = day.config.privacy.currency
     zcdp = currency if isinstance(currency, Concentrated) else Concentrated(DEFAULT_DELTA)
     charges = full_charges(day.occupancy.n_users, day.with_epsilon(epsilon).config)
@@ -188,8 +151,10 @@ def _choice(day: GridDay, epsilon: Decimal, worth: _Worth | None) -> Choice:
         cells=day.occupancy.n_cells,
         error_over_all_records=worth and worth.error,
         share_within_target=worth and worth.share,
-        constant_error=worth and worth.constant,
-        worse_than_constant=worth and (worth.of_published is None or worth.of_published >= worth.constant),
+        constant_error=constant,
+        worse_than_constant=None
+        if worth is None or constant is None
+        else worth.of_published is None or worth.of_published >= constant,
         is_screened=bool(charges.any()),
         year_pure=year_pure,
         year_zcdp=year_zcdp,

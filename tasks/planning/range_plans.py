@@ -22,10 +22,11 @@ from tasks.base.config import Config
 from tasks.base.errors import WITHHELD, BudgetExceeded, HexveilError, TemporaryFailure, contained
 from tasks.base.logs import warn
 from tasks.base.steps import step
+from tasks.kinds.day import PlannedDay
+from tasks.kinds.plan import Plan, store_plan
 from tasks.mechanisms.proposals import Proposal
 from tasks.mechanisms.table import propose
-from tasks.planning.day_plan import Plan, store_plan
-from tasks.planning.plan import PlannedDay, planned_day, read_day
+from tasks.planning.plan import planned_day, read_day
 
 Shortage = Literal["refuse", "spread", "clip"]
 """What to do if the budget does not pay for every day of a range in full."""

@@ -7,9 +7,7 @@ from typing import Any
 
 import polars as pl
 
-from dpmath.core.accounting import ExactIntArray
-from dpmath.core.currency import LAPLACE
-from dpmath.noise.sampling import NOISES
+from dpmath.noise.sampling import RandomBytes
 from tasks.account import ledger, mirror, private_files, witnesses
 from tasks.account.amendments import check_budget
 from tasks.account.budgets import Account, Losses
@@ -19,20 +17,19 @@ from tasks.account.identity import find_entry
 from tasks.account.screenings import find_stop, why_stopped
 from tasks.account.user_keys import UserKeys, known_users
 from tasks.account.witnesses import check_nothing_unpaid, check_same_users, published_folders
-from tasks.base import frames, randomness, schemas, warehouse
+from tasks.base import frames, randomness, warehouse
 from tasks.base.config import Config
 from tasks.base.errors import BudgetExceeded, HexveilError, InUse
 from tasks.base.logs import say, warn
 from tasks.base.provenance import now
 from tasks.base.steps import step
+from tasks.kinds.kind import Drawing, Drawn
+from tasks.kinds.stored_plan import StoredPlan, plan_settings
+from tasks.kinds.table import kind_of, load_plan
 from tasks.occupancy.user_cells import prepared_by
-from tasks.planning.stored_plan import StoredPlan, load_plan, plan_settings
-from tasks.release.estimate import estimate_day
 from tasks.release.files import write_files
 from tasks.release.screening import describe_stop, says_stop, screen_day
-from tasks.release.statement import describe_cost, describe_plan, describe_release
-from tasks.release.statistics import statistic_frame
-from tasks.sums.kinds import Noise, kind_of
+from tasks.release.statement import describe_cost, describe_release
 
 log = logging.getLogger("hexveil.release")
 
@@ -46,11 +43,6 @@ def check_not_stopped(date: dt.date, revision: str | None, entries: list[Entry],
     stop = find_stop(date, revision, entries, config.public_settings())
     if stop is not None:
         raise why_stopped(stop)
-
-
-def draw_noise(inverse_scale: ExactIntArray, noise: str = LAPLACE) -> ExactIntArray:
-    """Return exact noise of a kind from the operating system's randomness, one draw per element."""
-    return NOISES[noise](inverse_scale, randomness.random_bytes).astype(object)
 
 
 @step("release {config.dataset.name} {date}", repeatable=False)
@@ -73,11 +65,13 @@ def release_statistics(date: dt.date, plan_hash: str, config: Config, revision: 
         BudgetExceeded: Another release has since spent the budget that the plan needs.
         HexveilError: The day, the settings or the warehouse have changed since the plan was made.
     """
-    return release_with(date, plan_hash, config, partial(draw_noise, noise=config.privacy.sum_noise), revision)
+    return release_with(date, plan_hash, config, randomness.random_bytes, revision)
 
 
-def release_with(date: dt.date, plan_hash: str, config: Config, noise: Noise, revision: str | None = None) -> str:
-    """Release a planned day with the given source of noise; only tests use one other than ``draw_noise``."""
+def release_with(
+    date: dt.date, plan_hash: str, config: Config, random_bytes: RandomBytes, revision: str | None = None
+) -> str:
+    """Release a planned day with the given source of randomness; only tests use one that is not the system's."""
     with ledger.locked(config):
         entries = ledger.read_entries(config)
         found = find_entry(date, revision, entries, config)
@@ -96,16 +90,16 @@ def release_with(date: dt.date, plan_hash: str, config: Config, noise: Noise, re
         costs_of_stop = _checked_costs(date, plan.charges, entries, config) if plan.charges else {}
         attempt = witnesses.count_attempt(intent["release_id"], config)
         with warehouse.kept_open(config):
-            statistics, extra, stated = _drawn(date, plan, entries, config, noise, intent)
-            execution = _execution(intent, plan, statistics, known_users(config, entries), config)
-            screened = _screened(date, plan, entries, config)
+            drawn = _drawn(date, plan, entries, config, random_bytes, intent)
+            execution = _execution(intent, plan, drawn.statistics, known_users(config, entries), config)
+            screened = _screened(date, plan, entries, config, random_bytes)
         made = {"plan": plan_hash, "attempt": attempt}
-        entry = {**intent, **costs, **execution, **stated, **screened, **made}
-        entry |= {"files": write_files(statistics, plan, entry, config, extra)}
+        entry = {**intent, **costs, **execution, **drawn.stated, **screened, **made}
+        entry |= {"files": write_files(drawn.statistics, plan, entry, config, drawn.tables)}
         if says_stop(screened):
             _stop({**intent, **screened, **made, **costs_of_stop}, date, plan, entries, config)
         ledger.append({**entry, "committed_at": now()}, entries, config)
-    say(log, "released", release=intent["release_id"], cells=statistics.height, epsilon=entry["epsilon"])
+    say(log, "released", release=intent["release_id"], cells=drawn.statistics.height, epsilon=entry["epsilon"])
     return str(intent["release_id"])
 
 
@@ -122,32 +116,16 @@ def _check_witnesses(entries: list[Entry], config: Config) -> None:
 
 
 def _drawn(
-    date: dt.date, plan: StoredPlan, entries: list[Entry], config: Config, noise: Noise, intent: Stated
-) -> tuple[pl.DataFrame, dict[str, pl.DataFrame], Stated]:
-    """Draw, and return the published table, further published tables by name, and further fields of the entry."""
-    name = str(intent["release_id"])
-    if plan.is_estimate:
-        private = _private_totals(date, plan, "read/user_total", entries, config)
-        is_revision = intent["revision"] is not None
-        estimated = estimate_day(date, plan, private, entries, config, name, is_revision, randomness.random_bytes)
-        return estimated.statistics, estimated.tables, estimated.stated
-    statistics = statistic_frame(_noisy_cells(date, plan, entries, config, noise), name, config)
-    schemas.check(statistics, schemas.statistic_schema(config), "statistics")
-    return statistics, {}, {}
-
-
-def _noisy_cells(date: dt.date, plan: StoredPlan, entries: list[Entry], config: Config, noise: Noise) -> pl.DataFrame:
-    """Return the published cells of the plan with their noisy sums."""
-    kind = kind_of(config)
-    private = _private_totals(date, plan, kind.private_totals, entries, config)
-    drawn: dict[str, pl.Series] = {}
-    for stored in plan.sums(config):
-        drawn |= kind.drawn(stored, private, noise)
-    return plan.published.with_columns(**drawn)
+    date: dt.date, plan: StoredPlan, entries: list[Entry], config: Config, random_bytes: RandomBytes, intent: Stated
+) -> Drawn:
+    private = partial(_private_totals, date, plan, entries, config)
+    is_revision = intent["revision"] is not None
+    drawing = Drawing(date, plan, entries, config, str(intent["release_id"]), is_revision, private, random_bytes)
+    return kind_of(config).release(drawing)
 
 
 def _private_totals(
-    date: dt.date, plan: StoredPlan, statement: str, entries: list[Entry], config: Config
+    date: dt.date, plan: StoredPlan, entries: list[Entry], config: Config, statement: str
 ) -> pl.DataFrame:
     """Return the private totals of the plan's pairs; raises what ``_private`` does."""
     parameters = {"date": date, "pairs": str(plan.pairs_path), "with_squares": config.statistics.variance}
@@ -170,7 +148,9 @@ def _private(
         return warehouse.frame(connection, statement, parameters)
 
 
-def _screened(date: dt.date, plan: StoredPlan, entries: list[Entry], config: Config) -> Stated:
+def _screened(
+    date: dt.date, plan: StoredPlan, entries: list[Entry], config: Config, random_bytes: RandomBytes
+) -> Stated:
     """Return what the entry states of the count that screens the day; empty if the plan asks nobody.
 
     It is drawn with the release, and decides only which of two entries is appended. So whatever fails before the append
@@ -179,7 +159,7 @@ def _screened(date: dt.date, plan: StoredPlan, entries: list[Entry], config: Con
     if not plan.charges:
         return {}
     private = _private(date, plan, "read/user_missing", {"date": date}, entries, config)
-    return screen_day(plan, private, config, randomness.random_bytes)
+    return screen_day(plan, private, config, random_bytes)
 
 
 def _stop(stated: Stated, date: dt.date, plan: StoredPlan, entries: list[Entry], config: Config) -> None:
@@ -219,7 +199,7 @@ def _execution(
     return {
         "losses": plan.files["losses"],
         "user_key_fingerprint": keys.fingerprint,
-        **describe_plan(plan, config),
+        **kind_of(config).described(plan, config),
         "records_covered": int(statistics["n_records"].sum()),
         **_note_inputs(intent["release_id"], dt.date.fromisoformat(intent["date"]), keys, config),
     }

@@ -11,7 +11,7 @@ from tasks.base import durable, frames
 from tasks.base.config import Config
 from tasks.formats.catalogue import FORMATS, PublishedDay
 from tasks.formats.columns import COLUMNS
-from tasks.planning.stored_plan import StoredPlan
+from tasks.kinds.stored_plan import StoredPlan
 
 _WRITTEN_LATER = ("number", "previous_hash", "hash", "committed_at")
 _NOT_IN_MANIFEST = (

@@ -13,7 +13,7 @@ from tasks.account.screenings import STOP, describe_screening, screening_of
 from tasks.account.stopped import stops
 from tasks.base.config import Config
 from tasks.base.errors import HexveilError
-from tasks.planning.stored_plan import StoredPlan
+from tasks.kinds.stored_plan import StoredPlan
 
 _PUBLISHED = ("grid", "statistics", "value", "mechanism", "noise")
 """The fields of a release that say something of its table."""

@@ -12,8 +12,7 @@ from tasks.base import randomness
 from tasks.base.config import Config
 from tasks.base.config_privacy import Privacy
 from tasks.base.provenance import code_hash, now, versions
-from tasks.planning.stored_plan import StoredPlan
-from tasks.sums.kinds import kind_of
+from tasks.kinds.table import kind_named, kind_of
 
 _GUARANTEE = {
     "unit_of_privacy": "one user: all of the user's values, in every cell of the day",
@@ -24,37 +23,7 @@ _GUARANTEE = {
 }
 _OF_GAUSSIAN = {"CKS-A2": "CKS-A3", "HV-L1": "HV-L49", "HV-L3": "HV-L51"}
 """What takes the place of a result about Laplace noise."""
-_IN_PURE = {
-    "epsilon": "the most that any one user loses by this release; exact where only the mean is published and no "
-    "interval is drawn, else at most",
-    "composition": "a user's loss is the sum over cells and statistics of the most that the user can move the sum / "
-    "noise scale, an exact rational, or of the cell's whole epsilon where an interval is drawn; losses of several "
-    "releases add up",
-}
-_ESTIMATE_IN_PURE = {
-    "epsilon": "the most that any one user loses by this release",
-    "composition": "a user's loss is the sum over the day's questions of the most that the user can move the answers / "
-    "noise scale, rounded up to the day's epsilon; losses of several releases add up",
-}
-_IN_ZCDP = {
-    "epsilon": "the least epsilon at delta that follows from rho for any one user, rounded up; rho is what is counted, "
-    "and epsilons of several releases must not be added",
-    "composition": "a user's rho is the sum over cells and statistics of half the square of the most that the user can "
-    "move the sum / noise scale, an exact rational; a drawn interval adds an eighth of the square of its epsilon; rho "
-    "of several releases adds up",
-}
-_ESTIMATE_IN_ZCDP = {
-    "epsilon": _IN_ZCDP["epsilon"],
-    "composition": "a user's rho is the sum over the day's questions of half the square of the most that the user can "
-    "move the answers / noise scale, rounded up to the day's rho; rho of several releases adds up",
-}
 _OF_SCREENING = "a user who is asked for the noisy count in screening loses in addition what that states"
-_INSTEAD = {
-    False: "bound, and one that is missing or cannot be read as the midpoint",
-    True: "bound, and one that is missing or cannot be read as the mean of the user's other values in its cell, or as "
-    "what is expected of the cell if there are none",
-}
-"""What counts in place of a value, in an estimate and elsewhere."""
 _IN_FILES = (
     "in a file it is anything that UTF-8 and the "
     "format can hold in its place: in CSV a field of RFC 4180, in NDJSON a JSON value on the record's line, either "
@@ -68,15 +37,15 @@ _IN_SNAPSHOTS = (
 
 def guarantee(privacy: Privacy) -> dict[str, str]:
     """Return what is promised, in words."""
-    in_pure, in_zcdp = (_ESTIMATE_IN_PURE, _ESTIMATE_IN_ZCDP) if privacy.planned_by.estimates else (_IN_PURE, _IN_ZCDP)
-    in_currency = in_pure if privacy.currency.name == "pure" else in_zcdp
+    words = kind_named(privacy.mechanism).words
+    in_currency = words.in_pure if privacy.currency.name == "pure" else words.in_zcdp
     return {"definition": privacy.currency.definition, **_GUARANTEE, **in_currency}
 
 
 def describe_release(date: dt.date, revision: str | None, config: Config) -> dict[str, Any]:
     """Return the fields that describe a release's subject, its guarantee, and the code that made it."""
     start, end = config.day_bounds(date)
-    settings, mechanism = config.public_settings(), config.privacy.planned_by
+    settings, words, interval = config.public_settings(), kind_of(config).words, config.privacy.row.interval
     promised = guarantee(config.privacy)
     if config.value.screen:
         promised |= {"composition": f"{promised['composition']}; {_OF_SCREENING}"}
@@ -93,15 +62,15 @@ def describe_release(date: dt.date, revision: str | None, config: Config) -> dic
         "statistics": [name for name, wanted in settings["statistics"].items() if wanted],
         "value": settings["value"],
         "data_domain": "a record is (user, time, place, value); a value outside [lower, upper] counts as the nearer "
-        f"{_INSTEAD[mechanism.estimates]}; {_IN_FILES}{_IN_SNAPSHOTS if config.dataset.holds_snapshots else ''}",
+        f"{words.instead}; {_IN_FILES}{_IN_SNAPSHOTS if config.dataset.holds_snapshots else ''}",
         "guarantee": promised,
         "mechanism": config.privacy.mechanism,
         "theorems": theorems_of(config),
         "noise": {
             "distribution": f"{config.privacy.sum_noise} on integers, drawn exactly",
             "source": randomness.SOURCE,
-            "draws": f"once, independent for each {'noisy sum' if mechanism.estimates else 'cell and moment'}",
-            **({} if mechanism.interval is None else {"interval": mechanism.interval}),
+            "draws": f"once, independent for each {words.each_draw}",
+            **({} if interval is None else {"interval": interval}),
         },
         "settings": settings,
         "code": code_hash(),
@@ -113,12 +82,12 @@ def describe_release(date: dt.date, revision: str | None, config: Config) -> dic
 def theorems_of(config: Config) -> list[str]:
     """Return the results that a release relies on: the mechanism's, those of its noise, and those of its account."""
     privacy = config.privacy
-    theorems = list(privacy.planned_by.theorems)
+    theorems = list(privacy.row.theorems)
     if privacy.sum_noise == GAUSSIAN:
         theorems = [_OF_GAUSSIAN.get(name, name) for name in theorems]
     if privacy.currency.name == "zcdp":
         theorems += ["CKS-P12"] + (["HV-L48"] if privacy.sum_noise == LAPLACE else [])
-        theorems += ["HV-L50"] if privacy.planned_by.n_interval_draws else []
+        theorems += ["HV-L50"] if privacy.row.n_interval_draws else []
     theorems += ["HV-L54"] if config.value.screen else []
     return theorems
 
@@ -169,31 +138,3 @@ def describe_account(worst_total: int, worst_used: int, config: Config) -> dict[
 
 def _text(number: Decimal) -> str:
     return format(number, "f")
-
-
-def describe_plan(plan: StoredPlan, config: Config) -> dict[str, Any]:
-    """Return how much a stored plan publishes, withholds, suppresses and clips, and each sum's scales and sensitivity.
-
-    Scales and sensitivities are in the sum's own unit: ticks for the mean, squared half ticks for the second moment. If
-    arrays are averaged, the unit is divided by the length of an array.
-    """
-    if plan.is_estimate:
-        return _describe_estimate(plan)
-    kind, n_pairs = kind_of(config), plan.pairs.height
-    n_suppressed, n_whole = kind.n_suppressed_and_whole(plan.pairs, config)
-    n_cells, n_published = plan.cells.height, plan.published.height
-    return {
-        "cells": {"total": n_cells, "published": n_published, "withheld": n_cells - n_published},
-        "pairs": {"total": n_pairs, "suppressed": n_suppressed, "clipped": n_pairs - n_suppressed - n_whole},
-        "sums": {stored.moment: kind.described(stored) for stored in plan.sums(config)},
-    }
-
-
-def _describe_estimate(plan: StoredPlan) -> dict[str, Any]:
-    """Return how many cells an estimate publishes, and how many pairs are of users who have nothing left."""
-    n_cells, users = plan.cells.height, plan.question_losses.keys()
-    n_left_out = int((~plan.pairs["user_hash"].is_in(list(users))).sum())
-    return {
-        "cells": {"total": n_cells, "published": n_cells, "withheld": 0},
-        "pairs": {"total": plan.pairs.height, "suppressed": n_left_out, "clipped": 0},
-    }

@@ -57,7 +57,7 @@ def draw_choices(explored: Exploration, path: Path, title: str, config: Config) 
             fontsize="small",
         )
         axes.set(xlabel="slot, minutes", ylabel="" if number else "resolution of hexagons")
-    kind = "expected" if config.privacy.planned_by.estimates else "promised"
+    kind = explored.error
     figure.suptitle(
         f"{title}: {kind} error over all records, {config.value.unit}; crossed out: {_WORST}", fontsize="medium"
     )

@@ -17,8 +17,8 @@ from tasks.base.config import Config
 from tasks.base.errors import contained
 from tasks.base.storage import TABLE
 from tasks.formats.columns import expected_errors
+from tasks.kinds.table import load_plan
 from tasks.planning.cautions import cautions
-from tasks.planning.stored_plan import load_plan
 from tasks.records.outcomes import KEPT, late_records, rows_without_day
 
 

@@ -14,6 +14,7 @@ from tasks.base import durable, randomness
 from tasks.base.config import Config
 from tasks.base.errors import contained
 from tasks.base.provenance import code_hash, versions
+from tasks.kinds.table import kind_of
 from tasks.release.statement import guarantee, theorems_of
 from tasks.reporting.budget_report import report_budget
 
@@ -72,7 +73,7 @@ def describe_deployment(entries: list[Entry], config: Config) -> dict[str, Any]:
         },
         "algorithms": {
             "mechanism": _each({entry["mechanism"] for entry in made_with}) or privacy.mechanism,
-            "mechanism_of_the_next_release": f"{privacy.mechanism}: {privacy.planned_by.in_words}",
+            "mechanism_of_the_next_release": f"{privacy.mechanism}: {privacy.row.in_words}",
             "noise": _each({entry["noise"]["distribution"] for entry in made_with}),
             "noise_of_the_next_release": f"{privacy.sum_noise} on integers, drawn exactly",
             "randomness": randomness.SOURCE,
@@ -85,7 +86,7 @@ def describe_deployment(entries: list[Entry], config: Config) -> dict[str, Any]:
         },
         "utility": {
             "promised_error": None
-            if privacy.target_error is None or privacy.planned_by.estimates
+            if privacy.target_error is None or kind_of(config).words.error != "promised"
             else f"{privacy.target_error} {value.unit}",
             "cells_of_the_last_release": last.get("cells"),
             "bias": "clipping moves values towards the middle of the bounds; each published row states its error bound",

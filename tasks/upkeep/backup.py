@@ -16,7 +16,7 @@ from tasks.base.errors import HexveilError, LedgerBroken, contained
 from tasks.base.progress import progress
 from tasks.base.storage import OWNER
 from tasks.collect import ledger as collect_ledger
-from tasks.planning.stored_plan import load_plan
+from tasks.kinds.table import load_plan
 
 
 @contained

@@ -21,7 +21,7 @@ from tasks.base.config import Config
 from tasks.base.errors import HexveilError, contained
 from tasks.base.progress import progress
 from tasks.base.provenance import code_hash, now, versions
-from tasks.planning.stored_plan import load_plan
+from tasks.kinds.table import load_plan
 from tasks.release.statement import describe_account
 from tasks.upkeep.recompute import recomputed_charges, recomputed_losses
 

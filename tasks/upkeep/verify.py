@@ -24,18 +24,22 @@ from tasks.base.config_types import shown
 from tasks.base.errors import LedgerBroken, contained
 from tasks.base.progress import progress
 from tasks.base.storage import TABLE
-from tasks.planning.stored_plan import StoredPlan, load_plan
+from tasks.kinds.kind import Verifier
+from tasks.kinds.stored_plan import StoredPlan
+from tasks.kinds.table import KINDS, kind_of, load_plan
 from tasks.release.files import MANIFEST
 from tasks.release.screening import describe_stop, says_stop
-from tasks.release.statement import describe_cost, describe_plan, describe_release
+from tasks.release.statement import describe_cost, describe_release
 from tasks.upkeep.convert import problem_with_conversion
-from tasks.upkeep.recompute import is_consistent, problem_with_table, recomputed_charges, recomputed_losses
+from tasks.upkeep.recompute import recomputed_charges, recomputed_losses
 from tasks.upkeep.renderings import unlike
-from tasks.upkeep.replay import Replay
 
 _MAY_WAIT = dt.timedelta(hours=1)
 _SUBJECT_OF_ANY_CODE = ("kind", "dataset", "purpose", "period", "grid", "statistics", "value", "mechanism")
 _SUBJECT = (*_SUBJECT_OF_ANY_CODE, "data_domain", "guarantee", "theorems", "noise")
+
+
+Verifiers = dict[str, Verifier]
 
 
 class Verified(NamedTuple):
@@ -98,10 +102,10 @@ def verify_ledger(config: Config) -> Verified:
     check_nothing_unpaid(folders, entries, config)
     mirror.check(known, entries)
     mirror.check_rows(known, entries, config)
-    account, replay = Account([], config), Replay()
+    account, verifiers = Account([], config), {name: kind.verifier() for name, kind in KINDS.items()}
     released = releases(entries)
     for number, entry in enumerate(progress(entries, "verifying releases")):
-        problem = _first_problem(entry, entries[:number], account, replay, config)
+        problem = _first_problem(entry, entries[:number], account, verifiers, config)
         if problem is None and isinstance(entry, Release):
             may_wait = entry is released[-1] and _may_wait(entry, known, config)  # first: its files may arrive now
             missing = _missing_file(entry, config)
@@ -125,7 +129,9 @@ def _check_fields(entries: list[Entry]) -> None:
             )
 
 
-def _first_problem(entry: Entry, before: list[Entry], account: Account, replay: Replay, config: Config) -> str | None:
+def _first_problem(
+    entry: Entry, before: list[Entry], account: Account, verifiers: Verifiers, config: Config
+) -> str | None:
     try:
         problem = problem_with_definition(entry, before) or problem_with_budget(entry, before)
         if problem is None and isinstance(entry, Conversion):
@@ -135,7 +141,7 @@ def _first_problem(entry: Entry, before: list[Entry], account: Account, replay: 
             return next(_problems_of_stop(entry, before, account, config), None)
         if problem is not None or not isinstance(entry, Release):
             return problem
-        return next(_problems(entry, before, account, replay, config), None)
+        return next(_problems(entry, before, account, verifiers, config), None)
     except LedgerBroken as error:
         return str(error)
     except Exception as error:  # the chain is correct, but the entry lacks a field that it must have
@@ -167,20 +173,21 @@ def _missing_file(entry: Release, config: Config) -> Path | None:
     return next((folder / name for name in entry.files if not (folder / name).exists()), None)
 
 
-def _problems(entry: Release, before: list[Entry], account: Account, replay: Replay, config: Config) -> Iterator[str]:
+def _problems(
+    entry: Release, before: list[Entry], account: Account, verifiers: Verifiers, config: Config
+) -> Iterator[str]:
     """Yield what in an entry disagrees with the files; adds this entry to ``account``, which has those before it."""
     plan = load_plan(entry.plan, config)
     settings = config.with_settings(entry.settings)
-    losses = plan.losses if plan.is_estimate else recomputed_losses(plan, settings, entry.currency)
+    losses = recomputed_losses(plan, settings, entry.currency)
     account.currency, account.budget = entry.currency, settings.budget
     account.add(entry.date, losses)
     table = private_files.read_frame(private_files.releases(config), entry.files[TABLE])
     yield from _unlike_its_plan(entry, plan, losses, settings, config)
     yield from _beyond_its_account(entry, losses, account, settings)
     yield from _unlike_its_count(entry, plan, before, settings)
-    yield from _unlike_its_table(entry, table, plan, settings)
-    if plan.is_estimate:
-        yield from replay.problems(entry, plan, table, before, config)
+    yield from _unlike_its_table(entry, table)
+    yield from verifiers[settings.privacy.row.kind].problems(entry, plan, table, before, config)
     yield from (f"{name} does not say what the ledger and its table say" for name in unlike(table, entry, config))
     yield from _unlike_its_files(entry, config)
 
@@ -232,7 +239,7 @@ def _unlike_its_plan(
     date, revision = entry.date, entry.revision
     subject = describe_release(date, revision, settings)
     unchanged = _SUBJECT if entry.code == subject["code"] else _SUBJECT_OF_ANY_CODE
-    stated = {key: subject[key] for key in unchanged} | describe_plan(plan, settings)
+    stated = {key: subject[key] for key in unchanged} | kind_of(settings).described(plan, settings)
     yield from _unlike(entry, stated)
     yield from _unlike_its_settings(entry, plan, losses, config)
     if release_id(date, settings, revision) != entry.release_id:
@@ -261,18 +268,12 @@ def _unlike(entry: Charge, expected: dict[str, Any]) -> Iterator[str]:
     return (f"{key} is not what the plans give" for key, value in expected.items() if entry.stated[key] != value)
 
 
-def _unlike_its_table(entry: Release, table: pl.DataFrame, plan: StoredPlan, settings: Config) -> Iterator[str]:
-    """Yield where an entry disagrees with its table, and what in the table neither plan nor noise explains."""
+def _unlike_its_table(entry: Release, table: pl.DataFrame) -> Iterator[str]:
+    """Yield where an entry disagrees with the size of its table."""
     if table.height != entry.n_published:
         yield "cells published are not those of the released table"
     if table["n_records"].sum() != entry.n_records_covered:
         yield "records_covered is not that of the released table"
-    if plan.is_estimate:
-        return
-    if not is_consistent(plan, settings):
-        yield "scales and biases are not those of the plan's users"
-    problem = problem_with_table(table, plan, entry.release_id, settings)
-    yield from [problem] if problem else []
 
 
 def _unlike_its_files(entry: Release, config: Config) -> Iterator[str]:

@@ -43,7 +43,9 @@ def together(view: View) -> np.ndarray:
     occupancy, row = view.day.occupancy, rows_of(view.day)
     first = np.unique(row, return_index=True)[1]  # a pair of each stratum
     strata = dense(view.rows, view.state.n_hexagons)[occupancy.cell[first]]
-    strata[:, view.state.basis.of_stay] = stays(view.day)[first]
+    for column, stay in enumerate(stays(view.day).T, start=view.state.basis.of_stay.start):
+        of_records = np.bincount(row, occupancy.n_records * stay) / np.bincount(row, occupancy.n_records)
+        strata[:, column] = of_records
     same_cell = np.equal.outer(occupancy.cell[first], occupancy.cell[first])
     own = same_cell * view.cell_variance[occupancy.cell[first]]
     root = np.bincount(row, occupancy.n_records) / energy_of(view)

@@ -170,15 +170,12 @@ def rows_of(day: Day) -> np.ndarray:
 
 
 def stays(day: Day) -> np.ndarray:
-    """Return the functions of how long a user stays, as means over the stratum less those over the cell, one by one."""
-    occupancy, row, found = day.occupancy, rows_of(day), []
+    """Return the functions of how long a user stays at each pair, less their mean over the cell's records."""
+    occupancy, found = day.occupancy, []
     for function in (np.log(occupancy.n_records), np.log(occupancy.n_records) ** 2 / 4):
-        means = []
-        for pair, cell in enumerate(occupancy.cell):
-            alike, all_of = row == row[pair], occupancy.cell == cell
-            of_row, of_cell = (np.average(function[one], weights=occupancy.n_records[one]) for one in (alike, all_of))
-            means.append(of_row - of_cell)
-        found.append(means)
+        alike = [occupancy.cell == cell for cell in occupancy.cell]
+        means = [np.average(function[one], weights=occupancy.n_records[one]) for one in alike]
+        found.append(function - np.array(means))
     return np.array(found).T
 
 

@@ -8,6 +8,8 @@ import polars as pl
 import pytest
 from screened import N_BUSES, screen, write_day
 from support import DATE, Dataset, table
+from tasks.estimates import prospects
+from tasks.planning.day_plan import EstimatePlan, n_asked
 
 from dpmath.estimate.screening import Screening, screening_within
 from tasks.account import ledger, screenings
@@ -15,9 +17,7 @@ from tasks.account.screenings import full_charges
 from tasks.base.config import Config
 from tasks.base.errors import BadInput, HexveilError
 from tasks.engines.prepare_here import prepared_here
-from tasks.estimates import prospects
 from tasks.occupancy.other_grids import other_occupancies
-from tasks.planning.day_plan import EstimatePlan, n_asked
 from tasks.planning.explore import Exploration, explore_day
 from tasks.planning.plan import make_plan, read_day
 from tasks.planning.released_spread import released_spread

@@ -40,9 +40,8 @@ from tasks.formats.map.places import Places
 from tasks.formats.map.sources import map_sources, place_sources
 from tasks.formats.map.words import (
     AREA_WORDS,
+    Look,
     decimals,
-    expected_error,
-    may_be_coarse,
     measured,
     published_tip,
     withheld_tip,
@@ -80,14 +79,14 @@ def map_document(day: MapDay, places: Places, config: Config) -> Document:
             **sources,
             **{"slider": slider, "select": select, "now": now, "title": curve.title},
             **{"unit": config.value.unit, "decimals": decimals(config.value.span)},
-            "expected_error": expected_error(config),
+            "expected_error": Look.of(day.published, config).expected_error,
             "areas": list(AREA_WORDS.values()),
         },
     )
     for model, name in ((slider, "value"), (select, "value"), (sources["hexagons"].selected, "indices")):
         model.js_on_change(name, glue)
     document = Document()
-    roots = [_map(sources, place_sources(places, day), config), select, curve]
+    roots = [_map(sources, place_sources(places, day), day, config), select, curve]
     with document.models.freeze():  # so Bokeh collects the models once for all roots
         for root in [slider, *roots] if len(day.slots) > 1 else roots:  # a slider needs two steps
             document.add_root(root)
@@ -124,25 +123,25 @@ def _select(day: MapDay) -> Select:
     )
 
 
-def _map(sources: Sources, places: Sources, config: Config) -> Any:
-    plot = begin_map()
+def _map(sources: Sources, places: Sources, day: MapDay, config: Config) -> Any:
+    plot, look = begin_map(), Look.of(day.published, config)
     mapper = colours(sources["all_published"])
     everywhere = patches(plot, sources["hexagons"], fill_color=FAINT, line_color=EDGE)
     hatch = {"hatch_pattern": "right_diagonal_line", "hatch_color": "#b9b9b4", "hatch_scale": 7, "hatch_weight": 1}
     withheld = patches(plot, sources["withheld"], fill_color=GREY, line_color="white", **hatch)
     fill: dict[str, Any] = {"fill_color": {"field": "mean", "transform": mapper}}
-    if config.privacy.planned_by.estimates:
+    if look.has_typical:
         fill |= {"fill_alpha": "certainty"}
-    if may_be_coarse(config):
+    if look.may_be_coarse:
         fill |= {"hatch_pattern": "hatch", "hatch_color": "white", "hatch_scale": 9, "hatch_alpha": 0.8}
     published = patches(plot, sources["published"], line_color="white", **fill)
-    if config.privacy.planned_by.estimates:
+    if look.has_typical:
         patches(plot, sources["unusual"], fill_color=None, line_color=RED, line_width=3)
     for colour, width in (("white", 6), (INK, 3)):
         patches(plot, sources["outline"], fill_color=None, line_color=colour, line_width=width)
     _draw_places(plot, places)
     finish_map(plot, everywhere, colour_bar(mapper, measured(f"mean {config.value.name}", config.value.unit)))
-    plot.add_tools(hover(published_tip("cell", config), published), hover(withheld_tip("cell"), withheld))
+    plot.add_tools(hover(published_tip("cell", look, config), published), hover(withheld_tip("cell"), withheld))
     return plot
 
 
@@ -158,20 +157,20 @@ def _draw_places(plot: Any, places: Sources) -> None:
 
 
 def _curve(sources: Sources, day: MapDay, config: Config) -> Any:
-    published, n_slots = sources["all_published"].data, len(day.slots)
+    published, n_slots, look = sources["all_published"].data, len(day.slots), Look.of(day.published, config)
     low, high = float(min(published["low"])), float(max(published["high"]))
     room = (high - low) * 0.08
     plot = page_figure("curve", title="Hexagon", toolbar_location=None, min_border_right=12)
     plot.x_range, plot.y_range = Range1d(start=0, end=n_slots), Range1d(start=low - room, end=high + room)
     interval = plot.vbar("x", 0.8, "high", "low", source=sources["curve"], fill_color=BLUE, fill_alpha=0.25)
     interval.glyph.line_color = None
-    if config.privacy.planned_by.estimates:
+    if look.has_typical:
         plot.line("x", "typical", source=sources["curve"], line_color=INK, line_width=2, line_dash="dashed")
     plot.line("x", "mean", source=sources["curve"], line_color=BLUE, line_width=2)
     plot.scatter("x", "mean", source=sources["curve"], color=BLUE, size=8)
     mark = {"marker": "x", "size": 8, "line_width": 2, "line_color": DARK_GREY}
     gaps = plot.scatter("x", low - room / 2, source=sources["gaps"], **mark)
-    plot.add_tools(hover(published_tip("time", config), interval), hover(withheld_tip("time"), gaps))
+    plot.add_tools(hover(published_tip("time", look, config), interval), hover(withheld_tip("time"), gaps))
     plot.xaxis.ticker = FixedTicker(ticks=list(day.hours))
     plot.xaxis.major_label_overrides = day.hours
     plot.xaxis.axis_label = PlainText(text=f"hour in {config.dataset.timezone}")

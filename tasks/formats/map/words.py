@@ -2,6 +2,7 @@
 
 import datetime as dt
 import math
+from dataclasses import dataclass
 from fractions import Fraction
 from html import escape
 
@@ -26,6 +27,32 @@ AREA_WORDS = {
 """What a mean is of, by ``mean_area``."""
 
 Words = dict[str, str | bool]
+
+
+@dataclass(frozen=True)
+class Look:
+    """What a published table says, whichever kind of release made it: its columns tell.
+
+    Attributes:
+        promises: Whether errors are promised; else they are expected.
+        has_typical: Whether it says what is usual.
+        may_be_coarse: Whether a cell may have the value of a larger area.
+    """
+
+    promises: bool
+    has_typical: bool
+    may_be_coarse: bool
+
+    @classmethod
+    def of(cls, statistics: pl.DataFrame, config: Config) -> "Look":
+        """Return the look of a published table."""
+        columns, has_target = statistics.columns, config.privacy.target_error is not None
+        return cls("mean_error_bound" in columns, "typical_mean" in columns, "mean_area" in columns and has_target)
+
+    @property
+    def expected_error(self) -> str:
+        """What comes before the expected error of a mean: a promise is an upper bound, an estimate's is not."""
+        return "expected error at most" if self.promises else "expected error"
 
 
 def decimals(span: Fraction) -> int:
@@ -61,32 +88,22 @@ def _upwards(column: str | pl.Expr, digits: int) -> pl.Expr:
     return (steps - steps.abs() * 1e-12).ceil() / 10.0**digits
 
 
-def published_tip(where: str, config: Config) -> str:
+def published_tip(where: str, look: Look, config: Config) -> str:
     """Return the tip of a published cell as a Bokeh template; ``where`` is a column that names the cell."""
     unit, digits = inert(config.value.unit), decimals(config.value.span)
     lines = [
         f"<strong>mean {inert(config.value.name)} @mean{{%.{digits}f}} {unit}</strong>",
-        f"{expected_error(config)} @error{{%.{digits}f}} {unit}",
+        f"{look.expected_error} @error{{%.{digits}f}} {unit}",
         f"95 % interval @low{{%.{digits}f}} to @high{{%.{digits}f}} {unit}",
     ]
-    if config.privacy.planned_by.estimates:
+    if look.has_typical:
         lines.append(f"such a day usually @typical{{%.{digits}f}} {unit}")
-    if may_be_coarse(config):
+    if look.may_be_coarse:
         lines.append("value of @area")
     if config.statistics.variance:
         digits = decimals(config.value.span**2 / 4)
         lines.append(f"variance @variance{{%.{digits}f}}, expected error at most @variance_error{{%.{digits}f}}")
     return tip(*lines, _SIZE, "epsilon about @epsilon{%.4g} for any one user", f"@{where}")
-
-
-def expected_error(config: Config) -> str:
-    """Return what comes before the expected error of a mean: a promise is an upper bound, an estimate's is not."""
-    return "expected error" if config.privacy.planned_by.estimates else "expected error at most"
-
-
-def may_be_coarse(config: Config) -> bool:
-    """Return whether a cell may have the value of a larger area."""
-    return config.privacy.planned_by.estimates and config.privacy.target_error is not None
 
 
 def with_look(statistics: pl.DataFrame, config: Config) -> pl.DataFrame:
@@ -95,10 +112,11 @@ def with_look(statistics: pl.DataFrame, config: Config) -> pl.DataFrame:
     Where cells may have the value of a larger area, the number of each one's area among ``AREA_WORDS`` is added too.
     Without an estimate, the table is returned as it is.
     """
-    if may_be_coarse(config):
+    look = Look.of(statistics, config)
+    if look.may_be_coarse:
         number = pl.col("mean_area").replace_strict(list(AREA_WORDS), range(len(AREA_WORDS)), return_dtype=pl.Int32)
         statistics = statistics.with_columns(area=number)
-    if "typical_mean" not in statistics.columns:
+    if not look.has_typical:
         return statistics
     unusual = ~pl.col("typical_mean").is_between("mean_ci95_low", "mean_ci95_high")
     return statistics.with_columns(certainty=certainty(statistics), unusual=unusual.cast(pl.Int32))
@@ -137,8 +155,8 @@ def head(
 ) -> Words:
     """Return the page's title and sentences, by the names that the template uses; not yet escaped."""
     digits = decimals(config.value.span)
-    errors = expected_errors(statistics)
-    error = errors.median() if config.privacy.planned_by.estimates else errors.max()
+    look, errors = Look.of(statistics, config), expected_errors(statistics)
+    error = errors.max() if look.promises else errors.median()
     bound = pl.select(_upwards(pl.lit(error), digits)).item()
     slot = "hour" if config.grid.slot_minutes == 60 else f"{config.grid.slot_minutes} minutes"
     purpose = config.dataset.purpose
@@ -146,8 +164,9 @@ def head(
         "title": f"{config.dataset.name}: {config.value.name} on {date:%A}, {date.day} {date:%B %Y}"
         + (f", revision {revision}" if revision else ""),
         "revised": revision is not None,
-        "is_estimate": config.privacy.planned_by.estimates,
-        "may_be_coarse": may_be_coarse(config),
+        "promises": look.promises,
+        "has_typical": look.has_typical,
+        "may_be_coarse": look.may_be_coarse,
         "purpose": "" if purpose == "not stated" else purpose,
         "quantity": measured(config.value.name, config.value.unit),
         "slot": slot,

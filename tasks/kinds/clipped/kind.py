@@ -1,6 +1,5 @@
 """Sums of clipped totals: each user's total in a cell is clipped to an interval, and their sum gets noise."""
 
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -10,14 +9,17 @@ from dpmath.cells.clipped_sum import ClippedSum
 from dpmath.core.accounting import ExactIntArray
 from dpmath.core.currency import Currency
 from dpmath.core.occupancy import Occupancy
+from dpmath.noise.sampling import NOISES, RandomBytes
 from tasks.base.config import Config
 from tasks.base.errors import HexveilError
 from tasks.base.frames import Columns, exact_series
-from tasks.sums.stored_sum import CELL, StoredSum
+from tasks.kinds.cell_sums.kind import OfSums
+from tasks.kinds.cell_sums.stored_sum import StoredSum
+from tasks.kinds.stored_plan import CELL
 
 
-class Clipped:
-    """Sums of clipped totals; see ``tasks.sums.kinds.Kind``."""
+class Clipped(OfSums):
+    """Sums of clipped totals; see ``tasks.kinds.kind.Kind``."""
 
     private_totals = "read/cell_sum"
 
@@ -40,9 +42,7 @@ class Clipped:
             "width": pl.Series(list(published.width), dtype=pl.Int64),
         }
 
-    def drawn(
-        self, stored: StoredSum, private: pl.DataFrame, noise: Callable[[ExactIntArray], ExactIntArray]
-    ) -> Columns:
+    def drawn(self, stored: StoredSum, private: pl.DataFrame, random_bytes: RandomBytes) -> Columns:
         """Return the cells' noisy sums.
 
         Raises:
@@ -52,9 +52,10 @@ class Clipped:
             raise HexveilError("the cells of the warehouse are not those of the plan; run the day again")
         inverse_scale = np.array(stored.of_cells("inverse_scale").to_list(), dtype=object)
         private_sum = np.array([int(one) for one in private[f"private_{stored.moment}_sum"]], dtype=object)
-        return {f"noisy_{stored.moment}_sum": exact_series(private_sum + noise(inverse_scale))}
+        noise = NOISES[stored.config.privacy.sum_noise](inverse_scale, random_bytes)
+        return {f"noisy_{stored.moment}_sum": exact_series(private_sum + noise.astype(object))}
 
-    def losses(self, stored: StoredSum, currency: Currency) -> ExactIntArray:
+    def pair_losses(self, stored: StoredSum, currency: Currency) -> ExactIntArray:
         """Return each pair's loss: width over scale, or half the square of that."""
         scale = stored.cells.select(*CELL, scale=stored.of_cells("inverse_scale"))
         in_cells = stored.pairs.select(CELL).join(scale, on=CELL, how="left", maintain_order="left")["scale"]
@@ -74,7 +75,7 @@ class Clipped:
         """Return nothing: only noise is drawn."""
         return {}
 
-    def described(self, stored: StoredSum) -> dict[str, Any]:
+    def described_sum(self, stored: StoredSum) -> dict[str, Any]:
         """Return the scales, and how far a user can move the sum of one cell and the sums of all cells together."""
         width = f"{stored.moment}_width"
         per_user = stored.pairs.group_by("user_hash").agg(pl.col(width).cast(pl.Decimal(38, 0)).sum())

@@ -13,15 +13,18 @@ from dpmath.core.accounting import ExactIntArray
 from dpmath.core.currency import Currency
 from dpmath.core.occupancy import Occupancy
 from dpmath.noise.noisy_cell import noise_inverse_scale
-from tasks.base import randomness
+from dpmath.noise.sampling import RandomBytes
 from tasks.base.config import Config
 from tasks.base.errors import HexveilError
 from tasks.base.frames import Columns, exact_series
-from tasks.sums.stored_sum import CELL, StoredSum
+from tasks.kinds.cell_sums.kind import OfSums
+from tasks.kinds.cell_sums.stored_sum import StoredSum
+from tasks.kinds.stored_plan import CELL
+from tasks.mechanisms.table import MECHANISMS, Mechanism
 
 
-class Arrays:
-    """Sums of array means; see ``tasks.sums.kinds.Kind``. If an interval is bought, it is drawn with the sum."""
+class Arrays(OfSums):
+    """Sums of array means; see ``tasks.kinds.kind.Kind``. If an interval is bought, it is drawn with the sum."""
 
     private_totals = "read/user_total"
 
@@ -43,13 +46,13 @@ class Arrays:
         inside = sums.published[occupancy.cell]
         return {"taken": pl.Series(sums.taken[inside]), "n_kept": pl.Series(n_kept[inside])}
 
-    def drawn(self, stored: StoredSum, private: pl.DataFrame, noise: object) -> Columns:  # noqa: ARG002
+    def drawn(self, stored: StoredSum, private: pl.DataFrame, random_bytes: RandomBytes) -> Columns:
         """Return the cells' noisy sums, and the scale and bias drawn with them.
 
         Raises:
             HexveilError: The noise drawn is not that of the plan.
         """
-        sums, draws_cell = array_sum(stored), stored.config.privacy.planned_by.draws_cell
+        sums, draws_cell = array_sum(stored), _row(stored).draws_cell
         if draws_cell is None:
             raise ValueError("a mechanism that averages arrays draws its cells")
         totals = stored.pairs.select(*CELL, "user_hash").join(
@@ -59,7 +62,7 @@ class Arrays:
         released = []
         for number, cell in sums.cells.items():
             of_cell = [int(private_totals[pair]) for pair in sums.taken_pairs(number)]
-            released.append(draws_cell(cell, of_cell, sums.cell_epsilon, randomness.random_bytes))
+            released.append(draws_cell(cell, of_cell, sums.cell_epsilon, random_bytes))
         columns = _interval_columns(stored.moment, sums, [one.interval for one in released])
         if columns[f"{stored.moment}_inverse_scale"].to_list() != [one.inverse_scale for one in released]:
             raise HexveilError(
@@ -67,7 +70,7 @@ class Arrays:
             )
         return columns | {f"noisy_{stored.moment}_sum": exact_series(one.noisy_sum for one in released)}
 
-    def losses(self, stored: StoredSum, currency: Currency) -> ExactIntArray:
+    def pair_losses(self, stored: StoredSum, currency: Currency) -> ExactIntArray:
         """Return each pair's loss, from the array lengths and the users in the arrays."""
         sums = array_sum(stored)
         return sums.losses(sums.occupancy, currency)
@@ -79,7 +82,7 @@ class Arrays:
 
     def drawn_again(self, stored: StoredSum, published: pl.DataFrame) -> Columns:
         """Return the scale and bias that follow from the published intervals; nothing if no interval was bought."""
-        if stored.config.privacy.planned_by.interval is None:
+        if _row(stored).interval is None:
             return {}
         sums, value = array_sum(stored), stored.config.value
         ends = (published[name].to_list() for name in (f"{stored.moment}_clip_low", f"{stored.moment}_clip_high"))
@@ -90,7 +93,7 @@ class Arrays:
         ]
         return _interval_columns(stored.moment, sums, intervals)
 
-    def described(self, stored: StoredSum) -> dict[str, Any]:
+    def described_sum(self, stored: StoredSum) -> dict[str, Any]:
         """Return the scales, epsilon and lengths. If an interval will be drawn, the noise is the widest possible."""
         sums, lengths = array_sum(stored), stored.of_cells("array_length")
         sensitivities = [int(max(array_sensitivities(cell, cell.largest))) for cell in sums.cells.values()]
@@ -120,8 +123,12 @@ def array_sum(stored: StoredSum) -> ArraySum:
         array_length=stored.of_cells("array_length").to_numpy(),
         taken=stored.of_pairs("taken").to_numpy(),
         cell_epsilon=Fraction(stored.of_cells("cell_epsilon")[0]),
-        n_interval_draws=stored.config.privacy.planned_by.n_interval_draws,
+        n_interval_draws=_row(stored).n_interval_draws,
     )
+
+
+def _row(stored: StoredSum) -> Mechanism:
+    return MECHANISMS[stored.config.privacy.mechanism]
 
 
 def _interval_columns(moment: str, sums: ArraySum, intervals: Sequence[tuple[int, ...]]) -> Columns:

@@ -8,7 +8,7 @@ from dpmath.core.occupancy import Occupancy
 from dpmath.estimate.bounded_sums import BoundedSums
 from dpmath.estimate.measurement import Measurement, Norm
 from dpmath.estimate.questions import Centre, Check, Measured, Question, Questions, Shrunk, Spread
-from tasks.estimates.arrays import Arrays, read_arrays, write_arrays
+from tasks.kinds.estimated.stored_arrays import Arrays, read_arrays, write_arrays
 
 _ABOUT_OWN_MEAN = 0
 """The centre of a spread of an earlier version, which was about each user's own mean. It is never asked again."""

@@ -6,12 +6,15 @@ from fractions import Fraction
 from typing import Any
 
 import h3
+import pandera.polars as pa
 import polars as pl
 
 from dpmath.core.accounting import LOSS_UNITS
 from dpmath.core.bias import rounding_errors, variance_error
 from dpmath.noise.reach import noise_quantile
+from tasks.base import schemas
 from tasks.base.config import Config
+from tasks.mechanisms.table import MECHANISMS
 
 _ERROR_RATE = 0.05
 
@@ -44,6 +47,28 @@ def statistic_frame(noisy: pl.DataFrame, release_id: str, config: Config) -> pl.
     return pl.DataFrame(rows, schema_overrides={"slot_start": pl.Datetime("us", "UTC")})
 
 
+def statistic_schema(config: Config) -> pa.DataFrameSchema:
+    """Return the schema of the published table: its columns in order, and their ranges."""
+    possible, has_interval = schemas.possible_values(config), MECHANISMS[config.privacy.mechanism].interval is not None
+    columns = _schema_of_promise("mean", possible, always_noise=not has_interval)
+    if has_interval:
+        columns |= {f"mean_clip_{end}": pa.Column(pl.Float64, possible) for end in ("low", "high")}
+    if config.statistics.variance:
+        columns |= _schema_of_promise("variance", pa.Check.in_range(0.0, float(config.value.span**2 / 4)))
+    return schemas.table_schema(columns, config)
+
+
+def _schema_of_promise(name: str, possible: pa.Check, always_noise: bool = True) -> dict[str, pa.Column]:
+    """Return the columns of a promised number. Without noise is possible only if the interval is a single point."""
+    return {
+        name: pa.Column(pl.Float64, possible),
+        f"{name}_noise_scale": pa.Column(pl.Float64, pa.Check.gt(0) if always_noise else pa.Check.ge(0)),
+        f"{name}_error_bound": pa.Column(pl.Float64, pa.Check.gt(0)),
+        f"{name}_ci95_low": pa.Column(pl.Float64, possible),
+        f"{name}_ci95_high": pa.Column(pl.Float64, possible),
+    }
+
+
 def _statistic(cell: Row, config: Config) -> Row:
     tick, lower = Fraction(config.value.tick), Fraction(config.value.lower)
     row: Row = {
@@ -52,13 +77,13 @@ def _statistic(cell: Row, config: Config) -> Row:
         "slot_minutes": config.grid.slot_minutes,
         "n_records": cell["n_records"],
         "n_users": cell["n_users"],
-        **_estimate_columns("mean", mean_estimate(cell, config), tick, config.value.span, config),
+        **_columns_of_promise("mean", mean_estimate(cell, config), tick, config.value.span, config),
     }
-    if not config.privacy.planned_by.promises:
+    if MECHANISMS[config.privacy.mechanism].interval is not None:
         row |= {name: float(lower + tick * Fraction(cell[name])) for name in ("mean_clip_low", "mean_clip_high")}
     if config.statistics.variance:
         most = config.value.span**2 / 4
-        row |= _estimate_columns("variance", variance_estimate(cell, config), tick**2, most, config)
+        row |= _columns_of_promise("variance", variance_estimate(cell, config), tick**2, most, config)
     return row | {"epsilon": _rounded_up(Fraction(config.privacy.currency.epsilon(cell["epsilon_units"])))}
 
 
@@ -132,7 +157,7 @@ def drawn_columns(name: str, estimate: Fraction, half_width: Fraction, config: C
     }
 
 
-def _estimate_columns(name: str, noisy: NoisyMean, unit: Fraction, most: Fraction, config: Config) -> Row:
+def _columns_of_promise(name: str, noisy: NoisyMean, unit: Fraction, most: Fraction, config: Config) -> Row:
     drawn = drawn_columns(name, noisy.estimate, noisy.half_width, config)
     return {
         name: drawn[name],

@@ -11,7 +11,7 @@ import polars as pl
 from dpmath.core.occupancy import IntArray, Occupancy
 from dpmath.estimate.day import Day, FloatArray
 from tasks.base.config import Config
-from tasks.estimates.owner_covariates import PREFIX, covariate_names
+from tasks.kinds.estimated.owner_covariates import PREFIX, covariate_names
 
 _EARTH_RADIUS = 6371.0
 _CELL = ["slot_start", "h3_cell"]

@@ -15,12 +15,13 @@ from dpmath.estimate.state import MODEL, POINTS, State
 from tasks.account.entry import Entry, Release
 from tasks.base.config import Config
 from tasks.base.logs import say
-from tasks.estimates.asking import Known
-from tasks.estimates.owner_covariates import covariate_names
-from tasks.estimates.public_day import occupancy_of
-from tasks.estimates.states import chain_before, days_between, estimate_again, questions_again, replayed
-from tasks.planning.stored_plan import StoredPlan
-from tasks.release.estimate import areas_of, describe_questions, estimate_frame, support_of, target_of
+from tasks.kinds.estimated.asking import Known
+from tasks.kinds.estimated.owner_covariates import covariate_names
+from tasks.kinds.estimated.public_day import occupancy_of
+from tasks.kinds.estimated.release import describe_questions
+from tasks.kinds.estimated.states import chain_before, days_between, estimate_again, questions_again, replayed
+from tasks.kinds.estimated.tables import areas_of, estimate_frame, support_of, target_of
+from tasks.kinds.stored_plan import StoredPlan
 
 log = logging.getLogger("hexveil.verify")
 

@@ -6,8 +6,8 @@ import polars as pl
 
 from dpmath.core.accounting import LOSS_UNITS
 from tasks.base.config import Config
-
-CELL = ["slot_start", "h3_cell"]
+from tasks.kinds.cell_sums.plan import MOMENTS
+from tasks.kinds.stored_plan import StoredPlan
 
 
 @dataclass(frozen=True)
@@ -46,3 +46,9 @@ class StoredSum:
             "scale_least": f"{LOSS_UNITS}/{inverse_scales.max()}",
             "scale_largest": f"{LOSS_UNITS}/{inverse_scales.min()}",
         }
+
+
+def stored_sums(plan: StoredPlan, config: Config) -> list[StoredSum]:
+    """Return each moment's sum of a plan. The configuration must be the one that it was made with."""
+    moments = [moment for moment in MOMENTS if f"{moment}_inverse_scale" in plan.cells.columns]
+    return [StoredSum(plan.published, plan.pairs, moment, config) for moment in moments]

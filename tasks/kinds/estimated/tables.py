@@ -1,142 +1,29 @@
-"""Estimates a day: asks its private questions, and makes the published tables from the noisy answers."""
+"""The published tables of an estimate: the means with their intervals, what is typical, and the noisy answers."""
 
-import datetime as dt
-import logging
 import math
-from dataclasses import dataclass
-from typing import Any
 
 import h3
 import numpy as np
+import pandera.polars as pa
 import polars as pl
 
 from dpmath.core.accounting import LOSS_UNITS
-from dpmath.core.occupancy import IntArray, Occupancy
+from dpmath.core.occupancy import IntArray
 from dpmath.estimate.areas import AREAS, HALF_WIDTH, Areas, areas_of_cells, averages
-from dpmath.estimate.asking import ask, within
 from dpmath.estimate.day import KINDS, FloatArray
 from dpmath.estimate.design import RADIUS, as_measured
 from dpmath.estimate.posterior import Estimate
-from dpmath.estimate.programme import Asked, programme
-from dpmath.estimate.questions import Measured, PrivateDay, Questions
-from dpmath.estimate.state import MODEL, POINTS
+from dpmath.estimate.programme import Asked
+from dpmath.estimate.questions import Measured, Questions
+from dpmath.estimate.state import POINTS
 from dpmath.estimate.typical import typical
-from dpmath.noise.sampling import RandomBytes
-from tasks.account import private_files
-from tasks.account.chain import releases
-from tasks.account.entry import Entry
 from tasks.base import schemas
 from tasks.base.config import Config
-from tasks.base.errors import HexveilError
-from tasks.base.logs import warn
-from tasks.estimates.asking import Known, asked_of
-from tasks.estimates.owner_covariates import covariate_names
-from tasks.estimates.public_day import occupancy_of, parents_of, public_day
-from tasks.estimates.states import known_before, remove_old_states, write_state
-from tasks.estimates.stored_questions import write_questions
-from tasks.planning.stored_plan import StoredPlan
-
-log = logging.getLogger("hexveil.estimate")
+from tasks.kinds.estimated.public_day import parents_of
 
 _OF_STRATA = {"cell": pl.List(pl.Int64), "n_records": pl.List(pl.Int64), "expected": pl.List(pl.Float64)}
 _LEAST_SHARE = 0.1
 """The share of a cell's uncertainty that the day's own data must remove for the cell to count as measured."""
-
-
-@dataclass(frozen=True)
-class EstimatedDay:
-    """A day that was estimated.
-
-    Attributes:
-        statistics: The published table.
-        tables: Further published tables, by the name of their file.
-        stated: The fields of the ledger entry: what was asked and what was known before and after.
-    """
-
-    statistics: pl.DataFrame
-    tables: dict[str, pl.DataFrame]
-    stated: dict[str, Any]
-
-
-def estimate_day(
-    date: dt.date,
-    plan: StoredPlan,
-    private: pl.DataFrame,
-    entries: list[Entry],
-    config: Config,
-    release_id: str,
-    is_revision: bool,
-    random_bytes: RandomBytes,
-) -> EstimatedDay:
-    """Ask a day's questions, each once, and return the estimate.
-
-    Args:
-        date: The local day.
-        plan: Its stored plan.
-        private: Total of each pair of the plan, in ticks: slot_start, h3_cell, user_hash, private_mean_total, which has
-            the midpoint for each of private_n_missing values.
-        entries: The ledger's entries.
-        config: The configuration that the plan was made with.
-        release_id: The id of the release.
-        is_revision: Whether it is a further release of the day, from which nothing is learned.
-        random_bytes: Returns that many independent uniform bytes.
-
-    Raises:
-        HexveilError: The private totals are of other pairs than the plan's.
-    """
-    names = covariate_names(plan.cells)
-    known = known_before(date, names, entries, config)
-    if known.state is None and any(entry.stated.get("state_after") for entry in releases(entries)):
-        warn(log, "no earlier release has this grid, value, covariates and model; the estimate begins anew", date=date)
-    remove_old_states(known, names, entries, config)
-    occupancy, users = occupancy_of(plan.cells, plan.pairs)
-    day = public_day(date, plan.cells, occupancy, config)
-    affordable = plan.question_losses
-    losses = [affordable.get(user, 0) for user in users]
-    asked = asked_of(day, losses, known, config)
-    values = _private_day(plan.cells, occupancy, users, private, config)
-    asking = within(programme(known.state, asked), np.array(losses, dtype=object), config.privacy.currency)
-    estimate, questions = ask(asking, values, random_bytes)
-    stated = {
-        "questions": write_questions(private_files.releases(config), questions),
-        "state_before": known.name,
-        "state_after": None if is_revision else write_state(estimate.state, config),
-        **describe_questions(names, asked, known),
-    }
-    areas = areas_of(estimate, asked, config)
-    chosen = areas.chosen(target_of(config))
-    return EstimatedDay(
-        statistics=estimate_frame(plan.cells, estimate, asked, areas, chosen, release_id, config),
-        tables={
-            "typical.parquet": typical_frame(asked, estimate, config),
-            "measurements.parquet": measurement_frame(questions, asked, config),
-        },
-        stated=stated,
-    )
-
-
-def _private_day(
-    cells: pl.DataFrame, occupancy: Occupancy, users: list[str], private: pl.DataFrame, config: Config
-) -> PrivateDay:
-    """Return the values of each pair in the order of the occupancy array."""
-    pairs = cells.select("slot_start", "h3_cell")[occupancy.cell].with_columns(
-        user_hash=pl.Series(users).gather(pl.Series(occupancy.user))
-    )
-    joined = pairs.join(private, on=["slot_start", "h3_cell", "user_hash"], how="left", maintain_order="left")
-    totals, n_missing = (joined[name].cast(pl.Int64) for name in ("private_mean_total", "private_n_missing"))
-    if totals.null_count():
-        raise HexveilError("the pairs of the warehouse are not those of the plan; run the day again")
-    totals -= n_missing * (config.value.n_ticks // 2)
-    return PrivateDay(occupancy, totals.to_numpy(), n_missing.to_numpy())
-
-
-def describe_questions(covariates: list[str], asked: Asked, known: Known) -> dict[str, Any]:
-    """Return what the ledger states of the questions: each one's sensitivity and scale, and what is learned from."""
-    sums = {
-        charge.name: {"sensitivity": charge.sensitivity, "scale": f"{LOSS_UNITS}/{charge.inverse_scale}"}
-        for charge in asked.charges.values()
-    }
-    return {"model": MODEL, "sums": sums, "learned_from": known.n_releases, "covariates": covariates}
 
 
 def areas_of(estimate: Estimate, asked: Asked, config: Config) -> Areas:
@@ -197,8 +84,24 @@ def estimate_frame(
         pl.lit(float(config.privacy.epsilon_per_day)).alias("epsilon"),
         pl.lit(release_id).alias("release_id"),
     )
-    schemas.check(frame, schemas.statistic_schema(config), "statistics")
+    schemas.check(frame, estimate_schema(config), "statistics")
     return frame
+
+
+def estimate_schema(config: Config) -> pa.DataFrameSchema:
+    """Return the schema of the published table: its columns in order, and their ranges."""
+    possible = schemas.possible_values(config)
+    columns = {
+        "mean": pa.Column(pl.Float64, possible),
+        "mean_sd": pa.Column(pl.Float64, pa.Check.gt(0)),
+        "mean_ci95_low": pa.Column(pl.Float64, possible),
+        "mean_ci95_high": pa.Column(pl.Float64, possible),
+        "support": pa.Column(pl.String, pa.Check.isin(["measured", "modelled", "coarse"])),
+        "mean_area": pa.Column(pl.String, pa.Check.isin(AREAS)),
+        "mean_day_share": pa.Column(pl.Float64, pa.Check.in_range(0, 1)),
+        "typical_mean": pa.Column(pl.Float64, possible),
+    }
+    return schemas.table_schema(columns, config)
 
 
 def support_of(chosen: IntArray, share: FloatArray) -> np.ndarray:

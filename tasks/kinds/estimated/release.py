@@ -1,0 +1,92 @@
+"""Estimates a day: asks its private questions, and makes the published tables from the noisy answers."""
+
+import logging
+from typing import Any
+
+import numpy as np
+import polars as pl
+
+from dpmath.core.accounting import LOSS_UNITS
+from dpmath.core.occupancy import Occupancy
+from dpmath.estimate.asking import ask, within
+from dpmath.estimate.programme import Asked, programme
+from dpmath.estimate.questions import PrivateDay
+from dpmath.estimate.state import MODEL
+from tasks.account import private_files
+from tasks.account.chain import releases
+from tasks.base.config import Config
+from tasks.base.errors import HexveilError
+from tasks.base.logs import warn
+from tasks.kinds.estimated.asking import Known, asked_of
+from tasks.kinds.estimated.owner_covariates import covariate_names
+from tasks.kinds.estimated.public_day import occupancy_of, public_day
+from tasks.kinds.estimated.states import known_before, remove_old_states, write_state
+from tasks.kinds.estimated.stored_questions import write_questions
+from tasks.kinds.estimated.tables import areas_of, estimate_frame, measurement_frame, target_of, typical_frame
+from tasks.kinds.kind import Drawing, Drawn
+from tasks.kinds.stored_plan import CELL
+
+log = logging.getLogger("hexveil.estimate")
+
+
+def estimate_day(drawing: Drawing) -> Drawn:
+    """Ask a day's questions, each once, and return the estimate.
+
+    Raises:
+        HexveilError: The private totals are of other pairs than the plan's.
+    """
+    date, plan, entries, config = drawing.date, drawing.plan, drawing.entries, drawing.config
+    private = drawing.private("read/user_total")
+    names = covariate_names(plan.cells)
+    known = known_before(date, names, entries, config)
+    if known.state is None and any(entry.stated.get("state_after") for entry in releases(entries)):
+        warn(log, "no earlier release has this grid, value, covariates and model; the estimate begins anew", date=date)
+    remove_old_states(known, names, entries, config)
+    occupancy, users = occupancy_of(plan.cells, plan.pairs)
+    day = public_day(date, plan.cells, occupancy, config)
+    affordable = plan.question_losses
+    losses = [affordable.get(user, 0) for user in users]
+    asked = asked_of(day, losses, known, config)
+    values = _private_day(plan.cells, occupancy, users, private, config)
+    asking = within(programme(known.state, asked), np.array(losses, dtype=object), config.privacy.currency)
+    estimate, questions = ask(asking, values, drawing.random_bytes)
+    stated = {
+        "questions": write_questions(private_files.releases(config), questions),
+        "state_before": known.name,
+        "state_after": None if drawing.is_revision else write_state(estimate.state, config),
+        **describe_questions(names, asked, known),
+    }
+    areas = areas_of(estimate, asked, config)
+    chosen = areas.chosen(target_of(config))
+    return Drawn(
+        statistics=estimate_frame(plan.cells, estimate, asked, areas, chosen, drawing.release_id, config),
+        tables={
+            "typical.parquet": typical_frame(asked, estimate, config),
+            "measurements.parquet": measurement_frame(questions, asked, config),
+        },
+        stated=stated,
+    )
+
+
+def _private_day(
+    cells: pl.DataFrame, occupancy: Occupancy, users: list[str], private: pl.DataFrame, config: Config
+) -> PrivateDay:
+    """Return the values of each pair in the order of the occupancy array."""
+    pairs = cells.select(CELL)[occupancy.cell].with_columns(
+        user_hash=pl.Series(users).gather(pl.Series(occupancy.user))
+    )
+    joined = pairs.join(private, on=[*CELL, "user_hash"], how="left", maintain_order="left")
+    totals, n_missing = (joined[name].cast(pl.Int64) for name in ("private_mean_total", "private_n_missing"))
+    if totals.null_count():
+        raise HexveilError("the pairs of the warehouse are not those of the plan; run the day again")
+    totals -= n_missing * (config.value.n_ticks // 2)
+    return PrivateDay(occupancy, totals.to_numpy(), n_missing.to_numpy())
+
+
+def describe_questions(covariates: list[str], asked: Asked, known: Known) -> dict[str, Any]:
+    """Return what the ledger states of the questions: each one's sensitivity and scale, and what is learned from."""
+    sums = {
+        charge.name: {"sensitivity": charge.sensitivity, "scale": f"{LOSS_UNITS}/{charge.inverse_scale}"}
+        for charge in asked.charges.values()
+    }
+    return {"model": MODEL, "sums": sums, "learned_from": known.n_releases, "covariates": covariates}
