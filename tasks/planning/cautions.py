@@ -52,8 +52,9 @@ def _wide(error: float | None, entries: Sequence[Entry], config: Config) -> str 
     if privacy.target_error is not None and stated == "promised":
         remedy = "Lower privacy.target_error, raise privacy.epsilon_per_day, or make the cells larger in [grid]"
     return (
-        f"the {stated} error of {error:.3g} {unit} is no better than that of a constant: earlier releases show that the "
-        f"best single number for a whole day errs {spread:.3g} {unit}. {remedy}; `hexveil explore` compares settings."
+        f"the {stated} error of {error:.3g} {unit} is no better than that of a constant: earlier releases show that "
+        f"the best single number for a whole day errs {spread:.3g} {unit}. {remedy}; `hexveil explore` compares "
+        "settings."
     )
 
 

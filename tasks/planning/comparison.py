@@ -28,10 +28,8 @@ def compare_mechanisms(date: dt.date, config: Config) -> list[dict[str, Any]]:
     day = read_day(date, config)
     rows = []
     for mechanism in progress(list(FORESEEING), "planning by every mechanism"):
-        proposal, own = (
-            propose(mechanism, day.request),
-            config.model_copy(update={"privacy": by_mechanism(mechanism, config.privacy)}),
-        )
+        own = config.model_copy(update={"privacy": by_mechanism(mechanism, config.privacy)})
+        proposal = propose(mechanism, day.request)
         errors = kind_named(mechanism).errors(date, day, proposal, own)
         unknown = [0.0] * day.request.occupancy.n_cells
         row = _row(mechanism, proposal.loss, unknown if errors is None else errors, day, config)

@@ -8,11 +8,11 @@ from math import isqrt
 import numpy as np
 import polars as pl
 from numpy.typing import NDArray
+from support import drawn_noise
 
 from dpmath.core.accounting import LOSS_UNITS
 from dpmath.core.occupancy import Occupancy
 from tasks.base.config import Config
-from tasks.release.draw import draw_noise
 
 FloatArray = NDArray[np.float64]
 
@@ -85,7 +85,7 @@ def noisy_means(day: TrueDay, config: Config) -> NoisyMeans:
     occupancy, tick = day.occupancy, float(config.value.tick)
     sums = np.zeros(occupancy.n_cells, dtype=object)
     np.add.at(sums, occupancy.cell, (chosen.weight[occupancy.user] * day.totals).astype(object))
-    noisy = (sums + draw_noise(chosen.inverse_scale.astype(object), config.privacy.sum_noise)).astype(float)
+    noisy = (sums + drawn_noise(chosen.inverse_scale.astype(object), config.privacy.sum_noise)).astype(float)
     mean = float(config.value.lower) + tick * noisy / chosen.size
     return NoisyMeans(mean, (tick * LOSS_UNITS / chosen.inverse_scale / chosen.size) ** 2)
 

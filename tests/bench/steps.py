@@ -18,6 +18,7 @@ from tasks.base import warehouse
 from tasks.base.config import load_config
 from tasks.engines.prepare import prepare_day
 from tasks.formats.map.page import map_page
+from tasks.kinds.clipped.kind import Clipped
 from tasks.planning import plan
 from tasks.release import draw
 from tasks.reporting.budget_report import report_budget
@@ -29,7 +30,7 @@ Row = dict[str, Any]
 IMPORTED = map_page
 """What a step imports only where it is needed; here that is not a part of what it takes."""
 
-PARTS = {"propose": "planner", "draw_noise": "sampler", "write_files": "export"}
+PARTS = {"propose": "planner", "drawn": "sampler", "write_files": "export"}
 """Parts of steps which are shown by themselves."""
 
 
@@ -55,7 +56,7 @@ class Watch:
             self._watched(warehouse, "run", "statement"),
             self._watched(warehouse, "run_on", "statement"),
             self._watched(plan, "propose", "part"),
-            self._watched(draw, "draw_noise", "part"),
+            self._watched(Clipped, "drawn", "part"),
             self._watched(draw, "write_files", "part"),
         ):
             yield

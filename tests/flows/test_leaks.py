@@ -20,7 +20,7 @@ from tasks.base import logs, schemas, steps
 from tasks.records import validate
 from tasks.base.config import load_config
 from tasks.upkeep.forget import forget_days
-from tasks.planning.plan import DayPlan
+from tasks.kinds.cell_sums.plan import SumsPlan
 
 if os.environ.get("PREFECT_API_URL"):
     from flows.deployed import backfill, daily

@@ -19,11 +19,11 @@ import pytest
 from bokeh.embed import file_html
 from bokeh.plotting import figure
 from bokeh.util import serialization
-from support import DATE, Dataset, by_the_planner, choose
+from support import DATE, OF_SUMS, Dataset, by_the_planner, choose
 
 from tasks.base import randomness
 from tasks.base.provenance import code_hash, now, versions
-from tasks.mechanisms.table import OF_SUMS, PROMISING
+from tasks.mechanisms.table import PROMISING
 from tasks.records.synthetic import write_city
 
 ROOT = Path(__file__).parents[2]

@@ -14,7 +14,7 @@ from tasks.account.commit import commit
 from tasks.account.entry import Stated
 from tasks.account.identity import published_folder
 from tasks.base import durable
-from tasks.planning.stored_plan import load_plan
+from tasks.kinds.table import load_plan
 from tasks.release.files import manifest, write_files
 
 Change = Callable[[bytes], bytes]

@@ -6,12 +6,12 @@ import shutil
 import numpy as np
 import pytest
 from scipy.stats import beta
-from support import DATE, HEADER, Dataset
+from support import DATE, HEADER, Dataset, drawn_noise
 
 from dpmath.core.accounting import LOSS_UNITS, ExactIntArray
 from dpmath.core.currency import GAUSSIAN
+from tasks.kinds.table import load_plan
 from tasks.planning.plan import plan_release
-from tasks.planning.stored_plan import load_plan
 from tasks.release import draw
 
 pytestmark = [pytest.mark.statistical, pytest.mark.theorem("HV-L1")]
@@ -53,7 +53,7 @@ def lower_bound_on_loss(low: ExactIntArray, high: ExactIntArray, inverse_scale: 
     counts = []
     for sums in (low, high):
         scales = np.tile(inverse_scale, N_DRAWS)
-        noisy = (draw.draw_noise(scales).reshape(N_DRAWS, -1) + sums).astype(np.int64)
+        noisy = (drawn_noise(scales).reshape(N_DRAWS, -1) + sums).astype(np.int64)
         counts.append(int((noisy <= low.astype(np.int64)).all(axis=1).sum()))
     often = beta.ppf(FALSE_ALARM / 2, counts[0], N_DRAWS - counts[0] + 1)
     seldom = beta.ppf(1 - FALSE_ALARM / 2, counts[1] + 1, N_DRAWS - counts[1])
@@ -90,7 +90,7 @@ def bound_at_delta(low: ExactIntArray, high: ExactIntArray, inverse_scale: Exact
     length = float(np.sqrt((shift**2).sum()))
     places = []
     for sums in (low, high):
-        noise = draw.draw_noise(np.tile(inverse_scale, N_DRAWS), GAUSSIAN).reshape(N_DRAWS, -1)
+        noise = drawn_noise(np.tile(inverse_scale, N_DRAWS), GAUSSIAN).reshape(N_DRAWS, -1)
         beyond_low = (noise + (sums - low)).astype(float) * scale
         places.append(-(beyond_low @ shift) / length)
     bounds = [0.0]

@@ -16,8 +16,8 @@ from dpmath.estimate.bounded_sums import BoundedSums
 from dpmath.estimate.questions import Spread
 from tasks.base.errors import LedgerBroken
 from tasks.base.frames import write_frame
-from tasks.estimates.arrays import Arrays, read_arrays, write_arrays
-from tasks.estimates.stored_questions import read_questions, write_questions
+from tasks.kinds.estimated.stored_arrays import Arrays, read_arrays, write_arrays
+from tasks.kinds.estimated.stored_questions import read_questions, write_questions
 
 EDGES = [edge for bits in (8, 16, 32) for edge in (-(1 << bits - 1) - 1, -(1 << bits - 1), (1 << bits - 1) - 1)]
 WHOLE = st.sampled_from([*EDGES, *(-1 - edge for edge in EDGES), 0, -(1 << 63), (1 << 63) - 1])

@@ -16,9 +16,9 @@ from tasks.account.budgets import Account
 from tasks.account.entry import Release
 from tasks.base import frames
 from tasks.base.errors import BudgetExceeded, HexveilError, LedgerBroken
+from tasks.kinds.table import load_plan
 from tasks.planning.plan import make_plan
 from tasks.planning.spread import spread_budget
-from tasks.planning.stored_plan import load_plan
 from tasks.reporting.budget_report import report_budget
 from tasks.upkeep import verify
 from tasks.upkeep.recompute import recomputed_losses

@@ -10,11 +10,11 @@ from support import DATE, Dataset, table
 from dpmath.estimate.areas import HALF_WIDTH, Areas
 from tasks.account import ledger
 from tasks.base.errors import LedgerBroken
-from tasks.estimates.asking import Known
-from tasks.estimates.states import estimate_again
+from tasks.kinds.estimated import release as released_estimate
+from tasks.kinds.estimated.asking import Known
+from tasks.kinds.estimated.states import estimate_again
+from tasks.kinds.estimated.tables import areas_of
 from tasks.planning.preview import preview_cells, preview_plan
-from tasks.release import estimate as released_estimate
-from tasks.release.estimate import areas_of
 from tasks.reporting.day_report import report_day
 from tasks.reporting.registry import describe_deployment
 from tasks.upkeep.evaluate import evaluate_day

@@ -4,17 +4,17 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
-from support import DATE, Dataset, choose, occupancy_of
+from support import DATE, OF_SUMS, Dataset, choose, occupancy_of
 
 from dpmath.core.currency import GAUSSIAN, PURE, Concentrated
 from dpmath.core.occupancy import Occupancy
 from tasks.account import ledger
 from tasks.account.chain import releases
 from tasks.base.config_privacy import DEFAULT_DELTA
+from tasks.kinds.table import load_plan
 from tasks.mechanisms.proposals import Request
-from tasks.mechanisms.table import OF_SUMS, propose
+from tasks.mechanisms.table import propose
 from tasks.planning.preview import preview_plan
-from tasks.planning.stored_plan import load_plan
 from tasks.upkeep import verify
 
 CELLS = ('mechanism = "planned"', 'mechanism = "planned"\ncount = "cells"')

@@ -6,20 +6,22 @@ import itertools
 import json
 import shutil
 from collections import Counter
+from collections.abc import Callable
 from decimal import Decimal
 from fractions import Fraction
-from functools import partial
 from pathlib import Path
+from unittest.mock import patch
 
 import numpy as np
 import polars as pl
 import pytest
 from insider import forged
-from support import DATE, Dataset, choose, later_day
+from support import DATE, OF_SUMS, Dataset, choose, drawn_noise, later_day
 
 from dpmath.core.accounting import LOSS_UNITS
 from dpmath.core.conversion import epsilon_of_rho, rho_of_epsilon
 from dpmath.core.currency import Concentrated
+from dpmath.noise.sampling import NOISES
 from tasks.account import ledger, private_files
 from tasks.account.amendments import amend_budget
 from tasks.account.budgets import Account
@@ -28,11 +30,9 @@ from tasks.account.definitions import loss_files
 from tasks.base import frames
 from tasks.base.config import Config
 from tasks.base.errors import BadConfig, BudgetExceeded, HexveilError, LedgerBroken
-from tasks.mechanisms.table import OF_SUMS
+from tasks.kinds.table import load_plan
 from tasks.planning.preview import preview_plan, preview_year
 from tasks.planning.spread import spread_budget
-from tasks.planning.stored_plan import load_plan
-from tasks.release.draw import draw_noise, release_with
 from tasks.reporting.budget_report import report_budget
 from tasks.reporting.registry import describe_deployment
 from tasks.upkeep.backup import back_up
@@ -99,14 +99,12 @@ def test_what_is_released_has_the_gaussian_noise_of_its_plan(uneven: Dataset) ->
     in_zcdp(uneven, 'noise = "gaussian"')
     asked: list[str] = []
 
-    def noted(inverse_scale: np.ndarray, noise: str) -> np.ndarray:
-        asked.append(noise)
-        return draw_noise(inverse_scale, noise)
+    def noted(noise: str) -> Callable[..., np.ndarray]:
+        return lambda scales, _: asked.append(noise) or drawn_noise(scales, noise)  # type: ignore[func-returns-value]
 
-    uneven.prepare()
-    plan_hash = preview_plan(DATE, uneven.config)["plan_hash"]
-    release_with(DATE, plan_hash, uneven.config, partial(noted, noise=uneven.config.privacy.sum_noise))
-    assert asked == ["discrete Gaussian"]
+    with patch.dict(NOISES, {noise: noted(noise) for noise in NOISES}):
+        uneven.run_day()
+    assert set(asked) == {"discrete Gaussian"}
 
 
 def test_the_variance_is_published_and_charged_too(uneven: Dataset) -> None:

@@ -16,14 +16,13 @@ from dpmath.estimate.design import RADIUS
 from dpmath.estimate.measurement import Measurement
 from tasks.account import ledger, private_files
 from tasks.base.errors import BadConfig, BudgetExceeded, HexveilError, LedgerBroken
-from tasks.estimates import asking, states
-from tasks.estimates.arrays import read_arrays
-from tasks.estimates.public_day import occupancy_of
-from tasks.estimates.states import folder_of, known_before, questions_again
+from tasks.kinds.estimated import asking, replay, states
+from tasks.kinds.estimated import release as released_estimate
+from tasks.kinds.estimated.public_day import occupancy_of
+from tasks.kinds.estimated.states import folder_of, known_before, questions_again
+from tasks.kinds.estimated.stored_arrays import read_arrays
+from tasks.kinds.table import load_plan
 from tasks.planning.preview import preview_cells, preview_plan
-from tasks.planning.stored_plan import load_plan
-from tasks.release import estimate as released_estimate
-from tasks.upkeep import replay
 from tasks.upkeep.evaluate import evaluate_day
 from tasks.upkeep.verify import verify_ledger
 
@@ -314,7 +313,7 @@ def test_a_plan_reads_no_value(estimated: Dataset) -> None:
     second = preview_plan(day(1), estimated.config)
     assert first | {"seconds": 0} == second | {"seconds": 0}
     plan = load_plan(first["plan_hash"], estimated.config)
-    assert plan.is_estimate
+    assert plan.published.equals(plan.cells)
     assert plan.withheld.height == 0
 
 
@@ -347,7 +346,7 @@ def test_the_further_fields_of_an_estimate_are_documented(estimated: Dataset) ->
 
 
 def test_a_holiday_counts_as_a_sunday(estimated: Dataset) -> None:
-    from tasks.estimates.public_day import kind_of_day
+    from tasks.kinds.estimated.public_day import kind_of_day
 
     assert [kind_of_day(dt.date(2026, 1, 15 + n), estimated.config) for n in range(4)] == [0, 0, 1, 2]
     estimated.set("[storage]", '[calendar]\nholidays = ["2026-01-15"]\n[storage]')

@@ -8,8 +8,6 @@ import polars as pl
 import pytest
 from screened import N_BUSES, screen, write_day
 from support import DATE, Dataset, table
-from tasks.estimates import prospects
-from tasks.planning.day_plan import EstimatePlan, n_asked
 
 from dpmath.estimate.screening import Screening, screening_within
 from tasks.account import ledger, screenings
@@ -17,6 +15,8 @@ from tasks.account.screenings import full_charges
 from tasks.base.config import Config
 from tasks.base.errors import BadInput, HexveilError
 from tasks.engines.prepare_here import prepared_here
+from tasks.kinds.estimated import prospects
+from tasks.kinds.estimated.plan import EstimatePlan
 from tasks.occupancy.other_grids import other_occupancies
 from tasks.planning.explore import Exploration, explore_day
 from tasks.planning.plan import make_plan, read_day
@@ -176,7 +176,7 @@ def test_screening_takes_its_share_where_a_plan_pays_for_it(
     write_day(dataset, 0, n_buses=300)
     paid = explored(dataset, [few, enough]).choices
     if mechanism == "estimated":
-        assert n_asked(make_plan(DATE, dataset.config)) == 300
+        assert make_plan(DATE, dataset.config).n_asked == 300
     dataset.set("screen = true", "screen = false")
     whole = explored(dataset, [few, enough]).choices
     assert [one.is_screened for one in paid] == [False, True] * 6

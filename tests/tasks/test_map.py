@@ -80,7 +80,7 @@ def test_the_map_opens_with_a_hexagon_that_can_be_believed() -> None:
 
 def test_withheld_cells_are_on_the_map_with_nothing_but_how_full_they_are(busy_dataset: Dataset) -> None:
     from tasks.account import ledger
-    from tasks.planning.stored_plan import load_plan
+    from tasks.kinds.table import load_plan
 
     path = busy_dataset.folder / "raw" / "day.csv"
     path.write_text(path.read_text() + f"lone,{DATE}T08:30:00Z,47.2,8.6,50\n")
@@ -137,5 +137,7 @@ def test_only_with_a_target_does_the_map_of_an_estimate_speak_of_larger_areas(pl
         config = plain.config.model_copy(update={"privacy": with_target})
         shown = words.with_look(estimate, config)
         assert (shown["area"].to_list() if target else shown.get_column("area", default=None)) == numbers
-        assert ("value of @area" in words.published_tip("cell", config)) == bool(target)
+        assert ("value of @area" in words.published_tip("cell", words.Look.of(estimate, config), config)) == bool(
+            target
+        )
     assert list(words.AREA_WORDS) == list(AREAS)

@@ -8,17 +8,16 @@ from statistics import median_high
 
 import polars as pl
 import pytest
-from support import DATE, HEADER, Dataset, choose, later_day, table
+from support import DATE, HEADER, OF_SUMS, Dataset, choose, later_day, table
 
 from dpmath.core.accounting import LOSS_UNITS
 from tasks.account import chain, ledger, private_files
 from tasks.base.errors import BadConfig, HexveilError, LedgerBroken, NothingToPublish
-from tasks.mechanisms.table import MECHANISMS, OF_SUMS, PROMISING
-from tasks.planning import day_plan
-from tasks.planning.day_plan import DayPlan
+from tasks.kinds.cell_sums import kind
+from tasks.kinds.cell_sums.plan import SumsPlan
+from tasks.kinds.table import load_plan
+from tasks.mechanisms.table import MECHANISMS, PROMISING
 from tasks.planning.spread import spread_budget
-from tasks.planning.stored_plan import load_plan
-from tasks.release import draw
 from tasks.upkeep import verify
 
 ARRAYS = ("array-averaging", "opt-array-averaging")
@@ -196,14 +195,14 @@ def test_noise_that_is_not_the_plans_is_never_released(
 def test_verify_notices_a_plan_whose_columns_do_not_follow_from_its_users(
     uneven: Dataset, mechanism: str, name: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    honest = day_plan.cell_frame
+    honest = SumsPlan.cell_frame
 
-    def tampered(plan: DayPlan) -> pl.DataFrame:
+    def tampered(plan: SumsPlan) -> pl.DataFrame:
         frame, column = honest(plan), f"mean_{name}"
         return frame.with_columns((pl.col(column).cast(pl.Int64) * 2 + 1).cast(frame[column].dtype))
 
     choose(uneven, mechanism, epsilon="10.0", cell_epsilon="3.0")
-    monkeypatch.setattr(day_plan, "cell_frame", tampered)
+    monkeypatch.setattr(SumsPlan, "cell_frame", tampered)
     try:
         uneven.run_day()
     except HexveilError:
@@ -218,9 +217,9 @@ def test_verify_notices_a_table_that_promises_another_error_or_noise(
     uneven: Dataset, mechanism: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     choose(uneven, mechanism)
-    honest = draw.statistic_frame
+    honest = kind.statistic_frame
     monkeypatch.setattr(
-        draw, "statistic_frame", lambda *given: honest(*given).with_columns(pl.col("mean_noise_scale") / 2)
+        kind, "statistic_frame", lambda *given: honest(*given).with_columns(pl.col("mean_noise_scale") / 2)
     )
     uneven.run_day()
     with pytest.raises(LedgerBroken, match="released table is not what was planned"):

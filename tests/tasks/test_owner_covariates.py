@@ -14,7 +14,7 @@ from tasks.account import ledger
 from tasks.account.chain import releases
 from tasks.base.config import Config
 from tasks.base.errors import BadConfig, BadInput
-from tasks.estimates.owner_covariates import covariate_names, with_covariates
+from tasks.kinds.estimated.owner_covariates import covariate_names, with_covariates
 from tasks.planning.preview import preview_plan
 from tasks.upkeep.evaluate import evaluate_day
 from tasks.upkeep.verify import verify_ledger

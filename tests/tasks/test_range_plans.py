@@ -16,11 +16,11 @@ from dpmath.core.accounting import LOSS_UNITS
 from tasks.account import ledger
 from tasks.account.budgets import Account
 from tasks.base.errors import BudgetExceeded, HexveilError
+from tasks.kinds.plan import store_plan
+from tasks.kinds.table import load_plan
 from tasks.mechanisms.table import MECHANISMS
-from tasks.planning.day_plan import store_plan
 from tasks.planning.plan import make_plan
 from tasks.planning.range_plans import finish_plans, plan_ahead, planning_range
-from tasks.planning.stored_plan import load_plan
 
 N_DAYS = 6
 

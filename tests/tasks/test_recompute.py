@@ -13,17 +13,20 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from insider import rewrite
-from support import Dataset, choose, table
+from support import OF_SUMS, Dataset, choose, table
 
 from tasks.account import ledger
+from tasks.account.chain import releases
+from tasks.account.entry import Release
 from tasks.base.errors import LedgerBroken
 from tasks.base.frames import exact_series
-from tasks.mechanisms.table import OF_SUMS, PROMISING
-from tasks.planning.stored_plan import StoredPlan, load_plan
-from tasks.release.statistics import statistic_frame
-from tasks.sums.kinds import kind_of
+from tasks.kinds.cell_sums.kind import OfSums
+from tasks.kinds.cell_sums.statistics import statistic_frame
+from tasks.kinds.cell_sums.stored_sum import stored_sums
+from tasks.kinds.stored_plan import StoredPlan
+from tasks.kinds.table import kind_of, load_plan
+from tasks.mechanisms.table import PROMISING
 from tasks.upkeep import verify
-from tasks.upkeep.recompute import problem_with_table
 
 WITH_VARIANCE = [(mechanism, False) for mechanism in OF_SUMS] + [
     (mechanism, True) for mechanism in OF_SUMS if mechanism in PROMISING
@@ -37,21 +40,23 @@ def release(dataset: Dataset, mechanism: str, variance: bool) -> None:
     dataset.run_day()
 
 
-def planned(dataset: Dataset) -> tuple[StoredPlan, str]:
-    """Return the only release's plan, and its id."""
-    (entry,) = ledger.read_entries(dataset.config)
-    return load_plan(entry.stated["plan"], dataset.config), entry.stated["release_id"]
+def planned(dataset: Dataset) -> tuple[StoredPlan, Release]:
+    """Return the only release's plan, and its entry."""
+    (entry,) = releases(ledger.read_entries(dataset.config))
+    return load_plan(entry.plan, dataset.config), entry
 
 
 def drawn(dataset: Dataset, mean_sums: list[int], square_sums: list[int]) -> tuple[pl.DataFrame, str | None]:
     """Return the table of a plan with some noisy sums, and what is found wrong with it."""
-    plan, identity = planned(dataset)
+    plan, entry = planned(dataset)
     config, noisy = dataset.config, plan.published
-    for stored in plan.sums(config):
-        noisy = noisy.with_columns(**kind_of(config).drawn_again(stored, table(dataset)))
+    kind = kind_of(config)
+    assert isinstance(kind, OfSums)
+    for stored in stored_sums(plan, config):
+        noisy = noisy.with_columns(**kind.drawn_again(stored, table(dataset)))
     columns = {"noisy_mean_sum": exact_series(mean_sums), "noisy_square_sum": exact_series(square_sums)}
-    published = statistic_frame(noisy.with_columns(**columns), identity, config)
-    return published, problem_with_table(published, plan, identity, config)
+    published = statistic_frame(noisy.with_columns(**columns), entry.release_id, config)
+    return published, next(kind.problems(entry, plan, published, [], config), None)
 
 
 @pytest.mark.parametrize(("mechanism", "variance"), WITH_VARIANCE)

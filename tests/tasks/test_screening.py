@@ -20,10 +20,11 @@ from tasks.account.releases import stopped_days
 from tasks.account.screenings import SHARE, screening_of
 from tasks.account.stopped import stops
 from tasks.base.errors import WITHHELD, BudgetExceeded, DayStopped
-from tasks.estimates.states import read_state
+from tasks.kinds.estimated.states import read_state
+from tasks.kinds.stored_plan import StoredPlan
+from tasks.kinds.table import load_plan
 from tasks.planning.plan import make_plan, plan_release
 from tasks.planning.preview import preview_plan
-from tasks.planning.stored_plan import StoredPlan, load_plan
 from tasks.release import screening as released_screening
 from tasks.release.draw import release_statistics
 from tasks.upkeep.verify import verify_ledger

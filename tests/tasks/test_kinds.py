@@ -1,0 +1,73 @@
+"""A kind of release is one value: given random bytes make the same day, and a new kind takes a value and two rows."""
+
+import shutil
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pytest
+from support import DATE, Dataset, choose, table
+
+from tasks.account import ledger
+from tasks.kinds.cell_sums.stored_sum import StoredSum
+from tasks.kinds.clipped.kind import Clipped
+from tasks.kinds.table import KINDS
+from tasks.mechanisms.table import MECHANISMS
+from tasks.planning.plan import plan_release
+from tasks.release.draw import release_with
+from tasks.release.publish import publish_files
+from tasks.upkeep.verify import verify_ledger
+
+
+def source(seed: int) -> Callable[[int], bytes]:
+    """Return a source of bytes that gives the same ones each time."""
+    return np.random.default_rng(seed).bytes
+
+
+def released_with(dataset: Dataset, seed: int) -> list[float]:
+    """Return the means of a day that is released anew with given bytes."""
+    kept = dataset.folder / "store" / "private" / "user-key"
+    key = kept.read_bytes() if kept.exists() else None
+    shutil.rmtree(dataset.folder / "store", ignore_errors=True)
+    if key is not None:
+        kept.parent.mkdir(parents=True)
+        kept.write_bytes(key)
+    dataset.prepare()
+    plan_hash = plan_release.fn(DATE, dataset.config)
+    publish_files.fn(release_with(DATE, plan_hash, dataset.config, source(seed)), dataset.config)
+    return table(dataset)["mean"].to_list()
+
+
+@pytest.mark.parametrize("mechanism", ["estimated", "planned", "array-averaging", "quantile"])
+def test_given_random_bytes_release_the_same_day_again_and_others_another(
+    uneven: Dataset, mechanism: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Every draw takes its bytes from the one source: none is left to the system's."""
+    choose(uneven, mechanism)
+    monkeypatch.setattr("tasks.base.randomness.random_bytes", lambda _: pytest.fail("bytes of another source"))
+    first, again, other = (released_with(uneven, seed) for seed in (1, 1, 2))
+    assert first == again
+    assert first != other
+    assert verify_ledger(uneven.config).n_releases == 1
+
+
+class Toy(Clipped):
+    """Clipped sums that state one thing more: a kind of its own."""
+
+    def described_sum(self, stored: StoredSum) -> dict[str, Any]:
+        """Return what the ledger states, and that it is this kind."""
+        return {**super().described_sum(stored), "toy": True}
+
+
+def test_a_new_kind_is_a_value_and_two_rows(uneven: Dataset, monkeypatch: pytest.MonkeyPatch) -> None:
+    row = replace(MECHANISMS["planned"], name="toy", kind="toy", in_words="a toy")
+    monkeypatch.setitem(MECHANISMS, "toy", row)
+    monkeypatch.setitem(KINDS, "toy", Toy())
+    choose(uneven, "toy")
+    uneven.run_day()
+    (entry,) = ledger.read_entries(uneven.config)
+    assert entry.stated["mechanism"] == "toy"
+    assert entry.stated["sums"]["mean"]["toy"] is True
+    assert (table(uneven)["mean_error_bound"] > 0).all()
+    assert verify_ledger(uneven.config).n_releases == 1
