@@ -12,9 +12,9 @@ from typing import Any, get_args, get_origin
 from typer.main import get_command
 
 from flows.cli import app
-from tasks.base.config_collection import CollectionConfig
-from tasks.base.config_schema import schema_text, settings_schema
-from tasks.base.tables import COLLECTED
+from tasks.base.config_schema import settings_schema
+from tasks.collect.reports import TABLES as COLLECTED
+from tasks.collect.schema import collection_schema, schema_text
 from tasks.formats.columns import COLUMNS
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -39,7 +39,7 @@ def pages() -> dict[str, str]:
     """Return the text of every generated file, by its name in docs/reference."""
     return {
         "settings.schema.json": schema_text(),
-        "settings.md": settings_page(settings_schema(), settings_schema(CollectionConfig)),
+        "settings.md": settings_page(settings_schema(), collection_schema()),
         "commands.md": commands_page(),
         "columns.md": columns_page(),
         "tables.md": tables_page(list(statements())),

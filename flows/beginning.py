@@ -17,8 +17,8 @@ from flows.show import out
 from tasks.base.config import Config
 from tasks.base.config_source import DELIMITER
 from tasks.base.config_types import file_in_the_way
-from tasks.base.device_rules import NAME
 from tasks.base.errors import BadConfig, HexveilError, OtherDays
+from tasks.base.names import NAME
 
 if TYPE_CHECKING:
     from tasks.records.proposal import Proposal
@@ -182,8 +182,9 @@ def _name_of(file: Path) -> str:
 
 def _begin(path: Path, text: str, proposal: "Proposal") -> None:
     """Try a configuration on a day, then write it and its schema. If it cannot be used, all stays as it was."""
+    from flows.owners import schema_text
     from tasks.base.config import config_of
-    from tasks.base.config_schema import SCHEMA_FILE, schema_text
+    from tasks.base.config_schema import SCHEMA_FILE
     from tasks.base.durable import write_whole
     from tasks.engines.trial import trial
 

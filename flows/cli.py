@@ -12,14 +12,13 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from flows import beginning, choosing, recording, serving, show
-from flows.collect_cli import collect_app
+from flows import beginning, choosing, collect_cli, recording, serving, show
 from flows.device_cli import device_app
 from flows.ledger_cli import ledger_app
 from flows.options import DAY, DEPLOY, HOME, VAR, ConfigOption, DateOption, UpOption, VerboseOption
+from flows.owners import is_collection
 from flows.show import out
 from tasks.base.config import Config, load_config
-from tasks.base.config_collection import is_collection, load_collection
 from tasks.base.errors import HexveilError
 
 if TYPE_CHECKING:
@@ -37,7 +36,7 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
 )
 app.add_typer(ledger_app, name="ledger")
-app.add_typer(collect_app, name="collect")
+app.add_typer(collect_cli.collect_app, name="collect")
 app.add_typer(device_app, name="device")
 
 FromOption = Annotated[
@@ -218,13 +217,12 @@ def backup(
     to: Annotated[Path, typer.Option("--to", help="A folder on another disk; may hold an earlier copy.")],
 ) -> None:
     """Copy what cannot be made again: ledger, keys, plans, released files. The copy is as private as the storage."""
-    from tasks.upkeep.backup import back_up, back_up_collection
+    from tasks.upkeep.backup import back_up
 
     if is_collection(config):
-        n_periods = back_up_collection(to, load_collection(config))
-        out.print(f"{n_periods} periods are backed up in {show.shown(to)}.")
-    else:
-        out.print(f"{back_up(to, load_config(config))} releases are backed up in {show.shown(to)}.")
+        collect_cli.back_up(to, config)
+        return
+    out.print(f"{back_up(to, load_config(config))} releases are backed up in {show.shown(to)}.")
 
 
 for command in (

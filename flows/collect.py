@@ -7,14 +7,20 @@ from pathlib import Path
 from typing import Literal, NamedTuple
 from zoneinfo import ZoneInfo
 
-from tasks.base.config_collection import CollectionConfig, load_collection
 from tasks.base.errors import WITHHELD, HexveilError
 from tasks.base.logs import warn
 from tasks.base.progress import progress
 from tasks.collect import rounds
+from tasks.collect.config import CollectionConfig, load_collection
 from tasks.collect.late import Late, count_late_reports
 from tasks.collect.ledger import ESTIMATED, LOCALISED, OPENED, list_entries
-from tasks.reporting.periods import emit_done, emit_period_withheld, make_period_artifact, make_periods_artifact
+from tasks.collect.periods import (
+    check_collection,
+    emit_done,
+    emit_period_withheld,
+    make_period_artifact,
+    make_periods_artifact,
+)
 
 log = logging.getLogger("hexveil.collect")
 
@@ -79,7 +85,7 @@ def collect_backfill(config_file: Path, first: dt.date, last: dt.date) -> list[L
     """
     config = load_collection(config_file)
     opened = {one["period"] for one in list_entries(config)}
-    over = config.last_period(dt.datetime.now(ZoneInfo(config.timezone)).date())
+    over = config.last_over(dt.datetime.now(ZoneInfo(config.timezone)).date())
     dates = [date for date in config.periods(first, min(last, over)) if config.period_of(date) in opened]
     if not dates:
         raise HexveilError(
@@ -99,6 +105,15 @@ def collect_backfill(config_file: Path, first: dt.date, last: dt.date) -> list[L
         listed = "\n".join(f"  {period}: {problem}" for period, problem in sorted(problems.items()))
         raise HexveilError(f"{len(problems)} of {len(dates)} periods have problems; the rest is done:\n{listed}")
     return late
+
+
+def verify(config_file: Path) -> None:
+    """Compute everything in the ledger of a collection again, and compare the published files.
+
+    Raises:
+        LedgerBroken: Names the first entry that disagrees, and with what; the event hexveil.verify.failed does too.
+    """
+    check_collection(load_collection(config_file))
 
 
 def _late(config: CollectionConfig) -> list[Late]:

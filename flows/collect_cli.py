@@ -1,4 +1,4 @@
-"""The commands of a collector that nobody needs to trust: `hexveil collect ...`."""
+"""The commands of a collector that nobody needs to trust: `hexveil collect ...`, and what others do for it."""
 
 import csv
 import datetime as dt
@@ -14,7 +14,7 @@ from tasks.base.errors import HexveilError
 
 if TYPE_CHECKING:
     from flows.collect import Step
-    from tasks.base.config_collection import CollectionConfig
+    from tasks.collect.config import CollectionConfig
     from tasks.collect.late import Late
 
 collect_app = typer.Typer(help="Collect from devices that trust nobody.", no_args_is_help=True)
@@ -37,7 +37,7 @@ def collect_plan(
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON instead of a table.")] = False,
 ) -> None:
     """Show the error to expect for so many devices in an area, before anything is collected."""
-    from tasks.base.config_collection import load_collection
+    from tasks.collect.config import load_collection
     from tasks.collect.known import plan_collection
 
     settings = load_collection(config)
@@ -104,7 +104,7 @@ def collect_backfill(
 @collect_app.command("demo")
 def collect_demo() -> None:
     """Simulate 50,000 devices in seven areas of a city, and publish their means by both rounds."""
-    from tasks.base.config_collection import load_collection
+    from tasks.collect.config import load_collection
     from tasks.collect.simulated import write_reports
     from tasks.device.parameters import read_parameters
 
@@ -124,6 +124,40 @@ def collect_demo() -> None:
     out.print(f"Each device lost {settings.collection.alpha} at most, and trusted nobody.")
     out.print(f"The map: {show.shown(folder / 'map.html')}")
     out.print(f"Next: hexveil collect plan --config {show.shown(config)}")
+
+
+def show_ledger(config: Path) -> None:
+    """Print what was done in each period."""
+    from tasks.collect.config import load_collection
+    from tasks.collect.verify import ledger_rows
+
+    settings = load_collection(config)
+    rows = ledger_rows(settings)
+    if not rows:
+        out.print("No period was opened yet.")
+        return
+    out.print(show.table_of(rows))
+    collection = settings.collection
+    out.print(
+        f"Each device loses epsilon {collection.alpha} at most in a {collection.period} in which it answers. Losses of "
+        "periods add up: each device keeps its own account, and its own limit."
+    )
+
+
+def verify_ledger(config: Path) -> None:
+    """Verify the ledger of a collection, and print the result."""
+    from tasks.collect.config import load_collection
+    from tasks.collect.verify import verify_collection
+
+    out.print(verify_collection(load_collection(config)).in_words)
+
+
+def back_up(to: Path, config: Path) -> None:
+    """Copy the files of a collection that cannot be made again, and print how many periods they are of."""
+    from tasks.collect.backup import back_up_collection
+    from tasks.collect.config import load_collection
+
+    out.print(f"{back_up_collection(to, load_collection(config))} periods are backed up in {show.shown(to)}.")
 
 
 def _run(step: "Step", config: Path, date: dt.date) -> Path:

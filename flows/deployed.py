@@ -13,10 +13,9 @@ from flows import backfill as of_range
 from flows import collect as of_collection
 from flows import daily as of_day
 from flows import verify as of_ledger
-from flows.runs import day_before, last_period, refuse_endless_restarts, run_name
+from flows.owners import load_either
+from flows.runs import last_over, refuse_endless_restarts, run_name
 from tasks.base import steps
-from tasks.base.config import load_config
-from tasks.base.config_collection import load_collection
 from tasks.base.errors import HexveilError
 from tasks.reporting.day_report import DayReport
 
@@ -58,7 +57,7 @@ def daily(config_file: Path, date: dt.date | None = None, revision: str | None =
     Returns:
         The report on the release.
     """
-    return of_day.daily(config_file, date or day_before(load_config(config_file)), revision)
+    return of_day.daily(config_file, date or last_over(load_either(config_file)), revision)
 
 
 @_deployed
@@ -73,7 +72,7 @@ def collect(config_file: Path, step: of_collection.Step, date: dt.date | None = 
     Returns:
         The folder of the published files, and the late reports.
     """
-    return of_collection.collect(config_file, step, date or last_period(load_collection(config_file)))
+    return of_collection.collect(config_file, step, date or last_over(load_either(config_file)))
 
 
 backfill = _deployed(of_range.backfill)

@@ -21,11 +21,10 @@ from prefect.states import Scheduled
 from flows.notifications import arrange_automation, arrange_notifications
 from flows.runs import RESUMED
 from flows.services import POOL
-from tasks.base.config import Config
-from tasks.base.config_collection import CollectionConfig
+from tasks.base.owner import Owner
 
 
-def arrange_server(automations: Path, config: Config | CollectionConfig) -> None:
+def arrange_server(automations: Path, config: Owner) -> None:
     """Create the work pool, a queue for the dataset that runs one flow at a time, and the automations, once each.
 
     Limits, and whether an automation is enabled, do not change: operators set them in the pages.

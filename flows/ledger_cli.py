@@ -6,11 +6,11 @@ from typing import Annotated
 
 import typer
 
-from flows import show
+from flows import collect_cli, show
 from flows.options import ConfigOption
+from flows.owners import is_collection
 from flows.show import out
 from tasks.base.config import load_config
-from tasks.base.config_collection import CollectionConfig, is_collection, load_collection
 from tasks.base.errors import HexveilError
 
 ledger_app = typer.Typer(help="Look at, check, export or amend the account of what was released.", no_args_is_help=True)
@@ -25,7 +25,7 @@ def ledger_show(config: ConfigOption) -> None:
     from tasks.reporting.budget_report import report_budget
 
     if is_collection(config):
-        _show_collection(load_collection(config))
+        collect_cli.show_ledger(config)
         return
     settings = load_config(config)
     entries = list_entries(settings)
@@ -46,32 +46,16 @@ def ledger_verify(
     """Recompute every hash, every sum, and every loss from its stored plan, and compare the published files."""
     from tasks.account.anchors import check_anchor
     from tasks.upkeep.verify import verify_ledger
-    from tasks.upkeep.verify_collection import verify_collection
 
     if is_collection(config):
         if expect is not None:
             raise HexveilError("--expect is for the ledger of a dataset; a collection's has nothing that is spent")
-        out.print(verify_collection(load_collection(config)).in_words)
+        collect_cli.verify_ledger(config)
         return
     settings = load_config(config)
     if expect is not None:
         check_anchor(expect, settings)
     out.print(verify_ledger(settings).in_words)
-
-
-def _show_collection(config: CollectionConfig) -> None:
-    from tasks.upkeep.verify_collection import ledger_rows
-
-    rows = ledger_rows(config)
-    if not rows:
-        out.print("No period was opened yet.")
-        return
-    out.print(show.table_of(rows))
-    collection = config.collection
-    out.print(
-        f"Each device loses epsilon {collection.alpha} at most in a {collection.period} in which it answers. Losses of "
-        "periods add up: each device keeps its own account, and its own limit."
-    )
 
 
 @ledger_app.command("head")

@@ -15,10 +15,10 @@ from prefect.events.schemas.automations import AutomationCore
 from prefect.exceptions import ObjectNotFound
 from pydantic import SecretStr
 
-from tasks.base.config import Config
-from tasks.base.config_collection import CollectionConfig
+from flows.owners import schedule_of
+from tasks.base.announcing import artifact_key
 from tasks.base.errors import HexveilError
-from tasks.reporting.announcing import artifact_key
+from tasks.base.owner import Owner
 
 
 def arrange_automation(client: SyncPrefectClient, automation: AutomationCore) -> None:
@@ -30,7 +30,7 @@ def arrange_automation(client: SyncPrefectClient, automation: AutomationCore) ->
         client.create_automation(automation)
 
 
-def arrange_notifications(client: SyncPrefectClient, definitions: str, config: Config | CollectionConfig) -> None:
+def arrange_notifications(client: SyncPrefectClient, definitions: str, config: Owner) -> None:
     """Create or update what tells the addresses of ``monitoring.notify``, or remove it if there are none.
 
     Args:
@@ -52,12 +52,12 @@ def arrange_notifications(client: SyncPrefectClient, definitions: str, config: C
                 client.delete_automation(held.id)
 
 
-def begin_to_watch(config: Config | CollectionConfig) -> None:
+def begin_to_watch(config: Owner) -> None:
     """Let the hours of silence begin now, if no release has begun them before."""
     emit_event("hexveil.watched", {"prefect.resource.id": config.resource, "prefect.resource.name": config.name})
 
 
-def _addresses(config: Config | CollectionConfig) -> list[str]:
+def _addresses(config: Owner) -> list[str]:
     """Return the addresses. An error does not quote them: they may hold passwords."""
     addresses = []
     for number, address in enumerate(config.monitoring.notify, start=1):
@@ -71,9 +71,7 @@ def _addresses(config: Config | CollectionConfig) -> list[str]:
     return addresses
 
 
-def _stored_channels(
-    client: SyncPrefectClient, addresses: list[str], config: Config | CollectionConfig
-) -> Iterator[str]:
+def _stored_channels(client: SyncPrefectClient, addresses: list[str], config: Owner) -> Iterator[str]:
     """Yield the ids of the blocks that hold the addresses, encrypted; remove the blocks of earlier addresses.
 
     The block of Prefect for Slack hands over any address to Apprise. There is none without the name of a service.
@@ -90,11 +88,10 @@ def _stored_channels(
         client.delete_block_document(left.id)
 
 
-def _filled(definitions: str, config: Config | CollectionConfig) -> str:
+def _filled(definitions: str, config: Owner) -> str:
     hours = config.monitoring.silence_hours
-    runs = f"{'daily' if isinstance(config, Config) else 'estimate'}-{config.name}"
     return Template(definitions).safe_substitute(
-        RUNS=runs,
+        RUNS=f"{schedule_of(config).flows[-1]}-{config.name}",
         DATASET=config.name,
         RESOURCE=config.resource,
         SILENCE_HOURS=f"{hours:f}",

@@ -8,9 +8,9 @@ from prefect.client.orchestration import get_client
 from prefect.client.schemas.objects import StateType
 from prefect.runtime import flow_run
 
-from tasks.base.config import Config
-from tasks.base.config_collection import CollectionConfig, load_either
+from flows.owners import load_either
 from tasks.base.errors import HexveilError
+from tasks.base.owner import Owner
 
 RESUMED = "Resumed"
 """The name of the state that a run left by its worker gets when the next worker starts."""
@@ -27,28 +27,17 @@ def run_name() -> str:
     except HexveilError:
         return " ".join([flow_run.flow_name, config_file.stem, str(given.get("date") or "")]).strip()
     words = [flow_run.flow_name.replace("_", " "), given.get("step", ""), config.name]
-    if "date" in given and isinstance(config, CollectionConfig):
-        words.append(config.period_of(given["date"] or last_period(config)))
-    elif "date" in given and isinstance(config, Config):
-        words += [str(given["date"] or day_before(config)), given["revision"] or ""]
+    if "date" in given:
+        words += [config.period_of(given["date"] or last_over(config)), given.get("revision") or ""]
     if "first" in given:
         words += [str(given["first"]), "to", str(given["last"])]
     return " ".join(filter(None, words))
 
 
-def day_before(config: Config) -> dt.date:
-    """Return the local day before the run's scheduled start, however late or often the run starts."""
-    return _scheduled_day(config) - dt.timedelta(days=1)
-
-
-def last_period(config: CollectionConfig) -> dt.date:
-    """Return a date in the last period that is over at the run's scheduled start, however late or often it starts."""
-    return config.last_period(_scheduled_day(config))
-
-
-def _scheduled_day(config: Config | CollectionConfig) -> dt.date:
+def last_over(config: Owner) -> dt.date:
+    """Return a date in the last day or period that is over at the run's scheduled start, however late it starts."""
     scheduled: dt.datetime = flow_run.scheduled_start_time
-    return scheduled.astimezone(ZoneInfo(config.timezone)).date()
+    return config.last_over(scheduled.astimezone(ZoneInfo(config.timezone)).date())
 
 
 def refuse_endless_restarts() -> None:

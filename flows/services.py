@@ -14,11 +14,11 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from tasks.base.config import Config
-from tasks.base.config_collection import CollectionConfig
+from flows.owners import schedule_of
 from tasks.base.durable import write_whole
 from tasks.base.errors import HexveilError
 from tasks.base.locks import turn
+from tasks.base.owner import Owner
 from tasks.base.randomness import random_bytes
 
 POOL = "hexveil"
@@ -26,11 +26,6 @@ POOL = "hexveil"
 _SERVICES = ("server", "worker", "files")
 _STOPPING_ORDER = ("worker", "files", "server")
 _PORT = 4200
-_WEEKDAYS = {
-    "day": {"HEXVEIL_OPEN_DAY": "*", "HEXVEIL_LOCALISE_DAY": "*", "HEXVEIL_ESTIMATE_DAY": "*"},
-    "week": {"HEXVEIL_OPEN_DAY": "1", "HEXVEIL_LOCALISE_DAY": "4", "HEXVEIL_ESTIMATE_DAY": "0"},
-}
-"""On which days the steps of a collection are scheduled, as cron writes it: 1 is Monday, 0 is Sunday."""
 _START_SECONDS, _STOP_SECONDS, _ANSWER_SECONDS = 180, 60, 20
 _NOTED = 'echo $$ > "$0" && exec "$@"'
 """Runs a command whose process is written down before it begins, even if the one that starts it is interrupted."""
@@ -68,7 +63,7 @@ class LocalServices:
         """The file with name:password for signing in. With Prefect, a user who signs in can run programs here."""
         return self.folder / "password"
 
-    def serves(self, config: Config | CollectionConfig) -> bool:
+    def serves(self, config: Owner) -> bool:
         """Return whether the published files of a dataset are served at ``files_url``."""
         return (self.folder / "files" / config.name).is_symlink()
 
@@ -150,7 +145,7 @@ def start_worker(local: LocalServices, environment: dict[str, str]) -> None:
     _start("worker", _prefect("worker", "start", "--pool", POOL, "--type", "process"), environment, local.folder)
 
 
-def serve_files(local: LocalServices, config: Config | CollectionConfig) -> None:
+def serve_files(local: LocalServices, config: Owner) -> None:
     """Serve a dataset's published folder, beside those of other datasets, on this machine only."""
     root = local.folder / "files"
     root.mkdir(exist_ok=True)
@@ -163,7 +158,7 @@ def serve_files(local: LocalServices, config: Config | CollectionConfig) -> None
         _wait(lambda: _answers(f"http://127.0.0.1:{local.port + 1}/"), "files", local.folder)
 
 
-def deploy(folder: Path, config_file: Path, config: Config | CollectionConfig) -> None:
+def deploy(folder: Path, config_file: Path, config: Owner) -> None:
     """Create or update the deployments of a dataset, or of a collection.
 
     Args:
@@ -174,16 +169,14 @@ def deploy(folder: Path, config_file: Path, config: Config | CollectionConfig) -
     Raises:
         HexveilError: Prefect refuses them; the message has Prefect's output.
     """
+    schedule = schedule_of(config)
     about = {
         "HEXVEIL_CONFIG": str(config_file.resolve()),
         "HEXVEIL_DATASET": config.name,
         "HEXVEIL_TIMEZONE": config.timezone,
+        **schedule.variables,
     }
-    definitions = folder / "prefect.yaml"
-    if isinstance(config, CollectionConfig):
-        definitions = folder / "prefect.collection.yaml"
-        about |= _WEEKDAYS[config.collection.period]
-    command = _prefect("--no-prompt", "deploy", "--all", "--prefect-file", str(definitions))
+    command = _prefect("--no-prompt", "deploy", "--all", "--prefect-file", str(folder / schedule.definitions))
     done = subprocess.run(  # noqa: S603 our own command
         command, env={**os.environ, **about}, capture_output=True, text=True, check=False
     )

@@ -8,10 +8,10 @@ import typer
 
 from flows import interrupts, show
 from flows.options import DEPLOY, HOME, ConfigOption, HomeOption
+from flows.owners import load_either, schedule_of
 from flows.show import out
-from tasks.base.config import Config
-from tasks.base.config_collection import CollectionConfig, load_either
 from tasks.base.errors import HexveilError
+from tasks.base.owner import Owner
 
 
 def up(
@@ -36,7 +36,7 @@ def up(
         if not services.is_running("worker", folder):
             resume()
             services.start_worker(local, environment)
-    show.show_services(local, settings)
+    show.show_services(local, schedule_of(settings).flows, settings)
 
 
 def resume() -> None:
@@ -64,7 +64,7 @@ def down(home: HomeOption = HOME) -> None:
     out.print(f"Stopped: {', '.join(stopped)}." if stopped else "Nothing was running.")
 
 
-def _deploy(config_file: Path, config: Config | CollectionConfig) -> None:
+def _deploy(config_file: Path, config: Owner) -> None:
     from flows import services
     from flows.deployments import arrange_server  # Prefect reads the environment when it is imported
     from flows.notifications import begin_to_watch

@@ -20,8 +20,8 @@ if TYPE_CHECKING:
     from flows.services import LocalServices
     from tasks.account.changes import Amendment
     from tasks.account.entry import Entry
-    from tasks.base.config_collection import CollectionConfig
     from tasks.base.config_sections import Budget
+    from tasks.base.owner import Owner
     from tasks.reporting.budget_report import BudgetReport
     from tasks.reporting.day_report import DayReport
     from tasks.upkeep.forget import Forgotten
@@ -163,11 +163,10 @@ def show_forgotten(forgotten: "Forgotten", config: Config) -> None:
     out.print("Releases, the ledger and what each user lost stay; hexveil ledger verify checks them as before.")
 
 
-def show_services(local: "LocalServices", config: "Config | CollectionConfig") -> None:
-    """Print the addresses of the services, and what is deployed."""
+def show_services(local: "LocalServices", flows: tuple[str, ...], config: "Owner") -> None:
+    """Print the addresses of the services, and what is deployed: flows that run by themselves, and others."""
     name = config.name
-    kinds = ("daily",) if isinstance(config, Config) else ("open", "localise", "estimate")
-    deployed = ", ".join(f"{kind}-{name}" for kind in (*kinds, "backfill"))
+    deployed = ", ".join(f"{flow}-{name}" for flow in (*flows, "backfill"))
     out.print(f"pages      {local.url}: {deployed} and verify-{name} are deployed")
     out.print(f"sign in    with {shown(local.password_file)}: who has it can run programs here, so keep it from others")
     out.print(f"maps       {local.files_url.format(dataset=name)}")

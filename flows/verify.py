@@ -2,10 +2,10 @@
 
 from pathlib import Path
 
+from flows import collect
+from flows.owners import is_collection
 from tasks.base.config import load_config
-from tasks.base.config_collection import is_collection, load_collection
 from tasks.reporting.artifacts import check_ledger, make_budget_artifact
-from tasks.reporting.periods import check_collection
 
 
 def verify(config_file: Path) -> None:
@@ -18,7 +18,7 @@ def verify(config_file: Path) -> None:
         LedgerBroken: Names the first entry that disagrees, and with what; the event hexveil.verify.failed does too.
     """
     if is_collection(config_file):
-        check_collection(load_collection(config_file))
+        collect.verify(config_file)
         return
     config = load_config(config_file)
     check_ledger(config)

@@ -1,20 +1,18 @@
-"""The configuration: one TOML file, which only this module reads."""
+"""The configuration of a dataset: one TOML file."""
 
 import datetime as dt
-import difflib
-import tomllib
-from decimal import Decimal
 from fractions import Fraction
 from pathlib import Path
-from typing import Any, Self, TypeVar
+from typing import Any, ClassVar, Self
 from zoneinfo import ZoneInfo
 
-from pydantic import Field, ValidationError, model_validator
+from pydantic import Field, model_validator
 
 from dpmath.core.bias import rounding_errors
 from tasks.base.config_presets import filled_in
 from tasks.base.config_privacy import Privacy, recorded_privacy
 from tasks.base.config_publisher import Publisher
+from tasks.base.config_reading import parsed, text_of
 from tasks.base.config_sections import (
     Budget,
     Calendar,
@@ -29,15 +27,16 @@ from tasks.base.config_sections import (
     Value,
 )
 from tasks.base.config_source import OF_FILE, RECORDED, ROLES, Columns, Dataset
-from tasks.base.config_types import Section, file_in_the_way, shown
+from tasks.base.config_types import Section, file_in_the_way
 from tasks.base.errors import BadConfig
 
 DATE_PLACEHOLDER = "{date}"
-M = TypeVar("M", bound=Section)
 
 
 class Config(Section):
     """The whole configuration of one dataset. Paths are relative to the configuration file."""
+
+    kind: ClassVar[str] = "dataset"
 
     dataset: Dataset
     columns: Columns
@@ -123,12 +122,20 @@ class Config(Section):
     @property
     def resource(self) -> str:
         """What the scheduler's events are about."""
-        return f"hexveil.dataset.{self.name}"
+        return f"hexveil.{self.kind}.{self.name}"
 
     @property
     def storage_path(self) -> Path:
         """The folder of the warehouse, the ledger and the published files."""
         return (self.folder / self.storage.path).resolve()
+
+    def period_of(self, date: dt.date) -> str:
+        """Return the name of a local day, which is what a dataset publishes."""
+        return date.isoformat()
+
+    def last_over(self, today: dt.date) -> dt.date:
+        """Return the last local day that is over on a day."""
+        return today - dt.timedelta(days=1)
 
     def day_bounds(self, date: dt.date) -> tuple[dt.datetime, dt.datetime]:
         """Return the first instants of a local day and of the next day, in UTC."""
@@ -181,7 +188,7 @@ def load_config(path: Path) -> Config:
     Raises:
         BadConfig: The file is missing, is not TOML, or a key is unknown, missing or out of range.
     """
-    return config_of(_text(path), path)
+    return config_of(text_of(path), path)
 
 
 def config_of(text: str, path: Path) -> Config:
@@ -191,83 +198,9 @@ def config_of(text: str, path: Path) -> Config:
         text: The text.
         path: Where the file is, or will be: its paths are relative to it.
     """
-    config = _parsed(Config, text, path)
+    config = parsed(Config, text, path)
     storage = config.storage_path
     in_the_way = file_in_the_way(storage)
     if in_the_way is not None:
         raise BadConfig(f"{path}: storage.path is {storage}, but {in_the_way} is a file; name a folder, new or its own")
     return config
-
-
-def read_as(model: type[M], path: Path) -> M:
-    """Read a TOML file as a configuration of one kind.
-
-    Args:
-        model: The kind, with its sections as fields, and ``folder`` for the folder of the file.
-        path: The file.
-
-    Returns:
-        The frozen configuration.
-
-    Raises:
-        BadConfig: The file is missing, is not TOML, or a key is unknown, missing or out of range.
-    """
-    return _parsed(model, _text(path), path)
-
-
-def _text(path: Path) -> str:
-    try:
-        return path.read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError) as error:
-        problem = error.strerror if isinstance(error, OSError) else "not UTF-8"
-    raise BadConfig(f"{path}: cannot be read ({problem}); give a TOML file with --config")
-
-
-def _parsed(model: type[M], text: str, path: Path) -> M:
-    try:
-        settings = tomllib.loads(text, parse_float=Decimal)
-    except tomllib.TOMLDecodeError as error:
-        raise BadConfig(f"{path}: not valid TOML: {error}") from None
-    _check_kind(model, settings, path)
-    if "folder" in settings:
-        raise BadConfig(f"{path}: unknown key folder; remove it")
-    try:
-        return model.model_validate({**settings, "folder": path.resolve().parent})
-    except ValidationError as error:
-        problems = "\n".join(f"  {shown(_explain(problem, model))}" for problem in error.errors())
-        raise BadConfig(f"{path}: cannot be used\n{problems}") from None
-
-
-def _check_kind(model: type[Section], settings: dict[str, Any], path: Path) -> None:
-    """Refuse the configuration of another kind in a few words: a list of all that differs would say less."""
-    given = _KINDS & settings.keys()
-    (wanted,) = _KINDS & model.model_fields.keys()
-    if given and wanted not in given:
-        raise BadConfig(f"{path}: is the configuration of a {given.pop()}, and this command is for a {wanted}")
-
-
-_KINDS = {"dataset", "collection"}
-_NOT_A_TEXT = ("int_type", "bool_type", "decimal_type", "is_instance_of")
-"""What Pydantic calls a text in place of a number or a truth value."""
-
-
-def _explain(problem: Any, model: Any) -> str:
-    location = [str(part) for part in problem["loc"]]
-    key = ".".join(location) or "file"
-    if problem["type"] == "extra_forbidden":
-        return f"unknown key {key}{_suggestion(location, model)}"
-    if problem["type"] == "missing":
-        return f"missing key {key}"
-    message = str(problem["msg"]).removeprefix("Value error, ")
-    message = message[0].lower() + message[1:]
-    given = problem["input"]
-    if isinstance(given, str) and problem["type"] in _NOT_A_TEXT:  # the quotes explain it
-        return f'{key}: {message}, not "{given}"; write it without quotes'
-    return f"{key}: {message}" + ("" if isinstance(given, dict) else f", not {given}")
-
-
-def _suggestion(location: list[str], model: Any) -> str:
-    for part in location[:-1]:
-        model = model.model_fields[part].annotation
-    close = difflib.get_close_matches(location[-1], model.model_fields, n=1)
-    return f"; did you mean {close[0]}?" if close else "; remove it"

@@ -2,12 +2,10 @@
 
 import ast
 import inspect
-import json
 import textwrap
 from typing import Any
 
 from tasks.base.config import Config
-from tasks.base.config_collection import CollectionConfig
 from tasks.base.config_types import Section
 
 SCHEMA_FILE = "hexveil.schema.json"
@@ -15,23 +13,13 @@ SCHEMA_FILE = "hexveil.schema.json"
 _RAW_BOUNDS = {"gt": "exclusiveMinimum", "ge": "minimum", "lt": "exclusiveMaximum", "le": "maximum"}
 
 
-def schema_text() -> str:
-    """Return the schema of a configuration file as text: of a dataset, or of a collection if it has that section."""
-    of_collection, of_dataset = settings_schema(CollectionConfig), _with_presets(settings_schema())
-    of_dataset.pop("$schema")
-    return json.dumps(_either(of_collection, of_dataset), indent=2) + "\n"
-
-
-def settings_schema(model: type[Section] = Config) -> dict[str, Any]:
+def settings_schema(configuration: type[Section] = Config, kind: str = Config.kind) -> dict[str, Any]:
     """Return the JSON Schema of a configuration file, with a text about each key, which Pydantic's schema lacks.
 
     Args:
-        model: The configuration of a dataset, or of a collection.
+        configuration: The class of its sections.
+        kind: What it is the configuration of.
     """
-    return _schema_of(model, "A dataset of hexveil" if model is Config else "A collection of hexveil")
-
-
-def _schema_of(configuration: type[Section], title: str) -> dict[str, Any]:
     schema = _plainer(configuration.model_json_schema())
     sections: dict[str, Any] = {}
     for name, field in configuration.model_fields.items():
@@ -44,7 +32,7 @@ def _schema_of(configuration: type[Section], title: str) -> dict[str, Any]:
             sections[name]["properties"][key]["description"] = text
     return {
         "$schema": "http://json-schema.org/draft-07/schema#",
-        "title": title,
+        "title": f"A {kind} of hexveil",
         "type": "object",
         "properties": sections,
         "required": [name for name in schema["required"] if name in sections],
@@ -52,25 +40,7 @@ def _schema_of(configuration: type[Section], title: str) -> dict[str, Any]:
     }
 
 
-def _either(of_collection: dict[str, Any], of_dataset: dict[str, Any]) -> dict[str, Any]:
-    """Return a schema of files of either kind. All sections stand at the top, where editors look for them."""
-    sections = of_dataset["properties"] | {"collection": of_collection["properties"]["collection"]}
-    absent = {name: False for name in of_dataset["properties"] if name not in of_collection["properties"]}
-    value = {"required": of_collection["properties"]["value"]["required"]}
-    conditions = {key: of_dataset[key] for key in ("required", "if", "else")}
-    return {
-        "$schema": of_collection["$schema"],
-        "title": "A dataset or a collection of hexveil",
-        "type": "object",
-        "properties": sections,
-        "additionalProperties": False,
-        "if": {"required": ["collection"]},
-        "then": {"required": of_collection["required"], "properties": {**absent, "value": value}},
-        "else": conditions,
-    }
-
-
-def _with_presets(schema: dict[str, Any]) -> dict[str, Any]:
+def with_presets(schema: dict[str, Any]) -> dict[str, Any]:
     """Return a schema that requires what a preset fills in only where there is none."""
     filled = {"columns": schema["properties"]["columns"].pop("required")}
     schema["properties"]["value"]["required"].remove("name")

@@ -7,7 +7,7 @@ from pydantic import Field, ValidationInfo, field_validator, model_validator
 
 from tasks.base.config_presets import Preset
 from tasks.base.config_types import Place, Section
-from tasks.base.device_rules import NAME
+from tasks.base.names import NAME
 from tasks.base.time_zones import known_zone
 
 Format = Literal["csv", "parquet", "ndjson", "json", "gtfs-rt"]

@@ -5,9 +5,8 @@ import os
 from pathlib import Path
 
 from tasks.base import warehouse
-from tasks.base.config import Config
-from tasks.base.config_collection import CollectionConfig
 from tasks.base.logs import warn
+from tasks.base.owner import Owner
 
 log = logging.getLogger("hexveil.rebuilt")
 
@@ -17,7 +16,7 @@ def is_damage(error: warehouse.EngineError) -> bool:
     return isinstance(error, warehouse.DAMAGE) or type(error) is warehouse.EngineError
 
 
-def open_or_make_anew(path: Path, config: Config | CollectionConfig, wait_seconds: int) -> warehouse.Connection:
+def open_or_make_anew(path: Path, config: Owner, wait_seconds: int) -> warehouse.Connection:
     """Open a database file; one that cannot be read is renamed, and an empty one is made.
 
     Raises:

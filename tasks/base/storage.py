@@ -6,16 +6,15 @@ from contextlib import contextmanager
 from fnmatch import fnmatch
 from pathlib import Path
 
-from tasks.base.config import Config
-from tasks.base.config_collection import CollectionConfig
 from tasks.base.durable import flush_folder, write_new
 from tasks.base.errors import HexveilError, LedgerBroken, WarehouseDamaged
+from tasks.base.owner import Owner
 
 OWNER = "dataset"
 """The file of the private folder that says which dataset, or which collection, owns the storage."""
 
 
-def private_folder(config: Config | CollectionConfig) -> Path:
+def private_folder(config: Owner) -> Path:
     """Return the folder of all sensitive files. It is created if needed, and only its owner may enter it."""
     folder = config.storage_path / "private"
     folder.mkdir(parents=True, exist_ok=True)
@@ -24,7 +23,7 @@ def private_folder(config: Config | CollectionConfig) -> Path:
     return folder
 
 
-def claim(config: Config) -> None:
+def claim(config: Owner) -> None:
     """Record which dataset owns this storage, and create its ledger.
 
     Raises:
@@ -35,7 +34,7 @@ def claim(config: Config) -> None:
     own(config)
 
 
-def own(config: Config | CollectionConfig) -> None:
+def own(config: Owner) -> None:
     """Record who owns this storage.
 
     Raises:
@@ -48,28 +47,28 @@ def own(config: Config | CollectionConfig) -> None:
         raise _of_another(config)
 
 
-def check_kind(config: Config | CollectionConfig) -> None:
+def check_kind(config: Owner) -> None:
     """Check that a dataset does not own the storage of a collection, nor a collection that of a dataset.
 
     Raises:
         HexveilError: It does. The ledgers of the two have other entries.
     """
     marker = config.storage_path / "private" / OWNER
-    if marker.exists() and _is_of_collection(marker.read_text(encoding="utf-8")) != _is_of_collection(_owner(config)):
+    if marker.exists() and _in_words(marker.read_text(encoding="utf-8")).partition(" ")[0] != config.kind:
         raise _of_another(config)
 
 
-def _owner(config: Config | CollectionConfig) -> str:
-    return config.name if isinstance(config, Config) else f"collection {config.name}"
+def _owner(config: Owner) -> str:
+    return config.name if config.kind == "dataset" else f"{config.kind} {config.name}"
 
 
-def _is_of_collection(owner: str) -> bool:
-    return " " in owner  # a name has no spaces
+def _in_words(owner: str) -> str:
+    return owner if " " in owner else f"dataset {owner}"  # a name has no spaces
 
 
-def _of_another(config: Config | CollectionConfig) -> HexveilError:
+def _of_another(config: Owner) -> HexveilError:
     owners = (config.storage_path / "private" / OWNER).read_text(encoding="utf-8"), _owner(config)
-    held, wanted = (one if _is_of_collection(one) else f"dataset {one}" for one in owners)
+    held, wanted = map(_in_words, owners)
     return HexveilError(
         f"{config.storage_path} holds the {held}, not the {wanted}; give each dataset and each collection a "
         "storage.path of its own"
@@ -83,7 +82,7 @@ TABLE = "statistics.parquet"
 """The published file that all others are compared with. The mirror and the reports read it."""
 
 
-def ledger_path(config: Config) -> Path:
+def ledger_path(config: Owner) -> Path:
     """Return the path of the ledger."""
     return config.storage_path / "ledger.jsonl"
 
@@ -96,7 +95,7 @@ def is_over_all_days(name: str) -> bool:
 _OF_AN_ACCOUNT = ("plans", "attempts", "releases", "totals", "pending-entry", "ledger-head")
 
 
-def begin_ledger(config: Config) -> None:
+def begin_ledger(config: Owner) -> None:
     """Create the empty ledger of a new storage, before any other file of the account is stored.
 
     Raises:
@@ -111,7 +110,7 @@ def begin_ledger(config: Config) -> None:
     flush_folder(path.parent)
 
 
-def check_no_ledger_is_missing(config: Config) -> None:
+def check_no_ledger_is_missing(config: Owner) -> None:
     """Check that the ledger exists, or that the storage has no files of an account yet.
 
     Raises:

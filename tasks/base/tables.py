@@ -1,4 +1,4 @@
-"""The names of the tables in ``sql/schema``: the only names that may replace ``any_table`` in a statement."""
+"""The names of the tables of a dataset in ``sql/schema``: only these may replace ``any_table`` in a statement."""
 
 import re
 
@@ -28,9 +28,6 @@ MIRRORED = ("statistic", "charge")
 
 VIEWS = ("held_row",)
 """The views of the warehouse, created after its tables. Rows cannot be deleted from them."""
-
-COLLECTED = ("device_report", "refused_report", "late_report", "counted_report_file")
-"""The tables of a collection's reports."""
 
 _ANY_TABLE = re.compile(r"\bany_table\b")
 

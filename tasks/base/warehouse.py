@@ -21,11 +21,10 @@ from duckdb.func import PythonUDFType
 from h3ronpy.vector import coordinates_to_cells
 
 from tasks.base import tables
-from tasks.base.config import Config
-from tasks.base.config_collection import CollectionConfig
 from tasks.base.durable import flush_folder
 from tasks.base.errors import InUse, contained
 from tasks.base.locks import turn
+from tasks.base.owner import Owner
 from tasks.base.storage import claim, damage_said, private_folder
 
 Connection = duckdb.DuckDBPyConnection
@@ -44,7 +43,7 @@ class _Kept:
         self._held = ExitStack()
         self._database: Connection | None = None
 
-    def database(self, config: Config) -> Connection:
+    def database(self, config: Owner) -> Connection:
         """Return the database. If it is not open, wait for the lock and open it."""
         if self._database is None:
             claim(config)
@@ -83,7 +82,7 @@ def _drop_teardown_noise() -> None:
 
 
 @contextmanager
-def kept_open(config: Config) -> Iterator[None]:
+def kept_open(config: Owner) -> Iterator[None]:
     """Keep the warehouse open between this thread's connections, so that its cache is used again.
 
     All other processes and threads wait for the warehouse from the first connection to the end of the block. Inside
@@ -100,12 +99,12 @@ def kept_open(config: Config) -> Iterator[None]:
 
 
 @contained
-def _leave(config: Config) -> None:
+def _leave(config: Owner) -> None:
     _of_thread.kept.pop(config.storage_path).let_go()
 
 
 @contextmanager
-def connect(config: Config) -> Iterator[Connection]:
+def connect(config: Owner) -> Iterator[Connection]:
     """Open the dataset's warehouse. Wait while another process uses it.
 
     Args:
@@ -121,7 +120,7 @@ def connect(config: Config) -> Iterator[Connection]:
         kept = _of_thread.kept[config.storage_path]
         try:
             with closing(kept.database(config).cursor()) as connection:
-                connection.execute(f"set TimeZone = '{config.dataset.timezone}'")
+                connection.execute(f"set TimeZone = '{config.timezone}'")
                 yield connection
         except BaseException:
             kept.let_go()  # after some errors DuckDB refuses everything until the database is reopened
@@ -136,7 +135,7 @@ def in_memory(timezone: str) -> Iterator[Connection]:
         yield connection
 
 
-def compact(config: Config) -> None:
+def compact(config: Owner) -> None:
     """Rewrite the warehouse without the space of deleted rows, and remove the files next to it that may contain them.
 
     DuckDB neither overwrites nor frees the blocks of deleted rows. This cannot erase what the disk itself keeps of a
@@ -241,7 +240,7 @@ def _in_utc(frame: pl.DataFrame) -> pl.DataFrame:
     return frame.with_columns(cs.datetime(time_zone="*").dt.convert_time_zone("UTC"))
 
 
-def open_database(path: Path, config: Config | CollectionConfig, wait_seconds: int = _WAIT_SECONDS) -> Connection:
+def open_database(path: Path, config: Owner, wait_seconds: int = _WAIT_SECONDS) -> Connection:
     """Open a database file with the storage's limits. The file is created if it does not exist.
 
     Raises:

@@ -4,7 +4,7 @@ from typing import Any
 
 from dpmath.local.collector import one_report_moves
 from dpmath.local.design import central_error, expected_local_error
-from tasks.base.config_collection import CollectionConfig
+from tasks.collect.config import CollectionConfig
 
 
 def plan_collection(config: CollectionConfig) -> list[dict[str, Any]]:

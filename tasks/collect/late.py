@@ -5,9 +5,9 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from tasks.base import warehouse
-from tasks.base.config_collection import CollectionConfig
 from tasks.base.logs import warn
 from tasks.base.steps import step
+from tasks.collect.config import CollectionConfig
 from tasks.collect.ledger import ESTIMATED, LOCALISED, OPENED, ROUND_1, ROUND_2, asked_in, list_entries
 from tasks.collect.reports import files_of, judge, note_files, open_reports
 from tasks.device.parameters import RoundParameters

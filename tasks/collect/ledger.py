@@ -13,23 +13,18 @@ from typing import Any
 from tasks.account.chain import NO_PREVIOUS, chained, read_lines
 from tasks.account.entry import Stated
 from tasks.account.ledger_file import append_line, erase, read_bytes
-from tasks.base.config_collection import CollectionConfig
 from tasks.base.durable import canonical_json, read_named_by_hash, write_named_by_hash, write_whole
 from tasks.base.errors import LedgerBroken, contained
 from tasks.base.locks import turn
 from tasks.base.provenance import code_hash, now
-from tasks.base.storage import check_kind, own, private_folder
+from tasks.base.storage import check_kind, ledger_path, own, private_folder
+from tasks.collect.config import CollectionConfig
 from tasks.device.parameters import RoundParameters, parameters_of
 
 OPENED, LOCALISED, ESTIMATED = "collection-opened", "collection-localised", "collection-estimated"
 
 ROUND_1, ROUND_2, VOTES, SUMS, MANIFEST = "round-1.json", "round-2.json", "votes.json", "sums.json", "manifest.json"
 """The files that the steps make, besides the formats of the means."""
-
-
-def ledger_path(config: CollectionConfig) -> Path:
-    """Return the path of the ledger."""
-    return config.storage_path / "ledger.jsonl"
 
 
 def published_folder(period: str, config: CollectionConfig) -> Path:

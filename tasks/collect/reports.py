@@ -12,17 +12,20 @@ import pandera.polars as pa
 import polars as pl
 import pyarrow
 
-from tasks.base import tables, warehouse
-from tasks.base.config_collection import PERIOD_PLACEHOLDER, CollectionConfig
-from tasks.base.device_rules import LONGEST_NAME
+from tasks.base import warehouse
 from tasks.base.durable import canonical_json
 from tasks.base.errors import BadInput, HexveilError, SchemaBroken
 from tasks.base.locks import turn
 from tasks.base.rebuilt import open_or_make_anew
 from tasks.base.schemas import check
 from tasks.base.storage import private_folder
+from tasks.collect.config import PERIOD_PLACEHOLDER, CollectionConfig
 from tasks.device.parameters import RoundParameters
+from tasks.device.rules import LONGEST_NAME
 from tasks.records.text_lines import LONGEST_RECORD, numbered_raw_lines
+
+TABLES = ("device_report", "refused_report", "late_report", "counted_report_file")
+"""The tables of the database of the reports, in ``sql/schema``."""
 
 _WAIT_SECONDS = 600
 _LINES = pyarrow.schema({"file_name": pyarrow.string(), "line_number": pyarrow.int64(), "line": pyarrow.binary()})
@@ -130,7 +133,7 @@ def open_reports(config: CollectionConfig) -> Iterator[warehouse.Connection]:
         closing(open_or_make_anew(path, config, _WAIT_SECONDS)) as connection,
     ):
         try:
-            warehouse.define(connection, *tables.COLLECTED)
+            warehouse.define(connection, *TABLES)
             yield connection
         except warehouse.DAMAGE:
             raise HexveilError(

@@ -8,11 +8,11 @@ import polars as pl
 from dpmath.local.collector import LocalEstimate, estimated, liars_to_move_the_bin, localised, one_report_moves
 from dpmath.local.protocol import LocalProtocol
 from tasks.account.entry import Stated
-from tasks.base.config_collection import CollectionConfig
 from tasks.base.errors import NothingToPublish
+from tasks.collect.config import CollectionConfig
+from tasks.collect.formats import MEANS
 from tasks.collect.ledger import stored
 from tasks.device.parameters import RoundParameters
-from tasks.formats.catalogue import MEANS
 
 Votes = dict[str, dict[str, Any]]
 """By area: ``n_ballots``, and ``n_votes`` for each bin."""

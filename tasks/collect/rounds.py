@@ -8,12 +8,12 @@ from pathlib import Path
 from typing import Any
 
 from tasks.account.entry import Stated
-from tasks.base.config_collection import CollectionConfig
-from tasks.base.device_rules import has_begun
 from tasks.base.durable import readable_json, sha256
 from tasks.base.errors import BadInput, HexveilError
 from tasks.base.randomness import random_bytes
 from tasks.base.steps import step
+from tasks.collect.config import CollectionConfig
+from tasks.collect.formats import FORMATS, PublishedPeriod
 from tasks.collect.ledger import (
     ESTIMATED,
     LOCALISED,
@@ -36,7 +36,7 @@ from tasks.collect.ledger import (
 from tasks.collect.reports import take_in
 from tasks.collect.results import COLUMNS, Votes, bins_of, means_table, release_of, sums_of, votes_of
 from tasks.device.parameters import KEY_BYTES, RoundParameters
-from tasks.formats.catalogue import FORMATS_OF_A_PERIOD, PublishedPeriod
+from tasks.device.rules import has_begun
 
 _Made = tuple[dict[str, bytes], dict[str, Any]]
 """The files of a step by name, and further fields of its entry."""
@@ -115,7 +115,7 @@ def estimate(date: dt.date, config: CollectionConfig) -> Path:
         sums = sums_of(taken.sums, of_period)
         means = means_table(sums, votes, asked, of_period)
         shown = PublishedPeriod(means, of_period, period)
-        files = {one.name: one.writes(shown) for one in FORMATS_OF_A_PERIOD if one.is_wanted(shown)}
+        files = {one.name: one.writes(shown) for one in FORMATS if one.is_wanted(shown)}
         files[SUMS] = readable_json(sums)
         lines = {"round_1": before["rows"], "round_2": taken.rows}
         files[MANIFEST] = manifest(asked, lines, {name: sha256(content) for name, content in files.items()}, of_period)

@@ -6,8 +6,8 @@ from itertools import accumulate
 from pathlib import Path
 
 from dpmath.local.device import round_of
-from tasks.base.config_collection import PERIOD_PLACEHOLDER, CollectionConfig
 from tasks.base.durable import write_whole
+from tasks.collect.config import PERIOD_PLACEHOLDER, CollectionConfig
 from tasks.device.parameters import RoundParameters
 from tasks.device.report import as_line, drawn_report
 

@@ -9,11 +9,11 @@ from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
-from tasks.base.device_rules import LONGEST_NAME, days_of, is_label
 from tasks.base.durable import readable_json, write_whole
 from tasks.base.errors import BadInput, BudgetExceeded, HexveilError, contained
 from tasks.base.locks import turn
 from tasks.base.randomness import random_bytes
+from tasks.device.rules import LONGEST_NAME, days_of, is_label
 
 DEFAULT_LIMIT = Fraction(10)
 """What all reports of a device together may cost it, unless its owner says otherwise."""

@@ -8,9 +8,10 @@ from pathlib import Path
 from typing import Any
 
 from dpmath.local.protocol import LocalProtocol
-from tasks.base.device_rules import LARGEST_ALPHA, MOST_BINS, NAME, days_of, is_label, is_number
 from tasks.base.durable import readable_json
 from tasks.base.errors import BadInput
+from tasks.base.names import NAME
+from tasks.device.rules import LARGEST_ALPHA, MOST_BINS, days_of, is_label, is_number
 
 FORMAT = 1
 LARGEST_RANGE = 1 << 20

@@ -8,12 +8,12 @@ from pathlib import Path
 from typing import Any
 
 from dpmath.local.device import ballot, noisy_estimate, round_of
-from tasks.base.device_rules import has_begun
 from tasks.base.durable import sha256
 from tasks.base.errors import BadInput, HexveilError, contained
 from tasks.base.randomness import random_bytes
 from tasks.device.account import Answer, DeviceAccount, held_account, read_account, write_account
 from tasks.device.parameters import RoundParameters, read_parameters
+from tasks.device.rules import has_begun
 
 
 @dataclass(frozen=True)

@@ -1,15 +1,13 @@
-"""The formats that a day, or a collection's period, is published in. To add one, write its writer, and add a row."""
+"""The formats that a day is published in. To add one, write its writer, and add a row."""
 
 import datetime as dt
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import partial
 from typing import Generic, TypeVar
 
 import polars as pl
 
 from tasks.base.config import Config
-from tasks.base.config_collection import CollectionConfig
 from tasks.base.frames import parquet_bytes
 from tasks.base.storage import TABLE
 from tasks.formats import geography, read_back
@@ -40,21 +38,6 @@ class PublishedDay:
 
 
 @dataclass(frozen=True)
-class PublishedPeriod:
-    """What the writers get of a collection's period. All of it is public.
-
-    Attributes:
-        means: The published table.
-        config: The configuration that the period was collected with.
-        period: The period.
-    """
-
-    means: pl.DataFrame
-    config: CollectionConfig
-    period: str
-
-
-@dataclass(frozen=True)
 class Format(Generic[P]):
     """A file that something is published in.
 
@@ -71,7 +54,8 @@ class Format(Generic[P]):
     is_wanted: Callable[[P], bool] = lambda _: True
 
 
-def _csv(table: pl.DataFrame) -> bytes:
+def csv_bytes(table: pl.DataFrame) -> bytes:
+    """Return a table as CSV."""
     return table.write_csv(datetime_format=INSTANT).encode()
 
 
@@ -81,44 +65,11 @@ def _map(day: PublishedDay) -> bytes:
     return map_page(day.statistics, day.withheld, day.config, day.date, day.revision, day.guarantee)
 
 
-def _page(of: PublishedPeriod) -> bytes:
-    from tasks.formats.map.areas import areas_page
-
-    return areas_page(of.means, of.period, of.config)
-
-
-def _has_cells(of: PublishedPeriod) -> bool:
-    return bool(of.config.collection.cells)
-
-
 FORMATS: tuple[Format[PublishedDay], ...] = (
     Format(TABLE, lambda day: parquet_bytes(day.statistics)),
-    Format("statistics.csv", lambda day: _csv(day.statistics), read_back.same_csv),
+    Format("statistics.csv", lambda day: csv_bytes(day.statistics), read_back.same_csv),
     Format("statistics.geojson", lambda day: geography.geojson(day.statistics), read_back.same_geojson),
     Format("statistics.geoparquet", lambda day: geography.geoparquet(day.statistics), read_back.same_geoparquet),
     Format("map.html", _map, is_wanted=lambda day: day.config.publish.map),
 )
 """The files of a day."""
-
-AREA = "area"
-MEANS = "means.parquet"
-"""The file of a period that the others are compared with."""
-
-FORMATS_OF_A_PERIOD: tuple[Format[PublishedPeriod], ...] = (
-    Format(MEANS, lambda of: parquet_bytes(of.means)),
-    Format("means.csv", lambda of: _csv(of.means), read_back.same_csv),
-    Format(
-        "means.geojson",
-        lambda of: geography.geojson(of.means, AREA),
-        partial(read_back.same_geojson, place=AREA),
-        _has_cells,
-    ),
-    Format(
-        "means.geoparquet",
-        lambda of: geography.geoparquet(of.means, AREA),
-        partial(read_back.same_geoparquet, place=AREA),
-        _has_cells,
-    ),
-    Format("map.html", _page),
-)
-"""The files of a collection's period; those with outlines only if its areas are hexagons."""

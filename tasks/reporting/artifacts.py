@@ -7,10 +7,10 @@ import datetime as dt
 
 from tasks.account.ledger import list_entries
 from tasks.base import scheduler
+from tasks.base.announcing import address, artifact_key, emit, show_markdown, show_verified
 from tasks.base.config import Config
 from tasks.base.steps import step, step_seconds
 from tasks.reporting import pages
-from tasks.reporting.announcing import address, artifact_key, emit, show_markdown, show_verified
 from tasks.reporting.budget_report import report_budget
 from tasks.reporting.burndown import burndown
 from tasks.reporting.day_report import DayReport, released_entry, report_day, report_range

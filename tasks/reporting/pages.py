@@ -1,9 +1,7 @@
 """Writes the markdown for the scheduler's pages: on a day, on a range of days, and on the budget."""
 
 import datetime as dt
-import re
 from collections.abc import Iterable, Mapping
-from decimal import Decimal
 from typing import Any
 
 from tasks.account.amendments import amendments
@@ -12,12 +10,12 @@ from tasks.account.changes import Conversion
 from tasks.account.entry import Entry, Release
 from tasks.account.stopped import stops
 from tasks.base.config import Config
+from tasks.base.markdown import table, text
 from tasks.records.outcomes import KEPT
 from tasks.reporting.budget_report import BudgetReport
 from tasks.reporting.day_report import DayReport
 
 _N_LAST = 31
-_MARKUP = re.compile(r"[\\`*_{}\[\]<>()#+!|~&]")
 
 
 def day_page(
@@ -166,18 +164,3 @@ def _release_row(entry: Release) -> tuple[Any, ...]:
     day = f"{entry.date}" + (f", revision {entry.revision}" if entry.revision else "")
     made_at = f"{entry.committed_at:%Y-%m-%d %H:%M}"
     return (entry.number, day, cells, *losses, made_at)
-
-
-def table(names: tuple[str, ...], rows: Iterable[tuple[Any, ...]]) -> str:
-    """Return a table in Markdown; its first column is text."""
-    lines = [names, ("---", *["---:"] * (len(names) - 1)), *rows]
-    return "\n".join("| " + " | ".join(text(cell) for cell in line) + " |" for line in lines)
-
-
-def text(value: Any) -> str:
-    """Return a value as text for a table cell, escaped: names come from a configuration and may hold anything."""
-    if isinstance(value, float | Decimal):
-        return f"{value:.4g}" if isinstance(value, float) else f"{value:.6f}"
-    if isinstance(value, int):
-        return f"{value:,}"
-    return _MARKUP.sub(r"\\\g<0>", str(value)).replace("\n", " ")

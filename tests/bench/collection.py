@@ -16,11 +16,11 @@ from typing import Any
 
 import duckdb
 
-from tasks.base.config_collection import CollectionConfig, load_collection
+from tasks.collect.areas import areas_page
+from tasks.collect.config import CollectionConfig, load_collection
 from tasks.collect.ledger import published_folder
 from tasks.collect.rounds import estimate, localise, open_period
 from tasks.device.parameters import RoundParameters, read_parameters
-from tasks.formats.map.areas import areas_page
 from tests.bench.devices import write_reports
 from tests.bench.memory import measured
 

@@ -16,8 +16,8 @@ from support import Campaign, Say
 
 from dpmath.local.device import round_of
 from tasks.collect.rounds import estimate, localise
+from tasks.collect.verify import verify_collection
 from tasks.device.account import read_account
-from tasks.upkeep.verify_collection import verify_collection
 
 N_KILLS = 100
 KINDS = {"localise": ["collection-opened", "collection-localised"]}

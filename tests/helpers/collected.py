@@ -6,7 +6,7 @@ import json
 from pathlib import Path
 from typing import Any
 
-from tasks.base.config_collection import CollectionConfig, load_collection
+from tasks.collect.config import CollectionConfig, load_collection
 from tasks.collect.rounds import estimate, localise, open_period
 from tasks.collect.simulated import write_reports
 from tasks.device.parameters import RoundParameters, read_parameters

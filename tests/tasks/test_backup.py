@@ -9,6 +9,7 @@ from support import DATE, Dataset, later_day
 
 from tasks.account.chain import releases
 from tasks.account.ledger import read_entries
+from tasks.base import copies
 from tasks.base.errors import HexveilError, LedgerBroken
 from tasks.release.publish import publish_files
 from tasks.upkeep import backup
@@ -59,7 +60,7 @@ def test_a_copy_cut_short_anywhere_is_as_good_as_the_one_before(
     back_up(before, busy_dataset.config)
     busy_dataset.release(later_day(busy_dataset, 1))
     n_files = len(list(backup._in_order(read_entries(busy_dataset.config), busy_dataset.config)))
-    copy_file = backup._copy
+    copy_file = copies._copy
     for n_copied in range(n_files):
         copy = tmp_path / f"cut-{n_copied}"
         shutil.copytree(before, copy)
@@ -70,7 +71,7 @@ def test_a_copy_cut_short_anywhere_is_as_good_as_the_one_before(
                 raise OSError(28, "No space left on device")
             copy_file(path, to)
 
-        monkeypatch.setattr(backup, "_copy", cut)
+        monkeypatch.setattr(copies, "_copy", cut)
         with pytest.raises(HexveilError):
             back_up(copy, busy_dataset.config)
         held = Dataset(tmp_path / f"house-{n_copied}")

@@ -22,18 +22,18 @@ from flows import collect_cli
 from flows.cli import app
 from tasks.account.chain import problem_of
 from tasks.base import warehouse
-from tasks.base.config_collection import load_collection
-from tasks.base.device_rules import is_label
 from tasks.base.errors import BadConfig, BadInput, HexveilError, LedgerBroken, NothingToPublish, SchemaBroken
 from tasks.base.schemas import check
+from tasks.collect.config import load_collection
 from tasks.collect.known import plan_collection
 from tasks.collect.reports import _contract
 from tasks.collect.rounds import estimate, localise, open_period
 from tasks.collect.simulated import simulated_ticks
+from tasks.collect.verify import verify_collection
 from tasks.device.parameters import read_parameters
 from tasks.device.report import drawn_report
+from tasks.device.rules import is_label
 from tasks.records.text_lines import LONGEST_RECORD
-from tasks.upkeep.verify_collection import verify_collection
 
 ROOT = Path(__file__).parents[2]
 
@@ -374,8 +374,8 @@ def test_a_schedule_is_for_the_last_period_that_is_over(collected: Collected, pe
     collected.change("alpha = 4", f'alpha = 4\nperiod = "{period}"')
     config = collected.config
     monday, sunday = dt.date(2026, 3, 9), dt.date(2026, 3, 15)
-    assert config.first_day(config.period_of(config.last_period(monday))) == before
-    same = config.period_of(config.last_period(sunday)) == config.period_of(config.last_period(monday))
+    assert config.first_day(config.period_of(config.last_over(monday))) == before
+    same = config.period_of(config.last_over(sunday)) == config.period_of(config.last_over(monday))
     assert same == (period == "week"), "all three steps of a week are for the same one"
     assert len(config.periods(dt.date(2026, 3, 1), sunday)) == (15 if period == "day" else 3)
 

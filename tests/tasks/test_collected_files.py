@@ -9,9 +9,9 @@ import pytest
 from collected import CELLS, Collected
 
 from tasks.base.durable import sha256
+from tasks.collect.areas import areas_page
+from tasks.collect.formats import FORMATS
 from tasks.collect.results import COLUMNS
-from tasks.formats.catalogue import FORMATS_OF_A_PERIOD
-from tasks.formats.map.areas import areas_page
 
 NAMED, HEXAGONS = ("north", "south"), CELLS[:2]
 
@@ -35,11 +35,11 @@ def test_every_format_says_the_same(published: dict[str, bytes], areas: tuple[st
     table = pl.read_parquet(tmp_path / "means.parquet")
     assert table["area"].to_list() == list(areas)
     assert {*table.columns, "geometry"} == COLUMNS.keys()
-    wanted = {one.name for one in FORMATS_OF_A_PERIOD if areas is HEXAGONS or "geo" not in one.name}
+    wanted = {one.name for one in FORMATS if areas is HEXAGONS or "geo" not in one.name}
     others = {"round-1.json", "round-2.json", "votes.json", "sums.json", "manifest.json"}
     assert published.keys() == wanted | others
     moved = table.with_columns(mean=pl.col("mean") + 1e-6)
-    compared = [one for one in FORMATS_OF_A_PERIOD if one.says_the_same is not None and one.name in wanted]
+    compared = [one for one in FORMATS if one.says_the_same is not None and one.name in wanted]
     assert len(compared) == (3 if areas is HEXAGONS else 1)
     for one in compared:
         assert one.says_the_same is not None

@@ -13,13 +13,13 @@ from tasks.base.errors import HexveilError
 from tasks.collect.late import count_late_reports
 from tasks.collect.reports import open_reports
 from tasks.collect.rounds import estimate
-from tasks.upkeep.verify_collection import verify_collection
+from tasks.collect.verify import verify_collection
 
 ROOT = Path(__file__).parents[2]
 LOCALISE = """
 import datetime as dt, sys
 from pathlib import Path
-from tasks.base.config_collection import load_collection
+from tasks.collect.config import load_collection
 from tasks.collect import reports, rounds
 reports._WAIT_SECONDS = 1
 rounds.localise.fn(dt.date(2026, 3, 2), load_collection(Path(sys.argv[1])))

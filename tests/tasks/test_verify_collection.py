@@ -18,10 +18,10 @@ from tasks.account.chain import chained
 from tasks.base.durable import canonical_json, sha256
 from tasks.base.errors import HexveilError, LedgerBroken
 from tasks.base.frames import parquet_bytes
+from tasks.collect.backup import back_up_collection
 from tasks.collect.ledger import list_entries
 from tasks.collect.rounds import estimate, open_period
-from tasks.upkeep.backup import back_up_collection
-from tasks.upkeep.verify_collection import verify_collection
+from tasks.collect.verify import verify_collection
 
 Entry = dict[str, Any]
 

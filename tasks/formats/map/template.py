@@ -11,21 +11,27 @@ from bokeh.embed import file_html
 from bokeh.resources import INLINE
 from jinja2 import Environment, FunctionLoader, StrictUndefined
 
+_HERE = "tasks.formats.map"
 _ITEMS = re.compile(r"render_items = (\[.*\]);")
 _DOCUMENTS = re.compile(r"docs_json = document\.getElementById\('([^']*)'\)")
 _MODEL = re.compile(r'"id":"p(\d+)"')
 _OF_A_MODEL = re.compile(r'("id":"|data-root-id=")(p\d+)(?=")')
 
 
-def whole_page(document: Document, template: str, words: Mapping[str, Any]) -> bytes:
+def whole_page(document: Document, template: str, words: Mapping[str, Any], package: str = _HERE) -> bytes:
     """Return a page as HTML in UTF-8, which contains all scripts, styles and numbers.
 
     Args:
         document: The parts, as Bokeh models.
-        template: The name of the template in this folder.
+        template: The name of the template.
         words: The variables of the template; ``title`` is one of them.
+        package: Where the template is; what it extends is here.
     """
-    environment = Environment(autoescape=True, undefined=StrictUndefined, loader=FunctionLoader(_text))
+
+    def text(name: str) -> str:
+        return importlib.resources.files(package if name == template else _HERE).joinpath(name).read_text("utf-8")
+
+    environment = Environment(autoescape=True, undefined=StrictUndefined, loader=FunctionLoader(text))
     filled = environment.get_template(template)
     page = file_html(document, INLINE, str(words["title"]), template=filled, template_variables=dict(words))
     return page.encode()
@@ -53,7 +59,3 @@ def with_own_ids(page: bytes) -> bytes:
     renamed = [{"docid": "part-2", "roots": roots, "root_ids": [own(model) for model in items["root_ids"]]}]
     text = _ITEMS.sub(lambda _: f"render_items = {json.dumps(renamed)};", text)
     return _OF_A_MODEL.sub(lambda found: found[1] + own(found[2]), text).encode()
-
-
-def _text(name: str) -> str:
-    return importlib.resources.files("tasks.formats.map").joinpath(name).read_text("utf-8")

@@ -10,11 +10,13 @@ from typing import Any, NamedTuple
 import polars as pl
 
 from tasks.account.entry import Stated, first_of_another_type
-from tasks.base.config_collection import CollectionConfig
 from tasks.base.config_types import shown
 from tasks.base.durable import sha256
 from tasks.base.errors import LedgerBroken, contained
 from tasks.base.provenance import code_hash
+from tasks.base.storage import ledger_path
+from tasks.collect.config import CollectionConfig
+from tasks.collect.formats import FORMATS, MEANS, PublishedPeriod
 from tasks.collect.ledger import (
     ESTIMATED,
     LOCALISED,
@@ -26,7 +28,6 @@ from tasks.collect.ledger import (
     VOTES,
     asked_in,
     guarantee,
-    ledger_path,
     list_entries,
     published_folder,
     stored,
@@ -34,7 +35,6 @@ from tasks.collect.ledger import (
 from tasks.collect.results import Sums, Votes, means_table
 from tasks.collect.rounds import first_round, manifest, second_round
 from tasks.device.parameters import KEY_BYTES, RoundParameters
-from tasks.formats.catalogue import FORMATS_OF_A_PERIOD, MEANS, PublishedPeriod
 from tasks.formats.read_back import each_once
 
 _MAY_WAIT = dt.timedelta(hours=1)
@@ -194,7 +194,7 @@ def _of_estimating(
     if not means.equals(pl.read_parquet(BytesIO(contents[MEANS]))) or entry["areas"] != means.height:
         yield f"{MEANS} does not follow from {VOTES} and {SUMS}"
     period = PublishedPeriod(means, config, entry["period"])
-    wanted = [one for one in FORMATS_OF_A_PERIOD if one.is_wanted(period)]
+    wanted = [one for one in FORMATS if one.is_wanted(period)]
     if contents.keys() != {one.name for one in wanted} | {SUMS, MANIFEST}:
         yield "its files are not those of a period"
     for one in wanted:

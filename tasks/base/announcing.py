@@ -7,10 +7,9 @@ from typing import Any, Protocol
 from urllib.parse import quote
 
 from tasks.base import scheduler
-from tasks.base.config import Config
-from tasks.base.config_collection import CollectionConfig
 from tasks.base.durable import sha256
 from tasks.base.errors import LedgerBroken
+from tasks.base.owner import Owner
 
 PUBLISHED_URL = "HEXVEIL_PUBLISHED_URL"
 """The environment variable with the address that serves the published folder; {dataset} stands for its name."""
@@ -25,12 +24,12 @@ class Verified(Protocol):
         ...
 
 
-def show_markdown(kind: str, page: str, description: str, config: Config | CollectionConfig) -> None:
+def show_markdown(kind: str, page: str, description: str, config: Owner) -> None:
     """Show a page under the key of its kind."""
     scheduler.show_page(page, artifact_key(kind, config), description)
 
 
-def artifact_key(kind: str, config: Config | CollectionConfig) -> str:
+def artifact_key(kind: str, config: Owner) -> str:
     """Return the key of an artifact, the same in all runs; the scheduler allows a-z, 0-9 and dashes.
 
     A dataset's name with _ gets a digest in its key, because another dataset's name may have - in that place.
@@ -39,7 +38,7 @@ def artifact_key(kind: str, config: Config | CollectionConfig) -> str:
     return f"{kind}-{name}" if "_" not in name else f"{kind}-{name.replace('_', '-')}-{sha256(name.encode())[:6]}"
 
 
-def emit(what: str, config: Config | CollectionConfig, **fields: Any) -> None:
+def emit(what: str, config: Owner, **fields: Any) -> None:
     """Emit an event about a dataset or a collection; automations can match its labels, and show its payload."""
     resource = {"prefect.resource.id": config.resource, "prefect.resource.name": config.name}
     labels = {f"hexveil.{key}": str(fields[key]).lower() for key in ("date", "whole_day") if key in fields}
@@ -47,7 +46,7 @@ def emit(what: str, config: Config | CollectionConfig, **fields: Any) -> None:
     scheduler.tell(f"hexveil.{what}", resource | labels, payload)
 
 
-def show_verified(verify: Callable[[], Verified], config: Config | CollectionConfig) -> None:
+def show_verified(verify: Callable[[], Verified], config: Owner) -> None:
     """Verify a ledger and show the result; if it does not hold, emit an event with the reason.
 
     Raises:
@@ -61,7 +60,7 @@ def show_verified(verify: Callable[[], Verified], config: Config | CollectionCon
     show_markdown("verify", verified.in_words, verified.in_words, config)
 
 
-def address(path: Path, config: Config | CollectionConfig) -> str:
+def address(path: Path, config: Owner) -> str:
     """Return the URL of a published file: below the address in the environment, or a file URL on this machine."""
     root = os.environ.get(PUBLISHED_URL, "").replace("{dataset}", config.name)
     if not root:

@@ -2,11 +2,10 @@
 
 import datetime as dt
 import re
-import tomllib
 from decimal import Decimal
 from fractions import Fraction
 from pathlib import Path
-from typing import Any, Literal, Self
+from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
 from pydantic import Field, field_validator, model_validator
@@ -14,11 +13,12 @@ from pydantic import Field, field_validator, model_validator
 from dpmath.local.design import Crowd, crowd, design
 from dpmath.local.protocol import LocalProtocol
 from dpmath.local.sizes import SizeDistribution
-from tasks.base.config import Config, load_config, read_as
+from tasks.base.config_reading import read_as
 from tasks.base.config_sections import Monitoring, Storage, Value
 from tasks.base.config_types import Number, Positive, Section
-from tasks.base.device_rules import LARGEST_ALPHA, MOST_BINS, NAME, is_label, is_number
+from tasks.base.names import NAME
 from tasks.base.time_zones import known_zone
+from tasks.device.rules import LARGEST_ALPHA, MOST_BINS, is_label, is_number
 
 PERIOD_PLACEHOLDER = "{period}"
 MOST_DEVICES = 10**11
@@ -106,6 +106,8 @@ class Collection(Section):
 class CollectionConfig(Section):
     """The whole configuration of one collection. Paths are relative to the configuration file."""
 
+    kind: ClassVar[str] = "collection"
+
     collection: Collection
     value: Value
     storage: Storage
@@ -172,7 +174,7 @@ class CollectionConfig(Section):
     @property
     def resource(self) -> str:
         """What the scheduler's events are about."""
-        return f"hexveil.collection.{self.name}"
+        return f"hexveil.{self.kind}.{self.name}"
 
     @property
     def storage_path(self) -> Path:
@@ -189,7 +191,7 @@ class CollectionConfig(Section):
         year, week, _ = date.isocalendar()
         return date.isoformat() if self.collection.period == "day" else f"{year:04}-W{week:02}"
 
-    def last_period(self, today: dt.date) -> dt.date:
+    def last_over(self, today: dt.date) -> dt.date:
         """Return a date in the last period that is over on a day."""
         return today - dt.timedelta(days=1 if self.collection.period == "day" else 7)
 
@@ -222,23 +224,6 @@ class CollectionConfig(Section):
             "folder": self.folder,
         }
         return type(self).model_validate(whole, strict=False)
-
-
-def is_collection(path: Path) -> bool:
-    """Return whether a configuration file is of a collection; a file that cannot be read is of none."""
-    try:
-        return "collection" in tomllib.loads(path.read_text(encoding="utf-8"))
-    except (OSError, ValueError):
-        return False
-
-
-def load_either(path: Path) -> Config | CollectionConfig:
-    """Read and check the configuration of a dataset, or of a collection if it has a section ``[collection]``.
-
-    Raises:
-        BadConfig: The file is missing, is not TOML, or a key is unknown, missing or out of range.
-    """
-    return load_collection(path) if is_collection(path) else load_config(path)
 
 
 def load_collection(path: Path) -> CollectionConfig:

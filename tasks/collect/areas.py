@@ -7,7 +7,7 @@ from bokeh.document import Document
 from bokeh.models import ColumnDataSource, FactorRange, PlainText
 from bokeh.plotting import figure
 
-from tasks.base.config_collection import CollectionConfig
+from tasks.collect.config import CollectionConfig
 from tasks.formats.map.parts import (
     BLUE,
     EDGE,
@@ -48,7 +48,7 @@ def areas_page(means: pl.DataFrame, period: str, config: CollectionConfig) -> by
     if config.collection.cells:
         document.add_root(_map(source, config))
     document.add_root(_intervals(source, config))
-    return with_own_ids(whole_page(document, "areas.html.jinja", _words(shown, period, config)))
+    return with_own_ids(whole_page(document, "areas.html.jinja", _words(shown, period, config), "tasks.collect"))
 
 
 def _source(shown: pl.DataFrame, config: CollectionConfig) -> ColumnDataSource:

@@ -4,15 +4,15 @@ import datetime as dt
 
 from tasks.account.entry import Stated
 from tasks.base import scheduler
-from tasks.base.config_collection import CollectionConfig
+from tasks.base.announcing import address, artifact_key, emit, show_markdown, show_verified
 from tasks.base.errors import LedgerBroken
+from tasks.base.markdown import table, text
 from tasks.base.steps import step, step_seconds
+from tasks.collect.config import CollectionConfig
 from tasks.collect.late import Late
 from tasks.collect.ledger import ESTIMATED, LOCALISED, OPENED, as_opened, entry_of, list_entries, published_folder
 from tasks.collect.results import means_of, release_of
-from tasks.reporting.announcing import address, artifact_key, emit, show_markdown, show_verified
-from tasks.reporting.pages import table, text
-from tasks.upkeep.verify_collection import verify_collection
+from tasks.collect.verify import verify_collection
 
 _TOLD = {OPENED: "opened", LOCALISED: "localised", ESTIMATED: "released"}
 _MAP = "map.html"

@@ -6,8 +6,6 @@ A device refuses parameters that break these rules, and a collector refuses a co
 import datetime as dt
 import re
 
-NAME = r"^[a-z0-9][a-z0-9_-]*$"
-"""What the name of a dataset, or of a collection, looks like."""
 LONGEST_NAME = 64
 """The most characters of the name of an area or of a device."""
 LARGEST_ALPHA = 100
