@@ -8,7 +8,7 @@ import polars as pl
 from tasks.base.frames import parquet_bytes
 from tasks.collect.config import CollectionConfig
 from tasks.formats import geography, read_back
-from tasks.formats.catalogue import Format, csv_bytes
+from tasks.formats.catalogue import CSV, GEOJSON, HTML, PARQUET, Format, csv_bytes
 
 MEANS = "means.parquet"
 """The file that the others are compared with."""
@@ -41,20 +41,22 @@ def _has_cells(of: PublishedPeriod) -> bool:
 
 
 FORMATS: tuple[Format[PublishedPeriod], ...] = (
-    Format(MEANS, lambda of: parquet_bytes(of.means)),
-    Format("means.csv", lambda of: csv_bytes(of.means), read_back.same_csv),
+    Format(MEANS, PARQUET, lambda of: parquet_bytes(of.means)),
+    Format("means.csv", CSV, lambda of: csv_bytes(of.means), read_back.same_csv),
     Format(
         "means.geojson",
+        GEOJSON,
         lambda of: geography.geojson(of.means, _AREA),
         partial(read_back.same_geojson, place=_AREA),
         _has_cells,
     ),
     Format(
         "means.geoparquet",
+        PARQUET,
         lambda of: geography.geoparquet(of.means, _AREA),
         partial(read_back.same_geoparquet, place=_AREA),
         _has_cells,
     ),
-    Format("map.html", _page),
+    Format("map.html", HTML, _page),
 )
 """The files of a period; those with outlines only if its areas are hexagons."""

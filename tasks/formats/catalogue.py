@@ -3,7 +3,7 @@
 import datetime as dt
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Generic, TypeVar
+from typing import Generic, NamedTuple, TypeVar
 
 import polars as pl
 
@@ -37,18 +37,41 @@ class PublishedDay:
     guarantee: str
 
 
+class Medium(NamedTuple):
+    """What programs and portals call the form of a file.
+
+    Attributes:
+        media_type: Its media type.
+        file_type: Its type in the list of the EU's portals; None: they are not told of such files.
+    """
+
+    media_type: str
+    file_type: str | None = None
+
+
+CSV = Medium("text/csv", "CSV")
+GEOJSON = Medium("application/geo+json", "GEOJSON")
+HTML = Medium("text/html")
+JSON = Medium("application/json", "JSON")
+PARQUET = Medium("application/vnd.apache.parquet", "PARQUET")
+_OTHERS = {"json": JSON, "parquet": PARQUET}
+_UNKNOWN = Medium("application/octet-stream")
+
+
 @dataclass(frozen=True)
 class Format(Generic[P]):
     """A file that something is published in.
 
     Attributes:
         name: The name of the file.
+        medium: What its form is called.
         writes: Returns its bytes.
         says_the_same: Returns whether the bytes contain the same values as the table; None if nothing is compared.
         is_wanted: Returns whether the file is made.
     """
 
     name: str
+    medium: Medium
     writes: Callable[[P], bytes]
     says_the_same: Callable[[bytes, pl.DataFrame], bool] | None = None
     is_wanted: Callable[[P], bool] = lambda _: True
@@ -66,10 +89,21 @@ def _map(day: PublishedDay) -> bytes:
 
 
 FORMATS: tuple[Format[PublishedDay], ...] = (
-    Format(TABLE, lambda day: parquet_bytes(day.statistics)),
-    Format("statistics.csv", lambda day: csv_bytes(day.statistics), read_back.same_csv),
-    Format("statistics.geojson", lambda day: geography.geojson(day.statistics), read_back.same_geojson),
-    Format("statistics.geoparquet", lambda day: geography.geoparquet(day.statistics), read_back.same_geoparquet),
-    Format("map.html", _map, is_wanted=lambda day: day.config.publish.map),
+    Format(TABLE, PARQUET, lambda day: parquet_bytes(day.statistics)),
+    Format("statistics.csv", CSV, lambda day: csv_bytes(day.statistics), read_back.same_csv),
+    Format("statistics.geojson", GEOJSON, lambda day: geography.geojson(day.statistics), read_back.same_geojson),
+    Format(
+        "statistics.geoparquet",
+        PARQUET,
+        lambda day: geography.geoparquet(day.statistics),
+        read_back.same_geoparquet,
+    ),
+    Format("map.html", HTML, _map, is_wanted=lambda day: day.config.publish.map),
 )
 """The files of a day."""
+
+
+def medium_of(name: str) -> Medium:
+    """Return the medium of a release's file. It may have none of these formats: the manifest, or a further table."""
+    made = {one.name: one.medium for one in FORMATS}
+    return made.get(name) or _OTHERS.get(name.rpartition(".")[2], _UNKNOWN)

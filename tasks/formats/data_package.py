@@ -7,20 +7,13 @@ from typing import Any
 import polars as pl
 
 from tasks.base.durable import canonical_json, sha256
+from tasks.formats.catalogue import medium_of
 from tasks.formats.columns import meaning
 from tasks.formats.publication import Publication, PublishedRelease
 
 _TABLE = "statistics.csv"
 _WITH_LISTS = "measurements.parquet"
 """It has columns of lists, which no Table Schema can describe: a tool that read it as a table would fail."""
-_MEDIA_TYPES = {
-    "csv": "text/csv",
-    "geojson": "application/geo+json",
-    "geoparquet": "application/vnd.apache.parquet",
-    "html": "text/html",
-    "json": "application/json",
-    "parquet": "application/vnd.apache.parquet",
-}
 _IN_UNIT = re.compile(r"(mean|typical_mean)(_sd|_noise_scale|_error_bound|_ci95_low|_ci95_high|_clip_low|_clip_high)?")
 
 
@@ -72,11 +65,6 @@ def table_schema(fields: tuple[tuple[str, str], ...], publication: Publication) 
     }
 
 
-def media_type(name: str) -> str:
-    """Return the media type of a published file."""
-    return _MEDIA_TYPES[name.rpartition(".")[2]]
-
-
 def _resource(release: PublishedRelease, name: str) -> dict[str, Any]:
     stem, _, suffix = name.rpartition(".")
     days = [str(release.date), *([f"revision-{release.revision}"] if release.revision else [])]
@@ -84,7 +72,7 @@ def _resource(release: PublishedRelease, name: str) -> dict[str, Any]:
         "name": "-".join([stem, suffix, *days]),
         "path": f"{release.folder}/{name}",
         "format": suffix,
-        "mediatype": media_type(name),
+        "mediatype": medium_of(name).media_type,
         "hash": f"sha256:{release.files[name]}",
     }
     if name == _TABLE and release.fields:

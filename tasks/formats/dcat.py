@@ -7,7 +7,7 @@ of the latest day. Portals would not want a dataset for each day.
 from typing import Any
 
 from tasks.base.config_sections import Validation
-from tasks.formats.data_package import media_type
+from tasks.formats.catalogue import FORMATS, JSON, Medium
 from tasks.formats.publication import Publication
 
 _EU = "http://publications.europa.eu/resource/authority"
@@ -22,8 +22,6 @@ _CONTEXT = {
     "vcard": "http://www.w3.org/2006/vcard/ns#",
     "xsd": "http://www.w3.org/2001/XMLSchema#",
 }
-_FILE_TYPES = {"csv": "CSV", "geojson": "GEOJSON", "geoparquet": "PARQUET", "json": "JSON", "parquet": "PARQUET"}
-_OF_THE_LATEST_DAY = ("statistics.csv", "statistics.geojson", "statistics.geoparquet", "statistics.parquet")
 
 
 def catalogue(publication: Publication, page: str, package: str) -> dict[str, Any]:
@@ -69,11 +67,14 @@ def catalogue(publication: Publication, page: str, package: str) -> dict[str, An
 def _dataset(publication: Publication, described: dict[str, Any], page: str, package: str) -> dict[str, Any]:
     days = publication.first_ones
     latest, privacy = publication.latest, publication.privacy
-    names = [name for name in _OF_THE_LATEST_DAY if name in latest.files]
+    formats = [one for one in FORMATS if one.name in latest.files and one.medium.file_type is not None]
     statement = (
         f"{privacy['statement']}. Unit of privacy: {privacy['unit_of_privacy']}. Neighbours: {privacy['neighbours']}"
     )
-    files = [_distribution(f"{latest.folder}/{name}", f"{latest.date}, the latest day", publication) for name in names]
+    files = [
+        _distribution(f"{latest.folder}/{one.name}", f"{latest.date}, the latest day", one.medium, publication)
+        for one in sorted(formats, key=lambda one: one.name)
+    ]
     return {
         "@id": "#dataset",
         "@type": "dcat:Dataset",
@@ -92,19 +93,18 @@ def _dataset(publication: Publication, described: dict[str, Any], page: str, pac
         "dcat:landingPage": {"@id": page},
         "dcat:theme": {"@id": f"{_EU}/data-theme/TRAN"},
         "mobilitydcatap:mobilityTheme": {"@id": f"{_MOBILITY}/mobility-theme/{publication.config.publisher.theme}"},
-        "dcat:distribution": [_distribution(package, "all days, with their columns", publication), *files],
+        "dcat:distribution": [_distribution(package, "all days, with their columns", JSON, publication), *files],
     }
 
 
-def _distribution(path: str, title: str, publication: Publication) -> dict[str, Any]:
-    suffix = path.rpartition(".")[2]
+def _distribution(path: str, title: str, medium: Medium, publication: Publication) -> dict[str, Any]:
     return {
         "@type": "dcat:Distribution",
-        "dct:title": _text(f"{title} ({suffix})"),
+        "dct:title": _text(f"{title} ({path.rpartition('.')[2]})"),
         "dcat:accessURL": {"@id": path},
         "dcat:downloadURL": {"@id": path},
-        "dcat:mediaType": {"@id": f"https://www.iana.org/assignments/media-types/{media_type(path)}"},
-        "dct:format": {"@id": f"{_EU}/file-type/{_FILE_TYPES[suffix]}"},
+        "dcat:mediaType": {"@id": f"https://www.iana.org/assignments/media-types/{medium.media_type}"},
+        "dct:format": {"@id": f"{_EU}/file-type/{medium.file_type}"},
         "dct:license": {"@id": publication.config.publisher.licence},
         "dct:rights": {
             "@type": "dct:RightsStatement",

@@ -15,6 +15,7 @@ import jsonschema
 import pytest
 
 from tasks.base.config import Config, load_config
+from tasks.formats.catalogue import FORMATS
 
 ROOT = Path(__file__).parents[2]
 REFERENCE = ROOT / "docs" / "reference"
@@ -255,6 +256,15 @@ def test_every_mechanism_is_explained(generate: ModuleType) -> None:
     page = (ROOT / "docs" / "explanation" / "mechanisms.md").read_text()
     mechanisms = generate.settings_schema()["properties"]["privacy"]["properties"]["mechanism"]["enum"]
     assert sorted(re.findall(r"^\| `([\w-]+)` \|", page, re.MULTILINE)) == sorted(mechanisms)
+
+
+def test_every_published_file_is_documented() -> None:
+    section = (
+        (REFERENCE / "files.md").read_text().partition("\n## Published files\n")[2].partition("\n\nThese files")[0]
+    )
+    described = [name for names in re.findall(r"^\| (`[^|]*`) \|", section, re.MULTILINE) for name in names.split(", ")]
+    further = ["manifest.json", "measurements.parquet", "typical.parquet"]
+    assert sorted(described) == sorted(f"`{name}`" for name in (*further, *(one.name for one in FORMATS)))
 
 
 def test_the_rooms_of_the_tasks_are_those_that_the_linter_knows() -> None:

@@ -25,6 +25,7 @@ from tasks.base.randomness import random_bytes
 from tasks.base.steps import step
 from tasks.engines.late import count_late_records
 from tasks.engines.prepare import by_itself, prepare_day
+from tasks.formats.catalogue import FORMATS
 from tasks.mechanisms.table import MECHANISMS, PROMISING
 from tasks.occupancy.placing import define_places
 from tasks.planning.plan import plan_release
@@ -46,14 +47,7 @@ T = TypeVar("T")
 REAL_DATA = Path(__file__).parents[3] / "shared" / "data" / "capmetro"
 SCREENSHOTS = Path(__file__).parents[2] / "var" / "screenshots"
 DATE = dt.date(2026, 1, 15)
-PUBLISHED = (
-    "manifest.json",
-    "map.html",
-    "statistics.csv",
-    "statistics.geojson",
-    "statistics.geoparquet",
-    "statistics.parquet",
-)
+PUBLISHED = tuple(sorted(["manifest.json", *(one.name for one in FORMATS)]))
 HEADER = "bus,time,lat,lon,speed\n"
 CONFIG = """
 [dataset]

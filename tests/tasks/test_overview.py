@@ -16,6 +16,7 @@ from typing import Any
 from urllib.parse import urljoin
 
 import httpx
+import polars as pl
 import pytest
 from rdflib import DCAT, DCTERMS, FOAF, RDF, RDFS, Graph, Namespace, URIRef
 from rdflib.term import Node
@@ -24,7 +25,10 @@ from support import DATE, Dataset, later_day
 from tasks.account import ledger
 from tasks.base.config import load_config
 from tasks.base.errors import BadConfig
+from tasks.formats.catalogue import FORMATS, Format, Medium, PublishedDay
 from tasks.formats.columns import COLUMNS, meaning
+from tasks.formats.geography import with_instants
+from tasks.upkeep.renderings import unlike
 from tasks.upkeep.verify import verify_ledger
 
 pytestmark = pytest.mark.filterwarnings("ignore:ConjunctiveGraph is deprecated:DeprecationWarning:rdflib")
@@ -62,6 +66,7 @@ MANDATORY = {
     FOAF.Agent: [FOAF.name],
 }
 """What mobilityDCAT-AP 1.1 makes mandatory; of it, that is once only: all but the distributions."""
+NDJSON = "application/x-ndjson"
 READ = {"string": str, "integer": int, "number": float, "datetime": dt.datetime.fromisoformat}
 
 
@@ -248,3 +253,60 @@ def test_every_published_column_has_one_meaning() -> None:
     assert meaning("variance_ci95_low") == COLUMNS["variance, variance_..."]
     with pytest.raises(StopIteration):
         meaning("no_such_column")
+
+
+@pytest.fixture
+def ndjson(monkeypatch: pytest.MonkeyPatch) -> Format[PublishedDay]:
+    """Add a row to the formats, wherever they are used."""
+
+    def write(day: PublishedDay) -> bytes:
+        return with_instants(day.statistics).write_ndjson().encode()
+
+    def says_the_same(content: bytes, table: pl.DataFrame) -> bool:
+        expected = with_instants(table)
+        return pl.read_ndjson(io.BytesIO(content), schema_overrides=dict(expected.schema)).equals(expected)
+
+    row = Format("statistics.ndjson", Medium(NDJSON, "JSON"), write, says_the_same)
+    users = [module for name, module in sys.modules.items() if name.startswith("tasks.")]
+    for module in [one for one in users if vars(one).get("FORMATS") is FORMATS]:
+        monkeypatch.setattr(module, "FORMATS", (*FORMATS, row))
+    return row
+
+
+def test_a_format_is_one_row_that_a_day_the_package_the_catalogue_and_verify_follow(
+    ndjson: Format[PublishedDay], busy_dataset: Dataset
+) -> None:
+    busy_dataset.set("[storage]", f"{PUBLISHER}[storage]")
+    identity = busy_dataset.run_day()
+    content = busy_dataset.published(ndjson.name).read_bytes()
+    assert len(content.splitlines()) == len(pl.read_csv(busy_dataset.published("statistics.csv"))) == 2
+    package = json.loads((folder(busy_dataset) / "datapackage.json").read_text())
+    [resource] = [one for one in package["resources"] if one["path"].endswith(ndjson.name)]
+    assert (resource["format"], resource["mediatype"]) == ("ndjson", NDJSON)
+    assert resource["hash"] == f"sha256:{hashlib.sha256(content).hexdigest()}"
+    wrong = [error["message"] for task in validated(busy_dataset)["tasks"] for error in task["errors"]]
+    assert wrong == ['Please install "frictionless[json]"'], "the tool reads no NDJSON, and finds nothing else"
+    graph = Graph().parse(folder(busy_dataset) / "catalogue.jsonld", format="json-ld")
+    [link] = [
+        one for one in graph.subjects(DCAT.downloadURL) if str(graph.value(one, DCAT.downloadURL)).endswith(ndjson.name)
+    ]
+    assert str(graph.value(link, DCAT.mediaType)).endswith(NDJSON)
+    assert str(graph.value(link, DCTERMS.format)).endswith("/JSON")
+    assert verify_ledger(busy_dataset.config).others == ()
+    [entry] = ledger.read_entries(busy_dataset.config)
+    assert entry.release_id == identity
+    table = pl.read_parquet(busy_dataset.published("statistics.parquet"), hive_partitioning=False)
+    assert list(unlike(table, entry, busy_dataset.config)) == []
+    assert ndjson.name in unlike(table.with_columns(mean=pl.lit(0.5)), entry, busy_dataset.config)
+
+
+def test_releases_with_a_file_of_a_format_that_is_gone_are_still_listed(
+    busy_dataset: Dataset, ndjson: Format[PublishedDay], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    busy_dataset.run_day()
+    monkeypatch.undo()
+    assert ndjson not in FORMATS
+    busy_dataset.run_day(later_day(busy_dataset, 1))
+    package = json.loads((folder(busy_dataset) / "datapackage.json").read_text())
+    media = {one["mediatype"] for one in package["resources"] if one["path"].endswith(ndjson.name)}
+    assert media == {"application/octet-stream"}
