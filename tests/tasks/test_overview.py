@@ -23,6 +23,7 @@ from rdflib.term import Node
 from support import DATE, Dataset, later_day
 
 from tasks.account import ledger
+from tasks.account.chain import releases
 from tasks.base.config import load_config
 from tasks.base.errors import BadConfig
 from tasks.formats.catalogue import FORMATS, Format, Medium, PublishedDay
@@ -293,7 +294,7 @@ def test_a_format_is_one_row_that_a_day_the_package_the_catalogue_and_verify_fol
     assert str(graph.value(link, DCAT.mediaType)).endswith(NDJSON)
     assert str(graph.value(link, DCTERMS.format)).endswith("/JSON")
     assert verify_ledger(busy_dataset.config).others == ()
-    [entry] = ledger.read_entries(busy_dataset.config)
+    [entry] = releases(ledger.read_entries(busy_dataset.config))
     assert entry.release_id == identity
     table = pl.read_parquet(busy_dataset.published("statistics.parquet"), hive_partitioning=False)
     assert list(unlike(table, entry, busy_dataset.config)) == []
