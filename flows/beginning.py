@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from decimal import Decimal
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, get_args
 
 import typer
 
@@ -15,7 +15,7 @@ from flows import show
 from flows.asking import Asker, asked_columns, asked_value
 from flows.show import out
 from tasks.base.config import Config
-from tasks.base.config_source import DELIMITER
+from tasks.base.config_source import DELIMITER, Format
 from tasks.base.config_types import file_in_the_way
 from tasks.base.errors import BadConfig, HexveilError, OtherDays
 from tasks.base.names import NAME
@@ -76,7 +76,7 @@ def init(
 ) -> None:
     """Look at a feed, ask for bounds and budget, and write a configuration; reads no value and spends nothing."""
     from tasks.base.config_text import config_text
-    from tasks.records.looks import Given
+    from tasks.records.input_formats.input_format import Given
     from tasks.records.proposal import propose_source, read_all_files
 
     ask = Asker(not yes and sys.stdin.isatty())
@@ -168,7 +168,7 @@ def _delimiter(delimiter: str | None) -> str | None:
 
 
 def _format(form: str | None) -> Any:
-    formats = ("csv", "parquet", "ndjson", "json", "gtfs-rt")
+    formats = get_args(Format)
     if form is not None and form not in formats:
         raise HexveilError(f"--format {form} must be one of {', '.join(formats)}")
     return form

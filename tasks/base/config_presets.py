@@ -67,6 +67,11 @@ def preset_columns() -> dict[str, dict[str, str]]:
     return {name: {role: of["columns"][role] for role in roles} for name, of in _FILLED_IN.items()}
 
 
+def preset_format(preset: str) -> str | None:
+    """Return the format that a preset says its files have; None if it says none."""
+    return _FILLED_IN[preset]["dataset"].get("format")
+
+
 def filled_in(settings: dict[str, Any]) -> dict[str, Any]:
     """Return settings with what their preset fills in; what they say themselves stays.
 

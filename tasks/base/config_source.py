@@ -58,14 +58,6 @@ class Dataset(Section):
     decimal: Literal[".", ","] = Field(default=".", exclude_if=lambda mark: mark == ".")
     """The decimal mark of numbers that are written as text. With `,` a number may not have dots between its digits."""
 
-    @property
-    def holds_snapshots(self) -> bool:
-        """Whether files are snapshots of a feed, which repeat the last report of vehicles that stand still."""
-        ends = (".json", ".json.gz", ".pb", ".pb.gz")
-        return self.format in ("json", "gtfs-rt") or (
-            self.format is None and all(one.endswith(ends) for one in self.files)
-        )
-
     @field_validator("files", "header", mode="before")
     @classmethod
     def _as_tuple(cls, value: Any) -> Any:

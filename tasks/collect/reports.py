@@ -22,7 +22,7 @@ from tasks.base.storage import private_folder
 from tasks.collect.config import PERIOD_PLACEHOLDER, CollectionConfig
 from tasks.device.parameters import RoundParameters
 from tasks.device.rules import LONGEST_NAME
-from tasks.records.text_lines import LONGEST_RECORD, numbered_raw_lines
+from tasks.records.input_formats.text_lines import LONGEST_RECORD, numbered_raw_lines
 
 TABLES = ("device_report", "refused_report", "late_report", "counted_report_file")
 """The tables of the database of the reports, in ``sql/schema``."""

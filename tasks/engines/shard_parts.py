@@ -9,7 +9,7 @@ from tasks.base import warehouse
 from tasks.base.config import Config
 from tasks.base.errors import HexveilError
 from tasks.engines.shard_store import Store
-from tasks.records.source import parquet_rows
+from tasks.records.input_formats.parquet_files import parquet_rows
 
 
 @dataclass(frozen=True)

@@ -21,6 +21,8 @@ from tasks.records import source
 from tasks.records.fetched import at_hand
 from tasks.records.forgotten import Forgetting, forgotten_days, note_forgotten, refuse_other_engine
 from tasks.records.ingest import new_inputs, note_seen, read_file, refuse_forgotten
+from tasks.records.input_formats.parquet_files import parquet_rows
+from tasks.records.input_formats.table import format_of
 from tasks.records.inputs import Input
 
 _PART = {
@@ -109,7 +111,7 @@ def read_input(
         folder = f"parts/{file_id}/{uuid.uuid4().hex}"
         with warehouse.connect(here) as connection:
             with warehouse.transaction(connection):
-                read_file(connection, path, source.file_format(path, config), one.file_date, identity, here)
+                read_file(connection, path, format_of(path, config), one.file_date, identity, here)
             _store(connection, store, folder, file_id, one.file_date, here)
     return ReadInput(file_id, folder)
 
@@ -199,6 +201,6 @@ def _divided(path: Path) -> dict[str, Any]:
     return {
         "shard": int(shard),
         "local_date": None if day == "undated" else day,
-        "n_rows": source.parquet_rows(path),
+        "n_rows": parquet_rows(path),
         "is_stray": stray == "true",
     }

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from tasks.base import warehouse
 from tasks.base.config import Config
-from tasks.base.config_source import OF_FILE, Format
+from tasks.base.config_source import OF_FILE
 from tasks.base.errors import BadInput, HexveilError
 from tasks.base.logs import say
 from tasks.base.progress import progress
@@ -15,9 +15,10 @@ from tasks.base.storage import private_folder
 from tasks.records import source
 from tasks.records.fetched import at_hand
 from tasks.records.forgotten import forgotten_days, refuse_other_engine
+from tasks.records.input_formats.input_format import InputFormat
+from tasks.records.input_formats.table import format_of
+from tasks.records.input_formats.text_lines import unreadable
 from tasks.records.inputs import Input, find_inputs
-from tasks.records.readers import READERS
-from tasks.records.text_lines import unreadable
 
 _MADE_TO_READ = (
     "scratch/readable_time",
@@ -101,7 +102,7 @@ def _ingest_file(one: Input, config: Config) -> None:
         if warehouse.rows(connection, "read/file_by_version", seen):
             return
         with at_hand(one, private_folder(config) / "fetched") as path:
-            kind = source.file_format(path, config)
+            kind = format_of(path, config)
             identity = {
                 "name": one.name,
                 "content_hash": source.content_hash(path),
@@ -128,30 +129,33 @@ def note_seen(connection: warehouse.Connection, one: Input, file_id: int, config
 def read_file(
     connection: warehouse.Connection,
     path: Path,
-    kind: Format,
+    kind: InputFormat,
     file_date: dt.date | None,
     identity: dict[str, str],
     config: Config,
 ) -> int:
     """Read all of one new file into a warehouse and return the file's id.
 
+    The engine notices a truncated gzip file but not a wrong checksum, and silently drops lines beyond some length. So
+    every text file is read once more to count its rows without the engine.
+
     Raises:
         BadInput: It cannot be read; the caller must roll back.
     """
-    if config.columns.user == OF_FILE and kind != "csv":
+    if config.columns.user == OF_FILE and not kind.can_name_user:
         raise BadInput(
-            f'{path}: columns.user = "{OF_FILE}" is for CSV files alone, and this file is {kind}; name the column of '
-            "the user"
+            f'{path}: columns.user = "{OF_FILE}" is for CSV files alone, and this file is {kind.name}; name the '
+            "column of the user"
         )
-    n_rows = source.count_rows(path, kind, config)
+    n_rows = kind.count(path, config)
     for made in _MADE_TO_READ:
         warehouse.run(connection, made)
     file_id = warehouse.rows(connection, "read/next_file_id")[0][0]
     file = {"file_id": file_id, "file_date": file_date}
-    left = READERS[kind](connection, path, file, config)
+    left = kind.read(connection, path, file, config)
     n_undated = warehouse.changed(connection, "write/quarantine_undated_rows", {"file_id": file_id})
     counts = {"n_rows": n_rows, "n_undated": n_undated, **left._asdict()}
     warehouse.run(connection, "write/raw_file", {**file, **identity, **counts})
     if warehouse.rows(connection, "checks/rows_unaccounted", {"file_id": file_id}):
-        raise unreadable(path, kind)
+        raise unreadable(path, kind.name)
     return file_id

@@ -5,8 +5,8 @@ from collections.abc import Mapping
 
 from tasks.base.config_source import ROLES
 from tasks.base.errors import BadInput
-from tasks.records.looks import Look
-from tasks.records.roles import recognise_roles
+from tasks.records.input_formats.input_format import Look
+from tasks.records.input_formats.roles import recognise_roles
 
 
 def refuse_inner_lists(look: Look, columns: Mapping[str, str]) -> None:
@@ -23,7 +23,7 @@ def refuse_inner_lists(look: Look, columns: Mapping[str, str]) -> None:
     role = next((role for role in ROLES if role in inner and role not in columns), None)
     if role is None:
         return
-    outer = "" if look.format == "ndjson" else f"{look.records}[]."
+    outer = "" if look.records is None else f"{look.records}[]."
     within = re.sub(r"\[\d+\]", "[]", inner[role].rpartition("].")[0] + "]")
     raise BadInput(
         f'the records are in lists within a list: "{inner[role]}" ({role}) is only the first of each. Such lists '

@@ -18,19 +18,19 @@ from zoneinfo import ZoneInfo
 import numpy as np
 import tzfpy
 
-from tasks.base.config_presets import preset_columns
+from tasks.base.config_presets import preset_columns, preset_format
 from tasks.base.config_source import OF_FILE, ROLES
 from tasks.base.errors import BadInput
 from tasks.base.time_zones import zone_problem
-from tasks.records import patterns, recognise
+from tasks.records import patterns
 from tasks.records.inner_lists import refuse_inner_lists
+from tasks.records.input_formats import recognise
+from tasks.records.input_formats.input_format import Given, Look
+from tasks.records.input_formats.roles import recognise_roles, unit_of
+from tasks.records.input_formats.table import format_by_name
 from tasks.records.looking import look_at
-from tasks.records.looks import Given, Look
-from tasks.records.proposed_fields import refuse_absent_fields
 from tasks.records.proposed_files import NOT_THEIR_DAYS, are_of_day, dated_files, undated_files
 from tasks.records.proposed_times import TimesForm, form_of_times
-from tasks.records.roles import recognise_roles, unit_of
-from tasks.records.source import format_by_name
 
 _MOST_FILES = 20
 _MARGIN_DEGREES = 0.5
@@ -76,14 +76,13 @@ def propose_source(files: Sequence[Path], folder: Path, given: Given) -> Proposa
     looks = _looks(files[:_MOST_FILES], given)
     first = looks[0]
     proposal = Proposal({"dataset": {}, "columns": {}, "validation": {}}, first.names)
-    proposal.holds_snapshots = first.format in ("json", "gtfs-rt")
+    proposal.holds_snapshots = first.format.holds_snapshots
     _form(files, first, given, proposal)
     _columns(first, len(files), given, proposal)
     if proposal.missing:
         return proposal
     _refuse_other_forms(files, looks, proposal)
-    if first.format == "gtfs-rt":
-        refuse_absent_fields(files, looks, proposal.settings["columns"])
+    first.format.refuse_columns(files, looks, proposal.settings["columns"])
     if not any(look.column(proposal.settings["columns"]["time"]) for look in looks if look.names):
         raise BadInput(f"{files[0]}: has no record; name a file with records")
     places = _places(looks, proposal)
@@ -105,7 +104,7 @@ def _looks(files: Sequence[Path], given: Given) -> list[Look]:
     first = look_at(files[0], given)
     if not first.names:
         raise BadInput(f"{files[0]}: has no record with columns; name a file with records first")
-    same = dataclasses.replace(given, records=first.records if first.format == "json" else given.records)
+    same = dataclasses.replace(given, records=given.records if first.records is None else first.records)
     return [first, *(look_at(path, same) for path in files[1:])]
 
 
@@ -119,7 +118,7 @@ def _refuse_other_forms(files: Sequence[Path], looks: Sequence[Look], proposal: 
     for path, look in zip(files[1:], looks[1:], strict=False):
         problem = None
         if look.format != first.format:
-            problem = f"is {look.format}, and {files[0].name} is {first.format}"
+            problem = f"is {look.format.name}, and {files[0].name} is {first.format.name}"
         elif look.delimiter != first.delimiter:
             problem = f"has the delimiter {look.delimiter!r}, and {files[0].name} has {first.delimiter!r}"
         for role in sorted(ROLES, key=lambda role: role != "value"):
@@ -138,9 +137,9 @@ def _refuse_other_forms(files: Sequence[Path], looks: Sequence[Look], proposal: 
 def _form(files: Sequence[Path], look: Look, given: Given, proposal: Proposal) -> None:
     dataset, reasons = proposal.settings["dataset"], proposal.reasons
     dataset["files"] = [str(path) for path in files]
-    reasons.append(f"the files are {look.format}, by " + ("--format" if given.format else "their names"))
+    reasons.append(f"the files are {look.format.name}, by " + ("--format" if given.format else "their names"))
     if look.format != format_by_name(files[0]):
-        dataset["format"] = look.format
+        dataset["format"] = look.format.name
     if look.delimiter != ",":
         dataset["delimiter"] = look.delimiter
         reasons.append(
@@ -156,13 +155,13 @@ def _form(files: Sequence[Path], look: Look, given: Given, proposal: Proposal) -
 
 def _columns(look: Look, n_files: int, given: Given, proposal: Proposal) -> None:
     columns, reasons = proposal.settings["columns"], proposal.reasons
-    if OF_FILE in given.columns.values() and (look.format != "csv" or given.columns.get("user") != OF_FILE):
+    if OF_FILE in given.columns.values() and (not look.format.can_name_user or given.columns.get("user") != OF_FILE):
         raise BadInput(f"{OF_FILE} can be the user of CSV files alone; name a column: {', '.join(look.names)}")
     absent = [name for name in given.columns.values() if name not in (*look.names, OF_FILE)]
     if absent:
         role = next(role for role, name in given.columns.items() if name == absent[0])
         raise BadInput(f'--{role}: there is no column "{absent[0]}"; there are: {", ".join(look.names)}')
-    preset = next((name for name, of in preset_columns().items() if _fits(of, look)), None)
+    preset = next((name for name, of in preset_columns().items() if _fits(name, of, look)), None)
     if preset and given.columns.get("value", preset_columns()[preset]["value"]) == preset_columns()[preset]["value"]:
         proposal.settings["dataset"]["preset"] = preset
         columns.update({**preset_columns()[preset], **given.columns})
@@ -172,7 +171,7 @@ def _columns(look: Look, n_files: int, given: Given, proposal: Proposal) -> None
     found = recognise_roles([name for name in look.own_names if name not in given.columns.values()])
     refuse_inner_lists(look, {**found, **given.columns})
     columns.update({**found, **given.columns})
-    if "user" not in columns and look.format == "csv" and n_files > 1:
+    if "user" not in columns and look.format.can_name_user and n_files > 1:
         columns["user"] = OF_FILE
         reasons.append("no column is named like an id of a user: each file is taken for one user, by its name")
     for role in ROLES:
@@ -180,17 +179,13 @@ def _columns(look: Look, n_files: int, given: Given, proposal: Proposal) -> None
             kind = f", of type {look.kinds[found[role]]}" if look.kinds and role != "value" else ""
             reasons.append(f"{role} is {found[role]!r}, by its name{kind}")
     proposal.missing = [role for role in ROLES if role not in columns]
-    if "value" in proposal.missing and look.format in ("json", "ndjson"):
+    if "value" in proposal.missing and look.format.has_members:
         proposal.missing = ["value"]  # the first to be known: it is never looked into
     proposal.unit = unit_of(columns.get("value", ""))
 
 
-def _fits(columns: dict[str, str], look: Look) -> bool:
-    return (
-        look.format == "gtfs-rt"
-        if "position.latitude" in columns.values()
-        else set(columns.values()) <= set(look.names)
-    )
+def _fits(preset: str, columns: dict[str, str], look: Look) -> bool:
+    return preset_format(preset) in (None, look.format.name) and set(columns.values()) <= set(look.names)
 
 
 def _places(looks: Sequence[Look], proposal: Proposal) -> np.ndarray:

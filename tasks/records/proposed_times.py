@@ -15,8 +15,9 @@ from zoneinfo import ZoneInfo
 
 from tasks.base.config_source import TimeUnit
 from tasks.base.errors import BadInput
-from tasks.records import patterns, recognise
-from tasks.records.times import TEXT, TimeForm, local_days, of_format, of_unit
+from tasks.records import patterns
+from tasks.records.input_formats import recognise
+from tasks.records.input_formats.times import TEXT, TimeForm, local_days, of_format, of_unit
 
 TIME_FORMATS = (
     "%m/%d/%Y %I:%M:%S %p",

@@ -15,9 +15,9 @@ from zoneinfo import ZoneInfo
 from tasks.base.durable import sha256, write_whole
 from tasks.base.errors import BadInput, HexveilError
 from tasks.base.logs import say, warn
-from tasks.records import recognise
 from tasks.records.feed import Feed
-from tasks.records.json_documents import is_whole, outer_lists
+from tasks.records.input_formats.input_format import Snapshot
+from tasks.records.input_formats.table import format_by_start
 
 if TYPE_CHECKING:
     import httpx
@@ -27,27 +27,18 @@ LONGEST_WAIT = 900.0
 
 _LARGEST = 1 << 28  # bytes of a snapshot
 _START = 1 << 17
-_FEWEST_COLUMNS = 4
 _LONGEST_ANSWER = 30.0  # seconds
 _LONGEST_NUMBER = 6  # digits of the seconds that a feed may ask to wait
-_ENDINGS = {"csv": ".csv", "parquet": ".parquet", "ndjson": ".ndjson", "json": ".json", "gtfs-rt": ".pb"}
 _TRY_AGAIN = (408, 425, 429)
 
 log = logging.getLogger("hexveil.recorder")
 
 
-class _Form(NamedTuple):
-    """What a snapshot looks like.
-
-    Attributes:
-        ending: The end of the name of its file.
-        places: Where it can have records: the paths to lists, or the header of CSV.
-        has_records: Whether it has some.
-    """
+class _Recognised(NamedTuple):
+    """The end of the name of a snapshot's file, and what it shows of its records."""
 
     ending: str
-    places: frozenset[Any]
-    has_records: bool
+    shows: Snapshot
 
 
 class _Snapshot(NamedTuple):
@@ -196,54 +187,30 @@ def _ending(content: bytes, places: set[Any]) -> str:
     Raises:
         _Failed: It is no data: for example a page that says that the service is down.
     """
-    form = _form(content)
-    if form is None or not (form.has_records or form.places & places):
+    recognised = _recognised(content)
+    if recognised is None or not (recognised.shows.has_records or recognised.shows.places & places):
         raise _Failed("the answer is no data: neither JSON with a list of objects, GTFS-Realtime, Parquet nor CSV")
-    if form.has_records:
-        places |= form.places
-    return form.ending
+    if recognised.shows.has_records:
+        places |= recognised.shows.places
+    return recognised.ending
 
 
 def _places(snapshot: bytes) -> set[Any]:
     """Return where a snapshot that was taken before can have records."""
-    form = _form(snapshot)
-    return set() if form is None else set(form.places)
+    recognised = _recognised(snapshot)
+    return set() if recognised is None else set(recognised.shows.places)
 
 
-def _form(content: bytes) -> _Form | None:
-    """Return what a snapshot looks like; None if it is no data."""
+def _recognised(content: bytes) -> _Recognised | None:
+    """Return what a snapshot is; None if it is no data."""
     zipped = content.startswith(b"\x1f\x8b")
     try:
         start = zlib.decompressobj(wbits=31).decompress(content, _START) if zipped else content[:_START]
-        name = recognise.format_of(start)
-        if name is None:
-            return None
-        ending = _ENDINGS[name] + (".gz" if zipped else "")
-        if name == "json":
-            return _json_form(_text(gzip.decompress(content) if zipped else content), ending)
+        kind = format_by_start(start)
+        shows = kind and kind.snapshot(start, lambda: gzip.decompress(content) if zipped else content)
     except (ValueError, zlib.error, EOFError):
         return None
-    return _csv_form(_text(start), ending) if name == "csv" else _Form(ending, frozenset(), True)
-
-
-def _json_form(text: str, ending: str) -> _Form | None:
-    if not is_whole(text, with_list=True):
-        return None
-    lists = outer_lists(text)
-    with_objects = frozenset(place for place, has_objects in lists.items() if has_objects)
-    return _Form(ending, with_objects or frozenset(lists), bool(with_objects))
-
-
-def _csv_form(start: str, ending: str) -> _Form | None:
-    """Return the form of CSV: a line alone may be a header, or a sentence with commas."""
-    lines = [line for line in start.splitlines() if line.strip()]
-    if recognise.n_csv_columns(start) < _FEWEST_COLUMNS:
-        return None
-    return _Form(ending, frozenset(lines[:1]), len(lines) > 1)
-
-
-def _text(content: bytes) -> str:
-    return content.decode("utf-8", "replace")
+    return _Recognised(kind.endings[0] + (".gz" if zipped else ""), shows) if kind and shows else None
 
 
 def _write(snapshot: _Snapshot, feed: Feed) -> None:

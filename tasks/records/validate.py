@@ -10,9 +10,10 @@ from tasks.base.config import Config
 from tasks.base.errors import BadInput, OtherDays
 from tasks.base.logs import say
 from tasks.base.steps import step
-from tasks.records.csv_rows import DECIMAL_COMMAS
 from tasks.records.duplicates import repeated_hashes
 from tasks.records.ingest import current_files
+from tasks.records.input_formats.csv_rows import DECIMAL_COMMAS
+from tasks.records.input_formats.table import holds_snapshots
 from tasks.records.outcomes import DUPLICATE, KEPT, OUTSIDE_DAY, count_rows
 from tasks.records.value_forms import note_value_forms
 
@@ -66,7 +67,7 @@ def judge_day(
     _refuse_crowded_files(connection, day["file_ids"], config)
     if not counts.get(KEPT) and not n_swapped:
         raise BadInput(_empty_day(connection, day, counts) + _decimal_mark(counts, config))
-    repeated = (DUPLICATE, OUTSIDE_DAY) if config.dataset.holds_snapshots else (DUPLICATE,)
+    repeated = (DUPLICATE, OUTSIDE_DAY) if holds_snapshots(config) else (DUPLICATE,)
     n_rows = sum(counts.values()) - sum(counts.get(reason, 0) for reason in repeated)
     n_lost = n_rows - counts.get(KEPT, 0)
     if n_lost > limit * n_rows or not counts.get(KEPT):

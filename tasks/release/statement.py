@@ -13,6 +13,7 @@ from tasks.base.config import Config
 from tasks.base.config_privacy import Privacy
 from tasks.base.provenance import code_hash, now, versions
 from tasks.kinds.table import kind_named, kind_of
+from tasks.records.input_formats.table import holds_snapshots
 
 _GUARANTEE = {
     "unit_of_privacy": "one user: all of the user's values, in every cell of the day",
@@ -62,7 +63,7 @@ def describe_release(date: dt.date, revision: str | None, config: Config) -> dic
         "statistics": [name for name, wanted in settings["statistics"].items() if wanted],
         "value": settings["value"],
         "data_domain": "a record is (user, time, place, value); a value outside [lower, upper] counts as the nearer "
-        f"{words.instead}; {_IN_FILES}{_IN_SNAPSHOTS if config.dataset.holds_snapshots else ''}",
+        f"{words.instead}; {_IN_FILES}{_IN_SNAPSHOTS if holds_snapshots(config) else ''}",
         "guarantee": promised,
         "mechanism": config.privacy.mechanism,
         "theorems": theorems_of(config),

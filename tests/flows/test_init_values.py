@@ -17,7 +17,7 @@ from typer.testing import CliRunner
 
 from flows.cli import app
 from tasks.base.errors import HexveilError
-from tasks.records.looking import Given
+from tasks.records.input_formats.input_format import Given
 from tasks.records.proposal import propose_source
 
 N_ROWS = 6

@@ -33,7 +33,7 @@ from tasks.collect.verify import verify_collection
 from tasks.device.parameters import read_parameters
 from tasks.device.report import drawn_report
 from tasks.device.rules import is_label
-from tasks.records.text_lines import LONGEST_RECORD
+from tasks.records.input_formats.text_lines import LONGEST_RECORD
 
 ROOT = Path(__file__).parents[2]
 

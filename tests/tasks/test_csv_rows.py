@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 from tasks.base.errors import BadInput
-from tasks.records import csv_rows, text_lines
-from tasks.records.csv_rows import count_csv_rows
+from tasks.records.input_formats import csv_rows, text_lines
+from tasks.records.input_formats.csv_rows import count_csv_rows
 
 PIECES = [b"a", b"bus,1,2", b"\n", b"\n", b"\r\n", b" ", b"\t", b"\x0b\n", "é😀".encode(), b"x" * 40]
 QUOTED = [b'"x"', b'"\n,"', b'""""', b'"a\r\nb"', b",", b'"\r"']

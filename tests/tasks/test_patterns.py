@@ -10,7 +10,7 @@ from feeds import MIDNIGHT, snapshot
 from support import DATE, HEADER, Dataset
 
 from tasks.records import patterns
-from tasks.records.looks import Given
+from tasks.records.input_formats.input_format import Given
 from tasks.records.proposal import propose_source
 from tasks.records.proposed_files import are_of_day
 from tasks.records.source import find_files

@@ -7,7 +7,7 @@ from reading import ingest
 from support import Dataset
 
 from tasks.base.errors import BadInput
-from tasks.records.looks import Given
+from tasks.records.input_formats.input_format import Given
 from tasks.records.proposal import propose_source
 from tasks.records.proposed_times import are_iso, form_of_times, time_formats
 

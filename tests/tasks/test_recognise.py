@@ -5,7 +5,8 @@ import json
 import pytest
 from feeds import snapshot
 
-from tasks.records import recognise
+from tasks.records.input_formats import recognise
+from tasks.records.input_formats.table import format_by_start
 
 
 @pytest.mark.parametrize(
@@ -45,7 +46,8 @@ def test_the_unit_of_times_is_seen_from_their_range(times: list[object], unit: s
     ],
 )
 def test_the_format_of_a_file_is_seen_from_its_first_bytes(start: bytes, name: str | None) -> None:
-    assert recognise.format_of(start) == name
+    found = format_by_start(start)
+    assert (found and found.name) == name
 
 
 @pytest.mark.parametrize(

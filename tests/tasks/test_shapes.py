@@ -11,7 +11,7 @@ from reading import ROW, ingest, refusal, rows_of
 from support import DATE, HEADER, Dataset
 
 from tasks.base.errors import BadConfig, BadInput
-from tasks.records import json_documents, json_paths
+from tasks.records.input_formats import json_documents, json_paths
 
 NESTED = {
     "vehicle": {"id": "bus1"},

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from tasks.base.errors import BadInput
-from tasks.records import csv_rows, text_lines
+from tasks.records.input_formats import csv_rows, text_lines
 
 PIECES = [b"a", b"bus,1,2", b"\n", b"\n", b"\r\n", b" ", b"\t", b"\x0b\n", "é😀".encode(), b"x" * 40]
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from tasks.records.thinning import evenly
+from tasks.records.input_formats.thinning import evenly
 
 
 @pytest.mark.parametrize("n_records", [0, 1, 9, 10, 19, 20, 21, 1_000, 12_345])

@@ -8,8 +8,8 @@ import pyarrow as pa
 from tasks.base import warehouse
 from tasks.base.config import Config
 from tasks.base.errors import BadInput
-from tasks.records.json_paths import pointer_by_path, pointer_to_member
-from tasks.records.structure import source_names
+from tasks.records.input_formats.columns import source_names
+from tasks.records.input_formats.json_paths import pointer_by_path, pointer_to_member
 
 _NO_ID = "DOUBLE"
 

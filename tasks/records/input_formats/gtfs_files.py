@@ -1,11 +1,17 @@
-"""Says which fields of GTFS-Realtime can be named where a feed does not fill those that are usual."""
+"""Files of GTFS-Realtime: snapshots of a feed of vehicle positions."""
 
 from collections.abc import Mapping, Sequence
+from functools import partial
 from pathlib import Path
+from typing import Any
 
+from tasks.base import warehouse
+from tasks.base.config import Config
 from tasks.base.errors import BadInput
-from tasks.records import gtfs_realtime
-from tasks.records.looks import Look
+from tasks.records.input_formats import gtfs_realtime, recognise
+from tasks.records.input_formats.incoming import keep_rows
+from tasks.records.input_formats.input_format import Given, InputFormat, Left, Look
+from tasks.records.input_formats.thinning import MOST_RECORDS, evenly
 
 _FIELDS = {
     "user": ("vehicle.id", "vehicle.label", "vehicle.license_plate"),
@@ -14,7 +20,19 @@ _FIELDS = {
 """What a feed may have for a role. The id of a trip is none of a vehicle: it changes with each trip."""
 
 
-def refuse_absent_fields(files: Sequence[Path], looks: Sequence[Look], columns: Mapping[str, str]) -> None:
+def _look(path: Path, _: Given) -> Look:
+    feed = gtfs_realtime.read_feed(path)
+    first = feed._replace(vehicles=feed.vehicles[:MOST_RECORDS])
+    spread = feed._replace(vehicles=evenly(feed.vehicles, MOST_RECORDS))
+    first_of, spread_of = partial(gtfs_realtime.column, first), partial(gtfs_realtime.column, spread)
+    return Look(GTFS_REALTIME, gtfs_realtime.names(), first_of, spread_of)
+
+
+def _read(connection: warehouse.Connection, path: Path, file: dict[str, Any], config: Config) -> Left:
+    return keep_rows(connection, path, "gtfs-rt", gtfs_realtime.positions(path, config), file, config)
+
+
+def _refuse_absent_fields(files: Sequence[Path], looks: Sequence[Look], columns: Mapping[str, str]) -> None:
     """Refuse feeds in which no vehicle has what the columns name for the user or the time; no value is looked at.
 
     Raises:
@@ -39,3 +57,15 @@ def refuse_absent_fields(files: Sequence[Path], looks: Sequence[Look], columns: 
 
 def _is_there(name: str, looks: Sequence[Look]) -> bool:
     return any(one is not None for look in looks for one in look.column(name))
+
+
+GTFS_REALTIME = InputFormat(
+    name="gtfs-rt",
+    endings=(".pb", ".pb.gz"),
+    begins=lambda start: start.startswith(b"\n") and recognise.is_binary(start),  # field 1 is a message: the header
+    look=_look,
+    count=lambda path, _: len(gtfs_realtime.read_feed(path).vehicles),
+    read=_read,
+    refuse_columns=_refuse_absent_fields,
+    holds_snapshots=True,
+)

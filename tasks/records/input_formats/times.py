@@ -12,7 +12,7 @@ import pyarrow as pa
 from tasks.base import warehouse
 from tasks.base.config import Config
 from tasks.base.config_source import TimeUnit
-from tasks.records import recognise
+from tasks.records.input_formats import recognise
 
 N_LOOKED_AT = 1000
 """How many of a file's first times decide on their form."""

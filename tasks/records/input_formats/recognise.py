@@ -10,8 +10,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
-from tasks.base.config_source import Format, TimeUnit
-from tasks.records.json_documents import is_whole
+from tasks.base.config_source import TimeUnit
 
 UNITS: dict[TimeUnit, int] = {"s": 1, "ms": 1_000, "us": 1_000_000, "ns": 1_000_000_000}
 """How many of each unit of time a second has."""
@@ -19,6 +18,7 @@ UNITS: dict[TimeUnit, int] = {"s": 1, "ms": 1_000, "us": 1_000_000, "ns": 1_000_
 _EARLIEST, _LATEST = 631_152_000, 4_102_444_800  # 1990 and 2100, in seconds since 1970
 _ENOUGH = 0.9
 csv.field_size_limit(1 << 30)  # the usual limit would refuse a file for one long value
+_OTHERS = (b"<", b"\x1f\x8b", b"PK")  # markup, gzip, zip
 _DELIMITERS = (",", ";", "\t", "|", " ")
 _LISTS_LOOKED_FOR = 4  # levels of a JSON document
 _LEVELS_OF_RECORD = 8
@@ -39,20 +39,19 @@ def time_unit(times: Iterable[Any]) -> TimeUnit | None:
     return commonest if fitting[commonest] >= _ENOUGH * len(written) else None
 
 
-def format_of(start: bytes) -> Format | None:
-    """Return the format of a file by its first bytes, uncompressed; None for bytes that are none of them."""
-    if start.startswith(b"PAR1"):
-        return "parquet"
-    text = start.removeprefix(b"\xef\xbb\xbf").lstrip()
-    if text.startswith(b"["):
-        return "json"
-    if text.startswith(b"{"):
-        return "ndjson" if _is_record(text.partition(b"\n")[0]) and b"\n" in text.rstrip() else "json"
-    if text.startswith((b"<", b"\x1f\x8b", b"PK")):
-        return None
-    if _is_text(start):
-        return "csv" if text else None
-    return "gtfs-rt" if start.startswith(b"\n") else None  # field 1 is a message: the header
+def without_blanks(start: bytes) -> bytes:
+    """Return the first bytes of a text from its first character on that is neither blank nor the mark of UTF-8."""
+    return start.removeprefix(b"\xef\xbb\xbf").lstrip()
+
+
+def is_text(start: bytes) -> bool:
+    """Return whether the first bytes of a file are text in UTF-8, but no markup."""
+    return not without_blanks(start).startswith(_OTHERS) and _is_text(start)
+
+
+def is_binary(start: bytes) -> bool:
+    """Return whether the first bytes of a file are no text, but neither a compressed file nor an archive."""
+    return not without_blanks(start).startswith(_OTHERS) and not _is_text(start)
 
 
 def n_csv_columns(start: str) -> int:
@@ -159,10 +158,6 @@ def _number(written: Any) -> float | None:
 
 def _is_number(text: str) -> bool:
     return _number(text.replace(",", ".")) is not None
-
-
-def _is_record(line: bytes) -> bool:
-    return is_whole(line.decode("utf-8", "replace"))
 
 
 def _is_text(start: bytes) -> bool:

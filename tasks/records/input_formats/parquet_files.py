@@ -1,4 +1,4 @@
-"""Structure: checks, before the engine reads a file, that it has the right columns, of types that can be read."""
+"""Parquet files: their columns must have types that can be read as what they are."""
 
 import itertools
 from pathlib import Path
@@ -8,16 +8,19 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pyarrow.types as pat
 
+from tasks.base import warehouse
 from tasks.base.config import Config
-from tasks.base.config_source import OF_FILE, ROLES
 from tasks.base.errors import BadInput
-from tasks.records import recognise, text_lines
-from tasks.records.csv_rows import csv_records
+from tasks.records.forgotten import forgotten_parameters
+from tasks.records.input_formats.columns import roles_of, source_names
+from tasks.records.input_formats.incoming import BLANK, blaming, define
+from tasks.records.input_formats.input_format import Given, InputFormat, Left, Look
+from tasks.records.input_formats.thinning import MOST_RECORDS
+from tasks.records.input_formats.times import N_LOOKED_AT, TEXT, TimeForm, time_form
 
-_MOST_NOT_IN_A_HEADER = 1  # if the header is missing, a value of the first record could equal a column's name
 _TEXT = (pat.is_string, pat.is_large_string, pat.is_string_view)
 _NUMBER = (pat.is_integer, pat.is_floating, pat.is_decimal)
-_PARQUET_TYPES = {
+_TYPES = {
     "user": (*_TEXT, pat.is_integer, pat.is_binary, pat.is_large_binary),
     "time": (*_TEXT, *_NUMBER, pat.is_timestamp),
     "latitude": (*_TEXT, *_NUMBER),
@@ -33,56 +36,91 @@ _READABLE = {
 }
 
 
-def csv_columns(path: Path, config: Config) -> list[str]:
-    """Return a CSV file's columns in the file's order; the five that are read are named by their role.
+def _look(path: Path, _: Given) -> Look:
+    schema = _schema(path)
 
-    Files without a header have the columns that the configuration names.
+    def column(name: str) -> list[Any]:
+        return _first_of_column(path, name, MOST_RECORDS)
+
+    def spread(name: str) -> list[Any]:
+        return _spread_of_column(path, name, MOST_RECORDS)
+
+    kinds = {field.name: str(field.type) for field in schema}
+    return Look(PARQUET, list(schema.names), column, spread, kinds=kinds)
+
+
+def parquet_rows(path: Path) -> int:
+    """Return how many rows a Parquet file has.
 
     Raises:
-        BadInput: The header is missing, not UTF-8, or lacks a column. If the header is missing, the first line is a
-            record: then the message depends on none of its fields.
+        BadInput: It is incomplete.
     """
-    if config.dataset.header:
-        return _by_role(path, list(config.dataset.header), "mend dataset.header", config)
     try:
-        first_line = text_lines.first_line(path).decode("utf-8-sig")
-    except UnicodeDecodeError:
-        raise text_lines.not_utf8(path) from None
-    header = recognise.split(first_line, config.dataset.delimiter)
-    if not header:
-        raise BadInput(f"{path}: the file is empty, or its first line is, without a header")
-    wanted = source_names(config).values()
-    if sum(name not in header for name in wanted) > _MOST_NOT_IN_A_HEADER:
-        columns = ", ".join(f'"{name}"' for name in wanted)
-        raise BadInput(
-            f"{path}: the first line is no header with the columns {columns}; check dataset.delimiter, or name the "
-            "columns of files without a header in dataset.header"
-        )
-    return _by_role(path, header, "check the header, [columns] and dataset.delimiter", config)
+        return int(pq.read_metadata(path).num_rows)
+    except pa.ArrowInvalid:
+        raise BadInput(f"{path}: not a whole Parquet file; fetch it again") from None
 
 
-def first_csv_times(path: Path, position: int, n: int, config: Config) -> list[str]:
-    """Return the times of the first records of a CSV file; how long or what their values are does not matter.
+def _read(connection: warehouse.Connection, path: Path, file: dict[str, Any], config: Config) -> Left:
+    _check_columns(path, config)
+    names = source_names(config)
+    kind = _schema(path).field(names["time"]).type
+    times = _times(path, kind, config)
+    days = {"file_date": file["file_date"], **forgotten_parameters(config)}
+    columns = {"path": str(path), **names}
+    try:
+        define(connection, times, config)
+        if file["file_date"] is None and (times != TEXT or _has_instants(kind)):
+            _find_hours(connection, {"path": str(path), "time": names["time"], **times.parameters}, times)
+        with warehouse.any_order(connection):
+            read = {**file, **days, **columns, **times.parameters, **BLANK}
+            warehouse.run(connection, "write/raw_record_from_parquet", read)
+    except warehouse.EngineError:
+        # Reading and writing are one statement, so check that the file is the cause and not, say, a full disk.
+        with blaming(path, "parquet"), connection.cursor() as reader:
+            warehouse.rows(reader, "checks/parquet_readable", columns)
+        raise
+    n_forgotten = 0
+    if days["dates"]:
+        forgotten = {**days, "path": str(path), "time": names["time"], **times.parameters}
+        n_forgotten = warehouse.rows(connection, "read/n_forgotten_in_parquet", forgotten)[0][0]
+    return Left(0, n_forgotten)
 
-    Args:
-        path: The file.
-        position: Which of its columns has the times.
-        n: How many records to look at.
-        config: Gives the delimiter, and says whether there is a header.
+
+def _times(path: Path, kind: pa.DataType, config: Config) -> TimeForm:
+    """Return the form of a Parquet file's times, which have a type.
+
+    Raises:
+        BadInput: They are numbers, and it is neither declared nor to be seen what they count.
     """
-    start = 0 if config.dataset.header else 1
-    records = itertools.islice(csv_records(path, config.dataset.delimiter), start, start + n)
-    return [record[position].removeprefix("\ufeff") for record in records if len(record) > position]
+    if pat.is_timestamp(kind):
+        return TEXT
+    first = _first_of_column(path, config.columns.time, N_LOOKED_AT)
+    form = time_form(first, config)
+    if form == TEXT and not all(isinstance(one, str) for one in first if one is not None):
+        raise BadInput(
+            f'{path}: column "{config.columns.time}" (columns.time) has numbers, and its first {N_LOOKED_AT} are not '
+            "seconds, milli-, micro- or nanoseconds of the years 1990 to 2100; set columns.time_unit to what they "
+            "count, or columns.time_format to their form"
+        )
+    return form
 
 
-def check_parquet_columns(path: Path, config: Config) -> None:
+def _find_hours(connection: warehouse.Connection, time: dict[str, Any], times: TimeForm) -> None:
+    """Find the hours in which a Parquet file has rows: from its metadata if its times have an order there."""
+    if times == TEXT and warehouse.changed(connection, "scratch/file_hour_between", time):
+        return
+    warehouse.run(connection, "scratch/file_hour_of_parquet", time)
+
+
+def _check_columns(path: Path, config: Config) -> None:
     """Check that a Parquet file can be read and has the five columns, with types that fit their roles.
 
     Raises:
         BadInput: It cannot be read, it lacks a column, or a column has a type that would be read as something else.
     """
-    schema = parquet_schema(path)
-    for position, role in _roles(path, schema.names, f"the file has: {', '.join(schema.names)}", config).items():
+    schema = _schema(path)
+    for position, role in roles_of(path, schema.names, f"the file has: {', '.join(schema.names)}", config).items():
         kind = schema.field(position).type
         problem = _problem(role, kind.value_type if pat.is_dictionary(kind) else kind, path, config)
         if problem is not None:
@@ -90,7 +128,7 @@ def check_parquet_columns(path: Path, config: Config) -> None:
     _check_encodings(path, config)
 
 
-def parquet_schema(path: Path) -> pa.Schema:
+def _schema(path: Path) -> pa.Schema:
     """Return the names and types of a Parquet file's columns.
 
     Raises:
@@ -102,19 +140,19 @@ def parquet_schema(path: Path) -> pa.Schema:
         raise BadInput(f"{path}: not a whole Parquet file; fetch it again") from None
 
 
-def has_instants(kind: pa.DataType) -> bool:
+def _has_instants(kind: pa.DataType) -> bool:
     """Return whether times of a type are instants, and not texts or times without a time zone."""
     return pat.is_timestamp(kind) and kind.tz is not None
 
 
-def first_of_column(path: Path, name: str, n: int) -> list[Any]:
+def _first_of_column(path: Path, name: str, n: int) -> list[Any]:
     """Return the first entries of a column of a Parquet file; no other column is read."""
     with pq.ParquetFile(path) as file:
         batches = file.iter_batches(batch_size=n, columns=[name])
         return list(itertools.islice((one for batch in batches for one in batch.column(0).to_pylist()), n))
 
 
-def spread_of_column(path: Path, name: str, n: int) -> list[Any]:
+def _spread_of_column(path: Path, name: str, n: int) -> list[Any]:
     """Return about n entries of a column of a Parquet file, evenly spread over it; no other column is read."""
     with pq.ParquetFile(path) as file:
         step = max(1, file.metadata.num_rows // n)
@@ -136,7 +174,7 @@ def _problem(role: str, kind: pa.DataType, path: Path, config: Config) -> str | 
         return None if any(test(kind) for test in tests) else declared
     if role == "time" and pat.is_timestamp(kind) and (columns.time_unit or columns.time_format):
         return "which needs neither columns.time_unit nor columns.time_format: remove it"
-    if any(test(kind) for test in _PARQUET_TYPES[role]):
+    if any(test(kind) for test in _TYPES[role]):
         return None
     return f"which cannot be used; {_READABLE[role]} can be read"
 
@@ -156,22 +194,11 @@ def _check_encodings(path: Path, config: Config) -> None:
                 )
 
 
-def source_names(config: Config) -> dict[str, str]:
-    """Return the name that the input files use for each role. A user that is the file's name has no column."""
-    names = {role: getattr(config.columns, role) for role in ROLES}
-    return {role: name for role, name in names.items() if name != OF_FILE}
-
-
-def _by_role(path: Path, header: list[str], hint: str, config: Config) -> list[str]:
-    roles = _roles(path, header, hint, config)
-    return [roles.get(position, f"unused_{position}") for position in range(len(header))]
-
-
-def _roles(path: Path, header: list[str], hint: str, config: Config) -> dict[int, str]:
-    positions = {}
-    for role, name in source_names(config).items():
-        if header.count(name) != 1:
-            problem = "no column" if name not in header else "more than one column"
-            raise BadInput(f'{path}: {problem} "{name}" (columns.{role}); {hint}')
-        positions[header.index(name)] = role
-    return positions
+PARQUET = InputFormat(
+    name="parquet",
+    endings=(".parquet",),
+    begins=lambda start: start.startswith(b"PAR1"),
+    look=_look,
+    count=lambda path, _: parquet_rows(path),
+    read=_read,
+)

@@ -5,6 +5,9 @@ from typing import TypeVar
 
 T = TypeVar("T")
 
+MOST_RECORDS = 5_000
+"""How many records of a file `init` looks at, from its beginning and from all over it."""
+
 
 def evenly(records: Iterable[T], n: int) -> list[T]:
     """Return every k-th record, the first included: all if there are fewer than 2n, else n to 2n of them.

@@ -11,7 +11,7 @@ from pathlib import Path
 import pyarrow as pa
 
 from tasks.base.errors import BadInput
-from tasks.records import json_paths, text_lines
+from tasks.records.input_formats import json_paths, text_lines
 
 _LARGEST = 1 << 28  # bytes
 _TOKEN = re.compile(r'"[^"\\]*+(?:\\.[^"\\]*+)*+"|[\[\]{},:"]', re.DOTALL)

@@ -14,8 +14,8 @@ import pyarrow as pa
 
 from tasks.base.config import Config
 from tasks.base.errors import BadInput
-from tasks.records import text_lines
-from tasks.records.structure import source_names
+from tasks.records.input_formats import text_lines
+from tasks.records.input_formats.columns import source_names
 
 _OF_HEADER = "header."
 _LARGEST = (1 << 63) - 1  # times are signed in the engine; later ones are not readable in any unit

@@ -1,0 +1,1 @@
+"""Input formats: one value in one module for each, what they share, and the table of them."""

@@ -1,0 +1,171 @@
+"""CSV files, also without a header, and with other delimiters."""
+
+import itertools
+from collections import Counter
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+from tasks.base import warehouse
+from tasks.base.config import Config
+from tasks.base.config_source import OF_FILE
+from tasks.base.errors import BadInput
+from tasks.records.input_formats import recognise, text_lines
+from tasks.records.input_formats.columns import roles_of, source_names
+from tasks.records.input_formats.csv_rows import count_csv_rows, csv_records, first_line_end
+from tasks.records.input_formats.incoming import BLANK, blaming, define, keep_incoming
+from tasks.records.input_formats.input_format import Given, InputFormat, Left, Look, Snapshot
+from tasks.records.input_formats.thinning import MOST_RECORDS, evenly
+from tasks.records.input_formats.times import N_LOOKED_AT, time_form
+
+_MOST_NOT_IN_A_HEADER = 1  # if the header is missing, a value of the first record could equal a column's name
+_FEWEST_COLUMNS = 4
+
+
+def _look(path: Path, given: Given) -> Look:
+    if given.header and given.delimiter is None:
+        raise BadInput("--delimiter is missing: a file without a header does not show it. For example: --delimiter ,")
+    delimiter, names = _header(path, given)
+    records = list(itertools.islice(_rows(path, delimiter, given), MOST_RECORDS))
+    rows = [row for row in records if len(row) == len(names)]
+    if records and not rows:
+        n_columns = Counter(map(len, records)).most_common(1)[0][0]
+        said = f"--header names {len(names)}" if given.header else f"its header has {len(names)}"
+        raise BadInput(f"{path}: has {n_columns} columns, and {said}; check --header and --delimiter")
+
+    def column(name: str) -> list[str]:
+        position = names.index(name)
+        return [row[position] for row in rows]
+
+    def spread(name: str) -> list[str]:
+        position = names.index(name)
+        fields = (row[position] for row in _rows(path, delimiter, given) if len(row) == len(names))
+        return evenly(fields, MOST_RECORDS)
+
+    return Look(CSV, list(filter(str.strip, names)), column, spread, delimiter, given.header)
+
+
+def _rows(path: Path, delimiter: str, given: Given) -> Iterator[list[str]]:
+    """Yield the rows of a CSV file, without its header and blank lines."""
+    return filter(None, itertools.islice(csv_records(path, delimiter), 0 if given.header else 1, None))
+
+
+def _header(path: Path, given: Given) -> tuple[str, list[str]]:
+    """Return the delimiter and the names of the columns; the first line alone decides, or the owner."""
+    if given.header:
+        return given.delimiter or ",", list(given.header)
+    try:
+        with text_lines.open_binary(path) as file:
+            lines = [file.readline(text_lines.LONGEST_RECORD) for _ in range(2)]
+        line = lines[0].decode("utf-8-sig").rstrip("\r\n")
+    except UnicodeDecodeError:
+        raise text_lines.not_utf8(path) from None
+    if not line.strip():
+        raise BadInput(f"{path}: its first line is empty, and must be the header; remove it, or name another file")
+    known = given.delimiter or ("\t" if path.name.endswith((".tsv", ".tsv.gz")) else None)
+    if recognise.is_comment(line, lines[1].decode("utf-8", "replace").rstrip("\r\n"), known):
+        raise BadInput(
+            f"{path}: its first line is a comment, and must be the header; remove it, for example with sed 1d"
+        )
+    if not recognise.is_header(line, known):
+        raise BadInput(
+            f"{path}: its first line is no header: a name in it is a number, or several are empty. If it is a header, "
+            "give each column a name in it. If it is a record, name the columns in order with --header, and say what "
+            'stands between them, for example --header "id,time,lat,lon,speed" --delimiter ","'
+        )
+    if "\0" in line:
+        raise text_lines.not_utf8(path)
+    delimiter = known or recognise.delimiter_of(line)
+    return delimiter, recognise.split(line, delimiter)
+
+
+def _count(path: Path, config: Config) -> int:
+    return count_csv_rows(path, config.dataset.delimiter, len(config.dataset.header))
+
+
+def _read(connection: warehouse.Connection, path: Path, file: dict[str, Any], config: Config) -> Left:
+    names = [{"user": "user_id"}.get(role, role) for role in _columns(path, config)]
+    times = time_form(_first_times(path, names.index("time"), N_LOOKED_AT, config), config)
+    parameters = {
+        "path": str(path),
+        "columns": dict.fromkeys(names, "VARCHAR"),
+        "delimiter": config.dataset.delimiter,
+        "line_end": first_line_end(path),
+        "header": not config.dataset.header,
+        "filename": "user_id" if config.columns.user == OF_FILE else False,
+    }
+    with blaming(path, "csv"):
+        define(connection, times, config)
+        warehouse.run(connection, "scratch/incoming_csv", {**parameters, **times.parameters, **BLANK})
+        if warehouse.rows(connection, "checks/lines_not_utf8"):
+            raise text_lines.not_utf8(path)
+        n_malformed = warehouse.changed(connection, "write/quarantine_csv_lines", file)
+    return keep_incoming(connection, file, n_malformed, config)
+
+
+def _columns(path: Path, config: Config) -> list[str]:
+    """Return a CSV file's columns in the file's order; the five that are read are named by their role.
+
+    Files without a header have the columns that the configuration names.
+
+    Raises:
+        BadInput: The header is missing, not UTF-8, or lacks a column. If the header is missing, the first line is a
+            record: then the message depends on none of its fields.
+    """
+    if config.dataset.header:
+        return _by_role(path, list(config.dataset.header), "mend dataset.header", config)
+    try:
+        first_line = text_lines.first_line(path).decode("utf-8-sig")
+    except UnicodeDecodeError:
+        raise text_lines.not_utf8(path) from None
+    header = recognise.split(first_line, config.dataset.delimiter)
+    if not header:
+        raise BadInput(f"{path}: the file is empty, or its first line is, without a header")
+    wanted = source_names(config).values()
+    if sum(name not in header for name in wanted) > _MOST_NOT_IN_A_HEADER:
+        columns = ", ".join(f'"{name}"' for name in wanted)
+        raise BadInput(
+            f"{path}: the first line is no header with the columns {columns}; check dataset.delimiter, or name the "
+            "columns of files without a header in dataset.header"
+        )
+    return _by_role(path, header, "check the header, [columns] and dataset.delimiter", config)
+
+
+def _by_role(path: Path, header: list[str], hint: str, config: Config) -> list[str]:
+    roles = roles_of(path, header, hint, config)
+    return [roles.get(position, f"unused_{position}") for position in range(len(header))]
+
+
+def _first_times(path: Path, position: int, n: int, config: Config) -> list[str]:
+    """Return the times of the first records of a CSV file; how long or what their values are does not matter.
+
+    Args:
+        path: The file.
+        position: Which of its columns has the times.
+        n: How many records to look at.
+        config: Gives the delimiter, and says whether there is a header.
+    """
+    start = 0 if config.dataset.header else 1
+    records = itertools.islice(csv_records(path, config.dataset.delimiter), start, start + n)
+    return [record[position].removeprefix("\ufeff") for record in records if len(record) > position]
+
+
+def _snapshot(start: bytes, _: Callable[[], bytes]) -> Snapshot | None:
+    """Return what a snapshot in CSV shows: a line alone may be a header, or a sentence with commas."""
+    text = start.decode("utf-8", "replace")
+    lines = [line for line in text.splitlines() if line.strip()]
+    if recognise.n_csv_columns(text) < _FEWEST_COLUMNS:
+        return None
+    return Snapshot(frozenset(lines[:1]), len(lines) > 1)
+
+
+CSV = InputFormat(
+    name="csv",
+    endings=(".csv", ".csv.gz", ".tsv", ".tsv.gz"),
+    begins=lambda start: recognise.is_text(start) and bool(recognise.without_blanks(start)),
+    look=_look,
+    count=_count,
+    read=_read,
+    snapshot=_snapshot,
+    can_name_user=True,
+)

@@ -1,0 +1,118 @@
+"""An input format as one value: how it is recognised, what `init` sees of it, how its rows are counted and read."""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from tasks.base import warehouse
+from tasks.base.config import Config
+
+
+@dataclass(frozen=True)
+class Given:
+    """What the owner says himself.
+
+    Attributes:
+        header: The names of the columns of CSV files without a header.
+        delimiter: The character between the fields of CSV files.
+        format: The name of the files' format.
+        records: The path to the list of records of JSON documents; "" if the document is the list.
+        columns: The column of each role that is given.
+        time_format: The form of the times.
+        timezone: The time zone.
+    """
+
+    header: tuple[str, ...] = ()
+    delimiter: str | None = None
+    format: str | None = None
+    records: str | None = None
+    columns: dict[str, str] = field(default_factory=dict)
+    time_format: str | None = None
+    timezone: str | None = None
+
+
+@dataclass(frozen=True)
+class Look:
+    """What a source file looks like.
+
+    Attributes:
+        format: Its format.
+        names: The names of its columns, or the paths of the members of its records; none if it has no records.
+        column: Returns what the first records have in the column of a name.
+        spread: Returns what records from all over the file have there; it reads the whole file.
+        delimiter: The character between fields, of a CSV file.
+        header: The names that were given for a file without a header.
+        records: The path to the list of records, of a JSON document; "" if the document is the list. None for others.
+        kinds: The type of each column, of a Parquet file.
+    """
+
+    format: "InputFormat"
+    names: list[str]
+    column: Callable[[str], list[Any]]
+    spread: Callable[[str], list[Any]]
+    delimiter: str = ","
+    header: tuple[str, ...] = ()
+    records: str | None = None
+    kinds: dict[str, str] | None = None
+
+    @property
+    def own_names(self) -> list[str]:
+        """The names of columns that each record has itself: none leads into a list of objects in it."""
+        return [name for name in self.names if not self.format.has_members or "]." not in name]
+
+
+class Left(NamedTuple):
+    """How many rows of a file are not in raw_record, by reason."""
+
+    n_malformed: int
+    n_forgotten: int
+
+
+class Snapshot(NamedTuple):
+    """What a recorded snapshot shows of its records.
+
+    Attributes:
+        places: Where it can have records: the paths to lists, or the header of CSV.
+        has_records: Whether it has some.
+    """
+
+    places: frozenset[Any]
+    has_records: bool
+
+
+def _any_columns(files: Sequence[Path], looks: Sequence[Look], columns: Mapping[str, str]) -> None:
+    """Refuse no columns."""
+
+
+@dataclass(frozen=True)
+class InputFormat:
+    """A format of source files.
+
+    Attributes:
+        name: What `dataset.format` calls it.
+        endings: What the names of its files end in; the first is that of snapshots that are recorded.
+        begins: Returns whether a file is of it by its first bytes, which are not compressed any more.
+        look: Returns what `init` sees of a file. No value may change it.
+        count: Returns how many rows a file has, counted without the engine.
+        read: Puts the rows of a file into raw_record or, what is no row, into quarantine. It gets a connection, the
+            path, the parameters ``file_id`` and ``file_date``, and the configuration.
+        snapshot: Returns what a snapshot shows, from its first bytes and from a function that returns all; None if it
+            is no data.
+        refuse_columns: Raises ``BadInput`` if files cannot have the columns that were chosen.
+        holds_snapshots: Whether files are snapshots of a feed, which repeat the last report of who stands still.
+        has_members: Whether columns are members of records, which can hold others.
+        can_name_user: Whether `columns.user` may be the name of the file.
+    """
+
+    name: str
+    endings: tuple[str, ...]
+    begins: Callable[[bytes], bool]
+    look: Callable[[Path, Given], Look]
+    count: Callable[[Path, Config], int]
+    read: Callable[[warehouse.Connection, Path, dict[str, Any], Config], Left]
+    snapshot: Callable[[bytes, Callable[[], bytes]], Snapshot | None] = lambda *_: Snapshot(frozenset(), True)
+    refuse_columns: Callable[[Sequence[Path], Sequence[Look], Mapping[str, str]], None] = _any_columns
+    holds_snapshots: bool = False
+    has_members: bool = False
+    can_name_user: bool = False
