@@ -10,7 +10,7 @@ from tasks.base.config_source import OF_FILE
 from tasks.base.errors import HexveilError
 
 if TYPE_CHECKING:
-    from tasks.records.proposal import Proposal
+    from tasks.records.init.proposal import Proposal
 
 _UPPER = {"km/h": "100", "mph": "65", "m/s": "30"}
 _FACTORS = {

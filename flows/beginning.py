@@ -21,7 +21,7 @@ from tasks.base.errors import BadConfig, HexveilError, OtherDays
 from tasks.base.names import NAME
 
 if TYPE_CHECKING:
-    from tasks.records.proposal import Proposal
+    from tasks.records.init.proposal import Proposal
 
 _PER_DAY = (
     "How much may one day tell of one user's values (epsilon)? At 1 it makes a guess about 2.7 times as likely at "
@@ -76,8 +76,8 @@ def init(
 ) -> None:
     """Look at a feed, ask for bounds and budget, and write a configuration; reads no value and spends nothing."""
     from tasks.base.config_text import config_text
+    from tasks.records.init.proposal import propose_source, read_all_files
     from tasks.records.input_formats.input_format import Given
-    from tasks.records.proposal import propose_source, read_all_files
 
     ask = Asker(not yes and sys.stdin.isatty())
     columns = {"user": user, "time": time, "latitude": latitude, "longitude": longitude, "value": value}
@@ -224,7 +224,7 @@ def _try(date: dt.date, config: Config) -> list[str]:
     """Read and check the day that most of the first records are of, as every run does; return what to say of it."""
     from tasks.engines.prepare import by_itself, prepare_day
     from tasks.planning.preview import preview_plan
-    from tasks.records.outcomes import prepared_rows, rows_without_day
+    from tasks.records.judge.outcomes import prepared_rows, rows_without_day
 
     prepare_day(date, config, by_itself)
     rows = prepared_rows(date, config)

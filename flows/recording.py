@@ -29,8 +29,8 @@ def record(
     longer and longer, to at most a quarter of an hour. Each failure is shown.
     """
     from tasks.base.logs import show_lines
-    from tasks.records.feed import Feed, filled_in
-    from tasks.records.recorder import record as record_feed
+    from tasks.records.record.feed import Feed, filled_in
+    from tasks.records.record.recorder import record as record_feed
 
     headers = dict(map(_header, header or []))
     feed = Feed(filled_in(url), to, every, timezone, headers)
@@ -43,7 +43,7 @@ def record(
 
 
 def _header(text: str) -> tuple[str, str]:
-    from tasks.records.feed import filled_in
+    from tasks.records.record.feed import filled_in
 
     name, colon, value = text.partition(":")
     if not colon or not name.strip():

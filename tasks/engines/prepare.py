@@ -10,8 +10,8 @@ from tasks.base.steps import Step
 from tasks.engines.sharded_day import index_shards
 from tasks.engines.sharded_ingest import ingest_shards
 from tasks.occupancy.user_cells import build_occupancy
-from tasks.records.ingest import ingest_records
-from tasks.records.validate import validate_records
+from tasks.records.judge.validate import validate_records
+from tasks.records.read.ingest import ingest_records
 
 Preparation = Step[[dt.date, Config], None]
 Run = Callable[[Preparation, dt.date, Config], None]

@@ -17,13 +17,13 @@ from tasks.base.steps import step
 from tasks.engines import cluster, shard_store
 from tasks.engines.scratch import scratch
 from tasks.engines.shard_parts import all_names, note_of
-from tasks.records import source
-from tasks.records.fetched import at_hand
 from tasks.records.forgotten import Forgetting, forgotten_days, note_forgotten, refuse_other_engine
-from tasks.records.ingest import new_inputs, note_seen, read_file, refuse_forgotten
 from tasks.records.input_formats.parquet_files import parquet_rows
 from tasks.records.input_formats.table import format_of
-from tasks.records.inputs import Input
+from tasks.records.read import source
+from tasks.records.read.fetched import at_hand
+from tasks.records.read.ingest import new_inputs, note_seen, read_file, refuse_forgotten
+from tasks.records.read.inputs import Input
 
 _PART = {
     "name": pl.String,

@@ -13,7 +13,7 @@ from tasks.base.steps import step
 from tasks.engines import cluster, shard_store
 from tasks.engines.scratch import scratch
 from tasks.engines.shard_parts import Part, find_parts, load_parts, names_by_shard
-from tasks.records.ingest import current_files
+from tasks.records.read.ingest import current_files
 
 _RELEASED = {"local_date": pl.Date, "release_id": pl.String, "n_rows": pl.Int64}
 

@@ -1,1 +1,1 @@
-"""Turns input files into valid records and counts every row. Imports only ``base``."""
+"""Turns input files into valid records and counts every row; has rooms for what `init` and `record` do with files."""

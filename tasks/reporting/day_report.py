@@ -19,7 +19,7 @@ from tasks.base.storage import TABLE
 from tasks.formats.columns import expected_errors
 from tasks.kinds.table import load_plan
 from tasks.planning.cautions import cautions
-from tasks.records.outcomes import KEPT, late_records, rows_without_day
+from tasks.records.judge.outcomes import KEPT, late_records, rows_without_day
 
 
 @dataclass(frozen=True)

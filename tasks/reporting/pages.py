@@ -11,7 +11,7 @@ from tasks.account.entry import Entry, Release
 from tasks.account.stopped import stops
 from tasks.base.config import Config
 from tasks.base.markdown import table, text
-from tasks.records.outcomes import KEPT
+from tasks.records.judge.outcomes import KEPT
 from tasks.reporting.budget_report import BudgetReport
 from tasks.reporting.day_report import DayReport
 

@@ -25,8 +25,8 @@ from tasks.records.forgotten import (
     note_forgotten,
     refuse_other_engine,
 )
-from tasks.records.inputs import settings_hash
-from tasks.records.value_forms import forget_value_forms
+from tasks.records.judge.value_forms import forget_value_forms
+from tasks.records.read.inputs import settings_hash
 
 log = logging.getLogger("hexveil.forget")
 

@@ -18,10 +18,10 @@ from flows import beginning
 from flows.asking import Asker, asked_columns
 from tasks.account import ledger
 from tasks.base.config import load_config
+from tasks.records.init.looking import look_at
+from tasks.records.init.proposal import propose_source
 from tasks.records.input_formats.input_format import Given
 from tasks.records.input_formats.roles import recognise_roles, unit_of
-from tasks.records.looking import look_at
-from tasks.records.proposal import propose_source
 
 OPTIONS = {
     "austin": ("--unit", "km/h", "--factor", "1.609344", "--missing", "255", "--upper", "120"),

@@ -11,8 +11,8 @@ from support import DATE, HEADER, Dataset, Hexveil
 from tasks.account import ledger
 from tasks.base.config import load_config
 from tasks.base.errors import BadInput
+from tasks.records.init.proposal import propose_source
 from tasks.records.input_formats.input_format import Given
-from tasks.records.proposal import propose_source
 
 ROW = f"b1,{DATE}T08:00:00Z,47.0,8.3,9\n"
 USUAL = ("--yes", "--unit", "km/h")

@@ -17,8 +17,8 @@ from typer.testing import CliRunner
 
 from flows.cli import app
 from tasks.base.errors import HexveilError
+from tasks.records.init.proposal import propose_source
 from tasks.records.input_formats.input_format import Given
-from tasks.records.proposal import propose_source
 
 N_ROWS = 6
 PLACES = [f"{DATE}T08:0{n}:00Z,47.0{n},8.31" for n in range(N_ROWS)]

@@ -17,7 +17,7 @@ from pathlib import Path
 import polars as pl
 
 from tasks.base import logs, schemas, steps
-from tasks.records import validate
+from tasks.records.judge import validate
 from tasks.base.config import load_config
 from tasks.upkeep.forget import forget_days
 from tasks.kinds.cell_sums.plan import SumsPlan

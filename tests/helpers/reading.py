@@ -4,7 +4,7 @@ import pytest
 from support import DATE, Dataset
 
 from tasks.base.errors import BadInput
-from tasks.records.ingest import ingest_records
+from tasks.records.read.ingest import ingest_records
 
 ROW = f"bus1,{DATE}T08:00:00Z,47.05,8.31,30\n"
 

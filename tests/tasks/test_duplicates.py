@@ -8,9 +8,9 @@ from hypothesis import strategies as st
 from support import CONFIG, DATE, Dataset
 
 from tasks.base import warehouse
-from tasks.records import duplicates
-from tasks.records.ingest import ingest_records
-from tasks.records.validate import validate_records
+from tasks.records.judge import duplicates
+from tasks.records.judge.validate import validate_records
+from tasks.records.read.ingest import ingest_records
 
 Row = tuple[str | None, dt.datetime | None, float | None, float | None]
 Judged = list[tuple[str, int, str]]

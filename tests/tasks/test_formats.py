@@ -15,7 +15,7 @@ from support import DATE, HEADER, Dataset
 
 from tasks.base import warehouse
 from tasks.base.errors import TemporaryFailure
-from tasks.records.ingest import ingest_records
+from tasks.records.read.ingest import ingest_records
 from tasks.upkeep.forget import forget_days
 
 

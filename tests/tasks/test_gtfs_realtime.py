@@ -13,9 +13,9 @@ from reading import ingest, refusal, rows_of
 from support import DATE, Dataset
 
 from tasks.base.errors import BadInput
+from tasks.records.init.proposal import propose_source
 from tasks.records.input_formats import gtfs_realtime
 from tasks.records.input_formats.input_format import Given
-from tasks.records.proposal import propose_source
 
 SECOND = 1768471552
 PRESET = """

@@ -12,7 +12,7 @@ from support import CONFIG, DATE, ENGINES, HEADER, Dataset
 
 from tasks.base.errors import HexveilError
 from tasks.engines.prepare import preparation
-from tasks.records.ingest import ingest_records
+from tasks.records.read.ingest import ingest_records
 from tasks.upkeep.forget import days_older_than, forget_days, held_days
 
 
@@ -199,7 +199,7 @@ def test_an_error_of_a_library_says_its_class_and_keeps_its_text_private(
     dataset: Dataset, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     dataset.write("a.csv", HEADER + ROW)
-    monkeypatch.setattr("tasks.records.source.content_hash", lambda _: [][secret_position])
+    monkeypatch.setattr("tasks.records.read.source.content_hash", lambda _: [][secret_position])
     secret_position = 7_654_321
     with pytest.raises(HexveilError) as caught:
         ingest(dataset)

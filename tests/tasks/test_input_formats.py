@@ -11,12 +11,12 @@ from support import DATE, HEADER, Dataset
 from tasks.base import warehouse
 from tasks.base.config import Config
 from tasks.base.config_source import Format
-from tasks.records import recorder
+from tasks.records.init.proposal import propose_source
 from tasks.records.input_formats import table
 from tasks.records.input_formats.columns import roles_of
 from tasks.records.input_formats.incoming import keep_rows
 from tasks.records.input_formats.input_format import Given, InputFormat, Left, Look
-from tasks.records.proposal import propose_source
+from tasks.records.record import recorder
 
 MARK = "%piped "
 

@@ -9,11 +9,11 @@ import pytest
 from feeds import MIDNIGHT, snapshot
 from support import DATE, HEADER, Dataset
 
-from tasks.records import patterns
+from tasks.records.init import patterns
+from tasks.records.init.proposal import propose_source
+from tasks.records.init.proposed_files import are_of_day
 from tasks.records.input_formats.input_format import Given
-from tasks.records.proposal import propose_source
-from tasks.records.proposed_files import are_of_day
-from tasks.records.source import find_files
+from tasks.records.read.source import find_files
 
 DAYS = [DATE + dt.timedelta(days=number) for number in range(3)]
 

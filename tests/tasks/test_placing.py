@@ -16,8 +16,8 @@ from tasks.base import warehouse
 from tasks.occupancy import placing
 from tasks.occupancy.placing import find_cells
 from tasks.occupancy.user_cells import fill_user_cells
-from tasks.records.ingest import ingest_records
-from tasks.records.validate import validate_records
+from tasks.records.judge.validate import validate_records
+from tasks.records.read.ingest import ingest_records
 
 Places = NDArray[np.float64]
 N_CLUSTERS = 400

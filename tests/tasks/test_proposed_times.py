@@ -7,9 +7,9 @@ from reading import ingest
 from support import Dataset
 
 from tasks.base.errors import BadInput
+from tasks.records.init.proposal import propose_source
+from tasks.records.init.proposed_times import are_iso, form_of_times, time_formats
 from tasks.records.input_formats.input_format import Given
-from tasks.records.proposal import propose_source
-from tasks.records.proposed_times import are_iso, form_of_times, time_formats
 
 HEADER = "bus,time,lat,lon,speed\n"
 MONTH_FIRST, DAY_FIRST = "%m/%d/%Y %H:%M", "%d/%m/%Y %H:%M"

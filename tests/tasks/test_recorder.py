@@ -17,9 +17,9 @@ import pytest
 from feeds import snapshot
 
 from tasks.base.errors import HexveilError
-from tasks.records import recorder
-from tasks.records.feed import Feed, filled_in
-from tasks.records.recorder import LONGEST_WAIT, record, wait_after
+from tasks.records.record import recorder
+from tasks.records.record.feed import Feed, filled_in
+from tasks.records.record.recorder import LONGEST_WAIT, record, wait_after
 
 SECOND = 1768464000
 FIRST, SECOND_ONE = (snapshot([("bus1", SECOND + one, 11)]) for one in (0, 30))

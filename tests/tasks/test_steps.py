@@ -19,7 +19,8 @@ from tasks.base.steps import Step, step, step_seconds
 from tasks.engines import late
 from tasks.occupancy import user_cells
 from tasks.planning import plan
-from tasks.records import ingest, validate
+from tasks.records.judge import validate
+from tasks.records.read import ingest
 from tasks.release import draw, publish
 
 FULL = OSError(28, "No space left on device")

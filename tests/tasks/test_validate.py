@@ -12,8 +12,8 @@ from support import DATE, HEADER, Dataset
 from tasks.base import warehouse
 from tasks.base.errors import BadInput, HexveilError
 from tasks.occupancy.user_cells import build_occupancy
-from tasks.records.ingest import ingest_records
-from tasks.records.validate import validate_records
+from tasks.records.judge.validate import validate_records
+from tasks.records.read.ingest import ingest_records
 
 
 def write_rows(dataset: Dataset, rows: list[str], name: str = "a.csv") -> None:

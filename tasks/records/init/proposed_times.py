@@ -15,7 +15,7 @@ from zoneinfo import ZoneInfo
 
 from tasks.base.config_source import TimeUnit
 from tasks.base.errors import BadInput
-from tasks.records import patterns
+from tasks.records.init import patterns
 from tasks.records.input_formats import recognise
 from tasks.records.input_formats.times import TEXT, TimeForm, local_days, of_format, of_unit
 

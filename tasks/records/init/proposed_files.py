@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from tasks.base.config import DATE_PLACEHOLDER
-from tasks.records import patterns
+from tasks.records.init import patterns
 
 _ANY_DATE = "[0-9][0-9][0-9][0-9]-[0-9][0-9]-[0-9][0-9]"
 _MOST_OF_OTHER_DAYS = 0.05

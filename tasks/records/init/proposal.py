@@ -22,15 +22,15 @@ from tasks.base.config_presets import preset_columns, preset_format
 from tasks.base.config_source import OF_FILE, ROLES
 from tasks.base.errors import BadInput
 from tasks.base.time_zones import zone_problem
-from tasks.records import patterns
-from tasks.records.inner_lists import refuse_inner_lists
+from tasks.records.init import patterns
+from tasks.records.init.inner_lists import refuse_inner_lists
+from tasks.records.init.looking import look_at
+from tasks.records.init.proposed_files import NOT_THEIR_DAYS, are_of_day, dated_files, undated_files
+from tasks.records.init.proposed_times import TimesForm, form_of_times
 from tasks.records.input_formats import recognise
 from tasks.records.input_formats.input_format import Given, Look
 from tasks.records.input_formats.roles import recognise_roles, unit_of
 from tasks.records.input_formats.table import format_by_name
-from tasks.records.looking import look_at
-from tasks.records.proposed_files import NOT_THEIR_DAYS, are_of_day, dated_files, undated_files
-from tasks.records.proposed_times import TimesForm, form_of_times
 
 _MOST_FILES = 20
 _MARGIN_DEGREES = 0.5

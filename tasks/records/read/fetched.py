@@ -9,7 +9,7 @@ import fsspec
 
 from tasks.base.config_types import is_remote
 from tasks.base.errors import BadInput
-from tasks.records.inputs import Input
+from tasks.records.read.inputs import Input
 
 
 @contextmanager

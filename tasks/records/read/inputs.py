@@ -12,7 +12,7 @@ from tasks.base.config import DATE_PLACEHOLDER, Config
 from tasks.base.config_types import is_remote
 from tasks.base.durable import canonical_json, sha256
 from tasks.base.errors import BadInput
-from tasks.records import source
+from tasks.records.read import source
 
 
 @dataclass(frozen=True)

@@ -12,13 +12,13 @@ from tasks.base.logs import say
 from tasks.base.progress import progress
 from tasks.base.steps import step
 from tasks.base.storage import private_folder
-from tasks.records import source
-from tasks.records.fetched import at_hand
 from tasks.records.forgotten import forgotten_days, refuse_other_engine
 from tasks.records.input_formats.input_format import InputFormat
 from tasks.records.input_formats.table import format_of
 from tasks.records.input_formats.text_lines import unreadable
-from tasks.records.inputs import Input, find_inputs
+from tasks.records.read import source
+from tasks.records.read.fetched import at_hand
+from tasks.records.read.inputs import Input, find_inputs
 
 _MADE_TO_READ = (
     "scratch/readable_time",

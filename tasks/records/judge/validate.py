@@ -10,12 +10,12 @@ from tasks.base.config import Config
 from tasks.base.errors import BadInput, OtherDays
 from tasks.base.logs import say
 from tasks.base.steps import step
-from tasks.records.duplicates import repeated_hashes
-from tasks.records.ingest import current_files
 from tasks.records.input_formats.csv_rows import DECIMAL_COMMAS
 from tasks.records.input_formats.table import holds_snapshots
-from tasks.records.outcomes import DUPLICATE, KEPT, OUTSIDE_DAY, count_rows
-from tasks.records.value_forms import note_value_forms
+from tasks.records.judge.duplicates import repeated_hashes
+from tasks.records.judge.outcomes import DUPLICATE, KEPT, OUTSIDE_DAY, count_rows
+from tasks.records.judge.value_forms import note_value_forms
+from tasks.records.read.ingest import current_files
 
 log = logging.getLogger("hexveil.validate")
 

@@ -1,0 +1,1 @@
+"""Recording: fetches a live feed again and again, and keeps its snapshots."""
