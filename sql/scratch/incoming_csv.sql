@@ -6,17 +6,18 @@
 -- Params   $path, $columns MAP of role to VARCHAR in the file's order, $delimiter, $header: whether it has one;
 --          $line_end: how its first record ends, which the engine would guess wrong from a value of several lines;
 --          $blank: trimmed off user ids; $filename: the column that gets the file's path, if one does;
---          $micros, $time_format: of times, see instant_of
+--          $user_is_file: whether that is the user's: the user is the file's name up to the first dot;
+--          $micros, $time_format: of times, see instant_of; $decimal: the decimal mark
 -- Privacy  SENSITIVE
 create or replace temp table incoming as
 select
     row_number() over () as row_number,
     true as is_object,
-    trimmed_id(written_id(user_id), $blank) as user_id,
+    trimmed_id(if($user_is_file, split_part(parse_filename(user_id), '.', 1), user_id), $blank) as user_id,
     readable_time(instant_of(time, $micros, $time_format)) as observed_at,
-    number_of(latitude) as latitude,
-    number_of(longitude) as longitude,
-    number_of(value) as value
+    number_of(latitude, $decimal) as latitude,
+    number_of(longitude, $decimal) as longitude,
+    number_of(value, $decimal) as value
 from read_csv(
     $path,
     columns = $columns,

@@ -3,7 +3,7 @@
 -- Grain    one row per line; is_object is false if the line is not a JSON object
 -- Reads    source_line: the lines of the file
 -- Params   $user, $time, $latitude, $longitude, $value: pointers to members; $blank: trimmed off user ids;
---          $micros, $time_format: of times, see instant_of
+--          $micros, $time_format: of times, see instant_of; $decimal: the decimal mark
 -- Privacy  SENSITIVE
 create or replace temp table incoming as
 with readable as (
@@ -28,9 +28,9 @@ select
         null
     ) as user_id,
     readable_time(instant_of(json_extract_string(object, $time), $micros, $time_format)) as observed_at,
-    number_of(json_extract_string(object, $latitude)) as latitude,
-    number_of(json_extract_string(object, $longitude)) as longitude,
-    number_of(json_extract_string(object, $value)) as value,
+    number_of(json_extract_string(object, $latitude), $decimal) as latitude,
+    number_of(json_extract_string(object, $longitude), $decimal) as longitude,
+    number_of(json_extract_string(object, $value), $decimal) as value,
     list_filter(
         [$user, $time, $latitude, $longitude, $value],
         lambda pointer: json_exists(object, pointer)

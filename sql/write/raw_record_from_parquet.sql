@@ -3,7 +3,8 @@
 -- Reads    the file $path, whole_hour
 -- Params   $file_id; $file_date: the day the file is for, or null if each row's own time gives the day;
 --          $dates, $starts, $ends: what was forgotten; $path, $user, $time, $latitude, $longitude, $value: names of
---          its columns; $blank: trimmed off user ids; $micros, $time_format: of times, see instant_of
+--          its columns; $blank: trimmed off user ids; $micros, $time_format: of times, see instant_of;
+--          $decimal: the decimal mark of texts
 -- Privacy  SENSITIVE
 insert into raw_record by name
 with incoming as (
@@ -11,9 +12,9 @@ with incoming as (
         file_row_number + 1 as row_number,
         columns(lambda c: c = $user)::varchar as written_id,
         instant_of(columns(lambda c: c = $time), $micros, $time_format) as observed_at,
-        number_of(columns(lambda c: c = $latitude)) as latitude,
-        number_of(columns(lambda c: c = $longitude)) as longitude,
-        number_of(columns(lambda c: c = $value)) as value
+        number_of(columns(lambda c: c = $latitude), $decimal) as latitude,
+        number_of(columns(lambda c: c = $longitude), $decimal) as longitude,
+        number_of(columns(lambda c: c = $value), $decimal) as value
     from read_parquet($path, file_row_number = true)
 ),
 

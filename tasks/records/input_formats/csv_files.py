@@ -13,7 +13,7 @@ from tasks.base.errors import BadInput
 from tasks.records.input_formats import recognise, text_lines
 from tasks.records.input_formats.columns import roles_of, source_names
 from tasks.records.input_formats.csv_rows import count_csv_rows, csv_records, first_line_end
-from tasks.records.input_formats.incoming import BLANK, blaming, define, keep_incoming
+from tasks.records.input_formats.incoming import BLANK, blaming, keep_incoming
 from tasks.records.input_formats.input_format import Given, InputFormat, Left, Look, Snapshot
 from tasks.records.input_formats.thinning import MOST_RECORDS, evenly
 from tasks.records.input_formats.times import N_LOOKED_AT, time_form
@@ -93,10 +93,11 @@ def _read(connection: warehouse.Connection, path: Path, file: dict[str, Any], co
         "line_end": first_line_end(path),
         "header": not config.dataset.header,
         "filename": "user_id" if config.columns.user == OF_FILE else False,
+        "user_is_file": config.columns.user == OF_FILE,
+        "decimal": config.dataset.decimal,
     }
     with blaming(path, "csv"):
-        define(connection, times, config)
-        warehouse.run(connection, "scratch/incoming_csv", {**parameters, **times.parameters, **BLANK})
+        warehouse.run(connection, "scratch/incoming_csv", {**parameters, **times, **BLANK})
         if warehouse.rows(connection, "checks/lines_not_utf8"):
             raise text_lines.not_utf8(path)
         n_malformed = warehouse.changed(connection, "write/quarantine_csv_lines", file)

@@ -1,4 +1,4 @@
-"""What the readers of all formats share: how times, numbers and ids are read, and how the rows that were read are kept.
+"""What the readers of all formats share: how errors are told, and how the rows that were read are kept.
 
 A reader leaves the rows of a file in the table ``incoming``.
 """
@@ -12,15 +12,13 @@ import pyarrow as pa
 
 from tasks.base import warehouse
 from tasks.base.config import Config
-from tasks.base.config_source import OF_FILE
 from tasks.records.forgotten import forgotten_parameters
 from tasks.records.input_formats.input_format import Left
 from tasks.records.input_formats.text_lines import unreadable
-from tasks.records.input_formats.times import N_LOOKED_AT, TimeForm, time_form
+from tasks.records.input_formats.times import N_LOOKED_AT, time_form
 
 BLANK = {"blank": "".join(chr(one) for one in range(0x3001) if chr(one).isspace())}
 """What is trimmed off user ids."""
-_DECIMAL_MARKS = {".": "scratch/number_with_point", ",": "scratch/number_with_comma"}
 
 
 @contextmanager
@@ -30,13 +28,6 @@ def blaming(path: Path, kind: str) -> Iterator[None]:
         yield
     except warehouse.EngineError:
         raise unreadable(path, kind) from None
-
-
-def define(connection: warehouse.Connection, times: TimeForm, config: Config) -> None:
-    """Let a connection read the times, numbers and ids of a file."""
-    times.define(connection)
-    warehouse.run(connection, _DECIMAL_MARKS[config.dataset.decimal])
-    warehouse.run(connection, "scratch/id_of_file" if config.columns.user == OF_FILE else "scratch/id_of_column")
 
 
 def keep_rows(
@@ -55,9 +46,8 @@ def keep_rows(
     """
     times = time_form(rows["time"].slice(0, N_LOOKED_AT).to_pylist(), config)
     with blaming(path, kind):
-        define(connection, times, config)
         connection.register("source_row", rows)
-        warehouse.run(connection, "scratch/incoming_positions", {**times.parameters, **BLANK})
+        warehouse.run(connection, "scratch/incoming_positions", {**times, **BLANK})
         n_malformed = warehouse.changed(connection, "write/quarantine_incoming", file)
     return keep_incoming(connection, file, n_malformed, config)
 

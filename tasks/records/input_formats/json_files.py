@@ -16,7 +16,7 @@ from tasks.base.config import Config
 from tasks.base.errors import BadInput
 from tasks.records.input_formats import json_documents, json_paths, recognise, text_lines
 from tasks.records.input_formats.columns import source_names
-from tasks.records.input_formats.incoming import BLANK, blaming, define, keep_incoming
+from tasks.records.input_formats.incoming import BLANK, blaming, keep_incoming
 from tasks.records.input_formats.input_format import Given, InputFormat, Left, Look, Snapshot
 from tasks.records.input_formats.json_members import first_members, first_rows
 from tasks.records.input_formats.roles import is_like_a_value
@@ -186,10 +186,9 @@ def _read_lines(
     """Keep the records of a file from lines of JSON, with the columns ``row_number`` and ``line``."""
     with blaming(path, "json"):
         members = first_members(connection, path, first, config)
-        times = time_form(members.times, config)
-        define(connection, times, config)
+        written = {**time_form(members.times, config), **BLANK, "decimal": config.dataset.decimal}
         connection.register("source_line", lines)
-        warehouse.run(connection, "scratch/incoming_ndjson", {**members.pointers, **times.parameters, **BLANK})
+        warehouse.run(connection, "scratch/incoming_ndjson", {**members.pointers, **written})
         absent = {pointer for (pointer,) in warehouse.rows(connection, "checks/absent_members", members.pointers)}
         for role, name in source_names(config).items():
             if members.pointers[role] in absent:

@@ -13,7 +13,7 @@ from tasks.base.config import Config
 from tasks.base.errors import BadInput
 from tasks.records.forgotten import forgotten_parameters
 from tasks.records.input_formats.columns import roles_of, source_names
-from tasks.records.input_formats.incoming import BLANK, blaming, define
+from tasks.records.input_formats.incoming import BLANK, blaming
 from tasks.records.input_formats.input_format import Given, InputFormat, Left, Look
 from tasks.records.input_formats.thinning import MOST_RECORDS
 from tasks.records.input_formats.times import N_LOOKED_AT, TEXT, TimeForm, time_form
@@ -69,11 +69,10 @@ def _read(connection: warehouse.Connection, path: Path, file: dict[str, Any], co
     days = {"file_date": file["file_date"], **forgotten_parameters(config)}
     columns = {"path": str(path), **names}
     try:
-        define(connection, times, config)
         if file["file_date"] is None and (times != TEXT or _has_instants(kind)):
-            _find_hours(connection, {"path": str(path), "time": names["time"], **times.parameters}, times)
+            _find_hours(connection, {"path": str(path), "time": names["time"], **times}, times)
         with warehouse.any_order(connection):
-            read = {**file, **days, **columns, **times.parameters, **BLANK}
+            read = {**file, **days, **columns, **times, **BLANK, "decimal": config.dataset.decimal}
             warehouse.run(connection, "write/raw_record_from_parquet", read)
     except warehouse.EngineError:
         # Reading and writing are one statement, so check that the file is the cause and not, say, a full disk.
@@ -82,7 +81,7 @@ def _read(connection: warehouse.Connection, path: Path, file: dict[str, Any], co
         raise
     n_forgotten = 0
     if days["dates"]:
-        forgotten = {**days, "path": str(path), "time": names["time"], **times.parameters}
+        forgotten = {**days, "path": str(path), "time": names["time"], **times}
         n_forgotten = warehouse.rows(connection, "read/n_forgotten_in_parquet", forgotten)[0][0]
     return Left(0, n_forgotten)
 

@@ -2,8 +2,7 @@
 
 import datetime as dt
 import itertools
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
 from decimal import Decimal
 from typing import Any
 
@@ -18,24 +17,10 @@ N_LOOKED_AT = 1000
 """How many of a file's first times decide on their form."""
 
 
-@dataclass(frozen=True)
-class TimeForm:
-    """How a file's times are written.
+TimeForm = Mapping[str, Any]
+"""How a file's times are written: what ``instant_of`` needs, ``micros`` and ``time_format``."""
 
-    Attributes:
-        made_by: The statement that defines how they are read.
-        parameters: What statements that read times need.
-    """
-
-    made_by: str
-    parameters: dict[str, Any]
-
-    def define(self, connection: warehouse.Connection) -> None:
-        """Let a connection read times of this form."""
-        warehouse.run(connection, self.made_by)
-
-
-TEXT = TimeForm("scratch/instant_from_text", {"micros": None, "time_format": None})
+TEXT: TimeForm = {"micros": None, "time_format": None}
 """ISO 8601, and Parquet's own times."""
 
 
@@ -55,13 +40,13 @@ def time_form(first: Sequence[Any], config: Config) -> TimeForm:
 
 def of_format(written: str) -> TimeForm:
     """Return the form of times that are written as a `columns.time_format` says."""
-    return TimeForm("scratch/instant_from_format", {"micros": None, "time_format": written})
+    return {"micros": None, "time_format": written}
 
 
 def of_unit(unit: TimeUnit) -> TimeForm:
     """Return the form of times that are numbers since 1970."""
     micros = Decimal(1_000_000) / recognise.UNITS[unit]
-    return TimeForm("scratch/instant_from_number", {"micros": micros, "time_format": None})
+    return {"micros": micros, "time_format": None}
 
 
 def local_days(times: Sequence[Any], forms: Sequence[TimeForm], timezone: str) -> list[list[dt.date | None]]:
@@ -74,10 +59,7 @@ def local_days(times: Sequence[Any], forms: Sequence[TimeForm], timezone: str) -
     """
     written = pa.table({"number": range(len(times)), "written": pa.array(map(str, times), pa.string())})
     with warehouse.in_memory(timezone) as connection:
+        warehouse.run(connection, "scratch/instant_of")
         warehouse.run(connection, "scratch/readable_time")
         connection.register("source_time", written)
-        days = []
-        for form in forms:
-            form.define(connection)
-            days.append([day for (day,) in warehouse.rows(connection, "read/days_of_times", form.parameters)])
-    return days
+        return [[day for (day,) in warehouse.rows(connection, "read/days_of_times", dict(form))] for form in forms]

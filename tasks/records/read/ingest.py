@@ -21,7 +21,9 @@ from tasks.records.read.fetched import at_hand
 from tasks.records.read.inputs import Input, find_inputs
 
 _MADE_TO_READ = (
+    "scratch/instant_of",
     "scratch/readable_time",
+    "scratch/number_of",
     "scratch/readable_json",
     "scratch/trimmed_id",
     "scratch/was_forgotten",
