@@ -109,6 +109,13 @@ def test_its_first_line_names_what_it_makes_or_changes(sql_file: Path) -> None:
         assert re.match(rf"-- {name}(\(\))?: \S", head)
 
 
+def test_a_macro_stands_in_the_one_file_of_its_name() -> None:
+    """So who reads a statement finds what it calls, and no other text can take its place."""
+    macros = [path for path in FILES if re.match(r"create .*\bmacro ", split(path)[1])]
+    assert len(macros) > 8
+    assert [path.stem for path in macros] == [name for path in macros for name in made(path)]
+
+
 def test_its_head_names_the_tables_that_it_reads_and_no_other(sql_file: Path) -> None:
     head, body = split(sql_file)
     own = set(re.findall(r"^(?:with )?\s*(\w+) as \($", body, re.MULTILINE))
