@@ -11,5 +11,5 @@ create table if not exists user_cell (
     n_records bigint not null,
     total_ticks hugeint not null,
     total_squares hugeint,
-    n_missing bigint not null default 0
+    n_missing bigint not null
 )

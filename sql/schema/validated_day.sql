@@ -11,6 +11,6 @@ create table if not exists validated_day (
     lower double not null,
     tick double not null,
     n_ticks bigint not null,
-    factor double not null default 1,
-    missing double[] not null default []
+    factor double not null,
+    missing double[] not null
 )

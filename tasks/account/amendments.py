@@ -1,10 +1,9 @@
 """Amend the budget: it can be loosened only by a public entry of the ledger that states a reason."""
 
 from tasks.account import ledger
-from tasks.account.chain import FORMAT
 from tasks.account.changes import Amendment, problem_with_change
 from tasks.account.definitions import check_definition, definition_refusal
-from tasks.account.entry import BUDGET, Entry, Stated
+from tasks.account.entry import BUDGET, FORMAT, Entry, Stated
 from tasks.account.witnesses import check_same_users
 from tasks.base.config import Config
 from tasks.base.config_sections import Budget
@@ -116,17 +115,12 @@ def checked_reason(reason: str, what: str) -> str:
 
 
 def problem_with_budget(entry: Entry, before: list[Entry]) -> str | None:
-    """Return what is wrong with the budget of an entry that follows others; None if nothing.
-
-    Releases without a format are from a time when the budget could be loosened without an amendment. They all come
-    before the first entry with a format.
-    """
+    """Return what is wrong with the budget of an entry that follows others; None if nothing."""
     in_force = budget_in_force(before)
     if isinstance(entry, Amendment):
         return _problem_with_amendment(entry, in_force, before)
-    is_held = "format" in entry.stated or any("format" in one.stated for one in before)
     budget = budget_in_force([entry])
-    if is_held and in_force is not None and budget is not None and is_looser(budget, in_force):
+    if in_force is not None and budget is not None and is_looser(budget, in_force):
         return f"its budget is looser than the one in force, {in_words(in_force)}, and no amendment says so"
     return None
 

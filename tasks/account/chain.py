@@ -10,9 +10,6 @@ from tasks.base.errors import LedgerBroken
 
 NO_PREVIOUS = "0" * 64
 """The previous hash of the first entry."""
-FORMAT = 3
-"""Written into every new entry. Since 2, only an amendment loosens a budget. Since 3, a release states its
-definition of privacy, and its losses in that definition's unit. Older entries have no format."""
 
 
 def releases(entries: Iterable[Entry]) -> list[Release]:

@@ -9,7 +9,7 @@ from dpmath.core.currency import Currency, currency_of
 from tasks.account.entry import (
     BUDGET,
     DEFINITION,
-    FIRST_WITH_LOSSES,
+    FORMAT,
     STOPPED,
     Entry,
     Release,
@@ -18,6 +18,7 @@ from tasks.account.entry import (
     problem_with_currency,
 )
 from tasks.account.stopped import Stopped
+from tasks.base.errors import LedgerBroken
 
 _CONVERSION_TEXTS = ("dataset", "definition_before", "epsilon_total_before", "totals", "reason", "code", "committed_at")
 
@@ -80,12 +81,10 @@ class Conversion(Change):
 
     def misstated(self) -> str | None:
         """Return the first field that is missing or of another type; None if there is none."""
-        types = [(_CONVERSION_TEXTS, str), (("losses", "budget"), dict), (("format",), int)]
+        types = [(_CONVERSION_TEXTS, str), (("losses", "budget"), dict)]
         name = first_of_another_type(self.stated, types)
         if name is not None:
             return name
-        if self.stated["format"] < FIRST_WITH_LOSSES:
-            return "format"
         return problem_with_currency(self.stated)
 
     @property
@@ -100,7 +99,16 @@ class Conversion(Change):
 
 
 def entry_of(stated: Stated) -> Release | Stopped | Amendment | Conversion:
-    """Return the entry that a line of the ledger states."""
+    """Return the entry that a line of the ledger states.
+
+    Raises:
+        LedgerBroken: It is of another format.
+    """
+    if stated.get("format") != FORMAT:
+        raise LedgerBroken(
+            f"entry {stated['number']} of the ledger has the format {stated.get('format')}, and this version reads and "
+            f"writes {FORMAT} only: use the version that wrote it"
+        )
     kinds: dict[Any, type[Release | Stopped | Amendment | Conversion]] = {
         BUDGET: Amendment,
         DEFINITION: Conversion,

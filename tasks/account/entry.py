@@ -15,15 +15,15 @@ Stated = dict[str, Any]
 
 _TEXTS = ("release_id", "dataset", "date", "committed_at", "code", "plan", "losses", "totals", "user_key_fingerprint")
 _NUMBERS = ("epsilon", "epsilon_total_after", "epsilon_left", "epsilon_total_limit")
-_LOSSES = ("definition", "loss_unit", "loss", "loss_total_after", "loss_total_limit", "loss_left")
+_LOSSES = ("definition", "in_words", "loss_unit", "loss", "loss_total_after", "loss_total_limit", "loss_left")
 BUDGET = "budget"
 """The kind of the entries that loosen the budget."""
 DEFINITION = "definition"
 """The kind of the entry that changes the account from pure epsilon to zCDP."""
 STOPPED = "stopped"
 """The kind of the entry of a day that was stopped. All others are releases."""
-FIRST_WITH_LOSSES = 3
-"""The first format whose releases state the definition, the unit and the loss in that unit."""
+FORMAT = 3
+"""Written into every entry, so that a later version can tell them apart. Entries of another format are not read."""
 
 
 @dataclass(frozen=True)
@@ -86,26 +86,17 @@ class Charge(Entry):
     @cached_property
     def currency(self) -> Currency:
         """What its losses are counted in."""
-        delta = self.stated.get("delta")
-        return currency_of(self.stated.get("definition", "pure"), None if delta is None else Decimal(delta))
-
-    @property
-    def has_losses(self) -> bool:
-        """Whether it states its losses as whole numbers; releases of the first formats state only epsilon."""
-        return int(self.stated.get("format", 1)) >= FIRST_WITH_LOSSES
+        delta = self.stated["delta"]
+        return currency_of(self.stated["definition"], None if delta is None else Decimal(delta))
 
     @property
     def loss_used_after(self) -> int:
         """What counts against the limit after it, in the unit of its currency."""
-        if not self.has_losses:
-            return self.currency.within(self.epsilon_used_after)
         return int(self.stated["loss_window_after"] or self.stated["loss_total_after"])
 
     @property
     def loss_total_after(self) -> int:
         """What all releases up to it cost the worst user, in the unit of its currency."""
-        if not self.has_losses:
-            return self.currency.within(self.epsilon_total_after)
         return int(self.stated["loss_total_after"])
 
     @property
@@ -174,10 +165,7 @@ class Charge(Entry):
     @property
     def in_words(self) -> str:
         """The guarantee of its day and of all released up to it, in a sentence."""
-        if "in_words" in self.stated:
-            return str(self.stated["in_words"])
-        pure = self.currency
-        return guarantee_in_words(pure, pure.within(self.epsilon), pure.within(self.epsilon_total_after))
+        return str(self.stated["in_words"])
 
     @property
     def epsilon_left(self) -> Decimal:
@@ -190,8 +178,7 @@ class Charge(Entry):
         The properties above would read ``"20260115"`` as a date and ``"70"`` as a count. An entry never holds these.
         """
         stated = self.stated
-        texts = _TEXTS + _NUMBERS + (_LOSSES if self.has_losses else ())
-        types = [(texts, str), (self.objects, dict), (self.counts, int)]
+        types = [(_TEXTS + _NUMBERS + _LOSSES, str), (self.objects, dict), (self.counts, int)]
         name = first_of_another_type(stated, types)
         if name is not None:
             return name
@@ -201,10 +188,10 @@ class Charge(Entry):
             for count in stated[field].values()
         ):
             return "cells or rows"
-        for name in ("revision", "epsilon_window_after") + (("loss_window_after", "delta") if self.has_losses else ()):
+        for name in ("revision", "epsilon_window_after", "loss_window_after", "delta"):
             if name not in stated or not isinstance(stated[name], str | None):
                 return name
-        name = problem_with_currency(stated) if self.has_losses else None
+        name = problem_with_currency(stated)
         return name if name is not None or _is_canonical_date(stated["date"]) else "date"
 
 

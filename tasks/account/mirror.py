@@ -47,9 +47,6 @@ def connect(config: Config, make_anew: bool = False) -> Iterator[warehouse.Conne
     with closing(connection):
         connection.execute("set TimeZone = 'UTC'")
         warehouse.define(connection, *tables.MIRRORED)
-        if warehouse.rows(connection, "checks/mirror_of_older_code"):
-            warehouse.run(connection, "write/drop_statistic")
-            warehouse.define(connection, *tables.MIRRORED)
         yield connection
 
 

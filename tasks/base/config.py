@@ -26,7 +26,7 @@ from tasks.base.config_sections import (
     Validation,
     Value,
 )
-from tasks.base.config_source import OF_FILE, RECORDED, ROLES, Columns, Dataset
+from tasks.base.config_source import OF_FILE, ROLES, Columns, Dataset
 from tasks.base.config_types import Section, file_in_the_way
 from tasks.base.errors import BadConfig
 
@@ -166,7 +166,7 @@ class Config(Section):
             "publisher": here["publisher"],
             "folder": str(self.folder),
         }
-        return type(self).model_validate(whole, strict=False, context=RECORDED)
+        return type(self).model_validate(whole, strict=False)
 
 
 def day_bounds(date: dt.date, timezone: str) -> tuple[dt.datetime, dt.datetime]:

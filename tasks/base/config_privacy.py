@@ -57,7 +57,7 @@ class Privacy(Section):
     count: Literal["records", "cells"] | None = Field(default=None, exclude_if=lambda count: count != "records")
     """For `planned` with a target only: whether the cells that it publishes should hold the most `records`, or be the
     most `cells`. Most `cells` prefers cells of few records and few users, which cost least. The default is `records`.
-    Entries of the ledger that do not record it are of `cells`."""
+    The ledger records it if it is `records`."""
     cell_epsilon: Number | None = Field(default=None, ge=LEAST_EPSILON_PER_DAY)
     """For `levy` and `quantile` only, and required there: what one cell costs a user, as pure epsilon."""
 

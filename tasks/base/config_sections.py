@@ -24,7 +24,7 @@ class Value(Section):
     """Public upper bound of a value. Choose it without looking at the data."""
     tick: Positive
     """The step that values are counted in. It must divide `upper - lower`, into at most 1,048,576 ticks."""
-    # the ledger records the next three where they are set: lines of before say nothing of them
+    # the ledger records the next three where they are set
     factor: Positive = Field(default=Decimal(1), exclude_if=lambda factor: factor == 1)
     """What a value of the source is multiplied by to be in `unit`: `1.609344` for miles per hour in km/h."""
     missing: tuple[Number, ...] = Field(default=(), max_length=64, exclude_if=lambda values: not values)

@@ -3,7 +3,7 @@
 import re
 from typing import Any, Literal, Self
 
-from pydantic import Field, ValidationInfo, field_validator, model_validator
+from pydantic import Field, field_validator, model_validator
 
 from tasks.base.config_presets import Preset
 from tasks.base.config_types import Place, Section
@@ -18,8 +18,6 @@ DELIMITER = r'^[^"\r\n]$'
 """What the character between the fields of CSV files looks like."""
 OF_FILE = "{file}"
 """What `columns.user` says where a file's name is the user of its records."""
-RECORDED = "recorded"
-"""The context in which settings are checked that a ledger recorded: what older code took is not refused."""
 
 _DIRECTIVE = re.compile(r"%(-?.)")
 _LITERAL_ZONE = re.compile(r"(?<![A-Za-z])(Z|UTC|GMT)\W*$", re.IGNORECASE)
@@ -46,7 +44,7 @@ class Dataset(Section):
     """A published form of data, which fills in what this file leaves out of `[dataset]`, `[columns]` and `[value]`:
     `gtfs-rt` (VehiclePositions of GTFS-Realtime), `tides` (vehicle_locations), `mds` (telemetry of 2.0) or `iudx` (live
     positions of transit). For a speed in `km/h`, `mph` or `m/s` it also fills in `value.factor`."""
-    # reading depends on the next four; lines of the ledger of before say nothing of them
+    # reading depends on the next four; the ledger records them where they are set
     format: Format | None = Field(default=None, exclude_if=lambda one: one is None)
     """The format of all files, whatever their names end in. `ndjson` has one JSON object per line; `json` is a document
     with a list of them; `gtfs-rt` has vehicle positions as protobuf. Without it each name's end says it."""
@@ -86,7 +84,7 @@ class Columns(Section):
     """Name of the column of the longitude, in degrees."""
     value: str
     """Name of the column of the measured value."""
-    # the ledger records the next three where they are set: lines of before say nothing of them
+    # the ledger records the next three where they are set
     time_unit: TimeUnit | None = Field(default=None, exclude_if=lambda unit: unit is None)
     """For times that are numbers since 1970: what they count, `s`, `ms`, `us` or `ns`. Without it the unit is
     recognised from the range of a file's first times, if they are of the years 1990 to 2100."""
@@ -110,10 +108,10 @@ class Columns(Section):
 
     @field_validator("time_format")
     @classmethod
-    def _no_literal_zone(cls, value: str | None, info: ValidationInfo) -> str | None:
-        """Refuse a zone that would be skipped as a text, except in what was recorded before it was refused."""
+    def _no_literal_zone(cls, value: str | None) -> str | None:
+        """Refuse a zone that would be skipped as a text."""
         zone = _LITERAL_ZONE.search(_DIRECTIVE.sub(" 0 ", value or ""))
-        if zone is not None and info.context != RECORDED:
+        if zone is not None:
             raise ValueError(
                 f"ends in the text {zone[1]}, which would not be read as a time zone; write %z for Z or an offset such "
                 "as +01:00, and %Z for UTC or GMT"

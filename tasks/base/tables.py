@@ -20,9 +20,6 @@ PRIVATE = (
 )
 """The tables of the warehouse."""
 
-ADDED = ("write/add_n_missing", "write/add_factor", "write/add_missing")
-"""Statements that add what tables of older code lack."""
-
 MIRRORED = ("statistic", "charge")
 """The tables of the ledger's mirror."""
 

@@ -55,8 +55,6 @@ class _Kept:
                 "h3_cell", _h3_cells, ["DOUBLE", "DOUBLE", "INTEGER"], "UBIGINT", type=PythonUDFType.ARROW
             )
             define(database, *tables.PRIVATE, *tables.VIEWS)
-            for added in tables.ADDED:
-                run(database, added)
             self._database = database
         return self._database
 

@@ -5,8 +5,7 @@ from decimal import Decimal
 from typing import Any
 
 from dpmath.core.currency import GAUSSIAN, LAPLACE
-from tasks.account.chain import FORMAT
-from tasks.account.entry import guarantee_in_words
+from tasks.account.entry import FORMAT, guarantee_in_words
 from tasks.account.identity import release_id
 from tasks.base import randomness
 from tasks.base.config import Config

@@ -10,10 +10,10 @@ from dpmath.core.currency import Currency
 from tasks.account import ledger, private_files
 from tasks.account.amendments import budget_in_force, checked_reason, in_words, is_looser
 from tasks.account.budgets import Account, Losses
-from tasks.account.chain import FORMAT, charges
+from tasks.account.chain import charges
 from tasks.account.changes import Conversion
 from tasks.account.definitions import currency_in_force
-from tasks.account.entry import DEFINITION, Entry, Stated
+from tasks.account.entry import DEFINITION, FORMAT, Entry, Stated
 from tasks.account.stopped import Stopped
 from tasks.account.witnesses import check_same_users
 from tasks.base import durable, frames

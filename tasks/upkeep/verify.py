@@ -13,7 +13,7 @@ from tasks.account.budgets import Account
 from tasks.account.chain import releases
 from tasks.account.changes import Conversion
 from tasks.account.definitions import problem_with_definition
-from tasks.account.entry import Charge, Entry, Release, guarantee_in_words
+from tasks.account.entry import Charge, Entry, Release
 from tasks.account.identity import published_folder, release_id
 from tasks.account.screenings import describe_screening, find_stop
 from tasks.account.stopped import Stopped
@@ -252,10 +252,7 @@ def _beyond_its_account(entry: Charge, losses: dict[str, int], account: Account,
     total = durable.sha256(durable.canonical_json(account.total))
     of_day = account.of_day(entry.date)
     worst, worst_of_day, *others = (max(lost.values()) for lost in (losses, of_day, account.total, used))
-    if entry.stated.get("in_words") == guarantee_in_words(settings.privacy.currency, worst, others[0]):
-        worst_of_day = worst  # former versions did not count what the day cost before
-    costs = describe_cost(worst, worst_of_day, *others, config=settings)
-    yield from _unlike(entry, {key: cost for key, cost in costs.items() if entry.has_losses or key in entry.stated})
+    yield from _unlike(entry, describe_cost(worst, worst_of_day, *others, config=settings))
     if entry.totals != total:
         yield "the totals are not the sums of the losses so far"
     if max(losses.values()) > account.currency.within(settings.privacy.epsilon_per_day):

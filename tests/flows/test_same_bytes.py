@@ -29,7 +29,7 @@ from tasks.records.synthetic import write_city
 ROOT = Path(__file__).parents[2]
 GOLDEN = ROOT / "tests" / "golden"
 OF_CELLS = ('mechanism = "planned"', 'mechanism = "planned"\ncount = "cells"')
-"""The ledgers are of a time when the planner counted cells, and lines of that time say so by leaving it out."""
+"""In the ledgers the planner counts cells."""
 DEMO_DAYS = [dt.date(2026, 3, 2), dt.date(2026, 3, 3)]
 FIXED: dict[Callable[..., Any], Callable[..., Any]] = {
     now: lambda: "2026-01-01T00:00:00+00:00",

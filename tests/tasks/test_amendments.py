@@ -9,7 +9,7 @@ import pytest
 from support import DATE, Dataset, all_files, later_day
 
 from tasks.account import chain, ledger, private_files
-from tasks.account.amendments import amend_budget, amendments, budget_in_force, is_looser, proposed_amendment, refusal
+from tasks.account.amendments import amend_budget, budget_in_force, is_looser, proposed_amendment, refusal
 from tasks.account.budgets import Account
 from tasks.account.changes import Amendment, entry_of
 from tasks.account.commit import commit, pending_path
@@ -248,16 +248,10 @@ def rewritten(dataset: Dataset, change: Callable[[list[Stated]], object]) -> Non
         commit(written[-1].stated, dataset.config)
 
 
-def without_formats(entries: list[Stated]) -> None:
-    for entry in entries:
-        entry.pop("format")
-
-
 @pytest.mark.parametrize(
     ("change", "said"),
     [
         (lambda entries: entries.pop(1), r"entry 2 \(test-.*its budget is looser than the one in force, epsilon 5.0"),
-        (lambda entries: (entries.pop(1), entries[1].pop("format")), "entry 2 .*its budget is looser"),
         (lambda entries: entries[1].update(budget_before=entries[1]["budget"]), "entry 2 .*budget_before is not"),
         (lambda entries: entries[1].update(budget=entries[1]["budget_before"]), "entry 2 .*needs no amendment"),
         (lambda entries: entries[1].update(reason=" "), "entry 2 .*no reason"),
@@ -265,7 +259,7 @@ def without_formats(entries: list[Stated]) -> None:
         (lambda entries: entries[1].pop("budget"), "entry 2 .*cannot be checked"),
         (lambda entries: entries.insert(0, entries.pop(1)), "entry 1 .*nothing was released before"),
     ],
-    ids=["removed", "removed with the format", "before", "not looser", "reason", "dataset", "field", "first"],
+    ids=["removed", "before", "not looser", "reason", "dataset", "field", "first"],
 )
 def test_verify_names_a_budget_that_was_loosened_in_another_way(
     amended: Dataset, change: Callable[[list[Stated]], object], said: str
@@ -273,14 +267,3 @@ def test_verify_names_a_budget_that_was_loosened_in_another_way(
     rewritten(amended, change)
     with pytest.raises(LedgerBroken, match=re.compile(said, re.DOTALL)):
         verify.verify_ledger(amended.config)
-
-
-def test_verify_accepts_what_the_first_version_released_under_ever_looser_budgets(amended: Dataset) -> None:
-    """Its manifests have no format either, but those are compared with the entries that stand there now."""
-    problems = []
-    lines = [one.stated for one in chain.releases(ledger.read_entries(amended.config))]
-    entries: list[Entry] = [entry_of({key: value for key, value in one.items() if key != "format"}) for one in lines]
-    for number, entry in enumerate(entries):
-        problems.append(verify.problem_with_budget(entry, entries[:number]))
-    assert problems == [None, None]
-    assert amendments(entries) == []

@@ -9,7 +9,7 @@ from tasks.account import chain, ledger
 from tasks.account.anchors import check_anchor, ledger_head
 from tasks.account.changes import entry_of
 from tasks.account.commit import commit
-from tasks.account.entry import Entry
+from tasks.account.entry import FORMAT, Entry
 from tasks.base.durable import canonical_json
 from tasks.base.errors import HexveilError, LedgerBroken
 
@@ -20,7 +20,8 @@ def write(dataset: Dataset, *names: str) -> None:
     ledger.ledger_path(dataset.config).write_bytes(b"")
     entries: list[Entry] = []
     for name in names:
-        entries.append(entry_of(chain.chained({"release_id": name}, entries[-1].stated if entries else None)))
+        stated = {"release_id": name, "format": FORMAT}
+        entries.append(entry_of(chain.chained(stated, entries[-1].stated if entries else None)))
         commit(entries[-1].stated, dataset.config)
 
 

@@ -394,7 +394,6 @@ def test_verify_finds_a_conversion_that_counts_too_little(pure: Dataset) -> None
         {"reason": " "},
         {"reason": None},
         {"dataset": "other"},
-        {"format": 1},
         {"delta": "0.5"},
         {"delta": "x"},
         {"loss_left": "-1"},

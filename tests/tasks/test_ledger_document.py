@@ -13,8 +13,7 @@ from support import Dataset, later_day
 from tasks.account import chain, ledger
 from tasks.account.amendments import amend_budget
 from tasks.account.budgets import Account
-from tasks.account.changes import entry_of
-from tasks.account.entry import Entry, Stated
+from tasks.account.entry import Stated
 from tasks.base.durable import canonical_json
 from tasks.upkeep.convert import convert_ledger
 
@@ -156,12 +155,12 @@ def test_a_stranger_checks_amendments_of_the_budget_too(amended: Path) -> None:
     assert ended.stdout.startswith("4 releases; ")
     lines = [json.loads(line) for line in amended.read_bytes().splitlines()]
     no_amendment = [*lines[:3], lines[4]]
-    without_format = [{key: value for key, value in one.items() if key != "format"} for one in no_amendment]
+    without_format = {key: value for key, value in lines[4].items() if key != "format"}
     of_another = lines[3] | {"budget_before": {"epsilon_total": "6", "window_days": None}}
     of_nothing = lines[3] | {"budget": lines[3]["budget_before"]}
     for forgery, said in (
         (no_amendment, "line 4: a looser budget unsaid"),
-        ([*no_amendment[:3], without_format[3]], "line 4: a looser budget unsaid"),
+        ([*no_amendment[:3], without_format], "line 4 has another format"),
         ([lines[3], *lines[:3], lines[4]], "line 1 amends a budget that was not in force"),
         ([*lines[:3], of_another, lines[4]], "line 4 amends a budget that was not in force"),
         ([*lines[:3], of_nothing, lines[4]], "line 4 loosens nothing"),
@@ -169,16 +168,14 @@ def test_a_stranger_checks_amendments_of_the_budget_too(amended: Path) -> None:
     ):
         amended.write_bytes(chained_anew(forgery))
         assert f"AssertionError: {said}" in documented_check(amended).stderr
-    amended.write_bytes(chained_anew(without_format))
-    assert documented_check(amended).returncode == 0, "the first version let a budget be loosened without saying so"
 
 
 def chained_anew(entries: list[Stated]) -> bytes:
     """Return a ledger by someone who knows how to hash and chain."""
-    written: list[Entry] = []
+    written: list[Stated] = []
     for one in entries:
-        written.append(entry_of(chain.chained(one, written[-1].stated if written else None)))
-    return b"".join(canonical_json(one.stated) + b"\n" for one in written)
+        written.append(chain.chained(one, written[-1] if written else None))
+    return b"".join(canonical_json(one) + b"\n" for one in written)
 
 
 def test_an_export_is_the_ledger_byte_for_byte_and_names_no_user_and_no_value(

@@ -6,7 +6,6 @@ import pytest
 from support import DATE, Dataset, all_files, later_day
 
 from tasks.account import ledger, mirror
-from tasks.base import warehouse
 from tasks.base.errors import LedgerBroken
 from tasks.upkeep import verify
 
@@ -27,16 +26,6 @@ def two_days(busy_dataset: Dataset) -> Dataset:
     busy_dataset.run_day()
     busy_dataset.run_day(later_day(busy_dataset, 1))
     return busy_dataset
-
-
-def test_rows_that_older_code_mirrored_are_copied_again(two_days: Dataset) -> None:
-    whole = mirrored(two_days)
-    with warehouse.open_database(mirror_file(two_days), two_days.config) as older:
-        older.execute("alter table statistic drop column typical_mean")
-        older.execute("alter table statistic alter column mean_noise_scale set not null")
-    assert verify.verify_ledger(two_days.config).n_releases == 2
-    two_days.run_day()
-    assert mirrored(two_days) == whole
 
 
 def test_a_mirror_that_was_deleted_or_damaged_is_whole_after_the_next_run(two_days: Dataset) -> None:

@@ -133,12 +133,6 @@ def test_a_form_of_times_that_cannot_be_is_refused(dataset: Dataset, line: str, 
         _ = dataset.config
 
 
-def test_but_what_was_recorded_before_it_was_refused_can_still_be_verified(dataset: Dataset) -> None:
-    recorded = dataset.config.public_settings()
-    recorded["columns"]["time_format"] = "%Y-%m-%d %H:%M:%S UTC"
-    assert dataset.config.with_settings(recorded).columns.time_format == "%Y-%m-%d %H:%M:%S UTC"
-
-
 @pytest.mark.parametrize("form", ["%Y-%m-%dT%H:%M:%S%z", "%Y-%m-%d %H:%M:%S %Z", "%d/%m/%Y %H:%M:%S UTC%z"])
 def test_directives_of_a_zone_are_no_text(dataset: Dataset, form: str) -> None:
     dataset.set('value = "speed"', f'value = "speed"\ntime_format = "{form}"')

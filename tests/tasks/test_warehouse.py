@@ -27,19 +27,6 @@ def fail(dataset: Dataset) -> None:
         connection.sql("from nowhere")
 
 
-def test_a_warehouse_of_older_code_gets_its_new_columns_and_keeps_its_rows(busy_dataset: Dataset) -> None:
-    dataset = busy_dataset
-    dataset.run_day()
-    before = dataset.query("select * from user_cell order by all"), dataset.query("select * from validated_day")
-    with warehouse.open_database(dataset.folder / "store" / "private" / "warehouse.duckdb", dataset.config) as older:
-        older.execute("alter table user_cell drop column n_missing")
-        for column in ("factor", "missing"):
-            older.execute(f"alter table validated_day drop column {column}")
-    after = dataset.query("select * from user_cell order by all"), dataset.query("select * from validated_day")
-    assert after == before
-    dataset.run_day(revision="again")
-
-
 def test_a_warehouse_is_kept_open_from_its_first_connection_to_the_end_of_the_block(dataset: Dataset) -> None:
     with warehouse.connect(dataset.config):
         assert not is_free(dataset)

@@ -48,7 +48,6 @@ def test_a_missing_ledger_is_refused_while_anything_of_an_account_is_left(busy_d
 
 
 def test_what_to_delete_is_named_for_a_storage_that_never_released_anything(dataset: Dataset) -> None:
-    """An earlier version made no ledger before the first release, but plans."""
     (private(dataset) / "plans").mkdir(parents=True)
     (private(dataset) / "plans" / "one").write_bytes(b"a plan")
     with pytest.raises(LedgerBroken, match=r"delete \S*private/plans and run"), ledger.locked(dataset.config):

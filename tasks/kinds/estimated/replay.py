@@ -84,9 +84,9 @@ class Replay:
 def _unlike(table: pl.DataFrame, expected: pl.DataFrame, chosen: IntArray, span: float) -> Iterator[str]:
     """Yield the first thing in which a released table differs from the one that is made again."""
     drawn = [*_NUMBERS, "support", "mean_area", "mean_day_share"]
-    if not expected.drop(drawn).equals(table.drop(drawn, strict=False)):
+    if not expected.drop(drawn).equals(table.drop(drawn)):
         yield "the released table is not what was planned"
-    elif not expected["mean_area"].equals(_mean_area(table)):
+    elif not expected["mean_area"].equals(table["mean_area"]):
         yield "mean_area does not follow from the widths of the intervals"
     elif any(_apart(expected[name], table[name], span) for name in _NUMBERS):
         yield "the released table does not follow from the noisy answers"
@@ -96,13 +96,6 @@ def _unlike(table: pl.DataFrame, expected: pl.DataFrame, chosen: IntArray, span:
         yield "support does not follow from mean_area and mean_day_share"
 
 
-def _mean_area(table: pl.DataFrame) -> pl.Series:
-    """Return the area that each mean is of. A table of an older version has the cells' own."""
-    if "mean_area" in table.columns:
-        return table["mean_area"]
-    return pl.Series("mean_area", [AREAS[0]] * table.height, dtype=pl.String)
-
-
 def _chosen(table: pl.DataFrame, areas: Areas, target: float) -> IntArray:
     """Return which area each row should be of: the one that it names, where widths within the tolerance give it.
 
@@ -110,7 +103,7 @@ def _chosen(table: pl.DataFrame, areas: Areas, target: float) -> IntArray:
     chooses otherwise. Widths rounded to a grid would only move this to the edges of the grid.
     """
     ours = areas.chosen(target)
-    named = _mean_area(table).replace_strict(list(AREAS), range(len(AREAS)), default=-1, return_dtype=pl.Int64)
+    named = table["mean_area"].replace_strict(list(AREAS), range(len(AREAS)), default=-1, return_dtype=pl.Int64)
     theirs = named.fill_null(-1).to_numpy()
     if theirs.size != ours.size:
         return ours

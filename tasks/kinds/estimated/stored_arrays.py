@@ -4,13 +4,11 @@ from io import BytesIO
 from pathlib import Path
 
 import numpy as np
-import polars as pl
 
 from tasks.account import private_files
 from tasks.base import durable
 
 Arrays = dict[str, np.ndarray]
-_OF_PARQUET = b"PAR1"
 
 
 def write_arrays(folder: Path, arrays: Arrays) -> str:
@@ -30,10 +28,7 @@ def read_arrays(folder: Path, name: str) -> Arrays:
     Raises:
         LedgerBroken: The file is missing, or its content does not match its name.
     """
-    content = private_files.read(folder, name)
-    if content.startswith(_OF_PARQUET):
-        return _as_stored_before(content)
-    with np.load(BytesIO(content)) as stored:
+    with np.load(BytesIO(private_files.read(folder, name))) as stored:
         return {name: _wide(stored[name]) for name in stored}
 
 
@@ -48,11 +43,3 @@ def _narrow(array: np.ndarray) -> np.ndarray:
 
 def _wide(array: np.ndarray) -> np.ndarray:
     return array.astype(np.int64) if array.dtype.kind == "i" else array
-
-
-def _as_stored_before(content: bytes) -> Arrays:
-    """Return the arrays of a file of an earlier version: a table of their bytes, one row an array."""
-    return {
-        row["name"]: np.frombuffer(row["content"], dtype=np.dtype(row["type"])).reshape(row["shape"])
-        for row in pl.read_parquet(BytesIO(content)).iter_rows(named=True)
-    }

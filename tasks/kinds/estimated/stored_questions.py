@@ -10,8 +10,6 @@ from dpmath.estimate.measurement import Measurement, Norm
 from dpmath.estimate.questions import Centre, Check, Measured, Question, Questions, Shrunk, Spread
 from tasks.kinds.estimated.stored_arrays import Arrays, read_arrays, write_arrays
 
-_ABOUT_OWN_MEAN = 0
-"""The centre of a spread of an earlier version, which was about each user's own mean. It is never asked again."""
 _OF_MEASUREMENT = ("row", "centre", "weight", "loading", "radius")
 
 
@@ -71,7 +69,6 @@ def _arrays_of(question: Question) -> Arrays:
 def _question(kind: str, arrays: Arrays, occupancy: Occupancy, value_range: int, norm: Norm) -> Question:
     if kind == "measured":
         pair_shift, shift, inverse_scale = (int(number) for number in arrays["numbers"])
-        arrays = {"row": occupancy.cell} | arrays  # an earlier version asked the same of all pairs of a cell
         row, centre, weight, loading, radius = (arrays[name] for name in _OF_MEASUREMENT)
         return Measured(
             Measurement(
@@ -82,13 +79,9 @@ def _question(kind: str, arrays: Arrays, occupancy: Occupancy, value_range: int,
     if kind == "shrunk":
         return Shrunk(sums)
     if kind == "check":
-        centre = arrays["centre"]
-        if centre.size == occupancy.n_cells:  # in an earlier version; where each cell has one pair, it is the same
-            centre = centre[occupancy.cell]
-        return Check(sums, centre, arrays["half_width"], arrays["of_pair"])
+        return Check(sums, arrays["centre"], arrays["half_width"], arrays["of_pair"])
     if kind == "centre":
         return Centre(sums, value_range)
     if kind != "spread":
         raise ValueError(kind)
-    numbers = arrays["numbers"]
-    return Spread(sums, value_range, int(numbers[1]) if numbers.size > 1 else _ABOUT_OWN_MEAN)
+    return Spread(sums, value_range, int(arrays["numbers"][1]))
