@@ -94,24 +94,6 @@ def ledger_amend_budget(
     out.print(f"Entry {entry.number} of the ledger says so. Days can be run under the new budget now.")
 
 
-@ledger_app.command("convert")
-def ledger_convert(
-    config: ConfigOption,
-    reason: Annotated[str, typer.Option("--reason", help="Why; it stands in the ledger, for anyone to read.")],
-    yes: Annotated[bool, typer.Option("--yes", help="Do not ask.")] = False,
-) -> None:
-    """Change the account from pure epsilon to zCDP, publicly and once; there is no way back."""
-    from tasks.upkeep.convert import convert_ledger, proposed_conversion
-
-    settings = load_config(config)
-    stated = proposed_conversion(reason, settings)
-    show.show_conversion(stated, settings)
-    if not yes:
-        typer.confirm("Count all losses in zCDP from now on, and say so in the ledger for good?", abort=True)
-    entry = convert_ledger(reason, settings, stated)
-    out.print(f"Entry {entry.number} of the ledger says so. Days can be run under zCDP now.")
-
-
 @ledger_app.command("registry")
 def ledger_registry(
     config: ConfigOption,

@@ -12,7 +12,6 @@ from rich.console import Console
 from rich.table import Table
 
 from tasks.account.chain import releases
-from tasks.account.changes import Conversion
 from tasks.account.stopped import stops
 from tasks.base.config import Config
 
@@ -110,8 +109,6 @@ def show_ledger(
     table = Table("no", "release", "cells", "epsilon", "in all", "left", box=SIMPLE)
     table.columns[1].no_wrap = True
     rows = {entry.number: [f"the budget: {before.in_words} -> {after.in_words}"] for entry, before, after in amendments}
-    conversions = [entry for entry in entries if isinstance(entry, Conversion)]
-    rows |= {entry.number: [f"the definition: {entry.in_words}"] for entry in conversions}
     for entry in releases(entries):
         losses = [f"{epsilon:.6f}" for epsilon in (entry.epsilon, entry.epsilon_total_after, entry.epsilon_left)]
         rows[entry.number] = [entry.release_id, f"{entry.n_published:,} of {entry.n_cells:,}", *losses]
@@ -124,9 +121,6 @@ def show_ledger(
     for entry, before, after in amendments:
         changed = f"{entry.number}: on {entry.committed_at:%Y-%m-%d} the budget was loosened"
         out.print(f"{changed} from {before.in_words} to {after.in_words}: {entry.reason}", markup=False)
-    for conversion in conversions:
-        changed = f"{conversion.number}: on {conversion.committed_at:%Y-%m-%d} the definition was changed"
-        out.print(f"{changed}, {conversion.in_words}: {conversion.reason}", markup=False)
     worst, used, left = (float(loss) for loss in (budget.worst_total, budget.worst_used, budget.left))
     out.print(budget.statement)
     out.print(f"The worst user has lost {worst:.6f} in all. The budget is {config.budget.in_words}: ", end="")
@@ -138,18 +132,6 @@ def show_ledger(
     widest = max(n_users for _, _, n_users in budget.bars)
     for low, high, n_users in budget.bars:
         out.print(f"  {low:9.3f} to {high:9.3f}  {'█' * round(40 * n_users / widest):40} {n_users:,}")
-
-
-def show_conversion(stated: dict[str, Any], config: Config) -> None:
-    """Print what a conversion of the account to zCDP would state, before it is made."""
-    before, after = float(stated["epsilon_total_before"]), float(stated["epsilon_total_after"])
-    out.print(f"Of {config.dataset.name}, the worst user has lost by everything released so far:")
-    out.print(f"  now   epsilon {before:.6f}, pure")
-    out.print(f"  then  epsilon {after:.6f} at delta {stated['delta']}, in zCDP")
-    left = float(stated["epsilon_left"])
-    out.print(f"The budget is {config.budget.in_words}, which leaves {left:.6f} then.")
-    if not left:
-        out.print("That is nothing: no day can be released then, until hexveil ledger amend-budget loosens it.")
 
 
 def show_forgotten(forgotten: "Forgotten", config: Config) -> None:

@@ -95,7 +95,7 @@ def busy_dataset(dataset: Dataset) -> Dataset:
 def either(busy_dataset: Dataset, request: pytest.FixtureRequest) -> Dataset:
     """Return the busy dataset in either definition of privacy, with Gaussian noise in the second."""
     if request.param == "zcdp":
-        busy_dataset.set("[budget]", 'definition = "zcdp"\nnoise = "gaussian"\n[budget]')
+        busy_dataset.set('definition = "pure"', 'definition = "zcdp"\nnoise = "gaussian"')
     return busy_dataset
 
 

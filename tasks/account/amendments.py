@@ -1,7 +1,7 @@
 """Amend the budget: it can be loosened only by a public entry of the ledger that states a reason."""
 
 from tasks.account import ledger
-from tasks.account.changes import Amendment, problem_with_change
+from tasks.account.changes import Amendment
 from tasks.account.definitions import check_definition, definition_refusal
 from tasks.account.entry import BUDGET, FORMAT, Entry, Stated
 from tasks.account.witnesses import check_same_users
@@ -101,19 +101,6 @@ def amend_budget(reason: str, config: Config) -> Entry:
         )
 
 
-def checked_reason(reason: str, what: str) -> str:
-    """Return a public reason without space around it.
-
-    Raises:
-        HexveilError: It is empty, too long, or not one printable line.
-    """
-    if not reason.strip():
-        raise HexveilError(f"give a reason {what}: --reason TEXT. It is public in the ledger")
-    if not reason.isprintable() or len(reason) > _LONGEST_REASON:
-        raise HexveilError(f"the reason must be one line of at most {_LONGEST_REASON} printable characters")
-    return reason.strip()
-
-
 def problem_with_budget(entry: Entry, before: list[Entry]) -> str | None:
     """Return what is wrong with the budget of an entry that follows others; None if nothing."""
     in_force = budget_in_force(before)
@@ -132,12 +119,13 @@ def _problem_with_amendment(entry: Amendment, in_force: Budget | None, before: l
         return f"budget_before is not the budget in force, {in_words(in_force)}"
     if not is_looser(_budget(entry.budget), in_force):
         return "its budget is not looser than the one in force, which needs no amendment"
-    return problem_with_change(entry, before)
+    wrong = entry.dataset != before[-1].dataset or not entry.reason.strip()
+    return "it is of another dataset, or gives no reason" if wrong else None
 
 
 def _checked(reason: str, entries: list[Entry], config: Config) -> tuple[Budget, Budget]:
     before = budget_in_force(entries)
-    checked_reason(reason, "why users may lose more")
+    _check_reason(reason)
     if before is None:
         raise HexveilError("nothing was released yet, so no budget is in force; set [budget] and run a day")
     check_same_users(entries, config)
@@ -148,6 +136,13 @@ def _checked(reason: str, entries: list[Entry], config: Config) -> tuple[Budget,
             "now. A tighter one needs no amendment: the next release puts it in force"
         )
     return before, config.budget
+
+
+def _check_reason(reason: str) -> None:
+    if not reason.strip():
+        raise HexveilError("give a reason why users may lose more: --reason TEXT. It is public in the ledger")
+    if not reason.isprintable() or len(reason) > _LONGEST_REASON:
+        raise HexveilError(f"the reason must be one line of at most {_LONGEST_REASON} printable characters")
 
 
 def _budget(stated: Stated) -> Budget:

@@ -6,7 +6,7 @@ Losses are in the unit of the definition that the ledger counts in, see ``dpmath
 import datetime as dt
 import json
 from collections import Counter, defaultdict
-from collections.abc import Callable, Hashable, Iterable
+from collections.abc import Callable, Hashable
 from functools import lru_cache, partial
 from pathlib import Path
 from typing import Generic, TypeVar
@@ -16,7 +16,7 @@ import numpy as np
 from dpmath.core.accounting import ExactIntArray
 from tasks.account import private_files
 from tasks.account.chain import charges
-from tasks.account.definitions import check_definition, loss_files, totals_file
+from tasks.account.definitions import check_definition
 from tasks.account.entry import Entry
 from tasks.base import durable
 from tasks.base.config import Config
@@ -46,8 +46,7 @@ class Account:
         self.currency = config.privacy.currency
         self.budget = config.budget
         self.total = Counter(totals(entries, config))
-        files = loss_files(entries)
-        self._released = [(entry.date, files[entry.release_id]) for entry in charges(entries)]
+        self._released = [(entry.date, entry.losses) for entry in charges(entries)]
         self._added: list[tuple[dt.date, Losses]] = []
         self._added_sum = _SlidingSum()
 
@@ -55,13 +54,6 @@ class Account:
     def limit(self) -> int:
         """What any user may lose, in total or within a window."""
         return self.currency.within(self.budget.epsilon_total)
-
-    def restart(self, config: Config, days: Iterable[tuple[dt.date, Losses]]) -> None:
-        """Begin again with a configuration's definition and budget, and with the losses of some days counted in it."""
-        self.currency, self.budget = config.privacy.currency, config.budget
-        self.total, self._released, self._added, self._added_sum = Counter(), [], [], _SlidingSum()
-        for date, losses in days:
-            self.add(date, losses)
 
     def add(self, date: dt.date, losses: Losses) -> None:
         """Add the losses of a planned day."""
@@ -163,15 +155,16 @@ def totals(entries: list[Entry], config: Config) -> Losses:
     Raises:
         LedgerBroken: The losses do not add up to the totals of the last release.
     """
-    name = totals_file(entries)
-    if name is None:
+    charged = charges(entries)
+    if not charged:
         return {}
+    name = charged[-1].totals
     kept = durable.read_named_by_hash(private_files.totals(config), name)
     if kept is not None:
         return dict(json.loads(kept))
     total = Counter[str]()
-    for file in loss_files(entries).values():
-        total.update(private_files.read_losses(private_files.plans(config), file))
+    for entry in charged:
+        total.update(private_files.losses(entry, config))
     if durable.sha256(durable.canonical_json(total)) != name:
         raise LedgerBroken(
             f"the losses in {private_files.plans(config)} do not add up to the totals that the last release "

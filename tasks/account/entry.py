@@ -18,8 +18,6 @@ _NUMBERS = ("epsilon", "epsilon_total_after", "epsilon_left", "epsilon_total_lim
 _LOSSES = ("definition", "in_words", "loss_unit", "loss", "loss_total_after", "loss_total_limit", "loss_left")
 BUDGET = "budget"
 """The kind of the entries that loosen the budget."""
-DEFINITION = "definition"
-"""The kind of the entry that changes the account from pure epsilon to zCDP."""
 STOPPED = "stopped"
 """The kind of the entry of a day that was stopped. All others are releases."""
 FORMAT = 3
@@ -283,5 +281,5 @@ def problem_with_currency(stated: Stated) -> str | None:
         return "definition or delta"
     if stated.get("loss_unit") != f"2^-{currency.unit_bits}":
         return "loss_unit"
-    names = ("loss_total_after", "loss_total_limit", "loss_left", *(("loss",) if "loss" in stated else ()))
+    names = ("loss", "loss_total_after", "loss_total_limit", "loss_left")
     return next((name for name in names if not str(stated.get(name)).isdecimal()), None)

@@ -11,7 +11,6 @@ import polars as pl
 
 from tasks.account.chain import charges
 from tasks.account.chain import releases as releases_of
-from tasks.account.definitions import loss_files, totals_file
 from tasks.account.entry import Charge, Entry
 from tasks.base import durable
 from tasks.base.config import Config
@@ -47,7 +46,8 @@ def remove_unreleased(entries: list[Entry], config: Config) -> None:
 
     It also deletes all totals except those of the last release, because only these are used.
     """
-    for folder, names in ((releases(config), set(released_files(entries))), (totals(config), {totals_file(entries)})):
+    last = {entry.totals for entry in charges(entries)[-1:]}
+    for folder, names in ((releases(config), set(released_files(entries))), (totals(config), last)):
         for path in folder.iterdir() if folder.exists() else ():
             if path.name not in names:
                 path.unlink()
@@ -59,7 +59,7 @@ def remove_unreleased_plans(dates: list[dt.date], entries: list[Entry], config: 
     released, wanted = {entry.plan for entry in charges(entries)}, {date.isoformat() for date in dates}
     gone = {name for name, plan in stored.items() if name not in released and plan["settings"]["date"] in wanted}
     kept = {name for plan in stored.keys() - gone for name in stored[plan]["files"].values()}
-    kept |= set(loss_files(entries).values())
+    kept |= {entry.losses for entry in charges(entries)}
     for plan in gone:
         for name in {plan, *stored[plan]["files"].values()} - kept:
             (plans(config) / name).unlink(missing_ok=True)
@@ -92,7 +92,7 @@ def read_frame(folder: Path, name: str) -> pl.DataFrame:
 
 
 def losses(entry: Charge, config: Config) -> dict[str, int]:
-    """Return what one entry cost each user, by keyed hash, in the unit of the currency that it was made in."""
+    """Return what one entry cost each user, by keyed hash, in the unit of its currency."""
     return read_losses(plans(config), entry.losses)
 
 

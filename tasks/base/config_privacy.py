@@ -29,14 +29,14 @@ class Privacy(Section):
 
     epsilon_per_day: Number = Field(ge=LEAST_EPSILON_PER_DAY, le=Decimal(1_000_000))
     """The most privacy loss (epsilon) that one day's release may cost any one user."""
-    definition: Literal["pure", "zcdp"] = "pure"
-    """What losses are counted in: `pure` epsilon, or `zcdp`, the rho of zero-concentrated DP. With `zcdp` each epsilon
+    definition: Literal["pure", "zcdp"] = "zcdp"
+    """What losses are counted in: `zcdp`, the rho of zero-concentrated DP, or `pure` epsilon. With `zcdp` each epsilon
     of this file is turned into the largest rho that stays within it at `delta`, and rho is what adds up: over many days
-    it grows far more slowly. But one day buys less for a user of few published cells: see `hexveil plan --year`. A
-    dataset with releases changes from `pure` to `zcdp` once, by `hexveil ledger convert`, and never back."""
+    it grows far more slowly. But one day buys less for a user of few published cells: see `hexveil plan --year`. It
+    never changes after the first release."""
     delta: Number | None = Field(default=None, ge=Decimal("1e-30"), le=Decimal("1e-4"))
     """For `zcdp` only: the delta at which an epsilon is meant: no set of outcomes is more likely for one dataset than
-    e^epsilon times its probability for a neighbour, plus delta. At most 0.0001; the default is 0.000001. It never
+    e^epsilon times its probability for a neighbour, plus delta. At most 0.0001; without it 0.000001. It never
     changes after the first release."""
     noise: Literal["laplace", "gaussian"] = "laplace"
     """What noise the sums get. `gaussian` needs `definition = "zcdp"`, and errs less there for the same cost.
@@ -64,7 +64,7 @@ class Privacy(Section):
     @model_validator(mode="before")
     @classmethod
     def _default_delta(cls, given: Any) -> Any:
-        if isinstance(given, dict) and given.get("definition") == "zcdp" and given.get("delta") is None:
+        if isinstance(given, dict) and given.get("definition", "zcdp") == "zcdp" and given.get("delta") is None:
             return {**given, "delta": DEFAULT_DELTA}
         return given
 
@@ -76,7 +76,7 @@ class Privacy(Section):
     @model_validator(mode="after")
     def _what_the_definition_can(self) -> Self:
         if self.definition == "pure" and self.delta is not None:
-            raise ValueError('pure epsilon has no delta: remove delta, or set definition = "zcdp"')
+            raise ValueError('pure epsilon has no delta: remove delta, or definition = "pure"')
         lacking = [noise for noise in self.draws if not self.currency.supports(noise)]
         if lacking:
             raise ValueError(f'{lacking[0]} noise has no pure epsilon: set definition = "zcdp", or noise = "laplace"')

@@ -8,7 +8,7 @@ from fractions import Fraction
 from tasks.account import ledger, private_files
 from tasks.account.budgets import Account
 from tasks.account.chain import charges, releases
-from tasks.account.definitions import check_definition, loss_files
+from tasks.account.definitions import check_definition
 from tasks.account.entry import Entry
 from tasks.account.stopped import Stopped, stops
 from tasks.base.config import Config
@@ -69,11 +69,11 @@ def _even_share(spread: set[dt.date], past: list[Stopped], entries: list[Entry],
 
     A stop of one of these days is part of its share, unless it is one of the ``past``: the day will be asked again.
     """
-    account, files = Account([], config), loss_files(entries)
+    account = Account([], config)
     for entry in charges(entries):
         date = entry.date
         if date not in spread or entry.revision is not None or entry in past:
-            account.add(date, private_files.read_losses(private_files.plans(config), files[entry.release_id]))
+            account.add(date, private_files.losses(entry, config))
     used = max((max(account.used(date).values(), default=0) for date in spread), default=0)
     n_days = max(1, min(len(spread), config.budget.window_days or len(spread)))
     epsilon = account.currency.epsilon_within(max(0, account.limit - used) // n_days)

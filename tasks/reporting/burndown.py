@@ -4,8 +4,8 @@ import base64
 import io
 from typing import TYPE_CHECKING
 
-from tasks.account.changes import Conversion
-from tasks.account.entry import Charge, Entry
+from tasks.account.chain import charges
+from tasks.account.entry import Entry
 from tasks.base.config import Config
 
 if TYPE_CHECKING:
@@ -18,7 +18,7 @@ _MARGINS = {"left": 0.085, "right": 0.985, "bottom": 0.17, "top": 0.9}  # a layo
 def burndown(entries: list[Entry], config: Config) -> str:
     """Return a picture of what today's limit left the worst user after each release, as the data URL of a PNG.
 
-    It is in the unit that adds up: epsilon, or rho in zCDP, where it begins with the conversion if there was one.
+    It is in the unit that adds up: epsilon, or rho in zCDP.
     """
     from matplotlib.figure import Figure
     from matplotlib.ticker import MaxNLocator
@@ -27,7 +27,7 @@ def burndown(entries: list[Entry], config: Config) -> str:
     name = "epsilon" if currency.name == "pure" else "rho"
     unit = 2.0**-currency.unit_bits
     limit = unit * currency.within(config.budget.epsilon_total)
-    counted = [entry for entry in entries if isinstance(entry, Charge | Conversion) and entry.currency == currency]
+    counted = charges(entries)
     left = [limit, *(max(0.0, limit - unit * entry.loss_used_after) for entry in counted)]
     figure = Figure(figsize=(8, 2.8))
     axes = figure.subplots(gridspec_kw=_MARGINS)

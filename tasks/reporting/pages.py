@@ -6,7 +6,6 @@ from typing import Any
 
 from tasks.account.amendments import amendments
 from tasks.account.chain import releases
-from tasks.account.changes import Conversion
 from tasks.account.entry import Entry, Release
 from tasks.account.stopped import stops
 from tasks.base.config import Config
@@ -92,7 +91,6 @@ def budget_page(entries: list[Entry], budget: BudgetReport, picture: str, config
             f"![what the worst user had left after each release]({picture})",
             _spread(budget),
             *_amendments(entries),
-            *_conversions(entries),
             *_stops(entries),
             f"## Releases: {len(released):,}",
             table(names, rows) + more,
@@ -116,16 +114,6 @@ def _stops(entries: list[Entry]) -> Iterable[str]:
         for stop in stops(entries)
     ]
     return ["## Days stopped because most values could not be read", "\n".join(reversed(lines))] if lines else []
-
-
-def _conversions(entries: list[Entry]) -> Iterable[str]:
-    """Return when the definition was changed, and why."""
-    lines = [
-        f"- {entry.committed_at:%Y-%m-%d}: {text(entry.in_words)}. {text(entry.reason)}"
-        for entry in entries
-        if isinstance(entry, Conversion)
-    ]
-    return ["## The definition of privacy was changed", *lines] if lines else []
 
 
 def is_low(budget: BudgetReport, config: Config) -> bool:

@@ -8,7 +8,6 @@ from typing import Any
 
 from tasks.account.amendments import amendments
 from tasks.account.chain import releases
-from tasks.account.changes import Change, Conversion
 from tasks.account.entry import Entry
 from tasks.base import durable, randomness
 from tasks.base.config import Config
@@ -103,20 +102,16 @@ def describe_deployment(entries: list[Entry], config: Config) -> dict[str, Any]:
 def _theorems(entries: list[Entry], config: Config) -> set[str]:
     """Return the results that the releases and the account rely on, or the next release if there is none yet."""
     theorems = {name for entry in releases(entries) for name in entry.stated["theorems"]}
-    if any(isinstance(entry, Conversion) for entry in entries):
-        theorems |= {"CKS-P12", "HV-L48"} | ({"HV-L50"} if "HV-L41" in theorems else set())
     return theorems or set(theorems_of(config))
 
 
 def _changes(entries: list[Entry]) -> list[str]:
-    """Return when budget and definition were changed, how, and why, in the order of the ledger."""
-    how = {
-        entry.number: f"the budget was loosened from {before.in_words} to {after.in_words}"
+    """Return when the budget was loosened, how, and why, in the order of the ledger."""
+    return [
+        f"{entry.committed_at:%Y-%m-%d}: the budget was loosened from {before.in_words} to {after.in_words}: "
+        f"{entry.reason}"
         for entry, before, after in amendments(entries)
-    }
-    how |= {entry.number: entry.in_words for entry in entries if isinstance(entry, Conversion)}
-    changes = [entry for entry in entries if isinstance(entry, Change)]
-    return [f"{entry.committed_at:%Y-%m-%d}: {how[entry.number]}: {entry.reason}" for entry in changes]
+    ]
 
 
 def _each(names: set[str]) -> str | None:

@@ -5,8 +5,6 @@ from pathlib import Path
 
 from tasks.account import ledger, private_files
 from tasks.account.chain import charges, releases
-from tasks.account.changes import Conversion
-from tasks.account.definitions import totals_file
 from tasks.account.entry import Entry
 from tasks.account.identity import published_folder
 from tasks.base.config import Config
@@ -46,12 +44,7 @@ def _in_order(entries: list[Entry], config: Config) -> Iterator[Path]:
         plan = load_plan(entry.plan, config)
         yield from (private_files.plans(config) / name for name in (plan.name, *plan.files.values()))
     yield from (private_files.releases(config) / name for name in private_files.released_files(entries))
-    for entry in entries:
-        if isinstance(entry, Conversion):
-            yield from (private_files.plans(config) / name for name in entry.losses.values())
-    name = totals_file(entries)
-    if name is not None:
-        yield private_files.totals(config) / name
+    yield from (private_files.totals(config) / entry.totals for entry in charges(entries)[-1:])
     yield ledger.ledger_path(config)
     yield from (path for path in [private / "ledger-head", *sorted((private / "attempts").glob("*"))] if path.exists())
     for entry in releases(entries):

@@ -11,7 +11,6 @@ from tasks.account import ledger, mirror, private_files, user_keys, witnesses
 from tasks.account.amendments import problem_with_budget
 from tasks.account.budgets import Account
 from tasks.account.chain import releases
-from tasks.account.changes import Conversion
 from tasks.account.definitions import problem_with_definition
 from tasks.account.entry import Charge, Entry, Release
 from tasks.account.identity import published_folder, release_id
@@ -30,7 +29,6 @@ from tasks.kinds.table import KINDS, kind_of, load_plan
 from tasks.release.files import MANIFEST
 from tasks.release.screening import describe_stop, says_stop
 from tasks.release.statement import describe_cost, describe_release
-from tasks.upkeep.convert import problem_with_conversion
 from tasks.upkeep.recompute import recomputed_charges, recomputed_losses
 from tasks.upkeep.renderings import unlike
 
@@ -84,7 +82,6 @@ def verify_ledger(config: Config) -> Verified:
     - the same table in every other format except the map, and the manifest;
     - of a noisy count that screened a day: its noise, what it cost each user, and its verdict; and that no release
       follows a stop with the same settings;
-    - the losses that a conversion to zCDP states, against the stored plans;
     - running totals, counts, settings, limits, amendments, and the fields on subject and guarantee;
     - the published files, and all that the mirror holds.
 
@@ -122,7 +119,7 @@ def verify_ledger(config: Config) -> Verified:
 def _check_fields(entries: list[Entry]) -> None:
     """Check that each entry states what such an entry states, so that all that follows can read it."""
     for entry in entries:
-        name = entry.misstated() if isinstance(entry, Charge | Conversion) else None
+        name = entry.misstated() if isinstance(entry, Charge) else None
         if name is not None:
             raise LedgerBroken(
                 f"entry {entry.number} ({entry.kind}): {name} is missing, or is not what a {entry.kind} states"
@@ -134,9 +131,6 @@ def _first_problem(
 ) -> str | None:
     try:
         problem = problem_with_definition(entry, before) or problem_with_budget(entry, before)
-        if problem is None and isinstance(entry, Conversion):
-            settings = _as_converted(entry, config)
-            return problem_with_conversion(entry, before, account, settings, config)
         if problem is None and isinstance(entry, Stopped):
             return next(_problems_of_stop(entry, before, account, config), None)
         if problem is not None or not isinstance(entry, Release):
@@ -146,14 +140,6 @@ def _first_problem(
         return str(error)
     except Exception as error:  # the chain is correct, but the entry lacks a field that it must have
         return f"it cannot be checked: {type(error).__name__}"
-
-
-def _as_converted(entry: Conversion, config: Config) -> Config:
-    """Return the configuration with the definition and the budget that a conversion puts in force."""
-    settings = config.public_settings()
-    stated = {"definition": entry.stated["definition"], "delta": entry.stated["delta"]}
-    privacy = {**settings["privacy"], **stated}
-    return config.with_settings({**settings, "privacy": privacy, "budget": entry.budget})
 
 
 def _may_wait(newest: Release, known: dict[str, str | None], config: Config) -> bool:

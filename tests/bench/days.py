@@ -62,6 +62,7 @@ north = 48.0
 west = 7.0
 east = 10.0
 [privacy]
+definition = "pure"
 epsilon_per_day = 2.0
 mechanism = "planned"
 target_error = 10.0

@@ -91,10 +91,10 @@ def _estimated(config: Path) -> Path:
     """Write the configuration of the same day with the estimate in place of the planner, and return its path."""
     text = config.read_text()
     path = config.with_name("estimated.toml")
-    planned = 'mechanism = "planned"\ntarget_error = 10.0'
+    planned = 'definition = "pure"\nepsilon_per_day = 2.0\nmechanism = "planned"\ntarget_error = 10.0'
     if planned not in text:
         raise ValueError(f"{config.name} is not that of the planner")
-    path.write_text(text.replace(planned, 'mechanism = "estimated"\ndefinition = "zcdp"'))
+    path.write_text(text.replace(planned, "epsilon_per_day = 2.0"))
     return path
 
 

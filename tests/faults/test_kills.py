@@ -144,20 +144,6 @@ def test_a_day_killed_in_the_middle_of_its_append_is_drawn_once(either: Dataset,
     assert not any(line[:50] in path.read_bytes() for path in others)
 
 
-@pytest.mark.slow
-def test_a_conversion_killed_before_every_operation_on_files_is_made_once_or_not(
-    busy_dataset: Dataset, campaign: Campaign, say: Say
-) -> None:
-    busy_dataset.without_map()
-    busy_dataset.run_day()
-    busy_dataset.set("[budget]", 'definition = "zcdp"\n[budget]')
-    busy_dataset.set("epsilon_total = 5.0", "epsilon_total = 4.0")
-    n_killed, n = victim.killed_before_each(
-        busy_dataset.folder, victim.conversion_killed_at, victim.check_converted_once, campaign
-    )
-    say(f"{n_killed} conversions were killed before one of {n} changes of files, and all was well after")
-
-
 def drawn_files(store: Path) -> dict[str, bytes]:
     return {path.name: path.read_bytes() for path in (store / "private" / "releases").iterdir()}
 

@@ -179,7 +179,7 @@ def test_a_budget_of_zcdp_too_small_is_spread_or_clipped(hexveil: Hexveil, week:
     week.set("epsilon_total = 200.0", "epsilon_total = 5.0")
     week.set('"planned"', '"clip-user"')
     week.set("target_error = 40.0", "target_error = 49.0")
-    week.set("[budget]", 'definition = "zcdp"\nnoise = "gaussian"\n[budget]')
+    week.set('definition = "pure"', 'definition = "zcdp"\nnoise = "gaussian"')
     refused = hexveil("backfill", *range_of(week, 7))
     assert "pays 5 of 7 days in full" in refused.stderr
     assert n_released(week) == 0

@@ -112,7 +112,7 @@ def test_a_looser_budget_is_refused_until_it_is_amended_after_asking(hexveil: He
     assert "the budget was loosened from 5.0 to 9.0: [bold]a decision[/bold]" in shown
 
 
-def test_an_account_is_converted_after_asking_and_described_to_a_registry(
+def test_another_definition_is_refused_and_the_account_is_described_to_a_registry(
     hexveil: Hexveil, busy_dataset: Dataset, tmp_path: Path
 ) -> None:
     where = ("--config", busy_dataset.config_file)
@@ -127,28 +127,19 @@ def test_an_account_is_converted_after_asking_and_described_to_a_registry(
         365,
     ]
     assert "give one of" in hexveil("plan", *where, "--date", DATE, "--year", "--cells").stderr
+    busy_dataset.set('definition = "pure"', 'definition = "zcdp"')
     hexveil("run", *where, "--date", DATE)
-    busy_dataset.set("[budget]", 'definition = "zcdp"\n[budget]')
+    busy_dataset.set('definition = "zcdp"', 'definition = "pure"')
     tomorrow = later_day(busy_dataset, 1)
     refused = hexveil("run", *where, "--date", tomorrow)
-    assert (refused.returncode, "hexveil ledger convert" in refused.stderr) == (1, True)
+    assert (refused.returncode, 'definition = "zcdp" and delta = 0.000001' in refused.stderr) == (1, True)
     looked = hexveil("ledger", "show", *where)
-    assert "Everything released so far together is (2, 0)-DP for each user." in looked.stdout
-    assert "Nothing can be released now: the ledger counts losses in pure epsilon" in looked.stdout
-    convert = ("ledger", "convert", *where, "--reason", "[bold]a decision[/bold]")
-    asked = hexveil(*convert)
-    assert asked.returncode == 1
-    assert "now   epsilon 2.000000, pure" in asked.stdout
-    assert "then  epsilon 11.6" in asked.stdout
-    assert len(ledger.read_entries(busy_dataset.config)) == 1
-    assert hexveil(*convert, "--yes").returncode == 0
+    assert "Everything released so far together is (2, 1e-6)-DP for each user." in looked.stdout
+    assert "Nothing can be released now: the ledger counts losses in zCDP at delta 0.000001" in looked.stdout
+    busy_dataset.set('definition = "pure"', 'definition = "zcdp"')
     run = hexveil("run", *where, "--date", tomorrow)
     assert run.returncode == 0, run.stderr
     assert "guarantee  each user, all values of the day: (2, 1e-6)-DP; everything released so far" in run.stdout
-    shown = hexveil("ledger", "show", *where)
-    assert "the definition: pure epsilon -> zCDP at delta 0.000001" in shown.stdout
-    assert "[bold]a decision[/bold]" in shown.stdout
-    assert "Everything released so far together is (" in shown.stdout
     assert "2 releases" in hexveil("ledger", "verify", *where).stdout
     written = hexveil("ledger", "registry", *where, "--to", tmp_path / "registry")
     assert written.returncode == 0, written.stderr

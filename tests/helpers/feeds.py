@@ -91,6 +91,7 @@ slot_minutes = 60
 [validation]
 max_quarantined_share = 0.3
 [privacy]
+definition = "pure"
 epsilon_per_day = 2.0
 [publish]
 map = false

@@ -27,8 +27,8 @@ def write_day(
 
 def screen(dataset: Dataset, definition: str, mechanism: str, total: str = "4000") -> Dataset:
     """Have a dataset screened, with so much for a day that the noise hardly moves the count."""
-    target = "target_error = 40.0\n" if mechanism == "planned" else ""
-    dataset.set("target_error = 40.0\n", f'{target}definition = "{definition}"\n')
+    dataset.set('definition = "pure"', f'definition = "{definition}"')
+    dataset.set("target_error = 40.0\n", "target_error = 40.0\n" if mechanism == "planned" else "")
     dataset.set('"clip-user"', f'"{mechanism}"')
     dataset.set("tick = 0.01", "tick = 0.01\nscreen = true")
     dataset.set("epsilon_per_day = 2.0", "epsilon_per_day = 400")

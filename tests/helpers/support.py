@@ -70,6 +70,7 @@ tick = 0.01
 h3_resolution = 7
 slot_minutes = 60
 [privacy]
+definition = "pure"
 epsilon_per_day = 2.0
 mechanism = "clip-user"
 target_error = 40.0
@@ -84,7 +85,7 @@ def by_the_planner(configuration: str) -> str:
     """Return the text of a deployed configuration with the planner in place of the estimate."""
     assert 'mechanism = "estimated"' in configuration
     planned = configuration.replace('mechanism = "estimated"', 'mechanism = "planned"\ntarget_error = 10.0')
-    return planned.replace('definition = "zcdp"', "")
+    return planned.replace('definition = "zcdp"', 'definition = "pure"')
 
 
 ENGINES = ("", '[engine]\nname = "dask"\nn_shards = 3\n')

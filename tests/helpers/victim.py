@@ -26,7 +26,6 @@ from tasks.base.errors import DayStopped, WarehouseDamaged
 from tasks.collect import rounds
 from tasks.device.report import as_line, make_report
 from tasks.upkeep import verify
-from tasks.upkeep.convert import convert_ledger
 
 _one_thread = threading.Lock()
 """Starting a process asks after all others too; two threads that ask at once may take the answer from each other."""
@@ -141,14 +140,6 @@ def whole_day_killed_at(folder: Path, number: int) -> None:
         (folder / "n_operations").write_text(str(count()))
 
 
-def conversion_killed_at(folder: Path, number: int) -> None:
-    """Convert an account to zCDP and die before the operation of that number; with 0 live and write down how many."""
-    with _counted(number) as count:
-        convert_ledger("a test", Dataset(folder).config)
-    if not number:
-        (folder / "n_operations").write_text(str(count()))
-
-
 def collection_step(folder: Path, name: str) -> None:
     """Do a step of a collection's period."""
     getattr(rounds, name).fn(COLLECTED, Collected(folder, anew=False).config)
@@ -169,19 +160,6 @@ def report_killed_at(folder: Path, number: int) -> None:
         print(as_line(report or {}), end="", file=(folder / "sent.txt").open("a"))
     if not number:
         (folder / "n_operations").write_text(str(count()))
-
-
-def check_converted_once(folder: Path) -> None:
-    """Check that the account is converted or can be, and that a day is released in it then."""
-    dataset = Dataset(folder)
-    with ledger.locked(dataset.config):
-        kinds = [entry.kind for entry in ledger.read_entries(dataset.config)]
-    assert kinds in (["release"], ["release", "conversion"])
-    if len(kinds) == 1:
-        convert_ledger("a test", dataset.config)
-    dataset.run_day()
-    assert [entry.kind for entry in ledger.read_entries(dataset.config)] == ["release", "conversion"]
-    assert verify.verify_ledger(dataset.config).n_releases == 1
 
 
 def whole_day_killed_after_commit(folder: Path, number: int) -> None:

@@ -1,6 +1,5 @@
-"""An account in zCDP: every mechanism and rule under it, and the one way from pure epsilon to it."""
+"""An account in zCDP: every mechanism and rule under it; and a definition that a release makes final."""
 
-import contextlib
 import datetime as dt
 import itertools
 import json
@@ -13,7 +12,6 @@ from pathlib import Path
 from unittest.mock import patch
 
 import numpy as np
-import polars as pl
 import pytest
 from insider import forged
 from support import DATE, OF_SUMS, Dataset, choose, drawn_noise, later_day
@@ -25,8 +23,7 @@ from dpmath.noise.sampling import NOISES
 from tasks.account import ledger, private_files
 from tasks.account.amendments import amend_budget
 from tasks.account.budgets import Account
-from tasks.account.changes import Conversion
-from tasks.account.definitions import loss_files
+from tasks.account.chain import charges
 from tasks.base import frames
 from tasks.base.config import Config
 from tasks.base.errors import BadConfig, BudgetExceeded, HexveilError, LedgerBroken
@@ -36,7 +33,6 @@ from tasks.planning.spread import spread_budget
 from tasks.reporting.budget_report import report_budget
 from tasks.reporting.registry import describe_deployment
 from tasks.upkeep.backup import back_up
-from tasks.upkeep.convert import convert_ledger, proposed_conversion
 from tasks.upkeep.forget import forget_days
 from tasks.upkeep.verify import verify_ledger
 
@@ -44,7 +40,7 @@ MILLIONTH = Fraction(1, 10**6)
 
 
 def in_zcdp(dataset: Dataset, more: str = "") -> Dataset:
-    dataset.set("[budget]", f'definition = "zcdp"\n{more}\n[budget]')
+    dataset.set('definition = "pure"', f'definition = "zcdp"\n{more}')
     return dataset
 
 
@@ -117,9 +113,10 @@ def test_the_variance_is_published_and_charged_too(uneven: Dataset) -> None:
 @pytest.mark.parametrize(
     ("keys", "message"),
     [
-        ('noise = "gaussian"', "discrete Gaussian noise has no pure epsilon"),
+        ('definition = "pure"\nnoise = "gaussian"', "discrete Gaussian noise has no pure epsilon"),
+        ('definition = "pure"\ndelta = 1e-6', "pure epsilon has no delta"),
         ('delta = "1e-6"', "delta"),
-        ("delta = 1e-6", "pure epsilon has no delta"),
+        ("delta = 2e-4", r"less than or equal to Decimal\('0\.0001'\)"),
         ('definition = "zcdp"\ndelta = 2e-4', r"less than or equal to Decimal\('0\.0001'\)"),
         ('definition = "zcdp"\ndelta = 0.0', "greater than or equal to"),
         ('definition = "renyi"', "'pure' or 'zcdp'"),
@@ -128,7 +125,7 @@ def test_the_variance_is_published_and_charged_too(uneven: Dataset) -> None:
 def test_what_has_no_meaning_is_refused_when_the_configuration_is_read(
     dataset: Dataset, keys: str, message: str
 ) -> None:
-    dataset.set("[budget]", f"{keys}\n[budget]")
+    dataset.set('definition = "pure"', keys)
     with pytest.raises(BadConfig, match=message):
         _ = dataset.config
 
@@ -140,9 +137,13 @@ def test_gaussian_noise_is_refused_where_arrays_are_averaged(uneven: Dataset) ->
         _ = uneven.config
 
 
-def test_the_default_delta_is_a_millionth(dataset: Dataset) -> None:
-    assert in_zcdp(dataset).config.privacy.delta == Decimal("1e-6")
-    assert dataset.config.public_settings()["privacy"]["delta"] == "0.000001"
+@pytest.mark.parametrize("said", ["", 'definition = "zcdp"', "delta = 1e-6"])
+def test_the_default_is_zcdp_at_a_delta_of_a_millionth(dataset: Dataset, said: str) -> None:
+    dataset.set('definition = "pure"', said)
+    assert dataset.config.privacy.currency == Concentrated(Decimal("1e-6"))
+    settings = dataset.config.public_settings()["privacy"]
+    assert (settings["definition"], settings["delta"]) == ("zcdp", "0.000001")
+    assert dataset.config.with_settings(dataset.config.public_settings()) == dataset.config
 
 
 def test_no_user_passes_the_limit_over_days_revisions_and_clips(busy_dataset: Dataset) -> None:
@@ -231,97 +232,65 @@ def prepared(dataset: Dataset) -> Config:
     return dataset.config
 
 
-@pytest.fixture
-def pure(busy_dataset: Dataset) -> Dataset:
-    """Return a dataset with two releases and an amendment in pure epsilon."""
-    busy_dataset.set("epsilon_total = 5.0", "epsilon_total = 4.0")
-    busy_dataset.run_day()
-    busy_dataset.run_day(later_day(busy_dataset, 1))
-    busy_dataset.set("epsilon_total = 4.0", "epsilon_total = 40.0")
-    amend_budget("the board", busy_dataset.config)
-    return busy_dataset
+def released_in(dataset: Dataset, lines: str) -> Dataset:
+    """Return a dataset with one release, with its definition written so."""
+    dataset.set('definition = "pure"', lines)
+    dataset.without_map()
+    dataset.run_day()
+    return dataset
 
 
-def test_a_conversion_counts_every_release_again_and_the_account_goes_on(pure: Dataset) -> None:
-    before = ledger.read_entries(pure.config)
-    expected = [stored_rhos(pure, number) for number in (0, 1)]
-    in_zcdp(pure)
-    proposed = proposed_conversion("fewer numbers", pure.config)
-    entry = convert_ledger("fewer numbers", pure.config)
-    assert isinstance(entry, Conversion)
-    assert {key: entry.stated[key] for key in proposed} == proposed
-    total = sum(map(Counter, expected), Counter())
-    assert int(entry.stated["loss_total_after"]) == max(total.values()) * (1 << 101)
-    assert entry.stated["epsilon_total_before"] == before[1].stated["epsilon_total_after"]
-    folder = private_files.plans(pure.config)
-    for number, rhos in enumerate(expected):
-        found = private_files.read_losses(folder, entry.losses[before[number].stated["release_id"]])
-        assert {user: Fraction(loss, 1 << 101) for user, loss in found.items()} == rhos
-    assert verify_ledger(pure.config).n_releases == 2
-    pure.run_day(later_day(pure, 2))
-    assert verify_ledger(pure.config).n_releases == 3
-    entries = ledger.read_entries(pure.config)
-    assert [one.stated for one in entries[:3]] == [one.stated for one in before], "old lines stay byte for byte"
-    total += Counter(stored_rhos(pure))
-    assert int(entries[-1].stated["loss_total_after"]) == max(total.values()) * (1 << 101)
-    assert loss_files(entries).keys() == {entries[n].stated["release_id"] for n in (0, 1, 4)}
-
-
-def test_totals_that_are_lost_are_added_again_after_a_conversion(pure: Dataset) -> None:
-    in_zcdp(pure)
-    convert_ledger("fewer numbers", pure.config)
-    kept = Account(ledger.read_entries(pure.config), pure.config).total
-    for path in private_files.totals(pure.config).iterdir():
-        path.unlink()
-    assert Account(ledger.read_entries(pure.config), pure.config).total == kept
-
-
-def test_there_is_one_way_and_no_way_back(pure: Dataset) -> None:
-    with pytest.raises(HexveilError, match=r'set privacy\.definition = "zcdp" in the configuration first'):
-        convert_ledger("why", pure.config)
-    in_zcdp(pure)
-    with pytest.raises(HexveilError, match="hexveil ledger convert --config"):
-        pure.run_day(later_day(pure, 2))
-    assert "ledger convert" in preview_refusal(pure)
-    with pytest.raises(HexveilError, match="give a reason why the definition"):
-        convert_ledger(" ", pure.config)
-    pure.set("epsilon_total = 40.0", "epsilon_total = 41.0")
-    with pytest.raises(HexveilError, match="looser than the budget in force"):
-        convert_ledger("why", pure.config)
-    pure.set("epsilon_total = 41.0", "epsilon_total = 40.0")
-    convert_ledger("why", pure.config)
-    with pytest.raises(HexveilError, match="no second conversion"):
-        convert_ledger("why", pure.config)
-    pure.set('definition = "zcdp"', 'definition = "zcdp"\ndelta = 1e-7')
-    with pytest.raises(HexveilError, match=r"at delta 0\.000001, and the configuration says 0\.0000001: it never"):
-        pure.run_day(later_day(pure, 2))
-    pure.set('definition = "zcdp"\ndelta = 1e-7', "")
-    for refused in (lambda: pure.run_day(later_day(pure, 2)), lambda: amend_budget("why", pure.config)):
-        with pytest.raises(HexveilError, match="there is no way back"):
+@pytest.mark.parametrize(
+    ("before", "after", "said"),
+    [
+        ('definition = "pure"', "", r'pure epsilon, .* zCDP at delta 0\.000001\..*definition = "pure"$'),
+        ("", 'definition = "pure"', r'at delta 0\.000001, .* pure epsilon\..*"zcdp" and delta = 0\.000001$'),
+        ("delta = 1e-6", "delta = 1e-7", r"at delta 0\.000001, .*at delta 0\.0000001\. .* and delta = 0\.000001$"),
+    ],
+    ids=["to the default", "to pure epsilon", "another delta"],
+)
+def test_another_definition_or_delta_is_refused_once_there_is_a_release(
+    busy_dataset: Dataset, before: str, after: str, said: str
+) -> None:
+    released_in(busy_dataset, f"{before}\n# its definition")
+    lines = ledger.ledger_path(busy_dataset.config).read_bytes()
+    tomorrow = later_day(busy_dataset, 1)
+    busy_dataset.set(f"{before}\n# its definition", after)
+    busy_dataset.set("epsilon_total = 5.0", "epsilon_total = 50.0")
+    busy_dataset.prepare(tomorrow)
+    for refused in (
+        lambda: busy_dataset.run_day(tomorrow),
+        lambda: busy_dataset.run_day(revision="again"),
+        lambda: preview_plan(tomorrow, busy_dataset.config),
+        lambda: spread_budget.fn([tomorrow], busy_dataset.config),
+        lambda: amend_budget("why", busy_dataset.config),
+    ):
+        with pytest.raises(HexveilError, match=f"the ledger counts losses in .*{said}"):
             refused()
+    assert ledger.ledger_path(busy_dataset.config).read_bytes() == lines
+    assert verify_ledger(busy_dataset.config).n_releases == 1, "what was released is verified all the same"
 
 
-def preview_refusal(dataset: Dataset) -> str:
-    dataset.prepare(later_day(dataset, 2))
-    with pytest.raises(HexveilError) as caught:
-        preview_plan(later_day(dataset, 2), dataset.config)
-    return str(caught.value)
+def test_verify_names_a_line_of_another_definition_or_delta(busy_dataset: Dataset) -> None:
+    released_in(busy_dataset, "")
+    busy_dataset.run_day(later_day(busy_dataset, 1))
+    path = ledger.ledger_path(busy_dataset.config)
+    first, second = path.read_bytes().splitlines(keepends=True)
+    for other in ({"delta": "0.0000001"}, {"definition": "pure", "delta": None, "loss_unit": "2^-50"}):
+        path.write_bytes(first + forged(second, **other))
+        (busy_dataset.config.storage_path / "private" / "ledger-head").unlink(missing_ok=True)
+        (busy_dataset.config.storage_path / "release.duckdb").unlink(missing_ok=True)
+        with pytest.raises(LedgerBroken, match=r"entry 2 .*counted by another definition or delta"):
+            verify_ledger(busy_dataset.config)
 
 
-def test_forgetting_keeps_the_losses_that_a_conversion_names(uneven: Dataset, tmp_path: Path) -> None:
-    """A plan that was only looked at may have the same losses, byte for byte, as what the conversion counts."""
+def test_forgetting_keeps_the_losses_that_a_plan_only_looked_at_shares_with_a_release(
+    uneven: Dataset, tmp_path: Path
+) -> None:
     choose(uneven, "levy")
-    uneven.run_day()
-    in_zcdp(uneven)
-    uneven.set("epsilon_per_day = 40.0", "epsilon_per_day = 39.0")
-    convert_ledger("fewer numbers", uneven.config)
-    uneven.prepare()
-    with contextlib.suppress(HexveilError):
-        preview_plan(DATE, uneven.config)
-    named = set(loss_files(ledger.read_entries(uneven.config)).values())
-    stored = {path.name for path in private_files.plans(uneven.config).iterdir()}
-    assert named <= stored
-    for name in named:  # as if the plan that was looked at had them
+    in_zcdp(uneven).run_day()
+    named = {entry.losses for entry in charges(ledger.read_entries(uneven.config))}
+    for name in named:
         frames.write_json(
             private_files.plans(uneven.config),
             {"settings": {"date": str(DATE)}, "files": {"losses": name}, "certificate": {}},
@@ -331,31 +300,20 @@ def test_forgetting_keeps_the_losses_that_a_conversion_names(uneven: Dataset, tm
     back_up(tmp_path / "copy", uneven.config)
 
 
-def test_a_conversion_is_of_the_account_that_was_agreed_to(pure: Dataset) -> None:
-    busy = pure.config
-    in_zcdp(pure)
-    agreed = proposed_conversion("why", pure.config)
-    pure.config_file.write_text(pure.config_file.read_text().replace('definition = "zcdp"', ""))
-    pure.run_day(later_day(pure, 2))
-    pure.set("[budget]", 'definition = "zcdp"\n[budget]')
-    with pytest.raises(HexveilError, match="a release was made since the account was shown"):
-        convert_ledger("why", pure.config, agreed)
-    assert busy.privacy.definition == "pure"
-
-
-def test_the_registry_says_what_was_drawn_and_not_only_what_will_be(pure: Dataset) -> None:
-    in_zcdp(pure, 'noise = "gaussian"')
-    convert_ledger("fewer numbers", pure.config)
-    algorithms = describe_deployment(ledger.read_entries(pure.config), pure.config)["algorithms"]
+def test_the_registry_says_what_was_drawn_and_not_only_what_will_be(busy_dataset: Dataset) -> None:
+    busy_dataset.set("epsilon_total = 5.0", "epsilon_total = 4.0")
+    released_in(busy_dataset, "")
+    busy_dataset.set("epsilon_total = 4.0", "epsilon_total = 40.0")
+    amend_budget("the board", busy_dataset.config)
+    busy_dataset.set("[budget]", 'noise = "gaussian"\n[budget]')
+    described = describe_deployment(ledger.read_entries(busy_dataset.config), busy_dataset.config)
+    algorithms = described["algorithms"]
     assert algorithms["noise"] == "discrete Laplace on integers, drawn exactly"
     assert algorithms["noise_of_the_next_release"].startswith("discrete Gaussian")
     assert "HV-L48" in algorithms["proofs"]
     assert "CKS-A3" not in algorithms["proofs"]
-    guarantee = describe_deployment(ledger.read_entries(pure.config), pure.config)["privacy_guarantee"]
-    assert [change.partition(": ")[2] for change in guarantee["changes"]] == [
-        "the budget was loosened from 4.0 to 40.0: the board",
-        "pure epsilon -> zCDP at delta 0.000001: fewer numbers",
-    ]
+    (change,) = described["privacy_guarantee"]["changes"]
+    assert change.partition(": ")[2] == "the budget was loosened from 4.0 to 40.0: the board"
 
 
 def test_cells_with_intervals_use_the_limit_and_a_cell_too_dear_is_refused(uneven: Dataset) -> None:
@@ -368,81 +326,16 @@ def test_cells_with_intervals_use_the_limit_and_a_cell_too_dear_is_refused(uneve
         _ = uneven.config
 
 
-def test_nothing_is_converted_before_the_first_release(busy_dataset: Dataset) -> None:
-    with pytest.raises(HexveilError, match="nothing was released yet"):
-        convert_ledger("why", in_zcdp(busy_dataset).config)
-
-
-def halve_a_loss(dataset: Dataset, entry: Conversion) -> str:
-    """Replace a converted file of losses by one of half the losses, and return its name."""
-    folder = private_files.plans(dataset.config)
-    frame = private_files.read_frame(folder, next(iter(entry.losses.values())))
-    return frames.write_frame(folder, frame.with_columns(pl.col("loss_units") // 2))
-
-
-def test_verify_finds_a_conversion_that_counts_too_little(pure: Dataset) -> None:
-    in_zcdp(pure)
-    entry = convert_ledger("fewer numbers", pure.config)
-    assert isinstance(entry, Conversion)
-    changes = [
-        {"losses": {**entry.losses, next(iter(entry.losses)): halve_a_loss(pure, entry)}},
-        {"loss_total_after": str(int(entry.stated["loss_total_after"]) // 2)},
-        {"epsilon_total_after": "0.1"},
-        {"totals": "0" * 64},
-        {"losses": dict(list(entry.losses.items())[:1])},
-        {"definition_before": "zcdp"},
-        {"reason": " "},
-        {"reason": None},
-        {"dataset": "other"},
-        {"delta": "0.5"},
-        {"delta": "x"},
-        {"loss_left": "-1"},
-        {"budget": {"epsilon_total": "400.0", "window_days": None}},
-    ]
-    path = ledger.ledger_path(pure.config)
-    lines = path.read_bytes().splitlines(keepends=True)
-    for change in changes:
-        path.write_bytes(b"".join([*lines[:-1], forged(lines[-1], **change)]))
-        note_head(pure)
-        with pytest.raises(LedgerBroken, match=r"entry 4 \(conversion\)"):
-            verify_ledger(pure.config)
-
-
-def note_head(dataset: Dataset) -> None:
-    """Let the head be forgotten, as an insider would."""
-    (dataset.config.storage_path / "private" / "ledger-head").unlink(missing_ok=True)
-
-
-def test_a_conversion_that_is_cut_off_is_finished_by_the_next_run(
-    pure: Dataset, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    in_zcdp(pure)
-
-    def cut(*_: object) -> None:
-        raise OSError(5, "Input/output error")
-
-    with monkeypatch.context() as patch:
-        patch.setattr("tasks.account.commit.append_line", cut)
-        with pytest.raises(HexveilError):
-            convert_ledger("fewer numbers", pure.config)
-    pure.run_day(later_day(pure, 2))
-    kinds = [entry.kind for entry in ledger.read_entries(pure.config)]
-    assert kinds == ["release", "release", "amendment", "conversion", "release"]
-    assert verify_ledger(pure.config).n_releases == 3
-
-
-def test_a_converted_account_is_backed_up_restored_and_goes_on(pure: Dataset, tmp_path: Path) -> None:
-    in_zcdp(pure)
-    convert_ledger("fewer numbers", pure.config)
-    pure.run_day(later_day(pure, 2))
-    total = Account(ledger.read_entries(pure.config), pure.config).total
-    back_up(tmp_path / "copy", pure.config)
-    shutil.rmtree(pure.folder / "store")
-    shutil.copytree(tmp_path / "copy", pure.folder / "store")
-    assert verify_ledger(pure.config).n_releases == 3
-    assert Account(ledger.read_entries(pure.config), pure.config).total == total
-    pure.run_day(later_day(pure, 3))
-    assert verify_ledger(pure.config).n_releases == 4
+def test_an_account_in_zcdp_is_backed_up_restored_and_goes_on(busy_dataset: Dataset, tmp_path: Path) -> None:
+    released_in(busy_dataset, "")
+    total = Account(ledger.read_entries(busy_dataset.config), busy_dataset.config).total
+    back_up(tmp_path / "copy", busy_dataset.config)
+    shutil.rmtree(busy_dataset.folder / "store")
+    shutil.copytree(tmp_path / "copy", busy_dataset.folder / "store")
+    assert verify_ledger(busy_dataset.config).n_releases == 1
+    assert Account(ledger.read_entries(busy_dataset.config), busy_dataset.config).total == total
+    busy_dataset.run_day(later_day(busy_dataset, 1))
+    assert verify_ledger(busy_dataset.config).n_releases == 2
 
 
 def test_days_are_forgotten_in_zcdp_and_the_account_still_verifies(busy_dataset: Dataset) -> None:

@@ -110,7 +110,8 @@ def test_the_constant_is_that_of_earlier_releases_once_there_are_some(roaming: D
 
 @pytest.mark.parametrize("definition", ["pure", "zcdp"])
 def test_the_spread_of_noisy_means_is_that_without_their_noise(uneven: Dataset, definition: str) -> None:
-    uneven.set("epsilon_per_day = 2.0", f'epsilon_per_day = 40.0\ndefinition = "{definition}"')
+    uneven.set("epsilon_per_day = 2.0", "epsilon_per_day = 40.0")
+    uneven.set('definition = "pure"', f'definition = "{definition}"')
     uneven.set("epsilon_total = 5.0", "epsilon_total = 40.0")
     uneven.run_day()
     found, records = table(uneven), table(uneven)["n_records"].to_numpy()

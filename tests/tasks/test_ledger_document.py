@@ -15,7 +15,6 @@ from tasks.account.amendments import amend_budget
 from tasks.account.budgets import Account
 from tasks.account.entry import Stated
 from tasks.base.durable import canonical_json
-from tasks.upkeep.convert import convert_ledger
 
 
 def document() -> str:
@@ -65,17 +64,10 @@ def test_the_document_describes_every_field_and_no_other(amended: Path) -> None:
     entry, amendment = (json.loads(amended.read_bytes().splitlines()[number]) for number in (0, 3))
     releases, others = document().split("## The fields of an amendment")
     of_release = releases.partition("## The further fields of an estimate")[0]
-    of_amendment = others.partition("## The fields of a conversion")[0]
+    of_amendment = others
     assert sorted(described_in(of_release)) == sorted(entry)
     assert sorted(set(amendment) - set(entry)) == sorted(described_in(of_amendment))
     assert set(amendment) & set(entry) == set(re.findall(r"`(\w+)`", of_amendment.partition("|")[0])) - {"budget"}
-
-
-def test_the_document_describes_every_field_of_a_conversion(converted: Path) -> None:
-    entries = [json.loads(line) for line in converted.read_bytes().splitlines()]
-    conversion = next(entry for entry in entries if entry["kind"] == "definition")
-    of_conversion = document().partition("## The fields of a conversion")[2]
-    assert set(re.findall(r"`(\w+)`", of_conversion)) - {"definition", "pure"} == set(conversion) - {"definition"}
 
 
 def described_in(text: str) -> list[str]:
@@ -84,45 +76,42 @@ def described_in(text: str) -> list[str]:
 
 
 @pytest.fixture
-def converted(amended: Path, busy_dataset: Dataset) -> Path:
-    """Return the export after the account was changed to zCDP, and a fifth release was made in it."""
-    busy_dataset.set("[budget]", 'definition = "zcdp"\nnoise = "gaussian"\n[budget]')
-    convert_ledger("a decision of the board", busy_dataset.config)
-    busy_dataset.run_day(later_day(busy_dataset, 3))
-    amended.write_text("".join(ledger.export(busy_dataset.config)))
-    return amended
+def in_zcdp(busy_dataset: Dataset, tmp_path: Path) -> Path:
+    """Return the export of two releases in zCDP."""
+    busy_dataset.set('definition = "pure"', 'definition = "zcdp"\nnoise = "gaussian"')
+    busy_dataset.run_day()
+    busy_dataset.run_day(later_day(busy_dataset, 1))
+    path = tmp_path / "export.jsonl"
+    path.write_text("".join(ledger.export(busy_dataset.config)))
+    return path
 
 
-def test_a_stranger_checks_a_conversion_and_what_is_released_after_it(converted: Path) -> None:
-    ended = documented_check(converted)
+def test_a_stranger_checks_what_is_released_in_zcdp(in_zcdp: Path) -> None:
+    ended = documented_check(in_zcdp)
     assert ended.returncode == 0, ended.stderr
-    assert re.match(r"5 releases; the worst user has lost rho \S+: epsilon \S+ at delta 0.000001\n", ended.stdout)
-    lines = converted.read_bytes().splitlines(keepends=True)
-    conversion, last = (json.loads(lines[number]) for number in (5, 6))
-    more, less = str(int(last["loss"]) * 2), str(int(conversion["loss_total_after"]) // 2)
+    assert re.match(r"2 releases; the worst user has lost rho \S+: epsilon \S+ at delta 0.000001\n", ended.stdout)
+    first, second = in_zcdp.read_bytes().splitlines(keepends=True)
+    last = json.loads(second)
+    pure_settings = {**last["settings"], "privacy": {"epsilon_per_day": "2.0"}}
     forgeries = [
-        [forged(lines[5], definition="pure", delta=None)],
-        [forged(lines[5], loss_total_after=less)],
-        [forged(lines[5], epsilon_total_after="0.5")],
-        [forged(lines[5], losses={})],
-        [forged(lines[5], budget={"epsilon_total": "5000", "window_days": 90})],
-        [forged(lines[5], reason=" ")],
-        [lines[5], forged(lines[6], loss=more)],
-        [lines[5], forged(lines[6], epsilon="1.0")],
-        [lines[5], forged(lines[6], loss_left="7")],
-        [lines[5], forged(lines[6], delta="0.0000001")],
-        [lines[5], forged(lines[6], loss_unit="2^-50")],
-        [lines[5], forged(lines[6], loss_total_limit=str(int(last["loss_total_limit"]) * 100))],
-        [lines[5], forged(lines[6], epsilon_left="999")],
-        [lines[5], forged(lines[6], epsilon_total_limit="1")],
-        [lines[5], forged(lines[6], settings={**last["settings"], "privacy": {"epsilon_per_day": "2.0"}})],
-        [lines[5], forged(lines[4], number=7, previous_hash=conversion["hash"], release_id="another")],
-        [lines[5], forged(lines[5], number=7, previous_hash=conversion["hash"])],
-        [rechained(lines[6], lines[4])],
+        forged(second, definition="pure", delta=None),
+        forged(second, loss_total_after=str(int(last["loss"]) // 2)),
+        forged(second, epsilon_total_after="0.5"),
+        forged(second, loss=str(int(last["loss"]) * 2)),
+        forged(second, epsilon="1.0"),
+        forged(second, loss_left="7"),
+        forged(second, delta="0.0000001"),
+        forged(second, loss_unit="2^-50"),
+        forged(second, loss_total_limit=str(int(last["loss_total_limit"]) * 100)),
+        forged(second, epsilon_left="999"),
+        forged(second, epsilon_total_limit="1"),
+        forged(second, settings=pure_settings),
+        second + forged(first, number=3, previous_hash=last["hash"]),
+        rechained(second, second),
     ]
     for forgery in forgeries:
-        converted.write_bytes(b"".join([*lines[:5], *forgery]))
-        assert "AssertionError: line" in documented_check(converted).stderr, forgery[-1][:3000]
+        in_zcdp.write_bytes(first + forgery)
+        assert "AssertionError: line" in documented_check(in_zcdp).stderr, forgery[-3000:]
 
 
 def rechained(line: bytes, before: bytes) -> bytes:
@@ -131,8 +120,8 @@ def rechained(line: bytes, before: bytes) -> bytes:
     return forged(line, number=previous["number"] + 1, previous_hash=previous["hash"])
 
 
-def test_a_stranger_checks_an_export_that_began_in_zcdp(busy_dataset: Dataset, tmp_path: Path) -> None:
-    busy_dataset.set("[budget]", 'definition = "zcdp"\n[budget]')
+def test_a_stranger_is_told_the_rho_of_one_release(busy_dataset: Dataset, tmp_path: Path) -> None:
+    busy_dataset.set('definition = "pure"', 'definition = "zcdp"')
     busy_dataset.run_day()
     path = tmp_path / "export.jsonl"
     path.write_text("".join(ledger.export(busy_dataset.config)))

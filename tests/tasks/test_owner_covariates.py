@@ -132,7 +132,7 @@ def write_city(dataset: Dataset, date: dt.date, seed: int) -> None:
 
 def test_an_estimate_learns_from_the_file_and_needs_it_no_more_to_be_verified(wanting: Dataset) -> None:
     """Buses see each hexagon once or twice a day; one column tells the slow from the fast at once."""
-    wanting.set("epsilon_per_day = 2.0", 'definition = "zcdp"\nepsilon_per_day = 10.0')
+    wanting.set('definition = "pure"\nepsilon_per_day = 2.0', "epsilon_per_day = 10.0")
     wanting.set("epsilon_total = 5.0", "epsilon_total = 50.0")
     names = [h3.latlng_to_cell(47 + 0.05 * place, 8.31, RESOLUTION) for place in range(40)]
     write(wanting, {"h3_cell": names, "limit": [30 if place % 2 else 70 for place in range(40)]})
@@ -171,7 +171,7 @@ def test_other_covariates_begin_anew_and_say_so(wanting: Dataset, caplog: pytest
 def test_cells_that_are_not_similar_are_learned_each_alone_and_a_change_begins_anew(wanting: Dataset) -> None:
     """The same hexagons are slow on each day, and every other one is: a neighbour tells nothing."""
     wanting.set('covariates = "roads.parquet"\n', "")
-    wanting.set("epsilon_per_day = 2.0", 'definition = "zcdp"\nepsilon_per_day = 20.0')
+    wanting.set('definition = "pure"\nepsilon_per_day = 2.0', "epsilon_per_day = 20.0")
     wanting.set("epsilon_total = 5.0", "epsilon_total = 500.0")
     errors = []
     for number in range(4):

@@ -18,7 +18,6 @@ from tasks.release import draw
 from tasks.reporting.budget_report import report_budget
 from tasks.reporting.pages import budget_page
 from tasks.upkeep.backup import back_up
-from tasks.upkeep.convert import convert_ledger
 from tasks.upkeep.forget import forget_days
 from tasks.upkeep.verify import verify_ledger
 
@@ -143,7 +142,7 @@ def test_a_stopped_day_is_forgotten_and_its_charge_stays(one: Dataset) -> None:
     assert verify_ledger(one.config).n_releases == 0
 
 
-def test_a_stop_is_backed_up_and_counted_again_in_zcdp(dataset: Dataset) -> None:
+def test_a_stop_is_backed_up(dataset: Dataset) -> None:
     screen(dataset, "pure", "planned")
     write_day(dataset, N_BUSES)
     with pytest.raises(DayStopped):
@@ -151,9 +150,6 @@ def test_a_stop_is_backed_up_and_counted_again_in_zcdp(dataset: Dataset) -> None
     later = DATE + dt.timedelta(days=1)
     write_day(dataset, 0, later)
     dataset.run_day(later)
-    dataset.set('definition = "pure"', 'definition = "zcdp"')
-    convert_ledger("a decision of the board", dataset.config)
-    assert verify_ledger(dataset.config).n_releases == 1
     target = dataset.folder.with_name(f"{dataset.folder.name}-copy")
     back_up(target, dataset.config)
     copied = {path.name for path in (target / "private" / "plans").iterdir()}

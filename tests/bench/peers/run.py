@@ -54,19 +54,19 @@ _VALUES = (
     "records with other values of one user."
 )
 _LEDGER = "The whole account, in a chained ledger; refuses what the budget does not pay."
-_ESTIMATED = 'mechanism = "estimated"\n'
+_PURE = 'definition = "pure"\n'
 _NOTHING_ALIKE = "[estimate]\nsimilar_cells = false\noccupancy_covariates = false"
 """These data have no geography: their places and hours only carry the number of a cell, and a publisher would know."""
-HEXVEIL = Peer("hexveil", "by_hexveil", _VALUES, _LEDGER, _ESTIMATED + _NOTHING_ALIKE)
+HEXVEIL = Peer("hexveil", "by_hexveil", _VALUES, _LEDGER, _PURE + _NOTHING_ALIKE)
 IN_ZCDP = Peer(
     "hexveil in zCDP",
     "by_hexveil",
     _VALUES + " Approximate: delta is 1e-6.",
     _LEDGER,
-    _ESTIMATED + 'definition = "zcdp"\n' + _NOTHING_ALIKE,
+    _NOTHING_ALIKE,
 )
-UNTOLD = Peer("hexveil, not told that cells differ", "by_hexveil", _VALUES, _LEDGER, _ESTIMATED)
-PLANNED = Peer("hexveil, planned", "by_hexveil", _VALUES, _LEDGER, 'mechanism = "planned"\ntarget_error = 10')
+UNTOLD = Peer("hexveil, not told that cells differ", "by_hexveil", _VALUES, _LEDGER, _PURE)
+PLANNED = Peer("hexveil, planned", "by_hexveil", _VALUES, _LEDGER, _PURE + 'mechanism = "planned"\ntarget_error = 10')
 OURS = (HEXVEIL, IN_ZCDP, UNTOLD, PLANNED)
 PEERS = (
     *OURS,
