@@ -26,7 +26,7 @@ def screening_of(config: Config) -> Screening | None:
     if not config.value.screen:
         return None
     currency = config.privacy.currency
-    return screening_within(currency.within(config.privacy.epsilon_per_day) // SHARE, currency)
+    return screening_within(config.privacy.loss_per_day // SHARE, currency)
 
 
 def charges_within(budgets: ExactIntArray, config: Config) -> ExactIntArray:
@@ -49,7 +49,7 @@ def charges_within(budgets: ExactIntArray, config: Config) -> ExactIntArray:
 
 def full_charges(n_users: int, config: Config) -> ExactIntArray:
     """Return what the count costs each of so many users, if all have the budget of a day, shape (L,)."""
-    most = config.privacy.currency.within(config.privacy.epsilon_per_day)
+    most = config.privacy.loss_per_day
     return charges_within(np.full(n_users, most, dtype=object), config)
 
 

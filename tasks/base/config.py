@@ -86,8 +86,7 @@ class Config(Section):
         privacy, currency = self.privacy, self.privacy.currency
         if not self.value.screen or privacy.cell_epsilon is None:
             return self
-        cost = privacy.row.cell_cost(Fraction(privacy.cell_epsilon), currency)
-        most = currency.within(privacy.epsilon_per_day)
+        cost, most = privacy.row.cell_cost(Fraction(privacy.cell_epsilon), currency), privacy.loss_per_day
         if cost > most - most // 100:
             raise ValueError(
                 f"value.screen takes a hundredth of epsilon_per_day, and cell_epsilon = {privacy.cell_epsilon} more "

@@ -105,7 +105,7 @@ class Privacy(Section):
         if self.cell_epsilon is None:
             return self
         cost = self.row.cell_cost(Fraction(self.cell_epsilon), self.currency)
-        if cost > self.currency.within(self.epsilon_per_day):
+        if cost > self.loss_per_day:
             raise ValueError(
                 f"cell_epsilon = {self.cell_epsilon} must be at most epsilon_per_day"
                 if self.definition == "pure"
@@ -123,6 +123,11 @@ class Privacy(Section):
     def currency(self) -> Currency:
         """What losses are counted in."""
         return currency_of(self.definition, self.delta)
+
+    @property
+    def loss_per_day(self) -> int:
+        """The most that a day's release may cost any one user, in the unit of the currency."""
+        return self.currency.within(self.epsilon_per_day)
 
     @property
     def sum_noise(self) -> str:

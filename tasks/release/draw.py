@@ -178,7 +178,7 @@ def _checked_costs(date: dt.date, here: Losses, entries: list[Entry], config: Co
     account.add(date, here)
     used = account.used(date)
     worst, worst_used = max(here.values()), max(used.values())
-    most = account.currency.within(config.privacy.epsilon_per_day)
+    most = config.privacy.loss_per_day
     if not account.may_pay(here, used, most):
         raise BudgetExceeded("the plan is older than the last release or the budget; run the day again to plan anew")
     total_hash = frames.write_json(private_files.totals(config), dict(account.total))

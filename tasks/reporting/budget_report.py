@@ -67,7 +67,7 @@ def report_budget(entries: list[Entry], config: Config) -> BudgetReport:
         worst_total=format(currency.epsilon(worst), "f"),
         worst_used=format(currency.epsilon(used), "f"),
         left=format(currency.epsilon_left(config.budget.epsilon_total, used), "f"),
-        n_days_left=max(0, account.limit - used) // currency.within(config.privacy.epsilon_per_day),
+        n_days_left=max(0, account.limit - used) // config.privacy.loss_per_day,
         statement=f"Everything released so far together is {currency.in_words(worst)} for each user."
         + ("" if currency.name == "pure" else " Losses are counted in rho, which adds up; epsilons do not."),
         deciles=[float(currency.epsilon(int(loss))) for loss in [*losses[:1], *inner, *losses[-1:]]],

@@ -36,7 +36,7 @@ def burndown(entries: list[Entry], config: Config) -> str:
     )
     if config.budget.window_days is None:
         n_days = config.monitoring.budget_low_days
-        level = n_days * unit * currency.within(config.privacy.epsilon_per_day)
+        level = n_days * unit * config.privacy.loss_per_day
         axes.axhline(level, color=_LOW, linestyle="--", label=f"what {n_days} days cost at most")
         limit = max(limit, level)
     axes.set(xlabel="releases made", ylabel=name, xlim=(0, len(left)), ylim=(0, 1.05 * limit))

@@ -241,7 +241,7 @@ def _beyond_its_account(entry: Charge, losses: dict[str, int], account: Account,
     yield from _unlike(entry, describe_cost(worst, worst_of_day, *others, config=settings))
     if entry.totals != total:
         yield "the totals are not the sums of the losses so far"
-    if max(losses.values()) > account.currency.within(settings.privacy.epsilon_per_day):
+    if max(losses.values()) > settings.privacy.loss_per_day:
         yield "epsilon passes privacy.epsilon_per_day"
     if any(used[user] > account.limit for user in losses):
         yield "a user's losses pass budget.epsilon_total"

@@ -53,14 +53,14 @@ def asked_later(day: Day, config: Config) -> Asked:
 
     Screening the day is paid first, as in a plan.
     """
-    most = config.privacy.currency.within(config.privacy.epsilon_per_day)
+    most = config.privacy.loss_per_day
     losses = most - full_charges(day.occupancy.n_users, config)
     return _asked(day, losses.tolist(), first=False, n_days=1, config=config)
 
 
 def _asked(day: Day, losses: Sequence[int], first: bool, n_days: int, config: Config) -> Asked:
     budgets, norm = np.array(losses, dtype=object), norm_of(config)
-    limit = limit_of(budgets, config.privacy.currency.within(config.privacy.epsilon_per_day), norm)
+    limit = limit_of(budgets, config.privacy.loss_per_day, norm)
     return Asked(
         day=day,
         value_range=config.value.n_ticks,
