@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any, get_args
 import typer
 
 from flows import show
-from flows.asking import Asker, asked_columns, asked_value
+from flows.questions import Asker, asked_columns, asked_value
 from flows.show import out
 from tasks.base.config import Config
 from tasks.base.config_source import DELIMITER, Format

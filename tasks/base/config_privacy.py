@@ -21,7 +21,9 @@ def _known_mechanism(name: str) -> str:
     return name
 
 
-MechanismName = Annotated[str, AfterValidator(_known_mechanism), WithJsonSchema({"enum": list(MECHANISMS), "type": "string"})]
+MechanismName = Annotated[
+    str, AfterValidator(_known_mechanism), WithJsonSchema({"enum": list(MECHANISMS), "type": "string"})
+]
 
 
 class Privacy(Section):

@@ -19,7 +19,7 @@ from dpmath.estimate.questions import PrivateDay
 from dpmath.estimate.state import State
 from tasks.base.config import Config, load_config
 from tasks.base.randomness import random_bytes
-from tasks.kinds.estimated.asking import Known, asked_of
+from tasks.kinds.estimated.asked_day import Known, asked_of
 from tasks.kinds.estimated.public_day import public_day
 from tests.bench.days import CENTRE
 from tests.bench.memory import forget_peak, measured, peak_mib

@@ -15,7 +15,7 @@ from feeds import FEEDS, N_BUSES, N_PINGS
 from support import DATE, HEADER, Dataset, Hexveil
 
 from flows import beginning
-from flows.asking import Asker, asked_columns
+from flows.questions import Asker, asked_columns
 from tasks.account import ledger
 from tasks.base.config import load_config
 from tasks.records.init.looking import look_at

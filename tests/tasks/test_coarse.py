@@ -11,7 +11,7 @@ from dpmath.estimate.areas import HALF_WIDTH, Areas
 from tasks.account import ledger
 from tasks.base.errors import LedgerBroken
 from tasks.kinds.estimated import release as released_estimate
-from tasks.kinds.estimated.asking import Known
+from tasks.kinds.estimated.asked_day import Known
 from tasks.kinds.estimated.states import estimate_again
 from tasks.kinds.estimated.tables import areas_of
 from tasks.planning.preview import preview_cells, preview_plan

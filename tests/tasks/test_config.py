@@ -53,7 +53,7 @@ def problem_with(dataset: Dataset, old: str, new: str) -> str:
         ('value = "speed"', 'value = "bus"', "columns: must name five different columns"),
         ('name = "test"', 'name = "A b"', "dataset.name"),
         ("target_error = 40.0", "target_error_variance = 9", "target_error_variance needs statistics.variance = true"),
-        ('"clip-user"', '"none"', "privacy.mechanism: input should be 'baseline', 'array-averaging', "),
+        ('"clip-user"', '"none"', "privacy.mechanism: must be one of baseline, array-averaging, "),
         ('unit = "km/h"', 'unit = "\\u001b[2J"', "value.unit: must hold no control characters, not"),
         ('"raw/*"', '"raw/\\u0007"', "dataset.files: must hold no control characters, not"),
         ("[dataset]", "[dataset", "not valid TOML"),

@@ -14,7 +14,7 @@ from unittest.mock import patch
 import numpy as np
 import pytest
 from insider import forged
-from support import DATE, OF_SUMS, Dataset, choose, drawn_noise, later_day
+from support import DATE, OF_SUMS, Dataset, choose, later_day
 
 from dpmath.core.accounting import LOSS_UNITS
 from dpmath.core.conversion import epsilon_of_rho, rho_of_epsilon
@@ -95,10 +95,10 @@ def test_what_is_released_has_the_gaussian_noise_of_its_plan(uneven: Dataset) ->
     in_zcdp(uneven, 'noise = "gaussian"')
     asked: list[str] = []
 
-    def noted(noise: str) -> Callable[..., np.ndarray]:
-        return lambda scales, _: asked.append(noise) or drawn_noise(scales, noise)  # type: ignore[func-returns-value]
+    def noted(noise: str, draws: Callable[..., np.ndarray]) -> Callable[..., np.ndarray]:
+        return lambda *given: asked.append(noise) or draws(*given)  # type: ignore[func-returns-value]
 
-    with patch.dict(NOISES, {noise: noted(noise) for noise in NOISES}):
+    with patch.dict(NOISES, {noise: noted(noise, draws) for noise, draws in NOISES.items()}):
         uneven.run_day()
     assert set(asked) == {"discrete Gaussian"}
 

@@ -16,7 +16,7 @@ from dpmath.estimate.design import RADIUS
 from dpmath.estimate.measurement import Measurement
 from tasks.account import ledger, private_files
 from tasks.base.errors import BadConfig, BudgetExceeded, HexveilError, LedgerBroken
-from tasks.kinds.estimated import asking, replay, states
+from tasks.kinds.estimated import asked_day, replay, states
 from tasks.kinds.estimated import release as released_estimate
 from tasks.kinds.estimated.public_day import occupancy_of
 from tasks.kinds.estimated.states import folder_of, known_before, questions_again
@@ -176,13 +176,13 @@ def test_a_changed_estimate_is_found(estimated: Dataset, monkeypatch: pytest.Mon
 def test_questions_that_cost_more_than_is_charged_are_found(
     estimated: Dataset, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    honest = asking.charges
+    honest = asked_day.charges
 
     def dearer(*arguments: object) -> list[object]:
         return [type(one)(one.name, one.sensitivity, one.inverse_scale * 2) for one in honest(*arguments)]  # type: ignore[arg-type]
 
     with monkeypatch.context() as changed:
-        changed.setattr(asking, "charges", dearer)
+        changed.setattr(asked_day, "charges", dearer)
         with pytest.raises(HexveilError):
             estimated.run_day()
         assert not released(estimated), "the question that costs too much is not asked"

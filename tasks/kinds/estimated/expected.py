@@ -13,7 +13,7 @@ from dpmath.estimate.prospect import expected_deviation
 from dpmath.estimate.state import POINTS
 from tasks.account.ledger import read_entries
 from tasks.base.config import Config
-from tasks.kinds.estimated.asking import asked_of
+from tasks.kinds.estimated.asked_day import asked_of
 from tasks.kinds.estimated.owner_covariates import covariate_names
 from tasks.kinds.estimated.public_day import public_day
 from tasks.kinds.estimated.states import known_before

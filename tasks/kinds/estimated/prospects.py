@@ -8,7 +8,7 @@ from dpmath.estimate.day import FloatArray
 from dpmath.estimate.programme import Asked
 from dpmath.estimate.state import POINTS
 from tasks.kinds.day import GridDay
-from tasks.kinds.estimated.asking import asked_later
+from tasks.kinds.estimated.asked_day import asked_later
 from tasks.kinds.estimated.public_day import public_day
 
 USUAL_DEVIATION = prospect.USUAL_DEVIATION

@@ -17,7 +17,7 @@ from tasks.account.chain import releases
 from tasks.base.config import Config
 from tasks.base.errors import HexveilError
 from tasks.base.logs import warn
-from tasks.kinds.estimated.asking import Known, asked_of
+from tasks.kinds.estimated.asked_day import Known, asked_of
 from tasks.kinds.estimated.owner_covariates import covariate_names
 from tasks.kinds.estimated.public_day import occupancy_of, public_day
 from tasks.kinds.estimated.states import known_before, remove_old_states, write_state

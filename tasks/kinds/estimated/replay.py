@@ -15,7 +15,7 @@ from dpmath.estimate.state import MODEL, POINTS, State
 from tasks.account.entry import Entry, Release
 from tasks.base.config import Config
 from tasks.base.logs import say
-from tasks.kinds.estimated.asking import Known
+from tasks.kinds.estimated.asked_day import Known
 from tasks.kinds.estimated.owner_covariates import covariate_names
 from tasks.kinds.estimated.public_day import occupancy_of
 from tasks.kinds.estimated.release import describe_questions

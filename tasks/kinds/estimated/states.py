@@ -21,7 +21,7 @@ from tasks.base.config import Config
 from tasks.base.logs import say
 from tasks.base.progress import progress
 from tasks.base.storage import private_folder
-from tasks.kinds.estimated.asking import Known, asked_of, norm_of
+from tasks.kinds.estimated.asked_day import Known, asked_of, norm_of
 from tasks.kinds.estimated.public_day import occupancy_of, public_day
 from tasks.kinds.estimated.stored_arrays import read_arrays, write_arrays
 from tasks.kinds.estimated.stored_questions import read_questions
