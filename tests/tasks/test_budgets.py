@@ -68,9 +68,8 @@ def test_a_window_that_moves_on_reads_only_the_losses_that_are_new_in_it(
         frame = pl.DataFrame({"user_hash": [*losses[date]], "loss_units": [Decimal(n) for n in losses[date].values()]})
         name, totals = frames.write_frame(folder, frame), sum(losses.values(), Counter())
         total_name = frames.write_json(private_files.totals(dataset.config), totals)
-        entries.append(
-            Release({"release_id": f"{date}", "date": date.isoformat(), "losses": name, "totals": total_name})
-        )
+        stated = {"release_id": f"{date}", "date": date.isoformat(), "losses": name, "totals": total_name}
+        entries.append(Release(stated | {"definition": "pure", "delta": None}))
     real = private_files.read_losses
     monkeypatch.setattr(private_files, "read_losses", lambda *arguments: read.append(arguments) or real(*arguments))
     for number in range(1, 61):
