@@ -62,7 +62,7 @@ class Watch:
             yield
 
     @contextmanager
-    def _watched(self, module: ModuleType, name: str, kind: str) -> Iterator[None]:
+    def _watched(self, module: ModuleType | type, name: str, kind: str) -> Iterator[None]:
         original = getattr(module, name)
 
         @functools.wraps(original)

@@ -29,7 +29,7 @@ def prepared(dataset: Dataset, value: int) -> tuple[ExactIntArray, ExactIntArray
     dataset.write("day.csv", HEADER + "\n".join(changed) + "\n")
     dataset.prepare()
     plan = load_plan(plan_release.fn(DATE, dataset.config), dataset.config)
-    sums = draw._private_totals(DATE, plan, "read/cell_sum", [], dataset.config)["private_mean_sum"]
+    sums = draw._private_totals(DATE, plan, [], dataset.config, "read/cell_sum")["private_mean_sum"]
     return np.array([int(one) for one in sums], dtype=object), plan.cells["mean_inverse_scale"].to_numpy().astype(
         object
     )
