@@ -105,17 +105,6 @@ def test_a_changed_coarse_value_or_choice_is_found(
         verify_ledger(coarse.config)
 
 
-def test_a_table_from_before_areas_is_verified_as_one_of_cells(
-    estimated: Dataset, monkeypatch: pytest.MonkeyPatch
-) -> None:
-
-    honest = released_estimate.estimate_frame
-    with monkeypatch.context() as changed:
-        changed.setattr(released_estimate, "estimate_frame", lambda *given: honest(*given).drop("mean_area"))
-        estimated.run_day()
-    assert verify_ledger(estimated.config).n_releases == 1
-
-
 def test_a_coarse_value_is_evaluated_against_the_values_of_its_area(coarse: Dataset) -> None:
     coarse.run_day()
     evaluation, _ = evaluate_day(DATE, None, coarse.config)
