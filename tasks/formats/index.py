@@ -2,11 +2,12 @@
 
 import calendar
 import datetime as dt
+import functools
 import importlib.resources
 from collections.abc import Sequence
 from typing import Any
 
-from jinja2 import Environment, StrictUndefined
+from jinja2 import Environment, StrictUndefined, Template
 
 from tasks.formats.publication import Publication, PublishedRelease
 
@@ -21,30 +22,40 @@ def index_page(publication: Publication, catalogues: Sequence[str]) -> bytes:
         catalogues: The names of the files for programs.
     """
     first_ones, latest, limit = publication.first_ones, publication.latest, publication.config.budget.in_words
-    template = Environment(autoescape=True, undefined=StrictUndefined).from_string(
-        importlib.resources.files("tasks.formats").joinpath("index.html.jinja").read_text("utf-8")
+    return (
+        _template()
+        .render(
+            title=f"{publication.config.dataset.name}: all days",
+            purpose=publication.purpose,
+            publisher=publication.config.publisher,
+            catalogues=catalogues,
+            n_releases=f"{len(publication.releases):,}",
+            n_days=f"{len(first_ones):,}",
+            first=str(min(first_ones)),
+            last=str(latest.date),
+            guarantee=publication.privacy["statement"],
+            latest=f"{latest.date:%A}, {latest.date.day} {latest.date:%B %Y}",
+            latest_link=latest.link,
+            used=publication.used,
+            limit=limit,
+            share=f"{min(max(publication.share, 0.0), 1.0):.4f}",
+            weekdays=_WEEKDAYS,
+            months=[
+                _month(*month, first_ones) for month in sorted({(date.year, date.month) for date in first_ones})[::-1]
+            ],
+            revisions=[
+                {"name": f"{one.date} {one.revision}", "link": one.link} for one in publication.releases if one.revision
+            ],
+        )
+        .encode()
     )
-    return template.render(
-        title=f"{publication.config.dataset.name}: all days",
-        purpose=publication.purpose,
-        publisher=publication.config.publisher,
-        catalogues=catalogues,
-        n_releases=f"{len(publication.releases):,}",
-        n_days=f"{len(first_ones):,}",
-        first=str(min(first_ones)),
-        last=str(latest.date),
-        guarantee=publication.privacy["statement"],
-        latest=f"{latest.date:%A}, {latest.date.day} {latest.date:%B %Y}",
-        latest_link=latest.link,
-        used=publication.used,
-        limit=limit,
-        share=f"{min(max(publication.share, 0.0), 1.0):.4f}",
-        weekdays=_WEEKDAYS,
-        months=[_month(*month, first_ones) for month in sorted({(date.year, date.month) for date in first_ones})[::-1]],
-        revisions=[
-            {"name": f"{one.date} {one.revision}", "link": one.link} for one in publication.releases if one.revision
-        ],
-    ).encode()
+
+
+@functools.cache
+def _template() -> Template:
+    """Return the page's template, compiled once for all days of a process."""
+    text = importlib.resources.files("tasks.formats").joinpath("index.html.jinja").read_text("utf-8")
+    return Environment(autoescape=True, undefined=StrictUndefined).from_string(text)
 
 
 def _month(year: int, month: int, releases: dict[dt.date, PublishedRelease]) -> dict[str, Any]:
