@@ -15,7 +15,8 @@ import numpy as np
 import pytest
 from hypothesis import settings
 from playwright.sync_api import Browser, sync_playwright
-from support import CONFIG, DATE, ENGINES, HEADER, REAL_DATA, Campaign, Dataset, Say, choose
+from support import CONFIG, DATE, ENGINES, HEADER, REAL_DATA, Campaign, Dataset, Say, choose, slow
+from templates import TEMPLATES
 
 from dpmath.core.occupancy import Occupancy
 from tasks.records.synthetic import write_city
@@ -61,6 +62,21 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
                 terminalreporter.write_line(line)
 
 
+ALTERING, WATCHING = {"monkeypatch"}, {"caplog", "capsys", "capfd"}
+
+
+@pytest.fixture(autouse=True)
+def copied(request: pytest.FixtureRequest) -> None:
+    """Let released days be copied, unless the test watches the steps, or alters them: until it begins, its fixtures."""
+    altered = request.getfixturevalue("monkeypatch")._setattr if ALTERING & {*request.fixturenames} else []
+    TEMPLATES.begin(WATCHING.isdisjoint(request.fixturenames), altered)
+
+
+def pytest_runtest_call(item: pytest.Item) -> None:
+    if isinstance(item, pytest.Function) and ALTERING & {*item.fixturenames}:
+        TEMPLATES.begin(False)
+
+
 @pytest.fixture
 def rng() -> np.random.Generator:
     return np.random.default_rng(20161125)
@@ -91,7 +107,7 @@ def busy_dataset(dataset: Dataset) -> Dataset:
     return dataset
 
 
-@pytest.fixture(params=["pure", "zcdp"])
+@pytest.fixture(params=["zcdp", slow("pure")])
 def either(busy_dataset: Dataset, request: pytest.FixtureRequest) -> Dataset:
     """Return the busy dataset in either definition of privacy, with Gaussian noise in the second."""
     if request.param == "zcdp":
@@ -109,7 +125,6 @@ def uneven(dataset: Dataset) -> Dataset:
                 speed = (37 * bus + 11 * minute + hour) % 101
                 lines.append(f"bus{bus:02},{DATE}T{hour:02}:{minute:02}:00Z,47.0500,8.3100,{speed}")
     dataset.write("day.csv", HEADER + "\n".join(lines) + "\n")
-    dataset.without_map()
     return dataset
 
 
@@ -125,7 +140,6 @@ def roaming(dataset: Dataset) -> Dataset:
     ]
     dataset.write("day.csv", HEADER + "\n".join(lines) + "\n")
     choose(dataset, "estimated", epsilon="2.0")
-    dataset.without_map()
     return dataset
 
 

@@ -10,7 +10,7 @@ from typing import Any
 import h3
 import polars as pl
 import pytest
-from support import CONFIG, DATE, HEADER, Dataset, silence, table
+from support import CONFIG, DATE, HEADER, WITH_MAP, Dataset, silence, table
 
 from tasks.base.config import Config, load_config
 from tasks.formats.map.page import map_page
@@ -31,7 +31,7 @@ def released(tmp_path_factory: pytest.TempPathFactory) -> Dataset:
     Without noise, so that what the map must show is known.
     """
     folder = tmp_path_factory.mktemp("map")
-    text = CONFIG.replace("target_error = 40.0", "target_error = 5.0").replace("per_day = 2.0", "per_day = 50.0")
+    text = WITH_MAP.replace("target_error = 40.0", "target_error = 5.0").replace("per_day = 2.0", "per_day = 50.0")
     (folder / "dataset.toml").write_text(text.replace("epsilon_total = 5.0", "epsilon_total = 100.0"))
     dataset = Dataset(folder)
     lines = [

@@ -25,6 +25,7 @@ def mount(path: Path, options: str) -> subprocess.CompletedProcess[bytes]:
 def small_disk(busy_dataset: Dataset) -> Iterator[Path]:
     path = busy_dataset.folder / "store"
     path.mkdir()
+    busy_dataset.with_map()
     if shutil.which("mount") is None or mount(path, "size=64k").returncode:
         pytest.skip("mounting a file system in memory needs root")
     yield path

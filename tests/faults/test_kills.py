@@ -75,7 +75,6 @@ def test_a_day_killed_at_random_moments_and_run_again_is_released_once(
     tmp_path: Path,
     say: Say,
 ) -> None:
-    either.without_map()
     prepared = tmp_path.with_name(f"{tmp_path.name}-prepared")
     shutil.copytree(either.folder, prepared)
     Dataset(prepared).prepare()
@@ -103,7 +102,6 @@ def test_a_day_killed_before_every_operation_on_files_and_run_again_is_released_
     tmp_path: Path,
     say: Say,
 ) -> None:
-    busy_dataset.without_map()
     counted = tmp_path.with_name("counted")
     shutil.copytree(busy_dataset.folder, counted)
     n = victim.n_operations(victim.whole_day_killed_at, counted)
@@ -119,14 +117,12 @@ def test_a_day_killed_while_a_file_grows_and_run_again_is_released_once(
     busy_dataset: Dataset, trials: Callable[[Path, list[Trial]], int], n_bytes: int
 ) -> None:
     """DuckDB does not open a database that has less than its first 12,288 bytes."""
-    busy_dataset.without_map()
     assert trials(busy_dataset.folder, [partial(kill_at_size, n_bytes)])
 
 
 @pytest.mark.parametrize("share", [0, 0.001, 0.2, 0.5, 0.999, 1])
 def test_a_day_killed_in_the_middle_of_its_append_is_drawn_once(either: Dataset, share: float) -> None:
     """What the torn line told of is what is released: one draw, one entry, and nothing of the torn line elsewhere."""
-    either.without_map()
     store = either.folder / "store"
     assert victim.killed(600, victim.whole_day_killed_in_append, either.folder, share)
     pending = store / "private" / "pending-entry"

@@ -25,7 +25,6 @@ def account_of(dataset: Dataset) -> list[Stated]:
 
 @pytest.fixture
 def days(either: Dataset) -> tuple[Dataset, list[dt.date]]:
-    either.without_map()
     either.set('"clip-user"', '"planned"')
     either.set("epsilon_total = 5.0", "epsilon_total = 50.0")
     private = either.folder / "store" / "private"

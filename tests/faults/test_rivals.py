@@ -17,7 +17,6 @@ N_ROUNDS = 5
 
 @pytest.fixture
 def dates(either: Dataset) -> list[dt.date]:
-    either.without_map()
     either.set("epsilon_total = 5.0", "epsilon_total = 50.0")
     return [DATE, *(later_day(either, n) for n in range(1, N_RIVALS))]
 

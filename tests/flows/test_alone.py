@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 from prefect_api import asked
 from processes import listening
-from support import DATE, Dataset, later_day
+from support import DATE, Dataset, Hexveil, later_day, slow
 
 from flows import daily, services
 from flows.services import LocalServices
@@ -68,7 +68,7 @@ def watched(arguments: list[str], environment: dict[str, str], folder: Path) -> 
     return heard, set((folder / "modules").read_text().splitlines()), out.decode()
 
 
-@pytest.mark.parametrize("command", ["run", "backfill", "demo"])
+@pytest.mark.parametrize("command", ["run", slow("backfill"), slow("demo")])
 def test_without_a_server_nothing_listens_and_prefect_is_not_even_imported(
     command: str, environment: dict[str, str], busy_dataset: Dataset, tmp_path: Path
 ) -> None:
@@ -190,9 +190,7 @@ def test_a_server_that_runs_and_does_not_answer_is_told_with_what_to_do(
     assert local.port == int((tmp_path / "port").read_text())
 
 
-def test_names_that_look_like_markup_are_printed_as_they_are(
-    environment: dict[str, str], busy_dataset: Dataset
-) -> None:
+def test_names_that_look_like_markup_are_printed_as_they_are(hexveil: Hexveil, busy_dataset: Dataset) -> None:
     busy_dataset.set('unit = "km/h"', 'unit = "[/b]km/h[red]"')
     busy_dataset.set('name = "test"', 'name = "test"\npurpose = "[/i]speeds [bold]of all[/]"')
     where = ["--config", str(busy_dataset.config_file)]
@@ -204,7 +202,6 @@ def test_names_that_look_like_markup_are_printed_as_they_are(
         ["backfill", *where, "--from", day, "--to", day],
         ["ledger", "show", *where],
     ):
-        command = [sys.executable, "-m", "flows.cli", *arguments]
-        done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
+        done = hexveil(*arguments)
         assert done.returncode == 0, done.stderr
         assert arguments[0] == "ledger" or "[/b]km/h[red]" in done.stdout, done.stdout

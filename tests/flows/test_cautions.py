@@ -93,7 +93,6 @@ def stepped(dataset: Dataset) -> Dataset:
     dataset.write("day.csv", HEADER + "\n".join(lines) + "\n")
     dataset.set("epsilon_per_day = 2.0", "epsilon_per_day = 60.0")
     dataset.set("epsilon_total = 5.0", "epsilon_total = 100.0")
-    dataset.without_map()
     return dataset
 
 

@@ -97,7 +97,7 @@ def rows(rng: np.random.Generator, n_rows: int) -> list[str]:
 def dataset_in(folder: Path, engine: str = "") -> Dataset:
     """Return a dataset of three messy files with rows in common."""
     folder.mkdir()
-    lenient = "[validation]\nmax_quarantined_share = 0.5\n[publish]\nmap = false\n[storage]"
+    lenient = "[validation]\nmax_quarantined_share = 0.5\n[storage]"
     (folder / "dataset.toml").write_text(CONFIG.replace("[storage]", lenient) + engine)
     dataset, rng = Dataset(folder), np.random.default_rng(7)
     made = rows(rng, 3000)

@@ -4,6 +4,7 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
 from planted import LATE_VALUE, USER, VALUE, files_of, leaks
 from support import DATE, HEADER, Dataset
 
@@ -109,6 +110,9 @@ def searched_after(folder: Path, environment: dict[str, str]) -> dict[str, bytes
         if name == "estimated":
             path = folder / name / f"{name}.toml"
             path.write_text(path.read_text().replace('"clip-user"\ntarget_error = 40.0', '"estimated"'))
+        if name in ("good", "estimated"):
+            path = folder / name / f"{name}.toml"
+            path.write_text(path.read_text().replace("map = false", "map = true"))
         files.append(str(folder / name / f"{name}.toml"))
     ended = subprocess.run(
         [sys.executable, "-c", RUN_EACH, *files],
@@ -127,6 +131,7 @@ def searched_after(folder: Path, environment: dict[str, str]) -> dict[str, bytes
     return {"output": (ended.stdout + ended.stderr).encode(), "prefect": ended.stdout.splitlines()[-1].encode()}
 
 
+@pytest.mark.slow
 def test_no_planted_id_or_value_is_found_outside_the_warehouse_or_with_the_scheduler(
     tmp_path: Path, server: dict[str, str]
 ) -> None:

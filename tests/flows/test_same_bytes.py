@@ -83,6 +83,7 @@ def check(name: str, dataset: Dataset) -> None:
 @pytest.mark.parametrize("mechanism", OF_SUMS)
 def test_a_small_day_is_the_same_by_each_mechanism(mechanism: str, busy_dataset: Dataset) -> None:
     choose(busy_dataset, mechanism)
+    busy_dataset.with_map()
     if mechanism == "planned":
         busy_dataset.set(*OF_CELLS)
     if mechanism in PROMISING:

@@ -8,12 +8,16 @@ import subprocess
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any, TypeVar
 from unittest.mock import patch
 
 import numpy as np
 import polars as pl
+import pytest
+from _pytest.mark import ParameterSet
+from templates import TEMPLATES
 
 from dpmath.core.currency import LAPLACE
 from dpmath.core.occupancy import Occupancy
@@ -76,9 +80,13 @@ mechanism = "clip-user"
 target_error = 40.0
 [budget]
 epsilon_total = 5.0
+[publish]
+map = false
 [storage]
 path = "store"
 """
+
+WITH_MAP = CONFIG.replace("map = false", "map = true")
 
 
 def by_the_planner(configuration: str) -> str:
@@ -90,6 +98,16 @@ def by_the_planner(configuration: str) -> str:
 
 ENGINES = ("", '[engine]\nname = "dask"\nn_shards = 3\n')
 """The engine's section: the local one, and shards, which outside a flow are worked on in the same process."""
+
+
+def slow(value: object) -> ParameterSet:
+    """Return a value of a parameter that only `make test-slow` tries."""
+    return pytest.param(value, marks=pytest.mark.slow)
+
+
+def examples(few: int, many: int) -> pytest.MarkDecorator:
+    """Have a test with ``n_examples`` try a few of them in `make test`, and many in `make test-slow`."""
+    return pytest.mark.parametrize("n_examples", [few, slow(many)])
 
 
 @dataclass(frozen=True)
@@ -137,15 +155,20 @@ class Dataset:
         path.write_bytes(content.encode() if isinstance(content, str) else content)
         return path
 
-    def without_map(self) -> None:
-        """Leave out the map, which takes longer than all else of so small a day."""
-        self.set("[storage]", "[publish]\nmap = false\n[storage]")
+    def with_map(self) -> None:
+        """Draw the map too, which takes longer than all else of so small a day."""
+        self.set("map = false", "map = true")
 
     def prepare(self, date: dt.date = DATE) -> None:
         prepare_day(date, self.config, by_itself)
 
     def release(self, date: dt.date = DATE, noise: Noise | None = None) -> str:
-        """Prepare, plan, release and publish a day; return the release's id."""
+        """Prepare, plan, release and publish a day; return the release's id. An equal day is copied."""
+        if noise is None:
+            return TEMPLATES.of(self.folder, ("release", date), partial(self._release, date, None))
+        return self._release(date, noise)
+
+    def _release(self, date: dt.date, noise: Noise | None) -> str:
         self.prepare(date)
         plan_hash = plan_release.fn(date, self.config)
         with with_noise(noise) if noise else nullcontext():
@@ -154,7 +177,10 @@ class Dataset:
         return identity
 
     def run_day(self, date: dt.date = DATE, revision: str | None = None) -> str:
-        """Do what the daily flow does, below the scheduler; return the release's id."""
+        """Do what the daily flow does, below the scheduler; return the release's id. An equal day is copied."""
+        return TEMPLATES.of(self.folder, ("run", date, revision), partial(self._run_day, date, revision))
+
+    def _run_day(self, date: dt.date, revision: str | None) -> str:
         identity = find_release.fn(date, self.config, revision)
         if identity is None:
             self.prepare(date)
@@ -181,6 +207,10 @@ class Dataset:
             identity = released.get(date) or release_statistics.fn(date, planned[date], self.config)
             publish_files.fn(identity, self.config)
             count_late_records.fn(date, self.config)
+
+    def once(self, what: str, make: Callable[[], str]) -> str:
+        """Do what ``make`` does to this dataset, or copy what it did to an equal one; return its result."""
+        return TEMPLATES.of(self.folder, (what,), make)
 
     def query(self, sql: str) -> list[tuple[Any, ...]]:
         with warehouse.connect(self.config) as connection:

@@ -15,7 +15,7 @@ import pytest
 from deployed import FIRST, Deployed, day_rows, free_ports
 from image import FOLDER, copied
 from postgres import running_postgres
-from support import CONFIG, Dataset
+from support import WITH_MAP, Dataset
 from wheels import ROOT
 
 from tasks.upkeep.verify import verify_ledger
@@ -54,7 +54,7 @@ def image(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def house(image: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Deployed]:
     """Start server and worker by the commands of the image, as the compose file does."""
     dataset = Dataset(tmp_path_factory.mktemp("dataset"))
-    dataset.config_file.write_text(CONFIG.replace('path = "store"', 'path = "storage/test"'))
+    dataset.config_file.write_text(WITH_MAP.replace('path = "store"', 'path = "storage/test"'))
     dataset.write("day.csv", day_rows(FIRST))
     home, port = tmp_path_factory.mktemp("home"), free_ports()
     (home / "password").write_text(PASSWORD)

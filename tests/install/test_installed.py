@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 from deployed import FIRST, Deployed, day_rows, free_ports
-from support import CONFIG, Dataset
+from support import WITH_MAP, Dataset
 from wheels import Environment
 
 pytestmark = pytest.mark.slow
@@ -22,7 +22,7 @@ def deployed(alone: Environment, tmp_path_factory: pytest.TempPathFactory) -> It
         (folder / name / "__init__.py").touch()
     (folder / "flows" / "deployed.py").write_text(RIVAL_FLOW)
     dataset = Dataset(tmp_path_factory.mktemp("dataset"))
-    dataset.config_file.write_text(CONFIG)
+    dataset.config_file.write_text(WITH_MAP)
     for number in (0, 1):
         dataset.write(f"day_{number}.csv", day_rows(FIRST + dt.timedelta(days=number)))
     made = Deployed(dataset, folder / "var" / "prefect", free_ports(), (str(alone.hexveil),), folder)

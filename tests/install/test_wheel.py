@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 from deployed import day_rows, free_ports
-from support import CONFIG, DATE, Dataset
+from support import DATE, WITH_MAP, Dataset
 from wheels import ROOT, Environment
 
 from tasks.base.provenance import code_hash
@@ -94,7 +94,7 @@ def test_workers_of_a_cluster_that_preload_hexveil_run_its_steps(installed: Envi
     dataset = Dataset(tmp_path)
     port = free_ports()
     address = f"tcp://127.0.0.1:{port}"
-    dataset.config_file.write_text(CONFIG + f'[engine]\nname = "dask"\nn_shards = 2\naddress = "{address}"\n')
+    dataset.config_file.write_text(WITH_MAP + f'[engine]\nname = "dask"\nn_shards = 2\naddress = "{address}"\n')
     dataset.write("day.csv", day_rows(DATE))
     dask = [str(installed.python), "-m", "dask"]
     nowhere = {"PATH": "/usr/bin:/bin", "HOME": str(tmp_path)}

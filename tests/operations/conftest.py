@@ -5,13 +5,13 @@ from collections.abc import Iterator
 
 import pytest
 from deployed import FIRST, N_DAYS, ZONE, Deployed, day_rows, free_ports
-from support import CONFIG, Dataset
+from support import WITH_MAP, Dataset
 
 
 @pytest.fixture(scope="session")
 def deployed(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Deployed]:
     folder = tmp_path_factory.mktemp("deployed")
-    settings = CONFIG.replace('timezone = "UTC"', f'timezone = "{ZONE}"').replace("raw/*", "raw/day_{date}.csv")
+    settings = WITH_MAP.replace('timezone = "UTC"', f'timezone = "{ZONE}"').replace("raw/*", "raw/day_{date}.csv")
     (folder / "dataset.toml").write_text(settings.replace("epsilon_total = 5.0", "epsilon_total = 100.0"))
     dataset = Dataset(folder)
     for day in range(N_DAYS):

@@ -3,7 +3,7 @@
 import pytest
 from estimates import day, write_day
 from screened import MODES, screen
-from support import Dataset
+from support import Dataset, slow
 
 
 @pytest.fixture(params=MODES, ids="-".join)
@@ -18,7 +18,7 @@ def one(dataset: Dataset) -> Dataset:
     return screen(dataset, "zcdp", "estimated")
 
 
-@pytest.fixture(params=["pure", "zcdp"])
+@pytest.fixture(params=["zcdp", slow("pure")])
 def estimated(dataset: Dataset, request: pytest.FixtureRequest) -> Dataset:
     """Return a dataset of three days that are to be estimated, in each definition."""
     dataset.set('"clip-user"', '"estimated"')
@@ -26,7 +26,6 @@ def estimated(dataset: Dataset, request: pytest.FixtureRequest) -> Dataset:
     dataset.set('definition = "pure"', f'definition = "{request.param}"')
     dataset.set("epsilon_per_day = 2.0", "epsilon_per_day = 4.0")
     dataset.set("epsilon_total = 5.0", "epsilon_total = 40.0")
-    dataset.without_map()
     for number in range(3):
         write_day(dataset, day(number), seed=number)
     return dataset

@@ -58,7 +58,6 @@ def test_a_budget_is_looser_if_some_losses_are_allowed_that_were_not(
 @pytest.fixture
 def released(busy_dataset: Dataset) -> Dataset:
     """Return a dataset with one day released under a budget of 5, and a looser one in its configuration."""
-    busy_dataset.without_map()
     busy_dataset.run_day()
     busy_dataset.set("epsilon_total = 5.0", "epsilon_total = 9.0")
     return busy_dataset
@@ -67,8 +66,13 @@ def released(busy_dataset: Dataset) -> Dataset:
 @pytest.fixture
 def amended(released: Dataset) -> Dataset:
     """Return the same with an amendment, and a second day released after it."""
-    amend_budget("the board *decided*", released.config)
-    released.run_day(later_day(released, 1))
+    tomorrow = later_day(released, 1)
+
+    def amend_and_run() -> str:
+        amend_budget("the board *decided*", released.config)
+        return released.run_day(tomorrow)
+
+    released.once("amended", amend_and_run)
     return released
 
 

@@ -47,7 +47,7 @@ def problem_with(dataset: Dataset, old: str, new: str) -> str:
         ("h3_resolution = 7", "h3_resolution = 16", "grid.h3_resolution"),
         ("h3_resolution = 7", 'h3_resolution = "7"', 'valid integer, not "7"; write it without quotes'),
         ("epsilon_per_day = 2.0", 'epsilon_per_day = "2"', 'not "2"; write it without quotes'),
-        ("[storage]", '[publish]\nmap = "true"\n[storage]', 'valid boolean, not "true"; write it without quotes'),
+        ("map = false", 'map = "true"', 'valid boolean, not "true"; write it without quotes'),
         ("slot_minutes = 60", "slot_minutes = 7", "grid.slot_minutes: must divide a day of 1440 minutes, not 7"),
         ('timezone = "UTC"', 'timezone = "Amerika/Chicago"', "did you mean America/Chicago?"),
         ('value = "speed"', 'value = "bus"', "columns: must name five different columns"),

@@ -23,7 +23,6 @@ CELLS = ('mechanism = "planned"', 'mechanism = "planned"\ncount = "cells"')
 @pytest.fixture
 def planned(busy_dataset: Dataset) -> Dataset:
     choose(busy_dataset, "planned")
-    busy_dataset.without_map()
     return busy_dataset
 
 

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from support import examples
 
 from tasks.base.errors import BadInput
 from tasks.records.input_formats import csv_rows, text_lines
@@ -22,13 +23,17 @@ def block(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> in
     return request.param
 
 
+@examples(100, 400)
 @pytest.mark.usefixtures("block")
-def test_csv_rows_are_those_that_python_reads(tmp_path: Path) -> None:
+def test_csv_rows_are_those_that_python_reads(tmp_path: Path, n_examples: int) -> None:
     path = tmp_path / "a.csv"
     rng = random.Random(20260302)
-    contents = [b"".join(rng.choices(some, k=rng.randrange(30))) for some in [[*PIECES, *QUOTED]] * 400 + [PIECES] * 99]
+    pieces = [[*PIECES, *QUOTED]] * n_examples + [PIECES] * (n_examples // 4)
+    contents = [b"".join(rng.choices(some, k=rng.randrange(30))) for some in pieces]
     ends = [b",", b",", b",", b"\n", b"\r\n", b"\n\n"]
-    contents += [b"".join(rng.choice(REGULAR) + rng.choice(ends) for _ in range(rng.randrange(30))) for _ in range(400)]
+    contents += [
+        b"".join(rng.choice(REGULAR) + rng.choice(ends) for _ in range(rng.randrange(30))) for _ in range(n_examples)
+    ]
     n_quoted = n_regular = 0
     for content in contents:
         path.write_bytes(b"header\n" + content)
@@ -43,7 +48,7 @@ def test_csv_rows_are_those_that_python_reads(tmp_path: Path) -> None:
         with suppress(csv_rows._Irregular):
             assert np.concatenate(list(csv_rows._regular_fields(path, ","))).tolist() == lengths
             n_regular += b'"' in content
-    assert n_quoted > n_regular > 300
+    assert n_quoted > n_regular > 0.75 * n_examples
 
 
 @pytest.mark.parametrize(

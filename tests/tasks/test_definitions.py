@@ -195,6 +195,7 @@ def test_a_spread_gives_every_day_an_even_share_of_the_rho_that_is_left(busy_dat
 
 
 def test_what_is_shown_is_true_in_either_definition(busy_dataset: Dataset) -> None:
+    busy_dataset.with_map()
     in_zcdp(busy_dataset).run_day()
     entry = ledger.read_entries(busy_dataset.config)[0]
     manifest = json.loads(busy_dataset.published("manifest.json").read_text())
@@ -234,7 +235,6 @@ def prepared(dataset: Dataset) -> Config:
 def released_in(dataset: Dataset, lines: str) -> Dataset:
     """Return a dataset with one release, with its definition written so."""
     dataset.set('definition = "pure"', lines)
-    dataset.without_map()
     dataset.run_day()
     return dataset
 

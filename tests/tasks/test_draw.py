@@ -48,6 +48,7 @@ def test_a_day_is_published_in_the_documented_columns(busy_dataset: Dataset) -> 
 def test_running_a_day_again_draws_nothing_and_publishes_the_same_bytes(
     busy_dataset: Dataset, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    busy_dataset.with_map()
     busy_dataset.release()
     before = all_files(busy_dataset)
     monkeypatch.setattr("tasks.base.randomness.random_bytes", lambda _: pytest.fail("noise was drawn again"))
@@ -126,6 +127,7 @@ def kill(*_: object) -> None:
 def test_noisy_files_that_never_reached_the_ledger_are_destroyed_before_the_next_draw(
     busy_dataset: Dataset, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    busy_dataset.with_map()
     with monkeypatch.context() as patch:
         patch.setattr(ledger, "append", kill)
         with pytest.raises(Killed):
@@ -248,6 +250,5 @@ def test_promise_and_interval_hold_though_values_are_rounded_to_ticks(busy_datas
 
 
 def test_a_day_can_be_published_without_its_map(busy_dataset: Dataset) -> None:
-    busy_dataset.without_map()
     busy_dataset.release()
     assert all_files(busy_dataset).keys() == {f"date={DATE}/{name}" for name in PUBLISHED if name != "map.html"}

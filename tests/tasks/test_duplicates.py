@@ -3,9 +3,9 @@ import math
 
 import polars as pl
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
-from support import CONFIG, DATE, Dataset
+from support import CONFIG, DATE, Dataset, examples
 
 from tasks.base import warehouse
 from tasks.records.judge import duplicates
@@ -103,19 +103,23 @@ def set_hash(patch: pytest.MonkeyPatch, expression: str) -> None:
     patch.setattr(warehouse, "statement", lambda name: macro if name == "scratch/identity_hash" else original(name))
 
 
-@settings(max_examples=20, suppress_health_check=[HealthCheck.function_scoped_fixture])
-@given(files=FILES, expression=st.sampled_from([HASH, HASH, *COLLIDING]), at_once=st.sampled_from([1 << 26, 20, 3]))
+@examples(6, 20)
 def test_what_is_kept_and_why_is_what_a_plain_reading_of_the_rows_says_whatever_the_hashes_are(
-    tmp_path_factory: pytest.TempPathFactory, files: list[list[Row]], expression: str, at_once: int
+    tmp_path_factory: pytest.TempPathFactory, n_examples: int
 ) -> None:
-    files = [[GOOD, *files[0]], *files[1:]]
-    dataset = make_dataset(tmp_path_factory)
-    write_files(dataset, files)
-    with pytest.MonkeyPatch.context() as patch:
-        set_hash(patch, expression)
-        patch.setattr(duplicates, "_HASHES_AT_ONCE", at_once)
-        validate_records.fn(DATE, dataset.config)
-    assert kept_and_quarantined(dataset) == judge(files)
+    @settings(max_examples=n_examples)
+    @given(files=FILES, expression=st.sampled_from([HASH, HASH, *COLLIDING]), at_once=st.sampled_from([1 << 26, 20, 3]))
+    def same(files: list[list[Row]], expression: str, at_once: int) -> None:
+        files = [[GOOD, *files[0]], *files[1:]]
+        dataset = make_dataset(tmp_path_factory)
+        write_files(dataset, files)
+        with pytest.MonkeyPatch.context() as patch:
+            set_hash(patch, expression)
+            patch.setattr(duplicates, "_HASHES_AT_ONCE", at_once)
+            validate_records.fn(DATE, dataset.config)
+        assert kept_and_quarantined(dataset) == judge(files)
+
+    same()
 
 
 def test_hashes_that_differed_between_equal_records_would_show(

@@ -10,7 +10,7 @@ import numpy as np
 import polars as pl
 import pytest
 from estimates import day, released, write_day
-from support import DATE, Dataset, table
+from support import DATE, Dataset, slow, table
 
 from dpmath.estimate.design import RADIUS
 from dpmath.estimate.measurement import Measurement
@@ -138,7 +138,7 @@ def test_users_who_are_short_lose_what_they_have_left_and_the_rest_lose_the_day(
         estimated.run_day(day(2))
 
 
-@pytest.mark.parametrize("left", [0.99, 0.9, 0.5])
+@pytest.mark.parametrize("left", [0.9, 0.5, slow(0.99)])
 def test_a_day_on_which_everybody_is_short_asks_everything_for_what_is_left(estimated: Dataset, left: float) -> None:
     config, currency = estimated.config, estimated.config.privacy.currency
     of_a_day = currency.within(config.privacy.epsilon_per_day)

@@ -4,7 +4,7 @@ import threading
 
 import polars as pl
 import pytest
-from support import DATE, ENGINES, HEADER, Dataset, all_files, later_day
+from support import DATE, ENGINES, HEADER, Dataset, all_files, later_day, slow
 
 from flows.show import show_forgotten
 from tasks.account import ledger, private_files
@@ -27,7 +27,7 @@ PRIVATE_TABLES = (
 )
 
 
-@pytest.fixture(params=ENGINES, ids=["local", "shards"])
+@pytest.fixture(params=[ENGINES[0], slow(ENGINES[1])], ids=["local", "shards"])
 def engine(request: pytest.FixtureRequest) -> str:
     """Return each engine's section: what these tests say holds for all of them."""
     return request.param

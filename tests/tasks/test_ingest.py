@@ -5,10 +5,10 @@ from zoneinfo import ZoneInfo
 
 import polars as pl
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from reading import ROW, ingest, refusal
-from support import CONFIG, DATE, ENGINES, HEADER, Dataset
+from support import CONFIG, DATE, ENGINES, HEADER, Dataset, examples
 
 from tasks.base.errors import HexveilError
 from tasks.engines.prepare import preparation
@@ -142,25 +142,28 @@ CHARACTER = st.one_of(
 IDS = st.lists(st.text(CHARACTER.filter(lambda one: one not in "\0\r"), max_size=6), min_size=1, max_size=60)
 
 
-@settings(max_examples=30, suppress_health_check=[HealthCheck.function_scoped_fixture])
-@given(ids=IDS)
+@examples(8, 30)
 def test_white_space_of_any_kind_is_trimmed_off_any_id(
-    tmp_path_factory: pytest.TempPathFactory, ids: list[str]
+    tmp_path_factory: pytest.TempPathFactory, n_examples: int
 ) -> None:
-    dataset = Dataset(tmp_path_factory.mktemp("ids"))
-    dataset.config_file.write_text(CONFIG)
-    quoted = ['"' + one.replace('"', '""') + '"' for one in ids]
-    dataset.write("a.csv", HEADER + "".join(ROW.replace("bus1", one) for one in quoted))
-    places = {"time": dt.datetime.combine(DATE, dt.time(), dt.UTC), "lat": 47.0, "lon": 8.0, "speed": 1.0}
-    pl.DataFrame({"bus": ids}).with_columns(**places).write_parquet(dataset.write("b.parquet", b""))
-    record = {**places, "time": f"{DATE}T00:00:00Z"}
-    dataset.write("c.ndjson", "".join(json.dumps({"bus": one, **record}) + "\n" for one in ids))
-    ingest(dataset)
-    for name in ("raw/a.csv", "raw/b.parquet", "raw/c.ndjson"):
-        read = dataset.query(
-            f"select user_id from raw_record join raw_file using (file_id) where name = '{name}' order by row_number"
-        )
-        assert read == [(one.strip() or None,) for one in ids], name
+    @settings(max_examples=n_examples)
+    @given(ids=IDS)
+    def same(ids: list[str]) -> None:
+        dataset = Dataset(tmp_path_factory.mktemp("ids"))
+        dataset.config_file.write_text(CONFIG)
+        quoted = ['"' + one.replace('"', '""') + '"' for one in ids]
+        dataset.write("a.csv", HEADER + "".join(ROW.replace("bus1", one) for one in quoted))
+        places = {"time": dt.datetime.combine(DATE, dt.time(), dt.UTC), "lat": 47.0, "lon": 8.0, "speed": 1.0}
+        pl.DataFrame({"bus": ids}).with_columns(**places).write_parquet(dataset.write("b.parquet", b""))
+        record = {**places, "time": f"{DATE}T00:00:00Z"}
+        dataset.write("c.ndjson", "".join(json.dumps({"bus": one, **record}) + "\n" for one in ids))
+        ingest(dataset)
+        for name in ("raw/a.csv", "raw/b.parquet", "raw/c.ndjson"):
+            of_file = f"from raw_record join raw_file using (file_id) where name = '{name}'"
+            read = dataset.query(f"select user_id {of_file} order by row_number")
+            assert read == [(one.strip() or None,) for one in ids], name
+
+    same()
 
 
 def test_times_with_an_offset_without_one_and_through_a_clock_change(dataset: Dataset) -> None:

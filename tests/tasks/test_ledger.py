@@ -178,7 +178,7 @@ from tasks.base.config import load_config
 
 config = load_config(Path(sys.argv[1]))
 print("reading", flush=True)
-while len(ledger.read_entries(config)) < 300:
+while len(ledger.read_entries(config)) < 150:
     pass
 """
 
@@ -192,7 +192,7 @@ def test_a_reader_beside_a_writer_never_sees_a_ledger_that_is_cut(written: Datas
         assert reader.stderr is not None
         reader.stdout.readline()
         entries = ledger.read_entries(written.config)
-        for number in range(4, 300):
+        for number in range(4, 150):
             entries.append(ledger.append(entry(number), entries, written.config))
         assert reader.wait() == 0, reader.stderr.read().decode()[-500:]
 

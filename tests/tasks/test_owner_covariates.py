@@ -29,7 +29,6 @@ def wanting(dataset: Dataset) -> Dataset:
     dataset.set('"clip-user"', '"estimated"')
     dataset.set("target_error = 40.0\n", "")
     dataset.set("[storage]", '[estimate]\ncovariates = "roads.parquet"\noccupancy_covariates = false\n[storage]')
-    dataset.without_map()
     return dataset
 
 

@@ -178,7 +178,7 @@ def pressed_soon() -> Iterator[None]:
 def test_an_interruption_in_a_query_is_one_and_no_failure() -> None:
     # DuckDB raises RuntimeError in its place, which would be told as a failure of the step.
     def work() -> None:
-        with pressed_soon(), duckdb.connect() as connection:
+        with pressed_soon(), duckdb.connect(config={"threads": 1}) as connection:
             connection.execute("SELECT sum(sqrt(range)) FROM range(30_000_000_000)")
 
     with pytest.raises(KeyboardInterrupt):

@@ -161,7 +161,6 @@ def test_a_stop_is_backed_up(dataset: Dataset) -> None:
 def test_every_mechanism_is_screened_within_what_a_day_may_cost(dataset: Dataset, mechanism: str) -> None:
     choose(dataset, mechanism, epsilon="400", cell_epsilon="90")
     dataset.set("tick = 0.01", "tick = 0.01\nscreen = true")
-    dataset.without_map()
     write_day(dataset, 2)
     dataset.run_day()
     (entry,) = paid(dataset)

@@ -27,6 +27,7 @@ from tasks.upkeep import verify
 
 @pytest.mark.parametrize("name", PUBLISHED)
 def test_verify_names_a_published_file_that_was_changed_or_is_gone(busy_dataset: Dataset, name: str) -> None:
+    busy_dataset.with_map()
     busy_dataset.release()
     path = busy_dataset.published(name)
     path.write_bytes(path.read_bytes() + b" ")
@@ -68,7 +69,6 @@ def test_verify_beside_a_run_lets_the_newest_release_wait_for_its_files(
 ) -> None:
     """So it does where the run was killed there and will be started again; the newest alone may, once, for an hour."""
     busy_dataset.set("epsilon_total = 5.0", "epsilon_total = 9.0")
-    busy_dataset.without_map()
 
     def release_only(date: dt.date) -> str:
         busy_dataset.prepare(date)
@@ -102,6 +102,7 @@ def test_verify_beside_a_run_lets_the_newest_release_wait_for_its_files(
 def test_files_that_are_lost_with_the_mirror_are_missing_and_not_waited_for(
     busy_dataset: Dataset, lost: list[str]
 ) -> None:
+    busy_dataset.with_map()
     for date in (DATE, later_day(busy_dataset, 1)):
         busy_dataset.release(date)
     (busy_dataset.folder / "store" / "release.duckdb").unlink()

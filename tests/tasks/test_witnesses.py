@@ -185,7 +185,6 @@ def test_a_storage_where_nothing_was_released_can_be_backed_up(busy_dataset: Dat
 
 
 def test_an_emptied_ledger_beside_released_files_is_refused(busy_dataset: Dataset) -> None:
-    busy_dataset.without_map()
     busy_dataset.run_day()
     store = busy_dataset.folder / "store"
     (store / "ledger.jsonl").write_bytes(b"")
