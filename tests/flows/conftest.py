@@ -1,5 +1,7 @@
-"""The command line as a user runs it: another process, without a server, or with one and a Prefect home of its own."""
+"""The command line as a user runs it: in this process or another, without a server, or with one of its own."""
 
+import io
+import logging
 import os
 import socket
 import subprocess
@@ -7,10 +9,14 @@ import sys
 import time
 import urllib.request
 from collections.abc import Iterator
+from contextlib import ExitStack, redirect_stderr, redirect_stdout
+from functools import partial
 from pathlib import Path
 
 import pytest
 from support import Hexveil
+
+from flows.cli import main
 
 
 @pytest.fixture(scope="session")
@@ -26,12 +32,44 @@ def environment(prefect_home: Path) -> dict[str, str]:
 
 
 @pytest.fixture(scope="session")
-def hexveil(environment: dict[str, str]) -> Hexveil:
+def process(environment: dict[str, str]) -> Hexveil:
+    """Return the command line run in another process, for claims about that."""
+
     def run(*arguments: object) -> subprocess.CompletedProcess[str]:
         command = [sys.executable, "-m", "flows.cli", *map(str, arguments)]
         return subprocess.run(command, env=environment, capture_output=True, text=True, check=False, timeout=1200)
 
     return run
+
+
+@pytest.fixture(scope="session")
+def hexveil(environment: dict[str, str]) -> Hexveil:
+    """Return the command line run in this process, which saves the seconds in which another one starts."""
+
+    def run(*arguments: object) -> subprocess.CompletedProcess[str]:
+        words, out, err, code = ["hexveil", *map(str, arguments)], io.StringIO(), io.StringIO(), 0
+        with ExitStack() as surroundings:
+            patched = surroundings.enter_context(pytest.MonkeyPatch.context())
+            patched.setattr(sys, "argv", words)
+            patched.setattr(sys, "stdin", io.StringIO())
+            surroundings.callback(partial(_set_environment, os.environ.copy()))
+            _set_environment(environment)
+            patched.setattr(logging.getLogger("hexveil"), "handlers", [])
+            surroundings.enter_context(redirect_stdout(out))
+            surroundings.enter_context(redirect_stderr(err))
+            try:
+                main()
+            except SystemExit as end:
+                code = end.code if isinstance(end.code, int) else int(end.code is not None)
+        return subprocess.CompletedProcess(words, code, out.getvalue(), err.getvalue())
+
+    return run
+
+
+def _set_environment(environment: dict[str, str]) -> None:
+    """Make the variables of this process those, in place: libraries hold on to the mapping."""
+    os.environ.clear()
+    os.environ.update(environment)
 
 
 @pytest.fixture(scope="session")

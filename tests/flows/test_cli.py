@@ -37,9 +37,11 @@ def test_help_and_a_configuration_load_no_heavy_library(environment: dict[str, s
     assert found.stdout == "\n"
 
 
-def test_a_day_is_run_again_shown_verified_and_exported(hexveil: Hexveil, busy_dataset: Dataset) -> None:
+def test_a_day_is_run_again_shown_verified_and_exported(
+    process: Hexveil, hexveil: Hexveil, busy_dataset: Dataset
+) -> None:
     where = ("--config", busy_dataset.config_file)
-    first = hexveil("run", *where, "--date", DATE)
+    first = process("run", *where, "--date", DATE)
     assert first.returncode == 0, first.stderr
     assert first.stderr == ""
     assert "288 read = 288 kept + 0 quarantined" in first.stdout
@@ -91,7 +93,6 @@ def test_a_plan_is_shown_as_a_table_and_as_json_and_spends_nothing(hexveil: Hexv
 
 def test_a_looser_budget_is_refused_until_it_is_amended_after_asking(hexveil: Hexveil, busy_dataset: Dataset) -> None:
     where = ("--config", busy_dataset.config_file)
-    busy_dataset.without_map()
     busy_dataset.run_day()
     busy_dataset.set("epsilon_total = 5.0", "epsilon_total = 9.0")
     tomorrow = later_day(busy_dataset, 1)
@@ -168,10 +169,10 @@ def test_wrong_arguments_are_named_and_the_exit_code_is_not_zero(
 
 
 def test_a_day_that_fails_says_why_spends_nothing_and_leaves_nothing_published(
-    hexveil: Hexveil, dataset: Dataset
+    process: Hexveil, dataset: Dataset
 ) -> None:
     dataset.write("a.csv", HEADER + f"bus1,{DATE}T08:00:00Z,0,0,30\n")
-    ended = hexveil("run", "--config", dataset.config_file, "--date", DATE)
+    ended = process("run", "--config", dataset.config_file, "--date", DATE)
     assert ended.returncode == 1
     assert ended.stderr.startswith("hexveil: 2026-01-15 has no valid records (1 place_zero)")
     assert "Traceback" not in ended.stderr

@@ -1,51 +1,40 @@
 """Devices with planted names and values report, steps are run well and badly, and all they wrote is searched."""
 
 import datetime as dt
+import io
 import json
-import subprocess
-import sys
+import logging
+from contextlib import redirect_stderr, redirect_stdout
 from pathlib import Path
+from typing import Literal
 
+import polars as pl
 import pytest
 from collected import Collected
+from pandera.polars import Check, Column, DataFrameSchema
 from planted import USER, VALUE, files_of, leaks
+from support import Hexveil
 
+from flows.collect import Step, collect
+from flows.verify import verify
+from tasks.base import logs, steps
+from tasks.collect import reports
 from tasks.device.account import begin_account
 from tasks.device.report import as_line, make_report
 
 N_DEVICES = 260
 DAY = dt.date(2026, 3, 2)
-RUN_EACH = """
-import datetime as dt
-import sys
-from pathlib import Path
 
-import polars as pl
 
-from flows import collect, verify
-from tasks.base import logs, steps
-from tasks.collect import reports
-
-logs.show_lines(True)
-date, config = dt.date(2026, 3, 2), Path(sys.argv[1])
-flow, fault = sys.argv[2:]
-
-def raw_pandera(frame, schema, table):
-    from pandera.polars import Check, Column, DataFrameSchema
+def raw_pandera(frame: pl.DataFrame, *_: object) -> None:
     DataFrameSchema({"device": Column(pl.String, Check.eq("nobody"))}).validate(frame, lazy=True)
 
-def raw_text(*_):
-    raise ValueError("PLANTED-USER-7Q was at 73.1937")
 
-faults = {"pandera": (reports, "check", raw_pandera), "text": (reports, "_contract", raw_text)}
-if fault in faults:
-    setattr(*faults[fault])
-try:
-    with steps.run():
-        print(verify.verify(config) if flow == "verify" else collect.collect(config, flow, date))
-except Exception as error:
-    print("failed:", type(error).__name__, error, error.__context__, error.__cause__)
-"""
+def raw_text(*_: object) -> None:
+    raise ValueError(f"{USER} was at {VALUE}")
+
+
+FAULTS = {"pandera": ("check", raw_pandera), "text": ("_contract", raw_text)}
 
 
 @pytest.fixture
@@ -55,10 +44,21 @@ def collected(tmp_path: Path) -> Collected:
     return collected
 
 
-def run(collected: Collected, flow: str, fault: str = "") -> str:
-    command = [sys.executable, "-c", RUN_EACH, str(collected.file), flow, fault]
-    done = subprocess.run(command, capture_output=True, text=True, check=True)
-    return done.stdout + done.stderr
+def run(collected: Collected, flow: Step | Literal["verify"], fault: str = "") -> str:
+    """Run a flow, with a fault that says what is private; return all that was said."""
+    said = io.StringIO()
+    with pytest.MonkeyPatch.context() as patched, redirect_stdout(said), redirect_stderr(said):
+        patched.setattr(logging.getLogger("hexveil"), "handlers", [])
+        logs.show_lines(True)
+        if fault:
+            patched.setattr(reports, *FAULTS[fault])
+        try:
+            with steps.run():
+                done = verify(collected.file) if flow == "verify" else collect(collected.file, flow, DAY)
+                said.write(f"{done}\n")
+        except Exception as error:
+            said.write(f"failed: {type(error).__name__} {error} {error.__context__} {error.__cause__}\n")
+    return said.getvalue()
 
 
 def report(collected: Collected, number: int) -> list[str]:
@@ -113,8 +113,9 @@ def test_no_name_and_no_value_of_a_device_is_in_anything_that_is_written_or_said
 
 
 def test_a_device_sends_its_name_and_a_random_answer_and_nothing_else(collected: Collected) -> None:
+    steps_of: list[tuple[int, str, Step]] = [(1, "ballot", "open"), (2, "estimate", "localise")]
     members = {"area", "collection", "device", "period", "round"}
-    for number, answer, step in ((1, "ballot", "open"), (2, "estimate", "localise")):
+    for number, answer, step in steps_of:
         run(collected, step)
         sent = report(collected, number)
         assert {frozenset(json.loads(line)) for line in sent} == {frozenset({*members, answer})}
@@ -124,14 +125,15 @@ def test_a_device_sends_its_name_and_a_random_answer_and_nothing_else(collected:
     assert VALUE not in in_account
 
 
-def test_a_device_says_no_value_and_no_name_even_where_it_fails(collected: Collected, tmp_path: Path) -> None:
+def test_a_device_says_no_value_and_no_name_even_where_it_fails(
+    collected: Collected, tmp_path: Path, hexveil: Hexveil
+) -> None:
     run(collected, "open")
     asked = collected.config.storage_path / "published" / f"period={DAY}" / "round-1.json"
     (tmp_path / "values.txt").write_text(f"{VALUE}\n{USER}\n\xff{VALUE}x\n")
     (tmp_path / "damaged.json").write_text(f'{{"device": "{USER}", "values": {VALUE}')
     for name in ("new.json", "other.json", "poor.json"):
         begin_account(tmp_path / name)
-    command = [sys.executable, "-m", "flows.cli", "device", "report", "--parameters", str(asked)]
     for values, account, limit in (
         ("values.txt", "new.json", "9"),
         ("values.txt", "damaged.json", "9"),
@@ -139,5 +141,5 @@ def test_a_device_says_no_value_and_no_name_even_where_it_fails(collected: Colle
         ("values.txt", "poor.json", "0"),
     ):
         files = ["--values", str(tmp_path / values), "--account", str(tmp_path / account), "--limit", limit]
-        done = subprocess.run([*command, *files], capture_output=True, text=True, check=False)
+        done = hexveil("device", "report", "--parameters", asked, *files)
         assert leaks({"said": (done.stdout + done.stderr).encode()}) == []
