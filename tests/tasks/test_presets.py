@@ -13,6 +13,8 @@ from reading import ingest, refusal, rows_of
 from support import DATE, Dataset
 
 from tasks.base.errors import BadConfig
+from tasks.records.init.proposal import propose_source
+from tasks.records.input_formats.input_format import Given
 
 SCHEMA = json.loads((Path(__file__).parents[2] / "docs" / "reference" / "settings.schema.json").read_text())
 PRESET = """
@@ -171,3 +173,11 @@ def test_ids_are_trimmed_and_rows_of_other_days_are_left_to_their_days(dataset: 
         ("bus1", "2026-01-14"),
         ("bus1", str(DATE)),
     ]
+
+
+@pytest.mark.parametrize(("ending", "preset"), [("json", "mds"), ("ndjson", None)])
+def test_init_takes_a_preset_only_for_files_of_its_format(dataset: Dataset, ending: str, preset: str | None) -> None:
+    content = json.dumps({"telemetry": [MDS]} if ending == "json" else MDS) + "\n"
+    found = propose_source([dataset.write(f"a.{ending}", content)], dataset.folder, Given())
+    assert found.settings["dataset"].get("preset") == preset
+    assert found.settings["columns"]["value"] == "location.speed"
