@@ -9,7 +9,6 @@ from collections.abc import Callable
 from decimal import Decimal
 from fractions import Fraction
 from pathlib import Path
-from unittest.mock import patch
 
 import numpy as np
 import pytest
@@ -90,7 +89,9 @@ def test_a_release_costs_half_the_sum_of_squares_and_uses_its_limit(
     assert verify_ledger(uneven.config).n_releases == 1
 
 
-def test_what_is_released_has_the_gaussian_noise_of_its_plan(uneven: Dataset) -> None:
+def test_what_is_released_has_the_gaussian_noise_of_its_plan(
+    uneven: Dataset, monkeypatch: pytest.MonkeyPatch
+) -> None:
     choose(uneven, "exact", epsilon="4.0")
     in_zcdp(uneven, 'noise = "gaussian"')
     asked: list[str] = []
@@ -98,8 +99,9 @@ def test_what_is_released_has_the_gaussian_noise_of_its_plan(uneven: Dataset) ->
     def noted(noise: str, draws: Callable[..., np.ndarray]) -> Callable[..., np.ndarray]:
         return lambda *given: asked.append(noise) or draws(*given)  # type: ignore[func-returns-value]
 
-    with patch.dict(NOISES, {noise: noted(noise, draws) for noise, draws in NOISES.items()}):
-        uneven.run_day()
+    for noise, draws in [*NOISES.items()]:
+        monkeypatch.setitem(NOISES, noise, noted(noise, draws))
+    uneven.run_day()
     assert set(asked) == {"discrete Gaussian"}
 
 
