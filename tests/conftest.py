@@ -111,7 +111,7 @@ def busy_dataset(dataset: Dataset) -> Dataset:
 def either(busy_dataset: Dataset, request: pytest.FixtureRequest) -> Dataset:
     """Return the busy dataset in either definition of privacy, with Gaussian noise in the second."""
     if request.param == "zcdp":
-        busy_dataset.set('definition = "pure"', 'definition = "zcdp"\nnoise = "gaussian"')
+        busy_dataset.set(definition="zcdp", noise="gaussian")
     return busy_dataset
 
 

@@ -103,7 +103,7 @@ def test_a_read_only_file_or_folder_is_said_and_a_later_run_makes_it_good(
 ) -> None:
     """A bind mount holds against every user, root too."""
     mount(small_disk, "remount,size=60m")
-    busy_dataset.set("target_error = 40.0", "target_error = 49.0")
+    busy_dataset.set(target_error=49.0)
     busy_dataset.run_day()
     tomorrow = later_day(busy_dataset, 1)
     path = str(small_disk / name)

@@ -25,8 +25,8 @@ def account_of(dataset: Dataset) -> list[Stated]:
 
 @pytest.fixture
 def days(either: Dataset) -> tuple[Dataset, list[dt.date]]:
-    either.set('"clip-user"', '"planned"')
-    either.set("epsilon_total = 5.0", "epsilon_total = 50.0")
+    either.set(mechanism="planned")
+    either.set(epsilon_total=50.0)
     private = either.folder / "store" / "private"
     private.mkdir(parents=True)
     (private / "user-key").write_bytes(bytes(range(32)))

@@ -17,7 +17,7 @@ N_ROUNDS = 5
 
 @pytest.fixture
 def dates(either: Dataset) -> list[dt.date]:
-    either.set("epsilon_total = 5.0", "epsilon_total = 50.0")
+    either.set(epsilon_total=50.0)
     return [DATE, *(later_day(either, n) for n in range(1, N_RIVALS))]
 
 
@@ -51,7 +51,7 @@ def test_eight_processes_at_eight_days_release_each_once(
 
 def test_of_rivals_for_the_last_of_a_budget_none_overspends(either: Dataset, dates: list[dt.date]) -> None:
     """A budget for two of eight days: the others are refused, clipped to what is left, or told to plan anew."""
-    either.set("epsilon_total = 50.0", "epsilon_total = 5.0")
+    either.set(epsilon_total=5.0)
     rivals = [victim.start(victim.whole_day, either.folder, date) for date in dates]
     assert {victim.exit_code(rival) for rival in rivals} == {0, 1}
     assert verify.verify_ledger(either.config).n_releases >= 2

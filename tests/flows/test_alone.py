@@ -191,8 +191,8 @@ def test_a_server_that_runs_and_does_not_answer_is_told_with_what_to_do(
 
 
 def test_names_that_look_like_markup_are_printed_as_they_are(hexveil: Hexveil, busy_dataset: Dataset) -> None:
-    busy_dataset.set('unit = "km/h"', 'unit = "[/b]km/h[red]"')
-    busy_dataset.set('name = "test"', 'name = "test"\npurpose = "[/i]speeds [bold]of all[/]"')
+    busy_dataset.set(unit="[/b]km/h[red]")
+    busy_dataset.set(purpose="[/i]speeds [bold]of all[/]")
     where = ["--config", str(busy_dataset.config_file)]
     day = str(DATE)
     for arguments in (

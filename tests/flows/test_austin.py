@@ -85,9 +85,9 @@ def test_a_real_day_reconciles_keeps_its_promises_and_charges_what_its_plan_cost
 def test_with_no_noise_and_an_infinite_budget_the_real_means_are_the_plain_ones(config_file: Path) -> None:
     dataset = Dataset(config_file.parent)
     config_file.rename(dataset.config_file)
-    dataset.set("epsilon_per_day = 2.0", "epsilon_per_day = 1000000.0")
-    dataset.set("epsilon_total = 100.0", "epsilon_total = 1000000.0")
-    dataset.set("target_error = 10.0", "# no target_error")
+    dataset.set(epsilon_per_day=1000000.0)
+    dataset.set(epsilon_total=1000000.0)
+    dataset.set(target_error=None)
     date = dt.date.fromisoformat(DAY)
     dataset.release(date, noise=lambda scales: np.zeros(scales.size, dtype=object))
     path = config_file.parent / "store" / "published" / f"date={DAY}" / "statistics.parquet"

@@ -140,9 +140,9 @@ def test_one_bad_day_is_reported_and_the_others_are_done_and_done_days_are_left_
 def test_a_budget_too_small_is_seen_before_the_first_day_spends_and_can_be_spread_or_clipped(
     hexveil: Hexveil, week: Dataset
 ) -> None:
-    week.set("epsilon_total = 200.0", "epsilon_total = 7.0")
-    week.set('"planned"', '"clip-user"')
-    week.set("target_error = 40.0", "target_error = 49.0")
+    week.set(epsilon_total=7.0)
+    week.set(mechanism="clip-user")
+    week.set(target_error=49.0)
     refused = hexveil("backfill", *range_of(week, 7))
     assert refused.returncode == 1
     assert "pays 3 of 7 days in full, 2026-03-01 to 2026-03-03" in refused.stderr
@@ -161,8 +161,8 @@ def test_a_budget_too_small_is_seen_before_the_first_day_spends_and_can_be_sprea
 
 @pytest.mark.slow
 def test_with_clip_the_backfill_goes_as_far_as_the_budget_does(hexveil: Hexveil, week: Dataset) -> None:
-    week.set("epsilon_total = 200.0", "epsilon_total = 5.0")
-    week.set("target_error = 40.0", "target_error = 49.0")
+    week.set(epsilon_total=5.0)
+    week.set(target_error=49.0)
     ended = hexveil("backfill", *range_of(week, 7), "--clip")
     entries = ledger.read_entries(week.config)
     assert 2 < len(entries) <= 7
@@ -174,10 +174,10 @@ def test_with_clip_the_backfill_goes_as_far_as_the_budget_does(hexveil: Hexveil,
 @pytest.mark.slow
 @pytest.mark.parametrize("option", ["--spread", "--clip"])
 def test_a_budget_of_zcdp_too_small_is_spread_or_clipped(hexveil: Hexveil, week: Dataset, option: str) -> None:
-    week.set("epsilon_total = 200.0", "epsilon_total = 5.0")
-    week.set('"planned"', '"clip-user"')
-    week.set("target_error = 40.0", "target_error = 49.0")
-    week.set('definition = "pure"', 'definition = "zcdp"\nnoise = "gaussian"')
+    week.set(epsilon_total=5.0)
+    week.set(mechanism="clip-user")
+    week.set(target_error=49.0)
+    week.set(definition="zcdp", noise="gaussian")
     refused = hexveil("backfill", *range_of(week, 7))
     assert "pays 5 of 7 days in full" in refused.stderr
     assert n_released(week) == 0

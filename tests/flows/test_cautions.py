@@ -23,9 +23,9 @@ def cells(hours: list[int], slot_minutes: int = 60) -> pl.DataFrame:
 
 
 def zones(dataset: Dataset, hours: list[int], zone: str) -> list[str]:
-    dataset.set('timezone = "UTC"', f'timezone = "{zone}"')
+    dataset.set(timezone=zone)
     found = cautions(cells(hours), None, [], dataset.config)
-    dataset.set(f'timezone = "{zone}"', 'timezone = "UTC"')
+    dataset.edit(f'timezone = "{zone}"', 'timezone = "UTC"')
     return found
 
 
@@ -47,18 +47,18 @@ def test_a_day_that_tells_nothing_of_its_zone_is_left_alone(dataset: Dataset, ho
 
 def test_long_slots_are_spread_over_their_hours_and_very_long_ones_say_nothing(dataset: Dataset) -> None:
     nights = [*range(0, 6, 3), *range(18, 24, 3)]
-    dataset.set("slot_minutes = 60", "slot_minutes = 180")
+    dataset.set(slot_minutes=180)
     assert len(cautions(cells(nights, 180), None, [], dataset.config)) == 1
-    dataset.set("slot_minutes = 180", "slot_minutes = 360")
+    dataset.set(slot_minutes=360)
     assert cautions(cells([0, 18], 360), None, [], dataset.config) == []
 
 
 def test_a_total_below_the_epsilon_of_a_day_is_said(busy_dataset: Dataset) -> None:
-    busy_dataset.set("epsilon_total = 5.0", "epsilon_total = 1.5")
+    busy_dataset.set(epsilon_total=1.5)
     busy_dataset.prepare()
     (said,) = preview_plan(DATE, busy_dataset.config)["cautions"]
     assert said.startswith("budget.epsilon_total = 1.5 is below privacy.epsilon_per_day = 2.0")
-    busy_dataset.set("epsilon_total = 1.5", "epsilon_total = 2.0")
+    busy_dataset.set(epsilon_total=2.0)
     busy_dataset.prepare()
     assert preview_plan(DATE, busy_dataset.config)["cautions"] == []
 
@@ -70,7 +70,7 @@ def test_a_promise_wider_than_released_values_differ_is_said_in_plan_and_run(
     where = ("--config", dataset.config_file, "--date")
     first = hexveil("run", *where, DATE)
     assert (first.returncode, "caution" in first.stdout) == (0, False), "nothing is released before the first day"
-    dataset.set("epsilon_per_day = 60.0", "epsilon_per_day = 2.0")
+    dataset.set(epsilon_per_day=2.0)
     tomorrow = later_day(dataset, 1)
     planned = hexveil("plan", *where, tomorrow).stdout
     assert "Caution: the promised error of" in planned
@@ -91,8 +91,8 @@ def stepped(dataset: Dataset) -> Dataset:
         for minute in range(0, 60, 20)
     ]
     dataset.write("day.csv", HEADER + "\n".join(lines) + "\n")
-    dataset.set("epsilon_per_day = 2.0", "epsilon_per_day = 60.0")
-    dataset.set("epsilon_total = 5.0", "epsilon_total = 100.0")
+    dataset.set(epsilon_per_day=60.0)
+    dataset.set(epsilon_total=100.0)
     return dataset
 
 
@@ -102,8 +102,8 @@ def test_a_run_says_which_records_it_covers_and_which_rows_have_no_day(uneven: D
     uneven.write(
         f"only_{DATE}.csv", HEADER + "bus1,yesterday,47.05,8.31,9\n" + f"bus1,{DATE}T08:00:09Z,47.05,8.31,9\n" * 1
     )
-    uneven.set('["raw/*"]', '["raw/day.csv", "raw/only_{date}.csv"]')
-    uneven.set("[privacy]", "[validation]\nmax_quarantined_share = 0.5\n[privacy]")
+    uneven.set(files=["raw/day.csv", "raw/only_{date}.csv"])
+    uneven.set(max_quarantined_share=0.5)
     said = hexveil("run", "--config", uneven.config_file, "--date", DATE)
     assert said.returncode == 0, said.stderr
     day = report_day(DATE, {}, uneven.config)

@@ -26,8 +26,8 @@ def test_the_command_shows_a_table_a_picture_and_json(roaming: Dataset, hexveil:
 
 
 def test_it_says_what_screening_takes_and_that_a_cluster_s_day_is_read_here(roaming: Dataset, hexveil: Hexveil) -> None:
-    roaming.set("tick = 0.01", "tick = 0.01\nscreen = true")
-    roaming.set("[storage]", '[engine]\nname = "dask"\nn_shards = 2\n[storage]')
+    roaming.set(screen=True)
+    roaming.set(n_shards=2, engine={"name": "dask"})
     asked = ("explore", "--config", roaming.config_file, "--date", DATE, "--resolution", 7, "--slot", 60)
     some = hexveil(*asked, "--epsilon", 2, "--epsilon", 300)
     assert some.returncode == 0, some.stderr
@@ -43,7 +43,7 @@ def test_it_says_what_screening_takes_and_that_a_cluster_s_day_is_read_here(roam
 
 
 def test_a_promise_of_nothing_is_no_better_than_a_constant(roaming: Dataset, hexveil: Hexveil) -> None:
-    roaming.set('"estimated"', '"planned"\ntarget_error = 0.5')
+    roaming.set(mechanism="planned", target_error=0.5)
     asked = ("explore", "--config", roaming.config_file, "--date", DATE, "--resolution", 7, "--slot", 60)
     shown = hexveil(*asked, "--epsilon", 0.001, "--json")
     (choice,) = json.loads(shown.stdout)["choices"]
@@ -56,7 +56,7 @@ def test_a_day_that_cannot_be_explored_is_said(roaming: Dataset, hexveil: Hexvei
     asked = ("explore", "--config", roaming.config_file, "--resolution", 7, "--slot", 60)
     absent = hexveil(*asked, "--date", "2026-02-01")
     assert "2026-02-01 has no valid records; the files hold" in absent.stderr
-    roaming.set('files = ["raw/*"]', 'files = ["raw/{date}.csv"]')
+    roaming.set(files=["raw/{date}.csv"])
     assert "no file for 2026-02-01 matches dataset.files" in hexveil(*asked, "--date", "2026-02-01").stderr
     roaming.write(f"{DATE}.csv", HEADER)
     assert f"{DATE} has no valid records; the files hold no readable day" in hexveil(*asked, "--date", DATE).stderr

@@ -94,7 +94,7 @@ def test_a_plan_is_shown_as_a_table_and_as_json_and_spends_nothing(hexveil: Hexv
 def test_a_looser_budget_is_refused_until_it_is_amended_after_asking(hexveil: Hexveil, busy_dataset: Dataset) -> None:
     where = ("--config", busy_dataset.config_file)
     busy_dataset.run_day()
-    busy_dataset.set("epsilon_total = 5.0", "epsilon_total = 9.0")
+    busy_dataset.set(epsilon_total=9.0)
     tomorrow = later_day(busy_dataset, 1)
     planned = hexveil("plan", *where, "--date", tomorrow).stdout
     assert "A run would be refused: [budget] is looser than the budget in force" in planned
@@ -117,7 +117,7 @@ def test_another_definition_is_refused_and_the_account_is_described_to_a_registr
     hexveil: Hexveil, busy_dataset: Dataset, tmp_path: Path
 ) -> None:
     where = ("--config", busy_dataset.config_file)
-    busy_dataset.set("epsilon_total = 5.0", "epsilon_total = 40.0")
+    busy_dataset.set(epsilon_total=40.0)
     year = hexveil("plan", *where, "--date", DATE, "--year")
     assert "72.6404" in year.stdout
     assert "Losses are epsilon, of one user. Nothing was spent." in year.stdout
@@ -128,16 +128,16 @@ def test_another_definition_is_refused_and_the_account_is_described_to_a_registr
         365,
     ]
     assert "give one of" in hexveil("plan", *where, "--date", DATE, "--year", "--cells").stderr
-    busy_dataset.set('definition = "pure"', 'definition = "zcdp"')
+    busy_dataset.set(definition="zcdp")
     hexveil("run", *where, "--date", DATE)
-    busy_dataset.set('definition = "zcdp"', 'definition = "pure"')
+    busy_dataset.set(definition="pure")
     tomorrow = later_day(busy_dataset, 1)
     refused = hexveil("run", *where, "--date", tomorrow)
     assert (refused.returncode, 'definition = "zcdp" and delta = 0.000001' in refused.stderr) == (1, True)
     looked = hexveil("ledger", "show", *where)
     assert "Everything released so far together is (2, 1e-6)-DP for each user." in looked.stdout
     assert "Nothing can be released now: the ledger counts losses in zCDP at delta 0.000001" in looked.stdout
-    busy_dataset.set('definition = "pure"', 'definition = "zcdp"')
+    busy_dataset.set(definition="zcdp")
     run = hexveil("run", *where, "--date", tomorrow)
     assert run.returncode == 0, run.stderr
     assert "guarantee  each user, all values of the day: (2, 1e-6)-DP; everything released so far" in run.stdout

@@ -195,7 +195,7 @@ def test_a_backfill_on_workers_plans_every_day_as_on_one_machine(running: LocalC
     plans = []
     for name, how in (("local", ""), ("shards", engine(running, 3)), ("shards-alone", engine(running, 3))):
         dataset = dataset_in(tmp_path / name, how)
-        dataset.set("epsilon_total = 5.0", "epsilon_total = 100.0")
+        dataset.set(epsilon_total=100.0)
         if plans:
             with_same_key(dataset, Dataset(tmp_path / "local"))
         rows_of_next_day = (dataset.folder / "raw" / "a.csv").read_text().replace(f"{DATE}T", f"{next_day}T")
@@ -277,7 +277,7 @@ def test_late_records_are_counted_and_a_forgotten_day_is_gone(running: LocalClus
     released(dataset)
     late = [f"late-{n},{DATE}T08:00:0{n}Z,47.0000,8.0000,5" for n in range(7)]
     dataset.write("late.csv", HEADER + "\n".join([*late, late[0]]) + "\n")
-    dataset.set("n_shards = 2", "n_shards = 3")
+    dataset.set(n_shards=3)
     as_flow(lambda: count_late_records(DATE, dataset.config))
     assert late_records(dataset.config) == {DATE: 7}
     forgotten = forget.forget_days([DATE], dataset.config)
@@ -301,7 +301,7 @@ def test_inputs_and_shards_may_lie_in_an_object_store(
     store = boto3.client("s3")
     for path in (dataset.folder / "raw").iterdir():
         store.put_object(Bucket=bucket, Key=f"raw/{DATE}/{path.name}", Body=path.read_bytes())
-    dataset.set('files = ["raw/*"]', f'files = ["s3://{bucket}/raw/{{date}}/*.csv"]')
+    dataset.set(files=[f"s3://{bucket}/raw/{{date}}/*.csv"])
     for _ in range(2):
         prepare(dataset)
     there = released(dataset)
@@ -320,7 +320,7 @@ def test_a_day_that_workers_cannot_use_is_refused_in_the_same_words(running: Loc
     said = []
     for name, how in (("local", ""), ("shards", engine(running, 2))):
         dataset = dataset_in(tmp_path / name, how)
-        dataset.set("max_quarantined_share = 0.5", "max_quarantined_share = 0.0")
+        dataset.set(max_quarantined_share=0.0)
         with pytest.raises(BadInput) as caught:
             prepare(dataset)
         said.append(str(caught.value))

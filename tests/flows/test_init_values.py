@@ -189,13 +189,13 @@ def test_no_value_changes_the_unit_that_a_day_sees_in_its_times(form: str, n_exa
     dataset = Dataset(tmp_path)
     if form in ("ndjson", "json"):
         for role in ("time", "lat", "lon"):
-            dataset.set(f'"{role}"', f'"at.{role}"')
+            dataset.edit(f'"{role}"', f'"at.{role}"')
     if form == "json":
-        dataset.set("[columns]", 'records = "result"\n[columns]')
+        dataset.set(records="result")
     if form == "gtfs-rt":
         for old, field in (("bus", "vehicle.id"), ("time", "timestamp"), ("lat", "position.latitude")):
-            dataset.set(f' = "{old}"', f' = "{field}"')
-        dataset.set('longitude = "lon"\nvalue = "speed"', 'longitude = "position.longitude"\nvalue = "position.speed"')
+            dataset.edit(f' = "{old}"', f' = "{field}"')
+        dataset.set(longitude="position.longitude", value="position.speed")
 
     def read(values: list[Any]) -> list[tuple[Any, ...]]:
         content = write(values)

@@ -124,7 +124,7 @@ def test_days_that_are_interrupted_anywhere_are_released_once(
 
 
 def interrupt_range(n_times: int, dataset: Dataset, environment: dict[str, str], say: Say) -> None:
-    dataset.set("epsilon_total = 5.0", "epsilon_total = 50.0")
+    dataset.set(epsilon_total=50.0)
     days = [DATE, *(later_day(dataset, n) for n in range(1, 5))]
     arguments = ["backfill", "--config", str(dataset.config_file), "--from", str(days[0]), "--to", str(days[-1])]
     n_interrupted, whole = interrupt_until_released(arguments, dataset, environment, n_times)

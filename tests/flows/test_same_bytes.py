@@ -85,9 +85,9 @@ def test_a_small_day_is_the_same_by_each_mechanism(mechanism: str, busy_dataset:
     choose(busy_dataset, mechanism)
     busy_dataset.with_map()
     if mechanism == "planned":
-        busy_dataset.set(*OF_CELLS)
+        busy_dataset.edit(*OF_CELLS)
     if mechanism in PROMISING:
-        busy_dataset.set("[storage]", "[statistics]\nvariance = true\n[storage]")
+        busy_dataset.set(variance=True)
     busy_dataset.run_day(DATE)
     check(mechanism, busy_dataset)
 

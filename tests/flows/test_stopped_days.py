@@ -35,7 +35,7 @@ def test_a_run_says_why_it_stopped_and_the_ledger_shows_it(week: Dataset, hexvei
     shown = hexveil("ledger", "show", "--config", week.config_file).stdout
     assert f"test-{DATES[1]}-h3r7-60min-mean-stopped-1" in shown
     assert hexveil("ledger", "verify", "--config", week.config_file).returncode == 0
-    week.set("screen = true", "screen = false")
+    week.set(screen=False)
     assert hexveil(*day).returncode == 0
     assert kinds(week) == ["stopped", "release"]
 
@@ -45,7 +45,7 @@ def test_a_backfill_goes_on_and_is_run_again_at_no_cost(
     week: Dataset, hexveil: Hexveil, options: tuple[str, ...]
 ) -> None:
     if options:
-        week.set("epsilon_total = 1200", "epsilon_total = 1000")
+        week.set(epsilon_total=1000)
     days = ("backfill", "--config", week.config_file, "--from", DATES[0], "--to", DATES[-1], *options)
     first = hexveil(*days)
     assert "1 of 3 days have problems" in first.stderr
@@ -61,11 +61,11 @@ def test_a_backfill_goes_on_and_is_run_again_at_no_cost(
 
 
 def test_a_mended_day_of_a_spread_range_is_asked_anew_within_the_budget(week: Dataset, hexveil: Hexveil) -> None:
-    week.set("epsilon_total = 1200", "epsilon_total = 1000")
+    week.set(epsilon_total=1000)
     days = ("backfill", "--config", week.config_file, "--from", DATES[0], "--to", DATES[-1], "--spread")
     hexveil(*days)
     write_day(week, 0, DATES[1])
-    week.set("tick = 0.01", "tick = 0.01\nmissing = [255]")
+    week.set(missing=[255])
     again = hexveil(*days)
     assert again.returncode == 0, again.stderr
     assert kinds(week) == ["release", "stopped", "release", "release"]

@@ -1,6 +1,7 @@
 """Configurations as values: the text of a TOML file with some settings other than they were."""
 
 import json
+import re
 from typing import Any
 
 from pydantic import BaseModel
@@ -37,8 +38,9 @@ def _with(text: str, section: str, key: str, value: Any) -> str:
     before, header, rest = text.partition(f"[{section}]\n")
     if not header:
         before, header, rest = text.rstrip("\n") + "\n", f"[{section}]\n", ""
-    body, follows, after = rest.partition("\n[")
-    lines = [line for line in body.splitlines() if line.partition("=")[0].strip() != key]
-    if value is not None:
-        lines.append(f"{key} = {json.dumps(value, ensure_ascii=False)}")
-    return before + header + "\n".join(lines) + (follows + after if follows else "\n")
+    follows = re.search(r"^\[", rest, re.MULTILINE)
+    end = follows.start() if follows else len(rest)
+    lines = rest[:end].splitlines()
+    place = next((n for n, line in enumerate(lines) if line.partition("=")[0].strip() == key), len(lines))
+    lines[place : place + 1] = [] if value is None else [f"{key} = {json.dumps(value, ensure_ascii=False)}"]
+    return before + header + "".join(f"{line}\n" for line in lines) + rest[end:]

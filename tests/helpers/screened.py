@@ -28,12 +28,12 @@ def write_day(
 
 def screen(dataset: Dataset, definition: str, mechanism: str, total: str = "4000") -> Dataset:
     """Have a dataset screened, with so much for a day that the noise hardly moves the count."""
-    dataset.set('definition = "pure"', f'definition = "{definition}"')
-    dataset.set("target_error = 40.0\n", "target_error = 40.0\n" if mechanism == "planned" else "")
-    dataset.set('"clip-user"', f'"{mechanism}"')
-    dataset.set("tick = 0.01", "tick = 0.01\nscreen = true")
-    dataset.set("epsilon_per_day = 2.0", "epsilon_per_day = 400")
-    dataset.set("epsilon_total = 5.0", f"epsilon_total = {total}")
+    dataset.set(definition=definition)
+    dataset.edit("target_error = 40.0\n", "target_error = 40.0\n" if mechanism == "planned" else "")
+    dataset.set(mechanism=mechanism)
+    dataset.set(screen=True)
+    dataset.set(epsilon_per_day=400)
+    dataset.edit("epsilon_total = 5.0", f"epsilon_total = {total}")
     return dataset
 
 

@@ -17,6 +17,7 @@ import numpy as np
 import polars as pl
 import pytest
 from _pytest.mark import ParameterSet
+from configurations import with_settings
 from templates import TEMPLATES
 
 from dpmath.core.currency import LAPLACE
@@ -143,8 +144,12 @@ class Dataset:
     def config(self) -> Config:
         return load_config(self.config_file)
 
-    def set(self, old: str, new: str) -> None:
-        """Replace text of the configuration file, which must be there."""
+    def set(self, **settings: Any) -> None:
+        """Change settings: ``set(epsilon_per_day=40.0, target_error=None)``, as ``with_settings`` says."""
+        self.config_file.write_text(with_settings(self.config_file.read_text(), **settings))
+
+    def edit(self, old: str, new: str) -> None:
+        """Replace text of the configuration file, which must be there: for what is about the text itself."""
         text = self.config_file.read_text()
         assert old in text
         self.config_file.write_text(text.replace(old, new))
@@ -157,7 +162,7 @@ class Dataset:
 
     def with_map(self) -> None:
         """Draw the map too, which takes longer than all else of so small a day."""
-        self.set("map = false", "map = true")
+        self.set(map=True)
 
     def prepare(self, date: dt.date = DATE) -> None:
         prepare_day(date, self.config, by_itself)
@@ -227,13 +232,13 @@ OF_SUMS = tuple(name for name, row in MECHANISMS.items() if row.kind != "estimat
 
 def choose(dataset: Dataset, mechanism: str, epsilon: str = "40.0", cell_epsilon: str = "8.0") -> None:
     """Have a dataset released by a mechanism, with what that needs."""
-    dataset.set('"clip-user"', f'"{mechanism}"')
-    dataset.set("epsilon_per_day = 2.0", f"epsilon_per_day = {epsilon}")
-    dataset.set("epsilon_total = 5.0", f"epsilon_total = {epsilon}")
+    dataset.set(mechanism=mechanism)
+    dataset.edit("epsilon_per_day = 2.0", f"epsilon_per_day = {epsilon}")
+    dataset.edit("epsilon_total = 5.0", f"epsilon_total = {epsilon}")
     if mechanism not in OF_SUMS:
-        dataset.set("target_error = 40.0\n", "")
+        dataset.set(target_error=None)
     elif mechanism not in PROMISING:
-        dataset.set("target_error = 40.0", f"cell_epsilon = {cell_epsilon}")
+        dataset.edit("target_error = 40.0", f"cell_epsilon = {cell_epsilon}")
 
 
 @step("die")

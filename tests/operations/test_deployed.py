@@ -226,7 +226,7 @@ def test_verify_tells_where_files_and_ledger_disagree(deployed: Deployed) -> Non
 
 def test_a_spent_budget_withholds_the_day_and_tells_so(deployed: Deployed) -> None:
     text = deployed.dataset.config_file.read_text()
-    deployed.dataset.set("epsilon_total = 100.0", "epsilon_total = 1.0")
+    deployed.dataset.set(epsilon_total=1.0)
     try:
         run = deployed.ended(deployed.start("daily", date=day(0), revision="again"))
     finally:

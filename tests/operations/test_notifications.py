@@ -110,7 +110,7 @@ def test_a_failed_verification_is_told_with_the_place(watched: Deployed, channel
 
 def test_a_low_budget_and_a_withheld_day_are_told(watched: Deployed, channel: Channel) -> None:
     text = watched.dataset.config_file.read_text()
-    watched.dataset.set("epsilon_total = 50.0", "epsilon_total = 2.5")
+    watched.dataset.set(epsilon_total=2.5)
     try:
         assert watched.ended(watched.start("daily", date=FIRST, revision="again"))["state"]["type"] == "FAILED"
     finally:
@@ -136,10 +136,10 @@ def test_the_address_is_not_shown_and_a_disabled_notification_stays_disabled(wat
 def test_addresses_that_cannot_be_used_are_refused_without_being_quoted(watched: Deployed) -> None:
     text = watched.dataset.config_file.read_text()
     try:
-        watched.dataset.set('"$HEXVEIL_TEST_NOTIFY"', '"$HEXVEIL_NO_SUCH"')
+        watched.dataset.edit('"$HEXVEIL_TEST_NOTIFY"', '"$HEXVEIL_NO_SUCH"')
         with pytest.raises(AssertionError, match="names the environment variable HEXVEIL_NO_SUCH; set it"):
             watched.up()
-        watched.dataset.set('"$HEXVEIL_NO_SUCH"', f'"nothing://{SECRET}"')
+        watched.dataset.edit('"$HEXVEIL_NO_SUCH"', f'"nothing://{SECRET}"')
         with pytest.raises(AssertionError, match="is none that Apprise knows") as refused:
             watched.up()
         assert SECRET not in str(refused.value)
@@ -148,7 +148,7 @@ def test_addresses_that_cannot_be_used_are_refused_without_being_quoted(watched:
 
 
 def test_without_addresses_nothing_is_left_of_the_notifications(watched: Deployed) -> None:
-    watched.dataset.set(MONITORING, "")
+    watched.dataset.edit(MONITORING, "")
     watched.up()
     assert automations(watched) == []
     assert watched.listed("block_documents") == []

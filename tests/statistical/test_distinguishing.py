@@ -73,7 +73,7 @@ def test_under_zcdp_the_adversary_learns_no_more_than_claimed_and_more_if_sigma_
     busy_dataset: Dataset,
 ) -> None:
     """The claim is what the account charges at delta 1e-4, at most 2. Each bound is wrong once in 1e9 runs."""
-    busy_dataset.set('definition = "pure"', 'definition = "zcdp"\ndelta = 1e-4\nnoise = "gaussian"')
+    busy_dataset.set(definition="zcdp", delta=0.0001, noise="gaussian")
     low, high, inverse_scale = low_and_high(busy_dataset)
     currency, delta = busy_dataset.config.privacy.currency, 1e-4
     moves = zip((high - low).tolist(), inverse_scale.tolist(), strict=True)

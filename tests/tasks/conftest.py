@@ -21,11 +21,11 @@ def one(dataset: Dataset) -> Dataset:
 @pytest.fixture(params=["zcdp", slow("pure")])
 def estimated(dataset: Dataset, request: pytest.FixtureRequest) -> Dataset:
     """Return a dataset of three days that are to be estimated, in each definition."""
-    dataset.set('"clip-user"', '"estimated"')
-    dataset.set("target_error = 40.0\n", "")
-    dataset.set('definition = "pure"', f'definition = "{request.param}"')
-    dataset.set("epsilon_per_day = 2.0", "epsilon_per_day = 4.0")
-    dataset.set("epsilon_total = 5.0", "epsilon_total = 40.0")
+    dataset.set(mechanism="estimated")
+    dataset.set(target_error=None)
+    dataset.set(definition=request.param)
+    dataset.set(epsilon_per_day=4.0)
+    dataset.set(epsilon_total=40.0)
     for number in range(3):
         write_day(dataset, day(number), seed=number)
     return dataset

@@ -59,7 +59,7 @@ def test_a_budget_is_looser_if_some_losses_are_allowed_that_were_not(
 def released(busy_dataset: Dataset) -> Dataset:
     """Return a dataset with one day released under a budget of 5, and a looser one in its configuration."""
     busy_dataset.run_day()
-    busy_dataset.set("epsilon_total = 5.0", "epsilon_total = 9.0")
+    busy_dataset.set(epsilon_total=9.0)
     return busy_dataset
 
 
@@ -108,7 +108,7 @@ def test_a_looser_budget_is_refused_under_the_lock_too(released: Dataset) -> Non
 
 @pytest.mark.parametrize("tighter", ["epsilon_total = 4.0", "epsilon_total = 5.00"])
 def test_a_budget_that_is_no_looser_needs_no_amendment(released: Dataset, tighter: str) -> None:
-    released.set("epsilon_total = 9.0", tighter)
+    released.edit("epsilon_total = 9.0", tighter)
     released.run_day(later_day(released, 1))
     assert len(ledger.read_entries(released.config)) == 2
     with pytest.raises(HexveilError, match="A tighter one needs no amendment"):
@@ -116,9 +116,9 @@ def test_a_budget_that_is_no_looser_needs_no_amendment(released: Dataset, tighte
 
 
 def test_going_back_from_a_tighter_budget_is_loosening(released: Dataset) -> None:
-    released.set("epsilon_total = 9.0", "epsilon_total = 4.0")
+    released.set(epsilon_total=4.0)
     released.run_day(later_day(released, 1))
-    released.set("epsilon_total = 4.0", "epsilon_total = 5.0")
+    released.set(epsilon_total=5.0)
     with pytest.raises(HexveilError, match=r"epsilon 4.0 .* before, epsilon 5.0"):
         released.run_day(later_day(released, 2))
 
@@ -158,7 +158,7 @@ def test_an_empty_ledger_has_no_budget_to_amend(busy_dataset: Dataset) -> None:
 
 
 def test_another_datasets_budget_is_not_amended(released: Dataset) -> None:
-    released.set('name = "test"', 'name = "other"')
+    released.set(dataset={"name": "other"})
     with pytest.raises(HexveilError, match="account would begin anew"):
         amend_budget("a decision", released.config)
 
@@ -175,7 +175,7 @@ def test_an_amendment_says_what_was_in_force_what_is_and_why(amended: Dataset) -
 
 def test_all_that_reads_the_ledger_is_right_with_an_amendment_between_and_after_releases(amended: Dataset) -> None:
     tomorrow = DATE + dt.timedelta(days=1)
-    amended.set("epsilon_total = 9.0", "epsilon_total = 50.0\nwindow_days = 90")
+    amended.set(epsilon_total=50.0, window_days=90)
     amend_budget("another decision", amended.config)
     entries = ledger.read_entries(amended.config)
     assert verify.verify_ledger(amended.config).n_releases == 2
@@ -206,7 +206,7 @@ def test_the_newest_release_may_wait_for_its_files_behind_an_amendment(released:
     amend_budget("a decision", released.config)
     released.prepare(tomorrow)
     identity = release_statistics.fn(tomorrow, plan_release.fn(tomorrow, released.config), released.config)
-    released.set("epsilon_total = 9.0", "epsilon_total = 10.0")
+    released.set(epsilon_total=10.0)
     amend_budget("another", released.config)
     assert verify.verify_ledger(released.config) == (1, identity, ())
 

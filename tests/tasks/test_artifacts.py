@@ -21,7 +21,7 @@ def test_what_is_left_is_counted_under_todays_limit(busy_dataset: Dataset, monke
         )
         burndown.burndown(entries, busy_dataset.config)
         assert drawn.pop() == pytest.approx(left, abs=1e-6)
-        busy_dataset.set(f"epsilon_total = {limit}", "epsilon_total = 5.0")
+        busy_dataset.edit(f"epsilon_total = {limit}", "epsilon_total = 5.0")
 
 
 class Axes:
@@ -52,7 +52,7 @@ def test_the_budget_page_of_nothing_says_so(busy_dataset: Dataset) -> None:
 
 @pytest.mark.parametrize(("limit", "low"), [("28.0", False), ("27.9", True)])
 def test_the_budget_is_low_when_it_pays_fewer_than_two_weeks(busy_dataset: Dataset, limit: str, low: bool) -> None:
-    busy_dataset.set("epsilon_total = 5.0", f"epsilon_total = {limit}")
+    busy_dataset.edit("epsilon_total = 5.0", f"epsilon_total = {limit}")
     assert (
         pages.is_low(report_budget(ledger.read_entries(busy_dataset.config), busy_dataset.config), busy_dataset.config)
         == low

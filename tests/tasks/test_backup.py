@@ -24,7 +24,7 @@ def restored(dataset: Dataset, copy: Path) -> Dataset:
 
 
 def test_a_restored_copy_verifies_publishes_the_same_and_goes_on(busy_dataset: Dataset, tmp_path: Path) -> None:
-    busy_dataset.set("epsilon_total = 5.0", "epsilon_total = 50.0")
+    busy_dataset.set(epsilon_total=50.0)
     busy_dataset.release()
     content = busy_dataset.published("statistics.csv").read_bytes()
     copy = tmp_path / "copy"
@@ -55,7 +55,7 @@ def test_a_restored_copy_of_estimates_verifies_and_learns_from_them(estimated: D
 def test_a_copy_cut_short_anywhere_is_as_good_as_the_one_before(
     busy_dataset: Dataset, every: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    busy_dataset.set("epsilon_total = 5.0", "epsilon_total = 50.0")
+    busy_dataset.set(epsilon_total=50.0)
     busy_dataset.release()
     before = tmp_path / "before"
     back_up(before, busy_dataset.config)
@@ -121,7 +121,7 @@ def test_a_draw_that_was_never_charged_is_in_no_copy(busy_dataset: Dataset, tmp_
 def test_an_older_copy_put_back_beside_what_was_published_since_is_refused(
     busy_dataset: Dataset, tmp_path: Path
 ) -> None:
-    busy_dataset.set("epsilon_total = 5.0", "epsilon_total = 50.0")
+    busy_dataset.set(epsilon_total=50.0)
     busy_dataset.release()
     back_up(tmp_path / "copy", busy_dataset.config)
     busy_dataset.release(later_day(busy_dataset, 1))

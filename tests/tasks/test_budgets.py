@@ -43,7 +43,7 @@ def largest_window(losses: dict[dt.date, Counter[str]], n_days: int, date: dt.da
 def test_what_counts_within_a_window_is_the_largest_of_all_windows_that_hold_the_day(
     dataset: Dataset, n_days: int, rng: np.random.Generator
 ) -> None:
-    dataset.set("epsilon_total = 5.0", f"epsilon_total = 5.0\nwindow_days = {n_days}")
+    dataset.edit("epsilon_total = 5.0", f"epsilon_total = 5.0\nwindow_days = {n_days}")
     account = Account([], dataset.config)
     losses: dict[dt.date, Counter[str]] = {}
     for _ in range(30):
@@ -59,7 +59,7 @@ def test_a_window_that_moves_on_reads_only_the_losses_that_are_new_in_it(
     dataset: Dataset, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Whoever opens the account: each release opens it anew."""
-    dataset.set("epsilon_total = 5.0", "epsilon_total = 5.0\nwindow_days = 30")
+    dataset.set(window_days=30)
     folder = private_files.plans(dataset.config)
     entries, losses, read = [], {}, []
     for number in range(60):
@@ -84,7 +84,7 @@ def test_a_window_that_moves_on_reads_only_the_losses_that_are_new_in_it(
 
 
 def test_a_loss_file_that_was_changed_before_it_was_counted_is_refused(busy_dataset: Dataset) -> None:
-    busy_dataset.set("epsilon_total = 5.0", "epsilon_total = 5.0\nwindow_days = 3")
+    busy_dataset.set(window_days=3)
     busy_dataset.run_day()
     (entry,) = ledger.read_entries(busy_dataset.config)
     path = private_files.plans(busy_dataset.config) / entry.stated["losses"]
@@ -97,8 +97,8 @@ def test_a_loss_file_that_was_changed_before_it_was_counted_is_refused(busy_data
 
 def test_within_a_window_old_losses_come_back_and_later_days_count_too(busy_dataset: Dataset) -> None:
     """5 within any 3 days at 2 a day: the middle day of a gap is clipped to what both of its neighbours leave."""
-    busy_dataset.set("target_error = 40.0", "target_error = 49.0")
-    busy_dataset.set("epsilon_total = 5.0", "epsilon_total = 5.0\nwindow_days = 3")
+    busy_dataset.set(target_error=49.0)
+    busy_dataset.set(window_days=3)
     dates = days(busy_dataset, 7)
     for number in (0, 1, 3, 4, 6):
         busy_dataset.release(dates[number])
@@ -139,7 +139,7 @@ def test_a_revision_may_change_the_grid_and_needs_a_release_and_a_sound_name(bus
     for name in ("", "../up", "a" * 41, "Big", "_x", "a-b"):
         with pytest.raises(HexveilError, match="revision's name"):
             busy_dataset.run_day(revision=name)
-    busy_dataset.set("h3_resolution = 7", "h3_resolution = 6")
+    busy_dataset.set(h3_resolution=6)
     with pytest.raises(HexveilError, match="name a revision"):
         busy_dataset.run_day()
     assert "h3r6" in busy_dataset.run_day(revision="coarse")
@@ -188,18 +188,18 @@ def test_a_budget_is_spread_evenly_and_an_interrupted_spread_goes_on_with_the_sa
     dates = days(busy_dataset, 9)
     config = spread_budget.fn(dates[:8], busy_dataset.config)
     assert config.privacy.epsilon_per_day == Decimal("0.625")
-    busy_dataset.set("epsilon_per_day = 2.0", "epsilon_per_day = 0.625")
-    busy_dataset.set("target_error = 40.0", "target_error = 49.0")
+    busy_dataset.set(epsilon_per_day=0.625)
+    busy_dataset.set(target_error=49.0)
     for date in dates[:3]:
         busy_dataset.run_day(date)
-    busy_dataset.set("epsilon_per_day = 0.625", "epsilon_per_day = 2.0")
+    busy_dataset.set(epsilon_per_day=2.0)
     assert spread_budget.fn(dates[:8], busy_dataset.config) == config.model_copy(
         update={"privacy": busy_dataset.config.privacy.model_copy(update={"epsilon_per_day": Decimal("0.625")})}
     )
 
 
 def test_what_was_spent_dearer_or_elsewhere_is_not_spread(busy_dataset: Dataset) -> None:
-    busy_dataset.set("target_error = 40.0", "target_error = 49.0")
+    busy_dataset.set(target_error=49.0)
     dates = days(busy_dataset, 8)
     busy_dataset.run_day(dates[0])
     left = 5 - Fraction(ledger.read_entries(busy_dataset.config)[0].stated["epsilon"])
@@ -207,13 +207,13 @@ def test_what_was_spent_dearer_or_elsewhere_is_not_spread(busy_dataset: Dataset)
         epsilon = spread_budget.fn(range_of_days, busy_dataset.config).privacy.epsilon_per_day
         assert 0 <= left / n_days - Fraction(epsilon) < Fraction(1, 100_000)
     busy_dataset.run_day(dates[0], "again")
-    busy_dataset.set("epsilon_total = 5.0", "epsilon_total = 4.0")
+    busy_dataset.set(epsilon_total=4.0)
     with pytest.raises(BudgetExceeded, match="too little is left"):
         spread_budget.fn(dates[1:], busy_dataset.config)
 
 
 def test_a_window_pays_each_of_its_days_alike(busy_dataset: Dataset) -> None:
-    busy_dataset.set("epsilon_total = 5.0", "epsilon_total = 5.0\nwindow_days = 4")
+    busy_dataset.set(window_days=4)
     assert spread_budget.fn(days(busy_dataset, 8), busy_dataset.config).privacy.epsilon_per_day == Decimal("1.25")
 
 
@@ -224,13 +224,13 @@ def test_over_random_releases_revisions_retries_and_refusals_no_limit_is_ever_pa
 ) -> None:
     """The losses are added up from the intervals and scales of the stored plans alone."""
     dates = days(busy_dataset, 5)
-    busy_dataset.set("target_error = 40.0", "target_error = 49.0")
-    busy_dataset.set("epsilon_total = 5.0", f"epsilon_total = 4.0{window}")
+    busy_dataset.set(target_error=49.0)
+    busy_dataset.edit("epsilon_total = 5.0", f"epsilon_total = 4.0{window}")
     epsilons = ["2.0", "0.7", "1.3", "3.1"]
     n_refused = 0
     for _ in range(n_examples):
         old, new = f"epsilon_per_day = {busy_dataset.config.privacy.epsilon_per_day}", rng.choice(epsilons)
-        busy_dataset.set(old, f"epsilon_per_day = {new}")
+        busy_dataset.edit(old, f"epsilon_per_day = {new}")
         revision = [None, None, "a", "b", "c"][rng.integers(5)]
         try:
             busy_dataset.run_day(dates[rng.integers(len(dates))], revision)
@@ -253,8 +253,8 @@ def check_no_limit_is_passed(dataset: Dataset, limit: int, n_days: int) -> None:
 
 
 def test_a_plan_counts_what_planned_days_before_it_would_spend(busy_dataset: Dataset) -> None:
-    busy_dataset.set("epsilon_total = 5.0", "epsilon_total = 3.0")
-    busy_dataset.set("target_error = 40.0", "target_error = 49.0")
+    busy_dataset.set(epsilon_total=3.0)
+    busy_dataset.set(target_error=49.0)
     tomorrow = later_day(busy_dataset, 1)
     for date in (DATE, tomorrow):
         busy_dataset.prepare(date)

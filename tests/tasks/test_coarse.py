@@ -26,7 +26,7 @@ TARGET = 12.0
 
 @pytest.fixture
 def coarse(estimated: Dataset) -> Dataset:
-    estimated.set('mechanism = "estimated"', f'mechanism = "estimated"\ntarget_error = {TARGET}')
+    estimated.edit('mechanism = "estimated"', f'mechanism = "estimated"\ntarget_error = {TARGET}')
     return estimated
 
 
@@ -68,10 +68,10 @@ def test_a_plan_says_how_many_cells_will_have_too_wide_an_interval(coarse: Datas
     coarse.prepare(day(1))
     widths = sorted(HALF_WIDTH * row["expected_sd"] for row in preview_cells(day(1), coarse.config))
     target = (widths[9] + widths[10]) / 2
-    coarse.set(f"target_error = {TARGET}", f"target_error = {target:.9f}")
+    coarse.edit(f"target_error = {TARGET}", f"target_error = {target:.9f}")
     coarse.prepare(day(1))
     assert preview_plan(day(1), coarse.config)["cells_too_wide"] == len(widths) - 10
-    coarse.set(f"target_error = {target:.9f}\n", "")
+    coarse.edit(f"target_error = {target:.9f}\n", "")
     coarse.prepare(day(1))
     assert preview_plan(day(1), coarse.config)["cells_too_wide"] == 0
 

@@ -12,7 +12,7 @@ ROOT = Path(__file__).parents[2]
 
 
 def problem_with(dataset: Dataset, old: str, new: str) -> str:
-    dataset.set(old, new)
+    dataset.edit(old, new)
     with pytest.raises(BadConfig) as caught:
         load_config(dataset.config_file)
     return str(caught.value)
@@ -83,7 +83,7 @@ def test_a_missing_file_and_one_that_is_not_text_are_named(tmp_path: Path) -> No
 
 
 def test_decimals_are_exact_and_not_what_binary_makes_of_them(dataset: Dataset) -> None:
-    dataset.set("tick = 0.01", "tick = 0.1")
+    dataset.set(tick=0.1)
     config = dataset.config
     assert Fraction(config.value.tick) == Fraction(1, 10)
     assert config.value.n_ticks == 1000
@@ -107,6 +107,6 @@ def test_what_the_ledger_records_of_it_says_nothing_of_this_machine(dataset: Dat
 
 def test_the_engine_gets_the_threads_that_the_configuration_allows(dataset: Dataset) -> None:
     for n_threads in (1, 3):
-        dataset.set("[storage]", f"[storage]\nthreads = {n_threads}")
+        dataset.edit("[storage]", f"[storage]\nthreads = {n_threads}")
         assert dataset.query("select current_setting('threads')") == [(n_threads,)]
-        dataset.set(f"threads = {n_threads}\n", "")
+        dataset.edit(f"threads = {n_threads}\n", "")

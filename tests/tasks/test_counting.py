@@ -33,7 +33,7 @@ def a_crowd_and_loners() -> Occupancy:
 
 def test_records_are_recorded_and_an_entry_without_it_counted_cells(planned: Dataset) -> None:
     records = planned.config
-    planned.set(*CELLS)
+    planned.edit(*CELLS)
     cells = planned.config
     assert records.public_settings()["privacy"]["count"] == "records"
     assert "count" not in cells.public_settings()["privacy"]
@@ -43,21 +43,21 @@ def test_records_are_recorded_and_an_entry_without_it_counted_cells(planned: Dat
 
 
 def test_releases_of_both_verify_under_either_configuration(planned: Dataset) -> None:
-    planned.set("epsilon_per_day = 40.0", "epsilon_per_day = 20.0")
+    planned.set(epsilon_per_day=20.0)
     planned.run_day()
-    planned.set(*CELLS)
+    planned.edit(*CELLS)
     planned.run_day(revision="cells")
     counted = [entry.settings["privacy"].get("count") for entry in releases(ledger.read_entries(planned.config))]
     assert counted == ["records", None]
     assert verify.verify_ledger(planned.config).n_releases == 2
-    planned.set(*reversed(CELLS))
+    planned.edit(*reversed(CELLS))
     assert verify.verify_ledger(planned.config).n_releases == 2
 
 
 def test_a_plan_names_its_bound_by_what_is_counted(planned: Dataset) -> None:
     planned.prepare()
     by_records = preview_plan(DATE, planned.config)
-    planned.set(*CELLS)
+    planned.edit(*CELLS)
     planned.prepare()
     by_cells = preview_plan(DATE, planned.config)
     assert by_records["records_covered"] == by_records["records_upper_bound"] == 288

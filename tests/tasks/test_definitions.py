@@ -39,7 +39,7 @@ MILLIONTH = Fraction(1, 10**6)
 
 
 def in_zcdp(dataset: Dataset, more: str = "") -> Dataset:
-    dataset.set('definition = "pure"', f'definition = "zcdp"\n{more}')
+    dataset.edit('definition = "pure"', f'definition = "zcdp"\n{more}')
     return dataset
 
 
@@ -76,7 +76,7 @@ def test_a_release_costs_half_the_sum_of_squares_and_uses_its_limit(
     uneven: Dataset, mechanism: str, noise: str
 ) -> None:
     choose(uneven, mechanism, epsilon="4.0")
-    uneven.set("target_error = 40.0", "")
+    uneven.set(target_error=None)
     in_zcdp(uneven, f'noise = "{noise}"').run_day()
     limit = rho_of_epsilon(Fraction(4), MILLIONTH)
     rhos = stored_rhos(uneven)
@@ -89,9 +89,7 @@ def test_a_release_costs_half_the_sum_of_squares_and_uses_its_limit(
     assert verify_ledger(uneven.config).n_releases == 1
 
 
-def test_what_is_released_has_the_gaussian_noise_of_its_plan(
-    uneven: Dataset, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_what_is_released_has_the_gaussian_noise_of_its_plan(uneven: Dataset, monkeypatch: pytest.MonkeyPatch) -> None:
     choose(uneven, "exact", epsilon="4.0")
     in_zcdp(uneven, 'noise = "gaussian"')
     asked: list[str] = []
@@ -107,7 +105,7 @@ def test_what_is_released_has_the_gaussian_noise_of_its_plan(
 
 def test_the_variance_is_published_and_charged_too(uneven: Dataset) -> None:
     choose(uneven, "planned", epsilon="6.0")
-    uneven.set("[storage]", "[statistics]\nvariance = true\n[storage]")
+    uneven.set(variance=True)
     in_zcdp(uneven, 'noise = "gaussian"').run_day()
     assert verify_ledger(uneven.config).n_releases == 1
 
@@ -127,7 +125,7 @@ def test_the_variance_is_published_and_charged_too(uneven: Dataset) -> None:
 def test_what_has_no_meaning_is_refused_when_the_configuration_is_read(
     dataset: Dataset, keys: str, message: str
 ) -> None:
-    dataset.set('definition = "pure"', keys)
+    dataset.edit('definition = "pure"', keys)
     with pytest.raises(BadConfig, match=message):
         _ = dataset.config
 
@@ -141,7 +139,7 @@ def test_gaussian_noise_is_refused_where_arrays_are_averaged(uneven: Dataset) ->
 
 @pytest.mark.parametrize("said", ["", 'definition = "zcdp"', "delta = 1e-6"])
 def test_the_default_is_zcdp_at_a_delta_of_a_millionth(dataset: Dataset, said: str) -> None:
-    dataset.set('definition = "pure"', said)
+    dataset.edit('definition = "pure"', said)
     assert dataset.config.privacy.currency == Concentrated(Decimal("1e-6"))
     settings = dataset.config.public_settings()["privacy"]
     assert (settings["definition"], settings["delta"]) == ("zcdp", "0.000001")
@@ -150,8 +148,8 @@ def test_the_default_is_zcdp_at_a_delta_of_a_millionth(dataset: Dataset, said: s
 
 def test_no_user_passes_the_limit_over_days_revisions_and_clips(busy_dataset: Dataset) -> None:
     """Days at 2 under a limit of 3.5: rho, not epsilon, adds up, so two days and most of a third are paid."""
-    busy_dataset.set("epsilon_total = 5.0", "epsilon_total = 3.5")
-    busy_dataset.set("target_error = 40.0", "target_error = 49.0")
+    busy_dataset.set(epsilon_total=3.5)
+    busy_dataset.set(target_error=49.0)
     in_zcdp(busy_dataset, 'noise = "gaussian"')
     busy_dataset.run_day()
     busy_dataset.run_day(revision="again")
@@ -172,8 +170,8 @@ def test_no_user_passes_the_limit_over_days_revisions_and_clips(busy_dataset: Da
 
 
 def test_a_window_counts_rho_within_it(busy_dataset: Dataset) -> None:
-    busy_dataset.set("epsilon_total = 5.0", "epsilon_total = 2.7\nwindow_days = 2")
-    busy_dataset.set("target_error = 40.0", "target_error = 49.0")
+    busy_dataset.set(epsilon_total=2.7, window_days=2)
+    busy_dataset.set(target_error=49.0)
     in_zcdp(busy_dataset)
     for n in range(4):
         busy_dataset.run_day(later_day(busy_dataset, n) if n else DATE)
@@ -236,7 +234,7 @@ def prepared(dataset: Dataset) -> Config:
 
 def released_in(dataset: Dataset, lines: str) -> Dataset:
     """Return a dataset with one release, with its definition written so."""
-    dataset.set('definition = "pure"', lines)
+    dataset.edit('definition = "pure"', lines)
     dataset.run_day()
     return dataset
 
@@ -256,8 +254,8 @@ def test_another_definition_or_delta_is_refused_once_there_is_a_release(
     released_in(busy_dataset, f"{before}\n# its definition")
     lines = ledger.ledger_path(busy_dataset.config).read_bytes()
     tomorrow = later_day(busy_dataset, 1)
-    busy_dataset.set(f"{before}\n# its definition", after)
-    busy_dataset.set("epsilon_total = 5.0", "epsilon_total = 50.0")
+    busy_dataset.edit(f"{before}\n# its definition", after)
+    busy_dataset.set(epsilon_total=50.0)
     busy_dataset.prepare(tomorrow)
     for refused in (
         lambda: busy_dataset.run_day(tomorrow),
@@ -302,11 +300,11 @@ def test_forgetting_keeps_the_losses_that_a_plan_only_looked_at_shares_with_a_re
 
 
 def test_the_registry_says_what_was_drawn_and_not_only_what_will_be(busy_dataset: Dataset) -> None:
-    busy_dataset.set("epsilon_total = 5.0", "epsilon_total = 4.0")
+    busy_dataset.set(epsilon_total=4.0)
     released_in(busy_dataset, "")
-    busy_dataset.set("epsilon_total = 4.0", "epsilon_total = 40.0")
+    busy_dataset.set(epsilon_total=40.0)
     amend_budget("the board", busy_dataset.config)
-    busy_dataset.set("[budget]", 'noise = "gaussian"\n[budget]')
+    busy_dataset.set(noise="gaussian")
     described = describe_deployment(ledger.read_entries(busy_dataset.config), busy_dataset.config)
     algorithms = described["algorithms"]
     assert algorithms["noise"] == "discrete Laplace on integers, drawn exactly"
@@ -322,7 +320,7 @@ def test_cells_with_intervals_use_the_limit_and_a_cell_too_dear_is_refused(uneve
     in_zcdp(uneven).run_day()
     entry = ledger.read_entries(uneven.config)[0].stated
     assert entry["cells"]["published"] >= 2
-    uneven.set("cell_epsilon = 2.0", "cell_epsilon = 8.0")
+    uneven.set(cell_epsilon=8.0)
     with pytest.raises(BadConfig, match=r"cell_epsilon = 8\.0 costs \(\S+, 1e-6\)-DP in zCDP.*lower cell_epsilon"):
         _ = uneven.config
 

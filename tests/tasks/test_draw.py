@@ -61,10 +61,10 @@ def test_running_a_day_again_draws_nothing_and_publishes_the_same_bytes(
 
 def test_with_no_noise_and_an_infinite_budget_the_means_are_the_plain_ones(busy_dataset: Dataset) -> None:
     """No target: CLIP-USER's bound is then the paper's, which leaves nothing to suppress without noise."""
-    busy_dataset.set("target_error = 40.0", "")
-    busy_dataset.set("epsilon_per_day = 2.0", "epsilon_per_day = 1000000")
-    busy_dataset.set("epsilon_total = 5.0", "epsilon_total = 1000000")
-    busy_dataset.set("[storage]", "[statistics]\nvariance = true\n[storage]")
+    busy_dataset.set(target_error=None)
+    busy_dataset.set(epsilon_per_day=1000000)
+    busy_dataset.set(epsilon_total=1000000)
+    busy_dataset.set(variance=True)
     busy_dataset.release(noise=silence)
     plain = busy_dataset.query(
         "select slot_start, avg(value_ticks) / 100, var_pop(value_ticks) / 10000 "
@@ -97,7 +97,7 @@ def test_the_entry_charges_what_an_independent_sum_over_the_plan_gives(busy_data
 def test_losses_add_up_over_days_to_the_users_budget_and_no_further(busy_dataset: Dataset) -> None:
     """5 in all at 2 a day: two full days, a third clipped to what is left, no fourth."""
     days = [DATE, *(later_day(busy_dataset, n) for n in (1, 2, 3))]
-    busy_dataset.set("target_error = 40.0", "target_error = 49.0")
+    busy_dataset.set(target_error=49.0)
     for date in days[:3]:
         busy_dataset.release(date)
     with pytest.raises(BudgetExceeded, match=r"too little is left of budget.epsilon_total = 5.0"):
@@ -111,7 +111,7 @@ def test_losses_add_up_over_days_to_the_users_budget_and_no_further(busy_dataset
 
 def test_the_same_day_in_another_grid_is_refused(busy_dataset: Dataset) -> None:
     busy_dataset.release()
-    busy_dataset.set("h3_resolution = 7", "h3_resolution = 6")
+    busy_dataset.set(h3_resolution=6)
     with pytest.raises(HexveilError, match="was released as test-2026-01-15-h3r7-60min-mean"):
         find_release.fn(DATE, busy_dataset.config)
 
@@ -190,9 +190,9 @@ def test_the_manifest_says_what_a_reader_must_know_and_no_plain_hash_of_the_inpu
 
 
 def test_the_variance_is_published_with_its_own_promise(busy_dataset: Dataset) -> None:
-    busy_dataset.set("[storage]", "[statistics]\nvariance = true\n[storage]")
-    busy_dataset.set("target_error = 40.0", "target_error_variance = 6200.0")
-    busy_dataset.set("epsilon_per_day = 2.0", "epsilon_per_day = 4.0")
+    busy_dataset.set(variance=True)
+    busy_dataset.set(target_error_variance=6200.0, target_error=None)
+    busy_dataset.set(epsilon_per_day=4.0)
     assert busy_dataset.release() == "test-2026-01-15-h3r7-60min-mean-variance"
     published = table(busy_dataset)
     assert (published["variance_error_bound"] <= 6200).all()
@@ -239,10 +239,10 @@ def test_promise_and_interval_hold_though_values_are_rounded_to_ticks(busy_datas
     path = busy_dataset.folder / "raw" / "day.csv"
     rows = path.read_text().splitlines()[1:]
     busy_dataset.write("day.csv", HEADER + "\n".join(row.rsplit(",", 1)[0] + ",24" for row in rows) + "\n")
-    busy_dataset.set("tick = 0.01", "tick = 50")
-    busy_dataset.set("target_error = 40.0", "target_error = 49.0")
-    busy_dataset.set("epsilon_per_day = 2.0", "epsilon_per_day = 1000")
-    busy_dataset.set("epsilon_total = 5.0", "epsilon_total = 1000")
+    busy_dataset.set(tick=50)
+    busy_dataset.set(target_error=49.0)
+    busy_dataset.set(epsilon_per_day=1000)
+    busy_dataset.set(epsilon_total=1000)
     busy_dataset.release(noise=silence)
     for row in table(busy_dataset).iter_rows(named=True):
         assert abs(row["mean"] - 24) <= row["mean_error_bound"] <= 49

@@ -50,12 +50,12 @@ def test_every_cell_is_published_with_an_interval_and_charged_as_the_day_allows(
 
 def test_missing_values_leave_a_day_as_it_would_be_without_them(estimated: Dataset) -> None:
     """Half of the records say 255. Counted as the midpoint they would move slow cells by 15 km/h."""
-    estimated.set("tick = 0.01", "tick = 0.01\nmissing = [255]")
+    estimated.set(missing=[255])
     for old, new in (
         ("epsilon_per_day = 4.0", "epsilon_per_day = 400"),
         ("epsilon_total = 40.0", "epsilon_total = 400"),
     ):
-        estimated.set(old, new)
+        estimated.edit(old, new)
     path = estimated.folder / "raw" / f"day-{DATE}.csv"
     header, *rows = path.read_text().splitlines()
     rows += [re.sub(r":00Z,(.*),[\d.]+$", r":30Z,\1,255", row) for row in rows]
@@ -109,7 +109,7 @@ def test_days_may_be_released_in_any_order_and_a_revision_teaches_nothing(estima
 )
 def test_another_grid_or_time_zone_begins_anew(estimated: Dataset, old: str, new: str) -> None:
     estimated.run_day()
-    estimated.set(old, new)
+    estimated.edit(old, new)
     estimated.run_day(day(1))
     assert released(estimated)[1].state_before is None
     assert verify_ledger(estimated.config).n_releases == 2
@@ -122,7 +122,7 @@ def test_a_range_is_released_day_by_day(estimated: Dataset) -> None:
 
 def test_users_who_are_short_lose_what_they_have_left_and_the_rest_lose_the_day(estimated: Dataset) -> None:
     write_day(estimated, day(0), n_buses=12)
-    estimated.set("epsilon_total = 40.0", "epsilon_total = 4.5")
+    estimated.set(epsilon_total=4.5)
     estimated.run_day()
     estimated.run_day(day(1))
     config, (_, entry) = estimated.config, released(estimated)
@@ -133,7 +133,7 @@ def test_users_who_are_short_lose_what_they_have_left_and_the_rest_lose_the_day(
     assert losses == [limit - day_limit, day_limit]
     assert verify_ledger(config).n_releases == 2
     write_day(estimated, day(2), n_buses=12)
-    estimated.set("epsilon_total = 4.5", "epsilon_total = 4.0")
+    estimated.set(epsilon_total=4.0)
     with pytest.raises(BudgetExceeded, match="no user of the day has any of"):
         estimated.run_day(day(2))
 
@@ -143,7 +143,7 @@ def test_a_day_on_which_everybody_is_short_asks_everything_for_what_is_left(esti
     config, currency = estimated.config, estimated.config.privacy.currency
     of_a_day = currency.within(config.privacy.epsilon_per_day)
     total = currency.epsilon(of_a_day + int(of_a_day * left))
-    estimated.set("epsilon_total = 40.0", f"epsilon_total = {float(total):.6f}")
+    estimated.edit("epsilon_total = 40.0", f"epsilon_total = {float(total):.6f}")
     estimated.run_day()
     estimated.run_day(day(1))
     _, entry = released(estimated)
@@ -318,7 +318,7 @@ def test_a_plan_reads_no_value(estimated: Dataset) -> None:
 
 
 def test_an_estimate_promises_nothing_of_a_variance_and_finds_itself_what_a_cell_costs(estimated: Dataset) -> None:
-    estimated.set('mechanism = "estimated"', 'mechanism = "estimated"\ncell_epsilon = 1.0')
+    estimated.set(cell_epsilon=1.0)
     with pytest.raises(BadConfig, match="remove target_error_variance and cell_epsilon"):
         _ = estimated.config
 
@@ -349,11 +349,11 @@ def test_a_holiday_counts_as_a_sunday(estimated: Dataset) -> None:
     from tasks.kinds.estimated.public_day import kind_of_day
 
     assert [kind_of_day(dt.date(2026, 1, 15 + n), estimated.config) for n in range(4)] == [0, 0, 1, 2]
-    estimated.set("[storage]", '[calendar]\nholidays = ["2026-01-15"]\n[storage]')
+    estimated.set(holidays=["2026-01-15"])
     assert kind_of_day(dt.date(2026, 1, 15), estimated.config) == 2
 
 
 def test_variance_is_refused(estimated: Dataset) -> None:
-    estimated.set("[storage]", "[statistics]\nvariance = true\n[storage]")
+    estimated.set(variance=True)
     with pytest.raises(BadConfig, match=r"mechanism estimated has no variance: set statistics\.variance = false"):
         _ = estimated.config

@@ -48,8 +48,8 @@ def test_other_occupancies_are_those_of_a_day_prepared_so(roaming: Dataset, reso
         grid.slot_minutes: (cells, one)
         for grid, cells, one in other_occupancies(DATE, resolution, [15, 180], roaming.config)
     }
-    roaming.set("h3_resolution = 7", f"h3_resolution = {resolution}")
-    roaming.set("slot_minutes = 60", f"slot_minutes = {minutes}")
+    roaming.edit("h3_resolution = 7", f"h3_resolution = {resolution}")
+    roaming.edit("slot_minutes = 60", f"slot_minutes = {minutes}")
     roaming.prepare()
     day, (cells, occupancy) = read_day(DATE, roaming.config), found[minutes]
     assert cells.equals(day.cells.select(cells.columns))
@@ -58,7 +58,7 @@ def test_other_occupancies_are_those_of_a_day_prepared_so(roaming: Dataset, reso
 
 @pytest.mark.parametrize("mechanism", ["estimated", "planned"])
 def test_exploring_reads_no_value_and_spends_nothing(roaming: Dataset, mechanism: str) -> None:
-    roaming.set('"estimated"', f'"{mechanism}"')
+    roaming.set(mechanism=mechanism)
     first = explored(roaming)
     day = pl.read_csv(roaming.folder / "raw" / "day.csv", schema_overrides={"time": pl.String})
     day.with_columns(speed=pl.Series(range(day.height)) * 7919 % 300 - 50).write_csv(roaming.folder / "raw" / "day.csv")
@@ -81,11 +81,11 @@ def test_more_epsilon_errs_less_and_too_little_is_marked_as_no_better_than_a_con
 
 
 def test_a_promise_that_is_wider_than_values_differ_is_marked(roaming: Dataset) -> None:
-    roaming.set('"estimated"', '"planned"\ntarget_error = 45.0')
+    roaming.set(mechanism="planned", target_error=45.0)
     promised = explored(roaming, [Decimal(2)])
     assert promised.target == 45
     assert [one.worse_than_constant for one in promised.choices] == [True] * 4
-    roaming.set("target_error = 45.0", "target_error = 2.0")
+    roaming.set(target_error=2.0)
     strict = explored(roaming, [Decimal(5000)])
     assert [one.worse_than_constant for one in strict.choices] == [False] * 4
     assert min(one.share_within_target or 0 for one in strict.choices) > 0.5
@@ -95,7 +95,7 @@ def test_the_constant_is_that_of_earlier_releases_once_there_are_some(roaming: D
     before = explored(roaming)
     assert before.spread is None
     for limit in ("per_day", "total"):  # with little, noise may vary more than values can
-        roaming.set(f"epsilon_{limit} = 2.0", f"epsilon_{limit} = 40.0")
+        roaming.edit(f"epsilon_{limit} = 2.0", f"epsilon_{limit} = 40.0")
     roaming.run_day()
     after = explored(roaming)
     found = table(roaming)
@@ -110,9 +110,9 @@ def test_the_constant_is_that_of_earlier_releases_once_there_are_some(roaming: D
 
 @pytest.mark.parametrize("definition", ["pure", "zcdp"])
 def test_the_spread_of_noisy_means_is_that_without_their_noise(uneven: Dataset, definition: str) -> None:
-    uneven.set("epsilon_per_day = 2.0", "epsilon_per_day = 40.0")
-    uneven.set('definition = "pure"', f'definition = "{definition}"')
-    uneven.set("epsilon_total = 5.0", "epsilon_total = 40.0")
+    uneven.set(epsilon_per_day=40.0)
+    uneven.set(definition=definition)
+    uneven.set(epsilon_total=40.0)
     uneven.run_day()
     found, records = table(uneven), table(uneven)["n_records"].to_numpy()
     means, noise = (found[name].to_numpy() for name in ("mean", "mean_noise_scale"))
@@ -128,14 +128,14 @@ def test_a_map_with_too_many_hexagons_is_not_tried(roaming: Dataset, monkeypatch
 
 
 def test_a_mechanism_that_promises_nothing_cannot_be_explored(roaming: Dataset) -> None:
-    roaming.set('"estimated"', '"levy"\ncell_epsilon = 1.0')
+    roaming.set(mechanism="levy", cell_epsilon=1.0)
     with pytest.raises(HexveilError, match="mechanism levy promises no error"):
         explored(roaming)
 
 
 def test_records_on_a_cluster_are_read_once_more_here_and_not_kept(roaming: Dataset) -> None:
     local = explored(roaming, [Decimal(2)])
-    roaming.set("[storage]", '[engine]\nname = "dask"\nn_shards = 3\n[storage]')
+    roaming.set(n_shards=3, engine={"name": "dask"})
     shutil.rmtree(roaming.folder / "store")
     roaming.run_day()
     parts = sorted((roaming.folder / "store" / "private" / "shards").rglob("*.parquet"))
@@ -148,7 +148,7 @@ def test_records_on_a_cluster_are_read_once_more_here_and_not_kept(roaming: Data
 
 
 def test_a_forgotten_day_is_not_read_again_to_be_explored(roaming: Dataset) -> None:
-    roaming.set("[storage]", '[engine]\nname = "dask"\n[storage]')
+    roaming.set(engine={"name": "dask"})
     roaming.run_day()
     forget_days([DATE], roaming.config)
     with pytest.raises(BadInput, match=f"{DATE} was forgotten"):
@@ -171,14 +171,14 @@ def test_screening_takes_its_share_where_a_plan_pays_for_it(
     monkeypatch.setattr(screenings, "screening_of", costly)
     screen(dataset, definition, mechanism)
     few, enough = Decimal("0.01"), Decimal(1 if mechanism == "estimated" else 8)
-    dataset.set("epsilon_per_day = 400", f"epsilon_per_day = {enough}")
+    dataset.edit("epsilon_per_day = 400", f"epsilon_per_day = {enough}")
     if mechanism == "planned":
-        dataset.set("target_error = 40.0", "target_error = 2.0")
+        dataset.set(target_error=2.0)
     write_day(dataset, 0, n_buses=300)
     paid = explored(dataset, [few, enough]).choices
     if mechanism == "estimated":
         assert make_plan(DATE, dataset.config).n_asked == 300
-    dataset.set("screen = true", "screen = false")
+    dataset.set(screen=False)
     whole = explored(dataset, [few, enough]).choices
     assert [one.is_screened for one in paid] == [False, True] * 6
     assert not any(one.is_screened for one in whole)

@@ -36,7 +36,7 @@ def engine(request: pytest.FixtureRequest) -> str:
 @pytest.fixture
 def two_days(busy_dataset: Dataset) -> Dataset:
     """Return a dataset with a rare user on the first of two released days."""
-    busy_dataset.set("target_error = 40.0", "target_error = 49.0")
+    busy_dataset.set(target_error=49.0)
     tomorrow = later_day(busy_dataset, 1)
     path = busy_dataset.folder / "raw" / "day.csv"
     path.write_text(path.read_text().replace("bus00,", "peregrine-0815,") + "nobody-0816,never,47.05,8.31,7\n")
@@ -135,7 +135,7 @@ def test_the_warehouse_is_not_written_anew_while_another_has_it(two_days: Datase
 
 def test_plans_and_draws_of_a_forgotten_day_that_no_release_was_made_by_go_too(two_days: Dataset) -> None:
     third = later_day(two_days, 2)
-    two_days.set("epsilon_total = 5.0", "epsilon_total = 50.0")
+    two_days.set(epsilon_total=50.0)
     plans, releases = private_files.plans(two_days.config), private_files.releases(two_days.config)
     before = {path.name for path in [*plans.iterdir(), *releases.iterdir()]}
     two_days.prepare(third)
@@ -168,7 +168,7 @@ def test_days_older_than_a_number_are_counted_from_today_where_the_dataset_is(
     monkeypatch.setattr(forget.dt, "datetime", Clock)
     assert days_older_than(9, held, busy_dataset.config) == [DATE]
     assert days_older_than(10, held, busy_dataset.config) == []
-    busy_dataset.set('timezone = "UTC"', 'timezone = "Asia/Tokyo"')
+    busy_dataset.set(timezone="Asia/Tokyo")
     assert days_older_than(10, held, busy_dataset.config) == [DATE]
 
 
@@ -204,7 +204,7 @@ def test_rows_of_a_forgotten_day_stay_forgotten_in_another_time_zone(dataset: Da
     assert rows_within_day(dataset) == 12
     forget_days([DATE], dataset.config)
     assert rows_within_day(dataset) == 0
-    dataset.set('timezone = "UTC"', 'timezone = "Asia/Tokyo"')
+    dataset.set(timezone="Asia/Tokyo")
     dataset.prepare(DATE + dt.timedelta(days=1))
     assert rows_within_day(dataset) == 0
     assert dataset.query("select sum(n_records) from user_cell") == [(8,)], "from 9:00 on, until midnight in Tokyo"
@@ -213,9 +213,9 @@ def test_rows_of_a_forgotten_day_stay_forgotten_in_another_time_zone(dataset: Da
 
 def test_rows_that_were_read_in_another_time_zone_are_forgotten_too(dataset: Dataset) -> None:
     a_day_and_the_next(dataset, "csv")
-    dataset.set('timezone = "UTC"', 'timezone = "Asia/Tokyo"')
+    dataset.set(timezone="Asia/Tokyo")
     dataset.prepare(DATE + dt.timedelta(days=1))
-    dataset.set('timezone = "Asia/Tokyo"', 'timezone = "UTC"')
+    dataset.set(timezone="UTC")
     dataset.prepare()
     forget_days([DATE], dataset.config)
     assert rows_within_day(dataset) == 0
@@ -229,7 +229,7 @@ def test_what_was_counted_of_values_under_another_time_zone_goes_too(dataset: Da
     dataset.write("day.csv", HEADER + rows)
     dataset.prepare()
     assert sum(n for (n,) in dataset.query("select n_records from value_repair")) == 12
-    dataset.set('timezone = "UTC"', 'timezone = "Europe/Zurich"')
+    dataset.set(timezone="Europe/Zurich")
     forget_days([DATE + dt.timedelta(days=1)], dataset.config)
     for table in ("value_repair", "validated_day", "validated_file", "prepared_day", "prepared_file", "prepared_count"):
         assert dataset.query(f"select * from {table}") == [], table
@@ -268,8 +268,8 @@ def test_what_is_said_of_forgetting_is_the_same_for_any_values(
 
 
 def test_a_row_of_the_next_days_file_that_lies_within_the_day_goes_too(dataset: Dataset) -> None:
-    dataset.set('files = ["raw/*"]', 'files = ["raw/{date}.csv"]')
-    dataset.set("[privacy]", "[validation]\nmax_quarantined_share = 1\n[privacy]")
+    dataset.set(files=["raw/{date}.csv"])
+    dataset.set(max_quarantined_share=1)
     for date in (DATE, DATE + dt.timedelta(days=1)):
         dataset.write(
             f"{date}.csv", f"bus,time,lat,lon,speed\nbus1,{date}T08:00:00Z,47,8,1\nbus9,{DATE}T09:00:00Z,47,8,7\n"

@@ -41,12 +41,12 @@ def test_every_format_gives_the_same_records(dataset: Dataset) -> None:
     (raw / "a.csv.gz").write_bytes(gzip.compress((raw / "a.csv").read_bytes()))
     (raw / "a.jsonl.gz").write_bytes(gzip.compress((raw / "a.ndjson").read_bytes()))
     for path in sorted(raw.iterdir()):
-        dataset.set('files = ["raw/*"]', f'files = ["raw/{path.name}"]')
-        dataset.set('path = "store', f'path = "store-{path.name}')
+        dataset.set(files=[f"raw/{path.name}"])
+        dataset.set(path=f"store-{path.name}")
         ingest(dataset)
         contents[path.name] = rows_of(dataset)
-        dataset.set(f'path = "store-{path.name}', 'path = "store')
-        dataset.set(f'files = ["raw/{path.name}"]', 'files = ["raw/*"]')
+        dataset.edit(f'path = "store-{path.name}', 'path = "store')
+        dataset.edit(f'files = ["raw/{path.name}"]', 'files = ["raw/*"]')
     assert len(contents) == 6
     assert all(rows == contents["a.csv"] for rows in contents.values())
     assert len(contents["a.csv"]) == 6
@@ -64,7 +64,7 @@ def test_parquet_times_of_any_unit_are_read(dataset: Dataset, unit: Any, zone: s
 
 @pytest.mark.parametrize("name", ["a.b", "$x", "/x", "[0]", "*", "~1", "0"])
 def test_a_member_is_found_by_its_name_to_the_letter(dataset: Dataset, name: str) -> None:
-    dataset.set('value = "speed"', f'value = "{name}"')
+    dataset.set(value=name)
     record = {"bus": "a", "time": f"{DATE}T08:00:00Z", "lat": 47, "lon": 8, name: 30.5}
     dataset.write("a.ndjson", json.dumps(record) + "\n")
     ingest(dataset)
@@ -128,7 +128,7 @@ def test_a_line_that_is_not_an_object_is_kept_count_of_with_its_line(dataset: Da
 def test_rows_read_are_those_that_an_independent_reader_counts(dataset: Dataset, city: Path) -> None:
     content = gzip.decompress(next(city.glob("*.gz")).read_bytes())
     dataset.write("city.csv", content)
-    dataset.set('value = "speed"', 'value = "speed_kmh"')
+    dataset.set(value="speed_kmh")
     ingest(dataset)
     counted = list(csv.reader(io.StringIO(content.decode())))[1:]
     n_rows, n_malformed = dataset.query("select n_rows, n_malformed from raw_file")[0]

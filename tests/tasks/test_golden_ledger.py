@@ -36,7 +36,7 @@ def make(dataset: Dataset) -> None:
         write_day(dataset, N_BUSES if number == 2 else 0, day(number))
     dataset.run_day(day(0))
     dataset.run_day(day(0), revision="again")
-    dataset.set("epsilon_total = 4000", "epsilon_total = 5000")
+    dataset.set(epsilon_total=5000)
     amend_budget("a test", dataset.config)
     dataset.run_day(day(1))
     with pytest.raises(DayStopped):

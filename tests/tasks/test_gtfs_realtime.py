@@ -161,13 +161,13 @@ def test_a_file_that_is_no_feed_or_is_cut_is_refused_whole(rt: Dataset, content:
     ],
 )
 def test_a_field_that_cannot_have_a_role_is_refused(rt: Dataset, role: str, name: str, said: str) -> None:
-    rt.set("[value]", f'[columns]\n{role} = "{name}"\n[value]\nname = "speed"')
+    rt.edit("[value]", f'[columns]\n{role} = "{name}"\n[value]\nname = "speed"')
     rt.write("feed.pb", feed())
     assert said in refusal(rt)
 
 
 def test_fields_of_other_types_are_read_as_what_they_are(rt: Dataset) -> None:
-    rt.set(
+    rt.edit(
         "[value]",
         '[columns]\nuser = "current_stop_sequence"\ntime = "trip.start_date"\ntime_format = "%Y%m%d"\n'
         'value = "occupancy_percentage"\n[value]\nname = "share"\nfactor = 1',

@@ -53,7 +53,7 @@ def test_nor_does_it_when_a_day_of_the_file_was_forgotten(
 
 def test_a_time_beyond_every_calendar_cannot_be_read_and_is_forgotten_with_its_file(dataset: Dataset) -> None:
     odd = ("infinity", "-infinity", "20260-01-15T08:00:00Z", "0044-03-15 (BC) 08:00:00Z")
-    dataset.set("[privacy]", "[validation]\nmax_quarantined_share = 0.9\n[privacy]")
+    dataset.set(max_quarantined_share=0.9)
     dataset.write("a.csv", HEADER + "".join(f"bus1,{time},47,8,1\n" for time in (f"{DATE}T08:00:00Z", *odd)))
     ingest_records.fn(DATE, dataset.config)
     assert dataset.query("select count(*) from raw_record where observed_at is null and local_date is null") == [(4,)]
@@ -94,7 +94,7 @@ def test_what_was_read_under_other_settings_is_not_used(dataset: Dataset, old: s
     dataset.write("a.csv", f"bus,time,lat,lon,speed,pace\nbus1,{DATE}T08:00:00Z,47,8,30,70\n")
     dataset.prepare()
     before = dataset.query(f"select h3_cell, value_ticks from record('{DATE}')")
-    dataset.set(old, new)
+    dataset.edit(old, new)
     dataset.prepare()
     after = dataset.query(f"select h3_cell, value_ticks from record('{DATE}')")
     assert len(after) == 1
@@ -115,7 +115,7 @@ def test_rows_of_files_that_changed_or_are_gone_are_not_used(dataset: Dataset) -
 def test_two_datasets_do_not_share_a_storage(dataset: Dataset) -> None:
     dataset.write("a.csv", HEADER + ROW)
     ingest(dataset)
-    dataset.set('name = "test"', 'name = "other"')
+    dataset.set(dataset={"name": "other"})
     with pytest.raises(HexveilError, match=r"holds the dataset test, not the dataset other"):
         ingest(dataset)
 
@@ -167,7 +167,7 @@ def test_white_space_of_any_kind_is_trimmed_off_any_id(
 
 
 def test_times_with_an_offset_without_one_and_through_a_clock_change(dataset: Dataset) -> None:
-    dataset.set('timezone = "UTC"', 'timezone = "America/Chicago"')
+    dataset.set(timezone="America/Chicago")
     times = {
         "2016-11-06T00:30:00-05:00": 1478410200,
         "2016-11-06T05:30:00Z": 1478410200,
@@ -193,7 +193,7 @@ def test_nothing_of_a_refused_file_is_kept_and_the_files_before_it_are(dataset: 
 
 
 def test_no_file_for_the_day_is_said_with_the_pattern(dataset: Dataset) -> None:
-    dataset.set('files = ["raw/*"]', 'files = ["raw/day_{date}.csv"]')
+    dataset.set(files=["raw/day_{date}.csv"])
     dataset.write("day_2026-01-14.csv", HEADER + ROW)
     assert "no file for 2026-01-15 matches dataset.files = raw/day_{date}.csv" in refusal(dataset)
 
@@ -229,7 +229,7 @@ def test_a_record_is_of_the_day_that_its_time_zone_says_whatever_its_hour_holds(
     dataset: Dataset, zone: str, date: dt.date
 ) -> None:
     """In St John's a clock that was put back at 00:01 showed the day before again."""
-    dataset.set('timezone = "UTC"', f'timezone = "{zone}"')
+    dataset.set(timezone=zone)
     noon = dt.datetime.combine(date, dt.time(12), ZoneInfo(zone)).astimezone(dt.UTC)
     shifts = [(n, us) for n in range(-2000, 2000, 5) for us in (-1, 0, 60_000_000)]
     instants = [noon + dt.timedelta(minutes=n, microseconds=us) for n, us in shifts]

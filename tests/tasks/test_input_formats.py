@@ -73,7 +73,7 @@ def test_a_day_in_a_new_format_is_read_and_published_as_one_in_csv(busy_dataset:
     records = rows_of(busy_dataset)
     busy_dataset.write("day.piped", piped(csv.read_text()))
     csv.unlink()
-    busy_dataset.set('path = "store', 'path = "store-piped')
+    busy_dataset.set(path="store-piped")
     ingest(busy_dataset)
     assert rows_of(busy_dataset) == records
     busy_dataset.run_day()

@@ -74,7 +74,7 @@ def test_late_records_are_found_in_the_files_of_another_day(busy_dataset: Datase
 def test_counting_for_one_day_tells_what_was_late_of_others_too_whatever_is_wrong_with_a_file(
     busy_dataset: Dataset,
 ) -> None:
-    busy_dataset.set('files = ["raw/*"]', 'files = ["raw/{date}*.csv"]')
+    busy_dataset.set(files=["raw/{date}*.csv"])
     tomorrow = later_day(busy_dataset, 1)
     for date, name in ((DATE, "day.csv"), (tomorrow, "day1.csv")):
         busy_dataset.write(f"{date}.csv", (busy_dataset.folder / "raw" / name).read_text())

@@ -24,8 +24,8 @@ def document() -> str:
 @pytest.fixture
 def exported(busy_dataset: Dataset, tmp_path: Path) -> Path:
     """Return the export of three releases, one of them a revision, under a limit that binary fractions do not meet."""
-    busy_dataset.set("epsilon_total = 5.0", "epsilon_total = 5.3")
-    busy_dataset.set("target_error = 40.0", "target_error = 49.0")
+    busy_dataset.set(epsilon_total=5.3)
+    busy_dataset.set(target_error=49.0)
     busy_dataset.run_day()
     busy_dataset.run_day(revision="again")
     busy_dataset.run_day(later_day(busy_dataset, 1))
@@ -78,7 +78,7 @@ def described_in(text: str) -> list[str]:
 @pytest.fixture
 def in_zcdp(busy_dataset: Dataset, tmp_path: Path) -> Path:
     """Return the export of two releases in zCDP."""
-    busy_dataset.set('definition = "pure"', 'definition = "zcdp"\nnoise = "gaussian"')
+    busy_dataset.set(definition="zcdp", noise="gaussian")
     busy_dataset.run_day()
     busy_dataset.run_day(later_day(busy_dataset, 1))
     path = tmp_path / "export.jsonl"
@@ -121,7 +121,7 @@ def rechained(line: bytes, before: bytes) -> bytes:
 
 
 def test_a_stranger_is_told_the_rho_of_one_release(busy_dataset: Dataset, tmp_path: Path) -> None:
-    busy_dataset.set('definition = "pure"', 'definition = "zcdp"')
+    busy_dataset.set(definition="zcdp")
     busy_dataset.run_day()
     path = tmp_path / "export.jsonl"
     path.write_text("".join(ledger.export(busy_dataset.config)))
@@ -131,7 +131,7 @@ def test_a_stranger_is_told_the_rho_of_one_release(busy_dataset: Dataset, tmp_pa
 @pytest.fixture
 def amended(exported: Path, busy_dataset: Dataset) -> Path:
     """Return the export after the budget was loosened and a fourth release was made under it."""
-    busy_dataset.set("epsilon_total = 5.3", "epsilon_total = 50.0\nwindow_days = 90")
+    busy_dataset.set(epsilon_total=50.0, window_days=90)
     amend_budget("a decision of the board", busy_dataset.config)
     busy_dataset.run_day(later_day(busy_dataset, 2))
     exported.write_text("".join(ledger.export(busy_dataset.config)))

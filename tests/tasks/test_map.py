@@ -116,7 +116,7 @@ def test_numbers_large_against_their_range_keep_their_digits(busy_dataset: Datas
 
 def test_a_revision_says_what_it_is_and_that_it_is_not_all(busy_dataset: Dataset) -> None:
     busy_dataset.with_map()
-    busy_dataset.set("epsilon_total = 5.0", "epsilon_total = 50.0")
+    busy_dataset.set(epsilon_total=50.0)
     busy_dataset.release()
     busy_dataset.run_day(revision="corrected")
     first, revised = (

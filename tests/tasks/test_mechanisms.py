@@ -67,7 +67,7 @@ def test_each_mechanism_publishes_charges_and_verifies(uneven: Dataset, mechanis
 @pytest.mark.parametrize("mechanism", [*ARRAYS, "baseline", "optimal-clipping"])
 def test_each_mechanism_that_can_publishes_the_variance(uneven: Dataset, mechanism: str) -> None:
     choose(uneven, mechanism)
-    uneven.set("[storage]", "[statistics]\nvariance = true\n[storage]")
+    uneven.set(variance=True)
     uneven.run_day()
     assert verify.verify_ledger(uneven.config).n_releases == 1
     published = table(uneven)
@@ -81,7 +81,7 @@ def test_each_mechanism_that_can_publishes_the_variance(uneven: Dataset, mechani
 def test_array_averaging_publishes_the_mean_of_full_arrays(uneven: Dataset) -> None:
     """With hardly any noise: users end to end, most records first, each value their mean, cut into full arrays."""
     choose(uneven, "array-averaging", epsilon="1000000")
-    uneven.set("target_error = 40.0", "")
+    uneven.set(target_error=None)
     uneven.run_day()
     published = table(uneven)
     assert published.height == 3
@@ -127,11 +127,11 @@ def test_a_user_who_cannot_pay_is_left_out_of_the_arrays(uneven: Dataset, mechan
     """Four of the buses were out the day before and have spent most of what they may."""
     choose(uneven, mechanism, epsilon="24.0")
     if mechanism in ARRAYS:
-        uneven.set("target_error = 40.0", "")
+        uneven.set(target_error=None)
     later_day(uneven, 1)
     rows = (uneven.folder / "raw" / "day.csv").read_text().splitlines()
     uneven.write("day.csv", "\n".join([HEADER.strip(), *[row for row in rows[1:] if row < "bus04"]]) + "\n")
-    uneven.set("epsilon_total = 24.0", "epsilon_total = 30.0")
+    uneven.set(epsilon_total=30.0)
     uneven.run_day()
     first = stored_losses(uneven)
     uneven.run_day(DATE.replace(day=DATE.day + 1))
@@ -229,7 +229,7 @@ def test_verify_notices_a_table_that_promises_another_error_or_noise(
 @pytest.mark.parametrize("mechanism", ["baseline", "optimal-clipping", *ARRAYS])
 def test_a_target_of_more_than_half_the_range_promises_half_of_it(uneven: Dataset, mechanism: str) -> None:
     choose(uneven, mechanism)
-    uneven.set("target_error = 40.0", "target_error = 80.0")
+    uneven.set(target_error=80.0)
     uneven.run_day()
     published = table(uneven)
     assert published.height == 3
@@ -238,7 +238,7 @@ def test_a_target_of_more_than_half_the_range_promises_half_of_it(uneven: Datase
 
 def test_a_spread_budget_spreads_what_a_cell_costs_too(uneven: Dataset) -> None:
     choose(uneven, "levy", epsilon="24.0")
-    uneven.set("epsilon_total = 24.0", "epsilon_total = 40.0")
+    uneven.set(epsilon_total=40.0)
     spread = spread_budget.fn([DATE.replace(day=1 + n) for n in range(8)], uneven.config).privacy
     assert spread.epsilon_per_day == 5
     assert spread.cell_epsilon is not None
@@ -276,7 +276,7 @@ def test_what_a_mechanism_cannot_do_is_refused_when_the_configuration_is_read(
     uneven: Dataset, mechanism: str, old: str, new: str, said: str
 ) -> None:
     choose(uneven, mechanism)
-    uneven.set(old, new)
+    uneven.edit(old, new)
     with pytest.raises(BadConfig, match=said):
         _ = uneven.config
 
@@ -286,7 +286,7 @@ def test_without_a_target_all_of_the_days_epsilon_is_spent_and_no_promise_is_wor
     uneven: Dataset, mechanism: str
 ) -> None:
     choose(uneven, mechanism, epsilon="3.0")
-    uneven.set("target_error = 40.0", "")
+    uneven.set(target_error=None)
     uneven.run_day()
     assert all(bound <= 50.01 for bound in table(uneven)["mean_error_bound"])
     charged = Fraction(ledger.read_entries(uneven.config)[0].stated["epsilon"])

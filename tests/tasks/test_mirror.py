@@ -22,7 +22,7 @@ def mirror_file(dataset: Dataset) -> Path:
 
 @pytest.fixture
 def two_days(busy_dataset: Dataset) -> Dataset:
-    busy_dataset.set("target_error = 40.0", "target_error = 49.0")
+    busy_dataset.set(target_error=49.0)
     busy_dataset.run_day()
     busy_dataset.run_day(later_day(busy_dataset, 1))
     return busy_dataset

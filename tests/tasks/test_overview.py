@@ -74,8 +74,8 @@ READ = {"string": str, "integer": int, "number": float, "datetime": dt.datetime.
 @pytest.fixture
 def published(busy_dataset: Dataset) -> Dataset:
     """Return two released days, and a further release of the first."""
-    busy_dataset.set("[storage]", f"{PUBLISHER}[storage]")
-    busy_dataset.set("epsilon_total = 5.0", "epsilon_total = 50.0")
+    busy_dataset.edit("[storage]", f"{PUBLISHER}[storage]")
+    busy_dataset.set(epsilon_total=50.0)
     busy_dataset.run_day()
     busy_dataset.run_day(revision="again")
     busy_dataset.run_day(later_day(busy_dataset, 1))
@@ -201,7 +201,7 @@ def one_value(graph: Graph, name: URIRef) -> Node:
 
 
 def test_a_catalogue_with_its_address_can_be_copied_elsewhere(published: Dataset) -> None:
-    published.set("[publisher]", '[publisher]\naddress = "https://data.example.org/test/"')
+    published.set(publisher={"address": "https://data.example.org/test/"})
     published.run_day()
     graph = Graph().parse(folder(published) / "catalogue.jsonld", format="json-ld")
     links = {str(link) for link in graph.objects(None, DCAT.downloadURL)}
@@ -212,7 +212,7 @@ def test_a_catalogue_with_its_address_can_be_copied_elsewhere(published: Dataset
 def test_the_publisher_is_in_no_ledger_entry_and_may_change(published: Dataset) -> None:
     stored = (published.config.storage_path / "ledger.jsonl").read_text()
     assert "Transport Authority" not in stored
-    published.set("Transport Authority of Test", "Another Authority")
+    published.edit("Transport Authority of Test", "Another Authority")
     published.run_day()
     assert (published.config.storage_path / "ledger.jsonl").read_text() == stored
     assert "Another Authority" in (folder(published) / "catalogue.jsonld").read_text()
@@ -244,7 +244,7 @@ def test_without_a_publisher_there_is_a_package_and_no_entry_for_portals(busy_da
     ],
 )
 def test_a_publisher_that_a_catalogue_cannot_use_is_refused(dataset: Dataset, old: str, new: str, said: str) -> None:
-    dataset.set("[storage]", f"{PUBLISHER.replace(old, new)}[storage]")
+    dataset.edit("[storage]", f"{PUBLISHER.replace(old, new)}[storage]")
     with pytest.raises(BadConfig, match=said):
         load_config(dataset.config_file)
 
@@ -277,7 +277,7 @@ def ndjson(monkeypatch: pytest.MonkeyPatch) -> Format[PublishedDay]:
 def test_a_format_is_one_row_that_a_day_the_package_the_catalogue_and_verify_follow(
     ndjson: Format[PublishedDay], busy_dataset: Dataset
 ) -> None:
-    busy_dataset.set("[storage]", f"{PUBLISHER}[storage]")
+    busy_dataset.edit("[storage]", f"{PUBLISHER}[storage]")
     identity = busy_dataset.run_day()
     content = busy_dataset.published(ndjson.name).read_bytes()
     assert len(content.splitlines()) == len(pl.read_csv(busy_dataset.published("statistics.csv"))) == 2

@@ -26,9 +26,9 @@ HERE, THERE, ELSEWHERE = (h3.latlng_to_cell(47.05 + 0.1 * n, 8.31, RESOLUTION) f
 @pytest.fixture
 def wanting(dataset: Dataset) -> Dataset:
     """Return a dataset that is estimated, in UTC, with a file of covariates that does not exist yet."""
-    dataset.set('"clip-user"', '"estimated"')
-    dataset.set("target_error = 40.0\n", "")
-    dataset.set("[storage]", '[estimate]\ncovariates = "roads.parquet"\noccupancy_covariates = false\n[storage]')
+    dataset.set(mechanism="estimated")
+    dataset.set(target_error=None)
+    dataset.set(covariates="roads.parquet", occupancy_covariates=False)
     return dataset
 
 
@@ -64,7 +64,7 @@ def test_hexagons_hours_or_both_are_found_texts_are_indicators_and_the_unlisted_
 
 
 def test_hours_are_those_of_the_local_day(wanting: Dataset) -> None:
-    wanting.set('timezone = "UTC"', 'timezone = "Europe/Zurich"')
+    wanting.set(timezone="Europe/Zurich")
     by_hour = {"hour": list(range(24)), "timetable": [float(hour) for hour in range(24)]}
     assert numbers(wanting, by_hour)["timetable"] == [9, 9, 10, 10]
 
@@ -103,16 +103,16 @@ def test_a_file_that_is_missing_damaged_or_of_another_format_is_told(wanting: Da
     (wanting.folder / "roads.parquet").write_bytes(b"no table")
     with pytest.raises(BadInput, match=r"roads.parquet: cannot be read as estimate.covariates"):
         with_covariates(cells(), wanting.config)
-    wanting.set("roads.parquet", "roads.xlsx")
+    wanting.edit("roads.parquet", "roads.xlsx")
     with pytest.raises(BadInput, match=r"must be a .parquet or a .csv file"):
         with_covariates(cells(), wanting.config)
-    wanting.set("roads.xlsx", "roads.csv")
+    wanting.edit("roads.xlsx", "roads.csv")
     Path(wanting.folder / "roads.csv").write_text("hour,limit\n8,30\n9,50\n")
     assert with_covariates(cells(), wanting.config)["covariate.limit"].to_list() == [30, 30, 50, 50]
 
 
 def test_a_file_that_no_mechanism_reads_is_refused(wanting: Dataset) -> None:
-    wanting.set('"estimated"', '"planned"')
+    wanting.set(mechanism="planned")
     with pytest.raises(BadConfig, match=r"estimate\.covariates is of no use to mechanism planned"):
         _ = wanting.config
 
@@ -131,8 +131,8 @@ def write_city(dataset: Dataset, date: dt.date, seed: int) -> None:
 
 def test_an_estimate_learns_from_the_file_and_needs_it_no_more_to_be_verified(wanting: Dataset) -> None:
     """Buses see each hexagon once or twice a day; one column tells the slow from the fast at once."""
-    wanting.set('definition = "pure"\nepsilon_per_day = 2.0', "epsilon_per_day = 10.0")
-    wanting.set("epsilon_total = 5.0", "epsilon_total = 50.0")
+    wanting.set(epsilon_per_day=10.0, definition=None)
+    wanting.set(epsilon_total=50.0)
     names = [h3.latlng_to_cell(47 + 0.05 * place, 8.31, RESOLUTION) for place in range(40)]
     write(wanting, {"h3_cell": names, "limit": [30 if place % 2 else 70 for place in range(40)]})
     errors = []
@@ -159,7 +159,7 @@ def test_other_covariates_begin_anew_and_say_so(wanting: Dataset, caplog: pytest
     for number, facts in enumerate([{"limit": [30.0] * 40}, {"limit": [50.0] * 40}, {"width": [3.0] * 40}]):
         write(wanting, {"h3_cell": names, **facts})
         write_city(wanting, DATE + dt.timedelta(days=number), number)
-        wanting.set("epsilon_total = 5.0", "epsilon_total = 50.0") if number == 0 else None
+        wanting.set(epsilon_total=50.0) if number == 0 else None
         wanting.run_day(DATE + dt.timedelta(days=number))
     before = [entry.state_before is None for entry in releases(ledger.read_entries(wanting.config))]
     assert before == [True, False, True]
@@ -169,14 +169,14 @@ def test_other_covariates_begin_anew_and_say_so(wanting: Dataset, caplog: pytest
 
 def test_cells_that_are_not_similar_are_learned_each_alone_and_a_change_begins_anew(wanting: Dataset) -> None:
     """The same hexagons are slow on each day, and every other one is: a neighbour tells nothing."""
-    wanting.set('covariates = "roads.parquet"\n', "")
-    wanting.set('definition = "pure"\nepsilon_per_day = 2.0', "epsilon_per_day = 20.0")
-    wanting.set("epsilon_total = 5.0", "epsilon_total = 500.0")
+    wanting.set(covariates=None)
+    wanting.set(epsilon_per_day=20.0, definition=None)
+    wanting.set(epsilon_total=500.0)
     errors = []
     for number in range(4):
         date = DATE + dt.timedelta(days=number)
         if number == 1:
-            wanting.set("[estimate]\n", "[estimate]\nsimilar_cells = false\n")
+            wanting.set(similar_cells=False)
         write_city(wanting, date, number)
         wanting.run_day(date)
         errors.append(evaluate_day(date, None, wanting.config)[0]["mean_absolute_error"])

@@ -76,7 +76,7 @@ def test_a_day_reads_its_own_file_alone(dataset: Dataset, n_files: int) -> None:
     assert any("a day reads only its own files" in reason for reason in found.reasons)
     if n_files == 1:
         assert any("will read 2 more that are there" in reason for reason in found.reasons)
-    dataset.set('"raw/*"', '"raw/buses-{date}.csv"')
+    dataset.set(files=["raw/buses-{date}.csv"])
     for file, day in zip(files, DAYS, strict=True):
         assert find_files(day, dataset.config) == [(file, day)]
 

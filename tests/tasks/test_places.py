@@ -25,7 +25,7 @@ def features(*geometries: dict[str, Any], name: str | None = None) -> str:
 
 def with_places(dataset: Dataset, name: str, content: str) -> Dataset:
     (dataset.folder / name).write_text(content)
-    dataset.set("map = false", f'map = true\nplaces = "{name}"')
+    dataset.set(map=True, places=name)
     return dataset
 
 

@@ -49,7 +49,7 @@ def test_a_preview_spends_nothing_and_says_what_the_release_then_does(busy_datas
 
 
 def test_a_plan_older_than_another_release_cannot_overspend(busy_dataset: Dataset) -> None:
-    busy_dataset.set("epsilon_total = 5.0", "epsilon_total = 3.0")
+    busy_dataset.set(epsilon_total=3.0)
     tomorrow = later_day(busy_dataset, 1)
     for date in (DATE, tomorrow):
         busy_dataset.prepare(date)
@@ -82,13 +82,13 @@ def test_a_plan_is_not_executed_on_an_occupancy_that_changed(busy_dataset: Datas
 def test_a_plan_is_not_executed_under_other_settings(busy_dataset: Dataset) -> None:
     busy_dataset.prepare()
     plan_hash = plan_release.fn(DATE, busy_dataset.config)
-    busy_dataset.set("upper = 100.0", "upper = 200.0")
+    busy_dataset.set(upper=200.0)
     with pytest.raises(HexveilError, match="settings"):
         release_statistics.fn(DATE, plan_hash, busy_dataset.config)
 
 
 def test_a_day_whose_cells_cannot_keep_their_promise_is_not_released(busy_dataset: Dataset) -> None:
-    busy_dataset.set("target_error = 40.0", "target_error = 0.1")
+    busy_dataset.set(target_error=0.1)
     with pytest.raises(NothingToPublish, match="the 2 cells cannot keep a promise"):
         busy_dataset.release()
     assert ledger.read_entries(busy_dataset.config) == []
@@ -99,7 +99,7 @@ def test_an_occupancy_prepared_with_other_settings_meanwhile_is_not_released(bus
     busy_dataset.prepare()
     plan_hash = plan_release.fn(DATE, busy_dataset.config)
     asked = busy_dataset.config
-    busy_dataset.set("tick = 0.01", "tick = 0.1")
+    busy_dataset.set(tick=0.1)
     busy_dataset.prepare()
     with pytest.raises(HexveilError, match="other settings"):
         release_statistics.fn(DATE, plan_hash, asked)
@@ -107,9 +107,9 @@ def test_an_occupancy_prepared_with_other_settings_meanwhile_is_not_released(bus
 
 @pytest.mark.parametrize("variance", [False, True])
 def test_the_planner_releases_what_it_promised_and_verify_agrees(busy_dataset: Dataset, variance: bool) -> None:
-    busy_dataset.set('"clip-user"', '"planned"')
+    busy_dataset.set(mechanism="planned")
     if variance:
-        busy_dataset.set("[storage]", "[statistics]\nvariance = true\n[storage]")
+        busy_dataset.set(variance=True)
     busy_dataset.prepare()
     summary = preview_plan(DATE, busy_dataset.config)
     assert summary["gap"] <= 0.01
@@ -120,10 +120,10 @@ def test_the_planner_releases_what_it_promised_and_verify_agrees(busy_dataset: D
 
 
 def test_without_a_target_the_planner_promises_the_least_error_for_all_cells(busy_dataset: Dataset) -> None:
-    busy_dataset.set('"clip-user"', '"planned"')
+    busy_dataset.set(mechanism="planned")
     busy_dataset.prepare()
     assert preview_plan(DATE, busy_dataset.config)["error_lower_bound"] is None
-    busy_dataset.set("target_error = 40.0", "")
+    busy_dataset.set(target_error=None)
     busy_dataset.prepare()
     summary = preview_plan(DATE, busy_dataset.config)
     assert 0 < summary["error_lower_bound"] <= summary["worst_error"] <= 1.01 * summary["error_lower_bound"]

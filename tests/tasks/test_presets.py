@@ -81,8 +81,8 @@ def test_a_preset_reads_its_form_with_nothing_else_said(dataset: Dataset, preset
 
 def test_what_the_file_says_itself_stays(dataset: Dataset) -> None:
     configure(dataset, "gtfs-rt")
-    dataset.set("[value]", '[columns]\nuser = "vehicle.label"\ntime = "header.timestamp"\n[value]\nname = "pace"')
-    dataset.set('unit = "km/h"', 'unit = "knots"\nfactor = 1.943844')
+    dataset.edit("[value]", '[columns]\nuser = "vehicle.label"\ntime = "header.timestamp"\n[value]\nname = "pace"')
+    dataset.set(unit="knots", factor=1.943844)
     config = dataset.config
     assert (config.columns.user, config.columns.time) == ("vehicle.label", "header.timestamp")
     assert config.columns.value == "position.speed"
@@ -91,8 +91,8 @@ def test_what_the_file_says_itself_stays(dataset: Dataset) -> None:
 
 def test_names_and_unit_that_a_city_of_iudx_has_otherwise_replace_those_of_the_preset(dataset: Dataset) -> None:
     configure(dataset, "iudx")
-    dataset.set('preset = "iudx"', 'preset = "iudx"\nrecords = "data.buses"')
-    dataset.set("[value]", '[columns]\nuser = "vehicle_id"\nvalue = "gps.pace"\n[value]\nname = "speed"\nfactor = 3.6')
+    dataset.set(records="data.buses")
+    dataset.edit("[value]", '[columns]\nuser = "vehicle_id"\nvalue = "gps.pace"\n[value]\nname = "speed"\nfactor = 3.6')
     bus = {**IUDX, "vehicle_id": "52TC12", "gps": {"pace": 7.5}}
     dataset.write("latest", json.dumps({"data": {"buses": [bus]}}))
     ingest(dataset)
@@ -102,7 +102,7 @@ def test_names_and_unit_that_a_city_of_iudx_has_otherwise_replace_those_of_the_p
 
 def test_a_time_of_another_form_replaces_that_of_the_preset(dataset: Dataset) -> None:
     configure(dataset, "mds")
-    dataset.set("[value]", '[columns]\ntime_format = "%Y"\n[value]')
+    dataset.edit("[value]", '[columns]\ntime_format = "%Y"\n[value]')
     assert (dataset.config.columns.time_unit, dataset.config.columns.time_format) == (None, "%Y")
 
 
@@ -116,7 +116,7 @@ def test_what_a_preset_filled_in_is_recorded_and_the_preset_is_not(dataset: Data
 
 def test_a_speed_in_a_unit_without_a_known_factor_is_refused(dataset: Dataset) -> None:
     configure(dataset, "tides")
-    dataset.set('unit = "km/h"', 'unit = "knots"')
+    dataset.set(unit="knots")
     with pytest.raises(BadConfig, match=r"value\.factor is missing"):
         _ = dataset.config
 
@@ -143,7 +143,7 @@ def test_what_a_feed_does_not_say_is_no_value_of_zero(dataset: Dataset) -> None:
         (None, None, None, None),
     ]
     assert dataset.query("select n_rows, n_undated from raw_file") == [(2, 2)]
-    dataset.set("[value]", '[columns]\ntime = "header.timestamp"\n[value]')
+    dataset.edit("[value]", '[columns]\ntime = "header.timestamp"\n[value]')
     ingest(dataset)
     assert dataset.query("select distinct epoch(observed_at) from raw_record where observed_at is not null") == [
         (SECOND,)
@@ -160,7 +160,7 @@ def test_what_is_no_whole_feed_is_refused(dataset: Dataset, content: bytes) -> N
 @pytest.mark.parametrize("field", ["position.pace", "position", "timestamp.seconds", "multi_carriage_details.id"])
 def test_a_field_that_gtfs_realtime_does_not_have_is_refused_with_those_it_has(dataset: Dataset, field: str) -> None:
     configure(dataset, "gtfs-rt")
-    dataset.set("[value]", f'[columns]\nvalue = "{field}"\n[value]\nname = "speed"')
+    dataset.edit("[value]", f'[columns]\nvalue = "{field}"\n[value]\nname = "speed"')
     dataset.write("feed", FILES["gtfs-rt"][1])
     assert f'GTFS-Realtime has no value "{field}" (columns.value)' in refusal(dataset)
 

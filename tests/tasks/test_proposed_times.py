@@ -81,8 +81,8 @@ def test_a_zone_in_a_given_form_is_read_by_init_and_by_a_run(dataset: Dataset, w
     file = dataset.write("buses.csv", f"{HEADER}b1,{written},47.0,8.3,9\n")
     proposal = propose_source([file], dataset.folder, Given(time_format=given, timezone="America/Chicago"))
     assert str(proposal.date) == "2026-03-01"
-    dataset.set('timezone = "UTC"', 'timezone = "America/Chicago"')
-    dataset.set('value = "speed"', f'value = "speed"\ntime_format = "{given}"')
+    dataset.set(timezone="America/Chicago")
+    dataset.set(time_format=given)
     ingest(dataset)
     assert dataset.query("select epoch(observed_at)::bigint from raw_record") == [(INSTANT,)]
 

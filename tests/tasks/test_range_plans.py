@@ -28,7 +28,7 @@ N_DAYS = 6
 @pytest.fixture
 def week(busy_dataset: Dataset) -> tuple[Dataset, list[dt.date]]:
     """Return days of which each costs its users 2 of a budget of 5."""
-    busy_dataset.set("target_error = 40.0", "target_error = 49.0")
+    busy_dataset.set(target_error=49.0)
     return busy_dataset, [DATE, *(later_day(busy_dataset, number) for number in range(1, N_DAYS))]
 
 
@@ -55,8 +55,8 @@ def test_plans_made_side_by_side_are_those_of_one_day_after_the_other(
 ) -> None:
     """Those that were begun before it was known what the days before them cost are made again."""
     dataset, dates = week
-    dataset.set('"clip-user"', f'"{mechanism}"')
-    dataset.set("epsilon_total = 5.0", f"epsilon_total = {total}{window}")
+    dataset.set(mechanism=mechanism)
+    dataset.edit("epsilon_total = 5.0", f"epsilon_total = {total}{window}")
     found = dataset.plan_range(dates, "clip")
     plans, unplanned = one_after_the_other(dataset, dates)
     assert found.plans == plans
@@ -71,9 +71,9 @@ KINDS = ("estimated", "planned", "levy")
 @pytest.mark.parametrize("mechanism", [*KINDS, *(slow(one) for one in MECHANISMS if one not in KINDS)])
 def test_a_range_is_planned_by_every_mechanism(week: tuple[Dataset, list[dt.date]], mechanism: str) -> None:
     dataset, dates = week
-    dataset.set("target_error = 49.0", "target_error = 40.0")
+    dataset.set(target_error=40.0)
     choose(dataset, mechanism)
-    dataset.set("epsilon_total = 40.0", "epsilon_total = 80.0")
+    dataset.set(epsilon_total=80.0)
     found = dataset.plan_range(dates[:2])
     assert found.problems == {}
     assert len(found.plans) == 2
@@ -88,7 +88,7 @@ def test_a_budget_that_does_not_pay_every_day_is_refused_where_it_ends(week: tup
 
 def test_a_day_that_cannot_be_planned_is_reported_and_the_others_are(week: tuple[Dataset, list[dt.date]]) -> None:
     dataset, dates = week
-    dataset.set("epsilon_total = 5.0", "epsilon_total = 50.0")
+    dataset.set(epsilon_total=50.0)
     for number, date in enumerate(dates):
         if number == 1:
             dataset.write("day1.csv", HEADER + f"bus1,{date}T08:00:00Z,47.05,8.31,30\n")
@@ -107,7 +107,7 @@ def test_a_day_that_cannot_be_planned_is_reported_and_the_others_are(week: tuple
 
 def test_a_process_that_is_killed_costs_time_and_nothing_else(week: tuple[Dataset, list[dt.date]]) -> None:
     dataset, dates = week
-    dataset.set("epsilon_total = 5.0", "epsilon_total = 50.0")
+    dataset.set(epsilon_total=50.0)
     for date in dates:
         dataset.prepare(date)
     config = dataset.config

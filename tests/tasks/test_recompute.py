@@ -36,7 +36,7 @@ WITH_VARIANCE = [(mechanism, False) for mechanism in OF_SUMS] + [
 def release(dataset: Dataset, mechanism: str, variance: bool) -> None:
     choose(dataset, mechanism)
     if variance:
-        dataset.set("[storage]", "[statistics]\nvariance = true\n[storage]")
+        dataset.set(variance=True)
     dataset.run_day()
 
 
@@ -234,7 +234,7 @@ def test_the_same_content_in_other_bytes_agrees(uneven: Dataset) -> None:
 
 def test_a_sum_of_more_digits_than_a_float_leads_to_the_same_row(uneven: Dataset) -> None:
     """A million ticks to the range: squares have sixty bits."""
-    uneven.set("tick = 0.01", "tick = 0.0001")
+    uneven.set(tick=0.0001)
     release(uneven, "planned", variance=True)
     cells = planned(uneven)[0].published
     scale = 10**6

@@ -91,7 +91,7 @@ def test_screening_a_first_day_leaves_no_question_of_it_unanswered(one: Dataset)
 
 
 def test_without_the_setting_nothing_is_asked_or_recorded(screened: Dataset) -> None:
-    screened.set("screen = true", "screen = false")
+    screened.set(screen=False)
     write_day(screened, N_BUSES)
     screened.run_day()
     (entry,) = paid(screened)
@@ -108,7 +108,7 @@ def test_turning_the_question_on_or_off_lets_the_estimate_go_on(one: Dataset) ->
     for number, (old, new) in enumerate(
         [("", ""), ("screen = true", "screen = false"), ("screen = false", "screen = true")]
     ):
-        one.set(old or "screen = true", new or "screen = true")
+        one.edit(old or "screen = true", new or "screen = true")
         write_day(one, 0, DATE + dt.timedelta(days=number))
         one.run_day(DATE + dt.timedelta(days=number))
     learned = [entry.stated["learned_from"] for entry in releases(ledger.read_entries(one.config))]
@@ -122,9 +122,9 @@ def test_a_user_without_budget_is_not_asked_and_moves_nothing(dataset: Dataset, 
     screen(dataset, "pure", "estimated", total=left)
     before = DATE - dt.timedelta(days=1)
     write_day(dataset, 0, before, n_buses=12)
-    dataset.set("screen = true", "screen = false")
+    dataset.set(screen=False)
     dataset.run_day(before)
-    dataset.set("screen = false", "screen = true")
+    dataset.set(screen=True)
     write_day(dataset, 12, n_buses=60)
     dataset.run_day()
     entry = paid(dataset)[-1]
@@ -137,7 +137,7 @@ def test_a_user_without_budget_is_not_asked_and_moves_nothing(dataset: Dataset, 
 
 
 def test_so_few_users_that_the_count_cannot_tell_are_not_asked_and_pay_nothing_for_it(one: Dataset) -> None:
-    one.set("epsilon_per_day = 400", "epsilon_per_day = 4.0")
+    one.set(epsilon_per_day=4.0)
     write_day(one, N_BUSES)
     one.prepare()
     assert any("cannot tell" in caution for caution in preview_plan(DATE, one.config)["cautions"])
@@ -149,7 +149,7 @@ def test_so_few_users_that_the_count_cannot_tell_are_not_asked_and_pay_nothing_f
 
 
 def test_at_an_everyday_epsilon_a_city_of_400_buses_is_stopped(one: Dataset) -> None:
-    one.set("epsilon_per_day = 400", "epsilon_per_day = 4.0")
+    one.set(epsilon_per_day=4.0)
     write_day(one, 400, n_buses=400)
     with pytest.raises(DayStopped, match="Of 400 users"):
         one.run_day()
@@ -157,7 +157,7 @@ def test_at_an_everyday_epsilon_a_city_of_400_buses_is_stopped(one: Dataset) -> 
 
 
 def test_a_plan_leaves_the_hundredth_aside_also_where_little_is_left(screened: Dataset) -> None:
-    screened.set("epsilon_total = 4000", "epsilon_total = 600")
+    screened.set(epsilon_total=600)
     for number in range(2):
         date = DATE + dt.timedelta(days=number)
         write_day(screened, 0, date)
@@ -202,8 +202,8 @@ def test_whatever_one_user_changes_moves_the_count_by_one_at_most(
 @pytest.mark.parametrize("window", ["", "\nwindow_days = 2"])
 def test_a_range_stops_the_day_that_cannot_be_read_and_releases_the_others(one: Dataset, window: str) -> None:
     """The budget pays for exactly so many days; a stopped day is not planned again when the range goes on."""
-    one.set("epsilon_total = 4000", f"epsilon_total = 400{window}")
-    one.set("epsilon_per_day = 400", "epsilon_per_day = 150")
+    one.edit("epsilon_total = 4000", f"epsilon_total = 400{window}")
+    one.set(epsilon_per_day=150)
     dates = [DATE + dt.timedelta(days=number) for number in range(2)]
     for number, date in enumerate(dates):
         write_day(one, N_BUSES * (number == 0), date)
@@ -216,7 +216,7 @@ def test_a_range_stops_the_day_that_cannot_be_read_and_releases_the_others(one: 
 
 
 def test_a_plan_that_is_older_than_a_stop_is_not_carried_out_beyond_the_limit(one: Dataset) -> None:
-    one.set("epsilon_total = 4000", "epsilon_total = 400")
+    one.set(epsilon_total=400)
     write_day(one, N_BUSES)
     one.prepare()
     plan = plan_release.fn(DATE, one.config)
@@ -227,7 +227,7 @@ def test_a_plan_that_is_older_than_a_stop_is_not_carried_out_beyond_the_limit(on
     one.run_day(later)
     account = Account(ledger.read_entries(one.config), one.config)
     assert max(account.total.values()) <= account.limit
-    one.set("screen = true", "screen = false")
+    one.set(screen=False)
     with pytest.raises(BudgetExceeded):
         one.run_day()
     assert verify_ledger(one.config).n_releases == 1
@@ -236,7 +236,7 @@ def test_a_plan_that_is_older_than_a_stop_is_not_carried_out_beyond_the_limit(on
 @pytest.mark.parametrize("engine", ENGINES, ids=["local", "shards"])
 def test_the_question_reads_what_could_not_be_read_as_a_number(one: Dataset) -> None:
     """Empty fields, sentinels and words are asked for alike; a value out of bounds is a value."""
-    one.set("screen = true", "screen = true\nmissing = [255]")
+    one.set(missing=[255])
     words = ["", "255", "N/A", "300", "-5", "31", "32", "33"]
     lines = [
         f"bus{bus:03},{DATE}T08:{minute:02}:00Z,47.05,8.31,{words[bus % 8] if minute < 20 else 30}"

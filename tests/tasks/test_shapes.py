@@ -29,7 +29,7 @@ def nested(dataset: Dataset) -> None:
         ("latitude", "lat", "location.coordinates[1]"),
         ("longitude", "lon", "location.coordinates[0]"),
     ):
-        dataset.set(f'{role} = "{name}"', f'{role} = "{path}"')
+        dataset.edit(f'{role} = "{name}"', f'{role} = "{path}"')
 
 
 def test_members_of_nested_json_are_read_by_their_path(dataset: Dataset) -> None:
@@ -78,7 +78,7 @@ def test_a_json_document_has_its_records_where_the_configuration_says(
     records = [NESTED, "no record", {**NESTED, "speed": "N/A"}]
     document = {"result": {"result": records}, "data": {"data": {"vehicles": records}}, None: records}[wrap]
     if at is not None:
-        dataset.set('files = ["raw/*"]', f'files = ["raw/*"]\nrecords = "{at}"')
+        dataset.set(records=at)
     dataset.write("a.json.gz", gzip.compress(b"\xef\xbb\xbf" + json.dumps(document, indent=1).encode()))
     ingest(dataset)
     assert rows_of(dataset) == [BUS1, (*BUS1[:4], None)]
@@ -95,17 +95,14 @@ def test_a_json_document_has_its_records_where_the_configuration_says(
     ],
 )
 def test_a_document_without_its_list_is_refused(dataset: Dataset, content: bytes, said: str) -> None:
-    dataset.set('files = ["raw/*"]', 'files = ["raw/*"]\nrecords = "result"')
+    dataset.set(records="result")
     dataset.write("a.json", content)
     assert said in refusal(dataset)
 
 
 @pytest.mark.parametrize("start", ["", "\ufeff"])
 def test_a_csv_file_without_a_header_has_the_columns_that_are_declared(dataset: Dataset, start: str) -> None:
-    dataset.set(
-        'files = ["raw/*"]',
-        'files = ["raw/*"]\nformat = "csv"\nheader = ["lat", "lon", "speed", "bus", "time"]\ndelimiter = " "',
-    )
+    dataset.set(format="csv", header=["lat", "lon", "speed", "bus", "time"], delimiter=" ")
     dataset.write("a.txt", f"{start}47.05 8.31 30 bus1 {DATE}T08:00:00Z\n47 8 30\n47.05 8.31 30 bus2 1768464000\n")
     ingest(dataset)
     assert rows_of(dataset)[0] == BUS1
@@ -114,7 +111,7 @@ def test_a_csv_file_without_a_header_has_the_columns_that_are_declared(dataset: 
 
 
 def test_a_header_that_lacks_a_column_is_refused(dataset: Dataset) -> None:
-    dataset.set('files = ["raw/*"]', 'files = ["raw/*"]\nheader = ["lat", "lon"]')
+    dataset.set(header=["lat", "lon"])
     with pytest.raises(BadConfig, match=r"dataset\.header must name every column of the files: it lacks bus"):
         _ = dataset.config
 
@@ -125,7 +122,7 @@ def test_a_missing_header_says_how_its_columns_are_named(dataset: Dataset) -> No
 
 
 def test_a_file_may_be_a_user_whose_name_is_not_logged(dataset: Dataset, caplog: pytest.LogCaptureFixture) -> None:
-    dataset.set('user = "bus"', 'user = "{file}"')
+    dataset.set(user="{file}")
     for name in ("cab7.csv", "cab8.v2.csv.gz"):
         text = f"time,lat,lon,speed\n{DATE}T08:00:00Z,47.05,8.31,30\n".encode()
         dataset.write(name, gzip.compress(text) if name.endswith(".gz") else text)
@@ -138,14 +135,14 @@ def test_any_ending_is_read_in_a_declared_format(dataset: Dataset) -> None:
     dataset.write("a.dat", HEADER + ROW)
     assert "unknown kind of file" in refusal(dataset)
     assert "or set dataset.format" in refusal(dataset)
-    dataset.set('files = ["raw/*"]', 'files = ["raw/*"]\nformat = "csv"')
+    dataset.set(format="csv")
     ingest(dataset)
     assert rows_of(dataset) == [BUS1]
 
 
 @pytest.mark.parametrize("name", ["a.csv", "a.ndjson", "a.parquet"])
 def test_numbers_with_a_decimal_comma_are_read_where_it_is_declared(dataset: Dataset, name: str) -> None:
-    dataset.set('files = ["raw/*"]', 'files = ["raw/*"]\ndecimal = ","\ndelimiter = ";"')
+    dataset.set(decimal=",", delimiter=";")
     record = {"bus": "bus1", "time": f"{DATE}T08:00:00Z", "lat": "47,05", "lon": "8,31", "speed": "30,0"}
     if name == "a.parquet":
         pl.DataFrame([record]).write_parquet(dataset.write(name, b""))
@@ -154,7 +151,7 @@ def test_numbers_with_a_decimal_comma_are_read_where_it_is_declared(dataset: Dat
         dataset.write(name, text + "\n")
     ingest(dataset)
     assert rows_of(dataset) == [BUS1]
-    dataset.set('decimal = ","', 'decimal = "."')
+    dataset.set(decimal=".")
     ingest(dataset)
     assert dataset.query("select count(latitude), count(value) from raw_record join raw_file using (file_id)") == [
         (1, 1)
@@ -184,7 +181,7 @@ def test_ids_as_doubles_are_refused_with_what_mends_them(dataset: Dataset) -> No
 def test_values_of_another_type_than_declared_fail_by_structure_alone(
     dataset: Dataset, declared: str, value: object, fails: bool
 ) -> None:
-    dataset.set('value = "speed"', f'value = "speed"\nvalue_type = "{declared}"')
+    dataset.set(value_type=declared)
     record = {"bus": "bus1", "time": f"{DATE}T08:00:00Z", "lat": 47.05, "lon": 8.31, "speed": value}
     pl.DataFrame([record]).write_parquet(dataset.write("a.parquet", b""))
     if fails:
@@ -203,7 +200,7 @@ def test_a_store_that_does_not_say_when_a_file_was_written_is_refused(
         raise NotImplementedError
 
     monkeypatch.setattr(type(store), "modified", unknown)
-    dataset.set('files = ["raw/*"]', 'files = ["memory://undated/*.csv"]')
+    dataset.set(files=["memory://undated/*.csv"])
     assert "its store does not give the time of writing, so a change could not be detected" in refusal(dataset)
 
 
@@ -216,7 +213,7 @@ def test_a_document_that_is_too_large_is_refused_with_the_form_to_take(
 
 
 def test_only_the_user_may_be_the_name_of_the_file(dataset: Dataset) -> None:
-    dataset.set('value = "speed"', 'value = "{file}"')
+    dataset.set(value="{file}")
     with pytest.raises(BadConfig, match=r"only user may be \{file\}"):
         _ = dataset.config
 
@@ -224,7 +221,7 @@ def test_only_the_user_may_be_the_name_of_the_file(dataset: Dataset) -> None:
 def test_the_local_engine_reads_from_an_object_store_through_a_copy_that_it_removes(dataset: Dataset) -> None:
     store = fsspec.filesystem("memory")
     store.pipe("/bucket/day.csv", (HEADER + ROW).encode())
-    dataset.set('files = ["raw/*"]', 'files = ["memory://bucket/*.csv"]')
+    dataset.set(files=["memory://bucket/*.csv"])
     ingest(dataset)
     assert rows_of(dataset) == [BUS1]
     assert list((Path(dataset.config.storage_path) / "private" / "fetched").iterdir()) == []
@@ -273,8 +270,8 @@ def test_a_document_that_is_not_whole_has_no_records(tmp_path: Path, document: s
 
 @pytest.mark.parametrize(("user", "value"), [("speed.bus", "speed"), ("speed", "speed.kmh")])
 def test_no_column_is_within_the_value_or_holds_it(dataset: Dataset, user: str, value: str) -> None:
-    dataset.set('user = "bus"', f'user = "{user}"')
-    dataset.set('value = "speed"', f'value = "{value}"')
+    dataset.set(user=user)
+    dataset.set(value=value)
     record = {"time": f"{DATE}T08:00:00Z", "lat": 47, "lon": 8, "speed": {"bus": "b", "kmh": 30}}
     dataset.write("a.ndjson", json.dumps(record) + "\n")
     assert "(columns.user) and columns.value are parts of one another" in refusal(dataset)
@@ -285,7 +282,7 @@ def test_no_column_is_within_the_value_or_holds_it(dataset: Dataset, user: str, 
 def test_line_ends_in_the_first_value_of_a_file_without_a_header_are_none_of_the_file(
     dataset: Dataset, value: str, line_end: str
 ) -> None:
-    dataset.set('timezone = "UTC"', 'timezone = "UTC"\nheader = ["speed", "bus", "time", "lat", "lon"]')
+    dataset.set(header=["speed", "bus", "time", "lat", "lon"])
     rows = [f'"{value}",b{n},2026-01-15T08:0{n}:00Z,47.0,8.3{line_end}' for n in range(3)]
     dataset.write("a.csv", "".join(rows))
     ingest(dataset)

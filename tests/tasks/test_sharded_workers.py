@@ -88,7 +88,7 @@ def test_a_worker_that_outlives_its_run_keeps_nothing_of_a_day_that_was_forgotte
     busy_dataset.prepare()
     made, calls, _ = next(one for one in heard if one.step.fn.__name__ == step)
     here, put = busy_dataset.config, shard_store.Store.put
-    busy_dataset.set("n_shards = 3", 'n_shards = 3\nscratch = "disk-of-another-machine"')
+    busy_dataset.set(scratch="disk-of-another-machine")
 
     def forget_and_put(store: shard_store.Store, file: Path, name: str) -> None:
         forget_days([DATE], here)

@@ -25,7 +25,7 @@ def stored(dataset: Dataset) -> list[str]:
 
 def test_all_records_of_a_user_are_in_one_shard_and_those_of_nobody_in_the_first(busy_dataset: Dataset) -> None:
     busy_dataset.write("more.csv", HEADER + f",{DATE}T08:00:00Z,47,8,1\nbus03,{DATE}T09:00:00Z,47,8,1\n")
-    busy_dataset.set("n_shards = 3", "n_shards = 3\n[validation]\nmax_quarantined_share = 0.5")
+    busy_dataset.set(max_quarantined_share=0.5)
     busy_dataset.prepare()
     store = shard_store.open_store(busy_dataset.config)
     with warehouse.connect(busy_dataset.config) as connection:
@@ -60,7 +60,7 @@ def test_the_number_of_shards_may_change_at_any_time(busy_dataset: Dataset) -> N
     busy_dataset.prepare()
     before = busy_dataset.query("select * from user_cell order by all")
     path = busy_dataset.folder / "raw" / "day.csv"
-    busy_dataset.set("n_shards = 3", "n_shards = 4")
+    busy_dataset.set(n_shards=4)
     busy_dataset.write("copy.csv", path.read_text())
     busy_dataset.prepare()
     assert busy_dataset.query("select * from user_cell order by all") == before
@@ -142,7 +142,7 @@ def test_workers_that_come_and_go_do_not_meet(dataset: Dataset) -> None:
 
 def test_nothing_is_said_to_be_forgotten_that_older_shards_may_hold(busy_dataset: Dataset) -> None:
     busy_dataset.prepare()
-    busy_dataset.set(ENGINES[1], "")
+    busy_dataset.edit(ENGINES[1], "")
     (busy_dataset.folder / "store" / "private" / "warehouse.duckdb").unlink()
     busy_dataset.prepare()
     with pytest.raises(HexveilError, match="workers kept records of this storage in shards"):
@@ -159,7 +159,7 @@ def test_an_address_that_would_lose_its_server_or_tell_a_password_is_refused(dat
 
 def test_one_storage_has_one_engine(busy_dataset: Dataset) -> None:
     busy_dataset.prepare()
-    busy_dataset.set(ENGINES[1], "")
+    busy_dataset.edit(ENGINES[1], "")
     for use in (busy_dataset.prepare, lambda: forget_days([DATE], busy_dataset.config)):
         with pytest.raises(HexveilError, match=r'read by engine\.name = "dask": set it, or remove private/warehouse'):
             use()
@@ -174,7 +174,7 @@ def test_a_folder_with_other_files_is_not_swept(busy_dataset: Dataset) -> None:
     other = busy_dataset.folder / "photos"
     other.mkdir()
     (other / "holiday.jpg").write_bytes(b"sun")
-    busy_dataset.set("n_shards = 3", 'n_shards = 3\nshards = "photos"')
+    busy_dataset.set(shards="photos")
     with pytest.raises(HexveilError, match="holds other files or the shards of another storage"):
         busy_dataset.prepare()
     assert (other / "holiday.jpg").exists()
@@ -198,8 +198,8 @@ def test_any_address_that_fsspec_knows_will_do(busy_dataset: Dataset) -> None:
     place = f"memory:///{uuid.uuid4().hex}"
     text = (busy_dataset.folder / "raw" / "day.csv").read_bytes()
     shard_store.Store(place).put(busy_dataset.folder / "raw" / "day.csv", f"raw/{DATE}.csv")
-    busy_dataset.set('files = ["raw/*"]', f'files = ["{place}/raw/{{date}}.csv"]')
-    busy_dataset.set("n_shards = 3", f'n_shards = 3\nshards = "{place}/shards"')
+    busy_dataset.set(files=[f"{place}/raw/{{date}}.csv"])
+    busy_dataset.set(shards=f"{place}/shards")
     for _ in range(2):
         busy_dataset.prepare()
     assert busy_dataset.query("select name, n_rows, file_date from raw_file") == [
@@ -217,7 +217,7 @@ def test_any_address_that_fsspec_knows_will_do(busy_dataset: Dataset) -> None:
 def test_a_day_without_records_is_refused_in_the_words_of_the_local_engine(busy_dataset: Dataset) -> None:
     said = []
     for settings in (ENGINES[1], ""):
-        busy_dataset.set(ENGINES[1], settings)
+        busy_dataset.edit(ENGINES[1], settings)
         (busy_dataset.folder / "store" / "private" / "warehouse.duckdb").unlink(missing_ok=True)
         with pytest.raises(BadInput) as caught:
             busy_dataset.prepare(DATE.replace(day=20))
@@ -238,7 +238,7 @@ def test_a_day_without_records_is_refused_in_the_words_of_the_local_engine(busy_
     ],
 )
 def test_an_engine_that_cannot_be_is_refused(dataset: Dataset, written: str, said: str) -> None:
-    dataset.set(ENGINES[1], f"[engine]\n{written}\n")
+    dataset.edit(ENGINES[1], f"[engine]\n{written}\n")
     with pytest.raises(BadConfig, match=said):
         _ = dataset.config
 

@@ -27,7 +27,7 @@ def stopped_and_released(one: Dataset) -> list[Charge]:
     write_day(one, N_BUSES, word='"31,5"')
     with pytest.raises(DayStopped):
         one.run_day()
-    one.set('timezone = "UTC"', 'timezone = "UTC"\ndecimal = ","')
+    one.set(decimal=",")
     one.run_day()
     return paid(one)
 
@@ -61,7 +61,7 @@ def test_a_day_that_is_right_as_it_is_is_released_without_the_question(one: Data
     write_day(one, N_BUSES)
     with pytest.raises(DayStopped):
         one.run_day()
-    one.set("screen = true", "screen = false")
+    one.set(screen=False)
     one.run_day()
     assert [entry.kind for entry in paid(one)] == ["stopped", "release"]
     assert verify_ledger(one.config).n_releases == 1
@@ -160,7 +160,7 @@ def test_a_stop_is_backed_up(dataset: Dataset) -> None:
 @pytest.mark.parametrize("mechanism", OF_SUMS)
 def test_every_mechanism_is_screened_within_what_a_day_may_cost(dataset: Dataset, mechanism: str) -> None:
     choose(dataset, mechanism, epsilon="400", cell_epsilon="90")
-    dataset.set("tick = 0.01", "tick = 0.01\nscreen = true")
+    dataset.set(screen=True)
     write_day(dataset, 2)
     dataset.run_day()
     (entry,) = paid(dataset)
@@ -172,7 +172,7 @@ def test_every_mechanism_is_screened_within_what_a_day_may_cost(dataset: Dataset
 
 def test_a_cell_that_takes_all_of_a_day_leaves_nothing_to_screen_with(dataset: Dataset) -> None:
     choose(dataset, "levy", epsilon="400", cell_epsilon="399")
-    dataset.set("tick = 0.01", "tick = 0.01\nscreen = true")
+    dataset.set(screen=True)
     with pytest.raises(BadConfig, match=r"value\.screen takes a hundredth .* lower cell_epsilon"):
         dataset.config  # noqa: B018
 

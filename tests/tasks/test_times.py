@@ -61,7 +61,7 @@ def test_a_nanosecond_is_not_lost_in_a_double(dataset: Dataset) -> None:
 
 @pytest.mark.parametrize(("unit", "written"), [("s", "86400"), ("ms", "86400000"), ("ns", "86400000000000")])
 def test_a_declared_unit_reads_times_of_any_year(dataset: Dataset, unit: str, written: str) -> None:
-    dataset.set('value = "speed"', f'value = "speed"\ntime_unit = "{unit}"')
+    dataset.set(time_unit=unit)
     dataset.write("a.csv", f"{HEADER}bus1,{written},47,8,30\nbus1,{DATE}T08:00:00Z,47,8,30\n")
     ingest(dataset)
     assert dataset.query("select epoch(observed_at) from raw_record order by row_number") == [(86400,), (None,)]
@@ -77,15 +77,15 @@ def test_a_declared_unit_reads_times_of_any_year(dataset: Dataset, unit: str, wr
     ],
 )
 def test_a_declared_form_is_read_in_the_time_zone_of_the_dataset(dataset: Dataset, form: str, written: str) -> None:
-    dataset.set('timezone = "UTC"', 'timezone = "America/Chicago"')
-    dataset.set('value = "speed"', f'value = "speed"\ntime_format = "{form}"')
+    dataset.set(timezone="America/Chicago")
+    dataset.set(time_format=form)
     dataset.write("a.csv", f"{HEADER}bus1,{written},47,8,30\n")
     write_parquet(dataset, pl.Series([written]))
     assert instants(dataset) == [EPOCH] * 2
 
 
 def test_whole_numbers_may_have_a_declared_form_too(dataset: Dataset) -> None:
-    dataset.set('value = "speed"', 'value = "speed"\ntime_format = "%Y%m%d%H%M%S"')
+    dataset.set(time_format="%Y%m%d%H%M%S")
     write_parquet(dataset, pl.Series([20260115083015]))
     assert instants(dataset) == [EPOCH]
 
@@ -103,7 +103,7 @@ def test_a_refused_type_says_what_can_be_read(dataset: Dataset, time: pl.Series)
 
 
 def test_a_unit_of_times_that_have_their_own_type_is_refused(dataset: Dataset) -> None:
-    dataset.set('value = "speed"', 'value = "speed"\ntime_unit = "s"')
+    dataset.set(time_unit="s")
     write_parquet(dataset, pl.Series([INSTANT]))
     assert "needs neither columns.time_unit nor columns.time_format: remove it" in refusal(dataset)
 
@@ -128,14 +128,14 @@ def test_dirt_among_iso_times_is_not_taken_for_numbers(dataset: Dataset) -> None
     ],
 )
 def test_a_form_of_times_that_cannot_be_is_refused(dataset: Dataset, line: str, said: str) -> None:
-    dataset.set('value = "speed"', f'value = "speed"\n{line}')
+    dataset.edit('value = "speed"', f'value = "speed"\n{line}')
     with pytest.raises(BadConfig, match=said):
         _ = dataset.config
 
 
 @pytest.mark.parametrize("form", ["%Y-%m-%dT%H:%M:%S%z", "%Y-%m-%d %H:%M:%S %Z", "%d/%m/%Y %H:%M:%S UTC%z"])
 def test_directives_of_a_zone_are_no_text(dataset: Dataset, form: str) -> None:
-    dataset.set('value = "speed"', f'value = "speed"\ntime_format = "{form}"')
+    dataset.set(time_format=form)
     assert dataset.config.columns.time_format == form
 
 
@@ -146,7 +146,7 @@ def test_what_is_not_declared_is_not_recorded(dataset: Dataset) -> None:
     plain = recorded(dataset.config)
     assert plain["columns"].keys() == {"user", "time", "latitude", "longitude", "value"}
     assert plain["dataset"].keys() == {"name", "timezone", "delimiter"}
-    dataset.set('value = "speed"', 'value = "speed"\ntime_unit = "ms"')
+    dataset.set(time_unit="ms")
     assert recorded(dataset.config)["columns"]["time_unit"] == "ms"
     again = dataset.config.with_settings(dataset.config.public_settings())
     assert again == dataset.config

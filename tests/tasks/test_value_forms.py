@@ -20,7 +20,7 @@ def write(dataset: Dataset, values: list[str]) -> None:
 
 @pytest.mark.parametrize("engine", ENGINES)
 def test_a_private_file_says_how_many_values_could_be_read(dataset: Dataset) -> None:
-    dataset.set("tick = 0.01", "tick = 0.01\nmissing = [255]")
+    dataset.set(missing=[255])
     write(dataset, ["N/A", "", '"12,3"', "255", "-1", "30", "31", "101"])
     dataset.prepare()
     said = noted(dataset)

@@ -54,7 +54,7 @@ def test_verify_names_what_was_never_released_among_what_was(busy_dataset: Datas
     with pytest.raises(LedgerBroken, match=r"entry 1 .*statistics-corrected.csv was never released; remove it"):
         verify.verify_ledger(busy_dataset.config)
     forged.unlink()
-    busy_dataset.set("epsilon_total = 5.0", "epsilon_total = 50.0")
+    busy_dataset.set(epsilon_total=50.0)
     amend_budget("a revision", busy_dataset.config)
     busy_dataset.run_day(revision="again")
     assert verify.verify_ledger(busy_dataset.config).n_releases == 2
@@ -68,7 +68,7 @@ def test_verify_beside_a_run_lets_the_newest_release_wait_for_its_files(
     busy_dataset: Dataset, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """So it does where the run was killed there and will be started again; the newest alone may, once, for an hour."""
-    busy_dataset.set("epsilon_total = 5.0", "epsilon_total = 9.0")
+    busy_dataset.set(epsilon_total=9.0)
 
     def release_only(date: dt.date) -> str:
         busy_dataset.prepare(date)
@@ -245,7 +245,7 @@ def test_verify_finds_a_user_over_the_limit_whatever_let_it_happen(
     busy_dataset: Dataset, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The limit is out of order while three days are released; the entries are written as if all were well."""
-    busy_dataset.set("target_error = 40.0", "target_error = 49.0")
+    busy_dataset.set(target_error=49.0)
     with monkeypatch.context() as patch:
         patch.setattr("tasks.account.budgets.Account.limit", 1 << 80)
         for number in range(3):
@@ -301,11 +301,11 @@ def test_verify_finds_a_release_over_the_days_epsilon(busy_dataset: Dataset, mon
 
 
 def test_each_entry_is_judged_by_the_budget_it_was_released_under(busy_dataset: Dataset) -> None:
-    busy_dataset.set("target_error = 40.0", "target_error = 49.0")
-    busy_dataset.set("epsilon_total = 5.0", "epsilon_total = 5.0\nwindow_days = 2")
+    busy_dataset.set(target_error=49.0)
+    busy_dataset.set(window_days=2)
     for number in range(4):
         busy_dataset.run_day(later_day(busy_dataset, number) if number else DATE)
-    busy_dataset.set("\nwindow_days = 2", "")
+    busy_dataset.set(window_days=None)
     assert verify.verify_ledger(busy_dataset.config).n_releases == 4
 
 
@@ -319,7 +319,7 @@ def test_users_told_by_another_column_do_not_begin_anew(busy_dataset: Dataset) -
     tomorrow = later_day(busy_dataset, 1)
     text = (busy_dataset.folder / "raw" / "day1.csv").read_text()
     busy_dataset.write("day1.csv", text.replace("bus,", "badge,", 1))
-    busy_dataset.set('user = "bus"', 'user = "badge"')
+    busy_dataset.set(user="badge")
     (busy_dataset.folder / "raw" / "day.csv").unlink()
     with pytest.raises(HexveilError, match="everybody's account would begin anew"):
         busy_dataset.run_day(tomorrow)

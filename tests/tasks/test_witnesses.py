@@ -83,7 +83,7 @@ def test_attempts_and_plans_without_a_release_are_in_nobodys_way(
 def test_a_ledger_cut_with_all_that_was_a_witness_before_is_refused_by_the_marks(
     busy_dataset: Dataset, n_kept: int
 ) -> None:
-    busy_dataset.set("epsilon_total = 5.0", "epsilon_total = 50.0")
+    busy_dataset.set(epsilon_total=50.0)
     busy_dataset.run_day()
     busy_dataset.run_day(later_day(busy_dataset, 1))
     path = ledger.ledger_path(busy_dataset.config)
@@ -119,7 +119,7 @@ def test_a_crash_before_the_mark_is_made_good_by_the_next_run(
 def test_releases_whose_mark_was_lost_are_marked_by_the_next_and_attempts_still_counted(
     busy_dataset: Dataset,
 ) -> None:
-    busy_dataset.set("epsilon_total = 5.0", "epsilon_total = 50.0")
+    busy_dataset.set(epsilon_total=50.0)
     first = busy_dataset.run_day()
     path = private(busy_dataset) / "attempts" / first
     path.write_bytes(b".")
@@ -133,7 +133,7 @@ def test_releases_whose_mark_was_lost_are_marked_by_the_next_and_attempts_still_
 
 def test_the_documented_restore_refuses_a_copy_older_than_the_marks(busy_dataset: Dataset, tmp_path: Path) -> None:
     """Though the published folders and the mirror are lost: private/attempts is left where it is."""
-    busy_dataset.set("epsilon_total = 5.0", "epsilon_total = 50.0")
+    busy_dataset.set(epsilon_total=50.0)
     busy_dataset.run_day()
     older, newer = tmp_path / "older", tmp_path / "newer"
     back_up(older, busy_dataset.config)
@@ -163,7 +163,7 @@ def restore(copy: Path, dataset: Dataset) -> None:
 def test_a_copy_counts_attempts_on_where_the_storage_is_lost(
     busy_dataset: Dataset, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    busy_dataset.set("epsilon_total = 5.0", "epsilon_total = 50.0")
+    busy_dataset.set(epsilon_total=50.0)
     busy_dataset.run_day()
     tomorrow = later_day(busy_dataset, 1)
     with monkeypatch.context() as patch:
