@@ -1,6 +1,7 @@
 """Exploring compares grids and epsilons by the occupancy alone, spends nothing, and marks what is not worth it."""
 
 import shutil
+from collections.abc import Sequence
 from decimal import Decimal
 
 import numpy as np
@@ -26,9 +27,9 @@ from tasks.upkeep.forget import forget_days
 EPSILONS = [Decimal("0.001"), Decimal(2), Decimal(200)]
 
 
-def explored(dataset: Dataset, epsilons: list[Decimal] = EPSILONS) -> Exploration:
+def explored(dataset: Dataset, epsilons: list[Decimal] = EPSILONS, slots: Sequence[int] = (60, 180)) -> Exploration:
     with prepared_here(DATE, dataset.config) as prepared:
-        return explore_day(DATE, [6, 7], [60, 180], epsilons, dataset.config, prepared)
+        return explore_day(DATE, [6, 7], slots, epsilons, dataset.config, prepared)
 
 
 def test_the_occupancy_of_the_own_grid_is_the_one_that_a_day_is_planned_with(roaming: Dataset) -> None:
@@ -175,11 +176,11 @@ def test_screening_takes_its_share_where_a_plan_pays_for_it(
     if mechanism == "planned":
         dataset.set(target_error=2.0)
     write_day(dataset, 0, n_buses=300)
-    paid = explored(dataset, [few, enough]).choices
+    paid = explored(dataset, [few, enough], (30, 60, 180)).choices
     if mechanism == "estimated":
         assert make_plan(DATE, dataset.config).n_asked == 300
     dataset.set(screen=False)
-    whole = explored(dataset, [few, enough]).choices
+    whole = explored(dataset, [few, enough], (30, 60, 180)).choices
     assert [one.is_screened for one in paid] == [False, True] * 6
     assert not any(one.is_screened for one in whole)
     assert paid[::2] == whole[::2]
