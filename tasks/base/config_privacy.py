@@ -88,9 +88,9 @@ class Privacy(Section):
     def _what_the_mechanism_takes(self) -> Self:
         given = {name for name in _OF_SOME_MECHANISMS if getattr(self, name) is not None}
         given |= {"noise"} if self.noise == "gaussian" else set()
-        for name, reason in self.row.refuses.items():
-            if name in given:
-                raise ValueError(f"mechanism {self.mechanism} {reason}: remove {name}")
+        refused = [f"{reason}: remove {name}" for name, reason in self.row.refuses.items() if name in given]
+        if refused:
+            raise ValueError(f"mechanism {self.mechanism} {', and '.join(refused)}")
         for name, meaning in self.row.needs.items():
             if name not in given:
                 raise ValueError(f"mechanism {self.mechanism} needs {name}, {meaning}")

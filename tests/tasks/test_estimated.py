@@ -318,8 +318,8 @@ def test_a_plan_reads_no_value(estimated: Dataset) -> None:
 
 
 def test_an_estimate_promises_nothing_of_a_variance_and_finds_itself_what_a_cell_costs(estimated: Dataset) -> None:
-    estimated.set(cell_epsilon=1.0)
-    with pytest.raises(BadConfig, match="remove target_error_variance and cell_epsilon"):
+    estimated.set(cell_epsilon=1.0, target_error_variance=4.0)
+    with pytest.raises(BadConfig, match="remove cell_epsilon, and has no variance: remove target_error_variance"):
         _ = estimated.config
 
 
