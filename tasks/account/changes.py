@@ -36,12 +36,18 @@ def entry_of(stated: Stated) -> Release | Stopped | Amendment:
     """Return the entry that a line of the ledger states.
 
     Raises:
-        LedgerBroken: It is of another format.
+        LedgerBroken: It is of another format, or of a kind that is not known.
     """
     if stated.get("format") != FORMAT:
         raise LedgerBroken(
             f"entry {stated['number']} of the ledger has the format {stated.get('format')}, and this version reads and "
             f"writes {FORMAT} only: use the version that wrote it"
         )
-    kinds: dict[Any, type[Release | Stopped | Amendment]] = {BUDGET: Amendment, STOPPED: Stopped}
-    return kinds.get(stated.get("kind"), Release)(stated)
+    kinds: dict[Any, type[Release | Stopped | Amendment]] = {Release.kind: Release, BUDGET: Amendment, STOPPED: Stopped}
+    kind = kinds.get(stated.get("kind"))
+    if kind is None:
+        raise LedgerBroken(
+            f"entry {stated['number']} of the ledger is of the kind {stated.get('kind')}, and this version knows only "
+            f"{', '.join(kinds)}: use the version that wrote it"
+        )
+    return kind(stated)

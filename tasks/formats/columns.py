@@ -4,6 +4,8 @@ import math
 
 import polars as pl
 
+from tasks.base.errors import HexveilError
+
 INSTANT = "%Y-%m-%dT%H:%M:%SZ"
 """How an instant, in UTC, is written in a text file."""
 
@@ -49,9 +51,14 @@ COLUMNS = {
 
 
 def meaning(column: str) -> str:
-    """Return the meaning of a published column."""
-    if column in COLUMNS:
-        return COLUMNS[column]
+    """Return the meaning of a published column.
+
+    Raises:
+        HexveilError: It has none here.
+    """
     if column.startswith("variance"):
         return COLUMNS["variance, variance_..."]
-    return next(text for names, text in COLUMNS.items() if column in names.split(", "))
+    found = next((text for names, text in COLUMNS.items() if column in names.split(", ")), None)
+    if found is None:
+        raise HexveilError(f"the published column {column} has no meaning in COLUMNS; nothing is released")
+    return found

@@ -17,12 +17,13 @@ from tasks.account.identity import find_entry
 from tasks.account.screenings import find_stop, why_stopped
 from tasks.account.user_keys import UserKeys, known_users
 from tasks.account.witnesses import check_nothing_unpaid, check_same_users, published_folders
-from tasks.base import frames, randomness, warehouse
+from tasks.base import frames, randomness, schemas, warehouse
 from tasks.base.config import Config
 from tasks.base.errors import BudgetExceeded, HexveilError, InUse
 from tasks.base.logs import say, warn
 from tasks.base.provenance import now
 from tasks.base.steps import step
+from tasks.formats.columns import meaning
 from tasks.kinds.kind import Drawing, Drawn
 from tasks.kinds.stored_plan import StoredPlan, plan_settings
 from tasks.kinds.table import kind_of, load_plan
@@ -121,7 +122,11 @@ def _drawn(
     private = partial(_private_totals, date, plan, entries, config)
     is_revision = intent["revision"] is not None
     drawing = Drawing(date, plan, entries, config, str(intent["release_id"]), is_revision, private, random_bytes)
-    return kind_of(config).release(drawing)
+    drawn = kind_of(config).release(drawing)
+    schemas.check(drawn.statistics, kind_of(config).schema(config), "statistics")
+    for column in drawn.statistics.columns:
+        meaning(column)  # what readers cannot understand is not charged
+    return drawn
 
 
 def _private_totals(

@@ -6,13 +6,20 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
+import pandera.polars as pa
+import polars as pl
 import pytest
+from screened import screen, write_day
 from support import DATE, Dataset, choose, table
 
-from tasks.account import ledger
+from tasks.account import ledger, mirror
+from tasks.base.config import Config
+from tasks.base.errors import HexveilError
+from tasks.formats.columns import meaning
 from tasks.kinds.cell_sums.stored_sum import StoredSum
 from tasks.kinds.clipped.kind import Clipped
-from tasks.kinds.table import KINDS
+from tasks.kinds.kind import Drawing, Drawn
+from tasks.kinds.table import KINDS, kind_of
 from tasks.mechanisms.table import MECHANISMS
 from tasks.planning.plan import plan_release
 from tasks.release.draw import release_with
@@ -52,6 +59,17 @@ def test_given_random_bytes_release_the_same_day_again_and_others_another(
     assert verify_ledger(uneven.config).n_releases == 1
 
 
+def test_the_count_that_screens_a_day_takes_its_bytes_from_the_same_source(
+    dataset: Dataset, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    screen(dataset, "zcdp", "estimated")
+    write_day(dataset, 0)
+    monkeypatch.setattr("tasks.base.randomness.random_bytes", lambda _: pytest.fail("bytes of another source"))
+    released_with(dataset, 1)
+    (entry,) = ledger.read_entries(dataset.config)
+    assert entry.stated["screening"]["n_asked"] > 0
+
+
 class Toy(Clipped):
     """Clipped sums that state one thing more: a kind of its own."""
 
@@ -71,3 +89,34 @@ def test_a_new_kind_is_a_value_and_two_rows(uneven: Dataset, monkeypatch: pytest
     assert entry.stated["sums"]["mean"]["toy"] is True
     assert (table(uneven)["mean_error_bound"] > 0).all()
     assert verify_ledger(uneven.config).n_releases == 1
+
+
+def test_every_column_of_every_kind_has_a_meaning_and_a_place_in_the_mirror(uneven: Dataset) -> None:
+    """A test for who adds a kind: without these a release would be refused, or paid and then not published."""
+    uneven.run_day()
+    with mirror.connect(uneven.config) as connection:
+        mirrored = {row[0] for row in connection.execute("select column_name from duckdb_columns()").fetchall()}
+    for mechanism in MECHANISMS:
+        choose(uneven, mechanism)
+        for column in kind_of(uneven.config).schema(uneven.config).columns:
+            assert meaning(column)
+            assert column in mirrored
+
+
+class Wider(Clipped):
+    """Clipped sums with a column that nobody explains."""
+
+    def release(self, drawing: Drawing) -> Drawn:
+        """Draw, and add the column."""
+        return Drawn(super().release(drawing).statistics.with_columns(unheard_of=pl.lit(1.0)))
+
+    def schema(self, config: Config) -> pa.DataFrameSchema:
+        """Return the schema with that column."""
+        return super().schema(config).add_columns({"unheard_of": pa.Column(pl.Float64)})
+
+
+def test_a_column_without_a_meaning_is_not_charged(uneven: Dataset, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(KINDS, "clipped", Wider())
+    with pytest.raises(HexveilError, match="unheard_of"):
+        uneven.run_day()
+    assert ledger.read_entries(uneven.config) == []

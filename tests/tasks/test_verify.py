@@ -294,7 +294,7 @@ def test_verify_finds_a_release_over_the_days_epsilon(busy_dataset: Dataset, mon
         dearer = {"epsilon": Fraction(3), "budgets": None}  # a budget is asked for up to what a day may cost
         patch.setattr("tasks.planning.plan.propose", lambda name, request: propose(name, replace(request, **dearer)))
         patch.setattr("tasks.account.budgets.Account.may_pay", lambda *_: True)
-        patch.setattr("tasks.kinds.cell_sums.kind.schemas.check", lambda *_: None)
+        patch.setattr("tasks.release.draw.schemas.check", lambda *_: None)
         busy_dataset.run_day()
     with pytest.raises(LedgerBroken, match=r"entry 1 .*epsilon passes privacy.epsilon_per_day"):
         verify.verify_ledger(busy_dataset.config)

@@ -22,7 +22,7 @@ from tasks.kinds.estimated.owner_covariates import covariate_names
 from tasks.kinds.estimated.public_day import occupancy_of, public_day
 from tasks.kinds.estimated.states import known_before, remove_old_states, write_state
 from tasks.kinds.estimated.stored_questions import write_questions
-from tasks.kinds.estimated.tables import areas_of, estimate_frame, measurement_frame, target_of, typical_frame
+from tasks.kinds.estimated.tables import areas_of, estimate_frame, further_tables, target_of
 from tasks.kinds.kind import Drawing, Drawn
 from tasks.kinds.stored_plan import CELL
 
@@ -60,10 +60,7 @@ def estimate_day(drawing: Drawing) -> Drawn:
     chosen = areas.chosen(target_of(config))
     return Drawn(
         statistics=estimate_frame(plan.cells, estimate, asked, areas, chosen, drawing.release_id, config),
-        tables={
-            "typical.parquet": typical_frame(asked, estimate, config),
-            "measurements.parquet": measurement_frame(questions, asked, config),
-        },
+        tables=further_tables(questions, asked, estimate, config),
         stated=stated,
     )
 

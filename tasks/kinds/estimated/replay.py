@@ -12,6 +12,7 @@ from dpmath.core.occupancy import IntArray
 from dpmath.estimate.areas import AREAS, Areas
 from dpmath.estimate.questions import Questions
 from dpmath.estimate.state import MODEL, POINTS, State
+from tasks.account import private_files
 from tasks.account.entry import Entry, Release
 from tasks.base.config import Config
 from tasks.base.logs import say
@@ -20,7 +21,7 @@ from tasks.kinds.estimated.owner_covariates import covariate_names
 from tasks.kinds.estimated.public_day import occupancy_of
 from tasks.kinds.estimated.release import describe_questions
 from tasks.kinds.estimated.states import chain_before, days_between, estimate_again, questions_again, replayed
-from tasks.kinds.estimated.tables import areas_of, estimate_frame, support_of, target_of
+from tasks.kinds.estimated.tables import areas_of, estimate_frame, further_tables, support_of, target_of
 from tasks.kinds.stored_plan import StoredPlan
 
 log = logging.getLogger("hexveil.verify")
@@ -68,6 +69,11 @@ class Replay:
         chosen = _chosen(table, areas, target_of(settings))
         expected = estimate_frame(plan.cells, again.estimate, again.asked, areas, chosen, entry.release_id, settings)
         yield from _unlike(table, expected, chosen, float(settings.value.span))
+        made = further_tables(again.questions, again.asked, again.estimate, settings)
+        folder = private_files.releases(config)
+        for name, again_made in made.items():
+            if _differ(again_made, private_files.read_frame(folder, entry.files[name])):
+                yield f"{name} does not follow from the noisy answers"
 
     def _known(
         self, entry: Release, covariates: list[str], before: Sequence[Entry], settings: Config, config: Config
@@ -84,7 +90,7 @@ class Replay:
 def _unlike(table: pl.DataFrame, expected: pl.DataFrame, chosen: IntArray, span: float) -> Iterator[str]:
     """Yield the first thing in which a released table differs from the one that is made again."""
     drawn = [*_NUMBERS, "support", "mean_area", "mean_day_share"]
-    if not expected.drop(drawn).equals(table.drop(drawn)):
+    if expected.schema != table.schema or not expected.drop(drawn).equals(table.drop(drawn)):
         yield "the released table is not what was planned"
     elif not expected["mean_area"].equals(table["mean_area"]):
         yield "mean_area does not follow from the widths of the intervals"
@@ -94,6 +100,22 @@ def _unlike(table: pl.DataFrame, expected: pl.DataFrame, chosen: IntArray, span:
         yield "mean_day_share does not follow from the noisy answers"
     elif not np.array_equal(table["support"].to_numpy(), support_of(chosen, table["mean_day_share"].to_numpy())):
         yield "support does not follow from mean_area and mean_day_share"
+
+
+def _differ(expected: pl.DataFrame, found: pl.DataFrame) -> bool:
+    """Return whether a further table differs from the one that is made again, by more than the tolerance."""
+    if expected.schema != found.schema or expected.height != found.height:
+        return True
+    for name, dtype in expected.schema.items():
+        ours, theirs = (one[name].explode() if isinstance(dtype, pl.List) else one[name] for one in (expected, found))
+        if ours.len() != theirs.len() or ours.null_count() != theirs.null_count():
+            return True
+        if not ours.dtype.is_float():
+            if not ours.equals(theirs):
+                return True
+        elif _apart(ours.drop_nulls(), theirs.drop_nulls(), max(1.0, float(ours.abs().max() or 0))):  # type: ignore[arg-type]
+            return True
+    return False
 
 
 def _chosen(table: pl.DataFrame, areas: Areas, target: float) -> IntArray:
@@ -128,4 +150,5 @@ def _overcharged(questions: Questions, charged: list[int], currency: Currency) -
 
 
 def _apart(expected: pl.Series, found: pl.Series, span: float) -> bool:
-    return not bool(((expected - found).abs() <= TOLERANCE * span).all())
+    """Return whether numbers differ by more than the tolerance; what is no number differs from any."""
+    return not bool(((expected - found).abs() <= TOLERANCE * span).fill_null(value=False).all())

@@ -67,7 +67,7 @@ def estimate_frame(
     usual, _ = typical(asked.day, estimate.state, asked.covariates, asked.day.kind)
     share = np.clip(1 - variance / of_chosen(areas.variance_before), 0.0, 1.0)
     low, high = (np.clip(mean + side * HALF_WIDTH * deviation, 0.0, POINTS) for side in (-1, 1))
-    frame = cells.select(
+    return cells.select(
         pl.Series("h3_cell", [h3.int_to_str(cell) for cell in cells["h3_cell"]], dtype=pl.String),
         "slot_start",
         pl.lit(config.grid.slot_minutes, dtype=pl.Int64).alias("slot_minutes"),
@@ -84,8 +84,6 @@ def estimate_frame(
         pl.lit(float(config.privacy.epsilon_per_day)).alias("epsilon"),
         pl.lit(release_id).alias("release_id"),
     )
-    schemas.check(frame, estimate_schema(config), "statistics")
-    return frame
 
 
 def estimate_schema(config: Config) -> pa.DataFrameSchema:
@@ -107,6 +105,14 @@ def estimate_schema(config: Config) -> pa.DataFrameSchema:
 def support_of(chosen: IntArray, share: FloatArray) -> np.ndarray:
     """Return what each value rests on: that of a larger area is coarse; else by how much the day's own data told."""
     return np.where(chosen > 0, "coarse", np.where(share >= _LEAST_SHARE, "measured", "modelled"))
+
+
+def further_tables(questions: Questions, asked: Asked, estimate: Estimate, config: Config) -> dict[str, pl.DataFrame]:
+    """Return the tables beside that of the cells, by the name of their file."""
+    return {
+        "typical.parquet": typical_frame(asked, estimate, config),
+        "measurements.parquet": measurement_frame(questions, asked, config),
+    }
 
 
 def typical_frame(asked: Asked, estimate: Estimate, config: Config) -> pl.DataFrame:
@@ -134,8 +140,8 @@ def measurement_frame(questions: Questions, asked: Asked, config: Config) -> pl.
 
     A row is one query: noisy_sum is the share that the balls keep times the sum over strata of weight times (mean -
     expected), plus noise of noise_sd. A stratum is the pairs of a cell whose numbers of records have as many binary
-    digits. The first row of each step says what the strata are: the cell of each, as a row of the statistics, its
-    records, and what was expected of it.
+    digits; its mean is over records, but a user whose vector would be long counts for less. The first row of each step
+    says what the strata are: the cell of each, as a row of the statistics, its records, and what was expected of it.
     """
     steps, occupancy = [], asked.day.occupancy
     measured = [(one.measurement, answers) for one, answers in questions if isinstance(one, Measured)]
