@@ -10,7 +10,8 @@ from typing import Any
 import h3
 import polars as pl
 import pytest
-from support import CONFIG, DATE, HEADER, WITH_MAP, Dataset, silence, table
+from configurations import with_settings
+from support import CONFIG, DATE, HEADER, WITH_MAP, Dataset, by_clip_user, silence, table
 
 from tasks.base.config import Config, load_config
 from tasks.formats.map.page import map_page
@@ -31,8 +32,8 @@ def released(tmp_path_factory: pytest.TempPathFactory) -> Dataset:
     Without noise, so that what the map must show is known.
     """
     folder = tmp_path_factory.mktemp("map")
-    text = WITH_MAP.replace("target_error = 40.0", "target_error = 5.0").replace("per_day = 2.0", "per_day = 50.0")
-    (folder / "dataset.toml").write_text(text.replace("epsilon_total = 5.0", "epsilon_total = 100.0"))
+    text = with_settings(by_clip_user(WITH_MAP), target_error=5.0, epsilon_per_day=50.0, epsilon_total=100.0)
+    (folder / "dataset.toml").write_text(text)
     dataset = Dataset(folder)
     lines = [
         f"bus{bus:02},{DATE}T{hour:02}:{minute:02}:00Z,{place},{hour * 5 + (bus + minute) % 20}"
@@ -154,7 +155,7 @@ def test_a_tap_on_a_phone_chooses_a_hexagon(open_map: OpenMap, released: Dataset
 
 def configured(folder: Path, changes: dict[str, str]) -> Config:
     """Return the tests' configuration with some of its text replaced."""
-    text = CONFIG
+    text = by_clip_user(CONFIG)
     for old, new in changes.items():
         assert old in text
         text = text.replace(old, new)
@@ -251,7 +252,7 @@ def test_the_variance_is_told_where_it_is_published(open_map: OpenMap, tmp_path:
 def test_a_value_of_a_larger_area_is_marked_and_told(
     open_map: OpenMap, tmp_path: Path, area: str, words: str, hatch: str
 ) -> None:
-    config = configured(tmp_path, {'"clip-user"\ntarget_error = 40.0': '"estimated"\ntarget_error = 12.0'})
+    config = configured(tmp_path, {'"clip-user"': '"estimated"', "target_error = 40.0": "target_error = 12.0"})
     more = {"mean_sd": 5.9, "typical_mean": 21.0, "mean_area": area}
     shown = open_map(write_map(tmp_path, config, [(47.05, 8.31)], DATE, **more))
     assert shown.layer(2)["hatch"] == [hatch]

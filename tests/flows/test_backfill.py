@@ -9,6 +9,7 @@ from typing import Any
 
 import polars as pl
 import pytest
+from configurations import with_settings
 from support import CONFIG, DATE, HEADER, Campaign, Dataset, Hexveil, all_files
 
 from tasks.account import ledger
@@ -30,7 +31,7 @@ def make(folder: Path, n_days: int) -> Dataset:
     """Return a dataset of so many days, each with other buses about, in one file a day."""
     folder.mkdir()
     text = CONFIG.replace('"raw/*"', '"raw/{date}.csv"').replace('"UTC"', '"Europe/Zurich"')
-    text = text.replace('"clip-user"', '"planned"').replace("epsilon_total = 5.0", "epsilon_total = 200.0")
+    text = with_settings(text, mechanism="planned", target_error=40.0, epsilon_total=200.0)
     (folder / "dataset.toml").write_text(text)
     dataset = Dataset(folder)
     for number, date in enumerate(dates_of(n_days)):

@@ -5,8 +5,9 @@ import sys
 from pathlib import Path
 
 import pytest
+from configurations import with_settings
 from planted import LATE_VALUE, USER, VALUE, files_of, leaks
-from support import DATE, HEADER, Dataset
+from support import DATE, HEADER, Dataset, by_clip_user
 
 RUN_EACH = """
 import contextlib
@@ -69,7 +70,7 @@ def dataset_with(folder: Path, rows: list[str], settings: str = "") -> Dataset:
     from support import CONFIG
 
     folder.mkdir()
-    (folder / f"{folder.name}.toml").write_text(CONFIG.replace("[privacy]", settings + "[privacy]"))
+    (folder / f"{folder.name}.toml").write_text(by_clip_user(CONFIG.replace("[privacy]", settings + "[privacy]")))
     dataset = Dataset(folder)
     dataset.write("day.csv", HEADER + "\n".join(rows) + "\n")
     return dataset
@@ -109,7 +110,7 @@ def searched_after(folder: Path, environment: dict[str, str]) -> dict[str, bytes
         dataset.write("day.csv", content.encode("utf-8", "surrogateescape"))
         if name == "estimated":
             path = folder / name / f"{name}.toml"
-            path.write_text(path.read_text().replace('"clip-user"\ntarget_error = 40.0', '"estimated"'))
+            path.write_text(with_settings(path.read_text(), mechanism="estimated", target_error=None))
         if name in ("good", "estimated"):
             path = folder / name / f"{name}.toml"
             path.write_text(path.read_text().replace("map = false", "map = true"))

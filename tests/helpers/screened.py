@@ -29,10 +29,8 @@ def write_day(
 def screen(dataset: Dataset, definition: str, mechanism: str, total: str = "4000") -> Dataset:
     """Have a dataset screened, with so much for a day that the noise hardly moves the count."""
     dataset.set(definition=definition)
-    dataset.edit("target_error = 40.0\n", "target_error = 40.0\n" if mechanism == "planned" else "")
-    dataset.set(mechanism=mechanism)
-    dataset.set(screen=True)
-    dataset.set(epsilon_per_day=400)
+    dataset.set(mechanism=mechanism, target_error=40.0 if mechanism == "planned" else None)
+    dataset.set(screen=True, epsilon_per_day=400)
     dataset.edit("epsilon_total = 5.0", f"epsilon_total = {total}")
     return dataset
 

@@ -31,7 +31,7 @@ from tasks.base.steps import step
 from tasks.engines.late import count_late_records
 from tasks.engines.prepare import by_itself, prepare_day
 from tasks.formats.catalogue import FORMATS
-from tasks.mechanisms.table import MECHANISMS, PROMISING
+from tasks.mechanisms.table import MECHANISMS
 from tasks.occupancy.placing import define_places
 from tasks.planning.plan import plan_release
 from tasks.planning.range_plans import RangePlans, Shortage, finish_plans, plan_ahead, planning_range
@@ -77,8 +77,6 @@ slot_minutes = 60
 [privacy]
 definition = "pure"
 epsilon_per_day = 2.0
-mechanism = "clip-user"
-target_error = 40.0
 [budget]
 epsilon_total = 5.0
 [publish]
@@ -88,6 +86,11 @@ path = "store"
 """
 
 WITH_MAP = CONFIG.replace("map = false", "map = true")
+
+
+def by_clip_user(configuration: str) -> str:
+    """Return the text of a configuration with a mechanism that promises an error and withholds cells."""
+    return with_settings(configuration, mechanism="clip-user", target_error=40.0)
 
 
 def by_the_planner(configuration: str) -> str:
@@ -232,13 +235,10 @@ OF_SUMS = tuple(name for name, row in MECHANISMS.items() if row.kind != "estimat
 
 def choose(dataset: Dataset, mechanism: str, epsilon: str = "40.0", cell_epsilon: str = "8.0") -> None:
     """Have a dataset released by a mechanism, with what that needs."""
-    dataset.set(mechanism=mechanism)
-    dataset.edit("epsilon_per_day = 2.0", f"epsilon_per_day = {epsilon}")
-    dataset.edit("epsilon_total = 5.0", f"epsilon_total = {epsilon}")
-    if mechanism not in OF_SUMS:
-        dataset.set(target_error=None)
-    elif mechanism not in PROMISING:
-        dataset.edit("target_error = 40.0", f"cell_epsilon = {cell_epsilon}")
+    dataset.set(mechanism=mechanism, epsilon_per_day=float(epsilon), epsilon_total=float(epsilon))
+    dataset.set(target_error=40.0 if MECHANISMS[mechanism].promises else None)
+    if MECHANISMS[mechanism].needs:
+        dataset.set(cell_epsilon=float(cell_epsilon))
 
 
 @step("die")
