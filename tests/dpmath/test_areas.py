@@ -87,7 +87,7 @@ class Dense:
         is_of = np.zeros((n_pairs, n_cells))
         is_of[np.arange(n_pairs), occupancy.cell] = 1
         of_states, row = is_of @ values, view.strata.of_pair
-        of_states[:, state.basis.of_stay] = view.strata.stay[row]
+        of_states[:, state.basis.of_stay] = view.strata.of_pairs
         of_pairs = np.column_stack([of_states, of_states, is_of, np.eye(n_pairs)])
         of_coefficients = state.covariance + np.diag(
             state.lasting * np.where(np.arange(state.mean.size) < n_common, factors["city"], factors["own"])

@@ -56,9 +56,9 @@ TEMPLATES = Templates()
 
 
 def _is_whole(folder: Path) -> bool:
-    """Return whether all that a dataset is of lies in its folder."""
+    """Return whether all that a dataset is of lies in its folder, on the same disk."""
     config = load_config(folder / "dataset.toml")
-    is_own = config.storage_path.is_relative_to(folder.resolve())
+    is_own = config.storage_path.is_relative_to(folder.resolve()) and not config.storage_path.is_mount()
     return is_own and not any("://" in one or Path(one).is_absolute() for one in config.dataset.files)
 
 
