@@ -81,6 +81,7 @@ def test_what_is_told_of_days_stays_where_the_scale_changes(
     assert state.day_error == pytest.approx((0.3 - kept * shift, variance))
 
 
+@pytest.mark.slow
 @pytest.mark.theorem("HV-E7")
 def test_a_city_that_becomes_lively_after_quiet_months_is_followed_within_weeks(
     monkeypatch: pytest.MonkeyPatch,
@@ -104,7 +105,7 @@ def _become_lively() -> float:
         surface = 12 * (rng.normal() * np.cos(x) + rng.normal() * np.sin(y) + rng.normal()) / 3**0.5
         return np.asarray(surface if number >= 90 else 0 * surface)
 
-    days = (one for seed in range(8) for one in _released(seed, 117, "l1", UNIT["l1"], differs))
+    days = (one for seed in range(16) for one in _released(seed, 117, "l1", UNIT["l1"], differs))
     return float(np.mean([error(found, day, totals) for number, found, day, totals in days if number >= 97]))
 
 
@@ -163,6 +164,7 @@ def test_what_later_sums_tell_of_days_is_bayes_rule_on_dense_matrices(true_error
     assert estimated(view, one, sums, noise, 0.1, ON_FIRST_DAY).state.day_error == before
 
 
+@pytest.mark.slow
 @pytest.mark.theorem("HV-E7")
 @pytest.mark.parametrize(("of_city", "most"), [(0.0, 0.97), (20.0, 1.0)])
 def test_intervals_are_narrower_where_days_turn_out_to_be_alike_and_no_worse_where_only_the_mean_differs(
@@ -183,7 +185,7 @@ def _learned(of_city: float) -> tuple[float, float]:
         return np.asarray(of_city * rng.normal())
 
     held, scores = [], []
-    days = (one for seed in range(3) for one in _released(seed, 90, "l2", UNIT["l2"] // 4, differs))
+    days = (one for seed in range(12) for one in _released(seed, 90, "l2", UNIT["l2"] // 4, differs))
     for number, found, day, totals in days:
         if number >= 40:
             half, off = HALF_WIDTH * np.sqrt(found.variance), abs(found.mean - true_means(day, totals))
