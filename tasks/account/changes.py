@@ -44,7 +44,7 @@ def entry_of(stated: Stated) -> Release | Stopped | Amendment:
             f"writes {FORMAT} only: use the version that wrote it"
         )
     kinds: dict[Any, type[Release | Stopped | Amendment]] = {Release.kind: Release, BUDGET: Amendment, STOPPED: Stopped}
-    kind = kinds.get(stated.get("kind"))
+    kind = kinds.get(stated.get("kind", Release.kind))
     if kind is None:
         raise LedgerBroken(
             f"entry {stated['number']} of the ledger is of the kind {stated.get('kind')}, and this version knows only "

@@ -91,8 +91,7 @@ def stepped(dataset: Dataset) -> Dataset:
         for minute in range(0, 60, 20)
     ]
     dataset.write("day.csv", HEADER + "\n".join(lines) + "\n")
-    dataset.set(epsilon_per_day=60.0)
-    dataset.set(epsilon_total=100.0)
+    dataset.set(mechanism="clip-user", target_error=40.0, epsilon_per_day=60.0, epsilon_total=100.0)
     return dataset
 
 

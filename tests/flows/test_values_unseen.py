@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 from fuzzing import draw_case
-from support import CONFIG, DATE, Dataset, Hexveil
+from support import CONFIG, DATE, Dataset, Hexveil, by_clip_user
 
 _OF_VALUES_AND_TIME = (
     "committed_at",
@@ -28,7 +28,7 @@ def seen(folder: Path, content: bytes, form: str, hexveil: Hexveil) -> dict[str,
     large_cells = lenient.replace("h3_resolution = 7", "h3_resolution = 3").replace(
         "slot_minutes = 60", "slot_minutes = 1440"
     )
-    (folder / "dataset.toml").write_text(large_cells)
+    (folder / "dataset.toml").write_text(by_clip_user(large_cells))
     dataset = Dataset(folder)
     dataset.write(f"day.{form}", content)
     ended = hexveil("run", "--config", dataset.config_file, "--date", DATE, "--verbose")

@@ -113,7 +113,10 @@ def test_the_variance_is_published_and_charged_too(uneven: Dataset) -> None:
 @pytest.mark.parametrize(
     ("keys", "message"),
     [
-        ('definition = "pure"\nnoise = "gaussian"', "discrete Gaussian noise has no pure epsilon"),
+        (
+            'definition = "pure"\nmechanism = "planned"\nnoise = "gaussian"',
+            "discrete Gaussian noise has no pure epsilon",
+        ),
         ('definition = "pure"\ndelta = 1e-6', "pure epsilon has no delta"),
         ('delta = "1e-6"', "delta"),
         ("delta = 2e-4", r"less than or equal to Decimal\('0\.0001'\)"),

@@ -25,7 +25,7 @@ from support import DATE, Dataset, later_day
 from tasks.account import ledger
 from tasks.account.chain import releases
 from tasks.base.config import load_config
-from tasks.base.errors import BadConfig
+from tasks.base.errors import BadConfig, HexveilError
 from tasks.formats.catalogue import FORMATS, Format, Medium, PublishedDay
 from tasks.formats.columns import COLUMNS, meaning
 from tasks.formats.geography import with_instants
@@ -252,7 +252,7 @@ def test_a_publisher_that_a_catalogue_cannot_use_is_refused(dataset: Dataset, ol
 def test_every_published_column_has_one_meaning() -> None:
     assert meaning("mean_clip_high") == COLUMNS["mean_clip_low, mean_clip_high"]
     assert meaning("variance_ci95_low") == COLUMNS["variance, variance_..."]
-    with pytest.raises(StopIteration):
+    with pytest.raises(HexveilError, match="no_such_column has no meaning"):
         meaning("no_such_column")
 
 
