@@ -34,9 +34,9 @@ class PlannedDay:
         return replace(self, charges=charges, request=after_screening(request, charges, config))
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class GridDay:
-    """A day in some grid.
+    """A day in some grid; each is itself alone, so what is made of it can be kept.
 
     Attributes:
         date: The local day.

@@ -21,6 +21,12 @@ from tasks.mechanisms.proposals import Proposal, Request
 
 Errors = Sequence[Fraction | float | None]
 
+EPSILON_IN_ZCDP = (
+    "the least epsilon at delta that follows from rho for any one user, rounded up; rho is what is counted, and "
+    "epsilons of several releases must not be added"
+)
+"""What the epsilon of any release in zCDP is."""
+
 
 @dataclass(frozen=True)
 class Words:

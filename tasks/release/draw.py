@@ -122,8 +122,9 @@ def _drawn(
     private = partial(_private_totals, date, plan, entries, config)
     is_revision = intent["revision"] is not None
     drawing = Drawing(date, plan, entries, config, str(intent["release_id"]), is_revision, private, random_bytes)
-    drawn = kind_of(config).release(drawing)
-    schemas.check(drawn.statistics, kind_of(config).schema(config), "statistics")
+    kind = kind_of(config)
+    drawn = kind.release(drawing)
+    schemas.check(drawn.statistics, kind.schema(config), "statistics")
     for column in drawn.statistics.columns:
         meaning(column)  # what readers cannot understand is not charged
     return drawn

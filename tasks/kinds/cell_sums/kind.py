@@ -25,7 +25,7 @@ from tasks.kinds.cell_sums.plan import SumsPlan, mean_errors, plan_of_sums
 from tasks.kinds.cell_sums.statistics import statistic_frame, statistic_schema
 from tasks.kinds.cell_sums.stored_sum import StoredSum, stored_sums
 from tasks.kinds.day import GridDay, PlannedDay, after_screening, request_of
-from tasks.kinds.kind import Drawing, Drawn, Words, Worth
+from tasks.kinds.kind import EPSILON_IN_ZCDP, Drawing, Drawn, Words, Worth
 from tasks.kinds.plan import over_records
 from tasks.kinds.stored_plan import StoredPlan
 from tasks.mechanisms.proposals import Proposal, Request
@@ -43,8 +43,7 @@ _WORDS = Words(
         "several releases add up",
     },
     in_zcdp={
-        "epsilon": "the least epsilon at delta that follows from rho for any one user, rounded up; rho is what is "
-        "counted, and epsilons of several releases must not be added",
+        "epsilon": EPSILON_IN_ZCDP,
         "composition": "a user's rho is the sum over cells and statistics of half the square of the most that the user "
         "can move the sum / noise scale, an exact rational; a drawn interval adds an eighth of the square of its "
         "epsilon; rho of several releases adds up",

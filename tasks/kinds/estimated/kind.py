@@ -20,7 +20,7 @@ from tasks.kinds.estimated.plan import EstimatePlan, losses_of, plan_of_estimate
 from tasks.kinds.estimated.release import estimate_day
 from tasks.kinds.estimated.replay import Replay
 from tasks.kinds.estimated.tables import estimate_schema
-from tasks.kinds.kind import Drawing, Drawn, Words, Worth
+from tasks.kinds.kind import EPSILON_IN_ZCDP, Drawing, Drawn, Words, Worth
 from tasks.kinds.stored_plan import StoredPlan
 from tasks.mechanisms.proposals import Proposal, Request
 
@@ -35,8 +35,7 @@ _WORDS = Words(
         "answers / noise scale, rounded up to the day's epsilon; losses of several releases add up",
     },
     in_zcdp={
-        "epsilon": "the least epsilon at delta that follows from rho for any one user, rounded up; rho is what is "
-        "counted, and epsilons of several releases must not be added",
+        "epsilon": EPSILON_IN_ZCDP,
         "composition": "a user's rho is the sum over the day's questions of half the square of the most that the user "
         "can move the answers / noise scale, rounded up to the day's rho; rho of several releases adds up",
     },

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 from decimal import Decimal
+from functools import lru_cache
 
 from dpmath.estimate import prospect
 from dpmath.estimate.day import FloatArray
@@ -35,12 +36,13 @@ def constant_error(day: GridDay, deviation: float) -> float:
 
 def deviations(day: GridDay, epsilons: Sequence[Decimal], deviation: float) -> Iterator[FloatArray]:
     """Yield the standard deviation of each cell, in the value's unit, for each limit of a day, shape (G,)."""
-    public = public_day(day.date, day.cells, day.occupancy, day.config)
+    public = _asked(day).day
     asked = [asked_later(public, day.with_epsilon(epsilon).config) for epsilon in epsilons]
     for found in prospect.prospects(asked, deviation):
         yield found * _unit(day)
 
 
+@lru_cache(maxsize=1)
 def _asked(day: GridDay) -> Asked:
     """Return what a day that is not the first would ask."""
     return asked_later(public_day(day.date, day.cells, day.occupancy, day.config), day.config)

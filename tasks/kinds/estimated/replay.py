@@ -41,15 +41,7 @@ class Replay:
     def problems(
         self, entry: Release, plan: StoredPlan, table: pl.DataFrame, before: Sequence[Entry], config: Config
     ) -> Iterator[str]:
-        """Yield what in a released estimate does not follow from its plan, its questions and the releases before it.
-
-        Args:
-            entry: The entry of the release.
-            plan: Its stored plan.
-            table: The released table.
-            before: The entries before it.
-            config: Says where the files are.
-        """
+        """Yield what follows from no plan, questions and earlier releases; see ``tasks.kinds.kind.Verifier``."""
         if entry.stated.get("model") != MODEL:
             yield from _problems_of_another_model(entry, plan, config)
             return
