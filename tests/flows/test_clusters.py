@@ -107,6 +107,7 @@ def dataset_in(folder: Path, engine: str = "") -> Dataset:
 
 
 def engine(running: LocalCluster, n_shards: int, **settings: str) -> str:
+    running.wait_for_workers(1, timeout=120)  # the test before may have ended all of them
     lines = [f'{key} = "{value}"' for key, value in {"address": running.scheduler_address, **settings}.items()]
     return "\n".join(["[engine]", 'name = "dask"', f"n_shards = {n_shards}", *lines]) + "\n"
 

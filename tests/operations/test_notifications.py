@@ -110,12 +110,12 @@ def test_a_failed_verification_is_told_with_the_place(watched: Deployed, channel
 
 def test_a_low_budget_and_a_withheld_day_are_told(watched: Deployed, channel: Channel) -> None:
     text = watched.dataset.config_file.read_text()
-    watched.dataset.set(epsilon_total=2.5)
+    watched.dataset.set(epsilon_total=2.0)
     try:
         assert watched.ended(watched.start("daily", date=FIRST, revision="again"))["state"]["type"] == "FAILED"
     finally:
         watched.dataset.config_file.write_text(text)
-    assert "of 2.5 for the user who lost most" in channel.wait_for("test: the budget is low")
+    assert "of 2.0 for the user who lost most" in channel.wait_for("test: the budget is low")
     assert "budget.epsilon_total" in channel.wait_for(f"test: nothing of {FIRST} could be published")
 
 
