@@ -1,7 +1,10 @@
 """The benchmark's own parts, on days of some thousand records; no test says how long anything may take."""
 
+import datetime as dt
+import json
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 
 import duckdb
 import numpy as np
@@ -109,6 +112,12 @@ def test_a_day_that_costs_more_after_a_year_of_releases_is_told(tmp_path: Path) 
 
 
 def test_days_after_few_and_many_others_are_measured_in_turn(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+
+    def in_this_process(command: list[str], *_: object) -> SimpleNamespace:
+        rows = run_steps(Path(command[3]), [dt.date.fromisoformat(date) for date in command[4:]])
+        return SimpleNamespace(output=json.dumps(rows))
+
+    monkeypatch.setattr(year, "measured", in_this_process)
     monkeypatch.setattr(year, "DAYS", tmp_path)
     monkeypatch.setattr(year, "AFTER", (1, 3))
     monkeypatch.setattr(year, "_N_ROUNDS", 2)

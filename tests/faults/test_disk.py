@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from support import DATE, Dataset, later_day
+from support import DATE, Dataset, later_day, slow
 
 from tasks.account import ledger
 from tasks.base.errors import HexveilError
@@ -32,10 +32,13 @@ def small_disk(busy_dataset: Dataset) -> Iterator[Path]:
     subprocess.run(["umount", str(path)], check=True)
 
 
-def test_a_full_disk_fails_the_day_whole_and_more_room_mends_it(busy_dataset: Dataset, small_disk: Path) -> None:
+@pytest.mark.parametrize("step", [1024, slow(256)])
+def test_a_full_disk_fails_the_day_whole_and_more_room_mends_it(
+    busy_dataset: Dataset, small_disk: Path, step: int
+) -> None:
     """The disk grows step by step, so that it is full at ever later moments of the day."""
     messages = []
-    for kibibytes in [*range(64, 6000, 256), 60_000]:
+    for kibibytes in [*range(64, 6000, step), 60_000]:
         mount(small_disk, f"remount,size={kibibytes}k")
         try:
             busy_dataset.release()

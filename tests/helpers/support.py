@@ -104,9 +104,9 @@ ENGINES = ("", '[engine]\nname = "dask"\nn_shards = 3\n')
 """The engine's section: the local one, and shards, which outside a flow are worked on in the same process."""
 
 
-def slow(value: object) -> ParameterSet:
-    """Return a value of a parameter that only `make test-slow` tries."""
-    return pytest.param(value, marks=pytest.mark.slow)
+def slow(*values: object) -> ParameterSet:
+    """Return a value of a parameter, or values of several, that only `make test-slow` tries."""
+    return pytest.param(*values, marks=pytest.mark.slow)
 
 
 def examples(few: int, many: int) -> pytest.MarkDecorator:
@@ -231,6 +231,10 @@ class Dataset:
 
 OF_SUMS = tuple(name for name, row in MECHANISMS.items() if row.kind != "estimated")
 """The mechanisms that publish a noisy sum of each cell."""
+
+IN_BRIEF = ("planned", "array-averaging", "quantile")
+OF_SUMS_IN_BRIEF = [name if name in IN_BRIEF else slow(name) for name in OF_SUMS]
+"""Where what a mechanism does is tried elsewhere: one of each way to clip in `make test`, all in `make test-slow`."""
 
 
 def choose(dataset: Dataset, mechanism: str, epsilon: str = "40.0", cell_epsilon: str = "8.0") -> None:

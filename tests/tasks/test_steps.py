@@ -10,6 +10,7 @@ import duckdb
 import pytest
 from prefect import flow
 from prefect.testing.utilities import prefect_test_harness
+from support import slow
 
 from tasks.account import releases
 from tasks.base import steps
@@ -26,8 +27,8 @@ from tasks.release import draw, publish
 FULL = OSError(28, "No space left on device")
 
 
-@pytest.fixture(scope="module", autouse=True)
-def _scheduler() -> object:
+@pytest.fixture(scope="module")
+def scheduler() -> Iterator[None]:
     with prefect_test_harness(server_startup_timeout=600):
         yield
 
@@ -46,9 +47,11 @@ def in_this_process(work: Callable[[], Any]) -> None:
         work()
 
 
-@pytest.fixture(params=[in_flow, in_this_process])
+@pytest.fixture(params=[slow(in_flow), in_this_process])
 def in_run(request: pytest.FixtureRequest) -> Callable[[Callable[[], Any]], None]:
     """Run work as a run, at a server and without one."""
+    if request.param is in_flow:
+        request.getfixturevalue("scheduler")
     return request.param
 
 

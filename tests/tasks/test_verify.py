@@ -5,6 +5,7 @@ from contextlib import suppress
 from dataclasses import replace
 from fractions import Fraction
 from functools import partial
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -143,12 +144,17 @@ def test_verify_recomputes_losses_and_sums_and_trusts_no_entry(
         lie(entry)
         return honest(entry, *args)
 
+    busy_dataset.prepare()
+    plan = plan_release.fn(DATE, busy_dataset.config)
+    store = busy_dataset.folder / "store"
+    planned = Path(shutil.copytree(store, busy_dataset.folder / "planned"))
     for said, lie in lies.items():
-        shutil.rmtree(busy_dataset.folder / "store", ignore_errors=True)
+        shutil.rmtree(store)
+        shutil.copytree(planned, store)
         with monkeypatch.context() as patch:
             patch.setattr(ledger, "append", partial(lying, lie))
             with suppress(LedgerBroken):
-                busy_dataset.release()
+                publish_files.fn(release_statistics.fn(DATE, plan, busy_dataset.config), busy_dataset.config)
         with pytest.raises(LedgerBroken, match=f"entry 1 .*{said}"):
             verify.verify_ledger(busy_dataset.config)
 
