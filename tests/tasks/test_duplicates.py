@@ -103,7 +103,7 @@ def set_hash(patch: pytest.MonkeyPatch, expression: str) -> None:
     patch.setattr(warehouse, "statement", lambda name: macro if name == "scratch/identity_hash" else original(name))
 
 
-@examples(6, 20)
+@examples(3, 20)
 def test_what_is_kept_and_why_is_what_a_plain_reading_of_the_rows_says_whatever_the_hashes_are(
     tmp_path_factory: pytest.TempPathFactory, n_examples: int
 ) -> None:

@@ -142,7 +142,7 @@ CHARACTER = st.one_of(
 IDS = st.lists(st.text(CHARACTER.filter(lambda one: one not in "\0\r"), max_size=6), min_size=1, max_size=60)
 
 
-@examples(8, 30)
+@examples(4, 30)
 def test_white_space_of_any_kind_is_trimmed_off_any_id(
     tmp_path_factory: pytest.TempPathFactory, n_examples: int
 ) -> None:

@@ -8,7 +8,7 @@ from statistics import median_high
 
 import polars as pl
 import pytest
-from support import DATE, HEADER, OF_SUMS, Dataset, choose, later_day, slow, table
+from support import DATE, HEADER, OF_SUMS, OF_SUMS_IN_BRIEF, Dataset, choose, later_day, slow, table
 
 from dpmath.core.accounting import LOSS_UNITS
 from tasks.account import chain, ledger, private_files
@@ -190,7 +190,7 @@ def test_noise_that_is_not_the_plans_is_never_released(
     assert not uneven.published("statistics.parquet").exists()
 
 
-@pytest.mark.parametrize("mechanism", OF_SUMS)
+@pytest.mark.parametrize("mechanism", OF_SUMS_IN_BRIEF)
 @pytest.mark.parametrize("name", ["inverse_scale", slow("divisor"), slow("bias")])
 def test_verify_notices_a_plan_whose_columns_do_not_follow_from_its_users(
     uneven: Dataset, mechanism: str, name: str, monkeypatch: pytest.MonkeyPatch
@@ -212,7 +212,7 @@ def test_verify_notices_a_plan_whose_columns_do_not_follow_from_its_users(
         verify.verify_ledger(uneven.config)
 
 
-@pytest.mark.parametrize("mechanism", OF_SUMS)
+@pytest.mark.parametrize("mechanism", OF_SUMS_IN_BRIEF)
 def test_verify_notices_a_table_that_promises_another_error_or_noise(
     uneven: Dataset, mechanism: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
