@@ -10,7 +10,7 @@ import pytest
 from h3ronpy.vector import coordinates_to_cells
 from numpy.typing import NDArray
 from polars.testing import assert_frame_equal
-from support import CONFIG, DATE, Dataset
+from support import CONFIG, DATE, Dataset, slow
 
 from tasks.base import warehouse
 from tasks.occupancy import placing
@@ -106,7 +106,7 @@ def n_wrong(boxes: pl.DataFrame, resolution: int, rng: np.random.Generator, marg
     return int((np.where(side > margin, here, np.where(side < -margin, beyond, right)) != right).sum())
 
 
-@pytest.mark.parametrize("resolution", [0, 1, 2, 3, 4, 7, 8, 11])
+@pytest.mark.parametrize("resolution", [0, 3, 7, 11, *map(slow, (1, 2, 4, 8))])
 def test_every_place_of_a_box_lies_in_the_hexagon_that_it_says(dataset: Dataset, resolution: int) -> None:
     rng = np.random.default_rng(resolution)
     boxes = boxes_of(dataset, resolution, dense_places(resolution, rng))

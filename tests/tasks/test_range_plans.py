@@ -48,7 +48,7 @@ def one_after_the_other(dataset: Dataset, dates: list[dt.date]) -> tuple[dict[dt
 
 
 @pytest.mark.parametrize(
-    ("mechanism", "total", "window"), [("clip-user", "5.0", ""), ("planned", "0.9", "\nwindow_days = 3")]
+    ("mechanism", "total", "window"), [("clip-user", "5.0", ""), slow("planned", "0.9", "\nwindow_days = 3")]
 )
 def test_plans_made_side_by_side_are_those_of_one_day_after_the_other(
     week: tuple[Dataset, list[dt.date]], mechanism: str, total: str, window: str

@@ -190,7 +190,7 @@ def outcomes(folder: Path, values: list[str]) -> tuple[list[Any], list[Any]]:
     return kept, dataset.query("select row_number, reason from quarantine order by all")
 
 
-@examples(10, 40)
+@examples(4, 40)
 def test_which_records_survive_does_not_depend_on_any_value(
     tmp_path_factory: pytest.TempPathFactory, n_examples: int
 ) -> None:
