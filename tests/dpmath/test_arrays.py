@@ -8,6 +8,7 @@ from itertools import product
 import numpy as np
 import pytest
 from exact import decimal, neighbours, outcome_probabilities, point_probabilities
+from support import slow
 
 from dpmath.arrays.cell import ArrayCell, Interval, array_averaging, array_bias, array_sensitivities, clipped_array_sum
 from dpmath.arrays.grouping import Grouping, best_fit, wrap_around
@@ -193,7 +194,7 @@ def worst_losses(cell: ArrayCell, epsilon: Fraction, intervals: Callable) -> tup
 @pytest.mark.parametrize(
     ("records", "length", "value_range"), [([1, 1, 1], 1, 3), ([2, 2, 1, 1], 2, 1), ([3, 2], 3, 2), (STRADDLING, 3, 1)]
 )
-@pytest.mark.parametrize("epsilon", [Fraction(1), Fraction(30)])
+@pytest.mark.parametrize("epsilon", [Fraction(1), slow(Fraction(30))])
 def test_interval_and_noisy_sum_together_lose_no_more_than_epsilon(
     records: list[int], length: int, value_range: int, grouper: Grouper, intervals: Callable, epsilon: Fraction
 ) -> None:

@@ -5,7 +5,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from oracle import worst_load_by_highs
-from support import occupancy_of, random_occupancy
+from support import occupancy_of, random_occupancy, slow
 
 from dpmath.cells.clip_user import clip_user_sums
 from dpmath.cells.clipped_sum import ClippedSum
@@ -18,7 +18,7 @@ from dpmath.planner.plans import Plan, least_epsilon, least_error, lower_bound, 
 from dpmath.planner.programme import Programme
 from tests.bench.cities import city
 
-QUICK = settings(max_examples=12, suppress_health_check=[HealthCheck.function_scoped_fixture])
+QUICK = settings(max_examples=4, suppress_health_check=[HealthCheck.function_scoped_fixture])
 SEEDS = st.integers(0, 2**32 - 1)
 
 
@@ -223,7 +223,7 @@ def test_no_choice_of_cells_with_two_sums_is_larger_than_the_bound_however_limit
 
 
 @pytest.mark.theorem("HV-L6")
-@pytest.mark.parametrize("value_range", [1, 2, 10, 100, 10_000])
+@pytest.mark.parametrize("value_range", [1, 10, 10_000, *map(slow, (2, 100))])
 @pytest.mark.parametrize("seed", range(8))
 def test_no_fewer_cells_than_without_clipping_however_coarse_the_ticks(seed: int, value_range: int) -> None:
     occupancy, epsilon, target, budgets = small_instance(seed + 100 * value_range)
@@ -235,7 +235,7 @@ def test_no_fewer_cells_than_without_clipping_however_coarse_the_ticks(seed: int
 
 
 @pytest.mark.theorem("HV-L6")
-@pytest.mark.parametrize("seed", range(40))
+@pytest.mark.parametrize("seed", [*range(12), *map(slow, range(12, 40))])
 def test_of_few_cells_at_most_one_less_is_carried_than_the_best_of_all_choices(seed: int) -> None:
     import itertools
 
