@@ -3,9 +3,10 @@ PYTHON ?= python3
 BIN := .venv/bin
 INSTALL := DEBIAN_FRONTEND=noninteractive apt-get install --yes --quiet --no-install-recommends
 
-# Many tests wait for servers, so they run in one process more than there are cores; those of one file stay together.
+# Many tests wait for servers, so they run in one process more than there are cores; those of one file stay together,
+# and the files begin in the order of tests/conftest.py: the longest first.
 WORKERS := $(shell n=$$(getconf _NPROCESSORS_ONLN); echo $$((n < 3 ? n + 1 : 4)))
-PARALLEL := -n $(WORKERS) --dist loadfile
+PARALLEL := -n $(WORKERS) --dist loadfile --no-loadscope-reorder
 
 # The share of each long campaign of the tests that is done, drawn anew at each run.
 CAMPAIGN ?= 1

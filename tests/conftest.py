@@ -6,6 +6,7 @@ os.environ |= {"PREFECT_SERVER_ANALYTICS_ENABLED": "false", "DO_NOT_TRACK": "1"}
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # as the command has it; other tests want the other core
 
 import datetime as dt
+import random
 import shutil
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -50,6 +51,13 @@ def campaign(request: pytest.FixtureRequest) -> Campaign:
 
 
 @pytest.fixture
+def drawn(campaign: Campaign) -> None:
+    """Do a test that is one long trial in such a share of the runs."""
+    if random.random() >= campaign.share:
+        pytest.skip("a long trial, not drawn for this share of the campaign")
+
+
+@pytest.fixture
 def say(request: pytest.FixtureRequest) -> Say:
     """Return a function whose lines stand under the tests at the end, from whichever process ran them."""
     return lambda line: request.node.user_properties.append(("said", line))
@@ -60,6 +68,32 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
         for name, line in report.user_properties:
             if name == "said" and report.when == "call":
                 terminalreporter.write_line(line)
+
+
+LONGEST = (
+    "tests/dpmath/test_days_as_told.py",
+    "tests/operations",
+    "tests/install",
+    "tests/faults",
+    "tests/flows",
+    "tests/tasks/test_value_domain.py",
+    "tests/dpmath/test_places.py",
+    "tests/bench",
+    "tests/paper",
+    "tests/tasks",
+)
+"""Files and folders whose tests take longest, in order; those of all others are short."""
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Have the longest files begin first, so that no process is left alone with one at the end."""
+    order = {name: number for number, name in enumerate(LONGEST)}
+
+    def place(item: pytest.Item) -> int:
+        path = item.path.relative_to(item.config.rootpath)
+        return min((order.get(one.as_posix(), len(order)) for one in (path, *path.parents)), default=len(order))
+
+    items.sort(key=place)
 
 
 ALTERING, WATCHING = {"monkeypatch"}, {"caplog", "capsys", "capfd"}

@@ -82,6 +82,7 @@ def test_what_is_told_of_days_stays_where_the_scale_changes(
 
 
 @pytest.mark.slow
+@pytest.mark.usefixtures("drawn")
 @pytest.mark.theorem("HV-E7")
 def test_a_city_that_becomes_lively_after_quiet_months_is_followed_within_weeks(
     monkeypatch: pytest.MonkeyPatch,
@@ -165,6 +166,7 @@ def test_what_later_sums_tell_of_days_is_bayes_rule_on_dense_matrices(true_error
 
 
 @pytest.mark.slow
+@pytest.mark.usefixtures("drawn")
 @pytest.mark.theorem("HV-E7")
 @pytest.mark.parametrize(("of_city", "most"), [(0.0, 0.97), (20.0, 1.0)])
 def test_intervals_are_narrower_where_days_turn_out_to_be_alike_and_no_worse_where_only_the_mean_differs(
