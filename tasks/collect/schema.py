@@ -1,12 +1,14 @@
 """The JSON Schema of a configuration file of either kind, by which editors complete and check it."""
 
 import json
+from functools import cache
 from typing import Any
 
 from tasks.base.config_schema import settings_schema, with_presets
 from tasks.collect.config import CollectionConfig
 
 
+@cache
 def schema_text() -> str:
     """Return the schema of a configuration file as text: of a dataset, or of a collection if it has that section."""
     of_dataset = with_presets(settings_schema())
