@@ -21,6 +21,8 @@ from flows import services
 from tasks.account import ledger
 from tasks.upkeep.verify import verify_ledger
 
+pytestmark = pytest.mark.slow
+
 
 def day(number: int) -> dt.date:
     return FIRST + dt.timedelta(days=number)
@@ -129,7 +131,6 @@ def test_a_day_that_is_run_by_the_command_line_is_a_flow_run_at_the_server_that_
     assert link in str(deployed.artifacts(run["id"])["day-test"]["data"])
 
 
-@pytest.mark.slow
 def test_a_start_that_is_interrupted_says_how_to_stop_what_was_started(deployed: Deployed, tmp_path: Path) -> None:
     other = replace(deployed, home=tmp_path / "home", port=free_ports())
     command = [sys.executable, "-m", "flows.cli", "up", "--config", str(other.dataset.config_file)]
@@ -172,7 +173,6 @@ def test_a_day_that_cannot_be_read_fails_with_what_to_do(deployed: Deployed) -> 
     assert "run the day again once the file is there" in run["state"]["message"]
 
 
-@pytest.mark.slow
 def test_a_worker_killed_in_a_run_has_the_run_resumed_and_nothing_charged_twice(deployed: Deployed) -> None:
     """So has a run that was submitted and had not begun: no heartbeat can tell of that one."""
     before, days = released(deployed), [str(day(number)) for number in range(9, 23)]
@@ -199,7 +199,6 @@ def test_a_worker_killed_in_a_run_has_the_run_resumed_and_nothing_charged_twice(
     verify_ledger(deployed.dataset.config)
 
 
-@pytest.mark.slow
 def test_a_house_closed_in_a_run_goes_on_where_it_was_when_it_is_opened_again(deployed: Deployed) -> None:
     run_id = deployed.start("daily", date=day(23))
     wait_for_state(deployed, run_id, "RUNNING")
@@ -252,7 +251,6 @@ def test_a_run_that_crashes_time_and_again_ends_as_failed(deployed: Deployed) ->
     assert "interrupted 5 times" in run["state"]["message"]
 
 
-@pytest.mark.slow
 def test_a_house_is_opened_twice_without_harm_and_not_over_another_programs_port(
     deployed: Deployed, tmp_path: Path
 ) -> None:

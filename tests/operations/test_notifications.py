@@ -15,7 +15,7 @@ from support import CONFIG, Dataset
 
 pytestmark = pytest.mark.slow
 SECRET = "a-secret-part-of-the-address"
-MONITORING = '[monitoring]\nsilence_hours = 0.02\nnotify = ["$HEXVEIL_TEST_NOTIFY"]\n'
+MONITORING = '[monitoring]\nsilence_hours = 0.01\nnotify = ["$HEXVEIL_TEST_NOTIFY"]\n'
 
 
 @dataclass
@@ -83,7 +83,7 @@ def test_silence_after_the_deployment_is_told_though_nothing_was_ever_released(
 ) -> None:
     assert {one["enabled"] for one in automations(watched)} == {True}
     assert len(automations(watched)) == 4
-    assert "daily-test" in channel.wait_for("test: nothing was published in 0.02 hours")
+    assert "daily-test" in channel.wait_for("test: nothing was published in 0.01 hours")
 
 
 def test_silence_after_a_release_is_told_once_and_not_before_its_time(watched: Deployed, channel: Channel) -> None:
@@ -91,9 +91,9 @@ def test_silence_after_a_release_is_told_once_and_not_before_its_time(watched: D
     run = watched.ended(watched.start("daily", date=FIRST))
     assert run["state"]["type"] == "COMPLETED", run["state"]
     [event] = watched.events("hexveil.released")
-    channel.wait_for("test: nothing was published in 0.02 hours")
+    channel.wait_for("test: nothing was published in 0.01 hours")
     silent = dt.datetime.now(dt.UTC) - dt.datetime.fromisoformat(event["occurred"])
-    assert silent >= dt.timedelta(hours=0.02)
+    assert silent >= dt.timedelta(hours=0.01)
     assert len(channel.told) == 1
 
 

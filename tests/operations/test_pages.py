@@ -8,6 +8,8 @@ from deployed import FIRST, Deployed
 from playwright.sync_api import Browser, Page, expect
 from support import SCREENSHOTS
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.fixture
 def page(browser: Browser, deployed: Deployed) -> Iterator[Page]:
