@@ -30,9 +30,7 @@ _DEMO_DATES = [dt.date(2026, 3, day) for day in (2, 3, 4)]
 
 app = typer.Typer(
     name="hexveil",
-    help="Publish noisy statistics per hexagon and hour, with an account of the privacy spent.",
     no_args_is_help=True,
-    add_completion=False,
     pretty_exceptions_enable=False,
 )
 app.add_typer(ledger_app, name="ledger")
@@ -55,6 +53,15 @@ def main() -> None:
     except Exception as error:
         show.say_error(_unexpected(error))
         sys.exit(1)
+
+
+@app.callback()
+def about(
+    version: Annotated[
+        bool, typer.Option("--version", help="Show the version.", callback=show.show_version, is_eager=True)
+    ] = False,
+) -> None:
+    """Publish noisy statistics per hexagon and hour, with an account of the privacy spent."""
 
 
 @app.command()

@@ -28,4 +28,4 @@ UpOption = Annotated[
         "--home", envvar="HEXVEIL_HOME", help="That of `hexveil up`: while its server runs, this is a flow run there."
     ),
 ]
-VerboseOption = Annotated[bool, typer.Option("--verbose", help="Show every step as it happens.")]
+VerboseOption = Annotated[bool, typer.Option("--verbose", help="Show every log line.")]

@@ -26,6 +26,7 @@ POOL = "hexveil"
 _SERVICES = ("server", "worker", "files")
 _STOPPING_ORDER = ("worker", "files", "server")
 _PORT = 4200
+_LINES_SHOWN = 5
 _START_SECONDS, _STOP_SECONDS, _ANSWER_SECONDS = 180, 60, 20
 _NOTED = 'echo $$ > "$0" && exec "$@"'
 """Runs a command whose process is written down before it begins, even if the one that starts it is interrupted."""
@@ -94,18 +95,18 @@ def exclusive_services(folder: Path) -> Iterator[None]:
 
 
 def open_services(folder: Path, port: int | None) -> LocalServices:
-    """Return the services of a folder, with the port that they use now, or will use.
+    """Return the services of a folder, with the port that they use now, or will use: the given one, or the last.
 
     Raises:
         HexveilError: They run on another port than the given one, or the port is in use.
     """
     noted = folder / "port"
+    last = int(noted.read_text()) if noted.exists() else _PORT
     if any(is_running(name, folder) for name in _SERVICES):
-        local = LocalServices(folder, int(noted.read_text()))
-        if port not in (None, local.port):
-            raise HexveilError(f"the services run at port {local.port}; stop them with `hexveil down` to change it")
-        return local
-    local = LocalServices(folder, port or _PORT)
+        if port not in (None, last):
+            raise HexveilError(f"the services run at port {last}; stop them with `hexveil down` to change it")
+        return LocalServices(folder, last)
+    local = LocalServices(folder, port or last)
     _check_free(local.port)
     _check_free(local.port + 1)
     noted.write_text(str(local.port))
@@ -233,7 +234,9 @@ def _start(name: str, command: list[str], environment: dict[str, str], folder: P
 
 def _wait(ready: Callable[[], bool], name: str, folder: Path) -> None:
     if not _became_true(lambda: ready() or not is_running(name, folder), _START_SECONDS) or not ready():
-        raise HexveilError(f"the {name} did not start; {folder / f'{name}.log'} says why")
+        log = folder / f"{name}.log"
+        last = "\n".join(log.read_text(encoding="utf-8", errors="replace").splitlines()[-_LINES_SHOWN:])
+        raise HexveilError(f"the {name} did not start; mend what {log} says, then run `hexveil up` again:\n{last}")
 
 
 def _became_true(condition: Callable[[], bool], seconds: float) -> bool:

@@ -12,6 +12,7 @@ from flows.owners import load_either, schedule_of
 from flows.show import out
 from tasks.base.errors import HexveilError
 from tasks.base.owner import Owner
+from tasks.base.progress import part
 
 
 def up(
@@ -29,13 +30,17 @@ def up(
     with interrupts.said("interrupted; `hexveil down` stops what was started"), services.exclusive_services(folder):
         local = services.open_services(folder, port)
         environment = local.environment(DEPLOY / "prefect.env")
-        services.start_server(local, environment)
+        with part("start the server", local.url):
+            services.start_server(local, environment)
         os.environ.update(environment)
-        _deploy(config, settings)
-        services.serve_files(local, settings)
+        with part(f"deploy the flows of {settings.name}", ", ".join(schedule_of(settings).flows)):
+            _deploy(config, settings)
+        with part("serve the published files", local.files_url.format(dataset=settings.name)):
+            services.serve_files(local, settings)
         if not services.is_running("worker", folder):
-            resume()
-            services.start_worker(local, environment)
+            with part("start the worker", ""):
+                resume()
+                services.start_worker(local, environment)
     show.show_services(local, schedule_of(settings).flows, settings)
 
 

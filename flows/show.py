@@ -4,9 +4,12 @@ import datetime as dt
 import json
 import os
 import sys
+from importlib.metadata import version
 from pathlib import Path
+from textwrap import fill
 from typing import TYPE_CHECKING, Any
 
+import typer
 from rich.box import SIMPLE
 from rich.console import Console
 from rich.table import Table
@@ -25,8 +28,16 @@ if TYPE_CHECKING:
     from tasks.reporting.day_report import DayReport
     from tasks.upkeep.forget import Forgotten
 
+_HEADER_WIDTH = 9
 _IS_TERMINAL = sys.stdout is not None and sys.stdout.isatty()  # it is None where the caller closed it
 out = Console(highlight=False, markup=False, soft_wrap=True, width=None if _IS_TERMINAL else 160)
+
+
+def show_version(wanted: bool) -> None:
+    """Print the version and end, if that is wanted."""
+    if wanted:
+        out.print(f"hexveil {version('hexveil')}")
+        raise typer.Exit
 
 
 def say_error(message: str) -> None:
@@ -200,10 +211,13 @@ def table_about(title: str, summary: dict[str, Any]) -> Table:
 
 
 def table_of(rows: list[dict[str, Any]]) -> Table:
-    """Return a table of rows with the same names."""
-    table = Table(*(name.replace("_", " ") for name in rows[0]), box=SIMPLE)
+    """Return a narrow table of rows with the same names, without columns that are empty."""
+    names = [name for name in rows[0] if any(row[name] is not None for row in rows)]
+    headers = [fill(name.replace("_", " "), _HEADER_WIDTH) for name in names]
+    table = Table(*headers, box=SIMPLE, pad_edge=False, collapse_padding=True)
+    table.columns[0].no_wrap = True
     for row in rows:
-        table.add_row(*(_readable(value) for value in row.values()))
+        table.add_row(*(_readable(row[name]) for name in names))
     return table
 
 

@@ -15,6 +15,7 @@ from flows import interrupts, services
 from tasks.base import steps
 from tasks.base.config import Config
 from tasks.base.logs import show_lines
+from tasks.base.progress import show_steps
 from tasks.reporting.day_report import DayReport
 
 P = ParamSpec("P")
@@ -35,17 +36,20 @@ def find_flows(home: Path, settings: Path, config: Config, *, verbose: bool) -> 
         home: The folder of `hexveil up`.
         settings: The file with Prefect's settings for a server of `hexveil up`.
         config: The dataset's configuration.
-        verbose: Whether every step is shown as it happens.
+        verbose: Whether every log line is shown. If not, each step has one line when it ends.
 
     Raises:
         HexveilError: The server of `hexveil up` runs but does not answer.
     """
+    if not verbose:
+        show_steps()
     if _has_server(home, settings, config):
         _set_console(verbose)
         from flows import deployed
 
         return Flows(*(_within(interrupts.told_to_server, flow) for flow in (deployed.daily, deployed.backfill)))
-    show_lines(verbose)
+    if verbose:
+        show_lines(verbose)
     from flows.backfill import backfill
     from flows.daily import daily
 

@@ -1,9 +1,11 @@
-"""Show the progress of long work: a bar at the terminal, an artifact in the scheduler's pages."""
+"""Show the progress of work: a line for each step, a bar at the terminal, an artifact in the scheduler's pages."""
 
 import contextlib
+import logging
 import sys
 import time
 from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from typing import Any, TypeVar
 
 from rich.console import Console
@@ -11,12 +13,59 @@ from rich.markup import escape
 from rich.progress import track
 
 from tasks.base import scheduler
+from tasks.base.logs import show_by
+from tasks.base.steps import STEPS
 
 T = TypeVar("T")
 
 _SECONDS_BETWEEN = 2.0
+_MOST_COUNTS = 3
+_FAILED = "FAILED"
 
 _shown: list[str] = []
+
+_watched = Console(stderr=True, highlight=False, markup=False, soft_wrap=True)
+"""The console of lines and bars: standard error, because results go to standard output."""
+
+
+def show_steps() -> None:
+    """Write a line to standard error for each step that ends, at a terminal and elsewhere alike."""
+    handler = _StepLines()
+    handler.addFilter(logging.Filter(STEPS))
+    show_by(handler)
+
+
+@contextmanager
+def part(name: str, outcome: str) -> Iterator[None]:
+    """Write such a line for the work in the block, with its outcome if it does not fail."""
+    began = time.monotonic()
+    try:
+        yield
+    except Exception:
+        _show_line(name, _FAILED, time.monotonic() - began)
+        raise
+    _show_line(name, outcome, time.monotonic() - began)
+
+
+def _show_line(name: str, outcome: str, seconds: float) -> None:
+    _watched.print(f"{name:<40}  {outcome:<48} {seconds:6.1f} s")
+
+
+class _StepLines(logging.Handler):
+    def emit(self, record: logging.LogRecord) -> None:
+        fields = dict(vars(record)["fields"])
+        name, seconds, reason = fields.pop("step"), fields.pop("seconds"), fields.pop("reason", None)
+        if reason is not None:
+            _watched.print(f"{name:<40}  is tried again in {seconds:g} s: {reason}")
+            return
+        _show_line(name, _FAILED if record.levelno >= logging.WARNING else _in_words(fields), seconds)
+
+
+def _in_words(counts: dict[str, int]) -> str:
+    """Return the first counts that are not 0, such as "93,923 kept, 101 duplicate"."""
+    named = {name.removeprefix("n_").replace("_", " "): count for name, count in counts.items() if count}
+    words = [f"{count:,} {name.removesuffix('s') if count == 1 else name}" for name, count in named.items()]
+    return ", ".join(words[:_MOST_COUNTS]) + ", …" * (len(words) > _MOST_COUNTS)
 
 
 def progress(items: Iterable[T], what: str) -> Iterator[T]:
@@ -35,7 +84,7 @@ def progress(items: Iterable[T], what: str) -> Iterator[T]:
 def _shown_at_terminal(items: list[T], what: str) -> Iterable[T]:
     if not sys.stderr.isatty():
         return items
-    return track(items, description=escape(what), console=Console(stderr=True), transient=True)
+    return track(items, description=escape(what), console=_watched, transient=True)
 
 
 class _Artifact:

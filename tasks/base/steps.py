@@ -1,6 +1,7 @@
 """Steps: parts of a run that name their dataset and day, are timed, and let no private value out."""
 
 import functools
+import inspect
 import logging
 import time
 from collections import defaultdict
@@ -10,17 +11,21 @@ from contextvars import ContextVar
 from typing import Any, Generic, ParamSpec, TypeVar
 
 from tasks.base import scheduler
-from tasks.base.errors import TemporaryFailure, contained
-from tasks.base.logs import warn
+from tasks.base.errors import HexveilError, TemporaryFailure, contained
+from tasks.base.logs import counting, say, warn
 
 P = ParamSpec("P")
 R = TypeVar("R")
 
+STEPS = "hexveil.steps"
+"""The logger that says how each step ended."""
+
 _DELAYS = [10.0, 60.0]
+_LONG_SECONDS = 1.0
 
 _seconds: ContextVar[dict[str, float] | None] = ContextVar("seconds", default=None)
 
-log = logging.getLogger("hexveil.steps")
+log = logging.getLogger(STEPS)
 
 
 class Step(Generic[P, R]):
@@ -39,7 +44,24 @@ class Step(Generic[P, R]):
         self._run_name = run_name
 
     def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R:
-        """Run the step."""
+        """Run the step, and say how it ended. A step that counted nothing and took no time is not worth a line."""
+        began = time.monotonic()
+        with counting() as counts:
+            try:
+                result = self._run(*args, **kwargs)
+            except HexveilError:
+                warn(log, "failed", step=self._name(args, kwargs), seconds=time.monotonic() - began)
+                raise
+        seconds = time.monotonic() - began
+        if counts or seconds >= _LONG_SECONDS:
+            say(log, "done", step=self._name(args, kwargs), seconds=seconds, **counts)
+        return result
+
+    def _name(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> str:
+        """Return the name of a run of the step, the same as Prefect shows."""
+        return self._run_name.format(**inspect.signature(self.fn).bind(*args, **kwargs).arguments)
+
+    def _run(self, *args: P.args, **kwargs: P.kwargs) -> R:
         if scheduler.in_flow_run():
             return self._task(*args, **kwargs)
         for delay in self.delays:
@@ -47,7 +69,8 @@ class Step(Generic[P, R]):
                 return self.fn(*args, **kwargs)
             except TemporaryFailure as error:
                 problem = str(error)
-            warn(log, "a step failed and is tried again", step=self.fn.__name__, seconds=delay, reason=problem)
+            name = self._name(args, kwargs)
+            warn(log, "a step failed and is tried again", step=name, seconds=delay, reason=problem)
             time.sleep(delay)
         return self.fn(*args, **kwargs)
 

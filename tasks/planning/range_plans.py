@@ -20,7 +20,7 @@ from tasks.account.budgets import Account
 from tasks.base.child_processes import end_with_parent, undisturbed
 from tasks.base.config import Config
 from tasks.base.errors import WITHHELD, BudgetExceeded, HexveilError, TemporaryFailure, contained
-from tasks.base.logs import warn
+from tasks.base.logs import say, warn
 from tasks.base.steps import step
 from tasks.kinds.day import PlannedDay
 from tasks.kinds.plan import Plan, store_plan
@@ -192,6 +192,7 @@ def finish_plans(config: Config) -> None:
     """Wait for all unfinished plans; raises what ``plan_ahead`` does."""
     while _current.get().take(config):
         pass
+    say(log, "planned", n_days=len(_current.get().plans))
 
 
 @contained

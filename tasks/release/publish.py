@@ -37,4 +37,4 @@ def publish_files(release_id: str, config: Config) -> None:
                 durable.write_whole(path, content, mode=0o644)
         write_overview(entries, config)
         mirror.bring_in_line(entries, config)
-    say(log, "published", release=release_id, folder=folder)
+    say(log, "published", release=release_id, n_files=len(entry.files), folder=folder)

@@ -13,7 +13,9 @@ from typing import Any
 
 import jsonschema
 import pytest
+from typer.main import get_command
 
+from flows.cli import app
 from tasks.base.config import Config, load_config
 from tasks.formats.catalogue import FORMATS
 
@@ -125,6 +127,8 @@ def shown(path: Path, program: str) -> Iterator[tuple[str, bool]]:
 def problem_of(command: str, is_whole: bool, commands: dict[str, Any]) -> str | None:
     """Return what is wrong with the words after ``hexveil``; where they are not a whole command some may lack."""
     words = shlex.split(command)
+    if words in ([name] for option in get_command(app).params for name in option.opts):
+        return None
     names = [name for name in commands if words[: len(name.split())] == name.split()]
     if not names:
         return None if words in (["ledger"], ["ledger", "..."]) else f"no {' '.join(words[:2])}"

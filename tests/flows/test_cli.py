@@ -3,6 +3,7 @@ import re
 import subprocess
 import sys
 import time
+from importlib.metadata import version
 from pathlib import Path
 
 import pytest
@@ -15,6 +16,14 @@ HEAVY = (
     *("apprise", "bokeh", "duckdb", "frictionless", "fsspec", "google.protobuf", "h3", "h3ronpy", "httpx"),
     *("matplotlib", "pandas", "pandera", "polars", "prefect", "pyarrow", "rdflib", "scipy", "tzfpy"),
 )
+STEP_LINES = f"""\
+ingest test {DATE} 288 rows seconds
+validate test {DATE} 288 kept seconds
+occupancy test {DATE} 24 pairs seconds
+plan test {DATE} 2 cells total, 2 cells published seconds
+release test {DATE} 2 cells seconds
+publish test-{DATE}-h3r7-60min-mean 5 files seconds
+"""
 
 
 def test_help_explains_every_command(hexveil: Hexveil) -> None:
@@ -23,6 +32,11 @@ def test_help_explains_every_command(hexveil: Hexveil) -> None:
     for command in ("demo", "run", "plan", "ledger"):
         assert re.search(rf"\b{command}\b", whole.stdout)
         assert hexveil(command, "--help").returncode == 0
+
+
+def test_the_version_is_said_and_shells_can_complete(hexveil: Hexveil) -> None:
+    assert hexveil("--version").stdout == f"hexveil {version('hexveil')}\n"
+    assert "--install-completion" in hexveil("--help").stdout
 
 
 def test_help_and_a_configuration_load_no_heavy_library(environment: dict[str, str], busy_dataset: Dataset) -> None:
@@ -43,7 +57,7 @@ def test_a_day_is_run_again_shown_verified_and_exported(
     where = ("--config", busy_dataset.config_file)
     first = process("run", *where, "--date", DATE)
     assert first.returncode == 0, first.stderr
-    assert first.stderr == ""
+    assert re.sub(r" +", " ", re.sub(r"\d+\.\d s$", "seconds", first.stderr, flags=re.MULTILINE)) == STEP_LINES
     assert "288 read = 288 kept + 0 quarantined" in first.stdout
     assert "2 published, 0 withheld" in first.stdout
     assert "2.000000 in all, 3.000000 left of 5.0" in first.stdout
@@ -69,6 +83,26 @@ def test_a_day_is_run_again_shown_verified_and_exported(
     ]
 
 
+def test_a_failing_step_has_a_line_and_the_end_says_what_to_do(hexveil: Hexveil, busy_dataset: Dataset) -> None:
+    (busy_dataset.folder / "raw" / "day.csv").unlink()
+    done = hexveil("run", "--config", busy_dataset.config_file, "--date", DATE)
+    *_, failed, said = done.stderr.splitlines()
+    assert re.fullmatch(rf"ingest test {DATE} +FAILED +\d\.\d s", failed)
+    assert "run the day again once the file is there" in said
+
+
+def test_a_backfill_shows_each_step_of_each_day(hexveil: Hexveil, busy_dataset: Dataset) -> None:
+    days = [DATE, later_day(busy_dataset, 1)]
+    done = hexveil("backfill", "--config", busy_dataset.config_file, "--from", days[0], "--to", days[1])
+    assert done.returncode == 0, done.stderr
+    lines = [re.sub(r"  +.*", "", line) for line in done.stderr.splitlines()]
+    prepared = [f"{name} test {day}" for day in days for name in ("validate", "occupancy")]
+    released = [line for day in days for line in (f"release test {day}", f"publish test-{day}-h3r7-60min-mean")]
+    assert [line for line in lines if line in prepared] == prepared
+    assert [line for line in lines if line in released] == released
+    assert re.search(r"^plan the days of test +2 days +\d+\.\d s$", done.stderr, re.MULTILINE)
+
+
 def test_the_bench_tells_a_day_from_its_start(environment: dict[str, str], busy_dataset: Dataset) -> None:
     command = [sys.executable, "-m", "tests.bench.whole", str(busy_dataset.config_file), str(DATE)]
     began = time.perf_counter()
@@ -87,6 +121,8 @@ def test_a_plan_is_shown_as_a_table_and_as_json_and_spends_nothing(hexveil: Hexv
     assert float(plan["epsilon"]) == pytest.approx(2)
     table = hexveil("plan", *where).stdout
     assert "Nothing was spent" in table
+    compared, _, _ = hexveil("plan", *where, "--compare").stdout.rpartition("Errors are")
+    assert 60 < max(map(len, compared.splitlines())) <= 100
     assert plan["plan_hash"] in table
     assert ledger.read_entries(busy_dataset.config) == []
 
@@ -174,7 +210,7 @@ def test_a_day_that_fails_says_why_spends_nothing_and_leaves_nothing_published(
     dataset.write("a.csv", HEADER + f"bus1,{DATE}T08:00:00Z,0,0,30\n")
     ended = process("run", "--config", dataset.config_file, "--date", DATE)
     assert ended.returncode == 1
-    assert ended.stderr.startswith("hexveil: 2026-01-15 has no valid records (1 place_zero)")
+    assert "\nhexveil: 2026-01-15 has no valid records (1 place_zero)" in ended.stderr
     assert "Traceback" not in ended.stderr
     assert ledger.read_entries(dataset.config) == []
     assert not (dataset.folder / "store" / "published").exists()

@@ -1,6 +1,7 @@
 """Steps are tried again where the machine failed, and only those that may be repeated."""
 
 import logging
+import re
 import signal
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -16,7 +17,8 @@ from tasks.account import releases
 from tasks.base import steps
 from tasks.base.errors import BadInput, HexveilError, TemporaryFailure
 from tasks.base.logs import say
-from tasks.base.steps import Step, step, step_seconds
+from tasks.base.progress import show_steps
+from tasks.base.steps import STEPS, Step, step, step_seconds
 from tasks.engines import late
 from tasks.occupancy import user_cells
 from tasks.planning import plan
@@ -114,6 +116,7 @@ def test_before_it_waits_a_step_without_a_server_says_what_it_waits_for(
     assert n_tries(in_this_process, FULL) == 3
     assert waited == [10, 60]
     assert {record.levelno for record in caplog.records} == {logging.WARNING}
+    assert caplog.records[-1].getMessage().startswith("failed step=work seconds=")
 
 
 def test_of_the_steps_of_a_day_only_the_one_that_draws_and_charges_is_never_repeated() -> None:
@@ -151,6 +154,41 @@ def test_the_seconds_of_each_step_of_a_run_are_known_to_it_alone(in_run: InRun) 
     made([1])
     assert step_seconds() == {}
     assert [list(seconds) for seconds in shown] == [[], ["len"], [], ["len"]]
+
+
+def test_a_step_says_when_it_ends_what_it_counted(in_run: InRun, caplog: pytest.LogCaptureFixture) -> None:
+    log = logging.getLogger("hexveil.test")
+
+    def work() -> None:
+        say(log, "read", file="a.csv", n_rows=1200, n_malformed=0, share=0.5)
+        say(log, "read", file="b.csv", n_rows=34, n_malformed=0, share=0.5)
+
+    with caplog.at_level(logging.INFO, "hexveil"):
+        in_run(step("work")(work))
+        in_run(step("idle")(lambda: None))
+    [record] = [one for one in caplog.records if one.name == STEPS]
+    fields = vars(record)["fields"]
+    assert fields.pop("seconds") >= 0
+    assert (record.getMessage().split()[0], fields) == ("done", {"step": "work", "n_rows": 1234, "n_malformed": 0})
+
+
+def test_the_line_of_a_step_shows_its_first_counts_and_why_it_is_tried_again(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(logging.getLogger("hexveil"), "handlers", [])
+    show_steps()
+    log, tries = logging.getLogger("hexveil.test"), []
+
+    def work() -> None:
+        say(log, "counted", n_rows=1234, n_none=0, n_cells=5, duplicate=6, n_users=7)
+        tries.append(1)
+        if len(tries) == 1:
+            raise FULL
+
+    in_this_process(step("work")(work))
+    failing, done = capsys.readouterr().err.splitlines()
+    assert re.fullmatch(r"work +is tried again in 0 s: work failed: No space left on device\..*", failing)
+    assert re.fullmatch(r"work +2,468 rows, 10 cells, 12 duplicate, … +0\.0 s", done)
 
 
 def test_log_lines_are_words_then_fields_and_the_record_holds_them(caplog: pytest.LogCaptureFixture) -> None:
