@@ -67,7 +67,12 @@ docs: .venv/docs
 clean:
 	rm -rf .venv var
 
+# Said before anything is installed: pip would only find no version of this or that for an older Python.
+OLD := sys.version_info < (3, 11) and "hexveil needs Python 3.11 or newer, and $(PYTHON) is " + sys.version.split()[0] + \
+	": install a newer one, then say make PYTHON=python3.11"
+
 .venv/run: pyproject.toml constraints.txt
+	@$(PYTHON) -c 'import sys; sys.exit($(OLD))'
 	@echo "Installing the pinned dependencies into .venv; the first time this takes about a minute."
 	@$(PYTHON) -m venv .venv
 	@PIP_CONSTRAINT=$(CURDIR)/constraints.txt $(BIN)/pip install --quiet --disable-pip-version-check --editable .

@@ -110,7 +110,7 @@ def commands_page() -> str:
         "After `make demo` or `make test` the program is `.venv/bin/hexveil`. Every command has `--help`, and",
         "`hexveil --version` says the version. `hexveil --install-completion` lets your shell complete commands.",
         "",
-        "`run`, `backfill`, `demo` and `up` write a line to standard error for each step that ends, with its counts and",
+        "`run`, `backfill`, `demo` and `up` write a line to standard error for each step that ends, with counts and",
         "seconds. Results go to standard output.",
         "",
         "A failure is one message on standard error, with the exit code 1. Wrong options end with the exit code 2.",

@@ -27,6 +27,7 @@ _PER_DAY = (
     "How much may one day tell of one user's values (epsilon)? At 1 it makes a guess about 2.7 times as likely at "
     "most, at 2, 7.4 times. Smaller protects more and shows less"
 )
+_IGNORED = ".gitignore"
 _TOTAL = "And all days together? In zCDP, days of epsilon 2 add up to 10 in about 17 days, and to 73 in a year"
 
 
@@ -34,7 +35,9 @@ def init(
     files: Annotated[
         list[Path], typer.Argument(help="Files of the feed, all of one form.", show_default=False, readable=False)
     ],
-    to: Annotated[Path | None, typer.Option("--to", help="The file to write. Without it: NAME.toml here.")] = None,
+    to: Annotated[
+        Path | None, typer.Option("--to", help="The file to write, or its folder. Without it: NAME.toml here.")
+    ] = None,
     name: Annotated[str | None, typer.Option("--name", help="Name of the dataset: a-z, 0-9, - and _.")] = None,
     purpose: Annotated[str | None, typer.Option("--purpose", help="What the publication is for; public.")] = None,
     timezone: Annotated[str | None, typer.Option("--timezone", help="IANA name. Without it: by the places.")] = None,
@@ -91,7 +94,7 @@ def init(
         timezone=timezone,
     )
     try:
-        named_by = files[0] if to is None or to.is_dir() else to
+        named_by = files[0] if to is None or _is_folder(to) else to
         name = ask.text(name, "A name for the dataset, of a-z, 0-9, - and _", _name_of(named_by), "--name")
         path = _place(name, to, force)
     except PermissionError:
@@ -130,9 +133,9 @@ def _place(name: str, to: Path | None, force: bool) -> Path:
     """Return the file to write, which replaces no other and shares its storage with no other, unless told to."""
     if not re.fullmatch(NAME, name):
         raise HexveilError(f"--name {name} must be of a-z, 0-9, - and _, and begin with a letter or a digit")
-    path = (to or Path(f"{name}.toml")).resolve()
-    if path.is_dir():
-        raise HexveilError(f"{to} is a folder; name the file to write in it: --to {show.shown(path / f'{name}.toml')}")
+    path = (Path() if to is None else to).resolve()
+    if to is None or _is_folder(to):
+        path /= f"{name}.toml"
     if in_the_way := file_in_the_way(path.parent):
         raise HexveilError(f"--to {to}: {in_the_way} is a file and no folder; give another name with --to")
     if path.exists() and not force:
@@ -144,6 +147,11 @@ def _place(name: str, to: Path | None, force: bool) -> Path:
             "it is of a dataset that you gave up, look into its ledger.jsonl, then remove it"
         )
     return path
+
+
+def _is_folder(to: Path) -> bool:
+    """Return whether a path names a folder: one that is there, or a name without an ending."""
+    return to.is_dir() or not (to.suffix or to.exists())
 
 
 def _store_of(name: str) -> str:
@@ -195,14 +203,26 @@ def _begin(path: Path, text: str, proposal: "Proposal") -> None:
         with trial(config) as tried:
             said = _try(proposal.date, tried.config)
             write_whole(path.with_name(SCHEMA_FILE), schema_text().encode(), mode=0o644)
+            _keep_from_git(config.storage_path / "private", path.parent)
             write_whole(path, text.encode(), mode=0o644)
             tried.keep()
     for line in said:
         out.print(line)
     where = f"--config {show.shown(path)} --date {proposal.date}"
-    out.print(f"\nWritten: {show.shown(path)}, and {SCHEMA_FILE} for editors. Nothing was spent. Next:")
+    out.print(f"\nWritten: {show.shown(path)}, {SCHEMA_FILE} for editors, and in {_IGNORED} that git shall not take")
+    out.print("what is private. Nothing was spent. Next:")
     out.print(f"  hexveil explore {where}     # what other cells and budgets would be worth")
     out.print(f"  hexveil run {where}         # publish the day")
+
+
+def _keep_from_git(private: Path, folder: Path) -> None:
+    """Let git ignore the private part of a storage."""
+    from tasks.base.durable import write_whole
+
+    path, line = folder / _IGNORED, f"/{private.relative_to(folder)}/\n"
+    text = path.read_text(encoding="utf-8") if path.exists() else ""
+    if line not in text.splitlines(keepends=True):
+        write_whole(path, (text + "\n" * bool(text and not text.endswith("\n")) + line).encode(), mode=0o644)
 
 
 @contextmanager
