@@ -209,8 +209,8 @@ def _begin(path: Path, text: str, proposal: "Proposal") -> None:
     for line in said:
         out.print(line)
     where = f"--config {show.shown(path)} --date {proposal.date}"
-    out.print(f"\nWritten: {show.shown(path)}, {SCHEMA_FILE} for editors, and in {_IGNORED} that git shall not take")
-    out.print("what is private. Nothing was spent. Next:")
+    out.print(f"\nWritten: {show.shown(path)}, {SCHEMA_FILE} for editors, and {_IGNORED} to keep private/ out of git.")
+    out.print("Nothing was spent. Next:")
     out.print(f"  hexveil explore {where}     # what other cells and budgets would be worth")
     out.print(f"  hexveil run {where}         # publish the day")
 

@@ -75,9 +75,9 @@ def end() -> None:
     """Print the message about the interruption, and end the process; a second call does nothing."""
     if not _ending.acquire(blocking=False):
         return
-    with suppress(OSError):
-        os.write(sys.stderr.fileno(), (_BAR_CLEARED if sys.stderr.isatty() else b"") + _SAID)
     time.sleep(_MOMENT)  # a child process that is just starting would complain if its start were cut off
+    with suppress(OSError):  # last, so that no bar is drawn after it
+        os.write(sys.stderr.fileno(), (_BAR_CLEARED if sys.stderr.isatty() else b"") + _SAID)
     os._exit(_EXIT_CODE)
 
 

@@ -1,6 +1,7 @@
 """Find which days have been released, and which may be."""
 
 import datetime as dt
+import logging
 from dataclasses import dataclass
 
 from tasks.account import ledger
@@ -9,7 +10,10 @@ from tasks.account.identity import find_entry, of_day
 from tasks.account.screenings import find_stop, why_stopped
 from tasks.base.config import Config
 from tasks.base.errors import HexveilError
+from tasks.base.logs import say
 from tasks.base.steps import step
+
+log = logging.getLogger("hexveil.releases")
 
 _MOST_DAYS = 3660
 
@@ -79,4 +83,5 @@ def find_release(date: dt.date, config: Config, revision: str | None = None) -> 
     if entry is None:
         check_budget(entries, config)
         return None
+    say(log, "was released before, and costs nothing now", date=date, n_earlier_releases=1)
     return entry.release_id

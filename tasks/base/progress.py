@@ -48,7 +48,7 @@ def part(name: str, outcome: str) -> Iterator[None]:
 
 
 def _show_line(name: str, outcome: str, seconds: float) -> None:
-    _watched.print(f"{name:<40}  {outcome:<48} {seconds:6.1f} s")
+    _watched.print(f"{name:<42}  {outcome:<46} {seconds:6.1f} s")
 
 
 class _StepLines(logging.Handler):
@@ -56,7 +56,7 @@ class _StepLines(logging.Handler):
         fields = dict(vars(record)["fields"])
         name, seconds, reason = fields.pop("step"), fields.pop("seconds"), fields.pop("reason", None)
         if reason is not None:
-            _watched.print(f"{name:<40}  is tried again in {seconds:g} s: {reason}")
+            _watched.print(f"{name:<42}  is tried again in {seconds:g} s: {reason}")
             return
         _show_line(name, _FAILED if record.levelno >= logging.WARNING else _in_words(fields), seconds)
 

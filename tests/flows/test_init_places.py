@@ -15,7 +15,7 @@ def test_in_a_folder_the_configuration_has_the_name_of_the_data_and_git_does_not
     for name in ("buses", "trams"):
         made = hexveil("init", file, "--to", mine, "--name", name, *USUAL)
         assert made.returncode == 0, made.stderr
-        assert "in .gitignore that git shall not take\nwhat is private" in made.stdout
+        assert ".gitignore to keep private/ out of git." in made.stdout
     again = hexveil("init", file, "--to", mine, "--name", "trams", *USUAL, "--force")
     assert again.returncode == 0, again.stderr
     assert (mine / ".gitignore").read_text() == "/buses-store/private/\n/trams-store/private/\n"
