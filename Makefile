@@ -14,7 +14,7 @@ CAMPAIGN ?= 1
 # The dataset that `make up` deploys.
 CONFIG ?= deploy/config/demo.toml
 
-.PHONY: demo up down test test-slow browser services lint bench bench-quick paper paper-quick docs clean
+.PHONY: demo up down test test-slow browser services lint bench bench-quick paper paper-quick docs picture clean
 
 demo: .venv/run
 	@$(BIN)/hexveil demo
@@ -63,6 +63,10 @@ paper-quick: .venv/test
 docs: .venv/docs
 	@$(BIN)/python docs/generate.py
 	@NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --quiet
+
+# The first picture of README, of a day of buses in Austin: docs/explanation/benchmarks.md says where the files come from.
+picture: .venv/test browser
+	@$(BIN)/python docs/picture.py
 
 clean:
 	rm -rf .venv var
