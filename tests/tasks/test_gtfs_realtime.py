@@ -144,6 +144,31 @@ def test_no_bytes_of_an_entity_end_the_day(content: bytes) -> None:
         assert len(gtfs_realtime.column(read, name)) == sum(one is not None for one in decoded)
 
 
+def varint(number: int) -> bytes:
+    """Return a number of 64 bits as protobuf writes it."""
+    return bytes([*(number >> shift & 127 | 128 for shift in range(0, 63, 7)), number >> 63])
+
+
+@pytest.mark.parametrize("number", [0, 1, (1 << 53) - 1, (1 << 53) + 1, (1 << 63) - 1, 1 << 63, (1 << 64) - 1])
+@pytest.mark.parametrize("role", ["value", "user"])
+def test_any_number_of_a_field_keeps_its_record(rt: Dataset, role: str, number: int) -> None:
+    """A number that the engine's own type cannot hold is no reason to lose the record, or even the day."""
+    rt.edit(
+        "[value]",
+        f'[columns]\n{role} = "timestamp"\ntime = "trip.start_date"\ntime_format = "%Y%m%d"\n[value]\n'
+        'name = "number"\nfactor = 1',
+    )
+    made = field(1, LENGTH, field(3, LENGTH, b"20260115"))
+    rt.write(
+        "feed.pb",
+        HEADER + entity(vehicle(at=b"\x28" + varint(number)) + made) + entity(vehicle(PLACE, b"\x0a\x04bus3") + made),
+    )
+    rt.prepare()
+    assert rt.query("select sum(n_records)::int from user_cell") == [(2,)]
+    read = rt.query("select user_id, value from raw_record order by row_number")[0]
+    assert read[role == "value"] == (float(number) if role == "value" else str(number))
+
+
 @pytest.mark.parametrize("content", [b"no protobuf at all", b"\x0a\x05\x0a\x032.0\x12\x7fcut", b"\x08\x01", HEADER[2:]])
 def test_a_file_that_is_no_feed_or_is_cut_is_refused_whole(rt: Dataset, content: bytes) -> None:
     rt.write("feed.pb", content)

@@ -7,8 +7,6 @@ of the header. Of a record only the columns are looked at that the caller names,
 a value in JSON, only that it is there.
 """
 
-import gzip
-import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -16,9 +14,9 @@ from typing import get_args
 
 from tasks.base.config_source import Format
 from tasks.base.errors import BadInput
+from tasks.records.input_formats.compressed import open_binary
 from tasks.records.input_formats.input_format import Given, Look
 from tasks.records.input_formats.table import format_by_name, format_called
-from tasks.records.input_formats.text_lines import open_binary
 
 
 def look_at(path: Path, given: Given) -> Look:
@@ -56,8 +54,6 @@ def _opening(path: Path) -> Iterator[None]:
         return
     except PermissionError:
         problem = "you may not read it; give yourself the right, for example with chmod, or copy the file"
-    except (EOFError, gzip.BadGzipFile, zlib.error):
-        problem = "the gzip file is truncated or damaged; fetch it again"
     except OSError as error:
         problem = f"{error.strerror}"
     raise BadInput(f"{path}: {problem}")

@@ -12,6 +12,7 @@ from tasks.base.config_source import OF_FILE
 from tasks.base.errors import BadInput
 from tasks.records.input_formats import recognise, text_lines
 from tasks.records.input_formats.columns import roles_of, source_names
+from tasks.records.input_formats.compressed import open_binary
 from tasks.records.input_formats.csv_rows import count_csv_rows, csv_records, first_line_end
 from tasks.records.input_formats.incoming import BLANK, blaming, keep_incoming
 from tasks.records.input_formats.input_format import Given, InputFormat, Left, Look, Snapshot
@@ -55,7 +56,7 @@ def _header(path: Path, given: Given) -> tuple[str, list[str]]:
     if given.header:
         return given.delimiter or ",", list(given.header)
     try:
-        with text_lines.open_binary(path) as file:
+        with open_binary(path) as file:
             lines = [file.readline(text_lines.LONGEST_RECORD) for _ in range(2)]
         line = lines[0].decode("utf-8-sig").rstrip("\r\n")
     except UnicodeDecodeError:

@@ -11,7 +11,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tasks.base.errors import BadInput
-from tasks.records.input_formats.text_lines import LONGEST_RECORD, Block, blocks, open_binary, too_long, unreadable
+from tasks.records.input_formats.compressed import open_binary
+from tasks.records.input_formats.text_lines import LONGEST_RECORD, Block, blocks, too_long, unreadable
 
 _BATCH = 1 << 16
 _MOST_MALFORMED = 10_000

@@ -1,6 +1,6 @@
 """Files of GTFS-Realtime: snapshots of a feed of vehicle positions."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -10,7 +10,7 @@ from tasks.base.config import Config
 from tasks.base.errors import BadInput
 from tasks.records.input_formats import gtfs_realtime, recognise
 from tasks.records.input_formats.incoming import keep_rows
-from tasks.records.input_formats.input_format import Given, InputFormat, Left, Look
+from tasks.records.input_formats.input_format import Given, InputFormat, Left, Look, Snapshot
 from tasks.records.input_formats.thinning import MOST_RECORDS, evenly
 
 _FIELDS = {
@@ -59,6 +59,10 @@ def _is_there(name: str, looks: Sequence[Look]) -> bool:
     return any(one is not None for look in looks for one in look.column(name))
 
 
+def _snapshot(_: bytes, whole: Callable[[], bytes]) -> Snapshot | None:
+    return Snapshot(frozenset(), True) if gtfs_realtime.feed_of(whole()) else None
+
+
 GTFS_REALTIME = InputFormat(
     name="gtfs-rt",
     endings=(".pb", ".pb.gz"),
@@ -66,6 +70,7 @@ GTFS_REALTIME = InputFormat(
     look=_look,
     count=lambda path, _: len(gtfs_realtime.read_feed(path).vehicles),
     read=_read,
+    snapshot=_snapshot,
     refuse_columns=_refuse_absent_fields,
     holds_snapshots=True,
 )

@@ -4,8 +4,6 @@ An entity that is damaged costs no other its place: if a feed cannot be decoded 
 """
 
 import functools
-import gzip
-import zlib
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -14,11 +12,12 @@ import pyarrow as pa
 
 from tasks.base.config import Config
 from tasks.base.errors import BadInput
-from tasks.records.input_formats import text_lines
+from tasks.records.input_formats import compressed
 from tasks.records.input_formats.columns import source_names
 
 _OF_HEADER = "header."
-_LARGEST = (1 << 63) - 1  # times are signed in the engine; later ones are not readable in any unit
+_LARGEST_FEED = 1 << 25  # bytes; decoded they may take a hundred times as many
+_LATEST = (1 << 63) - 1  # times are signed in the engine; later ones are not readable in any unit
 _TEXT, _WHOLE, _POINT = "a text", "a whole number", "a number with a point"
 _KINDS = {
     "user": (_TEXT, _WHOLE),
@@ -48,16 +47,21 @@ def read_feed(path: Path) -> Feed:
     Raises:
         BadInput: The file is no whole FeedMessage: it is truncated, or its header is none.
     """
+    feed = feed_of(_content(path))
+    if feed is None:
+        raise BadInput(f"{path}: not a whole FeedMessage of GTFS-Realtime; fetch it again, or check dataset.format")
+    return feed
+
+
+def feed_of(content: bytes) -> Feed | None:
+    """Return the feed that some bytes are; None if they are none, or too many."""
     from google.protobuf.message import DecodeError
 
     try:
-        with text_lines.open_binary(path) as file:
-            header, entities = _decoded(file.read())
-        if header.IsInitialized():
-            return Feed(header, list(_vehicles(entities)))
-    except (EOFError, gzip.BadGzipFile, zlib.error, DecodeError):
-        pass
-    raise BadInput(f"{path}: not a whole FeedMessage of GTFS-Realtime; fetch it again, or check dataset.format")
+        header, entities = _decoded(content if len(content) <= _LARGEST_FEED else b"")
+    except DecodeError:
+        return None
+    return Feed(header, list(_vehicles(entities))) if header.IsInitialized() else None
 
 
 def positions(path: Path, config: Config) -> pa.Table:
@@ -80,10 +84,7 @@ def positions(path: Path, config: Config) -> pa.Table:
         "is_whole": pa.array([one is not None for one in feed.vehicles], pa.bool_()),
     }
     for role, name in source_names(config).items():
-        field = _field(name, role)
-        written = field.of(feed)
-        as_id = role == "user" and field.kind == _WHOLE
-        columns[role] = pa.array(map(_id, written) if as_id else written, _column_type(role, field))
+        columns[role] = _column(role, _field(name, role), feed)
     return pa.table(columns)
 
 
@@ -94,14 +95,17 @@ def column(feed: Feed, name: str) -> list[Any]:
 
 def contents(path: Path) -> set[str]:
     """Return what the entities of a whole feed have, such as ``vehicle`` and ``trip_update``."""
-    with text_lines.open_binary(path) as file:
-        _, entities = _decoded(file.read())
+    _, entities = _decoded(_content(path))
     return {field.name for one in entities if one is not None for field, _ in one.ListFields() if field.message_type}
 
 
 def names() -> list[str]:
     """Return the names of all fields that a column can be: those with one value, of a vehicle and of the header."""
     return [*_leaves(_types().vehicle.DESCRIPTOR, ""), *_leaves(_types().header.DESCRIPTOR, _OF_HEADER)]
+
+
+def _content(path: Path) -> bytes:
+    return compressed.whole(path, _LARGEST_FEED, "has more than 32 MiB, as no feed of vehicles has; fetch it again")
 
 
 class _Types(NamedTuple):
@@ -220,9 +224,7 @@ def _by_path(message: Any, path: str, about: str) -> tuple[str, Callable[[Any], 
         raise BadInput(f'GTFS-Realtime has no value {about}; at "{first}" there are: {known}')
     if field.message_type is None:
         kind = _kind(field)
-        if kind == _POINT:
-            return kind, lambda one: getattr(one, first) if one.HasField(first) else None
-        plain = _text if kind == _TEXT else _whole_number
+        plain = _text if kind == _TEXT else lambda number: number
         return kind, lambda one: plain(getattr(one, first)) if one.HasField(first) else None
     kind, inner = _by_path(field.message_type, rest, about)
     return kind, lambda one: inner(getattr(one, first)) if one.HasField(first) else None
@@ -239,18 +241,16 @@ def _text(written: str | bytes) -> str | None:
     return written or None if isinstance(written, str) else None
 
 
-def _whole_number(written: int) -> int | None:
-    return written if written <= _LARGEST else None
-
-
-def _id(number: int | None) -> str | None:
-    return None if number is None else str(number)
-
-
-def _column_type(role: str, field: _Field) -> pa.DataType:
-    if role == "user" or field.kind == _TEXT:
-        return pa.string()
-    return pa.int64() if role == "time" else pa.float64()
+def _column(role: str, field: _Field, feed: Feed) -> pa.Array:
+    """Return what a feed has for a role. Any number of the field's type keeps its record: no value may end the day."""
+    written = field.of(feed)
+    if field.kind == _TEXT:
+        return pa.array(written, pa.string())
+    if role == "user":
+        return pa.array([None if one is None else str(one) for one in written], pa.string())
+    if role == "time":
+        return pa.array([None if one is None or one > _LATEST else one for one in written], pa.int64())
+    return pa.array([None if one is None else float(one) for one in written], pa.float64())
 
 
 def _leaves(message: Any, before: str) -> Iterator[str]:

@@ -1,9 +1,7 @@
 """Reads JSON documents that hold a list of records. The document is split, and not parsed: a record may be anything."""
 
-import gzip
 import json
 import re
-import zlib
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -11,7 +9,7 @@ from pathlib import Path
 import pyarrow as pa
 
 from tasks.base.errors import BadInput
-from tasks.records.input_formats import json_paths, text_lines
+from tasks.records.input_formats import compressed, json_paths, text_lines
 
 _LARGEST = 1 << 28  # bytes
 _TOKEN = re.compile(r'"[^"\\]*+(?:\\.[^"\\]*+)*+"|[\[\]{},:"]', re.DOTALL)
@@ -123,7 +121,7 @@ def _readable(part: re.Match[str]) -> str:
 
 
 def _split(path: Path, at: str | None) -> tuple[str, list[tuple[int, int]]]:
-    text = _text(path)
+    text = whole_text(path)
     found = _Splitter(text, json_paths.steps_of(at) if at else []).spans()
     if found is not None:
         return text, found
@@ -131,14 +129,15 @@ def _split(path: Path, at: str | None) -> tuple[str, list[tuple[int, int]]]:
     raise BadInput(f"{path}: it is no whole JSON document, or has no list {where}")
 
 
-def _text(path: Path) -> str:
-    try:
-        with text_lines.open_binary(path) as file:
-            content = file.read(_LARGEST + 1)
-    except (EOFError, gzip.BadGzipFile, zlib.error):
-        raise BadInput(f"{path}: the gzip file is truncated or damaged; fetch it again") from None
-    if len(content) > _LARGEST:
-        raise BadInput(f"{path}: a JSON document of more than 256 MiB; write one object per line, as .ndjson")
+def whole_text(path: Path) -> str:
+    """Return the text of a document.
+
+    Raises:
+        BadInput: The file is not in UTF-8, damaged, or larger than 256 MiB.
+    """
+    content = compressed.whole(
+        path, _LARGEST, "a JSON document of more than 256 MiB; write one object per line, as .ndjson"
+    )
     try:
         return content.decode("utf-8-sig")
     except UnicodeDecodeError:

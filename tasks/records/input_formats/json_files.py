@@ -16,6 +16,7 @@ from tasks.base.config import Config
 from tasks.base.errors import BadInput
 from tasks.records.input_formats import json_documents, json_paths, recognise, text_lines
 from tasks.records.input_formats.columns import source_names
+from tasks.records.input_formats.compressed import open_binary
 from tasks.records.input_formats.incoming import BLANK, blaming, keep_incoming
 from tasks.records.input_formats.input_format import Given, InputFormat, Left, Look, Snapshot
 from tasks.records.input_formats.json_members import first_members, first_rows
@@ -58,7 +59,7 @@ def _look_at_document(path: Path, given: Given) -> Look:
 
 def _look_at_lines(path: Path, given: Given) -> Look:
     _refuse_utf16(path)
-    with text_lines.open_binary(path) as file:
+    with open_binary(path) as file:
         lines = [file.readline(text_lines.LONGEST_RECORD) for _ in range(MOST_RECORDS)]
     records, is_other = _of_lines(lines)
     if is_other and not records:
@@ -67,7 +68,7 @@ def _look_at_lines(path: Path, given: Given) -> Look:
         raise BadInput(f"{path}: has no JSON object in a line. If it is one document, say --format json")
 
     def spread() -> list[Any]:
-        with text_lines.open_binary(path) as file:
+        with open_binary(path) as file:
             lines = iter(lambda: file.readline(text_lines.LONGEST_RECORD), b"")
             return _of_lines(evenly(lines, MOST_RECORDS))[0]
 
@@ -75,7 +76,7 @@ def _look_at_lines(path: Path, given: Given) -> Look:
 
 
 def _refuse_utf16(path: Path) -> None:
-    with text_lines.open_binary(path) as file:
+    with open_binary(path) as file:
         start = file.read(2)
     if text_lines.utf16_of(start):
         raise text_lines.not_utf8(path)
@@ -136,11 +137,9 @@ def _found(record: Any, steps: Sequence[str | int]) -> Any:
 
 
 def _document(path: Path) -> Any:
+    text = json_documents.whole_text(path)
     try:
-        with text_lines.open_binary(path) as file:
-            return _parsed(file.read().decode("utf-8-sig"))
-    except UnicodeDecodeError:
-        problem = text_lines.not_utf8(path)
+        return _parsed(text)
     except ValueError:
         problem = BadInput(
             f"{path}: is no whole JSON document; fetch it again. If it has one object per line, say --format ndjson"

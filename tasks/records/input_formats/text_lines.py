@@ -1,16 +1,15 @@
 """Reads text files from the first byte to the last, in blocks of whole lines, with one block in memory at a time."""
 
-import gzip
-import zlib
 from collections.abc import Iterator
 from pathlib import Path
-from typing import BinaryIO, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
 from tasks.base.errors import BadInput
+from tasks.records.input_formats.compressed import open_binary
 
 LONGEST_RECORD = 1 << 16
 _BLOCK = 1 << 20
@@ -19,11 +18,6 @@ _MARK = b"\xef\xbb\xbf"  # some programs write it first, to say that a text is U
 _BLANK = b" \t\n\v\f\r"
 _SCHEMA = pa.schema({"row_number": pa.int64(), "line": pa.string()})
 _RAW_SCHEMA = pa.schema({"row_number": pa.int64(), "line": pa.binary()})
-
-
-def open_binary(path: Path) -> BinaryIO | gzip.GzipFile:
-    """Open a file, and decompress it if its name ends in .gz."""
-    return gzip.open(path) if path.suffix == ".gz" else path.open("rb")
 
 
 def first_line(path: Path) -> bytes:
@@ -60,21 +54,18 @@ def blocks(path: Path, *, cut: bool = False) -> Iterator[Block]:
         cut: Whether a line that is longer than 64 KiB may lose bytes from its middle; it stays longer than that.
 
     Raises:
-        BadInput: The file is truncated or damaged, or a line is longer than 64 KiB and may not be cut.
+        BadInput: As for ``open_binary``, or a line is longer than 64 KiB and may not be cut.
     """
     rest = b""
-    try:
-        with open_binary(path) as file:
-            while chunk := file.read(_BLOCK):
-                whole = rest + chunk
-                if not cut and _has_long_line(whole):
-                    raise too_long(path)
-                end = whole.rfind(_LINE_END) + 1
-                rest = whole[end:][: LONGEST_RECORD + 1]  # so a line without an end takes no more memory
-                if end:
-                    yield _block(whole[:end])
-    except (EOFError, gzip.BadGzipFile, zlib.error):
-        raise BadInput(f"{path}: the gzip file is truncated or damaged; fetch it again") from None
+    with open_binary(path) as file:
+        while chunk := file.read(_BLOCK):
+            whole = rest + chunk
+            if not cut and _has_long_line(whole):
+                raise too_long(path)
+            end = whole.rfind(_LINE_END) + 1
+            rest = whole[end:][: LONGEST_RECORD + 1]  # so a line without an end takes no more memory
+            if end:
+                yield _block(whole[:end])
     if rest:
         yield _block(rest)
 
@@ -101,7 +92,7 @@ def numbered_raw_lines(path: Path) -> Iterator[pa.RecordBatch]:
     """Yield the lines of a file as ``numbered_lines`` does, but as bytes, whatever they hold; long ones are cut.
 
     Raises:
-        BadInput: The file is truncated or damaged.
+        BadInput: As for ``open_binary``.
     """
     n_before = 0
     for content, starts in blocks(path, cut=True):

@@ -1,0 +1,51 @@
+"""Compressed input files are limited while they are decompressed, in every format, and the message names the file."""
+
+import gzip
+
+import pytest
+from feeds import FEEDS, configure, snapshot
+from hostile import MIB, zeros
+from reading import ingest, refusal, rows_of
+from support import Dataset
+
+from tasks.records.input_formats import compressed, gtfs_realtime, json_documents
+
+GOOD = snapshot([("bus1", 1768464000, 11)])
+HEADER, ROW = b"bus,time,lat,lon,speed\n", b"a,2026-01-15T12:00:00Z,47.1,8.1,5\n"
+
+
+@pytest.mark.parametrize(
+    ("name", "start", "part", "said"),
+    [
+        ("a.pb.gz", GOOD, b"\0", "has more than 32 MiB, as no feed of vehicles has; fetch it again"),
+        ("a.json.gz", b"[", b"[],", "a JSON document of more than 256 MiB"),
+        ("a.csv.gz", HEADER, ROW, "becomes 200 times longer when it is decompressed"),
+        ("a.tsv.gz", HEADER, b"\n", "becomes 200 times longer when it is decompressed"),
+        ("a.ndjson.gz", b"", b"{}\n", "becomes 200 times longer when it is decompressed"),
+        ("a.jsonl.gz", b"", b"\n", "becomes 200 times longer when it is decompressed"),
+    ],
+)
+def test_a_bomb_is_refused_by_its_name(
+    name: str, start: bytes, part: bytes, said: str, dataset: Dataset, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(compressed, "_LARGEST_IN_ANY_CASE", 2 * MIB)
+    monkeypatch.setattr(json_documents, "_LARGEST", MIB)
+    monkeypatch.setattr(gtfs_realtime, "_LARGEST_FEED", MIB)
+    if name == "a.pb.gz":
+        configure(dataset, FEEDS["buffalo"][0])
+    dataset.set(files=["raw/*.gz"])
+    dataset.write(name, zeros(5, start, part))
+    message = refusal(dataset)
+    assert f"{name}: {said}" in message
+
+
+def test_a_text_may_be_long_or_well_compressed_but_not_both(dataset: Dataset, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(compressed, "_LARGEST_IN_ANY_CASE", 1 << 16)
+    rows = b"".join(ROW.replace(b"47.1", b"47.%d" % (number**7)) for number in range(20_000))
+    dataset.set(files=["raw/*.gz"])
+    dataset.write("a.csv.gz", gzip.compress(HEADER + rows))
+    dataset.write("b.csv.gz", gzip.compress(HEADER + ROW * 1000))
+    ingest(dataset)
+    assert len(rows_of(dataset)) == 21_000
+    dataset.write("c.csv.gz", gzip.compress(HEADER + ROW * 20_000))
+    assert "c.csv.gz: becomes 200 times longer" in refusal(dataset)
