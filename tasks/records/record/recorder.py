@@ -1,12 +1,14 @@
-"""Recorder: fetches a feed again and again, and writes each new snapshot to a file of its own for the daily run."""
+"""Recorder: fetches a feed again and again, and writes each new snapshot to a file of its own for the daily run.
+
+A feed may answer with anything. So another process asks it and looks at the answer, and this one only waits and writes.
+"""
 
 import datetime as dt
-import gzip
+import functools
 import logging
 import os
 import time
 import zlib
-from collections.abc import Iterator
 from pathlib import Path
 from threading import Event
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -15,30 +17,30 @@ from zoneinfo import ZoneInfo
 from tasks.base.durable import sha256, write_whole
 from tasks.base.errors import BadInput, HexveilError
 from tasks.base.logs import say, warn
+from tasks.records.input_formats.compressed import TooLarge, unzipped
 from tasks.records.input_formats.input_format import Snapshot
 from tasks.records.input_formats.table import format_by_start
+from tasks.records.record.bounded import Bounded, Broke, TookTooLong
 from tasks.records.record.feed import Feed
 
 if TYPE_CHECKING:
     import httpx
 
 LONGEST_WAIT = 900.0
-"""The longest time between two attempts after failures, in seconds, unless the feed asks for more."""
+"""The longest time between two attempts after failures, in seconds."""
+LONGEST_ASKED = 3600.0
+"""The longest wait that a feed may ask for, in seconds."""
 
-_LARGEST = 1 << 28  # bytes of a snapshot
+_LARGEST = 1 << 28  # bytes of a snapshot, compressed or not
 _START = 1 << 17
-_LONGEST_ANSWER = 30.0  # seconds
+_LONGEST_ANSWER = 30.0  # seconds from the request until the answer was read and recognised
 _LONGEST_NUMBER = 6  # digits of the seconds that a feed may ask to wait
+_LONGEST_PLACES = 1 << 20  # characters; a feed whose lists have other names each time has no places
 _TRY_AGAIN = (408, 425, 429)
+_VERSIONS = {b"etag": b"if-none-match", b"last-modified": b"if-modified-since"}
+"""What an answer says of its version, and how a request repeats it."""
 
 log = logging.getLogger("hexveil.recorder")
-
-
-class _Recognised(NamedTuple):
-    """The end of the name of a snapshot's file, and what it shows of its records."""
-
-    ending: str
-    shows: Snapshot
 
 
 class _Snapshot(NamedTuple):
@@ -49,19 +51,29 @@ class _Snapshot(NamedTuple):
     hash: str
 
 
+class _Known(NamedTuple):
+    """What the answers so far say: how to ask for newer ones only, and where snapshots had records."""
+
+    version: tuple[tuple[bytes, bytes], ...] = ()
+    places: frozenset[Any] = frozenset()
+
+
 class _Failed(Exception):
     """One request failed. ``wait``: the seconds that the feed asks to wait; ``final``: asking again is in vain."""
 
     def __init__(self, reason: str, wait: float = 0.0, final: bool = False) -> None:
-        super().__init__(reason)
+        super().__init__(reason, wait, final)  # all of them, so that it can come from another process
         self.wait, self.final = wait, final
+
+    def __str__(self) -> str:
+        return str(self.args[0])
 
 
 def record(feed: Feed, stop: Event) -> int:
     """Write a feed's snapshots until told to stop, and return how many were written.
 
     A snapshot that equals the one before is not written. After a failure the time to the next request doubles, to at
-    most a quarter of an hour, or is what the feed asks for.
+    most a quarter of an hour, or is what the feed asks for, up to an hour.
 
     Args:
         feed: The feed.
@@ -71,17 +83,13 @@ def record(feed: Feed, stop: Event) -> int:
         HexveilError: The very first request is refused, so that the address or a key must be wrong.
         BadInput: The folder cannot be written to, or read.
     """
-    import httpx
-
-    logging.getLogger("httpx").setLevel(logging.WARNING)  # it logs whole addresses, with their keys
-    n_written, n_failures, last = 0, 0, _opened(feed.folder)
-    before, places = None if last is None else sha256(last), set() if last is None else _places(last)
-    with httpx.Client(headers=dict(feed.headers), timeout=_LONGEST_ANSWER) as client:
-        known: dict[str, str] = {}
+    n_written, n_failures = 0, 0
+    with Bounded(stop, _client) as asker:
+        before, known = _opened(feed.folder, asker)
         due = time.monotonic()
         while not stop.is_set():
             try:
-                snapshot = _fetched(client, feed, known, places, stop)
+                snapshot, known = _asked(asker, feed, known)
                 if snapshot is not None and snapshot.hash != before:
                     _write(snapshot, feed)
                     before = snapshot.hash
@@ -93,6 +101,7 @@ def record(feed: Feed, stop: Event) -> int:
                 if error.final and not n_written and not n_failures:
                     problem = f"{feed.host} refuses the request: {error}"
                     break
+                known = known._replace(version=())  # the next answer may not rest on one that is not kept
                 n_failures, asked = n_failures + 1, error.wait
                 wait = round(wait_after(feed.every, n_failures, asked))
                 about = {"feed": feed.host, "reason": str(error), "n_failures": n_failures, "wait_seconds": wait}
@@ -107,7 +116,7 @@ def record(feed: Feed, stop: Event) -> int:
 def wait_after(every: float, n_failures: int, asked: float) -> float:
     """Return how many seconds are between two requests."""
     doubled = min(every * 2.0**n_failures, max(every, LONGEST_WAIT))
-    return max(doubled, asked)
+    return max(doubled, min(asked, LONGEST_ASKED))
 
 
 def _next(due: float, every: float, n_failures: int, asked: float) -> float:
@@ -115,37 +124,61 @@ def _next(due: float, every: float, n_failures: int, asked: float) -> float:
     return max(due + wait_after(every, n_failures, asked), time.monotonic() if not n_failures else due)
 
 
-def _fetched(
-    client: "httpx.Client", feed: Feed, known: dict[str, str], places: set[Any], stop: Event
-) -> _Snapshot | None:
-    """Return what the feed holds now; None if it says itself that nothing changed, or if it is time to stop.
+def _asked(asker: Bounded, feed: Feed, known: _Known) -> tuple[_Snapshot | None, _Known]:
+    """Return what the feed holds now, and what is known then; no snapshot if nothing is new, or if it is time to stop.
 
-    Args:
-        client: Sends the request.
-        feed: The feed.
-        known: What the last answer said of its version; is replaced by what this one says.
-        places: Where snapshots had records; this one's are added.
-        stop: Ends the request.
+    Raises:
+        _Failed: No answer comes in time, or none that can be read.
     """
+    try:
+        answer = asker.run(_LONGEST_ANSWER, _answer, feed, known, _LARGEST)
+    except TookTooLong:
+        answer = _Failed(f"the answer takes longer than {_LONGEST_ANSWER:.0f} s")
+    except Broke:
+        answer = _Failed("the answer cannot be read, or takes too much memory")
+    if isinstance(answer, _Failed):
+        raise answer
+    return answer or (None, known)
+
+
+def _answer(feed: Feed, known: _Known, largest: int) -> tuple[_Snapshot | None, _Known] | _Failed:
+    """Return the same, or why it fails; runs in the other process."""
     import httpx
 
     try:
-        with client.stream("GET", feed.url, headers=known) as answer:
-            if answer.status_code == httpx.codes.NOT_MODIFIED:
-                return None
-            if not answer.is_success:
-                raise _refusal(answer)
-            content = _whole(answer, stop)
+        return _fetched(feed, known, largest)
+    except _Failed as error:
+        return error
     except httpx.HTTPError as error:
-        problem = type(error).__name__  # its text may quote the address with its key
-    else:
-        if content is None:
-            return None
-        snapshot = _Snapshot(content, _ending(content, places), sha256(content))
-        known.clear()
-        known.update(_version(answer.headers))
-        return snapshot
-    raise _Failed(problem)
+        return _Failed(type(error).__name__)  # its text may quote the address with its key
+    except Exception as error:
+        return _Failed(f"the answer cannot be read: {type(error).__name__}")
+
+
+def _fetched(feed: Feed, known: _Known, largest: int) -> tuple[_Snapshot | None, _Known]:
+    import httpx
+
+    headers = httpx.Headers({"accept-encoding": "gzip"})
+    for given in (dict(feed.headers), known.version):
+        headers.update(given)
+    with _client().stream("GET", feed.url, headers=headers) as answer:
+        if answer.status_code == httpx.codes.NOT_MODIFIED:
+            return None, known
+        if not answer.is_success:
+            raise _refusal(answer)
+        content = _whole(answer, largest)
+    places = set(known.places)
+    snapshot = _Snapshot(content, _ending(content, places, largest), sha256(content))
+    version = tuple((_VERSIONS[name.lower()], value) for name, value in answer.headers.raw if name.lower() in _VERSIONS)
+    return snapshot, _Known(version, frozenset(places) if len(str(places)) <= _LONGEST_PLACES else frozenset())
+
+
+@functools.cache
+def _client() -> "httpx.Client":
+    """Return a client that keeps its connection. It has no time limit: whoever waits for this process has one."""
+    import httpx
+
+    return httpx.Client(timeout=None)  # noqa: S113
 
 
 def _refusal(answer: "httpx.Response") -> _Failed:
@@ -157,60 +190,67 @@ def _refusal(answer: "httpx.Response") -> _Failed:
     return _Failed(f"HTTP {answer.status_code}", seconds, final)
 
 
-def _whole(answer: "httpx.Response", stop: Event) -> bytes | None:
-    deadline, parts, n_bytes = time.monotonic() + _LONGEST_ANSWER, [], 0
-    for part in answer.iter_bytes():
-        parts.append(part)
-        n_bytes += len(part)
-        if stop.is_set():
-            return None
-        if n_bytes > _LARGEST:
-            raise _Failed("the answer is larger than 256 MiB")
-        if time.monotonic() > deadline:
-            raise _Failed(f"the answer takes longer than {_LONGEST_ANSWER:.0f} s")
-    return b"".join(parts)
+def _whole(answer: "httpx.Response", largest: int) -> bytes:
+    content = bytearray()
+    for part in answer.iter_raw():
+        content += part
+        if len(content) > largest:
+            raise _too_large()
+    codings = [one.strip().lower() for one in answer.headers.get("content-encoding", "identity").split(",")]
+    if codings == ["identity"]:
+        return bytes(content)
+    if codings not in (["gzip"], ["x-gzip"]):
+        raise _Failed("the answer has a Content-Encoding that is not gzip")
+    try:
+        return unzipped(content, largest)
+    except TooLarge:
+        raise _too_large() from None
 
 
-def _version(headers: Any) -> Iterator[tuple[str, str]]:
-    for given, asked in (("etag", "if-none-match"), ("last-modified", "if-modified-since")):
-        if given in headers:
-            yield asked, headers[given]
+def _too_large() -> _Failed:
+    return _Failed("the answer is larger than 256 MiB")
 
 
-def _ending(content: bytes, places: set[Any]) -> str:
+def _ending(content: bytes, places: set[Any], largest: int = _LARGEST) -> str:
     """Return the end of a file's name by its content.
 
     Args:
         content: The snapshot.
         places: Where earlier snapshots had records: there alone may be none. Where this one has some is added.
+        largest: How many bytes it may be, not compressed.
 
     Raises:
         _Failed: It is no data: for example a page that says that the service is down.
     """
-    recognised = _recognised(content)
-    if recognised is None or not (recognised.shows.has_records or recognised.shows.places & places):
+    ending, shows = _recognised(content, largest) or ("", Snapshot(frozenset(), False))
+    if not (shows.has_records or shows.places & places):
         raise _Failed("the answer is no data: neither JSON with a list of objects, GTFS-Realtime, Parquet nor CSV")
-    if recognised.shows.has_records:
-        places |= recognised.shows.places
-    return recognised.ending
+    if shows.has_records:
+        places |= shows.places
+    return ending
 
 
-def _places(snapshot: bytes) -> set[Any]:
-    """Return where a snapshot that was taken before can have records."""
-    recognised = _recognised(snapshot)
-    return set() if recognised is None else set(recognised.shows.places)
+def _places(path: Path) -> frozenset[Any]:
+    """Return where a snapshot that was taken before can have records; runs in the other process."""
+    try:
+        recognised = _recognised(path.read_bytes(), _LARGEST)
+    except (OSError, _Failed):
+        return frozenset()
+    return recognised[1].places if recognised else frozenset()
 
 
-def _recognised(content: bytes) -> _Recognised | None:
-    """Return what a snapshot is; None if it is no data."""
+def _recognised(content: bytes, largest: int) -> tuple[str, Snapshot] | None:
+    """Return the end of its file's name, and what a snapshot shows; None if it is no data. It may be too large."""
     zipped = content.startswith(b"\x1f\x8b")
     try:
-        start = zlib.decompressobj(wbits=31).decompress(content, _START) if zipped else content[:_START]
-        kind = format_by_start(start)
-        shows = kind and kind.snapshot(start, lambda: gzip.decompress(content) if zipped else content)
-    except (ValueError, zlib.error, EOFError):
+        whole = unzipped(content, largest) if zipped else content
+        kind = format_by_start(whole[:_START])
+        shows = kind and kind.snapshot(whole[:_START], lambda: whole)
+    except TooLarge:
+        raise _too_large() from None
+    except (ValueError, zlib.error, EOFError, OSError):
         return None
-    return _Recognised(kind.endings[0] + (".gz" if zipped else ""), shows) if kind and shows else None
+    return (kind.endings[0] + (".gz" if zipped else ""), shows) if kind and shows else None
 
 
 def _write(snapshot: _Snapshot, feed: Feed) -> None:
@@ -232,21 +272,27 @@ def _write(snapshot: _Snapshot, feed: Feed) -> None:
     raise _Failed(problem)
 
 
-def _opened(folder: Path) -> bytes | None:
-    """Make a folder if it is not there, and return its newest snapshot."""
+def _opened(folder: Path, asker: Bounded) -> tuple[str | None, _Known]:
+    """Make a folder if it is not there, and return the hash of its newest snapshot, and what that shows."""
     try:
         folder.mkdir(parents=True, exist_ok=True)
-        return _last_snapshot(folder)
+        last = _last_snapshot(folder)
+        before = None if last is None else sha256(last.read_bytes())
     except OSError as error:
         problem = f"--to {folder}: {os.strerror(error.errno or 0)}; name a folder that you may read and write"
-    raise BadInput(problem)
+        raise BadInput(problem) from None
+    try:
+        places = None if last is None else asker.run(_LONGEST_ANSWER, _places, last)
+    except (TookTooLong, Broke):
+        places = None
+    return before, _Known(places=places or frozenset())
 
 
-def _last_snapshot(folder: Path) -> bytes | None:
-    """Return the newest snapshot in a folder. The names are in order of time."""
+def _last_snapshot(folder: Path) -> Path | None:
+    """Return the file of the newest snapshot in a folder. The names are in order of time."""
     days = sorted((one for one in folder.glob("????-??-??") if one.is_dir()), reverse=True)
     for day in days:
         files = sorted(one for one in day.glob("[!.]*") if one.is_file())
         if files:
-            return files[-1].read_bytes()
+            return files[-1]
     return None
