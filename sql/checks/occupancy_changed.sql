@@ -7,9 +7,9 @@ with held as (
     from user_cell
     join user_key using (user_id)
     where local_date = $date
-        and (slot_start, h3_cell) in (select (slot_start, h3_cell) from read_parquet($pairs))
+        and (slot_start, h3_cell) in (select (slot_start, h3_cell) from read_parquet($pairs, hive_partitioning = false))
 )
 select slot_start, h3_cell
-from read_parquet($pairs) as planned
+from read_parquet($pairs, hive_partitioning = false) as planned
 full join held using (slot_start, h3_cell, user_hash)
 where planned.n_records is distinct from held.n_records

@@ -10,5 +10,5 @@ from (
         columns(lambda c: c = $latitude) as latitude,
         columns(lambda c: c = $longitude) as longitude,
         columns(lambda c: c = $value) as value
-    from read_parquet($path)
+    from read_parquet($path, hive_partitioning = false)
 )

@@ -13,7 +13,7 @@ from (
         sum(greatest(square_lower, least(total_squares, square_lower + square_width)))::decimal(38, 0)
             as private_square_sum
     from (
-        from read_parquet($pairs)
+        from read_parquet($pairs, hive_partitioning = false)
         union all by name
         select null::bigint as square_lower, null::bigint as square_width
         where false

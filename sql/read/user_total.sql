@@ -14,7 +14,7 @@ from (
         total_ticks::decimal(38, 0) as private_mean_total,
         total_squares::decimal(38, 0) as private_square_total,
         n_missing as private_n_missing
-    from read_parquet($pairs)
+    from read_parquet($pairs, hive_partitioning = false)
     join user_key using (user_hash)
     join user_cell using (slot_start, h3_cell, user_id)
     where local_date = $date

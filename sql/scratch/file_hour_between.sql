@@ -9,6 +9,6 @@ from (
     select
         epoch_us(readable_time(instant_of(min(columns(lambda c: c = $time)), $micros, $time_format))) // 3600000000 as first_number,
         epoch_us(readable_time(instant_of(max(columns(lambda c: c = $time)), $micros, $time_format))) // 3600000000 as last_number
-    from read_parquet($path)
+    from read_parquet($path, hive_partitioning = false)
 )
 where last_number - first_number < 10000

@@ -7,5 +7,5 @@ create or replace temp table file_hour as
 select distinct epoch_us(readable_time(observed_at)) // 3600000000 as number
 from (
     select instant_of(columns(lambda c: c = $time), $micros, $time_format) as observed_at
-    from read_parquet($path)
+    from read_parquet($path, hive_partitioning = false)
 )

@@ -24,6 +24,7 @@ from read_csv(
     auto_detect = false,
     header = $header,
     filename = $filename,
+    hive_partitioning = false,
     delim = $delimiter,
     new_line = $line_end,
     quote = '"',

@@ -15,7 +15,7 @@ with incoming as (
         number_of(columns(lambda c: c = $latitude), $decimal) as latitude,
         number_of(columns(lambda c: c = $longitude), $decimal) as longitude,
         number_of(columns(lambda c: c = $value), $decimal) as value
-    from read_parquet($path, file_row_number = true)
+    from read_parquet($path, file_row_number = true, hive_partitioning = false)
 ),
 
 timed as (
