@@ -86,6 +86,26 @@ def test_a_server_without_a_password_does_not_start(tmp_path: Path) -> None:
     assert "set it to NAME:PASSWORD" in refused.stderr
 
 
+@pytest.mark.parametrize("password", ["", "change-me"])
+def test_an_empty_password_and_that_of_an_example_start_nothing(password: str, tmp_path: Path) -> None:
+    database = "postgresql+asyncpg://prefect:{}@database:5432/prefect"
+    for signed_in, of_database in ((password, "of-the-test"), ("of-the-test", password)):
+        bare = {"PATH": os.environ["PATH"], "PREFECT_SERVER_API_AUTH_STRING": f"admin:{signed_in}"}
+        bare |= {"PREFECT_SERVER_DATABASE_CONNECTION_URL": database.format(of_database)}
+        command = ["sh", FOLDER / "server.sh"]
+        refused = subprocess.run(command, env=bare, capture_output=True, text=True, cwd=tmp_path, check=False)
+        assert refused.returncode == 1
+        assert "a password is empty or that of an example" in refused.stderr
+
+
+def test_the_examples_name_no_password_and_compose_asks_for_each(example: dict[str, str]) -> None:
+    passwords = [name for name in example if "PASSWORD" in name]
+    assert {example[name] for name in passwords} == {""}
+    text = (FOLDER / "compose.yaml").read_text()
+    assert all(f"${{{name}:?" in text for name in passwords)
+    assert ":change-me" not in (ROOT / "deploy" / "systemd" / "hexveil.env").read_text()
+
+
 def test_the_worker_of_the_kubernetes_page_is_one_and_has_the_image_s_user_and_folders() -> None:
     page = (ROOT / "docs" / "how-to" / "containers.md").read_text()
     [block] = re.findall(r"^```yaml\n(.*?)^```$", page, re.MULTILINE | re.DOTALL)
