@@ -7,6 +7,9 @@ import atexit
 import gc
 import os
 
+# Files and folders that engines create are not to be written by others, whatever was set where this was started.
+os.umask(os.umask(0o022) | 0o022)
+
 # Threads of OpenBLAS wait for each other by spinning: where another process has a core, a day takes five times as long.
 if "OMP_NUM_THREADS" not in os.environ:
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")

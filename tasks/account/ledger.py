@@ -11,7 +11,7 @@ from tasks.account.entry import Entry, Stated
 from tasks.account.head import check_head, read_head
 from tasks.account.ledger_file import read_bytes
 from tasks.base.config import Config
-from tasks.base.durable import canonical_json
+from tasks.base.durable import canonical_json, make_folder
 from tasks.base.errors import LedgerBroken, contained
 from tasks.base.locks import turn
 from tasks.base.storage import begin_ledger, check_kind, check_no_ledger_is_missing, ledger_path
@@ -24,7 +24,7 @@ So every later change of the file is noticed, and only new lines are checked."""
 @contextmanager
 def locked(config: Config) -> Iterator[None]:
     """Hold the ledger's lock: only one process at a time may look for a release, draw noise and append."""
-    config.storage_path.mkdir(parents=True, exist_ok=True)
+    make_folder(config.storage_path)
     with turn(config.storage_path / "ledger.lock", "the ledger"):
         begin_ledger(config)
         finish(config)

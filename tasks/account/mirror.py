@@ -1,8 +1,9 @@
 """The mirror of the ledger in DuckDB: for queries, and as a second record of what the ledger must contain."""
 
 import logging
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager
+from functools import partial
 from pathlib import Path
 
 from tasks.account import private_files
@@ -33,10 +34,17 @@ def connect(config: Config, make_anew: bool = False) -> Iterator[warehouse.Conne
         InUse: Another program, perhaps a reader, used it for some seconds.
         LedgerBroken: It is damaged.
     """
+    opened = open_or_make_anew if make_anew else warehouse.open_database
+    with _opened(opened, config) as connection:
+        warehouse.define(connection, *tables.MIRRORED)
+        yield connection
+
+
+@contextmanager
+def _opened(opens: Callable[..., warehouse.Connection], config: Config) -> Iterator[warehouse.Connection]:
     path = config.storage_path / "release.duckdb"
     try:
-        opened = open_or_make_anew if make_anew else warehouse.open_database
-        connection = opened(path, config, _WAIT_SECONDS)
+        connection = opens(path, config, _WAIT_SECONDS)
     except warehouse.EngineError as error:
         if not is_damage(error):
             raise
@@ -46,8 +54,15 @@ def connect(config: Config, make_anew: bool = False) -> Iterator[warehouse.Conne
         ) from None
     with closing(connection):
         connection.execute("set TimeZone = 'UTC'")
-        warehouse.define(connection, *tables.MIRRORED)
         yield connection
+
+
+@contextmanager
+def _only_read(config: Config) -> Iterator[warehouse.Connection | None]:
+    """Open the mirror to read it, also where nothing can be written; None if it has no tables yet."""
+    with _opened(partial(warehouse.open_database, read_only=True), config) as connection:
+        held = {name for (name,) in warehouse.rows(connection, "read/table_names")}
+        yield connection if held.issuperset(tables.MIRRORED) else None
 
 
 _CHARGE = ("number", "release_id", "date", "revision", "epsilon", "epsilon_total_after", "committed_at", "hash")
@@ -64,10 +79,9 @@ def known_releases(config: Config, make_anew: bool = False) -> dict[str, str | N
     """
     if not (config.storage_path / "release.duckdb").exists():
         return {}
-    with connect(config, make_anew) as connection:
-        return {
-            release_id: entry_hash for release_id, entry_hash, _ in warehouse.rows(connection, "read/mirrored_releases")
-        }
+    with connect(config, make_anew) if make_anew else _only_read(config) as connection:
+        held = warehouse.rows(connection, "read/mirrored_releases") if connection is not None else []
+        return {release_id: entry_hash for release_id, entry_hash, _ in held}
 
 
 def check(known: dict[str, str | None], entries: list[Entry]) -> None:
@@ -100,7 +114,9 @@ def check_rows(known: dict[str, str | None], entries: list[Entry], config: Confi
     held = [entry for entry in releases(entries) if entry.release_id in known]
     if not held:
         return
-    with connect(config) as connection:
+    with _only_read(config) as connection:
+        if connection is None:
+            return
         for entry in progress(held, "comparing the mirror"):
             released = {"release_id": entry.release_id, "path": str(_released_file(entry, config))}
             charged = {name: entry.stated[name] for name in _CHARGE}

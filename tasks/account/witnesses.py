@@ -9,7 +9,7 @@ from tasks.account.entry import Charge, Entry
 from tasks.account.identity import folder_name
 from tasks.base.config import Config
 from tasks.base.config_types import shown
-from tasks.base.durable import flush_folder
+from tasks.base.durable import flush_folder, make_folder
 from tasks.base.errors import HexveilError, LedgerBroken
 from tasks.base.storage import is_over_all_days
 
@@ -58,7 +58,7 @@ def check_marks(marked: set[str], entries: list[Entry], config: Config) -> None:
 def _note(mark: bytes, release_id: str, config: Config) -> bytes:
     """Add a mark to a release's file, and return the whole content."""
     folder = _folder(config)
-    folder.mkdir(parents=True, exist_ok=True)
+    make_folder(folder)
     with (folder / release_id).open("ab+") as file:
         file.write(mark)
         file.flush()

@@ -27,7 +27,7 @@ def sha256(content: bytes) -> str:
 
 def write_whole(path: Path, content: bytes, mode: int = 0o600) -> None:
     """Write a file under a temporary name, flush it to disk, then rename it."""
-    path.parent.mkdir(parents=True, exist_ok=True)
+    make_folder(path.parent)
     descriptor, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
     try:
         os.fchmod(descriptor, mode)
@@ -40,6 +40,20 @@ def write_whole(path: Path, content: bytes, mode: int = 0o600) -> None:
         Path(temporary).unlink()
         raise
     flush_folder(path.parent)
+
+
+def make_folder(folder: Path) -> None:
+    """Create a folder, and those above it, which others cannot write whatever the process allows to new files."""
+    if not folder.is_dir():
+        make_folder(folder.parent)
+        folder.mkdir(mode=0o755, exist_ok=True)
+
+
+def close_to_others(path: Path) -> None:
+    """Let nobody but the owner write a file or a folder, if everybody could."""
+    mode = path.stat().st_mode
+    if mode & 0o002:
+        path.chmod(mode & 0o7755)
 
 
 def write_new(path: Path, content: bytes) -> None:

@@ -2,6 +2,7 @@
 
 import fcntl
 import logging
+import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -19,7 +20,7 @@ def turn(lock: Path, what: str | None = None) -> Iterator[None]:
         lock: The lock file. It is created if it does not exist; its folder must exist.
         what: What the lock protects, for the log line about waiting. None for a short lock: nothing is logged.
     """
-    with lock.open("a") as file:
+    with open(lock, "a", opener=_not_for_others) as file:
         try:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
@@ -27,3 +28,7 @@ def turn(lock: Path, what: str | None = None) -> Iterator[None]:
                 say(log, f"waiting for another process to leave {what}", lock=lock)
             fcntl.flock(file, fcntl.LOCK_EX)
         yield
+
+
+def _not_for_others(path: str, flags: int) -> int:
+    return os.open(path, flags, 0o644)

@@ -6,7 +6,7 @@ from contextlib import contextmanager
 from fnmatch import fnmatch
 from pathlib import Path
 
-from tasks.base.durable import flush_folder, write_new
+from tasks.base.durable import flush_folder, make_folder, write_new
 from tasks.base.errors import HexveilError, LedgerBroken, WarehouseDamaged
 from tasks.base.owner import Owner
 
@@ -17,10 +17,15 @@ OWNER = "dataset"
 def private_folder(config: Owner) -> Path:
     """Return the folder of all sensitive files. It is created if needed, and only its owner may enter it."""
     folder = config.storage_path / "private"
-    folder.mkdir(parents=True, exist_ok=True)
-    if folder.stat().st_mode & 0o077:
+    make_folder(folder)
+    if folder.stat().st_mode & 0o077 and can_write(folder):
         folder.chmod(0o700)
     return folder
+
+
+def can_write(folder: Path) -> bool:
+    """Return whether this process can write into a folder: an auditor may be allowed to read it alone."""
+    return os.access(folder, os.W_OK)
 
 
 def claim(config: Owner) -> None:
@@ -89,7 +94,12 @@ def ledger_path(config: Owner) -> Path:
 
 def is_over_all_days(name: str) -> bool:
     """Return whether a file of this name in the published folder is about all days."""
-    return name in (INDEX, PACKAGE, CATALOGUE) or fnmatch(name, "columns-????????.json")
+    return name in (INDEX, PACKAGE, CATALOGUE) or is_of_columns(name)
+
+
+def is_of_columns(name: str) -> bool:
+    """Return whether a file of this name in the published folder describes columns, as some release has them."""
+    return fnmatch(name, "columns-????????.json")
 
 
 _OF_AN_ACCOUNT = ("plans", "attempts", "releases", "totals", "pending-entry", "ledger-head")
@@ -105,7 +115,7 @@ def begin_ledger(config: Owner) -> None:
     if path.exists():
         return
     check_no_ledger_is_missing(config)
-    path.parent.mkdir(parents=True, exist_ok=True)
+    make_folder(path.parent)
     os.close(os.open(path, os.O_WRONLY | os.O_CREAT, 0o644))
     flush_folder(path.parent)
 

@@ -21,7 +21,7 @@ from duckdb.func import PythonUDFType
 from h3ronpy.vector import coordinates_to_cells
 
 from tasks.base import tables
-from tasks.base.durable import flush_folder
+from tasks.base.durable import close_to_others, flush_folder
 from tasks.base.errors import InUse, contained
 from tasks.base.locks import turn
 from tasks.base.owner import Owner
@@ -238,8 +238,8 @@ def _in_utc(frame: pl.DataFrame) -> pl.DataFrame:
     return frame.with_columns(cs.datetime(time_zone="*").dt.convert_time_zone("UTC"))
 
 
-def open_database(path: Path, config: Owner, wait_seconds: int = _WAIT_SECONDS) -> Connection:
-    """Open a database file with the storage's limits. The file is created if it does not exist.
+def open_database(path: Path, config: Owner, wait_seconds: int = _WAIT_SECONDS, read_only: bool = False) -> Connection:
+    """Open a database file with the storage's limits. The file is created if it does not exist, except to read only.
 
     Raises:
         InUse: Another program used it for ``wait_seconds``.
@@ -252,12 +252,12 @@ def open_database(path: Path, config: Owner, wait_seconds: int = _WAIT_SECONDS) 
     }
     if config.storage.threads is not None:
         settings["threads"] = config.storage.threads
-    if not path.exists():
+    if not read_only and not path.exists():
         _create(path)
     deadline = time.monotonic() + wait_seconds
     while True:
         try:
-            return duckdb.connect(str(path), config=settings)
+            return duckdb.connect(str(path), read_only, settings)
         except duckdb.IOException as error:
             if "Could not set lock on file" not in str(error):
                 raise
@@ -278,6 +278,7 @@ def _create(path: Path) -> None:
         for leftover in (unfinished, log_of(unfinished), log_of(path)):
             leftover.unlink(missing_ok=True)
         duckdb.connect(str(unfinished)).close()
+        close_to_others(unfinished)
         unfinished.replace(path)
         flush_folder(path.parent)
 

@@ -28,6 +28,9 @@ def publish_files(release_id: str, config: Config) -> None:
         if entry is None:
             raise LedgerBroken(f"{release_id} is not in {ledger.ledger_path(config)}; restore the file from backup")
         folder = published_folder(entry.date, entry.revision, config)
+        for above in (config.storage_path, config.storage_path / "published", folder):
+            if above.is_dir():
+                durable.close_to_others(above)
         for unfinished in folder.glob(".*"):
             unfinished.unlink()
         for name, file_hash in sorted(entry.files.items(), reverse=True):
