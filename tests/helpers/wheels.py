@@ -38,9 +38,9 @@ class Environment:
         venv.create(self.folder)
 
     def install(self, *what: str | Path) -> None:
-        """Install by the pip of the tests, which need not be in the environment."""
-        command = [sys.executable, "-m", "pip", "--python", str(self.python), "install", "--quiet", *map(str, what)]
-        subprocess.run(command, check=True, capture_output=True, cwd=self.folder)
+        """Install by the pip of the tests, which need not be in the environment; what is used is compiled as it is."""
+        pip = [sys.executable, "-m", "pip", "--python", str(self.python), "install", "--quiet", "--no-compile"]
+        subprocess.run([*pip, *map(str, what)], check=True, capture_output=True, cwd=self.folder)
 
     def run(self, *command: str | Path, cwd: Path, **variables: str) -> subprocess.CompletedProcess[str]:
         """Run a program of the environment in a folder, with no variable of the tests that Python or Prefect reads."""

@@ -31,6 +31,7 @@ def test_the_wheel_has_every_file_of_the_project_and_no_name_that_others_use(whe
     assert wanted == {name for name in names if name.startswith("hexveil.packages/")}
 
 
+@pytest.mark.slow
 def test_in_an_empty_folder_the_demo_is_published_and_verified_beside_a_rival(
     installed: Environment, tmp_path: Path
 ) -> None:
@@ -45,12 +46,14 @@ def test_in_an_empty_folder_the_demo_is_published_and_verified_beside_a_rival(
     assert {json.loads(line)["code"] for line in ledger} == {code_hash()}, "the code of this checkout, and no other"
 
 
+@pytest.mark.slow
 def test_the_rival_is_found_by_its_own_users_as_it_was(installed: Environment, tmp_path: Path) -> None:
     for name in OURS:
         found = installed.run(installed.python, "-c", f"import {name}; print({name}.RIVAL)", cwd=tmp_path)
         assert found.stdout == f"{name}\n", found.stderr
 
 
+@pytest.mark.slow
 def test_a_process_that_has_loaded_a_rival_is_refused_with_advice(installed: Environment, tmp_path: Path) -> None:
     note = installed.packages / "loads_a_rival.pth"
     note.write_text("import tasks\n")
@@ -77,6 +80,7 @@ def test_a_checkout_that_is_reached_by_a_link_is_its_own(tmp_path: Path, first: 
     assert found.stdout == "daily\n", found.stderr
 
 
+@pytest.mark.slow
 def test_a_folder_of_such_a_name_where_the_command_is_given_is_not_taken_for_ours(
     installed: Environment, tmp_path: Path
 ) -> None:
