@@ -28,4 +28,4 @@ UpOption = Annotated[
         "--home", envvar="HEXVEIL_HOME", help="That of `hexveil up`: while its server runs, this is a flow run there."
     ),
 ]
-VerboseOption = Annotated[bool, typer.Option("--verbose", help="Show every log line.")]
+VerboseOption = Annotated[bool, typer.Option("--verbose", help="Show log lines, in place of a line for each step.")]

@@ -36,7 +36,7 @@ def find_flows(home: Path, settings: Path, config: Config, *, verbose: bool) -> 
         home: The folder of `hexveil up`.
         settings: The file with Prefect's settings for a server of `hexveil up`.
         config: The dataset's configuration.
-        verbose: Whether every log line is shown. If not, each step has one line when it ends.
+        verbose: Whether log lines are shown. If not, each step has one line when it ends.
 
     Raises:
         HexveilError: The server of `hexveil up` runs but does not answer.

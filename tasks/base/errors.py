@@ -1,5 +1,6 @@
 """Errors whose text is safe to log, and ``contained``, which keeps private values out of all other errors."""
 
+import errno
 import functools
 import os
 import traceback
@@ -9,6 +10,9 @@ from typing import ParamSpec, TypeVar
 
 P = ParamSpec("P")
 R = TypeVar("R")
+
+_NOT_ALLOWED = (errno.EACCES, errno.EPERM, errno.EROFS)
+"""What no other try can mend."""
 
 
 class HexveilError(Exception):
@@ -80,7 +84,7 @@ def contained(step: Callable[P, R]) -> Callable[P, R]:
         except HexveilError as error:
             failure = type(error)(*error.args)
         except OSError as error:
-            failure = TemporaryFailure(_system_error(step.__name__, error))
+            failure = _system_error(step.__name__, error)
         except Exception as error:
             if _is_interruption(error):
                 raise KeyboardInterrupt from None
@@ -91,10 +95,12 @@ def contained(step: Callable[P, R]) -> Callable[P, R]:
     return run
 
 
-def _system_error(step: str, error: OSError) -> str:
+def _system_error(step: str, error: OSError) -> HexveilError:
     where = f": {error.filename}" if isinstance(error.filename, str) else ""
-    reason = os.strerror(error.errno) if error.errno else type(error).__name__
-    return f"{step} failed: {reason}{where}. Free space or mend the permissions, then run it again."
+    failed = f"{step} failed: {os.strerror(error.errno) if error.errno else type(error).__name__}{where}."
+    if error.errno in _NOT_ALLOWED:
+        return HexveilError(f"{failed} Mend the permissions, then run it again.")
+    return TemporaryFailure(f"{failed} Free space or mend the disk, then run it again.")
 
 
 def _unexpected_error(step: str, error: Exception, args: tuple[object, ...], kwargs: dict[str, object]) -> str:

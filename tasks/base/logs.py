@@ -10,6 +10,9 @@ from typing import Any
 
 _OURS = logging.getLogger("hexveil")
 _OURS.setLevel(logging.INFO)  # the scheduler uses our loggers, but not their level
+STEPS = "hexveil.steps"
+"""The logger that says how each step ended."""
+
 _SHOWN = "hexveil-shown"
 """The name of the handler of ``show_by``."""
 
@@ -27,6 +30,7 @@ def show_lines(verbose: bool, warnings: bool = False) -> None:
     handler.setLevel(logging.INFO if verbose else logging.WARNING)
     form = "%(asctime)s | %(levelname)-7s | %(name)s - %(message)s"
     handler.setFormatter(logging.Formatter(form, "%H:%M:%S"))
+    handler.addFilter(lambda record: record.name != STEPS or record.levelno > logging.INFO)  # each line has a time
     show_by(handler)
 
 

@@ -13,8 +13,7 @@ from rich.markup import escape
 from rich.progress import track
 
 from tasks.base import scheduler
-from tasks.base.logs import show_by
-from tasks.base.steps import STEPS
+from tasks.base.logs import STEPS, show_by
 
 T = TypeVar("T")
 

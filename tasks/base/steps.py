@@ -12,13 +12,10 @@ from typing import Any, Generic, ParamSpec, TypeVar
 
 from tasks.base import scheduler
 from tasks.base.errors import HexveilError, TemporaryFailure, contained
-from tasks.base.logs import counting, say, warn
+from tasks.base.logs import STEPS, counting, say, warn
 
 P = ParamSpec("P")
 R = TypeVar("R")
-
-STEPS = "hexveil.steps"
-"""The logger that says how each step ended."""
 
 _DELAYS = [10.0, 60.0]
 _LONG_SECONDS = 1.0

@@ -16,9 +16,9 @@ from support import slow
 from tasks.account import releases
 from tasks.base import steps
 from tasks.base.errors import BadInput, HexveilError, TemporaryFailure
-from tasks.base.logs import say
+from tasks.base.logs import STEPS, say
 from tasks.base.progress import show_steps
-from tasks.base.steps import STEPS, Step, step, step_seconds
+from tasks.base.steps import Step, step, step_seconds
 from tasks.engines import late
 from tasks.occupancy import user_cells
 from tasks.planning import plan
@@ -92,8 +92,10 @@ def test_what_succeeds_when_it_is_tried_again_has_succeeded(in_run: InRun) -> No
     assert n_tries(in_run, FULL, n_failures=1) == 2
 
 
-@pytest.mark.parametrize("failure", [BadInput("no file"), ValueError("a defect")])
-def test_a_failure_of_the_data_or_a_defect_is_not_tried_again(in_run: InRun, failure: Exception) -> None:
+@pytest.mark.parametrize("failure", [BadInput("no file"), ValueError("a defect"), OSError(13, "Permission denied")])
+def test_a_failure_of_the_data_or_a_defect_or_a_lacking_permission_is_not_tried_again(
+    in_run: InRun, failure: Exception
+) -> None:
     assert n_tries(in_run, failure) == 1
 
 
