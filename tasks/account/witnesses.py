@@ -11,7 +11,7 @@ from tasks.base.config import Config
 from tasks.base.config_types import shown
 from tasks.base.durable import flush_folder, make_folder
 from tasks.base.errors import HexveilError, LedgerBroken
-from tasks.base.storage import is_over_all_days
+from tasks.base.storage import WHOLE_TABLE, is_over_all_days
 
 _ATTEMPT, _RELEASED = b".", b"+"
 
@@ -116,6 +116,11 @@ def published_folders(config: Config) -> list[str]:
     root = config.storage_path / "published"
     days = _names(root, "date=")
     return days + [f"{day}/{revision}" for day in days for revision in _names(root / day, "revision=")]
+
+
+def folders_in_table(config: Config) -> list[str]:
+    """Return the names of the folders in the table of all days."""
+    return _names(config.storage_path / "published" / WHOLE_TABLE, "")
 
 
 def other_files(config: Config) -> tuple[str, ...]:

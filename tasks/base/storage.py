@@ -86,6 +86,9 @@ INDEX, PACKAGE, CATALOGUE = "index.html", "datapackage.json", "catalogue.jsonld"
 TABLE = "statistics.parquet"
 """The published file that all others are compared with. The mirror and the reports read it."""
 
+WHOLE_TABLE = "table"
+"""The published folder with the statistics of all days and no other file, so that it is read as one table."""
+
 
 def ledger_path(config: Owner) -> Path:
     """Return the path of the ledger."""
@@ -94,7 +97,7 @@ def ledger_path(config: Owner) -> Path:
 
 def is_over_all_days(name: str) -> bool:
     """Return whether a file of this name in the published folder is about all days."""
-    return name in (INDEX, PACKAGE, CATALOGUE) or is_of_columns(name)
+    return name in (INDEX, PACKAGE, CATALOGUE, WHOLE_TABLE) or is_of_columns(name)
 
 
 def is_of_columns(name: str) -> bool:

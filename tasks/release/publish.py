@@ -1,15 +1,19 @@
 """Publish: copies a release's files to the published folder, and mirrors the ledger for queries. May be repeated."""
 
 import logging
+from contextlib import suppress
+from pathlib import Path
 
 from tasks.account import ledger, mirror, private_files
 from tasks.account.chain import releases
-from tasks.account.identity import published_folder
+from tasks.account.entry import Entry, Release
+from tasks.account.identity import path_in_table, published_folder
 from tasks.base import durable
 from tasks.base.config import Config
 from tasks.base.errors import LedgerBroken
 from tasks.base.logs import say
 from tasks.base.steps import step
+from tasks.base.storage import TABLE
 from tasks.release.overview import write_overview
 
 log = logging.getLogger("hexveil.publish")
@@ -28,16 +32,30 @@ def publish_files(release_id: str, config: Config) -> None:
         if entry is None:
             raise LedgerBroken(f"{release_id} is not in {ledger.ledger_path(config)}; restore the file from backup")
         folder = published_folder(entry.date, entry.revision, config)
-        for above in (config.storage_path, config.storage_path / "published", folder):
+        published, in_table = config.storage_path / "published", path_in_table(entry.date, config).parent
+        for above in (config.storage_path, published, folder, in_table.parent, in_table):
             if above.is_dir():
                 durable.close_to_others(above)
-        for unfinished in folder.glob(".*"):
+        for unfinished in (*folder.glob(".*"), *in_table.glob(".*")):
             unfinished.unlink()
         for name, file_hash in sorted(entry.files.items(), reverse=True):
-            content = private_files.read(private_files.releases(config), file_hash)
-            path = folder / name
-            if not path.exists() or path.read_bytes() != content:
-                durable.write_whole(path, content, mode=0o644)
+            _publish(file_hash, folder / name, config)
+        _fill_table(entry, entries, config)
         write_overview(entries, config)
         mirror.bring_in_line(entries, config)
     say(log, "published", release=release_id, n_files=len(entry.files), folder=folder)
+
+
+def _publish(file_hash: str, path: Path, config: Config) -> None:
+    content = private_files.read(private_files.releases(config), file_hash)
+    if not path.exists() or path.read_bytes() != content:
+        durable.write_whole(path, content, mode=0o644)
+
+
+def _fill_table(published: Release, entries: list[Entry], config: Config) -> None:
+    """Put a release, and what is missing of others, into the table of all days, which has no revisions."""
+    for entry in releases(entries):
+        path = path_in_table(entry.date, config)
+        if entry.revision is None and (entry is published or not path.exists()):
+            with suppress(LedgerBroken):  # a damaged release of another day does not stop this one: verify names it
+                _publish(entry.files[TABLE], path, config)

@@ -13,16 +13,16 @@ from tasks.account.budgets import Account
 from tasks.account.chain import releases
 from tasks.account.definitions import problem_with_definition
 from tasks.account.entry import Charge, Entry, Release
-from tasks.account.identity import published_folder, release_id
+from tasks.account.identity import path_in_table, published_folder, release_id
 from tasks.account.screenings import describe_screening, find_stop
 from tasks.account.stopped import Stopped
-from tasks.account.witnesses import check_nothing_unpaid, other_files, published_folders
+from tasks.account.witnesses import check_nothing_unpaid, folders_in_table, other_files, published_folders
 from tasks.base import durable
 from tasks.base.config import Config
 from tasks.base.config_types import shown
 from tasks.base.errors import LedgerBroken, contained
 from tasks.base.progress import progress
-from tasks.base.storage import TABLE
+from tasks.base.storage import TABLE, WHOLE_TABLE
 from tasks.kinds.kind import Verifier
 from tasks.kinds.stored_plan import StoredPlan
 from tasks.kinds.table import KINDS, kind_of, load_plan
@@ -92,7 +92,7 @@ def verify_ledger(config: Config) -> Verified:
         LedgerBroken: Names the first entry that disagrees, and with what.
     """
     folders, known = published_folders(config), mirror.known_releases(config)  # before the ledger, because it may grow
-    marked, others = witnesses.marked_ids(config), other_files(config)
+    marked, others, tabled = witnesses.marked_ids(config), other_files(config), folders_in_table(config)
     entries = ledger.read_entries(config)
     _check_fields(entries)
     witnesses.check_marks(marked, entries, config)
@@ -113,6 +113,8 @@ def verify_ledger(config: Config) -> Verified:
             raise LedgerBroken(
                 f"entry {entry.number} ({entry.release_id if isinstance(entry, Charge) else entry.kind}): {problem}"
             )
+    for name in set(tabled) - {path_in_table(entry.date, config).parent.name for entry in released}:
+        raise LedgerBroken(f"published/{WHOLE_TABLE}/{shown(name)} was never released; remove it")
     return Verified(len(released), None, others)
 
 
@@ -270,3 +272,9 @@ def _unlike_its_files(entry: Release, config: Config) -> Iterator[str]:
         is_revision = entry.revision is None and path.name.startswith("revision=")
         if path.name not in entry.files and not is_revision:
             yield f"{folder / shown(path.name)} was never released; remove it"
+    in_table = path_in_table(entry.date, config)
+    if entry.revision is None and in_table.exists() and durable.sha256(in_table.read_bytes()) != entry.files[TABLE]:
+        yield f"{in_table} is not the file that was released; run the day again to publish it"
+    for path in sorted(in_table.parent.glob("[!.]*")):
+        if path != in_table:
+            yield f"{in_table.parent / shown(path.name)} was never released; remove it"
