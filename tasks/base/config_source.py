@@ -84,7 +84,10 @@ class Columns(Section):
     """Name of the column of the longitude, in degrees."""
     value: str
     """Name of the column of the measured value."""
-    # the ledger records the next three where they are set
+    # the ledger records the next four where they are set
+    time_else: str | None = Field(default=None, min_length=1, exclude_if=lambda name: name is None)
+    """For GTFS-Realtime only: the field with the time of a vehicle that gives none. `header.timestamp` is that of the
+    feed."""
     time_unit: TimeUnit | None = Field(default=None, exclude_if=lambda unit: unit is None)
     """For times that are numbers since 1970: what they count, `s`, `ms`, `us` or `ns`. Without it the unit is
     recognised from the range of a file's first times, if they are of the years 1990 to 2100."""
@@ -127,6 +130,8 @@ class Columns(Section):
     @model_validator(mode="after")
     def _each_once(self) -> Self:
         names = [self.user, self.time, self.latitude, self.longitude, self.value]
+        if self.time_else in names:
+            raise ValueError("time_else must name another column than the five")
         if len(set(names)) < len(names):
             raise ValueError("must name five different columns")
         if OF_FILE in names[1:]:

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from reading import ingest, refusal, rows_of
 from support import DATE, Dataset
 
-from tasks.base.errors import BadInput
+from tasks.base.errors import BadConfig, BadInput
 from tasks.records.init.proposal import propose_source
 from tasks.records.input_formats import gtfs_realtime
 from tasks.records.input_formats.input_format import Given
@@ -144,6 +144,11 @@ def test_no_bytes_of_an_entity_end_the_day(content: bytes) -> None:
         assert len(gtfs_realtime.column(read, name)) == sum(one is not None for one in decoded)
 
 
+def header(second: int) -> bytes:
+    """Return the header of a feed that has a time."""
+    return field(1, LENGTH, b"\x0a\x032.0\x18" + varint(second))
+
+
 def varint(number: int) -> bytes:
     """Return a number of 64 bits as protobuf writes it."""
     return bytes([*(number >> shift & 127 | 128 for shift in range(0, 63, 7)), number >> 63])
@@ -167,6 +172,49 @@ def test_any_number_of_a_field_keeps_its_record(rt: Dataset, role: str, number: 
     assert rt.query("select sum(n_records)::int from user_cell") == [(2,)]
     read = rt.query("select user_id, value from raw_record order by row_number")[0]
     assert read[role == "value"] == (float(number) if role == "value" else str(number))
+
+
+ELSE = '[columns]\ntime_else = "header.timestamp"\n[value]'
+
+
+@pytest.mark.parametrize(("own", "at"), [(b"", SECOND + 7), (AT, SECOND), (b"\x28" + varint(1 << 63), None)])
+def test_a_vehicle_without_a_time_has_that_of_the_feed_if_the_owner_says_so(
+    rt: Dataset, own: bytes, at: int | None
+) -> None:
+    rt.edit("[value]", ELSE)
+    rt.write("feed.pb", header(SECOND + 7) + feed(entity(vehicle(at=own)))[len(HEADER) :])
+    ingest(rt)
+    assert rows_of(rt)[0][:2] == ("bus1", at)
+
+
+def test_else_a_day_of_them_is_refused_with_the_setting(rt: Dataset) -> None:
+    rt.edit("max_quarantined_share = 1", "max_quarantined_share = 0.1")
+    rt.write("feed.pb", header(SECOND) + feed(entity(vehicle(at=b"")))[len(HEADER) :])
+    with pytest.raises(BadInput, match=r'If vehicles have no "timestamp", set columns.time_else = "header.timestamp"'):
+        rt.prepare()
+    rt.edit("[value]", ELSE)
+    rt.prepare()
+
+
+@pytest.mark.parametrize("name", ["header.pace", "position.odometer", "header.gtfs_realtime_version", "trip.trip_id"])
+def test_the_other_time_is_a_time_of_the_same_kind(rt: Dataset, name: str) -> None:
+    rt.edit("[value]", ELSE.replace("header.timestamp", name))
+    rt.write("feed.pb", feed())
+    assert f'"{name}" (columns.time' in refusal(rt)
+
+
+def test_the_other_time_is_none_of_the_five_columns(rt: Dataset) -> None:
+    rt.edit("[value]", ELSE.replace("header.timestamp", "position.speed"))
+    with pytest.raises(BadConfig, match="time_else must name another column than the five"):
+        _ = rt.config
+
+
+def test_init_proposes_it_where_some_vehicles_have_no_time(rt: Dataset) -> None:
+    some = rt.write("some.pb", header(SECOND) + feed(entity(vehicle(at=b"")))[len(HEADER) :])
+    found = propose_source([some], rt.folder, Given())
+    assert found.settings["columns"]["time_else"] == "header.timestamp"
+    every = rt.write("every.pb", header(SECOND) + feed(entity(vehicle()))[len(HEADER) :])
+    assert "time_else" not in propose_source([every], rt.folder, Given()).settings["columns"]
 
 
 @pytest.mark.parametrize("content", [b"no protobuf at all", b"\x0a\x05\x0a\x032.0\x12\x7fcut", b"\x08\x01", HEADER[2:]])

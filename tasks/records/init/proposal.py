@@ -28,6 +28,7 @@ from tasks.records.init.looking import look_at
 from tasks.records.init.proposed_files import NOT_THEIR_DAYS, are_of_day, dated_files, undated_files
 from tasks.records.init.proposed_times import TimesForm, form_of_times
 from tasks.records.input_formats import recognise
+from tasks.records.input_formats.columns import DEGREES, GEOMETRY
 from tasks.records.input_formats.input_format import Given, Look
 from tasks.records.input_formats.roles import recognise_roles, unit_of
 from tasks.records.input_formats.table import format_by_name
@@ -207,8 +208,8 @@ def _places(looks: Sequence[Look], proposal: Proposal) -> np.ndarray:
     places = places[_on_earth(places)]
     if not len(places):
         raise BadInput(
-            "no place can be read in the first records: latitudes are from -90 to 90 degrees, longitudes from -180 to "
-            "180; say which columns they are in with --latitude and --longitude"
+            "no place can be read in the first records: say which columns they are in with --latitude and --longitude. "
+            f"{DEGREES} {GEOMETRY}"
         )
     south, west = np.floor((np.quantile(places, 0.01, axis=0) - _MARGIN_DEGREES) * 10) / 10
     north, east = np.ceil((np.quantile(places, 0.99, axis=0) + _MARGIN_DEGREES) * 10) / 10
@@ -252,6 +253,10 @@ def _times(files: Sequence[Path], folder: Path, looks: Sequence[Look], given: Gi
     columns = proposal.settings["columns"]
     times = [[one for one in some if one not in (None, "")] for some in _written(looks, columns["time"])]
     found = form_of_times(files, folder, times, columns["time"], given.time_format)
+    other = looks[0].format.time_else
+    if other and any(None in some for some in _written(looks, columns["time"])) and any(chain(*_written(looks, other))):
+        columns["time_else"] = other
+        proposal.reasons.append(f"some records have no time: for these it is {other!r}, that of the feed")
     if found.form is not None:
         columns["time_format"] = found.form
     elif found.unit is not None:

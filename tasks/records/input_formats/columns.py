@@ -6,6 +6,14 @@ from tasks.base.config import Config
 from tasks.base.config_source import OF_FILE, ROLES
 from tasks.base.errors import BadInput
 
+DEGREES = (
+    "Latitudes must be degrees from -90 to 90, and longitudes from -180 to 180: if they go to 360, subtract 360 from "
+    "those above 180; if they are metres of a projection, convert them to WGS 84."
+)
+"""What to do about places that are outside the world."""
+GEOMETRY = "A geometry, such as POINT (8.3 47.05), must be written as two columns, for example by ST_Y and ST_X in SQL."
+"""What to do about places in one column."""
+
 
 def source_names(config: Config) -> dict[str, str]:
     """Return the name that the input files use for each role. A user that is the file's name has no column."""
@@ -29,6 +37,16 @@ def roles_of(path: Path, header: list[str], hint: str, config: Config) -> dict[i
     for role, name in source_names(config).items():
         if header.count(name) != 1:
             problem = "no column" if name not in header else "more than one column"
-            raise BadInput(f'{path}: {problem} "{name}" (columns.{role}); {hint}')
+            raise BadInput(f'{path}: {problem} "{name}" (columns.{role}); {_in_path(path, name) or hint}')
         positions[header.index(name)] = role
     return positions
+
+
+def _in_path(path: Path, name: str) -> str | None:
+    """Return what to do if a column is only in the names of folders, as Hive writes it; None if it is not there."""
+    if not any(part.startswith(f"{name}=") for part in path.parts):
+        return None
+    return (
+        "it is in the path alone, which is not read; write it into the files, for example with DuckDB: "
+        "copy (from read_parquet('raw/**/*.parquet', hive_partitioning = true)) to 'whole.parquet'"
+    )

@@ -19,7 +19,10 @@ _MOST_MALFORMED = 10_000
 _LINE_FEED = ord("\n")
 _RETURN, _QUOTE = b"\r", b'"'
 
-DECIMAL_COMMAS = "A number with a decimal comma must be in quotes, or the delimiter must be another character."
+DECIMAL_COMMAS = (
+    "A number with a decimal comma must be in quotes, or the delimiter must be another character. If rows end in a "
+    "delimiter, the header must end in one too."
+)
 
 Counts = NDArray[np.int64]
 

@@ -15,7 +15,7 @@ from tasks.records.input_formats.thinning import MOST_RECORDS, evenly
 
 _FIELDS = {
     "user": ("vehicle.id", "vehicle.label", "vehicle.license_plate"),
-    "time": ("timestamp", "header.timestamp"),
+    "time": ("timestamp", gtfs_realtime.TIME_OF_FEED),
 }
 """What a feed may have for a role. The id of a trip is none of a vehicle: it changes with each trip."""
 
@@ -73,4 +73,5 @@ GTFS_REALTIME = InputFormat(
     snapshot=_snapshot,
     refuse_columns=_refuse_absent_fields,
     holds_snapshots=True,
+    time_else=gtfs_realtime.TIME_OF_FEED,
 )

@@ -15,6 +15,7 @@ from tasks.base.errors import BadInput
 from tasks.records.input_formats import compressed
 from tasks.records.input_formats.columns import source_names
 
+TIME_OF_FEED = "header.timestamp"
 _OF_HEADER = "header."
 _LARGEST_FEED = 1 << 25  # bytes; decoded they may take a hundred times as many
 _LATEST = (1 << 63) - 1  # times are signed in the engine; later ones are not readable in any unit
@@ -84,7 +85,11 @@ def positions(path: Path, config: Config) -> pa.Table:
         "is_whole": pa.array([one is not None for one in feed.vehicles], pa.bool_()),
     }
     for role, name in source_names(config).items():
-        columns[role] = _column(role, _field(name, role), feed)
+        field = _field(name, role)
+        written = field.of(feed)
+        if role == "time" and config.columns.time_else is not None:
+            written = _with_other_times(written, field, feed, config.columns.time_else)
+        columns[role] = _column(role, field.kind, written)
     return pa.table(columns)
 
 
@@ -241,10 +246,19 @@ def _text(written: str | bytes) -> str | None:
     return written or None if isinstance(written, str) else None
 
 
-def _column(role: str, field: _Field, feed: Feed) -> pa.Array:
+def _with_other_times(written: list[Any], field: _Field, feed: Feed, other: str) -> list[Any]:
+    """Return the times of a feed's vehicles, from another field where a vehicle has none."""
+    instead = _field(other, "time")
+    if instead.kind != field.kind:
+        raise BadInput(
+            f'GTFS-Realtime has {instead.kind} in "{other}" (columns.time_else), and {field.kind} in the time'
+        )
+    return [at if own is None else own for own, at in zip(written, instead.of(feed), strict=True)]
+
+
+def _column(role: str, kind: str, written: list[Any]) -> pa.Array:
     """Return what a feed has for a role. Any number of the field's type keeps its record: no value may end the day."""
-    written = field.of(feed)
-    if field.kind == _TEXT:
+    if kind == _TEXT:
         return pa.array(written, pa.string())
     if role == "user":
         return pa.array([None if one is None else str(one) for one in written], pa.string())

@@ -102,6 +102,7 @@ class InputFormat:
         refuse_columns: Raises ``BadInput`` if files cannot have the columns that were chosen.
         holds_snapshots: Whether files are snapshots of a feed, which repeat the last report of who stands still.
         has_members: Whether columns are members of records, which can hold others.
+        time_else: The usual `columns.time_else`; None if a record that has no time can have none elsewhere.
         can_name_user: Whether `columns.user` may be the name of the file.
     """
 
@@ -115,4 +116,5 @@ class InputFormat:
     refuse_columns: Callable[[Sequence[Path], Sequence[Look], Mapping[str, str]], None] = _any_columns
     holds_snapshots: bool = False
     has_members: bool = False
+    time_else: str | None = None
     can_name_user: bool = False

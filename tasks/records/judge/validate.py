@@ -2,7 +2,6 @@
 
 import datetime as dt
 import logging
-from decimal import Decimal
 from typing import Any
 
 from tasks.base import warehouse
@@ -13,6 +12,7 @@ from tasks.base.steps import step
 from tasks.records.input_formats.csv_rows import DECIMAL_COMMAS
 from tasks.records.input_formats.table import holds_snapshots
 from tasks.records.judge.duplicates import repeated_hashes
+from tasks.records.judge.hints import OF_DAY, hint, of_times
 from tasks.records.judge.outcomes import DUPLICATE, KEPT, OUTSIDE_DAY, count_rows
 from tasks.records.judge.value_forms import note_value_forms
 from tasks.records.read.ingest import current_files
@@ -66,14 +66,14 @@ def judge_day(
     note_value_forms(connection, date, counts.get(KEPT, 0), config)
     _refuse_crowded_files(connection, day["file_ids"], config)
     if not counts.get(KEPT) and not n_swapped:
-        raise BadInput(_empty_day(connection, day, counts) + _decimal_mark(counts, config))
+        raise BadInput(_empty_day(connection, day, counts, config))
     repeated = (DUPLICATE, OUTSIDE_DAY) if holds_snapshots(config) else (DUPLICATE,)
     n_rows = sum(counts.values()) - sum(counts.get(reason, 0) for reason in repeated)
     n_lost = n_rows - counts.get(KEPT, 0)
     if n_lost > limit * n_rows or not counts.get(KEPT):
         is_of_others = OUTSIDE_DAY not in repeated and counts.get(OUTSIDE_DAY, 0) > limit * n_rows
         kind = OtherDays if is_of_others else BadInput
-        raise kind(_too_many(date, counts, n_lost, n_rows, n_swapped, limit) + _decimal_mark(counts, config))
+        raise kind(_too_many(date, counts, n_lost, n_rows, n_swapped, config))
 
 
 def count_swapped(connection: warehouse.Connection, config: Config) -> int:
@@ -119,9 +119,8 @@ def _refuse_crowded_files(connection: warehouse.Connection, file_ids: list[int],
     for name, n_malformed, n_undated, n_rows in warehouse.rows(connection, "checks/crowded_files", parameters):
         raise BadInput(
             f"{name}: {n_malformed} malformed rows and {n_undated} with a time that cannot be read, of {n_rows}, are "
-            f"more than validation.max_quarantined_share = {limit} allows; nothing was spent. Times must be "
-            "ISO 8601 or numbers since 1970, or have the form in columns.time_format."
-            + (f" {DECIMAL_COMMAS}" if n_malformed > n_undated else "")
+            f"more than validation.max_quarantined_share = {limit} allows; nothing was spent. "
+            + (DECIMAL_COMMAS if n_malformed > n_undated else of_times(config))
         )
 
 
@@ -130,30 +129,22 @@ def _area(config: Config) -> dict[str, float]:
     return {side: float(degrees) for side, degrees in area.items()}
 
 
-def _empty_day(connection: warehouse.Connection, day: dict[str, Any], counts: dict[str, int]) -> str:
+def _empty_day(connection: warehouse.Connection, day: dict[str, Any], counts: dict[str, int], config: Config) -> str:
     first, last = warehouse.rows(connection, "read/first_and_last_day", {"file_ids": day["file_ids"]})[0]
     why = f" ({_listed(counts)})" if sum(counts.values()) else ""
     held = f"the files hold {first} to {last}" if first else "the files hold no readable day"
-    return f"{day['date']} has no valid records{why}; {held}. Check the date, dataset.timezone and columns.time."
+    return f"{day['date']} has no valid records{why}; {held}. {hint(counts, config) or OF_DAY}"
 
 
-def _too_many(date: dt.date, counts: dict[str, int], n_lost: int, n_rows: int, n_swapped: int, limit: Decimal) -> str:
-    message = (
-        f"{date}: {n_lost} of {n_rows} rows are unusable ({_listed(counts)}), "
-        f"more than validation.max_quarantined_share = {limit} allows; nothing was spent."
-    )
+def _too_many(date: dt.date, counts: dict[str, int], n_lost: int, n_rows: int, n_swapped: int, config: Config) -> str:
+    remedy = hint(counts, config)
     if 2 * n_swapped > n_lost:
-        message += " With columns.latitude and columns.longitude swapped most would lie in the area: check them."
-    return message
-
-
-def _decimal_mark(counts: dict[str, int], config: Config) -> str:
-    """Return a hint for a day most of whose unusable rows have no place that can be read."""
-    n_unusable = sum(n for reason, n in counts.items() if reason not in (KEPT, DUPLICATE))
-    if 2 * counts.get("place_unreadable", 0) <= n_unusable:
-        return ""
-    mark = "." if config.dataset.decimal == "," else ","
-    return f' If places are written like 47{mark}05, set dataset.decimal = "{mark}".'
+        remedy = "With columns.latitude and columns.longitude swapped most would lie in the area: check them."
+    return (
+        f"{date}: {n_lost} of {n_rows} rows are unusable ({_listed(counts)}), more than "
+        f"validation.max_quarantined_share = {config.validation.max_quarantined_share} allows; nothing was spent. "
+        f"{remedy}"
+    ).rstrip()
 
 
 def _listed(counts: dict[str, Any]) -> str:

@@ -149,6 +149,8 @@ def read_file(
             f'{path}: columns.user = "{OF_FILE}" is for CSV files alone, and this file is {kind.name}; name the '
             "column of the user"
         )
+    if config.columns.time_else is not None and kind.time_else is None:
+        raise BadInput(f"{path}: columns.time_else is for GTFS-Realtime alone, and this file is {kind.name}; remove it")
     n_rows = kind.count(path, config)
     for made in _MADE_TO_READ:
         warehouse.run(connection, made)

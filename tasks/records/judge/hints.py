@@ -1,0 +1,47 @@
+"""Hints: what to do about the reason for which most of a day's unusable rows are unusable."""
+
+from pathlib import Path
+
+from tasks.base.config import Config
+from tasks.records.input_formats.columns import DEGREES, GEOMETRY
+from tasks.records.input_formats.csv_rows import DECIMAL_COMMAS
+from tasks.records.input_formats.table import format_by_name, format_called
+from tasks.records.judge.outcomes import DUPLICATE, KEPT, OUTSIDE_DAY
+
+OF_DAY = "Check the date, dataset.timezone and columns.time."
+"""What to do if the times are of other days."""
+
+
+def hint(counts: dict[str, int], config: Config) -> str:
+    """Return what to do about unusable rows, by their commonest reason; "" if there are none.
+
+    Args:
+        counts: Number of rows by reason.
+        config: Says where the source has what.
+    """
+    lost = {reason: n for reason, n in counts.items() if reason not in (KEPT, DUPLICATE) and n}
+    commonest = max(lost, key=lambda reason: lost[reason], default=None)
+    columns = config.columns
+    place = f'columns.latitude = "{columns.latitude}" and columns.longitude = "{columns.longitude}"'
+    mark = "." if config.dataset.decimal == "," else ","
+    decimal = f'If places are written like 47{mark}05, set dataset.decimal = "{mark}".'
+    return {
+        "malformed_row": f"Check dataset.format and dataset.delimiter. {DECIMAL_COMMAS}",
+        "time_unreadable": of_times(config),
+        OUTSIDE_DAY: OF_DAY,
+        "no_user": f'They have nothing in columns.user = "{columns.user}": name a column that every record has.',
+        "place_unreadable": f"Check {place}. {decimal} {GEOMETRY}",
+        "place_outside_world": f"Check {place}. {DEGREES}",
+        "place_zero": f"They have 0 in {place}, which counts as no place: name columns that have one.",
+        "place_outside_area": f"Check {place}, and the area in [validation].",
+    }.get(commonest or "", "")
+
+
+def of_times(config: Config) -> str:
+    """Return what to do about times that cannot be read."""
+    declared = config.dataset.format
+    kinds = [format_called(declared)] if declared else [format_by_name(Path(one)) for one in config.dataset.files]
+    other = next((kind.time_else for kind in kinds if kind and kind.time_else), None)
+    if other and config.columns.time_else is None and config.columns.time != other:
+        return f'If vehicles have no "{config.columns.time}", set columns.time_else = "{other}": the time of the feed.'
+    return "Times must be ISO 8601 or numbers since 1970, or have the form in columns.time_format."
