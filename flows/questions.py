@@ -8,6 +8,7 @@ import typer
 from flows.show import out
 from tasks.base.config_source import OF_FILE
 from tasks.base.errors import HexveilError
+from tasks.records.input_formats.columns import GEOMETRY
 
 if TYPE_CHECKING:
     from tasks.records.init.proposal import Proposal
@@ -101,6 +102,8 @@ def asked_columns(proposal: "Proposal", ask: Asker) -> dict[str, str]:
     """Return the columns of the roles that were not recognised."""
     found = ", ".join(proposal.names)
     questions = {role: f"Which column has the {role}? There are: {found}" for role in proposal.missing}
+    if {"latitude", "longitude"} <= questions.keys():
+        questions["longitude"] += f". {GEOMETRY}"
     ask.need({f"--{role}": (None, question) for role, question in questions.items()})
     answers: dict[str, str] = {}
     for role, question in questions.items():

@@ -32,7 +32,10 @@ def _look(path: Path, given: Given) -> Look:
     if records and not rows:
         n_columns = Counter(map(len, records)).most_common(1)[0][0]
         said = f"--header names {len(names)}" if given.header else f"its header has {len(names)}"
-        raise BadInput(f"{path}: has {n_columns} columns, and {said}; check --header and --delimiter")
+        raise BadInput(
+            f"{path}: has {n_columns} columns, and {said}; check --header and --delimiter. If rows end in a delimiter, "
+            "the header must end in one too"
+        )
 
     def column(name: str) -> list[str]:
         position = names.index(name)
@@ -63,6 +66,7 @@ def _header(path: Path, given: Given) -> tuple[str, list[str]]:
         raise text_lines.not_utf8(path) from None
     if not line.strip():
         raise BadInput(f"{path}: its first line is empty, and must be the header; remove it, or name another file")
+    text_lines.refuse_separator(path, line)
     known = given.delimiter or ("\t" if path.name.endswith((".tsv", ".tsv.gz")) else None)
     if recognise.is_comment(line, lines[1].decode("utf-8", "replace").rstrip("\r\n"), known):
         raise BadInput(
@@ -124,13 +128,15 @@ def _columns(path: Path, config: Config) -> list[str]:
     if not header:
         raise BadInput(f"{path}: the file is empty, or its first line is, without a header")
     wanted = source_names(config).values()
+    text_lines.refuse_separator(path, first_line)
+    held = f". It has: {', '.join(header)}" if recognise.is_header(first_line.rstrip("\r\n"), None) else ""
     if sum(name not in header for name in wanted) > _MOST_NOT_IN_A_HEADER:
         columns = ", ".join(f'"{name}"' for name in wanted)
         raise BadInput(
             f"{path}: the first line is no header with the columns {columns}; check dataset.delimiter, or name the "
-            "columns of files without a header in dataset.header"
+            f"columns of files without a header in dataset.header{held}"
         )
-    return _by_role(path, header, "check the header, [columns] and dataset.delimiter", config)
+    return _by_role(path, header, f"check the header, [columns] and dataset.delimiter{held}", config)
 
 
 def _by_role(path: Path, header: list[str], hint: str, config: Config) -> list[str]:

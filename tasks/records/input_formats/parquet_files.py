@@ -12,7 +12,7 @@ from tasks.base import warehouse
 from tasks.base.config import Config
 from tasks.base.errors import BadInput
 from tasks.records.forgotten import forgotten_parameters
-from tasks.records.input_formats.columns import roles_of, source_names
+from tasks.records.input_formats.columns import GEOMETRY, roles_of, source_names
 from tasks.records.input_formats.incoming import BLANK, blaming
 from tasks.records.input_formats.input_format import Given, InputFormat, Left, Look
 from tasks.records.input_formats.thinning import MOST_RECORDS
@@ -175,7 +175,8 @@ def _problem(role: str, kind: pa.DataType, path: Path, config: Config) -> str | 
         return "which needs neither columns.time_unit nor columns.time_format: remove it"
     if any(test(kind) for test in _TYPES[role]):
         return None
-    return f"which cannot be used; {_READABLE[role]} can be read"
+    remedy = f". {GEOMETRY}" if role in ("latitude", "longitude") else ""
+    return f"which cannot be used; {_READABLE[role]} can be read{remedy}"
 
 
 def _check_encodings(path: Path, config: Config) -> None:

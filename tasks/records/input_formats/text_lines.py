@@ -155,6 +155,19 @@ def _not_utf8(path: Path) -> str:
     return f"is {found}; convert the file, for example with iconv -f {encoding or 'LATIN1'} -t UTF-8"
 
 
+def refuse_separator(path: Path, first_line: str) -> None:
+    """Refuse a CSV file whose first line is one such as `sep=;`.
+
+    Raises:
+        BadInput: So it is.
+    """
+    if first_line.lower().startswith("sep=") and len(first_line.strip()) <= len("sep=;"):
+        raise BadInput(
+            f"{path}: its first line only says what the delimiter is, and must be the header; remove it, for example "
+            "with sed 1d"
+        )
+
+
 def unreadable(path: Path, kind: str) -> BadInput:
     """Return the error for a file whose records cannot be read. It does not depend on values."""
     return BadInput(f"{path}: cannot be read as {kind}; check its encoding (UTF-8), line ends and quotes")

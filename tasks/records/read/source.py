@@ -20,11 +20,10 @@ def find_files(date: dt.date, config: Config, needed: bool = True) -> list[tuple
     """
     found: dict[Path, dt.date | None] = {}
     for pattern in itertools.filterfalse(is_remote, config.dataset.files):
-        file_date = date if DATE_PLACEHOLDER in pattern else None
-        dated = pattern.replace(DATE_PLACEHOLDER, date.isoformat())
-        filled = dated if Path(dated).is_absolute() else f"{glob.escape(str(config.folder))}/{dated}"
+        file_date, filled = date if DATE_PLACEHOLDER in pattern else None, _filled(pattern, date, config)
         found |= {Path(path).resolve(): file_date for path in glob.glob(filled, recursive=True)}
     if needed and not found:
+        _refuse_unreadable(date, config)
         patterns = ", ".join(config.dataset.files)
         raise BadInput(
             f"no file for {date} matches dataset.files = {patterns} in {config.folder}; run the day again once the "
@@ -43,6 +42,28 @@ def find_files(date: dt.date, config: Config, needed: bool = True) -> list[tuple
         if not path.is_file():
             raise BadInput(f"{path}: is no longer there, or no plain file; dataset.files must name only files")
     return sorted(found.items())
+
+
+def _filled(pattern: str, date: dt.date, config: Config) -> str:
+    """Return a pattern for the files of a day, from the root on."""
+    dated = pattern.replace(DATE_PLACEHOLDER, date.isoformat())
+    return dated if Path(dated).is_absolute() else f"{glob.escape(str(config.folder))}/{dated}"
+
+
+def _refuse_unreadable(date: dt.date, config: Config) -> None:
+    """Refuse a folder on the way to the files that may not be read: what it holds looks like nothing.
+
+    Raises:
+        BadInput: There is one.
+    """
+    for pattern in itertools.filterfalse(is_remote, config.dataset.files):
+        for part in reversed(Path(_filled(pattern, date, config)).parents):
+            for folder in filter(os.path.isdir, glob.glob(str(part))):
+                if not os.access(folder, os.R_OK | os.X_OK):
+                    raise BadInput(
+                        f"{folder}: you may not read this folder, so no file of {pattern} can be found in it; give "
+                        "yourself the right, for example with chmod u+rx"
+                    )
 
 
 def _inside(folder: Path, config: Config) -> str:
