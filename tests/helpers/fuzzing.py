@@ -5,6 +5,7 @@ import gzip
 import io
 import json
 import logging
+import math
 import os
 import random
 import shutil
@@ -16,6 +17,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 import values
+from google.transit import gtfs_realtime_pb2
 from support import DATE, Dataset
 
 from flows.show import show_forgotten
@@ -27,6 +29,13 @@ BOUNDARIES = [8_000_000, 1 << 23, 16_000_000, 1 << 24, 24_000_000, 32_000_000, 1
 """Where a reader of text may begin anew: multiples of eight million bytes, and of eight MiB."""
 
 FORMS = ("csv", "csv.gz", "ndjson", "ndjson.gz", "json", "parquet")
+FEEDS = {
+    "uint64": {"time": "header.timestamp", "value": "timestamp"},
+    "else": {"time": "timestamp", "time_else": "header.timestamp", "value": "position.odometer"},
+    "uint32": {"time": "trip.start_date", "time_format": "%Y%m%d", "value": "occupancy_percentage"},
+}
+"""The columns of snapshots of GTFS-Realtime, by what is odd in them."""
+
 _PAD = 50_000
 _VALUE = b"\1"
 """Where a malformed record holds the first of the victim's values."""
@@ -255,6 +264,52 @@ def _parquet(rng: random.Random, records: list[Record], boundary: int | None) ->
         return file.getvalue()
 
     return content([None] * len(records)), content(drawn)
+
+
+def feed_settings(odd: str) -> str:
+    """Return the `[columns]` of snapshots of ``FEEDS``."""
+    place = {"latitude": "position.latitude", "longitude": "position.longitude"}
+    columns = {"user": "vehicle.id", **place, **FEEDS[odd]}
+    return "[columns]\n" + "".join(f'{name} = "{column}"\n' for name, column in columns.items())
+
+
+def draw_feed(seed: int, odd: str) -> Case:
+    """Return two snapshots of GTFS-Realtime with columns of ``FEEDS``."""
+    rng = random.Random(seed)
+    buses = [f"bus{number % 10}" for number in range(rng.choice([3, 40, 200]))]
+    buses[0] = VICTIM
+    noon = int(dt.datetime(DATE.year, DATE.month, DATE.day, 12, tzinfo=dt.UTC).timestamp())
+    places = [(rng.choice([47.05, 47.15, 0, 91]), rng.choice([8.31, 8.41, 0])) for _ in buses]
+    times = [rng.choice([noon + rng.randrange(3600), None, 0, 1 << 63, (1 << 64) - 1]) for _ in buses]
+    drawn = [_DRAWN[odd](rng) if bus == VICTIM else 30 for bus in buses]
+    packed = rng.random() < 0.3
+
+    def content(fields: Sequence[float | None]) -> bytes:
+        feed = gtfs_realtime_pb2.FeedMessage()  # pyright: ignore[reportAttributeAccessIssue]
+        feed.header.gtfs_realtime_version, feed.header.timestamp = "2.0", noon
+        for bus, place, time, value in zip(buses, places, times, fields, strict=True):
+            vehicle = feed.entity.add(id=str(len(feed.entity))).vehicle
+            vehicle.vehicle.id, vehicle.trip.start_date = bus, f"{DATE:%Y%m%d}"
+            vehicle.position.latitude, vehicle.position.longitude = place
+            if odd != "uint64" and time is not None:
+                vehicle.timestamp = time
+            if value is not None:
+                owner, _, name = FEEDS[odd]["value"].rpartition(".")
+                setattr(getattr(vehicle, owner) if owner else vehicle, name, value)
+        whole = feed.SerializeToString()
+        return gzip.compress(whole, mtime=0) if packed else whole
+
+    name = f"{seed:06}.pb.gz" if packed else f"{seed:06}.pb"
+    return Case(name, content([30] * len(buses)), content(drawn), buses.count(VICTIM))
+
+
+_DRAWN: dict[str, Callable[[random.Random], float | None]] = {
+    "uint64": lambda rng: rng.choice(
+        [None, 0, (1 << 53) + 1, (1 << 63) - 1, 1 << 63, (1 << 64) - 1, rng.getrandbits(64)]
+    ),
+    "else": lambda rng: rng.choice([None, 0.0, -1.0, 1e308, math.nan, math.inf, -math.inf, 5e-324]),
+    "uint32": lambda rng: rng.choice([None, 0, (1 << 32) - 1, rng.getrandbits(32)]),
+}
 
 
 def _packed(rng: random.Random, content: bytes) -> bytes:

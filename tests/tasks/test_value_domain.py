@@ -4,7 +4,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from fuzzing import BOUNDARIES, FORMS, Case, differ, differing, draw_case
+from fuzzing import BOUNDARIES, FEEDS, FORMS, Case, differ, differing, draw_case, draw_feed, feed_settings
 from support import CONFIG, ENGINES, Campaign, Dataset, Say, examples, slow
 
 from tasks.base import warehouse
@@ -20,11 +20,15 @@ _TEXTS = [form for form in FORMS if form != "parquet"]
 def make_dataset(tmp_path: Path) -> MakeDataset:
     """Return a maker of datasets, by engine, of whose days any share may be in quarantine."""
 
-    def make(engine: str = "") -> Dataset:
+    def make(engine: str = "", columns: str = "", zone: str = "UTC") -> Dataset:
         folder = tmp_path / str(len(list(tmp_path.iterdir())))
         folder.mkdir()
         lenient = "[validation]\nmax_quarantined_share = 1\n[privacy]"
-        (folder / "dataset.toml").write_text(CONFIG.replace("[privacy]", lenient) + engine)
+        text = CONFIG.replace("[privacy]", lenient).replace('"UTC"', f'"{zone}"') + engine
+        if columns:
+            start, end = text.index("[columns]"), text.index("[value]")
+            text = text[:start] + columns + text[end:]
+        (folder / "dataset.toml").write_text(text)
         return Dataset(folder)
 
     return make
@@ -73,6 +77,28 @@ def test_nor_does_one_change_what_is_said_of_a_file_that_is_broken_elsewhere(
     seeds = campaign.of(range(2_000_000, 2_000_000 + n_files))
     cases = [draw_case(seed, form, is_broken=True) for seed in seeds]
     assert_same(cases, make_dataset, "", 1, say)
+
+
+@examples(8, 200)
+@pytest.mark.parametrize("odd", FEEDS)
+def test_nor_does_any_number_of_a_feed(
+    odd: str, n_examples: int, make_dataset: MakeDataset, campaign: Campaign, say: Say
+) -> None:
+    cases = [draw_feed(seed, odd) for seed in campaign.of(range(n_examples))]
+    columns = feed_settings(odd)
+    for start in range(0, len(cases), _SET):
+        assert differing(cases[start : start + _SET], make_dataset(columns=columns)) == []
+    say(f"value domain, GTFS-Realtime, {odd}: {len(cases):,} files, {sum(case.n_changed for case in cases):,} values")
+
+
+@examples(2, 40)
+@pytest.mark.parametrize(
+    ("zone", "form"), [("America/St_Johns", "csv"), ("Asia/Kathmandu", "ndjson"), ("Africa/Casablanca", "parquet")]
+)
+def test_nor_does_one_in_another_zone(
+    zone: str, form: str, n_examples: int, make_dataset: MakeDataset, campaign: Campaign
+) -> None:
+    assert differing(small_cases(form, n_examples, 3_000_000, campaign), make_dataset(zone=zone)) == []
 
 
 @pytest.mark.slow
