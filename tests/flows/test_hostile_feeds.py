@@ -14,6 +14,7 @@ from typing import Any
 import pytest
 from feeds import snapshot
 from hostile import HANGING, Hostile, Parts, hostile, plain, zeros
+from support import slow
 
 from tasks.records.record import recorder
 from tasks.records.record.feed import Feed
@@ -40,7 +41,7 @@ def asked_until(server: Hostile, n: int, folder: Path) -> tuple[int, float]:
 
 def some_always(cases: list[Any], n: int) -> list[Any]:
     """Return cases of which all but the first n are tried in the long campaign alone."""
-    return [*cases[:n], *(pytest.param(one, marks=pytest.mark.slow) for one in cases[n:])]
+    return [*cases[:n], *map(slow, cases[n:])]
 
 
 @pytest.mark.parametrize("hanging", some_always(HANGING, 3))

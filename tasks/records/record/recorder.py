@@ -202,7 +202,7 @@ def _whole(answer: "httpx.Response", largest: int) -> bytes:
     if codings not in (["gzip"], ["x-gzip"]):
         raise _Failed("the answer has a Content-Encoding that is not gzip")
     try:
-        return unzipped(content, largest)
+        return unzipped(bytes(content), largest)
     except TooLarge:
         raise _too_large() from None
 
