@@ -15,7 +15,7 @@ import typer
 from flows import beginning, choosing, collect_cli, recording, serving, show
 from flows.device_cli import device_app
 from flows.ledger_cli import ledger_app
-from flows.options import DAY, DEPLOY, HOME, VAR, ConfigOption, DateOption, UpOption, VerboseOption
+from flows.options import DAY, DEPLOY, HOME, VAR, ConfigOption, DateOption, JsonOption, UpOption, VerboseOption
 from flows.owners import is_collection
 from flows.show import out
 from tasks.base.config import Config, load_config
@@ -27,6 +27,9 @@ if TYPE_CHECKING:
 _DEMO = VAR / "demo"
 _DEMO_CONFIG = DEPLOY / "config" / "demo.toml"
 _DEMO_DATES = [dt.date(2026, 3, day) for day in (2, 3, 4)]
+
+_SAID_APART = ("paid_in_part", "refused", "cautions")
+"""What of a plan is said in sentences, not in its table."""
 
 app = typer.Typer(
     name="hexveil",
@@ -88,6 +91,7 @@ def run(
         str | None,
         typer.Option("--revision", help="Release a released day once more under this name, at a charge of its own."),
     ] = None,
+    as_json: JsonOption = False,
     home: UpOption = HOME,
     verbose: VerboseOption = False,
 ) -> None:
@@ -98,7 +102,8 @@ def run(
     """
     settings = load_config(config)
     flows = _find_flows(home, settings, verbose)
-    show.show_day(flows.daily(config.resolve(), date.date(), revision), settings)
+    day = flows.daily(config.resolve(), date.date(), revision)
+    show.print_json(day.as_json) if as_json else show.show_day(day, settings)
 
 
 @app.command()
@@ -112,6 +117,7 @@ def backfill(
     clip: Annotated[
         bool, typer.Option("--clip", help="Go on where the budget is short, with users clipped to what they have left.")
     ] = False,
+    as_json: JsonOption = False,
     home: UpOption = HOME,
     verbose: VerboseOption = False,
 ) -> None:
@@ -128,7 +134,11 @@ def backfill(
     try:
         flows.backfill(config.resolve(), first.date(), last.date(), shortage)
     finally:
-        show.show_range(report_range(first.date(), last.date(), settings), settings)
+        days = report_range(first.date(), last.date(), settings)
+        if as_json:
+            show.print_json({str(date): day and day.as_json for date, day in days.items()})
+        else:
+            show.show_range(days, settings)
 
 
 @app.command()
@@ -161,7 +171,7 @@ def forget(
 def plan(
     config: ConfigOption,
     date: DateOption,
-    as_json: Annotated[bool, typer.Option("--json", help="Print JSON instead of a table.")] = False,
+    as_json: JsonOption = False,
     compare: Annotated[
         bool, typer.Option("--compare", help="Show the day as an estimate and under every mechanism that promises.")
     ] = False,
@@ -186,7 +196,9 @@ def plan(
     else:
         summary = preview.preview_plan(date.date(), settings)
         released = summary["release_id"]
-        table = {name: value for name, value in summary.items() if name not in ("refused", "cautions")}
+        table = {name: value for name, value in summary.items() if name not in _SAID_APART}
+        if summary["paid_in_part"] and not as_json:
+            out.print(summary["paid_in_part"])
         show.print_json(summary) if as_json else out.print(
             show.table_about(f"{settings.dataset.name} {date.date()}", table)
         )
@@ -205,7 +217,7 @@ def evaluate(
     config: ConfigOption,
     date: DateOption,
     revision: Annotated[str | None, typer.Option("--revision", help="Name of a further release of the day.")] = None,
-    as_json: Annotated[bool, typer.Option("--json", help="Print JSON instead of a table.")] = False,
+    as_json: JsonOption = False,
 ) -> None:
     """Compare a released day with its values, for the curator only: what it prints is private."""
     from tasks.upkeep.evaluate import evaluate_day

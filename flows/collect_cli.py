@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from flows.collect import Step
     from tasks.collect.config import CollectionConfig
     from tasks.collect.late import Late
+    from tasks.collect.verify import Verified as VerifiedCollection
 
 collect_app = typer.Typer(help="Collect from devices that trust nobody.", no_args_is_help=True)
 
@@ -126,13 +127,16 @@ def collect_demo() -> None:
     out.print(f"Next: hexveil collect plan --config {show.shown(config)}")
 
 
-def show_ledger(config: Path) -> None:
+def show_ledger(config: Path, as_json: bool) -> None:
     """Print what was done in each period."""
     from tasks.collect.config import load_collection
     from tasks.collect.verify import ledger_rows
 
     settings = load_collection(config)
     rows = ledger_rows(settings)
+    if as_json:
+        show.print_json(rows)
+        return
     if not rows:
         out.print("No period was opened yet.")
         return
@@ -144,12 +148,12 @@ def show_ledger(config: Path) -> None:
     )
 
 
-def verify_ledger(config: Path) -> None:
-    """Verify the ledger of a collection, and print the result."""
+def verified_ledger(config: Path) -> "VerifiedCollection":
+    """Verify the ledger of a collection, and return the result."""
     from tasks.collect.config import load_collection
     from tasks.collect.verify import verify_collection
 
-    out.print(verify_collection(load_collection(config)).in_words)
+    return verify_collection(load_collection(config))
 
 
 def back_up(to: Path, config: Path) -> None:

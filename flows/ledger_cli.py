@@ -1,23 +1,29 @@
 """The commands about the ledger: `hexveil ledger ...`."""
 
 import sys
+from dataclasses import asdict
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from flows import collect_cli, show
-from flows.options import ConfigOption
-from flows.owners import is_collection
+from flows.options import ConfigOption, JsonOption
+from flows.owners import is_collection, load_either
 from flows.show import out
 from tasks.base.config import load_config
-from tasks.base.errors import HexveilError
+from tasks.base.errors import HexveilError, LedgerBroken
+from tasks.base.storage import can_write
+
+if TYPE_CHECKING:
+    from flows.collect_cli import VerifiedCollection
+    from tasks.upkeep.verify import Verified
 
 ledger_app = typer.Typer(help="Look at, check, export or amend the account of what was released.", no_args_is_help=True)
 
 
 @ledger_app.command("show")
-def ledger_show(config: ConfigOption) -> None:
+def ledger_show(config: ConfigOption, as_json: JsonOption = False) -> None:
     """List every release and its cost for the worst user, the distribution of losses over users, and what is left."""
     from tasks.account.amendments import amendments
     from tasks.account.definitions import as_counted, definition_refusal
@@ -25,13 +31,17 @@ def ledger_show(config: ConfigOption) -> None:
     from tasks.reporting.budget_report import report_budget
 
     if is_collection(config):
-        collect_cli.show_ledger(config)
+        collect_cli.show_ledger(config, as_json)
         return
     settings = load_config(config)
     entries = list_entries(settings)
     counted = as_counted(entries, settings)
-    show.show_ledger(entries, amendments(entries), report_budget(entries, counted), counted)
-    refused = definition_refusal(entries, settings)
+    budget, refused = report_budget(entries, counted), definition_refusal(entries, settings)
+    if as_json:
+        limit, stated = settings.public_settings()["budget"], [entry.stated for entry in entries]
+        show.print_json({"entries": stated, "limit": limit, "budget": asdict(budget), "refused": refused})
+        return
+    show.show_ledger(entries, amendments(entries), budget, counted)
     if refused is not None:
         out.print(f"\nNothing can be released now: {refused}", markup=False)
 
@@ -42,20 +52,34 @@ def ledger_verify(
     expect: Annotated[
         str | None, typer.Option("--expect", help="NUMBER:HASH of a line that was noted: it must still be there.")
     ] = None,
+    as_json: JsonOption = False,
 ) -> None:
     """Recompute every hash, every sum, and every loss from its stored plan, and compare the published files."""
+    try:
+        verified = _verified(config, expect)
+    except LedgerBroken as error:
+        if as_json:
+            show.print_json({"verified": False, "problem": str(error)})
+        raise
+    words, read_only = verified.in_words, not can_write(load_either(config).storage_path)
+    if read_only:
+        words += " The storage can only be read here, so nothing was written: neither locks nor private/errors.log."
+    result = {"verified": True, **verified._asdict(), "read_only": read_only, "in_words": words}
+    show.print_json(result) if as_json else out.print(words)
+
+
+def _verified(config: Path, expect: str | None) -> "Verified | VerifiedCollection":
     from tasks.account.anchors import check_anchor
     from tasks.upkeep.verify import verify_ledger
 
     if is_collection(config):
         if expect is not None:
             raise HexveilError("--expect is for the ledger of a dataset; a collection's has nothing that is spent")
-        collect_cli.verify_ledger(config)
-        return
+        return collect_cli.verified_ledger(config)
     settings = load_config(config)
     if expect is not None:
         check_anchor(expect, settings)
-    out.print(verify_ledger(settings).in_words)
+    return verify_ledger(settings)
 
 
 @ledger_app.command("head")

@@ -28,4 +28,5 @@ UpOption = Annotated[
         "--home", envvar="HEXVEIL_HOME", help="That of `hexveil up`: while its server runs, this is a flow run there."
     ),
 ]
+JsonOption = Annotated[bool, typer.Option("--json", help="Print JSON, for programs.")]
 VerboseOption = Annotated[bool, typer.Option("--verbose", help="Show log lines, in place of a line for each step.")]

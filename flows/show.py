@@ -15,6 +15,7 @@ from rich.console import Console
 from rich.table import Table
 
 from tasks.account.chain import releases
+from tasks.account.paid import in_days
 from tasks.account.stopped import stops
 from tasks.base.config import Config
 
@@ -49,6 +50,8 @@ def show_day(day: "DayReport", config: Config) -> None:
     """Print the report on a day's release."""
     unit = config.value.unit
     reasons = ", ".join(f"{n:,} {reason}" for reason, n in day.rows.items() if reason != "kept")
+    if day.paid_in_part:
+        out.print(day.paid_in_part)
     out.print(day.release_id)
     quarantined = f"{day.n_rows - day.n_kept:,} quarantined" + (f" ({reasons})" if reasons else "")
     out.print(f"  rows       {day.n_rows:,} read = {day.n_kept:,} kept + {quarantined}")
@@ -64,8 +67,8 @@ def show_day(day: "DayReport", config: Config) -> None:
             out.print(f"  coarse     {day.n_coarse:,} cells have the value of a larger area, as mean_area says")
     share = f"{day.n_covered / max(1, day.n_kept):.1%}"
     out.print(f"  covered    {day.n_covered:,} of {day.n_kept:,} records, {share}")
-    out.print(f"  cost       epsilon {day.epsilon:.6f} for any one user at most; ", end="")
-    out.print(f"{day.epsilon_total:.6f} in all, {day.epsilon_left:.6f} left of {config.budget.in_words}")
+    out.print(f"  cost       epsilon {day.epsilon:.6f} for any one user at most")
+    out.print(f"  budget     epsilon {config.budget.in_words} pays {in_days(day.n_more_like_it)} like this")
     out.print(f"  guarantee  {day.in_words}")
     out.print(f"  files      {shown(day.folder)}")
     _show_late(day)
@@ -87,13 +90,16 @@ def rows_of_no_day(files: dict[str, tuple[int, int]]) -> list[str]:
 
 def show_range(days: dict[dt.date, "DayReport | None"], config: Config) -> None:
     """Print one line per day: what was released, and its cost."""
-    table = Table("day", "cells", f"worst error, {config.value.unit}", "epsilon", "in all", "left", box=SIMPLE)
+    for date, day in days.items():
+        if day is not None and day.paid_in_part:
+            out.print(f"{date}: {day.paid_in_part}")
+    table = Table("day", "cells", f"worst error, {config.value.unit}", "epsilon", "in all", "more days", box=SIMPLE)
     for date, day in days.items():
         if day is None:
             table.add_row(str(date), "not released")
             continue
         cells = f"{day.n_published:,} of {day.n_published + day.n_withheld:,}"
-        losses = [f"{loss:.6f}" for loss in (day.epsilon, day.epsilon_total, day.epsilon_left)]
+        losses = [f"{day.epsilon:.6f}", f"{day.epsilon_total:.6f}", f"{day.n_more_like_it:,}"]
         table.add_row(str(date), cells, f"{day.worst_error:.3g}", *losses)
     out.print(table)
     for day in days.values():
@@ -117,14 +123,14 @@ def show_ledger(
         budget: The report on the budgets.
         config: Gives the limit.
     """
-    table = Table("no", "release", "cells", "epsilon", "in all", "left", box=SIMPLE)
+    table = Table("no", "release", "cells", "epsilon", "in all", "more days", box=SIMPLE)
     table.columns[1].no_wrap = True
     rows = {entry.number: [f"the budget: {before.in_words} -> {after.in_words}"] for entry, before, after in amendments}
     for entry in releases(entries):
-        losses = [f"{epsilon:.6f}" for epsilon in (entry.epsilon, entry.epsilon_total_after, entry.epsilon_left)]
+        losses = [f"{entry.epsilon:.6f}", f"{entry.epsilon_total_after:.6f}", f"{entry.n_more_like_it:,}"]
         rows[entry.number] = [entry.release_id, f"{entry.n_published:,} of {entry.n_cells:,}", *losses]
     for stop in stops(entries):
-        losses = [f"{epsilon:.6f}" for epsilon in (stop.epsilon, stop.epsilon_total_after, stop.epsilon_left)]
+        losses = [f"{stop.epsilon:.6f}", f"{stop.epsilon_total_after:.6f}"]
         rows[stop.number] = [stop.release_id, "stopped", *losses]
     for number, row in sorted(rows.items()):
         table.add_row(str(number), *row)
@@ -132,10 +138,9 @@ def show_ledger(
     for entry, before, after in amendments:
         changed = f"{entry.number}: on {entry.committed_at:%Y-%m-%d} the budget was loosened"
         out.print(f"{changed} from {before.in_words} to {after.in_words}: {entry.reason}", markup=False)
-    worst, used, left = (float(loss) for loss in (budget.worst_total, budget.worst_used, budget.left))
     out.print(budget.statement)
-    out.print(f"The worst user has lost {worst:.6f} in all. The budget is {config.budget.in_words}: ", end="")
-    out.print(f"{used:.6f} of it counts for the day after the last, which leaves {left:.6f}.")
+    out.print(f"The budget, epsilon {config.budget.in_words}, {budget.pays_in_words}, ", end="")
+    out.print(f'at {config.privacy.epsilon_per_day} a day; "more days" are days like that of the line.')
     if not budget.n_users:
         return
     deciles = ", ".join(budget.deciles_in_words[number] for number in (0, 1, 5, 9, 10))
@@ -198,7 +203,7 @@ def about_the_errors(compare: bool, year: bool, config: Config) -> str:
 
 def print_json(value: Any) -> None:
     """Print a value as JSON."""
-    out.print_json(json.dumps(value), highlight=False, indent=2)
+    out.print_json(json.dumps(value, default=str), highlight=False, indent=2)
 
 
 def table_about(title: str, summary: dict[str, Any]) -> Table:

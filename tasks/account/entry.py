@@ -9,6 +9,7 @@ from functools import cached_property
 from typing import Any, ClassVar
 
 from dpmath.core.currency import Currency, currency_of
+from tasks.account.paid import paid_in_part_in_words
 
 Stated = dict[str, Any]
 """The fields of an entry, as in its line of the ledger. It contains no float."""
@@ -91,6 +92,11 @@ class Charge(Entry):
     def loss_used_after(self) -> int:
         """What counts against the limit after it, in the unit of its currency."""
         return int(self.stated["loss_window_after"] or self.stated["loss_total_after"])
+
+    @property
+    def n_more_like_it(self) -> int:
+        """How many more days that cost the worst user as much the limit pays after it."""
+        return int(self.stated["loss_left"]) // max(1, int(self.stated["loss"]))
 
     @property
     def loss_total_after(self) -> int:
@@ -232,6 +238,11 @@ class Release(Charge):
         return rows
 
     @property
+    def paid_in_part(self) -> str | None:
+        """That the budget did not pay the day in full, in a sentence; None if it did."""
+        return paid_in_part_in_words(self.stated)
+
+    @property
     def n_cells(self) -> int:
         """Number of cells of the day."""
         return int(self.stated["cells"]["total"])
@@ -250,12 +261,6 @@ class Release(Charge):
     def n_records_covered(self) -> int:
         """Number of records in the published cells."""
         return int(self.stated["records_covered"])
-
-
-def guarantee_in_words(currency: Currency, of_day: int, total: int) -> str:
-    """Return the guarantee of a day and of all released so far, in a sentence, from what they cost the worst user."""
-    day, everything = currency.in_words(of_day), currency.in_words(total)
-    return f"each user, all values of the day: {day}; everything released so far together: {everything}"
 
 
 def first_of_another_type(stated: Stated, types: Iterable[tuple[Sequence[str], type]]) -> str | None:

@@ -111,6 +111,11 @@ class Budget(Section):
     The loss over all releases is still counted and shown. To set it or to shorten it, run
     `hexveil ledger amend-budget`."""
 
+    # the ledger records it where it is set
+    least_share: Number = Field(default=Decimal("0.5"), ge=0, le=1, exclude_if=lambda share: share == Decimal("0.5"))
+    """A day is withheld if its users can pay less than this share of `epsilon_per_day`, as a mean over its records.
+    With more it is published, and says that it is paid in part. Users who are short count for less."""
+
     @property
     def in_words(self) -> str:
         """The limit as text for people."""

@@ -43,7 +43,8 @@ COLUMNS = {
     "this is outside the interval",
     "variance, variance_...": "the same for the variance, where it is published; its noise scale is that of the "
     "second moment about the middle of the range",
-    "epsilon": "the most that any one user loses by this cell alone; in zCDP at the release's delta, rounded up",
+    "epsilon": "the most that any one user loses: of an estimate by the whole release, as its ledger entry says; "
+    "else by this cell alone; in zCDP at the release's delta, rounded up",
     "release_id": "the release, to be looked up in the ledger",
     "geometry": "outline of the hexagon, longitude and latitude in WGS 84, in statistics.geojson and "
     "statistics.geoparquet; one over the 180th meridian runs on past 180 degrees",

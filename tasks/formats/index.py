@@ -36,9 +36,11 @@ def index_page(publication: Publication, catalogues: Sequence[str]) -> bytes:
             guarantee=publication.privacy["statement"],
             latest=f"{latest.date:%A}, {latest.date.day} {latest.date:%B %Y}",
             latest_link=latest.link,
-            used=publication.used,
+            paid_in_part=latest.paid_in_part or "",
             limit=limit,
             share=f"{min(max(publication.share, 0.0), 1.0):.4f}",
+            percent=f"{publication.share:.1%}",
+            more_days=f"{publication.n_more_like_it:,}",
             weekdays=_WEEKDAYS,
             months=[
                 _month(*month, first_ones) for month in sorted({(date.year, date.month) for date in first_ones})[::-1]
@@ -71,5 +73,5 @@ _EMPTY = {"number": "", "link": "", "title": ""}
 
 def _day(date: dt.date, releases: dict[dt.date, PublishedRelease]) -> dict[str, str]:
     one = releases.get(date)
-    title = f"{date}: {one.n_published:,} cells" if one else ""
+    title = f"{date}: {one.n_published:,} cells. {one.paid_in_part or ''}".rstrip(". ") if one else ""
     return {"number": str(date.day), "link": one.link if one else "", "title": title}

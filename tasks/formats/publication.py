@@ -23,6 +23,7 @@ class PublishedRelease:
         folder: Where its files are, relative to the folder of all releases.
         files: The SHA-256 of each of its files, by name.
         n_published: Number of published cells.
+        paid_in_part: That the budget did not pay the day in full, in a sentence; None if it did.
         fields: Its columns, in order, with their types as a Table Schema names them; empty if they are not known.
     """
 
@@ -31,6 +32,7 @@ class PublishedRelease:
     folder: str
     files: Mapping[str, str]
     n_published: int
+    paid_in_part: str | None
     fields: tuple[tuple[str, str], ...]
 
     @property
@@ -46,8 +48,8 @@ class Publication:
     Attributes:
         config: The configuration. Only what is public of it is shown.
         privacy: What each user is promised, as texts: the statement, and each part of the guarantee.
-        used: What counts against the budget, of the user who lost most.
-        share: That, as a share of the budget.
+        share: What counts against the budget, of the user who lost most, as a share of it in what is counted.
+        n_more_like_it: How many more days like the last release the budget pays.
         created: When the first release was made.
         modified: When the last release was made.
         releases: All releases, in the order in which they were made.
@@ -55,8 +57,8 @@ class Publication:
 
     config: Config
     privacy: Mapping[str, Any]
-    used: str
     share: float
+    n_more_like_it: int
     created: dt.datetime
     modified: dt.datetime
     releases: Sequence[PublishedRelease]

@@ -12,6 +12,7 @@ from dpmath.core.bias import rounding_errors, variance_error
 from dpmath.core.occupancy import Occupancy
 from tasks.account.screenings import charges_within
 from tasks.base.config import Config
+from tasks.kinds.payment import Payment, payment_of_day
 from tasks.mechanisms.proposals import Request
 
 
@@ -19,19 +20,33 @@ from tasks.mechanisms.proposals import Request
 class PlannedDay:
     """What a plan is made from: the cells with the owner's covariates, the users by keyed hash, and the request.
 
-    ``charges`` are what it costs each user to screen the day.
+    ``charges`` are what it costs each user to screen the day, and ``payment`` is what of it users have left.
     """
 
     cells: pl.DataFrame
     user_hashes: list[str]
     charges: ExactIntArray
+    payment: Payment
     request: Request
 
-    def with_budgets(self, budgets: ExactIntArray, config: Config) -> "PlannedDay":
-        """Return the day if users may lose so much by it: the screening is paid first, the mechanism has the rest."""
+    @classmethod
+    def of(
+        cls,
+        cells: pl.DataFrame,
+        user_hashes: list[str],
+        occupancy: Occupancy,
+        budgets: ExactIntArray,
+        config: Config,
+    ) -> "PlannedDay":
+        """Return a day if users may lose so much by it: the screening is paid first, the mechanism has the rest."""
         charges = charges_within(budgets, config)
-        request = request_of(self.request.occupancy, budgets - charges, config)
-        return replace(self, charges=charges, request=after_screening(request, charges, config))
+        request = after_screening(request_of(occupancy, budgets - charges, config), charges, config)
+        payment = payment_of_day(user_hashes, occupancy, budgets, config)
+        return cls(cells, user_hashes, charges, payment, request)
+
+    def with_budgets(self, budgets: ExactIntArray, config: Config) -> "PlannedDay":
+        """Return the day if users may lose so much by it."""
+        return PlannedDay.of(self.cells, self.user_hashes, self.request.occupancy, budgets, config)
 
 
 @dataclass(frozen=True, eq=False)

@@ -18,6 +18,7 @@ from dpmath.core.occupancy import Occupancy
 from tasks.account import private_files
 from tasks.base import frames
 from tasks.base.config import Config
+from tasks.kinds.payment import Payment
 
 
 @dataclass(frozen=True)
@@ -44,6 +45,7 @@ class Plan(ABC):
         charges: What the screening costs each user, in the currency's unit, shape (L,).
         currency: What losses are counted in.
         settings: What the plan was made from, as the ledger records it.
+        payment: What of the day the budget pays.
     """
 
     cells: pl.DataFrame
@@ -52,6 +54,7 @@ class Plan(ABC):
     charges: ExactIntArray
     currency: Currency
     settings: dict[str, Any]
+    payment: Payment
 
     @property
     @abstractmethod
@@ -70,8 +73,13 @@ class Plan(ABC):
     def certificate(self) -> dict[str, Any]:
         """Return the bounds that show how good the plan is."""
 
-    @abstractmethod
     def summary(self) -> dict[str, Any]:
+        """Return what the plan would publish, promise and cost, and how it is paid; numbers in the value's unit."""
+        paid = {"users_short": self.payment.n_short, "paid_share": float(self.payment.share)}
+        return {**self.numbers(), **paid, "mechanism": self.settings["privacy"]["mechanism"]}
+
+    @abstractmethod
+    def numbers(self) -> dict[str, Any]:
         """Return what the plan would publish, promise and cost; numbers in the value's unit."""
 
     @abstractmethod
@@ -102,6 +110,7 @@ def store_plan(plan: Plan, config: Config) -> str:
         "cells": frames.write_frame(folder, plan.cell_frame()),
         "pairs": frames.write_frame(folder, plan.pair_frame()),
         **_losses(plan, folder),
+        **({"budgets": frames.write_frame(folder, plan.payment.budgets)} if plan.payment.n_short else {}),
     }
     certificate = {name: None if bound is None else str(bound) for name, bound in plan.certificate().items()}
     return frames.write_json(folder, {"settings": plan.settings, "files": files, "certificate": certificate})

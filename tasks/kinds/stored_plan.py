@@ -24,7 +24,8 @@ class StoredPlan:
     Attributes:
         name: Its hash.
         settings: What it was made from, apart from the occupancy.
-        files: The hash of each of its files: "cells", "pairs", "losses", and "charges" if users are screened.
+        files: The hash of each of its files: "cells", "pairs", "losses", "charges" if users are screened, and "budgets"
+            if some have less left than a day may cost.
         folder: Where they are.
         are_published: Returns those of the cells that are published; the kind of release says which.
     """
@@ -66,6 +67,11 @@ class StoredPlan:
     def charges(self) -> dict[str, int]:
         """What the screening costs each user that is asked, by keyed hash; it is part of the losses."""
         return private_files.read_losses(self.folder, self.files["charges"]) if "charges" in self.files else {}
+
+    @cached_property
+    def budgets(self) -> pl.DataFrame | None:
+        """What each user may lose by the day: user_hash, n_records, loss_units; None if all may lose all of it."""
+        return private_files.read_frame(self.folder, self.files["budgets"]) if "budgets" in self.files else None
 
     @property
     def question_losses(self) -> dict[str, int]:

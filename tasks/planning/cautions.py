@@ -64,7 +64,7 @@ def _small_total(config: Config) -> str | None:
         return None
     return (
         f"budget.epsilon_total = {total} is below privacy.epsilon_per_day = {day}: not even one day can have what it "
-        "asks for, so users are clipped to what they have. Lower epsilon_per_day, or raise epsilon_total."
+        "asks for, so each is paid in part or withheld. Lower epsilon_per_day, or raise epsilon_total."
     )
 
 

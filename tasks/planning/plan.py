@@ -3,8 +3,6 @@
 import datetime as dt
 import logging
 
-import numpy as np
-
 from dpmath.core.occupancy import Occupancy
 from tasks.account.budgets import Account
 from tasks.account.ledger import read_entries
@@ -15,7 +13,8 @@ from tasks.base.errors import HexveilError
 from tasks.base.logs import say
 from tasks.base.steps import step
 from tasks.formats.map.places import read_places
-from tasks.kinds.day import PlannedDay, request_of
+from tasks.kinds.day import PlannedDay
+from tasks.kinds.payment import check_payment
 from tasks.kinds.plan import Plan, store_plan
 from tasks.kinds.table import kind_of
 from tasks.mechanisms.proposals import Proposal
@@ -31,7 +30,7 @@ def plan_release(date: dt.date, config: Config) -> str:
 
     Raises:
         NothingToPublish: No cell can keep its promise.
-        BudgetExceeded: No user of the day has budget left.
+        BudgetExceeded: The budget pays too little of the day.
     """
     plan = make_plan(date, config)
     plan_hash = store_plan(plan, config)
@@ -52,7 +51,7 @@ def make_plan(date: dt.date, config: Config, account: Account | None = None) -> 
     Raises:
         NothingToPublish: No cell can keep its promise.
         BadInput: The file of the map's places cannot be read.
-        BudgetExceeded: No user of the day has budget left.
+        BudgetExceeded: The budget pays too little of the day.
     """
     day = read_day(date, config, account)
     return planned_day(date, day, propose(config.privacy.mechanism, day.request), config)
@@ -60,6 +59,7 @@ def make_plan(date: dt.date, config: Config, account: Account | None = None) -> 
 
 def planned_day(date: dt.date, day: PlannedDay, proposal: Proposal, config: Config) -> Plan:
     """Return the plan of a day from a mechanism's proposal; raises what ``make_plan`` does."""
+    check_payment(date, day.payment, config)
     if config.publish.map:
         read_places(config)  # what is wrong with the map's file is said before anything is drawn
     return kind_of(config).plan(date, day, proposal, config)
@@ -80,5 +80,4 @@ def read_day(date: dt.date, config: Config, account: Account | None = None) -> P
     user_hashes = keys.users(user_ids)
     budgets = (account or Account(entries, config)).may_lose(date, user_hashes)
     cells = kind_of(config).with_facts(cells, config)
-    day = PlannedDay(cells, user_hashes, np.zeros_like(budgets), request_of(occupancy, None, config))
-    return day.with_budgets(budgets, config)
+    return PlannedDay.of(cells, user_hashes, occupancy, budgets, config)

@@ -39,6 +39,7 @@ def preview_plan(date: dt.date, config: Config) -> dict[str, Any]:
     released = any(entry.release_id == identity for entry in releases(entries))
     outlook = plan.outlook(date, config)
     return {
+        "paid_in_part": plan.payment.in_words,
         **plan.summary(),
         **outlook.numbers,
         "plan_hash": plan_hash,

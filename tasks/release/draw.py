@@ -25,6 +25,7 @@ from tasks.base.provenance import now
 from tasks.base.steps import step
 from tasks.formats.columns import meaning
 from tasks.kinds.kind import Drawing, Drawn
+from tasks.kinds.payment import paid, unlike_account
 from tasks.kinds.stored_plan import StoredPlan, plan_settings
 from tasks.kinds.table import kind_of, load_plan
 from tasks.occupancy.user_cells import prepared_by
@@ -33,6 +34,8 @@ from tasks.release.screening import describe_stop, says_stop, screen_day
 from tasks.release.statement import describe_cost, describe_release
 
 log = logging.getLogger("hexveil.release")
+
+_OLDER = "the plan is older than the last release or the budget; run the day again to plan anew"
 
 
 def check_not_stopped(date: dt.date, revision: str | None, entries: list[Entry], config: Config) -> None:
@@ -87,6 +90,7 @@ def release_with(
             raise HexveilError("the plan was made for another day or other settings; run the day again to plan anew")
         private_files.remove_unreleased(entries, config)
         intent = describe_release(date, revision, config)
+        _check_payment(date, plan, entries, config)
         costs = _checked_costs(date, plan.losses, entries, config)
         costs_of_stop = _checked_costs(date, plan.charges, entries, config) if plan.charges else {}
         attempt = witnesses.count_attempt(intent["release_id"], config)
@@ -178,6 +182,14 @@ def _stop(stated: Stated, date: dt.date, plan: StoredPlan, entries: list[Entry],
     check_not_stopped(date, stated["revision"], [*entries, stopped], config)
 
 
+def _check_payment(date: dt.date, plan: StoredPlan, entries: list[Entry], config: Config) -> None:
+    """Check that users have as much left as the plan says: its release says so too."""
+    account = Account(entries, config)
+    used = account.used(date)
+    if unlike_account(plan, lambda user: account.limit - used[user], config) is not None:
+        raise BudgetExceeded(_OLDER)
+
+
 def _checked_costs(date: dt.date, here: Losses, entries: list[Entry], config: Config) -> dict[str, str | None]:
     """Write each user's new total, and return the cost of some losses; refuse if any user would pass the limit."""
     account = Account(entries, config)
@@ -186,7 +198,7 @@ def _checked_costs(date: dt.date, here: Losses, entries: list[Entry], config: Co
     worst, worst_used = max(here.values()), max(used.values())
     most = config.privacy.loss_per_day
     if not account.may_pay(here, used, most):
-        raise BudgetExceeded("the plan is older than the last release or the budget; run the day again to plan anew")
+        raise BudgetExceeded(_OLDER)
     total_hash = frames.write_json(private_files.totals(config), dict(account.total))
     return {
         **describe_cost(worst, max(account.of_day(date).values()), max(account.total.values()), worst_used, config),
@@ -206,6 +218,7 @@ def _execution(
         "losses": plan.files["losses"],
         "user_key_fingerprint": keys.fingerprint,
         **kind_of(config).described(plan, config),
+        **paid(plan, config),
         "records_covered": int(statistics["n_records"].sum()),
         **_note_inputs(intent["release_id"], dt.date.fromisoformat(intent["date"]), keys, config),
     }

@@ -7,6 +7,7 @@ import polars as pl
 
 from tasks.account import private_files
 from tasks.account.entry import Stated
+from tasks.account.paid import paid_in_part_in_words
 from tasks.base import durable, frames
 from tasks.base.config import Config
 from tasks.formats.catalogue import FORMATS, PublishedDay
@@ -45,7 +46,8 @@ def write_files(
         extra: Further tables to publish, by the name of their file.
     """
     date = dt.date.fromisoformat(entry["date"])
-    day = PublishedDay(statistics, plan.withheld, config, date, entry["revision"], entry["in_words"])
+    said = entry["in_words"], paid_in_part_in_words(entry)
+    day = PublishedDay(statistics, plan.withheld, config, date, entry["revision"], *said)
     folder = private_files.releases(config)
     hashes = {one.name: durable.write_named_by_hash(folder, one.writes(day)) for one in FORMATS if one.is_wanted(day)}
     hashes |= {name: frames.write_frame(folder, table) for name, table in (extra or {}).items()}

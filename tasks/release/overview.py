@@ -14,7 +14,8 @@ from tasks.account.entry import Entry, Release
 from tasks.account.identity import folder_name
 from tasks.base import durable
 from tasks.base.config import Config
-from tasks.base.storage import CATALOGUE, INDEX, PACKAGE, TABLE
+from tasks.base.errors import LedgerBroken
+from tasks.base.storage import CATALOGUE, INDEX, PACKAGE, TABLE, is_over_all_days
 from tasks.formats.data_package import data_package, fields_of
 from tasks.formats.dcat import catalogue
 from tasks.formats.index import index_page
@@ -23,20 +24,41 @@ from tasks.release.statement import guarantee
 
 
 def write_overview(entries: list[Entry], config: Config) -> None:
-    """Write the files over all days into the published folder; those that would be the same stay untouched."""
-    publication = _publication(releases(entries), config)
+    """Write the files over all days into the published folder, and remove those of earlier configurations and code.
+
+    Files that would be the same stay untouched.
+    """
+    contents, folder = overview(releases(entries), config), config.storage_path / "published"
+    for name, content in contents.items():
+        for unfinished in folder.glob(f".{name}.*"):
+            unfinished.unlink()
+        if not (folder / name).exists() or (folder / name).read_bytes() != content:
+            durable.write_whole(folder / name, content, mode=0o644)
+    for path in folder.glob("*"):
+        if is_over_all_days(path.name) and path.name not in contents:
+            path.unlink()
+
+
+def overview(released: list[Release], config: Config) -> dict[str, bytes]:
+    """Return the files over all days by name, of at least one release.
+
+    The guarantee and the budget are those that the last release was made with.
+
+    Raises:
+        LedgerBroken: The last entry does not state what a release does.
+    """
+    last = released[-1]
+    name = last.misstated()
+    if name is not None:
+        raise LedgerBroken(f"entry {last.number}: {name} is missing, or is not what a release states")
+    publication = _publication(released, config.with_settings(last.settings))
     package, schemas = data_package(publication)
     contents = {name: durable.readable_json(schema) for name, schema in schemas.items()}
     contents[PACKAGE] = durable.readable_json(package)
     if config.publisher.name is not None:
         contents[CATALOGUE] = durable.readable_json(catalogue(publication, INDEX, PACKAGE))
     contents[INDEX] = index_page(publication, [name for name in (PACKAGE, CATALOGUE) if name in contents])
-    folder = config.storage_path / "published"
-    for name, content in contents.items():
-        for unfinished in folder.glob(f".{name}.*"):
-            unfinished.unlink()
-        if not (folder / name).exists() or (folder / name).read_bytes() != content:
-            durable.write_whole(folder / name, content, mode=0o644)
+    return contents
 
 
 def _publication(released: list[Release], config: Config) -> Publication:
@@ -52,8 +74,8 @@ def _publication(released: list[Release], config: Config) -> Publication:
             **guarantee(config.privacy),
             **last.stated["guarantee"],
         },
-        used=f"{last.epsilon_used_after:f}",
         share=last.loss_used_after / max(last.currency.within(config.budget.epsilon_total), 1),
+        n_more_like_it=last.n_more_like_it,
         created=released[0].committed_at,
         modified=last.committed_at,
         releases=[
@@ -63,6 +85,7 @@ def _publication(released: list[Release], config: Config) -> Publication:
                 folder=folder_name(entry.date, entry.revision),
                 files=entry.files,
                 n_published=entry.n_published,
+                paid_in_part=entry.paid_in_part,
                 fields=_fields(private_files.releases(config) / entry.files[TABLE]),
             )
             for entry in released

@@ -5,8 +5,9 @@ from decimal import Decimal
 from typing import Any
 
 from dpmath.core.currency import GAUSSIAN, LAPLACE
-from tasks.account.entry import FORMAT, guarantee_in_words
+from tasks.account.entry import FORMAT
 from tasks.account.identity import release_id
+from tasks.account.paid import guarantee_in_words
 from tasks.base import randomness
 from tasks.base.config import Config
 from tasks.base.config_privacy import Privacy
@@ -113,7 +114,7 @@ def describe_cost(
         **describe_account(worst_total, worst_used, config),
         "loss": str(worst),
         "epsilon": _text(currency.epsilon(worst)),
-        "in_words": guarantee_in_words(currency, worst_of_day, worst_total),
+        "in_words": guarantee_in_words(currency, config.budget, worst_of_day, worst_total, worst_used),
     }
 
 

@@ -6,10 +6,13 @@ Without a scheduler, nothing is made that only the scheduler would show.
 import datetime as dt
 
 from tasks.account.ledger import list_entries
+from tasks.account.paid import PAID_IN_PART
 from tasks.base import scheduler
 from tasks.base.announcing import address, artifact_key, emit, show_markdown, show_verified
 from tasks.base.config import Config
+from tasks.base.durable import write_whole
 from tasks.base.steps import step, step_seconds
+from tasks.base.storage import can_write
 from tasks.reporting import pages
 from tasks.reporting.budget_report import report_budget
 from tasks.reporting.burndown import burndown
@@ -34,7 +37,9 @@ def make_day_artifact(
 def emit_released(date: dt.date, config: Config, revision: str | None = None) -> None:
     """Emit that a day is published, and if cells are withheld, that too; a run of a published day emits it again."""
     entry = released_entry(date, revision, config)
+    part = entry.stated.get(PAID_IN_PART)
     public = {
+        **({} if part is None else {"paid_in_part": entry.paid_in_part, "users_short": part["users_short"]}),
         "date": date,
         "release_id": entry.release_id,
         "cells_published": entry.n_published,
@@ -66,15 +71,22 @@ def make_range_artifact(first: dt.date, last: dt.date, problems: dict[dt.date, s
 
 @step("budget of {config.dataset.name}")
 def make_budget_artifact(config: Config) -> None:
-    """Show what is left of the budget and which days were released; emit an event if the budget is low."""
+    """Show what the budget pays and which days were released; emit that it is low once, until it pays more again."""
     if not scheduler.in_flow_run():
         return
     entries = list_entries(config)
     budget = report_budget(entries, config)
     page = pages.budget_page(entries, budget, burndown(entries, config), config)
-    show_markdown("budget", page, f"{float(budget.left):.6g} left of {config.budget.in_words}", config)
-    if pages.is_low(budget, config):
-        emit("budget.low", config, left=budget.left, worst_used=budget.worst_used, limit=config.budget.in_words)
+    show_markdown("budget", page, f"The budget {budget.pays_in_words}", config)
+    told = config.storage_path / "private" / "told-that-the-budget-is-low"
+    if not pages.is_low(budget, config):
+        if can_write(told.parent):
+            told.unlink(missing_ok=True)
+    elif not told.exists():
+        pays = {"days_left": budget.n_days_left, "pays": f"the budget {budget.pays_in_words}"}
+        emit("budget.low", config, type="warning", **pays, left=budget.left, limit=config.budget.in_words)
+        if can_write(told.parent):
+            write_whole(told, b"")
 
 
 @step("verify {config.dataset.name}")
@@ -90,7 +102,8 @@ def check_ledger(config: Config) -> None:
 def _show_day(date: dt.date, day: DayReport, config: Config) -> None:
     links = {path.name: address(path, config) for path in sorted(day.folder.iterdir()) if path.is_file()}
     page = pages.day_page(date, day, links, step_seconds(), config)
-    show_markdown("day", page, f"{date}: {day.n_published:,} cells published, {day.n_withheld:,} withheld", config)
+    cells = f"{date}: {day.n_published:,} cells published, {day.n_withheld:,} withheld"
+    show_markdown("day", page, f"{day.paid_in_part} {cells}" if day.paid_in_part else cells, config)
     if _MAP in links:
         scheduler.show_link(
             links[_MAP], f"map of {date}", artifact_key("map", config), f"The map of {date}, for a browser"

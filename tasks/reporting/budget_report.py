@@ -9,6 +9,7 @@ from statistics import quantiles
 from tasks.account.budgets import Account
 from tasks.account.chain import charges
 from tasks.account.entry import Entry
+from tasks.account.paid import in_days, promise_in_words
 from tasks.base.config import Config
 from tasks.base.errors import contained
 
@@ -43,6 +44,11 @@ class BudgetReport:
     bars: list[tuple[float, float, int]]
 
     @property
+    def pays_in_words(self) -> str:
+        """How many more days in full the budget pays."""
+        return f"pays {in_days(self.n_days_left)} in full"
+
+    @property
     def deciles_in_words(self) -> list[str]:
         """The deciles as text of three digits, rounded up: no loss is shown below what it is."""
         up = Context(prec=3, rounding=ROUND_CEILING)
@@ -68,7 +74,9 @@ def report_budget(entries: list[Entry], config: Config) -> BudgetReport:
         worst_used=format(currency.epsilon(used), "f"),
         left=format(currency.epsilon_left(config.budget.epsilon_total, used), "f"),
         n_days_left=max(0, account.limit - used) // config.privacy.loss_per_day,
-        statement=f"Everything released so far together is {currency.in_words(worst)} for each user."
+        statement=f"Everything released so far together is {currency.in_words(worst)} for each user, if its amounts "
+        "were fixed in advance. The promise is the limit: each user loses at most "
+        f"{promise_in_words(currency, config.budget, used)}."
         + ("" if currency.name == "pure" else " Losses are counted in rho, which adds up; epsilons do not."),
         deciles=[float(currency.epsilon(int(loss))) for loss in [*losses[:1], *inner, *losses[-1:]]],
         bars=[(ends[number - 1], ends[number], bars[number]) for number in range(1, _N_BARS + 1)],

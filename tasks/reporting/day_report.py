@@ -1,10 +1,11 @@
 """Report: summarises a day's release in numbers that are public."""
 
 import datetime as dt
-from dataclasses import dataclass, field, replace
+from dataclasses import asdict, dataclass, field, replace
 from decimal import Decimal
 from pathlib import Path
 from statistics import median
+from typing import Any
 
 import numpy as np
 import polars as pl
@@ -38,8 +39,9 @@ class DayReport:
         epsilon: The most that any one user lost by this release.
         epsilon_total: The most that any one user has lost by all releases up to this one.
         in_words: The guarantee of this release and of all up to it, in a sentence.
-        epsilon_left: What the worst user could still lose when the day was released.
+        n_more_like_it: How many more days that cost as much the budget paid when the day was released.
         folder: Where the files are.
+        paid_in_part: That the budget did not pay the day in full, in a sentence; None if it did.
         late: Number of records that came after their day's release, by day; may include other days.
         n_covered: Number of records in the cells that are published.
         without_day: Numbers of malformed rows and of rows without a readable time that belong to no day, by file. Known
@@ -57,13 +59,19 @@ class DayReport:
     is_promise: bool
     epsilon: Decimal
     epsilon_total: Decimal
-    epsilon_left: Decimal
+    n_more_like_it: int
     in_words: str
     folder: Path
+    paid_in_part: str | None
     late: dict[dt.date, int]
     n_covered: int
     without_day: dict[str, tuple[int, int]] = field(default_factory=dict)
     cautions: list[str] = field(default_factory=list)
+
+    @property
+    def as_json(self) -> dict[str, Any]:
+        """All of it by name, for programs; what is exact is a text."""
+        return {**asdict(self), "late": {str(date): n for date, n in self.late.items()}}
 
     @property
     def n_rows(self) -> int:
@@ -138,9 +146,10 @@ def _report(entry: Release, late: dict[dt.date, int], config: Config) -> DayRepo
         is_promise=entry.questions is None,
         epsilon=entry.epsilon,
         epsilon_total=entry.epsilon_total_after,
-        epsilon_left=entry.epsilon_left,
+        n_more_like_it=entry.n_more_like_it,
         in_words=entry.in_words,
         folder=published_folder(entry.date, entry.revision, config),
+        paid_in_part=entry.paid_in_part,
         late=late,
         n_covered=int(table["n_records"].sum()),
     )

@@ -7,6 +7,7 @@ from typing import Any
 from tasks.account.amendments import amendments
 from tasks.account.chain import releases
 from tasks.account.entry import Entry, Release
+from tasks.account.paid import in_days
 from tasks.account.stopped import stops
 from tasks.base.config import Config
 from tasks.base.markdown import table, text
@@ -39,12 +40,13 @@ def day_page(
     privacy = [
         ("of this day, worst user", day.epsilon),
         ("of all releases so far, worst user", day.epsilon_total),
-        (f"left of {config.budget.in_words}", day.epsilon_left),
+        (f"{config.budget.in_words} pays, like this", in_days(day.n_more_like_it)),
     ]
     steps = [(name.replace("_", " "), round(took)) for name, took in seconds.items()]
     return "\n\n".join(
         [
             f"# {text(config.dataset.name)} {date}",
+            *([f"**{day.paid_in_part}**"] if day.paid_in_part else []),
             " · ".join(f"[{name}]({link})" for name, link in links.items()),
             *(f"**Caution**: {text(caution)}" for caution in day.cautions),
             table(("records", "rows"), records),
@@ -60,9 +62,10 @@ def day_page(
 def range_page(days: Mapping[dt.date, DayReport | None], problems: Mapping[dt.date, str], config: Config) -> str:
     """Return the page on a backfill: one line for each day, and the problems."""
     n_released = sum(day is not None for day in days.values())
-    names = ("day", "cells", f"worst error, {config.value.unit}", "epsilon", "in all", "left")
+    names = ("day", "cells", f"worst error, {config.value.unit}", "epsilon", "in all", "more days like it")
     parts = [
         f"# {text(config.dataset.name)}: {n_released} of {len(days)} days released",
+        *(f"**{date}: {day.paid_in_part}**" for date, day in days.items() if day is not None and day.paid_in_part),
         table(names, _day_rows(days)),
     ]
     if problems:
@@ -81,12 +84,13 @@ def budget_page(entries: list[Entry], budget: BudgetReport, picture: str, config
     """
     released = releases(entries)
     rows = [_release_row(entry) for entry in reversed(released[-_N_LAST:])]
-    names = ("release", "day", "cells", "epsilon", "in all", "left", "made at, UTC")
+    names = ("release", "day", "cells", "epsilon", "in all", "more days like it", "made at, UTC")
     more = f"\n\nThe {len(released) - _N_LAST:,} before are in the ledger." if len(released) > _N_LAST else ""
     return "\n\n".join(
         [
             f"# The budget of {text(config.dataset.name)}",
-            f"**{float(budget.left):.6g}** is left of {config.budget.in_words}: {_days_left(budget, config)}",
+            f"The budget, epsilon {config.budget.in_words}, **{budget.pays_in_words}**, at "
+            f"{config.privacy.epsilon_per_day} a day.",
             budget.statement,
             f"![what the worst user had left after each release]({picture})",
             _spread(budget),
@@ -121,12 +125,6 @@ def is_low(budget: BudgetReport, config: Config) -> bool:
     return budget.n_days_left < (1 if config.budget.window_days else config.monitoring.budget_low_days)
 
 
-def _days_left(budget: BudgetReport, config: Config) -> str:
-    if config.budget.window_days:
-        return "the next day can be paid in full." if budget.n_days_left else "the next day can be paid in part."
-    return f"that pays {budget.n_days_left:,} more days in full, at {config.privacy.epsilon_per_day} a day."
-
-
 def _spread(budget: BudgetReport) -> str:
     if not budget.n_users:
         return "No user has lost anything."
@@ -143,12 +141,12 @@ def _day_rows(days: Mapping[dt.date, DayReport | None]) -> Iterable[tuple[Any, .
             yield (date, "not released", "", "", "", "")
         else:
             cells = f"{day.n_published:,} of {day.n_published + day.n_withheld:,}"
-            yield (date, cells, day.worst_error, day.epsilon, day.epsilon_total, day.epsilon_left)
+            yield (date, cells, day.worst_error, day.epsilon, day.epsilon_total, day.n_more_like_it)
 
 
 def _release_row(entry: Release) -> tuple[Any, ...]:
     cells = f"{entry.n_published:,} of {entry.n_cells:,}"
-    losses = [entry.epsilon, entry.epsilon_total_after, entry.epsilon_left]
+    losses = [entry.epsilon, entry.epsilon_total_after, entry.n_more_like_it]
     day = f"{entry.date}" + (f", revision {entry.revision}" if entry.revision else "")
     made_at = f"{entry.committed_at:%Y-%m-%d %H:%M}"
     return (entry.number, day, cells, *losses, made_at)

@@ -10,7 +10,7 @@ from tasks.account.identity import published_folder
 from tasks.base.config import Config
 from tasks.base.copies import copy_all
 from tasks.base.errors import contained
-from tasks.base.storage import OWNER
+from tasks.base.storage import OWNER, is_over_all_days
 from tasks.kinds.table import load_plan
 
 
@@ -50,3 +50,5 @@ def _in_order(entries: list[Entry], config: Config) -> Iterator[Path]:
     for entry in releases(entries):
         folder = published_folder(entry.date, entry.revision, config)
         yield from (path for path in map(folder.joinpath, entry.files) if path.exists())
+    published = sorted((config.storage_path / "published").glob("*"))
+    yield from (path for path in published if is_over_all_days(path.name))

@@ -2,7 +2,7 @@
 
 import datetime as dt
 from collections.abc import Iterator
-from pathlib import Path
+from decimal import Decimal
 from typing import Any, NamedTuple
 
 import polars as pl
@@ -14,6 +14,7 @@ from tasks.account.chain import releases
 from tasks.account.definitions import problem_with_definition
 from tasks.account.entry import Charge, Entry, Release
 from tasks.account.identity import path_in_table, published_folder, release_id
+from tasks.account.paid import PAID_IN_PART, so_far_in_words
 from tasks.account.screenings import describe_screening, find_stop
 from tasks.account.stopped import Stopped
 from tasks.account.witnesses import check_nothing_unpaid, folders_in_table, other_files, published_folders
@@ -22,13 +23,17 @@ from tasks.base.config import Config
 from tasks.base.config_types import shown
 from tasks.base.errors import LedgerBroken, contained
 from tasks.base.progress import progress
+from tasks.base.provenance import code_hash
 from tasks.base.storage import TABLE, WHOLE_TABLE
 from tasks.kinds.kind import Verifier
+from tasks.kinds.payment import paid, unlike_account
 from tasks.kinds.stored_plan import StoredPlan
 from tasks.kinds.table import KINDS, kind_of, load_plan
+from tasks.records.judge.outcomes import KEPT
 from tasks.release.files import MANIFEST
 from tasks.release.screening import describe_stop, says_stop
 from tasks.release.statement import describe_cost, describe_release
+from tasks.upkeep.published import missing_file, unlike_its_files, unlike_the_days
 from tasks.upkeep.recompute import recomputed_charges, recomputed_losses
 from tasks.upkeep.renderings import unlike
 
@@ -83,10 +88,10 @@ def verify_ledger(config: Config) -> Verified:
     - of a noisy count that screened a day: its noise, what it cost each user, and its verdict; and that no release
       follows a stop with the same settings;
     - running totals, counts, settings, limits, amendments, and the fields on subject and guarantee;
-    - the published files, and all that the mirror holds.
+    - the published files, those over all days too, and all that the mirror holds.
 
-    Not checked: the draw itself; the entry's fields on input files and rows, times, attempts and versions; and the
-    wording of the guarantee if other code wrote it.
+    Not checked: the draw itself; the entry's fields on input files, quarantined rows, times, attempts and versions,
+    which the chain alone binds; and the wording of the guarantee if other code wrote it. Nothing is written.
 
     Raises:
         LedgerBroken: Names the first entry that disagrees, and with what.
@@ -100,14 +105,15 @@ def verify_ledger(config: Config) -> Verified:
     mirror.check(known, entries)
     mirror.check_rows(known, entries, config)
     account, verifiers = Account([], config), {name: kind.verifier() for name, kind in KINDS.items()}
-    released = releases(entries)
+    released, waiting = releases(entries), None
     for number, entry in enumerate(progress(entries, "verifying releases")):
         problem = _first_problem(entry, entries[:number], account, verifiers, config)
         if problem is None and isinstance(entry, Release):
             may_wait = entry is released[-1] and _may_wait(entry, known, config)  # first: its files may arrive now
-            missing = _missing_file(entry, config)
+            missing = missing_file(entry, config)
             if missing and may_wait:
-                return Verified(len(released) - 1, entry.release_id, others)
+                waiting = entry.release_id
+                continue
             problem = f"{missing} is missing; run the day again to publish it" if missing else None
         if problem:
             raise LedgerBroken(
@@ -115,7 +121,11 @@ def verify_ledger(config: Config) -> Verified:
             )
     for name in set(tabled) - {path_in_table(entry.date, config).parent.name for entry in released}:
         raise LedgerBroken(f"published/{WHOLE_TABLE}/{shown(name)} was never released; remove it")
-    return Verified(len(released), None, others)
+    is_new = waiting is not None or (len(released) > 1 and _age(released[-1]) < _MAY_WAIT)
+    problem = unlike_the_days([released, released[:-1]] if is_new else [released], config)
+    if problem is not None:
+        raise LedgerBroken(problem)
+    return Verified(len(released) - (waiting is not None), waiting, others)
 
 
 def _check_fields(entries: list[Entry]) -> None:
@@ -149,16 +159,15 @@ def _may_wait(newest: Release, known: dict[str, str | None], config: Config) -> 
     manifest = published_folder(newest.date, newest.revision, config) / MANIFEST
     was_published = newest.release_id in known or manifest.exists()
     mirror_was_lost = not known and newest.number > 1
+    return not was_published and not mirror_was_lost and _age(newest) < _MAY_WAIT
+
+
+def _age(entry: Release) -> dt.timedelta:
+    """Return how long ago an entry was appended; very long if it does not say when."""
     try:
-        age = dt.datetime.now(dt.UTC) - newest.committed_at
+        return dt.datetime.now(dt.UTC) - entry.committed_at
     except (KeyError, TypeError, ValueError):
-        return False
-    return not was_published and not mirror_was_lost and age < _MAY_WAIT
-
-
-def _missing_file(entry: Release, config: Config) -> Path | None:
-    folder = published_folder(entry.date, entry.revision, config)
-    return next((folder / name for name in entry.files if not (folder / name).exists()), None)
+        return dt.timedelta.max
 
 
 def _problems(
@@ -173,11 +182,12 @@ def _problems(
     table = private_files.read_frame(private_files.releases(config), entry.files[TABLE])
     yield from _unlike_its_plan(entry, plan, losses, settings, config)
     yield from _beyond_its_account(entry, losses, account, settings)
+    yield from _unlike_its_payment(entry, plan, losses, account, settings)
     yield from _unlike_its_count(entry, plan, before, settings)
-    yield from _unlike_its_table(entry, table)
+    yield from _unlike_its_table(entry, plan, table)
     yield from verifiers[settings.privacy.row.kind].problems(entry, plan, table, before, config)
     yield from (f"{name} does not say what the ledger and its table say" for name in unlike(table, entry, config))
-    yield from _unlike_its_files(entry, config)
+    yield from unlike_its_files(entry, config)
 
 
 def _problems_of_stop(entry: Stopped, before: list[Entry], account: Account, config: Config) -> Iterator[str]:
@@ -240,7 +250,11 @@ def _beyond_its_account(entry: Charge, losses: dict[str, int], account: Account,
     total = durable.sha256(durable.canonical_json(account.total))
     of_day = account.of_day(entry.date)
     worst, worst_of_day, *others = (max(lost.values()) for lost in (losses, of_day, account.total, used))
-    yield from _unlike(entry, describe_cost(worst, worst_of_day, *others, config=settings))
+    cost = describe_cost(worst, worst_of_day, *others, config=settings)
+    begins = so_far_in_words(entry.currency, worst_of_day, others[0])
+    if entry.code != code_hash() and entry.in_words.startswith(begins):
+        del cost["in_words"]  # the rest of the wording is that of other code
+    yield from _unlike(entry, cost)
     if entry.totals != total:
         yield "the totals are not the sums of the losses so far"
     if max(losses.values()) > settings.privacy.loss_per_day:
@@ -249,32 +263,30 @@ def _beyond_its_account(entry: Charge, losses: dict[str, int], account: Account,
         yield "a user's losses pass budget.epsilon_total"
 
 
+def _unlike_its_payment(
+    entry: Release, plan: StoredPlan, losses: dict[str, int], account: Account, settings: Config
+) -> Iterator[str]:
+    """Yield where an entry disagrees with what users had left before it. Older code did not record that."""
+    used, stated = account.used(entry.date), entry.stated.get(PAID_IN_PART)
+    if plan.budgets is not None or entry.code == code_hash():
+        # each window that counts holds the day, so what counted before is less by the day's own loss
+        problem = unlike_account(plan, lambda user: account.limit - used[user] + losses.get(user, 0), settings)
+        yield from [problem] if problem else []
+    if stated != paid(plan, settings).get(PAID_IN_PART):
+        yield f"{PAID_IN_PART} is not what users had left"
+    elif stated is not None and Decimal(stated["share"]) < settings.budget.least_share:
+        yield "the budget paid less of the day than budget.least_share asks for"
+
+
 def _unlike(entry: Charge, expected: dict[str, Any]) -> Iterator[str]:
     return (f"{key} is not what the plans give" for key, value in expected.items() if entry.stated[key] != value)
 
 
-def _unlike_its_table(entry: Release, table: pl.DataFrame) -> Iterator[str]:
+def _unlike_its_table(entry: Release, plan: StoredPlan, table: pl.DataFrame) -> Iterator[str]:
     """Yield where an entry disagrees with the size of its table."""
     if table.height != entry.n_published:
         yield "cells published are not those of the released table"
+    if plan.cells["n_records"].sum() != entry.rows.get(KEPT):
+        yield "rows kept are not the records of the plan"
     if table["n_records"].sum() != entry.n_records_covered:
         yield "records_covered is not that of the released table"
-
-
-def _unlike_its_files(entry: Release, config: Config) -> Iterator[str]:
-    """Yield the published files that are not those of the entry."""
-    folder = published_folder(entry.date, entry.revision, config)
-    for name, file_hash in entry.files.items():
-        path = folder / name
-        if path.exists() and durable.sha256(path.read_bytes()) != file_hash:
-            yield f"{path} is not the file that was released; run the day again to publish it"
-    for path in sorted(folder.glob("[!.]*")):
-        is_revision = entry.revision is None and path.name.startswith("revision=")
-        if path.name not in entry.files and not is_revision:
-            yield f"{folder / shown(path.name)} was never released; remove it"
-    in_table = path_in_table(entry.date, config)
-    if entry.revision is None and in_table.exists() and durable.sha256(in_table.read_bytes()) != entry.files[TABLE]:
-        yield f"{in_table} is not the file that was released; run the day again to publish it"
-    for path in sorted(in_table.parent.glob("[!.]*")):
-        if path != in_table:
-            yield f"{in_table.parent / shown(path.name)} was never released; remove it"

@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 from support import DATE, Dataset, later_day, slow
 
+from flows.ledger_cli import ledger_verify
 from tasks.account import ledger
 from tasks.base.errors import HexveilError
 from tasks.upkeep import verify
@@ -61,6 +62,29 @@ def test_a_read_only_disk_is_said_and_spends_nothing(busy_dataset: Dataset, smal
     mount(small_disk, "remount,rw")
     assert ledger.read_entries(busy_dataset.config) == []
     assert not busy_dataset.published("manifest.json", DATE).exists()
+
+
+@pytest.mark.parametrize("is_open_to_all", [False, True])
+def test_an_auditor_who_can_only_read_verifies_and_is_told_so(
+    busy_dataset: Dataset, small_disk: Path, is_open_to_all: bool, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A backup that was copied without its modes is read too; a log of the mirror beside it is no hindrance."""
+    mount(small_disk, "remount,size=60m")
+    busy_dataset.run_day()
+    if is_open_to_all:
+        (small_disk / "private").chmod(0o755)
+    before = {path: path.stat().st_mtime_ns for path in small_disk.rglob("*")}
+    mount(small_disk, "remount,ro")
+    try:
+        assert verify.verify_ledger(busy_dataset.config).n_releases == 1
+        ledger_verify(busy_dataset.config_file)
+        assert "The storage can only be read here" in capsys.readouterr().out
+    finally:
+        mount(small_disk, "remount,rw")
+    assert {path: path.stat().st_mtime_ns for path in small_disk.rglob("*")} == before
+    ledger_verify(busy_dataset.config_file)
+    assert "can only be read" not in capsys.readouterr().out
+    assert {path: path.stat().st_mtime_ns for path in small_disk.rglob("*")} == before
 
 
 @pytest.mark.parametrize("at", ["account.ledger.append", "account.commit.append_line", "base.durable.write_whole"])

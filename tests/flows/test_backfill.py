@@ -169,7 +169,7 @@ def test_with_clip_the_backfill_goes_as_far_as_the_budget_does(hexveil: Hexveil,
     assert 2 < len(entries) <= 7
     assert float(entries[-1].stated["epsilon_total_after"]) <= 5
     assert f"{len(entries)} of 7 days are released" in ended.stdout
-    assert ("too little is left of budget.epsilon_total" in ended.stderr) == (len(entries) < 7)
+    assert ("budget.least_share asks for" in ended.stderr) == (len(entries) < 7)
 
 
 @pytest.mark.slow

@@ -60,7 +60,7 @@ def test_a_day_is_run_again_shown_verified_and_exported(
     assert re.sub(r" +", " ", re.sub(r"\d+\.\d s$", "seconds", first.stderr, flags=re.MULTILINE)) == STEP_LINES
     assert "288 read = 288 kept + 0 quarantined" in first.stdout
     assert "2 published, 0 withheld" in first.stdout
-    assert "2.000000 in all, 3.000000 left of 5.0" in first.stdout
+    assert "  budget     epsilon 5.0 pays 1 more day like this\n" in first.stdout
     before = {path: path.read_bytes() for path in busy_dataset.published(".").iterdir()}
     again = hexveil("run", *where, "--date", DATE)
     assert again.stdout == first.stdout
@@ -71,12 +71,20 @@ def test_a_day_is_run_again_shown_verified_and_exported(
     assert {path: path.read_bytes() for path in busy_dataset.published(".").iterdir()} == before
     shown = hexveil("ledger", "show", *where).stdout
     assert "test-2026-01-15-h3r7-60min-mean" in shown
-    assert "The worst user has lost 2.000000 in all. The budget is 5.0" in shown
+    assert "The budget, epsilon 5.0, pays 1 more day in full, at 2.0 a day" in shown
     assert "1 releases: chain, losses, sums and published files agree" in hexveil("ledger", "verify", *where).stdout
     head = hexveil("ledger", "head", *where).stdout
     assert head == f"1:{ledger.read_entries(busy_dataset.config)[0].stated['hash']}\n"
     assert hexveil("ledger", "verify", *where, "--expect", head.strip()).returncode == 0
     assert "was rewritten since" in hexveil("ledger", "verify", *where, "--expect", f"1:{'0' * 64}").stderr
+    as_json = {
+        words: json.loads(hexveil(*words, *where, *rest, "--json").stdout)
+        for words, rest in ((("run",), ("--date", DATE)), (("ledger", "show"), ()), (("ledger", "verify"), ()))
+    }
+    assert as_json[("run",)]["release_id"] == "test-2026-01-15-h3r7-60min-mean"
+    assert as_json[("run",)]["n_more_like_it"] == as_json[("ledger", "show")]["budget"]["n_days_left"] == 1
+    assert [one["number"] for one in as_json[("ledger", "show")]["entries"]] == [1]
+    assert (as_json[("ledger", "verify")]["verified"], as_json[("ledger", "verify")]["n_releases"]) == (True, 1)
     exported = hexveil("ledger", "export", *where).stdout
     assert [json.loads(line) for line in exported.splitlines()] == [
         one.stated for one in ledger.read_entries(busy_dataset.config)
@@ -171,7 +179,8 @@ def test_another_definition_is_refused_and_the_account_is_described_to_a_registr
     refused = hexveil("run", *where, "--date", tomorrow)
     assert (refused.returncode, 'definition = "zcdp" and delta = 0.000001' in refused.stderr) == (1, True)
     looked = hexveil("ledger", "show", *where)
-    assert "Everything released so far together is (2, 1e-6)-DP for each user." in looked.stdout
+    assert "Everything released so far together is (2, 1e-6)-DP for each user, if its amounts" in looked.stdout
+    assert "The promise is the limit: each user loses at most (40, 1e-6)-DP" in looked.stdout
     assert "Nothing can be released now: the ledger counts losses in zCDP at delta 0.000001" in looked.stdout
     busy_dataset.set(definition="zcdp")
     run = hexveil("run", *where, "--date", tomorrow)

@@ -46,7 +46,7 @@ def test_the_budget_page_of_nothing_says_so(busy_dataset: Dataset) -> None:
     page = pages.budget_page(
         [], report_budget(ledger.read_entries(busy_dataset.config), busy_dataset.config), "picture", busy_dataset.config
     )
-    assert "**5** is left of 5.0: that pays 2 more days in full" in page
+    assert "The budget, epsilon 5.0, **pays 2 more days in full**, at 2.0 a day." in page
     assert "No user has lost anything." in page
 
 
@@ -57,6 +57,23 @@ def test_the_budget_is_low_when_it_pays_fewer_than_two_weeks(busy_dataset: Datas
         pages.is_low(report_budget(ledger.read_entries(busy_dataset.config), busy_dataset.config), busy_dataset.config)
         == low
     )
+
+
+def test_a_low_budget_is_told_once_until_it_pays_more_again(
+    busy_dataset: Dataset, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    busy_dataset.run_day()
+    told: list[dict[str, object]] = []
+    monkeypatch.setattr(artifacts.scheduler, "in_flow_run", lambda: True)
+    monkeypatch.setattr(artifacts, "show_markdown", lambda *_: None)
+    monkeypatch.setattr(artifacts, "burndown", lambda *_: "")
+    monkeypatch.setattr(artifacts, "emit", lambda what, _, **fields: told.append({"event": what, **fields}))
+    for total in (100.0, 29.9, 29.9, 29.0, 100.0, 29.9):
+        busy_dataset.set(epsilon_total=total)
+        artifacts.make_budget_artifact.fn(busy_dataset.config)
+    assert [one["event"] for one in told] == ["budget.low"] * 2
+    assert (told[0]["type"], told[0]["days_left"]) == ("warning", 13)
+    assert told[0]["pays"] == "the budget pays 13 more days in full"
 
 
 def test_text_of_others_is_no_markup() -> None:

@@ -202,11 +202,18 @@ def test_what_is_shown_is_true_in_either_definition(busy_dataset: Dataset) -> No
     in_zcdp(busy_dataset).run_day()
     entry = ledger.read_entries(busy_dataset.config)[0]
     manifest = json.loads(busy_dataset.published("manifest.json").read_text())
-    sentence = "each user, all values of the day: (2, 1e-6)-DP; everything released so far together: (2, 1e-6)-DP"
+    sentence = (
+        "each user, all values of the day: (2, 1e-6)-DP; everything released so far together: (2, 1e-6)-DP if its "
+        "amounts were fixed in advance; the promise is the limit, (5, 1e-6)-DP for everything ever released"
+    )
     assert manifest["in_words"] == sentence
     assert sentence in busy_dataset.published("map.html").read_text()
     report = report_budget([entry], busy_dataset.config)
-    assert report.statement.startswith("Everything released so far together is (2, 1e-6)-DP for each user. Losses")
+    assert report.statement == (
+        "Everything released so far together is (2, 1e-6)-DP for each user, if its amounts were fixed in advance. The "
+        "promise is the limit: each user loses at most (5, 1e-6)-DP for everything ever released. Losses are "
+        "counted in rho, which adds up; epsilons do not."
+    )
     assert report.n_days_left == 4, "5 is 5.25 times the rho of 2, and a day of a little less is spent"
     described = describe_deployment([entry], busy_dataset.config)
     assert described["privacy_guarantee"]["delta"] == "0.000001"

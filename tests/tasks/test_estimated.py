@@ -4,6 +4,7 @@ import datetime as dt
 import json
 import os
 import re
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -14,7 +15,9 @@ from support import DATE, Dataset, slow, table
 
 from dpmath.estimate.design import RADIUS
 from dpmath.estimate.measurement import Measurement
+from dpmath.estimate.state import State
 from tasks.account import ledger, private_files
+from tasks.base.config import Config
 from tasks.base.errors import BadConfig, BudgetExceeded, HexveilError, LedgerBroken
 from tasks.kinds.estimated import asked_day, replay, states
 from tasks.kinds.estimated import release as released_estimate
@@ -134,7 +137,7 @@ def test_users_who_are_short_lose_what_they_have_left_and_the_rest_lose_the_day(
     assert verify_ledger(config).n_releases == 2
     write_day(estimated, day(2), n_buses=12)
     estimated.set(epsilon_total=4.0)
-    with pytest.raises(BudgetExceeded, match="no user of the day has any of"):
+    with pytest.raises(BudgetExceeded, match=f"{day(2)} is withheld"):
         estimated.run_day(day(2))
 
 
@@ -171,6 +174,43 @@ def test_a_changed_estimate_is_found(estimated: Dataset, monkeypatch: pytest.Mon
         estimated.run_day()
     with pytest.raises(LedgerBroken, match="does not follow from the noisy answers"):
         verify_ledger(estimated.config)
+
+
+@pytest.mark.parametrize(
+    ("name", "column"), [("typical.parquet", "typical_mean"), ("measurements.parquet", "noise_sd")]
+)
+def test_a_further_table_that_is_changed_is_found(
+    estimated: Dataset, monkeypatch: pytest.MonkeyPatch, name: str, column: str
+) -> None:
+    honest = released_estimate.further_tables
+
+    def tampered(*arguments: object) -> dict[str, pl.DataFrame]:
+        tables = honest(*arguments)  # type: ignore[arg-type]
+        return tables | {name: tables[name].with_columns(pl.col(column) * 0.9)}
+
+    with monkeypatch.context() as changed:
+        changed.setattr(released_estimate, "further_tables", tampered)
+        estimated.run_day()
+    with pytest.raises(LedgerBroken, match=f"{name} does not follow from the noisy answers"):
+        verify_ledger(estimated.config)
+
+
+def test_a_state_that_the_next_day_would_begin_with_is_found_if_it_is_changed(
+    estimated: Dataset, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    honest = released_estimate.write_state
+
+    def tampered(state: State, config: Config) -> str:
+        return honest(replace(state, mean=state.mean + 0.1), config)
+
+    with monkeypatch.context() as changed:
+        changed.setattr(released_estimate, "write_state", tampered)
+        estimated.run_day()
+    with pytest.raises(LedgerBroken, match="state_after does not follow from the noisy answers"):
+        verify_ledger(estimated.config)
+    (entry,) = released(estimated)
+    (folder_of(estimated.config) / str(entry.state_after)).unlink()
+    assert verify_ledger(estimated.config).n_releases == 1, "it is made again"
 
 
 def test_questions_that_cost_more_than_is_charged_are_found(

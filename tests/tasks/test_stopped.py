@@ -11,7 +11,8 @@ from support import DATE, OF_SUMS_IN_BRIEF, Dataset, choose
 
 from tasks.account import ledger, private_files
 from tasks.account.budgets import Account
-from tasks.account.entry import Charge, guarantee_in_words
+from tasks.account.entry import Charge
+from tasks.account.paid import guarantee_in_words
 from tasks.base.errors import BadConfig, DayStopped, LedgerBroken
 from tasks.planning.preview import preview_plan
 from tasks.release import draw
@@ -49,7 +50,7 @@ def test_verify_tells_a_sentence_without_what_the_day_cost_before(one: Dataset) 
     stop_line, line = path.read_bytes().splitlines(keepends=True)
     total = int(release.stated["loss_total_after"])
     for of_day in (int(release.stated["loss"]), int(release.stated["loss"]) // 2):
-        in_words = guarantee_in_words(currency, of_day, total)
+        in_words = guarantee_in_words(currency, one.config.budget, of_day, total, total)
         path.write_bytes(stop_line + forged(line, in_words=in_words))
         (one.folder / "store" / "release.duckdb").unlink(missing_ok=True)
         (path.parent / "private" / "ledger-head").unlink(missing_ok=True)

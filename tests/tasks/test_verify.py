@@ -1,4 +1,5 @@
 import datetime as dt
+import os
 import shutil
 from collections.abc import Callable
 from contextlib import suppress
@@ -39,6 +40,63 @@ def test_verify_names_a_published_file_that_was_changed_or_is_gone(busy_dataset:
         verify.verify_ledger(busy_dataset.config)
     busy_dataset.release()
     assert verify.verify_ledger(busy_dataset.config).n_releases == 1
+
+
+PUBLISHER = """[publisher]
+name = "City"
+contact = "https://example.org/ask"
+licence = "https://example.org/licence"
+"""
+
+
+@pytest.mark.parametrize("name", ["index.html", "datapackage.json", "columns-*.json", "catalogue.jsonld"])
+def test_verify_names_each_file_over_all_days_that_is_changed_or_missing(busy_dataset: Dataset, name: str) -> None:
+    busy_dataset.edit("[storage]", f"{PUBLISHER}[storage]")
+    for date in (DATE, later_day(busy_dataset, 1)):
+        busy_dataset.run_day(date)
+    (path,) = (busy_dataset.config.storage_path / "published").glob(name)
+    whole = path.read_bytes()
+    path.write_bytes(whole.replace(b"a", b"e"))
+    with pytest.raises(LedgerBroken, match=rf"{path.name} is not what the ledger and the configuration say"):
+        verify.verify_ledger(busy_dataset.config)
+    path.unlink()
+    with pytest.raises(LedgerBroken, match=rf"{path.name} is missing"):
+        verify.verify_ledger(busy_dataset.config)
+    busy_dataset.run_day()
+    assert path.read_bytes() == whole
+    assert verify.verify_ledger(busy_dataset.config).n_releases == 2
+
+
+def test_a_catalogue_that_nobody_wrote_is_named_and_one_of_an_earlier_configuration_goes(busy_dataset: Dataset) -> None:
+    busy_dataset.run_day()
+    path = busy_dataset.config.storage_path / "published" / "catalogue.jsonld"
+    path.write_text('{"@graph": []}')
+    with pytest.raises(LedgerBroken, match=r"catalogue.jsonld is not what the ledger and the configuration say"):
+        verify.verify_ledger(busy_dataset.config)
+    busy_dataset.run_day()
+    assert not path.exists()
+
+
+@pytest.mark.parametrize("umask", [0o000, 0o077])
+def test_whatever_the_umask_nobody_else_can_write_the_storage(busy_dataset: Dataset, umask: int) -> None:
+    before = os.umask(umask)
+    try:
+        busy_dataset.run_day()
+    finally:
+        os.umask(before)
+    store = busy_dataset.config.storage_path
+    public = [store, *(path for path in store.rglob("*") if not path.is_relative_to(store / "private"))]
+    assert [str(path) for path in public if path.stat().st_mode & 0o022] == []
+    assert (store / "private").stat().st_mode & 0o077 == 0
+
+
+def test_a_folder_that_all_could_write_is_closed_by_the_next_run(busy_dataset: Dataset) -> None:
+    busy_dataset.run_day()
+    folders = [busy_dataset.published("."), busy_dataset.published(".").parent, busy_dataset.config.storage_path]
+    for folder in folders:
+        folder.chmod(0o777)
+    busy_dataset.run_day()
+    assert [oct(folder.stat().st_mode & 0o777) for folder in folders] == ["0o755"] * 3
 
 
 def test_verify_names_what_was_never_released_among_what_was(busy_dataset: Dataset) -> None:

@@ -18,6 +18,8 @@ _FULL, _FADE, _LEAST_CERTAINTY = 1.15, 0.5, 0.25
 """An interval as wide as a third of the map's range is still shown in full; the widest ones at a quarter."""
 _SIZE = "users: @n_users, records: @n_records"
 
+_TOLD = 0.1
+"""The share of a cell's uncertainty that a day's own data must remove for the page to say that they told of it."""
 AREA_WORDS = {
     "cell": "this hexagon and time alone",
     "hexagon_4h": "this hexagon over 4 hours",
@@ -167,6 +169,7 @@ def head(
         "promises": look.promises,
         "has_typical": look.has_typical,
         "may_be_coarse": look.may_be_coarse,
+        "told_nothing": look.has_typical and not (statistics["mean_day_share"] >= _TOLD).any(),
         "purpose": "" if purpose == "not stated" else purpose,
         "quantity": measured(config.value.name, config.value.unit),
         "slot": slot,

@@ -128,7 +128,7 @@ class SumsPlan(Plan):
             "error_lower_bound": self.error_lower_bound,
         }
 
-    def summary(self) -> dict[str, Any]:
+    def numbers(self) -> dict[str, Any]:
         """Return what the plan would publish, promise and cost; numbers in the value's unit."""
         n_published = int(self.published.sum())
         return {
@@ -143,7 +143,6 @@ class SumsPlan(Plan):
             "worst_error": float(max(self.mean_errors)),
             "error_lower_bound": None if self.error_lower_bound is None else float(self.error_lower_bound),
             "median_error": float(median(self.mean_errors)),
-            "mechanism": self.settings["privacy"]["mechanism"],
         }
 
     def outlook(self, date: dt.date, config: Config) -> Outlook:  # noqa: ARG002
@@ -182,6 +181,7 @@ def plan_of_sums(date: dt.date, day: PlannedDay, proposal: Proposal, columns: Co
         charges=day.charges,
         currency=config.privacy.currency,
         settings=plan_settings(date, config),
+        payment=day.payment,
         sums=dict(zip(MOMENTS, proposal.sums, strict=False)),
         columns=columns,
         epsilon_lower_bound=proposal.epsilon_lower_bound,

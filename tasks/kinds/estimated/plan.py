@@ -47,7 +47,7 @@ class EstimatePlan(Plan):
         """Return nothing: an estimate has no bounds."""
         return {}
 
-    def summary(self) -> dict[str, Any]:
+    def numbers(self) -> dict[str, Any]:
         """Return what the plan would publish and cost."""
         return {
             "cells_total": self.occupancy.n_cells,
@@ -55,8 +55,6 @@ class EstimatePlan(Plan):
             "cells_withheld": 0,
             "records_covered": int(self.occupancy.n_records.sum()),
             "epsilon": format(self.currency.epsilon(max(self.losses)), "f"),
-            "users_short": int((self.losses < max(self.losses)).sum()),
-            "mechanism": self.settings["privacy"]["mechanism"],
         }
 
     def outlook(self, date: dt.date, config: Config) -> Outlook:
@@ -112,6 +110,7 @@ def plan_of_estimate(date: dt.date, day: PlannedDay, proposal: Proposal, config:
         charges=day.charges,
         currency=config.privacy.currency,
         settings=plan_settings(date, config),
+        payment=day.payment,
         question_losses=losses,
     )
 

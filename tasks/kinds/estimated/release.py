@@ -58,8 +58,9 @@ def estimate_day(drawing: Drawing) -> Drawn:
     }
     areas = areas_of(estimate, asked, config)
     chosen = areas.chosen(target_of(config))
+    epsilon = config.privacy.currency.epsilon(max(plan.losses.values()))
     return Drawn(
-        statistics=estimate_frame(plan.cells, estimate, asked, areas, chosen, drawing.release_id, config),
+        statistics=estimate_frame(plan.cells, estimate, asked, areas, chosen, drawing.release_id, epsilon, config),
         tables=further_tables(questions, asked, estimate, config),
         stated=stated,
     )

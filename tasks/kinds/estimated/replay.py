@@ -3,6 +3,7 @@
 import logging
 from collections import OrderedDict
 from collections.abc import Iterator, Sequence
+from decimal import Decimal
 
 import numpy as np
 import polars as pl
@@ -12,15 +13,25 @@ from dpmath.core.occupancy import IntArray
 from dpmath.estimate.areas import AREAS, Areas
 from dpmath.estimate.questions import Questions
 from dpmath.estimate.state import MODEL, POINTS, State
+from dpmath.estimate.state_arrays import to_arrays
 from tasks.account import private_files
 from tasks.account.entry import Entry, Release
 from tasks.base.config import Config
 from tasks.base.logs import say
+from tasks.base.provenance import code_hash
 from tasks.kinds.estimated.asked_day import Known
 from tasks.kinds.estimated.owner_covariates import covariate_names
 from tasks.kinds.estimated.public_day import occupancy_of
 from tasks.kinds.estimated.release import describe_questions
-from tasks.kinds.estimated.states import chain_before, days_between, estimate_again, questions_again, replayed
+from tasks.kinds.estimated.states import (
+    chain_before,
+    days_between,
+    estimate_again,
+    folder_of,
+    questions_again,
+    read_state,
+    replayed,
+)
 from tasks.kinds.estimated.tables import areas_of, estimate_frame, further_tables, support_of, target_of
 from tasks.kinds.stored_plan import StoredPlan
 
@@ -59,13 +70,21 @@ class Replay:
                 yield f"{name} is not what the plans give"
         areas = areas_of(again.estimate, again.asked, settings)
         chosen = _chosen(table, areas, target_of(settings))
-        expected = estimate_frame(plan.cells, again.estimate, again.asked, areas, chosen, entry.release_id, settings)
+        expected = estimate_frame(
+            plan.cells, again.estimate, again.asked, areas, chosen, entry.release_id, _epsilon(entry, table), settings
+        )
         yield from _unlike(table, expected, chosen, float(settings.value.span))
         made = further_tables(again.questions, again.asked, again.estimate, settings)
         folder = private_files.releases(config)
         for name, again_made in made.items():
             if _differ(again_made, private_files.read_frame(folder, entry.files[name])):
                 yield f"{name} does not follow from the noisy answers"
+        if (entry.state_before is None) != (not known.n_releases):
+            yield "state_before is not that of what it learned from"
+        if (entry.state_after is None) != (entry.revision is not None):
+            yield "state_after is missing, or is of a revision"
+        elif entry.revision is None and _has_another_state(entry, again.estimate.state, config):
+            yield "state_after does not follow from the noisy answers"
 
     def _known(
         self, entry: Release, covariates: list[str], before: Sequence[Entry], settings: Config, config: Config
@@ -108,6 +127,28 @@ def _differ(expected: pl.DataFrame, found: pl.DataFrame) -> bool:
         elif _apart(ours.drop_nulls(), theirs.drop_nulls(), max(1.0, float(ours.abs().max() or 0))):  # type: ignore[arg-type]
             return True
     return False
+
+
+def _has_another_state(entry: Release, state: State, config: Config) -> bool:
+    """Return whether the state that is stored, from which the next day would be estimated, is not that made again."""
+    name = str(entry.state_after)
+    if entry.code != code_hash() or not (folder_of(config) / name).exists():
+        return False  # it is made again here, or by the next release
+    ours, theirs = to_arrays(state), to_arrays(read_state(name, config))
+    return any(
+        one.shape != theirs[key].shape or not np.allclose(one, theirs[key], TOLERANCE, TOLERANCE * _largest(one))
+        for key, one in ours.items()
+    )
+
+
+def _largest(numbers: np.ndarray) -> float:
+    return float(np.abs(numbers).max(initial=1))
+
+
+def _epsilon(entry: Release, table: pl.DataFrame) -> Decimal:
+    """Return the epsilon that a table should state: what its release cost; older code stated what a day may cost."""
+    by_older_code = entry.code != code_hash() and (table["epsilon"] == float(entry.epsilon_per_day)).all()
+    return entry.epsilon_per_day if by_older_code else entry.epsilon
 
 
 def _chosen(table: pl.DataFrame, areas: Areas, target: float) -> IntArray:

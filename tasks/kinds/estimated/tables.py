@@ -1,6 +1,7 @@
 """The published tables of an estimate: the means with their intervals, what is typical, and the noisy answers."""
 
 import math
+from decimal import Decimal
 
 import h3
 import numpy as np
@@ -45,6 +46,7 @@ def estimate_frame(
     areas: Areas,
     chosen: IntArray,
     release_id: str,
+    epsilon: Decimal,
     config: Config,
 ) -> pl.DataFrame:
     """Return the published table of an estimate, one row per cell, by slot and hexagon, with the documented columns.
@@ -56,6 +58,7 @@ def estimate_frame(
         areas: The areas whose value each cell may get.
         chosen: Which of them each cell gets, a position in ``AREAS``, shape (G,).
         release_id: The id of the release.
+        epsilon: What the release costs the user who loses most.
         config: Gives the unit and the bounds of values.
     """
 
@@ -81,7 +84,7 @@ def estimate_frame(
         pl.Series("mean_area", np.array(AREAS)[chosen]),
         pl.Series("mean_day_share", share),
         pl.Series("typical_mean", _in_unit(of_chosen(averages(areas.number, areas.records, usual)), config)),
-        pl.lit(float(config.privacy.epsilon_per_day)).alias("epsilon"),
+        pl.lit(float(epsilon)).alias("epsilon"),
         pl.lit(release_id).alias("release_id"),
     )
 

@@ -1,0 +1,54 @@
+"""How it is said what users lose and what the budget pays: the promise, a day in part, days to come."""
+
+from collections.abc import Mapping
+from decimal import Decimal
+from typing import Any
+
+from dpmath.core.currency import Currency
+from tasks.base.config_sections import Budget
+
+PAID_IN_PART = "paid_in_part"
+"""The field of the entry of a release that the budget did not pay in full; no other has it."""
+
+
+def promise_in_words(currency: Currency, budget: Budget, used: int) -> str:
+    """Return what no user loses more than: the limit, or more that counted against it before it was lowered."""
+    window = f" for any {budget.window_days} days" if budget.window_days else " for everything ever released"
+    return currency.in_words(max(currency.within(budget.epsilon_total), used)) + window
+
+
+def so_far_in_words(currency: Currency, of_day: int, total: int) -> str:
+    """Return how the guarantee begins, whichever version of the program wrote it."""
+    day, everything = currency.in_words(of_day), currency.in_words(total)
+    return f"each user, all values of the day: {day}; everything released so far together: {everything}"
+
+
+def guarantee_in_words(currency: Currency, budget: Budget, of_day: int, total: int, used: int) -> str:
+    """Return the guarantee of a day and of all releases, in a sentence, from what they cost the worst user.
+
+    Args:
+        currency: What losses are counted in.
+        budget: The limit.
+        of_day: The largest loss by the day.
+        total: The largest loss by everything released so far.
+        used: The most that counts against the limit.
+    """
+    promise = promise_in_words(currency, budget, used)
+    so_far = so_far_in_words(currency, of_day, total)
+    return f"{so_far} if its amounts were fixed in advance; the promise is the limit, {promise}"
+
+
+def paid_in_part_in_words(stated: Mapping[str, Any]) -> str | None:
+    """Return that the budget does not pay a day in full, in a sentence; None if nothing of that is stated."""
+    part = stated.get(PAID_IN_PART)
+    if part is None:
+        return None
+    return (
+        f"Paid in part: {part['users_short']:,} of {part['users']:,} users have too little left of the budget. As a "
+        f"mean over records, the day has {Decimal(part['share']):.1%} of epsilon_per_day."
+    )
+
+
+def in_days(n: int) -> str:
+    """Return a number of days to come as text."""
+    return f"{n:,} more day{'' if n == 1 else 's'}"
