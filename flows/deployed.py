@@ -16,7 +16,7 @@ from flows import verify as of_ledger
 from flows.owners import load_either
 from flows.runs import last_over, refuse_endless_restarts, run_name
 from tasks.base import steps
-from tasks.base.errors import HexveilError
+from tasks.base.errors import WITHHELD, HexveilError, Withheld
 from tasks.reporting.day_report import DayReport
 
 P = ParamSpec("P")
@@ -40,7 +40,11 @@ def _deployed(function: Callable[P, R]) -> _Flow[P, R]:
     def run(*args: P.args, **kwargs: P.kwargs) -> R:
         refuse_endless_restarts()
         with steps.run():
-            return function(*args, **kwargs)
+            try:
+                return function(*args, **kwargs)
+            except WITHHELD as error:
+                withheld = Withheld(str(error))
+        raise withheld  # here, without the error that it is made of: all of it would be stored
 
     return _Flow(run, name=function.__name__, flow_run_name=run_name, log_prints=False, persist_result=False)
 

@@ -79,7 +79,8 @@ def _stored_channels(client: SyncPrefectClient, addresses: list[str], config: Ow
     for number in count(1):
         name = f"{artifact_key('notify', config)}-{number}"
         if number <= len(addresses):
-            yield str(SlackWebhook(url=SecretStr(addresses[number - 1])).save(name, overwrite=True))
+            block = SlackWebhook(url=SecretStr(addresses[number - 1]), notify_type="warning")
+            yield str(block.save(name, overwrite=True))
             continue
         try:
             left: Any = client.read_block_document_by_name(name, SlackWebhook.get_block_type_slug())
@@ -90,8 +91,10 @@ def _stored_channels(client: SyncPrefectClient, addresses: list[str], config: Ow
 
 def _filled(definitions: str, config: Owner) -> str:
     hours = config.monitoring.silence_hours
+    runs = [f"{flow}-{config.name}" for flow in schedule_of(config).flows]
     return Template(definitions).safe_substitute(
-        RUNS=f"{schedule_of(config).flows[-1]}-{config.name}",
+        RUNS=runs[-1],
+        NIGHTS=", ".join(runs),
         DATASET=config.name,
         RESOURCE=config.resource,
         SILENCE_HOURS=f"{hours:f}",

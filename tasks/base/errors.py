@@ -51,6 +51,10 @@ WITHHELD = (NothingToPublish, BudgetExceeded, DayStopped)
 """The errors that withhold a whole day. Any other error is a failure."""
 
 
+class Withheld(HexveilError):
+    """Any of them, as the scheduler is told."""
+
+
 class LedgerBroken(HexveilError):
     """The ledger, or a file that it names, is missing or was changed."""
 

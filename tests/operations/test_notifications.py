@@ -24,10 +24,12 @@ class Channel:
 
     Attributes:
         told: Title and text of each message.
+        types: The type of each message.
         port: Where it listens.
     """
 
     told: list[tuple[str, str]] = field(default_factory=list)
+    types: set[str] = field(default_factory=set)
     port: int = 0
 
     def wait_for(self, title: str, seconds: float = 180) -> str:
@@ -48,6 +50,7 @@ def channel() -> Iterator[Channel]:
         def do_POST(self) -> None:
             message = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
             made.told.append((message["title"], message["message"]))
+            made.types.add(message["type"])
             self.send_response(200)
             self.end_headers()
 
@@ -82,7 +85,7 @@ def test_silence_after_the_deployment_is_told_though_nothing_was_ever_released(
     watched: Deployed, channel: Channel
 ) -> None:
     assert {one["enabled"] for one in automations(watched)} == {True}
-    assert len(automations(watched)) == 4
+    assert len(automations(watched)) == 5
     assert "daily-test" in channel.wait_for("test: nothing was published in 0.01 hours")
 
 
@@ -108,15 +111,32 @@ def test_a_failed_verification_is_told_with_the_place(watched: Deployed, channel
     assert str(published) in channel.wait_for("test: ledger and files disagree")
 
 
-def test_a_low_budget_and_a_withheld_day_are_told(watched: Deployed, channel: Channel) -> None:
+def test_a_failed_night_is_told_with_its_day_and_cause(watched: Deployed, channel: Channel) -> None:
+    without_file = FIRST + dt.timedelta(days=40)
+    assert watched.ended(watched.start("daily", date=without_file))["state"]["type"] == "FAILED"
+    assert str(without_file) in channel.wait_for(f"test: daily test {without_file} failed")
+
+
+def test_a_low_budget_and_a_withheld_day_are_told_once(watched: Deployed, channel: Channel) -> None:
+    channel.told.clear()
     text = watched.dataset.config_file.read_text()
     watched.dataset.set(epsilon_total=2.0)
     try:
         assert watched.ended(watched.start("daily", date=FIRST, revision="again"))["state"]["type"] == "FAILED"
     finally:
         watched.dataset.config_file.write_text(text)
-    assert "of 2.0 for the user who lost most" in channel.wait_for("test: the budget is low")
+    assert "pays 0 more days in full, of 2.0 for" in channel.wait_for("test: the budget is low")
     assert "budget.epsilon_total" in channel.wait_for(f"test: nothing of {FIRST} could be published")
+    watched.dataset.set(epsilon_total=2.0)
+    try:
+        watched.ended(watched.start("daily", date=FIRST, revision="again"))
+    finally:
+        watched.dataset.config_file.write_text(text)
+    time.sleep(10)
+    titles = [title for title, _ in channel.told if "silent" not in title and "hours" not in title]
+    assert titles.count("test: the budget is low") == 1
+    assert not any(title.endswith("failed") for title in titles), "a withheld day is told as such"
+    assert channel.types == {"warning"}
 
 
 def test_the_address_is_not_shown_and_a_disabled_notification_stays_disabled(watched: Deployed) -> None:
