@@ -57,6 +57,7 @@ def test_plans_made_side_by_side_are_those_of_one_day_after_the_other(
     dataset, dates = week
     dataset.set(mechanism=mechanism)
     dataset.edit("epsilon_total = 5.0", f"epsilon_total = {total}{window}")
+    dataset.set(least_share=0.0)
     found = dataset.plan_range(dates, "clip")
     plans, unplanned = one_after_the_other(dataset, dates)
     assert found.plans == plans
