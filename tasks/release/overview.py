@@ -35,7 +35,7 @@ def write_overview(entries: list[Entry], config: Config) -> None:
         if not (folder / name).exists() or (folder / name).read_bytes() != content:
             durable.write_whole(folder / name, content, mode=0o644)
     for path in folder.glob("*"):
-        if is_over_all_days(path.name) and path.name not in contents:
+        if path.is_file() and is_over_all_days(path.name) and path.name not in contents:
             path.unlink()
 
 

@@ -51,4 +51,4 @@ def _in_order(entries: list[Entry], config: Config) -> Iterator[Path]:
         folder = published_folder(entry.date, entry.revision, config)
         yield from (path for path in map(folder.joinpath, entry.files) if path.exists())
     published = sorted((config.storage_path / "published").glob("*"))
-    yield from (path for path in published if is_over_all_days(path.name))
+    yield from (path for path in published if path.is_file() and is_over_all_days(path.name))

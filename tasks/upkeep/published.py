@@ -47,7 +47,7 @@ def unlike_the_days(possible: Sequence[list[Release]], config: Config) -> str | 
     """
     wanted = [(overview(released, config) if released else {}, released[-1:]) for released in possible]
     folder = config.storage_path / "published"
-    found = {path.name for path in folder.glob("*") if is_over_all_days(path.name)}
+    found = {path.name for path in folder.glob("*") if path.is_file() and is_over_all_days(path.name)}
     for name in sorted(found.union(*(contents for contents, _ in wanted))):
         path = folder / name
         content = path.read_bytes() if name in found else None
