@@ -34,7 +34,7 @@ def take(page_file: Path) -> None:
     """Take a picture of a whole map in a browser without a window."""
     with sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path=shutil.which("chromium"))
-        page = browser.new_page(viewport=dict(zip(("width", "height"), SIZE, strict=True)))
+        page = browser.new_page(viewport={"width": SIZE[0], "height": SIZE[1]})
         page.goto(page_file.as_uri())
         page.wait_for_function("document.getElementById('reading')?.textContent !== ''")
         page.wait_for_function("window.Bokeh && Bokeh.documents[0] && Bokeh.documents[0].is_idle")
