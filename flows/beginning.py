@@ -5,7 +5,7 @@ import re
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
-from decimal import Decimal
+from decimal import Decimal, InvalidOperation
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, get_args
 
@@ -21,8 +21,10 @@ from tasks.base.errors import BadConfig, HexveilError, OtherDays
 from tasks.base.names import NAME
 
 if TYPE_CHECKING:
+    from tasks.engines.trial import Held
     from tasks.records.init.proposal import Proposal
 
+_MOST_DAYS = 12
 _PER_DAY = (
     "How much may one day tell of one user's values (epsilon)? At 1 it makes a guess about 2.7 times as likely at "
     "most, at 2, 7.4 times. Smaller protects more and shows less"
@@ -41,6 +43,9 @@ def init(
     name: Annotated[str | None, typer.Option("--name", help="Name of the dataset: a-z, 0-9, - and _.")] = None,
     purpose: Annotated[str | None, typer.Option("--purpose", help="What the publication is for; public.")] = None,
     timezone: Annotated[str | None, typer.Option("--timezone", help="IANA name. Without it: by the places.")] = None,
+    time_zone: Annotated[
+        str | None, typer.Option("--time-zone", help="IANA name, of times without an offset: UTC, for example.")
+    ] = None,
     header: Annotated[
         str | None, typer.Option("--header", help="Names of the columns of a CSV file without a header: a,b,c.")
     ] = None,
@@ -69,6 +74,9 @@ def init(
     missing: Annotated[
         list[str] | None, typer.Option("--missing", help='A value that means "not measured"; repeat it.')
     ] = None,
+    area: Annotated[
+        str | None, typer.Option("--area", help="SOUTH,NORTH,WEST,EAST in degrees. Without it: around all places.")
+    ] = None,
     unusable: Annotated[
         str | None, typer.Option("--max-quarantined-share", help="How much of a day may be unusable; usually 0.05.")
     ] = None,
@@ -78,11 +86,10 @@ def init(
     force: Annotated[bool, typer.Option("--force", help="Replace the file if it exists.")] = False,
 ) -> None:
     """Look at a feed, ask for bounds and budget, and write a configuration; reads no value and spends nothing."""
-    from tasks.base.config_text import config_text
     from tasks.records.init.proposal import propose_source, read_all_files
     from tasks.records.input_formats.input_format import Given
 
-    ask = Asker(not yes and sys.stdin.isatty())
+    ask = Asker(not yes and sys.stdin.isatty(), takes_usual=yes)
     columns = {"user": user, "time": time, "latitude": latitude, "longitude": longitude, "value": value}
     given = Given(
         header=tuple(one.strip() for one in header.split(",")) if header else (),
@@ -92,6 +99,7 @@ def init(
         columns={role: column for role, column in columns.items() if column is not None},
         time_format=time_format,
         timezone=timezone,
+        time_zone=time_zone,
     )
     try:
         named_by = files[0] if to is None or _is_folder(to) else to
@@ -103,16 +111,26 @@ def init(
     while proposal.missing:
         given.columns.update(asked_columns(proposal, ask))
         proposal = propose_source(files, path.parent, given)
+    ask.need_without_usual(
+        {
+            "--unit": (unit or proposal.unit, "in which unit will it be published?"),
+            "--lower": (lower, "the smallest value that can be; usually 0 for a speed"),
+            "--upper": (upper, "the largest value that can be; usually 100 km/h for a speed"),
+            "--epsilon": (epsilon, "what a day may cost a user; usually 2"),
+            "--total": (total, "what all days may cost a user; usually 100"),
+        }
+    )
+    purpose = ask.text(purpose, "What is the publication for? The answer is public", "not stated", "--purpose")
     out.print("What was recognised:")
     for reason in proposal.reasons:
         out.print(f"  - {reason}")
     limit = {"max_quarantined_share": ask.number(unusable, "", None, "--max-quarantined-share")} if unusable else {}
     settings = {
-        "dataset": {"name": name, "purpose": purpose or "not stated", **proposal.settings["dataset"]},
+        "dataset": {"name": name, "purpose": purpose, **proposal.settings["dataset"]},
         "columns": proposal.settings["columns"],
         "value": asked_value(quantity, unit, lower, upper, factor, missing or [], proposal, ask),
         "grid": {"h3_resolution": 7, "slot_minutes": 60},
-        "validation": {**limit, **proposal.settings["validation"]},
+        "validation": {**limit, **_area(area)},
         "privacy": {
             "epsilon_per_day": ask.number(epsilon, _PER_DAY, "2.0", "--epsilon", above=Decimal(0)),
             "definition": "zcdp",
@@ -122,11 +140,25 @@ def init(
         "storage": {"path": _store_of(name)},
     }
     try:
-        _begin(path, config_text(settings), proposal)
+        _begin(path, settings, proposal)
     except OtherDays:
         out.print(f"  - {read_all_files(files, path.parent, proposal)}")
         settings["dataset"] |= proposal.settings["dataset"]
-        _begin(path, config_text(settings), proposal)
+        _begin(path, settings, proposal)
+
+
+def _area(given: str | None) -> dict[str, Decimal]:
+    """Return the sides of the area that is given; nothing if none is."""
+    if given is None:
+        return {}
+    sides = dict(zip(("south", "north", "west", "east"), given.split(","), strict=False))
+    try:
+        area = {side: Decimal(degrees.strip()) for side, degrees in sides.items()}
+    except InvalidOperation:
+        area = {}
+    if len(area) < 4 or given.count(",") > 3:
+        raise HexveilError(f"--area {given} must be four numbers, SOUTH,NORTH,WEST,EAST, such as 46.8,47.3,7.9,8.7")
+    return area
 
 
 def _place(name: str, to: Path | None, force: bool) -> Path:
@@ -188,20 +220,31 @@ def _name_of(file: Path) -> str:
     return re.sub(r"[-_]*\d{4}[-_]?\d\d[-_]?\d\d([-_]?\d+)*$", "", stem).strip("-_") or stem.strip("-_") or "feed"
 
 
-def _begin(path: Path, text: str, proposal: "Proposal") -> None:
-    """Try a configuration on a day, then write it and its schema. If it cannot be used, all stays as it was."""
+def _begin(path: Path, settings: dict[str, dict[str, Any]], proposal: "Proposal") -> None:
+    """Try settings on a day, then write them and their schema. If they cannot be used, all stays as it was.
+
+    Without an area that is given, the area is that of all records that the day reads.
+    """
     from flows.owners import schema_text
     from tasks.base.config import config_of
     from tasks.base.config_schema import SCHEMA_FILE
+    from tasks.base.config_text import config_text
     from tasks.base.durable import write_whole
-    from tasks.engines.trial import trial
+    from tasks.engines.trial import read_records, trial
 
     with _nothing_written(path):
-        config = config_of(text, path)
+        config = config_of(config_text(settings), path)
         if proposal.date is None:
             raise HexveilError("no time can be read, so no day can be tried: check --time, or say --time-format")
         with trial(config) as tried:
-            said = _try(proposal.date, tried.config)
+            held = read_records(proposal.date, tried.config)
+            said = _found(held, proposal)
+            if "south" not in settings["validation"]:
+                settings["validation"] |= held.area
+                said.append(f"The area is around {held.n_places:,} places, with a margin; --area gives another.")
+            text = config_text(settings)
+            with_area = config_of(text, path).model_copy(update={"storage": tried.config.storage})
+            said += _try(proposal.date, with_area)
             write_whole(path.with_name(SCHEMA_FILE), schema_text().encode(), mode=0o644)
             _keep_from_git(config.storage_path / "private", path.parent)
             write_whole(path, text.encode(), mode=0o644)
@@ -223,6 +266,13 @@ def _keep_from_git(private: Path, folder: Path) -> None:
     text = path.read_text(encoding="utf-8") if path.exists() else ""
     if line not in text.splitlines(keepends=True):
         write_whole(path, (text + "\n" * bool(text and not text.endswith("\n")) + line).encode(), mode=0o644)
+
+
+def _found(held: "Held", proposal: "Proposal") -> list[str]:
+    """Return in words which days the files hold."""
+    days = sorted({*held.days, *proposal.dates})
+    shown = ", ".join(map(str, days if len(days) <= _MOST_DAYS else [*days[: _MOST_DAYS - 2], "...", days[-1]]))
+    return [f"Days found: {shown}" + (f" ({len(days):,} days)" if len(days) > 1 else "") + "."]
 
 
 @contextmanager
@@ -252,4 +302,6 @@ def _try(date: dt.date, config: Config) -> list[str]:
     others = ", ".join(f"{n:,} {reason}" for reason, n in rows.items() if reason != "kept")
     read = f"{date} was read: {rows['kept']:,} rows kept" + (f"; not used: {others}" if others else "")
     without = show.rows_of_no_day(rows_without_day(date, config))
-    return [read, *without, f"It has {plan['cells_total']:,} cells.", *(f"Caution: {one}" for one in plan["cautions"])]
+    refused = [f"A run would be refused: {plan['refused']}"] if plan["refused"] else []
+    cautions = [f"Caution: {one}" for one in plan["cautions"]]
+    return [read, *without, f"It has {plan['cells_total']:,} cells.", *refused, *cautions]

@@ -64,8 +64,17 @@ def explore(
         explored = explore_day(day, sorted({*(resolution or RESOLUTIONS)}), slots, epsilons, settings, prepared)
     draw_choices(explored, path, f"{settings.dataset.name} {day}", settings)
     if as_json:
-        show.print_json({"target": explored.target, "spread": explored.spread, "choices": explored.rows})
+        show.print_json(
+            {
+                "target": explored.target,
+                "spread": explored.spread,
+                "choices": explored.rows,
+                "cautions": explored.cautions,
+            }
+        )
         return
+    for caution in explored.cautions:
+        out.print(f"Caution: {caution}")
     _show_choices(explored, settings)
     if settings.engine.name != "local":
         out.print("The records are on a cluster, so the day was read once more here, with the local engine.")

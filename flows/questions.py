@@ -29,10 +29,11 @@ _BOUNDS = (
 
 
 class Asker:
-    """Asks for what is not given; without a person it takes what is usual, or says which option is missing."""
+    """Asks for what is not given. Without a person it takes what is usual, or else says which options are missing."""
 
-    def __init__(self, asking: bool) -> None:
+    def __init__(self, asking: bool, takes_usual: bool = True) -> None:
         self._asking = asking
+        self._takes_usual = takes_usual
 
     def text(self, given: str | None, question: str, usual: str | None, option: str) -> str:
         """Return what is given, answered or usual.
@@ -53,6 +54,11 @@ class Asker:
         lacking = {option: question for option, (given, question) in options.items() if given is None}
         if lacking and not self._asking:
             raise _missing(lacking)
+
+    def need_without_usual(self, options: dict[str, tuple[str | None, str]]) -> None:
+        """Do the same, unless what is usual may be taken."""
+        if not self._takes_usual:
+            self.need(options)
 
     def number(
         self, given: str | None, question: str, usual: str | None, option: str, above: Decimal | None = None
@@ -95,7 +101,9 @@ def _missing(questions: dict[str, str]) -> HexveilError:
     said = "\n".join(
         f"{option} is missing: {question[0].lower()}{question[1:]}" for option, question in questions.items()
     )
-    return HexveilError(f"{said}\nNobody can be asked here, so nothing was written: give each as an option.")
+    return HexveilError(
+        f"{said}\nNobody can be asked here, so nothing was written: give each as an option, or --yes for what is usual."
+    )
 
 
 def asked_columns(proposal: "Proposal", ask: Asker) -> dict[str, str]:

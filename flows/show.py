@@ -18,6 +18,7 @@ from tasks.account.chain import releases
 from tasks.account.paid import in_days
 from tasks.account.stopped import stops
 from tasks.base.config import Config
+from tasks.base.config_source import WHO
 
 if TYPE_CHECKING:
     from flows.services import LocalServices
@@ -67,7 +68,7 @@ def show_day(day: "DayReport", config: Config) -> None:
             out.print(f"  coarse     {day.n_coarse:,} cells have the value of a larger area, as mean_area says")
     share = f"{day.n_covered / max(1, day.n_kept):.1%}"
     out.print(f"  covered    {day.n_covered:,} of {day.n_kept:,} records, {share}")
-    out.print(f"  cost       epsilon {day.epsilon:.6f} for any one user at most")
+    out.print(f"  cost       epsilon {day.epsilon:.6f} for any one {WHO[config.columns.user_is]} at most")
     out.print(f"  budget     epsilon {config.budget.in_words} pays {in_days(day.n_more_like_it)} like this")
     out.print(f"  guarantee  {day.in_words}")
     out.print(f"  files      {shown(day.folder)}")

@@ -3,6 +3,6 @@
 -- Reads    source_time: the times as they are written
 -- Params   $micros, $time_format: of times, see instant_of
 -- Privacy  of times alone, assumed public
-select readable_time(instant_of(written, $micros, $time_format))::date as local_date
+select local_day(readable_time(instant_of(written, $micros, $time_format))) as local_date
 from source_time
 order by number

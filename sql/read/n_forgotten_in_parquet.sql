@@ -9,4 +9,4 @@ from (
     select readable_time(instant_of(columns(lambda c: c = $time), $micros, $time_format)) as observed_at
     from read_parquet($path, hive_partitioning = false)
 )
-where was_forgotten(coalesce($file_date::date, observed_at::date), observed_at, $dates, $starts, $ends)
+where was_forgotten(coalesce($file_date::date, local_day(observed_at)), observed_at, $dates, $starts, $ends)

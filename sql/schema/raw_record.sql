@@ -2,7 +2,8 @@
 -- A column has a fixed compression if one suits every file; otherwise the engine tries all of them on each row group.
 -- Dates have no fixed one: in files with many days in random order, run-length encoding takes much more space.
 -- Grain    one row per (file_id, row_number); row_number counts the readable rows of the file from 1
--- Units    value is in the source's unit; null if it is missing or not a number
+-- Units    value is in the source's unit; null if it is missing or not a number. clock_shift is null, or by how many
+--          microseconds the clock went forward where the time is: then it was skipped, or, below 0, was twice
 -- Privacy  SENSITIVE: never leaves the warehouse
 create table if not exists raw_record (
     file_id integer not null using compression rle,
@@ -12,5 +13,6 @@ create table if not exists raw_record (
     observed_at timestamptz using compression bitpacking,
     latitude double,
     longitude double,
-    value double
+    value double,
+    clock_shift bigint
 )

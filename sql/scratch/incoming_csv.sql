@@ -2,37 +2,49 @@
 -- One scanner reads the file from start to end. Several scanners would start in the middle, and guess whether they are
 -- inside quotes. With a value of many lines they can guess wrong, and read its lines as records.
 -- Grain    one row per row with the right number of fields
--- Reads    the file $path; the lines it rejects are then in rejected_line
+-- Reads    the file $path, clock_hour; the lines it rejects are then in rejected_line
 -- Params   $path, $columns MAP of role to VARCHAR in the file's order, $delimiter, $header: whether it has one;
 --          $line_end: how its first record ends, which the engine would guess wrong from a value of several lines;
 --          $blank: trimmed off user ids; $filename: the column that gets the file's path, if one does;
---          $user_is_file: whether that is the user's: the user is the file's name up to the first dot;
+--          $user_of_file: the user in its place, if the file's name is the user;
+--          $clock: "clock" if the time of day has that column and the date the column time, else "time";
 --          $micros, $time_format: of times, see instant_of; $decimal: the decimal mark
 -- Privacy  SENSITIVE
 create or replace temp table incoming as
-select
-    row_number() over () as row_number,
-    true as is_object,
-    trimmed_id(if($user_is_file, split_part(parse_filename(user_id), '.', 1), user_id), $blank) as user_id,
-    readable_time(instant_of(time, $micros, $time_format)) as observed_at,
-    number_of(latitude, $decimal) as latitude,
-    number_of(longitude, $decimal) as longitude,
-    number_of(value, $decimal) as value
-from read_csv(
-    $path,
-    columns = $columns,
-    auto_detect = false,
-    header = $header,
-    filename = $filename,
-    hive_partitioning = false,
-    delim = $delimiter,
-    new_line = $line_end,
-    quote = '"',
-    escape = '"',
-    nullstr = '',
-    store_rejects = true,
-    rejects_table = 'rejected_line',
-    rejects_scan = 'rejected_scan',
-    rejects_limit = 0,
-    parallel = false
+with row as (
+    select
+        row_number() over () as row_number,
+        true as is_object,
+        trimmed_id(coalesce($user_of_file, user_id), $blank) as user_id,
+        if($clock = 'clock', time || ' ' || columns(lambda c: c = $clock), time) as written_time,
+        readable_time(instant_of(written_time, $micros, $time_format)) as observed_at,
+        number_of(latitude, $decimal) as latitude,
+        number_of(longitude, $decimal) as longitude,
+        number_of(value, $decimal) as value
+    from read_csv(
+        $path,
+        columns = $columns,
+        auto_detect = false,
+        header = $header,
+        filename = $filename,
+        hive_partitioning = false,
+        delim = $delimiter,
+        new_line = $line_end,
+        quote = '"',
+        escape = '"',
+        nullstr = '',
+        store_rejects = true,
+        rejects_table = 'rejected_line',
+        rejects_scan = 'rejected_scan',
+        rejects_limit = 0,
+        parallel = false
+    )
 )
+
+select
+    * exclude (written_time),
+    case
+        when epoch_us(observed_at) // 3600000000 in (select number from clock_hour)
+            then clock_shift(naive_micros(written_time, $micros, $time_format))
+    end as clock_shift
+from row

@@ -1,7 +1,7 @@
 -- incoming: the rows of a file with one JSON object per line; a value that cannot be read is null.
 -- A line is valid with any JSON value, and with NaN and Infinity. A user id must be a text or a whole number.
 -- Grain    one row per line; is_object is false if the line is not a JSON object
--- Reads    source_line: the lines of the file
+-- Reads    source_line: the lines of the file; clock_hour
 -- Params   $user, $time, $latitude, $longitude, $value: pointers to members; $blank: trimmed off user ids;
 --          $micros, $time_format: of times, see instant_of; $decimal: the decimal mark
 -- Privacy  SENSITIVE
@@ -31,6 +31,10 @@ select
     number_of(json_extract_string(object, $latitude), $decimal) as latitude,
     number_of(json_extract_string(object, $longitude), $decimal) as longitude,
     number_of(json_extract_string(object, $value), $decimal) as value,
+    case
+        when epoch_us(observed_at) // 3600000000 in (select number from clock_hour)
+            then clock_shift(naive_micros(json_extract_string(object, $time), $micros, $time_format))
+    end as clock_shift,
     list_filter(
         [$user, $time, $latitude, $longitude, $value],
         lambda pointer: json_exists(object, pointer)

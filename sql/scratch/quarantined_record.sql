@@ -8,12 +8,12 @@
 --          files and their order, never on content
 create or replace temp table quarantined_record as
 with suspect as (
-    select file_id, row_number, user_id, observed_at, latitude, longitude
+    select file_id, row_number, user_id, observed_at, latitude, longitude, clock_shift
     from raw_record
     where local_date = $date and file_id in $file_ids
         and (
             not coalesce(
-                user_id is not null
+                user_id is not null and clock_shift is null
                 and observed_at >= $day_start and observed_at < $day_end
                 and latitude between $south and $north and longitude between $west and $east
                 and (latitude <> 0 or longitude <> 0),
@@ -29,6 +29,8 @@ ruled as (
         case
             when observed_at is null then 'time_unreadable'
             when observed_at < $day_start or observed_at >= $day_end then 'time_outside_day'
+            when clock_shift > 0 then 'time_never'
+            when clock_shift < 0 then 'time_twice'
             when user_id is null then 'no_user'
             when latitude is null or longitude is null then 'place_unreadable'
             when isnan(latitude) or isnan(longitude) then 'place_unreadable'

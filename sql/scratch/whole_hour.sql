@@ -4,7 +4,7 @@
 -- Reads    file_hour
 -- Privacy  times of records, assumed public
 create or replace temp view whole_hour as
-select number, first_instant::date as local_date
+select number, local_day(first_instant) as local_date
 from (
     select
         number,
@@ -13,5 +13,5 @@ from (
     from file_hour
     where number between 1 and 2000000
 )
-where first_instant::date = last_instant::date
-    and epoch_us(last_instant::timestamp) - epoch_us(first_instant::timestamp) = 3599999999
+where local_day(first_instant) = local_day(last_instant)
+    and timezone(getvariable('day_zone'), last_instant) - timezone(getvariable('day_zone'), first_instant) = last_instant - first_instant

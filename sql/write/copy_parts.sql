@@ -16,6 +16,7 @@ copy (
         latitude,
         longitude,
         value,
+        clock_shift,
         coalesce(md5_number_lower(user_id) % $n_shards::ubigint, 0) as shard,
         coalesce(local_date::varchar, 'undated') as day,
         coalesce(observed_at < $start::timestamptz or observed_at >= $end::timestamptz, false) as stray

@@ -8,13 +8,14 @@ insert into raw_record by name
 select
     $file_id::integer as file_id,
     row_number,
-    coalesce($file_date::date, whole_hour.local_date, observed_at::date) as local_date,
+    coalesce($file_date::date, whole_hour.local_date, local_day(observed_at)) as local_date,
     user_id,
     observed_at,
     latitude,
     longitude,
-    value
+    value,
+    clock_shift
 from incoming
 left join whole_hour on whole_hour.number = epoch_us(observed_at) // 3600000000
 where is_object
-    and not was_forgotten(coalesce($file_date::date, whole_hour.local_date, observed_at::date), observed_at, $dates, $starts, $ends)
+    and not was_forgotten(coalesce($file_date::date, whole_hour.local_date, local_day(observed_at)), observed_at, $dates, $starts, $ends)

@@ -1,6 +1,6 @@
 -- raw_record: the rows of one Parquet file, cast to types; a value that cannot be read is null.
 -- Grain    one row per row of the file that does not belong to a forgotten day
--- Reads    the file $path, whole_hour
+-- Reads    the file $path, whole_hour, clock_hour
 -- Params   $file_id; $file_date: the day the file is for, or null if each row's own time gives the day;
 --          $dates, $starts, $ends: what was forgotten; $path, $user, $time, $latitude, $longitude, $value: names of
 --          its columns; $blank: trimmed off user ids; $micros, $time_format: of times, see instant_of;
@@ -11,6 +11,7 @@ with incoming as (
     select
         file_row_number + 1 as row_number,
         columns(lambda c: c = $user)::varchar as written_id,
+        columns(lambda c: c = $time) as written_time,
         instant_of(columns(lambda c: c = $time), $micros, $time_format) as observed_at,
         number_of(columns(lambda c: c = $latitude), $decimal) as latitude,
         number_of(columns(lambda c: c = $longitude), $decimal) as longitude,
@@ -26,12 +27,16 @@ timed as (
 select
     $file_id::integer as file_id,
     row_number,
-    coalesce($file_date::date, whole_hour.local_date, observed_at::date) as local_date,
+    coalesce($file_date::date, whole_hour.local_date, local_day(observed_at)) as local_date,
     trimmed_id(written_id, $blank) as user_id,
     observed_at,
     latitude,
     longitude,
-    value
+    value,
+    case
+        when epoch_us(observed_at) // 3600000000 in (select number from clock_hour)
+            then clock_shift(naive_micros(written_time, $micros, $time_format))
+    end as clock_shift
 from timed
 left join whole_hour on whole_hour.number = epoch_us(observed_at) // 3600000000
-where not was_forgotten(coalesce($file_date::date, whole_hour.local_date, observed_at::date), observed_at, $dates, $starts, $ends)
+where not was_forgotten(coalesce($file_date::date, whole_hour.local_date, local_day(observed_at)), observed_at, $dates, $starts, $ends)

@@ -4,6 +4,6 @@
 -- Params   $paths, $shard, $n_shards: parts made for another number of shards hold other users too
 -- Privacy  SENSITIVE
 insert into raw_record by name
-select file_id, row_number, local_date, user_id, observed_at, latitude, longitude, value
-from read_parquet($paths, hive_partitioning = false)
+select *
+from read_parquet($paths, hive_partitioning = false, union_by_name = true)
 where coalesce(md5_number_lower(user_id) % $n_shards::ubigint, 0) = $shard

@@ -122,6 +122,11 @@ class Charge(Entry):
         return budget
 
     @property
+    def user_is(self) -> str | None:
+        """What ``columns.user_is`` said."""
+        return self.settings["columns"].get("user_is")
+
+    @property
     def code(self) -> str:
         """The hash of the code that made it."""
         return str(self.stated["code"])

@@ -5,10 +5,17 @@ from decimal import Decimal
 from typing import Any
 
 from dpmath.core.currency import Currency
+from tasks.base.config import Config
 from tasks.base.config_sections import Budget
+from tasks.base.config_source import UserIs
 
 PAID_IN_PART = "paid_in_part"
 """The field of the entry of a release that the budget did not pay in full; no other has it."""
+_PROTECTED: dict[UserIs | None, str] = {
+    None: "each user, all values of the day",
+    "day": "each user of one day, all values of that day",
+    "record": "each record, its value",
+}
 
 
 def promise_in_words(currency: Currency, budget: Budget, used: int) -> str:
@@ -17,24 +24,24 @@ def promise_in_words(currency: Currency, budget: Budget, used: int) -> str:
     return currency.in_words(max(currency.within(budget.epsilon_total), used)) + window
 
 
-def so_far_in_words(currency: Currency, of_day: int, total: int) -> str:
+def so_far_in_words(currency: Currency, of_day: int, total: int, user_is: UserIs | None) -> str:
     """Return how the guarantee begins, whichever version of the program wrote it."""
     day, everything = currency.in_words(of_day), currency.in_words(total)
-    return f"each user, all values of the day: {day}; everything released so far together: {everything}"
+    return f"{_PROTECTED[user_is]}: {day}; everything released so far together: {everything}"
 
 
-def guarantee_in_words(currency: Currency, budget: Budget, of_day: int, total: int, used: int) -> str:
+def guarantee_in_words(currency: Currency, config: Config, of_day: int, total: int, used: int) -> str:
     """Return the guarantee of a day and of all releases, in a sentence, from what they cost the worst user.
 
     Args:
         currency: What losses are counted in.
-        budget: The limit.
+        config: Says the limit, and whom it protects.
         of_day: The largest loss by the day.
         total: The largest loss by everything released so far.
         used: The most that counts against the limit.
     """
-    promise = promise_in_words(currency, budget, used)
-    so_far = so_far_in_words(currency, of_day, total)
+    promise = promise_in_words(currency, config.budget, used)
+    so_far = so_far_in_words(currency, of_day, total, config.columns.user_is)
     return f"{so_far} if its amounts were fixed in advance; the promise is the limit, {promise}"
 
 

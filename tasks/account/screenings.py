@@ -88,6 +88,17 @@ def why_stopped(stop: Stopped) -> DayStopped:
     )
 
 
+def changed_value(before: Stated, now: Stated) -> list[str]:
+    """Return in words what two recorded sections ``value`` say otherwise of how values are measured, sorted by key."""
+    names = sorted((before.keys() | now.keys()) - {"screen"})
+    said = [(name, before.get(name, "unset"), now.get(name, "unset")) for name in names]
+    return [f"value.{name} from {_shown(was)} to {_shown(new)}" for name, was, new in said if was != new]
+
+
+def _shown(value: Any) -> str:
+    return ", ".join(map(str, value)) if isinstance(value, list) else str(value)
+
+
 def same_quantity(value: Stated, other: dict[str, Any]) -> bool:
     """Return whether two recorded sections ``value`` mean the same quantity, whether or not it is screened."""
     return {**value, "screen": None} == {**other, "screen": None}

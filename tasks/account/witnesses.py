@@ -8,11 +8,13 @@ from tasks.account.chain import charges, releases
 from tasks.account.entry import Charge, Entry
 from tasks.account.identity import folder_name
 from tasks.base.config import Config
+from tasks.base.config_source import WHO
 from tasks.base.config_types import shown
 from tasks.base.durable import flush_folder, make_folder
 from tasks.base.errors import HexveilError, LedgerBroken
 from tasks.base.storage import WHOLE_TABLE, is_over_all_days
 
+_RANK: dict[str | None, int] = {one: rank for rank, one in enumerate(WHO)}
 _ATTEMPT, _RELEASED = b".", b"+"
 
 
@@ -74,10 +76,11 @@ def _folder(config: Config) -> Path:
 
 
 def check_same_users(entries: list[Entry], config: Config) -> None:
-    """Check that the ledger's losses are of the same users: same dataset, same user column.
+    """Check that the ledger's losses are of the same users: same dataset, same user column, no more that is promised.
 
     Raises:
-        HexveilError: They are not. Every user's account would begin again at 0.
+        HexveilError: They are not. Every user's account would begin again at 0, or all releases together would promise
+            what some of them did not.
     """
     for entry in charges(entries)[-1:]:
         column = entry.settings["columns"]["user"]
@@ -87,6 +90,23 @@ def check_same_users(entries: list[Entry], config: Config) -> None:
                 f'{config.dataset.name} and "{config.columns.user}" everybody\'s account would begin anew; restore '
                 "dataset.name and columns.user, or give the other users a storage.path of their own"
             )
+    problem = stronger_than_before(config.columns.user_is, entries)
+    if problem is not None:
+        raise HexveilError(f"columns.user_is cannot be changed so: {problem}; restore it, or take another storage.path")
+
+
+def problem_with_users(entry: Entry, before: list[Entry]) -> str | None:
+    """Return what is wrong with whom an entry that follows others protects; None if nothing."""
+    return stronger_than_before(entry.user_is, before) if isinstance(entry, Charge) else None
+
+
+def stronger_than_before(user_is: str | None, entries: list[Entry]) -> str | None:
+    """Return that something protects more than an earlier entry did, which all together cannot; None if not."""
+    weakest = max((_RANK[entry.user_is] for entry in charges(entries)), default=0)
+    if _RANK[user_is] >= weakest:
+        return None
+    names = list(WHO.values())
+    return f"it promises to protect each {names[_RANK[user_is]]}, and an earlier release only each {names[weakest]}"
 
 
 def check_nothing_unpaid(folders: list[str], entries: list[Entry], config: Config) -> None:

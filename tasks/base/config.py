@@ -26,7 +26,7 @@ from tasks.base.config_sections import (
     Validation,
     Value,
 )
-from tasks.base.config_source import OF_FILE, ROLES, Columns, Dataset
+from tasks.base.config_source import OF_FILE, Columns, Dataset
 from tasks.base.config_types import Section, file_in_the_way
 from tasks.base.errors import BadConfig
 
@@ -102,7 +102,7 @@ class Config(Section):
 
     @model_validator(mode="after")
     def _columns_that_the_files_have(self) -> Self:
-        names = [getattr(self.columns, role) for role in ROLES]
+        names = self.columns.by_role.values()
         absent = [name for name in names if name not in (*self.dataset.header, OF_FILE)]
         if self.dataset.header and absent:
             raise ValueError(f"dataset.header must name every column of the files: it lacks {absent[0]}")
@@ -117,6 +117,11 @@ class Config(Section):
     def timezone(self) -> str:
         """The time zone of the schedules."""
         return self.dataset.timezone
+
+    @property
+    def time_zone(self) -> str:
+        """The time zone of times without an offset."""
+        return self.columns.time_zone or self.dataset.timezone
 
     @property
     def resource(self) -> str:

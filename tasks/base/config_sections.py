@@ -83,7 +83,8 @@ class Validation(Section):
     """How much of a day may be unusable, and where its records may be."""
 
     max_quarantined_share: Number = Field(default=Decimal("0.05"), ge=0, le=1)
-    """A day with a larger share of unusable rows fails before it spends anything. Duplicates do not count."""
+    """A day with a larger share of unusable rows fails before it spends anything. Duplicates, and times that the
+    clock showed twice, do not count."""
     south: Number = Field(default=Decimal(-90), ge=-90, le=90)
     """Southern edge of the area where records may be. A box around the city finds swapped coordinates."""
     north: Number = Field(default=Decimal(90), ge=-90, le=90)

@@ -16,6 +16,9 @@ ROLES = ("user", "time", "latitude", "longitude", "value")
 """The columns that are read, by what they mean."""
 DELIMITER = r'^[^"\r\n]$'
 """What the character between the fields of CSV files looks like."""
+UserIs = Literal["record", "day"]
+WHO: dict[UserIs | None, str] = {None: "user", "day": "user of one day", "record": "record"}
+"""Whom the guarantee protects, by what `columns.user_is` says; who is protected most comes first."""
 OF_FILE = "{file}"
 """What `columns.user` says where a file's name is the user of its records."""
 
@@ -35,7 +38,7 @@ class Dataset(Section):
     `{date}` in a pattern each file holds one local day, and a row of another day in it is quarantined. A pattern may be
     an address such as `s3://bucket/folder/*.parquet`."""
     timezone: str
-    """IANA time zone. Days are days of this zone, and times without an offset are read in it."""
+    """IANA time zone. Days are days of this zone. So are times without an offset, unless `columns.time_zone` is set."""
     purpose: str = "not stated"
     """What the publication is for. The text is public: it is in every ledger entry."""
     delimiter: str = Field(default=",", pattern=DELIMITER)
@@ -75,19 +78,27 @@ class Columns(Section):
 
     user: str
     """Name of the column of the user. The guarantee protects whoever this column identifies. For CSV files it may be
-    `{file}`: then each file holds one user's records, and its name without its ending is the user."""
-    time: str
-    """Name of the column of the time. Times are ISO 8601 or seconds, milli-, micro- or nanoseconds since 1970."""
+    `{file}`: then each file holds one user's records, and its name without ending and date is the user."""
+    time: str | tuple[str, str]
+    """Name of the column of the time. Times are ISO 8601 or seconds, milli-, micro- or nanoseconds since 1970. In CSV
+    date and time may be two columns, `["date", "time"]`, which are read with a space between them."""
     latitude: str
     """Name of the column of the latitude, in degrees."""
     longitude: str
     """Name of the column of the longitude, in degrees."""
     value: str
     """Name of the column of the measured value."""
-    # the ledger records the next four where they are set
+    # the ledger records the next six where they are set
     time_else: str | None = Field(default=None, min_length=1, exclude_if=lambda name: name is None)
     """For GTFS-Realtime only: the field with the time of a vehicle that gives none. `header.timestamp` is that of the
     feed."""
+    user_is: UserIs | None = Field(default=None, exclude_if=lambda one: one is None)
+    """What `user` names if it is not somebody who comes back: `record` if each record has a name of its own, `day` if
+    names change with the day. The guarantee then protects each record, or each user of one day, and says so. Without it
+    such a day is refused. After the first release it may only be weakened, from nothing to `day` to `record`."""
+    time_zone: str | None = Field(default=None, exclude_if=lambda zone: zone is None)
+    """IANA time zone of times without an offset, such as `UTC`. Without it they are of `dataset.timezone`, and those of
+    Parquet's INT96 of UTC."""
     time_unit: TimeUnit | None = Field(default=None, exclude_if=lambda unit: unit is None)
     """For times that are numbers since 1970: what they count, `s`, `ms`, `us` or `ns`. Without it the unit is
     recognised from the range of a file's first times, if they are of the years 1990 to 2100."""
@@ -98,6 +109,16 @@ class Columns(Section):
     value_type: Literal["number", "text"] | None = Field(default=None, exclude_if=lambda kind: kind is None)
     """For Parquet only: whether the values must be stored as numbers or as text. If a file has another type, the day
     fails before anything is spent. Without it both are read."""
+
+    @field_validator("time", mode="before")
+    @classmethod
+    def _as_tuple(cls, value: Any) -> Any:
+        return tuple(value) if isinstance(value, list) else value
+
+    @field_validator("time_zone")
+    @classmethod
+    def _known_zone(cls, value: str | None) -> str | None:
+        return None if value is None else known_zone(value)
 
     @field_validator("time_format")
     @classmethod
@@ -125,15 +146,28 @@ class Columns(Section):
     def _one_form_of_times(self) -> Self:
         if self.time_unit is not None and self.time_format is not None:
             raise ValueError("time_unit is for numbers and time_format for texts: give one of them")
+        if self.time_unit is not None and len(self.of_time) > 1:
+            raise ValueError("time_unit is for numbers, which are one column: remove it")
         return self
 
     @model_validator(mode="after")
     def _each_once(self) -> Self:
-        names = [self.user, self.time, self.latitude, self.longitude, self.value]
+        names = [self.user, *self.of_time, self.latitude, self.longitude, self.value]
         if self.time_else in names:
             raise ValueError("time_else must name another column than the five")
         if len(set(names)) < len(names):
-            raise ValueError("must name five different columns")
+            raise ValueError("must name different columns")
         if OF_FILE in names[1:]:
             raise ValueError(f"only user may be {OF_FILE}")
         return self
+
+    @property
+    def of_time(self) -> tuple[str, ...]:
+        """The columns of the time: one, or those of date and time."""
+        return (self.time,) if isinstance(self.time, str) else self.time
+
+    @property
+    def by_role(self) -> dict[str, str]:
+        """The name of each role's column; ``clock`` is that of the time where the date has a column of its own."""
+        named = {"user": self.user, **dict(zip(("time", "clock"), self.of_time, strict=False))}
+        return {**named, "latitude": self.latitude, "longitude": self.longitude, "value": self.value}

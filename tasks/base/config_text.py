@@ -16,7 +16,7 @@ _ABOUT = {
     "by looking at the data. A value outside counts as the nearer bound. The wider they are, the more noise is needed.",
     "grid": "The cells: H3 hexagons of one resolution (7 is about 5 km2, each next one a seventh), and time slots. "
     "`hexveil explore` shows what other cells would be worth.",
-    "validation": "A box around the places that were looked at, with a margin. A record outside is not used.",
+    "validation": "A box around the places that were read, with a margin. A record outside is not used.",
     "privacy": "What a day may cost a user.",
     "budget": "What all days together may cost a user. Loosening it later is possible, and written down for ever.",
     "storage": "Where the warehouse, the ledger and the published files are kept. private/ in it is sensitive.",

@@ -1,8 +1,15 @@
-"""Time zones: which names there are, and what to say of a name that is none."""
+"""Time zones: which names there are, what to say of a name that is none, and when their clocks change."""
 
+import datetime as dt
 import difflib
 import functools
-from zoneinfo import available_timezones
+from collections.abc import Iterator
+from typing import NamedTuple
+from zoneinfo import ZoneInfo, available_timezones
+
+_FIRST, _LAST = dt.datetime(1970, 1, 2, tzinfo=dt.UTC), dt.datetime(2100, 1, 1, tzinfo=dt.UTC)
+_STEP = dt.timedelta(days=4)
+_SECOND = dt.timedelta(seconds=1)
 
 
 @functools.cache
@@ -28,3 +35,41 @@ def known_zone(value: str) -> str:
     if problem := zone_problem(value):
         raise ValueError(problem)
     return value
+
+
+class ClockChange(NamedTuple):
+    """A change of a zone's clock.
+
+    Attributes:
+        instant: When it is.
+        before: What the clock is ahead of UTC before it.
+        after: The same after it. If that is more, the times between are skipped; if less, they are shown twice.
+    """
+
+    instant: dt.datetime
+    before: dt.timedelta
+    after: dt.timedelta
+
+
+@functools.cache
+def clock_changes(name: str) -> tuple[ClockChange, ...]:
+    """Return all changes of a zone's clock from 1970 to 2100."""
+    return tuple(_changes(ZoneInfo(name)))
+
+
+def _changes(zone: ZoneInfo) -> Iterator[ClockChange]:
+    here = _FIRST
+    while here < _LAST:
+        if _ahead(here, zone) == _ahead(here + _STEP, zone):
+            here += _STEP
+            continue
+        low, high = here, here + _STEP
+        while high - low > _SECOND:
+            middle = low + dt.timedelta(seconds=(high - low) // _SECOND // 2)
+            low, high = (middle, high) if _ahead(middle, zone) == _ahead(here, zone) else (low, middle)
+        yield ClockChange(high, _ahead(low, zone), _ahead(high, zone))
+        here = high
+
+
+def _ahead(instant: dt.datetime, zone: ZoneInfo) -> dt.timedelta:
+    return instant.astimezone(zone).utcoffset() or dt.timedelta()

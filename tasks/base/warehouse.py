@@ -55,6 +55,7 @@ class _Kept:
                 "h3_cell", _h3_cells, ["DOUBLE", "DOUBLE", "INTEGER"], "UBIGINT", type=PythonUDFType.ARROW
             )
             define(database, *tables.PRIVATE, *tables.VIEWS)
+            run(database, "write/raw_record_clock_shift")
             self._database = database
         return self._database
 

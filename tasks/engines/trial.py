@@ -1,12 +1,20 @@
 """Trial: a storage for a configuration that is not written yet, which stays only if the configuration is kept."""
 
+import datetime as dt
+import math
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import NamedTuple
 
+from tasks.base import warehouse
 from tasks.base.config import Config
+from tasks.base.errors import BadInput, contained
+from tasks.records.read.ingest import ingest_records
+
+_MARGIN_DEGREES = 0.5
+_FAR_DEGREES = 10.0
 
 
 class Trial(NamedTuple):
@@ -47,3 +55,48 @@ def trial(config: Config) -> Iterator[Trial]:
         with suppress(OSError):  # a folder that is used stays
             for one in made:
                 one.rmdir()
+
+
+class Held(NamedTuple):
+    """What the records that a day reads show.
+
+    Attributes:
+        area: The sides of a box around their places, with a margin, in degrees.
+        n_places: How many places it is of.
+        days: How many records are of each local day.
+    """
+
+    area: dict[str, float]
+    n_places: int
+    days: dict[dt.date, int]
+
+
+@contained
+def read_records(date: dt.date, config: Config) -> Held:
+    """Read the files of a day, and return what all records in them show.
+
+    Raises:
+        BadInput: A file cannot be read, or no record has a place.
+    """
+    ingest_records.fn(date, config)
+    with warehouse.connect(config) as connection:
+        *sides, n_places = warehouse.rows(connection, "read/area_of_records", {"far": _FAR_DEGREES})[0]
+        days = dict(warehouse.rows(connection, "read/days_of_records"))
+    if not n_places:
+        raise BadInput("no place can be read; say which columns they are in with --latitude and --longitude")
+    south, north, west, east = sides
+    return Held(
+        {
+            "south": max(-90.0, _outwards(south, -1)),
+            "north": min(90.0, _outwards(north, 1)),
+            "west": max(-180.0, _outwards(west, -1)),
+            "east": min(180.0, _outwards(east, 1)),
+        },
+        n_places,
+        days,
+    )
+
+
+def _outwards(degrees: float, way: int) -> float:
+    """Return a side of the box a margin further out, in tenths of a degree."""
+    return way * math.ceil((way * degrees + _MARGIN_DEGREES) * 10) / 10

@@ -1,17 +1,19 @@
 """Cautions: what a person should look at before a day is published, found from public numbers alone."""
 
 import datetime as dt
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from zoneinfo import ZoneInfo
 
 import numpy as np
 import polars as pl
 
+from tasks.account.chain import releases
 from tasks.account.entry import Entry
-from tasks.account.screenings import screening_of
+from tasks.account.screenings import changed_value, screening_of
 from tasks.base.config import Config
 from tasks.kinds.table import kind_of
 from tasks.planning.released_spread import released_spread
+from tasks.records.judge.outcomes import NEVER, TWICE
 
 _NIGHT = slice(1, 5)
 _AWAKE = range(6, 20)
@@ -35,12 +37,38 @@ def cautions(
         n_asked: How many users the plan asks for the count that screens the day.
     """
     found = (
+        _other_value(entries, config),
         _wide(error, entries, config),
         _small_total(config),
         _wrong_zone(cells, config),
         _unscreened(n_asked, config),
     )
     return [caution for caution in found if caution is not None]
+
+
+def _other_value(entries: Sequence[Entry], config: Config) -> str | None:
+    last = next((entry for entry in reversed(releases(entries)) if entry.revision is None), None)
+    changed = [] if last is None else changed_value(last.settings["value"], config.public_settings()["value"])
+    if last is None or not changed:
+        return None
+    return (
+        f"since the release of {last.date} {', and '.join(changed)} was changed: days before and after mean another "
+        "thing, and what earlier releases tell is not used. The ledger's entry and the registry say so."
+    )
+
+
+def clock_cautions(rows: Mapping[str, int], config: Config) -> list[str]:
+    """Return what the times without an offset of a day's rows say of their zone, from the rows' number by outcome."""
+    n_never, n_twice, zone = rows.get(NEVER, 0), rows.get(TWICE, 0), config.time_zone
+    never = (
+        f"{n_never:,} rows have times that do not exist in {zone}, where the clock was put forward over them: so the "
+        "times are likely of another zone, such as UTC. Set columns.time_zone."
+    )
+    twice = (
+        f"{n_twice:,} rows are of an hour that occurs twice in {zone}, and the order of the rows does not tell in "
+        "which they were: they are not used. Times with an offset, or in UTC, are never twice."
+    )
+    return [never] * bool(n_never) + [twice] * bool(n_twice)
 
 
 def _wide(error: float | None, entries: Sequence[Entry], config: Config) -> str | None:

@@ -19,6 +19,7 @@ from tasks.kinds.kind import Worth
 from tasks.kinds.table import kind_of
 from tasks.mechanisms.table import FORESEEING
 from tasks.occupancy.other_grids import other_occupancies
+from tasks.planning.presence import presence_cautions, presence_of, wrong_users
 from tasks.planning.released_spread import released_spread
 
 RESOLUTIONS = (6, 7, 8, 9)
@@ -71,12 +72,14 @@ class Exploration:
         target: The error that shares are about, in the value's unit: the configuration's, or a tenth of the range.
         spread: What a constant errs as earlier releases show, in the value's unit; None if there are none.
         error: Whether the errors are "promised" or "expected".
+        cautions: What to look at in the day's users, in sentences.
     """
 
     choices: list[Choice]
     target: float
     spread: float | None
     error: str
+    cautions: list[str]
 
     @property
     def rows(self) -> list[dict[str, Any]]:
@@ -126,7 +129,10 @@ def explore_day(
             continue
         constant, worths = constant_error(day, deviation), kind_of(config).worths(day, epsilons, deviation, target)
         choices += [_choice(day, epsilon, worth, constant) for epsilon, worth in zip(epsilons, worths, strict=True)]
-    return Exploration(choices, target, spread, kind_of(config).words.error)
+    presence = presence_of(date, prepared)
+    wrong = wrong_users(presence, config)
+    cautions = [*([wrong] if wrong else []), *presence_cautions(presence, config)]
+    return Exploration(choices, target, spread, kind_of(config).words.error, cautions)
 
 
 def _days(date: dt.date, resolutions: Sequence[int], slots: Sequence[int], config: Config) -> Iterator[GridDay]:

@@ -7,7 +7,7 @@ from typing import Any
 
 from dpmath.core.currency import LAPLACE, PURE, Concentrated
 from tasks.account.amendments import refusal
-from tasks.account.budgets import Account
+from tasks.account.budgets import Account, totals
 from tasks.account.chain import releases
 from tasks.account.entry import Entry
 from tasks.account.identity import release_id
@@ -18,8 +18,10 @@ from tasks.base.config_privacy import DEFAULT_DELTA
 from tasks.base.errors import contained
 from tasks.kinds.plan import store_plan
 from tasks.kinds.table import kind_of
-from tasks.planning.cautions import cautions
+from tasks.planning.cautions import cautions, clock_cautions
 from tasks.planning.plan import make_plan, read_day
+from tasks.planning.presence import presence_cautions, presence_of, wrong_users
+from tasks.records.judge.outcomes import prepared_rows
 
 _DAYS_AHEAD = (1, 7, 28, 365)
 
@@ -28,14 +30,15 @@ _DAYS_AHEAD = (1, 7, 28, 365)
 def preview_plan(date: dt.date, config: Config) -> dict[str, Any]:
     """Return what the day would publish and cost, after storing the plan. Spends nothing.
 
-    ``refused`` says why a run would be refused: its budget is looser than the one in force, or the day was stopped with
-    the same settings. ``cautions`` are sentences on what to look at before a run.
+    ``refused`` says why a run would be refused: its budget is looser than the one in force, the day was stopped with
+    the same settings, or its users are none. ``cautions`` are sentences on what to look at before a run.
     """
     start = time.perf_counter()
     plan = make_plan(date, config)
     plan_hash = store_plan(plan, config)
     identity = release_id(date, config)
     entries = read_entries(config)
+    presence = presence_of(date, config, plan.user_hashes, totals(entries, config))
     released = any(entry.release_id == identity for entry in releases(entries))
     outlook = plan.outlook(date, config)
     return {
@@ -44,8 +47,14 @@ def preview_plan(date: dt.date, config: Config) -> dict[str, Any]:
         **outlook.numbers,
         "plan_hash": plan_hash,
         "release_id": identity if released else None,
-        "refused": None if released else refusal(entries, config) or _stopped(date, entries, config),
-        "cautions": cautions(plan.cells, outlook.of_published, entries, config, plan.n_asked),
+        "refused": None
+        if released
+        else refusal(entries, config) or _stopped(date, entries, config) or wrong_users(presence, config),
+        "cautions": [
+            *presence_cautions(presence, config),
+            *clock_cautions(prepared_rows(date, config), config),
+            *cautions(plan.cells, outlook.of_published, entries, config, plan.n_asked),
+        ],
         "seconds": round(time.perf_counter() - start, 3),
     }
 

@@ -27,6 +27,7 @@ from tasks.kinds.plan import Plan, store_plan
 from tasks.mechanisms.proposals import Proposal
 from tasks.mechanisms.table import propose
 from tasks.planning.plan import planned_day, read_day
+from tasks.planning.presence import presence_of, refuse_wrong_users
 
 Shortage = Literal["refuse", "spread", "clip"]
 """What to do if the budget does not pay for every day of a range in full."""
@@ -131,6 +132,7 @@ class RangePlans:
         )
         if short and self._shortage != "clip":
             raise self._too_small(date, config)
+        refuse_wrong_users(presence_of(date, config, plan.user_hashes, self._account.total), config)
         self.plans[date] = store_plan(plan, config)
         self._account.add(date, dict(zip(plan.user_hashes, plan.losses, strict=True)))
 

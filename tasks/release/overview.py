@@ -71,7 +71,7 @@ def _publication(released: list[Release], config: Config) -> Publication:
             "epsilon_in_all": last.stated["epsilon_total_after"],
             "epsilon_limit": config.budget.in_words,
             "delta": last.stated.get("delta"),
-            **guarantee(config.privacy),
+            **guarantee(config.privacy, config.columns.user_is),
             **last.stated["guarantee"],
         },
         share=last.loss_used_after / max(last.currency.within(config.budget.epsilon_total), 1),

@@ -11,14 +11,29 @@ from tasks.account.paid import guarantee_in_words
 from tasks.base import randomness
 from tasks.base.config import Config
 from tasks.base.config_privacy import Privacy
+from tasks.base.config_source import UserIs
 from tasks.base.provenance import code_hash, now, versions
 from tasks.kinds.table import kind_named, kind_of
 from tasks.records.input_formats.table import holds_snapshots
 
+_PROTECTED = {
+    None: {
+        "unit_of_privacy": "one user: all of the user's values, in every cell of the day",
+        "neighbours": "the values of one user's records change, any number of them, to anything; who was in which "
+        "cell how often does not change",
+    },
+    "day": {
+        "unit_of_privacy": "one user of one day: all of the user's values of that day, in every cell; what the same "
+        "person or thing gives on other days counts as another user's",
+        "neighbours": "the values of one user's records of one day change, any number of them, to anything; who was in "
+        "which cell how often does not change",
+    },
+    "record": {
+        "unit_of_privacy": "one record: its value; who gives several records is not protected as a whole",
+        "neighbours": "the value of one record changes, to anything; which records are in which cell does not change",
+    },
+}
 _GUARANTEE = {
-    "unit_of_privacy": "one user: all of the user's values, in every cell of the day",
-    "neighbours": "the values of one user's records change, any number of them, to anything; who was in which "
-    "cell how often does not change",
     "not_protected": "which users were in which cell how often, and with it n_records and n_users, which cells "
     "are published, and every number in this file",
 }
@@ -36,18 +51,18 @@ _IN_SNAPSHOTS = (
 )
 
 
-def guarantee(privacy: Privacy) -> dict[str, str]:
-    """Return what is promised, in words."""
+def guarantee(privacy: Privacy, user_is: UserIs | None) -> dict[str, str]:
+    """Return what is promised, in words, to whom ``columns.user_is`` says."""
     words = kind_named(privacy.mechanism).words
     in_currency = words.in_pure if privacy.currency.name == "pure" else words.in_zcdp
-    return {"definition": privacy.currency.definition, **_GUARANTEE, **in_currency}
+    return {"definition": privacy.currency.definition, **_PROTECTED[user_is], **_GUARANTEE, **in_currency}
 
 
 def describe_release(date: dt.date, revision: str | None, config: Config) -> dict[str, Any]:
     """Return the fields that describe a release's subject, its guarantee, and the code that made it."""
     start, end = config.day_bounds(date)
     settings, words, interval = config.public_settings(), kind_of(config).words, config.privacy.row.interval
-    promised = guarantee(config.privacy)
+    promised = guarantee(config.privacy, config.columns.user_is)
     if config.value.screen:
         promised |= {"composition": f"{promised['composition']}; {_OF_SCREENING}"}
     return {
@@ -114,7 +129,7 @@ def describe_cost(
         **describe_account(worst_total, worst_used, config),
         "loss": str(worst),
         "epsilon": _text(currency.epsilon(worst)),
-        "in_words": guarantee_in_words(currency, config.budget, worst_of_day, worst_total, worst_used),
+        "in_words": guarantee_in_words(currency, config, worst_of_day, worst_total, worst_used),
     }
 
 

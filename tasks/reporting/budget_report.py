@@ -11,6 +11,7 @@ from tasks.account.chain import charges
 from tasks.account.entry import Entry
 from tasks.account.paid import in_days, promise_in_words
 from tasks.base.config import Config
+from tasks.base.config_source import WHO
 from tasks.base.errors import contained
 
 _N_BARS = 10
@@ -63,7 +64,7 @@ def report_budget(entries: list[Entry], config: Config) -> BudgetReport:
     dates = [entry.date for entry in charges(entries)]
     tomorrow = max(dates, default=dt.date.min) + dt.timedelta(days=1)
     used = max(account.used(tomorrow).values(), default=0) if entries else 0
-    losses = sorted(account.total.values())
+    losses, who = sorted(account.total.values()), WHO[config.columns.user_is]
     worst = losses[-1] if losses else 0
     inner = quantiles(losses, n=_N_BARS, method="inclusive") if len(losses) > 1 else losses * (_N_BARS - 1)
     bars = Counter(max(1, -(-loss * _N_BARS // worst)) for loss in losses)
@@ -74,8 +75,8 @@ def report_budget(entries: list[Entry], config: Config) -> BudgetReport:
         worst_used=format(currency.epsilon(used), "f"),
         left=format(currency.epsilon_left(config.budget.epsilon_total, used), "f"),
         n_days_left=max(0, account.limit - used) // config.privacy.loss_per_day,
-        statement=f"Everything released so far together is {currency.in_words(worst)} for each user, if its amounts "
-        "were fixed in advance. The promise is the limit: each user loses at most "
+        statement=f"Everything released so far together is {currency.in_words(worst)} for each {who}, if its amounts "
+        f"were fixed in advance. The promise is the limit: each {who} loses at most "
         f"{promise_in_words(currency, config.budget, used)}."
         + ("" if currency.name == "pure" else " Losses are counted in rho, which adds up; epsilons do not."),
         deciles=[float(currency.epsilon(int(loss))) for loss in [*losses[:1], *inner, *losses[-1:]]],

@@ -3,12 +3,14 @@
 The terms are those of NIST SP 800-226, from the guarantee at the top to the handling of the data at the bottom.
 """
 
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
 from tasks.account.amendments import amendments
 from tasks.account.chain import releases
 from tasks.account.entry import Entry
+from tasks.account.screenings import changed_value
 from tasks.base import durable, randomness
 from tasks.base.config import Config
 from tasks.base.errors import contained
@@ -35,7 +37,7 @@ def describe_deployment(entries: list[Entry], config: Config) -> dict[str, Any]:
     """Return the deployment by section; everything in it is public."""
     released, privacy, value = releases(entries), config.privacy, config.value
     dates = sorted(entry.date for entry in released)
-    words = guarantee(privacy)
+    words = guarantee(privacy, config.columns.user_is)
     spent = report_budget(entries, config)
     statistics = "mean and variance" if config.statistics.variance else "mean"
     last = released[-1].stated if released else {}
@@ -106,12 +108,19 @@ def _theorems(entries: list[Entry], config: Config) -> set[str]:
 
 
 def _changes(entries: list[Entry]) -> list[str]:
-    """Return when the budget was loosened, how, and why, in the order of the ledger."""
-    return [
+    """Return when the budget was loosened, how, and why, and when values began to mean another thing."""
+    first_ones = [entry for entry in releases(entries) if entry.revision is None]
+    values = [
+        f"{entry.committed_at:%Y-%m-%d}: from the day {entry.date} on, {', and '.join(changed)} was changed"
+        for before, entry in pairwise(first_ones)
+        if (changed := changed_value(before.settings["value"], entry.settings["value"]))
+    ]
+    budgets = [
         f"{entry.committed_at:%Y-%m-%d}: the budget was loosened from {before.in_words} to {after.in_words}: "
         f"{entry.reason}"
         for entry, before, after in amendments(entries)
     ]
+    return budgets + values
 
 
 def _each(names: set[str]) -> str | None:

@@ -142,7 +142,11 @@ def _first_problem(
     entry: Entry, before: list[Entry], account: Account, verifiers: Verifiers, config: Config
 ) -> str | None:
     try:
-        problem = problem_with_definition(entry, before) or problem_with_budget(entry, before)
+        problem = (
+            problem_with_definition(entry, before)
+            or problem_with_budget(entry, before)
+            or witnesses.problem_with_users(entry, before)
+        )
         if problem is None and isinstance(entry, Stopped):
             return next(_problems_of_stop(entry, before, account, config), None)
         if problem is not None or not isinstance(entry, Release):
@@ -251,7 +255,7 @@ def _beyond_its_account(entry: Charge, losses: dict[str, int], account: Account,
     of_day = account.of_day(entry.date)
     worst, worst_of_day, *others = (max(lost.values()) for lost in (losses, of_day, account.total, used))
     cost = describe_cost(worst, worst_of_day, *others, config=settings)
-    begins = so_far_in_words(entry.currency, worst_of_day, others[0])
+    begins = so_far_in_words(entry.currency, worst_of_day, others[0], settings.columns.user_is)
     if entry.code != code_hash() and entry.in_words.startswith(begins):
         del cost["in_words"]  # the rest of the wording is that of other code
     yield from _unlike(entry, cost)

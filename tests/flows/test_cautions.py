@@ -1,14 +1,18 @@
 """Cautions before and after a day: a promise worth less than a constant, a small total, and a wrong time zone."""
 
 import datetime as dt
+from typing import Any
 
 import polars as pl
 import pytest
 from support import DATE, HEADER, Dataset, Hexveil, later_day
 
+from tasks.account import ledger
+from tasks.account.entry import Release
 from tasks.planning.cautions import cautions
 from tasks.planning.preview import preview_plan
 from tasks.reporting.day_report import report_day
+from tasks.reporting.registry import describe_deployment
 
 FIRST = dt.datetime(2026, 1, 15, tzinfo=dt.UTC)
 
@@ -110,3 +114,28 @@ def test_a_run_says_which_records_it_covers_and_which_rows_have_no_day(uneven: D
     assert "no day     3 rows of raw/day.csv belong to no day: 1 malformed and 2 without a readable time" in said.stdout
     assert day.without_day == {"raw/day.csv": (1, 2)}
     assert "1 time_unreadable" in said.stdout, "a row of the file for one day is in the rows of the day"
+
+
+@pytest.mark.parametrize(
+    ("changed", "said"),
+    [
+        ({"factor": 3.6}, "value.factor from unset to 3.6"),
+        ({"missing": [255]}, "value.missing from unset to 255"),
+        ({"upper": 120.0}, "value.upper from 100.0 to 120.0"),
+        ({"lower": -10.0}, "value.lower from 0.0 to -10.0"),
+        ({"unit": "mph", "name": "pace"}, "value.name from speed to pace, and value.unit from km/h to mph"),
+        ({"screen": True}, ""),
+    ],
+)
+def test_a_value_that_means_another_thing_than_in_earlier_releases_is_said_and_recorded(
+    busy_dataset: Dataset, changed: dict[str, Any], said: str
+) -> None:
+    busy_dataset.release()
+    before = ledger.read_entries(busy_dataset.config)
+    assert not any("was changed" in one for one in cautions(cells([8]), None, before, busy_dataset.config))
+    busy_dataset.set(value=changed)
+    found = cautions(cells([8]), None, before, busy_dataset.config)
+    assert any(f"since the release of {DATE} {said} was changed" in one for one in found) == bool(said)
+    later = Release({**before[0].stated, "number": 2, "settings": busy_dataset.config.public_settings()})
+    changes = describe_deployment([before[0], later], busy_dataset.config)["privacy_guarantee"]["changes"]
+    assert changes == ([f"{later.committed_at:%Y-%m-%d}: from the day {DATE} on, {said} was changed"] if said else None)

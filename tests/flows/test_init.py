@@ -79,7 +79,7 @@ def test_a_person_is_asked_in_plain_words(dataset: Dataset, environment: dict[st
     with subprocess.Popen(
         command, env=environment, stdin=terminal, stdout=subprocess.PIPE, stderr=subprocess.STDOUT
     ) as asked:
-        os.write(person, b"buses\n\nkm/h\n\n110 km/h\n0\n110\n0\n1.5\n6O\n60\n")
+        os.write(person, b"buses\na map for riders\n\nkm/h\n\n110 km/h\n0\n110\n0\n1.5\n6O\n60\n")
         said = asked.communicate(timeout=120)[0].decode()
     assert asked.returncode == 0, said
     for words in (
@@ -111,12 +111,12 @@ def test_a_person_is_asked_in_plain_words(dataset: Dataset, environment: dict[st
         ),
         (
             HEADER + "b1,2026-01-15T08:00:00Z,47.0,8.3,9\n",
-            ("--unit", "km/h", "--upper", "1,5"),
+            ("--yes", "--unit", "km/h", "--upper", "1,5"),
             "--upper 1,5 must be a number",
         ),
         (
             HEADER + "b1,2026-01-15T08:00:00Z,47.0,8.3,9\n",
-            ("--unit", "km/h", "--upper", "0"),
+            ("--yes", "--unit", "km/h", "--upper", "0"),
             "--upper 0 must be above --lower 0.0",
         ),
         (
@@ -124,7 +124,7 @@ def test_a_person_is_asked_in_plain_words(dataset: Dataset, environment: dict[st
             ("--value", "pace"),
             'no column "pace"; there are: bus, time, lat, lon, speed',
         ),
-        (HEADER + "b1,8 o'clock,47.0,8.3,9\n", ("--unit", "km/h"), 'the times in "time" have no form'),
+        (HEADER + "b1,8 o'clock,47.0,8.3,9\n", ("--yes", "--unit", "km/h"), 'the times in "time" have no form'),
         (
             "b1,2026-01-15T08:00:00Z,47.0,8.3,9\n",
             (),
@@ -146,7 +146,7 @@ def test_a_person_is_asked_in_plain_words(dataset: Dataset, environment: dict[st
         ("when,where,pace\n1,2,3\n", ("--yes",), "--value is missing: which column has the value? There are: when"),
         (
             HEADER + "b1,2026-01-15T08:00:00Z,47.0,8.3,9\n",
-            ("--unit", "km/h", "--missing", "N/A"),
+            ("--yes", "--unit", "km/h", "--missing", "N/A"),
             "--missing N/A must be a number, with a decimal point; what is no number always counts as not measured",
         ),
         ("", (), "day.csv is empty; name a file with records"),
@@ -244,15 +244,14 @@ def test_swapped_places_and_decimal_commas_are_seen(dataset: Dataset) -> None:
     assert (found.settings["dataset"]["decimal"], found.settings["dataset"]["delimiter"]) == (",", ";")
     assert (found.settings["columns"]["latitude"], found.settings["columns"]["longitude"]) == ("lon", "lat")
     assert found.settings["dataset"]["timezone"] == "Australia/Sydney"
-    assert found.settings["validation"]["north"] > -33.8 > found.settings["validation"]["south"]
     assert look_at(file, Given()).names == ["bus", "time", "lat", "lon", "speed"]
 
 
 def test_a_named_unit_that_is_not_published_is_converted(dataset: Dataset, hexveil: Hexveil) -> None:
     file = dataset.write("day.csv", f"bus,time,lat,lon,speed_mph\nb1,{DATE}T08:00:00Z,47.0,8.3,9\n")
-    assert hexveil("init", file, "--to", dataset.folder / "a.toml", "--unit", "km/h").returncode == 0
+    assert hexveil("init", file, "--to", dataset.folder / "a.toml", "--unit", "km/h", "--yes").returncode == 0
     assert float(load_config(dataset.folder / "a.toml").value.factor) == 1.609344
-    refused = hexveil("init", file, "--to", dataset.folder / "b.toml", "--unit", "knots", "--upper", "9")
+    refused = hexveil("init", file, "--to", dataset.folder / "b.toml", "--unit", "knots", "--upper", "9", "--yes")
     assert "--factor is missing: the column is named like mph" in refused.stderr
 
 

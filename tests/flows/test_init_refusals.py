@@ -64,8 +64,8 @@ def test_a_configuration_that_is_refused_says_that_nothing_was_written(dataset: 
 def test_places_that_are_nowhere_are_said(dataset: Dataset, hexveil: Hexveil, place: str) -> None:
     file = dataset.write("day.csv", HEADER + ROW.replace("47.0,8.3", place))
     ended = hexveil("init", file, "--to", dataset.folder / "mine.toml", *USUAL)
-    assert "no place can be read in the first records: latitudes are from -90 to 90 degrees" in ended.stderr
-    assert "--latitude and --longitude" in ended.stderr
+    assert "no place can be read in the records: say which columns they are in" in ended.stderr
+    assert "--latitude and --longitude. Latitudes must be degrees from -90 to 90" in ended.stderr
 
 
 def test_a_file_without_any_time_is_said(dataset: Dataset, hexveil: Hexveil) -> None:

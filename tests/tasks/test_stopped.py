@@ -50,7 +50,7 @@ def test_verify_tells_a_sentence_without_what_the_day_cost_before(one: Dataset) 
     stop_line, line = path.read_bytes().splitlines(keepends=True)
     total = int(release.stated["loss_total_after"])
     for of_day in (int(release.stated["loss"]), int(release.stated["loss"]) // 2):
-        in_words = guarantee_in_words(currency, one.config.budget, of_day, total, total)
+        in_words = guarantee_in_words(currency, one.config, of_day, total, total)
         path.write_bytes(stop_line + forged(line, in_words=in_words))
         (one.folder / "store" / "release.duckdb").unlink(missing_ok=True)
         (path.parent / "private" / "ledger-head").unlink(missing_ok=True)

@@ -9,6 +9,7 @@ from html import escape
 import polars as pl
 
 from tasks.base.config import Config
+from tasks.base.config_source import WHO
 from tasks.formats.columns import expected_errors
 
 FORMATTED = ("mean", "typical", "error", "low", "high", "variance", "variance_error", "epsilon")
@@ -105,7 +106,7 @@ def published_tip(where: str, look: Look, config: Config) -> str:
     if config.statistics.variance:
         digits = decimals(config.value.span**2 / 4)
         lines.append(f"variance @variance{{%.{digits}f}}, expected error at most @variance_error{{%.{digits}f}}")
-    return tip(*lines, _SIZE, "epsilon about @epsilon{%.4g} for any one user", f"@{where}")
+    return tip(*lines, _SIZE, f"epsilon about @epsilon{{%.4g}} for any one {WHO[config.columns.user_is]}", f"@{where}")
 
 
 def with_look(statistics: pl.DataFrame, config: Config) -> pl.DataFrame:

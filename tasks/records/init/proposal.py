@@ -5,8 +5,7 @@ It reads names, types, times and places, which are public, and no value. Each ch
 
 import dataclasses
 import datetime as dt
-import math
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import partial
@@ -26,16 +25,25 @@ from tasks.records.init import patterns
 from tasks.records.init.inner_lists import refuse_inner_lists
 from tasks.records.init.looking import look_at
 from tasks.records.init.proposed_files import NOT_THEIR_DAYS, are_of_day, dated_files, undated_files
-from tasks.records.init.proposed_times import TimesForm, form_of_times
-from tasks.records.input_formats import recognise
-from tasks.records.input_formats.columns import DEGREES, GEOMETRY
+from tasks.records.init.proposed_places import places_of
+from tasks.records.init.proposed_times import (
+    TimesForm,
+    column_of_dates,
+    form_of_times,
+    of_time,
+    written_times,
+    zone_of_times,
+)
+from tasks.records.input_formats.file_users import user_of_file
 from tasks.records.input_formats.input_format import Given, Look
 from tasks.records.input_formats.roles import recognise_roles, unit_of
 from tasks.records.input_formats.table import format_by_name
 
 _MOST_FILES = 20
-_MARGIN_DEGREES = 0.5
 _N_PLACES = 500
+_FEWEST_TO_TELL = 20
+_FEWEST_THAT_RETURN = 5
+_NEARLY_ALL = 0.9
 
 
 @dataclass
@@ -43,12 +51,13 @@ class Proposal:
     """What a source looks like, and why.
 
     Attributes:
-        settings: The sections dataset, columns and validation, without what cannot be recognised.
+        settings: The sections dataset and columns, without what cannot be recognised.
         reasons: Why each choice was made, in sentences.
         missing: The roles for which no column was recognised.
         names: The names of all columns.
         unit: The unit that the name of the value's column says, or that a preset has; None if it is not known.
         date: The local day with the most of the records that were looked at.
+        dates: The local days in the paths of the files, if each file holds one day.
         holds_snapshots: Whether the files are snapshots of a feed, which repeat old reports.
     """
 
@@ -58,6 +67,7 @@ class Proposal:
     missing: list[str] = field(default_factory=list)
     unit: str | None = None
     date: dt.date | None = None
+    dates: list[dt.date] = field(default_factory=list)
     holds_snapshots: bool = False
 
 
@@ -72,21 +82,23 @@ def propose_source(files: Sequence[Path], folder: Path, given: Given) -> Proposa
     Raises:
         BadInput: A file cannot be recognised, or has no readable times or places.
     """
-    if given.timezone is not None and (problem := zone_problem(given.timezone)):
-        raise BadInput(f"--timezone {given.timezone} {problem}")
+    for option, zone in (("--timezone", given.timezone), ("--time-zone", given.time_zone)):
+        if zone is not None and (problem := zone_problem(zone)):
+            raise BadInput(f"{option} {zone} {problem}")
     looks = _looks(files[:_MOST_FILES], given)
     first = looks[0]
-    proposal = Proposal({"dataset": {}, "columns": {}, "validation": {}}, first.names)
+    proposal = Proposal({"dataset": {}, "columns": {}}, first.names)
     proposal.holds_snapshots = first.format.holds_snapshots
     _form(files, first, given, proposal)
-    _columns(first, len(files), given, proposal)
+    _columns(looks, files, given, proposal)
     if proposal.missing:
         return proposal
+    _join_dates(first, proposal)
     _refuse_other_forms(files, looks, proposal)
     first.format.refuse_columns(files, looks, proposal.settings["columns"])
-    if not any(look.column(proposal.settings["columns"]["time"]) for look in looks if look.names):
+    if not any(written_times(look, proposal.settings["columns"]) for look in looks):
         raise BadInput(f"{files[0]}: has no record; name a file with records")
-    places = _places(looks, proposal)
+    places = places_of(looks, proposal.settings, proposal.reasons)
     _time_zone(places, given, proposal)
     form = _times(files, folder, looks, given, proposal)
     _patterns(files, folder, looks, form, proposal)
@@ -122,8 +134,9 @@ def _refuse_other_forms(files: Sequence[Path], looks: Sequence[Look], proposal: 
             problem = f"is {look.format.name}, and {files[0].name} is {first.format.name}"
         elif look.delimiter != first.delimiter:
             problem = f"has the delimiter {look.delimiter!r}, and {files[0].name} has {first.delimiter!r}"
-        for role in sorted(ROLES, key=lambda role: role != "value"):
-            name = proposal.settings["columns"][role]
+        columns = proposal.settings["columns"]
+        named = [(role, columns[role]) for role in ROLES if role not in ("time", "value")]
+        for role, name in [("value", columns["value"]), *named, *(("time", one) for one in of_time(columns))]:
             if problem or not look.names or name == OF_FILE:
                 continue
             if name not in look.names:
@@ -154,8 +167,8 @@ def _form(files: Sequence[Path], look: Look, given: Given, proposal: Proposal) -
         reasons.append(f"the list of records in each document is {look.records!r}: {why}")
 
 
-def _columns(look: Look, n_files: int, given: Given, proposal: Proposal) -> None:
-    columns, reasons = proposal.settings["columns"], proposal.reasons
+def _columns(looks: Sequence[Look], files: Sequence[Path], given: Given, proposal: Proposal) -> None:
+    look, columns, reasons = looks[0], proposal.settings["columns"], proposal.reasons
     if OF_FILE in given.columns.values() and (not look.format.can_name_user or given.columns.get("user") != OF_FILE):
         raise BadInput(f"{OF_FILE} can be the user of CSV files alone; name a column: {', '.join(look.names)}")
     absent = [name for name in given.columns.values() if name not in (*look.names, OF_FILE)]
@@ -169,12 +182,15 @@ def _columns(look: Look, n_files: int, given: Given, proposal: Proposal) -> None
         proposal.unit = "km/h"
         reasons.append(f"the columns are those of {preset}, which the preset knows, with the unit of its speeds")
         return
-    found = recognise_roles([name for name in look.own_names if name not in given.columns.values()])
+    free = [name for name in look.own_names if name not in given.columns.values()]
+    found = recognise_roles(free, partial(_counts_rows, looks))
     refuse_inner_lists(look, {**found, **given.columns})
     columns.update({**found, **given.columns})
-    if "user" not in columns and look.format.can_name_user and n_files > 1:
+    if "user" not in columns and look.format.can_name_user and _name_users(files):
         columns["user"] = OF_FILE
-        reasons.append("no column is named like an id of a user: each file is taken for one user, by its name")
+        reasons.append(
+            "no column is named like an id of a user: each file is taken for one user, by its name without a date"
+        )
     for role in ROLES:
         if role in found and role not in given.columns:
             kind = f", of type {look.kinds[found[role]]}" if look.kinds and role != "value" else ""
@@ -185,53 +201,42 @@ def _columns(look: Look, n_files: int, given: Given, proposal: Proposal) -> None
     proposal.unit = unit_of(columns.get("value", ""))
 
 
+def _counts_rows(looks: Sequence[Look], column: str) -> bool:
+    """Return whether nearly every record has its own entry in a column: it numbers the records, and names no user."""
+    written = [
+        str(one) for look in looks if column in look.names for one in look.column(column) if one not in (None, "")
+    ]
+    return len(written) >= _FEWEST_TO_TELL and len(set(written)) > _NEARLY_ALL * len(written)
+
+
+def _name_users(files: Sequence[Path]) -> bool:
+    """Return whether the names of files can be the users of their records: several, and none of them a date alone."""
+    users = {user_of_file(path) for path in files}
+    return len(users) > 1 and None not in users
+
+
 def _fits(preset: str, columns: dict[str, str], look: Look) -> bool:
     return preset_format(preset) in (None, look.format.name) and set(columns.values()) <= set(look.names)
 
 
-def _places(looks: Sequence[Look], proposal: Proposal) -> np.ndarray:
-    """Note the decimal mark and the area, and return places, latitude and longitude, shape (n, 2)."""
-    settings = proposal.settings
-    written = [list(chain(*_written(looks, settings["columns"][role]))) for role in ("latitude", "longitude")]
-    texts = [one for column in written for one in column if isinstance(one, str)]
-    mark = recognise.decimal_mark(texts)
-    if mark == ",":
-        settings["dataset"]["decimal"] = ","
-        proposal.reasons.append("places are written with a decimal comma")
-    places = np.array([[_number(one, mark) for one in pair] for pair in zip(*written, strict=True)]).reshape(-1, 2)
-    places = places[np.isfinite(places).all(axis=1) & (places != 0).any(axis=1)]
-    if len(places) and (np.abs(places[:, 0]) > 90).mean() > 0.5 and _on_earth(places[:, ::-1]).any():
-        columns = settings["columns"]
-        columns["latitude"], columns["longitude"] = columns["longitude"], columns["latitude"]
-        places = places[:, ::-1]
-        proposal.reasons.append("latitude and longitude are swapped: most latitudes were above 90 degrees")
-    places = places[_on_earth(places)]
-    if not len(places):
-        raise BadInput(
-            "no place can be read in the first records: say which columns they are in with --latitude and --longitude. "
-            f"{DEGREES} {GEOMETRY}"
-        )
-    south, west = np.floor((np.quantile(places, 0.01, axis=0) - _MARGIN_DEGREES) * 10) / 10
-    north, east = np.ceil((np.quantile(places, 0.99, axis=0) + _MARGIN_DEGREES) * 10) / 10
-    sides = {"south": max(south, -90), "north": min(north, 90), "west": max(west, -180), "east": min(east, 180)}
-    settings["validation"] = {side: round(float(degrees), 1) for side, degrees in sides.items()}
-    return places
+def _strangers(looks: Sequence[Look], proposal: Proposal) -> list[str]:
+    """Return a caution if the first users of each day are on no other day, as far as files were looked at."""
+    column, by_day = proposal.settings["columns"]["user"], defaultdict[dt.date, set[str]](set)
+    for look, date in zip(looks, proposal.dates, strict=False):
+        by_day[date] |= {str(one) for one in (look.column(column) if look.names else []) if one not in (None, "")}
+    numbers = [len(users) for users in by_day.values()]
+    if len(numbers) < 2 or min(numbers) < _FEWEST_THAT_RETURN or len(set().union(*by_day.values())) < sum(numbers):
+        return []
+    return [f"Caution: no user of one day is on another, so {column!r} seems to change with the day; see --user"]
 
 
-def _written(looks: Sequence[Look], column: str) -> list[list[Any]]:
-    """Return what the first records of each file have in a column."""
-    return [look.column(column) if look.names else [] for look in looks]
-
-
-def _on_earth(places: np.ndarray) -> np.ndarray:
-    return (np.abs(places[:, 0]) <= 90) & (np.abs(places[:, 1]) <= 180)
-
-
-def _number(written: Any, mark: str) -> float:
-    try:
-        return float(str(written).replace(mark, "."))
-    except ValueError:
-        return math.nan
+def _join_dates(look: Look, proposal: Proposal) -> None:
+    """Note the column of the dates, if the times have none."""
+    columns = proposal.settings["columns"]
+    dates = column_of_dates(look, columns) if look.format.can_join_times else None
+    if dates is not None:
+        columns["time"] = [dates, columns["time"]]
+        proposal.reasons.append(f"the times in {columns['time'][1]!r} have no date: it is in {dates!r}")
 
 
 def _time_zone(places: np.ndarray, given: Given, proposal: Proposal) -> None:
@@ -250,11 +255,18 @@ def _time_zone(places: np.ndarray, given: Given, proposal: Proposal) -> None:
 
 def _times(files: Sequence[Path], folder: Path, looks: Sequence[Look], given: Given, proposal: Proposal) -> TimesForm:
     """Note and return the form of the times."""
-    columns = proposal.settings["columns"]
-    times = [[one for one in some if one not in (None, "")] for some in _written(looks, columns["time"])]
-    found = form_of_times(files, folder, times, columns["time"], given.time_format)
+    columns, days_zone = proposal.settings["columns"], proposal.settings["dataset"]["timezone"]
+    times = [[one for one in written_times(look, columns) if one not in (None, "")] for look in looks]
+    name = ", ".join(of_time(columns))
+    found = form_of_times(files, folder, times, name, given.time_format)
+    if found.has_no_offset(times):
+        is_int96 = (looks[0].kinds or {}).get(name) == "int96"
+        spread = chain.from_iterable(written_times(look, columns, spread=True) for look in looks)
+        zone, why = zone_of_times(found, list(spread), name, days_zone, is_int96, given.time_zone)
+        columns["time_zone"], found = zone, dataclasses.replace(found, time_zone=zone)
+        proposal.reasons.append(why)
     other = looks[0].format.time_else
-    if other and any(None in some for some in _written(looks, columns["time"])) and any(chain(*_written(looks, other))):
+    if other and any(None in look.column(name) and any(look.column(other)) for look in looks if look.names):
         columns["time_else"] = other
         proposal.reasons.append(f"some records have no time: for these it is {other!r}, that of the feed")
     if found.form is not None:
@@ -267,17 +279,19 @@ def _times(files: Sequence[Path], folder: Path, looks: Sequence[Look], given: Gi
 
 def _patterns(files: Sequence[Path], folder: Path, looks: Sequence[Look], form: TimesForm, proposal: Proposal) -> None:
     """Note the patterns of the files, and the day to try. The first records of a file decide on it, then the whole."""
-    column, zone = proposal.settings["columns"]["time"], ZoneInfo(proposal.settings["dataset"]["timezone"])
-    first = [form.days(times, zone) for times in _written(looks, column)]
+    columns, zone = proposal.settings["columns"], ZoneInfo(proposal.settings["dataset"]["timezone"])
+    first = [form.days(written_times(look, columns), zone) for look in looks]
     proposal.date = max(sum(first, Counter()).items(), key=lambda day: day[1], default=(None, 0))[0]
     dates = None if proposal.settings["columns"]["user"] == OF_FILE else patterns.dates_of(files, folder)
     if dates is None:
         named = undated_files(files, folder)
     else:
-        whole = (form.days(look.spread(column), zone) for look in looks if look.names)
+        whole = (form.days(written_times(look, columns, spread=True), zone) for look in looks if look.names)
         dates_of_whole = [date for date, look in zip(dates, looks, strict=False) if look.names]
         fits = partial(are_of_day, holds_snapshots=proposal.holds_snapshots)
         is_dated = all(map(fits, dates, first)) and all(map(fits, dates_of_whole, whole))
         named = dated_files(files, folder) if is_dated else undated_files(files, folder, NOT_THEIR_DAYS)
+        proposal.dates = dates if is_dated else []
+        proposal.reasons += _strangers(looks, proposal)
     proposal.settings["dataset"]["files"] = named.patterns
     proposal.reasons.append(named.reason)

@@ -7,7 +7,7 @@ import datetime as dt
 import itertools
 import re
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -17,7 +17,8 @@ from tasks.base.config_source import TimeUnit
 from tasks.base.errors import BadInput
 from tasks.records.init import patterns
 from tasks.records.input_formats import recognise
-from tasks.records.input_formats.times import TEXT, TimeForm, local_days, of_format, of_unit
+from tasks.records.input_formats.input_format import Look
+from tasks.records.input_formats.times import TEXT, TimeForm, local_days, n_skipped, of_format, of_unit
 
 TIME_FORMATS = (
     "%m/%d/%Y %I:%M:%S %p",
@@ -45,6 +46,11 @@ TIME_FORMATS = (
 _ENOUGH = 0.9
 _FIRST_YEAR = 1000  # the engine reads 26 as the year 26
 _WITH_HOUR = re.compile(r":|\dT\d")
+_OFFSET = re.compile(r"[T ].*([zZ]|UTC|GMT|[+-]\d|/)")
+_OF_UTC = re.compile(r"utc|gmt|zulu|^basedatetime$", re.IGNORECASE)
+"""Names of columns whose times are of UTC: the last is that of AIS at MarineCadastre."""
+_CLOCK = re.compile(r"\s*\d\d?:?\d\d(:?\d\d([.,]\d+)?)?( ?[AaPp][Mm])?\s*")
+_DATES = ("date", "day", "servicedate", "localdate", "gpsdate", "utcdate", "recorddate", "eventdate", "datestamp")
 _NEAR = dt.timedelta(days=1)
 """How far from the date in a file's path its records may be: it may be the day in another zone, or of the copy."""
 _SHARE_NEAR = 0.5
@@ -59,21 +65,57 @@ class TimesForm:
         unit: What they count since 1970, if they are numbers.
         form: Their form, if they are neither numbers nor ISO 8601.
         reason: Why, for people; "" if they are ISO 8601.
+        time_zone: The time zone of those without an offset; None if it is that of the days.
     """
 
     unit: TimeUnit | None = None
     form: str | None = None
     reason: str = ""
+    time_zone: str | None = None
 
     def days(self, times: Sequence[Any], zone: ZoneInfo) -> Counter[dt.date]:
         """Return how many of some times are of each local day; those that cannot be read are of none."""
-        (days,) = _days(times, [self._read_as()], zone.key)
+        (days,) = _days(times, [self._read_as()], self.time_zone or zone.key, zone.key)
         return Counter(day for day in days if day is not None)
+
+    def has_no_offset(self, times: Sequence[Sequence[Any]]) -> bool:
+        """Return whether some times of each file are without an offset, so that they are of a time zone."""
+        if self.unit is not None or re.search("%[zZ]", self.form or ""):
+            return False
+        return self.form is not None or any(not _OFFSET.search(str(one)) for some in times for one in some)
+
+    def n_never(self, times: Sequence[Any], zone: str) -> int:
+        """Return how many of some times the clock of a zone skipped."""
+        return n_skipped(times, self._read_as(), zone)
 
     def _read_as(self) -> TimeForm:
         if self.unit is not None:
             return of_unit(self.unit)
         return TEXT if self.form is None else of_format(self.form)
+
+
+def of_time(columns: Mapping[str, Any]) -> tuple[str, ...]:
+    """Return the columns of the time: one, or those of date and time."""
+    time = columns["time"]
+    return (time,) if isinstance(time, str) else tuple(time)
+
+
+def written_times(look: Look, columns: Mapping[str, Any], *, spread: bool = False) -> list[Any]:
+    """Return the times of a file's first records, or of some all over it, as the engine joins them."""
+    some = [look.spread(name) if spread else look.column(name) for name in of_time(columns)] if look.names else []
+    if len(some) < 2:
+        return some[0] if some else []
+    return [" ".join(parts) if all(parts) else "" for parts in zip(*some, strict=True)]
+
+
+def column_of_dates(look: Look, columns: Mapping[str, Any]) -> str | None:
+    """Return the column of the dates, if that of the times has none; None if it has, or there is no such column."""
+    times = [str(one) for one in look.column(columns["time"]) if one not in (None, "")]
+    if not times or sum(bool(_CLOCK.fullmatch(one)) for one in times) < _ENOUGH * len(times):
+        return None
+    free = [name for name in look.names if name not in columns.values()]
+    named = {re.sub(r"[^a-z]", "", name.lower()): name for name in free}
+    return next((named[one] for one in _DATES if one in named), None)
 
 
 def time_formats(times: Sequence[Any]) -> list[str]:
@@ -98,11 +140,45 @@ def are_iso(times: Sequence[Sequence[Any]]) -> list[bool]:
     return [n > 0 and n >= _ENOUGH * len(some) for n, some in zip(n_read, times, strict=True)]
 
 
-def _days(times: Sequence[Any], forms: Sequence[TimeForm], timezone: str = "UTC") -> list[list[dt.date | None]]:
+def zone_of_times(
+    form: TimesForm, times: Sequence[Any], column: str, days_zone: str, is_int96: bool, given: str | None
+) -> tuple[str, str]:
+    """Return the time zone of times without an offset, and why, for people.
+
+    Args:
+        form: Their form.
+        times: Some of them, from all over the files.
+        column: What their column is called.
+        days_zone: The time zone of the days.
+        is_int96: Whether they are Parquet's INT96.
+        given: The time zone, if the owner says it.
+    """
+    n_never = 0 if given or is_int96 else form.n_never(times, days_zone)
+    if given is not None:
+        return given, f"times have no offset, and are of {given}, as --time-zone says"
+    if is_int96:
+        why = "they are INT96, which is UTC by the convention of Spark and Hive"
+    elif _OF_UTC.search(column):
+        why = f"their column is called {column!r}"
+    elif days_zone.startswith("Etc/"):
+        why = "the places are at sea, where no clock is the local one"
+    elif n_never:
+        why = f"{n_never:,} of {len(times):,} times do not exist in {days_zone}, where the clock was put forward"
+    else:
+        return days_zone, (
+            f"times have no offset, and are taken for times of {days_zone}, the zone of the places. Nothing else shows "
+            "it: if they are of UTC, say --time-zone UTC"
+        )
+    return "UTC", f"times have no offset, and are taken for UTC: {why}. If that is wrong, say --time-zone"
+
+
+def _days(
+    times: Sequence[Any], forms: Sequence[TimeForm], time_zone: str = "UTC", day_zone: str = "UTC"
+) -> list[list[dt.date | None]]:
     """Return the day of each time in each form; None also for years of two digits, which are no forms of a source."""
     return [
         [day if day is not None and day.year >= _FIRST_YEAR else None for day in days]
-        for days in local_days(times, forms, timezone)
+        for days in local_days(times, forms, time_zone, day_zone)
     ]
 
 

@@ -3,7 +3,7 @@
 from pathlib import Path
 
 from tasks.base.config import Config
-from tasks.base.config_source import OF_FILE, ROLES
+from tasks.base.config_source import OF_FILE
 from tasks.base.errors import BadInput
 
 DEGREES = (
@@ -17,8 +17,7 @@ GEOMETRY = "A geometry, such as POINT (8.3 47.05), must be written as two column
 
 def source_names(config: Config) -> dict[str, str]:
     """Return the name that the input files use for each role. A user that is the file's name has no column."""
-    names = {role: getattr(config.columns, role) for role in ROLES}
-    return {role: name for role, name in names.items() if name != OF_FILE}
+    return {role: name for role, name in config.columns.by_role.items() if name != OF_FILE}
 
 
 def roles_of(path: Path, header: list[str], hint: str, config: Config) -> dict[int, str]:
@@ -37,7 +36,8 @@ def roles_of(path: Path, header: list[str], hint: str, config: Config) -> dict[i
     for role, name in source_names(config).items():
         if header.count(name) != 1:
             problem = "no column" if name not in header else "more than one column"
-            raise BadInput(f'{path}: {problem} "{name}" (columns.{role}); {_in_path(path, name) or hint}')
+            name_of_role = "time" if role == "clock" else role
+            raise BadInput(f'{path}: {problem} "{name}" (columns.{name_of_role}); {_in_path(path, name) or hint}')
         positions[header.index(name)] = role
     return positions
 

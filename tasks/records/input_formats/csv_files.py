@@ -14,6 +14,7 @@ from tasks.records.input_formats import recognise, text_lines
 from tasks.records.input_formats.columns import roles_of, source_names
 from tasks.records.input_formats.compressed import open_binary
 from tasks.records.input_formats.csv_rows import count_csv_rows, csv_records, first_line_end
+from tasks.records.input_formats.file_users import needed_user
 from tasks.records.input_formats.incoming import BLANK, blaming, keep_incoming
 from tasks.records.input_formats.input_format import Given, InputFormat, Left, Look, Snapshot
 from tasks.records.input_formats.thinning import MOST_RECORDS, evenly
@@ -90,7 +91,8 @@ def _count(path: Path, config: Config) -> int:
 
 def _read(connection: warehouse.Connection, path: Path, file: dict[str, Any], config: Config) -> Left:
     names = [{"user": "user_id"}.get(role, role) for role in _columns(path, config)]
-    times = time_form(_first_times(path, names.index("time"), N_LOOKED_AT, config), config)
+    of_time = [names.index(role) for role in ("time", "clock") if role in names]
+    times = time_form(_first_times(path, of_time, N_LOOKED_AT, config), config)
     parameters = {
         "path": str(path),
         "columns": dict.fromkeys(names, "VARCHAR"),
@@ -98,7 +100,8 @@ def _read(connection: warehouse.Connection, path: Path, file: dict[str, Any], co
         "line_end": first_line_end(path),
         "header": not config.dataset.header,
         "filename": "user_id" if config.columns.user == OF_FILE else False,
-        "user_is_file": config.columns.user == OF_FILE,
+        "user_of_file": needed_user(path) if config.columns.user == OF_FILE else None,
+        "clock": "clock" if len(of_time) > 1 else "time",
         "decimal": config.dataset.decimal,
     }
     with blaming(path, "csv"):
@@ -144,18 +147,19 @@ def _by_role(path: Path, header: list[str], hint: str, config: Config) -> list[s
     return [roles.get(position, f"unused_{position}") for position in range(len(header))]
 
 
-def _first_times(path: Path, position: int, n: int, config: Config) -> list[str]:
+def _first_times(path: Path, positions: list[int], n: int, config: Config) -> list[str]:
     """Return the times of the first records of a CSV file; how long or what their values are does not matter.
 
     Args:
         path: The file.
-        position: Which of its columns has the times.
+        positions: Which of its columns have the times, or the dates and the times.
         n: How many records to look at.
         config: Gives the delimiter, and says whether there is a header.
     """
     start = 0 if config.dataset.header else 1
     records = itertools.islice(csv_records(path, config.dataset.delimiter), start, start + n)
-    return [record[position].removeprefix("\ufeff") for record in records if len(record) > position]
+    whole = (record for record in records if len(record) > max(positions))
+    return [" ".join(record[position].removeprefix("\ufeff") for position in positions) for record in whole]
 
 
 def _snapshot(start: bytes, _: Callable[[], bytes]) -> Snapshot | None:
@@ -176,4 +180,5 @@ CSV = InputFormat(
     read=_read,
     snapshot=_snapshot,
     can_name_user=True,
+    can_join_times=True,
 )

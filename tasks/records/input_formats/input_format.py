@@ -20,7 +20,8 @@ class Given:
         records: The path to the list of records of JSON documents; "" if the document is the list.
         columns: The column of each role that is given.
         time_format: The form of the times.
-        timezone: The time zone.
+        timezone: The time zone of the days.
+        time_zone: The time zone of times without an offset.
     """
 
     header: tuple[str, ...] = ()
@@ -30,6 +31,7 @@ class Given:
     columns: dict[str, str] = field(default_factory=dict)
     time_format: str | None = None
     timezone: str | None = None
+    time_zone: str | None = None
 
 
 @dataclass(frozen=True)
@@ -99,11 +101,13 @@ class InputFormat:
             path, the parameters ``file_id`` and ``file_date``, and the configuration.
         snapshot: Returns what a snapshot shows, from its first bytes and from a function that returns all; None if it
             is no data.
+        time_zone: Returns the time zone of a file's times without an offset.
         refuse_columns: Raises ``BadInput`` if files cannot have the columns that were chosen.
         holds_snapshots: Whether files are snapshots of a feed, which repeat the last report of who stands still.
         has_members: Whether columns are members of records, which can hold others.
         time_else: The usual `columns.time_else`; None if a record that has no time can have none elsewhere.
         can_name_user: Whether `columns.user` may be the name of the file.
+        can_join_times: Whether `columns.time` may be two columns.
     """
 
     name: str
@@ -113,8 +117,10 @@ class InputFormat:
     count: Callable[[Path, Config], int]
     read: Callable[[warehouse.Connection, Path, dict[str, Any], Config], Left]
     snapshot: Callable[[bytes, Callable[[], bytes]], Snapshot | None] = lambda *_: Snapshot(frozenset(), True)
+    time_zone: Callable[[Path, Config], str] = lambda _, config: config.time_zone
     refuse_columns: Callable[[Sequence[Path], Sequence[Look], Mapping[str, str]], None] = _any_columns
     holds_snapshots: bool = False
     has_members: bool = False
     time_else: str | None = None
     can_name_user: bool = False
+    can_join_times: bool = False

@@ -185,7 +185,11 @@ def _read_lines(
     """Keep the records of a file from lines of JSON, with the columns ``row_number`` and ``line``."""
     with blaming(path, "json"):
         members = first_members(connection, path, first, config)
-        written = {**time_form(members.times, config), **BLANK, "decimal": config.dataset.decimal}
+        written = {
+            **time_form(members.times, config),
+            **BLANK,
+            "decimal": config.dataset.decimal,
+        }
         connection.register("source_line", lines)
         warehouse.run(connection, "scratch/incoming_ndjson", {**members.pointers, **written})
         absent = {pointer for (pointer,) in warehouse.rows(connection, "checks/absent_members", members.pointers)}

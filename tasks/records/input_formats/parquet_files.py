@@ -45,7 +45,8 @@ def _look(path: Path, _: Given) -> Look:
     def spread(name: str) -> list[Any]:
         return _spread_of_column(path, name, MOST_RECORDS)
 
-    kinds = {field.name: str(field.type) for field in schema}
+    int96 = _int96(path)
+    kinds = {field.name: "int96" if field.name in int96 else str(field.type) for field in schema}
     return Look(PARQUET, list(schema.names), column, spread, kinds=kinds)
 
 
@@ -72,7 +73,14 @@ def _read(connection: warehouse.Connection, path: Path, file: dict[str, Any], co
         if file["file_date"] is None and (times != TEXT or _has_instants(kind)):
             _find_hours(connection, {"path": str(path), "time": names["time"], **times}, times)
         with warehouse.any_order(connection):
-            read = {**file, **days, **columns, **times, **BLANK, "decimal": config.dataset.decimal}
+            read = {
+                **file,
+                **days,
+                **columns,
+                **times,
+                **BLANK,
+                "decimal": config.dataset.decimal,
+            }
             warehouse.run(connection, "write/raw_record_from_parquet", read)
     except warehouse.EngineError:
         # Reading and writing are one statement, so check that the file is the cause and not, say, a full disk.
@@ -94,15 +102,28 @@ def _times(path: Path, kind: pa.DataType, config: Config) -> TimeForm:
     """
     if pat.is_timestamp(kind):
         return TEXT
-    first = _first_of_column(path, config.columns.time, N_LOOKED_AT)
+    name = source_names(config)["time"]
+    first = _first_of_column(path, name, N_LOOKED_AT)
     form = time_form(first, config)
     if form == TEXT and not all(isinstance(one, str) for one in first if one is not None):
         raise BadInput(
-            f'{path}: column "{config.columns.time}" (columns.time) has numbers, and its first {N_LOOKED_AT} are not '
+            f'{path}: column "{name}" (columns.time) has numbers, and its first {N_LOOKED_AT} are not '
             "seconds, milli-, micro- or nanoseconds of the years 1990 to 2100; set columns.time_unit to what they "
             "count, or columns.time_format to their form"
         )
     return form
+
+
+def _time_zone(path: Path, config: Config) -> str:
+    """Return the zone of times without one: UTC for INT96, by the convention of Spark and Hive, unless it is said."""
+    is_int96 = config.columns.time in _int96(path)
+    return "UTC" if is_int96 and config.columns.time_zone is None else config.time_zone
+
+
+def _int96(path: Path) -> set[str]:
+    """Return the names of a Parquet file's columns whose physical type is INT96."""
+    schema = pq.read_metadata(path).schema
+    return {one.path for one in map(schema.column, range(len(schema.names))) if one.physical_type == "INT96"}
 
 
 def _find_hours(connection: warehouse.Connection, time: dict[str, Any], times: TimeForm) -> None:
@@ -201,4 +222,5 @@ PARQUET = InputFormat(
     look=_look,
     count=lambda path, _: parquet_rows(path),
     read=_read,
+    time_zone=_time_zone,
 )

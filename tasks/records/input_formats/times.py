@@ -1,8 +1,10 @@
 """Times: finds out in which form a file's times are written, from the configuration and from the times alone."""
 
 import datetime as dt
+import functools
 import itertools
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from decimal import Decimal
 from typing import Any
 
@@ -11,6 +13,7 @@ import pyarrow as pa
 from tasks.base import warehouse
 from tasks.base.config import Config
 from tasks.base.config_source import TimeUnit
+from tasks.base.time_zones import clock_changes
 from tasks.records.input_formats import recognise
 
 N_LOOKED_AT = 1000
@@ -49,17 +52,57 @@ def of_unit(unit: TimeUnit) -> TimeForm:
     return {"micros": micros, "time_format": None}
 
 
-def local_days(times: Sequence[Any], forms: Sequence[TimeForm], timezone: str) -> list[list[dt.date | None]]:
+def use_zones(connection: warehouse.Connection, of_times: str, of_days: str) -> None:
+    """Let a connection read times without an offset in one zone, and count days in another."""
+    connection.execute("set TimeZone = $zone", {"zone": of_times})
+    connection.execute("set variable day_zone = $zone", {"zone": of_days})
+    warehouse.run(connection, "scratch/local_day")
+
+
+def note_clock_changes(connection: warehouse.Connection, zone: str) -> None:
+    """Let a connection know which times the clock of a zone skipped or showed twice."""
+    connection.execute("set variable clock_changes = $spans", {"spans": _doubtful_spans(zone)})
+    for made in ("scratch/clock_hour", "scratch/clock_shift", "scratch/naive_micros"):
+        warehouse.run(connection, made)
+
+
+@functools.cache
+def _doubtful_spans(zone: str) -> list[tuple[int, int, int]]:
+    """Return the first and the next microsecond of each such span, and by how many the clock went forward there."""
+    micro, start = dt.timedelta(microseconds=1), dt.datetime(1970, 1, 1, tzinfo=dt.UTC)
+    changes = [((one.instant - start) // micro, one.before // micro, one.after // micro) for one in clock_changes(zone)]
+    return [(at + min(before, after), at + max(before, after), after - before) for at, before, after in changes]
+
+
+def local_days(
+    times: Sequence[Any], forms: Sequence[TimeForm], time_zone: str, day_zone: str
+) -> list[list[dt.date | None]]:
     """Return the local day of each time in each form, as the readers of files read it; None if they cannot.
 
     Args:
         times: Some times of a source, as they are written.
         forms: The forms.
-        timezone: The time zone of the days, and of times without an offset.
+        time_zone: The time zone of times without an offset.
+        day_zone: The time zone of the days.
     """
+    with _with_times(times, time_zone, day_zone) as connection:
+        return [[day for (day,) in warehouse.rows(connection, "read/days_of_times", dict(form))] for form in forms]
+
+
+def n_skipped(times: Sequence[Any], form: TimeForm, zone: str) -> int:
+    """Return how many times without an offset the clock of a zone skipped, so that they are not of that zone."""
+    with _with_times(times, zone, zone) as connection:
+        note_clock_changes(connection, zone)
+        return int(warehouse.rows(connection, "read/n_skipped_times", dict(form))[0][0])
+
+
+@contextmanager
+def _with_times(times: Sequence[Any], time_zone: str, day_zone: str) -> Iterator[warehouse.Connection]:
+    """Yield an empty database with some times, as they are written, in ``source_time``."""
     written = pa.table({"number": range(len(times)), "written": pa.array(map(str, times), pa.string())})
-    with warehouse.in_memory(timezone) as connection:
+    with warehouse.in_memory(time_zone) as connection:
+        use_zones(connection, time_zone, day_zone)
         warehouse.run(connection, "scratch/instant_of")
         warehouse.run(connection, "scratch/readable_time")
         connection.register("source_time", written)
-        return [[day for (day,) in warehouse.rows(connection, "read/days_of_times", dict(form))] for form in forms]
+        yield connection

@@ -6,35 +6,44 @@ from tasks.base.config import Config
 from tasks.records.input_formats.columns import DEGREES, GEOMETRY
 from tasks.records.input_formats.csv_rows import DECIMAL_COMMAS
 from tasks.records.input_formats.table import format_by_name, format_called
-from tasks.records.judge.outcomes import DUPLICATE, KEPT, OUTSIDE_DAY
+from tasks.records.judge.outcomes import DUPLICATE, KEPT, NEVER, OUTSIDE_DAY, TWICE
 
 OF_DAY = "Check the date, dataset.timezone and columns.time."
 """What to do if the times are of other days."""
+_IDS = (
+    "An id is a text or a whole number: 12.0 or 3.5E+14 went through a floating-point number, so 12 and 12.0 would be "
+    "two users, and large ids lose digits. Write ids as whole numbers or text, or name a column that every record has."
+)
 
 
 def hint(counts: dict[str, int], config: Config) -> str:
     """Return what to do about unusable rows, by their commonest reason; "" if there are none.
 
+    Times that were never tell of a wrong zone however few they are.
+
     Args:
         counts: Number of rows by reason.
         config: Says where the source has what.
     """
-    lost = {reason: n for reason, n in counts.items() if reason not in (KEPT, DUPLICATE) and n}
+    lost = {reason: n for reason, n in counts.items() if reason not in (KEPT, DUPLICATE, TWICE) and n}
     commonest = max(lost, key=lambda reason: lost[reason], default=None)
     columns = config.columns
     place = f'columns.latitude = "{columns.latitude}" and columns.longitude = "{columns.longitude}"'
     mark = "." if config.dataset.decimal == "," else ","
     decimal = f'If places are written like 47{mark}05, set dataset.decimal = "{mark}".'
-    return {
+    of_reason = {
         "malformed_row": f"Check dataset.format and dataset.delimiter. {DECIMAL_COMMAS}",
         "time_unreadable": of_times(config),
         OUTSIDE_DAY: OF_DAY,
-        "no_user": f'They have nothing in columns.user = "{columns.user}": name a column that every record has.',
+        "no_user": f'They have nothing in columns.user = "{columns.user}", or no id there. {_IDS}',
         "place_unreadable": f"Check {place}. {decimal} {GEOMETRY}",
         "place_outside_world": f"Check {place}. {DEGREES}",
         "place_zero": f"They have 0 in {place}, which counts as no place: name columns that have one.",
         "place_outside_area": f"Check {place}, and the area in [validation].",
-    }.get(commonest or "", "")
+        NEVER: f"Times that were never show that they are not of {config.time_zone}: set columns.time_zone.",
+    }
+    said = [of_reason[one] for one in (commonest, NEVER) if one in of_reason and one in lost]
+    return " ".join(dict.fromkeys(said))
 
 
 def of_times(config: Config) -> str:

@@ -13,7 +13,7 @@ from tasks.records.input_formats.csv_rows import DECIMAL_COMMAS
 from tasks.records.input_formats.table import holds_snapshots
 from tasks.records.judge.duplicates import repeated_hashes
 from tasks.records.judge.hints import OF_DAY, hint, of_times
-from tasks.records.judge.outcomes import DUPLICATE, KEPT, OUTSIDE_DAY, count_rows
+from tasks.records.judge.outcomes import DUPLICATE, KEPT, OUTSIDE_DAY, TWICE, count_rows
 from tasks.records.judge.value_forms import note_value_forms
 from tasks.records.read.ingest import current_files
 
@@ -48,8 +48,8 @@ def judge_day(
 ) -> None:
     """Refuse a day if too much of it is unusable.
 
-    What repeats another record does not count. In a snapshot of a feed that is also a row of another day: the last
-    report of a vehicle that stood still over midnight.
+    What repeats another record does not count, nor a time that the clock showed twice. In a snapshot of a feed that is
+    also a row of another day: the last report of a vehicle that stood still over midnight.
 
     Args:
         connection: Connection to the warehouse.
@@ -67,7 +67,7 @@ def judge_day(
     _refuse_crowded_files(connection, day["file_ids"], config)
     if not counts.get(KEPT) and not n_swapped:
         raise BadInput(_empty_day(connection, day, counts, config))
-    repeated = (DUPLICATE, OUTSIDE_DAY) if holds_snapshots(config) else (DUPLICATE,)
+    repeated = (DUPLICATE, TWICE, OUTSIDE_DAY) if holds_snapshots(config) else (DUPLICATE, TWICE)
     n_rows = sum(counts.values()) - sum(counts.get(reason, 0) for reason in repeated)
     n_lost = n_rows - counts.get(KEPT, 0)
     if n_lost > limit * n_rows or not counts.get(KEPT):

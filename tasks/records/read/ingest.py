@@ -3,6 +3,7 @@
 import datetime as dt
 import logging
 from pathlib import Path
+from typing import Any
 
 from tasks.base import warehouse
 from tasks.base.config import Config
@@ -16,6 +17,7 @@ from tasks.records.forgotten import forgotten_days, refuse_other_engine
 from tasks.records.input_formats.input_format import InputFormat
 from tasks.records.input_formats.table import format_of
 from tasks.records.input_formats.text_lines import unreadable
+from tasks.records.input_formats.times import note_clock_changes, use_zones
 from tasks.records.read import source
 from tasks.records.read.fetched import at_hand
 from tasks.records.read.inputs import Input, find_inputs
@@ -30,6 +32,13 @@ _MADE_TO_READ = (
     "scratch/empty_file_hour",
     "scratch/whole_hour",
 )
+
+_MINUTE = 60_000_000
+_ORDERS: tuple[dict[str, Any], ...] = (
+    {"by_user": True, "tolerance": _MINUTE, "jump": 24 * 60 * _MINUTE},
+    {"by_user": False, "tolerance": 30 * _MINUTE, "jump": 30 * _MINUTE},
+)
+"""What may tell in which of two hours a time was: the order of a user's rows, then that of all rows of a file."""
 
 log = logging.getLogger("hexveil.ingest")
 
@@ -151,15 +160,33 @@ def read_file(
         )
     if config.columns.time_else is not None and kind.time_else is None:
         raise BadInput(f"{path}: columns.time_else is for GTFS-Realtime alone, and this file is {kind.name}; remove it")
+    if len(config.columns.of_time) > 1 and not kind.can_join_times:
+        raise BadInput(
+            f"{path}: columns.time names two columns, which is for CSV files alone, and this file is {kind.name}; "
+            "write date and time as one column"
+        )
     n_rows = kind.count(path, config)
+    zone = kind.time_zone(path, config)
+    use_zones(connection, zone, config.dataset.timezone)
+    note_clock_changes(connection, zone)
     for made in _MADE_TO_READ:
         warehouse.run(connection, made)
     file_id = warehouse.rows(connection, "read/next_file_id")[0][0]
     file = {"file_id": file_id, "file_date": file_date}
     left = kind.read(connection, path, file, config)
+    _tell_times(connection, file)
+    use_zones(connection, config.dataset.timezone, config.dataset.timezone)
     n_undated = warehouse.changed(connection, "write/quarantine_undated_rows", {"file_id": file_id})
     counts = {"n_rows": n_rows, "n_undated": n_undated, **left._asdict()}
     warehouse.run(connection, "write/raw_file", {**file, **identity, **counts})
     if warehouse.rows(connection, "checks/rows_unaccounted", {"file_id": file_id}):
         raise unreadable(path, kind.name)
     return file_id
+
+
+def _tell_times(connection: warehouse.Connection, file: dict[str, Any]) -> None:
+    """Put the times that the clock showed twice into one of the two hours, where the order of the rows tells which."""
+    for order in _ORDERS:
+        if warehouse.rows(connection, "checks/times_twice", {"file_id": file["file_id"]}):
+            warehouse.run(connection, "scratch/told_time", {"file_id": file["file_id"], **order})
+            warehouse.run(connection, "write/told_time", file)

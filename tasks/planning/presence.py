@@ -1,0 +1,98 @@
+"""Presence: whether a day's users can be users. Who was where, and how often, is public here, so it is looked at."""
+
+import datetime as dt
+from collections.abc import Collection, Sequence
+from typing import NamedTuple
+
+from tasks.base import warehouse
+from tasks.base.config import Config
+from tasks.base.errors import HexveilError
+
+_FEWEST_OF_ONE_RECORD = 10
+_FEWEST_THAT_RETURN = 5
+"""How many users must be there on either side before nothing can be a chance any more."""
+_NEARLY_ALL, _NEARLY_NONE = 0.9, 0.1
+_REMEDY = "Name the column of the vehicle, device or person in columns.user"
+
+
+class Presence(NamedTuple):
+    """How a day's records are shared among its users.
+
+    Attributes:
+        n_users: Users of the day.
+        n_single: Those with one record.
+        n_records: Records of the day.
+        n_largest: Records of the user with most.
+        n_known: Users of other days, as far as they are known.
+        n_seen: Users of the day among them.
+    """
+
+    n_users: int
+    n_single: int
+    n_records: int
+    n_largest: int
+    n_known: int = 0
+    n_seen: int = 0
+
+
+def presence_of(
+    date: dt.date, config: Config, user_hashes: Sequence[str] = (), known: Collection[str] = ()
+) -> Presence:
+    """Return how the records of a prepared day are shared among its users.
+
+    Args:
+        date: The local day.
+        config: Says where the warehouse is.
+        user_hashes: Keyed hash of each user of the day.
+        known: Those of the users who lost something already. If there are none, the other days of undated files
+            are looked at.
+    """
+    with warehouse.connect(config) as connection:
+        shared = Presence(*warehouse.rows(connection, "read/day_presence", {"date": date})[0])
+        if not known:
+            n_known, n_seen = warehouse.rows(connection, "read/users_of_other_days", {"date": date})[0]
+            return shared._replace(n_known=n_known, n_seen=n_seen)
+    return shared._replace(n_known=len(known), n_seen=sum(user in known for user in user_hashes))
+
+
+def wrong_users(presence: Presence, config: Config) -> str | None:
+    """Return why the users of a day are none, unless the configuration says what they are; None if they may be."""
+    column, is_stated = f'columns.user = "{config.columns.user}"', config.columns.user_is
+    one, n_new = presence, presence.n_users - presence.n_seen
+    if is_stated != "record" and one.n_users >= _FEWEST_OF_ONE_RECORD and one.n_single >= _NEARLY_ALL * one.n_users:
+        return (
+            f"{one.n_single:,} of {one.n_users:,} users have one record only: {column} seems to number the records, so "
+            f"each record, and not who made it, would be protected. {_REMEDY}; or, if that is meant, set "
+            'columns.user_is = "record", and the guarantee says so'
+        )
+    n_could_return = min(one.n_users, one.n_known)  # a plan that publishes few cells charges few of a day's users
+    could_tell = n_could_return >= _FEWEST_THAT_RETURN
+    if is_stated is None and could_tell and one.n_seen <= _NEARLY_NONE * n_could_return:
+        return (
+            f"{n_new:,} of {one.n_users:,} users were seen on no other day: {column} seems to change with the day, so "
+            f"the budget would never end. {_REMEDY}, by a name that stays; or, if that is meant, set "
+            'columns.user_is = "day", and the guarantee says so'
+        )
+    return None
+
+
+def refuse_wrong_users(presence: Presence, config: Config) -> None:
+    """Refuse a day whose users are none.
+
+    Raises:
+        HexveilError: They are records, or users of one day, and the configuration does not say so.
+    """
+    problem = wrong_users(presence, config)
+    if problem is not None:
+        raise HexveilError(f"{problem}. Nothing was spent.")
+
+
+def presence_cautions(presence: Presence, config: Config) -> list[str]:
+    """Return what to look at in a day's users, in sentences; none if all is well."""
+    one = presence
+    if one.n_records < _FEWEST_OF_ONE_RECORD or one.n_largest <= _NEARLY_ALL * one.n_records:
+        return []
+    return [
+        f"one user has {one.n_largest:,} of {one.n_records:,} records. If several made them, columns.user = "
+        f'"{config.columns.user}" does not tell them apart: what is told of one cell is then of one user.'
+    ]

@@ -1,0 +1,187 @@
+"""Who a user is: row numbers, names that change by day and one name for all are noticed before a guarantee is given."""
+
+import datetime as dt
+import json
+import random
+from collections.abc import Callable
+
+import pytest
+from support import DATE, HEADER, Dataset, Hexveil
+
+from tasks.account import ledger
+from tasks.account.chain import releases
+from tasks.base.errors import HexveilError
+from tasks.records.init.proposal import propose_source
+from tasks.records.input_formats.file_users import user_of_file
+from tasks.records.input_formats.input_format import Given
+from tasks.records.input_formats.roles import recognise_roles
+from tasks.reporting.registry import describe_deployment
+from tasks.upkeep.verify import verify_ledger
+
+DAYS = [DATE + dt.timedelta(days=n) for n in range(3)]
+N_USERS, N_RECORDS = 12, 60
+
+
+def rows(day: dt.date, user: Callable[[int], str]) -> str:
+    chosen = random.Random(str(day))
+    return "".join(
+        f"{user(n)},{day}T{8 + n % 4:02}:{n % 60:02}:{chosen.randrange(60):02}Z,47.0{n % 5},8.3,{20 + n % 30}\n"
+        for n in range(N_RECORDS)
+    )
+
+
+def as_rows(n: int) -> str:
+    return f"r{n}"
+
+
+def as_vehicles(n: int) -> str:
+    return f"bus{n % N_USERS}"
+
+
+def as_of_day(day: dt.date) -> Callable[[int], str]:
+    return lambda n: f"{day:%j}-{n % N_USERS}"
+
+
+@pytest.mark.parametrize(
+    ("names", "user"),
+    [
+        (["id", "sensor_id", "lat"], "sensor_id"),
+        (["id", "vehicle.trip.tripId", "vehicle.vehicle.id", "vehicle.position.speed"], "vehicle.vehicle.id"),
+        (["MMSI", "BaseDateTime", "LAT", "LON", "SOG", "VesselName"], "MMSI"),
+        (["uuid", "icao24", "callsign"], "icao24"),
+        (["trajectory_id", "sequence", "tracker"], "tracker"),
+        (["record_id", "IMEI"], "IMEI"),
+        (["OBJECTID", "VIN"], "VIN"),
+        (["id", "plate_number", "licensePlate"], "licensePlate"),
+        (["_id", "badge-no"], "badge-no"),
+        (["id", "cardId"], "cardId"),
+        (["unit", "tag", "devID"], "devID"),
+        (["id", "assignments[0].driver.userRef"], "assignments[0].driver.userRef"),
+        (["trip_id", "route_id", "stop_id", "line", "vehicle_type"], None),
+    ],
+)
+def test_vehicles_devices_and_people_are_preferred_to_numbers_of_rows(names: list[str], user: str | None) -> None:
+    assert recognise_roles(names).get("user") == user
+
+
+@pytest.mark.parametrize("name", ["id", "uid", "_id", "UUID"])
+def test_a_row_number_is_no_user_for_init_even_if_nothing_else_is_there(dataset: Dataset, name: str) -> None:
+    file = dataset.write("day.csv", HEADER.replace("bus", name) + rows(DATE, as_rows))
+    assert propose_source([file], dataset.folder, Given()).missing == ["user"]
+    file = dataset.write("day.csv", HEADER.replace("bus", name) + rows(DATE, as_vehicles))
+    assert propose_source([file], dataset.folder, Given()).settings["columns"]["user"] == name
+
+
+@pytest.mark.parametrize(
+    ("name", "user"),
+    [
+        ("2026-03-02_pm_sensor_100.csv", "pm_sensor_100"),
+        ("s1_20260302.csv.gz", "s1"),
+        ("s1-20260302T101500Z.csv", "s1"),
+        ("s1_2026-03-02_10-15-00.csv", "s1"),
+        ("s1_2026-03-02_17.csv", "s1"),
+        ("s1_02.03.2026.csv", "s1"),
+        ("s1_02032026.csv", "s1"),
+        ("s1.2026.03.02.csv", "s1"),
+        ("truck7-2Mar2026.csv", "truck7"),
+        ("s1_2026-W10.csv", "s1"),
+        ("s1_2026-03.csv", "s1"),
+        ("new_abboip.txt", "new_abboip"),
+        ("867322045678901.csv", "867322045678901"),
+        ("2026-03-02.csv", None),
+        ("20260302101500.csv", None),
+    ],
+)
+def test_the_user_of_a_file_is_its_name_without_a_date(name: str, user: str | None, dataset: Dataset) -> None:
+    assert user_of_file(dataset.folder / name) == user
+
+
+def test_a_file_for_each_user_and_day_has_one_user_on_all_days(dataset: Dataset) -> None:
+    dataset.set(user="{file}")
+    for day in DAYS[:2]:
+        for user in range(5):
+            lines = "".join(f"{day}T{hour:02}:{user}0:00Z,47.0,8.3,{20 + hour}\n" for hour in range(8, 12))
+            dataset.write(f"{day}_pm_sensor_10{user}.csv", HEADER.removeprefix("bus,") + lines)
+    for day in DAYS[:2]:
+        dataset.release(day)
+    last = releases(ledger.read_entries(dataset.config))[-1]
+    assert last.loss_total_after > int(last.stated["loss"]), "each user has two days of loss"
+    dataset.write(f"{DAYS[2]}.csv", HEADER.removeprefix("bus,") + f"{DAYS[2]}T08:00:00Z,47.0,8.3,20\n")
+    with pytest.raises(HexveilError, match="takes the user from the name of a file, and this one is a date"):
+        dataset.prepare(DAYS[2])
+
+
+def test_a_day_of_records_in_place_of_users_is_refused_unless_that_is_stated(
+    dataset: Dataset, hexveil: Hexveil
+) -> None:
+    dataset.write("day.csv", HEADER + rows(DATE, as_rows))
+    at = ("--config", dataset.config_file, "--date", DATE)
+    problem = f"{N_RECORDS} of {N_RECORDS} users have one record only"
+    assert f"A run would be refused: {problem}" in hexveil("plan", *at).stdout
+    assert f"Caution: {problem}" in hexveil("explore", *at, "--resolution", "7", "--slot", "60").stdout
+    assert problem in hexveil("run", *at).stderr
+    dataset.set(user_is="day")
+    assert problem in hexveil("run", *at).stderr, "users of one day have more than one record"
+    assert ledger.read_entries(dataset.config) == []
+    dataset.set(user_is="record")
+    ran = hexveil("run", *at)
+    assert ran.returncode == 0, ran.stderr
+    assert "for any one record at most" in ran.stdout
+    assert "guarantee  each record, its value: (" in ran.stdout
+    (entry,) = releases(ledger.read_entries(dataset.config))
+    folder = dataset.folder / "store" / "published"
+    manifest = json.loads((folder / f"date={DATE}" / "manifest.json").read_text())
+    for stated in (entry.stated, manifest):
+        assert stated["in_words"].startswith("each record, its value: (")
+        assert stated["guarantee"]["unit_of_privacy"].startswith("one record: its value")
+    described = describe_deployment([entry], dataset.config)["privacy_guarantee"]
+    assert described["unit_of_privacy"].startswith("one record: its value")
+    assert "each record loses at most" in described["statement"]
+    assert verify_ledger(dataset.config).in_words.startswith("1 releases: ")
+
+
+def test_users_that_no_other_day_had_are_refused_unless_that_is_stated(dataset: Dataset) -> None:
+    for day in DAYS:
+        dataset.write(f"{day}.csv", HEADER + rows(day, as_of_day(day)))
+    with pytest.raises(HexveilError, match=f"{N_USERS} of {N_USERS} users were seen on no other day"):
+        dataset.release(DATE)
+    dataset.set(files=["raw/{date}.csv"])
+    dataset.release(DATE)  # no other day is known
+    with pytest.raises(HexveilError, match=f"{N_USERS} of {N_USERS} users were seen on no other day"):
+        dataset.release(DAYS[1])
+    dataset.set(user_is="day")
+    dataset.release(DAYS[1])
+    last = releases(ledger.read_entries(dataset.config))[-1]
+    assert last.in_words.startswith("each user of one day, all values of that day: (")
+    dataset.set(user_is=None)
+    dataset.write(f"{DAYS[2]}.csv", HEADER + rows(DAYS[2], as_of_day(DAYS[1])))
+    with pytest.raises(HexveilError, match="an earlier release only each user of one day"):
+        dataset.release(DAYS[2])
+
+
+def test_users_that_come_back_and_a_further_release_of_a_day_are_no_such_thing(dataset: Dataset) -> None:
+    for day in DAYS[:2]:
+        dataset.write(f"{day}.csv", HEADER + rows(day, as_vehicles))
+        dataset.run_day(day)
+    dataset.run_day(DATE, "again")
+
+
+def test_one_user_with_nearly_all_records_is_said(dataset: Dataset, hexveil: Hexveil) -> None:
+    dataset.write("day.csv", HEADER + rows(DATE, lambda n: "logger" if n else "other"))
+    at = ("--config", dataset.config_file, "--date", DATE)
+    for command in ("plan", "run"):
+        assert f"one user has {N_RECORDS - 1} of {N_RECORDS} records" in hexveil(command, *at).stdout
+
+
+def test_a_ledger_whose_entries_promise_more_again_is_refused(dataset: Dataset) -> None:
+    from tasks.account.witnesses import problem_with_users
+
+    for day, user_is in zip(DAYS, ("record", "record", None), strict=True):
+        dataset.set(user_is=user_is)
+        dataset.write(f"{day}.csv", HEADER + rows(day, as_vehicles))
+        if day != DAYS[2]:
+            dataset.release(day)
+    with pytest.raises(HexveilError, match="an earlier release only each record"):
+        dataset.release(DAYS[2])
+    first, second = ledger.read_entries(dataset.config)
+    assert problem_with_users(second, [first]) is None
