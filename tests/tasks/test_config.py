@@ -50,7 +50,7 @@ def problem_with(dataset: Dataset, old: str, new: str) -> str:
         ("map = false", 'map = "true"', 'valid boolean, not "true"; write it without quotes'),
         ("slot_minutes = 60", "slot_minutes = 7", "grid.slot_minutes: must divide a day of 1440 minutes, not 7"),
         ('timezone = "UTC"', 'timezone = "Amerika/Chicago"', "did you mean America/Chicago?"),
-        ('value = "speed"', 'value = "bus"', "columns: must name five different columns"),
+        ('value = "speed"', 'value = "bus"', "columns: must name different columns"),
         ('name = "test"', 'name = "A b"', "dataset.name"),
         ("[budget]", 'mechanism = "exact"\ntarget_error_variance = 9\n[budget]', "needs statistics.variance = true"),
         ("[budget]", 'mechanism = "none"\n[budget]', "privacy.mechanism: must be one of baseline, array-averaging, "),
