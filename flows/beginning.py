@@ -5,14 +5,14 @@ import re
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
-from decimal import Decimal, InvalidOperation
+from decimal import Decimal
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, get_args
 
 import typer
 
 from flows import show
-from flows.questions import Asker, asked_columns, asked_value
+from flows.questions import Asker, asked_columns, asked_value, given_area
 from flows.show import out
 from tasks.base.config import Config
 from tasks.base.config_source import DELIMITER, Format
@@ -130,7 +130,7 @@ def init(
         "columns": proposal.settings["columns"],
         "value": asked_value(quantity, unit, lower, upper, factor, missing or [], proposal, ask),
         "grid": {"h3_resolution": 7, "slot_minutes": 60},
-        "validation": {**limit, **_area(area)},
+        "validation": {**limit, **given_area(area)},
         "privacy": {
             "epsilon_per_day": ask.number(epsilon, _PER_DAY, "2.0", "--epsilon", above=Decimal(0)),
             "definition": "zcdp",
@@ -145,20 +145,6 @@ def init(
         out.print(f"  - {read_all_files(files, path.parent, proposal)}")
         settings["dataset"] |= proposal.settings["dataset"]
         _begin(path, settings, proposal)
-
-
-def _area(given: str | None) -> dict[str, Decimal]:
-    """Return the sides of the area that is given; nothing if none is."""
-    if given is None:
-        return {}
-    sides = dict(zip(("south", "north", "west", "east"), given.split(","), strict=False))
-    try:
-        area = {side: Decimal(degrees.strip()) for side, degrees in sides.items()}
-    except InvalidOperation:
-        area = {}
-    if len(area) < 4 or given.count(",") > 3:
-        raise HexveilError(f"--area {given} must be four numbers, SOUTH,NORTH,WEST,EAST, such as 46.8,47.3,7.9,8.7")
-    return area
 
 
 def _place(name: str, to: Path | None, force: bool) -> Path:

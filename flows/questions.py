@@ -174,3 +174,17 @@ def _tick(lower: Decimal, upper: Decimal) -> Decimal:
         raise HexveilError(f"--upper {upper} must be above --lower {lower}")
     tick = Decimal(10) ** (span.adjusted() - 4)
     return tick if span % tick == 0 else span / 10_000
+
+
+def given_area(given: str | None) -> dict[str, Decimal]:
+    """Return the sides of the area that is given; nothing if none is."""
+    if given is None:
+        return {}
+    sides = dict(zip(("south", "north", "west", "east"), given.split(","), strict=False))
+    try:
+        area = {side: Decimal(degrees.strip()) for side, degrees in sides.items()}
+    except InvalidOperation:
+        area = {}
+    if len(area) < 4 or given.count(",") > 3:
+        raise HexveilError(f"--area {given} must be four numbers, SOUTH,NORTH,WEST,EAST, such as 46.8,47.3,7.9,8.7")
+    return area
