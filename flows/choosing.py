@@ -122,8 +122,6 @@ def _screening(choices: "Sequence[Choice]") -> str:
 
 
 def _in_words(one: "Choice") -> str:
-    if one.error_over_all_records is None or one.share_within_target is None:
-        return "too many hexagons"
     return f"{one.error_over_all_records:.3g} {one.share_within_target:.0%}" + (
         f" {_WORSE}" * bool(one.worse_than_constant)
     )

@@ -11,7 +11,7 @@ import numpy as np
 
 from dpmath.core.occupancy import IntArray, Occupancy
 from dpmath.estimate.day import Day, FloatArray
-from dpmath.estimate.posterior import Estimate, Joint, honest
+from dpmath.estimate.posterior import Estimate, Joint
 
 HALF_WIDTH = 1.96
 """Half the width of an interval, in standard deviations."""
@@ -169,9 +169,8 @@ def _variances(estimate: Estimate, cells: IntArray, share: FloatArray) -> FloatA
     residual = squared @ joint.residual[cells]
     before = _state_variances(joint, cells, share) + squared @ joint.of_cells[cells] + residual
     known = ((joint.known[:, cells] @ share.T) ** 2).sum(axis=0)
-    moved = share @ joint.moved[cells]
-    after = honest(before - known, residual, joint.misfit, moved, joint.cut)
-    before = honest(before, residual, joint.misfit, np.zeros_like(moved), joint.cut)
+    off = ((share @ joint.off[cells]) ** 2).sum(axis=1)
+    after = residual + np.maximum(before - known - residual, 1e-12) + off
     # the check has changed what residuals are thought to be, and nothing else
     return np.stack([after, before]) - residual + squared @ estimate.residual_part[cells]
 
@@ -185,5 +184,4 @@ def _state_variances(joint: Joint, cells: IntArray, share: FloatArray) -> FloatA
     values = share @ np.column_stack([rows.common[cells], own.reshape(cells.size, -1)])
     of_hexagons = n_common + hexagons[:, None] * n_own + np.arange(n_own)
     used = np.concatenate([np.arange(n_common), of_hexagons.ravel()])
-    of_state = ((values @ joint.covariance[np.ix_(used, used)]) * values).sum(axis=1)
-    return np.asarray(np.maximum(of_state, 0.0) + values**2 @ joint.added[used])
+    return np.maximum(((values @ joint.before.block(used)) * values).sum(axis=1), 0.0)

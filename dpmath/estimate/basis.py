@@ -37,6 +37,10 @@ LASTING = {
 """Prior variance of each part that lasts over days, as a share of the square of the scale."""
 BY_PLACE = 0.37
 """The share of covariates, hexagons and cells together, unless the covariates alone have more."""
+GROUPS = ("covariate", "city", "hexagon", "cell")
+"""Groups of functions whose variances are learned apart; the city's mean and how users stay are not among them."""
+_GROUP_OF = {"city": "fixed", "stay": "fixed", "covariate": "covariate"}
+"""Of a part that is common to the city; the others are of the group "city"."""
 _OWN = LASTING["hexagon"] + LASTING["hexagon_slot"] + LASTING["cell"]
 OF_THE_DAY = {
     "city": 0.03,
@@ -116,45 +120,52 @@ class Basis:
         return max(1.0, (BY_PLACE - taken) / _OWN)
 
     @property
-    def own_share(self) -> float:
-        """Prior variance of a cell by its hexagon's functions and its own, as a share of the square of the scale."""
-        return self.own_factor * _OWN
-
-    @property
-    def of_covariates(self) -> slice:
-        """Which coefficients are those of the covariates."""
-        return slice(self.sizes["city"], self.sizes["city"] + self.sizes["covariate"])
-
-    @property
     def of_stay(self) -> slice:
         """Which coefficients are those of the functions of how long a user stays."""
-        return slice(self.of_covariates.stop, self.of_covariates.stop + N_STAY)
+        first = self.sizes["city"] + self.sizes["covariate"]
+        return slice(first, first + N_STAY)
 
     @property
     def of_similar_cells(self) -> bool:
         """Whether a cell is taken to be similar to its neighbours in place and time."""
         return len(self.knots) > 0
 
-    def variances(self, shares: dict[str, float], n_hexagons: int) -> FloatArray:
-        """Return the variance of each coefficient of a city with so many hexagons, for a scale of 1."""
-        common = np.concatenate([np.full(size, shares[part]) for part, size in self.sizes.items()])
+    def variances(self, shares: dict[str, float], n_hexagons: int) -> dict[str, FloatArray]:
+        """Return the variance of each coefficient by each group, for a scale of 1, each of shape (S,).
+
+        The group "fixed" is that of the city's mean and of how long users stay.
+        """
+        common = {part: np.full(size, shares[part]) for part, size in self.sizes.items()}
         n_courses = self.courses.shape[1]
-        smooth = np.tile(self.course_values[:n_courses], len(self.knots))
-        common[self.n_common - smooth.size :] *= smooth
-        mean = [shares["hexagon"]] * self.of_similar_cells
-        own = np.append(mean, self._course_variances(shares)[:n_courses])
-        return np.concatenate([common, np.tile(self.own_factor * own, n_hexagons)])
+        common["smooth_slot"] *= np.tile(self.course_values[:n_courses], len(self.knots))
+        found = {}
+        for group in ("fixed", *GROUPS):
+            of_city = [values * (_GROUP_OF.get(part, "city") == group) for part, values in common.items()]
+            own = self._own_variances(shares, group)[: self.n_own]
+            found[group] = np.concatenate([*of_city, np.tile(self.own_factor * own, n_hexagons)])
+        return found
 
     def cell_variance(self, day: Day) -> FloatArray:
         """Return the variance of what is each cell's own on one day, for a scale of 1, shape (G,)."""
-        variances = self._course_variances(LASTING) + self._course_variances(OF_THE_DAY)
-        return self.own_factor * (self.left_out**2 @ variances[self.courses.shape[1] :])[day.slot]
+        left_out = np.zeros(self.left_out.shape[1])
+        for shares in (LASTING, OF_THE_DAY):
+            for group in ("hexagon", "cell"):
+                left_out += self._own_variances(shares, group)[self.n_own :]
+        return self.own_factor * (self.left_out**2 @ left_out)[day.slot]
 
-    def _course_variances(self, shares: dict[str, float]) -> FloatArray:
-        """Return the variance of each function of a hexagon's course: a smooth course, and one without order."""
-        if not self.of_similar_cells:
-            return np.full(self.course_values.size, shares["hexagon"] + shares["hexagon_slot"] + shares["cell"])
-        return shares["hexagon_slot"] * self.course_values + shares["cell"]
+    def _own_variances(self, shares: dict[str, float], group: str) -> FloatArray:
+        """Return the variances that a group gives to a hexagon's mean, if it has one, and to all functions of courses.
+
+        A course is a smooth one, and one without order, which is the cells' own.
+        """
+        n_all = self.course_values.size
+        if group == "cell":
+            if self.of_similar_cells:
+                return np.append(0.0, np.full(n_all, shares["cell"]))
+            return np.full(n_all, shares["hexagon"] + shares["hexagon_slot"] + shares["cell"])
+        if group == "hexagon" and self.of_similar_cells:
+            return np.append(shares["hexagon"], shares["hexagon_slot"] * self.course_values)
+        return np.zeros(self.of_similar_cells + n_all)
 
     def rows(self, day: Day, covariates: FloatArray, known: IntArray) -> Rows:
         """Return the functions' values at a day's cells.
@@ -162,13 +173,14 @@ class Basis:
         Args:
             day: The day.
             covariates: The covariates of each cell, shape (G, n).
-            known: Number of each of the day's hexagons among all hexagons with coefficients, shape (H,).
+            known: Number of each of the day's hexagons among all hexagons with coefficients, shape (H,); -1 for one
+                that has none.
         """
         n_cells = day.occupancy.n_cells
         white = np.clip((covariates - self.covariate_mean) @ self.whitening, -_FARTHEST_COVARIATE, _FARTHEST_COVARIATE)
         kind = np.zeros((n_cells, len(KINDS)))
         kind[:, day.kind] = 1
-        slots, courses = self.slots[day.slot], self.courses[day.slot]
+        slots, courses, number = self.slots[day.slot], self.courses[day.slot], known[day.hexagon]
         surface = (_nearness(day.position, self.knots, self.reach) @ self.knot_root)[day.hexagon]
         common = np.column_stack(
             [
@@ -182,8 +194,11 @@ class Basis:
                 _products(surface, courses),
             ]
         )
-        own = np.column_stack([np.ones((n_cells, int(self.of_similar_cells))), courses])
-        return Rows(common, own, known[day.hexagon])
+        return Rows(common, self.own_values(day) * (number >= 0)[:, None], np.maximum(number, 0))
+
+    def own_values(self, day: Day) -> FloatArray:
+        """Return the values of the functions of each cell's hexagon, shape (G, k)."""
+        return np.column_stack([np.ones((day.slot.size, int(self.of_similar_cells))), self.courses[day.slot]])
 
 
 def fit_basis(day: Day, covariates: FloatArray, similar_cells: bool = True) -> Basis:

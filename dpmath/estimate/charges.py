@@ -35,7 +35,10 @@ _FIRST_DAY: dict[Norm, dict[str, float]] = {
 """In l1 noise falls with the share, in l2 with its root: it pays more to ask one thing well."""
 _LEAST_LIMIT: dict[Norm, int] = {"l1": 1 << 26, "l2": 1 << 46}
 """For less, the question with the smallest share would need more noise than can be drawn."""
-_LATER_DAY = {"map": 0.87, "map shrink": 0.03, "check": 0.10}
+_LATER_DAY: dict[Norm, dict[str, float]] = {
+    "l2": {"level": 0.05, "map": 0.83, "map shrink": 0.03, "check": 0.09},
+    "l1": {"level": 0.04, "map": 0.86, "map shrink": 0.03, "check": 0.07},
+}
 
 
 @dataclass(frozen=True)
@@ -68,8 +71,8 @@ def charges(first: bool, limit: int, norm: Norm) -> Iterator[Charge]:
     Source:
         HV-L52, HV-L53.
     """
-    sensitivities = {"spread": 1 << (SHARE_BITS - 1), "coarse": 2 * RADIUS, "map": 2 * RADIUS}
-    for name, share in (_FIRST_DAY[norm] if first else _LATER_DAY).items():
+    sensitivities = {"spread": 1 << (SHARE_BITS - 1), "coarse": 2 * RADIUS, "level": 2 * RADIUS, "map": 2 * RADIUS}
+    for name, share in (_FIRST_DAY[norm] if first else _LATER_DAY[norm]).items():
         sensitivity = sensitivities.get(name, 1 << SHARE_BITS)
         allowed = max(limit, 0) * round(share * 1000) // 1000
         inverse_scale = (isqrt(allowed) if norm == "l2" else allowed) // sensitivity

@@ -38,6 +38,8 @@ _LOADING_BITS = 20
 _PAIR_BITS = 30
 _MOST_SHIFT = 40
 _LEAST_LENGTH = 1e-6
+_FARTHEST_LEVEL = 3.0
+"""How many standard deviations, beside the scale of all values, a user's mean may be off before it is cut."""
 _L1_MEAN = np.sqrt(2 / np.pi)
 Image = Callable[[FloatArray], FloatArray]
 """The product of a matrix with some columns."""
@@ -85,6 +87,31 @@ def design(view: View, norm: Norm, noise: float, reach: FloatArray, found: Direc
     of_users = np.where(lengths > least, length * reach / np.maximum(lengths, least), 0.0)
     weight = (of_users[occupancy.user] * occupancy.n_records).astype(np.float64)
     return Design(loading, weight, length, part)
+
+
+def level(view: View, reach: FloatArray, noise: float) -> Design:
+    """Return the measurement of how far users' records are on average from what is expected of them.
+
+    Balls are as large as noise allows: it is half of what users differ by, or less if they could then be cut on a day
+    that differs no more than values do.
+
+    Args:
+        view: The day.
+        reach: Radius of each user's ball, as a share of the full radius, shape (L,).
+        noise: Standard deviation of the noise, in radii of the ball.
+
+    Source:
+        HV-E2.
+    """
+    occupancy, strata = view.day.occupancy, view.strata
+    n_records = occupancy.n_records / np.bincount(occupancy.user, occupancy.n_records)[occupancy.user]
+    alone = np.bincount(occupancy.user, n_records**2 * view.residual_variance)
+    together = np.bincount(occupancy.user, n_records * view.state_variance[occupancy.cell])
+    usual = float(np.sqrt(np.mean(alone + together)))
+    farthest = max(_FARTHEST_LEVEL * usual + view.state.scale, 0.5 * usual * float(reach.sum()) / noise)
+    farthest = min(farthest, POINTS)  # beyond which nothing is cut
+    weight = (reach[occupancy.user] * n_records / farthest).astype(np.float64)
+    return Design(np.ones((strata.cell.size, 1)), weight, length=usual / farthest)
 
 
 def _length(view: View, found: Directions, norm: Norm, noise: float) -> tuple[float, float]:
@@ -196,12 +223,11 @@ def directions(view: View) -> Directions:
     """
     state, strata = view.state, view.strata
     root, cell = (strata.records / view.energy)[:, None], strata.cell
-    of_the_day, of_cells = state.of_the_day[:, None], view.cell_variance[cell, None]
+    of_cells = view.cell_variance[cell, None]
 
     def covariance(vectors: FloatArray) -> FloatArray:
         values = root * vectors
-        of_states = strata.transposed_times(values, state.n_hexagons)
-        of_states = state.covariance_with(of_states) + of_the_day * of_states
+        of_states = view.today.times(strata.transposed_times(values, state.n_hexagons))
         return root * (strata.times(of_states) + of_cells * strata.cell_sums(values)[cell])
 
     n_strata = cell.size
@@ -260,7 +286,7 @@ def _expected_lengths(view: View, loading: FloatArray, fields: FloatArray, norm:
     """
     occupancy, strata = view.day.occupancy, view.strata
     fields, records = fields[:, :_SIGNAL_DIRECTIONS], occupancy.n_records.astype(np.float64)
-    rest = view.state_variance[strata.cell] + strata.stay_variance(view.state.covariance)
+    rest = view.state_variance[strata.cell] + strata.stay_variance(view.today)
     rest = np.maximum(rest - (fields**2).sum(axis=1), 0.0)
     spread = records**2 * (view.residual_variance + rest[strata.of_pair])
     components = user_sums(occupancy, spread, loading**2, strata.of_pair)

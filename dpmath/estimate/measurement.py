@@ -154,7 +154,7 @@ class Answers:
 
     Attributes:
         vector: The components, shape (L, Q).
-        room: Each vector's room in its ball: radius over length, at least 1/2 and at most 3/2, less 1/2, in units of
+        room: Each vector's room in its ball: radius over length, at least 1/4 and at most 5/4, less 1/4, in units of
             2^-ROOM_BITS, shape (L,).
         measurement: What was measured.
     """
@@ -169,8 +169,8 @@ class Answers:
         length, radius = _lengths(vector, measurement.norm), measurement.radius
         divisor = np.maximum(length, np.maximum(radius, 1))
         factor = np.where(length > radius, radius, divisor)
-        half = 1 << (ROOM_BITS - 1)
-        room = np.clip((radius << ROOM_BITS) // np.maximum(length, 1), half, 3 * half) - half
+        quarter = 1 << (ROOM_BITS - 2)
+        room = np.clip((radius << ROOM_BITS) // np.maximum(length, 1), quarter, 5 * quarter) - quarter
         return cls(_towards_zero(vector * factor[:, None], divisor[:, None]), room, measurement)
 
     def noisy_sums(self, random_bytes: RandomBytes) -> ExactIntArray:

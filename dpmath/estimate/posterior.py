@@ -1,19 +1,23 @@
 """The estimate of a day and the next state from noisy sums: one linear-Gaussian solve. All of it is post-processing."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
-from scipy.linalg import solve_triangular
+from scipy.linalg import cho_solve, solve_triangular
 
+from dpmath.estimate.basis import GROUPS
 from dpmath.estimate.day import FloatArray
-from dpmath.estimate.likelihood import Ladders, Parts, error_of, error_of_days, likeliest, unsure_of
 from dpmath.estimate.products import product
 from dpmath.estimate.rows import Rows
+from dpmath.estimate.scales import Parts, Scales, likeliest, prior
 from dpmath.estimate.state import POINTS, State
+from dpmath.estimate.told import ALONE, Known, Told, Turned, joined
 from dpmath.estimate.view import View
 
-_LEAST_VARIANCE = 1e-8
-"""Of the city's mean, in squared points: with less, rounding would pass for what it tells."""
+_LEAST_VARIANCE = 1e-12
+_STEPS = {"first": 10, "later": 4}
+"""Of the search for scales: later days begin from what was found before."""
 
 
 @dataclass(frozen=True)
@@ -35,30 +39,44 @@ class Design:
 
 
 @dataclass(frozen=True)
+class Taken:
+    """The noisy sums of one measurement, and what they are sums of.
+
+    Attributes:
+        design: What was measured, its loadings times the share that the balls keep.
+        sums: The sums about the centre of the values, in radii of the ball, shape (Q,).
+        noise: Standard deviation of their noise, in radii.
+        expected: What was expected of them when they were asked, shape (Q,).
+        cut: By which part of the rest they may be off, for what the balls cut off.
+    """
+
+    design: Design
+    sums: FloatArray
+    noise: float
+    expected: FloatArray
+    cut: float = 0.0
+
+
+@dataclass(frozen=True)
 class Joint:
     """How the errors of cells go together: what the variance of a mean of several cells is made from.
 
     Attributes:
         rows: The functions' values at the cells.
-        covariance: Covariance of the coefficients before the day, shape (S, S).
-        added: What the day and the factors add to their variances, shape (S,).
+        before: What was known of the day's coefficients before its sums.
         of_cells: Variance of what is each cell's own, shape (G,).
         residual: How much of each cell's variance is that of the pairs' residuals, before the check, shape (G,).
         known: Covariance of each cell with the sums, which are turned so that they are independent, shape (Q, G).
-        misfit: What the rest of the variance is multiplied by.
         moved: How far the sums moved each cell's mean, shape (G,).
         cut: By which part of that it may be off, for what the balls cut off.
     """
 
     rows: Rows
-    covariance: FloatArray
-    added: FloatArray
+    before: Known
     of_cells: FloatArray
     residual: FloatArray
     known: FloatArray
-    misfit: float
-    moved: FloatArray
-    cut: float
+    off: FloatArray
 
 
 @dataclass(frozen=True)
@@ -66,159 +84,198 @@ class Estimate:
     """The cells' means as estimated, and what the day tells of the days to come.
 
     Attributes:
+        view: The day as it is expected with these sums, before others are taken.
         mean: Estimated mean of each cell's values, in points, shape (G,).
         variance: Its variance, shape (G,).
         variance_before: The same before the day's sums were known, shape (G,).
-        expected: What was expected before, in points, shape (G,).
         state: The state after the day.
-        residual_factor: What residual variances of the day were multiplied by.
         residual_variance: Variance of each pair's residual, shape (P,).
         residual_part: How much of the variance is that of the pairs' residuals, shape (G,).
         joint: How the errors of cells go together.
     """
 
+    view: View
     mean: FloatArray
     variance: FloatArray
     variance_before: FloatArray
-    expected: FloatArray
     state: State
-    residual_factor: float
     residual_variance: FloatArray
     residual_part: FloatArray
     joint: Joint
 
 
-def estimated(view: View, design: Design, sums: FloatArray, noise: float, cut: float, chosen: Ladders) -> Estimate:
-    """Return the estimate from noisy sums.
-
-    Scales are chosen by the penalised likelihood of the sums: how much the day differs, how much pairs differ, and on
-    the first day how much everything may vary.
-
-    Args:
-        view: The day as it was expected.
-        design: What was measured, its loadings times the shares that the balls keep.
-        sums: The noisy sums, in radii of the ball, shape (Q,).
-        noise: Standard deviation of their noise, in radii.
-        cut: By which part of what the sums move a mean that may be off, for what the balls cut off.
-        chosen: Which variances may be multiplied by a factor, and by which.
+def told_by(view: View, taken: Sequence[Taken]) -> Told:
+    """Return the sums of a day as they are kept: with what they see of the coefficients, and their variance by parts.
 
     Source:
         HV-E3.
     """
-    state, strata, loading = view.state, view.strata.weighed(design.weight), design.loading
-    total = loading * strata.pair_sums(design.weight)[:, None]
-    spread = strata.pair_sums(design.weight**2 * view.residual_variance)
-    seen = strata.transposed_times(total, state.n_hexagons)  # (S, Q)
-    n_common = state.basis.n_common
-    common = np.arange(seen.shape[0]) < n_common
-    lasting, prior = state.covariance_with(seen), state.lasting
-    of_cells = strata.cell_sums(total)
-    of_cells_alone = (of_cells * view.cell_variance[:, None]).T @ of_cells
-    lasting_own = lasting[n_common:] - product(state.covariance[n_common:, :n_common], seen[:n_common])
-    parts = Parts(
-        before=seen.T @ lasting,
-        own_before=seen[n_common:].T @ lasting_own,
-        of_city=seen.T @ ((prior * common)[:, None] * seen),
-        own=seen.T @ ((prior * ~common)[:, None] * seen) + of_cells_alone,
-        of_cells=of_cells_alone,
-        day=seen.T @ (state.of_the_day[:, None] * seen),
-        residual=(loading * spread[:, None]).T @ loading,
-        of_mean=np.outer(lasting[0], lasting[0]) / max(state.covariance[0, 0], _LEAST_VARIANCE),
-        noise=noise,
+    state, factors = view.state, view.state.factors
+    strata = [view.strata.weighed(one.design.weight) for one in taken]
+    totals = [
+        one.design.loading * of.pair_sums(one.design.weight)[:, None] for one, of in zip(taken, strata, strict=True)
+    ]
+    seen = np.column_stack(
+        [of.transposed_times(total, state.n_hexagons) for of, total in zip(strata, totals, strict=True)]
     )
-    factors = likeliest(parts, sums, chosen)
-    unsure = unsure_of(parts, sums, factors, chosen["own"]) if "own" in chosen else 1.0
-    added = prior * np.where(common, factors["city"] - 1, factors["own"] - 1)
-    found = _solved(
-        view, design, parts.root(factors), sums, cut, factors, unsure, lasting + added[:, None] * seen, added, seen
+    of_cells = view.strata.cell_sums(np.column_stack(totals))
+    residual = view.residual_variance / factors["residual"]
+    return Told(
+        sums=np.concatenate([one.sums for one in taken]),
+        seen=seen,
+        cell=(of_cells * (view.cell_variance / factors["cell"])[:, None]).T @ of_cells,
+        level=np.outer(seen[0], seen[0]) * (state.of_the_day[0] / factors["level"]),
+        day=seen[1:].T @ ((state.of_the_day[1:] / factors["day"])[:, None] * seen[1:]),
+        residual=np.block([[_together(view, one, other, residual) for other in taken] for one in taken]),
+        noise=np.diag(np.concatenate([np.full(one.sums.size, one.noise**2) for one in taken])),
     )
-    whole = parts.varying(factors) + parts.rest(factors)
-    # Days that are alike would lower the scale: what days differ by counts on the first day, and once it falls no more.
-    of_scale = factors if not state.n_days or state.scale_is_known else {**factors, "day": 0.0}
-    errors = {"scale_error": error_of(parts.varying(of_scale), whole, sums, state.scale_error)}
-    if "own" not in chosen:
-        errors["day_error"] = error_of_days(parts, sums, factors, state.day_error)
-        errors["own_error"] = error_of(parts.varying_by_place, whole, sums, state.own_error)
-    return replace(found, state=replace(found.state, **errors))
 
 
-def _solved(
-    view: View,
-    design: Design,
-    root: FloatArray,
-    sums: FloatArray,
-    cut: float,
-    factors: dict[str, float],
-    unsure: float,
-    lasting: FloatArray,
-    added: FloatArray,
-    seen: FloatArray,
-) -> Estimate:
-    """Return the estimate with factors that were chosen.
+def _together(view: View, one: Taken, other: Taken, residual: FloatArray) -> FloatArray:
+    """Return the covariance that residuals give to the sums of two measurements."""
+    spread = view.strata.pair_sums(one.design.weight * other.design.weight * residual)
+    return (one.design.loading * spread[:, None]).T @ other.design.loading
+
+
+def expected_after(view: View, taken: Sequence[Taken]) -> View:
+    """Return the day as it is expected with some of its sums, before others are taken.
 
     Args:
-        view: The day as it was expected.
-        design: What was measured.
-        root: Lower Cholesky root of the covariance of the sums.
-        sums: The noisy sums.
-        cut: By which part of what the sums move a mean that may be off.
-        factors: What each group of variances is multiplied by.
-        unsure: How much larger than chosen the variances of places may well be.
-        lasting: Covariance of the coefficients with the sums, shape (S, Q).
-        added: What the factors add to the coefficients' variances, shape (S,).
-        seen: How the sums depend on the coefficients, shape (S, Q).
-    """
-    state, rows, occupancy = view.state, view.rows, view.day.occupancy
-    n_cells, residual = occupancy.n_cells, factors["residual"] * view.residual_variance
-    alone = np.bincount(occupancy.cell, view.share_of_cell**2 * residual, n_cells).astype(float)
-    of_cells = factors["own"] * view.cell_variance
-    of_the_day = factors["day"] * state.of_the_day
-    told = solve_triangular(root, sums, lower=True)
+        view: The day as it was expected before.
+        taken: The sums.
 
-    strata, loading = view.strata, design.loading
-    shared = strata.pair_sums(design.weight * view.share_of_cell * residual)
-    total = strata.pair_sums(design.weight)
-    covariance = rows.times(lasting + of_the_day[:, None] * seen)
-    covariance += strata.cell_sums(loading * (shared + of_cells[strata.cell] * total)[:, None])
-    known = solve_triangular(root, covariance.T, lower=True)
-    before = view.lasting_variance + rows.diagonal_variances(added + of_the_day) + of_cells + alone
-    gain = solve_triangular(root, lasting.T, lower=True)
-    moved = known.T @ told
-    misfit = unsure * max(1.0, float(told @ told) / max(told.size, 1))
-    after = gain.T @ gain
-    np.subtract(state.covariance, after, out=after)  # in place: it is a day's largest array
-    after[np.diag_indices_from(after)] += added
-    of_city, own = state.prior_factors
+    Source:
+        HV-E3.
+    """
+    told = told_by(view, taken)
+    view, told = _with_scales(view, told, *scales_after(view.state, told))
+    return replace(view, today=view.today.given(told.seen, _apart(view, told), told.sums)[0])
+
+
+def estimated(view: View, taken: Sequence[Taken]) -> Estimate:
+    """Return the estimate from all sums of a day, by the scales that the sums of all releases tell of.
+
+    Args:
+        view: The day as it was expected before the last sums.
+        taken: The sums.
+
+    Source:
+        HV-E3.
+    """
+    told = told_by(view, taken)
+    scales, shocks = scales_after(view.state, told)
+    likely = solved(*_with_scales(view, told, scales, shocks), taken)
+    wide = solved(*_with_scales(view, told, scales.widened, shocks), taken)
+    off = wide.mean - likely.mean
+    joint = replace(wide.joint, off=np.column_stack([wide.joint.off, off]))
+    variance = wide.variance + off**2
+    return replace(wide, view=likely.view, mean=likely.mean, variance=variance, state=likely.state, joint=joint)
+
+
+def _with_scales(view: View, told: Told, scales: Scales, shocks: FloatArray) -> tuple[View, Told]:
+    """Return a day that differs more or less than others, before its sums, and the sums, with some scales."""
+    state = replace(view.state, scales=scales)
+    of_level, of_rest = shocks
+    of_the_day = state.of_the_day * of_rest
+    of_the_day[0] *= of_level / of_rest
+    told = replace(told, level=of_level * told.level, day=of_rest * told.day)
+    return replace(view, state=state, today=state.known.varying(of_the_day)), told
+
+
+def _apart(view: View, told: Told) -> FloatArray:
+    """Return the covariance of the sums by all but the day's coefficients."""
+    factors = view.state.factors
+    return factors["cell"] * told.cell + factors["residual"] * told.residual + told.noise
+
+
+def scales_after(state: State, told: Told) -> tuple[Scales, FloatArray]:
+    """Return the likeliest scales with the sums of one more measurement, and how much more its day differs.
+
+    Source:
+        HV-E7.
+    """
+    every = (*state.told, told)
+    seen = np.column_stack([one.seen for one in every])
+    n_last = told.sums.size
+
+    def seen_by(group: str) -> FloatArray:
+        of = state.prior_by_group[group]
+        varying = np.flatnonzero(of)
+        part = seen[varying]
+        return product(part.T, of[varying][:, None] * part)
+
+    groups = {group: seen_by(group) for group in ("fixed", *GROUPS)}
+    alone = {name: joined(getattr(one, name) for one in every) for name in ALONE}
+    noise = joined(one.noise for one in every)
+    of_groups = [groups[group] + (alone["cell"] if group == "cell" else 0.0) for group in GROUPS]
+    shocks = np.zeros((2, *noise.shape))
+    shocks[:, -n_last:, -n_last:] = told.level, told.day
+    parts = Parts(
+        groups["fixed"] + noise,
+        (*of_groups, *(alone[name] for name in ("level", "day", "residual"))),
+        (shocks[0], shocks[1]),
+    )
+    return likeliest(
+        parts,
+        np.concatenate([one.sums for one in every]),
+        prior(state.scale_variance),
+        state.scales.likeliest,
+        _STEPS["later" if state.n_days else "first"],
+    )
+
+
+def solved(view: View, told: Told, taken: Sequence[Taken]) -> Estimate:
+    """Return the estimate with the scales that the view's state has.
+
+    Args:
+        view: The day as it was expected before any of its sums.
+        told: The sums of the day, and what they depend on.
+        taken: The same as they were taken.
+
+    Source:
+        HV-E3.
+    """
+    rows, occupancy = view.rows, view.day.occupancy
+    residual, of_cells = view.residual_variance, view.cell_variance
+    alone = np.bincount(occupancy.cell, view.share_of_cell**2 * residual, occupancy.n_cells).astype(float)
+    today, turned = view.today.given(told.seen, _apart(view, told), told.sums)
+    own = [_of_cells(view, one.design, view.share_of_cell * residual, of_cells) for one in taken]
+    covariance = rows.times(turned.together) + np.column_stack(own)
+    known = solve_triangular(turned.root, covariance.T, lower=True)
+    before = view.today.variances(rows) + of_cells + alone
+    off = covariance @ _cuts(taken, told, turned)
+    after = alone + np.maximum(before - (known**2).sum(axis=0) - alone, _LEAST_VARIANCE) + (off**2).sum(axis=1)
     return Estimate(
-        mean=np.clip(view.expected + moved, 0.0, POINTS),
-        variance=honest(before - (known**2).sum(axis=0), alone, misfit, moved, cut),
-        variance_before=honest(before, alone, misfit, np.zeros_like(moved), cut),
-        expected=view.expected,
-        state=replace(
-            state,
-            mean=state.mean + gain.T @ told,
-            covariance=after,
-            prior_factors=(of_city * factors["city"], own * factors["own"]),
-        ),
-        residual_factor=factors["residual"],
+        view=replace(view, today=today),
+        mean=np.clip(view.unbounded + known.T @ turned.innovation, 0.0, POINTS),
+        variance=after,
+        variance_before=before,
+        state=view.state.with_told(told),
         residual_variance=residual,
         residual_part=alone,
-        joint=Joint(rows, state.covariance, added + of_the_day, of_cells, alone, known, misfit, moved, cut),
+        joint=Joint(rows, view.today, of_cells, alone, known, off),
     )
 
 
-def honest(variance: FloatArray, residual: FloatArray, misfit: float, moved: FloatArray, cut: float) -> FloatArray:
-    """Return variances that count what the model leaves out.
+def _of_cells(view: View, design: Design, residual: FloatArray, of_cells: FloatArray) -> FloatArray:
+    """Return the covariance of each cell with the sums by its own part and its pairs' residuals, shape (G, Q)."""
+    shared = view.strata.pair_sums(design.weight * residual)
+    total = view.strata.pair_sums(design.weight)
+    return view.strata.cell_sums(design.loading * (shared + of_cells[view.strata.cell] * total)[:, None])
 
-    Args:
-        variance: Variance by the model, shape (n,).
-        residual: How much of it is that of the pairs' residuals, shape (n,).
-        misfit: What the rest is multiplied by: a day may be unlike all others.
-        moved: How far the day's sums moved each mean, of which the balls cut a part off, shape (n,).
-        cut: By which part of that it may be off.
 
-    Source:
-        HV-E3.
+def _cuts(taken: Sequence[Taken], told: Told, turned: Turned) -> FloatArray:
+    """Return what the balls may have cut off of each measurement otherwise than supposed, as weights of its sums.
+
+    All sums of one measurement are larger or smaller by the same share of what moved them.
+
+    Returns:
+        For each measurement, its sums' errors, solved by the covariance of all sums, shape (Q, n).
     """
-    cut_off = (cut * moved) ** 2
-    return (residual + np.maximum(variance - residual, 1e-12) * misfit + cut_off).astype(np.float64)
+    solved = solve_triangular(turned.root, turned.innovation, lower=True, trans=1)
+    moved = told.sums - told.noise @ solved - np.concatenate([one.expected for one in taken])
+    columns, first = np.zeros((moved.size, len(taken))), 0
+    for number, one in enumerate(taken):
+        here = slice(first, first := first + one.sums.size)
+        columns[here, number] = one.cut * moved[here]
+    return cho_solve((turned.root, True), columns)

@@ -1,23 +1,18 @@
 """A day's private questions, one after the other: each is made from public numbers and the noisy answers before it."""
 
 from collections.abc import Generator
-from dataclasses import dataclass, replace
-from functools import cached_property
+from dataclasses import replace
 
 import numpy as np
+from scipy.special import ndtr
 
-from dpmath.core.accounting import LOSS_UNITS, ExactIntArray
-from dpmath.core.occupancy import IntArray
+from dpmath.core.accounting import ExactIntArray
 from dpmath.estimate import shrinkage
-from dpmath.estimate.basis import Basis, fit_basis
-from dpmath.estimate.bounded_sums import BoundedSums
-from dpmath.estimate.charges import Charge
-from dpmath.estimate.covariates import covariates
-from dpmath.estimate.day import Day, FloatArray
-from dpmath.estimate.design import RADIUS, as_measured, design, whole_numbers
-from dpmath.estimate.likelihood import ON_FIRST_DAY, ON_LATER_DAY, Ladders
-from dpmath.estimate.measurement import ROOM_BITS, Norm
-from dpmath.estimate.posterior import Estimate, estimated
+from dpmath.estimate.asked import Asked, Guess
+from dpmath.estimate.day import FloatArray
+from dpmath.estimate.design import RADIUS, as_measured, design, level, whole_numbers
+from dpmath.estimate.measurement import ROOM_BITS, Measurement
+from dpmath.estimate.posterior import Design, Estimate, Taken, estimated, expected_after
 from dpmath.estimate.questions import (
     LARGEST_DEVIATION,
     SHARE_BITS,
@@ -30,6 +25,7 @@ from dpmath.estimate.questions import (
     Spread,
     check_limits,
 )
+from dpmath.estimate.shrinkage import Kept
 from dpmath.estimate.state import POINTS, RESIDUAL_CLASSES, State, first_state
 from dpmath.estimate.view import View, scale_of
 
@@ -44,66 +40,6 @@ _RISE = 1.5 * 0.1295176
 _LARGEST_STEP = 1.5
 _ROOM_VARIANCE = 0.1
 """Of the room of one user's vector about the mean."""
-_EXPECTED_CENTRE = (50.0, 25.0)
-_EXPECTED_LOG2_SCALE = (-3.0, 1.5)
-
-
-@dataclass(frozen=True)
-class Asked:
-    """What the questions of a day are made from, apart from the state.
-
-    Attributes:
-        day: The day.
-        value_range: Largest value of a record, in ticks.
-        radius: Radius of each user's ball, shape (L,).
-        charges: The charge of each question, by name.
-        norm: The norm of the balls.
-        of_occupancy: Whether covariates of the occupancy are used.
-        similar_cells: Whether a cell is taken to be similar to its neighbours in place and time.
-        n_days: How many days ago the state was that of.
-    """
-
-    day: Day
-    value_range: int
-    radius: IntArray
-    charges: dict[str, Charge]
-    norm: Norm
-    of_occupancy: bool = True
-    similar_cells: bool = True
-    n_days: int = 1
-
-    @cached_property
-    def covariates(self) -> FloatArray:
-        """The covariates of each cell, shape (G, n)."""
-        return covariates(self.day, self.of_occupancy)
-
-    @cached_property
-    def basis(self) -> Basis:
-        """The functions of a dataset whose first day this is."""
-        return fit_basis(self.day, self.covariates, self.similar_cells)
-
-    @property
-    def reach(self) -> FloatArray:
-        """Radius of each user's ball, as a share of the full radius, shape (L,)."""
-        return self.radius / RADIUS
-
-    def noise(self, name: str) -> float:
-        """Return the standard deviation of a question's noise."""
-        scale = LOSS_UNITS / self.charges[name].inverse_scale
-        return scale if self.norm == "l2" else float(np.sqrt(2)) * scale
-
-    def sums(self, name: str, limit: IntArray | int) -> BoundedSums:
-        """Return sums of numbers within limits, by the reach of each user: who is short of budget counts for less."""
-        limits = np.broadcast_to(np.atleast_2d(limit), (self.radius.size, np.atleast_2d(limit).shape[1]))
-        return BoundedSums(limits * self.radius[:, None] // RADIUS, self.charges[name].inverse_scale, self.norm)
-
-    def share_of(self, name: str, total: int, limit: int) -> tuple[float, float]:
-        """Return the noisy mean over users of a number from 0 to a limit, as a share of it, and its standard deviation.
-
-        Users count by their reach. Where nobody has any, the deviation is infinite.
-        """
-        whole = float(self.reach.sum()) * limit
-        return (total / whole, self.noise(name) / whole) if whole else (0.0, np.inf)
 
 
 def programme(state: State | None, asked: Asked) -> Asking:
@@ -116,23 +52,21 @@ def programme(state: State | None, asked: Asked) -> Asking:
     Source:
         HV-E4.
     """
+    earlier: list[Taken] = []
     if state is None:
-        state = yield from _begun(asked)
-        state = (yield from _measured(_seen(state, asked), asked, "coarse", ON_FIRST_DAY)).state.rescaled()
-        state, raised = state.with_rest_by_place()
-        state = replace(state, shrink=shrinkage.of_other_questions(state.shrink))
-        taken_back = {"own": (1 / raised, *ON_FIRST_DAY["own"])} if raised > 1 else {}
-        return (yield from _checked(_seen(state, asked), asked, {**ON_FIRST_DAY, **taken_back}))
-    return (yield from _checked(_seen_later(state, asked), asked, ON_LATER_DAY))
+        view, coarse = yield from _measured(_seen((yield from _begun(asked)), asked), asked, "coarse")
+        state = estimated(view, [coarse]).state
+        view = _seen(replace(state, shrink=shrinkage.of_other_questions(view.state.shrink)), asked)
+    else:
+        view = _seen(state.later(asked.n_days).with_hexagons(asked.day), asked)
+        earlier = [(yield from _levelled(view, asked))]
+        view = expected_after(view, earlier)
+    view, last = yield from _measured(view, asked, "map")
+    return (yield from _checked(estimated(view, [*earlier, last]), asked))
 
 
 def _seen(state: State, asked: Asked) -> View:
     return View.of(asked.day, state, asked.covariates)
-
-
-def _seen_later(state: State, asked: Asked) -> View:
-    """Return the day as the state of an earlier day expects it."""
-    return _seen(state.later(asked.n_days).with_hexagons(asked.day), asked)
 
 
 def _begun(asked: Asked) -> Generator[Question, tuple[Question, ExactIntArray], State]:
@@ -140,24 +74,24 @@ def _begun(asked: Asked) -> Generator[Question, tuple[Question, ExactIntArray], 
     day, basis = asked.day, asked.basis  # before the first question: what is public fails before anything is drawn
     _, (total,) = yield Centre(asked.sums("centre", 1 << SHARE_BITS), asked.value_range)
     share, noise = asked.share_of("centre", int(total), 1 << SHARE_BITS)
-    mean, spread = _EXPECTED_CENTRE
+    mean, spread = asked.guess.centre, asked.guess.deviation
     kept = spread**2 / (spread**2 + (noise * POINTS) ** 2)
     centre = mean + kept * (share * POINTS - mean)
 
     about = round(float(np.clip(centre, 0.0, POINTS)) / POINTS * (1 << SHARE_BITS))
     _, (total,) = yield Spread(asked.sums("spread", LARGEST_DEVIATION), asked.value_range, about)
     share, noise = (0.5 * POINTS * one for one in asked.share_of("spread", int(total), LARGEST_DEVIATION))
-    log2, log2_spread = _log2_scale(share, noise, spread**2 * (1 - kept))
+    log2, log2_spread = _log2_scale(share, noise, spread**2 * (1 - kept), asked.guess)
     scale = scale_of(day.occupancy, POINTS * 2 ** (log2 + 0.5 * log2_spread))
     return first_state(day, basis, centre, spread**2 * (1 - kept), scale, (log2_spread * np.log(2)) ** 2)
 
 
-def _log2_scale(measured: float, noise: float, centre_variance: float) -> tuple[float, float]:
+def _log2_scale(measured: float, noise: float, centre_variance: float, guess: Guess) -> tuple[float, float]:
     """Return mean and standard deviation of log2(scale / range), from the noisy mean of users' deviations.
 
     These are from where the centre is supposed to be, so the error of that is in each of them.
     """
-    mean, spread = _EXPECTED_LOG2_SCALE
+    mean, spread = np.log2(guess.spread / POINTS), guess.log2_deviation
     ladder = np.linspace(-10, -1, 361)
     expected = np.sqrt((POINTS * 2**ladder) ** 2 + centre_variance)
     fit = -0.5 * ((ladder - mean) / spread) ** 2 - 0.5 * ((measured - expected) / noise) ** 2
@@ -167,48 +101,61 @@ def _log2_scale(measured: float, noise: float, centre_variance: float) -> tuple[
     return found, float(np.sqrt(weight @ (ladder - found) ** 2))
 
 
+def _levelled(view: View, asked: Asked) -> Generator[Question, tuple[Question, ExactIntArray], Taken]:
+    """Ask how far users are from what is expected of them.
+
+    If a day differs much as a whole, vectors of the map would all be cut, and the map be off by what is lost.
+    """
+    meant = level(view, asked.reach, asked.noise("level") / RADIUS)
+    question, answers = yield Measured(_numbers(meant, view, asked, "level"))
+    largest = max(float(asked.radius.sum()), 1.0)  # if every user's mean were cut
+    beyond = float(ndtr((abs(int(answers[0])) / largest - 1) / meant.length))  # about how many are
+    return _taken(view, asked, "level", question, answers, Kept(1.0, 2 * beyond))
+
+
 def _measured(
-    view: View, asked: Asked, name: str, chosen: Ladders
-) -> Generator[Question, tuple[Question, ExactIntArray], Estimate]:
-    """Ask the large measurement and the mean room of its vectors, and return the estimate from both."""
-    state, strata, noise = view.state, view.strata, asked.noise(name) / RADIUS
-    meant = design(view, asked.norm, noise, asked.reach)
-    scale = asked.charges[name].inverse_scale
-    numbers = whole_numbers(meant, view, asked.value_range, asked.radius, scale, asked.norm)
-    question, answers = yield Measured(numbers)
-    if not isinstance(question, Measured):
-        raise ValueError("the answers are not those of a measurement")
+    view: View, asked: Asked, name: str
+) -> Generator[Question, tuple[Question, ExactIntArray], tuple[View, Taken]]:
+    """Ask the large measurement and the mean room of its vectors; return the view with what it tells, and the sums."""
+    meant = design(view, asked.norm, asked.noise(name) / RADIUS, asked.reach)
+    question, answers = yield Measured(_numbers(meant, view, asked, name))
     _, (total,) = yield Shrunk(asked.sums(f"{name} shrink", 1 << ROOM_BITS))
     room, deviation = asked.share_of(f"{name} shrink", int(total), 1 << ROOM_BITS)
-    shrink, reach = state.shrink, asked.reach
+    shrink, reach = view.state.shrink, asked.reach
     if reach.any():
         variance = deviation**2 + _ROOM_VARIANCE * float((reach**2).sum() / reach.sum() ** 2)
         shrink = shrinkage.updated(shrink, room, variance, meant.length)
-    kept = shrinkage.kept(shrink, meant.length, meant.part)
+    taken = _taken(view, asked, name, question, answers, shrinkage.kept(shrink, meant.length, meant.part))
+    return replace(view, state=replace(view.state, shrink=shrink)), taken
+
+
+def _numbers(meant: Design, view: View, asked: Asked, name: str) -> Measurement:
+    inverse_scale = asked.charges[name].inverse_scale
+    return whole_numbers(meant, view, asked.value_range, asked.radius, inverse_scale, asked.norm)
+
+
+def _taken(view: View, asked: Asked, name: str, question: Question, answers: ExactIntArray, kept: Kept) -> Taken:
+    """Return the sums of a measurement, of which balls keep a share, about the centre of the values."""
+    if not isinstance(question, Measured):
+        raise ValueError("the answers are not those of a measurement")
     done = as_measured(question.measurement)
     done = replace(done, loading=done.loading * kept.share)
-    weighed = strata.weighed(done.weight)
-    expected = np.clip(weighed.values(view.expected, state.mean), 0.0, POINTS)
-    off = expected - question.measurement.centre * (POINTS / asked.value_range)  # centres are whole ticks
+    centre = question.measurement.centre * (POINTS / asked.value_range)
     sums = np.array([int(one) for one in answers], dtype=float) / RADIUS
-    sums -= (strata.pair_sums(done.weight) * off) @ done.loading
-    found = estimated(view, done, sums, noise, kept.error, chosen)
-    return replace(found, state=replace(found.state, shrink=shrink))
+    expected = (view.strata.pair_sums(done.weight) * (centre - view.state.centre)) @ done.loading
+    return Taken(done, sums + expected, asked.noise(name) / RADIUS, expected, kept.error)
 
 
-def _checked(
-    view: View, asked: Asked, chosen: Ladders
-) -> Generator[Question, tuple[Question, ExactIntArray], Estimate]:
-    """Ask the measurement of the map, then how many pairs are far from it, and return the estimate."""
-    found = yield from _measured(view, asked, "map", chosen)
-    occupancy = asked.day.occupancy
+def _checked(found: Estimate, asked: Asked) -> Generator[Question, tuple[Question, ExactIntArray], Estimate]:
+    """Ask how many pairs are far from the estimate, and return it with intervals that allow for that."""
+    view, occupancy = found.view, asked.day.occupancy
     n_classes = RESIDUAL_CLASSES[0] * RESIDUAL_CLASSES[1]
     of_mean = np.maximum(found.variance - found.residual_part, 0.0)[occupancy.cell]
-    residual = view.residual_variance * found.residual_factor
+    residual = found.residual_variance
     deviation = np.sqrt(residual + of_mean)
     in_ticks = asked.value_range / POINTS
     limit = check_limits(occupancy, view.residual_class, n_classes, asked.norm)
-    of_strata = np.clip(view.strata.values(found.mean, found.state.mean), 0.0, POINTS)
+    of_strata = np.clip(view.strata.values(found.mean, view.today.mean), 0.0, POINTS)
     check = Check(
         asked.sums("check", limit),
         np.rint(of_strata * in_ticks).astype(np.int64)[view.strata.of_pair],
@@ -227,9 +174,7 @@ def _checked(
     np.add.at(n_pairs, (occupancy.user, view.residual_class), 1)
     response = _RISE * (weight * share / np.maximum(n_pairs, 1)).sum(axis=0)
     sampling = _NORMAL_BEYOND * (weight**2 / np.maximum(n_pairs, 1)).sum(axis=0)
-    widened = _widened(found, view, counted - _NORMAL_BEYOND * weight.sum(axis=0), response, noise**2 + sampling)
-    state = widened.state.rescaled(view.state.scale_error[1])
-    return replace(widened, state=state.with_places_as_told().with_days_as_told())
+    return _widened(found, view, counted - _NORMAL_BEYOND * weight.sum(axis=0), response, noise**2 + sampling)
 
 
 def _widened(found: Estimate, view: View, surplus: FloatArray, response: FloatArray, variance: FloatArray) -> Estimate:
@@ -247,23 +192,27 @@ def _widened(found: Estimate, view: View, surplus: FloatArray, response: FloatAr
     gain = np.linalg.solve(
         np.diag(variance) + (response[:, None] * covariance) * response, response[:, None] * covariance
     )
-    shift = 0.5 * np.log(found.residual_factor)
-    residual = state.residual + shift + np.clip(gain.T @ surplus, -_LARGEST_STEP, _LARGEST_STEP)
+    step = np.clip(gain.T @ surplus, -_LARGEST_STEP, _LARGEST_STEP)
+    after = covariance - gain.T @ (response[:, None] * covariance)
+    factor = np.exp(step + np.diag(after - covariance) / 2)[view.residual_class]
+    n_records = view.day.occupancy.n_records
+    mean = float(np.average(factor, weights=n_records))  # of what earlier sums are thought to have had too
+    told = tuple(replace(one, residual=mean * one.residual) for one in state.told)
     after = replace(
-        state, residual=residual, residual_covariance=covariance - gain.T @ (response[:, None] * covariance)
+        state, told=told, residual=state.residual + step, residual_covariance=after, n_days=state.n_days + 1
     )
-    wider = replace(view, state=replace(view.state, residual=residual, residual_covariance=after.residual_covariance))
+    residual = found.residual_variance * factor
     occupancy = view.day.occupancy
-    part = np.bincount(occupancy.cell, view.share_of_cell**2 * wider.residual_variance, occupancy.n_cells).astype(float)
+    part = np.bincount(occupancy.cell, view.share_of_cell**2 * residual, occupancy.n_cells).astype(float)
     after_day, before_day = (
         np.maximum(one - found.residual_part, 0.0) + part for one in (found.variance, found.variance_before)
     )
     return replace(
         found,
-        state=replace(after, n_days=after.n_days + 1),
+        state=after,
         variance=after_day,
         variance_before=before_day,
-        residual_variance=wider.residual_variance,
+        residual_variance=residual,
         residual_part=part,
     )
 

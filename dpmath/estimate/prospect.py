@@ -9,11 +9,10 @@ from dataclasses import replace
 import numpy as np
 
 from dpmath.estimate import shrinkage
+from dpmath.estimate.asked import Asked
 from dpmath.estimate.day import FloatArray
 from dpmath.estimate.design import RADIUS, design, directions
-from dpmath.estimate.likelihood import NOTHING
-from dpmath.estimate.posterior import estimated
-from dpmath.estimate.programme import Asked
+from dpmath.estimate.posterior import Taken, solved, told_by
 from dpmath.estimate.state import POINTS, State, first_state
 from dpmath.estimate.view import View, scale_of
 
@@ -60,17 +59,12 @@ def expected_deviations(state: State, asked: Sequence[Asked]) -> Iterator[tuple[
         meant = design(view, one.norm, noise, one.reach, found)
         kept = shrinkage.kept(view.state.shrink, meant.length, meant.part)
         meant = replace(meant, loading=meant.loading * kept.share)
-        after = estimated(view, meant, np.zeros(meant.loading.shape[1]), noise, kept.error, NOTHING)
+        nothing = np.zeros(meant.loading.shape[1])
+        taken = Taken(meant, nothing, noise, nothing, kept.error)
+        told = told_by(view, [taken])
+        as_expected = told.seen.T @ view.today.mean
+        after = solved(view, replace(told, sums=as_expected), [replace(taken, expected=as_expected)])
         yield np.sqrt(after.variance), np.clip(1 - after.variance / after.variance_before, 0.0, 1.0)
-
-
-def n_coefficients(asked: Asked) -> int:
-    """Return how many coefficients a day has: memory grows with the square of it.
-
-    Source:
-        HV-E1.
-    """
-    return asked.basis.n_common + asked.day.names.size * asked.basis.n_own
 
 
 def prior_state(asked: Asked, deviation: float) -> State:

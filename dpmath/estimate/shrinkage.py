@@ -14,7 +14,7 @@ from dpmath.estimate.day import FloatArray
 
 LEAST_SHRINK = 0.82
 """The least mean shrink factor that expected lengths are chosen for."""
-LEAST_ROOM, MOST_ROOM = 0.5, 1.5
+LEAST_ROOM, MOST_ROOM = 0.25, 1.25
 _LEAST_SHARE = 0.1
 """Of sums, that is taken to be kept: with less, nothing could be told from them."""
 _SPREAD = 0.4

@@ -6,20 +6,26 @@ from typing import Any
 import numpy as np
 
 from dpmath.estimate.basis import Basis
-from dpmath.estimate.day import FloatArray
+from dpmath.estimate.scales import Scales
 from dpmath.estimate.state import State
+from dpmath.estimate.told import Told
+
+_NUMBERS = ("centre", "centre_variance", "scale", "scale_variance", "n_days")
+_APART = ("basis", "told", "scales")
 
 
 def to_arrays(state: State) -> dict[str, np.ndarray]:
-    """Return the state as arrays by name, to be stored. Of the covariance, which is symmetric, it is the lower half.
+    """Return the state as arrays by name, to be stored.
 
     Source:
         HV-E4.
     """
     arrays = {f"basis.{one.name}": np.asarray(getattr(state.basis, one.name)) for one in fields(Basis)}
-    rest = (one.name for one in fields(State) if one.name != "basis")
-    lower = state.covariance[np.tri(state.mean.size, dtype=bool)]
-    return arrays | {name: np.asarray(getattr(state, name)) for name in rest} | {"covariance": lower}
+    arrays |= {f"scales.{name}": logs for name, logs in state.scales._asdict().items()}
+    for number, told in enumerate(state.told):
+        arrays |= {f"told.{number}.{one.name}": getattr(told, one.name) for one in fields(Told)}
+    rest = (one.name for one in fields(State) if one.name not in _APART)
+    return arrays | {name: np.asarray(getattr(state, name)) for name in rest}
 
 
 def from_arrays(arrays: dict[str, np.ndarray]) -> State:
@@ -29,19 +35,9 @@ def from_arrays(arrays: dict[str, np.ndarray]) -> State:
         HV-E4.
     """
     basis = {one.name: arrays[f"basis.{one.name}"] for one in fields(Basis)}
-    rest = {one.name: arrays[one.name] for one in fields(State) if one.name != "basis"}
-    pairs = ("prior_factors", "scale_error", "own_error", "day_error", "shrink")
-    singles = ("centre", "scale", "residual_scale", "day_factor")
-    numbers: dict[str, Any] = {name: float(rest.pop(name)) for name in singles}
-    numbers |= {name: tuple(rest.pop(name).tolist()) for name in pairs}
-    numbers |= {"n_days": int(rest.pop("n_days"))}
-    rest["covariance"] = _symmetric(rest["covariance"], rest["mean"].size)
-    return State(basis=Basis(**{**basis, "reach": float(basis["reach"])}), **rest, **numbers)
-
-
-def _symmetric(lower: FloatArray, size: int) -> FloatArray:
-    """Return the symmetric matrix whose lower half has these rows, one after the other."""
-    matrix = np.empty((size, size))
-    for row, part in enumerate(np.split(lower, np.cumsum(np.arange(1, size)))):
-        matrix[row, : row + 1] = matrix[: row + 1, row] = part
-    return matrix
+    n_told = sum(name.endswith(".sums") for name in arrays)
+    told = (Told(**{one.name: arrays[f"told.{number}.{one.name}"] for one in fields(Told)}) for number in range(n_told))
+    rest: dict[str, Any] = {one.name: arrays[one.name] for one in fields(State) if one.name not in _APART}
+    rest |= {name: rest[name].item() for name in _NUMBERS} | {"shrink": tuple(rest["shrink"].tolist())}
+    scales = Scales(*(arrays[f"scales.{name}"] for name in Scales._fields))
+    return State(basis=Basis(**{**basis, "reach": float(basis["reach"])}), told=tuple(told), scales=scales, **rest)

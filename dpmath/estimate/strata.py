@@ -4,11 +4,13 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
+from scipy.sparse import csr_array
 
 from dpmath.core.occupancy import IntArray
 from dpmath.estimate.basis import N_STAY, Basis
 from dpmath.estimate.day import Day, FloatArray
 from dpmath.estimate.rows import Rows
+from dpmath.estimate.told import Known
 
 _MOST = 64
 """A number of records has fewer bits."""
@@ -74,13 +76,15 @@ class Strata:
         return replace(self, stay=np.where(counts, sums / np.where(counts, total[:, None], 1.0), self.stay))
 
     @cached_property
-    def _first(self) -> IntArray:
-        """The first stratum of each cell, shape (G,)."""
-        return np.flatnonzero(np.diff(self.cell, prepend=-1))
+    def _of_cells(self) -> csr_array:
+        """Which strata each cell has, shape (G, R)."""
+        first = np.append(np.flatnonzero(np.diff(self.cell, prepend=-1)), self.cell.size)
+        ones, number = np.ones(self.cell.size), np.arange(self.cell.size)
+        return csr_array((ones, number, first), shape=(first.size - 1, self.cell.size))
 
     def cell_sums(self, of_strata: FloatArray) -> FloatArray:
         """Return the sums over each cell's strata, shape (R, n) to (G, n)."""
-        return np.add.reduceat(of_strata, self._first, axis=0)
+        return np.asarray(self._of_cells @ of_strata)
 
     def cell_means(self, of_strata: FloatArray) -> FloatArray:
         """Return the means over each cell's strata, weighted by records, shape (R, n) to (G, n)."""
@@ -104,6 +108,6 @@ class Strata:
         found[self.of_stay] += self.stay.T @ values
         return found
 
-    def stay_variance(self, covariance: FloatArray) -> FloatArray:
+    def stay_variance(self, known: Known) -> FloatArray:
         """Return the variance of what strata differ by from their cells, shape (R,)."""
-        return ((self.stay @ covariance[self.of_stay, self.of_stay]) * self.stay).sum(axis=1)
+        return ((self.stay @ known.block(self.of_stay)) * self.stay).sum(axis=1)

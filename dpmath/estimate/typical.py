@@ -22,4 +22,4 @@ def typical(day: Day, state: State, covariates: FloatArray, kind: int) -> tuple[
         HV-E3.
     """
     view = View.of(replace(day, kind=kind), state, covariates)
-    return np.clip(view.expected, 0.0, POINTS), view.rows.variances(state.covariance)
+    return np.clip(view.expected, 0.0, POINTS), state.known.variances(view.rows)

@@ -10,6 +10,7 @@ from dpmath.estimate.day import Day, FloatArray
 from dpmath.estimate.rows import Rows
 from dpmath.estimate.state import POINTS, RESIDUAL_CLASSES, State
 from dpmath.estimate.strata import Strata
+from dpmath.estimate.told import Known
 
 _LASTING_RESIDUAL = 0.12
 _RECORD_RESIDUAL = 2.0
@@ -34,12 +35,14 @@ class View:
         rows: The functions' values at the day's cells; those of hexagons are multiplied by ``relative``.
         relative: What is expected of each cell before its place is known, over the mean of all records, within limits,
             shape (G,): large values vary more.
+        today: What is known of the day's coefficients: of what lasts and what differs on the day together.
     """
 
     day: Day
     state: State
     rows: Rows
     relative: FloatArray
+    today: Known
 
     @classmethod
     def of(cls, day: Day, state: State, covariates: FloatArray) -> "View":
@@ -48,12 +51,17 @@ class View:
         of_city = np.clip(state.centre + rows.common @ state.mean[: rows.common.shape[1]], 0.0, POINTS)
         mean = max(float(np.average(of_city, weights=day.occupancy.cell_records)), _LEAST_MEAN)
         relative = np.clip(of_city / mean, *_RELATIVE)
-        return cls(day, state, replace(rows, own=rows.own * relative[:, None]), relative)
+        return cls(day, state, replace(rows, own=rows.own * relative[:, None]), relative, state.known_today)
 
     @cached_property
     def expected(self) -> FloatArray:
         """Expected mean of each cell, in points, shape (G,)."""
-        return np.clip(self.state.centre + self.rows.times(self.state.mean), 0.0, POINTS)
+        return np.clip(self.unbounded, 0.0, POINTS)
+
+    @cached_property
+    def unbounded(self) -> FloatArray:
+        """The same, where the range of the values does not bound it."""
+        return self.state.centre + self.rows.times(self.today.mean)
 
     @cached_property
     def strata(self) -> Strata:
@@ -63,7 +71,7 @@ class View:
     @cached_property
     def expected_of_strata(self) -> FloatArray:
         """Expected mean of each stratum, in points, shape (R,)."""
-        return np.clip(self.strata.values(self.expected, self.state.mean), 0.0, POINTS)
+        return np.clip(self.strata.values(self.expected, self.today.mean), 0.0, POINTS)
 
     @cached_property
     def energy(self) -> FloatArray:
@@ -74,19 +82,18 @@ class View:
     @cached_property
     def cell_variance(self) -> FloatArray:
         """Variance of what is each cell's own on one day, in squared points, shape (G,)."""
-        of_day = self.state.basis.cell_variance(self.day) * self.state.scale**2 * self.state.prior_factors[1]
-        return np.asarray(of_day * self.relative**2, dtype=np.float64)
-
-    @cached_property
-    def lasting_variance(self) -> FloatArray:
-        """Variance of each cell's expected value by what lasts over days, shape (G,)."""
-        return self.rows.variances(self.state.covariance)
+        state, basis = self.state, self.state.basis
+        variance = basis.cell_variance(self.day) * state.scale**2 * state.factors["cell"]
+        alone = (state.numbers_of(self.day) < 0)[self.day.hexagon]  # of a hexagon without coefficients
+        if alone.any():
+            of_hexagon = state.of_one_hexagon
+            variance = variance + alone * (basis.own_values(self.day) ** 2 @ of_hexagon)
+        return np.asarray(variance * self.relative**2, dtype=np.float64)
 
     @cached_property
     def state_variance(self) -> FloatArray:
         """Variance of each cell's expected value, apart from the residuals of its pairs, shape (G,)."""
-        of_the_day = self.rows.diagonal_variances(self.state.of_the_day)
-        return np.asarray(self.lasting_variance + of_the_day + self.cell_variance, dtype=np.float64)
+        return self.today.variances(self.rows) + self.cell_variance
 
     @cached_property
     def residual_class(self) -> np.ndarray:
@@ -112,7 +119,8 @@ class View:
         by_size *= self.relative[occupancy.cell]
         most = np.maximum(expected * (POINTS - expected), _LEAST_BINARY)
         factor = np.exp(state.residual + np.diag(state.residual_covariance) / 2)[self.residual_class]
-        return np.asarray(factor / (1 / (by_size * state.residual_scale**2) + 1 / most), dtype=np.float64)
+        factor = factor * state.factors["residual"]
+        return np.asarray(factor / (1 / (by_size * state.scale**2) + 1 / most), dtype=np.float64)
 
     @cached_property
     def share_of_cell(self) -> FloatArray:

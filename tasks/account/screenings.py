@@ -100,5 +100,6 @@ def _shown(value: Any) -> str:
 
 
 def same_quantity(value: Stated, other: dict[str, Any]) -> bool:
-    """Return whether two recorded sections ``value`` mean the same quantity, whether or not it is screened."""
-    return {**value, "screen": None} == {**other, "screen": None}
+    """Return whether two recorded sections ``value`` mean the same quantity, however it is screened or guessed."""
+    about = dict.fromkeys(("screen", "typical", "spread"))
+    return {**value, **about} == {**other, **about}

@@ -32,6 +32,11 @@ class Value(Section):
     Such a record stays, because it must not depend on a value which records count. The mechanism `estimated` learns
     nothing from it; in all others it counts as the midpoint."""
 
+    typical: Number | None = Field(default=None, exclude_if=lambda typical: typical is None)
+    """What you would guess a typical value to be, without looking at the data, for example `20`. With few users or a
+    small epsilon the first maps are much better for it. `[value] spread` is the other half."""
+    spread: Positive | None = Field(default=None, exclude_if=lambda spread: spread is None)
+    """What you would guess values to differ by from the typical one, without looking at the data, for example `10`."""
     screen: bool = Field(default=False, exclude_if=lambda screen: not screen)
     """Ask before each release, with one noisy count, of how many users most values could not be read or are missing.
     It costs a hundredth of what a day may cost, and is part of it. If they are surely more than half, the day stops
@@ -50,6 +55,10 @@ class Value(Section):
             raise ValueError(f"tick = {self.tick} must divide upper - lower = {self.upper - self.lower}")
         if self.n_ticks > 1 << 20:
             raise ValueError(f"tick = {self.tick} must leave at most {1 << 20} ticks from lower to upper")
+        if self.typical is not None and not self.lower <= self.typical <= self.upper:
+            raise ValueError(f"typical = {self.typical} must be from lower = {self.lower} to upper = {self.upper}")
+        if self.spread is not None and self.spread > self.upper - self.lower:
+            raise ValueError(f"spread = {self.spread} must be at most upper - lower = {self.upper - self.lower}")
         return self
 
     @property

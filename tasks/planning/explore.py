@@ -14,7 +14,7 @@ from tasks.base.config_privacy import DEFAULT_DELTA
 from tasks.base.errors import HexveilError, contained
 from tasks.base.progress import progress
 from tasks.kinds.day import GridDay
-from tasks.kinds.estimated.prospects import USUAL_DEVIATION, constant_error, deviation_of, is_too_large
+from tasks.kinds.estimated.prospects import USUAL_DEVIATION, constant_error, deviation_of
 from tasks.kinds.kind import Worth
 from tasks.kinds.table import kind_of
 from tasks.mechanisms.table import FORESEEING
@@ -39,8 +39,7 @@ class Choice:
         epsilon: The most that a day may cost a user.
         cells: How many cells the day has.
         error_over_all_records: The error that is expected over all records; of a mechanism that promises, the promised
-            one, where a withheld cell counts with half the range. None, as the next three, if the map has too many
-            hexagons to be tried.
+            one, where a withheld cell counts with half the range.
         share_within_target: Share of the records in cells that keep the target.
         constant_error: What the best single number for the whole day is expected to err over all records.
         worse_than_constant: Whether what is expected, or promised of what is published, is no better than that number,
@@ -54,10 +53,10 @@ class Choice:
     slot_minutes: int
     epsilon: float
     cells: int
-    error_over_all_records: float | None
-    share_within_target: float | None
-    constant_error: float | None
-    worse_than_constant: bool | None
+    error_over_all_records: float
+    share_within_target: float
+    constant_error: float
+    worse_than_constant: bool
     is_screened: bool
     year_pure: float
     year_zcdp: float
@@ -124,9 +123,6 @@ def explore_day(
     choices: list[Choice] = []
     for _ in progress(range(len(resolutions) * len(slots)), "exploring hexagons and slots"):
         day = next(days)
-        if is_too_large(day):
-            choices += [_choice(day, epsilon, None, None) for epsilon in epsilons]
-            continue
         constant, worths = constant_error(day, deviation), kind_of(config).worths(day, epsilons, deviation, target)
         choices += [_choice(day, epsilon, worth, constant) for epsilon, worth in zip(epsilons, worths, strict=True)]
     presence = presence_of(date, prepared)
@@ -145,7 +141,7 @@ def _own_grid(date: dt.date, config: Config) -> GridDay:
     return next(_days(date, [config.grid.h3_resolution], [config.grid.slot_minutes], config))
 
 
-def _choice(day: GridDay, epsilon: Decimal, worth: Worth | None, constant: float | None) -> Choice:
+def _choice(day: GridDay, epsilon: Decimal, worth: Worth, constant: float) -> Choice:
     currency = day.config.privacy.currency
     zcdp = currency if isinstance(currency, Concentrated) else Concentrated(DEFAULT_DELTA)
     charges = full_charges(day.occupancy.n_users, day.with_epsilon(epsilon).config)
@@ -155,12 +151,10 @@ def _choice(day: GridDay, epsilon: Decimal, worth: Worth | None, constant: float
         slot_minutes=day.config.grid.slot_minutes,
         epsilon=float(epsilon),
         cells=day.occupancy.n_cells,
-        error_over_all_records=worth and worth.error,
-        share_within_target=worth and worth.share,
+        error_over_all_records=worth.error,
+        share_within_target=worth.share,
         constant_error=constant,
-        worse_than_constant=None
-        if worth is None or constant is None
-        else worth.of_published is None or worth.of_published >= constant,
+        worse_than_constant=worth.of_published is None or worth.of_published >= constant,
         is_screened=bool(charges.any()),
         year_pure=year_pure,
         year_zcdp=year_zcdp,

@@ -71,9 +71,6 @@ def _panel(axes: "Axes", choices: list[Choice], colours: "ScalarMappable") -> No
     slots = sorted({one.slot_minutes for one in choices})
     for one in choices:
         at = (slots.index(one.slot_minutes), resolutions.index(one.h3_resolution))
-        if one.error_over_all_records is None or not one.constant_error:
-            axes.text(*at, "not tried", ha="center", va="center", fontsize="x-small")
-            continue
         part = min(1.0, one.error_over_all_records / one.constant_error)
         colour = colours.cmap(part)
         axes.bar(at[0], 1, 0.98, at[1] - 0.5, color=colour, hatch="xx" if one.worse_than_constant else None)

@@ -5,9 +5,9 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from city_days import a_city, a_state, dense, levels
+from city_days import a_city, a_state, a_told, dense, levels
 
-from dpmath.estimate.basis import LASTING, OF_THE_DAY, fit_basis
+from dpmath.estimate.basis import GROUPS, LASTING, OF_THE_DAY, fit_basis
 from dpmath.estimate.covariates import N_OF_OCCUPANCY, covariates
 from dpmath.estimate.day import Day
 from dpmath.estimate.rows import Rows
@@ -28,12 +28,10 @@ def test_products_with_rows_are_those_of_the_dense_matrix(seed: int) -> None:
     matrix = dense(rows, n_hexagons)
     n_states = matrix.shape[1]
     coefficients, values = rng.normal(size=(n_states, 3)), rng.normal(size=(n_cells, 3))
-    root = rng.normal(size=(n_states, n_states))
     assert rows.times(coefficients) == pytest.approx(matrix @ coefficients)
     assert rows.times(coefficients[:, 0]) == pytest.approx(matrix @ coefficients[:, 0])
     assert rows.transposed_times(values, n_hexagons) == pytest.approx(matrix.T @ values)
-    assert rows.variances(root @ root.T) == pytest.approx(np.diag(matrix @ root @ root.T @ matrix.T))
-    assert rows.diagonal_variances(root[0] ** 2) == pytest.approx(matrix**2 @ root[0] ** 2)
+    assert rows.diagonal_variances(coefficients[:, 0] ** 2) == pytest.approx(matrix**2 @ coefficients[:, 0] ** 2)
 
 
 def way_and_neighbours(places: list[np.ndarray], here: np.ndarray, spacing: float) -> tuple[float, int]:
@@ -169,9 +167,19 @@ def test_rows_are_the_functions_of_the_cells_in_the_order_of_their_variances() -
         for course in range(basis.n_own - 1):
             column = part["smooth_slot"][:, knot * (basis.n_own - 1) + course]
             assert column == pytest.approx(surface[day.hexagon, knot] * basis.courses[day.slot, course])
-    lasting = basis.variances(LASTING, 3)
+    groups = basis.variances(LASTING, 3)
+    assert tuple(groups) == ("fixed", *GROUPS)
+    lasting = np.sum(list(groups.values()), axis=0)
     assert lasting.size == basis.n_common + 3 * basis.n_own
     assert lasting[0] == LASTING["city"]
+    names = np.repeat(list(basis.sizes), list(basis.sizes.values()))
+    of = {"city": "fixed", "stay": "fixed", "covariate": "covariate"}
+    for group, variances in groups.items():
+        assert not variances[: basis.n_common][[of.get(name, "city") != group for name in names]].any()
+    assert not groups["city"][basis.n_common :].any()
+    assert groups["cell"][basis.n_common :] == pytest.approx(
+        basis.own_factor * LASTING["cell"] * np.tile(np.append(0, np.ones(basis.n_own - 1)), 3)
+    )
     n_courses = basis.n_own - 1
     own = np.append(LASTING["hexagon"], LASTING["hexagon_slot"] * basis.course_values[:n_courses] + LASTING["cell"])
     taken = LASTING["covariate"] * basis.whitening.shape[1]
@@ -240,13 +248,14 @@ def test_places_and_cells_differ_in_proportion_to_what_the_city_expects_of_them(
     short = replace(state.basis, courses=state.basis.courses[:, :4], left_out=state.basis.courses[:, 4:])
     state = first_state(day, short, 20.0, 4.0, 9.0, 0.3)
     n_common, rng = state.basis.n_common, np.random.default_rng(3)
-    state = replace(
-        state, mean=rng.normal(size=state.mean.size) * np.where(np.arange(state.mean.size) < n_common, 2, 1)
-    )
+    one = a_told(state.mean.size, 12, rng)
+    of_city = np.where(np.arange(state.mean.size) < n_common, 1.0, 0.1)[:, None]
+    state = replace(state, told=(replace(one, sums=40 * one.sums, seen=one.seen * of_city),))
+    assert np.abs(state.mean[n_common:]).max() > 1
     view = View.of(day, state, covariates(day, True))
     level = levels(view)
     assert level.min() == 0.4
-    assert level.max() > 1.3
+    assert level.max() > 1.2
     assert view.relative == pytest.approx(level)
     plain = dense(short.rows(day, covariates(day, True), state.numbers_of(day)), 10)
     scaled = dense(view.rows, 10)
@@ -262,7 +271,7 @@ def test_residual_variances_fall_with_records_and_are_those_of_the_definition() 
     records = np.array([1, 2, 10, 10**6])
     assert residual_shares(records) == pytest.approx([0.12 + 2 / m**0.8 for m in records])
     day = a_city(3)
-    state = a_state(day, 3)
+    state = a_state(day, 4)
     residual = np.linspace(-1, 1, 12)
     view = View.of(day, replace(state, residual=residual), covariates(day, True))
     occupancy, expected, of_city = day.occupancy, view.expected, levels(view)
@@ -277,7 +286,7 @@ def test_residual_variances_fall_with_records_and_are_those_of_the_definition() 
         assert view.residual_class[pair] == one
         by_size = (0.12 + 2 / m**0.8) * of_city[cell] * 81
         most = max(25.0, expected[cell] * (100 - expected[cell]))
-        factor = math.exp(residual[one] + class_covariance()[one, one] / 2)
+        factor = math.exp(residual[one] + class_covariance()[one, one] / 2) * state.factors["residual"]
         assert view.residual_variance[pair] == pytest.approx(factor / (1 / by_size + 1 / most))
     assert found == set(range(12))
     assert np.bincount(occupancy.cell, view.share_of_cell) == pytest.approx(1)

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 from city_days import (
     NORMS,
+    Textbook,
     a_city,
     a_short_view,
     a_view,
@@ -15,6 +16,7 @@ from city_days import (
     lengths_by_model,
     mean_lengths_l1,
     rows_of,
+    silent,
     stays,
     users_of_pairs,
 )
@@ -29,11 +31,11 @@ from dpmath.estimate.design import (
     as_measured,
     design,
     directions,
+    level,
     whole_numbers,
 )
-from dpmath.estimate.likelihood import NOTHING
 from dpmath.estimate.measurement import LARGEST_RADIUS, Norm
-from dpmath.estimate.posterior import Design, estimated
+from dpmath.estimate.posterior import Design, solved
 from dpmath.estimate.sharing import shared_l1, shared_l2
 from dpmath.estimate.view import View
 
@@ -49,7 +51,7 @@ def together(view: View) -> np.ndarray:
     same_cell = np.equal.outer(occupancy.cell[first], occupancy.cell[first])
     own = same_cell * view.cell_variance[occupancy.cell[first]]
     root = np.bincount(row, occupancy.n_records) / energy_of(view)
-    return (strata @ (view.state.covariance + np.diag(view.state.of_the_day)) @ strata.T + own) * np.outer(root, root)
+    return (strata @ view.today.block(slice(None)) @ strata.T + own) * np.outer(root, root)
 
 
 def eigen(view: View) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
@@ -152,8 +154,8 @@ def test_a_design_is_better_than_random_directions_and_than_the_cells_themselves
     one, n_strata = design(view, norm, noise, np.ones(60)), view.strata.cell.size
     length, shrink = one.length, float(shrinkage.mean_shrink(0.0, one.length))
     ours = expected_error(view, one, noise, shrink)
-    silent = Design(np.zeros((n_strata, 1)), np.ones(view.day.occupancy.cell.size))
-    before = estimated(view, silent, np.zeros(1), 1, 0.0, NOTHING)
+    nothing = Design(np.zeros((n_strata, 1)), np.ones(view.day.occupancy.cell.size))
+    before = solved(view, *silent(view, nothing, 1.0))
     assert ours < np.average(before.variance, weights=view.day.occupancy.cell_records)
     lengths = lengths_by_model if norm == "l2" else mean_lengths_l1
     others = [rng.normal(size=(n_strata, n)) for n in (1, 3, 10, 40) for _ in range(3)]
@@ -204,6 +206,28 @@ def test_shares_of_a_ball_are_those_of_a_general_solver(unit: float, seed: int) 
     equal = np.full(6, 1 / np.sqrt(cost).sum())
     alone = np.diag(1 / np.sqrt(cost))
     assert left(weight**2) <= min(left(equal**2), *(left(row**2) for row in alone)) * 1.05
+
+
+@pytest.mark.theorem("HV-E2")
+@pytest.mark.parametrize("make", [a_view, a_short_view])
+def test_the_level_is_asked_by_users_means_of_which_a_ball_hardly_cuts_one(make: Callable[[Day], View]) -> None:
+    """A user is off by the mean over records, as a share of what is farthest; less noise leaves room for more."""
+    view, reach = make(a_city()), np.where(np.arange(60) % 3, 1.0, 0.25)
+    occupancy, farthest = view.day.occupancy, []
+    of_users = users_of_pairs(view.day) * occupancy.n_records
+    of_users /= of_users.sum(axis=1, keepdims=True)
+    deviation = np.sqrt(np.diag(of_users @ Textbook(view).pairs @ of_users.T))
+    for noise in (1e9, 2.0, 1e-9):
+        one = level(view, reach, noise)
+        assert (one.loading == np.ones((view.strata.cell.size, 1))).all()
+        weights = users_of_pairs(view.day) @ one.weight / reach
+        assert weights == pytest.approx(np.full(60, weights[0])), "who is short of budget counts for less"
+        farthest.append(1 / weights[0])
+        assert users_of_pairs(view.day) * one.weight == pytest.approx(of_users * reach[:, None] * weights[0])
+        assert 0.5 * deviation.mean() < one.length * farthest[-1] < 2 * deviation.mean()
+    least, some, most = farthest
+    assert view.state.scale + 2 * deviation.mean() < least < view.state.scale + 6 * deviation.mean()
+    assert least <= some < most == 100, "the whole range: nothing is cut"
 
 
 @pytest.mark.theorem("HV-L52")

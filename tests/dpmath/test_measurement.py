@@ -113,7 +113,7 @@ def by_definition(measured: Measurement, totals: np.ndarray) -> tuple[list[list[
         if length > radius:
             vector = [towards_zero(one * radius, length) for one in vector]
         vectors.append(vector)
-        room = min(max(Fraction(radius, max(length, 1)), Fraction(1, 2)), Fraction(3, 2)) - Fraction(1, 2)
+        room = min(max(Fraction(radius, max(length, 1)), Fraction(1, 4)), Fraction(5, 4)) - Fraction(1, 4)
         rooms.append(math.floor(room * 2**ROOM_BITS))
     return vectors, rooms
 
@@ -338,9 +338,9 @@ def test_a_user_without_a_ball_is_not_read(norm: Norm) -> None:
 
 @pytest.mark.parametrize("norm", NORMS)
 def test_a_room_is_radius_over_length_within_limits(norm: Norm) -> None:
-    measured = measuring(each_in_each(1, 5, [1]), norm, radius=whole([10] * 5))
-    room = measured.answers(whole([40, 16, 10, 8, 0])).room
-    assert room.tolist() == [0, (1 << ROOM_BITS) // 8, (1 << ROOM_BITS) // 2, 3 * (1 << ROOM_BITS) // 4, 1 << ROOM_BITS]
+    measured = measuring(each_in_each(1, 7, [1]), norm, radius=whole([10] * 7))
+    room = measured.answers(whole([80, 40, 20, 16, 10, 8, 0])).room
+    assert room.tolist() == [eighths * (1 << ROOM_BITS) // 8 for eighths in (0, 0, 2, 3, 6, 8, 8)]
 
 
 @pytest.mark.statistical

@@ -8,17 +8,19 @@ from dataclasses import fields, replace
 import numpy as np
 
 from dpmath.core.occupancy import Occupancy
-from dpmath.estimate.basis import fit_basis
+from dpmath.estimate.asked import Asked
+from dpmath.estimate.basis import Basis, fit_basis
 from dpmath.estimate.charges import charges, limit_of, reach_of
 from dpmath.estimate.covariates import covariates
 from dpmath.estimate.day import Day
-from dpmath.estimate.likelihood import NOTHING
 from dpmath.estimate.measurement import Norm
-from dpmath.estimate.posterior import Design, Estimate, estimated
-from dpmath.estimate.programme import Asked, Asking
+from dpmath.estimate.posterior import Design, Estimate, Taken, solved, told_by
+from dpmath.estimate.programme import Asking
 from dpmath.estimate.questions import PrivateDay, Question
 from dpmath.estimate.rows import Rows
+from dpmath.estimate.scales import NAMES, Scales
 from dpmath.estimate.state import State, first_state
+from dpmath.estimate.told import ALONE, Told
 from dpmath.estimate.view import View
 
 NORMS: list[Norm] = ["l1", "l2"]
@@ -83,46 +85,44 @@ def share_held(found: Estimate, day: Day, totals: np.ndarray) -> float:
     return float((np.abs(found.mean - true_means(day, totals)) <= 1.96 * np.sqrt(found.variance)).mean())
 
 
+def a_basis(day: Day) -> Basis:
+    return fit_basis(day, covariates(day, True))
+
+
+def scales_of(logs: np.ndarray, wider: float = 0.0) -> Scales:
+    """Return scales whose means are known, and whose mean factors are larger by so much in their logs."""
+    return Scales(logs, logs, logs + wider)
+
+
+def a_told(n_states: int, n_sums: int, rng: np.random.Generator, variance: float = 81.0) -> Told:
+    """Return sums without order: each varies by about 1 by the coefficients, and less by each other part."""
+    roots = {name: 0.1 * rng.normal(size=(n_sums, 3)) for name in ALONE}
+    seen = rng.normal(size=(n_states, n_sums)) / np.sqrt(0.01 * n_states * variance)
+    alone = {name: root @ root.T for name, root in roots.items()}
+    return Told(rng.normal(size=n_sums), seen, **alone, noise=0.02 * np.eye(n_sums))
+
+
 def a_state(day: Day, seed: int = 2, centre: float = 50.0) -> State:
-    """Return a state as after some days: means that are not 0, and a covariance that is not diagonal."""
+    """Return a state as after two days: means that are not 0, coefficients that go together, and other scales."""
     rng = np.random.default_rng(seed)
-    state = first_state(day, fit_basis(day, covariates(day, True)), centre, 4.0, 9.0, 0.3)
-    seen = rng.normal(size=(state.mean.size, 20)) * np.sqrt(state.lasting)[:, None]
-    told = state.covariance @ np.linalg.pinv(state.covariance + 0.02 * seen @ seen.T) @ state.covariance
-    return replace(state, mean=rng.normal(size=state.mean.size) * 0.1, covariance=(told + told.T) / 2)
+    state = first_state(day, a_basis(day), centre, 4.0, 9.0, 0.3)
+    sums = tuple(a_told(state.mean.size, n_sums, rng) for n_sums in (12, 8))
+    return replace(state, told=sums, scales=scales_of(rng.normal(size=len(NAMES)) * 0.2, 0.1), n_days=2)
 
 
-def told(state: State) -> State:
-    """Return the state after observations that tell of some coefficients much, of others nothing."""
-    rng = np.random.default_rng(3)
-    seen = rng.normal(size=(6, state.mean.size)) / np.sqrt(state.mean.size)
-    gain = np.linalg.solve(seen @ state.covariance @ seen.T + np.eye(6), seen @ state.covariance).T
-    observed = rng.normal(size=6) * 5 - seen @ state.mean
-    return replace(
-        state, mean=state.mean + gain @ observed, covariance=state.covariance - gain @ seen @ state.covariance
-    )
-
-
-def unmeasured(scale: float, factors: tuple[float, float], n_slots: int = 6) -> State:
-    day = a_city(n_slots=n_slots)
-    basis = fit_basis(day, covariates(day, True))
-    state = replace(first_state(day, basis, 50.0, 900.0, scale, 0.5), prior_factors=factors)
-    prior = state.lasting
-    prior[0] = 900.0  # the city's mean is known as badly as the centre
-    return replace(state, covariance=np.diag(prior))
-
-
-def error_of_scale(
-    before: tuple[float, float], sums: np.ndarray, whole: Callable[[float], np.ndarray]
-) -> tuple[float, float]:
-    """Return mean and deviation of the error of the scale by Bayes' rule, from the covariance of the sums by it."""
-    errors = before[0] + before[1] ** 0.5 * np.linspace(-4, 4, 401)
-    fits = np.array([-0.5 * sums @ np.linalg.solve(whole(error), sums) for error in errors])
-    fits -= [0.5 * np.linalg.slogdet(whole(error)).logabsdet for error in errors]
-    fits -= 0.5 * (errors - before[0]) ** 2 / before[1]
-    weight = np.exp(fits - fits.max()) / np.exp(fits - fits.max()).sum()
-    mean = weight @ errors
-    return float(mean), float((weight @ (errors - mean) ** 2) ** 0.5)
+def known_of(state: State) -> tuple[np.ndarray, np.ndarray]:
+    """Return mean and covariance of the coefficients with the sums of all days: one textbook conditioning."""
+    seen = np.concatenate([np.zeros((state.lasting.size, 0)), *(one.seen for one in state.told)], axis=1)
+    alone = np.zeros((seen.shape[1], seen.shape[1]))
+    first = 0
+    for one in state.told:
+        here = slice(first, first := first + one.sums.size)
+        alone[here, here] = one.noise
+        for name in ALONE:
+            alone[here, here] += state.factors[name] * getattr(one, name)
+    prior = np.diag(state.lasting)
+    gain = np.linalg.solve(seen.T @ prior @ seen + alone, seen.T @ prior).T
+    return gain @ np.concatenate([np.zeros(0), *(one.sums for one in state.told)]), prior - gain @ seen.T @ prior
 
 
 def a_view(day: Day) -> View:
@@ -180,9 +180,12 @@ def stays(day: Day) -> np.ndarray:
 
 
 class Textbook:
-    """All that is random on a day, in one vector: coefficients, what differs on the day, cells' own, residuals."""
+    """All that is random on a day, in one vector: coefficients, what differs on the day, cells' own, residuals.
 
-    def __init__(self, view: View) -> None:
+    Nothing of the day is known; of what lasts, what the sums of other days tell.
+    """
+
+    def __init__(self, view: View, shocks: tuple[float, float] = (1.0, 1.0)) -> None:
         state, occupancy = view.state, view.day.occupancy
         n_states, n_cells, n_pairs = state.mean.size, occupancy.n_cells, occupancy.cell.size
         matrix = dense(view.rows, state.n_hexagons)
@@ -192,15 +195,45 @@ class Textbook:
         of_states[:, state.basis.of_stay] = stays(view.day)
         self.of_pairs = np.column_stack([of_states, of_states, of_cell, np.eye(n_pairs)])
         self.of_means = of_cell.T @ (occupancy.n_records[:, None] * self.of_pairs) / occupancy.cell_records[:, None]
-        alone = np.concatenate([state.of_the_day, view.cell_variance, view.residual_variance])
+        of_the_day = state.of_the_day * np.append(shocks[0], np.full(n_states - 1, shocks[1]))
+        alone = np.concatenate([of_the_day, view.cell_variance, view.residual_variance])
         self.covariance = np.diag(np.concatenate([np.zeros(n_states), alone]))
-        self.covariance[:n_states, :n_states] = state.covariance
+        self.mean = np.zeros(len(self.covariance))
+        self.mean[:n_states], self.covariance[:n_states, :n_states] = known_of(state)
         self.pairs = self.of_pairs @ self.covariance @ self.of_pairs.T
+        self.residuals = self.of_means * (np.arange(len(self.mean)) >= len(self.mean) - n_pairs)
 
     def sums(self, view: View, one: Design) -> np.ndarray:
         """Return how the sums depend on the vector."""
         loading = one.loading[rows_of(view.day)]
         return (one.weight[:, None] * loading).T @ self.of_pairs
+
+    def seen(self, view: View, taken: list[Taken]) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Return how all sums depend on the vector, their covariance, and the sums, one measurement after another."""
+        seen = np.concatenate([self.sums(view, one.design) for one in taken])
+        noise = np.concatenate([np.full(one.sums.size, one.noise**2) for one in taken])
+        whole = seen @ self.covariance @ seen.T + np.diag(noise)
+        return seen, whole, np.concatenate([one.sums for one in taken])
+
+    def given(self, view: View, taken: list[Taken]) -> tuple[np.ndarray, np.ndarray]:
+        """Return mean and covariance of the vector with the sums."""
+        seen, whole, sums = self.seen(view, taken)
+        gain = np.linalg.solve(whole, seen @ self.covariance).T
+        return self.mean + gain @ (sums - seen @ self.mean), self.covariance - gain @ seen @ self.covariance
+
+
+def a_taken(view: View, n_sums: int, rng: np.random.Generator, noise: float = 0.4, cut: float = 0.0) -> Taken:
+    """Return sums that no search would ask for."""
+    one = a_random_design(view, n_sums, rng)
+    return Taken(one, rng.normal(size=n_sums) * 5, noise, rng.normal(size=n_sums), cut)
+
+
+def silent(view: View, one: Design, noise: float, cut: float = 0.0) -> tuple[Told, list[Taken]]:
+    """Return sums that are all as expected."""
+    nothing = np.zeros(one.loading.shape[1])
+    found = told_by(view, [Taken(one, nothing, noise, nothing, cut)])
+    sums = found.seen.T @ view.today.mean
+    return replace(found, sums=sums), [Taken(one, sums, noise, sums, cut)]
 
 
 def seen_covariance(view: View, one: Design) -> np.ndarray:
@@ -220,7 +253,7 @@ def a_short_view(day: Day) -> View:
 def expected_error(view: View, one: Design, noise: float, share: float) -> float:
     """Return the expected squared error of the map by a design, a mean over records, in squared points."""
     kept = replace(one, loading=share * one.loading)
-    found = estimated(view, kept, np.zeros(one.loading.shape[1]), noise, 0.5 * (1 / share - 1), NOTHING)
+    found = solved(view, *silent(view, kept, noise, 0.5 * (1 / share - 1)))
     return float(np.average(found.variance, weights=view.day.occupancy.cell_records))
 
 
@@ -269,6 +302,8 @@ def same(one: object, other: object) -> bool:
     if hasattr(one, "__dataclass_fields__"):
         names = [field.name for field in fields(one)]  # pyright: ignore[reportArgumentType]
         return type(one) is type(other) and all(same(getattr(one, name), getattr(other, name)) for name in names)
+    if isinstance(one, tuple) and isinstance(other, tuple):
+        return type(one) is type(other) and len(one) == len(other) and all(map(same, one, other))
     return one == other
 
 

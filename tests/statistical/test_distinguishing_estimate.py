@@ -12,11 +12,12 @@ from scipy.stats import beta
 from dpmath.core.accounting import LOSS_UNITS
 from dpmath.core.currency import PURE, Concentrated, Currency
 from dpmath.core.occupancy import Occupancy
+from dpmath.estimate.asked import Asked
 from dpmath.estimate.charges import charges
 from dpmath.estimate.day import Day
 from dpmath.estimate.design import RADIUS
 from dpmath.estimate.measurement import NOISE_OF, Measurement, Norm
-from dpmath.estimate.programme import Asked, programme
+from dpmath.estimate.programme import programme
 from dpmath.estimate.questions import Measured, PrivateDay
 from dpmath.noise.sampling import NOISES
 

@@ -13,12 +13,13 @@ import pytest
 
 from dpmath.core.currency import Concentrated
 from dpmath.core.occupancy import Occupancy
+from dpmath.estimate.asked import Asked
 from dpmath.estimate.asking import ask
 from dpmath.estimate.charges import charges
 from dpmath.estimate.day import Day
 from dpmath.estimate.design import RADIUS
 from dpmath.estimate.posterior import Estimate
-from dpmath.estimate.programme import Asked, programme
+from dpmath.estimate.programme import programme
 from dpmath.estimate.questions import PrivateDay
 from dpmath.estimate.state import State
 

@@ -85,7 +85,7 @@ def test_days_learn_from_the_releases_before_them_and_a_lost_state_is_made_again
     assert kept is not None
     assert again is not None
     np.testing.assert_allclose(again.mean, kept.mean, atol=1e-6)
-    np.testing.assert_allclose(again.covariance, kept.covariance, atol=1e-6)
+    np.testing.assert_allclose(again.known.block(slice(None)), kept.known.block(slice(None)), atol=1e-6)
     estimated.run_day(day(2))
     assert verify_ledger(config).n_releases == 3
 
@@ -156,7 +156,7 @@ def test_a_day_on_which_everybody_is_short_asks_everything_for_what_is_left(esti
     occupancy, users = occupancy_of(plan.cells, plan.pairs)
     questions, _ = questions_again(entry, occupancy, users, config)
     paid = [question.losses(currency) for question, _ in questions]
-    assert len(paid) == 3
+    assert len(paid) == len(["level", "map", "map shrink", "check"])
     assert all((losses > 0).all() for losses in paid), "nobody answers nothing"
     assert 0.999 * loss < np.sum(paid, axis=0).max() <= loss
     assert verify_ledger(config).n_releases == 2
@@ -201,7 +201,8 @@ def test_a_state_that_the_next_day_would_begin_with_is_found_if_it_is_changed(
     honest = released_estimate.write_state
 
     def tampered(state: State, config: Config) -> str:
-        return honest(replace(state, mean=state.mean + 0.1), config)
+        told = tuple(replace(one, sums=one.sums + 0.1) for one in state.told)
+        return honest(replace(state, told=told), config)
 
     with monkeypatch.context() as changed:
         changed.setattr(released_estimate, "write_state", tampered)

@@ -16,7 +16,6 @@ from tasks.account.screenings import full_charges
 from tasks.base.config import Config
 from tasks.base.errors import BadInput, HexveilError
 from tasks.engines.prepare_here import prepared_here
-from tasks.kinds.estimated import prospects
 from tasks.kinds.estimated.plan import EstimatePlan
 from tasks.occupancy.other_grids import other_occupancies
 from tasks.planning.explore import Exploration, explore_day
@@ -121,11 +120,6 @@ def test_the_spread_of_noisy_means_is_that_without_their_noise(uneven: Dataset, 
     left = varies - np.average(2 * noise**2, weights=records)
     spread = released_spread(ledger.read_entries(uneven.config), uneven.config)
     assert spread == (None if left <= 0 else pytest.approx(np.sqrt(2 / np.pi * left)))
-
-
-def test_a_map_with_too_many_hexagons_is_not_tried(roaming: Dataset, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(prospects, "_MOST_COEFFICIENTS", 10)
-    assert {one.error_over_all_records for one in explored(roaming).choices} == {None}
 
 
 def test_a_mechanism_that_promises_nothing_cannot_be_explored(roaming: Dataset) -> None:

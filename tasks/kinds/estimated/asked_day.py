@@ -5,13 +5,16 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from dpmath.estimate.asked import Asked, Guess
 from dpmath.estimate.charges import charges, limit_of, reach_of
 from dpmath.estimate.day import Day
 from dpmath.estimate.measurement import Norm
-from dpmath.estimate.programme import Asked
-from dpmath.estimate.state import State
+from dpmath.estimate.state import POINTS, State
 from tasks.account.screenings import full_charges
 from tasks.base.config import Config
+
+_LOG2_OF_GUESS = 1.0
+"""How far the log2 of a guessed spread may be off: a factor of two either way."""
 
 
 @dataclass(frozen=True)
@@ -70,4 +73,16 @@ def _asked(day: Day, losses: Sequence[int], first: bool, n_days: int, config: Co
         of_occupancy=config.estimate.occupancy_covariates,
         similar_cells=config.estimate.similar_cells,
         n_days=n_days,
+        guess=_guess_of(config),
     )
+
+
+def _guess_of(config: Config) -> Guess:
+    """Return what the owner guesses of values, in points."""
+    value, usual = config.value, Guess()
+    point = float(value.span) / POINTS
+    typical = usual.centre if value.typical is None else float(value.typical - value.lower) / point
+    if value.spread is None:
+        return Guess(centre=typical)
+    spread = float(value.spread) / point
+    return Guess(typical, max(spread, usual.deviation if value.typical is None else 0.0), spread, _LOG2_OF_GUESS)

@@ -1,6 +1,7 @@
 """The plan of an estimate: what it costs each user. What it asks follows from this and from the releases before it."""
 
 import datetime as dt
+import logging
 from dataclasses import dataclass
 from typing import Any
 
@@ -9,14 +10,18 @@ import polars as pl
 
 from dpmath.core.accounting import ExactIntArray
 from dpmath.estimate.areas import HALF_WIDTH
+from dpmath.estimate.state import MOST_COEFFICIENTS
 from tasks.base.config import Config
 from tasks.base.errors import BudgetExceeded
+from tasks.base.logs import warn
 from tasks.kinds.day import PlannedDay
 from tasks.kinds.estimated.expected import Expected, expected_estimate
 from tasks.kinds.plan import Outlook, Plan, over_records, place_and_size
 from tasks.kinds.stored_plan import plan_settings
 from tasks.mechanisms.proposals import Proposal
 
+_MOST_HEXAGONS = MOST_COEFFICIENTS // 4
+log = logging.getLogger("hexveil.estimate")
 _OUTLOOK = ("worst_error", "median_error", "error_over_all_records", "day_share", "cells_too_wide")
 
 
@@ -102,6 +107,15 @@ def plan_of_estimate(date: dt.date, day: PlannedDay, proposal: Proposal, config:
         raise BudgetExceeded(
             f"{date}: no user of the day has any of budget.epsilon_total = {config.budget.epsilon_total} left, so "
             "nothing is published. `hexveil ledger show` says what it was spent on."
+        )
+    n_hexagons = day.cells["h3_cell"].n_unique()
+    if n_hexagons > _MOST_HEXAGONS:
+        warn(
+            log,
+            f"the estimate tells about {_MOST_HEXAGONS:,} hexagons apart, those with most records; the others get what "
+            "covariates and the city tell; a lower grid.h3_resolution has fewer",
+            date=date,
+            hexagons=n_hexagons,
         )
     return EstimatePlan(
         cells=day.cells,

@@ -5,21 +5,14 @@ from decimal import Decimal
 from functools import lru_cache
 
 from dpmath.estimate import prospect
+from dpmath.estimate.asked import Asked
 from dpmath.estimate.day import FloatArray
-from dpmath.estimate.programme import Asked
 from dpmath.estimate.state import POINTS
 from tasks.kinds.day import GridDay
 from tasks.kinds.estimated.asked_day import asked_later
 from tasks.kinds.estimated.public_day import public_day
 
 USUAL_DEVIATION = prospect.USUAL_DEVIATION
-_MOST_COEFFICIENTS = 10_000
-"""Memory grows with the square of the number, to about 4 GB."""
-
-
-def is_too_large(day: GridDay) -> bool:
-    """Return whether a day has so many hexagons that its model needs too much memory."""
-    return prospect.n_coefficients(_asked(day)) > _MOST_COEFFICIENTS
 
 
 def deviation_of(spread: float, day: GridDay) -> float:

@@ -8,8 +8,9 @@ import polars as pl
 
 from dpmath.core.accounting import LOSS_UNITS
 from dpmath.core.occupancy import Occupancy
+from dpmath.estimate.asked import Asked
 from dpmath.estimate.asking import ask, within
-from dpmath.estimate.programme import Asked, programme
+from dpmath.estimate.programme import programme
 from dpmath.estimate.questions import PrivateDay
 from dpmath.estimate.state import MODEL
 from tasks.account import private_files

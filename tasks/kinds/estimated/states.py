@@ -8,8 +8,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from dpmath.core.occupancy import Occupancy
+from dpmath.estimate.asked import Asked
 from dpmath.estimate.posterior import Estimate
-from dpmath.estimate.programme import Asked, answered, programme
+from dpmath.estimate.programme import answered, programme
 from dpmath.estimate.questions import Questions
 from dpmath.estimate.state import MODEL, State
 from dpmath.estimate.state_arrays import from_arrays, to_arrays

@@ -11,10 +11,10 @@ import polars as pl
 from dpmath.core.accounting import LOSS_UNITS
 from dpmath.core.occupancy import IntArray
 from dpmath.estimate.areas import AREAS, HALF_WIDTH, Areas, areas_of_cells, averages
+from dpmath.estimate.asked import Asked
 from dpmath.estimate.day import KINDS, FloatArray
 from dpmath.estimate.design import RADIUS, as_measured
 from dpmath.estimate.posterior import Estimate
-from dpmath.estimate.programme import Asked
 from dpmath.estimate.questions import Measured, Questions
 from dpmath.estimate.state import POINTS
 from dpmath.estimate.typical import typical

@@ -1,0 +1,165 @@
+"""How much each part of the values varies: the scales under which the noisy sums of all releases are likeliest.
+
+All of it is post-processing of noisy sums.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+from scipy.linalg import cho_solve, solve_triangular
+
+from dpmath.estimate.basis import GROUPS
+from dpmath.estimate.day import FloatArray
+
+NAMES = (*GROUPS, "level", "day", "residual")
+"""What has a scale of its own: groups of functions, days' means, what else days differ by, and pairs' residuals."""
+_DEVIATION = (1.2, 1.0, 1.0, 1.0, 1.5, 1.0, 0.4)
+"""Of the log of each variance about what is supposed: a factor of about e either way."""
+_TOGETHER = 1.0
+"""Deviation of the log of what all but residuals are multiplied by together."""
+_SHOCK_DEVIATION = 1.5
+"""Of the log of what the variance of one day's differences is multiplied by: a holiday differs more than most days."""
+_MOST = 3.5
+"""A variance is at most e^3.5 = 33 times what was supposed, and at least a 33rd."""
+_LARGEST_STEP = 1.5
+_MOST_HALVINGS = 4
+_ALONG = np.linspace(-2.5, 2.5, 11)
+"""Where scales are averaged over, in standard deviations."""
+
+
+class Scales(NamedTuple):
+    """The logs of what the supposed variances are multiplied by, in the order of ``NAMES``, each of shape (n,).
+
+    Attributes:
+        likeliest: The likeliest.
+        mean: Their mean.
+        wide: Logs of the mean factors, which are larger: what intervals are made from.
+    """
+
+    likeliest: FloatArray
+    mean: FloatArray
+    wide: FloatArray
+
+    @property
+    def factors(self) -> dict[str, float]:
+        """What each variance is multiplied by."""
+        return dict(zip(NAMES, np.exp(self.mean).tolist(), strict=True))
+
+    @property
+    def widened(self) -> "Scales":
+        """The scales for intervals: as large as each is on average, but for residuals, of which a check tells."""
+        return self._replace(mean=np.append(self.wide[:-1], self.mean[-1]))
+
+
+@dataclass(frozen=True)
+class Parts:
+    """The covariance of the noisy sums of all releases by its parts, each of shape (n, n).
+
+    Attributes:
+        fixed: Of what has no scale to be learned: the city's mean, how long users stay, and the noise.
+        of: Of each part that has one, in the order of ``NAMES``.
+        shocks: Of the last day's mean, and of what else that day differs by: both have a factor of their own.
+    """
+
+    fixed: FloatArray
+    of: tuple[FloatArray, ...]
+    shocks: tuple[FloatArray, FloatArray]
+
+
+def prior(scale_variance: float) -> FloatArray:
+    """Return the covariance of the logs of the scales before anything was measured.
+
+    Args:
+        scale_variance: Variance of the log of the scale of all, as it was measured on the first day.
+
+    Source:
+        HV-E7.
+    """
+    together = np.ones(len(NAMES))
+    together[-1] = 0.0
+    return np.diag(np.square(_DEVIATION)) + _TOGETHER**2 * np.outer(together, together) + 4 * scale_variance
+
+
+def likeliest(
+    parts: Parts, sums: FloatArray, before: FloatArray, start: FloatArray, n_steps: int
+) -> tuple[Scales, FloatArray]:
+    """Return the scales under which sums are likeliest, and what the last day's own variances are multiplied by.
+
+    Each step is Newton's, with the average of observed and expected information. The number of steps is fixed, so
+    that two machines come to the same scales but for rounding.
+
+    Args:
+        parts: The covariance of the sums.
+        sums: The noisy sums about the centre, shape (n,).
+        before: Covariance of the logs of the scales before any sums.
+        start: Where to begin, shape (n,).
+        n_steps: Number of steps.
+
+    Source:
+        HV-E7; Gilmour, Thompson and Cullis, Biometrics 1995.
+    """
+    n_scales = len(NAMES)
+    precision = np.eye(n_scales + len(parts.shocks)) / _SHOCK_DEVIATION**2
+    precision[:n_scales, :n_scales] = np.linalg.inv(before)
+    at = _Point(parts, sums, precision, np.append(start, np.zeros(len(parts.shocks))))
+    for _ in range(n_steps):
+        step = np.clip(np.linalg.solve(at.information, at.gradient), -_LARGEST_STEP, _LARGEST_STEP)
+        for _ in range(_MOST_HALVINGS):
+            logs = at.logs + step
+            logs[:n_scales] = np.clip(logs[:n_scales], -_MOST, _MOST)
+            tried = _Point(parts, sums, precision, logs)
+            if tried.fit > at.fit:
+                at = tried
+                break
+            step = step / 2
+        else:
+            break
+    return _averaged(at, lambda logs: _Point(parts, sums, precision, logs).fit), np.exp(at.logs[n_scales:])
+
+
+def _averaged(at: "_Point", fit: Callable[[FloatArray], float]) -> Scales:
+    """Return the means over the direction in which least is known, where the normal law is a bad guess."""
+    n_scales = len(NAMES)
+    covariance = np.linalg.inv(at.information)[:n_scales, :n_scales]
+    values, vectors = np.linalg.eigh(covariance)
+    axis = vectors[:, -1] * values[-1] ** 0.5
+    off = np.outer(_ALONG, axis)
+    logs = np.clip(at.logs[:n_scales] + off, -_MOST, _MOST)
+    fits = np.array([fit(np.append(one, at.logs[n_scales:])) for one in logs])
+    weight = np.exp(fits - fits.max())
+    weight /= weight.sum()
+    across = np.diag(covariance) - axis**2
+    return Scales(at.logs[:n_scales], weight @ logs, np.log(weight @ np.exp(logs)) + across / 2)
+
+
+class _Point:
+    """The penalised log likelihood at some scales, with its slope and information."""
+
+    def __init__(self, parts: Parts, sums: FloatArray, precision: FloatArray, logs: FloatArray) -> None:
+        self.logs, self._precision = logs, precision
+        n_scales = len(NAMES)
+        self._moved = [np.exp(log) * part for log, part in zip(logs, parts.of, strict=False)]
+        for number, (log, part) in enumerate(zip(logs[n_scales:], parts.shocks, strict=True), NAMES.index("level")):
+            usual = np.exp(logs[number]) * part
+            self._moved[number] = self._moved[number] + np.expm1(log) * usual
+            self._moved.append(np.exp(log) * usual)
+        whole = parts.fixed + sum(self._moved[:n_scales])
+        self._root = np.linalg.cholesky(whole)
+        told = solve_triangular(self._root, sums, lower=True)
+        self._solved = solve_triangular(self._root, told, lower=True, trans=1)
+        penalty = 0.5 * float(logs @ precision @ logs)
+        self.fit = -0.5 * float(told @ told) - float(np.log(np.diag(self._root)).sum()) - penalty
+        self._images = np.column_stack([one @ self._solved for one in self._moved])
+
+    @property
+    def gradient(self) -> FloatArray:
+        inverse = cho_solve((self._root, True), np.eye(len(self._root)))
+        traces = np.array([np.vdot(inverse, one) for one in self._moved])
+        return np.asarray(0.5 * (self._solved @ self._images - traces) - self._precision @ self.logs)
+
+    @property
+    def information(self) -> FloatArray:
+        turned = solve_triangular(self._root, self._images, lower=True)
+        return np.asarray(0.5 * turned.T @ turned + self._precision)
