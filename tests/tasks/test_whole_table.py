@@ -9,13 +9,14 @@ import polars as pl
 import pytest
 from support import Dataset, later_day
 
+from tasks.account.chain import releases
 from tasks.account.ledger import list_entries
 from tasks.base.errors import LedgerBroken
 from tasks.upkeep.verify import verify_ledger
 
 READERS: dict[str, Callable[[Path], list[tuple[object, ...]]]] = {
     "pandas": lambda table: list(pd.read_parquet(table)[["date", "h3_cell", "mean"]].itertuples(index=False)),
-    "duckdb": lambda table: duckdb.sql(f"select date, h3_cell, mean from read_parquet('{table}/*/*')").fetchall(),
+    "duckdb": lambda table: duckdb.execute(f"select date, h3_cell, mean from read_parquet('{table}/*/*')").fetchall(),
     "polars": lambda table: (
         pl.read_parquet(table / "*" / "*", hive_partitioning=True).select("date", "h3_cell", "mean").rows()
     ),
@@ -43,7 +44,7 @@ def table(two_days: Dataset) -> Path:
 def test_every_row_of_every_day_is_read_once(reader: str, two_days: Dataset, table: Path) -> None:
     two_days.run_day(revision="again")
     rows = READERS[reader](table)
-    released = [entry for entry in list_entries(two_days.config) if entry.revision is None]
+    released = [entry for entry in releases(list_entries(two_days.config)) if entry.revision is None]
     assert len(released) == 2
     expected = [
         (str(entry.date), *row)
