@@ -16,6 +16,7 @@ from tasks.account.identity import published_folder
 from tasks.base import durable
 from tasks.kinds.table import load_plan
 from tasks.release.files import manifest, write_files
+from tasks.release.overview import write_overview
 
 Change = Callable[[bytes], bytes]
 
@@ -44,6 +45,7 @@ def _write_ledger(entry: Stated, dataset: Dataset) -> None:
     ledger.ledger_path(dataset.config).write_bytes(b"")
     (store / "release.duckdb").unlink(missing_ok=True)
     commit(entry, dataset.config)
+    write_overview(ledger.list_entries(dataset.config), dataset.config)
 
 
 def forged(line: bytes, **changes: Any) -> bytes:

@@ -154,6 +154,7 @@ def test_the_published_bounds_of_a_quantile_allow_for_all_that_its_interval_take
     ]
     uneven.write("day.csv", HEADER + "\n".join(rows) + "\n")
     choose(uneven, "quantile", epsilon="900000", cell_epsilon="900000")
+    uneven.set(user_is="record")
     uneven.run_day()
     (row,) = table(uneven).iter_rows(named=True)
     lost = 100 - row["mean_clip_high"]
@@ -168,6 +169,7 @@ def test_the_quantiles_are_a_tenth_from_either_end(uneven: Dataset) -> None:
     rows = [f"bus{bus:02},{DATE}T08:00:00Z,47.0500,8.3100,{2 * bus}" for bus in range(40)]
     uneven.write("day.csv", HEADER + "\n".join(rows) + "\n")
     choose(uneven, "quantile", epsilon="900000", cell_epsilon="900000")
+    uneven.set(user_is="record")
     uneven.run_day()
     (row,) = table(uneven).iter_rows(named=True)
     assert 2 * 3 < row["mean_clip_low"] <= 2 * 4, "four of forty are below"
