@@ -1,11 +1,15 @@
 -- naive_micros(): a time without an offset as microseconds since 1970, as if it were UTC; null if it has an offset.
+-- Whatever instant_of reads has none, unless one ends it, or the name of a zone does.
 -- Grain    a function of a time as it is written, of the microseconds that it counts, and of its form: see instant_of
 -- Privacy  of a time alone, assumed public
 create or replace temp macro naive_micros(written, micros, time_format) as
 case
     when micros is not null or regexp_matches(time_format, '%[zZ]') then null
     when time_format is not null then epoch_us(try_strptime(trim(written::varchar), time_format)::timestamp)
-    when regexp_full_match(trim(written::varchar), '\d{4}-?\d\d-?\d\d([T ]\d\d(:?\d\d(:?\d\d([.,]\d+)?)?)?)?') then epoch_us(
+    when not regexp_matches(
+        written::varchar,
+        '\d([T ]\d{4}(\d\d([.,]\d+)?)?|:.*?)([+-]\d\d(:?\d\d(:?\d\d)?)?|\s*[A-Za-z][A-Za-z0-9_/+-]*)\s*$'
+    ) then epoch_us(
         try_cast(
             regexp_replace(
                 trim(written::varchar),
