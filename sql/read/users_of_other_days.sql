@@ -1,4 +1,5 @@
 -- How many users other days have in the files that are read as a day's files are, and how many of the day's are there.
+-- If there are days at least two away, only those count: users that change at another hour than midnight are on two.
 -- Grain    one row
 -- Reads    user_cell, raw_record, raw_file, validated_file
 -- Params   $date
@@ -7,8 +8,8 @@ with of_day as (
     select distinct user_id from user_cell where local_date = $date
 ),
 
-of_others as (
-    select distinct user_id
+of_all_others as (
+    select user_id, max(abs(local_date - $date::date)) >= 2 as is_far
     from raw_record
     where local_date <> $date and user_id is not null
         and file_id in (
@@ -21,6 +22,11 @@ of_others as (
                 where validated_file.local_date = $date
             )
         )
+    group by user_id
+),
+
+of_others as (
+    select user_id from of_all_others where is_far or not (select bool_or(is_far) from of_all_others)
 )
 
 select

@@ -4,7 +4,7 @@ import datetime as dt
 import logging
 
 from dpmath.core.occupancy import Occupancy
-from tasks.account.budgets import Account, totals
+from tasks.account.budgets import Account
 from tasks.account.ledger import read_entries
 from tasks.account.user_keys import known_users
 from tasks.base import warehouse
@@ -20,7 +20,7 @@ from tasks.kinds.table import kind_of
 from tasks.mechanisms.proposals import Proposal
 from tasks.mechanisms.table import propose
 from tasks.occupancy.user_cells import prepared_by
-from tasks.planning.presence import presence_of, refuse_wrong_users
+from tasks.planning.presence import presence_of, refuse_wrong_users, users_apart
 
 log = logging.getLogger("hexveil.plan")
 
@@ -35,7 +35,7 @@ def plan_release(date: dt.date, config: Config) -> str:
         HexveilError: Its users are records, or users of one day, and the configuration does not say so.
     """
     plan = make_plan(date, config)
-    known = totals(read_entries(config), config)
+    known = users_apart(date, read_entries(config), config)
     refuse_wrong_users(presence_of(date, config, plan.user_hashes, known), config)
     plan_hash = store_plan(plan, config)
     summary = plan.summary()

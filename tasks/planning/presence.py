@@ -4,6 +4,10 @@ import datetime as dt
 from collections.abc import Collection, Sequence
 from typing import NamedTuple
 
+from tasks.account.budgets import totals
+from tasks.account.chain import releases
+from tasks.account.entry import Entry
+from tasks.account.private_files import losses
 from tasks.base import warehouse
 from tasks.base.config import Config
 from tasks.base.errors import HexveilError
@@ -12,6 +16,9 @@ _FEWEST_OF_ONE_RECORD = 10
 _FEWEST_THAT_RETURN = 5
 """How many users must be there on either side before nothing can be a chance any more."""
 _NEARLY_ALL, _NEARLY_NONE = 0.9, 0.1
+DAYS_APART = 2
+"""Users that change at another hour than local midnight are on two days, and on none so far apart."""
+_MOST_DAYS = 7
 _REMEDY = "Name the column of the vehicle, device or person in columns.user"
 
 
@@ -55,6 +62,12 @@ def presence_of(
     return shared._replace(n_known=len(known), n_seen=sum(user in known for user in user_hashes))
 
 
+def users_apart(date: dt.date, entries: Sequence[Entry], config: Config) -> Collection[str]:
+    """Return the users who lost something on days that are apart, or on any other day if there is none such."""
+    apart = [one for one in releases(entries) if abs((one.date - date).days) >= DAYS_APART][-_MOST_DAYS:]
+    return {user for one in apart for user in losses(one, config)} or totals(list(entries), config)
+
+
 def wrong_users(presence: Presence, config: Config) -> str | None:
     """Return why the users of a day are none, unless the configuration says what they are; None if they may be."""
     column, is_stated = f'columns.user = "{config.columns.user}"', config.columns.user_is
@@ -89,10 +102,12 @@ def refuse_wrong_users(presence: Presence, config: Config) -> None:
 
 def presence_cautions(presence: Presence, config: Config) -> list[str]:
     """Return what to look at in a day's users, in sentences; none if all is well."""
-    one = presence
-    if one.n_records < _FEWEST_OF_ONE_RECORD or one.n_largest <= _NEARLY_ALL * one.n_records:
-        return []
-    return [
-        f"one user has {one.n_largest:,} of {one.n_records:,} records. If several made them, columns.user = "
-        f'"{config.columns.user}" does not tell them apart: what is told of one cell is then of one user.'
-    ]
+    one, column, found = presence, f'columns.user = "{config.columns.user}"', []
+    if one.n_known and not one.n_seen and config.columns.user_is is None:
+        found.append(f"no user was seen on another day. If {column} changes with the day, the budget never ends.")
+    if one.n_records >= _FEWEST_OF_ONE_RECORD and one.n_largest > _NEARLY_ALL * one.n_records:
+        found.append(
+            f"one user has {one.n_largest:,} of {one.n_records:,} records. If several made them, {column} does not "
+            "tell them apart: what is told of one cell is then of one user."
+        )
+    return found

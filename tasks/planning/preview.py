@@ -7,7 +7,7 @@ from typing import Any
 
 from dpmath.core.currency import LAPLACE, PURE, Concentrated
 from tasks.account.amendments import refusal
-from tasks.account.budgets import Account, totals
+from tasks.account.budgets import Account
 from tasks.account.chain import releases
 from tasks.account.entry import Entry
 from tasks.account.identity import release_id
@@ -20,7 +20,7 @@ from tasks.kinds.plan import store_plan
 from tasks.kinds.table import kind_of
 from tasks.planning.cautions import cautions, clock_cautions
 from tasks.planning.plan import make_plan, read_day
-from tasks.planning.presence import presence_cautions, presence_of, wrong_users
+from tasks.planning.presence import presence_cautions, presence_of, users_apart, wrong_users
 from tasks.records.judge.outcomes import prepared_rows
 
 _DAYS_AHEAD = (1, 7, 28, 365)
@@ -38,7 +38,7 @@ def preview_plan(date: dt.date, config: Config) -> dict[str, Any]:
     plan_hash = store_plan(plan, config)
     identity = release_id(date, config)
     entries = read_entries(config)
-    presence = presence_of(date, config, plan.user_hashes, totals(entries, config))
+    presence = presence_of(date, config, plan.user_hashes, users_apart(date, entries, config))
     released = any(entry.release_id == identity for entry in releases(entries))
     outlook = plan.outlook(date, config)
     return {

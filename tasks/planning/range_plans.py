@@ -27,7 +27,7 @@ from tasks.kinds.plan import Plan, store_plan
 from tasks.mechanisms.proposals import Proposal
 from tasks.mechanisms.table import propose
 from tasks.planning.plan import planned_day, read_day
-from tasks.planning.presence import presence_of, refuse_wrong_users
+from tasks.planning.presence import DAYS_APART, presence_of, refuse_wrong_users
 
 Shortage = Literal["refuse", "spread", "clip"]
 """What to do if the budget does not pay for every day of a range in full."""
@@ -71,6 +71,7 @@ class RangePlans:
         self.withheld: list[dt.date] = []
         self._dates, self._shortage, self._storage = dates, shortage, config.storage_path
         self._account = Account(ledger.read_entries(config), config)
+        self._users: dict[dt.date, list[str]] = {}
         self._n_workers = os.cpu_count() or 1
         self._open: deque[_Open] = deque()
         spawn = multiprocessing.get_context("spawn")  # a fork has the engine's locks without its threads
@@ -132,7 +133,10 @@ class RangePlans:
         )
         if short and self._shortage != "clip":
             raise self._too_small(date, config)
-        refuse_wrong_users(presence_of(date, config, plan.user_hashes, self._account.total), config)
+        apart = (users for day, users in self._users.items() if abs((day - date).days) >= DAYS_APART)
+        known = set().union(*apart) or self._account.total
+        refuse_wrong_users(presence_of(date, config, plan.user_hashes, known), config)
+        self._users[date] = plan.user_hashes
         self.plans[date] = store_plan(plan, config)
         self._account.add(date, dict(zip(plan.user_hashes, plan.losses, strict=True)))
 

@@ -154,9 +154,33 @@ def test_users_that_no_other_day_had_are_refused_unless_that_is_stated(dataset: 
     last = releases(ledger.read_entries(dataset.config))[-1]
     assert last.in_words.startswith("each user of one day, all values of that day: (")
     dataset.set(user_is=None)
-    dataset.write(f"{DAYS[2]}.csv", HEADER + rows(DAYS[2], as_of_day(DAYS[1])))
+    dataset.write(f"{DAYS[2]}.csv", HEADER + rows(DAYS[2], as_of_day(DATE)))
     with pytest.raises(HexveilError, match="an earlier release only each user of one day"):
         dataset.release(DAYS[2])
+
+
+@pytest.mark.parametrize("at_once", [False, True], ids=["day by day", "all in the warehouse"])
+def test_users_that_change_within_the_local_day_are_found_on_days_apart(dataset: Dataset, at_once: bool) -> None:
+    """Some of a day's records have the names of the day before, as where names change at midnight elsewhere."""
+    days = [DATE + dt.timedelta(days=n) for n in range(4)]
+    for day in days:
+        of_both = [as_of_day(day - dt.timedelta(days=1)), *[as_of_day(day)] * 3]
+        dataset.write(f"{day}.csv", HEADER + rows(day, lambda n, users=of_both: users[n // N_USERS % 4](n)))
+    if not at_once:
+        dataset.set(files=["raw/{date}.csv"])
+        for day in days[:2]:
+            dataset.release(day)  # nothing shows yet that the users who came back will not do so again
+    with pytest.raises(HexveilError, match="were seen on no other day"):
+        dataset.release(days[2])
+
+
+def test_a_small_fleet_of_which_nobody_comes_back_is_said(dataset: Dataset, hexveil: Hexveil) -> None:
+    dataset.set(files=["raw/{date}.csv"])
+    for day in DAYS:
+        dataset.write(f"{day}.csv", HEADER + rows(day, lambda n, day=day: f"{day:%j}-{n % 3}"))
+    dataset.release(DATE)
+    shown = hexveil("plan", "--config", dataset.config_file, "--date", DAYS[1]).stdout
+    assert "no user was seen on another day" in shown.replace("\n", " ")
 
 
 def test_users_that_come_back_and_a_further_release_of_a_day_are_no_such_thing(dataset: Dataset) -> None:

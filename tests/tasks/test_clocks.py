@@ -33,6 +33,8 @@ FORMS = {
     "iso": (None, "%Y-%m-%d %H:%M:%S"),
     "t": (None, "%Y-%m-%dT%H:%M"),
     "basic": (None, "%Y%m%dT%H%M%S"),
+    "slashes": (None, "%Y/%m/%d %H:%M:%S"),
+    "one digit of the hour": (None, "%Y-%m-%d %-H:%M:%S"),
     "declared": ("%d/%m/%Y %H.%M", "%d/%m/%Y %H.%M"),
 }
 
