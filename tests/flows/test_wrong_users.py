@@ -15,6 +15,7 @@ from tasks.records.init.proposal import propose_source
 from tasks.records.input_formats.file_users import user_of_file
 from tasks.records.input_formats.input_format import Given
 from tasks.records.input_formats.roles import recognise_roles
+from tasks.reporting.day_report import report_day
 from tasks.reporting.registry import describe_deployment
 from tasks.upkeep.verify import verify_ledger
 
@@ -184,10 +185,13 @@ def test_a_small_fleet_of_which_nobody_comes_back_is_said(dataset: Dataset, hexv
 
 
 def test_users_that_come_back_and_a_further_release_of_a_day_are_no_such_thing(dataset: Dataset) -> None:
-    for day in DAYS[:2]:
+    dataset.set(epsilon_total=9.0)
+    for day in DAYS:
         dataset.write(f"{day}.csv", HEADER + rows(day, as_vehicles))
         dataset.run_day(day)
+        assert "another day" not in str(report_day(day, {}, dataset.config).cautions)
     dataset.run_day(DATE, "again")
+    assert "another day" not in str(report_day(DATE, {}, dataset.config, "again").cautions)
 
 
 def test_one_user_with_nearly_all_records_is_said(dataset: Dataset, hexveil: Hexveil) -> None:
