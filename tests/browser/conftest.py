@@ -99,6 +99,7 @@ def open_map(browser: Browser) -> Iterator[OpenMap]:
 
     def open_(path: Path, size: tuple[int, int] = DESKTOP, **options: Any) -> MapPage:
         page = browser.new_page(viewport={"width": size[0], "height": size[1]}, **options)
+        page.set_default_navigation_timeout(120_000)  # the browser may begin while all cores are busy
         opened.append((MapPage(page), path))
         opened[-1][0].open(path)
         return opened[-1][0]
