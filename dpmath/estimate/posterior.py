@@ -111,13 +111,12 @@ def told_by(view: View, taken: Sequence[Taken]) -> Told:
         HV-E3.
     """
     state, factors = view.state, view.state.factors
-    strata = [view.strata.weighed(one.design.weight) for one in taken]
-    totals = [
-        one.design.loading * of.pair_sums(one.design.weight)[:, None] for one, of in zip(taken, strata, strict=True)
-    ]
-    seen = np.column_stack(
-        [of.transposed_times(total, state.n_hexagons) for of, total in zip(strata, totals, strict=True)]
-    )
+    totals, seen_by_each = [], []
+    for one in taken:
+        strata = view.strata.weighed(one.design.weight)
+        totals.append(one.design.loading * strata.pair_sums(one.design.weight)[:, None])
+        seen_by_each.append(strata.transposed_times(totals[-1], state.n_hexagons))
+    seen = np.column_stack(seen_by_each)
     of_cells = view.strata.cell_sums(np.column_stack(totals))
     residual = view.residual_variance / factors["residual"]
     return Told(

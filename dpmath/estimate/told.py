@@ -61,7 +61,8 @@ class Told:
     def without(self, dropped: IntArray, variance: FloatArray) -> "Told":
         """Return the sums without some coefficients: what these vary by is then of the cells' own.
 
-        What is known of all other coefficients does not change by it.
+        What these sums tell of all other coefficients does not change by it. What they had in common with the sums of
+        other days through the dropped ones is lost.
 
         Args:
             dropped: Which coefficients, shape (n,).
@@ -138,10 +139,9 @@ class Known:
         order = np.argsort(rows.hexagon, kind="stable")
         for cells in np.split(order, np.flatnonzero(np.diff(rows.hexagon[order])) + 1):
             first = n_common + int(rows.hexagon[cells[0]]) * n_own
-            own, gain = rows.own[cells], self.gain[:, first : first + n_own]
-            cross = rows.common[cells] @ (common.T @ gain)
-            block = np.diag(self.prior[first : first + n_own]) - gain.T @ gain
-            found[cells] = of_common[cells] + ((own @ block - 2 * cross) * own).sum(axis=1)
+            own, of_hexagon = rows.own[cells], slice(first, first + n_own)
+            cross = rows.common[cells] @ (common.T @ self.gain[:, of_hexagon])
+            found[cells] = of_common[cells] + ((own @ self.block(of_hexagon) - 2 * cross) * own).sum(axis=1)
         return np.maximum(found, 0.0)
 
 
