@@ -163,12 +163,14 @@ def estimated(view: View, taken: Sequence[Taken]) -> Estimate:
     """
     told = told_by(view, taken)
     scales, shocks = scales_after(view.state, told)
-    likely = solved(*_with_scales(view, told, scales, shocks), taken)
+    expected, kept = _with_scales(view, told, scales, shocks)
+    likely = solved(expected, kept, taken)
     wide = solved(*_with_scales(view, told, scales.widened, shocks), taken)
     off = wide.mean - likely.mean
     joint = replace(wide.joint, off=np.column_stack([wide.joint.off, off]))
     variance = wide.variance + off**2
-    return replace(wide, view=likely.view, mean=likely.mean, variance=variance, state=likely.state, joint=joint)
+    state = expected.state.with_told(kept)
+    return replace(wide, view=likely.view, mean=likely.mean, variance=variance, state=state, joint=joint)
 
 
 def _with_scales(view: View, told: Told, scales: Scales, shocks: FloatArray) -> tuple[View, Told]:
@@ -249,7 +251,7 @@ def solved(view: View, told: Told, taken: Sequence[Taken]) -> Estimate:
         mean=np.clip(view.unbounded + known.T @ turned.innovation, 0.0, POINTS),
         variance=after,
         variance_before=before,
-        state=view.state.with_told(told),
+        state=replace(view.state, told=(*view.state.told, told)),  # folding is for who keeps it
         residual_variance=residual,
         residual_part=alone,
         joint=Joint(rows, view.today, of_cells, alone, known, off),
