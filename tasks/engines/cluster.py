@@ -161,7 +161,8 @@ def _own_cluster() -> Any:
     """Start one worker per core; they end with this process.
 
     Keys made for this run keep out other users of the machine, who could otherwise run any code on the workers. Dask
-    opens a port for its web pages whatever its options are, so all pages are removed. Workers do not log: failures are
+    opens a port for its web pages whatever its options are, so all pages are removed, and the port is any free one:
+    the usual one may belong to another run, of which Dask would warn on the terminal. Workers do not log: failures are
     outcomes, and after an interrupt they would only complain that the scheduler is gone.
     """
     from dask.config import set as settings  # noqa: PLC0415
@@ -169,7 +170,7 @@ def _own_cluster() -> Any:
 
     options: dict[str, Any] = {
         "threads_per_worker": 1,
-        "dashboard_address": None,
+        "dashboard_address": "127.0.0.1:0",
         "security": True,
         "silence_logs": logging.CRITICAL,
     }

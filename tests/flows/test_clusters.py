@@ -68,7 +68,7 @@ def bucket() -> Iterator[str]:
 def running(bucket: str) -> Iterator[LocalCluster]:
     """Start three worker processes, which inherit the way to the bucket."""
     assert bucket
-    options: dict[str, Any] = {"threads_per_worker": 1, "dashboard_address": None}
+    options: dict[str, Any] = {"threads_per_worker": 1, "dashboard_address": "127.0.0.1:0"}
     with prefect_test_harness(server_startup_timeout=600), LocalCluster(n_workers=3, **options) as started:
         assert isinstance(started, LocalCluster)
         yield started
