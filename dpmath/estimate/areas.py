@@ -19,7 +19,7 @@ AREAS = ("cell", "hexagon_4h", "parent", "parent_4h")
 """Whose value a cell may get, in the order in which they are tried: the cell, its hexagon in the 4 hours of local time
 in which the slot begins, the parent hexagon in the slot, and the parent hexagon in the 4 hours."""
 _BANDS = 6
-_ALIKE = 0.2
+ALIKE = 0.2
 """Correlation of what one user differs by in two cells of an area: a fast bus is fast in both."""
 
 
@@ -160,7 +160,7 @@ def added_by_alike(occupancy: Occupancy, residual_variance: FloatArray, area: In
     user_areas, user_area = np.unique(of_pair * occupancy.n_users + occupancy.user, return_inverse=True)
     together = np.bincount(user_areas // occupancy.n_users, np.bincount(user_area, part) ** 2, area.max() + 1)
     alone, records = (np.bincount(of_pair, one, area.max() + 1) for one in (part**2, occupancy.n_records))
-    return np.asarray((_ALIKE * np.maximum(together - alone, 0.0) / np.maximum(records, 1) ** 2)[area])
+    return np.asarray((ALIKE * np.maximum(together - alone, 0.0) / np.maximum(records, 1) ** 2)[area])
 
 
 def _variances(estimate: Estimate, cells: IntArray, share: FloatArray) -> FloatArray:

@@ -15,7 +15,7 @@ from dpmath.estimate.state import POINTS, State
 from dpmath.estimate.told import ALONE, Known, Told, Turned, joined
 from dpmath.estimate.view import View
 
-_LEAST_VARIANCE = 1e-12
+LEAST_VARIANCE = 1e-12
 _STEPS = {"first": 10, "later": 4}
 """Of the search for scales: later days begin from what was found before."""
 
@@ -67,8 +67,9 @@ class Joint:
         of_cells: Variance of what is each cell's own, shape (G,).
         residual: How much of each cell's variance is that of the pairs' residuals, before the check, shape (G,).
         known: Covariance of each cell with the sums, which are turned so that they are independent, shape (Q, G).
-        moved: How far the sums moved each cell's mean, shape (G,).
-        cut: By which part of that it may be off, for what the balls cut off.
+        off: How far each cell may be off, by each cause that all cells have in common, shape (G, n).
+        lasting: What was known, before the sums, of the coefficients that last over days.
+        lasts: Covariance of what lasts of each cell with the sums, shape (Q, G).
     """
 
     rows: Rows
@@ -77,6 +78,8 @@ class Joint:
     residual: FloatArray
     known: FloatArray
     off: FloatArray
+    lasting: Known
+    lasts: FloatArray
 
 
 @dataclass(frozen=True)
@@ -243,9 +246,11 @@ def solved(view: View, told: Told, taken: Sequence[Taken]) -> Estimate:
     own = [_of_cells(view, one.design, view.share_of_cell * residual, of_cells) for one in taken]
     covariance = rows.times(turned.together) + np.column_stack(own)
     known = solve_triangular(turned.root, covariance.T, lower=True)
+    lasting = view.state.known
+    lasts = solve_triangular(turned.root, rows.times(lasting.times(told.seen)).T, lower=True)
     before = view.today.variances(rows) + of_cells + alone
     off = covariance @ _cuts(taken, told, turned)
-    after = alone + np.maximum(before - (known**2).sum(axis=0) - alone, _LEAST_VARIANCE) + (off**2).sum(axis=1)
+    after = alone + np.maximum(before - (known**2).sum(axis=0) - alone, LEAST_VARIANCE) + (off**2).sum(axis=1)
     return Estimate(
         view=replace(view, today=today),
         mean=np.clip(view.unbounded + known.T @ turned.innovation, 0.0, POINTS),
@@ -254,7 +259,7 @@ def solved(view: View, told: Told, taken: Sequence[Taken]) -> Estimate:
         state=replace(view.state, told=(*view.state.told, told)),  # folding is for who keeps it
         residual_variance=residual,
         residual_part=alone,
-        joint=Joint(rows, view.today, of_cells, alone, known, off),
+        joint=Joint(rows, view.today, of_cells, alone, known, off, lasting, lasts),
     )
 
 

@@ -12,8 +12,8 @@ from tasks.formats.columns import meaning
 from tasks.formats.publication import Publication, PublishedRelease
 
 _TABLE = "statistics.csv"
-_WITH_LISTS = "measurements.parquet"
-"""It has columns of lists, which no Table Schema can describe: a tool that read it as a table would fail."""
+_WITH_LISTS = ("joint.parquet", "measurements.parquet")
+"""They have columns of lists, which no Table Schema can describe: a tool that read them as tables would fail."""
 _IN_UNIT = re.compile(r"(mean|typical_mean)(_sd|_noise_scale|_error_bound|_ci95_low|_ci95_high|_clip_low|_clip_high)?")
 
 
@@ -77,7 +77,7 @@ def _resource(release: PublishedRelease, name: str) -> dict[str, Any]:
     }
     if name == _TABLE and release.fields:
         described |= {"profile": "tabular-data-resource", "encoding": "utf-8", "schema": schema_name(release.fields)}
-    if name == _WITH_LISTS:
+    if name in _WITH_LISTS:
         described["type"] = "file"
     return described
 

@@ -177,7 +177,8 @@ def test_a_changed_estimate_is_found(estimated: Dataset, monkeypatch: pytest.Mon
 
 
 @pytest.mark.parametrize(
-    ("name", "column"), [("typical.parquet", "typical_mean"), ("measurements.parquet", "noise_sd")]
+    ("name", "column"),
+    [("typical.parquet", "typical_mean"), ("measurements.parquet", "noise_sd"), ("joint.parquet", "cell_mean")],
 )
 def test_a_further_table_that_is_changed_is_found(
     estimated: Dataset, monkeypatch: pytest.MonkeyPatch, name: str, column: str

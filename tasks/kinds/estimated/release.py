@@ -10,6 +10,9 @@ from dpmath.core.accounting import LOSS_UNITS
 from dpmath.core.occupancy import Occupancy
 from dpmath.estimate.asked import Asked
 from dpmath.estimate.asking import ask, within
+from dpmath.estimate.day import Day
+from dpmath.estimate.loadings import Loadings, loadings, remaining_error
+from dpmath.estimate.posterior import Estimate
 from dpmath.estimate.programme import programme
 from dpmath.estimate.questions import PrivateDay
 from dpmath.estimate.state import MODEL
@@ -51,18 +54,20 @@ def estimate_day(drawing: Drawing) -> Drawn:
     values = _private_day(plan.cells, occupancy, users, private, config)
     asking = within(programme(known.state, asked), np.array(losses, dtype=object), config.privacy.currency)
     estimate, questions = ask(asking, values, drawing.random_bytes)
+    together = loadings(estimate, day)
     stated = {
         "questions": write_questions(private_files.releases(config), questions),
         "state_before": known.name,
         "state_after": None if drawing.is_revision else write_state(estimate.state, config),
         **describe_questions(names, asked, known),
+        "joint_error": describe_joint(estimate, day, together),
     }
     areas = areas_of(estimate, asked, config)
     chosen = areas.chosen(target_of(config))
     epsilon = config.privacy.currency.epsilon(max(plan.losses.values()))
     return Drawn(
         statistics=estimate_frame(plan.cells, estimate, asked, areas, chosen, drawing.release_id, epsilon, config),
-        tables=further_tables(questions, asked, estimate, config),
+        tables=further_tables(plan.cells, questions, asked, estimate, together, config),
         stated=stated,
     )
 
@@ -89,3 +94,9 @@ def describe_questions(covariates: list[str], asked: Asked, known: Known) -> dic
         for charge in asked.charges.values()
     }
     return {"model": MODEL, "sums": sums, "learned_from": known.n_releases, "covariates": covariates}
+
+
+def describe_joint(estimate: Estimate, day: Day, found: Loadings) -> dict[str, str]:
+    """Return what the ledger states of the joint table: what it makes of areas' deviations, as shares of the exact."""
+    least, largest = remaining_error(estimate, day, found)
+    return {"least": f"{least:.2f}", "largest": f"{largest:.2f}"}

@@ -11,6 +11,7 @@ import polars as pl
 from dpmath.core.currency import Currency
 from dpmath.core.occupancy import IntArray
 from dpmath.estimate.areas import AREAS, Areas
+from dpmath.estimate.loadings import loadings
 from dpmath.estimate.questions import Questions
 from dpmath.estimate.state import MODEL, POINTS, State
 from dpmath.estimate.state_arrays import to_arrays
@@ -20,9 +21,10 @@ from tasks.base.config import Config
 from tasks.base.logs import say
 from tasks.base.provenance import code_hash
 from tasks.kinds.estimated.asked_day import Known
+from tasks.kinds.estimated.joint import JOINT, says_another
 from tasks.kinds.estimated.owner_covariates import covariate_names
 from tasks.kinds.estimated.public_day import occupancy_of
-from tasks.kinds.estimated.release import describe_questions
+from tasks.kinds.estimated.release import describe_joint, describe_questions
 from tasks.kinds.estimated.states import (
     chain_before,
     days_between,
@@ -73,12 +75,17 @@ class Replay:
         expected = estimate_frame(
             plan.cells, again.estimate, again.asked, areas, chosen, entry.release_id, _epsilon(entry, table), settings
         )
-        yield from _unlike(table, expected, chosen, float(settings.value.span))
-        made = further_tables(again.questions, again.asked, again.estimate, settings)
+        span = float(settings.value.span)
+        yield from _unlike(table, expected, chosen, span)
+        together = loadings(again.estimate, again.asked.day)
+        made = further_tables(plan.cells, again.questions, again.asked, again.estimate, together, settings)
         folder = private_files.releases(config)
         for name, again_made in made.items():
-            if _differ(again_made, private_files.read_frame(folder, entry.files[name])):
+            found = private_files.read_frame(folder, entry.files[name])
+            if says_another(again_made, found, TOLERANCE * span) if name == JOINT else _differ(again_made, found):
                 yield f"{name} does not follow from the noisy answers"
+        if _far(entry.stated["joint_error"], describe_joint(again.estimate, again.asked.day, together)):
+            yield "joint_error does not follow from the noisy answers"
         if (entry.state_before is None) != (not known.n_releases):
             yield "state_before is not that of what it learned from"
         if (entry.state_after is None) != (entry.revision is not None):
@@ -127,6 +134,13 @@ def _differ(expected: pl.DataFrame, found: pl.DataFrame) -> bool:
         elif _apart(ours.drop_nulls(), theirs.drop_nulls(), max(1.0, float(ours.abs().max() or 0))):  # type: ignore[arg-type]
             return True
     return False
+
+
+def _far(stated: dict[str, str], again: dict[str, str]) -> bool:
+    """Return whether shares with two digits differ by more than rounding."""
+    return stated.keys() != again.keys() or any(
+        abs(float(one) - float(again[key])) > 0.015 for key, one in stated.items()
+    )
 
 
 def _has_another_state(entry: Release, state: State, config: Config) -> bool:

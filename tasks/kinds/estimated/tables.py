@@ -14,12 +14,14 @@ from dpmath.estimate.areas import AREAS, HALF_WIDTH, Areas, areas_of_cells, aver
 from dpmath.estimate.asked import Asked
 from dpmath.estimate.day import KINDS, FloatArray
 from dpmath.estimate.design import RADIUS, as_measured
+from dpmath.estimate.loadings import Loadings
 from dpmath.estimate.posterior import Estimate
 from dpmath.estimate.questions import Measured, Questions
 from dpmath.estimate.state import POINTS
 from dpmath.estimate.typical import typical
 from tasks.base import schemas
 from tasks.base.config import Config
+from tasks.kinds.estimated.joint import JOINT, joint_frame
 from tasks.kinds.estimated.public_day import parents_of
 
 _OF_STRATA = {"cell": pl.List(pl.Int64), "n_records": pl.List(pl.Int64), "expected": pl.List(pl.Float64)}
@@ -110,9 +112,12 @@ def support_of(chosen: IntArray, share: FloatArray) -> np.ndarray:
     return np.where(chosen > 0, "coarse", np.where(share >= _LEAST_SHARE, "measured", "modelled"))
 
 
-def further_tables(questions: Questions, asked: Asked, estimate: Estimate, config: Config) -> dict[str, pl.DataFrame]:
+def further_tables(
+    cells: pl.DataFrame, questions: Questions, asked: Asked, estimate: Estimate, found: Loadings, config: Config
+) -> dict[str, pl.DataFrame]:
     """Return the tables beside that of the cells, by the name of their file."""
     return {
+        JOINT: joint_frame(cells, estimate, found, config),
         "typical.parquet": typical_frame(asked, estimate, config),
         "measurements.parquet": measurement_frame(questions, asked, config),
     }

@@ -1,0 +1,75 @@
+"""A covariance of cells by few factors: what is published of how errors go together, and what areas need of it."""
+
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.sparse import csr_array
+
+from dpmath.core.occupancy import IntArray
+from dpmath.estimate.day import FloatArray
+
+
+@dataclass(frozen=True)
+class Factors:
+    """The covariance common common' - against against' + that of hexagons + that of slots + alone.
+
+    Attributes:
+        hexagon: Number of each cell's hexagon, shape (G,).
+        slot: Number of each cell's slot, shape (G,).
+        common: Loadings on factors of all cells, shape (G, a).
+        against: Loadings on factors by which errors go against each other, shape (G, b).
+        of_hexagon: Loadings on the factors of each cell's hexagon, shape (G, k).
+        of_slot: Loadings on the factors of each cell's slot, shape (G, n).
+        alone: Variance of what is each cell's own, shape (G,).
+    """
+
+    hexagon: IntArray
+    slot: IntArray
+    common: FloatArray
+    against: FloatArray
+    of_hexagon: FloatArray
+    of_slot: FloatArray
+    alone: FloatArray
+
+    def times(self, weights: FloatArray) -> FloatArray:
+        """Return the covariance of each cell with weighted sums of cells: shape (G, n) to (G, n)."""
+        found = self.alone[:, None] * weights
+        of_hexagon, of_slot = by_label(self.of_hexagon, self.hexagon), by_label(self.of_slot, self.slot)
+        for loading, sign in ((self.common, 1), (self.against, -1), (of_hexagon, 1), (of_slot, 1)):
+            found = found + sign * (loading @ (loading.T @ weights))
+        return np.asarray(found)
+
+    def variances(self, weights: FloatArray) -> FloatArray:
+        """Return the variance of weighted sums of cells: shape (G, n) to (n,)."""
+        return np.maximum((weights * self.times(weights)).sum(axis=0), 0.0)
+
+    def blocks(self, cells: IntArray) -> FloatArray:
+        """Return the covariance of the cells of each hexagon: shape (n, m) of cells, -1 for none, to (n, m, m)."""
+        there, here = cells >= 0, np.arange(cells.shape[1])
+        found = np.zeros((*cells.shape, cells.shape[1]))
+        for loading, sign in ((self.common, 1), (self.against, -1), (self.of_hexagon, 1)):
+            part = there[..., None] * loading[cells]
+            found += sign * (part @ part.transpose(0, 2, 1))
+        found[:, here, here] += there * ((self.of_slot**2).sum(axis=1) + self.alone)[cells]
+        return found
+
+    @property
+    def diagonal(self) -> FloatArray:
+        """The variance of each cell, shape (G,)."""
+        common, against, *others = (
+            (one**2).sum(axis=1) for one in (self.common, self.against, self.of_hexagon, self.of_slot)
+        )
+        return np.asarray(common - against + sum(others) + self.alone)
+
+
+def by_label(loading: FloatArray, label: IntArray) -> csr_array:
+    """Return loadings on factors of which each label has its own: shape (G, k) to (G, n labels * k).
+
+    Source:
+        HV-E8.
+    """
+    n_cells, n_own = loading.shape
+    column = label[:, None] * n_own + np.arange(n_own)
+    row = np.repeat(np.arange(n_cells), n_own)
+    shape = (n_cells, max(1, int(label.max(initial=-1) + 1) * n_own))
+    return csr_array((loading.ravel(), (row, column.ravel())), shape=shape)

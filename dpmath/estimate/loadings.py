@@ -1,0 +1,215 @@
+"""How the errors of cells go together, in some sixty numbers a cell, for those who ask about areas and periods."""
+
+from dataclasses import dataclass, replace
+from functools import cached_property
+
+import numpy as np
+from scipy.sparse import csr_array
+
+from dpmath.core.occupancy import IntArray
+from dpmath.estimate.day import Day, FloatArray
+from dpmath.estimate.errors import Errors, errors_of
+from dpmath.estimate.factors import Factors
+from dpmath.estimate.posterior import Estimate
+
+N_COMMON, N_LASTING = 40, 32
+"""Number of factors that all cells have in common: of the day's errors, and of what they share with other days."""
+N_OWN = 6
+"""Number of factors of each hexagon."""
+_MORE = 8
+"""So many factors more are sought than are kept: those are found better then."""
+_ROUNDS = 3
+_TURNS = 3
+_SOME = 40
+"""Number of places at which the result is compared with all factors."""
+
+
+@dataclass(frozen=True)
+class Loadings:
+    """How errors go together, in squared points.
+
+    Attributes:
+        day: The covariance of the errors of a day's cells.
+        lasting: Their covariance with the errors of the same cells on any day before.
+    """
+
+    day: Factors
+    lasting: Factors
+
+
+def loadings(estimate: Estimate, day: Day) -> Loadings:
+    """Return how the errors of a day's cells go together, by few factors.
+
+    Args:
+        estimate: The estimate of the day.
+        day: The day.
+
+    Source:
+        HV-E8.
+    """
+    errors, lasting = errors_of(estimate, day)
+    return Loadings(
+        _fitted(_Target(errors, day, N_COMMON, lasts=False)), _fitted(_Target(lasting, day, N_LASTING, lasts=True))
+    )
+
+
+def remaining_error(estimate: Estimate, day: Day, found: Loadings) -> tuple[float, float]:
+    """Return the least and the largest standard deviation of an area's mean by few factors, as a share of the exact.
+
+    The areas are the city, each slot, and some hexagons and some neighbourhoods of seven, for the day and for six
+    parts of it.
+
+    Args:
+        estimate: The estimate of the day.
+        day: The day.
+        found: The few factors.
+
+    Source:
+        HV-E8.
+    """
+    weights = _areas(day)
+    exact = errors_of(estimate, day)[0].variances(weights)
+    share = np.sqrt(found.day.variances(weights) / exact)
+    return float(share.min()), float(share.max())
+
+
+def _areas(day: Day) -> FloatArray:
+    """Return the share of each cell in some areas, shape (G, n)."""
+    hexagons = np.unique(day.hexagon)
+    some = hexagons[:: max(1, hexagons.size // _SOME)]
+    near = [np.argsort(((day.position - day.position[one]) ** 2).sum(axis=1), kind="stable")[:7] for one in some]
+    places = [*(day.hexagon == one for one in some), *(np.isin(day.hexagon, ones) for ones in near)]
+    part = day.slot * 6 // day.n_slots
+    parts = [place & (part == number % 6) for number, place in enumerate(places)]
+    slots = [day.slot == one for one in np.unique(day.slot)]
+    records = day.occupancy.cell_records.astype(np.float64)
+    weights = np.array([records * one for one in (records > 0, *slots, *places, *parts) if one.any()]).T
+    return np.asarray(weights / weights.sum(axis=0))
+
+
+@dataclass(frozen=True)
+class _Target:
+    """What is to be fitted. What lasts is of no cell or slot alone."""
+
+    errors: Errors
+    day: Day
+    n_common: int
+    lasts: bool
+
+    @cached_property
+    def weight(self) -> FloatArray:
+        """How much cells count: by their records, as they do in the mean of an area, shape (G,)."""
+        return np.sqrt(self.day.occupancy.cell_records.astype(np.float64))
+
+    @property
+    def none(self) -> Factors:
+        """No factors."""
+        n_cells = self.weight.size
+        sizes = (0, 0, N_OWN, 1)
+        return Factors(
+            self.day.hexagon, self.day.slot, *(np.zeros((n_cells, size)) for size in sizes), np.zeros(n_cells)
+        )
+
+    @cached_property
+    def cells(self) -> IntArray:
+        """The cells of each hexagon, -1 for none, shape (H, m)."""
+        order = np.argsort(self.day.hexagon, kind="stable")
+        number = np.bincount(self.day.hexagon)
+        first = np.cumsum(number) - number
+        place = np.arange(order.size) - first[self.day.hexagon[order]]
+        found = np.full((number.size, number.max()), -1)
+        found[self.day.hexagon[order], place] = order
+        return found
+
+    @cached_property
+    def blocks(self) -> FloatArray:
+        """The covariance of the cells of each hexagon, shape (H, m, m)."""
+        return self.errors.blocks(self.cells)
+
+    @cached_property
+    def diagonal(self) -> FloatArray:
+        """The variance of each cell, shape (G,)."""
+        there, here = self.cells >= 0, np.arange(self.cells.shape[1])
+        found = np.empty(self.weight.size)
+        found[self.cells[there]] = self.blocks[:, here, here][there]
+        return found
+
+    def left(self, factors: Factors, vectors: FloatArray) -> FloatArray:
+        """Return the product of what some factors leave with vectors of cells, where cells count."""
+        weighted = self.weight[:, None] * vectors
+        return self.weight[:, None] * (self.errors.times(weighted) - factors.times(weighted))
+
+
+def _fitted(target: _Target) -> Factors:
+    """Return few factors of errors, which are fitted by turns: those of hexagons, of all cells, and of slots."""
+    # any start would do; this one is the same on every machine
+    vectors = np.cos(np.outer(np.arange(target.weight.size) + 0.5, np.sqrt(np.arange(target.n_common + _MORE) + 2.0)))
+    factors = target.none
+    for _ in range(_ROUNDS):
+        factors = _with_alone(_with_own(factors, target), target)
+        factors, vectors = _with_common(factors, vectors, target)
+        factors = _with_slots(factors, target)
+    return _with_alone(_with_own(factors, target), target)
+
+
+def _with_own(factors: Factors, target: _Target) -> Factors:
+    """Return the factors with those of hexagons fitted to what the others leave of each hexagon's block."""
+    there = target.cells >= 0
+    weight = np.where(there, target.weight[target.cells], 0.0)
+    others = replace(factors, of_hexagon=np.zeros_like(factors.of_hexagon))
+    left = (target.blocks - others.blocks(target.cells)) * weight[:, :, None] * weight[:, None, :]
+    values, vectors = np.linalg.eigh(left)
+    found = vectors[:, :, -N_OWN:] * np.sqrt(np.maximum(values[:, None, -N_OWN:], 0.0))
+    own = np.zeros_like(factors.of_hexagon)
+    own[target.cells[there], -found.shape[2] :] = found[there] / weight[there][:, None]
+    return replace(factors, of_hexagon=own)
+
+
+def _with_alone(factors: Factors, target: _Target) -> Factors:
+    """Return the factors with what they leave of each cell's variance."""
+    if target.lasts:
+        return factors
+    return replace(factors, alone=np.maximum(target.diagonal - (factors.diagonal - factors.alone), 0.0))
+
+
+def _with_common(factors: Factors, vectors: FloatArray, target: _Target) -> tuple[Factors, FloatArray]:
+    """Return the factors with those of all cells fitted by subspace iteration, and the vectors that it ended with."""
+    nothing = np.zeros((target.weight.size, 0))
+    others = replace(factors, common=nothing, against=nothing)
+    for _ in range(_TURNS):
+        vectors, _ = np.linalg.qr(target.left(others, vectors))
+    values, turned = np.linalg.eigh(vectors.T @ target.left(others, vectors))
+    kept = np.argsort(-np.abs(values), kind="stable")[: target.n_common]
+    found = vectors @ (turned[:, kept] * np.sqrt(np.abs(values[kept]))) / target.weight[:, None]
+    adds = values[kept] > 0
+    return replace(factors, common=found[:, adds], against=found[:, ~adds]), vectors
+
+
+def _with_slots(factors: Factors, target: _Target) -> Factors:
+    """Return the factors with one of each slot fitted by power iteration to what its cells have in common."""
+    errors, slot = target.errors, target.day.slot
+    adds = np.column_stack([errors.common, factors.against])
+    less = np.column_stack([errors.less, factors.common])
+    together = _by_slot_and_user(errors.together, slot)
+    of_cells = (adds**2).sum(axis=1) - (less**2).sum(axis=1) + np.asarray((together**2).sum(axis=1)).ravel()
+    by_slot = csr_array((np.ones(slot.size), (slot, np.arange(slot.size))))
+
+    def times(vector: FloatArray) -> FloatArray:
+        weighted = (target.weight * vector)[:, None]
+        found = [(one * (by_slot @ (one * weighted))[slot]).sum(axis=1) for one in (adds, less)]
+        rest = together @ (together.T @ weighted)[:, 0] - of_cells * weighted[:, 0]
+        return target.weight * (found[0] - found[1] + rest)
+
+    vector = target.weight.copy()
+    for _ in range(2 * _TURNS):
+        vector = times(vector)
+        vector /= np.sqrt(by_slot @ vector**2).clip(1e-300)[slot]
+    value = np.maximum(by_slot @ (vector * times(vector)), 0.0)
+    return replace(factors, of_slot=(vector * np.sqrt(value)[slot] / target.weight)[:, None])
+
+
+def _by_slot_and_user(together: csr_array, slot: IntArray) -> csr_array:
+    """Return what users have in common, where a user in another slot is another one."""
+    found = together.tocoo()
+    _, column = np.unique(slot[found.row] * together.shape[1] + found.col, return_inverse=True)
+    return csr_array((found.data, (found.row, column)), shape=(slot.size, column.max(initial=0) + 1))

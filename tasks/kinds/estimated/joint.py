@@ -1,0 +1,126 @@
+"""The table that says how the errors of cells go together: from it follows the error of any area and period."""
+
+import h3
+import numpy as np
+import polars as pl
+
+from dpmath.estimate.day import FloatArray
+from dpmath.estimate.factors import Factors
+from dpmath.estimate.loadings import Loadings
+from dpmath.estimate.posterior import Estimate
+from dpmath.estimate.state import POINTS
+from tasks.base.config import Config
+
+JOINT = "joint.parquet"
+_ALIKE = 2e-3
+"""By how much two covariances of cells may differ, as a share of their deviations: numbers are rounded."""
+_BITS = 12
+"""Of each loading's fraction that are kept: with more, the file would be larger, and no answer another."""
+_AT_ONCE = 512
+
+
+def joint_frame(cells: pl.DataFrame, estimate: Estimate, found: Loadings, config: Config) -> pl.DataFrame:
+    """Return the table, one row a cell in the order of the statistics.
+
+    Args:
+        cells: One row per cell: h3_cell, slot_start, n_records.
+        estimate: The estimate of the day.
+        found: The loadings of the cells.
+        config: Gives the unit and the bounds of values.
+    """
+    unit = float(config.value.span) / POINTS
+    day, lasting = found.day, found.lasting
+    return cells.select(
+        pl.Series("h3_cell", [h3.int_to_str(cell) for cell in cells["h3_cell"]], dtype=pl.String),
+        "slot_start",
+        "n_records",
+        pl.Series("cell_mean", float(config.value.lower) + unit * estimate.mean),
+        pl.Series("variance", _rounded(unit**2 * day.alone)),
+        *(
+            _list(name, unit * loading)
+            for name, loading in (
+                ("common", day.common),
+                ("against", day.against),
+                ("of_hexagon", day.of_hexagon),
+                ("of_slot", day.of_slot),
+                ("lasting_common", lasting.common),
+                ("lasting_against", lasting.against),
+                ("lasting_of_hexagon", lasting.of_hexagon),
+                ("lasting_of_slot", lasting.of_slot),
+            )
+        ),
+    )
+
+
+def factors_of(table: pl.DataFrame) -> Loadings:
+    """Return the loadings that a table has.
+
+    Raises:
+        ValueError: Lists of a column are of several lengths.
+    """
+    label = [table[name].rank("dense").to_numpy().astype(np.int64) - 1 for name in ("h3_cell", "slot_start")]
+
+    def factors(prefix: str, alone: FloatArray) -> Factors:
+        names = ("common", "against", "of_hexagon", "of_slot")
+        return Factors(*label, *(_array(table[prefix + name]) for name in names), alone)
+
+    variance = table["variance"].to_numpy().astype(np.float64)
+    return Loadings(factors("", variance), factors("lasting_", np.zeros(table.height)))
+
+
+def says_another(expected: pl.DataFrame, found: pl.DataFrame, tolerance: float) -> bool:
+    """Return whether a table says something else than the one that is made again: other means, or covariances.
+
+    Factors may be turned otherwise on another machine, and say the same.
+
+    Args:
+        expected: The table as it is made again.
+        found: The released table.
+        tolerance: How far means may differ, in the value's unit.
+    """
+    names = ["h3_cell", "slot_start", "n_records"]
+    if expected.schema != found.schema or not expected.select(names).equals(found.select(names)):
+        return True
+    if not ((expected["cell_mean"] - found["cell_mean"]).abs() <= tolerance).fill_null(value=False).all():
+        return True
+    try:
+        ours, theirs = factors_of(expected), factors_of(found)
+    except ValueError:
+        return True
+    deviation = np.sqrt(
+        ours.day.diagonal + 2 * (ours.day.against**2).sum(axis=1)
+    )  # no number that is rounded is larger
+    return _apart(ours.day, theirs.day, deviation) or _apart(ours.lasting, theirs.lasting, deviation)
+
+
+def _apart(ours: Factors, theirs: Factors, deviation: FloatArray) -> bool:
+    """Return whether two covariances differ, by more than what is rounded of cells with such deviations."""
+    for first in range(0, deviation.size, _AT_ONCE):
+        some = np.eye(deviation.size)[:, first : first + _AT_ONCE]
+        limit = _ALIKE * deviation[:, None] * deviation[first : first + _AT_ONCE]
+        if not (np.abs(ours.times(some) - theirs.times(some)) <= limit).all():
+            return True
+    return False
+
+
+def _list(name: str, loading: FloatArray) -> pl.Series:
+    return pl.Series(name, _rounded(loading)).arr.to_list() if loading.shape[1] else _empty(name, len(loading))
+
+
+def _empty(name: str, n_cells: int) -> pl.Series:
+    return pl.Series(name, [[]] * n_cells, dtype=pl.List(pl.Float32))
+
+
+def _array(lists: pl.Series) -> FloatArray:
+    """Return a column of lists of one length as an array."""
+    lengths = lists.list.len().unique()
+    if lengths.len() > 1 or lists.null_count():
+        raise ValueError("lists must be of one length")
+    return lists.explode(empty_as_null=False).to_numpy().reshape(lists.len(), lengths[0]).astype(np.float64)
+
+
+def _rounded(numbers: FloatArray) -> np.ndarray:
+    """Return numbers of single precision, of whose fractions some bits are kept: the others compress to nothing."""
+    as_integers = numbers.astype(np.float32).view(np.int32)
+    dropped = 23 - _BITS
+    return ((as_integers + (1 << (dropped - 1))) >> dropped << dropped).view(np.float32)

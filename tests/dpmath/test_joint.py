@@ -1,0 +1,171 @@
+"""How errors of cells go together: the matrix against dense ones, and what few factors of it make of areas."""
+
+import os
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from city_days import Textbook, a_city, a_taken, a_view, asked_of, run, values_of
+
+from dpmath.estimate import loadings as of_loadings
+from dpmath.estimate.day import Day
+from dpmath.estimate.errors import Errors, errors_of
+from dpmath.estimate.factors import Factors
+from dpmath.estimate.loadings import Loadings, loadings, remaining_error
+from dpmath.estimate.posterior import Estimate, solved, told_by
+from dpmath.estimate.programme import programme
+
+
+def alike(day: Day, residual_variance: np.ndarray) -> np.ndarray:
+    """Return what users' residuals add to the covariance of cells if each two of a user have a correlation of 0.2."""
+    occupancy = day.occupancy
+    covariance = 0.2 * np.sqrt(np.outer(residual_variance, residual_variance))
+    covariance *= np.equal.outer(occupancy.user, occupancy.user)
+    np.fill_diagonal(covariance, 0)
+    share = np.equal.outer(np.arange(occupancy.n_cells), occupancy.cell) * occupancy.n_records
+    share = share / share.sum(axis=1, keepdims=True)
+    return share @ covariance @ share.T
+
+
+def solved_day(cut: float = 0.0) -> tuple[Day, Textbook, list, Estimate]:
+    day, rng = a_city(), np.random.default_rng(5)
+    view = a_view(day)
+    taken = [a_taken(view, 9, rng, cut=cut), a_taken(view, 5, rng, cut=cut / 2)]
+    return day, Textbook(view), taken, solved(view, told_by(view, taken), taken)
+
+
+@pytest.mark.theorem("HV-E8", "HV-E3")
+@pytest.mark.parametrize("cut", [0.0, 0.3])
+def test_errors_are_those_of_the_dense_joint_gaussian(cut: float) -> None:
+    day, model, taken, found = solved_day(cut)
+    _, left = model.given(found.view, taken)
+    off = found.joint.off
+    expected = model.of_means @ left @ model.of_means.T + off @ off.T + alike(day, found.residual_variance)
+    errors, _ = errors_of(found, day)
+    weights = np.eye(day.occupancy.n_cells)
+    assert errors.times(weights) == pytest.approx(expected, rel=1e-6, abs=1e-8 * expected.max())
+    assert errors.diagonal == pytest.approx(found.variance, rel=1e-6)
+    apart = np.diag(np.diag(expected))
+    assert np.abs(expected - apart).max() > 0.2 * expected.max(), "errors go together"
+    cells = np.arange(60).reshape(10, 6)
+    cells[3, 4:] = -1
+    for block, some in zip(errors.blocks(cells), cells, strict=True):
+        there = some >= 0
+        assert block[np.ix_(there, there)] == pytest.approx(expected[np.ix_(some[there], some[there])], rel=1e-5)
+        assert not block[~there].any()
+
+
+@pytest.mark.theorem("HV-E8")
+def test_what_lasts_is_the_covariance_of_what_lasts_with_the_days_values() -> None:
+    day, model, taken, found = solved_day()
+    _, left = model.given(found.view, taken)
+    lasts = model.of_means * (np.arange(len(model.mean)) < model.n_states)
+    expected = lasts @ left @ model.of_means.T
+    _, lasting = errors_of(found, day)
+    assert lasting.times(np.eye(60)) == pytest.approx((expected + expected.T) / 2, abs=1e-7 * expected.max())
+
+
+@pytest.mark.theorem("HV-E8")
+def test_errors_of_two_days_go_together_by_what_is_known_on_the_later_day() -> None:
+    """In a textbook's numbers: x and x' of two days, Y known on the first, Y and Z on the later."""
+    rng = np.random.default_rng(6)
+    root = rng.normal(size=(9, 9))
+    whole, x, later, first, both = root @ root.T, slice(0, 2), slice(2, 4), slice(4, 6), slice(4, 9)
+
+    def error(values: slice, known: slice) -> np.ndarray:
+        found = np.zeros((2, 9))
+        found[:, values] = np.eye(2)
+        found[:, known] -= np.linalg.solve(whole[known, known], whole[known, values]).T
+        return found
+
+    given = whole[x, later] - whole[x, both] @ np.linalg.solve(whole[both, both], whole[both, later])
+    assert error(x, first) @ whole @ error(later, both).T == pytest.approx(given)
+
+
+@pytest.fixture(scope="module")
+def estimate() -> tuple[Day, Estimate]:
+    """Return a day of a city of 40 hexagons."""
+    day = a_city(seed=3, n_users=150, n_hexagons=40, n_slots=8)
+    asking = programme(None, asked_of(day, "l2", 60 << 101, first=True))
+    return day, run(asking, day, values_of(day), os.urandom)[0]
+
+
+def areas(day: Day, seed: int) -> np.ndarray:
+    """Return the share of each cell in 200 areas: places near each other, in some hours."""
+    rng, found = np.random.default_rng(seed), []
+    while len(found) < 200:
+        about = ((day.position - day.position[rng.integers(len(day.position))]) ** 2).sum(axis=1)
+        near = np.argsort(about)[: rng.integers(1, 25)]
+        first = rng.integers(8)
+        some = np.isin(day.hexagon, near) & (day.slot >= first) & (day.slot < first + rng.integers(1, 9))
+        if some.any():
+            found.append(some * day.occupancy.cell_records)
+    weights = np.array(found, dtype=float).T
+    return weights / weights.sum(axis=0)
+
+
+def shares(errors: Errors, factors: Factors, weights: np.ndarray) -> np.ndarray:
+    return np.sqrt(factors.variances(weights) / errors.variances(weights))
+
+
+@pytest.mark.theorem("HV-E8")
+def test_few_factors_give_the_deviation_of_any_area_nearly_exactly(estimate: tuple[Day, Estimate]) -> None:
+    day, found = estimate
+    few, weights = loadings(found, day), areas(day, 1)
+    errors, _ = errors_of(found, day)
+    share = shares(errors, few.day, weights)
+    assert 0.9 < share.min() <= share.max() < 1.1
+    assert np.quantile(share, 0.05) > 0.95
+    assert few.day.diagonal == pytest.approx(errors.diagonal, rel=0.02)
+    least, largest = remaining_error(found, day, few)
+    assert 0.85 < least < np.quantile(share, 0.2)
+    assert share.max() - 0.1 < largest < 1.15
+    apart = np.sqrt((errors.diagonal[:, None] * weights**2).sum(axis=0) / errors.variances(weights))
+    assert np.quantile(apart, 0.1) < 0.85, "cells taken as independent are too sure of areas"
+
+
+@pytest.mark.theorem("HV-E8")
+def test_fewer_factors_give_more_than_the_stated_error(
+    estimate: tuple[Day, Estimate], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    day, found = estimate
+    monkeypatch.setattr(of_loadings, "N_COMMON", 1)
+    monkeypatch.setattr(of_loadings, "N_OWN", 1)
+    least, _ = remaining_error(found, day, loadings(found, day))
+    assert least < 0.85
+
+
+@pytest.mark.theorem("HV-E8")
+def test_factors_of_a_dense_covariance_are_found_and_may_go_against_each_other() -> None:
+    """The sum of a place's cells is known, so its cells go against each other."""
+    rng, n_cells = np.random.default_rng(7), 48
+    hexagon, slot = np.arange(n_cells) // 6, np.arange(n_cells) % 6
+    factors = Factors(
+        hexagon,
+        slot,
+        common=rng.normal(size=(n_cells, 3)),
+        against=0.2 * rng.normal(size=(n_cells, 1)),
+        of_hexagon=rng.normal(size=(n_cells, 2)),
+        of_slot=rng.normal(size=(n_cells, 1)),
+        alone=rng.uniform(1, 2, n_cells),
+    )
+    dense = factors.times(np.eye(n_cells))
+    expected = (factors.common @ factors.common.T - factors.against @ factors.against.T) + np.diag(factors.alone)
+    expected += np.equal.outer(hexagon, hexagon) * (factors.of_hexagon @ factors.of_hexagon.T)
+    expected += np.equal.outer(slot, slot) * (factors.of_slot @ factors.of_slot.T)
+    assert dense == pytest.approx(expected)
+    assert factors.diagonal == pytest.approx(np.diag(dense))
+    cells = np.arange(n_cells).reshape(8, 6)
+    assert factors.blocks(cells) == pytest.approx(np.array([dense[np.ix_(one, one)] for one in cells]))
+    weights = rng.normal(size=(n_cells, 5))
+    assert factors.variances(weights) == pytest.approx(np.diag(weights.T @ dense @ weights).clip(0))
+
+
+def test_a_day_of_one_cell_has_factors() -> None:
+    day = a_city(n_users=4, n_hexagons=1, n_slots=1)
+    found = run(programme(None, asked_of(day, "l2", 60 << 101, first=True)), day, values_of(day), os.urandom)[0]
+    few = loadings(found, day)
+    assert isinstance(few, Loadings)
+    assert few.day.diagonal == pytest.approx(found.variance, rel=1e-6)
+    assert remaining_error(found, day, few) == pytest.approx((1, 1), rel=1e-6)
+    assert replace(few.day, alone=0 * few.day.alone).diagonal[0] >= 0
