@@ -46,7 +46,12 @@ def use_own_packages() -> None:
 
 
 def __getattr__(name: str) -> Any:
-    """Return a flow by its name. Prefect is imported here only, because it takes seconds."""
+    """Return `ask`, or a flow by its name. Prefect is imported for flows only, because it takes seconds."""
+    if name == "ask":
+        use_own_packages()
+        from tasks.answers.asking import ask_for_table
+
+        return ask_for_table
     if name not in _FLOWS:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     use_own_packages()

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from flows import beginning, choosing, collect_cli, recording, serving, show
+from flows import asking, beginning, choosing, collect_cli, recording, serving, show
 from flows.device_cli import device_app
 from flows.ledger_cli import ledger_app
 from flows.options import DAY, DEPLOY, HOME, VAR, ConfigOption, DateOption, JsonOption, UpOption, VerboseOption
@@ -248,6 +248,7 @@ for command in (
     beginning.init,
     choosing.explore,
     recording.record,
+    asking.ask,
     serving.up,
     serving.resume,
     serving.deploy,

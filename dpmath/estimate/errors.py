@@ -9,7 +9,7 @@ from scipy.sparse import csr_array
 from dpmath.core.occupancy import IntArray
 from dpmath.estimate.areas import ALIKE
 from dpmath.estimate.day import Day, FloatArray
-from dpmath.estimate.factors import by_label
+from dpmath.estimate.factors import by_label, entries
 from dpmath.estimate.posterior import LEAST_VARIANCE, Estimate
 from dpmath.estimate.products import product
 from dpmath.estimate.rows import Rows
@@ -68,14 +68,13 @@ class Errors:
         found = common + own - less
         place = np.arange(cells.shape[1])
         found[:, place, place] += there * self.alone[cells]
-        n_users = self.together.shape[1]
-        of_users = self.together[cells[there]].tocoo()
+        n_users = int(self.together.indices.max(initial=0)) + 1
+        row, user, part = entries(self.together[cells[there]])
         number, at = np.nonzero(there)
-        columns = number[of_users.row] * n_users + of_users.col
-        names, columns = np.unique(columns, return_inverse=True)
-        of_one = csr_array((of_users.data, (of_users.row, columns)), shape=(number.size, max(1, names.size)))
-        pairs = (of_one @ of_one.T).tocoo()
-        found[number[pairs.row], at[pairs.row], at[pairs.col]] += pairs.data
+        names, column = np.unique(number[row] * n_users + user, return_inverse=True)  # of a hexagon and a user
+        of_one = csr_array((part, (row, column)), shape=(number.size, max(1, names.size)))
+        one, other, product_of_parts = entries(csr_array(of_one @ of_one.T))
+        found[number[one], at[one], at[other]] += product_of_parts
         return found
 
 

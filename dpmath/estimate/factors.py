@@ -34,14 +34,20 @@ class Factors:
     def times(self, weights: FloatArray) -> FloatArray:
         """Return the covariance of each cell with weighted sums of cells: shape (G, n) to (G, n)."""
         found = self.alone[:, None] * weights
-        of_hexagon, of_slot = by_label(self.of_hexagon, self.hexagon), by_label(self.of_slot, self.slot)
-        for loading, sign in ((self.common, 1), (self.against, -1), (of_hexagon, 1), (of_slot, 1)):
+        for loading, sign in self._signed():
             found = found + sign * (loading @ (loading.T @ weights))
         return np.asarray(found)
 
-    def variances(self, weights: FloatArray) -> FloatArray:
+    def variances(self, weights: FloatArray | csr_array) -> FloatArray:
         """Return the variance of weighted sums of cells: shape (G, n) to (n,)."""
-        return np.maximum((weights * self.times(weights)).sum(axis=0), 0.0)
+        found = (weights**2).T @ self.alone
+        for loading, sign in self._signed():
+            found = found + sign * np.asarray(((weights.T @ loading) ** 2).sum(axis=1)).ravel()
+        return np.maximum(found, 0.0)
+
+    def _signed(self) -> list[tuple[FloatArray | csr_array, int]]:
+        of_hexagon, of_slot = by_label(self.of_hexagon, self.hexagon), by_label(self.of_slot, self.slot)
+        return [(self.common, 1), (self.against, -1), (of_hexagon, 1), (of_slot, 1)]
 
     def blocks(self, cells: IntArray) -> FloatArray:
         """Return the covariance of the cells of each hexagon: shape (n, m) of cells, -1 for none, to (n, m, m)."""
@@ -73,3 +79,13 @@ def by_label(loading: FloatArray, label: IntArray) -> csr_array:
     row = np.repeat(np.arange(n_cells), n_own)
     shape = (n_cells, max(1, int(label.max(initial=-1) + 1) * n_own))
     return csr_array((loading.ravel(), (row, column.ravel())), shape=shape)
+
+
+def entries(matrix: csr_array) -> tuple[IntArray, IntArray, FloatArray]:
+    """Return row, column and value of each entry of a sparse matrix.
+
+    Source:
+        HV-E8.
+    """
+    row = np.repeat(np.arange(matrix.indptr.size - 1), np.diff(matrix.indptr))
+    return row, np.asarray(matrix.indices, dtype=np.int64), np.asarray(matrix.data, dtype=np.float64)

@@ -9,7 +9,7 @@ from scipy.sparse import csr_array
 from dpmath.core.occupancy import IntArray
 from dpmath.estimate.day import Day, FloatArray
 from dpmath.estimate.errors import Errors, errors_of
-from dpmath.estimate.factors import Factors
+from dpmath.estimate.factors import Factors, entries
 from dpmath.estimate.posterior import Estimate
 
 N_COMMON, N_LASTING = 40, 32
@@ -104,11 +104,8 @@ class _Target:
     @property
     def none(self) -> Factors:
         """No factors."""
-        n_cells = self.weight.size
-        sizes = (0, 0, N_OWN, 1)
-        return Factors(
-            self.day.hexagon, self.day.slot, *(np.zeros((n_cells, size)) for size in sizes), np.zeros(n_cells)
-        )
+        of_all, of_hexagon, of_slot = (np.zeros((self.weight.size, size)) for size in (0, N_OWN, 1))
+        return Factors(self.day.hexagon, self.day.slot, of_all, of_all, of_hexagon, of_slot, np.zeros(self.weight.size))
 
     @cached_property
     def cells(self) -> IntArray:
@@ -210,6 +207,6 @@ def _with_slots(factors: Factors, target: _Target) -> Factors:
 
 def _by_slot_and_user(together: csr_array, slot: IntArray) -> csr_array:
     """Return what users have in common, where a user in another slot is another one."""
-    found = together.tocoo()
-    _, column = np.unique(slot[found.row] * together.shape[1] + found.col, return_inverse=True)
-    return csr_array((found.data, (found.row, column)), shape=(slot.size, column.max(initial=0) + 1))
+    row, user, part = entries(together)
+    names, column = np.unique(slot[row] * (user.max(initial=0) + 1) + user, return_inverse=True)
+    return csr_array((part, (row, column)), shape=(slot.size, max(1, names.size)))

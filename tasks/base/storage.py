@@ -86,6 +86,9 @@ INDEX, PACKAGE, CATALOGUE = "index.html", "datapackage.json", "catalogue.jsonld"
 TABLE = "statistics.parquet"
 """The published file that all others are compared with. The mirror and the reports read it."""
 
+MANIFEST = "manifest.json"
+"""The file of a release that is published last; it names the others."""
+
 WHOLE_TABLE = "table"
 """The published folder with the statistics of all days and no other file, so that it is read as one table."""
 

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from tasks.base.config import Config
+from tasks.base.storage import MANIFEST
 
-_MANIFEST = "manifest.json"
 _SHOWN_FIRST = ("map.html", "statistics.csv")
 """What readers open of a release: the first of these that it has, else its manifest."""
 
@@ -38,7 +38,7 @@ class PublishedRelease:
     @property
     def link(self) -> str:
         """Where the file is that readers open, relative to the folder of all releases."""
-        return f"{self.folder}/{next((name for name in _SHOWN_FIRST if name in self.files), _MANIFEST)}"
+        return f"{self.folder}/{next((name for name in _SHOWN_FIRST if name in self.files), MANIFEST)}"
 
 
 @dataclass(frozen=True)

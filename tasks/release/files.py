@@ -10,6 +10,7 @@ from tasks.account.entry import Stated
 from tasks.account.paid import paid_in_part_in_words
 from tasks.base import durable, frames
 from tasks.base.config import Config
+from tasks.base.storage import MANIFEST
 from tasks.formats.catalogue import FORMATS, PublishedDay
 from tasks.formats.columns import COLUMNS
 from tasks.kinds.stored_plan import StoredPlan
@@ -25,8 +26,6 @@ _NOT_IN_MANIFEST = (
     "state_after",
     *_WRITTEN_LATER,
 )
-MANIFEST = "manifest.json"
-"""The file that is published last; it names the others."""
 
 
 def write_files(

@@ -10,9 +10,10 @@ from tasks.account import private_files
 from tasks.account.entry import Release
 from tasks.base.config import Config
 from tasks.base.provenance import code_hash
+from tasks.base.storage import MANIFEST
 from tasks.formats.catalogue import FORMATS
 from tasks.formats.read_back import each_once
-from tasks.release.files import MANIFEST, manifest
+from tasks.release.files import manifest
 
 
 def unlike(table: pl.DataFrame, entry: Release, config: Config) -> Iterator[str]:

@@ -24,13 +24,12 @@ from tasks.base.config_types import shown
 from tasks.base.errors import LedgerBroken, contained
 from tasks.base.progress import progress
 from tasks.base.provenance import code_hash
-from tasks.base.storage import TABLE, WHOLE_TABLE
+from tasks.base.storage import MANIFEST, TABLE, WHOLE_TABLE
 from tasks.kinds.kind import Verifier
 from tasks.kinds.payment import paid, unlike_account
 from tasks.kinds.stored_plan import StoredPlan
 from tasks.kinds.table import KINDS, kind_of, load_plan
 from tasks.records.judge.outcomes import KEPT
-from tasks.release.files import MANIFEST
 from tasks.release.screening import describe_stop, says_stop
 from tasks.release.statement import describe_cost, describe_release
 from tasks.upkeep.published import missing_file, unlike_its_files, unlike_the_days

@@ -17,6 +17,7 @@ _ALIKE = 2e-3
 _BITS = 12
 """Of each loading's fraction that are kept: with more, the file would be larger, and no answer another."""
 _AT_ONCE = 512
+_LOADINGS = ("common", "against", "of_hexagon", "of_slot")
 
 
 def joint_frame(cells: pl.DataFrame, estimate: Estimate, found: Loadings, config: Config) -> pl.DataFrame:
@@ -58,11 +59,13 @@ def factors_of(table: pl.DataFrame) -> Loadings:
     Raises:
         ValueError: Lists of a column are of several lengths.
     """
-    label = [table[name].rank("dense").to_numpy().astype(np.int64) - 1 for name in ("h3_cell", "slot_start")]
+    hexagon, slot = (
+        table[name].to_arrow().dictionary_encode().indices.to_numpy() for name in ("h3_cell", "slot_start")
+    )
 
     def factors(prefix: str, alone: FloatArray) -> Factors:
-        names = ("common", "against", "of_hexagon", "of_slot")
-        return Factors(*label, *(_array(table[prefix + name]) for name in names), alone)
+        of_all, against, of_hexagon, of_slot = (_array(table[prefix + name]) for name in _LOADINGS)
+        return Factors(hexagon, slot, of_all, against, of_hexagon, of_slot, alone)
 
     variance = table["variance"].to_numpy().astype(np.float64)
     return Loadings(factors("", variance), factors("lasting_", np.zeros(table.height)))
@@ -113,10 +116,11 @@ def _empty(name: str, n_cells: int) -> pl.Series:
 
 def _array(lists: pl.Series) -> FloatArray:
     """Return a column of lists of one length as an array."""
-    lengths = lists.list.len().unique()
-    if lengths.len() > 1 or lists.null_count():
+    column = lists.to_arrow()
+    lengths = np.diff(column.offsets.to_numpy())
+    if column.null_count or (lengths != lengths[0]).any():
         raise ValueError("lists must be of one length")
-    return lists.explode(empty_as_null=False).to_numpy().reshape(lists.len(), lengths[0]).astype(np.float64)
+    return column.flatten().to_numpy(zero_copy_only=False).reshape(len(lengths), lengths[0]).astype(np.float64)
 
 
 def _rounded(numbers: FloatArray) -> np.ndarray:

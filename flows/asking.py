@@ -1,0 +1,87 @@
+"""The command `ask`: answers about areas and periods, from published files alone."""
+
+import datetime as dt
+import sys
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from flows import show
+from flows.options import DAY, JsonOption
+from flows.show import out
+from tasks.base.errors import HexveilError
+
+
+def ask(
+    published: Annotated[str, typer.Argument(help="The folder `published` of a storage, or its address.")],
+    where: Annotated[
+        Path | None, typer.Option("--where", help="GeoJSON or GeoParquet file of districts, or of lines (--width).")
+    ] = None,
+    name: Annotated[str | None, typer.Option("--name", help="The property that names the areas of the file.")] = None,
+    width: Annotated[
+        float | None, typer.Option("--width", min=1, help="How wide a corridor along a line is, in metres.")
+    ] = None,
+    hexagons: Annotated[
+        str | None, typer.Option("--hexagons", help="H3 cells, with commas between them, as one area.")
+    ] = None,
+    first: Annotated[dt.datetime | None, typer.Option("--from", formats=DAY, help="The first local day.")] = None,
+    last: Annotated[dt.datetime | None, typer.Option("--to", formats=DAY, help="The last local day.")] = None,
+    days: Annotated[str, typer.Option("--days", help="Weekdays, such as mon-fri or sat,sun.")] = "mon-sun",
+    hours: Annotated[str, typer.Option("--hours", help="Local hours: 7-11 ends at 11:00.")] = "0-24",
+    by: Annotated[
+        str, typer.Option("--by", help="day, week or month, hour, area (every hexagon); several with commas.")
+    ] = "",
+    compare: Annotated[
+        str | None, typer.Option("--compare", help="A period to compare with, such as 2026-02-02:2026-02-08.")
+    ] = None,
+    as_json: JsonOption = False,
+    as_csv: Annotated[bool, typer.Option("--csv", help="Print CSV.")] = False,
+) -> None:
+    """Say how districts, weeks or the whole city were, how sure that is, and what changed; costs nothing.
+
+    For example: hexveil ask published --where districts.geojson --days mon-fri --hours 7-11
+    """
+    from tasks.answers.asking import ask as answer_to
+
+    if as_json and as_csv:
+        raise HexveilError("give --json or --csv, not both")
+    answer = answer_to(
+        published,
+        where=where,
+        name=name,
+        width=width,
+        hexagons=hexagons,
+        first=first and str(first.date()),
+        last=last and str(last.date()),
+        days=days,
+        hours=hours,
+        by=by,
+        compare=compare,
+    )
+    if as_json:
+        show.print_json({"rows": answer.table.to_dicts(), "notes": answer.notes})
+    elif as_csv:
+        sys.stdout.write(answer.table.write_csv())
+    else:
+        out.print(show.table_of([_in_words(row) for row in answer.table.iter_rows(named=True)]))
+        for note in answer.notes:
+            out.print(note)
+
+
+def _in_words(row: dict[str, object]) -> dict[str, object]:
+    """Return a row as a terminal shows it: an interval in one column."""
+    shown: dict[str, object] = {}
+    for name, value in row.items():
+        if name.endswith("_ci95_low"):
+            about = name.removesuffix("_ci95_low")
+            shown[f"{about} 95 %" if about != "mean" else "95 %"] = f"{value:.1f} to {row[f'{about}_ci95_high']:.1f}"
+        elif name.endswith("_ci95_high"):
+            continue
+        elif name == "share_with_records":
+            shown["with records"] = f"{value:.0%}"
+        elif isinstance(value, float):
+            shown[name.replace("_", " ")] = f"{value:,.0f}" if name.startswith("n_") else f"{value:.3g}"
+        else:
+            shown[name.replace("_", " ")] = value
+    return shown

@@ -1,0 +1,1 @@
+"""Answers about areas and periods, from published files alone: no configuration, no private file, no cost."""

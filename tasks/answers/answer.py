@@ -1,0 +1,154 @@
+"""Answers a question about areas and periods, with intervals that hold what areas and days have in common."""
+
+import datetime as dt
+from collections.abc import Collection
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import polars as pl
+from scipy.special import ndtr
+
+from tasks.answers.places import Areas, Everything
+from tasks.answers.published import Published
+from tasks.answers.sums import Label, Reader, Sums, together
+from tasks.answers.times import period_of
+from tasks.base.errors import HexveilError
+
+FALSE_DISCOVERIES = 0.1
+"""The share of the places listed as changed that have not, on average, at most."""
+_HALF_WIDTH = 1.96
+ANY_DAY, ANY_HOUR = frozenset(range(7)), frozenset(range(24))
+
+
+@dataclass(frozen=True)
+class Question:
+    """What is asked.
+
+    Attributes:
+        areas: The areas.
+        first: The first local day; None for the first that is published.
+        last: The last one; None for the last that is published.
+        weekdays: The weekdays that count, Monday being 0.
+        hours: The local hours that count.
+        by: "day", "week" or "month": each is answered apart; None: all days together.
+        by_hour: Whether each hour is answered apart.
+        compare: The first and last day of the period that this one is compared with.
+    """
+
+    areas: Areas = field(default_factory=Everything)
+    first: dt.date | None = None
+    last: dt.date | None = None
+    weekdays: frozenset[int] = ANY_DAY
+    hours: frozenset[int] = ANY_HOUR
+    by: str | None = None
+    by_hour: bool = False
+    compare: tuple[dt.date, dt.date] | None = None
+
+
+@dataclass(frozen=True)
+class Answer:
+    """The answer, and what must be said of it.
+
+    Attributes:
+        table: One row for each area, period and hour that has records.
+        notes: Sentences.
+    """
+
+    table: pl.DataFrame
+    notes: tuple[str, ...]
+
+
+def answer(published: Published, question: Question) -> Answer:
+    """Answer a question from published files alone.
+
+    Raises:
+        HexveilError: The files cannot answer it.
+    """
+    first, last = question.first or published.dates[0], question.last or published.dates[-1]
+    if last < first:
+        raise HexveilError(f"the days from {first} to {last} are none; give --from before --to")
+    if question.compare and question.by:
+        raise HexveilError("one period is compared with one other: leave out --by day, week or month")
+    asked = _days(published, first, last, question)
+    before = _days(published, *question.compare, question) if question.compare else []
+    reader = Reader(question.areas, question.hours, published.zone, question.by_hour)
+    both = sorted({*asked, *before})
+    found = {date: reader.of_day(table) for date, table in published.days(both)}
+    rows = []
+    for period in sorted({period_of(date, question.by) for date in asked}):
+        dates = [date for date in asked if period_of(date, question.by) == period]
+        for label in sorted({label for date in dates for label in found[date]}):
+            row = _row([(date, found[date].get(label)) for date in both], dates, before)
+            slots = published.slots_a_day / 24 * (1 if question.by_hour else len(question.hours)) * len(dates)
+            asked_for = (question.areas.n_hexagons(label[0], published.resolution) or len(reader.seen)) * slots
+            share = {"share_with_records": min(row.pop("present", 0.0) / asked_for, 1.0)}
+            rows += [_named(label, period, question) | row | share] if row else []
+    if not rows:
+        raise HexveilError("no hexagon with records on these days and hours is in an area; index.html shows what is")
+    table = pl.DataFrame(rows)
+    return Answer(_with_discoveries(table) if before else table, _notes(reader, published, asked, question))
+
+
+def _days(published: Published, first: dt.date, last: dt.date, question: Question) -> list[dt.date]:
+    found = [date for date in published.dates if first <= date <= last and date.weekday() in question.weekdays]
+    if not found:
+        raise HexveilError(
+            f"no such day from {first} to {last} is published; there are {published.dates[0]} to {published.dates[-1]}"
+        )
+    return found
+
+
+def _named(label: Label, period: str, question: Question) -> dict[str, Any]:
+    name, hour = label
+    named: dict[str, Any] = {"area": name}
+    if question.by:
+        named[question.by] = period
+    return named if hour is None else named | {"hour": hour}
+
+
+def _row(
+    days: list[tuple[dt.date, Sums | None]], dates: Collection[dt.date], before: Collection[dt.date]
+) -> dict[str, Any]:
+    """Return the numbers of an area over a period; none if it, or the period before, has no records."""
+    here, there = ([day for date, day in days if day is not None and date in some] for some in (dates, before))
+    if not here or (before and not there):
+        return {}
+    row = {
+        "n_days": len(here),
+        "n_cells": sum(day.n_cells for day in here),
+        "n_records": sum(day.records for day in here),
+        "present": sum(day.present for day in here),
+        **_interval("mean", *together(here, [1] * len(here))),
+    }
+    if before:
+        row |= _interval("mean_before", *together(there, [1] * len(there)))
+        both = [(day, (date in dates) - (date in before)) for date, day in days if day is not None]
+        change, variance = together(*zip(*both, strict=True))
+        row |= _interval("change", change, variance) | {"p_value": float(2 * ndtr(-abs(change) / np.sqrt(variance)))}
+    return row
+
+
+def _interval(name: str, mean: float, variance: float) -> dict[str, float]:
+    deviation = float(np.sqrt(variance))
+    low, high = (mean + side * _HALF_WIDTH * deviation for side in (-1, 1))
+    return {name: mean, f"{name}_sd": deviation, f"{name}_ci95_low": low, f"{name}_ci95_high": high}
+
+
+def _with_discoveries(table: pl.DataFrame) -> pl.DataFrame:
+    """Return the table with whether each area changed, by the rule of Benjamini and Hochberg."""
+    rank, n_rows = table["p_value"].rank("max"), table.height
+    passing = table.filter(table["p_value"] <= FALSE_DISCOVERIES * rank / n_rows)["p_value"]
+    return table.with_columns(changed=pl.col("p_value") <= (passing.max() if passing.len() else -1.0))
+
+
+def _notes(reader: Reader, published: Published, asked: list[dt.date], question: Question) -> tuple[str, ...]:
+    notes = [f"Means over records in {published.unit}; 95 % intervals hold what cells and days have in common."]
+    missing = (asked[-1] - asked[0]).days + 1 - len(asked) if question.weekdays == ANY_DAY else 0
+    if missing:
+        notes.append(f"{missing} days between {asked[0]} and {asked[-1]} are not published.")
+    if reader.cut:
+        notes.append(f"{len(reader.cut)} hexagons are cut by an area's edge and count by the share that is inside.")
+    if question.compare:
+        notes.append("`changed`: of the areas listed as changed, at most a tenth have not, on average.")
+    return tuple(notes)

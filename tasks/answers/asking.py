@@ -1,0 +1,88 @@
+"""A question in the words of the command line, and of a notebook."""
+
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+
+from tasks.answers.answer import Answer, Question, answer
+from tasks.answers.places import Areas, EachHexagon, Everything, Hexagons, read_areas
+from tasks.answers.published import Published
+from tasks.answers.times import PERIODS, date_of, hours_of, range_of, weekdays_of
+from tasks.base.errors import HexveilError
+
+
+def ask(
+    published: str | Path,
+    *,
+    where: str | Path | None = None,
+    name: str | None = None,
+    width: float | None = None,
+    hexagons: str | None = None,
+    first: str | None = None,
+    last: str | None = None,
+    days: str = "mon-sun",
+    hours: str = "0-24",
+    by: str = "",
+    compare: str | None = None,
+) -> Answer:
+    """Answer a question about areas and periods from published files alone. It costs nothing and reads nothing private.
+
+    Args:
+        published: The folder `published` of a storage, or its address.
+        where: A GeoJSON or GeoParquet file of areas, such as districts, or of lines; None: everything.
+        name: The property of these that names them.
+        width: How wide a corridor along a line is, in metres.
+        hexagons: H3 cells with commas between them, as one area; coarser cells have all that is in them.
+        first: The first local day, as 2026-03-02; None: the first that is published.
+        last: The last one; None: the last that is published.
+        days: Weekdays, as mon-fri or sat,sun.
+        hours: Local hours, as 7-11, which ends at 11:00.
+        by: What is answered apart: day, week or month, hour, and area (every hexagon), with commas between them.
+        compare: A period, as 2026-02-02:2026-02-08, that this one is compared with.
+
+    Returns:
+        A row for each area and period, and what must be said of them.
+
+    Raises:
+        HexveilError: The files cannot answer it, or it is no question.
+    """
+    wanted = [one.strip() for one in by.split(",") if one.strip()]
+    periods = [one for one in wanted if one in PERIODS]
+    unknown = [one for one in wanted if one not in (*PERIODS, "hour", "area")]
+    if unknown or len(periods) > 1:
+        raise HexveilError(f"by={by} must name one of day, week and month, and hour, or area")
+    question = Question(
+        areas=_areas(where, name, width, hexagons, apart="area" in wanted),
+        first=date_of(first) if first else None,
+        last=date_of(last) if last else None,
+        weekdays=weekdays_of(days),
+        hours=hours_of(hours),
+        by=periods[0] if periods else None,
+        by_hour="hour" in wanted,
+        compare=range_of(compare) if compare else None,
+    )
+    return answer(Published(str(published)), question)
+
+
+def ask_for_table(published: str | Path, **question: Any) -> pl.DataFrame:
+    """Return the rows of an answer, for a notebook; see ``ask`` for the question.
+
+    Raises:
+        HexveilError: As ``ask`` does.
+    """
+    return ask(published, **question).table
+
+
+def _areas(
+    where: str | Path | None, name: str | None, width: float | None, hexagons: str | None, *, apart: bool
+) -> Areas:
+    if where and hexagons:
+        raise HexveilError("give a file of areas or hexagons, not both")
+    if (name or width) and not where:
+        raise HexveilError("name and width are about the areas of a file: give where too")
+    if where:
+        return read_areas(Path(where), name, width)
+    if hexagons:
+        return Hexagons(frozenset(one.strip() for one in hexagons.split(",")))
+    return EachHexagon() if apart else Everything()

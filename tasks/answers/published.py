@@ -1,0 +1,127 @@
+"""Reads a publication as anybody can: a folder `published`, or the address of one."""
+
+import datetime as dt
+import json
+from collections import deque
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from functools import cached_property
+from io import BytesIO
+from pathlib import Path
+from typing import Any
+from zoneinfo import ZoneInfo
+
+import httpx
+import polars as pl
+
+from tasks.base.errors import HexveilError
+from tasks.base.progress import progress
+from tasks.base.storage import MANIFEST, PACKAGE
+from tasks.kinds.estimated.joint import JOINT
+
+_AT_ONCE = 8
+_SECONDS = 60.0
+
+
+@dataclass(frozen=True)
+class Published:
+    """A publication.
+
+    Attributes:
+        place: The folder, or an address that begins with http:// or https://.
+    """
+
+    place: str
+
+    def days(self, dates: list[dt.date]) -> Iterator[tuple[dt.date, pl.DataFrame]]:
+        """Yield the joint table of each of some days, in their order.
+
+        Raises:
+            HexveilError: A day has none, or it cannot be read.
+        """
+        for date in dates:
+            if date not in self._joint:
+                raise HexveilError(
+                    f"{date} has no {JOINT}: it was released by a mechanism that gives each cell an error of its own, "
+                    "or by an older version. Ask about other days, or add its cells up yourself"
+                )
+        with ThreadPoolExecutor(_AT_ONCE) as readers:
+            waiting = deque(readers.submit(self._read, self._joint[date]) for date in dates[:_AT_ONCE])
+            for number, date in enumerate(progress(dates, "reading days"), _AT_ONCE):
+                content = waiting.popleft().result()
+                if number < len(dates):
+                    waiting.append(readers.submit(self._read, self._joint[dates[number]]))
+                yield date, pl.read_parquet(BytesIO(content), hive_partitioning=False)
+
+    @cached_property
+    def dates(self) -> list[dt.date]:
+        """The days that have a release, in their order."""
+        return sorted(self._folders)
+
+    @cached_property
+    def zone(self) -> ZoneInfo:
+        """The time zone of its days."""
+        return ZoneInfo(self._manifest["period"]["timezone"])
+
+    @property
+    def unit(self) -> str:
+        """The unit of its values."""
+        return str(self._manifest["value"]["unit"])
+
+    @property
+    def slots_a_day(self) -> int:
+        """Number of slots of a usual day."""
+        return 24 * 60 // int(self._manifest["grid"]["slot_minutes"])
+
+    @property
+    def resolution(self) -> int:
+        """The H3 resolution of its hexagons."""
+        return int(self._manifest["grid"]["h3_resolution"])
+
+    @cached_property
+    def _manifest(self) -> dict[str, Any]:
+        """The manifest of the latest day."""
+        return _json(self._read(f"{self._folders[self.dates[-1]]}/{MANIFEST}"), MANIFEST)
+
+    @cached_property
+    def _files(self) -> list[str]:
+        package = _json(self._read(PACKAGE), PACKAGE)
+        return [str(one["path"]) for one in package["resources"]]
+
+    @cached_property
+    def _folders(self) -> dict[dt.date, str]:
+        """The folder of the first release of each day."""
+        return {_date(path): path.rpartition("/")[0] for path in self._files if path.count("/") == 1}
+
+    @cached_property
+    def _joint(self) -> dict[dt.date, str]:
+        return {_date(path): path for path in self._files if path.count("/") == 1 and path.endswith(f"/{JOINT}")}
+
+    def _read(self, name: str) -> bytes:
+        try:
+            if self.place.startswith(("http://", "https://")):
+                found = self._client.get(f"{self.place.rstrip('/')}/{name}")
+                found.raise_for_status()
+                return found.content
+            return (Path(self.place) / name).read_bytes()
+        except (OSError, httpx.HTTPError) as error:
+            why = "it is not there" if isinstance(error, FileNotFoundError) else str(error)
+            raise HexveilError(
+                f"cannot read {name} of {self.place}: {why}. Give the folder `published` of a storage, or its address"
+            ) from None
+
+    @cached_property
+    def _client(self) -> httpx.Client:
+        return httpx.Client(timeout=_SECONDS, follow_redirects=True)
+
+
+def _json(content: bytes, name: str) -> dict[str, Any]:
+    try:
+        return dict(json.loads(content))
+    except ValueError:
+        raise HexveilError(f"{name} is not a file of a publication: it is no JSON") from None
+
+
+def _date(path: str) -> dt.date:
+    return dt.date.fromisoformat(path.partition("/")[0].removeprefix("date="))

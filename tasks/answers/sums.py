@@ -1,0 +1,120 @@
+"""What each day says of each area: its records, its mean, and how sure that is. All of it from one published file."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from zoneinfo import ZoneInfo
+
+import numpy as np
+import polars as pl
+from scipy.sparse import csr_array, diags_array
+
+from dpmath.core.occupancy import IntArray
+from dpmath.estimate.factors import entries
+from tasks.answers.places import Areas
+from tasks.kinds.estimated.joint import factors_of
+
+Label = tuple[str, int | None]
+"""An area, and an hour if hours are answered apart."""
+
+
+@dataclass(frozen=True)
+class Sums:
+    """What a day says of an area and hour.
+
+    Attributes:
+        records: Records in it, where a hexagon counts by its share.
+        mean: Mean over them, in the value's unit.
+        variance: Variance of its error.
+        lasting: Covariance of the error with that of the same area on any day before.
+        present: How many hexagons and slots have records, where a hexagon counts by its share.
+        n_cells: How many cells are at least partly in it.
+    """
+
+    records: float
+    mean: float
+    variance: float
+    lasting: float
+    present: float
+    n_cells: int
+
+
+@dataclass
+class Reader:
+    """Reads days.
+
+    Attributes:
+        areas: The areas.
+        hours: The local hours that are asked about.
+        zone: The time zone of the days.
+        by_hour: Whether each hour is answered apart.
+        seen: The hexagons that have records, so far.
+        cut: Those of them that an area's edge cuts.
+    """
+
+    areas: Areas
+    hours: frozenset[int]
+    zone: ZoneInfo
+    by_hour: bool
+    seen: set[str] = field(default_factory=set)
+    cut: set[str] = field(default_factory=set)
+
+    def of_day(self, table: pl.DataFrame) -> dict[Label, Sums]:
+        """Return what a day's joint table says of each area and hour in which it has records."""
+        factors = factors_of(table)
+        cells = table["h3_cell"].to_arrow().dictionary_encode()
+        hexagons = cells.dictionary.to_pylist()
+        names, share = self.areas.shares(hexagons)
+        self.seen.update(hexagons)
+        row, _, part = entries(share)
+        self.cut.update(hexagons[number] for number in np.unique(row[part < 1]))
+        hours, number_of_hour = self._hours(table["slot_start"])
+        row, area, part = entries(share[cells.indices.to_numpy()])
+        hour = number_of_hour[row]
+        some = hour >= 0
+        labels = [(name, one) for name in names for one in hours]
+        where = row[some], area[some] * len(hours) + hour[some]
+        inside = csr_array((part[some], where), shape=(table.height, len(labels)))
+        weights = diags_array(table["n_records"].to_numpy().astype(float)) @ inside
+        total = weights.sum(axis=0)
+        used = np.flatnonzero(total)
+        shares = (weights @ diags_array(1 / np.where(total > 0, total, 1.0)))[:, used]
+        numbers = (
+            total[used],
+            shares.T @ table["cell_mean"].to_numpy(),
+            factors.day.variances(shares),
+            factors.lasting.variances(shares),
+            inside.sum(axis=0)[used],
+            np.bincount(where[1], minlength=len(labels))[used],
+        )
+        return {labels[number]: Sums(*row) for number, row in zip(used, zip(*numbers, strict=True), strict=True)}
+
+    def _hours(self, slots: pl.Series) -> tuple[list[int | None], IntArray]:
+        """Return the hours that are answered apart, and which of them each cell is in; -1 for one not asked about."""
+        begins = slots.to_arrow().dictionary_encode()
+        of_slot = [begin.astimezone(self.zone).hour for begin in begins.dictionary.to_pylist()]
+        hours: list[int | None] = [*sorted(self.hours)] if self.by_hour else [None]
+        number = {hour: number if self.by_hour else 0 for number, hour in enumerate(sorted(self.hours))}
+        return hours, np.array([number.get(hour, -1) for hour in of_slot])[begins.indices.to_numpy()]
+
+
+def together(days: Sequence[Sums], sign: Sequence[int]) -> tuple[float, float]:
+    """Return the mean of an area over some days, or how it differs between days, and the variance of its error.
+
+    Args:
+        days: What each day says, in the order of the days.
+        sign: 1 for each day of the mean; for a difference, -1 for each day that is subtracted.
+
+    Source:
+        HV-E8.
+    """
+    records, mean, variance, lasting = (
+        np.array([getattr(day, name) for day in days]) for name in ("records", "mean", "variance", "lasting")
+    )
+    side = np.array(sign)
+    share = sum((side == one) * one * records / max(records[side == one].sum(), 1e-300) for one in (-1, 1))
+    lasting = np.clip(lasting, 0.0, variance)
+    later = np.maximum.outer(np.arange(len(days)), np.arange(len(days)))
+    covariance = np.minimum(lasting[later], np.minimum.outer(variance, variance))
+    np.fill_diagonal(covariance, variance)
+    alone = share**2 @ (variance - lasting)  # what no two days have in common is left in any case
+    return float(share @ mean), float(max(share @ covariance @ share, alone))

@@ -1,0 +1,285 @@
+"""Questions about areas and periods: answered from published files alone, as dense matrices answer them, or refused."""
+
+import datetime as dt
+import http.server
+import json
+import shutil
+import threading
+from collections.abc import Iterator
+from functools import partial
+from pathlib import Path
+
+import geopandas
+import h3
+import numpy as np
+import polars as pl
+import pytest
+import shapely
+from estimates import day, write_day
+from support import Dataset
+
+import hexveil
+from tasks.answers.answer import FALSE_DISCOVERIES, Answer
+from tasks.answers.asking import ask
+from tasks.answers.sums import Sums, together
+from tasks.answers.times import hours_of, period_of, weekdays_of
+from tasks.base.errors import HexveilError
+from tasks.formats.geography import outline
+
+ZONE = "Europe/Zurich"
+
+
+@pytest.fixture
+def published(estimated: Dataset, tmp_path: Path) -> Path:
+    """Return the published files of three days, away from all that is private."""
+    estimated.set(timezone=ZONE)
+    estimated.set(target_error=2.0)  # the statistics then have values of larger areas, the joint table cells' own
+    for number in range(3):
+        estimated.run_day(day(number))
+    return Path(shutil.copytree(estimated.folder / "store" / "published", tmp_path / "elsewhere"))
+
+
+def joint(published: Path, date: dt.date) -> pl.DataFrame:
+    return pl.read_parquet(published / f"date={date}" / "joint.parquet", hive_partitioning=False)
+
+
+def lists(table: pl.DataFrame, name: str) -> np.ndarray:
+    return np.array(table[name].to_list(), dtype=float).reshape(table.height, -1)
+
+
+def dense(table: pl.DataFrame, prefix: str = "") -> np.ndarray:
+    """Return the covariance of the cells' errors, as the page on the published files says it is made."""
+    common, against = lists(table, f"{prefix}common"), lists(table, f"{prefix}against")
+    found = common @ common.T - against @ against.T
+    for label, name in (("h3_cell", "of_hexagon"), ("slot_start", "of_slot")):
+        same = np.equal.outer(table[label].to_list(), table[label].to_list())
+        found += same * (lists(table, prefix + name) @ lists(table, prefix + name).T)
+    return found + (0 if prefix else np.diag(table["variance"].to_numpy()))
+
+
+def row_of(answer: Answer) -> dict:
+    (row,) = answer.table.to_dicts()
+    return row
+
+
+def test_the_mean_of_a_day_and_its_error_are_those_of_the_dense_covariance(published: Path) -> None:
+    table = joint(published, day(1))
+    row = row_of(ask(published, first=str(day(1)), last=str(day(1))))
+    share = table["n_records"].to_numpy() / table["n_records"].sum()
+    assert row["mean"] == pytest.approx(share @ table["cell_mean"].to_numpy())
+    assert row["mean_sd"] == pytest.approx(np.sqrt(share @ dense(table) @ share))
+    assert (row["mean_ci95_low"], row["mean_ci95_high"]) == pytest.approx(
+        (row["mean"] - 1.96 * row["mean_sd"], row["mean"] + 1.96 * row["mean_sd"])
+    )
+    assert (row["n_days"], row["n_cells"], row["n_records"]) == (1, table.height, table["n_records"].sum())
+    statistics = pl.read_parquet(published / f"date={day(1)}" / "statistics.parquet", hive_partitioning=False)
+    own = (statistics["mean_area"] == "cell").to_numpy()
+    assert table.filter(own)["cell_mean"].clip(0, None).to_list() == pytest.approx(
+        statistics.filter(own)["mean"].to_list()
+    )
+    assert np.sqrt(np.diag(dense(table)))[own] == pytest.approx(statistics.filter(own)["mean_sd"].to_numpy(), rel=0.02)
+
+
+def test_days_go_together_by_what_lasts_as_the_later_day_knows_it(published: Path) -> None:
+    tables = [joint(published, day(number)) for number in range(3)]
+    shares = [table["n_records"].to_numpy() / table["n_records"].sum() for table in tables]
+    variance = [share @ dense(table) @ share for table, share in zip(tables, shares, strict=True)]
+    lasting = [share @ dense(table, "lasting_") @ share for table, share in zip(tables, shares, strict=True)]
+    covariance = np.diag(variance)
+    for one in range(3):
+        for other in range(one + 1, 3):
+            both = min(max(lasting[other], 0), variance[one], variance[other])
+            covariance[one, other] = covariance[other, one] = both
+    weight = np.array([table["n_records"].sum() for table in tables], dtype=float)
+    mean = weight / weight.sum()
+    row = row_of(ask(published))
+    assert row["mean_sd"] == pytest.approx(np.sqrt(mean @ covariance @ mean))
+    assert row["mean_sd"] > 1.02 * np.sqrt(mean**2 @ variance), "days are not independent"
+    compared = row_of(ask(published, first=str(day(1)), last=str(day(2)), compare=f"{day(0)}:{day(0)}"))
+    change = np.array([-1, *(weight[1:] / weight[1:].sum())])
+    assert compared["change"] == pytest.approx(compared["mean"] - compared["mean_before"])
+    least = change**2 @ (np.array(variance) - np.clip(lasting, 0, variance))
+    assert compared["change_sd"] == pytest.approx(np.sqrt(max(change @ covariance @ change, least)))
+
+
+def test_parts_add_up_to_the_whole(published: Path) -> None:
+    whole = row_of(ask(published))
+    for by in ("day", "week", "month", "hour", "area", "day,hour", "area,hour", "week,area"):
+        parts = ask(published, by=by).table
+        assert parts["n_records"].sum() == pytest.approx(whole["n_records"]), by
+        assert parts["n_cells"].sum() == whole["n_cells"]
+        assert (parts["mean"] * parts["n_records"]).sum() / whole["n_records"] == pytest.approx(whole["mean"])
+    assert set(ask(published, by="area").table["area"]) == {
+        cell for number in range(3) for cell in joint(published, day(number))["h3_cell"]
+    }
+
+
+def districts(cells: list[str], path: Path) -> Path:
+    """Write a district that is one hexagon, and one that has half of it and all of another."""
+    first, second = (shapely.Polygon(outline(cell)) for cell in cells[:2])
+    west, south, east, north = first.bounds
+    half = first.intersection(shapely.box(west, south, (west + east) / 2, north))
+    frame = geopandas.GeoDataFrame(
+        {"code": [1, 2, 2], "name": ["one", "half and other", "half and other"]},
+        geometry=[first, half, second],
+        crs="EPSG:4326",
+    )
+    if path.suffix == ".geojson":
+        frame.to_file(path, driver="GeoJSON")
+    else:
+        frame.to_parquet(path)
+    return path
+
+
+@pytest.mark.parametrize("suffix", ["geojson", "geoparquet"])
+def test_a_district_takes_a_hexagon_on_its_edge_by_the_share_inside(
+    published: Path, tmp_path: Path, suffix: str
+) -> None:
+    table = joint(published, day(0))
+    cells = sorted(table["h3_cell"].unique())
+    where = districts(cells, tmp_path / f"districts.{suffix}")
+    answer = ask(published, where=where, last=str(day(0)))
+    rows = {row["area"]: row for row in answer.table.to_dicts()}
+    records = [table.filter(pl.col("h3_cell") == cell)["n_records"].sum() for cell in cells[:2]]
+    assert rows["one"]["n_records"] == records[0]
+    assert rows["half and other"]["n_records"] == pytest.approx(0.5 * float(records[0]) + float(records[1]), rel=1e-3)
+    assert any("1 hexagons are cut by an area's edge" in note for note in answer.notes)
+    alone = row_of(ask(published, hexagons=cells[0], last=str(day(0))))
+    assert {**rows["one"], "area": "hexagons"} == pytest.approx(alone)
+    slots = table.filter(pl.col("h3_cell") == cells[0]).height
+    assert alone["share_with_records"] == pytest.approx(slots / 24)
+    assert rows["half and other"]["share_with_records"] < alone["share_with_records"] * 1.5
+    coarse = h3.cell_to_parent(cells[0], 3)
+    inside = table.filter(pl.col("h3_cell").map_elements(lambda one: h3.cell_to_parent(one, 3), pl.String) == coarse)
+    assert row_of(ask(published, hexagons=coarse, last=str(day(0))))["n_records"] == inside["n_records"].sum()
+
+
+def test_a_corridor_has_a_width(published: Path, tmp_path: Path) -> None:
+    cells = sorted(joint(published, day(0))["h3_cell"].unique())
+    latitude, longitude = h3.cell_to_latlng(cells[0])
+    line = {"type": "LineString", "coordinates": [[longitude - 0.001, latitude], [longitude + 0.001, latitude]]}
+    path = tmp_path / "road.geojson"
+    path.write_text(json.dumps(line))
+    with pytest.raises(HexveilError, match="say how wide they are with --width METRES"):
+        ask(published, where=path)
+    whole, metres = row_of(ask(published, hexagons=cells[0])), 2 * 111.195 * np.cos(np.radians(latitude))
+    for width in (100, 200):
+        narrow = row_of(ask(published, where=path, width=width))
+        expected = (metres * width + np.pi * (width / 2) ** 2) / h3.cell_area(cells[0], "m^2")
+        assert narrow["n_records"] / whole["n_records"] == pytest.approx(expected, rel=0.02)
+    assert narrow["area"] == "area 1"
+    assert narrow["mean"] == pytest.approx(whole["mean"])
+
+
+def test_hours_are_local_and_weekdays_count(published: Path) -> None:
+    table = joint(published, day(0)).with_columns(hour=pl.col("slot_start").dt.convert_time_zone(ZONE).dt.hour())
+    some = table.filter(pl.col("hour").is_between(8, 9))
+    row = row_of(ask(published, last=str(day(0)), hours="8-10"))
+    assert (row["n_cells"], row["n_records"]) == (some.height, some["n_records"].sum())
+    by_hour = ask(published, last=str(day(0)), hours="8-10", by="hour").table
+    assert by_hour["hour"].to_list() == [8, 9]
+    weekday = f"{day(1):%a}".lower()
+    assert row_of(ask(published, days=weekday, by="day"))["day"] == str(day(1))
+
+
+def test_times_are_read_as_people_write_them() -> None:
+    assert weekdays_of("mon-fri") == frozenset(range(5))
+    assert weekdays_of("Sat, sun") == {5, 6}
+    assert weekdays_of("fri-mon") == {4, 5, 6, 0}
+    assert hours_of("22-5") == {22, 23, 0, 1, 2, 3, 4}
+    assert hours_of("7,16-18") == {7, 16, 17}
+    assert hours_of("0-24") == frozenset(range(24))
+    assert period_of(dt.date(2026, 12, 31), "week") == "2026-W53"
+    assert period_of(dt.date(2027, 1, 3), "week") == "2026-W53"
+    assert period_of(dt.date(2026, 12, 31), "month") == "2026-12"
+
+
+@pytest.mark.parametrize(
+    ("question", "message"),
+    [
+        ({"hours": "25-26"}, "must be like 7-11"),
+        ({"hours": "7-7"}, "must be like 7-11"),
+        ({"days": "monday"}, "must be like mon-fri"),
+        ({"by": "year"}, "must name one of day, week and month"),
+        ({"by": "day,week"}, "must name one of day, week and month"),
+        ({"first": "2026-13-01"}, "must be a day like"),
+        ({"first": "2026-01-17", "last": "2026-01-16"}, "give --from before --to"),
+        ({"first": "2031-01-01", "last": "2031-02-01"}, "there are 2026-01-15 to 2026-01-17"),
+        ({"compare": "2026-01-17:2026-01-15"}, "the first day before the last"),
+        ({"compare": "2026-01-15", "by": "day"}, "leave out --by"),
+        ({"hexagons": "here"}, "here is no H3 cell"),
+        ({"hexagons": "871fb4662ffffff", "where": "x"}, "not both"),
+        ({"width": 50.0}, "give where too"),
+        ({"where": "nowhere.geojson"}, "cannot read nowhere.geojson"),
+        ({"hours": "3"}, "no hexagon with records"),
+    ],
+)
+def test_what_cannot_be_answered_is_said_in_a_sentence(published: Path, question: dict, message: str) -> None:
+    with pytest.raises(HexveilError, match=message):
+        ask(published, **question)
+
+
+def test_files_that_are_no_areas_are_refused(published: Path, tmp_path: Path) -> None:
+    path = tmp_path / "areas.geojson"
+    for text in ("", "[]", "{}", '{"type": "FeatureCollection", "features": [{"type": "Feature", "geometry": {}}]}'):
+        path.write_text(text)
+        with pytest.raises(HexveilError, match="is neither GeoJSON nor GeoParquet"):
+            ask(published, where=path)
+    cells = sorted(joint(published, day(0))["h3_cell"].unique())
+    districts(cells, path)
+    with pytest.raises(HexveilError, match=r"not every area of .* has the property ward; all have code, name"):
+        ask(published, where=path, name="ward")
+    assert set(ask(published, where=path, name="code").table["area"]) == {"1", "2"}
+    elsewhere = geopandas.read_file(path).to_crs("EPSG:3857")
+    elsewhere.to_parquet(tmp_path / "metres.parquet")
+    with pytest.raises(HexveilError, match="not in longitude and latitude"):
+        ask(published, where=tmp_path / "metres.parquet")
+
+
+def test_a_day_whose_errors_are_not_published_is_refused(dataset: Dataset) -> None:
+    write_day(dataset, day(0))
+    dataset.set(mechanism="clip-user")
+    dataset.run_day()
+    with pytest.raises(HexveilError, match=r"has no joint\.parquet"):
+        ask(dataset.folder / "store" / "published")
+    with pytest.raises(HexveilError, match=r"cannot read datapackage\.json"):
+        ask(dataset.folder / "store")
+
+
+@pytest.fixture
+def address(published: Path) -> Iterator[str]:
+    handler = partial(http.server.SimpleHTTPRequestHandler, directory=str(published))
+    with http.server.ThreadingHTTPServer(("127.0.0.1", 0), handler) as server:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        yield f"http://127.0.0.1:{server.server_port}"
+        server.shutdown()
+
+
+def test_an_address_answers_as_its_folder_does(published: Path, address: str) -> None:
+    assert ask(address, by="day").table.equals(ask(published, by="day").table)
+    with pytest.raises(HexveilError, match=r"cannot read datapackage\.json of .*404"):
+        ask(f"{address}/nowhere")
+
+
+def test_a_notebook_gets_a_table(published: Path) -> None:
+    found = hexveil.ask(published, by="day")
+    assert isinstance(found, pl.DataFrame)
+    assert found.height == 3
+
+
+def test_changes_are_listed_by_the_rule_of_benjamini_and_hochberg(published: Path) -> None:
+    found = ask(published, first=str(day(2)), compare=f"{day(0)}:{day(0)}", by="area,hour").table
+    p = np.sort(found["p_value"].to_numpy())
+    passing = np.flatnonzero(p <= FALSE_DISCOVERIES * np.arange(1, p.size + 1) / p.size)
+    assert found["changed"].sum() == (passing.max() + 1 if passing.size else 0)
+
+
+def test_what_no_two_days_have_in_common_is_left_in_a_difference() -> None:
+    """By the numbers of areas that differ from day to day, the difference of two days would have no error."""
+    days = [Sums(10, 5.0, 4.0, 3.9, 1, 1), Sums(10, 7.0, 4.2, 4.1, 1, 1), Sums(10, 6.0, 4.0, 3.9, 1, 1)]
+    change, variance = together(days, [-1, 1, 1])
+    assert change == pytest.approx(1.5)
+    assert variance >= 0.1 * (1 + 1 / 4 + 1 / 4)
+    mean, variance = together(days, [1, 1, 1])
+    assert mean == pytest.approx(6.0)
+    assert 3.9 < variance < 4.2
