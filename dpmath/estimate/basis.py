@@ -12,7 +12,9 @@ from dpmath.estimate.rows import Rows
 _SMOOTH_SPACINGS = 2.5
 _MOST_KNOTS = 60
 _MOST_STATES = 2500
-_MOST_SLOT_FUNCTIONS = 12
+_MOST_SLOT_FUNCTIONS = 24
+_ROUGH = 0.1
+"""What a course of the day has that is not smooth, as a share: an hour may differ from those beside it everywhere."""
 _SLOT_HOURS = 3.0
 _FARTHEST_COVARIATE = 5.0
 _LEAST_EIGENVALUE = 0.03
@@ -226,7 +228,7 @@ def fit_basis(day: Day, covariates: FloatArray, similar_cells: bool = True) -> B
     return Basis(
         covariate_mean=mean,
         whitening=whitening,
-        slots=courses[:, :n_slots] * np.sqrt(course_values[:n_slots]),
+        slots=courses[:, :n_slots] * np.sqrt(course_values[:n_slots] + _ROUGH),
         courses=courses[:, :n_courses],
         course_values=course_values,
         left_out=courses[:, n_courses:],
