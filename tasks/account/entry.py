@@ -19,6 +19,8 @@ _NUMBERS = ("epsilon", "epsilon_total_after", "epsilon_left", "epsilon_total_lim
 _LOSSES = ("definition", "in_words", "loss_unit", "loss", "loss_total_after", "loss_total_limit", "loss_left")
 BUDGET = "budget"
 """The kind of the entries that loosen the budget."""
+WHOLE_DAY = "whole_day"
+"""The field with the mean over all records of an estimated day, and its standard deviation."""
 STOPPED = "stopped"
 """The kind of the entry of a day that was stopped. All others are releases."""
 FORMAT = 3
@@ -246,6 +248,12 @@ class Release(Charge):
     def paid_in_part(self) -> str | None:
         """That the budget did not pay the day in full, in a sentence; None if it did."""
         return paid_in_part_in_words(self.stated)
+
+    @property
+    def whole_day(self) -> tuple[float, float] | None:
+        """The mean over all records of the day and its standard deviation, if it is an estimate."""
+        stated = self.stated.get(WHOLE_DAY)
+        return stated and (float(stated["mean"]), float(stated["mean_sd"]))
 
     @property
     def n_cells(self) -> int:

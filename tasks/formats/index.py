@@ -9,6 +9,7 @@ from typing import Any
 
 from jinja2 import Environment, StrictUndefined, Template
 
+from tasks.formats.curve import city_curve
 from tasks.formats.publication import Publication, PublishedRelease
 
 _WEEKDAYS = ("Mo", "Tu", "We", "Th", "Fr", "Sa", "Su")
@@ -41,6 +42,7 @@ def index_page(publication: Publication, catalogues: Sequence[str]) -> bytes:
             share=f"{min(max(publication.share, 0.0), 1.0):.4f}",
             percent=f"{publication.share:.1%}",
             more_days=f"{publication.n_more_like_it:,}",
+            curve=city_curve({one.date: one.whole_day for one in first_ones.values() if one.whole_day}, publication),
             weekdays=_WEEKDAYS,
             months=[
                 _month(*month, first_ones) for month in sorted({(date.year, date.month) for date in first_ones})[::-1]

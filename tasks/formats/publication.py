@@ -25,6 +25,7 @@ class PublishedRelease:
         n_published: Number of published cells.
         paid_in_part: That the budget did not pay the day in full, in a sentence; None if it did.
         fields: Its columns, in order, with their types as a Table Schema names them; empty if they are not known.
+        whole_day: The mean over all its records, and the standard deviation of that; None if they are not known.
     """
 
     date: dt.date
@@ -34,6 +35,7 @@ class PublishedRelease:
     n_published: int
     paid_in_part: str | None
     fields: tuple[tuple[str, str], ...]
+    whole_day: tuple[float, float] | None = None
 
     @property
     def link(self) -> str:

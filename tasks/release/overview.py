@@ -87,6 +87,7 @@ def _publication(released: list[Release], config: Config) -> Publication:
                 n_published=entry.n_published,
                 paid_in_part=entry.paid_in_part,
                 fields=_fields(private_files.releases(config) / entry.files[TABLE]),
+                whole_day=entry.whole_day,
             )
             for entry in released
         ],

@@ -53,6 +53,13 @@ def joint_frame(cells: pl.DataFrame, estimate: Estimate, found: Loadings, config
     )
 
 
+def whole_day(table: pl.DataFrame) -> tuple[float, float]:
+    """Return the mean over all records of a day, and the standard deviation of its error, in the value's unit."""
+    share = table["n_records"].to_numpy() / table["n_records"].sum()
+    variance = factors_of(table).day.variances(share[:, None])
+    return float(share @ table["cell_mean"].to_numpy()), float(np.sqrt(variance[0]))
+
+
 def factors_of(table: pl.DataFrame) -> Loadings:
     """Return the loadings that a table has.
 

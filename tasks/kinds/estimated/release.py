@@ -18,10 +18,12 @@ from dpmath.estimate.questions import PrivateDay
 from dpmath.estimate.state import MODEL
 from tasks.account import private_files
 from tasks.account.chain import releases
+from tasks.account.entry import WHOLE_DAY
 from tasks.base.config import Config
 from tasks.base.errors import HexveilError
 from tasks.base.logs import warn
 from tasks.kinds.estimated.asked_day import Known, asked_of
+from tasks.kinds.estimated.joint import JOINT, whole_day
 from tasks.kinds.estimated.owner_covariates import covariate_names
 from tasks.kinds.estimated.public_day import occupancy_of, public_day
 from tasks.kinds.estimated.states import known_before, remove_old_states, write_state
@@ -55,19 +57,20 @@ def estimate_day(drawing: Drawing) -> Drawn:
     asking = within(programme(known.state, asked), np.array(losses, dtype=object), config.privacy.currency)
     estimate, questions = ask(asking, values, drawing.random_bytes)
     together = loadings(estimate, day)
+    tables = further_tables(plan.cells, questions, asked, estimate, together, config)
     stated = {
         "questions": write_questions(private_files.releases(config), questions),
         "state_before": known.name,
         "state_after": None if drawing.is_revision else write_state(estimate.state, config),
         **describe_questions(names, asked, known),
-        "joint_error": describe_joint(estimate, day, together),
+        **describe_joint(estimate, day, together, tables[JOINT]),
     }
     areas = areas_of(estimate, asked, config)
     chosen = areas.chosen(target_of(config))
     epsilon = config.privacy.currency.epsilon(max(plan.losses.values()))
     return Drawn(
         statistics=estimate_frame(plan.cells, estimate, asked, areas, chosen, drawing.release_id, epsilon, config),
-        tables=further_tables(plan.cells, questions, asked, estimate, together, config),
+        tables=tables,
         stated=stated,
     )
 
@@ -96,7 +99,11 @@ def describe_questions(covariates: list[str], asked: Asked, known: Known) -> dic
     return {"model": MODEL, "sums": sums, "learned_from": known.n_releases, "covariates": covariates}
 
 
-def describe_joint(estimate: Estimate, day: Day, found: Loadings) -> dict[str, str]:
-    """Return what the ledger states of the joint table: what it makes of areas' deviations, as shares of the exact."""
+def describe_joint(estimate: Estimate, day: Day, found: Loadings, joint: pl.DataFrame) -> dict[str, dict[str, str]]:
+    """Return what the ledger states of the joint table: how exact it is, and the day's mean with its deviation."""
     least, largest = remaining_error(estimate, day, found)
-    return {"least": f"{least:.2f}", "largest": f"{largest:.2f}"}
+    mean, deviation = whole_day(joint)
+    return {
+        "joint_error": {"least": f"{least:.2f}", "largest": f"{largest:.2f}"},
+        WHOLE_DAY: {"mean": f"{mean:.6g}", "mean_sd": f"{deviation:.3g}"},
+    }
