@@ -250,12 +250,6 @@ class Release(Charge):
         return paid_in_part_in_words(self.stated)
 
     @property
-    def whole_day(self) -> tuple[float, float] | None:
-        """The mean over all records of the day and its standard deviation, if it is an estimate."""
-        stated = self.stated.get(WHOLE_DAY)
-        return stated and (float(stated["mean"]), float(stated["mean_sd"]))
-
-    @property
     def n_cells(self) -> int:
         """Number of cells of the day."""
         return int(self.stated["cells"]["total"])

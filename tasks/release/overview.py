@@ -10,7 +10,7 @@ import polars as pl
 
 from tasks.account import private_files
 from tasks.account.chain import releases
-from tasks.account.entry import Entry, Release
+from tasks.account.entry import WHOLE_DAY, Entry, Release
 from tasks.account.identity import folder_name
 from tasks.base import durable
 from tasks.base.config import Config
@@ -87,11 +87,17 @@ def _publication(released: list[Release], config: Config) -> Publication:
                 n_published=entry.n_published,
                 paid_in_part=entry.paid_in_part,
                 fields=_fields(private_files.releases(config) / entry.files[TABLE]),
-                whole_day=entry.whole_day,
+                whole_day=_whole_day(entry),
             )
             for entry in released
         ],
     )
+
+
+def _whole_day(entry: Release) -> tuple[float, float] | None:
+    """Return the mean over all records of an estimated day, and its standard deviation."""
+    stated = entry.stated.get(WHOLE_DAY)
+    return stated and (float(stated["mean"]), float(stated["mean_sd"]))
 
 
 @functools.lru_cache(maxsize=4096)

@@ -3,6 +3,7 @@
 import datetime as dt
 import http.server
 import json
+import re
 import shutil
 import threading
 from collections.abc import Iterator
@@ -283,3 +284,32 @@ def test_what_no_two_days_have_in_common_is_left_in_a_difference() -> None:
     mean, variance = together(days, [1, 1, 1])
     assert mean == pytest.approx(6.0)
     assert 3.9 < variance < 4.2
+
+
+def snippets(published: Path, cells: list[str]) -> list[str]:
+    """Return the Python of the page on the published files, about a day and hexagons that there are."""
+    page = (Path(__file__).parents[2] / "docs" / "how-to" / "use.md").read_text()
+    for old, new in (
+        ("2026-03-02", str(day(0))),
+        ("871f83210ffffff", cells[0]),
+        ("871f83211ffffff", cells[1]),
+        ('"published', f'"{published}'),
+        ("'published", f"'{published}"),
+    ):
+        page = page.replace(old, new)
+    return re.findall(r"```python\n(.*?)```", page, re.DOTALL)
+
+
+def test_the_snippets_of_the_page_say_what_ask_says(published: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    cells = sorted(joint(published, day(0))["h3_cell"].unique())
+    by_factors, by_hour = snippets(published, cells)
+    names: dict = {}
+    exec(by_factors, names)
+    row = row_of(ask(published, hexagons=",".join(cells[:2]), last=str(day(0))))
+    assert names["mean"] == pytest.approx(row["mean"])
+    assert np.sqrt(names["variance"]) == pytest.approx(row["mean_sd"])
+    assert capsys.readouterr().out == f"{row['mean']:.1f}, within {1.96 * row['mean_sd']:.1f}\n"
+    exec(by_hour, names)
+    asked = ask(published, by="hour").table
+    assert names["hours"].pl()["n_records"].to_list() == asked["n_records"].to_list()
+    assert names["hours"].pl()["local_hour"].to_list() == asked["hour"].to_list()
