@@ -103,8 +103,7 @@ def errors_of(estimate: Estimate, day: Day) -> tuple[Errors, Errors]:
     )
     # of few users the sums may know more than the residuals that cells are said to have at least
     whole = replace(whole, alone=whole.alone + np.maximum(estimate.variance - whole.diagonal, 0.0))
-    nobody = csr_array((occupancy.n_cells, 1))
-    lasting = _of_known(joint.lasting, joint.rows, day, nobody, np.zeros(occupancy.n_cells))
+    lasting = _of_known(joint.lasting, joint.rows, day, no_users(occupancy.n_cells), np.zeros(occupancy.n_cells))
     half, apart = (joint.known + joint.lasts).T / 2, (joint.known - joint.lasts).T / 2
     lasting = replace(
         lasting,
@@ -125,3 +124,12 @@ def _of_known(known: Known, rows: Rows, day: Day, users: csr_array, alone: Float
         less=rows.times(known.gain.T),
         alone=alone,
     )
+
+
+def no_users(n_cells: int) -> csr_array:
+    """Return what cells have in common by their users if they have nothing.
+
+    Source:
+        HV-E8.
+    """
+    return csr_array((n_cells, 1))

@@ -70,6 +70,9 @@ class Joint:
         off: How far each cell may be off, by each cause that all cells have in common, shape (G, n).
         lasting: What was known, before the sums, of the coefficients that last over days.
         lasts: Covariance of what lasts of each cell with the sums, shape (Q, G).
+        of_the_day: Variance of what each coefficient differs by on the day, shape (S,).
+        departs: Covariance of what each cell differs by on the day with the sums, shape (Q, G).
+        innovation: How far each sum is from what was expected of it, shape (Q,).
     """
 
     rows: Rows
@@ -80,6 +83,9 @@ class Joint:
     off: FloatArray
     lasting: Known
     lasts: FloatArray
+    of_the_day: FloatArray
+    departs: FloatArray
+    innovation: FloatArray
 
 
 @dataclass(frozen=True)
@@ -248,6 +254,8 @@ def solved(view: View, told: Told, taken: Sequence[Taken]) -> Estimate:
     known = solve_triangular(turned.root, covariance.T, lower=True)
     lasting = view.state.known
     lasts = solve_triangular(turned.root, rows.times(lasting.times(told.seen)).T, lower=True)
+    of_the_day = view.today.prior - lasting.prior
+    departs = solve_triangular(turned.root, rows.times(of_the_day[:, None] * told.seen).T, lower=True)
     before = view.today.variances(rows) + of_cells + alone
     off = covariance @ _cuts(taken, told, turned)
     after = alone + np.maximum(before - (known**2).sum(axis=0) - alone, LEAST_VARIANCE) + (off**2).sum(axis=1)
@@ -259,7 +267,9 @@ def solved(view: View, told: Told, taken: Sequence[Taken]) -> Estimate:
         state=replace(view.state, told=(*view.state.told, told)),  # folding is for who keeps it
         residual_variance=residual,
         residual_part=alone,
-        joint=Joint(rows, view.today, of_cells, alone, known, off, lasting, lasts),
+        joint=Joint(
+            rows, view.today, of_cells, alone, known, off, lasting, lasts, of_the_day, departs, turned.innovation
+        ),
     )
 
 

@@ -18,6 +18,7 @@ create table if not exists statistic (
     mean_area varchar,
     mean_day_share double,
     typical_mean double,
+    unusual boolean,
     mean_clip_low double,
     mean_clip_high double,
     variance double,

@@ -39,8 +39,10 @@ COLUMNS = {
     "mean over its records of the day: hexagon_4h, the hexagon in the 4 hours of local time in which the slot begins; "
     "parent, the next coarser H3 hexagon in the slot; parent_4h, that one in the 4 hours",
     "mean_day_share": "of an estimate: how much of the uncertainty the day's own data removed",
-    "typical_mean": "of an estimate: what is expected of mean_area on such a kind of day; a day is unusual there if "
-    "this is outside the interval",
+    "typical_mean": "of an estimate: what is expected of mean_area on such a kind of day",
+    "unusual": "of an estimate: whether the cell is in an area that surely departs from what is usual, by more than a "
+    "quarter of what cells differ by (unusual_beyond in the manifest); areas are the city, its hours, and places for "
+    "the day, in parts of it and in slots; of the areas listed, at most a tenth do not, on average",
     "variance, variance_...": "the same for the variance, where it is published; its noise scale is that of the "
     "second moment about the middle of the range",
     "epsilon": "the most that any one user loses: of an estimate by the whole release, as its ledger entry says; "

@@ -87,6 +87,8 @@ def _type_of(dtype: pl.DataType) -> str:
         return "integer"
     if dtype.is_float():
         return "number"
+    if dtype == pl.Boolean:
+        return "boolean"
     return "datetime" if dtype.is_temporal() else "string"
 
 

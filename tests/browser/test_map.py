@@ -253,7 +253,7 @@ def test_a_value_of_a_larger_area_is_marked_and_told(
     open_map: OpenMap, tmp_path: Path, area: str, words: str, hatch: str
 ) -> None:
     config = configured(tmp_path, {'"clip-user"': '"estimated"', "target_error = 40.0": "target_error = 12.0"})
-    more = {"mean_sd": 5.9, "typical_mean": 21.0, "mean_area": area, "mean_day_share": 0.5}
+    more = {"mean_sd": 5.9, "typical_mean": 21.0, "mean_area": area, "mean_day_share": 0.5, "unusual": False}
     shown = open_map(write_map(tmp_path, config, [(47.05, 8.31)], DATE, **more))
     assert shown.layer(2)["hatch"] == [hatch]
     assert f"; {words}; epsilon" in shown.reading

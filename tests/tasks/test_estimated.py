@@ -196,6 +196,19 @@ def test_a_further_table_that_is_changed_is_found(
         verify_ledger(estimated.config)
 
 
+def test_a_cell_that_is_marked_unusual_and_is_not_is_found(estimated: Dataset, monkeypatch: pytest.MonkeyPatch) -> None:
+    honest = released_estimate.estimate_frame
+    with monkeypatch.context() as changed:
+        changed.setattr(
+            released_estimate,
+            "estimate_frame",
+            lambda *arguments: honest(*arguments).with_columns(unusual=~pl.col("unusual")),
+        )
+        estimated.run_day()
+    with pytest.raises(LedgerBroken, match="unusual does not follow from the noisy answers"):
+        verify_ledger(estimated.config)
+
+
 def test_a_state_that_the_next_day_would_begin_with_is_found_if_it_is_changed(
     estimated: Dataset, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -131,7 +131,13 @@ def test_a_revision_says_what_it_is_and_that_it_is_not_all(busy_dataset: Dataset
 
 def test_only_with_a_target_does_the_map_of_an_estimate_speak_of_larger_areas(plain: Dataset) -> None:
     privacy = plain.config.privacy.model_copy(update={"mechanism": "estimated"})
-    columns = {"mean": [9.0, 7.0], "mean_ci95_low": [5.0] * 2, "mean_ci95_high": [10.0] * 2, "typical_mean": [8.0] * 2}
+    columns = {
+        "mean": [9.0, 7.0],
+        "mean_ci95_low": [5.0] * 2,
+        "mean_ci95_high": [10.0] * 2,
+        "typical_mean": [8.0] * 2,
+        "unusual": [False] * 2,
+    }
     estimate = pl.DataFrame(columns | {"mean_area": ["cell", "parent"]})
     for target, numbers in ((9, [0, 2]), (None, None)):
         with_target = privacy.model_copy(update={"target_error": target})

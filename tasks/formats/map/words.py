@@ -121,8 +121,7 @@ def with_look(statistics: pl.DataFrame, config: Config) -> pl.DataFrame:
         statistics = statistics.with_columns(area=number)
     if not look.has_typical:
         return statistics
-    unusual = ~pl.col("typical_mean").is_between("mean_ci95_low", "mean_ci95_high")
-    return statistics.with_columns(certainty=certainty(statistics), unusual=unusual.cast(pl.Int32))
+    return statistics.with_columns(certainty=certainty(statistics), unusual=pl.col("unusual").cast(pl.Int32))
 
 
 def certainty(statistics: pl.DataFrame) -> pl.Series:
@@ -170,6 +169,7 @@ def head(
         "promises": look.promises,
         "has_typical": look.has_typical,
         "may_be_coarse": look.may_be_coarse,
+        "has_unusual": look.has_typical and statistics["unusual"].any(),
         "told_nothing": look.has_typical and not (statistics["mean_day_share"] >= _TOLD).any(),
         "purpose": "" if purpose == "not stated" else purpose,
         "quantity": measured(config.value.name, config.value.unit),

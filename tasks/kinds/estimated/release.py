@@ -11,11 +11,12 @@ from dpmath.core.occupancy import Occupancy
 from dpmath.estimate.asked import Asked
 from dpmath.estimate.asking import ask, within
 from dpmath.estimate.day import Day
+from dpmath.estimate.departures import much_of
 from dpmath.estimate.loadings import Loadings, loadings, remaining_error
 from dpmath.estimate.posterior import Estimate
 from dpmath.estimate.programme import programme
 from dpmath.estimate.questions import PrivateDay
-from dpmath.estimate.state import MODEL
+from dpmath.estimate.state import MODEL, POINTS
 from tasks.account import private_files
 from tasks.account.chain import releases
 from tasks.account.entry import WHOLE_DAY
@@ -63,7 +64,7 @@ def estimate_day(drawing: Drawing) -> Drawn:
         "state_before": known.name,
         "state_after": None if drawing.is_revision else write_state(estimate.state, config),
         **describe_questions(names, asked, known),
-        **describe_joint(estimate, day, together, tables[JOINT]),
+        **describe_joint(estimate, day, together, tables[JOINT], config),
     }
     areas = areas_of(estimate, asked, config)
     chosen = areas.chosen(target_of(config))
@@ -99,11 +100,14 @@ def describe_questions(covariates: list[str], asked: Asked, known: Known) -> dic
     return {"model": MODEL, "sums": sums, "learned_from": known.n_releases, "covariates": covariates}
 
 
-def describe_joint(estimate: Estimate, day: Day, found: Loadings, joint: pl.DataFrame) -> dict[str, dict[str, str]]:
-    """Return what the ledger states of the joint table: how exact it is, and the day's mean with its deviation."""
+def describe_joint(
+    estimate: Estimate, day: Day, found: Loadings, joint: pl.DataFrame, config: Config
+) -> dict[str, dict[str, str]]:
+    """Return what the ledger states of the whole day, and of how exact the joint table is."""
     least, largest = remaining_error(estimate, day, found)
     mean, deviation = whole_day(joint)
+    much = much_of(estimate, day.occupancy.cell_records) * float(config.value.span) / POINTS
     return {
         "joint_error": {"least": f"{least:.2f}", "largest": f"{largest:.2f}"},
-        WHOLE_DAY: {"mean": f"{mean:.6g}", "mean_sd": f"{deviation:.3g}"},
+        WHOLE_DAY: {"mean": f"{mean:.6g}", "mean_sd": f"{deviation:.3g}", "unusual_beyond": f"{much:.3g}"},
     }

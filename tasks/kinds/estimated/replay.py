@@ -11,6 +11,7 @@ import polars as pl
 from dpmath.core.currency import Currency
 from dpmath.core.occupancy import IntArray
 from dpmath.estimate.areas import AREAS, Areas
+from dpmath.estimate.departures import departures
 from dpmath.estimate.loadings import loadings
 from dpmath.estimate.questions import Questions
 from dpmath.estimate.state import MODEL, POINTS, State
@@ -23,7 +24,7 @@ from tasks.base.provenance import code_hash
 from tasks.kinds.estimated.asked_day import Known
 from tasks.kinds.estimated.joint import JOINT, says_another
 from tasks.kinds.estimated.owner_covariates import covariate_names
-from tasks.kinds.estimated.public_day import occupancy_of
+from tasks.kinds.estimated.public_day import occupancy_of, parents_of
 from tasks.kinds.estimated.release import describe_joint, describe_questions
 from tasks.kinds.estimated.states import (
     Again,
@@ -44,6 +45,8 @@ TOLERANCE = 1e-5
 """How far a number may be from the one that is made again, as a share of the range: machines add up in other orders."""
 _OF_THE_WHOLE = 1e-4
 """The same for the day's mean and its deviation, of which few digits are stated."""
+_NEAR = 1e-4
+"""A cell whose area departs by about the limit may be marked or not, as a share of the limit."""
 _MOST_STATES = 4
 _NUMBERS = ("mean", "mean_sd", "mean_ci95_low", "mean_ci95_high", "typical_mean")
 
@@ -79,6 +82,8 @@ class Replay:
             plan.cells, again.estimate, again.asked, areas, chosen, entry.release_id, _epsilon(entry, table), settings
         )
         yield from _unlike(table, expected, chosen, float(settings.value.span))
+        if "unusual" in table.columns and _unusual_otherwise(table, again):
+            yield "unusual does not follow from the noisy answers"
         yield from _unlike_further_tables(entry, plan, again, settings, config)
         if (entry.state_before is None) != (not known.n_releases):
             yield "state_before is not that of what it learned from"
@@ -101,7 +106,7 @@ class Replay:
 
 def _unlike(table: pl.DataFrame, expected: pl.DataFrame, chosen: IntArray, span: float) -> Iterator[str]:
     """Yield the first thing in which a released table differs from the one that is made again."""
-    drawn = [*_NUMBERS, "support", "mean_area", "mean_day_share"]
+    drawn = [*_NUMBERS, "support", "mean_area", "mean_day_share", "unusual"]
     if expected.schema != table.schema or not expected.drop(drawn).equals(table.drop(drawn)):
         yield "the released table is not what was planned"
     elif not expected["mean_area"].equals(table["mean_area"]):
@@ -130,6 +135,13 @@ def _differ(expected: pl.DataFrame, found: pl.DataFrame) -> bool:
     return False
 
 
+def _unusual_otherwise(table: pl.DataFrame, again: Again) -> bool:
+    """Return whether a table marks cells that are not marked again, or fails to; either is right near the limit."""
+    found = table["unusual"].to_numpy()
+    departing = departures(again.estimate, again.asked.day, parents_of(again.asked.day.names))
+    return bool((departing.unusual(_NEAR) & ~found).any() or (found & ~departing.unusual(-_NEAR)).any())
+
+
 def _unlike_further_tables(
     entry: Release, plan: StoredPlan, again: Again, settings: Config, config: Config
 ) -> Iterator[str]:
@@ -142,7 +154,7 @@ def _unlike_further_tables(
         found = private_files.read_frame(folder, entry.files[name])
         if says_another(again_made, found, TOLERANCE * span) if name == JOINT else _differ(again_made, found):
             yield f"{name} does not follow from the noisy answers"
-    described = describe_joint(again.estimate, again.asked.day, together, made[JOINT])
+    described = describe_joint(again.estimate, again.asked.day, together, made[JOINT], settings)
     for name, slack in (("joint_error", 0.015), (WHOLE_DAY, _OF_THE_WHOLE * span)):
         if _far(entry.stated[name], described[name], slack):
             yield f"{name} does not follow from the noisy answers"

@@ -13,6 +13,7 @@ from dpmath.core.occupancy import IntArray
 from dpmath.estimate.areas import AREAS, HALF_WIDTH, Areas, areas_of_cells, averages
 from dpmath.estimate.asked import Asked
 from dpmath.estimate.day import KINDS, FloatArray
+from dpmath.estimate.departures import departures
 from dpmath.estimate.design import RADIUS, as_measured
 from dpmath.estimate.loadings import Loadings
 from dpmath.estimate.posterior import Estimate
@@ -69,6 +70,7 @@ def estimate_frame(
 
     mean, variance = of_chosen(areas.mean), of_chosen(areas.variance)
     deviation = np.sqrt(variance)
+    departing = departures(estimate, asked.day, parents_of(asked.day.names))
     usual, _ = typical(asked.day, estimate.state, asked.covariates, asked.day.kind)
     share = np.clip(1 - variance / of_chosen(areas.variance_before), 0.0, 1.0)
     low, high = (np.clip(mean + side * HALF_WIDTH * deviation, 0.0, POINTS) for side in (-1, 1))
@@ -86,6 +88,7 @@ def estimate_frame(
         pl.Series("mean_area", np.array(AREAS)[chosen]),
         pl.Series("mean_day_share", share),
         pl.Series("typical_mean", _in_unit(of_chosen(averages(areas.number, areas.records, usual)), config)),
+        pl.Series("unusual", departing.unusual()),
         pl.lit(float(epsilon)).alias("epsilon"),
         pl.lit(release_id).alias("release_id"),
     )
@@ -103,6 +106,7 @@ def estimate_schema(config: Config) -> pa.DataFrameSchema:
         "mean_area": pa.Column(pl.String, pa.Check.isin(AREAS)),
         "mean_day_share": pa.Column(pl.Float64, pa.Check.in_range(0, 1)),
         "typical_mean": pa.Column(pl.Float64, possible),
+        "unusual": pa.Column(pl.Boolean),
     }
     return schemas.table_schema(columns, config)
 
