@@ -16,6 +16,8 @@ from tasks.base.storage import WHOLE_TABLE, is_over_all_days
 
 _RANK: dict[str | None, int] = {one: rank for rank, one in enumerate(WHO)}
 _ATTEMPT, _RELEASED = b".", b"+"
+_FOLDERS = ("date=", "week=", "month=")
+"""How the folders of ``published`` begin that are checked elsewhere."""
 
 
 def count_attempt(release_id: str, config: Config) -> int:
@@ -146,7 +148,7 @@ def folders_in_table(config: Config) -> list[str]:
 def other_files(config: Config) -> tuple[str, ...]:
     """Return the names of all else in ``published``, with control characters escaped."""
     everything = _names(config.storage_path / "published", "")
-    return tuple(shown(name) for name in everything if not name.startswith("date=") and not is_over_all_days(name))
+    return tuple(shown(name) for name in everything if not name.startswith(_FOLDERS) and not is_over_all_days(name))
 
 
 def _names(folder: Path, beginning: str) -> list[str]:

@@ -79,7 +79,7 @@ def answer(published: Published, question: Question) -> Answer:
     for period in sorted({period_of(date, question.by) for date in asked}):
         dates = [date for date in asked if period_of(date, question.by) == period]
         for label in sorted({label for date in dates for label in found[date]}):
-            row = _row([(date, found[date].get(label)) for date in both], dates, before)
+            row = row_of([(date, found[date].get(label)) for date in both], dates, before)
             slots = published.slots_a_day / 24 * (1 if question.by_hour else len(question.hours)) * len(dates)
             asked_for = (question.areas.n_hexagons(label[0], published.resolution) or len(reader.seen)) * slots
             share = {"share_with_records": min(row.pop("present", 0.0) / asked_for, 1.0)}
@@ -87,7 +87,7 @@ def answer(published: Published, question: Question) -> Answer:
     if not rows:
         raise HexveilError("no hexagon with records on these days and hours is in an area; index.html shows what is")
     table = pl.DataFrame(rows)
-    return Answer(_with_discoveries(table) if before else table, _notes(reader, published, asked, question))
+    return Answer(with_discoveries(table) if before else table, _notes(reader, published, asked, question))
 
 
 def _days(published: Published, first: dt.date, last: dt.date, question: Question) -> list[dt.date]:
@@ -107,7 +107,7 @@ def _named(label: Label, period: str, question: Question) -> dict[str, Any]:
     return named if hour is None else named | {"hour": hour}
 
 
-def _row(
+def row_of(
     days: list[tuple[dt.date, Sums | None]], dates: Collection[dt.date], before: Collection[dt.date]
 ) -> dict[str, Any]:
     """Return the numbers of an area over a period; none if it, or the period before, has no records."""
@@ -135,10 +135,10 @@ def _interval(name: str, mean: float, variance: float) -> dict[str, float]:
     return {name: mean, f"{name}_sd": deviation, f"{name}_ci95_low": low, f"{name}_ci95_high": high}
 
 
-def _with_discoveries(table: pl.DataFrame) -> pl.DataFrame:
+def with_discoveries(table: pl.DataFrame) -> pl.DataFrame:
     """Return the table with whether each area changed, by the rule of Benjamini and Hochberg."""
-    rank, n_rows = table["p_value"].rank("max"), table.height
-    passing = table.filter(table["p_value"] <= FALSE_DISCOVERIES * rank / n_rows)["p_value"]
+    p_value = table["p_value"]
+    passing = table.filter(p_value <= FALSE_DISCOVERIES * p_value.rank("max") / p_value.count())["p_value"]
     return table.with_columns(changed=pl.col("p_value") <= (passing.max() if passing.len() else -1.0))
 
 

@@ -87,7 +87,7 @@ class Published:
     @cached_property
     def _files(self) -> list[str]:
         package = _json(self._read(PACKAGE), PACKAGE)
-        return [str(one["path"]) for one in package["resources"]]
+        return [path for path in (str(one["path"]) for one in package["resources"]) if path.startswith("date=")]
 
     @cached_property
     def _folders(self) -> dict[dt.date, str]:

@@ -15,6 +15,7 @@ from tasks.base.logs import say
 from tasks.base.steps import step
 from tasks.base.storage import TABLE
 from tasks.release.overview import write_overview
+from tasks.release.periods import write_periods
 
 log = logging.getLogger("hexveil.publish")
 
@@ -42,6 +43,7 @@ def publish_files(release_id: str, config: Config) -> None:
             _publish(file_hash, folder / name, config)
         _fill_table(entry, entries, config)
         write_overview(entries, config)
+        write_periods(releases(entries), entry.date, config)
         mirror.bring_in_line(entries, config)
     say(log, "published", release=release_id, n_files=len(entry.files), folder=folder)
 

@@ -11,6 +11,7 @@ from tasks.base.config_types import shown
 from tasks.base.provenance import code_hash
 from tasks.base.storage import TABLE, is_of_columns, is_over_all_days
 from tasks.release.overview import overview
+from tasks.release.periods import problem_with_periods
 
 
 def missing_file(entry: Release, config: Config) -> Path | None:
@@ -58,6 +59,12 @@ def unlike_the_days(possible: Sequence[list[Release]], config: Config) -> str | 
                 "writes it"
             )
     return None
+
+
+def unlike_the_periods(possible: Sequence[list[Release]], config: Config) -> str | None:
+    """Return what is wrong with the tables of weeks and months; None if nothing. See ``unlike_the_days``."""
+    problems = [problem_with_periods(released, config) for released in possible]
+    return problems[0] if all(problems) else None
 
 
 def _says_the_same(name: str, found: bytes | None, wanted: bytes | None, last: list[Release]) -> bool:

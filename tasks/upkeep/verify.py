@@ -32,7 +32,7 @@ from tasks.kinds.table import KINDS, kind_of, load_plan
 from tasks.records.judge.outcomes import KEPT
 from tasks.release.screening import describe_stop, says_stop
 from tasks.release.statement import describe_cost, describe_release
-from tasks.upkeep.published import missing_file, unlike_its_files, unlike_the_days
+from tasks.upkeep.published import missing_file, unlike_its_files, unlike_the_days, unlike_the_periods
 from tasks.upkeep.recompute import recomputed_charges, recomputed_losses
 from tasks.upkeep.renderings import unlike
 
@@ -121,7 +121,8 @@ def verify_ledger(config: Config) -> Verified:
     for name in set(tabled) - {path_in_table(entry.date, config).parent.name for entry in released}:
         raise LedgerBroken(f"published/{WHOLE_TABLE}/{shown(name)} was never released; remove it")
     is_new = waiting is not None or (len(released) > 1 and _age(released[-1]) < _MAY_WAIT)
-    problem = unlike_the_days([released, released[:-1]] if is_new else [released], config)
+    possible = [released, released[:-1]] if is_new else [released]
+    problem = unlike_the_days(possible, config) or unlike_the_periods(possible, config)
     if problem is not None:
         raise LedgerBroken(problem)
     return Verified(len(released) - (waiting is not None), waiting, others)
