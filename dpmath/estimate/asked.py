@@ -47,6 +47,7 @@ class Asked:
         similar_cells: Whether a cell is taken to be similar to its neighbours in place and time.
         n_days: How many days ago the state was that of.
         guess: What is supposed of values on the first day.
+        limits: If the law of records is asked about: the limits above which shares are published, in points.
     """
 
     day: Day
@@ -58,6 +59,7 @@ class Asked:
     similar_cells: bool = True
     n_days: int = 1
     guess: Guess = Guess()
+    limits: tuple[float, ...] | None = None
 
     @cached_property
     def covariates(self) -> FloatArray:

@@ -21,11 +21,10 @@ from dpmath.estimate.products import product
 from dpmath.estimate.sharing import shared_l1, shared_l2
 from dpmath.estimate.state import POINTS
 from dpmath.estimate.view import View
+from dpmath.estimate.whole import RADIUS, OfPairs, in_whole_numbers
 
 N_DIRECTIONS = 250
 """How many directions are looked for."""
-RADIUS = 1 << 16
-"""Radius of the ball of a user whose budget is not short."""
 _BLOCK, _N_BLOCKS = 100, 4
 """The search is among so many vectors at a time: their products with each other are what it costs."""
 _LEAST_NORM = 1e-12
@@ -34,9 +33,6 @@ MOST_CELLS = 400
 _PARTS_OF_L1 = (1.0, 0.7, 0.4, 0.1, 0.0)
 """Which shares of an l1 ball are tried for directions; the rest is for cells."""
 _SIGNAL_DIRECTIONS = 4
-_LOADING_BITS = 20
-_PAIR_BITS = 30
-_MOST_SHIFT = 40
 _LEAST_LENGTH = 1e-6
 _FARTHEST_LEVEL = 3.0
 """How many standard deviations, beside the scale of all values, a user's mean may be off before it is cut."""
@@ -175,29 +171,14 @@ def _in_l1(view: View, found: Directions, unit: float) -> FloatArray:
 def whole_numbers(
     design: Design, view: View, value_range: int, radius: IntArray, inverse_scale: int, norm: Norm
 ) -> Measurement:
-    """Return a design in whole numbers: a loading has about 20 bits, a weighted pair at most 30.
+    """Return a design for a view in whole numbers.
 
     Source:
         HV-L52.
     """
-    occupancy = view.day.occupancy
     centre = np.clip(np.rint(view.expected_of_strata * (value_range / POINTS)), 0, value_range).astype(np.int64)
-    size = max(float(np.abs(design.loading).max(initial=0.0)), 1e-300)
-    loading = np.rint(design.loading / size * (1 << _LOADING_BITS)).astype(np.int64)
-    in_ticks = design.weight * (POINTS / value_range) / occupancy.n_records * size * RADIUS
-    # in_ticks (total - centre) loading / 2^20 is a component in units of the radius; both shifts keep digits
-    most = float((np.abs(in_ticks) * occupancy.n_records).max(initial=0.0)) * value_range or 1.0
-    pairs = int(np.bincount(occupancy.user).max())
-    pair_bits = min(_PAIR_BITS, 61 - _LOADING_BITS - pairs.bit_length())  # so a user's sum fits in 64 bits
-    shift_of_pairs = int(np.clip(np.floor(pair_bits - np.log2(most)), -_LOADING_BITS, _MOST_SHIFT))
-    weight_bits = int(np.clip(61 - np.ceil(np.log2(most)), shift_of_pairs, shift_of_pairs + 30))
-    weight = np.rint(np.ldexp(in_ticks, weight_bits)).astype(np.int64)
-    pair_shift = max(0, weight_bits - shift_of_pairs)
-    shift = max(0, shift_of_pairs + _LOADING_BITS)
-    row = view.strata.of_pair
-    return Measurement(
-        occupancy, row, value_range, centre, weight, pair_shift, loading, shift, radius, inverse_scale, norm
-    )
+    rows = OfPairs(view.day.occupancy, view.strata.of_pair, centre, value_range)
+    return in_whole_numbers(design, rows, radius, inverse_scale, norm)
 
 
 def as_measured(measurement: Measurement) -> Design:

@@ -11,6 +11,7 @@ from dpmath.estimate import shrinkage
 from dpmath.estimate.asked import Asked, Guess
 from dpmath.estimate.day import FloatArray
 from dpmath.estimate.design import RADIUS, as_measured, design, level, whole_numbers
+from dpmath.estimate.law_programme import law_programme
 from dpmath.estimate.measurement import ROOM_BITS, Measurement
 from dpmath.estimate.posterior import Design, Estimate, Taken, estimated, expected_after
 from dpmath.estimate.questions import (
@@ -62,7 +63,8 @@ def programme(state: State | None, asked: Asked) -> Asking:
         earlier = [(yield from _levelled(view, asked))]
         view = expected_after(view, earlier)
     view, last = yield from _measured(view, asked, "map")
-    return (yield from _checked(estimated(view, [*earlier, last]), asked))
+    found = yield from _checked(estimated(view, [*earlier, last]), asked)
+    return found if asked.limits is None else (yield from law_programme(found, asked.limits, asked))
 
 
 def _seen(state: State, asked: Asked) -> View:

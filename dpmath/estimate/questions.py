@@ -10,6 +10,7 @@ from dpmath.core.accounting import ExactIntArray
 from dpmath.core.currency import Currency
 from dpmath.core.occupancy import IntArray, Occupancy
 from dpmath.estimate.bounded_sums import BoundedSums
+from dpmath.estimate.law_bins import BinCounts
 from dpmath.estimate.measurement import ROOM_BITS, Measurement
 from dpmath.noise.sampling import RandomBytes
 
@@ -28,12 +29,14 @@ class PrivateDay:
         totals: Total of each pair's values that are not missing, in ticks, shape (P,).
         n_missing: How many of each pair's values are missing, shape (P,).
         room: Each vector's room in its ball at the last measurement, shape (L,); the next question may be about it.
+        bins: How many records of each pair are in each bin; None if no percentile is published.
     """
 
     occupancy: Occupancy
     totals: IntArray = field(repr=False)
     n_missing: IntArray = field(repr=False)
     room: IntArray | None = field(default=None, repr=False)
+    bins: BinCounts | None = field(default=None, repr=False)
 
     @property
     def n_values(self) -> IntArray:

@@ -8,6 +8,7 @@ import numpy as np
 from dpmath.estimate import shrinkage
 from dpmath.estimate.basis import LASTING, OF_THE_DAY, Basis
 from dpmath.estimate.day import Day, FloatArray
+from dpmath.estimate.law_shape import Shapes
 from dpmath.estimate.scales import NAMES, Scales
 from dpmath.estimate.told import Known, Told, folded
 
@@ -53,6 +54,7 @@ class State:
         residual: Mean of the log of what each class's residual variance is multiplied by, shape (n,).
         residual_covariance: Its covariance, shape (n, n).
         n_days: Number of days that it is made from.
+        shapes: What is known of the laws of cells; None if they were never asked about.
     """
 
     basis: Basis
@@ -67,6 +69,7 @@ class State:
     residual: FloatArray = field(default_factory=lambda: np.zeros(RESIDUAL_CLASSES[0] * RESIDUAL_CLASSES[1]))
     residual_covariance: FloatArray = field(default_factory=class_covariance)
     n_days: int = 0
+    shapes: Shapes | None = None
 
     @property
     def n_hexagons(self) -> int:

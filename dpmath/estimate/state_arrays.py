@@ -6,12 +6,14 @@ from typing import Any
 import numpy as np
 
 from dpmath.estimate.basis import Basis
+from dpmath.estimate.law_shape import Shapes
+from dpmath.estimate.law_tilt import Laws
 from dpmath.estimate.scales import Scales
 from dpmath.estimate.state import State
 from dpmath.estimate.told import Told
 
 _NUMBERS = ("centre", "centre_variance", "scale", "scale_variance", "n_days")
-_APART = ("basis", "told", "scales")
+_APART = ("basis", "told", "scales", "shapes")
 
 
 def to_arrays(state: State) -> dict[str, np.ndarray]:
@@ -24,6 +26,8 @@ def to_arrays(state: State) -> dict[str, np.ndarray]:
     arrays |= {f"scales.{name}": logs for name, logs in state.scales._asdict().items()}
     for number, told in enumerate(state.told):
         arrays |= {f"told.{number}.{one.name}": getattr(told, one.name) for one in fields(Told)}
+    if state.shapes is not None:
+        arrays |= {f"shapes.{name}": array for name, array in _of_shapes(state.shapes).items()}
     rest = (one.name for one in fields(State) if one.name not in _APART)
     return arrays | {name: np.asarray(getattr(state, name)) for name in rest}
 
@@ -40,4 +44,19 @@ def from_arrays(arrays: dict[str, np.ndarray]) -> State:
     rest: dict[str, Any] = {one.name: arrays[one.name] for one in fields(State) if one.name not in _APART}
     rest |= {name: rest[name].item() for name in _NUMBERS} | {"shrink": tuple(rest["shrink"].tolist())}
     scales = Scales(*(arrays[f"scales.{name}"] for name in Scales._fields))
+    rest["shapes"] = _shapes({name[7:]: array for name, array in arrays.items() if name.startswith("shapes.")})
     return State(basis=Basis(**{**basis, "reach": float(basis["reach"])}), told=tuple(told), scales=scales, **rest)
+
+
+def _of_shapes(shapes: Shapes) -> dict[str, np.ndarray]:
+    laws = {one.name: getattr(shapes.laws, one.name) for one in fields(Laws)}
+    return laws | {one.name: np.asarray(getattr(shapes, one.name)) for one in fields(Shapes) if one.name != "laws"}
+
+
+def _shapes(arrays: dict[str, np.ndarray]) -> Shapes | None:
+    if not arrays:
+        return None
+    laws = Laws(**{one.name: arrays[one.name] for one in fields(Laws)})
+    rest: dict[str, Any] = {one.name: arrays[one.name] for one in fields(Shapes) if one.name != "laws"}
+    rest |= {name: rest[name].item() for name in ("centre", "spread")} | {"shrink": tuple(rest["shrink"].tolist())}
+    return Shapes(laws=laws, **rest)
