@@ -4,12 +4,15 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
+from scipy.sparse import csr_array
 
 from dpmath.core.occupancy import IntArray
-from dpmath.estimate.areas import HALF_WIDTH, Areas, added_by_alike
-from dpmath.estimate.day import FloatArray
+from dpmath.estimate.areas import HALF_WIDTH, added_by_alike, area_numbers
+from dpmath.estimate.day import Day, FloatArray
+from dpmath.estimate.factors import Factors
 from dpmath.estimate.law_bins import quantile, shares_below
 from dpmath.estimate.law_design import Seen
+from dpmath.estimate.posterior import Estimate
 from dpmath.estimate.state import POINTS
 
 LEAST_RECORDS = 20
@@ -42,6 +45,21 @@ class Distributions:
 
 
 @dataclass(frozen=True)
+class LawAreas:
+    """The areas that hold each cell, K kinds of them, of which the first is the cell itself.
+
+    Attributes:
+        number: Number of the area of each kind that holds each cell, shape (K, G).
+        records: Number of records of each cell, shape (G,).
+        variance: Variance of the mean of each area that holds a cell, in squared points, shape (K, G).
+    """
+
+    number: IntArray
+    records: IntArray
+    variance: FloatArray
+
+
+@dataclass(frozen=True)
 class AreaLaws:
     """The laws of some areas, A in all.
 
@@ -56,7 +74,30 @@ class AreaLaws:
     deviation: FloatArray
 
 
-def chosen_areas(areas: Areas) -> IntArray:
+def law_areas(estimate: Estimate, day: Day, parent: IntArray, errors: Factors) -> LawAreas:
+    """Return the areas that hold each cell, the variances of their means by few factors.
+
+    Args:
+        estimate: The estimate of the day.
+        day: The day.
+        parent: Number of each hexagon's parent, shape (H,).
+        errors: How the errors of the day's cells go together.
+
+    Source:
+        HV-E10.
+    """
+    records = day.occupancy.cell_records
+    number = area_numbers(day.hexagon, day.slot, day.n_slots, parent)
+    variance = [estimate.variance]
+    for areas in number[1:]:
+        shape = (records.size, int(areas.max()) + 1)
+        share = records / np.bincount(areas, records)[areas]
+        weights = csr_array((share, (np.arange(records.size), areas)), shape=shape)
+        variance.append(errors.variances(weights)[areas])
+    return LawAreas(number, records, np.stack(variance))
+
+
+def chosen_areas(areas: LawAreas) -> IntArray:
     """Return which area's law each cell has: the first with enough records, shape (G,); -1 for none.
 
     Source:
@@ -67,7 +108,7 @@ def chosen_areas(areas: Areas) -> IntArray:
 
 
 def distributions(
-    seen: Seen, areas: Areas, percentiles: Sequence[float], limits: Sequence[float], slack: float = 0.0
+    seen: Seen, areas: LawAreas, percentiles: Sequence[float], limits: Sequence[float], slack: float = 0.0
 ) -> Distributions:
     """Return what is published of a day.
 
@@ -105,7 +146,7 @@ def distributions(
     return Distributions(area, kept[: len(percentiles)], kept[len(percentiles) :])
 
 
-def area_laws(seen: Seen, areas: Areas, kind: int, wanted: IntArray) -> AreaLaws:
+def area_laws(seen: Seen, areas: LawAreas, kind: int, wanted: IntArray) -> AreaLaws:
     """Return the laws of areas of one kind: mixtures of their cells' laws by records.
 
     Errors of shapes are taken to go together within an area, which only widens the intervals.
@@ -150,7 +191,7 @@ def area_laws(seen: Seen, areas: Areas, kind: int, wanted: IntArray) -> AreaLaws
     return AreaLaws(mixed(below), mixed(np.asarray(expected)), np.sqrt(variance))
 
 
-def _sampling(seen: Seen, areas: Areas, kind: int) -> FloatArray:
+def _sampling(seen: Seen, areas: LawAreas, kind: int) -> FloatArray:
     """Return one over the number of independent records that the area of each cell is worth, shape (G,)."""
     occupancy, number = seen.occupancy, areas.number[kind]
     alone = np.bincount(number[occupancy.cell], occupancy.n_records**2 * seen.per_record, number.max() + 1)

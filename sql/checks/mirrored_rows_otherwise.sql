@@ -2,11 +2,17 @@
 -- Grain    one row if so
 -- Reads    statistic, the file $path
 -- Params   $release_id, $path: of the released table
+-- Units    percentiles and shares are in the files alone
 -- Privacy  public
 select 1
 from (
     select * from statistic where release_id = $release_id
     except all
-    from (select * from statistic where false union all by name from read_parquet($path, hive_partitioning = false))
+    from (
+        select * from statistic where false
+        union all by name
+        select columns(lambda c: not regexp_matches(c, '^(p[0-9]|share_above_|distribution_area)'))
+        from read_parquet($path, hive_partitioning = false)
+    )
 )
 limit 1

@@ -101,6 +101,19 @@ class Config(Section):
         return self
 
     @model_validator(mode="after")
+    def _percentiles_that_can_be_asked(self) -> Self:
+        if not self.statistics.of_laws:
+            return self
+        what = "statistics.percentiles and statistics.limits"
+        if not self.privacy.row.has_percentiles or self.privacy.definition != "zcdp":
+            raise ValueError(f'{what} need mechanism = "estimated" and definition = "zcdp": remove them')
+        if self.engine.name != "local":
+            raise ValueError(f'{what} need engine.name = "local": remove them')
+        if any(not self.value.lower <= limit < self.value.upper for limit in self.statistics.limits):
+            raise ValueError("statistics.limits must be at least value.lower, and below value.upper")
+        return self
+
+    @model_validator(mode="after")
     def _columns_that_the_files_have(self) -> Self:
         names = self.columns.by_role.values()
         absent = [name for name in names if name not in (*self.dataset.header, OF_FILE)]

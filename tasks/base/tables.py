@@ -10,6 +10,7 @@ PRIVATE = (
     "quarantine",
     "value_repair",
     "user_cell",
+    "user_cell_bin",
     "prepared_day",
     "validated_day",
     "validated_file",

@@ -1,6 +1,7 @@
 """The published columns, and the meaning of each."""
 
 import math
+import re
 
 import polars as pl
 
@@ -45,11 +46,26 @@ COLUMNS = {
     "the day, in parts of it and in slots; of the areas listed, at most a tenth do not, on average",
     "variance, variance_...": "the same for the variance, where it is published; its noise scale is that of the "
     "second moment about the middle of the range",
+    "p15, p50, ...": "where percentiles are published: the percentile of the records of distribution_area on the day; "
+    "empty where it would say less than one number for the whole city does",
+    "share_above_30, ...": "where limits are published: the share of these records above the limit, from 0 to 1",
+    "p15_ci95_low, ..._high": "interval of a percentile or share, meant to hold that of the day's records in 95 of "
+    "100 areas",
+    "distribution_area": "what percentiles and shares are of: the cell if it has 20 records, else the first of "
+    "hexagon_4h, parent and parent_4h (see mean_area) that has; empty if none has",
     "epsilon": "the most that any one user loses: of an estimate by the whole release, as its ledger entry says; "
     "else by this cell alone; in zCDP at the release's delta, rounded up",
     "release_id": "the release, to be looked up in the ledger",
     "geometry": "outline of the hexagon, longitude and latitude in WGS 84, in statistics.geojson and "
     "statistics.geoparquet; one over the 180th meridian runs on past 180 degrees",
+}
+
+
+_NAMED_BY_SETTINGS = {
+    r"variance.*": "variance, variance_...",
+    r"(p\d+|share_above_\w+)_ci95_(low|high)": "p15_ci95_low, ..._high",
+    r"p\d+": "p15, p50, ...",
+    r"share_above_\w+": "share_above_30, ...",
 }
 
 
@@ -59,8 +75,9 @@ def meaning(column: str) -> str:
     Raises:
         HexveilError: It has none here.
     """
-    if column.startswith("variance"):
-        return COLUMNS["variance, variance_..."]
+    for pattern, names in _NAMED_BY_SETTINGS.items():
+        if re.fullmatch(pattern, column):
+            return COLUMNS[names]
     found = next((text for names, text in COLUMNS.items() if column in names.split(", ")), None)
     if found is None:
         raise HexveilError(f"the published column {column} has no meaning in COLUMNS; nothing is released")

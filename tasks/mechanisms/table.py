@@ -46,6 +46,7 @@ class Mechanism:
         promises: Whether it promises an error before the draw. For that the clipping must not depend on the values.
         foresees: Whether it states an error before the draw, promised or expected.
         takes_covariates: Whether it learns from the owner's covariates.
+        has_percentiles: Whether it can also publish percentiles and shares above limits.
         noise_by_definition: Whether the definition says its noise, and no setting: Gaussian in zCDP, else Laplace.
         counts_itself: Whether it works in any currency itself. Others plan in pure epsilon, and are scaled.
     """
@@ -64,6 +65,7 @@ class Mechanism:
     promises: bool = True
     foresees: bool = True
     takes_covariates: bool = False
+    has_percentiles: bool = False
     noise_by_definition: bool = False
     counts_itself: bool = False
 
@@ -249,6 +251,7 @@ _ROWS = (
         refuses=_FINDS_COST | {"target_error_variance": "has no variance"},
         promises=False,
         takes_covariates=True,
+        has_percentiles=True,
         noise_by_definition=True,
         counts_itself=True,
     ),

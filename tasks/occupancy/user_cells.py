@@ -59,6 +59,9 @@ def fill_user_cells(connection: warehouse.Connection, date: dt.date, config: Con
         raise HexveilError(
             f"{date}: the occupancy array does not hold as many records as are valid; this is a defect, report it"
         )
+    warehouse.run_on(connection, "write/delete_days", "user_cell_bin", {"dates": [date]})
+    if config.statistics.of_laws:
+        warehouse.run(connection, "write/user_cell_bin", {"date": date, "n_ticks": config.value.n_ticks})
     say(log, "occupancy", date=date, n_pairs=n_pairs)
 
 

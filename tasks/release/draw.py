@@ -138,7 +138,9 @@ def _private_totals(
     date: dt.date, plan: StoredPlan, entries: list[Entry], config: Config, statement: str
 ) -> pl.DataFrame:
     """Return the private totals of the plan's pairs; raises what ``_private`` does."""
-    parameters = {"date": date, "pairs": str(plan.pairs_path), "with_squares": config.statistics.variance}
+    parameters: dict[str, Any] = {"date": date, "pairs": str(plan.pairs_path)}
+    if "$with_squares" in warehouse.statement(statement):
+        parameters["with_squares"] = config.statistics.variance
     return _private(date, plan, statement, parameters, entries, config)
 
 

@@ -105,6 +105,7 @@ def theorems_of(config: Config) -> list[str]:
         theorems += ["CKS-P12"] + (["HV-L48"] if privacy.sum_noise == LAPLACE else [])
         theorems += ["HV-L50"] if privacy.row.n_interval_draws else []
     theorems += ["HV-L54"] if config.value.screen else []
+    theorems += ["HV-L55"] if config.statistics.of_laws else []
     return theorems
 
 

@@ -38,6 +38,7 @@ _OF_DAYS_PREPARED = (
     "prepared_file",
     "prepared_count",
     "user_cell",
+    "user_cell_bin",
     "prepared_day",
 )
 _OF_DAYS_AND_FILES = ("raw_part", "quarantine", "released_file")

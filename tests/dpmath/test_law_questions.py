@@ -58,7 +58,7 @@ def random_pairs(rng: np.random.Generator, n_cells: int = 5, n_users: int = 4) -
 def random_records(rng: np.random.Generator, occupancy: Occupancy) -> list[list[int]]:
     """Return the bins of each pair's values, half of them at an end; some values are missing."""
     return [
-        [int(rng.choice([0, 100, rng.integers(0, 101)])) for _ in range(rng.integers(0, n + 1))]
+        [int(rng.choice(np.array([0, 100, int(rng.integers(0, 101))]))) for _ in range(rng.integers(0, n + 1))]
         for n in occupancy.n_records.tolist()
     ]
 
@@ -150,7 +150,7 @@ def test_counts_and_tables_that_are_not_of_layers_are_refused() -> None:
         question.table[:, :-1],
         question.table - 1 - LARGEST,
         question.table + 1 + LARGEST,
-        np.zeros((0, 101)),
+        np.zeros((0, 101), dtype=np.int64),
     ):
         with pytest.raises(ValueError, match="table must be"):
             Layered(question.measurement, table)

@@ -8,14 +8,23 @@ import pytest
 from city_days import MUCH, UNIT, VALUE_RANGE, a_city
 from law_days import asked_with_laws, private_day
 
-from dpmath.estimate.areas import Areas, area_numbers, areas_of_cells
+from dpmath.estimate.areas import area_numbers, areas_of_cells
 from dpmath.estimate.asking import ask
 from dpmath.estimate.law_bins import N_BINS, Bins, quantile, shares_below
 from dpmath.estimate.law_city import Guess, city_law, thresholds
 from dpmath.estimate.law_design import Seen, shape_design, shape_question, shapes_after
-from dpmath.estimate.law_output import LEAST_RECORDS, Statistic, area_laws, chosen_areas, distributions
+from dpmath.estimate.law_output import (
+    LEAST_RECORDS,
+    LawAreas,
+    Statistic,
+    area_laws,
+    chosen_areas,
+    distributions,
+    law_areas,
+)
 from dpmath.estimate.law_shape import N_COMMON, first_shapes
 from dpmath.estimate.law_tilt import N_TABLES, Laws, Moments, city_base, tables_of
+from dpmath.estimate.loadings import loadings
 from dpmath.estimate.posterior import Estimate
 from dpmath.estimate.programme import programme
 from dpmath.estimate.questions import PrivateDay
@@ -216,9 +225,19 @@ def test_shapes_become_less_sure_with_days_and_new_hexagons_begin_unknown() -> N
     assert later.with_hexagons(a_city()) is later
 
 
-def areas_of(found: Estimate) -> Areas:
+def areas_of(found: Estimate) -> LawAreas:
     day = found.view.day
-    return areas_of_cells(found, day, np.arange(day.names.size) // 4)
+    return law_areas(found, day, np.arange(day.names.size) // 4, loadings(found, day).day)
+
+
+def test_an_areas_variance_is_that_of_the_joint_estimate() -> None:
+    found, _ = a_day_with_laws(UNIT["l2"])
+    day = found.view.day
+    exact = areas_of_cells(found, day, np.arange(day.names.size) // 4)
+    areas = areas_of(found)
+    assert np.array_equal(areas.number, exact.number)
+    assert np.array_equal(areas.variance[0], exact.variance[0])
+    assert np.sqrt(areas.variance / exact.variance) == pytest.approx(np.ones(areas.variance.shape), abs=0.12)
 
 
 def test_an_area_is_the_first_with_enough_records() -> None:
@@ -257,7 +276,7 @@ def test_statistics_are_in_order_inside_their_intervals_and_none_is_wider_than_a
     assert np.array_equal(~np.isnan(published.value), known & narrow)
 
 
-def loose_of(seen: Seen, areas: Areas, percentile: int) -> Statistic:
+def loose_of(seen: Seen, areas: LawAreas, percentile: int) -> Statistic:
     return distributions(seen, areas, [percentile], [], 1.0).percentiles[0]
 
 

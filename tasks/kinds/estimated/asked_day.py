@@ -2,12 +2,14 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from fractions import Fraction
 
 import numpy as np
 
 from dpmath.estimate.asked import Asked, Guess
 from dpmath.estimate.charges import charges, limit_of, reach_of
 from dpmath.estimate.day import Day
+from dpmath.estimate.law_charges import FIRST, LATER, law_charges, limit_of_map, tells
 from dpmath.estimate.measurement import Norm
 from dpmath.estimate.state import POINTS, State
 from tasks.account.screenings import full_charges
@@ -48,7 +50,8 @@ def asked_of(day: Day, losses: Sequence[int], known: Known, config: Config) -> A
         known: What is known before.
         config: Gives the limit of a day, the ticks and the covariates.
     """
-    return _asked(day, losses, known.state is None, known.n_days, config)
+    known_law = known.state is not None and known.state.shapes is not None
+    return _asked(day, losses, known.state is None, known.n_days, config, known_law)
 
 
 def asked_later(day: Day, config: Config) -> Asked:
@@ -58,23 +61,34 @@ def asked_later(day: Day, config: Config) -> Asked:
     """
     most = config.privacy.loss_per_day
     losses = most - full_charges(day.occupancy.n_users, config)
-    return _asked(day, losses.tolist(), first=False, n_days=1, config=config)
+    return _asked(day, losses.tolist(), first=False, n_days=1, config=config, known_law=True)
 
 
-def _asked(day: Day, losses: Sequence[int], first: bool, n_days: int, config: Config) -> Asked:
+def _asked(day: Day, losses: Sequence[int], first: bool, n_days: int, config: Config, known_law: bool) -> Asked:
     budgets, norm = np.array(losses, dtype=object), norm_of(config)
     limit = limit_of(budgets, config.privacy.loss_per_day, norm)
+    radius = reach_of(budgets, limit, day.occupancy.n_users, norm)
+    asks_law = config.statistics.of_laws and tells(limit, radius)
+    of_law = (LATER if known_law else FIRST) if asks_law else {}
+    of_day = (*charges(first, limit_of_map(limit, of_law), norm), *law_charges(limit, of_law))
     return Asked(
         day=day,
         value_range=config.value.n_ticks,
-        radius=reach_of(budgets, limit, day.occupancy.n_users, norm),
-        charges={charge.name: charge for charge in charges(first, limit, norm)},
+        radius=radius,
+        charges={charge.name: charge for charge in of_day},
         norm=norm,
         of_occupancy=config.estimate.occupancy_covariates,
         similar_cells=config.estimate.similar_cells,
         n_days=n_days,
         guess=_guess_of(config),
+        limits=limits_in_points(config) if asks_law else None,
     )
+
+
+def limits_in_points(config: Config) -> tuple[float, ...]:
+    """Return the limits above which shares are published, in points."""
+    lower, span = Fraction(config.value.lower), config.value.span
+    return tuple(float((Fraction(limit) - lower) / span * int(POINTS)) for limit in config.statistics.limits)
 
 
 def _guess_of(config: Config) -> Guess:

@@ -12,10 +12,12 @@ from dpmath.core.accounting import ExactIntArray
 from dpmath.estimate.areas import HALF_WIDTH
 from dpmath.estimate.state import MOST_COEFFICIENTS
 from tasks.base.config import Config
+from tasks.base.config_sections import Statistics
 from tasks.base.errors import BudgetExceeded
 from tasks.base.logs import warn
 from tasks.kinds.day import PlannedDay
 from tasks.kinds.estimated.expected import Expected, expected_estimate
+from tasks.kinds.estimated.laws import share_taken
 from tasks.kinds.plan import Outlook, Plan, over_records, place_and_size
 from tasks.kinds.stored_plan import plan_settings
 from tasks.mechanisms.proposals import Proposal
@@ -31,9 +33,11 @@ class EstimatePlan(Plan):
 
     Attributes:
         question_losses: What the questions may cost each user, in the currency's unit, shape (L,).
+        percentiles_take: Which share of the day's rho the questions about percentiles and limits take.
     """
 
     question_losses: ExactIntArray
+    percentiles_take: float
 
     @property
     def losses(self) -> ExactIntArray:
@@ -66,11 +70,12 @@ class EstimatePlan(Plan):
         """Return the errors that are expected of the cells, and the day's share in them, as means over records.
 
         ``cells_too_wide`` is how many cells are expected to have an interval wider than the target, and the value of a
-        larger area. Before the first release all are None, because the values' scale is not known then.
+        larger area. Before the first release all are None, because the values' scale is not known then. If percentiles
+        or limits are published, it says which share of rho they take, and what the error would be without them.
         """
-        expected = self._expected(date, config)
+        expected, of_percentiles = self._expected(date, config), self._cost_of_percentiles(date, config)
         if expected is None:
-            return Outlook(dict.fromkeys(_OUTLOOK), None)
+            return Outlook(dict.fromkeys(_OUTLOOK) | of_percentiles, None)
         target, over_all = config.privacy.target_error, over_records(expected.error.tolist(), self.occupancy, config)
         numbers = {
             "worst_error": float(expected.error.max()),
@@ -79,7 +84,15 @@ class EstimatePlan(Plan):
             "day_share": over_records(expected.day_share.tolist(), self.occupancy, config),
             "cells_too_wide": 0 if target is None else int((HALF_WIDTH * expected.deviation > float(target)).sum()),
         }
-        return Outlook(numbers, over_all)
+        return Outlook(numbers | of_percentiles, over_all)
+
+    def _cost_of_percentiles(self, date: dt.date, config: Config) -> dict[str, Any]:
+        """Return what the means lose by percentiles and limits, if any is published."""
+        if not config.statistics.of_laws:
+            return {}
+        alone = self._expected(date, config.model_copy(update={"statistics": Statistics()}))
+        error = None if alone is None else over_records(alone.error.tolist(), self.occupancy, config)
+        return {"percentiles_take": self.percentiles_take, "error_without_percentiles": error}
 
     def rows(self, date: dt.date, config: Config) -> list[dict[str, Any]]:
         """Return one row per cell: its place and size, the standard deviation expected, and the day's share in it."""
@@ -108,6 +121,7 @@ def plan_of_estimate(date: dt.date, day: PlannedDay, proposal: Proposal, config:
             f"{date}: no user of the day has any of budget.epsilon_total = {config.budget.epsilon_total} left, so "
             "nothing is published. `hexveil ledger show` says what it was spent on."
         )
+    percentiles_take = share_taken(date, day.cells, losses, config)
     n_hexagons = day.cells["h3_cell"].n_unique()
     if n_hexagons > _MOST_HEXAGONS:
         warn(
@@ -126,6 +140,7 @@ def plan_of_estimate(date: dt.date, day: PlannedDay, proposal: Proposal, config:
         settings=plan_settings(date, config),
         payment=day.payment,
         question_losses=losses,
+        percentiles_take=percentiles_take,
     )
 
 

@@ -25,6 +25,7 @@ from tasks.base.errors import HexveilError
 from tasks.base.logs import warn
 from tasks.kinds.estimated.asked_day import Known, asked_of
 from tasks.kinds.estimated.joint import JOINT, whole_day
+from tasks.kinds.estimated.laws import bin_counts, with_laws
 from tasks.kinds.estimated.owner_covariates import covariate_names
 from tasks.kinds.estimated.public_day import occupancy_of, public_day
 from tasks.kinds.estimated.states import known_before, remove_old_states, write_state
@@ -54,7 +55,7 @@ def estimate_day(drawing: Drawing) -> Drawn:
     affordable = plan.question_losses
     losses = [affordable.get(user, 0) for user in users]
     asked = asked_of(day, losses, known, config)
-    values = _private_day(plan.cells, occupancy, users, private, config)
+    values = _private_day(drawing, occupancy, users, private)
     asking = within(programme(known.state, asked), np.array(losses, dtype=object), config.privacy.currency)
     estimate, questions = ask(asking, values, drawing.random_bytes)
     together = loadings(estimate, day)
@@ -69,17 +70,17 @@ def estimate_day(drawing: Drawing) -> Drawn:
     areas = areas_of(estimate, asked, config)
     chosen = areas.chosen(target_of(config))
     epsilon = config.privacy.currency.epsilon(max(plan.losses.values()))
+    table = estimate_frame(plan.cells, estimate, asked, areas, chosen, drawing.release_id, epsilon, config)
     return Drawn(
-        statistics=estimate_frame(plan.cells, estimate, asked, areas, chosen, drawing.release_id, epsilon, config),
+        statistics=with_laws(table, estimate, asked, together.day, config),
         tables=tables,
         stated=stated,
     )
 
 
-def _private_day(
-    cells: pl.DataFrame, occupancy: Occupancy, users: list[str], private: pl.DataFrame, config: Config
-) -> PrivateDay:
+def _private_day(drawing: Drawing, occupancy: Occupancy, users: list[str], private: pl.DataFrame) -> PrivateDay:
     """Return the values of each pair in the order of the occupancy array."""
+    cells, config = drawing.plan.cells, drawing.config
     pairs = cells.select(CELL)[occupancy.cell].with_columns(
         user_hash=pl.Series(users).gather(pl.Series(occupancy.user))
     )
@@ -88,7 +89,10 @@ def _private_day(
     if totals.null_count():
         raise HexveilError("the pairs of the warehouse are not those of the plan; run the day again")
     totals -= n_missing * (config.value.n_ticks // 2)
-    return PrivateDay(occupancy, totals.to_numpy(), n_missing.to_numpy())
+    bins = None
+    if config.statistics.of_laws:
+        bins = bin_counts(occupancy, pairs, n_missing.to_numpy(), drawing.private("read/user_bin"))
+    return PrivateDay(occupancy, totals.to_numpy(), n_missing.to_numpy(), bins=bins)
 
 
 def describe_questions(covariates: list[str], asked: Asked, known: Known) -> dict[str, Any]:

@@ -12,7 +12,7 @@ from dpmath.core.currency import Currency
 from dpmath.core.occupancy import IntArray
 from dpmath.estimate.areas import AREAS, Areas
 from dpmath.estimate.departures import departures
-from dpmath.estimate.loadings import loadings
+from dpmath.estimate.loadings import Loadings, loadings
 from dpmath.estimate.questions import Questions
 from dpmath.estimate.state import MODEL, POINTS, State
 from dpmath.estimate.state_arrays import to_arrays
@@ -23,6 +23,7 @@ from tasks.base.logs import say
 from tasks.base.provenance import code_hash
 from tasks.kinds.estimated.asked_day import Known
 from tasks.kinds.estimated.joint import JOINT, says_another
+from tasks.kinds.estimated.laws import unlike_laws, without_laws
 from tasks.kinds.estimated.owner_covariates import covariate_names
 from tasks.kinds.estimated.public_day import occupancy_of, parents_of
 from tasks.kinds.estimated.release import describe_joint, describe_questions
@@ -81,10 +82,12 @@ class Replay:
         expected = estimate_frame(
             plan.cells, again.estimate, again.asked, areas, chosen, entry.release_id, _epsilon(entry, table), settings
         )
-        yield from _unlike(table, expected, chosen, float(settings.value.span))
+        yield from _unlike(without_laws(table, settings), expected, chosen, float(settings.value.span))
         if "unusual" in table.columns and _unusual_otherwise(table, again):
             yield "unusual does not follow from the noisy answers"
-        yield from _unlike_further_tables(entry, plan, again, settings, config)
+        together = loadings(again.estimate, again.asked.day)
+        yield from unlike_laws(table, again.estimate, again.asked, together.day, settings, TOLERANCE)
+        yield from _unlike_further_tables(entry, plan, again, together, settings, config)
         if (entry.state_before is None) != (not known.n_releases):
             yield "state_before is not that of what it learned from"
         if (entry.state_after is None) != (entry.revision is not None):
@@ -143,11 +146,10 @@ def _unusual_otherwise(table: pl.DataFrame, again: Again) -> bool:
 
 
 def _unlike_further_tables(
-    entry: Release, plan: StoredPlan, again: Again, settings: Config, config: Config
+    entry: Release, plan: StoredPlan, again: Again, together: Loadings, settings: Config, config: Config
 ) -> Iterator[str]:
     """Yield the tables beside that of the cells, and the numbers of them, that do not follow from the answers."""
     span = float(settings.value.span)
-    together = loadings(again.estimate, again.asked.day)
     made = further_tables(plan.cells, again.questions, again.asked, again.estimate, together, settings)
     folder = private_files.releases(config)
     for name, again_made in made.items():

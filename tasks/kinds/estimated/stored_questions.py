@@ -6,6 +6,7 @@ import numpy as np
 
 from dpmath.core.occupancy import Occupancy
 from dpmath.estimate.bounded_sums import BoundedSums
+from dpmath.estimate.law_layers import LARGEST, Layered, layered
 from dpmath.estimate.measurement import Measurement, Norm
 from dpmath.estimate.questions import Centre, Check, Measured, Question, Questions, Shrunk, Spread
 from tasks.kinds.estimated.stored_arrays import Arrays, read_arrays, write_arrays
@@ -53,6 +54,11 @@ def _name_of(question: Question) -> str:
 
 
 def _arrays_of(question: Question) -> Arrays:
+    if isinstance(question, Layered):
+        measurement, n_pairs = question.measurement, question.n_pairs
+        numbers = (measurement.pair_shift, measurement.shift, measurement.inverse_scale)
+        arrays = {name: getattr(measurement, name) for name in ("centre", "loading", "radius")}
+        return arrays | {"weight": measurement.weight[:n_pairs], "table": question.table, "numbers": np.array(numbers)}
     if isinstance(question, Measured):
         measurement = question.measurement
         numbers = (measurement.pair_shift, measurement.shift, measurement.inverse_scale)
@@ -75,6 +81,15 @@ def _question(kind: str, arrays: Arrays, occupancy: Occupancy, value_range: int,
                 occupancy, row, value_range, centre, weight, pair_shift, loading, shift, radius, inverse_scale, norm
             )
         )
+    if kind == "layered":
+        layers = layered(occupancy, len(arrays["table"]))
+        pair_shift, shift, inverse_scale = (int(number) for number in arrays["numbers"])
+        weight = np.tile(arrays["weight"], len(arrays["table"]))
+        centre, loading, radius = (arrays[name] for name in ("centre", "loading", "radius"))
+        measurement = Measurement(
+            layers, layers.cell, LARGEST, centre, weight, pair_shift, loading, shift, radius, inverse_scale, norm
+        )
+        return Layered(measurement, arrays["table"])
     sums = BoundedSums(arrays["limit"], int(arrays["numbers"][0]), norm)
     if kind == "shrunk":
         return Shrunk(sums)

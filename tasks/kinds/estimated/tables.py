@@ -23,6 +23,7 @@ from dpmath.estimate.typical import typical
 from tasks.base import schemas
 from tasks.base.config import Config
 from tasks.kinds.estimated.joint import JOINT, joint_frame
+from tasks.kinds.estimated.laws import law_schema
 from tasks.kinds.estimated.public_day import parents_of
 
 _OF_STRATA = {"cell": pl.List(pl.Int64), "n_records": pl.List(pl.Int64), "expected": pl.List(pl.Float64)}
@@ -107,6 +108,7 @@ def estimate_schema(config: Config) -> pa.DataFrameSchema:
         "mean_day_share": pa.Column(pl.Float64, pa.Check.in_range(0, 1)),
         "typical_mean": pa.Column(pl.Float64, possible),
         "unusual": pa.Column(pl.Boolean),
+        **law_schema(config),
     }
     return schemas.table_schema(columns, config)
 

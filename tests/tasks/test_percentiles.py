@@ -1,0 +1,222 @@
+"""Percentiles and shares above limits: released, charged, carried over days, made again, and refused in a sentence."""
+
+from decimal import Decimal
+from functools import partial
+
+import numpy as np
+import polars as pl
+import pytest
+from estimates import PLACES, day, released
+from support import DATE, HEADER, Dataset, table
+
+from dpmath.estimate.law_charges import FIRST, LATER
+from tasks.account import private_files
+from tasks.base import warehouse
+from tasks.base.errors import BadConfig, BadInput, HexveilError
+from tasks.formats.columns import meaning
+from tasks.kinds.estimated import laws
+from tasks.planning.preview import preview_plan
+from tasks.upkeep.forget import forget_days
+from tasks.upkeep.verify import verify_ledger
+
+pytestmark = pytest.mark.theorem("HV-L55")
+WANTED = ["p15", "p50", "p85", "share_above_30", "share_above_50_5"]
+
+
+@pytest.fixture
+def lawful(dataset: Dataset) -> Dataset:
+    """Return a dataset of buses of which a fifth stand, and whose percentiles are published."""
+    dataset.set(mechanism="estimated", target_error=None, definition="zcdp", epsilon_per_day=4.0, epsilon_total=40.0)
+    dataset.set(statistics={"percentiles": [15, 50, 85]})
+    dataset.set(statistics={"limits": [30, 50.5]})
+    for number in range(3):
+        write_buses(dataset, number, 90)
+    return dataset
+
+
+def write_buses(dataset: Dataset, number: int, n_buses: int) -> None:
+    rng = np.random.default_rng(number)
+    lines = []
+    for bus in range(n_buses):
+        for hour in (7, 8, 9):
+            place = int(rng.integers(6))
+            latitude, longitude = PLACES[place]
+            for minute in range(0, 60, 20):
+                value = 0.0 if rng.random() < 0.2 else min(99.0, max(0.0, 20 + 6 * place + rng.normal(0, 9)))
+                lines.append(f"bus{bus:03},{day(number)}T{hour:02}:{minute:02}:00Z,{latitude},{longitude},{value:.2f}")
+    dataset.write(f"day-{day(number)}.csv", HEADER + "\n".join(lines) + "\n")
+
+
+def test_percentiles_and_shares_are_published_charged_and_made_again(lawful: Dataset) -> None:
+    for number in range(2):
+        lawful.run_day(day(number))
+    first, second = released(lawful)
+    assert list(FIRST.keys()) == [name for name in first.stated["sums"] if name in FIRST]
+    assert list(second.stated["sums"])[-2:] == list(LATER)
+    assert "law" not in second.stated["sums"], "the city's law is asked about once"
+    assert "HV-L55" in first.stated["theorems"]
+    config = lawful.config
+    assert set(private_files.losses(first, config).values()) == {config.privacy.loss_per_day}
+    found = table(lawful)
+    for name in WANTED:
+        assert {name, f"{name}_ci95_low", f"{name}_ci95_high"} <= set(found.columns)
+        assert meaning(name)
+        assert (found[f"{name}_ci95_low"] <= found[name]).all()
+        assert (found[name] <= found[f"{name}_ci95_high"]).all()
+    assert found["p50"].count() > 0
+    large = found.filter(pl.col("n_records") >= 20)
+    assert set(large["distribution_area"]) == {"cell"}
+    assert verify_ledger(config).n_releases == 2
+
+
+def test_a_plan_says_what_percentiles_cost_the_means(lawful: Dataset) -> None:
+    lawful.prepare()
+    first = preview_plan(day(0), lawful.config)
+    assert first["percentiles_take"] == pytest.approx(sum(FIRST.values()) / 1000)
+    assert first["error_without_percentiles"] is None
+    lawful.run_day()
+    lawful.prepare(day(1))
+    second = preview_plan(day(1), lawful.config)
+    assert second["percentiles_take"] == pytest.approx(sum(LATER.values()) / 1000)
+    assert 0.8 * second["error_over_all_records"] < second["error_without_percentiles"]
+    assert second["error_without_percentiles"] < second["error_over_all_records"]
+    lawful.set(statistics={"percentiles": None})
+    lawful.set(statistics={"limits": None})
+    lawful.prepare(day(1))
+    without = preview_plan(day(1), lawful.config)
+    assert "percentiles_take" not in without
+    assert without["error_over_all_records"] == pytest.approx(second["error_without_percentiles"])
+
+
+def test_a_lost_state_is_made_again_with_what_it_knew_of_laws(lawful: Dataset) -> None:
+    lawful.run_day(day(0))
+    for path in (lawful.config.storage_path / "private" / "states").iterdir():
+        path.unlink()
+    lawful.run_day(day(1))
+    assert "law" not in released(lawful)[1].stated["sums"]
+    assert verify_ledger(lawful.config).n_releases == 2
+
+
+def test_without_the_settings_nothing_of_them_is_stored_asked_or_published(lawful: Dataset) -> None:
+    lawful.set(statistics={"percentiles": None})
+    lawful.set(statistics={"limits": None})
+    lawful.run_day()
+    (entry,) = released(lawful)
+    assert not set(entry.stated["sums"]) & {*FIRST, *LATER}
+    assert "percentiles" not in entry.settings["statistics"]
+    assert not [name for name in table(lawful).columns if name.startswith(("p15", "share_above", "distribution"))]
+    with warehouse.connect(lawful.config) as connection:
+        assert connection.execute("select count(*) from user_cell_bin").fetchone() == (0,)
+
+
+def test_the_law_may_be_asked_about_on_a_later_day_and_no_more_after_it(lawful: Dataset) -> None:
+    lawful.set(statistics={"percentiles": None})
+    lawful.set(statistics={"limits": None})
+    lawful.run_day(day(0))
+    lawful.set(statistics={"percentiles": [85]})
+    lawful.run_day(day(1))
+    lawful.set(statistics={"percentiles": None})
+    lawful.run_day(day(2))
+    sums = [set(entry.stated["sums"]) & {*FIRST} for entry in released(lawful)]
+    assert sums == [set(), {*FIRST}, set()]
+    assert verify_ledger(lawful.config).n_releases == 3
+
+
+def test_bins_of_the_warehouse_are_those_of_the_ticks(lawful: Dataset) -> None:
+    """Values at a bin's edge, at the bounds, beyond them, and one that is missing."""
+    lawful.set(missing=[255])
+    values = ["0", "-3", "0.006", "1", "1.001", "99.99", "100", "120", "255", ""]
+    rows = [f"bus,{DATE}T08:{minute:02}:00Z,47.05,8.31,{value}" for minute, value in enumerate(values)]
+    lawful.write(f"day-{DATE}.csv", HEADER + "\n".join(rows) + "\n")
+    lawful.set(max_quarantined_share=1)
+    lawful.prepare()
+    config = lawful.config
+    with warehouse.connect(config) as connection:
+        found = connection.execute("select value_bin, n_values from user_cell_bin order by all").fetchall()
+        n_missing = connection.execute("select sum(n_missing) from user_cell").fetchone()
+    expected: dict[int, int] = {}
+    for value in values[:-2]:
+        inside = min(max(Decimal(value), config.value.lower), config.value.upper)
+        ticks = round((inside - config.value.lower) / config.value.tick)
+        number = -(-100 * ticks // config.value.n_ticks)
+        expected[number] = expected.get(number, 0) + 1
+    assert dict(found) == expected
+    assert n_missing == (2,)
+
+
+@pytest.mark.parametrize("column", ["p85", "share_above_30", "share_above_30_ci95_low", "distribution_area"])
+def test_a_changed_percentile_does_not_follow_from_the_answers(
+    lawful: Dataset, column: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As if another program had released it: the entry and its files agree, the numbers do not."""
+    whole = laws.law_frame
+
+    def changed(*given: object) -> pl.DataFrame:
+        frame = whole(*given)  # type: ignore[arg-type]
+        if column == laws.AREA:
+            return frame.with_columns(pl.lit("parent_4h").alias(column))
+        return frame.with_columns((pl.col(column) * 0.9 + 0.01).alias(column))
+
+    with monkeypatch.context() as patch:
+        patch.setattr(laws, "law_frame", changed)
+        lawful.run_day()
+    with pytest.raises(HexveilError, match=column.partition("_ci95")[0]):
+        verify_ledger(lawful.config)
+
+
+def test_a_statistic_that_should_be_empty_is_found(lawful: Dataset, monkeypatch: pytest.MonkeyPatch) -> None:
+    whole = laws.laws_of
+    with monkeypatch.context() as patch:
+        patch.setattr(laws, "laws_of", partial(whole, slack=10.0))
+        lawful.run_day()
+    with pytest.raises(HexveilError, match="is empty, or is not"):
+        verify_ledger(lawful.config)
+
+
+def test_few_users_or_a_small_epsilon_are_refused_in_a_sentence_and_cost_nothing(lawful: Dataset) -> None:
+    lawful.set(epsilon_per_day=0.5)
+    with pytest.raises(BadInput, match=r"cannot be told of 90 users at privacy.epsilon_per_day = 0.5.*known only to"):
+        lawful.run_day()
+    assert released(lawful) == []
+
+
+def test_a_later_day_of_few_users_asks_nothing_and_has_what_earlier_days_tell(lawful: Dataset) -> None:
+    lawful.run_day(day(0))
+    write_buses(lawful, 1, 20)
+    lawful.run_day(day(1))
+    assert not set(released(lawful)[1].stated["sums"]) & {*LATER}
+    assert "p85" in table(lawful, day(1)).columns
+    assert verify_ledger(lawful.config).n_releases == 2
+
+
+@pytest.mark.parametrize(
+    ("settings", "reason"),
+    [
+        ({"percentiles": [0]}, "must be from 1 to 99"),
+        ({"percentiles": [85, 15]}, "must rise, each one once"),
+        ({"limits": [30, 30]}, "must rise, each one once"),
+        ({"limits": [-1]}, "must be at least value.lower"),
+        ({"limits": [100]}, "below value.upper"),
+        ({"percentiles": [1, 2, 3, 4, 5, 6]}, "at most 5"),
+    ],
+)
+def test_settings_that_mean_nothing_are_refused(lawful: Dataset, settings: dict[str, list[int]], reason: str) -> None:
+    lawful.set(statistics=settings)
+    with pytest.raises(BadConfig, match=reason):
+        _ = lawful.config
+
+
+@pytest.mark.parametrize("of", [{"definition": "pure"}, {"mechanism": "planned"}])
+def test_other_mechanisms_and_definitions_have_none(lawful: Dataset, of: dict[str, str]) -> None:
+    lawful.set(**of)
+    if of == {"definition": "pure"}:
+        lawful.set(delta=None)
+    with pytest.raises(BadConfig, match='need mechanism = "estimated" and definition = "zcdp"'):
+        _ = lawful.config
+
+
+def test_forgetting_a_day_forgets_its_bins(lawful: Dataset) -> None:
+    lawful.run_day()
+    forget_days([DATE], lawful.config)
+    with warehouse.connect(lawful.config) as connection:
+        assert connection.execute("select count(*) from user_cell_bin").fetchone() == (0,)
