@@ -7,6 +7,7 @@ import numpy as np
 import polars as pl
 import pytest
 from estimates import PLACES, day, released
+from planted import USER, VALUE, files_of, leaks, readable
 from support import DATE, HEADER, Dataset, table
 
 from dpmath.estimate.law_charges import FIRST, LATER
@@ -220,3 +221,13 @@ def test_forgetting_a_day_forgets_its_bins(lawful: Dataset) -> None:
     forget_days([DATE], lawful.config)
     with warehouse.connect(lawful.config) as connection:
         assert connection.execute("select count(*) from user_cell_bin").fetchone() == (0,)
+
+
+def test_no_user_and_no_value_leaves_the_warehouse(lawful: Dataset, caplog: pytest.LogCaptureFixture) -> None:
+    path = lawful.folder / "raw" / f"day-{DATE}.csv"
+    path.write_text(path.read_text().replace("bus000,", f"{USER},") + f"{USER},{DATE}T08:59:00Z,47.05,8.31,{VALUE}\n")
+    lawful.run_day()
+    assert leaks(files_of(lawful.folder) | {"log": caplog.text.encode()}) == []
+    for name in (*private_files.releases(lawful.config).iterdir(), *lawful.published("").rglob("*")):
+        if name.is_file() and readable(name).startswith(b"PAR1"):
+            assert not [one for one in pl.read_parquet(name).columns if one.startswith("private")]
