@@ -44,38 +44,39 @@ class Bins:
         return np.append(True, np.diff(self._last) > 0)
 
     @cached_property
-    def values(self) -> FloatArray:
-        """The mean of each bin's ticks, in points, shape (N_BINS,); the upper edge of a bin without any."""
+    def ends(self) -> tuple[FloatArray, FloatArray]:
+        """The first and the last tick of each bin, in points, shape (N_BINS,) each; the upper edge of an empty one."""
         first = np.append(0, self._last[:-1] + 1)
-        ticks = np.where(self.used, (first + self._last) / 2, self._last)
-        return np.asarray(ticks * ((N_BINS - 1) / self.value_range), dtype=np.float64)
+        point = (N_BINS - 1) / self.value_range
+        return np.where(self.used, first, self._last) * point, self._last * point
 
+    @cached_property
+    def values(self) -> FloatArray:
+        """The mean of each bin's ticks, in points, shape (N_BINS,)."""
+        return sum(self.ends) / 2
 
-def shares_below(point: float) -> FloatArray:
-    """Return which share of each bin's records counts as at most a point, shape (N_BINS,): linear inside a bin.
+    def shares_below(self, point: float) -> FloatArray:
+        """Return which share of each bin's records counts as at most a point, shape (N_BINS,): linear inside a bin."""
+        first, last = self.ends
+        width = last - first
+        inside = np.clip((point - first) / np.where(width > 0, width, 1.0), 0.0, 1.0)
+        return np.where(width > 0, inside, 1.0 * (first <= point))
 
-    Source:
-        HV-E10.
-    """
-    return np.clip(point - np.arange(-1, N_BINS - 1, dtype=np.float64), 0.0, 1.0) * (point >= 0)
+    def quantile(self, cumulative: FloatArray, share: float) -> FloatArray:
+        """Return the points at which cumulative shares reach a share, linear inside a bin, shape (n,).
 
-
-def quantile(cumulative: FloatArray, share: float) -> FloatArray:
-    """Return the points at which cumulative shares reach a share, linear inside a bin; bin 0 is the point 0.
-
-    Args:
-        cumulative: The share of records in each bin or those below it, rising, shape (n, N_BINS).
-        share: From 0 to 1.
-
-    Source:
-        HV-E10.
-    """
-    reached = cumulative >= share - 1e-12
-    number = np.where(reached.any(axis=1), reached.argmax(axis=1), N_BINS - 1)
-    rows = np.arange(len(cumulative))
-    here, before = cumulative[rows, number], cumulative[rows, np.maximum(number - 1, 0)]
-    part = np.clip((share - before) / np.maximum(here - before, 1e-12), 0.0, 1.0)
-    return np.where(number > 0, number - 1 + part, 0.0)
+        Args:
+            cumulative: The share of records in each bin or those below it, rising, shape (n, N_BINS).
+            share: From 0 to 1.
+        """
+        reached = cumulative >= share - 1e-12
+        number = np.where(reached.any(axis=1), reached.argmax(axis=1), N_BINS - 1)
+        rows = np.arange(len(cumulative))
+        here = cumulative[rows, number]
+        before = np.where(number > 0, cumulative[rows, np.maximum(number - 1, 0)], 0.0)
+        part = np.clip((share - before) / np.maximum(here - before, 1e-12), 0.0, 1.0)
+        first, last = (one[number] for one in self.ends)
+        return np.asarray(first + part * (last - first))
 
 
 @dataclass(frozen=True)

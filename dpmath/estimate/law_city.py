@@ -9,7 +9,7 @@ from scipy.special import betainc
 
 from dpmath.core.occupancy import IntArray, Occupancy
 from dpmath.estimate.day import FloatArray
-from dpmath.estimate.law_bins import N_BINS, Bins, shares_below
+from dpmath.estimate.law_bins import N_BINS, Bins
 from dpmath.estimate.law_layers import LARGEST, Layered, layered, whole_table
 from dpmath.estimate.posterior import Design, Estimate
 from dpmath.estimate.state import POINTS
@@ -23,6 +23,8 @@ _ATOM, _ATOM_SPREAD = 0.1, 0.15
 """The share of records at the lower bound, which is much of buses' speeds and none of temperatures."""
 _LEAST_GUESS = 0.02
 """Part of the guess in what is found: no value is impossible after one noisy question."""
+_LEAST_MASS = 1e-5
+"""Of each bin."""
 _LEAST_SIZE = 0.05
 
 
@@ -103,7 +105,7 @@ def radius_of_shares(n_points: int) -> float:
 
 
 def law_question(
-    guess: Guess, points: FloatArray, occupancy: Occupancy, radius: IntArray, inverse_scale: int
+    guess: Guess, points: FloatArray, occupancy: Occupancy, bins: Bins, radius: IntArray, inverse_scale: int
 ) -> Layered:
     """Return the question: by how much the share of each user's records below each point differs from the guess.
 
@@ -111,6 +113,7 @@ def law_question(
         guess: What is supposed of the records.
         points: The points, shape (K,).
         occupancy: The day's pairs.
+        bins: The bins of the records.
         radius: Radius of each user's ball, shape (L,).
         inverse_scale: LOSS_UNITS over the scale of the noise.
 
@@ -118,7 +121,7 @@ def law_question(
         HV-L55.
     """
     n_layers, layers = points.size, layered(occupancy, points.size)
-    below = np.stack([shares_below(point) for point in points])
+    below = np.stack([bins.shares_below(point) for point in points])
     table = whole_table(below, np.zeros(n_layers), np.ones(n_layers))
     rises = np.diff(guess.cumulative, axis=1, prepend=0.0)
     centre = np.rint(np.clip(rises @ below.T, 0.0, 1.0).T.ravel() * LARGEST).astype(np.int64)
@@ -155,5 +158,5 @@ def city_law(guess: Guess, points: FloatArray, share_off: FloatArray, noise: flo
     likely = np.clip(supposed + covariance(supposed, at_points) @ gain, 0.0, 1.0)
     likely[-1] = 1.0
     law = np.diff(isotonic_regression(likely).x, prepend=0.0)
-    law = np.clip(law, 0.0, None) + _LEAST_GUESS * np.diff(supposed, prepend=0.0)
+    law = np.clip(law, 0.0, None) + _LEAST_GUESS * np.diff(supposed, prepend=0.0) + _LEAST_MASS
     return np.asarray(np.where(bins.used, law, 0.0) / law[bins.used].sum(), dtype=np.float64)

@@ -10,7 +10,7 @@ from dpmath.core.occupancy import IntArray
 from dpmath.estimate.areas import HALF_WIDTH, added_by_alike, area_numbers
 from dpmath.estimate.day import Day, FloatArray
 from dpmath.estimate.factors import Factors
-from dpmath.estimate.law_bins import quantile, shares_below
+from dpmath.estimate.law_bins import Bins
 from dpmath.estimate.law_design import Seen
 from dpmath.estimate.posterior import Estimate
 from dpmath.estimate.state import POINTS
@@ -108,7 +108,12 @@ def chosen_areas(areas: LawAreas) -> IntArray:
 
 
 def distributions(
-    seen: Seen, areas: LawAreas, percentiles: Sequence[float], limits: Sequence[float], slack: float = 0.0
+    seen: Seen,
+    areas: LawAreas,
+    bins: Bins,
+    percentiles: Sequence[float],
+    limits: Sequence[float],
+    slack: float = 0.0,
 ) -> Distributions:
     """Return what is published of a day.
 
@@ -118,6 +123,7 @@ def distributions(
     Args:
         seen: The day, and what is known of shapes after it.
         areas: The areas that hold each cell, with their means' variances.
+        bins: The bins of the records.
         percentiles: Percentiles wanted, from 0 to 100.
         limits: Limits above which shares are wanted, in points.
         slack: By how much an interval may be wider than that, as a share of the range.
@@ -134,8 +140,8 @@ def distributions(
             continue
         wanted, here = np.unique(areas.number[kind][cells], return_inverse=True)
         laws = area_laws(seen, areas, kind, wanted)
-        made = [_percentile(laws, percentile / 100) for percentile in percentiles]
-        made += [_share(laws, limit) for limit in limits]
+        made = [_percentile(laws, bins, percentile / 100) for percentile in percentiles]
+        made += [_share(laws, bins, limit) for limit in limits]
         for into, one in zip(found, made, strict=True):
             for column in ("value", "low", "high"):
                 getattr(into, column)[cells] = getattr(one, column)[here]
@@ -200,14 +206,14 @@ def _sampling(seen: Seen, areas: LawAreas, kind: int) -> FloatArray:
     return np.minimum((alone / np.maximum(total, 1) ** 2)[number] + alike, 1.0)
 
 
-def _percentile(laws: AreaLaws, share: float) -> Statistic:
+def _percentile(laws: AreaLaws, bins: Bins, share: float) -> Statistic:
     low, high = (np.maximum.accumulate(laws.likely + side * HALF_WIDTH * laws.deviation, axis=1) for side in (1, -1))
     high[:, -1] = 1.0
-    return Statistic(quantile(laws.likely, share), quantile(low, share), quantile(high, share))
+    return Statistic(*(bins.quantile(one, share) for one in (laws.likely, low, high)))
 
 
-def _share(laws: AreaLaws, limit: float) -> Statistic:
-    weights = shares_below(limit)
+def _share(laws: AreaLaws, bins: Bins, limit: float) -> Statistic:
+    weights = bins.shares_below(limit)
     above = 1 - _at(laws.expected, weights)
     deviation = _at(laws.deviation, weights)
     low, high = (np.clip(above + side * HALF_WIDTH * deviation, 0.0, 1.0) for side in (-1, 1))

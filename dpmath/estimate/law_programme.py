@@ -54,7 +54,7 @@ def _begun(
     bins, occupancy = Bins(asked.value_range), asked.day.occupancy
     guess = guessed(found, asked.reach, bins)
     points = thresholds(guess, limits)
-    _, answers = yield law_question(guess, points, occupancy, asked.radius, asked.charges["law"].inverse_scale)
+    _, answers = yield law_question(guess, points, occupancy, bins, asked.radius, asked.charges["law"].inverse_scale)
     ball = radius_of_shares(points.size) / max(float(asked.reach.sum()), 1e-9)
     off = np.array([int(one) for one in answers], dtype=np.float64) / RADIUS * ball
     law = city_law(guess, points, off, asked.noise("law") / RADIUS * ball, bins)

@@ -59,8 +59,10 @@ class Shapes:
 
     def later(self, n_days: int) -> "Shapes":
         """Return the shapes after some days, in which they have become less sure."""
-        drift = np.stack([np.diag(_prior(number, self.names.size)) for number in range(self.n_tables)])
-        return replace(self, covariance=self.covariance + n_days * _DRIFT * drift)
+        covariance = self.covariance.copy()
+        for number, one in enumerate(covariance):
+            one[np.diag_indices_from(one)] += n_days * _DRIFT * _prior(number, self.names.size)
+        return replace(self, covariance=covariance)
 
     def with_hexagons(self, day: Day) -> "Shapes":
         """Return the shapes with parts for a day's hexagons with most records, as far as there is room."""

@@ -10,7 +10,7 @@ from law_days import asked_with_laws, private_day
 
 from dpmath.estimate.areas import area_numbers, areas_of_cells
 from dpmath.estimate.asking import ask
-from dpmath.estimate.law_bins import N_BINS, Bins, quantile, shares_below
+from dpmath.estimate.law_bins import N_BINS, BinCounts, Bins
 from dpmath.estimate.law_city import Guess, city_law, thresholds
 from dpmath.estimate.law_design import Seen, shape_design, shape_question, shapes_after
 from dpmath.estimate.law_output import (
@@ -31,7 +31,8 @@ from dpmath.estimate.questions import PrivateDay
 from dpmath.estimate.whole import RADIUS
 
 pytestmark = pytest.mark.theorem("HV-E10")
-VALUES = Bins(VALUE_RANGE).values
+BINS = Bins(VALUE_RANGE)
+VALUES = BINS.values
 
 
 def a_law(seed: int = 0) -> np.ndarray:
@@ -125,15 +126,23 @@ def test_the_cells_laws_add_up_to_that_of_the_city(seed: int) -> None:
     assert np.abs(np.cumsum(mixture) - np.cumsum(target)).max() < 0.02
 
 
-def test_quantiles_and_shares_are_linear_inside_a_bin() -> None:
-    law = np.zeros((1, N_BINS))
+def test_quantiles_and_shares_are_linear_from_the_first_to_the_last_tick_of_a_bin() -> None:
+    bins, law = Bins(VALUE_RANGE), np.zeros((1, N_BINS))
     law[0, [0, 10, 20]] = 0.25, 0.5, 0.25
     cumulative = np.cumsum(law, axis=1)
-    for share, point in ((0.1, 0), (0.25, 0), (0.5, 9.5), (0.75, 10), (0.875, 19.5), (1.0, 20)):
-        assert quantile(cumulative, share)[0] == pytest.approx(point)
-    for point, share in ((0, 0.25), (9, 0.25), (9.5, 0.5), (10, 0.75), (19.25, 0.8125), (99.9, 1)):
-        assert shares_below(point) @ law[0] == pytest.approx(share)
-    assert shares_below(-1).sum() == 0
+    for share, point in ((0.1, 0), (0.25, 0), (0.5, 9.55), (0.75, 10), (0.875, 19.55), (1.0, 20)):
+        assert bins.quantile(cumulative, share)[0] == pytest.approx(point)
+    for point, share in ((0, 0.25), (9, 0.25), (9.55, 0.5), (10, 0.75), (19.55, 0.875), (99.9, 1)):
+        assert bins.shares_below(point) @ law[0] == pytest.approx(share)
+    assert bins.shares_below(-1).sum() == 0
+
+
+def test_of_few_values_a_quantile_is_one_of_them() -> None:
+    bins, law = Bins(2), np.zeros((1, N_BINS))
+    law[0, [0, 50, 100]] = 0.25, 0.5, 0.25
+    cumulative = np.cumsum(law, axis=1)
+    assert [bins.quantile(cumulative, share)[0] for share in (0.2, 0.3, 0.7, 0.8)] == [0, 50, 50, 100]
+    assert [bins.shares_below(point) @ law[0] for point in (0, 49.9, 50, 99, 100)] == [0.25, 0.25, 0.75, 0.75, 1]
 
 
 def test_thresholds_are_the_limits_the_lower_bound_and_points_that_share_the_records() -> None:
@@ -194,7 +203,7 @@ def test_answers_tell_of_shapes_as_textbook_conditioning_does() -> None:
 
 @pytest.mark.statistical
 def test_with_much_budget_the_city_s_shape_is_found() -> None:
-    """A city where a fifth stands still and one where nobody does; noise is far below the difference."""
+    """A city where two fifths stand still and one where nobody does; noise is far below the difference."""
     shares = {}
     for shape in (0.0, 2.0):
         found, private = a_day_with_laws(MUCH["l2"], shape=shape)
@@ -204,7 +213,7 @@ def test_with_much_budget_the_city_s_shape_is_found() -> None:
         shares[shape] = float(np.average(seen.moments.law[:, 0], weights=records))
         assert private.bins is not None
         still = private.bins.count[private.bins.number == 0].sum() / private.bins.count.sum()
-        assert shares[shape] == pytest.approx(still, abs=0.06)
+        assert shares[shape] == pytest.approx(still, abs=0.15)
     assert shares[2.0] > shares[0.0] + 0.2
 
 
@@ -254,7 +263,7 @@ def test_statistics_are_in_order_inside_their_intervals_and_none_is_wider_than_a
     found, _ = a_day_with_laws(UNIT["l2"])
     assert found.state.shapes is not None
     seen, areas = Seen(found, found.state.shapes), areas_of(found)
-    made = distributions(seen, areas, [15, 50, 85], [30.0, 50.0])
+    made = distributions(seen, areas, BINS, [15, 50, 85], [30.0, 50.0])
     for one in (*made.percentiles, *made.shares):
         known = ~np.isnan(one.value)
         assert (one.low[known] <= one.value[known] + 1e-9).all()
@@ -262,7 +271,7 @@ def test_statistics_are_in_order_inside_their_intervals_and_none_is_wider_than_a
         assert not known[made.area < 0].any()
     both = ~np.isnan(made.percentiles[0].value) & ~np.isnan(made.percentiles[1].value)
     assert (made.percentiles[0].value[both] <= made.percentiles[1].value[both]).all()
-    strict, loose = (distributions(seen, areas, [50], [], slack) for slack in (-1.0, 1.0))
+    strict, loose = (distributions(seen, areas, BINS, [50], [], slack) for slack in (-1.0, 1.0))
     assert np.isnan(strict.percentiles[0].value).all()
     assert (~np.isnan(loose.percentiles[0].value) == (made.area >= 0)).all()
     published = made.percentiles[2]
@@ -277,7 +286,7 @@ def test_statistics_are_in_order_inside_their_intervals_and_none_is_wider_than_a
 
 
 def loose_of(seen: Seen, areas: LawAreas, percentile: int) -> Statistic:
-    return distributions(seen, areas, [percentile], [], 1.0).percentiles[0]
+    return distributions(seen, areas, BINS, [percentile], [], 1.0).percentiles[0]
 
 
 def test_an_areas_law_is_the_mixture_of_its_cells_and_less_uncertain_than_they_are() -> None:
@@ -314,6 +323,31 @@ def test_intervals_hold_the_percentiles_of_the_days_records() -> None:
         for cell in np.flatnonzero(area >= 0):
             inside = areas.number[area[cell]] == areas.number[area[cell], cell]
             total = counts[inside].sum(axis=0)
-            true = quantile(np.cumsum(total)[None] / total.sum(), 0.85)[0]
+            true = BINS.quantile(np.cumsum(total)[None] / total.sum(), 0.85)[0]
             held.append(one.low[cell] - 1 <= true <= one.high[cell] + 1)
     assert np.mean(held) > 0.85
+
+
+@pytest.mark.parametrize("value_range", [1, 2, 1000])
+def test_days_of_few_values_or_of_one_have_percentiles_too(value_range: int) -> None:
+    """Two days, so that what is told of no table is carried over too."""
+    state = None
+    for seed in range(2):
+        day = a_city(seed)
+        asked = replace(asked_with_laws(day, UNIT["l2"], state), value_range=value_range)
+        n_records, ones = day.occupancy.n_records, np.arange(day.occupancy.cell.size)
+        counts = BinCounts(ones, 0 * ones if value_range > 2 else 100 * (ones % 2), n_records, ones.size)
+        totals = n_records * value_range * (counts.number // 100)
+        private = PrivateDay(day.occupancy, totals, 0 * ones, bins=counts)
+        found, _ = ask(programme(state, asked), private, os.urandom)
+        state = found.state
+        assert state.shapes is not None
+        bins, areas = Bins(value_range), areas_of(found)
+        made = distributions(Seen(found, state.shapes), areas, bins, [50], [30.0])
+        values = made.percentiles[0].value
+        values = values[~np.isnan(values)]
+        assert values.size
+        if value_range <= 2:
+            assert set(values.tolist()) <= {0.0, 50.0, 100.0}
+        else:
+            assert (values < 15).all()

@@ -15,7 +15,7 @@ from dpmath.estimate.areas import AREAS
 from dpmath.estimate.asked import Asked
 from dpmath.estimate.charges import limit_of, reach_of
 from dpmath.estimate.factors import Factors
-from dpmath.estimate.law_bins import BinCounts
+from dpmath.estimate.law_bins import BinCounts, Bins
 from dpmath.estimate.law_charges import FIRST, LATER, share_noise, tells
 from dpmath.estimate.law_design import Seen
 from dpmath.estimate.law_output import Distributions, distributions, law_areas
@@ -103,7 +103,9 @@ def laws_of(estimate: Estimate, asked: Asked, errors: Factors, config: Config, s
         raise ValueError("the law of records was never asked about")
     seen = Seen(estimate, shapes.with_hexagons(asked.day))
     areas = law_areas(estimate, asked.day, parents_of(asked.day.names), errors)
-    return distributions(seen, areas, config.statistics.percentiles, limits_in_points(config), slack)
+    return distributions(
+        seen, areas, Bins(asked.value_range), config.statistics.percentiles, limits_in_points(config), slack
+    )
 
 
 def law_frame(found: Distributions, config: Config) -> pl.DataFrame:
