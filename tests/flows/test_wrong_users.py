@@ -80,7 +80,7 @@ def test_a_row_number_is_no_user_for_init_even_if_nothing_else_is_there(dataset:
         ("s1_20260302.csv.gz", "s1"),
         ("s1-20260302T101500Z.csv", "s1"),
         ("s1_2026-03-02_10-15-00.csv", "s1"),
-        ("s1_2026-03-02_17.csv", "s1"),
+        ("s1_2026-03-02_17:30.csv", "s1"),
         ("s1_02.03.2026.csv", "s1"),
         ("s1_02032026.csv", "s1"),
         ("s1.2026.03.02.csv", "s1"),
@@ -91,10 +91,46 @@ def test_a_row_number_is_no_user_for_init_even_if_nothing_else_is_there(dataset:
         ("867322045678901.csv", "867322045678901"),
         ("2026-03-02.csv", None),
         ("20260302101500.csv", None),
+        ("2026-03-02/867322045678901.csv", "867322045678901"),
+        ("2026-03-02/bus12.csv", "bus12"),
+        ("day1/s1_pm25.csv", "s1_pm25"),
+        ("taxi_log_2008/1277.csv", "1277"),
     ],
 )
 def test_the_user_of_a_file_is_its_name_without_a_date(name: str, user: str | None, dataset: Dataset) -> None:
-    assert user_of_file(dataset.folder / name) == user
+    assert user_of_file(dataset.folder / name, dataset.folder) == user
+
+
+HOURS = (
+    *("date=2026-03-02/hour-07.csv", "2026-03-02/07.csv", "2026/03/02/7.csv", "2026/03/02.csv", "20260302/0700.csv"),
+    *("2026-03-02/hour=07/data-1.csv", "hours/07.csv", "2026-03-02/07h30.csv", "2026-03-02/7am.csv", "Stunde07.csv"),
+    *(
+        "2026-03-02/part-00000-c000.csv",
+        "2026-03-02/1772438400.csv",
+        "bus12-hour-07.csv",
+        "monday.csv",
+        "2026-W10/2.csv",
+    ),
+    *(
+        "2026-W10/2.csv",
+        "trip_12.csv",
+        "trips/12.csv",
+        "bus_2026-03-02_17.csv",
+        "bus_2026-03-02_1730.csv",
+        "s1_2026-03-02_part2.csv",
+    ),
+)
+
+
+@pytest.mark.parametrize("name", HOURS)
+def test_a_number_that_may_be_an_hour_a_part_or_a_trip_is_no_user(name: str, dataset: Dataset) -> None:
+    assert user_of_file(dataset.folder / name, dataset.folder) is None
+    dataset.set(user="{file}", files=["raw/**/*.csv"])
+    file = dataset.folder / "raw" / name
+    file.parent.mkdir(parents=True)
+    file.write_text(HEADER.removeprefix("bus,") + f"{DATE}T08:00:00Z,47.0,8.3,20\n")
+    with pytest.raises(HexveilError, match="this one names a date, an hour, a part or a trip"):
+        dataset.prepare(DATE)
 
 
 def test_a_file_for_each_user_and_day_has_one_user_on_all_days(dataset: Dataset) -> None:
@@ -108,7 +144,7 @@ def test_a_file_for_each_user_and_day_has_one_user_on_all_days(dataset: Dataset)
     last = releases(ledger.read_entries(dataset.config))[-1]
     assert last.loss_total_after > int(last.stated["loss"]), "each user has two days of loss"
     dataset.write(f"{DAYS[2]}.csv", HEADER.removeprefix("bus,") + f"{DAYS[2]}T08:00:00Z,47.0,8.3,20\n")
-    with pytest.raises(HexveilError, match="takes the user from the name of a file, and this one is a date"):
+    with pytest.raises(HexveilError, match="takes the user from the name of a file, and this one names a date"):
         dataset.prepare(DAYS[2])
 
 

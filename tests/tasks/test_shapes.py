@@ -224,9 +224,12 @@ def test_the_local_engine_reads_from_an_object_store_through_a_copy_that_it_remo
     dataset.set(files=["memory://bucket/*.csv"])
     ingest(dataset)
     assert rows_of(dataset) == [BUS1]
-    assert list((Path(dataset.config.storage_path) / "private" / "fetched").iterdir()) == []
+    assert not (Path(dataset.config.storage_path) / "private" / "fetched").exists()
     store.pipe("/bucket/other.csv", b"bus,time,lat,lon\n")
     assert refusal(dataset).startswith("memory:///bucket/other.csv: no column")
+    store.pipe("/hours/2026-01-15/07.csv", (HEADER + ROW).replace("bus,", "", 1).replace("bus1,", "", 1).encode())
+    dataset.set(files=["memory://hours/**/*.csv"], user="{file}")
+    assert "/2026-01-15/07.csv: columns.user" in refusal(dataset)
 
 
 @pytest.mark.parametrize("name", ["day.csv", "day.ndjson", "day.json"])

@@ -5,7 +5,7 @@ It reads names, types, times and places, which are public, and no value. Each ch
 
 import dataclasses
 import datetime as dt
-from collections import Counter, defaultdict
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import partial
@@ -34,16 +34,13 @@ from tasks.records.init.proposed_times import (
     written_times,
     zone_of_times,
 )
-from tasks.records.input_formats.file_users import user_of_file
+from tasks.records.init.proposed_users import counts_rows, name_users, strangers
 from tasks.records.input_formats.input_format import Given, Look
 from tasks.records.input_formats.roles import recognise_roles, unit_of
 from tasks.records.input_formats.table import format_by_name
 
 _MOST_FILES = 20
 _N_PLACES = 500
-_FEWEST_TO_TELL = 20
-_FEWEST_THAT_RETURN = 5
-_NEARLY_ALL = 0.9
 
 
 @dataclass
@@ -90,7 +87,7 @@ def propose_source(files: Sequence[Path], folder: Path, given: Given) -> Proposa
     proposal = Proposal({"dataset": {}, "columns": {}}, first.names)
     proposal.holds_snapshots = first.format.holds_snapshots
     _form(files, first, given, proposal)
-    _columns(looks, files, given, proposal)
+    _columns(looks, files, folder, given, proposal)
     if proposal.missing:
         return proposal
     _join_dates(first, proposal)
@@ -167,7 +164,7 @@ def _form(files: Sequence[Path], look: Look, given: Given, proposal: Proposal) -
         reasons.append(f"the list of records in each document is {look.records!r}: {why}")
 
 
-def _columns(looks: Sequence[Look], files: Sequence[Path], given: Given, proposal: Proposal) -> None:
+def _columns(looks: Sequence[Look], files: Sequence[Path], folder: Path, given: Given, proposal: Proposal) -> None:
     look, columns, reasons = looks[0], proposal.settings["columns"], proposal.reasons
     if OF_FILE in given.columns.values() and (not look.format.can_name_user or given.columns.get("user") != OF_FILE):
         raise BadInput(f"{OF_FILE} can be the user of CSV files alone; name a column: {', '.join(look.names)}")
@@ -183,10 +180,10 @@ def _columns(looks: Sequence[Look], files: Sequence[Path], given: Given, proposa
         reasons.append(f"the columns are those of {preset}, which the preset knows, with the unit of its speeds")
         return
     free = [name for name in look.own_names if name not in given.columns.values()]
-    found = recognise_roles(free, partial(_counts_rows, looks))
+    found = recognise_roles(free, partial(counts_rows, looks))
     refuse_inner_lists(look, {**found, **given.columns})
     columns.update({**found, **given.columns})
-    if "user" not in columns and look.format.can_name_user and _name_users(files):
+    if "user" not in columns and look.format.can_name_user and name_users(files, folder):
         columns["user"] = OF_FILE
         reasons.append(
             "no column is named like an id of a user: each file is taken for one user, by its name without a date"
@@ -201,33 +198,8 @@ def _columns(looks: Sequence[Look], files: Sequence[Path], given: Given, proposa
     proposal.unit = unit_of(columns.get("value", ""))
 
 
-def _counts_rows(looks: Sequence[Look], column: str) -> bool:
-    """Return whether nearly every record has its own entry in a column: it numbers the records, and names no user."""
-    written = [
-        str(one) for look in looks if column in look.names for one in look.column(column) if one not in (None, "")
-    ]
-    return len(written) >= _FEWEST_TO_TELL and len(set(written)) > _NEARLY_ALL * len(written)
-
-
-def _name_users(files: Sequence[Path]) -> bool:
-    """Return whether the names of files can be the users of their records: several, and none of them a date alone."""
-    users = {user_of_file(path) for path in files}
-    return len(users) > 1 and None not in users
-
-
 def _fits(preset: str, columns: dict[str, str], look: Look) -> bool:
     return preset_format(preset) in (None, look.format.name) and set(columns.values()) <= set(look.names)
-
-
-def _strangers(looks: Sequence[Look], proposal: Proposal) -> list[str]:
-    """Return a caution if the first users of each day are on no other day, as far as files were looked at."""
-    column, by_day = proposal.settings["columns"]["user"], defaultdict[dt.date, set[str]](set)
-    for look, date in zip(looks, proposal.dates, strict=False):
-        by_day[date] |= {str(one) for one in (look.column(column) if look.names else []) if one not in (None, "")}
-    numbers = [len(users) for users in by_day.values()]
-    if len(numbers) < 2 or min(numbers) < _FEWEST_THAT_RETURN or len(set().union(*by_day.values())) < sum(numbers):
-        return []
-    return [f"Caution: no user of one day is on another, so {column!r} seems to change with the day; see --user"]
 
 
 def _join_dates(look: Look, proposal: Proposal) -> None:
@@ -292,6 +264,6 @@ def _patterns(files: Sequence[Path], folder: Path, looks: Sequence[Look], form: 
         is_dated = all(map(fits, dates, first)) and all(map(fits, dates_of_whole, whole))
         named = dated_files(files, folder) if is_dated else undated_files(files, folder, NOT_THEIR_DAYS)
         proposal.dates = dates if is_dated else []
-        proposal.reasons += _strangers(looks, proposal)
+        proposal.reasons += strangers(looks, columns["user"], proposal.dates)
     proposal.settings["dataset"]["files"] = named.patterns
     proposal.reasons.append(named.reason)

@@ -100,7 +100,7 @@ def _read(connection: warehouse.Connection, path: Path, file: dict[str, Any], co
         "line_end": first_line_end(path),
         "header": not config.dataset.header,
         "filename": "user_id" if config.columns.user == OF_FILE else False,
-        "user_of_file": needed_user(path) if config.columns.user == OF_FILE else None,
+        "user_of_file": needed_user(path, config.folder) if config.columns.user == OF_FILE else None,
         "clock": "clock" if len(of_time) > 1 else "time",
         "decimal": config.dataset.decimal,
     }

@@ -14,7 +14,7 @@ from tasks.records.read.inputs import Input
 
 @contextmanager
 def at_hand(one: Input, folder: Path) -> Iterator[Path]:
-    """Yield the path of a file, or of a copy of the same name that is removed afterwards.
+    """Yield the path of a file, or of a copy in folders of the same names that is removed afterwards.
 
     Args:
         one: The file.
@@ -28,9 +28,10 @@ def at_hand(one: Input, folder: Path) -> Iterator[Path]:
         return
     shutil.rmtree(folder, ignore_errors=True)  # what a killed run left
     folder.mkdir(mode=0o700)
-    copy = folder / Path(one.address).name
+    copy = folder.joinpath(*(part for part in one.address.partition("://")[2].split("/") if part not in ("", "..")))
     system, place = fsspec.url_to_fs(one.address)
     try:
+        copy.parent.mkdir(parents=True, exist_ok=True)
         system.get_file(place, str(copy))
         yield copy
     except BadInput as error:
@@ -38,5 +39,5 @@ def at_hand(one: Input, folder: Path) -> Iterator[Path]:
     else:
         return
     finally:
-        copy.unlink(missing_ok=True)
+        shutil.rmtree(folder, ignore_errors=True)
     raise BadInput(problem)
