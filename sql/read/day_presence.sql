@@ -2,11 +2,28 @@
 -- Grain    one row
 -- Reads    user_cell
 -- Params   $date
--- Units    n_single counts users with one record; n_largest is the number of records of the user with most
+-- Units    n_single counts users with one record; n_largest is the number of records of the user with most; n_alone
+--          counts users who share no slot with another one
 -- Privacy  counts of records and users, assumed public
+with of_day as (
+    select user_id, slot_start, n_records from user_cell where local_date = $date
+),
+
+of_slot as (
+    select slot_start, count(distinct user_id) > 1 as is_shared from of_day group by slot_start
+),
+
+of_user as (
+    select user_id, sum(n_records)::bigint as n_records, bool_or(is_shared) as is_shared
+    from of_day
+    join of_slot using (slot_start)
+    group by user_id
+)
+
 select
     count(*) as n_users,
     count(*) filter (n_records = 1) as n_single,
     coalesce(sum(n_records), 0)::bigint as n_records,
-    coalesce(max(n_records), 0)::bigint as n_largest
-from (select sum(n_records)::bigint as n_records from user_cell where local_date = $date group by user_id)
+    coalesce(max(n_records), 0)::bigint as n_largest,
+    count(*) filter (not is_shared) as n_alone
+from of_user

@@ -84,17 +84,25 @@ def check_same_users(entries: list[Entry], config: Config) -> None:
         HexveilError: They are not. Every user's account would begin again at 0, or all releases together would promise
             what some of them did not.
     """
+    problem = other_users(entries, config)
+    if problem is not None:
+        raise HexveilError(problem)
+
+
+def other_users(entries: list[Entry], config: Config) -> str | None:
+    """Return why the ledger's losses are not of the configuration's users; None if they are."""
     for entry in charges(entries)[-1:]:
         column = entry.settings["columns"]["user"]
         if (entry.dataset, column) != (config.dataset.name, config.columns.user):
-            raise HexveilError(
+            return (
                 f'the ledger counts the losses of the users in the column "{column}" of {entry.dataset}. With '
                 f'{config.dataset.name} and "{config.columns.user}" everybody\'s account would begin anew; restore '
                 "dataset.name and columns.user, or give the other users a storage.path of their own"
             )
     problem = stronger_than_before(config.columns.user_is, entries)
     if problem is not None:
-        raise HexveilError(f"columns.user_is cannot be changed so: {problem}; restore it, or take another storage.path")
+        return f"columns.user_is cannot be changed so: {problem}; restore it, or take another storage.path"
+    return None
 
 
 def problem_with_users(entry: Entry, before: list[Entry]) -> str | None:

@@ -7,6 +7,7 @@ from dpmath.core.occupancy import Occupancy
 from tasks.account.budgets import Account
 from tasks.account.ledger import read_entries
 from tasks.account.user_keys import known_users
+from tasks.account.witnesses import check_same_users
 from tasks.base import warehouse
 from tasks.base.config import Config
 from tasks.base.errors import HexveilError
@@ -20,7 +21,7 @@ from tasks.kinds.table import kind_of
 from tasks.mechanisms.proposals import Proposal
 from tasks.mechanisms.table import propose
 from tasks.occupancy.user_cells import prepared_by
-from tasks.planning.presence import presence_of, refuse_wrong_users, users_apart
+from tasks.planning.presence import known_of, presence_of, refuse_wrong_users
 
 log = logging.getLogger("hexveil.plan")
 
@@ -32,10 +33,13 @@ def plan_release(date: dt.date, config: Config) -> str:
     Raises:
         NothingToPublish: No cell can keep its promise.
         BudgetExceeded: The budget pays too little of the day.
-        HexveilError: Its users are records, or users of one day, and the configuration does not say so.
+        HexveilError: The ledger counts the losses of other users, or the day's users are records, or users of one day,
+            and the configuration does not say so.
     """
+    entries = read_entries(config)
+    check_same_users(entries, config)
     plan = make_plan(date, config)
-    known = users_apart(date, read_entries(config), config)
+    known = known_of(date, entries, config)
     refuse_wrong_users(presence_of(date, config, plan.user_hashes, known), config)
     plan_hash = store_plan(plan, config)
     summary = plan.summary()

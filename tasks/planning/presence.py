@@ -11,6 +11,7 @@ from tasks.account.private_files import losses
 from tasks.base import warehouse
 from tasks.base.config import Config
 from tasks.base.errors import HexveilError
+from tasks.planning.other_files import users_of_other_files
 
 _FEWEST_OF_ONE_RECORD = 10
 _FEWEST_THAT_RETURN = 5
@@ -30,6 +31,7 @@ class Presence(NamedTuple):
         n_single: Those with one record.
         n_records: Records of the day.
         n_largest: Records of the user with most.
+        n_alone: Users who share no slot with another one.
         n_known: Users of other days, as far as they are known.
         n_seen: Users of the day among them.
     """
@@ -38,34 +40,59 @@ class Presence(NamedTuple):
     n_single: int
     n_records: int
     n_largest: int
+    n_alone: int
     n_known: int = 0
     n_seen: int = 0
 
 
-def presence_of(
-    date: dt.date, config: Config, user_hashes: Sequence[str] = (), known: Collection[str] = ()
-) -> Presence:
+class Known(NamedTuple):
+    """Users of other days, by their keyed hash.
+
+    Attributes:
+        apart: Those of days that are apart.
+        near: Those of any other day.
+    """
+
+    apart: Collection[str] = ()
+    near: Collection[str] = ()
+
+
+def presence_of(date: dt.date, config: Config, user_hashes: Sequence[str] = (), known: Known | None = None) -> Presence:
     """Return how the records of a prepared day are shared among its users.
 
     Args:
         date: The local day.
         config: Says where the warehouse is.
         user_hashes: Keyed hash of each user of the day.
-        known: Those of the users who lost something already. If there are none, the other days of undated files
-            are looked at.
+        known: Those who lost something already. If none of them did on a day apart, the other days of undated files
+            are looked at, and the files of other days.
     """
+    known = known or Known()
     with warehouse.connect(config) as connection:
         shared = Presence(*warehouse.rows(connection, "read/day_presence", {"date": date})[0])
-        if not known:
-            n_known, n_seen = warehouse.rows(connection, "read/users_of_other_days", {"date": date})[0]
-            return shared._replace(n_known=n_known, n_seen=n_seen)
-    return shared._replace(n_known=len(known), n_seen=sum(user in known for user in user_hashes))
+        if known.apart:
+            return _with(shared, user_hashes, known.apart)
+        n_known, n_seen = warehouse.rows(connection, "read/users_of_other_days", {"date": date})[0]
+        users = {user for (user,) in warehouse.rows(connection, "read/day_users", {"date": date})}
+    if n_known:
+        return shared._replace(n_known=n_known, n_seen=n_seen)
+    in_files = users_of_other_files(date, DAYS_APART, config)
+    return _with(shared, sorted(users), in_files) if in_files else _with(shared, user_hashes, known.near)
 
 
-def users_apart(date: dt.date, entries: Sequence[Entry], config: Config) -> Collection[str]:
-    """Return the users who lost something on days that are apart, or on any other day if there is none such."""
+def _with(shared: Presence, users: Sequence[str], known: Collection[str]) -> Presence:
+    return shared._replace(n_known=len(known), n_seen=sum(user in known for user in users))
+
+
+def known_of(date: dt.date, entries: Sequence[Entry], config: Config) -> Known:
+    """Return the users who lost something already."""
+    return Known(users_apart(date, entries, config), totals(list(entries), config))
+
+
+def users_apart(date: dt.date, entries: Sequence[Entry], config: Config) -> set[str]:
+    """Return the users who lost something on days that are apart."""
     apart = [one for one in releases(entries) if abs((one.date - date).days) >= DAYS_APART][-_MOST_DAYS:]
-    return {user for one in apart for user in losses(one, config)} or totals(list(entries), config)
+    return {user for one in apart for user in losses(one, config)}
 
 
 def wrong_users(presence: Presence, config: Config) -> str | None:
@@ -105,6 +132,11 @@ def presence_cautions(presence: Presence, config: Config) -> list[str]:
     one, column, found = presence, f'columns.user = "{config.columns.user}"', []
     if one.n_known and not one.n_seen and config.columns.user_is is None:
         found.append(f"no user was seen on another day. If {column} changes with the day, the budget never ends.")
+    if one.n_users >= _FEWEST_THAT_RETURN and one.n_alone == one.n_users:
+        found.append(
+            f"no two of {one.n_users:,} users were there in the same slot. If {column} changes by the hour or by the "
+            "file, each of them is a time and not who made the records."
+        )
     if one.n_records >= _FEWEST_OF_ONE_RECORD and one.n_largest > _NEARLY_ALL * one.n_records:
         found.append(
             f"one user has {one.n_largest:,} of {one.n_records:,} records. If several made them, {column} does not "

@@ -13,6 +13,7 @@ from tasks.account.entry import Entry
 from tasks.account.identity import release_id
 from tasks.account.ledger import read_entries
 from tasks.account.screenings import find_stop, why_stopped
+from tasks.account.witnesses import other_users
 from tasks.base.config import Config
 from tasks.base.config_privacy import DEFAULT_DELTA
 from tasks.base.errors import contained
@@ -20,7 +21,7 @@ from tasks.kinds.plan import store_plan
 from tasks.kinds.table import kind_of
 from tasks.planning.cautions import cautions, clock_cautions
 from tasks.planning.plan import make_plan, read_day
-from tasks.planning.presence import presence_cautions, presence_of, users_apart, wrong_users
+from tasks.planning.presence import known_of, presence_cautions, presence_of, wrong_users
 from tasks.records.judge.outcomes import prepared_rows
 
 _DAYS_AHEAD = (1, 7, 28, 365)
@@ -30,15 +31,16 @@ _DAYS_AHEAD = (1, 7, 28, 365)
 def preview_plan(date: dt.date, config: Config) -> dict[str, Any]:
     """Return what the day would publish and cost, after storing the plan. Spends nothing.
 
-    ``refused`` says why a run would be refused: its budget is looser than the one in force, the day was stopped with
-    the same settings, or its users are none. ``cautions`` are sentences on what to look at before a run.
+    ``refused`` says why a run would be refused: the ledger is of other users, its budget is looser than the one in
+    force, the day was stopped with the same settings, or its users are none. ``cautions`` are sentences on what to look
+    at before a run.
     """
     start = time.perf_counter()
     plan = make_plan(date, config)
     plan_hash = store_plan(plan, config)
     identity = release_id(date, config)
     entries = read_entries(config)
-    presence = presence_of(date, config, plan.user_hashes, users_apart(date, entries, config))
+    presence = presence_of(date, config, plan.user_hashes, known_of(date, entries, config))
     released = any(entry.release_id == identity for entry in releases(entries))
     outlook = plan.outlook(date, config)
     return {
@@ -47,9 +49,7 @@ def preview_plan(date: dt.date, config: Config) -> dict[str, Any]:
         **outlook.numbers,
         "plan_hash": plan_hash,
         "release_id": identity if released else None,
-        "refused": None
-        if released
-        else refusal(entries, config) or _stopped(date, entries, config) or wrong_users(presence, config),
+        "refused": None if released else _refused(date, entries, config) or wrong_users(presence, config),
         "cautions": [
             *presence_cautions(presence, config),
             *clock_cautions(prepared_rows(date, config), config),
@@ -57,6 +57,10 @@ def preview_plan(date: dt.date, config: Config) -> dict[str, Any]:
         ],
         "seconds": round(time.perf_counter() - start, 3),
     }
+
+
+def _refused(date: dt.date, entries: list[Entry], config: Config) -> str | None:
+    return other_users(entries, config) or refusal(entries, config) or _stopped(date, entries, config)
 
 
 def _stopped(date: dt.date, entries: list[Entry], config: Config) -> str | None:

@@ -17,6 +17,7 @@ import numpy as np
 
 from tasks.account import ledger
 from tasks.account.budgets import Account
+from tasks.account.witnesses import check_same_users
 from tasks.base.child_processes import end_with_parent, undisturbed
 from tasks.base.config import Config
 from tasks.base.errors import WITHHELD, BudgetExceeded, HexveilError, TemporaryFailure, contained
@@ -27,7 +28,7 @@ from tasks.kinds.plan import Plan, store_plan
 from tasks.mechanisms.proposals import Proposal
 from tasks.mechanisms.table import propose
 from tasks.planning.plan import planned_day, read_day
-from tasks.planning.presence import DAYS_APART, presence_of, refuse_wrong_users
+from tasks.planning.presence import DAYS_APART, Known, presence_of, refuse_wrong_users, users_apart
 
 Shortage = Literal["refuse", "spread", "clip"]
 """What to do if the budget does not pay for every day of a range in full."""
@@ -65,12 +66,17 @@ class RangePlans:
             shortage: "clip" continues if the budget does not pay for a day in full: users who have too little left are
                 clipped harder or left out.
             config: Says the budget.
+
+        Raises:
+            HexveilError: The ledger counts the losses of other users.
         """
         self.plans: dict[dt.date, str] = {}
         self.problems: dict[dt.date, str] = {}
         self.withheld: list[dt.date] = []
         self._dates, self._shortage, self._storage = dates, shortage, config.storage_path
-        self._account = Account(ledger.read_entries(config), config)
+        self._entries = ledger.read_entries(config)
+        check_same_users(self._entries, config)
+        self._account = Account(self._entries, config)
         self._users: dict[dt.date, list[str]] = {}
         self._n_workers = os.cpu_count() or 1
         self._open: deque[_Open] = deque()
@@ -133,8 +139,8 @@ class RangePlans:
         )
         if short and self._shortage != "clip":
             raise self._too_small(date, config)
-        apart = (users for day, users in self._users.items() if abs((day - date).days) >= DAYS_APART)
-        known = set().union(*apart) or self._account.total
+        of_range = (users for day, users in self._users.items() if abs((day - date).days) >= DAYS_APART)
+        known = Known(users_apart(date, self._entries, config).union(*of_range), self._account.total)
         refuse_wrong_users(presence_of(date, config, plan.user_hashes, known), config)
         self._users[date] = plan.user_hashes
         self.plans[date] = store_plan(plan, config)

@@ -20,7 +20,7 @@ from tasks.base.storage import TABLE
 from tasks.formats.columns import expected_errors
 from tasks.kinds.table import load_plan
 from tasks.planning.cautions import cautions, clock_cautions
-from tasks.planning.presence import presence_cautions, presence_of, users_apart
+from tasks.planning.presence import known_of, presence_cautions, presence_of
 from tasks.records.judge.outcomes import KEPT, late_records, rows_without_day
 
 
@@ -95,7 +95,7 @@ def report_day(date: dt.date, late: dict[dt.date, int], config: Config, revision
     table = _table(entry, config)
     error = float(np.average(expected_errors(table).to_numpy(), weights=table["n_records"].to_numpy()))
     before = [one for one in entries if one.number < entry.number]
-    shared = presence_of(date, config, list(plan.losses), users_apart(date, before, config))
+    shared = presence_of(date, config, list(plan.losses), known_of(date, before, config))
     found = cautions(plan.cells, error, before, settings, len(plan.charges))
     return replace(
         day,

@@ -1,10 +1,13 @@
 """Who a user is: row numbers, names that change by day and one name for all are noticed before a guarantee is given."""
 
 import datetime as dt
+import gzip
+import io
 import json
 import random
 from collections.abc import Callable
 
+import polars as pl
 import pytest
 from support import DATE, HEADER, Dataset, Hexveil
 
@@ -183,7 +186,15 @@ def test_users_that_no_other_day_had_are_refused_unless_that_is_stated(dataset: 
     with pytest.raises(HexveilError, match=f"{N_USERS} of {N_USERS} users were seen on no other day"):
         dataset.release(DATE)
     dataset.set(files=["raw/{date}.csv"])
+    with pytest.raises(HexveilError, match=f"{N_USERS} of {N_USERS} users were seen on no other day"):
+        dataset.release(DATE)  # the files of other days are looked at
+    files = [(dataset.folder / "raw" / f"{day}.csv") for day in DAYS[1:]]
+    texts = [file.read_text() for file in files]
+    for file in files:
+        file.unlink()
     dataset.release(DATE)  # no other day is known
+    for file, text in zip(files, texts, strict=True):
+        file.write_text(text)
     with pytest.raises(HexveilError, match=f"{N_USERS} of {N_USERS} users were seen on no other day"):
         dataset.release(DAYS[1])
     dataset.set(user_is="day")
@@ -200,15 +211,78 @@ def test_users_that_no_other_day_had_are_refused_unless_that_is_stated(dataset: 
 def test_users_that_change_within_the_local_day_are_found_on_days_apart(dataset: Dataset, at_once: bool) -> None:
     """Some of a day's records have the names of the day before, as where names change at midnight elsewhere."""
     days = [DATE + dt.timedelta(days=n) for n in range(4)]
+    if not at_once:
+        dataset.set(files=["raw/{date}.csv"])
     for day in days:
         of_both = [as_of_day(day - dt.timedelta(days=1)), *[as_of_day(day)] * 3]
         dataset.write(f"{day}.csv", HEADER + rows(day, lambda n, users=of_both: users[n // N_USERS % 4](n)))
-    if not at_once:
-        dataset.set(files=["raw/{date}.csv"])
-        for day in days[:2]:
+        if not at_once and day in days[:2]:
             dataset.release(day)  # nothing shows yet that the users who came back will not do so again
     with pytest.raises(HexveilError, match="were seen on no other day"):
         dataset.release(days[2])
+
+
+def test_a_range_whose_users_change_within_the_local_day_is_refused_from_its_first_day_on(dataset: Dataset) -> None:
+    days = [DATE + dt.timedelta(days=n) for n in range(4)]
+    dataset.set(files=["raw/{date}.csv"])
+    for day in days:
+        of_both = [as_of_day(day - dt.timedelta(days=1)), as_of_day(day)]
+        dataset.write(f"{day}.csv", HEADER + rows(day, lambda n, users=of_both: users[n // N_USERS % 2](n)))
+    planned = dataset.plan_range(days, "clip")
+    assert not planned.plans
+    assert all("were seen on no other day" in problem for problem in planned.problems.values())
+
+
+@pytest.mark.parametrize("form", ["csv", "csv.gz", "ndjson", "json", "parquet", "bytes", "numbers"])
+@pytest.mark.parametrize("is_back", [True, False])
+def test_the_first_day_of_dated_files_is_compared_with_files_of_other_days(
+    dataset: Dataset, form: str, is_back: bool
+) -> None:
+    ending = {"bytes": "parquet", "numbers": "parquet"}.get(form, form)
+    dataset.set(files=[f"raw/{{date}}.{ending}"])
+    for day in DAYS:
+        user = as_vehicles if is_back else as_of_day(day)
+        frame = pl.read_csv(io.StringIO(HEADER + rows(day, lambda n, user=user: f" {user(n)} ")))
+        if form == "numbers":
+            frame = frame.with_columns(pl.col("bus").str.replace_all(r"\D", "").cast(pl.Int64))
+        if form == "bytes":
+            frame = frame.with_columns(pl.col("bus").cast(pl.Binary))
+        write = {"ndjson": frame.write_ndjson, "json": frame.write_json, "parquet": frame.write_parquet}
+        file = dataset.write(f"{day}.{ending}", gzip.compress(frame.write_csv().encode()) if "gz" in form else b"")
+        if "gz" not in form:
+            write.get(ending, frame.write_csv)(file)
+    if is_back or form == "bytes":  # of bytes nothing is said: they are compared once a day was released
+        dataset.release(DATE)
+    else:
+        with pytest.raises(HexveilError, match="were seen on no other day"):
+            dataset.release(DATE)
+
+
+def test_users_of_whom_no_two_are_ever_there_together_are_said(dataset: Dataset, hexveil: Hexveil) -> None:
+    dataset.write(
+        "day.csv", HEADER + "".join(f"f{n // 3},{DATE}T{n // 3:02}:0{n % 3}:00Z,47.0,8.3,9\n" for n in range(60))
+    )
+    shown = hexveil("plan", "--config", dataset.config_file, "--date", DATE).stdout.replace("\n", " ")
+    assert "no two of 20 users were there in the same slot" in shown
+
+
+def test_another_column_for_the_user_is_refused_for_that_and_for_nothing_else(
+    dataset: Dataset, hexveil: Hexveil
+) -> None:
+    header = HEADER.replace("bus", "row,bus")
+    for day in DAYS[:2]:
+        text = "".join(f"{day}-{n},{line}\n" for n, line in enumerate(rows(day, as_vehicles).splitlines()))
+        dataset.write(f"{day}.csv", header + text)
+    dataset.release(DATE)
+    dataset.set(user="row")
+    at = ("--config", dataset.config_file, "--date", DAYS[1])
+    for command in ("run", "plan"):
+        ended = hexveil(command, *at)
+        said = (ended.stdout + ended.stderr).replace("\n", " ")
+        assert 'the ledger counts the losses of the users in the column "bus"' in said
+        assert "user_is" not in said
+    with pytest.raises(HexveilError, match='the users in the column "bus"'):
+        dataset.plan_range(DAYS[1:2])
 
 
 def test_a_small_fleet_of_which_nobody_comes_back_is_said(dataset: Dataset, hexveil: Hexveil) -> None:
