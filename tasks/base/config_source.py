@@ -23,7 +23,7 @@ OF_FILE = "{file}"
 """What `columns.user` says where a file's name is the user of its records."""
 
 _DIRECTIVE = re.compile(r"%(-?.)")
-_LITERAL_ZONE = re.compile(r"(?<![A-Za-z])(Z|UTC|GMT)\W*$", re.IGNORECASE)
+_LITERAL_ZONE = re.compile(r"(?<![A-Za-z])((?i:Z|UTC|GMT)|[A-Z]{1,4}T|MSK)\W*$")
 _DIRECTIVES = frozenset("aAbBcdfgGHIjmMnpSuUVwWxXyYzZ%") | {f"-{one}" for one in "dHIjmMSy"}
 
 
@@ -105,7 +105,8 @@ class Columns(Section):
     time_format: str | None = Field(default=None, min_length=2, exclude_if=lambda form: form is None)
     """For times that are written otherwise: their form, for example `%m/%d/%Y %I:%M %p`. `%Y %m %d %H %M %S` are year,
     month, day, hour, minute and second, `%b` is Jan, `%I` and `%p` are hours to 12 and AM or PM, `%z` is the
-    offset or Z, and `%Z` is UTC, GMT or another zone's name."""
+    offset or Z, and `%Z` is UTC, GMT, a name such as `Europe/Paris`, or an abbreviation that the clock of the times'
+    own zone has, such as CET and CEST."""
     value_type: Literal["number", "text"] | None = Field(default=None, exclude_if=lambda kind: kind is None)
     """For Parquet only: whether the values must be stored as numbers or as text. If a file has another type, the day
     fails before anything is spent. Without it both are read."""
@@ -138,7 +139,7 @@ class Columns(Section):
         if zone is not None:
             raise ValueError(
                 f"ends in the text {zone[1]}, which would not be read as a time zone; write %z for Z or an offset such "
-                "as +01:00, and %Z for UTC or GMT"
+                "as +01:00, and %Z for UTC, GMT or CET"
             )
         return value
 

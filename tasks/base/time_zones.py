@@ -3,11 +3,13 @@
 import datetime as dt
 import difflib
 import functools
+from collections import defaultdict
 from collections.abc import Iterator
 from typing import NamedTuple
 from zoneinfo import ZoneInfo, available_timezones
 
 _FIRST, _LAST = dt.datetime(1970, 1, 2, tzinfo=dt.UTC), dt.datetime(2100, 1, 1, tzinfo=dt.UTC)
+_RECENT = dt.datetime(1990, 1, 1, tzinfo=dt.UTC)
 _STEP = dt.timedelta(days=4)
 _SECOND = dt.timedelta(seconds=1)
 
@@ -55,6 +57,16 @@ class ClockChange(NamedTuple):
 def clock_changes(name: str) -> tuple[ClockChange, ...]:
     """Return all changes of a zone's clock from 1970 to 2100."""
     return tuple(_changes(ZoneInfo(name)))
+
+
+@functools.cache
+def abbreviations(name: str) -> dict[str, dt.timedelta]:
+    """Return what each abbreviation of a zone's clock since 1990, such as CET, is ahead of UTC, if it is one thing."""
+    zone, found = ZoneInfo(name), defaultdict[str, set[dt.timedelta]](set)
+    for at in (*(one.instant for one in clock_changes(name) if one.instant >= _RECENT), _RECENT):
+        local = at.astimezone(zone)
+        found[local.tzname() or ""].add(local.utcoffset() or dt.timedelta())
+    return {one: shifts.pop() for one, shifts in found.items() if one.isalpha() and len(shifts) == 1}
 
 
 def _changes(zone: ZoneInfo) -> Iterator[ClockChange]:

@@ -1,4 +1,4 @@
-"""Users in files of other days: on a first day nothing else tells whether users come back."""
+"""What the first records of files tell that the warehouse does not hold: who is in files of other days, and offsets."""
 
 import datetime as dt
 from collections.abc import Iterator
@@ -9,11 +9,13 @@ from tasks.base.config import Config
 from tasks.base.config_source import OF_FILE
 from tasks.base.errors import HexveilError
 from tasks.base.storage import private_folder
+from tasks.records.init.proposed_times import TimesForm, of_time, written_times
+from tasks.records.input_formats import recognise
 from tasks.records.input_formats.file_users import user_of_file
-from tasks.records.input_formats.input_format import Given
+from tasks.records.input_formats.input_format import Given, Look
 from tasks.records.input_formats.table import format_of
 from tasks.records.read.fetched import at_hand
-from tasks.records.read.inputs import find_inputs
+from tasks.records.read.inputs import Input, find_inputs
 
 _FURTHEST = 7
 _MOST_FILES = 20
@@ -22,8 +24,7 @@ _MOST_FILES = 20
 def users_of_other_files(date: dt.date, apart: int, config: Config) -> set[str]:
     """Return users of the first records of another day's own files: of the nearest day that is apart, or of any.
 
-    Days are looked for in paths with `{date}`; without it the warehouse holds them all. A file that cannot be read has
-    no users here: its own day will say so.
+    Days are looked for in paths with `{date}`; without it the warehouse holds them all.
 
     Args:
         date: The local day.
@@ -35,22 +36,44 @@ def users_of_other_files(date: dt.date, apart: int, config: Config) -> set[str]:
     return next(filter(None, (set(_users(day, config)) for day in near)), set())
 
 
+def zone_cautions(date: dt.date, config: Config) -> list[str]:
+    """Return which zone a day's times without an offset are taken to be of, unless the configuration says it."""
+    if config.columns.time_zone is not None:
+        return []
+    columns = {"time": config.columns.time}
+    for path, look in _looks(date, config):
+        times = [one for one in written_times(look, columns) if one not in (None, "")]
+        unit = config.columns.time_unit or recognise.time_unit(times)
+        if TimesForm(unit, config.columns.time_format).has_no_offset([times]):
+            is_int96 = (look.kinds or {}).get(of_time(columns)[0]) == "int96"
+            why = ", as INT96 is by the convention of Spark and Hive" if is_int96 else ""
+            zone = look.format.time_zone(path, config)
+            return [
+                f"times have no offset, and are read as times of {zone}{why}. If that is right, say so with "
+                f'columns.time_zone = "{zone}"; else name their zone there.'
+            ]
+    return []
+
+
 def _users(date: dt.date, config: Config) -> Iterator[str]:
+    """Yield the users in a day's own files, as the warehouse writes them."""
+    column = config.columns.user
+    for path, look in _looks(date, config, is_own=True):
+        if column == OF_FILE:
+            yield from filter(None, [user_of_file(path, config.folder)])
+            continue
+        for one in look.column(column) if column in look.names else []:
+            if isinstance(one, str | int) and not isinstance(one, bool) and str(one).strip():
+                yield str(one).strip()
+
+
+def _looks(date: dt.date, config: Config, *, is_own: bool = False) -> Iterator[tuple[Path, Look]]:
+    """Yield what some of a day's files look like. What cannot be read is left out: reading the day says so."""
+    files: list[Input] = []
     with suppress(HexveilError):
-        own = [one for one in find_inputs(date, config, needed=False) if one.file_date is not None]
-        for one in own[:: len(own) // _MOST_FILES + 1]:
-            with suppress(HexveilError, OSError, ValueError), at_hand(one, private_folder(config) / "looked") as path:
-                yield from list(_users_in(path, config))
-
-
-def _users_in(path: Path, config: Config) -> Iterator[str]:
-    """Yield the users of a file's first records, as the warehouse writes them."""
-    dataset, column = config.dataset, config.columns.user
-    if column == OF_FILE:
-        yield from filter(None, [user_of_file(path, config.folder)])
-        return
+        files = [one for one in find_inputs(date, config, needed=False) if one.file_date is not None or not is_own]
+    dataset = config.dataset
     given = Given(dataset.header, dataset.delimiter, dataset.format, dataset.records or "", config.columns.by_role)
-    look = format_of(path, config).look(path, given)
-    for one in look.column(column) if column in look.names else []:
-        if isinstance(one, str | int) and not isinstance(one, bool) and str(one).strip():
-            yield str(one).strip()
+    for one in files[:: len(files) // _MOST_FILES + 1]:
+        with suppress(HexveilError, OSError, ValueError), at_hand(one, private_folder(config) / "looked") as path:
+            yield path, format_of(path, config).look(path, given)

@@ -20,6 +20,7 @@ from tasks.base.errors import contained
 from tasks.kinds.plan import store_plan
 from tasks.kinds.table import kind_of
 from tasks.planning.cautions import cautions, clock_cautions
+from tasks.planning.other_files import zone_cautions
 from tasks.planning.plan import make_plan, read_day
 from tasks.planning.presence import known_of, presence_cautions, presence_of, wrong_users
 from tasks.records.judge.outcomes import prepared_rows
@@ -53,6 +54,7 @@ def preview_plan(date: dt.date, config: Config) -> dict[str, Any]:
         "cautions": [
             *presence_cautions(presence, config),
             *clock_cautions(prepared_rows(date, config), config),
+            *zone_cautions(date, config),
             *cautions(plan.cells, outlook.of_published, entries, config, plan.n_asked),
         ],
         "seconds": round(time.perf_counter() - start, 3),

@@ -20,6 +20,7 @@ from tasks.base.storage import TABLE
 from tasks.formats.columns import expected_errors
 from tasks.kinds.table import load_plan
 from tasks.planning.cautions import cautions, clock_cautions
+from tasks.planning.other_files import zone_cautions
 from tasks.planning.presence import known_of, presence_cautions, presence_of
 from tasks.records.judge.outcomes import KEPT, late_records, rows_without_day
 
@@ -100,7 +101,12 @@ def report_day(date: dt.date, late: dict[dt.date, int], config: Config, revision
     return replace(
         day,
         without_day=rows_without_day(date, config),
-        cautions=[*presence_cautions(shared, settings), *clock_cautions(entry.rows, settings), *found],
+        cautions=[
+            *presence_cautions(shared, settings),
+            *clock_cautions(entry.rows, settings),
+            *zone_cautions(date, settings),
+            *found,
+        ],
     )
 
 

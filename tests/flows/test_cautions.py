@@ -4,12 +4,14 @@ import datetime as dt
 from typing import Any
 
 import polars as pl
+import pyarrow.parquet as pq
 import pytest
 from support import DATE, HEADER, Dataset, Hexveil, later_day
 
 from tasks.account import ledger
 from tasks.account.entry import Release
 from tasks.planning.cautions import cautions
+from tasks.planning.other_files import zone_cautions
 from tasks.planning.preview import preview_plan
 from tasks.reporting.day_report import report_day
 from tasks.reporting.registry import describe_deployment
@@ -139,3 +141,40 @@ def test_a_value_that_means_another_thing_than_in_earlier_releases_is_said_and_r
     later = Release({**before[0].stated, "number": 2, "settings": busy_dataset.config.public_settings()})
     changes = describe_deployment([before[0], later], busy_dataset.config)["privacy_guarantee"]["changes"]
     assert changes == ([f"{later.committed_at:%Y-%m-%d}: from the day {DATE} on, {said} was changed"] if said else None)
+
+
+NAIVE, WITH_OFFSET = "2026-01-15 08:00:00", "2026-01-15T08:00:00+01:00"
+
+
+@pytest.mark.parametrize(
+    ("time", "form", "said"),
+    [
+        (NAIVE, "csv", "read as times of Europe/Zurich. If"),
+        (NAIVE, "ndjson", "read as times of Europe/Zurich. If"),
+        (dt.datetime(2026, 1, 15, 8), "parquet", "read as times of Europe/Zurich. If"),
+        (dt.datetime(2026, 1, 15, 8), "int96", "read as times of UTC, as INT96 is by the convention of Spark and Hive"),
+        (dt.datetime(2026, 1, 15, 8, tzinfo=dt.UTC), "parquet", None),
+        (WITH_OFFSET, "csv", None),
+        (f"{NAIVE} CET", "csv", None),
+        ("1768464000", "csv", None),
+    ],
+)
+def test_plan_and_run_say_what_times_without_an_offset_are_taken_for(
+    dataset: Dataset, time: Any, form: str, said: str | None
+) -> None:
+    dataset.set(timezone="Europe/Zurich")
+    frame = pl.DataFrame({"bus": ["bus1"], "time": [time], "lat": [47.05], "lon": [8.31], "speed": [30]})
+    file = dataset.write(f"a.{form.replace('int96', 'parquet')}", "")
+    if form in ("parquet", "int96"):
+        pq.write_table(frame.to_arrow(), file, use_deprecated_int96_timestamps=form == "int96")
+    else:
+        getattr(frame, f"write_{form}")(file)
+    dataset.prepare()
+    found = [one for one in preview_plan(DATE, dataset.config)["cautions"] if "no offset" in one]
+    assert bool(found) == (said is not None)
+    assert (said or "") in "".join(found)
+    if form == "csv" and said:
+        dataset.run_day()
+        assert found == [one for one in report_day(DATE, {}, dataset.config).cautions if "no offset" in one]
+    dataset.set(time_zone="UTC")
+    assert zone_cautions(DATE, dataset.config) == []

@@ -84,6 +84,58 @@ def test_a_declared_form_is_read_in_the_time_zone_of_the_dataset(dataset: Datase
     assert instants(dataset) == [EPOCH] * 2
 
 
+ZONES = {
+    "Europe/Zurich": {"CET": 1, "CEST": 2, "Europe/Zurich": 1, "BST": None, "IST": None, "PST": None, "MESZ": None},
+    "Europe/London": {"GMT": 0, "BST": 1, "Europe/London": 0, "CET": None, "EST": None},
+    "Asia/Kolkata": {"IST": 5.5, "Asia/Kolkata": 5.5, "CST": None},
+    "America/Chicago": {"CST": -6, "CDT": -5, "Asia/Shanghai": 8, "EST": None},
+    "Asia/Shanghai": {"CST": 8, "America/New_York": -5},
+    "UTC": {"UTC": 0, "GMT": 0, "utc": 0, "Zulu": 0, "Europe/Paris": 1, "CET": None, "Mars/City": None, "PM": None},
+}
+
+
+@pytest.mark.parametrize("zone", ZONES)
+@pytest.mark.parametrize(
+    ("form", "written"),
+    [
+        (None, "2026-01-15 08:30:15 {}"),
+        (None, "2026-01-15T08:30:15.000[{}]"),
+        ("%d.%m.%Y %H:%M:%S %Z", "15.01.2026 08:30:15 {}"),
+        ("%a %b %d %H:%M:%S %Z %Y", "Thu Jan 15 08:30:15 {} 2026"),
+    ],
+)
+def test_the_name_of_a_zone_is_read_where_it_can_mean_one_thing_only(
+    dataset: Dataset, zone: str, form: str | None, written: str
+) -> None:
+    """Abbreviations are those of the zone of the times: the engine would take BST for Bangladesh, CST for Chicago."""
+    dataset.set(timezone="UTC", time_zone=zone, time_format=form)
+    rows = [f"{name},{written.format(name)},47,8,30" for name in ZONES[zone]]
+    dataset.write("a.csv", HEADER + "\n".join(rows) + "\n")
+    ingest(dataset)
+    naive = dt.datetime(2026, 1, 15, 8, 30, 15, tzinfo=dt.UTC).timestamp()
+    expected = {name: None if hours is None else naive - 3600 * hours for name, hours in ZONES[zone].items()}
+    assert dict(dataset.query("select user_id, epoch(observed_at) from raw_record")) == expected
+
+
+@pytest.mark.parametrize("name", ["[Europe/Paris]", "[u-ca=iso8601]"])
+def test_behind_an_offset_a_name_in_brackets_says_nothing(dataset: Dataset, name: str) -> None:
+    lines = [f"bus1,{INSTANT.isoformat()}{name},47,8,30", f"bus1,{INSTANT:%Y-%m-%dT%H:%M:%S}Z{name},47,8,30"]
+    dataset.write("a.csv", HEADER + "\n".join(lines) + "\n")
+    assert instants(dataset) == [EPOCH] * 2
+
+
+def test_the_hour_that_occurs_twice_is_told_by_an_abbreviation_and_not_by_the_name_of_a_zone(dataset: Dataset) -> None:
+    names = ("CET", "CEST", "Europe/Zurich", "")
+    dataset.set(timezone="Europe/Zurich")
+    rows = [f"{name or 'none'},2026-10-25 02:30:00 {name},47,8,30" for name in names]
+    dataset.write("a.csv", HEADER + "\n".join(rows) + "\n")
+    ingest(dataset)
+    found = dict(dataset.query("select user_id, (epoch(observed_at) % 86400)::int // 60 from raw_record"))
+    assert (found["CEST"], found["CET"]) == (30, 90)
+    doubtful = dataset.query("select user_id from raw_record where clock_shift < 0 order by 1")
+    assert doubtful == [("Europe/Zurich",), ("none",)]
+
+
 def test_whole_numbers_may_have_a_declared_form_too(dataset: Dataset) -> None:
     dataset.set(time_format="%Y%m%d%H%M%S")
     write_parquet(dataset, pl.Series([20260115083015]))
@@ -123,7 +175,8 @@ def test_dirt_among_iso_times_is_not_taken_for_numbers(dataset: Dataset) -> None
         ('time_format = "%Y %"', "single % at its end"),
         ('time_unit = "min"', "time_unit"),
         ('time_format = "%Y-%m-%dT%H:%M:%SZ"', "in the text Z, which would not be read as a time zone; write %z for Z"),
-        ('time_format = "%Y-%m-%d %H:%M:%S UTC"', "ends in the text UTC, .* %Z for UTC or GMT"),
+        ('time_format = "%Y-%m-%d %H:%M:%S UTC"', "ends in the text UTC, .* %Z for UTC, GMT or CET"),
+        ('time_format = "%d.%m.%Y %H:%M CEST"', "ends in the text CEST"),
         ('time_format = "%d.%m.%Y %H:%M:%S (GMT)"', "ends in the text GMT"),
     ],
 )

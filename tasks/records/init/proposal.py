@@ -230,7 +230,7 @@ def _times(files: Sequence[Path], folder: Path, looks: Sequence[Look], given: Gi
     columns, days_zone = proposal.settings["columns"], proposal.settings["dataset"]["timezone"]
     times = [[one for one in written_times(look, columns) if one not in (None, "")] for look in looks]
     name = ", ".join(of_time(columns))
-    found = form_of_times(files, folder, times, name, given.time_format)
+    found = form_of_times(files, folder, times, name, given.time_format, given.time_zone or days_zone)
     if found.has_no_offset(times):
         is_int96 = (looks[0].kinds or {}).get(name) == "int96"
         spread = chain.from_iterable(written_times(look, columns, spread=True) for look in looks)

@@ -18,7 +18,15 @@ from tasks.base.errors import BadInput
 from tasks.records.init import patterns
 from tasks.records.input_formats import recognise
 from tasks.records.input_formats.input_format import Look
-from tasks.records.input_formats.times import TEXT, TimeForm, local_days, n_skipped, of_format, of_unit
+from tasks.records.input_formats.times import (
+    TEXT,
+    TimeForm,
+    local_days,
+    n_skipped,
+    of_format,
+    of_unit,
+    zone_names_read,
+)
 
 TIME_FORMATS = (
     "%m/%d/%Y %I:%M:%S %p",
@@ -46,7 +54,8 @@ TIME_FORMATS = (
 _ENOUGH = 0.9
 _FIRST_YEAR = 1000  # the engine reads 26 as the year 26
 _WITH_HOUR = re.compile(r":|\dT\d")
-_OFFSET = re.compile(r"[T ].*([zZ]|UTC|GMT|[+-]\d|/)")
+_OFFSET = re.compile(r"[T ].*([+-]\d|[A-Za-z\]]\s*$)")
+_ZONE_NAMED = re.compile(r"\d\s*(?![AaPp][Mm]$)([A-Z]{2,5})\s*$")
 _OF_UTC = re.compile(r"utc|gmt|zulu|^basedatetime$", re.IGNORECASE)
 """Names of columns whose times are of UTC: the last is that of AIS at MarineCadastre."""
 _CLOCK = re.compile(r"\s*\d\d?:?\d\d(:?\d\d([.,]\d+)?)?( ?[AaPp][Mm])?\s*")
@@ -118,23 +127,29 @@ def column_of_dates(look: Look, columns: Mapping[str, Any]) -> str | None:
     return next((named[one] for one in _DATES if one in named), None)
 
 
-def time_formats(times: Sequence[Any]) -> list[str]:
+def time_formats(times: Sequence[Any], zone: str = "UTC", end: str = "") -> list[str]:
     """Return each form in ``TIME_FORMATS`` that nine in ten of the times have, and no other form reads more of them.
 
     Day and month cannot be told apart while no day is above the twelfth: then forms with either order are returned.
+
+    Args:
+        times: Some times.
+        zone: The time zone whose abbreviations are read.
+        end: What each form ends in.
     """
-    days = _days(times, [of_format(form) for form in TIME_FORMATS])
+    forms = [form + end for form in TIME_FORMATS]
+    days = _days(times, [of_format(form) for form in forms], zone, zone)
     read = {
         form: {number for number, day in enumerate(some) if day is not None}
-        for form, some in zip(TIME_FORMATS, days, strict=True)
+        for form, some in zip(forms, days, strict=True)
     }
     fitting = {form: of for form, of in read.items() if of and len(of) >= _ENOUGH * len(times)}
     return [form for form, of in fitting.items() if not any(of < others for others in fitting.values())]
 
 
-def are_iso(times: Sequence[Sequence[Any]]) -> list[bool]:
+def are_iso(times: Sequence[Sequence[Any]], zone: str = "UTC") -> list[bool]:
     """Return of each file's times whether nine in ten are read as ISO 8601 with a date and an hour."""
-    (days,) = _days(list(itertools.chain(*times)), [TEXT])
+    (days,) = _days(list(itertools.chain(*times)), [TEXT], zone, zone)
     read = iter(days)
     n_read = [sum(next(read) is not None and bool(_WITH_HOUR.search(str(one))) for one in some) for some in times]
     return [n > 0 and n >= _ENOUGH * len(some) for n, some in zip(n_read, times, strict=True)]
@@ -183,7 +198,7 @@ def _days(
 
 
 def form_of_times(
-    files: Sequence[Path], folder: Path, times: Sequence[list[Any]], column: str, given: str | None
+    files: Sequence[Path], folder: Path, times: Sequence[list[Any]], column: str, given: str | None, zone: str = "UTC"
 ) -> TimesForm:
     """Return the form that the times of all files have.
 
@@ -193,17 +208,18 @@ def form_of_times(
         times: Some times of each file.
         column: What the column is called.
         given: The form, if the owner says it.
+        zone: The time zone whose abbreviations are read.
 
     Raises:
         BadInput: They have none that is known, files differ, or two forms fit and only the owner knows which it is.
     """
     seen = list(itertools.chain(*times))
     if given is not None:
-        if seen and not any(day is not None for day in _days(seen, [of_format(given)])[0]):
+        if seen and not any(day is not None for day in _days(seen, [of_format(given)], zone, zone)[0]):
             raise BadInput(f'no time in "{column}" has the form that --time-format says, {given}; check both')
         return TimesForm(form=given, reason=f"times have the form {given}, as --time-format says")
     units: list[TimeUnit | None] = [recognise.time_unit(some) for some in times]
-    found = zip(files, times, units, are_iso(times), strict=False)
+    found = zip(files, times, units, are_iso(times, zone), strict=False)
     kinds: dict[Path, tuple[TimeUnit | None, bool]] = {
         path: (unit, unit is None and is_iso) for path, some, unit, is_iso in found if some
     }
@@ -219,7 +235,7 @@ def form_of_times(
     if unit is not None:
         reason = f"times are {_named((unit, False))}: in this unit they are of 1990 to 2100"
         return TimesForm(unit, reason=reason)
-    return TimesForm() if is_iso else _by_form(files, folder, times, column)
+    return TimesForm() if is_iso else _by_form(files, folder, times, column, zone)
 
 
 def _named(kind: tuple[TimeUnit | None, bool]) -> str:
@@ -227,19 +243,20 @@ def _named(kind: tuple[TimeUnit | None, bool]) -> str:
     return f"numbers since 1970 in {unit}" if unit else "ISO 8601" if is_iso else "of another form"
 
 
-def _by_form(files: Sequence[Path], folder: Path, times: Sequence[list[Any]], column: str) -> TimesForm:
+def _by_form(files: Sequence[Path], folder: Path, times: Sequence[list[Any]], column: str, zone: str) -> TimesForm:
     """Return the one form that fits; where day and month may be swapped, the dates in the paths decide."""
     seen = list(itertools.chain(*times))
-    forms = time_formats(seen)
+    found = (time_formats(seen, zone, end) for end in ("", " %Z", " %z"))
+    forms = next(filter(None, found), [])
     if not forms:
         raise BadInput(
             f'the times in "{column}" have no form that is recognised; say it with --time-format, for example '
-            '--time-format "%m/%d/%Y %H:%M:%S", or name another column with --time'
+            f'--time-format "%m/%d/%Y %H:%M:%S", or name another column with --time{_about_zones(seen, zone)}'
         )
     if len(forms) == 1:
         return TimesForm(form=forms[0], reason=f"times have the form {forms[0]}")
     days = [patterns.day_in(path, folder) for path in files]
-    read = _days(seen, [of_format(form) for form in forms])
+    read = _days(seen, [of_format(form) for form in forms], zone, zone)
     near = [form for form, of in zip(forms, read, strict=True) if _is_near(of, days, times)]
     if len(near) == 1:
         reason = f"times have the form {near[0]}: read so, they are of the days in the files' paths"
@@ -251,6 +268,14 @@ def _by_form(files: Sequence[Path], folder: Path, times: Sequence[list[Any]], co
         f'the times in "{column}" can be read with either order of day and month, and no date in the files\' paths '
         f"tells which it is. Say it: {ways}"
     )
+
+
+def _about_zones(times: Sequence[Any], zone: str) -> str:
+    """Return what to do if times end in an abbreviation of a zone; "" if they do not."""
+    named = next((found[1] for one in times if (found := _ZONE_NAMED.search(str(one)))), None)
+    if named is None:
+        return ""
+    return f". If {named} is a time zone, it may be another one elsewhere: {zone_names_read(zone)}"
 
 
 def _is_near(read: Sequence[dt.date | None], days: Sequence[dt.date | None], times: Sequence[list[Any]]) -> bool:

@@ -13,12 +13,24 @@ import pyarrow as pa
 from tasks.base import warehouse
 from tasks.base.config import Config
 from tasks.base.config_source import TimeUnit
-from tasks.base.time_zones import clock_changes
+from tasks.base.time_zones import abbreviations, clock_changes
 from tasks.records.input_formats import recognise
 
 N_LOOKED_AT = 1000
 """How many of a file's first times decide on their form."""
 
+
+_MACROS = (
+    "scratch/iso_instant",
+    "scratch/ends_in_name",
+    "scratch/zone_name",
+    "scratch/without_bracket",
+    "scratch/without_own_zone",
+    "scratch/named_instant",
+    "scratch/formed_instant",
+    "scratch/instant_of",
+    "scratch/readable_time",
+)
 
 TimeForm = Mapping[str, Any]
 """How a file's times are written: what ``instant_of`` needs, ``micros`` and ``time_format``."""
@@ -52,11 +64,32 @@ def of_unit(unit: TimeUnit) -> TimeForm:
     return {"micros": micros, "time_format": None}
 
 
+def define_times(connection: warehouse.Connection) -> None:
+    """Let a connection read times as they are written."""
+    for made in _MACROS:
+        warehouse.run(connection, made)
+
+
 def use_zones(connection: warehouse.Connection, of_times: str, of_days: str) -> None:
     """Let a connection read times without an offset in one zone, and count days in another."""
     connection.execute("set TimeZone = $zone", {"zone": of_times})
     connection.execute("set variable day_zone = $zone", {"zone": of_days})
+    shifts = abbreviations(of_times)
+    connection.execute("set variable time_zone = $zone", {"zone": of_times})
+    connection.execute(
+        "set variable zone_shifts = map($names, $shifts)",
+        {"names": list(shifts), "shifts": [shift // dt.timedelta(microseconds=1) for shift in shifts.values()]},
+    )
+    words = rf"(^|[^A-Za-z/])({'|'.join(shifts)})($|[^A-Za-z/])" if shifts else r"\b\B"
+    connection.execute("set variable zone_words = $words", {"words": words})
     warehouse.run(connection, "scratch/local_day")
+
+
+def zone_names_read(zone: str) -> str:
+    """Return which names of zones are read in times, in words, where those without an offset are of a zone."""
+    own = " and ".join(sorted(abbreviations(zone)))
+    of_own = f", and {own} because {zone} has them" if own else ""
+    return f"read are offsets, UTC, GMT and names such as Europe/Paris{of_own}"
 
 
 def note_clock_changes(connection: warehouse.Connection, zone: str) -> None:
@@ -102,7 +135,6 @@ def _with_times(times: Sequence[Any], time_zone: str, day_zone: str) -> Iterator
     written = pa.table({"number": range(len(times)), "written": pa.array(map(str, times), pa.string())})
     with warehouse.in_memory(time_zone) as connection:
         use_zones(connection, time_zone, day_zone)
-        warehouse.run(connection, "scratch/instant_of")
-        warehouse.run(connection, "scratch/readable_time")
+        define_times(connection)
         connection.register("source_time", written)
         yield connection

@@ -6,6 +6,7 @@ from tasks.base.config import Config
 from tasks.records.input_formats.columns import DEGREES, GEOMETRY
 from tasks.records.input_formats.csv_rows import DECIMAL_COMMAS
 from tasks.records.input_formats.table import format_by_name, format_called
+from tasks.records.input_formats.times import zone_names_read
 from tasks.records.judge.outcomes import DUPLICATE, KEPT, NEVER, OUTSIDE_DAY, TWICE
 
 OF_DAY = "Check the date, dataset.timezone and columns.time."
@@ -53,4 +54,7 @@ def of_times(config: Config) -> str:
     other = next((kind.time_else for kind in kinds if kind and kind.time_else), None)
     if other and config.columns.time_else is None and config.columns.time != other:
         return f'If vehicles have no "{config.columns.time}", set columns.time_else = "{other}": the time of the feed.'
-    return "Times must be ISO 8601 or numbers since 1970, or have the form in columns.time_format."
+    return (
+        "Times must be ISO 8601 or numbers since 1970, or have the form in columns.time_format. Of zones in them "
+        f"{zone_names_read(config.time_zone)}."
+    )

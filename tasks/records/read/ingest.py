@@ -17,14 +17,12 @@ from tasks.records.forgotten import forgotten_days, refuse_other_engine
 from tasks.records.input_formats.input_format import InputFormat
 from tasks.records.input_formats.table import format_of
 from tasks.records.input_formats.text_lines import unreadable
-from tasks.records.input_formats.times import note_clock_changes, use_zones
+from tasks.records.input_formats.times import define_times, note_clock_changes, use_zones
 from tasks.records.read import source
 from tasks.records.read.fetched import at_hand
 from tasks.records.read.inputs import Input, find_inputs
 
 _MADE_TO_READ = (
-    "scratch/instant_of",
-    "scratch/readable_time",
     "scratch/number_of",
     "scratch/readable_json",
     "scratch/trimmed_id",
@@ -169,6 +167,7 @@ def read_file(
     zone = kind.time_zone(path, config)
     use_zones(connection, zone, config.dataset.timezone)
     note_clock_changes(connection, zone)
+    define_times(connection)
     for made in _MADE_TO_READ:
         warehouse.run(connection, made)
     file_id = warehouse.rows(connection, "read/next_file_id")[0][0]
