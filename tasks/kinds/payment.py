@@ -42,6 +42,10 @@ class Payment:
         """Number of users of the day."""
         return self.budgets.height
 
+    def is_all_left(self, config: Config) -> bool:
+        """Return whether no user of the day has spent anything: what is short is the budget itself."""
+        return min(self.budgets["loss_units"], default=0) >= config.privacy.currency.within(config.budget.epsilon_total)
+
     @property
     def in_words(self) -> str | None:
         """That the budget does not pay the day in full, in a sentence; None if it does."""
@@ -79,6 +83,13 @@ def check_payment(date: dt.date, payment: Payment, config: Config) -> None:
     least = config.budget.least_share
     if payment.share >= least:
         return
+    if payment.is_all_left(config):
+        raise BudgetExceeded(
+            f"{date} is withheld, and nothing was spent: budget.epsilon_total = {config.budget.in_words} pays "
+            f"{payment.share:.1%} of privacy.epsilon_per_day = {config.privacy.epsilon_per_day}, and "
+            f"budget.least_share asks for {least:.1%}. None of its users has spent anything yet. Lower "
+            "epsilon_per_day, or raise epsilon_total"
+        )
     raise BudgetExceeded(
         f"{date} is withheld, and nothing was spent: {payment.n_short:,} of {payment.n_users:,} users have less left "
         f"of budget.epsilon_total = {config.budget.in_words} than privacy.epsilon_per_day = "

@@ -36,11 +36,15 @@ FEEDS = {
 }
 """The columns of snapshots of GTFS-Realtime, by what is odd in them."""
 
+IN_TWO = '[columns]\nuser = "bus"\ntime = ["date", "clock"]\nlatitude = "lat"\nlongitude = "lon"\nvalue = "speed"\n'
+"""The `[columns]` of CSV files with date and time in two columns."""
+
 _PAD = 50_000
 _VALUE = b"\1"
 """Where a malformed record holds the first of the victim's values."""
 
 Record = tuple[str, str, str, str]
+_N_FIELDS = 4
 
 
 @dataclass(frozen=True)
@@ -70,7 +74,9 @@ class Case:
     n_changed: int
 
 
-def draw_case(seed: int, form: str, *, boundary: int | None = None, is_broken: bool = False) -> Case:
+def draw_case(
+    seed: int, form: str, *, boundary: int | None = None, is_broken: bool = False, in_two: bool = False
+) -> Case:
     """Return two files of a format.
 
     Args:
@@ -78,11 +84,12 @@ def draw_case(seed: int, form: str, *, boundary: int | None = None, is_broken: b
         form: One of ``FORMS``.
         boundary: Where in a file of text, in bytes unpacked, the first of the changed values shall stand across.
         is_broken: Whether a fault that is in no value shall be in both.
+        in_two: Whether a CSV file shall have date and time in two columns, ``IN_TWO``.
     """
     rng = random.Random(seed)
     records = _records(rng, rng.choice([3, 40, 200, 2047, 2049]) if boundary is None else 40)
     kind, _, packed = form.partition(".")
-    plain, changed = _MAKERS[kind](rng, records, boundary)
+    plain, changed = _csv_in_two(rng, records, boundary) if in_two else _MAKERS[kind](rng, records, boundary)
     if is_broken:
         fault = rng.choice(_FAULTS[kind])
         plain, changed = fault(plain), fault(changed)
@@ -165,17 +172,26 @@ def _records(rng: random.Random, n_records: int) -> list[Record]:
     ]
 
 
-def _csv(rng: random.Random, records: list[Record], boundary: int | None) -> tuple[bytes, bytes]:
+def _csv(rng: random.Random, records: Sequence[Sequence[str]], boundary: int | None) -> tuple[bytes, bytes]:
     end, quote = rng.choice([b"\n", b"\r\n"]), rng.choice([b"", b"", b'"'])
-    order = rng.sample(range(6), 6)
+    time = [b"time"] if len(records[0]) == _N_FIELDS else [b"date", b"clock"]
+    names = [b"bus", *time, b"lat", b"lon", b"speed", b"note"]
+    order = rng.sample(range(len(names)), len(names))
 
-    def line(record: Record, value: bytes, note: bytes = b"") -> bytes:
+    def line(record: Sequence[str], value: bytes, note: bytes = b"") -> bytes:
         fields = [*(quote + field.encode() + quote for field in record), value, note]
         return b",".join(fields[position] for position in order) + end
 
-    header = b",".join([b"bus", b"time", b"lat", b"lon", b"speed", b"note"][position] for position in order) + end
+    header = b",".join(names[position] for position in order) + end
     odd = [b"short" + end, end, b"too,few," + _VALUE + end, _VALUE + b",1,2,3,4,5,too,many" + end]
     return _texts(rng, header, records, line, odd, lambda: values.csv_field(rng), boundary)
+
+
+def _csv_in_two(rng: random.Random, records: list[Record], boundary: int | None) -> tuple[bytes, bytes]:
+    del boundary
+    ends = ("", "Z", "+01:00", " UTC", " CET", " Europe/Paris", " BST")
+    split = [(bus, *time.rstrip("Z").partition("T")[::2], lat, lon) for bus, time, lat, lon in records]
+    return _csv(rng, [(bus, day, clock + rng.choice(ends), lat, lon) for bus, day, clock, lat, lon in split], None)
 
 
 def _ndjson(rng: random.Random, records: list[Record], boundary: int | None) -> tuple[bytes, bytes]:
@@ -202,7 +218,7 @@ def _listed(lines: bytes) -> bytes:
 def _texts(
     rng: random.Random,
     header: bytes,
-    records: list[Record],
+    records: Sequence[Sequence[str]],
     line: Callable[..., bytes],
     odd: list[bytes],
     draw: Callable[[], bytes],

@@ -48,6 +48,15 @@ def test_a_day_of_which_too_little_is_paid_is_withheld_and_costs_nothing(nearly_
         nearly_spent.run_day(day(1))
 
 
+def test_a_budget_that_was_too_small_from_the_start_is_not_said_to_be_spent(busy_dataset: Dataset) -> None:
+    busy_dataset.set(epsilon_per_day=2.0, epsilon_total=0.5)
+    said = (
+        r"budget.epsilon_total = 0\.5.* pays 25\.0% .* None of its users has spent anything yet\. Lower epsilon_per_day"
+    )
+    with pytest.raises(BudgetExceeded, match=said):
+        busy_dataset.run_day()
+
+
 def test_a_day_that_is_paid_in_part_says_so_first_wherever_it_is_shown(nearly_spent: Dataset) -> None:
     nearly_spent.with_map()
     nearly_spent.set(least_share=0.1)

@@ -51,7 +51,22 @@ def test_a_member_whose_own_name_has_dots_is_read_by_it(dataset: Dataset) -> Non
 def test_a_path_that_no_record_has_is_named(dataset: Dataset) -> None:
     nested(dataset)
     dataset.write("a.ndjson", json.dumps({**NESTED, "vehicle": "bus1"}) + "\n")
-    assert 'no column "vehicle.id" (columns.user) in any line' in refusal(dataset)
+    said = refusal(dataset)
+    assert 'no column "vehicle.id" (columns.user) in any line. The first lines have: ' in said
+    assert all(name in said.rpartition(":")[2] for name in ("location.coordinates[0]", "speed"))
+
+
+@pytest.mark.parametrize("role", ["bus", "time", "lat", "lon", "speed"])
+@pytest.mark.parametrize("ending", ["csv", "ndjson", "json", "parquet"])
+def test_a_wrong_column_lists_those_that_are_there(ending: str, role: str, dataset: Dataset) -> None:
+    """Of the value's column nothing is listed that is within another one: it may be in there."""
+    name = {"bus": "user", "time": "time", "lat": "latitude", "lon": "longitude", "speed": "value"}[role]
+    dataset.set(**{name: "nothing"})
+    frame = pl.DataFrame({"bus": ["a"], "time": [f"{DATE}T08:00:00Z"], "lat": [47.0], "lon": [8.0], "speed": [30]})
+    getattr(frame, f"write_{ending}")(dataset.write(f"a.{ending}", b""))
+    said = refusal(dataset)
+    assert f'no column "nothing" (columns.{name})' in said
+    assert "bus, time, lat, lon, speed" in said
 
 
 @pytest.mark.parametrize(

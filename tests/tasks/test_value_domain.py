@@ -4,7 +4,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from fuzzing import BOUNDARIES, FEEDS, FORMS, Case, differ, differing, draw_case, draw_feed, feed_settings
+from fuzzing import BOUNDARIES, FEEDS, FORMS, IN_TWO, Case, differ, differing, draw_case, draw_feed, feed_settings
 from support import CONFIG, ENGINES, Campaign, Dataset, Say, examples, slow
 
 from tasks.base import warehouse
@@ -89,6 +89,18 @@ def test_nor_does_any_number_of_a_feed(
     for start in range(0, len(cases), _SET):
         assert differing(cases[start : start + _SET], make_dataset(columns=columns)) == []
     say(f"value domain, GTFS-Realtime, {odd}: {len(cases):,} files, {sum(case.n_changed for case in cases):,} values")
+
+
+@examples(8, 200)
+@pytest.mark.parametrize("form", ["csv", slow("csv.gz")])
+@pytest.mark.parametrize("zone", ["UTC", "Europe/Zurich"])
+def test_nor_does_one_beside_a_time_in_two_columns(
+    zone: str, form: str, n_examples: int, make_dataset: MakeDataset, campaign: Campaign, say: Say
+) -> None:
+    cases = [draw_case(seed, form, in_two=True) for seed in campaign.of(range(4_000_000, 4_000_000 + n_examples))]
+    for start in range(0, len(cases), _SET):
+        assert differing(cases[start : start + _SET], make_dataset(columns=IN_TWO, zone=zone)) == []
+    say(f"value domain, two columns, {zone}: {len(cases):,} files, {sum(case.n_changed for case in cases):,} values")
 
 
 @examples(2, 40)

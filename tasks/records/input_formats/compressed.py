@@ -11,10 +11,17 @@ from tasks.base.errors import BadInput
 _LARGEST_IN_ANY_CASE = 1 << 28  # bytes
 _MOST_FOLD = 200  # how many times longer than itself a compressed text may become; zeros become 1,000 times longer
 _ENDING = ".gz"
+BOMB = f"becomes {_MOST_FOLD} times longer when it is decompressed, as no records do; fetch it again"
+"""What is wrong with a file of which more comes out than ``most_of`` allows."""
 
 
 class TooLarge(ValueError):
     """There is more than may be held."""
+
+
+def most_of(path: Path) -> int:
+    """Return how many bytes may come out of a compressed file."""
+    return max(_LARGEST_IN_ANY_CASE, _MOST_FOLD * path.stat().st_size)
 
 
 def open_binary(path: Path) -> BinaryIO:
@@ -63,7 +70,7 @@ class _Decompressed(io.RawIOBase):
 
     def __init__(self, path: Path) -> None:
         self._path, self._file = path, gzip.open(path)  # noqa: SIM115 closed with this
-        self._left = max(_LARGEST_IN_ANY_CASE, _MOST_FOLD * path.stat().st_size)
+        self._left = most_of(path)
 
     def readable(self) -> bool:
         return True
@@ -77,7 +84,7 @@ class _Decompressed(io.RawIOBase):
             self._left -= n_read
             if self._left >= 0:
                 return n_read
-            problem = f"becomes {_MOST_FOLD} times longer when it is decompressed, as no records do; fetch it again"
+            problem = BOMB
         raise BadInput(f"{self._path}: {problem}")
 
     def close(self) -> None:

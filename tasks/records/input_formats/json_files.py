@@ -195,16 +195,16 @@ def _read_lines(
         absent = {pointer for (pointer,) in warehouse.rows(connection, "checks/absent_members", members.pointers)}
         for role, name in source_names(config).items():
             if members.pointers[role] in absent:
-                held = ", ".join(_outer_names(first)) or "no column"
+                held = ", ".join(_held_names(first, config)) or "no column"
                 raise BadInput(f'{path}: no column "{name}" (columns.{role}) in any line. The first lines have: {held}')
         n_malformed = warehouse.changed(connection, "write/quarantine_incoming", file)
     return keep_incoming(connection, file, n_malformed, config)
 
 
-def _outer_names(lines: pa.Table) -> list[str]:
-    """Return the names of the members of some records. What is in a member is not looked at."""
-    objects, _ = _of_lines(line.encode("utf-8", "surrogatepass") for line in lines["line"].to_pylist())
-    return _once(name for one in objects if isinstance(one, dict) for name in one)
+def _held_names(lines: pa.Table, config: Config) -> list[str]:
+    """Return the names of the members of some records, as `init` shows them."""
+    records, _ = _of_lines(line.encode("utf-8", "surrogatepass") for line in lines["line"].to_pylist())
+    return _member_names([one for one in records if isinstance(one, dict)], config.columns.value)
 
 
 def _snapshot(_: bytes, whole: Callable[[], bytes]) -> Snapshot | None:

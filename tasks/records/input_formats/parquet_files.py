@@ -1,6 +1,5 @@
 """Parquet files: their columns must have types that can be read as what they are."""
 
-import itertools
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +12,7 @@ from tasks.base.config import Config
 from tasks.base.errors import BadInput
 from tasks.records.forgotten import forgotten_parameters
 from tasks.records.input_formats.columns import GEOMETRY, roles_of, source_names
+from tasks.records.input_formats.compressed import BOMB, most_of
 from tasks.records.input_formats.incoming import BLANK, blaming
 from tasks.records.input_formats.input_format import Given, InputFormat, Left, Look
 from tasks.records.input_formats.thinning import MOST_RECORDS
@@ -27,6 +27,9 @@ _TYPES = {
     "longitude": (*_TEXT, *_NUMBER),
     "value": (*_TEXT, *_NUMBER, pat.is_boolean, pat.is_null),
 }
+_BYTES_OF_ROW = 40
+"""What a row of five columns takes when it is decoded, at least."""
+_MEMORY = "1GB"
 _READABLE = {
     "user": "texts, whole numbers and bytes",
     "time": "timestamps, texts, and numbers since 1970 (columns.time_unit)",
@@ -56,10 +59,29 @@ def parquet_rows(path: Path) -> int:
     Raises:
         BadInput: It is incomplete.
     """
+    return int(_whole(path).num_rows)
+
+
+def _whole(path: Path) -> pq.FileMetaData:
     try:
-        return int(pq.read_metadata(path).num_rows)
+        return pq.read_metadata(path)
     except pa.ArrowInvalid:
         raise BadInput(f"{path}: not a whole Parquet file; fetch it again") from None
+
+
+def _metadata(path: Path) -> pq.FileMetaData:
+    """Return what an input file says of itself.
+
+    Its rows and its pages are limited as text in gzip is: a few bytes may stand for any number of equal rows.
+
+    Raises:
+        BadInput: It is incomplete, or becomes far longer than it is.
+    """
+    whole = _whole(path)
+    groups = map(whole.row_group, range(whole.num_row_groups))
+    if max(whole.num_rows * _BYTES_OF_ROW, sum(group.total_byte_size for group in groups)) > most_of(path):
+        raise BadInput(f"{path}: {BOMB}")
+    return whole
 
 
 def _read(connection: warehouse.Connection, path: Path, file: dict[str, Any], config: Config) -> Left:
@@ -122,7 +144,7 @@ def _time_zone(path: Path, config: Config) -> str:
 
 def _int96(path: Path) -> set[str]:
     """Return the names of a Parquet file's columns whose physical type is INT96."""
-    schema = pq.read_metadata(path).schema
+    schema = _metadata(path).schema
     return {one.path for one in map(schema.column, range(len(schema.names))) if one.physical_type == "INT96"}
 
 
@@ -152,12 +174,9 @@ def _schema(path: Path) -> pa.Schema:
     """Return the names and types of a Parquet file's columns.
 
     Raises:
-        BadInput: It cannot be read.
+        BadInput: It cannot be read, or becomes far longer than it is.
     """
-    try:
-        return pq.read_schema(path)
-    except pa.ArrowInvalid:
-        raise BadInput(f"{path}: not a whole Parquet file; fetch it again") from None
+    return _metadata(path).schema.to_arrow_schema()
 
 
 def _has_instants(kind: pa.DataType) -> bool:
@@ -167,16 +186,23 @@ def _has_instants(kind: pa.DataType) -> bool:
 
 def _first_of_column(path: Path, name: str, n: int) -> list[Any]:
     """Return the first entries of a column of a Parquet file; no other column is read."""
-    with pq.ParquetFile(path) as file:
-        batches = file.iter_batches(batch_size=n, columns=[name])
-        return list(itertools.islice((one for batch in batches for one in batch.column(0).to_pylist()), n))
+    return _entries(path, name, 1, n)
 
 
 def _spread_of_column(path: Path, name: str, n: int) -> list[Any]:
     """Return about n entries of a column of a Parquet file, evenly spread over it; no other column is read."""
-    with pq.ParquetFile(path) as file:
-        step = max(1, file.metadata.num_rows // n)
-        return [one for batch in file.iter_batches(columns=[name]) for one in batch.column(0)[::step].to_pylist()]
+    n_rows = parquet_rows(path)
+    return _entries(path, name, max(1, n_rows // n), n_rows)
+
+
+def _entries(path: Path, name: str, step: int, n: int) -> list[Any]:
+    """Return entries of a column, read in bounded memory: a file may say less of its pages than they become."""
+    with blaming(path, "parquet"), warehouse.in_memory("UTC") as connection:
+        connection.execute(f"set memory_limit = '{_MEMORY}'")
+        found = warehouse.frame(
+            connection, "read/parquet_entries", {"path": str(path), "name": name, "step": step, "n": n}
+        )
+    return found["entry"].to_list()
 
 
 def _problem(role: str, kind: pa.DataType, path: Path, config: Config) -> str | None:
@@ -202,7 +228,7 @@ def _problem(role: str, kind: pa.DataType, path: Path, config: Config) -> str | 
 
 def _check_encodings(path: Path, config: Config) -> None:
     """Refuse an encoding that the engine reads only if every value is null."""
-    whole = pq.read_metadata(path)
+    whole = _metadata(path)
     roles = {name: role for role, name in source_names(config).items()}
     for number in range(whole.num_row_groups):
         group = whole.row_group(number)
@@ -220,7 +246,7 @@ PARQUET = InputFormat(
     endings=(".parquet",),
     begins=lambda start: start.startswith(b"PAR1"),
     look=_look,
-    count=lambda path, _: parquet_rows(path),
+    count=lambda path, _: int(_metadata(path).num_rows),
     read=_read,
     time_zone=_time_zone,
 )
