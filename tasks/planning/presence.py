@@ -10,8 +10,10 @@ from tasks.account.entry import Entry
 from tasks.account.private_files import losses
 from tasks.base import warehouse
 from tasks.base.config import Config
+from tasks.base.config_source import OF_FILE
 from tasks.base.errors import HexveilError
 from tasks.planning.other_files import users_of_other_files
+from tasks.records.input_formats.user_names import names_no_user
 
 _FEWEST_OF_ONE_RECORD = 10
 _FEWEST_THAT_RETURN = 5
@@ -132,6 +134,11 @@ def presence_cautions(presence: Presence, config: Config) -> list[str]:
     one, column, found = presence, f'columns.user = "{config.columns.user}"', []
     if one.n_known and not one.n_seen and config.columns.user_is is None:
         found.append(f"no user was seen on another day. If {column} changes with the day, the budget never ends.")
+    if config.columns.user != OF_FILE and config.columns.user_is is None and names_no_user(config.columns.user):
+        found.append(
+            f"{column} is named like a trip, a route, an order or another thing that somebody has several of: then "
+            f"each of these is protected, and not who made the records. {_REMEDY}."
+        )
     if one.n_users >= _FEWEST_THAT_RETURN and one.n_alone == one.n_users:
         found.append(
             f"no two of {one.n_users:,} users were there in the same slot. If {column} changes by the hour or by the "

@@ -266,6 +266,13 @@ def test_users_of_whom_no_two_are_ever_there_together_are_said(dataset: Dataset,
     assert "no two of 20 users were there in the same slot" in shown
 
 
+def test_a_trip_in_place_of_a_user_is_said_even_if_it_comes_back(dataset: Dataset, hexveil: Hexveil) -> None:
+    dataset.write("day.csv", HEADER.replace("bus", "trip_id") + rows(DATE, as_vehicles))
+    dataset.set(user="trip_id")
+    shown = hexveil("plan", "--config", dataset.config_file, "--date", DATE).stdout.replace("\n", " ")
+    assert 'columns.user = "trip_id" is named like a trip, a route, an order' in shown
+
+
 def test_another_column_for_the_user_is_refused_for_that_and_for_nothing_else(
     dataset: Dataset, hexveil: Hexveil
 ) -> None:

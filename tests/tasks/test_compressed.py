@@ -1,6 +1,7 @@
 """Compressed input files are limited while they are decompressed, in every format, and the message names the file."""
 
 import gzip
+import random
 from pathlib import Path
 
 import polars as pl
@@ -92,3 +93,19 @@ def test_nor_are_they_where_the_file_says_less_of_itself(dataset: Dataset, monke
     assert "a.parquet: cannot be read as parquet" in refusal(dataset)
     with pytest.raises(BadInput, match="cannot be read as parquet"):
         look_at(file, Given()).column("time")
+
+
+def test_a_damaged_footer_of_parquet_is_said_to_be_one_whatever_the_library_calls_it(dataset: Dataset) -> None:
+    parquet(3).write_parquet(file := dataset.write("a.parquet", b""))
+    whole, chosen = file.read_bytes(), random.Random(1)
+    length, said = int.from_bytes(whole[-8:-4], "little"), []
+    for _ in range(40):
+        broken = bytearray(whole)
+        broken[len(whole) - 9 - chosen.randrange(length)] = chosen.randrange(256)
+        file.write_bytes(broken)
+        try:
+            look_at(file, Given())
+        except BadInput as error:
+            said.append(str(error))
+    assert len(said) > 10
+    assert set(said) == {f"{file}: not a whole Parquet file; fetch it again"}

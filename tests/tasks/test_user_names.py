@@ -3,6 +3,7 @@
 import pytest
 
 from tasks.records.input_formats.roles import recognise_roles
+from tasks.records.input_formats.user_names import names_no_user
 
 HEADERS = {
     "MMSI,BaseDateTime,LAT,LON,SOG,COG,Heading,VesselName,IMO,CallSign,VesselType,Status": "MMSI",
@@ -93,3 +94,15 @@ HEADERS = {
 @pytest.mark.parametrize("header", HEADERS)
 def test_the_user_is_a_vehicle_a_device_a_person_or_a_card(header: str) -> None:
     assert recognise_roles(header.split(",")).get("user") == HEADERS[header]
+
+
+@pytest.mark.parametrize(
+    "name", ["trip_id", "routeId", "Stop No", "vehicle.trip.tripId", "order.number", "HOUR", "line"]
+)
+def test_what_somebody_has_several_of_is_known_by_its_name(name: str) -> None:
+    assert names_no_user(name)
+
+
+@pytest.mark.parametrize("name", ["bus", "id", "trip.vehicle.id", "trip_vehicle_id", "x17", "driver", "fleet", ""])
+def test_and_nothing_else_is(name: str) -> None:
+    assert not names_no_user(name)

@@ -275,7 +275,10 @@ def _about_zones(times: Sequence[Any], zone: str) -> str:
     named = next((found[1] for one in times if (found := _ZONE_NAMED.search(str(one)))), None)
     if named is None:
         return ""
-    return f". If {named} is a time zone, it may be another one elsewhere: {zone_names_read(zone)}"
+    return (
+        f". If {named} is a time zone, several are called so: name a place that has it with --time-zone. Zones are "
+        f"read as {zone_names_read(zone)}"
+    )
 
 
 def _is_near(read: Sequence[dt.date | None], days: Sequence[dt.date | None], times: Sequence[list[Any]]) -> bool:

@@ -1,5 +1,7 @@
 """Parquet files: their columns must have types that can be read as what they are."""
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -63,10 +65,22 @@ def parquet_rows(path: Path) -> int:
 
 
 def _whole(path: Path) -> pq.FileMetaData:
-    try:
+    with _refusing_damage(path):
         return pq.read_metadata(path)
-    except pa.ArrowInvalid:
-        raise BadInput(f"{path}: not a whole Parquet file; fetch it again") from None
+
+
+@contextmanager
+def _refusing_damage(path: Path) -> Iterator[None]:
+    """Refuse a file that does not say of itself what a Parquet file says. The library has several errors for that."""
+    try:
+        yield
+        return
+    except (pa.ArrowException, UnicodeDecodeError):
+        pass
+    except OSError as error:
+        if error.errno is not None:
+            raise
+    raise BadInput(f"{path}: not a whole Parquet file; fetch it again")
 
 
 def _metadata(path: Path) -> pq.FileMetaData:
@@ -145,7 +159,8 @@ def _time_zone(path: Path, config: Config) -> str:
 def _int96(path: Path) -> set[str]:
     """Return the names of a Parquet file's columns whose physical type is INT96."""
     schema = _metadata(path).schema
-    return {one.path for one in map(schema.column, range(len(schema.names))) if one.physical_type == "INT96"}
+    with _refusing_damage(path):
+        return {one.path for one in map(schema.column, range(len(schema.names))) if one.physical_type == "INT96"}
 
 
 def _find_hours(connection: warehouse.Connection, time: dict[str, Any], times: TimeForm) -> None:
@@ -176,7 +191,8 @@ def _schema(path: Path) -> pa.Schema:
     Raises:
         BadInput: It cannot be read, or becomes far longer than it is.
     """
-    return _metadata(path).schema.to_arrow_schema()
+    with _refusing_damage(path):
+        return _metadata(path).schema.to_arrow_schema()
 
 
 def _has_instants(kind: pa.DataType) -> bool:

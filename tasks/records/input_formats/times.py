@@ -89,7 +89,7 @@ def zone_names_read(zone: str) -> str:
     """Return which names of zones are read in times, in words, where those without an offset are of a zone."""
     own = " and ".join(sorted(abbreviations(zone)))
     of_own = f", and {own} because {zone} has them" if own else ""
-    return f"read are offsets, UTC, GMT and names such as Europe/Paris{of_own}"
+    return f"offsets, UTC, GMT and names such as Europe/Paris{of_own}"
 
 
 def note_clock_changes(connection: warehouse.Connection, zone: str) -> None:

@@ -25,6 +25,11 @@ COUNTED = frozenset(
 )
 """What is counted, and each number of it is another user: times, parts of a whole, and trips."""
 
+_PASSING = frozenset(
+    _words("stop line block shift order request booking ride fare transaction tap event message row sequence point leg")
+)
+"""What else is no user."""
+
 _WHO = _words(
     "vehicle bus user device taxi cab driver tram train truck car van ship vessel boat aircraft plane bike bicycle "
     "scooter person participant subject rider passenger customer individual animal patient employee courier sensor "
@@ -149,6 +154,12 @@ def user_rank(name: str) -> Rank | None:
 
 def _telling(name: str) -> list[str]:
     return [one for one in words_of(name) if one not in _LEFT_OUT]
+
+
+def names_no_user(name: str) -> bool:
+    """Return whether a column is named like what is another one the next time, as `trip_id` and `order.number` are."""
+    words = [one for one in _telling(name) if one not in _SUFFIXES]
+    return user_rank(name) is None and words[-1:] != [] and words[-1] in COUNTED | _PASSING
 
 
 def may_be_rows(name: str) -> bool:

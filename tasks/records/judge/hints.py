@@ -55,6 +55,6 @@ def of_times(config: Config) -> str:
     if other and config.columns.time_else is None and config.columns.time != other:
         return f'If vehicles have no "{config.columns.time}", set columns.time_else = "{other}": the time of the feed.'
     return (
-        "Times must be ISO 8601 or numbers since 1970, or have the form in columns.time_format. Of zones in them "
-        f"{zone_names_read(config.time_zone)}."
+        "Times must be ISO 8601 or numbers since 1970, or have the form in columns.time_format. Zones "
+        f"in them are read as {zone_names_read(config.time_zone)}."
     )
