@@ -33,6 +33,11 @@ def totals(config: Config) -> Path:
     return private_folder(config) / "totals"
 
 
+def states(config: Config) -> Path:
+    """Return the folder of what estimates leave for the days to come. It can be made again from the releases."""
+    return private_folder(config) / "states"
+
+
 def released_files(entries: list[Entry]) -> Iterator[str]:
     """Yield the hashes of all files that are stored for releases: those published, and the questions of estimates."""
     for entry in releases_of(entries):
@@ -44,10 +49,16 @@ def released_files(entries: list[Entry]) -> Iterator[str]:
 def remove_unreleased(entries: list[Entry], config: Config) -> None:
     """Delete the noisy files of a release that did not reach the ledger: nobody has seen them, and nobody may.
 
-    It also deletes all totals except those of the last release, because only these are used.
+    A state follows from what was drawn, so it is such a file. All totals except those of the last release are deleted
+    too, because only these are used.
     """
     last = {entry.totals for entry in charges(entries)[-1:]}
-    for folder, names in ((releases(config), set(released_files(entries))), (totals(config), last)):
+    known = {name for entry in releases_of(entries) for name in (entry.state_before, entry.state_after)}
+    for folder, names in (
+        (releases(config), set(released_files(entries))),
+        (totals(config), last),
+        (states(config), known),
+    ):
         for path in folder.iterdir() if folder.exists() else ():
             if path.name not in names:
                 path.unlink()

@@ -48,7 +48,8 @@ def test_a_day_that_cannot_be_read_stops_and_has_cost_a_hundredth(screened: Data
     assert 0.99 * of_a_day(screened) < SHARE * max(losses.values()) <= of_a_day(screened)
     assert Account(ledger.read_entries(screened.config), screened.config).total == losses
     assert not all_files(screened)
-    assert not list(private_files.releases(screened.config).iterdir()), "what was drawn beside the count is nowhere"
+    drawn = [*private_files.releases(screened.config).iterdir(), *private_files.states(screened.config).glob("*")]
+    assert not drawn, "what was drawn beside the count is nowhere"
     assert verify_ledger(screened.config).n_releases == 0
     line = ledger.ledger_path(screened.config).read_bytes()
     with pytest.raises(DayStopped) as again:

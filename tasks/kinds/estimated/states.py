@@ -21,7 +21,6 @@ from tasks.account.screenings import same_quantity
 from tasks.base.config import Config
 from tasks.base.logs import say
 from tasks.base.progress import progress
-from tasks.base.storage import private_folder
 from tasks.kinds.estimated.asked_day import Known, asked_of, norm_of
 from tasks.kinds.estimated.public_day import occupancy_of, public_day
 from tasks.kinds.estimated.stored_arrays import read_arrays, write_arrays
@@ -53,7 +52,7 @@ log = logging.getLogger("hexveil.estimate")
 
 def folder_of(config: Config) -> Path:
     """Return the folder of states. It can be made again from the releases."""
-    return private_folder(config) / "states"
+    return private_files.states(config)
 
 
 def chain_of(covariates: list[str], entries: Sequence[Entry], config: Config) -> list[Release]:
