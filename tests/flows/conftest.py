@@ -1,22 +1,16 @@
 """The command line as a user runs it: in this process or another, without a server, or with one of its own."""
 
-import io
-import logging
-import os
 import socket
 import subprocess
 import sys
 import time
 import urllib.request
 from collections.abc import Iterator
-from contextlib import ExitStack, redirect_stderr, redirect_stdout
-from functools import partial
 from pathlib import Path
 
 import pytest
+from command_line import called_here, environment_of
 from support import Hexveil
-
-from flows.cli import main
 
 
 @pytest.fixture(scope="session")
@@ -26,9 +20,7 @@ def prefect_home(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="session")
 def environment(prefect_home: Path) -> dict[str, str]:
-    kept = {name: value for name, value in os.environ.items() if not name.startswith("PREFECT_")}
-    nobody = {"PREFECT_HOME": str(prefect_home), "HEXVEIL_HOME": str(prefect_home / "no-local")}
-    return kept | nobody | {"COLUMNS": "200"}
+    return environment_of(prefect_home)
 
 
 @pytest.fixture(scope="session")
@@ -45,31 +37,7 @@ def process(environment: dict[str, str]) -> Hexveil:
 @pytest.fixture(scope="session")
 def hexveil(environment: dict[str, str]) -> Hexveil:
     """Return the command line run in this process, which saves the seconds in which another one starts."""
-
-    def run(*arguments: object) -> subprocess.CompletedProcess[str]:
-        words, out, err, code = ["hexveil", *map(str, arguments)], io.StringIO(), io.StringIO(), 0
-        with ExitStack() as surroundings:
-            patched = surroundings.enter_context(pytest.MonkeyPatch.context())
-            patched.setattr(sys, "argv", words)
-            patched.setattr(sys, "stdin", io.StringIO())
-            surroundings.callback(partial(_set_environment, os.environ.copy()))
-            _set_environment(environment)
-            patched.setattr(logging.getLogger("hexveil"), "handlers", [])
-            surroundings.enter_context(redirect_stdout(out))
-            surroundings.enter_context(redirect_stderr(err))
-            try:
-                main()
-            except SystemExit as end:
-                code = end.code if isinstance(end.code, int) else int(end.code is not None)
-        return subprocess.CompletedProcess(words, code, out.getvalue(), err.getvalue())
-
-    return run
-
-
-def _set_environment(environment: dict[str, str]) -> None:
-    """Make the variables of this process those, in place: libraries hold on to the mapping."""
-    os.environ.clear()
-    os.environ.update(environment)
+    return called_here(environment)
 
 
 @pytest.fixture(scope="session")

@@ -6,23 +6,13 @@ writes the ledger anew, fails once, and the difference is there to be read befor
 
 import datetime as dt
 import hashlib
-import itertools
 import shutil
-import sys
-import uuid
-from collections.abc import Callable, Iterator
 from pathlib import Path
-from types import SimpleNamespace
-from typing import Any
 
 import pytest
-from bokeh.embed import file_html
-from bokeh.plotting import figure
-from bokeh.util import serialization
+from fixed import draw_first_page, fix
 from support import DATE, OF_SUMS, Dataset, by_the_planner, choose
 
-from tasks.base import randomness
-from tasks.base.provenance import code_hash, now, versions
 from tasks.mechanisms.table import PROMISING
 from tasks.records.synthetic import write_city
 
@@ -31,38 +21,16 @@ GOLDEN = ROOT / "tests" / "golden"
 OF_CELLS = ('mechanism = "planned"', 'mechanism = "planned"\ncount = "cells"')
 """In the ledgers the planner counts cells."""
 DEMO_DAYS = [dt.date(2026, 3, 2), dt.date(2026, 3, 3)]
-FIXED: dict[Callable[..., Any], Callable[..., Any]] = {
-    now: lambda: "2026-01-01T00:00:00+00:00",
-    code_hash: lambda: "0" * 64,
-    versions: lambda: {"hexveil": "0"},
-}
-
-
-def fixed_bytes() -> Callable[[int], bytes]:
-    """Return what is called like the operating system's randomness, and gives the same bytes in every process."""
-    blocks = (hashlib.sha256(str(number).encode()).digest() for number in itertools.count())
-    stream: Iterator[int] = itertools.chain.from_iterable(blocks)
-    return lambda n: bytes(itertools.islice(stream, n))
 
 
 @pytest.fixture(scope="module")
 def first_page() -> None:
-    """Draw a figure: the first one of a process takes more names than the others."""
-    file_html(figure(tools="pan,wheel_zoom,hover,tap"))
+    draw_first_page()
 
 
 @pytest.fixture
 def fixed_noise(monkeypatch: pytest.MonkeyPatch, first_page: None) -> None:  # noqa: ARG001
-    """Replace randomness, time, code and versions in every module that imported them."""
-    replaced = FIXED | {randomness.random_bytes: fixed_bytes()}
-    for module in [module for name, module in sys.modules.items() if name.split(".")[0] == "tasks"]:
-        for name, value in list(vars(module).items()):
-            if isinstance(value, Callable) and value in replaced:
-                monkeypatch.setattr(module, name, replaced[value])
-    numbers = itertools.count(1)
-    names = SimpleNamespace(uuid4=lambda: uuid.UUID(int=next(numbers)))  # of the map's elements
-    monkeypatch.setattr(serialization, "uuid", names)
-    monkeypatch.setattr(serialization, "_simple_id", 999)
+    fix(monkeypatch)
 
 
 def check(name: str, dataset: Dataset) -> None:
