@@ -32,7 +32,8 @@ from dpmath.noise.sampling import NOISES
 from tasks.account import ledger, private_files, user_keys
 from tasks.account.entry import Charge
 from tasks.account.user_keys import UserKeys, known_users
-from tasks.base import progress, steps, tables
+from tasks.base import progress, provenance, steps, tables
+from tasks.base.provenance import code_hash
 from tasks.planning import preview
 from tasks.release import draw
 
@@ -231,7 +232,7 @@ Write = Callable[[Dataset, bool], None]
 """Writes a dataset's files; with True, those in which one user's values are others."""
 
 
-Around = AbstractContextManager[Callable[[], dict[str, bytes]]]
+Around = Callable[[], AbstractContextManager[dict[str, bytes]]]
 
 
 @dataclass(frozen=True)
@@ -244,7 +245,7 @@ class Auditor:
         runs: Calls the command line.
         user: Whose values differ.
         only_counts: See ``Source``.
-        around: Is entered for each dataset, and gives what returns more that was left.
+        around: Is entered for each dataset; its value holds at its end what more was left.
     """
 
     folder: Path
@@ -252,10 +253,10 @@ class Auditor:
     runs: Hexveil
     user: str
     only_counts: bool = False
-    around: Around = field(default_factory=lambda: nullcontext(dict))
+    around: Around = lambda: nullcontext({})
 
     def replay(self, write: Write, *commands: Sequence[object]) -> Replay:
-        """Return what two runs left."""
+        """Return what two runs left; a path in a command is one in the dataset's folder."""
         first = Source()
         seen = self._seen(first, write, False, commands)
         second = Source(first.draws, self.only_counts)
@@ -271,17 +272,18 @@ class Auditor:
         with ExitStack() as surroundings:
             patch = surroundings.enter_context(pytest.MonkeyPatch.context())
             fix(patch)
+            patch.setattr(provenance, "code_hash", code_hash)  # workers, who are other processes, have the same
             source.install(patch)
             _stop_clocks(patch)
             _fix_digests_of_files(patch)
-            further = surroundings.enter_context(self.around)
+            further = surroundings.enter_context(self.around())
             for number, (command, *arguments) in enumerate(commands):
-                words = [*str(command).split(), "--config", dataset.config_file, *arguments]
+                given = [self.folder / one if isinstance(one, Path) else one for one in arguments]
+                words = [*str(command).split(), "--config", dataset.config_file, *given]
                 ended = self.runs(*words)
                 said = {"code": str(ended.returncode), "out": ended.stdout, "err": ended.stderr}
                 found |= {f"{number} {command}: {name}": _alike(text.encode()) for name, text in said.items()}
-            found |= further()
-        return found | files_of(self.folder) | tables_of(dataset)
+        return found | further | files_of(self.folder) | tables_of(dataset)
 
     def _losses(self, first: Source, second: Source) -> list[tuple[float, float]]:
         """Return what the draws of each charge cost the user, and what the user was charged.
