@@ -1,8 +1,10 @@
 """Copies the files of a storage to a folder: what a backup of a dataset or of a collection does."""
 
+import os
 import shutil
 from pathlib import Path
 
+from tasks.base.durable import flush_folder, make_folder
 from tasks.base.errors import HexveilError, LedgerBroken
 from tasks.base.progress import progress
 
@@ -22,7 +24,7 @@ def copy_all(target: Path, wanted: list[Path], storage: Path) -> None:
     if target.resolve().is_relative_to(storage):
         raise HexveilError(f"{target} is within the storage; give a folder on another disk")
     _check_earlier_copy(target / "ledger.jsonl", storage / "ledger.jsonl")
-    (target / "private").mkdir(parents=True, exist_ok=True)
+    make_folder(target / "private")
     (target / "private").chmod(0o700)
     for path in progress(wanted, "copying files"):
         _copy(path, target / path.relative_to(storage))
@@ -43,13 +45,16 @@ def _remove_others(wanted: set[Path], target: Path) -> None:
 
 
 def _copy(path: Path, copy: Path) -> None:
-    """Copy a file unless its copy has the same size and time."""
+    """Copy a file unless its copy has the same size and time; a copy is flushed before it has its name."""
     if not path.exists():
         raise LedgerBroken(f"{path} is missing; restore it from an earlier backup")
     status = path.stat()
     if copy.exists() and (copy.stat().st_size, copy.stat().st_mtime_ns) == (status.st_size, status.st_mtime_ns):
         return
-    copy.parent.mkdir(parents=True, exist_ok=True)
+    make_folder(copy.parent)
     temporary = copy.with_name(f".{copy.name}.copy")
     shutil.copy2(path, temporary)
+    with temporary.open("rb") as file:
+        os.fsync(file.fileno())  # a copy that a power cut tore would have size and time of a whole one
     temporary.replace(copy)
+    flush_folder(copy.parent)

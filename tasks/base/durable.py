@@ -43,10 +43,14 @@ def write_whole(path: Path, content: bytes, mode: int = 0o600) -> None:
 
 
 def make_folder(folder: Path) -> None:
-    """Create a folder, and those above it, which others cannot write whatever the process allows to new files."""
+    """Create a folder, and those above it, which others cannot write whatever the process allows to new files.
+
+    Its name is flushed: otherwise a power cut may take it away with all that was flushed in it.
+    """
     if not folder.is_dir():
         make_folder(folder.parent)
         folder.mkdir(mode=0o755, exist_ok=True)
+        flush_folder(folder.parent)
 
 
 def close_to_others(path: Path) -> None:

@@ -1,6 +1,7 @@
 """The storage folder: which dataset owns it, its folder of sensitive files, its ledger file, a damaged warehouse."""
 
 import os
+import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 from fnmatch import fnmatch
@@ -108,6 +109,8 @@ def is_of_columns(name: str) -> bool:
     return fnmatch(name, "columns-????????.json")
 
 
+_ITERATIONS = re.compile(r"File checkpoint iteration: (\d+), WAL checkpoint iteration: (\d+)")
+_DAMAGED = ("Corrupt database file", "does not match the database file")
 _OF_AN_ACCOUNT = ("plans", "attempts", "releases", "totals", "pending-entry", "ledger-head")
 
 
@@ -147,6 +150,15 @@ def _holds_anything(path: Path) -> bool:
     return any(path.iterdir()) if path.is_dir() else path.exists()
 
 
+def is_of_old_log(error: Exception) -> bool:
+    """Return whether the engine found a log of its own beside a database that has all that is in the log.
+
+    It removes the log when it has written all into the database. A power cut may bring the log back.
+    """
+    found = _ITERATIONS.search(str(error))
+    return found is not None and int(found[1]) > int(found[2])
+
+
 @contextmanager
 def damage_said(warehouse: Path) -> Iterator[None]:
     """Say what to do if the engine finds a part of the warehouse's file that cannot be read.
@@ -161,7 +173,7 @@ def damage_said(warehouse: Path) -> Iterator[None]:
         yield
         return
     except Exception as error:
-        if "Corrupt database file" not in str(error):
+        if not any(words in str(error) for words in _DAMAGED):
             raise
     raise WarehouseDamaged(
         f"{warehouse} is damaged: a part of it cannot be read, as when a process was killed or the disk was full while "

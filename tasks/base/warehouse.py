@@ -25,7 +25,7 @@ from tasks.base.durable import close_to_others, flush_folder
 from tasks.base.errors import InUse, contained
 from tasks.base.locks import turn
 from tasks.base.owner import Owner
-from tasks.base.storage import claim, damage_said, private_folder
+from tasks.base.storage import claim, damage_said, is_of_old_log, private_folder
 
 Connection = duckdb.DuckDBPyConnection
 EngineError = duckdb.Error
@@ -143,18 +143,14 @@ def compact(config: Owner) -> None:
     folder = private_folder(config)
     path, fresh = folder / "warehouse.duckdb", folder / "warehouse.compact.duckdb"
     with _exclusive(folder):
-        for leftover in (fresh, log_of(fresh)):
-            leftover.unlink(missing_ok=True)
-        connection = open_database(path, config)
-        try:
+        fresh.unlink(missing_ok=True)
+        _drop_log(fresh)
+        with closing(open_database(path, config)) as connection:
             connection.execute(f"attach '{_quoted(fresh)}' as fresh")
             connection.execute("copy from database warehouse to fresh")
             connection.execute("detach fresh")
-        finally:
-            connection.close()
         fresh.replace(path)
-        log_of(path).unlink(missing_ok=True)
-        flush_folder(folder)
+        _drop_log(path)
         shutil.rmtree(folder / "spill", ignore_errors=True)
 
 
@@ -229,8 +225,7 @@ def frame(connection: Connection, name: str, parameters: Mapping[str, Any] | Non
 
 def batches(connection: Connection, name: str, parameters: Mapping[str, Any]) -> Iterator[pl.DataFrame]:
     """Yield the rows of ``sql/<name>.sql`` in frames of at most a million rows."""
-    reader = connection.sql(statement(name), params=dict(parameters)).to_arrow_reader(_BATCH_ROWS)
-    for batch in reader:
+    for batch in connection.sql(statement(name), params=dict(parameters)).to_arrow_reader(_BATCH_ROWS):
         yield _in_utc(pl.DataFrame(pl.from_arrow(pa.Table.from_batches([batch]))))
 
 
@@ -245,14 +240,13 @@ def open_database(path: Path, config: Owner, wait_seconds: int = _WAIT_SECONDS, 
     Raises:
         InUse: Another program used it for ``wait_seconds``.
     """
-    settings: dict[str, str | bool | int | float | list[str]] = {
+    settings: dict[str, Any] = {
         "memory_limit": config.storage.memory_limit,
         "temp_directory": str(config.storage_path / "private" / "spill"),
         "autoinstall_known_extensions": "false",
         "autoload_known_extensions": "false",
     }
-    if config.storage.threads is not None:
-        settings["threads"] = config.storage.threads
+    settings |= {} if config.storage.threads is None else {"threads": config.storage.threads}
     if not read_only and not path.exists():
         _create(path)
     deadline = time.monotonic() + wait_seconds
@@ -260,7 +254,9 @@ def open_database(path: Path, config: Owner, wait_seconds: int = _WAIT_SECONDS, 
         try:
             return duckdb.connect(str(path), read_only, settings)
         except duckdb.IOException as error:
-            if "Could not set lock on file" not in str(error):
+            if is_of_old_log(error) and not read_only:
+                _drop_log(path)
+            elif "Could not set lock on file" not in str(error):
                 raise
         if time.monotonic() > deadline:
             raise InUse(f"{path} has been in use by another program for {wait_seconds} s; end it first")
@@ -287,6 +283,11 @@ def _create(path: Path) -> None:
 def log_of(path: Path) -> Path:
     """Return the path where DuckDB keeps what it has not yet written into a database."""
     return path.with_name(f"{path.name}.wal")
+
+
+def _drop_log(path: Path) -> None:
+    log_of(path).unlink(missing_ok=True)
+    flush_folder(path.parent)
 
 
 def _quoted(path: Path) -> str:

@@ -81,14 +81,14 @@ def release_with(
         found = find_entry(date, revision, entries, config)
         if found is not None:
             return found.release_id
-        check_not_stopped(date, revision, entries, config)
         check_same_users(entries, config)
         check_budget(entries, config)
         _check_witnesses(entries, config)
+        private_files.remove_unreleased(entries, config)
+        check_not_stopped(date, revision, entries, config)
         plan = load_plan(plan_hash, config)
         if plan.settings != plan_settings(date, config):
             raise HexveilError("the plan was made for another day or other settings; run the day again to plan anew")
-        private_files.remove_unreleased(entries, config)
         intent = describe_release(date, revision, config)
         _check_payment(date, plan, entries, config)
         costs = _checked_costs(date, plan.losses, entries, config)

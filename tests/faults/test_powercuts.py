@@ -1,0 +1,221 @@
+"""A power cut at any moment: one release, one charge, no entry lost, and nothing that was seen is ever another."""
+
+import random
+import re
+import shutil
+from collections import Counter
+from collections.abc import Callable
+from contextlib import suppress
+from functools import partial
+from pathlib import Path
+
+import powercuts
+import pytest
+from powercuts import Cut, Recorder, State
+from screened import N_BUSES, screen, write_day
+from support import DATE, Campaign, Dataset, Say, all_files, choose, examples, later_day
+
+from tasks.account import ledger, private_files
+from tasks.account.amendments import amend_budget
+from tasks.account.chain import releases
+from tasks.base import durable, warehouse
+from tasks.base.errors import DayStopped, HexveilError, WarehouseDamaged
+from tasks.upkeep.backup import back_up
+from tasks.upkeep.forget import forget_days, held_days
+from tasks.upkeep.verify import verify_ledger
+
+WHAT_TO_DO = re.compile("[Rr]estore|[Rr]un|delete")
+
+
+def seen_days(state: State) -> dict[str, bytes]:
+    """Return the published files of days in a state, which somebody may have read."""
+    found = {name.removeprefix("published/"): content for name, content in state.items() if "published/date=" in name}
+    return {name: content for name, content in found.items() if content and not Path(name).name.startswith(".")}
+
+
+def lines_of(state: State) -> list[bytes]:
+    return (state.get("ledger.jsonl") or b"").split(b"\n")[:-1]
+
+
+def is_refused(work: Callable[[], object]) -> bool:
+    """Return whether work is refused; then it must say what to do. Any other end fails the test."""
+    refused = None
+    try:
+        work()
+    except HexveilError as error:
+        refused = str(error)
+    assert refused is None or WHAT_TO_DO.search(refused), refused
+    return refused is not None
+
+
+def run_again(run: Callable[[], object], store: Path) -> bool:
+    """Do again what was cut off; if the warehouse is damaged, do first what the error says, and return True."""
+    try:
+        run()
+    except WarehouseDamaged:
+        for path in (store / "private").glob("warehouse.duckdb*"):
+            path.unlink()
+        run()
+        return True
+    return False
+
+
+def check(cut: Cut, before: State, dataset: Dataset, run: Callable[[], object]) -> str:
+    """Check what the commands make of what a cut left; return a word for it.
+
+    Args:
+        cut: The cut.
+        before: What anybody could read before it.
+        dataset: Whose storage it becomes.
+        run: Does again what was cut off.
+    """
+    store, copy, config = dataset.folder / "store", dataset.folder / "copy", dataset.config
+    for folder in (store, copy):
+        shutil.rmtree(folder, ignore_errors=True)
+    powercuts.write(cut.state, store)
+    refused = [is_refused(partial(verify_ledger, config)), is_refused(partial(ledger.list_entries, config))]
+    refused.append(is_refused(partial(back_up, copy, config)))
+    was_damaged = run_again(run, store)
+
+    lines, entries = (store / "ledger.jsonl").read_bytes().split(b"\n")[:-1], ledger.read_entries(config)
+    assert lines[: len(lines_of(before))] == lines_of(before), "an entry was lost, or drawn a second time"
+    files = all_files(dataset)
+    assert all(files[name] == content for name, content in seen_days(before).items()), "what was seen is another now"
+    assert verify_ledger(config).n_releases == len(releases(entries)) == back_up(copy, config)
+    left = {path.name for path in private_files.releases(config).glob("*")}
+    assert left == set(private_files.released_files(entries)), "a file is not paid for"
+    return "damaged" if was_damaged else "refused first" if any(refused) else "went on"
+
+
+def first_day(dataset: Dataset) -> Callable[[], object]:
+    return dataset.run_day
+
+
+def second_day(dataset: Dataset) -> Callable[[], object]:
+    dataset.set(epsilon_total=50.0)
+    dataset.run_day()
+    return partial(dataset.run_day, later_day(dataset, 1))
+
+
+def second_estimate(dataset: Dataset) -> Callable[[], object]:
+    choose(dataset, "estimated", epsilon="4.0")
+    return second_day(dataset)
+
+
+def stopped_day(dataset: Dataset) -> Callable[[], object]:
+    (dataset.folder / "raw" / "day.csv").unlink()
+    write_day(dataset, N_BUSES)
+    screen(dataset, "zcdp", "estimated")
+
+    def run() -> None:
+        with suppress(DayStopped):
+            dataset.run_day()
+
+    return run
+
+
+def looser_budget(dataset: Dataset) -> Callable[[], object]:
+    dataset.run_day()
+    dataset.set(epsilon_total=60.0)
+
+    def run() -> None:
+        if len(ledger.read_entries(dataset.config)) < 2:
+            amend_budget("more days", dataset.config)
+
+    return run
+
+
+def forgotten_day(dataset: Dataset) -> Callable[[], object]:
+    dataset.run_day()
+
+    def run() -> None:
+        forget_days([DATE], dataset.config)
+        assert not held_days(dataset.config)
+
+    return run
+
+
+SCENARIOS = (first_day, second_day, second_estimate, stopped_day, looser_budget, forgotten_day)
+
+
+@examples(6, 700)
+@pytest.mark.parametrize("scenario", SCENARIOS, ids=lambda scenario: scenario.__name__)
+def test_whatever_a_power_cut_leaves_is_released_once(
+    scenario: Callable[[Dataset], Callable[[], object]],
+    n_examples: int,
+    busy_dataset: Dataset,
+    campaign: Campaign,
+    say: Say,
+) -> None:
+    store, seed = busy_dataset.folder / "store", random.getrandbits(32)
+    run = scenario(busy_dataset)
+    store.mkdir(exist_ok=True)
+    recorder = Recorder(store)
+    with recorder.watching():
+        run()
+    outcomes = Counter[str]()
+    for cut in powercuts.cuts(recorder, campaign.size(n_examples), random.Random(seed)):
+        try:
+            outcomes[check(cut, powercuts.visible(recorder, cut.n_changes), busy_dataset, run)] += 1
+        except (AssertionError, HexveilError) as error:
+            names = sorted(cut.state)
+            raise AssertionError(f"seed {seed}, {cut.model}, after {cut.n_changes}: {error}; left: {names}") from error
+    words = ", ".join(f"{n} {word}" for word, n in sorted(outcomes.items()))
+    say(f"{sum(outcomes.values())} power cuts in {scenario.__name__} were made good: {words}")
+
+
+@examples(20, 400)
+def test_a_backup_is_whole_once_it_is_said_to_be_and_a_later_one_makes_any_other_whole(
+    n_examples: int, busy_dataset: Dataset, campaign: Campaign
+) -> None:
+    """A file that a cut tore has the size and the time of a whole one, by which a backup knows what it has."""
+    busy_dataset.run_day()
+    copy, seed = busy_dataset.folder / "copy", random.getrandbits(32)
+    copy.mkdir()
+    recorder = Recorder(copy)
+    with recorder.watching():
+        back_up(copy, busy_dataset.config)
+    wanted = powercuts.visible(recorder, len(recorder.changes))
+    assert all(left == wanted for left in powercuts.left_at_the_end(recorder))
+    times = {name: (copy / name).stat().st_mtime_ns for name in wanted}
+    for cut in powercuts.cuts(recorder, campaign.size(n_examples), random.Random(seed)):
+        shutil.rmtree(copy)
+        powercuts.write(cut.state, copy, times)
+        back_up(copy, busy_dataset.config)
+        assert {name: (copy / name).read_bytes() for name, content in wanted.items() if content is not None} == {
+            name: content for name, content in wanted.items() if content is not None
+        }, f"seed {seed}, {cut.model}, after {cut.n_changes}"
+
+
+@pytest.mark.parametrize("writes", [durable.write_whole, durable.write_new])
+def test_what_is_written_is_there_after_any_cut_and_its_folders_too(
+    writes: Callable[[Path, bytes], object], tmp_path: Path
+) -> None:
+    recorder = Recorder(tmp_path)
+    with recorder.watching():
+        writes(tmp_path / "a" / "b" / "file", b"content")
+    for left in powercuts.left_at_the_end(recorder):
+        assert left == {"a": None, "a/b": None, "a/b/file": b"content"}
+
+
+def test_files_of_a_stopped_day_that_come_back_are_removed_again(busy_dataset: Dataset) -> None:
+    """That a file was removed is not flushed."""
+    run = stopped_day(busy_dataset)
+    run()
+    come_back = private_files.releases(busy_dataset.config) / ("0" * 64)
+    come_back.write_bytes(b"a noisy sum")
+    run()
+    assert not come_back.exists()
+
+
+def test_a_log_of_the_engine_that_comes_back_is_in_nobodys_way(busy_dataset: Dataset) -> None:
+    """The engine removes its log once all is in the database, and that is not flushed either."""
+    busy_dataset.prepare()
+    with warehouse.connect(busy_dataset.config) as connection:
+        connection.execute("create table one as select 1 as number")
+        log = warehouse.log_of(busy_dataset.folder / "store" / "private" / "warehouse.duckdb")
+        content = log.read_bytes()
+    assert not log.exists()
+    log.write_bytes(content)
+    assert busy_dataset.query("select number from one") == [(1,)]
+    busy_dataset.run_day()
