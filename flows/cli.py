@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from flows import asking, beginning, choosing, collect_cli, recording, serving, show
+from flows import asking, beginning, choosing, collect_cli, recording, serving, show, storing
 from flows.device_cli import device_app
 from flows.ledger_cli import ledger_app
 from flows.options import DAY, DEPLOY, HOME, VAR, ConfigOption, DateOption, JsonOption, UpOption, VerboseOption
@@ -249,6 +249,7 @@ for command in (
     choosing.explore,
     recording.record,
     asking.ask,
+    storing.storage,
     serving.up,
     serving.resume,
     serving.deploy,
