@@ -50,7 +50,10 @@ def ledger_show(config: ConfigOption, as_json: JsonOption = False) -> None:
 def ledger_verify(
     config: ConfigOption,
     expect: Annotated[
-        str | None, typer.Option("--expect", help="NUMBER:HASH of a line that was noted: it must still be there.")
+        str | None,
+        typer.Option(
+            "--expect", help="File of a head that was noted, or NUMBER:HASH of a line: it must still be there."
+        ),
     ] = None,
     as_json: JsonOption = False,
 ) -> None:
@@ -84,10 +87,10 @@ def _verified(config: Path, expect: str | None) -> "Verified | VerifiedCollectio
 
 @ledger_app.command("head")
 def ledger_head(config: ConfigOption) -> None:
-    """Print NUMBER:HASH of the last line; store it where nobody on this machine can change it."""
+    """Print a checkpoint of all lines (C2SP); store it where nobody on this machine can change it."""
     from tasks.account import anchors
 
-    sys.stdout.write(anchors.ledger_head(load_config(config)) + "\n")
+    sys.stdout.write(anchors.ledger_head(load_config(config)))
 
 
 @ledger_app.command("export")

@@ -1,38 +1,47 @@
-"""Anchors: the ledger's last line in a few characters, for people to keep where this machine cannot change it."""
+"""Anchors: what stands for the whole ledger in three lines, for people to keep where this machine cannot change it."""
 
+import base64
+import hashlib
 import re
+from collections.abc import Sequence
+from pathlib import Path
 
 from tasks.account.chain import last_hash
+from tasks.account.entry import Entry
 from tasks.account.ledger import ledger_path, read_entries
 from tasks.base.config import Config
+from tasks.base.durable import canonical_json
 from tasks.base.errors import HexveilError, LedgerBroken, contained
 
-_ANCHOR = re.compile(r"(0|[1-9][0-9]{0,17}):([0-9a-f]{64})")
+_OF_CHAIN = re.compile(r"(0|[1-9][0-9]{0,17}):([0-9a-f]{64})")
+_CHECKPOINT = re.compile(r"(\S+)\n(0|[1-9][0-9]{0,17})\n([A-Za-z0-9+/]{43}=)\n(?:[^\n]+\n)*(?:\n.*)?", re.DOTALL)
 
 
 @contained
 def ledger_head(config: Config) -> str:
-    """Return number and hash of the last entry, after checking the chain; 0 and zeros for an empty ledger."""
+    """Return the checkpoint of the ledger, after checking the chain: https://c2sp.org/tlog-checkpoint, not signed.
+
+    Its lines are the name of the log, the number of entries, and the root of their Merkle tree (RFC 6962).
+    """
     entries = read_entries(config)
-    return f"{len(entries)}:{last_hash(entries)}"
+    return f"{_origin(config)}\n{len(entries)}\n{_root(entries)}\n"
 
 
 @contained
 def check_anchor(anchor: str, config: Config) -> None:
-    """Check that the ledger still has a line that was noted earlier, and so everything before that line.
+    """Check that the ledger still has a line that was noted earlier, and everything before that line.
 
     Args:
-        anchor: What ``ledger_head`` returned then.
+        anchor: The file of a checkpoint, signed or not, whose signatures are not checked; or ``NUMBER:HASH``, the
+            number and hash of the line.
         config: Says where the ledger is.
 
     Raises:
-        HexveilError: It is not an anchor.
+        HexveilError: It is no anchor, or one of another ledger.
         LedgerBroken: The ledger has no such line.
     """
-    found = _ANCHOR.fullmatch(anchor.strip())
-    if found is None:
-        raise HexveilError("give --expect NUMBER:HASH, as `hexveil ledger head` printed it: 64 digits from 0 to f")
-    number, noted = int(found[1]), found[2]
+    of_chain = _OF_CHAIN.fullmatch(anchor.strip())
+    number, noted = (int(of_chain[1]), of_chain[2]) if of_chain else _read_checkpoint(Path(anchor), config)
     entries = read_entries(config)
     path = ledger_path(config)
     if number > len(entries):
@@ -40,8 +49,40 @@ def check_anchor(anchor: str, config: Config) -> None:
             f"{path} has {len(entries)} entries, but entry {number} was noted: it was cut, or an older one was "
             "restored. Restore the last one from backup"
         )
-    if last_hash(entries[:number]) != noted:
+    if noted != (last_hash if of_chain else _root)(entries[:number]):
         raise LedgerBroken(
-            f"{path}: entry {number} has another hash than was noted, so the ledger was rewritten since that line was "
-            "noted. Restore it from a copy that has the line"
+            f"{path}: up to entry {number} it is another than was noted, so the ledger was rewritten since that line "
+            "was noted. Restore it from a copy that has the line"
         )
+
+
+def merkle_root(leaves: Sequence[bytes]) -> bytes:
+    """Return the root of the Merkle tree of RFC 6962 over some leaves."""
+    level = [hashlib.sha256(b"\0" + leaf).digest() for leaf in leaves] or [hashlib.sha256().digest()]
+    while len(level) > 1:
+        pairs = zip(level[::2], level[1::2], strict=False)
+        joined = [hashlib.sha256(b"\1" + left + right).digest() for left, right in pairs]
+        level = joined + level[len(joined) * 2 :]
+    return level[0]
+
+
+def _root(entries: Sequence[Entry]) -> str:
+    """Return the root over the lines of the ledger, without their ends."""
+    return base64.b64encode(merkle_root([canonical_json(entry.stated) for entry in entries])).decode()
+
+
+def _origin(config: Config) -> str:
+    return f"hexveil/{config.dataset.name}"
+
+
+def _read_checkpoint(path: Path, config: Config) -> tuple[int, str]:
+    """Return number and root of a checkpoint's file."""
+    try:
+        found = _CHECKPOINT.fullmatch(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        found = None
+    if found is None:
+        raise HexveilError("give --expect a file with what `hexveil ledger head` printed, or NUMBER:HASH of a line")
+    if found[1] != _origin(config):
+        raise HexveilError(f"the checkpoint is of {found[1]}, not of {_origin(config)}")
+    return int(found[2]), found[3]

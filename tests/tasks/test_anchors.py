@@ -1,17 +1,23 @@
 """A line that was noted elsewhere shows whether all up to it was rewritten."""
 
+import base64
+import hashlib
 import json
+from collections.abc import Callable
+from pathlib import Path
 
 import pytest
 from support import Dataset
 
 from tasks.account import chain, ledger
-from tasks.account.anchors import check_anchor, ledger_head
+from tasks.account.anchors import check_anchor, ledger_head, merkle_root
 from tasks.account.changes import entry_of
 from tasks.account.commit import commit
 from tasks.account.entry import FORMAT, Entry
 from tasks.base.durable import canonical_json
 from tasks.base.errors import HexveilError, LedgerBroken
+
+Note = Callable[[Dataset], str]
 
 
 def write(dataset: Dataset, *names: str) -> None:
@@ -25,37 +31,79 @@ def write(dataset: Dataset, *names: str) -> None:
         commit(entries[-1].stated, dataset.config)
 
 
-def test_the_head_of_an_empty_ledger_is_what_its_first_line_follows(dataset: Dataset) -> None:
-    assert ledger_head(dataset.config) == "0:" + "0" * 64
+def of_chain(dataset: Dataset) -> str:
+    entries = ledger.read_entries(dataset.config)
+    return f"{len(entries)}:{chain.last_hash(entries)}"
+
+
+def noted(dataset: Dataset, more: str = "") -> str:
+    """Return a file with the head, as somebody noted it."""
+    path = dataset.folder / f"head-{len(list(dataset.folder.iterdir()))}"
+    path.write_text(ledger_head(dataset.config) + more)
+    return str(path)
+
+
+NOTES = pytest.mark.parametrize("note", [of_chain, noted])
+OF_RFC_6962 = (
+    ("e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855", 0),
+    ("6e340b9cffb37a989ca544e6bb780a2c78901d3fb33738768511a30617afa01d", 1),
+    ("fac54203e7cc696cf0dfcb42c92a1d9dbaf70ad9e621f4bd8d98662f00e3c125", 2),
+    ("aeb6bcfe274b70a14fb067a5e5578264db0fa9b51af5e0ba159158f329e06e77", 3),
+    ("d37ee418976dd95753c1c73862b9398fa2a2cf9b4ff0fdfe8b30cd95209614b7", 4),
+    ("4e3bbb1f7b478dcfe71fb631631519a3bca12c9aefca1612bfce4c13a86264d4", 5),
+    ("76e67dadbcdf1e10e1b74ddc608abd2f98dfb16fbce75277b5232a127f2087ef", 6),
+    ("ddb89be403809e325750d3d263cd78929c2942b7942a34b77e122c9594a74c8c", 7),
+    ("5dc9da79a70659a9ad559cb701ded9a2ab9d823aad2f4960cfe370eff4604328", 8),
+)
+"""The roots that implementations of the RFC compare themselves with."""
+
+
+@pytest.mark.parametrize(("root", "n_leaves"), OF_RFC_6962)
+def test_the_root_is_that_of_the_rfc(root: str, n_leaves: int) -> None:
+    texts = ("", "00", "10", "2021", "3031", "40414243", "5051525354555657", "606162636465666768696a6b6c6d6e6f")
+    assert merkle_root([bytes.fromhex(text) for text in texts[:n_leaves]]).hex() == root
+
+
+def test_a_head_is_the_text_of_a_checkpoint(dataset: Dataset) -> None:
+    assert ledger_head(dataset.config) == "hexveil/test\n0\n47DEQpj8HBSa+/TImW+5JCeuQeRkm5NMpJWZG3hSuFU=\n"
     write(dataset, "a")
-    check_anchor("0:" + "0" * 64, dataset.config)
+    line = ledger.ledger_path(dataset.config).read_bytes()
+    root = base64.b64encode(hashlib.sha256(b"\0" + line.removesuffix(b"\n")).digest()).decode()
+    assert ledger_head(dataset.config) == f"hexveil/test\n1\n{root}\n"
 
 
-def test_every_line_that_was_ever_the_last_is_found_again(dataset: Dataset) -> None:
-    noted = []
+@NOTES
+def test_every_line_that_was_ever_the_last_is_found_again(note: Note, dataset: Dataset) -> None:
+    notes = [note(dataset)]
+    for n_lines in range(1, 6):
+        write(dataset, *"abcde"[:n_lines])
+        notes.append(note(dataset))
+    for one in notes:
+        check_anchor(one, dataset.config)
+
+
+def test_a_checkpoint_with_more_lines_and_signatures_is_taken(dataset: Dataset) -> None:
+    write(dataset, "a")
+    check_anchor(noted(dataset, "more\n\n\u2014 witness.example/w az3grlgtzPIC\n"), dataset.config)
+
+
+@NOTES
+def test_a_rewritten_ledger_is_another_from_the_line_on_that_was_changed(note: Note, dataset: Dataset) -> None:
+    notes = []
     for n_lines in range(1, 4):
         write(dataset, *"abc"[:n_lines])
-        last = ledger.read_entries(dataset.config)[-1]
-        noted.append(ledger_head(dataset.config))
-        assert noted[-1] == f"{n_lines}:{last.stated['hash']}"
-    for anchor in noted:
-        check_anchor(anchor, dataset.config)
-        check_anchor(f"{anchor}\n", dataset.config)
-
-
-def test_a_rewritten_ledger_has_another_hash_from_the_line_on_that_was_changed(dataset: Dataset) -> None:
-    write(dataset, *"abc")
-    hashes = [one.stated["hash"] for one in ledger.read_entries(dataset.config)]
+        notes.append(note(dataset))
     write(dataset, "a", "x", "c")
-    check_anchor(f"1:{hashes[0]}", dataset.config)
-    for number in (2, 3):
+    check_anchor(notes[0], dataset.config)
+    for one in notes[1:]:
         with pytest.raises(LedgerBroken, match="the ledger was rewritten since that line was noted"):
-            check_anchor(f"{number}:{hashes[number - 1]}", dataset.config)
+            check_anchor(one, dataset.config)
 
 
-def test_a_ledger_that_is_shorter_than_was_noted_is_told(dataset: Dataset) -> None:
+@NOTES
+def test_a_ledger_that_is_shorter_than_was_noted_is_told(note: Note, dataset: Dataset) -> None:
     write(dataset, *"ab")
-    anchor = ledger_head(dataset.config)
+    anchor = note(dataset)
     write(dataset, "a")
     with pytest.raises(LedgerBroken, match="has 1 entries, but entry 2 was noted"):
         check_anchor(anchor, dataset.config)
@@ -63,8 +111,15 @@ def test_a_ledger_that_is_shorter_than_was_noted_is_told(dataset: Dataset) -> No
 
 @pytest.mark.parametrize("anchor", ["", "3", f"-1:{'0' * 64}", f"1:{'0' * 63}", f"1:{'G' * 64}", f"01:{'0' * 64}"])
 def test_what_is_no_anchor_is_said(dataset: Dataset, anchor: str) -> None:
-    with pytest.raises(HexveilError, match="give --expect NUMBER:HASH"):
+    with pytest.raises(HexveilError, match="give --expect a file with what `hexveil ledger head` printed"):
         check_anchor(anchor, dataset.config)
+
+
+def test_a_checkpoint_of_another_ledger_is_said(dataset: Dataset) -> None:
+    path = Path(noted(dataset))
+    path.write_text(path.read_text().replace("test", "other"))
+    with pytest.raises(HexveilError, match="the checkpoint is of hexveil/other, not of hexveil/test"):
+        check_anchor(str(path), dataset.config)
 
 
 def test_an_empty_ledger_follows_nothing_but_zeros(dataset: Dataset) -> None:
