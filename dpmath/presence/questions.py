@@ -1,7 +1,7 @@
 """What may be asked of a day: each question is a rule that makes one user's vector from that user's records alone."""
 
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Literal, Protocol
 
 import numpy as np
 from scipy.sparse import csr_array, hstack
@@ -158,15 +158,16 @@ class Sums:
 
 @dataclass(frozen=True)
 class Totals:
-    """What is asked of whole users: whether one is there, its cells, and on a first day its records and values.
+    """What is asked of whole users: whether one is there, its cells and records, and more on a first day.
 
-    The vector of a user is W [1, min(cells, K)/K] and, on a first day, [its records a cell over the cap, its mean
-    value over the range, the log2 of its spread over cells in shares of the log2 of the range], each rounded down to a
-    whole number and 0 to W.
+    The vector of a user is W [1, min(cells, K)/K, min(records, M)/M] and, on a first day, W [the sum of squares
+    of its records over the cap and M, its mean value over the range, the log2 of its spread over cells in shares of
+    the log2 of the range], each rounded down to a whole number and at most W.
 
     Attributes:
         weight: W, at least 1.
         most_cells: K, at least 1.
+        most_records: M, at least 1.
         is_first: Whether the numbers of a first day are asked.
         ball: The ball and the noise.
 
@@ -176,17 +177,22 @@ class Totals:
 
     weight: int
     most_cells: int
+    most_records: int
     is_first: bool
     ball: Ball
 
     def private_vectors(self, day: UserCells) -> csr_array:
         """Return each user's vector; see ``Question``."""
-        weight = self.weight
-        cells, records = day.sums(np.ones_like(day.user)), day.sums(day.n_records)
-        columns = [np.full(day.n_users, weight), weight * np.minimum(cells, self.most_cells) // self.most_cells]
+        weight, most = self.weight, self.most_records
+        cells, records = day.cells_of_users, day.sums(day.n_records)
+        columns = [
+            np.full(day.n_users, weight),
+            weight * np.minimum(cells, self.most_cells) // self.most_cells,
+            weight * np.minimum(records, most) // most,
+        ]
         if self.is_first:
             bits = max(day.value_range.bit_length(), 1)
-            columns.append(weight * records // (cells * day.cap))
+            columns.append(weight * np.minimum(day.sums(day.n_records**2) // day.cap, most) // most)
             columns.append(weight * (day.sums(day.total) // records) // day.value_range)
             columns.append(np.floor(weight * _log2_spread(day, cells) / bits).clip(0, weight))
         return csr_array(np.column_stack(columns).astype(np.int64).reshape(day.n_users, self.ball.n_sums))
@@ -194,25 +200,39 @@ class Totals:
 
 @dataclass(frozen=True)
 class Kept:
-    """How much of users' vectors the balls of earlier questions kept, each share less a public centre.
+    """How much of users' vectors the balls of earlier questions kept, by users' cells and by their records.
+
+    Each number of a user is its share kept less a public centre, times min(cells, K)/K or min(records, M)/M.
 
     Attributes:
-        of: The earlier questions.
-        centre: What each share is compared with, in 2^-SHARE_BITS, shape (n,).
+        of: The earlier questions, each with what its shares are weighed by: "cells" or "records".
+        most_cells: K, at least 1.
+        most_records: M, at least 1.
+        centre: What each share is compared with, in 2^-SHARE_BITS.
         ball: The ball and the noise.
 
     Source:
         HV-L71.
     """
 
-    of: tuple[Sums, ...]
-    centre: IntArray
+    of: tuple[tuple[Sums, Literal["cells", "records"]], ...]
+    most_cells: int
+    most_records: int
+    centre: int
     ball: Ball
 
     def private_vectors(self, day: UserCells) -> csr_array:
         """Return each user's vector; see ``Question``."""
-        shares = [question.ball.shares_kept(question.private_vectors(day)) for question in self.of]
-        return csr_array(np.column_stack(shares) - self.centre)
+        size = {
+            "cells": np.minimum(day.cells_of_users, self.most_cells),
+            "records": np.minimum(day.sums(day.n_records), self.most_records),
+        }
+        most = {"cells": self.most_cells, "records": self.most_records}
+        columns = [
+            (question.ball.shares_kept(question.private_vectors(day)) - self.centre) * size[by] // most[by]
+            for question, by in self.of
+        ]
+        return csr_array(np.column_stack(columns))
 
 
 @dataclass(frozen=True)
@@ -246,7 +266,7 @@ class Check:
         """Return each user's vector; see ``Question``."""
         far = np.abs(day.total // day.n_records - self.centre[day.cell])
         expected = self.expected[day.cell, 0] + self.expected[day.cell, 1] // day.n_records
-        root = np.sqrt(day.sums(np.ones_like(day.user)).astype(np.float64))
+        root = np.sqrt(day.cells_of_users.astype(np.float64))
         weight = np.floor(self.weight / root).astype(np.int64)[day.user]
         square = np.minimum(far.astype(np.float64) ** 2 / (4.0 * expected), 1.0)
         part = np.floor(weight * square).astype(np.int64)

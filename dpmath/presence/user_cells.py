@@ -60,6 +60,11 @@ class UserCells:
         """Number of users; private."""
         return int(self.user.max(initial=-1)) + 1
 
+    @property
+    def cells_of_users(self) -> IntArray:
+        """Number of each user's cells; private, shape (L,)."""
+        return np.bincount(self.user, minlength=self.n_users)
+
     def sums(self, numbers: IntArray) -> IntArray:
         """Return the sum over each user's pairs of a number per pair, shape (L,)."""
         sums = np.zeros(self.n_users, dtype=np.int64)

@@ -48,8 +48,8 @@ def questions(
     return [
         sums,
         values,
-        Totals(radius, 2, True, ball(5, radius)),
-        Kept((sums, values), np.array([share_centre(0.85)] * 2), ball(2, radius)),
+        Totals(radius, 2, 3, True, ball(6, radius)),
+        Kept(((sums, "cells"), (values, "records")), 2, 3, share_centre(0.85), ball(2, radius)),
         Check(of_cell, 2, rng.integers(0, most + 1, n_cells), expected, 2 * radius, ball(4, radius)),
     ]
 

@@ -1,0 +1,144 @@
+"""The estimate of a day: users, records and the mean value of every public cell, with what is not known of them."""
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+from scipy.stats import gamma
+
+from dpmath.core.accounting import ExactIntArray
+from dpmath.presence.amounts import Means, means_of, scaled
+from dpmath.presence.asking import Summing, of_day, records_told, values_told
+from dpmath.presence.counts import Users
+from dpmath.presence.fields import FloatArray
+from dpmath.presence.questions import Check
+from dpmath.presence.state import Asked, State
+
+_LEAST_RECORDS = 0.5
+_FACTORS_FIRST, _FACTORS_LATER = (0.2, 5.0), (0.7, 1.4)
+
+
+@dataclass(frozen=True)
+class Number:
+    """A number of each cell, estimated.
+
+    Attributes:
+        mean: Shape (G,).
+        variance: Above 0, shape (G,).
+    """
+
+    mean: FloatArray
+    variance: FloatArray
+
+
+@dataclass(frozen=True)
+class Estimate:
+    """A day's estimate. It is made from noisy answers alone.
+
+    Attributes:
+        n_users: Users in each cell.
+        n_records: Their records, at most the cap of each.
+        mean: The mean value of these, in ticks.
+        state: What the day leaves for later ones.
+    """
+
+    n_users: Number
+    n_records: Number
+    mean: Number
+    state: State
+
+
+@dataclass(frozen=True)
+class Day:
+    """The day's answers, read.
+
+    Attributes:
+        asked: What is public.
+        before: What was known before.
+        users: The day's users.
+        sums: The question for records and values.
+        amounts: Its noisy answers.
+        shares: How much the ball kept, of records and of cells.
+    """
+
+    asked: Asked
+    before: State
+    users: Users
+    sums: Summing
+    amounts: ExactIntArray
+    shares: tuple[float, float]
+
+    def records(self) -> tuple[Means, Number]:
+        """Return records a user, and the number of records, in each cell."""
+        told = records_told(self.sums, self.amounts, self.users, self.before, self.shares)
+        means = means_of(self.before.records, self.asked.basis, told)
+        size, users = np.clip(means.mean, 1.0, self.asked.cap), self.users
+        number = users.mean * size
+        return means, Number(number, users.mean**2 * means.variance + users.variance * size**2)
+
+    def values(self, records: Number, scale: float, residual: float) -> Means:
+        """Return mean values, if the map's variance and the residuals' are multiples of what they were."""
+        before = replace(
+            self.before,
+            scale=self.before.scale * scale,
+            of_user=self.before.of_user * residual,
+            of_record=self.before.of_record * residual,
+        )
+        number = np.maximum(records.mean, _LEAST_RECORDS)
+        users = np.maximum(self.users.mean, _LEAST_RECORDS)
+        of_mean = of_day(before, users, np.maximum(number / users, 1.0))
+        told = values_told(self.sums, self.amounts, number, records.variance, of_mean, before, self.shares[0])
+        return means_of(scaled(self.before.values, scale), self.asked.basis, told)
+
+
+def residual_factor(day: Day, values: Means, check: Check, answers: ExactIntArray, is_first: bool) -> float:
+    """Return by how much residuals are larger than was thought, from how far users' means are from their centres.
+
+    Args:
+        day: The day's answers.
+        values: The day's mean values, with residuals as they were thought.
+        check: The question how far users' means are.
+        answers: Its noisy answers.
+        is_first: Whether the scales are a first day's, and may move further.
+
+    Source:
+        HV-E23.
+    """
+    before, weight = day.before, day.users.mean
+    far, number = answers.astype(np.float64)
+    ratio = 4 * float(np.clip(far / max(number, 1.0), 0.02, 0.98))
+    residual = before.of_user + before.of_record / before.mean_records
+    expected = ratio * (np.average(before.values.variance(day.asked.basis), weights=weight) + residual)
+    of_map = np.average((values.field.level(day.asked.basis) - check.centre) ** 2 + values.variance, weights=weight)
+    least, most = _FACTORS_FIRST if is_first else _FACTORS_LATER
+    return float(np.clip((expected - of_map) / residual, least, most))
+
+
+def limits(number: Number, share: float) -> tuple[FloatArray, FloatArray]:
+    """Return between which numbers, at least 0, a count lies with a probability: those of a gamma distribution.
+
+    Args:
+        number: A count of each cell.
+        share: The probability, above 0 and below 1.
+
+    Returns:
+        The lower limits, rounded down, and the upper ones, rounded up, shapes (G,).
+
+    Source:
+        HV-E24.
+    """
+    return tuple(_quantile(number, (1 + side * share) / 2, side) for side in (-1, 1))
+
+
+def at_least(number: Number, least: int, share: float = 0.9) -> np.ndarray:
+    """Return which cells hold at least so many with a probability, shape (G,).
+
+    Source:
+        HV-E24.
+    """
+    return _quantile(number, 1 - share, -1) >= least
+
+
+def _quantile(number: Number, probability: float, side: int) -> FloatArray:
+    shape = number.mean**2 / number.variance
+    found = gamma.ppf(probability, shape, scale=number.variance / number.mean)
+    return np.floor(found) if side < 0 else np.ceil(found)

@@ -1,0 +1,220 @@
+"""A surface over hexagons and hours: a Gaussian model of few parts, learned from noisy sums and carried over days."""
+
+from dataclasses import dataclass, replace
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.linalg import cholesky, solve_triangular
+from scipy.sparse import csr_array, diags_array, hstack, kron
+
+from dpmath.core import _check
+
+FloatArray = NDArray[np.float64]
+PARTS = ("city", "hour", "hexagon", "course")
+_REACH_KM = 4.0
+_HARMONICS = (1, 2)
+_SHARE_OF_SMOOTH = {"hexagon": 0.5, "course": 0.4}
+"""How much of a part's variance lies in what hexagons near each other share."""
+
+
+@dataclass(frozen=True)
+class Grid:
+    """The public cells: hexagons times slots, cell h n_slots + t.
+
+    Attributes:
+        position: Where each hexagon is, in km, shape (H, 2) or (H, 3).
+        n_slots: Slots of a day.
+    """
+
+    position: FloatArray
+    n_slots: int
+
+    def __post_init__(self) -> None:
+        """Check the shape."""
+        _check.at_least(1, n_slots=self.n_slots, n_hexagons=len(self.position))
+
+    @property
+    def n_cells(self) -> int:
+        """Number of cells G."""
+        return len(self.position) * self.n_slots
+
+
+@dataclass(frozen=True)
+class Basis:
+    """What a surface is made of: a column for each number of a state.
+
+    Attributes:
+        matrix: A row for each cell, shape (G, S).
+        part: The columns of each part, by its name.
+        of_part: The covariance of each part's numbers, for a part of variance 1 in a cell, by its name.
+    """
+
+    matrix: csr_array
+    part: dict[str, slice]
+    of_part: dict[str, FloatArray]
+
+    def covariance(self, variance: dict[str, float]) -> FloatArray:
+        """Return the covariance of all numbers, shape (S, S), from each part's variance in a cell."""
+        found = np.zeros((self.matrix.shape[1],) * 2)
+        for name, columns in self.part.items():
+            found[columns, columns] = variance[name] * self.of_part[name]
+        return found
+
+
+def basis_of(grid: Grid) -> Basis:
+    """Return the parts of a surface: the city, hours, hexagons, and each hexagon's course of the day.
+
+    Source:
+        HV-E20.
+    """
+    n_hexagons, n_slots = len(grid.position), grid.n_slots
+    distance = np.sqrt(((grid.position[:, None] - grid.position[None]) ** 2).sum(axis=2))
+    near = np.exp(-distance / _REACH_KM)
+    angle = 2 * np.pi * np.arange(n_slots) / n_slots
+    waves = [wave(k * angle) for k in _HARMONICS if 2 * k < n_slots for wave in (np.cos, np.sin)]
+    course = np.array(waves).reshape(-1, n_slots).T / np.sqrt(max(len(waves) / 2, 1))
+    hours = np.abs(np.subtract.outer(np.arange(n_slots), np.arange(n_slots)))
+    hours = np.minimum(hours, n_slots - hours)
+    each = csr_array(np.eye(n_hexagons))
+    columns = {
+        "city": csr_array(np.ones((grid.n_cells, 1))),
+        "hour": csr_array(kron(np.ones((n_hexagons, 1)), np.eye(n_slots))),
+        "hexagon": csr_array(kron(each, np.ones((n_slots, 1)))),
+        "course": csr_array(kron(each, course)),
+    }
+
+    def of_hexagons(name: str) -> FloatArray:
+        share = _SHARE_OF_SMOOTH[name]
+        return share * near + (1 - share) * np.eye(n_hexagons)
+
+    of_part = {
+        "city": np.ones((1, 1)),
+        "hour": 0.7 * np.exp(-hours / 2.0) + 0.3 * np.eye(n_slots),
+        "hexagon": of_hexagons("hexagon"),
+        "course": np.kron(of_hexagons("course"), np.eye(course.shape[1])),
+    }
+    part, begin = {}, 0
+    for name in PARTS:
+        part[name] = slice(begin, begin + columns[name].shape[1])
+        begin += columns[name].shape[1]
+    return Basis(csr_array(hstack([columns[name] for name in PARTS], format="csr")), part, of_part)
+
+
+@dataclass(frozen=True)
+class Field:
+    """What is known of a surface: the state's numbers, and of each cell what it has of its own.
+
+    Attributes:
+        mean: The numbers, shape (S,).
+        covariance: Their covariance, shape (S, S).
+        own: What each cell has of its own, shape (G,).
+        own_variance: Its variance, shape (G,).
+    """
+
+    mean: FloatArray
+    covariance: FloatArray
+    own: FloatArray
+    own_variance: FloatArray
+
+    @cached_property
+    def root(self) -> FloatArray:
+        """A lower triangular root of the covariance."""
+        jitter = 1e-9 * float(np.diag(self.covariance).mean())
+        return cholesky(self.covariance + jitter * np.eye(len(self.mean)), lower=True, check_finite=False)
+
+    def level(self, basis: Basis) -> FloatArray:
+        """Return the surface's mean in each cell, shape (G,)."""
+        return basis.matrix @ self.mean + self.own
+
+    def variance(self, basis: Basis) -> FloatArray:
+        """Return the surface's variance in each cell, shape (G,)."""
+        return of_rows(basis, self.covariance) + self.own_variance
+
+    def walked(self, basis: Basis, step: dict[str, float], own: float, prior_own: float) -> "Field":
+        """Return what is known a day later: each part has moved by a variance; a cell's own never passes its prior."""
+        return replace(
+            self,
+            covariance=self.covariance + basis.covariance(step),
+            own_variance=np.minimum(self.own_variance + own, np.maximum(prior_own, self.own_variance)),
+        )
+
+
+def of_rows(basis: Basis, covariance: FloatArray) -> FloatArray:
+    """Return the variance in each cell of a state's covariance, shape (G,).
+
+    Source:
+        HV-E20.
+    """
+    return np.asarray(basis.matrix.multiply(basis.matrix @ covariance).sum(axis=1)).ravel()
+
+
+@dataclass(frozen=True)
+class Seen:
+    """A number seen of each cell: slope times its level, plus noise.
+
+    Attributes:
+        slope: Shape (G,).
+        number: What was seen, shape (G,).
+        noise: Variance of the noise, above 0, shape (G,).
+    """
+
+    slope: FloatArray
+    number: FloatArray
+    noise: FloatArray
+
+
+@dataclass(frozen=True)
+class Learned:
+    """What is known of a surface after numbers were seen.
+
+    Attributes:
+        field: The surface.
+        left: What part of an error of the state's numbers is left in each cell, shape (G,).
+        log_likelihood: Of the numbers, but for a constant.
+    """
+
+    field: Field
+    left: FloatArray
+    log_likelihood: float
+
+    def variance(self, basis: Basis) -> FloatArray:
+        """Return the surface's variance in each cell, shape (G,); a cell's own part corrects errors of the rest."""
+        return self.left**2 * of_rows(basis, self.field.covariance) + self.field.own_variance
+
+
+def learned(field: Field, basis: Basis, seen: Seen) -> Learned:
+    """Return what is known of a surface after a number was seen of each cell: the posterior of a linear model.
+
+    Between days a cell's own part counts as independent of the rest.
+
+    Args:
+        field: What is known before.
+        basis: What the surface is made of.
+        seen: What was seen.
+
+    Source:
+        HV-E20.
+    """
+    spread = seen.slope**2 * field.own_variance + seen.noise
+    miss = seen.number - seen.slope * field.level(basis)
+    root = field.root
+    weighed = diags_array(seen.slope**2 / spread) @ basis.matrix
+    gram = np.asarray((basis.matrix.T @ weighed).todense())
+    inner = np.eye(len(root)) + root.T @ gram @ root
+    lower = cholesky(inner, lower=True, check_finite=False)
+    half = solve_triangular(lower, root.T, lower=True, check_finite=False)
+    covariance = half.T @ half
+    pull = basis.matrix.T @ (seen.slope / spread * miss)
+    moved = covariance @ pull
+    gain = field.own_variance * seen.slope / spread
+    left = miss - seen.slope * (basis.matrix @ moved)
+    after = Field(
+        field.mean + moved,
+        covariance,
+        field.own + gain * left,
+        field.own_variance * (1 - gain * seen.slope),
+    )
+    fit = float((miss**2 / spread).sum() - pull @ moved)
+    volume = float(np.log(spread).sum() + 2 * np.log(np.diag(lower)).sum())
+    return Learned(after, 1 - gain * seen.slope, -(fit + volume) / 2)

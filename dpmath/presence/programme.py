@@ -1,0 +1,140 @@
+"""A day's questions, one after another, each made from earlier answers; and the estimate that they end in.
+
+The programme never meets the data: it yields a question, is sent noisy answers, and so can be run again from these.
+"""
+
+from collections.abc import Generator, Iterable
+from dataclasses import replace
+
+import numpy as np
+
+from dpmath.core.accounting import ExactIntArray
+from dpmath.noise.sampling import RandomBytes
+from dpmath.presence.asking import check_of, counting, kept_of, summing, totals_of
+from dpmath.presence.counts import users_of
+from dpmath.presence.estimate import Day, Estimate, Number, residual_factor
+from dpmath.presence.fields import FloatArray
+from dpmath.presence.questions import Check, Question, noisy_answers
+from dpmath.presence.state import Asked, Known, State, first_state
+from dpmath.presence.user_cells import UserCells
+from dpmath.presence.weights import USUAL_LOG_LENGTH, USUAL_SHARE, log_length_of
+
+Programme = Generator[Question, ExactIntArray, Estimate]
+
+_FIRST_SCALES = (1.0, 2.0, 4.0)
+_LEAST_SHARE, _MOST_SHARE = 0.3, 1.0
+_UNFAIR = 0.5
+_LEAST_OF_LENGTH, _MOST_OF_LENGTH = 0.4, 0.99
+
+
+def programme(state: State | None, asked: Asked) -> Programme:
+    """Yield a day's questions, take their noisy answers, and return the day's estimate with the state that it leaves.
+
+    Args:
+        state: What the days before left; None on a first day.
+        asked: What is public.
+
+    Source:
+        HV-L72.
+    """
+    is_first, basis = state is None, asked.basis
+    totals = totals_of(asked, is_first)
+    known = Known.of(totals, (yield totals), asked)
+    before = first_state(known, asked) if state is None else state.a_day_later(asked)
+    counts = counting(before, known, asked, is_first)
+    numbers = yield counts.question
+    users = users_of(before.users, basis, counts.counted(numbers, USUAL_SHARE), before.overdispersion)
+    sums = summing(before, users, known, asked, is_first)
+    amounts = yield sums.question
+    shares = _shares((yield kept_of(counts, sums, asked, is_first)), known, asked)
+    check = check_of(before, sums, asked, is_first)
+    far = yield check
+    users = users_of(before.users, basis, counts.counted(numbers, shares[0]), before.overdispersion, users)
+    return _estimate(Day(asked, before, users, sums, amounts, shares[1:]), check, far, shares, is_first)
+
+
+def asked_for_real(steps: Programme, day: UserCells, random_bytes: RandomBytes) -> tuple[Estimate, list[ExactIntArray]]:
+    """Return the estimate of a day whose questions are answered once, with noise, and the noisy answers.
+
+    Args:
+        steps: The day's programme.
+        day: The private day.
+        random_bytes: Returns that many independent uniform bytes.
+
+    Source:
+        HV-L72.
+    """
+    answers: list[ExactIntArray] = []
+    try:
+        question = next(steps)
+        while True:
+            answers.append(noisy_answers(question, day, random_bytes))
+            question = steps.send(answers[-1])
+    except StopIteration as end:
+        return end.value, answers
+
+
+def asked_again(steps: Programme, answers: Iterable[ExactIntArray]) -> Estimate:
+    """Return the estimate that follows from stored noisy answers.
+
+    Raises:
+        ValueError: The answers are too few or too many.
+
+    Source:
+        HV-L72.
+    """
+    try:
+        next(steps)
+        for one in answers:
+            steps.send(one)
+    except StopIteration as end:
+        return end.value
+    raise ValueError("answers must be as many as the programme's questions")
+
+
+def _shares(answers: ExactIntArray, known: Known, asked: Asked) -> tuple[float, float, float]:
+    """Return how much the balls kept: of cells in that of users, of records and of cells in that of values."""
+    cells, records = known.cells / asked.most_cells, known.records / asked.most_records
+    kept = USUAL_SHARE + answers.astype(np.float64) / (1 << 20) / np.array([cells, records, cells])
+    users, of_records, of_cells = np.clip(kept, _LEAST_SHARE, _MOST_SHARE).tolist()
+    return users, of_records, of_cells
+
+
+def _estimate(
+    day: Day, check: Check, far: ExactIntArray, shares: tuple[float, float, float], is_first: bool
+) -> Estimate:
+    """Return the estimate from a day's answers, and what it leaves."""
+    before, users = day.before, day.users
+    of_users, records = day.records()
+    scales = _FIRST_SCALES if is_first else (1.0,)
+    trials = [(scale, day.values(records, scale, 1.0)) for scale in scales]
+    scale, tried = max(trials, key=lambda one: one[1].log_likelihood)
+    residual = residual_factor(day, tried, check, far, is_first)
+    values = day.values(records, scale, residual)
+    after = replace(
+        before,
+        users=users.field,
+        records=of_users.field,
+        values=values.field,
+        overdispersion=users.overdispersion,
+        scale=before.scale * scale,
+        of_user=before.of_user * residual,
+        of_record=before.of_record * residual,
+        log_lengths=_lengths(before, shares),
+    )
+    mean = Number(np.clip(values.mean, 0, day.asked.value_range), values.variance + _unfair(day, values.mean))
+    return Estimate(Number(users.mean, users.variance), records, mean, after)
+
+
+def _unfair(day: Day, mean: FloatArray) -> FloatArray:
+    """Return the variance that comes of users far from the centres being scaled down more than others."""
+    return (_UNFAIR * (1 / day.shares[0] - 1) * (mean - day.sums.centre)) ** 2
+
+
+def _lengths(before: State, shares: tuple[float, float, float]) -> tuple[float, float]:
+    """Return how much longer vectors are than meant, from the shares that the balls kept."""
+    users, values = (
+        old + log_length_of(min(max(one, _LEAST_OF_LENGTH), _MOST_OF_LENGTH)) - USUAL_LOG_LENGTH
+        for old, one in zip(before.log_lengths, shares[:2], strict=True)
+    )
+    return users, values

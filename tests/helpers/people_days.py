@@ -1,0 +1,112 @@
+"""Days of a made city of people with phones: homes and work, ways between them, and the speed of their connections."""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+N_SLOTS = 24
+VALUE_RANGE = 1000
+"""Ticks of a tenth of a Mbit/s."""
+
+
+@dataclass(frozen=True)
+class City:
+    """A city's places and people; all but the places is secret.
+
+    Attributes:
+        position: Where each hexagon is, in km, shape (H, 2).
+        home: The hexagon of each person's home, shape (N,).
+        work: The same of its work.
+        busy: How often each person's phone says something, shape (N,).
+        phone: How fast each person's phone is, in ticks, shape (N,).
+        fast: How fast a connection is at each hexagon and hour, in ticks, shape (H, 24).
+    """
+
+    position: np.ndarray
+    home: np.ndarray
+    work: np.ndarray
+    busy: np.ndarray
+    phone: np.ndarray
+    fast: np.ndarray
+
+
+def a_city(n_people: int = 20_000, n_rings: int = 9, seed: int = 1, spacing: float = 2.2) -> City:
+    """Return a city of hexagons in rings about a centre: 271 of them for 9 rings."""
+    rng = np.random.default_rng([31, seed])
+    span = range(-n_rings, n_rings + 1)
+    axial = np.array([(q, r) for q in span for r in span if abs(q + r) <= n_rings])
+    position = spacing * np.column_stack([axial[:, 0] + axial[:, 1] / 2, axial[:, 1] * np.sqrt(3) / 2])
+    far = np.hypot(*position.T)
+    n = len(position)
+
+    def drawn(scale: float, rough: float) -> np.ndarray:
+        weight = np.exp(-far / scale + rough * _smooth(position, rng) + 0.6 * rng.normal(size=n))
+        return rng.choice(n, n_people, p=weight / weight.sum())
+
+    home, work = drawn(9.0, 0.8), drawn(4.5, 0.8)
+    work = np.where(rng.random(n_people) < 0.3, home, work)
+    place = 350 + 120 * _smooth(position, rng) + 60 * rng.normal(size=n)
+    hours = np.arange(N_SLOTS)
+    crowd = 0.5 * np.exp(-((hours - 20) ** 2) / 18) + 0.3 * np.exp(-((hours - 9) ** 2) / 8)
+    dip = 1 - crowd[None, :] * np.clip(1 + 0.5 * _smooth(position, rng), 0.2, 2)[:, None]
+    fast = np.clip(place[:, None] * dip + 25 * rng.normal(size=(n, N_SLOTS)), 30, 900)
+    return City(position, home, work, rng.gamma(1.5, 1 / 1.5, n_people), 80 * rng.normal(size=n_people), fast)
+
+
+def a_day(city: City, number: int, seed: int = 1) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
+    """Return a day's user, cell, number of records and total of ticks: one row per person and cell.
+
+    A cell is hexagon times 24 plus hour. About 72 people of 100 are there. Days 5 and 6 of each week are a weekend.
+    """
+    rng = np.random.default_rng([32, seed, number])
+    n, is_weekend = city.home.size, number % 7 >= 5
+    here = np.flatnonzero(rng.random(n) < 0.72)
+    leaves = np.where(is_weekend, rng.normal(11, 2.5, n), rng.normal(7.6, 1.0, n))[here]
+    stays = np.where(is_weekend, rng.gamma(2, 1.2, n), rng.normal(8.7, 1.2, n))[here]
+    off = rng.random(here.size) < (0.5 if is_weekend else 0.15)
+    near = _near(city.position)
+    target = np.where(
+        rng.random(here.size) < (0.6 if is_weekend else 0.0),
+        near[city.home[here], rng.integers(0, 12, here.size)],
+        city.work[here],
+    )
+    target = np.where(off, city.home[here], target)
+    parts = []
+    for hour in range(N_SLOTS):
+        at_home = (hour < np.floor(leaves)) | (hour > np.floor(leaves + stays + 1))
+        hexagon = np.where(at_home, city.home[here], target)
+        awake = 0.12 if hour < 6 or hour == 23 else 0.55
+        chance = 1 - np.exp(-awake * city.busy[here] * 1.3)
+        seen = rng.random(here.size) < chance
+        parts.append((here[seen], hexagon[seen] * N_SLOTS + hour, city.busy[here[seen]]))
+        moving = np.flatnonzero(((hour == np.floor(leaves)) | (hour == np.floor(leaves + stays + 1))) & ~off)
+        for step in (0.25, 0.5, 0.75):  # on the way
+            spot = city.position[city.home[here[moving]]] * (1 - step) + city.position[target[moving]] * step
+            passed = _nearest(city.position, spot)
+            told = rng.random(moving.size) < chance[moving] * 0.8
+            parts.append((here[moving[told]], passed[told] * N_SLOTS + hour, 0.4 * city.busy[here[moving[told]]]))
+    user, cell, busy = (np.concatenate(columns) for columns in zip(*parts, strict=True))
+    key, first = np.unique(user * (city.position.shape[0] * N_SLOTS) + cell, return_index=True)
+    user, cell, busy = user[first], cell[first], busy[first]
+    assert key.size == user.size
+    records = 1 + rng.poisson(4 * busy * rng.gamma(1.0, 1.0, user.size))
+    course = 15 * rng.normal(size=N_SLOTS)[cell % N_SLOTS] + 12 * rng.normal(size=city.fast.size)[cell]
+    mean = city.fast.ravel()[cell] + city.phone[user] + course + 60 * rng.normal(size=user.size)
+    value = np.clip(mean + 110 * rng.normal(size=user.size) / np.sqrt(records), 0, VALUE_RANGE)
+    return user, cell, records, np.rint(value * records).astype(np.int64)
+
+
+def _smooth(position: np.ndarray, rng: np.random.Generator) -> np.ndarray:
+    """Return a smooth surface of about unit size."""
+    distance = np.hypot(*(position[:, None] - position[None]).T)
+    return np.linalg.cholesky(np.exp(-distance / 5) + 1e-9 * np.eye(len(position))) @ rng.normal(size=len(position))
+
+
+def _near(position: np.ndarray) -> np.ndarray:
+    return np.argsort(np.hypot(*(position[:, None] - position[None]).T), axis=0).T[:, 1:13]
+
+
+def _nearest(position: np.ndarray, spot: np.ndarray) -> np.ndarray:
+    if not len(spot):
+        return np.zeros(0, dtype=np.int64)
+    return np.argmin(((spot[:, None] - position[None]) ** 2).sum(axis=2), axis=1)
