@@ -84,8 +84,10 @@ class Day:
             of_record=self.before.of_record * residual,
         )
         number = np.maximum(records.mean, _LEAST_RECORDS)
-        users = np.maximum(self.users.mean, _LEAST_RECORDS)
-        of_mean = of_day(before, users, np.maximum(number / users, 1.0))
+        mean = np.maximum(self.users.mean, _LEAST_RECORDS)
+        # of a number that is not known well, the mean of 1 over it is larger; and a cell that has a mean has a user
+        users = np.maximum(mean / (1 + np.minimum(self.users.variance / mean**2, 1.0)), 1.0)
+        of_mean = of_day(before, users, np.maximum(number / mean, 1.0))
         told = values_told(self.sums, self.amounts, number, records.variance, of_mean, before, self.shares[0])
         return means_of(scaled(self.before.values, scale), self.asked.basis, told)
 
