@@ -2,23 +2,26 @@
 
 from dataclasses import dataclass
 
-from dpmath.presence.fields import Basis, Field, FloatArray, Seen, learned
+from dpmath.presence.fields import Basis, Field, FloatArray
+from dpmath.presence.numbers import Numbers
 
 
 @dataclass(frozen=True)
 class Told:
-    """Noisy sums of what a day's means are above a public centre: slope times (mean - centre), plus noise.
+    """Noisy numbers of what a day's cells hold: slope times the day's mean, plus an offset.
 
     Attributes:
+        numbers: The noisy numbers.
         slope: About the number that the mean is taken over, above 0, shape (G,).
-        number: The noisy sum plus slope times the centre, shape (G,).
-        noise: Variance of the noise and of the slope's own error, above 0, shape (G,).
+        offset: What is taken off for the public centre, shape (G,).
+        of_slope: Variance of what a cell holds that comes of errors of the slope, shape (G,).
         of_day: Variance of the day's mean about the surface, above 0, shape (G,).
     """
 
+    numbers: Numbers
     slope: FloatArray
-    number: FloatArray
-    noise: FloatArray
+    offset: FloatArray
+    of_slope: FloatArray
     of_day: FloatArray
 
 
@@ -52,25 +55,17 @@ def means_of(field: Field, basis: Basis, told: Told) -> Means:
     Source:
         HV-E23.
     """
-    noise = told.noise + told.slope**2 * told.of_day
-    found = learned(field, basis, Seen(told.slope, told.number, noise))
+    slope, of_day = told.slope, told.slope**2 * told.of_day
+    seen = (field, basis, slope, told.offset, of_day + told.of_slope)
+    found = told.numbers.learned(*seen)
+    expected = slope * found.field.level(basis) + told.offset
+    held, kept, _ = told.numbers.corrected(expected, of_day + told.of_slope)
+    part = of_day / (of_day + told.of_slope)  # of the correction, what is the day's own and not the slope's error
     level = found.field.level(basis)
-    gain = told.of_day * told.slope**2 / noise
-    mean = level + gain * (told.number / told.slope - level)
-    variance = (1 - gain) ** 2 * found.variance(basis) + gain * told.noise / told.slope**2
-    return Means(found.field, mean, variance * _surprise(field, basis, told), found.log_likelihood)
-
-
-def _surprise(field: Field, basis: Basis, told: Told) -> float:
-    """Return how far sums are from what was expected, squared and over what they should be, at least 1.
-
-    Cells count by how much of what was not known before is not noise.
-    """
-    expected = told.slope**2 * (field.variance(basis) + told.of_day)
-    spread = expected + told.noise
-    miss = (told.number - told.slope * field.level(basis)) ** 2 / spread
-    weight = told.slope * expected / spread
-    return max(1.0, float((weight * miss).sum() / weight.sum()))
+    mean = level + part * (held - expected) / slope
+    left = 1 - part * (1 - kept)
+    variance = left**2 * found.variance(basis) + left * told.of_day
+    return Means(found.field, mean, variance * told.numbers.surprise(*seen), found.log_likelihood)
 
 
 def scaled(field: Field, factor: float) -> Field:

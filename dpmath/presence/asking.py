@@ -1,16 +1,18 @@
 """The questions of a day: totals, users by cell, records and values by cell, and two looks at how well these went."""
 
+import math
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.sparse import csr_array, diags_array
 
 from dpmath.core.accounting import LOSS_UNITS, ExactIntArray
 from dpmath.core.occupancy import IntArray
 from dpmath.presence.amounts import Told
 from dpmath.presence.ball import Ball, inverse_scale_within
-from dpmath.presence.counts import Counted, Users, expected_users
+from dpmath.presence.counts import Users, expected_users
 from dpmath.presence.fields import FloatArray
+from dpmath.presence.loadings import Loadings, Wanted
+from dpmath.presence.numbers import Numbers
 from dpmath.presence.questions import RECORD, Block, Check, Kept, Sums, Totals, share_centre
 from dpmath.presence.state import VALUES_OF_DAY, Asked, Known, State
 from dpmath.presence.weights import USUAL_LOG_LENGTH, USUAL_SHARE, least_error_weights
@@ -35,16 +37,15 @@ class Counting:
 
     Attributes:
         question: What is asked.
-        weight: The weight of each cell's users, shape (G,).
+        loadings: Of users.
     """
 
     question: Sums
-    weight: FloatArray
+    loadings: Loadings
 
-    def counted(self, answers: ExactIntArray, share: float) -> Counted:
+    def counted(self, answers: ExactIntArray, share: float) -> Numbers:
         """Return the noisy numbers of users that answers tell, if the ball kept a share of them."""
-        unit = self.weight * share
-        return Counted(answers.astype(np.float64) / unit, (sigma(self.question.ball) / unit) ** 2)
+        return self.loadings.read(answers.astype(np.float64), sigma(self.question.ball), share)
 
 
 @dataclass(frozen=True)
@@ -53,22 +54,26 @@ class Summing:
 
     Attributes:
         question: What is asked; the sums of records come first.
-        of_records: The weight of a record more in each cell, shape (G,).
-        of_values: The weight of a tick more in each cell, shape (G,).
+        of_records: The loadings of records, in records.
+        of_values: The loadings of values, in ticks.
         mean_records: Records a user that records are compared with, shape (G,).
         centre: Ticks a record that values are compared with, shape (G,).
     """
 
     question: Sums
-    of_records: FloatArray
-    of_values: FloatArray
+    of_records: Loadings
+    of_values: Loadings
     mean_records: FloatArray
     centre: FloatArray
 
-    @property
-    def noise(self) -> float:
-        """The deviation of the noise."""
-        return sigma(self.question.ball)
+    def read(self, answers: ExactIntArray, share: float) -> tuple[Numbers, Numbers]:
+        """Return the noisy numbers of records and of values that answers tell, if the ball kept a share of records."""
+        told, n_sums = answers.astype(np.float64), self.of_records.whole.shape[1]
+        deviation = sigma(self.question.ball)
+        return tuple(
+            loadings.read(part, deviation, share)
+            for loadings, part in ((self.of_records, told[:n_sums]), (self.of_values, told[n_sums:]))
+        )
 
 
 def sigma(ball: Ball) -> float:
@@ -93,72 +98,74 @@ def totals_of(asked: Asked, is_first: bool) -> Totals:
 
 
 def counting(before: State, known: Known, asked: Asked, is_first: bool) -> Counting:
-    """Return the question for users: on a first day all cells alike, later by what is not known of them.
+    """Return the question for users: of every cell, or of directions, whichever is expected to leave less unknown.
 
     Source:
-        HV-L72, HV-E21.
+        HV-L72, HV-E21, HV-E25.
     """
-    ball = _ball(asked, "users", asked.grid.n_cells, is_first)
-    square = np.exp(2 * (USUAL_LOG_LENGTH - before.log_lengths[0]))
-    mean, variance = expected_users(before.users, asked.basis)
+    loss, basis = _loss(asked, "users", is_first), asked.basis
+    noise = _noise(loss)
+    square = math.exp(2 * (USUAL_LOG_LENGTH - before.log_lengths[0]))
+    mean, variance = expected_users(before.users, basis)
     if is_first:
-        squares = np.full(asked.grid.n_cells, square * known.users / known.cells)
-    else:
-        unknown = variance + mean + before.overdispersion * mean**2
-        one = np.ones_like(mean)
-        noise = (sigma(ball) / RADIUS) ** 2
-        energy = np.maximum(mean, _LEAST_USERS) / known.users
-        squares = least_error_weights(unknown, one, energy, one, square, noise, _EVEN["users"])
-    loading = _whole(RADIUS * np.sqrt(squares), _LARGEST_LOADING)
-    block = Block(_diagonal(loading), np.zeros_like(loading), 0)
-    question = Sums(block, None, None, None, (asked.cap, asked.value_range), ball)
-    return Counting(question, loading.astype(np.float64))
+        mean = np.full_like(mean, known.cells / mean.size)
+    varies = mean + before.overdispersion * mean**2
+    energy, one = np.maximum(mean, _LEAST_USERS) / known.users, np.ones_like(mean)
+    even = 1.0 if is_first else _EVEN["users"]
+    squares = least_error_weights(variance + varies, one, energy, one, square, noise, even)
+    asking = Wanted(before.users, basis, mean, varies, one, energy, square, noise, np.sqrt(squares))
+    loadings = Loadings.of(asking.chosen(), RADIUS, 1, _LARGEST_LOADING // asked.grid.n_cells)
+    block = Block(loadings.whole, np.zeros(mean.size, dtype=np.int64), 0)
+    ball = Ball(RADIUS, inverse_scale_within(loss, RADIUS), loadings.whole.shape[1])
+    return Counting(Sums(block, None, None, None, (asked.cap, asked.value_range), ball), loadings)
 
 
 def summing(before: State, users: Users, known: Known, asked: Asked, is_first: bool) -> Summing:
     """Return the question for records and values, made from the day's noisy numbers of users.
 
     Source:
-        HV-L72, HV-E21.
+        HV-L72, HV-E21, HV-E25.
     """
-    n_cells = asked.grid.n_cells
-    ball = _ball(asked, "values", 2 * n_cells, is_first)
-    noise = (sigma(ball) / RADIUS) ** 2
-    square = np.exp(2 * (USUAL_LOG_LENGTH - before.log_lengths[1]))
+    loss, basis = _loss(asked, "values", is_first), asked.basis
+    noise = _noise(loss)
+    square = math.exp(2 * (USUAL_LOG_LENGTH - before.log_lengths[1]))
     count = np.maximum(users.mean, _LEAST_USERS)
-    size = np.rint(RECORD * np.clip(before.records.level(asked.basis), 1, asked.cap)) / RECORD
-    centre = np.rint(np.clip(before.values.level(asked.basis), 0, asked.value_range))
-    of_records = before.records.variance(asked.basis)
-    of_values = before.values.variance(asked.basis)
-    records = count * size
-    values = least_error_weights(
-        of_values + of_day(before, count, size),
-        records,
-        count / known.users * _energy(before, size, of_values),
-        records,
-        (1 - _SHARE_OF_RECORDS) * square,
-        noise,
-        _EVEN["values"],
-    )
-    amounts = least_error_weights(
-        of_records + before.records_variance / count,
+    size = np.rint(RECORD * np.clip(before.records.level(basis), 1, asked.cap)) / RECORD
+    centre = np.rint(np.clip(before.values.level(basis), 0, asked.value_range))
+    of_records, of_values = before.records.variance(basis), before.values.variance(basis)
+    records, part = count * size, _SHARE_OF_RECORDS * square
+    energy = count / known.users * (before.records_variance + of_records)
+    unknown = of_records + before.records_variance / count
+    even = least_error_weights(unknown, count, energy, count**2, part, noise, _EVEN["values"])
+    amounts = Wanted(
+        before.records,
+        basis,
         count,
-        count / known.users * (before.records_variance + of_records),
-        count**2,
-        _SHARE_OF_RECORDS * square,
+        before.records_variance * count,
+        np.ones_like(count),
+        energy,
+        part,
         noise,
-        _EVEN["values"],
+        np.sqrt(even),
     )
-    largest = _LARGEST_LOADING // (RECORD * asked.cap * asked.value_range)
-    unit = RADIUS * (1 << _SHIFT)
-    loadings = [_whole(unit * np.sqrt(one), largest) for one in (amounts / RECORD**2, values)]
-    blocks = [
-        Block(_diagonal(one), middle.astype(np.int64), _SHIFT)
-        for one, middle in zip(loadings, (RECORD * size, centre), strict=True)
-    ]
+    energy = count / known.users * _energy(before, size, of_values)
+    varies = of_day(before, count, size)
+    even = least_error_weights(of_values + varies, records, energy, records, square - part, noise, _EVEN["values"])
+    values = Wanted(
+        before.values, basis, records, records**2 * varies, 1 / records, energy, square - part, noise, np.sqrt(even)
+    )
+    largest = _LARGEST_LOADING // (RECORD * asked.cap * asked.value_range * asked.grid.n_cells)
+    cut = 1 << _SHIFT
+    amount = Loadings.of(amounts.chosen(), RADIUS * cut / RECORD, cut / RECORD, largest)
+    value = Loadings.of(values.chosen(), RADIUS * cut, cut, largest)
+    blocks = (
+        Block(amount.whole, (RECORD * size).astype(np.int64), _SHIFT),
+        Block(value.whole, centre.astype(np.int64), _SHIFT),
+    )
+    n_sums = sum(block.loading.shape[1] for block in blocks)
+    ball = Ball(RADIUS, inverse_scale_within(loss, RADIUS), n_sums)
     question = Sums(None, *blocks, None, (asked.cap, asked.value_range), ball)
-    weights = [one / (1 << _SHIFT) for one in loadings]
-    return Summing(question, RECORD * weights[0], weights[1], size, centre)
+    return Summing(question, amount, value, size, centre)
 
 
 def of_day(before: State, users: FloatArray, size: FloatArray) -> FloatArray:
@@ -206,73 +213,58 @@ _SPREAD_OF_MEANS = 0.05
 """How far records a user differ between cells, squared, over the square of their mean."""
 
 
-def records_told(
-    sums: Summing, answers: ExactIntArray, users: Users, before: State, shares: tuple[float, float]
-) -> Told:
+def records_told(sums: Summing, numbers: Numbers, users: Users, before: State, uneven: float) -> Told:
     """Return what answers tell of records a user.
 
     Args:
         sums: The question.
-        answers: Its noisy answers.
+        numbers: The noisy numbers of records above what they were compared with.
         users: The day's users.
         before: What was known before.
-        shares: How much the ball kept of records, and of cells.
+        uneven: What the ball kept of cells over what it kept of records: users with many records lose more of them
+            than they lose of being there.
 
     Source:
         HV-E23.
     """
-    of_records, of_cells = shares
     count = np.maximum(users.mean, _LEAST_USERS)
-    unit = sums.of_records * of_records
-    # users with many records lose more of them than they lose of being there
-    number = answers.astype(np.float64)[: count.size] / unit + of_cells / of_records * count * sums.mean_records
-    of_mean = before.records_variance / count
     spread = before.records_variance + before.mean_records**2 * _SPREAD_OF_MEANS
-    return Told(count, number, (sums.noise / unit) ** 2 + users.variance * spread / count.clip(1), of_mean)
+    of_slope = users.variance * spread / np.maximum(count, 1)
+    return Told(numbers, count, -uneven * count * sums.mean_records, of_slope, before.records_variance / count)
 
 
 def values_told(
-    sums: Summing,
-    answers: ExactIntArray,
-    records: FloatArray,
-    variance: FloatArray,
-    of_mean: FloatArray,
-    before: State,
-    share: float,
+    sums: Summing, numbers: Numbers, records: FloatArray, variance: FloatArray, of_mean: FloatArray, before: State
 ) -> Told:
     """Return what answers tell of the day's mean values.
 
     Args:
         sums: The question.
-        answers: Its noisy answers.
+        numbers: The noisy numbers of ticks above the centres.
         records: The day's records in each cell, shape (G,).
         variance: Their variance, shape (G,).
         of_mean: Variance of the day's mean about the surface, shape (G,).
         before: What was known before.
-        share: How much the ball kept of records.
 
     Source:
         HV-E23.
     """
-    unit = sums.of_values * share
-    number = answers.astype(np.float64)[records.size :] / unit + records * sums.centre
-    return Told(records, number, (sums.noise / unit) ** 2 + variance * before.scale, of_mean)
+    return Told(numbers, records, -records * sums.centre, variance * before.scale, of_mean)
 
 
 def _ball(asked: Asked, name: str, n_sums: int, is_first: bool) -> Ball:
-    loss = int(asked.loss * (_FIRST if is_first else _LATER)[name])
-    return Ball(RADIUS, inverse_scale_within(loss, RADIUS), n_sums)
+    return Ball(RADIUS, inverse_scale_within(_loss(asked, name, is_first), RADIUS), n_sums)
+
+
+def _loss(asked: Asked, name: str, is_first: bool) -> int:
+    return int(asked.loss * (_FIRST if is_first else _LATER)[name])
+
+
+def _noise(loss: int) -> float:
+    """Return the variance of the noise that a loss buys, over the square of the radius."""
+    return (LOSS_UNITS / inverse_scale_within(loss, RADIUS) / RADIUS) ** 2
 
 
 def _energy(before: State, size: FloatArray, unknown: FloatArray) -> FloatArray:
     """Return the mean square of a user's total about the centre."""
     return (size**2 + before.records_variance) * (unknown + before.of_user) + size * before.of_record
-
-
-def _whole(numbers: FloatArray, largest: float) -> IntArray:
-    """Return whole loadings, at least 1 and so small that no sum of a user can overflow."""
-    return np.rint(np.clip(numbers, 1, largest)).astype(np.int64)
-
-
-def _diagonal(loading: IntArray) -> csr_array:
-    return csr_array(diags_array(loading, format="csr", dtype=np.int64))

@@ -69,7 +69,8 @@ class Day:
 
     def records(self) -> tuple[Means, Number]:
         """Return records a user, and the number of records, in each cell."""
-        told = records_told(self.sums, self.amounts, self.users, self.before, self.shares)
+        numbers, _ = self.sums.read(self.amounts, self.shares[0])
+        told = records_told(self.sums, numbers, self.users, self.before, self.shares[1] / self.shares[0])
         means = means_of(self.before.records, self.asked.basis, told)
         size, users = np.clip(means.mean, 1.0, self.asked.cap), self.users
         number = users.mean * size
@@ -88,7 +89,8 @@ class Day:
         # of a number that is not known well, the mean of 1 over it is larger; and a cell that has a mean has a user
         users = np.maximum(mean / (1 + np.minimum(self.users.variance / mean**2, 1.0)), 1.0)
         of_mean = of_day(before, users, np.maximum(number / mean, 1.0))
-        told = values_told(self.sums, self.amounts, number, records.variance, of_mean, before, self.shares[0])
+        _, numbers = self.sums.read(self.amounts, self.shares[0])
+        told = values_told(self.sums, numbers, number, records.variance, of_mean, before)
         return means_of(scaled(self.before.values, scale), self.asked.basis, told)
 
 

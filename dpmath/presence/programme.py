@@ -10,11 +10,12 @@ import numpy as np
 
 from dpmath.core.accounting import ExactIntArray
 from dpmath.noise.sampling import RandomBytes
-from dpmath.presence.asking import check_of, counting, kept_of, summing, totals_of
+from dpmath.presence.asking import check_of, counting, kept_of, sigma, summing, totals_of
+from dpmath.presence.ball import SHARE_BITS
 from dpmath.presence.counts import users_of
 from dpmath.presence.estimate import Day, Estimate, Number, residual_factor
 from dpmath.presence.fields import FloatArray
-from dpmath.presence.questions import Check, Question, noisy_answers
+from dpmath.presence.questions import Check, Kept, Question, noisy_answers
 from dpmath.presence.state import Asked, Known, State, first_state
 from dpmath.presence.user_cells import UserCells
 from dpmath.presence.weights import USUAL_LOG_LENGTH, USUAL_SHARE, log_length_of
@@ -22,9 +23,10 @@ from dpmath.presence.weights import USUAL_LOG_LENGTH, USUAL_SHARE, log_length_of
 Programme = Generator[Question, ExactIntArray, Estimate]
 
 _FIRST_SCALES = (1.0, 2.0, 4.0)
-_LEAST_SHARE, _MOST_SHARE = 0.3, 1.0
+_SPREAD_OF_SHARES = 0.15
+_LEAST_SHARE, _MOST_SHARE = 0.1, 1.0
 _UNFAIR = 0.5
-_LEAST_OF_LENGTH, _MOST_OF_LENGTH = 0.4, 0.99
+_LEAST_OF_LENGTH, _MOST_OF_LENGTH = 0.2, 0.99
 
 
 def programme(state: State | None, asked: Asked) -> Programme:
@@ -46,7 +48,8 @@ def programme(state: State | None, asked: Asked) -> Programme:
     users = users_of(before.users, basis, counts.counted(numbers, USUAL_SHARE), before.overdispersion)
     sums = summing(before, users, known, asked, is_first)
     amounts = yield sums.question
-    shares = _shares((yield kept_of(counts, sums, asked, is_first)), known, asked)
+    kept = kept_of(counts, sums, asked, is_first)
+    shares = _shares(kept, (yield kept), known, asked)
     check = check_of(before, sums, asked, is_first)
     far = yield check
     users = users_of(before.users, basis, counts.counted(numbers, shares[0]), before.overdispersion, users)
@@ -92,10 +95,15 @@ def asked_again(steps: Programme, answers: Iterable[ExactIntArray]) -> Estimate:
     raise ValueError("answers must be as many as the programme's questions")
 
 
-def _shares(answers: ExactIntArray, known: Known, asked: Asked) -> tuple[float, float, float]:
-    """Return how much the balls kept: of cells in that of users, of records and of cells in that of values."""
+def _shares(question: Kept, answers: ExactIntArray, known: Known, asked: Asked) -> tuple[float, float, float]:
+    """Return how much the balls kept: of cells in that of users, of records and of cells in that of values.
+
+    Where there are few users, the answers say little, and the share that was meant counts for more.
+    """
     cells, records = known.cells / asked.most_cells, known.records / asked.most_records
-    kept = USUAL_SHARE + answers.astype(np.float64) / (1 << 20) / np.array([cells, records, cells])
+    size = np.array([cells, records, cells]) * (1 << SHARE_BITS)
+    gain = 1 / (1 + (sigma(question.ball) / size / _SPREAD_OF_SHARES) ** 2)
+    kept = USUAL_SHARE + gain * answers.astype(np.float64) / size
     users, of_records, of_cells = np.clip(kept, _LEAST_SHARE, _MOST_SHARE).tolist()
     return users, of_records, of_cells
 

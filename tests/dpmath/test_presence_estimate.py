@@ -12,9 +12,10 @@ from dpmath.core.currency import Concentrated
 from dpmath.presence.amounts import Told, means_of, scaled
 from dpmath.presence.asking import sigma
 from dpmath.presence.ball import Ball
-from dpmath.presence.counts import Counted, users_of
+from dpmath.presence.counts import users_of
 from dpmath.presence.estimate import Estimate, Number, at_least, limits
 from dpmath.presence.fields import Basis, Field, Grid, Seen, basis_of, learned, of_rows
+from dpmath.presence.numbers import OfCells, OfSums, directions, left_over
 from dpmath.presence.programme import asked_again, asked_for_real, programme
 from dpmath.presence.questions import Question
 from dpmath.presence.state import Asked, asked_of
@@ -131,9 +132,9 @@ def test_users_follow_numbers_without_noise_and_what_was_known_where_noise_is_al
     field = scaled(a_field(basis, grid.n_cells), 0.3)
     field = replace(field, mean=field.mean + 2 * np.eye(field.mean.size)[0])
     true = np.random.default_rng(4).poisson(np.exp(field.level(basis))) + 1.0
-    exact = users_of(field, basis, Counted(true, np.full(true.size, 1e-4)), 0.03)
+    exact = users_of(field, basis, OfCells(true, np.full(true.size, 1e-4)), 0.03)
     assert np.allclose(exact.mean, true, atol=0.05)
-    lost = users_of(field, basis, Counted(true, np.full(true.size, 1e12)), 0.03)
+    lost = users_of(field, basis, OfCells(true, np.full(true.size, 1e12)), 0.03)
     expected = np.exp(field.level(basis) + field.variance(basis).clip(0, 1) / 2)
     assert np.allclose(lost.mean, expected, rtol=1e-3)
     assert np.all(lost.variance > exact.variance)
@@ -145,11 +146,55 @@ def test_means_follow_sums_without_noise_and_surprise_widens_them() -> None:
     field, n = a_field(basis, grid.n_cells), grid.n_cells
     slope, of_day = np.full(n, 4.0), np.full(n, 0.2)
     true = field.level(basis) + 0.5 * np.sin(np.arange(n))
-    exact = means_of(field, basis, Told(slope, slope * true, np.full(n, 1e-6), of_day))
+
+    def told(number: np.ndarray, noise: float) -> Told:
+        numbers = OfCells(slope * (number - 3.0), np.full(n, noise))
+        return Told(numbers, slope, -3.0 * slope, np.full(n, 1e-9), of_day)
+
+    exact = means_of(field, basis, told(true, 1e-6))
     assert np.allclose(exact.mean, true, atol=1e-3)
-    calm = means_of(field, basis, Told(slope, slope * true, np.full(n, 4.0), of_day))
-    wild = means_of(field, basis, Told(slope, slope * (true + 30), np.full(n, 4.0), of_day))
+    calm, wild = (means_of(field, basis, told(true + shift, 4.0)) for shift in (0, 30))
     assert np.all(wild.variance > 2 * calm.variance)
+
+
+@pytest.mark.theorem("HV-E25")
+def test_sums_over_cells_teach_what_a_dense_gaussian_posterior_says() -> None:
+    grid, basis = small()
+    field, rng, n = a_field(basis, grid.n_cells), np.random.default_rng(7), grid.n_cells
+    slope, offset, varies = rng.normal(size=n), rng.normal(size=n), rng.uniform(0.2, 2, n)
+    sums = OfSums(rng.normal(size=(n, 5)), rng.normal(size=5), 0.3)
+    dense = basis.matrix.toarray()
+    known = dense @ field.covariance @ dense.T
+    held = slope[:, None] * (known + np.diag(field.own_variance)) * slope + np.diag(varies)
+    total = sums.loading.T @ held @ sums.loading + 0.3 * np.eye(5)
+    gain = known * slope @ sums.loading @ np.linalg.inv(total)
+    level = field.level(basis)
+    expected = level + gain @ (sums.number - sums.loading.T @ (offset + slope * level))
+    variance = np.diag(known - gain @ (sums.loading.T @ (slope[:, None] * known))) + field.own_variance
+    found = sums.learned(field, basis, slope, offset, varies)
+    assert np.allclose(found.field.level(basis), expected)
+    assert np.allclose(found.variance(basis), variance)
+    likely = multivariate_normal(sums.loading.T @ (offset + slope * level), total).logpdf(sums.number)
+    assert found.log_likelihood - 5 * np.log(2 * np.pi) / 2 == pytest.approx(likely)
+
+
+@pytest.mark.theorem("HV-E25")
+def test_directions_spend_the_budget_and_leave_less_than_any_other_sums_of_the_same_length() -> None:
+    grid, basis = small()
+    field, rng, n = a_field(basis, grid.n_cells), np.random.default_rng(8), grid.n_cells
+    field = replace(field, own_variance=np.full(n, 1e-12))
+    slope, energy, none = rng.uniform(1, 3, n), rng.uniform(0.5, 2, n), np.full(n, 1e-12)
+
+    def left(loading: np.ndarray) -> float:
+        numbers = OfSums(loading, np.zeros(loading.shape[1]), 0.5)
+        return left_over(numbers, field, basis, slope, none, 1 / energy)
+
+    best = directions(field, basis, slope, energy, 3.0, 0.5)
+    assert (energy[:, None] * best**2).sum() == pytest.approx(3.0)
+    for _ in range(200):
+        other = best + rng.normal(size=best.shape) * rng.choice([0.01, 0.3])
+        other *= np.sqrt(3.0 / (energy[:, None] * other**2).sum())
+        assert left(best) <= left(other) * (1 + 1e-9)
 
 
 @pytest.mark.theorem("HV-E24")
@@ -219,6 +264,18 @@ def questions_of(asked: Asked, answers: list[np.ndarray]) -> list[Question]:
     questions = [next(steps)]
     questions += [steps.send(one) for one in answers[:-1]]
     return questions
+
+
+@pytest.mark.theorem("HV-E25")
+def test_few_people_are_asked_for_sums_over_many_cells_and_many_for_every_cell() -> None:
+    few = a_city(900, n_rings=3, seed=4)
+    for city, asks_cells in ((few, False), (a_city(40_000, n_rings=2, seed=4), True)):
+        grid = Grid(city.position, N_SLOTS)
+        asked = asked_of(grid, CAP, VALUE_RANGE, CURRENCY.within(Decimal(2)))
+        day = capped(*a_day(city, 0), grid.n_cells, CAP, VALUE_RANGE)
+        found, answers = asked_for_real(programme(None, asked), day, np.random.default_rng(9).bytes)
+        assert (answers[1].size == grid.n_cells) == asks_cells
+        assert np.all(np.isfinite(found.mean.mean))
 
 
 def test_a_day_without_anybody_is_asked_and_estimated_like_any_other() -> None:
