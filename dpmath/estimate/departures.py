@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 
 import numpy as np
+from scipy.sparse import csr_array
 from scipy.special import ndtr
 
 from dpmath.core.occupancy import IntArray
@@ -78,9 +79,8 @@ def departures(estimate: Estimate, day: Day, parent: IntArray) -> Departures:
     holds, means, deviations, first = [], [], [], 0
     for kind in kinds:
         names, number = np.unique(kind, return_inverse=True)
-        weights = np.zeros((records.size, names.size))
-        weights[np.arange(records.size), number] = records
-        weights /= weights.sum(axis=0)
+        share = records / np.bincount(number, records)[number]
+        weights = csr_array((share, (np.arange(records.size), number)))
         holds.append(first + number)
         means.append(weights.T @ (joint.departs.T @ joint.innovation))
         deviations.append(np.sqrt(errors.variances(weights)))

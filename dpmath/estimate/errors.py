@@ -49,9 +49,13 @@ class Errors:
             + self.alone[:, None] * weights
         )
 
-    def variances(self, weights: FloatArray) -> FloatArray:
+    def variances(self, weights: csr_array) -> FloatArray:
         """Return the variance of weighted sums of cells: shape (G, n) to (n,)."""
-        return np.maximum((weights * self.times(weights)).sum(axis=0), LEAST_VARIANCE)
+        found = (weights**2).T @ self.alone
+        own = by_label(self.own, self.hexagon)
+        for loading, sign in ((self.common, 1), (own, 1), (self.together, 1), (self.less, -1)):
+            found = found + sign * np.asarray(((weights.T @ loading) ** 2).sum(axis=1)).ravel()
+        return np.maximum(found, LEAST_VARIANCE)
 
     @cached_property
     def diagonal(self) -> FloatArray:

@@ -53,7 +53,8 @@ class Bins:
     @cached_property
     def values(self) -> FloatArray:
         """The mean of each bin's ticks, in points, shape (N_BINS,)."""
-        return sum(self.ends) / 2
+        first, last = self.ends
+        return (first + last) / 2
 
     def shares_below(self, point: float) -> FloatArray:
         """Return which share of each bin's records counts as at most a point, shape (N_BINS,): linear inside a bin."""

@@ -18,8 +18,8 @@ N_OWN = 6
 """Number of factors of each hexagon."""
 _MORE = 8
 """So many factors more are sought than are kept: those are found better then."""
-_ROUNDS = 3
-_TURNS = 3
+_ROUNDS = 2
+_TURNS = 2
 _SOME = 40
 """Number of places at which the result is compared with all factors."""
 
@@ -73,7 +73,7 @@ def remaining_error(estimate: Estimate, day: Day, found: Loadings) -> tuple[floa
     return float(share.min()), float(share.max())
 
 
-def _areas(day: Day) -> FloatArray:
+def _areas(day: Day) -> csr_array:
     """Return the share of each cell in some areas, shape (G, n)."""
     hexagons = np.unique(day.hexagon)
     some = hexagons[:: max(1, hexagons.size // _SOME)]
@@ -84,7 +84,7 @@ def _areas(day: Day) -> FloatArray:
     slots = [day.slot == one for one in np.unique(day.slot)]
     records = day.occupancy.cell_records.astype(np.float64)
     weights = np.array([records * one for one in (records > 0, *slots, *places, *parts) if one.any()]).T
-    return np.asarray(weights / weights.sum(axis=0))
+    return csr_array(weights / weights.sum(axis=0))
 
 
 @dataclass(frozen=True)

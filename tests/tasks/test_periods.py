@@ -2,6 +2,7 @@
 
 import datetime as dt
 import json
+from functools import partial
 from pathlib import Path
 
 import polars as pl
@@ -58,16 +59,16 @@ def test_a_period_is_published_as_soon_as_it_is_over(weeks: Dataset) -> None:
 
 def test_its_rows_are_what_ask_answers(weeks: Dataset) -> None:
     found = read(weeks, "week=2026-W05")
-    period, before = {"first": str(DAYS[3]), "last": str(DAYS[6])}, f"{DAYS[0]}:{DAYS[2]}"
+    week, before = partial(ask, published(weeks), first=str(DAYS[3]), last=str(DAYS[6])), f"{DAYS[0]}:{DAYS[2]}"
     for by, of_city in (("", True), ("hour", True), ("area", False), ("area,hour", False)):
-        expected = ask(published(weeks), **period, compare=before, by=by).table.drop("share_with_records", "changed")
+        expected = week(compare=before, by=by).table.drop("share_with_records", "changed")
         some = found.filter(
             pl.col("kind_of_day") == "all",
             (pl.col("area") == "all") == of_city,
             pl.col("hour").is_null() == ("hour" not in by),
         )
         assert some.select(expected.columns).sort("area", "n_records").equals(expected.sort("area", "n_records"))
-    weekdays = ask(published(weeks), **period, days="mon-fri").table
+    weekdays = week(days="mon-fri").table
     row = found.filter(pl.col("area") == "all", pl.col("kind_of_day") == "weekday", pl.col("hour").is_null())
     assert row["mean_sd"][0] == pytest.approx(weekdays["mean_sd"][0])
     assert set(found["kind_of_day"]) == {"all", "weekday", "saturday", "sunday"}
