@@ -28,6 +28,8 @@ HEADER = "bus,time,lat,lon,speed\n"
         (ROW.replace("47.05", "north"), "set dataset.decimal"),
         (ROW.replace("47.05,8.31", "POINT (8 47),POINT (8 47)"), "must be written as two columns"),
         (ROW.replace("30\n", "30,x,y\n"), "If rows end in a delimiter, the header must end in one too"),
+        (ROW.replace(f"{DATE}T08:00:00Z", "08:00:00"), "columns.time names both"),
+        (ROW.replace("Z,", " BST,"), "Of zones in them are read offsets, UTC, GMT and names such as Europe/Paris"),
         (ROW.replace(f"{DATE}", "2026-01-19"), OF_DAY),
     ],
 )

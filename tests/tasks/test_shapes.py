@@ -56,19 +56,6 @@ def test_a_path_that_no_record_has_is_named(dataset: Dataset) -> None:
     assert all(name in said.rpartition(":")[2] for name in ("location.coordinates[0]", "speed"))
 
 
-@pytest.mark.parametrize("role", ["bus", "time", "lat", "lon", "speed"])
-@pytest.mark.parametrize("ending", ["csv", "ndjson", "json", "parquet"])
-def test_a_wrong_column_lists_those_that_are_there(ending: str, role: str, dataset: Dataset) -> None:
-    """Of the value's column nothing is listed that is within another one: it may be in there."""
-    name = {"bus": "user", "time": "time", "lat": "latitude", "lon": "longitude", "speed": "value"}[role]
-    dataset.set(**{name: "nothing"})
-    frame = pl.DataFrame({"bus": ["a"], "time": [f"{DATE}T08:00:00Z"], "lat": [47.0], "lon": [8.0], "speed": [30]})
-    getattr(frame, f"write_{ending}")(dataset.write(f"a.{ending}", b""))
-    said = refusal(dataset)
-    assert f'no column "nothing" (columns.{name})' in said
-    assert "bus, time, lat, lon, speed" in said
-
-
 @pytest.mark.parametrize(
     ("path", "steps"),
     [

@@ -276,8 +276,8 @@ def _about_zones(times: Sequence[Any], zone: str) -> str:
     if named is None:
         return ""
     return (
-        f". If {named} is a time zone, several are called so: name a place that has it with --time-zone. Zones are "
-        f"read as {zone_names_read(zone)}"
+        f". If {named} is a time zone, several are called so: name a place that has it with --time-zone. Of zones "
+        f"are read {zone_names_read(zone)}"
     )
 
 

@@ -87,9 +87,8 @@ def use_zones(connection: warehouse.Connection, of_times: str, of_days: str) -> 
 
 def zone_names_read(zone: str) -> str:
     """Return which names of zones are read in times, in words, where those without an offset are of a zone."""
-    own = " and ".join(sorted(abbreviations(zone)))
-    of_own = f", and {own} because {zone} has them" if own else ""
-    return f"offsets, UTC, GMT and names such as Europe/Paris{of_own}"
+    own = " and ".join(sorted(abbreviations(zone).keys() - {"UTC", "GMT"}))
+    return "offsets, UTC, GMT and names such as Europe/Paris" + (f", {own} as those of {zone}" if own else "")
 
 
 def note_clock_changes(connection: warehouse.Connection, zone: str) -> None:

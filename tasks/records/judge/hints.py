@@ -54,7 +54,9 @@ def of_times(config: Config) -> str:
     other = next((kind.time_else for kind in kinds if kind and kind.time_else), None)
     if other and config.columns.time_else is None and config.columns.time != other:
         return f'If vehicles have no "{config.columns.time}", set columns.time_else = "{other}": the time of the feed.'
+    can_join = len(config.columns.of_time) == 1 and any(kind and kind.can_join_times for kind in kinds)
+    joined = ' Where the date has a column of its own, columns.time names both, as in ["date", "time"].'
     return (
-        "Times must be ISO 8601 or numbers since 1970, or have the form in columns.time_format. Zones "
-        f"in them are read as {zone_names_read(config.time_zone)}."
+        "Times must be ISO 8601 or numbers since 1970, or have the form in columns.time_format. Of zones in them are "
+        f"read {zone_names_read(config.time_zone)}.{joined if can_join else ''}"
     )
