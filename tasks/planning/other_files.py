@@ -1,8 +1,10 @@
 """What the first records of files tell that the warehouse does not hold: who is in files of other days, and offsets."""
 
 import datetime as dt
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import suppress
+from functools import partial
+from itertools import chain
 from pathlib import Path
 
 from tasks.base.config import Config
@@ -20,6 +22,8 @@ from tasks.records.read.inputs import Input, find_inputs
 _FURTHEST = 7
 _MOST_FILES = 20
 
+See = Callable[[Path, Look], list[str]]
+
 
 def users_of_other_files(date: dt.date, apart: int, config: Config) -> set[str]:
     """Return users of the first records of another day's own files: of the nearest day that is apart, or of any.
@@ -33,47 +37,48 @@ def users_of_other_files(date: dt.date, apart: int, config: Config) -> set[str]:
     """
     shifts = [*range(apart, _FURTHEST + 1), *range(1, apart)]
     near = (date + dt.timedelta(days=sign * shift) for shift in shifts for sign in (-1, 1))
-    return next(filter(None, (set(_users(day, config)) for day in near)), set())
+    seen = (set(chain.from_iterable(_seen(day, config, partial(_users_in, config), is_own=True))) for day in near)
+    return next(filter(None, seen), set())
 
 
 def zone_cautions(date: dt.date, config: Config) -> list[str]:
     """Return which zone a day's times without an offset are taken to be of, unless the configuration says it."""
     if config.columns.time_zone is not None:
         return []
-    columns = {"time": config.columns.time}
-    for path, look in _looks(date, config):
-        times = [one for one in written_times(look, columns) if one not in (None, "")]
-        unit = config.columns.time_unit or recognise.time_unit(times)
-        if TimesForm(unit, config.columns.time_format).has_no_offset([times]):
-            is_int96 = (look.kinds or {}).get(of_time(columns)[0]) == "int96"
-            why = ", as INT96 is by the convention of Spark and Hive" if is_int96 else ""
-            zone = look.format.time_zone(path, config)
-            return [
-                f"times have no offset, and are read as times of {zone}{why}. If that is right, say so with "
-                f'columns.time_zone = "{zone}"; else name their zone there.'
-            ]
-    return []
+    return next(filter(None, _seen(date, config, partial(_zone_taken, config))), [])
 
 
-def _users(date: dt.date, config: Config) -> Iterator[str]:
-    """Yield the users in a day's own files, as the warehouse writes them."""
-    column = config.columns.user
-    for path, look in _looks(date, config, is_own=True):
-        if column == OF_FILE:
-            yield from filter(None, [user_of_file(path, config.folder)])
-            continue
-        for one in look.column(column) if column in look.names else []:
-            if isinstance(one, str | int) and not isinstance(one, bool) and str(one).strip():
-                yield str(one).strip()
-
-
-def _looks(date: dt.date, config: Config, *, is_own: bool = False) -> Iterator[tuple[Path, Look]]:
-    """Yield what some of a day's files look like. What cannot be read is left out: reading the day says so."""
+def _seen(date: dt.date, config: Config, see: See, *, is_own: bool = False) -> Iterator[list[str]]:
+    """Yield what is seen in some of a day's files. What cannot be read is left out: reading the day says so."""
     files: list[Input] = []
     with suppress(HexveilError):
         files = [one for one in find_inputs(date, config, needed=False) if one.file_date is not None or not is_own]
     dataset = config.dataset
     given = Given(dataset.header, dataset.delimiter, dataset.format, dataset.records or "", config.columns.by_role)
     for one in files[:: len(files) // _MOST_FILES + 1]:
-        with suppress(HexveilError, OSError, ValueError), at_hand(one, private_folder(config) / "looked") as path:
-            yield path, format_of(path, config).look(path, given)
+        with suppress(Exception), at_hand(one, private_folder(config) / "looked") as path:
+            yield see(path, format_of(path, config).look(path, given))
+
+
+def _users_in(config: Config, path: Path, look: Look) -> list[str]:
+    """Return the users of a file's first records, as the warehouse writes them."""
+    column = config.columns.user
+    if column == OF_FILE:
+        return list(filter(None, [user_of_file(path, config.folder)]))
+    found = [one for one in look.column(column) if isinstance(one, str | int) and not isinstance(one, bool)]
+    return [str(one).strip() for one in found if str(one).strip()]
+
+
+def _zone_taken(config: Config, path: Path, look: Look) -> list[str]:
+    columns = {"time": config.columns.time}
+    times = [one for one in written_times(look, columns) if one not in (None, "")]
+    unit = config.columns.time_unit or recognise.time_unit(times)
+    if not TimesForm(unit, config.columns.time_format).has_no_offset([times]):
+        return []
+    is_int96 = (look.kinds or {}).get(of_time(columns)[0]) == "int96"
+    why = ", as INT96 is by the convention of Spark and Hive" if is_int96 else ""
+    zone = look.format.time_zone(path, config)
+    return [
+        f"times have no offset, and are read as times of {zone}{why}. If that is right, say so with "
+        f'columns.time_zone = "{zone}"; else name their zone there.'
+    ]

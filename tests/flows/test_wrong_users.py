@@ -258,6 +258,23 @@ def test_the_first_day_of_dated_files_is_compared_with_files_of_other_days(
             dataset.release(DATE)
 
 
+@pytest.mark.parametrize(
+    ("ending", "content"),
+    [
+        ("csv", b"\xff\xfe"),
+        ("csv", b"nothing,else\n1,2\n"),
+        ("csv.gz", gzip.compress(b"bus,time")[:-4]),
+        ("ndjson", b"not json\n"),
+        ("parquet", b"PAR1 and no more PAR1"),
+    ],
+)
+def test_a_file_of_another_day_that_cannot_be_read_stops_no_day(dataset: Dataset, ending: str, content: bytes) -> None:
+    dataset.set(files=["raw/{date}.csv", f"raw/{{date}}_other.{ending}"])
+    dataset.write(f"{DATE}.csv", HEADER + rows(DATE, as_vehicles))
+    dataset.write(f"{DAYS[2]}_other.{ending}", content)
+    dataset.release(DATE)
+
+
 def test_users_of_whom_no_two_are_ever_there_together_are_said(dataset: Dataset, hexveil: Hexveil) -> None:
     dataset.write(
         "day.csv", HEADER + "".join(f"f{n // 3},{DATE}T{n // 3:02}:0{n % 3}:00Z,47.0,8.3,9\n" for n in range(60))
