@@ -70,6 +70,8 @@ class Format(Generic[P]):
         writes: Returns its bytes.
         says_the_same: Returns whether the bytes contain the same values as the table; None if nothing is compared.
         is_wanted: Returns whether the file is made.
+        is_kept_once: Whether it is for looking alone, and large: of days before the last it is kept where it is
+            published, and not among the released files too.
     """
 
     name: str
@@ -77,6 +79,7 @@ class Format(Generic[P]):
     writes: Callable[[P], bytes]
     says_the_same: Callable[[bytes, pl.DataFrame], bool] | None = None
     is_wanted: Callable[[P], bool] = lambda _: True
+    is_kept_once: bool = False
 
 
 def csv_bytes(table: pl.DataFrame) -> bytes:
@@ -100,9 +103,10 @@ FORMATS: tuple[Format[PublishedDay], ...] = (
         lambda day: geography.geoparquet(day.statistics),
         read_back.same_geoparquet,
     ),
-    Format("map.html", HTML, _map, is_wanted=lambda day: day.config.publish.map),
+    Format("map.html", HTML, _map, is_wanted=lambda day: day.config.publish.map, is_kept_once=True),
 )
 """The files of a day."""
+KEPT_ONCE = tuple(one.name for one in FORMATS if one.is_kept_once)
 
 
 def medium_of(name: str) -> Medium:

@@ -11,9 +11,10 @@ from tasks.account.identity import path_in_table, published_folder
 from tasks.base import durable
 from tasks.base.config import Config
 from tasks.base.errors import LedgerBroken
-from tasks.base.logs import say
+from tasks.base.logs import say, warn
 from tasks.base.steps import step
 from tasks.base.storage import TABLE
+from tasks.formats.catalogue import KEPT_ONCE
 from tasks.release.overview import write_overview
 from tasks.release.periods import write_periods
 
@@ -40,7 +41,13 @@ def publish_files(release_id: str, config: Config) -> None:
         for unfinished in (*folder.glob(".*"), *in_table.glob(".*")):
             unfinished.unlink()
         for name, file_hash in sorted(entry.files.items(), reverse=True):
-            _publish(file_hash, folder / name, config)
+            try:
+                _publish(file_hash, folder / name, config)
+            except LedgerBroken:
+                if name not in KEPT_ONCE:
+                    raise
+                warn(log, "page is lost or was changed; restore it from backup", file=folder / name)
+        _keep_once(entries, config)
         _fill_table(entry, entries, config)
         write_overview(entries, config)
         write_periods(releases(entries), entry.date, config)
@@ -49,9 +56,22 @@ def publish_files(release_id: str, config: Config) -> None:
 
 
 def _publish(file_hash: str, path: Path, config: Config) -> None:
-    content = private_files.read(private_files.releases(config), file_hash)
-    if not path.exists() or path.read_bytes() != content:
-        durable.write_whole(path, content, mode=0o644)
+    if not _is_published(file_hash, path):
+        durable.write_whole(path, private_files.read(private_files.releases(config), file_hash), mode=0o644)
+
+
+def _is_published(file_hash: str, path: Path) -> bool:
+    return path.exists() and durable.sha256(path.read_bytes()) == file_hash
+
+
+def _keep_once(entries: list[Entry], config: Config) -> None:
+    """Remove the second copies of large files for looking, of releases before the last."""
+    for entry in releases(entries)[:-1]:
+        folder = published_folder(entry.date, entry.revision, config)
+        for name in entry.files.keys() & set(KEPT_ONCE):
+            copy = private_files.releases(config) / entry.files[name]
+            if copy.exists() and _is_published(entry.files[name], folder / name):
+                copy.unlink()
 
 
 def _fill_table(published: Release, entries: list[Entry], config: Config) -> None:

@@ -11,6 +11,7 @@ from tasks.base.config import Config
 from tasks.base.copies import copy_all
 from tasks.base.errors import contained
 from tasks.base.storage import OWNER, is_over_all_days
+from tasks.formats.catalogue import KEPT_ONCE
 from tasks.kinds.table import load_plan
 
 
@@ -43,7 +44,10 @@ def _in_order(entries: list[Entry], config: Config) -> Iterator[Path]:
     for entry in charges(entries):
         plan = load_plan(entry.plan, config)
         yield from (private_files.plans(config) / name for name in (plan.name, *plan.files.values()))
-    yield from (private_files.releases(config) / name for name in private_files.released_files(entries))
+    kept_once = {entry.files.get(name) for entry in releases(entries) for name in KEPT_ONCE}
+    for path in (private_files.releases(config) / name for name in private_files.released_files(entries)):
+        if path.name not in kept_once or path.exists():
+            yield path
     yield from (private_files.totals(config) / entry.totals for entry in charges(entries)[-1:])
     yield ledger.ledger_path(config)
     yield from (path for path in [private / "ledger-head", *sorted((private / "attempts").glob("*"))] if path.exists())

@@ -10,14 +10,16 @@ from tasks.base.config import Config
 from tasks.base.config_types import shown
 from tasks.base.provenance import code_hash
 from tasks.base.storage import TABLE, is_of_columns, is_over_all_days
+from tasks.formats.catalogue import KEPT_ONCE
 from tasks.release.overview import overview
 from tasks.release.periods import problem_with_periods
 
 
-def missing_file(entry: Release, config: Config) -> Path | None:
-    """Return a file of a release that is not in its published folder; None if all are."""
+def missing_file(entry: Release, config: Config) -> str | None:
+    """Return which file of a release is not in its published folder, and what to do; None if all are."""
     folder = published_folder(entry.date, entry.revision, config)
-    return next((folder / name for name in entry.files if not (folder / name).exists()), None)
+    missing = next((folder / name for name in entry.files if not (folder / name).exists()), None)
+    return f"{missing} is missing; {_how_to_mend(missing)}" if missing else None
 
 
 def unlike_its_files(entry: Release, config: Config) -> Iterator[str]:
@@ -26,7 +28,7 @@ def unlike_its_files(entry: Release, config: Config) -> Iterator[str]:
     for name, file_hash in entry.files.items():
         path = folder / name
         if path.exists() and durable.sha256(path.read_bytes()) != file_hash:
-            yield f"{path} is not the file that was released; run the day again to publish it"
+            yield f"{path} is not the file that was released; {_how_to_mend(path)}"
     for path in sorted(folder.glob("[!.]*")):
         is_revision = entry.revision is None and path.name.startswith("revision=")
         if path.name not in entry.files and not is_revision:
@@ -74,3 +76,7 @@ def _says_the_same(name: str, found: bytes | None, wanted: bytes | None, last: l
     if is_of_columns(name):
         return True
     return found is not None and last[0].in_words.encode() in found
+
+
+def _how_to_mend(path: Path) -> str:
+    return f"run the day again to publish it{', or restore it from backup' if path.name in KEPT_ONCE else ''}"

@@ -109,11 +109,10 @@ def verify_ledger(config: Config) -> Verified:
         problem = _first_problem(entry, entries[:number], account, verifiers, config)
         if problem is None and isinstance(entry, Release):
             may_wait = entry is released[-1] and _may_wait(entry, known, config)  # first: its files may arrive now
-            missing = missing_file(entry, config)
-            if missing and may_wait:
+            problem = missing_file(entry, config)
+            if problem and may_wait:
                 waiting = entry.release_id
                 continue
-            problem = f"{missing} is missing; run the day again to publish it" if missing else None
         if problem:
             raise LedgerBroken(
                 f"entry {entry.number} ({entry.release_id if isinstance(entry, Charge) else entry.kind}): {problem}"
