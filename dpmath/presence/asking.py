@@ -13,7 +13,7 @@ from dpmath.presence.counts import Users, expected_users
 from dpmath.presence.fields import FloatArray
 from dpmath.presence.loadings import Loadings, Wanted
 from dpmath.presence.numbers import Numbers
-from dpmath.presence.questions import RECORD, Block, Check, Kept, Sums, Totals, share_centre
+from dpmath.presence.questions import RECORD, Block, By, Check, Kept, Sums, Totals, share_centre
 from dpmath.presence.state import VALUES_OF_DAY, Asked, Known, State
 from dpmath.presence.weights import USUAL_LOG_LENGTH, USUAL_SHARE, least_error_weights
 
@@ -70,10 +70,8 @@ class Summing:
         """Return the noisy numbers of records and of values that answers tell, if the ball kept a share of records."""
         told, n_sums = answers.astype(np.float64), self.of_records.whole.shape[1]
         deviation = sigma(self.question.ball)
-        return tuple(
-            loadings.read(part, deviation, share)
-            for loadings, part in ((self.of_records, told[:n_sums]), (self.of_values, told[n_sums:]))
-        )
+        records = self.of_records.read(told[:n_sums], deviation, share)
+        return records, self.of_values.read(told[n_sums:], deviation, share)
 
 
 def sigma(ball: Ball) -> float:
@@ -191,7 +189,11 @@ def kept_of(counts: Counting, sums: Summing, asked: Asked, is_first: bool) -> Ke
     Source:
         HV-L72.
     """
-    of = ((counts.question, "cells"), (sums.question, "records"), (sums.question, "cells"))
+    of: tuple[tuple[Sums, By], ...] = (
+        (counts.question, "cells"),
+        (sums.question, "records"),
+        (sums.question, "cells"),
+    )
     ball = _ball(asked, "kept", len(of), is_first)
     return Kept(of, asked.most_cells, asked.most_records, share_centre(USUAL_SHARE), ball)
 

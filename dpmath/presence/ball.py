@@ -2,9 +2,9 @@
 
 from dataclasses import dataclass
 from math import isqrt
+from typing import Any
 
 import numpy as np
-from scipy.sparse import csr_array
 
 from dpmath.core import _check
 from dpmath.core.accounting import LARGEST_INVERSE_SCALE, ExactIntArray, exact_integers
@@ -12,6 +12,8 @@ from dpmath.core.currency import GAUSSIAN, Currency
 from dpmath.core.occupancy import IntArray
 from dpmath.noise.sampling import RandomBytes, discrete_gaussian
 
+Sparse = Any
+"""A ``csr_array`` of scipy, whose own types say that it may have no shape."""
 LARGEST_RADIUS = 1 << 24
 SHARE_BITS = 20
 """A share kept is a whole number of 2^-20, rounded down."""
@@ -59,7 +61,7 @@ class Ball:
         """
         return currency.of_noise(GAUSSIAN, self.radius, self.inverse_scale)
 
-    def noisy_sums(self, private_vectors: csr_array, random_bytes: RandomBytes) -> ExactIntArray:
+    def noisy_sums(self, private_vectors: Sparse, random_bytes: RandomBytes) -> ExactIntArray:
         """Return the noisy sums over users of their vectors, each scaled down to the ball, shape (Q,).
 
         Args:
@@ -75,7 +77,7 @@ class Ball:
         """Return noise for each sum, shape (Q,)."""
         return discrete_gaussian(np.full(self.n_sums, self.inverse_scale, dtype=object), random_bytes)
 
-    def inside(self, private_vectors: csr_array) -> csr_array:
+    def inside(self, private_vectors: Sparse) -> Sparse:
         """Return each vector scaled down as a whole to the ball, truncated towards 0.
 
         Raises:
@@ -93,14 +95,14 @@ class Ball:
         vectors.data = np.where(beyond, scaled, vectors.data)
         return vectors
 
-    def shares_kept(self, private_vectors: csr_array) -> IntArray:
+    def shares_kept(self, private_vectors: Sparse) -> IntArray:
         """Return how much of each vector the ball leaves, private, shape (L,): 2^SHARE_BITS if it is inside."""
         vectors = private_vectors.copy()
         vectors.sum_duplicates()
         vectors.data = np.clip(vectors.data, -self.largest_component, self.largest_component)
         return np.minimum((self.radius << SHARE_BITS) // np.maximum(self._lengths(vectors), 1), 1 << SHARE_BITS)
 
-    def _lengths(self, vectors: csr_array) -> IntArray:
+    def _lengths(self, vectors: Sparse) -> IntArray:
         """Return the length of each row, rounded up to a whole number, shape (L,)."""
         square = np.zeros(vectors.shape[0], dtype=np.int64)
         rows = np.repeat(np.arange(vectors.shape[0]), np.diff(vectors.indptr))

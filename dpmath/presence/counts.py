@@ -103,6 +103,7 @@ def _fitted(
     field: Field, basis: Basis, numbers: Numbers, overdispersion: float, level: FloatArray, most_steps: int
 ) -> tuple[FloatArray, Learned]:
     """Return the most likely surface and what is known of it, by Gauss-Newton steps of a bounded length."""
+    found = None
     for _ in range(most_steps):
         mean = np.exp(np.minimum(level, _LARGEST_LOG))
         of_day = mean + overdispersion * mean**2
@@ -111,4 +112,6 @@ def _fitted(
         level = level + step
         if np.abs(step).max() < _NO_STEP:
             break
+    if found is None:
+        raise ValueError("most_steps must be at least 1")
     return level, found

@@ -130,7 +130,7 @@ def limits(number: Number, share: float) -> tuple[FloatArray, FloatArray]:
     Source:
         HV-E24.
     """
-    return tuple(_quantile(number, (1 + side * share) / 2, side) for side in (-1, 1))
+    return _quantile(number, (1 - share) / 2, -1), _quantile(number, (1 + share) / 2, 1)
 
 
 def at_least(number: Number, least: int, share: float = 0.9) -> np.ndarray:

@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass, replace
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -9,8 +10,9 @@ from scipy.linalg import cholesky, solve_triangular
 from scipy.sparse import csr_array, diags_array, hstack, kron
 
 from dpmath.core import _check
+from dpmath.presence.ball import Sparse
 
-FloatArray = NDArray[np.float64]
+FloatArray = NDArray[np.floating[Any]]
 PARTS = ("city", "hour", "hexagon", "course")
 _REACH_KM = 4.0
 _HARMONICS = (1, 2)
@@ -50,7 +52,7 @@ class Basis:
         of_part: The covariance of each part's numbers, for a part of variance 1 in a cell, by its name.
     """
 
-    matrix: csr_array
+    matrix: Sparse
     part: dict[str, slice]
     of_part: dict[str, FloatArray]
 
@@ -77,7 +79,7 @@ def basis_of(grid: Grid) -> Basis:
     hours = np.abs(np.subtract.outer(np.arange(n_slots), np.arange(n_slots)))
     hours = np.minimum(hours, n_slots - hours)
     each = csr_array(np.eye(n_hexagons))
-    columns = {
+    columns: dict[str, Sparse] = {
         "city": csr_array(np.ones((grid.n_cells, 1))),
         "hour": csr_array(kron(np.ones((n_hexagons, 1)), np.eye(n_slots))),
         "hexagon": csr_array(kron(each, np.ones((n_slots, 1)))),

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.sparse import csr_array, diags_array
 
+from dpmath.presence.ball import Sparse
 from dpmath.presence.fields import Basis, Field, FloatArray
 from dpmath.presence.numbers import Numbers, OfCells, OfSums, directions, left_over
 
@@ -25,7 +26,7 @@ class Loadings:
         of_cells: Whether each cell has a sum of its own.
     """
 
-    whole: csr_array
+    whole: Sparse
     unit: float
     of_cells: bool
 

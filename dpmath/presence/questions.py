@@ -10,9 +10,10 @@ from dpmath.core import _check
 from dpmath.core.accounting import ExactIntArray
 from dpmath.core.occupancy import IntArray
 from dpmath.noise.sampling import RandomBytes
-from dpmath.presence.ball import SHARE_BITS, Ball
+from dpmath.presence.ball import SHARE_BITS, Ball, Sparse
 from dpmath.presence.user_cells import UserCells
 
+By = Literal["cells", "records"]
 RECORD = 1 << 8
 """Records of a user in a cell are compared with a public number in 256ths of a record."""
 _BITS_OF_MEAN = 14
@@ -32,7 +33,7 @@ class Question(Protocol):
         """See above."""
         ...
 
-    def private_vectors(self, day: UserCells) -> csr_array:
+    def private_vectors(self, day: UserCells) -> Sparse:
         """Return each user's vector before it is scaled down, shape (L, Q). It reads that user's pairs alone."""
         ...
 
@@ -56,16 +57,16 @@ class Block:
         shift: How many bits a sum is cut by, towards 0.
     """
 
-    loading: csr_array
+    loading: Sparse
     centre: IntArray
     shift: int
 
     def fits(self, largest: int) -> bool:
         """Return whether sums of a user fit in 64 bits if no number is further than ``largest`` from its centre."""
         exact = csr_array(abs(self.loading).astype(np.float64))
-        return float(exact.sum(axis=0).max(initial=0.0)) * largest < _LARGEST_SUM / 2
+        return float(np.max(exact.sum(axis=0), initial=0.0)) * largest < _LARGEST_SUM / 2
 
-    def of(self, pairs: csr_array) -> csr_array:
+    def of(self, pairs: Sparse) -> Sparse:
         """Return the sums of each user from a number of each user and cell."""
         sums = csr_array(pairs @ self.loading)
         sums.data = np.sign(sums.data) * (np.abs(sums.data) >> self.shift)
@@ -137,7 +138,7 @@ class Sums:
         blocks = zip((self.users, self.records, self.values), largest, strict=True)
         return [(block, most) for block, most in blocks if block is not None]
 
-    def private_vectors(self, day: UserCells) -> csr_array:
+    def private_vectors(self, day: UserCells) -> Sparse:
         """Return each user's vector; see ``Question``.
 
         Raises:
@@ -181,7 +182,7 @@ class Totals:
     is_first: bool
     ball: Ball
 
-    def private_vectors(self, day: UserCells) -> csr_array:
+    def private_vectors(self, day: UserCells) -> Sparse:
         """Return each user's vector; see ``Question``."""
         weight, most = self.weight, self.most_records
         cells, records = day.cells_of_users, day.sums(day.n_records)
@@ -215,13 +216,13 @@ class Kept:
         HV-L71.
     """
 
-    of: tuple[tuple[Sums, Literal["cells", "records"]], ...]
+    of: tuple[tuple[Sums, By], ...]
     most_cells: int
     most_records: int
     centre: int
     ball: Ball
 
-    def private_vectors(self, day: UserCells) -> csr_array:
+    def private_vectors(self, day: UserCells) -> Sparse:
         """Return each user's vector; see ``Question``."""
         size = {
             "cells": np.minimum(day.cells_of_users, self.most_cells),
@@ -262,7 +263,7 @@ class Check:
     weight: int
     ball: Ball
 
-    def private_vectors(self, day: UserCells) -> csr_array:
+    def private_vectors(self, day: UserCells) -> Sparse:
         """Return each user's vector; see ``Question``."""
         far = np.abs(day.total // day.n_records - self.centre[day.cell])
         expected = self.expected[day.cell, 0] + self.expected[day.cell, 1] // day.n_records
@@ -287,7 +288,7 @@ def share_centre(share: float) -> int:
     return round(share * (1 << SHARE_BITS))
 
 
-def _by_user(day: UserCells, numbers: IntArray) -> csr_array:
+def _by_user(day: UserCells, numbers: IntArray) -> Sparse:
     return csr_array((numbers, (day.user, day.cell)), shape=(day.n_users, day.n_cells))
 
 

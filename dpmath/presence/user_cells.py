@@ -7,6 +7,7 @@ import numpy as np
 from dpmath.core import _check
 from dpmath.core.occupancy import IntArray
 
+_LARGEST_SUM = 1 << 62
 MOST_CELLS = 1 << 17
 """So that squares of a user's means, added up, fit in 64 bits."""
 
@@ -43,6 +44,8 @@ class UserCells:
         _check.at_least(1, n_cells=self.n_cells, cap=self.cap, value_range=self.value_range)
         if self.n_cells > MOST_CELLS:
             raise ValueError(f"n_cells must be at most {MOST_CELLS}")
+        if self.n_cells * self.cap * max(self.cap, self.value_range) >= _LARGEST_SUM:
+            raise ValueError("cap and value_range must leave a user's sums over all cells below 2^62")
         if (
             len({array.shape for array in (self.user, self.cell, self.n_records, self.total)}) > 1
             or self.user.ndim != 1

@@ -250,7 +250,7 @@ def test_given_the_same_answers_a_day_with_and_without_a_user_differ_within_the_
         for cell, records, total in shapes:
             one = (np.full(cell.size, 10**6), cell, records, total)
             more = [np.concatenate(pair) for pair in zip(others, one, strict=True)]
-            days = [capped(*columns, GRID.n_cells, CAP, VALUE_RANGE) for columns in (others, more)]
+            days = [capped(u, c, n, s, GRID.n_cells, CAP, VALUE_RANGE) for u, c, n, s in (others, more)]
             for question in questions_of(asked, answers):
                 sums = [
                     np.asarray(question.ball.inside(question.private_vectors(each)).sum(axis=0)).ravel().astype(object)

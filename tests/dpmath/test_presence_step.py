@@ -25,7 +25,8 @@ def ball(n_sums: int, radius: int = 50, inverse_scale: int = LOSS_UNITS >> 6) ->
 def day_of(pairs: list[tuple[int, int, int, int]], n_cells: int = 2, cap: int = CAP, most: int = RANGE) -> UserCells:
     """Return a day from rows of user, cell, records and total."""
     columns = np.array(pairs, dtype=np.int64).reshape(-1, 4).T
-    return UserCells(*columns, n_cells, cap, most)
+    user, cell, records, total = columns
+    return UserCells(user, cell, records, total, n_cells, cap, most)
 
 
 def questions(
@@ -41,7 +42,8 @@ def questions(
     widths = rng.integers(1, 4, 3)
     blocks = [block(one, n) for one, n in zip((1, 256 * cap, most), widths, strict=True)]
     n_sums = int(widths.sum())
-    sums = Sums(*blocks, rng.integers(-size, size + 1, n_sums), (cap, most), ball(n_sums, radius))
+    users, records, values_block = blocks
+    sums = Sums(users, records, values_block, rng.integers(-size, size + 1, n_sums), (cap, most), ball(n_sums, radius))
     values = Sums(None, None, blocks[2], None, (cap, most), ball(int(widths[2]), radius))
     of_cell = rng.integers(0, 2, n_cells)
     expected = rng.integers(1, 9, (n_cells, 2))
@@ -190,10 +192,14 @@ def test_the_share_kept_is_the_radius_over_the_length_rounded_down() -> None:
 
 @pytest.mark.theorem("HV-L71")
 def test_a_long_stay_counts_as_its_mean_and_what_is_outside_the_area_as_nothing() -> None:
-    day = capped(*(np.array(x) for x in ([4, 4, 9], [0, 1, 5], [10, 2, 1], [25, 3, 7])), 2, 3, 10)
+    def day_with(user: list[int], cell: list[int], records: list[int], total: list[int], *limits: int) -> UserCells:
+        n_cells, cap, most = limits
+        return capped(np.array(user), np.array(cell), np.array(records), np.array(total), n_cells, cap, most)
+
+    day = day_with([4, 4, 9], [0, 1, 5], [10, 2, 1], [25, 3, 7], 2, 3, 10)
     assert (day.n_users, day.n_records.tolist(), day.total.tolist()) == (1, [3, 2], [7, 3])
     huge = 1 << 40
-    assert capped(*(np.array([x]) for x in (0, 0, huge, 7 * huge - 1)), 1, 300, 10**4).total.tolist() == [2099]
+    assert day_with([0], [0], [huge], [7 * huge - 1], 1, 300, 10**4).total.tolist() == [2099]
 
 
 @pytest.mark.parametrize(
@@ -207,7 +213,9 @@ def test_a_long_stay_counts_as_its_mean_and_what_is_outside_the_area_as_nothing(
         ((0, 0, 1, -1), "within"),
     ],
 )
-def test_a_row_outside_the_limits_is_refused_without_a_number_of_the_data(row: tuple[int, ...], match: str) -> None:
+def test_a_row_outside_the_limits_is_refused_without_a_number_of_the_data(
+    row: tuple[int, int, int, int], match: str
+) -> None:
     with pytest.raises(ValueError, match=match) as caught:
         day_of([(0, 1, 1, 1), row])
     assert not any(character.isdigit() for character in str(caught.value))
@@ -220,6 +228,9 @@ def test_a_cell_twice_and_arrays_of_other_lengths_are_refused() -> None:
         UserCells(np.zeros(2, int), np.zeros(1, int), np.ones(2, int), np.zeros(2, int), 2, 1, 1)
     with pytest.raises(ValueError, match="n_cells must be at most"):
         day_of([], n_cells=MOST_CELLS + 1)
+    for cap, most in ((1 << 31, 1), (1 << 10, 1 << 51)):
+        with pytest.raises(ValueError, match="below 2\\^62"):
+            day_of([], cap=cap, most=most)
 
 
 def test_loadings_that_might_overflow_are_refused_whatever_the_day() -> None:

@@ -36,7 +36,8 @@ def a_day(*, with_the_person: bool) -> UserCells:
     if with_the_person:
         person = [np.full(n_cells, 60), np.arange(n_cells), np.full(n_cells, CAP), np.full(n_cells, CAP * VALUE_RANGE)]
         columns = [np.concatenate(pair) for pair in zip(columns, person, strict=True)]
-    return UserCells(*columns, n_cells, CAP, VALUE_RANGE)
+    user, cell, n_records, total = columns
+    return UserCells(user, cell, n_records, total, n_cells, CAP, VALUE_RANGE)
 
 
 def questions() -> list[Question]:
