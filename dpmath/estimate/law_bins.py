@@ -48,7 +48,8 @@ class Bins:
         """The first and the last tick of each bin, in points, shape (N_BINS,) each; the upper edge of an empty one."""
         first = np.append(0, self._last[:-1] + 1)
         point = (N_BINS - 1) / self.value_range
-        return np.where(self.used, first, self._last) * point, self._last * point
+        begin = np.where(self.used, first, self._last) * point
+        return np.asarray(begin, dtype=np.float64), np.asarray(self._last * point, dtype=np.float64)
 
     @cached_property
     def values(self) -> FloatArray:

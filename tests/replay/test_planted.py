@@ -131,7 +131,7 @@ def in_what_is_drawn(patch: Patch) -> None:
 
 
 CONFIGURATION = with_settings(CONFIG, mechanism="exact", target_error=40.0, epsilon_per_day=40.0, epsilon_total=40.0)
-LEAKS = {
+LEAKS: dict[Callable[[Patch], None], str] = {
     in_a_line_of_the_log: "0 run: err",
     in_an_error_message: "0 run: err",
     in_an_exit_code: "0 run: code",
