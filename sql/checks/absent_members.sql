@@ -1,8 +1,13 @@
--- JSON pointers to members that no line of the NDJSON file just read has.
+-- JSON pointers to members that no line has of the NDJSON file just read, or of one of the files.
 -- Grain    one row per such pointer
--- Reads    incoming
+-- Reads    incoming, file_of_row
 -- Params   $user, $time, $latitude, $longitude, $value: pointers
-select pointer
-from (select unnest([$user, $time, $latitude, $longitude, $value]) as pointer)
-where pointer not in (select unnest(members) from incoming)
-    and (select count(*) from incoming) > 0
+with line as (
+    select coalesce(which, 0) as which, members
+    from incoming
+    left join file_of_row on file_of_row.number = incoming.row_number
+)
+
+select distinct pointer
+from (select distinct which, unnest([$user, $time, $latitude, $longitude, $value]) as pointer from line)
+where (which, pointer) not in (select (which, pointer) from (select distinct which, unnest(members) as pointer from line))

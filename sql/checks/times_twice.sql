@@ -1,8 +1,7 @@
--- Whether a file has times that the clock showed twice.
--- Grain    one row if so
+-- The files that have times that the clock showed twice.
+-- Grain    one row per such file
 -- Reads    raw_record
--- Params   $file_id
-select file_id
+-- Params   $file_ids
+select distinct file_id
 from raw_record
-where file_id = $file_id and clock_shift < 0
-limit 1
+where file_id in $file_ids and clock_shift < 0

@@ -1,8 +1,8 @@
--- The id of the file that was seen at this path in this version, if it was read with these settings.
--- Grain    one row if it was
--- Reads    seen_file
--- Params   $path, $version, $settings_hash
+-- The ids of the files that were seen at these paths in these versions, if they were read with these settings.
+-- Grain    one row per file that was given; file_id is null if it was not read
+-- Reads    seen_file; wanted: the files, each with its number, path, version and settings_hash
 -- Privacy  public
 select file_id
-from seen_file
-where path = $path and version = $version and settings_hash = $settings_hash
+from wanted
+left join seen_file using (path, version, settings_hash)
+order by number

@@ -1,7 +1,7 @@
--- quarantine: rows of a file that belong to no day, because neither their time nor their file gives one.
+-- quarantine: rows of files that belong to no day, because neither their time nor their file gives one.
 -- Grain    one row per row
 -- Reads    raw_record
--- Params   $file_id
+-- Params   $file_ids
 -- Privacy  SENSITIVE: points at records
 insert into quarantine by name
 select
@@ -10,4 +10,4 @@ select
     local_date,
     'time_unreadable' as reason
 from raw_record
-where file_id = $file_id and local_date is null
+where file_id in $file_ids and local_date is null

@@ -1,15 +1,15 @@
 -- raw_record: the rows of one Parquet file, cast to types; a value that cannot be read is null.
 -- Grain    one row per row of the file that does not belong to a forgotten day
 -- Reads    the file $path, whole_hour, clock_hour
--- Params   $file_id; $file_date: the day the file is for, or null if each row's own time gives the day;
---          $dates, $starts, $ends: what was forgotten; $path, $user, $time, $latitude, $longitude, $value: names of
---          its columns; $blank: trimmed off user ids; $micros, $time_format: of times, see instant_of;
---          $decimal: the decimal mark of texts
+-- Params   $file_id; $n_before: rows of the file that were read before; $file_date: the day the file is for, or null
+--          if each row's own time gives the day; $dates, $starts, $ends: what was forgotten; $path, $user, $time,
+--          $latitude, $longitude, $value: names of its columns; $blank: trimmed off user ids; $micros, $time_format:
+--          of times, see instant_of; $decimal: the decimal mark of texts
 -- Privacy  SENSITIVE
 insert into raw_record by name
 with incoming as (
     select
-        file_row_number + 1 as row_number,
+        file_row_number + 1 + $n_before as row_number,
         columns(lambda c: c = $user)::varchar as written_id,
         columns(lambda c: c = $time) as written_time,
         instant_of(columns(lambda c: c = $time), $micros, $time_format) as observed_at,

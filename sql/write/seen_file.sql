@@ -1,10 +1,7 @@
--- seen_file: stores where a file's content was seen, and in which version.
--- Grain    one row
--- Params   $path, $version, $settings_hash, $file_id
+-- seen_file: stores where the contents of files were seen, and in which version.
+-- Grain    one row per file
+-- Reads    seen: their path, version, settings_hash and file_id
 -- Privacy  public
 insert or ignore into seen_file by name
-select
-    $path as path,
-    $version as version,
-    $settings_hash as settings_hash,
-    $file_id::integer as file_id
+select path, version, settings_hash, file_id
+from seen

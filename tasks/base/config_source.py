@@ -34,7 +34,8 @@ class Dataset(Section):
     """Name of the dataset: small letters, digits, `_` and `-`. It is a part of each release id."""
     files: tuple[Place, ...] = Field(min_length=1)
     """Patterns of the input files, relative to this file. The end of a name says its format: `.csv`, `.tsv`,
-    `.parquet`, `.ndjson`, `.jsonl`, `.json` or `.pb`, and all but Parquet also with `.gz`. Texts are in UTF-8. With
+    `.parquet`, `.ndjson`, `.jsonl`, `.json` or `.pb`, and all but Parquet also with `.gz` or `.zst`. An archive,
+    `.tar`, `.tar.gz`, `.tgz`, `.tar.zst` or `.zip`, is one file with the rows of all in it. Texts are in UTF-8. With
     `{date}` in a pattern each file holds one local day, and a row of another day in it is quarantined. A pattern may be
     an address such as `s3://bucket/folder/*.parquet`."""
     timezone: str

@@ -2,6 +2,7 @@
 
 import os
 import re
+import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager
 from fnmatch import fnmatch
@@ -22,6 +23,17 @@ def private_folder(config: Owner) -> Path:
     if folder.stat().st_mode & 0o077 and can_write(folder):
         folder.chmod(0o700)
     return folder
+
+
+@contextmanager
+def own_folder(folder: Path) -> Iterator[Path]:
+    """Make an empty folder that only its owner may enter, and remove it afterwards."""
+    shutil.rmtree(folder, ignore_errors=True)  # what a killed run left
+    folder.mkdir(mode=0o700)
+    try:
+        yield folder
+    finally:
+        shutil.rmtree(folder)
 
 
 def can_write(folder: Path) -> bool:

@@ -19,11 +19,11 @@ from tasks.engines.scratch import scratch
 from tasks.engines.shard_parts import all_names, note_of
 from tasks.records.forgotten import Forgetting, forgotten_days, note_forgotten, refuse_other_engine
 from tasks.records.input_formats.parquet_files import parquet_rows
-from tasks.records.input_formats.table import format_of
 from tasks.records.read import source
 from tasks.records.read.fetched import at_hand
-from tasks.records.read.ingest import new_inputs, note_seen, read_file, refuse_forgotten
-from tasks.records.read.inputs import Input
+from tasks.records.read.files import read_file
+from tasks.records.read.ingest import known_contents, new_inputs, note_seen, refuse_forgotten
+from tasks.records.read.inputs import Input, settings_hash
 
 _PART = {
     "name": pl.String,
@@ -101,7 +101,7 @@ def read_input(
         identity = {
             "name": one.name,
             "content_hash": source.content_hash(path),
-            "settings_hash": one.seen(config)["settings_hash"],
+            "settings_hash": settings_hash(one.file_date, config),
         }
         for known, part in earlier:
             note = store.read(note_of(part))
@@ -111,7 +111,7 @@ def read_input(
         folder = f"parts/{file_id}/{uuid.uuid4().hex}"
         with warehouse.connect(here) as connection:
             with warehouse.transaction(connection):
-                read_file(connection, path, format_of(path, config), one.file_date, identity, here)
+                read_file(connection, path, one.file_date, identity, here)
             _store(connection, store, folder, file_id, one.file_date, here)
     return ReadInput(file_id, folder)
 
@@ -134,7 +134,7 @@ def _begin(date: dt.date, fence: str, config: Config) -> tuple[list[Input], list
 
 
 def _named(one: Input, config: Config) -> dict[str, str]:
-    return {"name": one.name, "settings_hash": one.seen(config)["settings_hash"]}
+    return {"name": one.name, "settings_hash": settings_hash(one.file_date, config)}
 
 
 def _keep(one: Input, read: ReadInput, config: Config) -> None:
@@ -143,7 +143,7 @@ def _keep(one: Input, read: ReadInput, config: Config) -> None:
     with scratch(config) as here, warehouse.connect(config) as connection, warehouse.transaction(connection):
         if read.folder is not None:
             file_id = _keep_parts(connection, store, read, here.storage_path)
-        note_seen(connection, one, file_id, config)
+        note_seen(connection, [one], [file_id], config)
     if read.folder is not None:
         store.remove([f"{read.folder}/quarantine.parquet"])
 
@@ -152,9 +152,9 @@ def _keep_parts(connection: warehouse.Connection, store: shard_store.Store, read
     note = json.loads(store.fetch(f"{read.folder}/note.json", folder).read_bytes())
     file = {**note["file"], "file_id": read.file_id}
     identity = {name: file[name] for name in ("name", "content_hash", "settings_hash")}
-    known = warehouse.rows(connection, "read/file_by_content", identity)
-    if known:
-        return int(known[0][0])
+    (known,) = known_contents(connection, [identity])
+    if known is not None:
+        return known
     warehouse.run(connection, "write/raw_file", file)
     rejected = store.fetch(f"{read.folder}/quarantine.parquet", folder)
     warehouse.run(connection, "write/quarantine_from_file", {"path": str(rejected), "file_id": read.file_id})

@@ -15,6 +15,7 @@ from rich.console import Console
 from tests.bench import map_tables, maps, measure, page, year, year_of_maps
 from tests.bench.collection import measure_collection
 from tests.bench.days import Size
+from tests.bench.many_files import measure_many_files
 from tests.bench.peers.run import measure_peers
 from tests.bench.scale import SIZES_OF_CITIES, measure_scale
 
@@ -117,6 +118,11 @@ def _collection(effort: Effort) -> Numbers:
     yield "collection", measure_collection(n_devices, effort.n_runs)
 
 
+def _many_files(effort: Effort) -> Numbers:
+    console.print("many small files beside one", highlight=False)
+    yield "many_files", measure_many_files(effort.n_runs, 0.2 if effort.quick else 1.0)
+
+
 def _planner(_: Effort) -> Numbers:
     subprocess.run([sys.executable, "-m", "tests.bench.planner"], check=True)
     yield from ()
@@ -130,6 +136,7 @@ PARTS = {
     "maps": _maps,
     "scale": _scale,
     "year_of_maps": _year_of_maps,
+    "many_files": _many_files,
     "collection": _collection,
     "peers": _peers,
     "planner": _planner,

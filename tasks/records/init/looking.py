@@ -7,16 +7,31 @@ of the header. Of a record only the columns are looked at that the caller names,
 a value in JSON, only that it is there.
 """
 
-from collections.abc import Iterator
-from contextlib import contextmanager
+import atexit
+from collections.abc import Iterator, Sequence
+from contextlib import closing, contextmanager
+from dataclasses import replace
+from functools import cache
 from pathlib import Path
-from typing import get_args
+from tempfile import TemporaryDirectory
+from typing import Any, get_args
 
 from tasks.base.config_source import Format
 from tasks.base.errors import BadInput
-from tasks.records.input_formats.compressed import open_binary
+from tasks.records.input_formats.archives import is_archive, naming, unpacked
+from tasks.records.input_formats.compressed import open_binary, put_on_disk
 from tasks.records.input_formats.input_format import Given, Look
 from tasks.records.input_formats.table import format_by_name, format_called
+from tasks.records.input_formats.thinning import evenly
+
+MOST_FILES = 20
+"""How many files are looked at."""
+
+
+def looked_at_first(files: Sequence[Path]) -> list[Path]:
+    """Return files in another order: those first that are looked at, which are evenly spread over all."""
+    step = -(-len(files) // MOST_FILES)
+    return [*files[::step], *(one for number, one in enumerate(files) if number % step)]
 
 
 def look_at(path: Path, given: Given) -> Look:
@@ -38,12 +53,49 @@ def look_at(path: Path, given: Given) -> Look:
             is_empty = not file.read(1)
         if is_empty:
             raise BadInput(f"{path} is empty; name a file with records")
-        kind = format_called(given.format) if given.format else format_by_name(path)
-        if kind is None:
-            *others, last = get_args(Format)
-            formats = f"{', '.join(others)} or {last}"
-            raise BadInput(f"{path}: its name does not say its format; say it with --format: {formats}")
-        return kind.look(path, given)
+        return _look_into(path, given) if is_archive(path) else _look(path, given)
+
+
+def _look(path: Path, given: Given) -> Look:
+    kind = format_called(given.format) if given.format else format_by_name(path)
+    if kind is None:
+        *others, last = get_args(Format)
+        formats = f"{', '.join(others)} or {last}"
+        raise BadInput(f"{path}: its name does not say its format; say it with --format: {formats}")
+    return kind.look(path, given)
+
+
+def _look_into(path: Path, given: Given) -> Look:
+    """Return what some files in an archive look like, evenly spread over those that are unpacked first."""
+    folder = _folder() / str(len(list(_folder().iterdir())))
+    folder.mkdir()
+    chosen = list[Path]()
+    with naming(path, folder / "from"), closing(unpacked(path, folder / "from", given.format is not None)) as unpacking:
+        for one in evenly(next(unpacking), MOST_FILES)[:MOST_FILES]:
+            chosen.append(folder / str(len(chosen)) / one.name)
+            chosen[-1].parent.mkdir(parents=True)
+            put_on_disk(one)
+            one.replace(chosen[-1])
+    with naming(path, folder):
+        looks = [_look(one, given) for one in chosen]
+    first = looks[0]
+    same = [one for one in looks if one.format == first.format and one.names]
+
+    def column(name: str) -> list[Any]:
+        return [entry for one in same if name in one.names for entry in one.column(name)]
+
+    def spread(name: str) -> list[Any]:
+        return [entry for one in same if name in one.names for entry in one.spread(name)]
+
+    return replace(first, column=column, spread=spread, files=tuple(chosen))
+
+
+@cache
+def _folder() -> Path:
+    """Return a private folder for what is unpacked, which is removed when the process ends."""
+    folder = TemporaryDirectory(prefix="hexveil-init-")
+    atexit.register(folder.cleanup)
+    return Path(folder.name)
 
 
 @contextmanager

@@ -8,6 +8,9 @@ from pathlib import Path
 from typing import NamedTuple
 
 from tasks.base.config import DATE_PLACEHOLDER
+from tasks.records.input_formats.archives import PACK
+from tasks.records.input_formats.compressed import PACKINGS
+from tasks.records.input_formats.table import format_by_name
 
 _DATE = re.compile(r"(?<!\d)\d{4}-\d\d-\d\d(?!\d)")
 _WRITTEN_DATE = re.compile(r"(?<!\d)(\d{4})([-_.]?)(\d\d)\2(\d\d)(?!\d)")
@@ -82,4 +85,7 @@ def _relative(files: Sequence[Path], folder: Path) -> list[Path]:
 
 
 def _ending(path: Path) -> str:
-    return "".join(path.suffixes[-2:] if path.suffix == ".gz" else path.suffixes[-1:])
+    """Return what names like this one end in; that of a pack of a feed's snapshots is theirs."""
+    if path.name.endswith(PACK) and format_by_name(inner := Path(path.name.removesuffix(PACK))):
+        return _ending(inner)
+    return "".join(path.suffixes[-2:] if path.suffix in PACKINGS else path.suffixes[-1:])

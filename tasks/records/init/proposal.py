@@ -23,7 +23,7 @@ from tasks.base.errors import BadInput
 from tasks.base.time_zones import zone_problem
 from tasks.records.init import patterns
 from tasks.records.init.inner_lists import refuse_inner_lists
-from tasks.records.init.looking import look_at
+from tasks.records.init.looking import MOST_FILES, look_at, looked_at_first
 from tasks.records.init.proposed_files import NOT_THEIR_DAYS, are_of_day, dated_files, undated_files
 from tasks.records.init.proposed_places import places_of
 from tasks.records.init.proposed_times import (
@@ -39,7 +39,6 @@ from tasks.records.input_formats.input_format import Given, Look
 from tasks.records.input_formats.roles import recognise_roles, unit_of
 from tasks.records.input_formats.table import format_by_name
 
-_MOST_FILES = 20
 _N_PLACES = 500
 
 
@@ -82,9 +81,13 @@ def propose_source(files: Sequence[Path], folder: Path, given: Given) -> Proposa
     for option, zone in (("--timezone", given.timezone), ("--time-zone", given.time_zone)):
         if zone is not None and (problem := zone_problem(zone)):
             raise BadInput(f"{option} {zone} {problem}")
-    looks = _looks(files[:_MOST_FILES], given)
+    n_files, files = len(files), looked_at_first(files)
+    looks = _looks(files[:MOST_FILES], given)
     first = looks[0]
     proposal = Proposal({"dataset": {}, "columns": {}}, first.names)
+    if n_files > len(looks) or first.files:
+        in_first = f", and {len(first.files)} files in the first" if first.files else ""
+        proposal.reasons.append(f"{len(looks)} of {n_files:,} files are looked at, evenly spread{in_first}")
     proposal.holds_snapshots = first.format.holds_snapshots
     _form(files, first, given, proposal)
     _columns(looks, files, folder, given, proposal)
@@ -149,7 +152,7 @@ def _form(files: Sequence[Path], look: Look, given: Given, proposal: Proposal) -
     dataset, reasons = proposal.settings["dataset"], proposal.reasons
     dataset["files"] = [str(path) for path in files]
     reasons.append(f"the files are {look.format.name}, by " + ("--format" if given.format else "their names"))
-    if look.format != format_by_name(files[0]):
+    if look.format != format_by_name((look.files or files)[0]):
         dataset["format"] = look.format.name
     if look.delimiter != ",":
         dataset["delimiter"] = look.delimiter
@@ -183,7 +186,7 @@ def _columns(looks: Sequence[Look], files: Sequence[Path], folder: Path, given: 
     found = recognise_roles(free, partial(counts_rows, looks))
     refuse_inner_lists(look, {**found, **given.columns})
     columns.update({**found, **given.columns})
-    if "user" not in columns and look.format.can_name_user and name_users(files, folder):
+    if "user" not in columns and look.format.can_name_user and name_users(look.files or files, folder):
         columns["user"] = OF_FILE
         reasons.append(
             "no column is named like an id of a user: each file is taken for one user, by its name without a date"

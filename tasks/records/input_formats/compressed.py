@@ -3,38 +3,79 @@
 import gzip
 import io
 import zlib
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
-from typing import BinaryIO
+from typing import Any, BinaryIO
+
+import pyarrow as pa
 
 from tasks.base.errors import BadInput
 
 _LARGEST_IN_ANY_CASE = 1 << 28  # bytes
 _MOST_FOLD = 200  # how many times longer than itself a compressed text may become; zeros become 1,000 times longer
-_ENDING = ".gz"
 BOMB = f"becomes {_MOST_FOLD} times longer when it is decompressed, as no records do; fetch it again"
 """What is wrong with a file of which more comes out than ``most_of`` allows."""
+PACKINGS = (".gz", ".zst")
+"""What the name of a compressed file ends in, after the ending of its format."""
+_BUFFER = 1 << 17
+_in_memory: dict[Path, bytes] = {}
+_KINDS = {".gz": "gzip", ".tgz": "gzip", ".zst": "zstd"}
 
 
 class TooLarge(ValueError):
     """There is more than may be held."""
 
 
-def most_of(path: Path) -> int:
-    """Return how many bytes may come out of a compressed file."""
-    return max(_LARGEST_IN_ANY_CASE, _MOST_FOLD * path.stat().st_size)
-
-
 def open_binary(path: Path) -> BinaryIO:
-    """Open a file, and decompress it if its name ends in .gz.
+    """Open a file, and decompress it if its name ends in .gz or .zst.
 
     To read it raises ``BadInput``, with the file's name, if it is damaged, or becomes longer than 256 MiB and than 200
     times itself.
     """
-    return io.BufferedReader(_Decompressed(path)) if path.suffix == _ENDING else path.open("rb")
+    return io.BufferedReader(_Decompressed(path), _BUFFER) if path.suffix in _KINDS else _as_stored(path)
+
+
+@contextmanager
+def in_memory(contents: Mapping[Path, bytes]) -> Iterator[None]:
+    """Hold small files in memory while they are read: to write each to a disk takes longer than to read it."""
+    _in_memory.update(contents)
+    try:
+        yield
+    finally:
+        for path in contents:
+            del _in_memory[path]
+
+
+def put_on_disk(path: Path) -> None:
+    """Write a file to its place that is held in memory, if it is, because the engine reads it there."""
+    if path in _in_memory:
+        path.parent.mkdir(exist_ok=True)
+        path.write_bytes(_in_memory[path])
+
+
+def _as_stored(path: Path) -> BinaryIO:
+    return io.BytesIO(_in_memory[path]) if path in _in_memory else path.open("rb")
+
+
+def packed(*endings: str) -> tuple[str, ...]:
+    """Return the ends of names of files that may be compressed; the first is the first that is given."""
+    return (*endings, *(ending + packing for ending in endings for packing in PACKINGS))
+
+
+def most_of(path: Path) -> int:
+    """Return how long a compressed file may become."""
+    size = len(_in_memory[path]) if path in _in_memory else path.stat().st_size
+    return max(_LARGEST_IN_ANY_CASE, _MOST_FOLD * size)
+
+
+def too_well_compressed(path: Path) -> BadInput:
+    """Return the error for a file that becomes longer."""
+    return BadInput(f"{path}: {BOMB}")
 
 
 def whole(path: Path, largest: int, problem: str) -> bytes:
-    """Return all bytes of a file, decompressed if its name ends in .gz.
+    """Return all bytes of a file, decompressed if its name ends in .gz or .zst.
 
     Args:
         path: The file.
@@ -66,10 +107,11 @@ def unzipped(content: bytes, largest: int) -> bytes:
 
 
 class _Decompressed(io.RawIOBase):
-    """What a file holds in gzip."""
+    """What a file holds in gzip or zstd."""
 
     def __init__(self, path: Path) -> None:
-        self._path, self._file = path, gzip.open(path)  # noqa: SIM115 closed with this
+        self._path, self._stored = path, _as_stored(path)
+        self._file = _decompressing(self._stored, _KINDS[path.suffix])
         self._left = most_of(path)
 
     def readable(self) -> bool:
@@ -78,15 +120,24 @@ class _Decompressed(io.RawIOBase):
     def readinto(self, into: "memoryview | bytearray") -> int:  # pyright: ignore[reportIncompatibleMethodOverride]
         try:
             n_read = self._file.readinto(into)
-        except (EOFError, gzip.BadGzipFile, zlib.error):
-            problem = "the gzip file is truncated or damaged; fetch it again"
+        except (EOFError, zlib.error, OSError) as error:
+            if isinstance(error, OSError) and error.errno is not None:
+                raise  # the file cannot be read at all
+            problem = BadInput(
+                f"{self._path}: the {_KINDS[self._path.suffix]} file is truncated or damaged; fetch it again"
+            )
         else:
             self._left -= n_read
             if self._left >= 0:
                 return n_read
-            problem = BOMB
-        raise BadInput(f"{self._path}: {problem}")
+            problem = too_well_compressed(self._path)
+        raise problem
 
     def close(self) -> None:
         self._file.close()
+        self._stored.close()
         super().close()
+
+
+def _decompressing(file: BinaryIO, kind: str) -> Any:
+    return gzip.open(file) if kind == "gzip" else pa.CompressedInputStream(file, "zstd")

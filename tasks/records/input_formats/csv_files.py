@@ -2,7 +2,7 @@
 
 import itertools
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -12,11 +12,12 @@ from tasks.base.config_source import OF_FILE
 from tasks.base.errors import BadInput
 from tasks.records.input_formats import recognise, text_lines
 from tasks.records.input_formats.columns import roles_of, source_names
-from tasks.records.input_formats.compressed import open_binary
+from tasks.records.input_formats.compressed import open_binary, packed
+from tasks.records.input_formats.csv_merged import merged_csv
 from tasks.records.input_formats.csv_rows import count_csv_rows, csv_records, first_line_end
 from tasks.records.input_formats.file_users import needed_user
 from tasks.records.input_formats.incoming import BLANK, blaming, keep_incoming
-from tasks.records.input_formats.input_format import Given, InputFormat, Left, Look, Snapshot
+from tasks.records.input_formats.input_format import Given, InputFormat, Left, Look, Merged, Snapshot
 from tasks.records.input_formats.thinning import MOST_RECORDS, evenly
 from tasks.records.input_formats.times import N_LOOKED_AT, time_form
 
@@ -68,7 +69,7 @@ def _header(path: Path, given: Given) -> tuple[str, list[str]]:
     if not line.strip():
         raise BadInput(f"{path}: its first line is empty, and must be the header; remove it, or name another file")
     text_lines.refuse_separator(path, line)
-    known = given.delimiter or ("\t" if path.name.endswith((".tsv", ".tsv.gz")) else None)
+    known = given.delimiter or ("\t" if path.name.endswith(packed(".tsv")) else None)
     if recognise.is_comment(line, lines[1].decode("utf-8", "replace").rstrip("\r\n"), known):
         raise BadInput(
             f"{path}: its first line is a comment, and must be the header; remove it, for example with sed 1d"
@@ -104,12 +105,19 @@ def _read(connection: warehouse.Connection, path: Path, file: dict[str, Any], co
         "clock": "clock" if len(of_time) > 1 else "time",
         "decimal": config.dataset.decimal,
     }
+    of_path = {"path": str(path)}
     with blaming(path, "csv"):
         warehouse.run(connection, "scratch/incoming_csv", {**parameters, **times, **BLANK})
-        if warehouse.rows(connection, "checks/lines_not_utf8"):
+        if warehouse.rows(connection, "checks/lines_not_utf8", of_path):
             raise text_lines.not_utf8(path)
-        n_malformed = warehouse.changed(connection, "write/quarantine_csv_lines", file)
+        if warehouse.rows(connection, "checks/rejected_otherwise", of_path):
+            raise text_lines.unreadable(path, "csv")
+        n_malformed = warehouse.changed(connection, "write/quarantine_csv_lines", {**file, **of_path})
     return keep_incoming(connection, file, n_malformed, config)
+
+
+def _merged(paths: Sequence[Path], folder: Path, config: Config) -> list[Merged]:
+    return merged_csv(paths, folder, config, _read)
 
 
 def _columns(path: Path, config: Config) -> list[str]:
@@ -173,11 +181,12 @@ def _snapshot(start: bytes, _: Callable[[], bytes]) -> Snapshot | None:
 
 CSV = InputFormat(
     name="csv",
-    endings=(".csv", ".csv.gz", ".tsv", ".tsv.gz"),
+    endings=packed(".csv", ".tsv"),
     begins=lambda start: recognise.is_text(start) and bool(recognise.without_blanks(start)),
     look=_look,
     count=_count,
     read=_read,
+    merge=_merged,
     snapshot=_snapshot,
     can_name_user=True,
     can_join_times=True,

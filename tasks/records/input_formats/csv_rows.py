@@ -12,10 +12,19 @@ from numpy.typing import NDArray
 
 from tasks.base.errors import BadInput
 from tasks.records.input_formats.compressed import open_binary
-from tasks.records.input_formats.text_lines import LONGEST_RECORD, Block, blocks, too_long, unreadable
+from tasks.records.input_formats.text_lines import (
+    LONGEST_RECORD,
+    Block,
+    block_of,
+    blocks,
+    has_long_line,
+    too_long,
+    unreadable,
+)
 
 _BATCH = 1 << 16
-_MOST_MALFORMED = 10_000
+MOST_MALFORMED = 10_000
+"""How many rows of any file may have another number of fields than the header."""
 _LINE_FEED = ord("\n")
 _RETURN, _QUOTE = b"\r", b'"'
 
@@ -43,7 +52,7 @@ def count_csv_rows(path: Path, delimiter: str, headerless: int = 0) -> int:
         n_rows, n_malformed = _tally(_regular_fields(path, delimiter), headerless)
     except _Irregular:
         n_rows, n_malformed = _tally(_fields_by_records(path, delimiter), headerless)
-    if n_malformed > max(_MOST_MALFORMED, n_rows // 100):
+    if n_malformed > max(MOST_MALFORMED, n_rows // 100):
         raise BadInput(
             f"{path}: {n_malformed:,} of {n_rows:,} rows have not as many fields as the header; check "
             f"dataset.delimiter. {DECIMAL_COMMAS}"
@@ -69,6 +78,18 @@ def _regular_fields(path: Path, delimiter: str) -> Iterator[Counts]:
         yield regular.fields(block)
     if regular.is_open:
         raise _Irregular
+
+
+def regular_counts(content: bytes, delimiter: str) -> Counts | None:
+    """Return how many fields each record of a CSV text has, which ends in a line end; None if the text is irregular."""
+    if has_long_line(content):
+        return None
+    regular = _Regular(delimiter)
+    try:
+        fields = regular.fields(block_of(content))
+    except _Irregular:
+        return None
+    return None if regular.is_open else fields
 
 
 class _Regular:

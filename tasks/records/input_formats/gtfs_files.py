@@ -1,17 +1,23 @@
 """Files of GTFS-Realtime: snapshots of a feed of vehicle positions."""
 
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from functools import partial
 from pathlib import Path
 from typing import Any
+
+import pyarrow as pa
 
 from tasks.base import warehouse
 from tasks.base.config import Config
 from tasks.base.errors import BadInput
 from tasks.records.input_formats import gtfs_realtime, recognise
+from tasks.records.input_formats.compressed import packed
 from tasks.records.input_formats.incoming import keep_rows
-from tasks.records.input_formats.input_format import Given, InputFormat, Left, Look, Snapshot
+from tasks.records.input_formats.input_format import Given, InputFormat, Left, Look, Merged, Snapshot
+from tasks.records.input_formats.merged import merged_tables
 from tasks.records.input_formats.thinning import MOST_RECORDS, evenly
+from tasks.records.input_formats.times import N_LOOKED_AT, time_form
 
 _FIELDS = {
     "user": ("vehicle.id", "vehicle.label", "vehicle.license_plate"),
@@ -30,6 +36,21 @@ def _look(path: Path, _: Given) -> Look:
 
 def _read(connection: warehouse.Connection, path: Path, file: dict[str, Any], config: Config) -> Left:
     return keep_rows(connection, path, "gtfs-rt", gtfs_realtime.positions(path, config), file, config)
+
+
+def _merged(paths: Sequence[Path], _: Path, config: Config) -> list[Merged]:
+    """Return some snapshots as few; one that cannot be decoded stays alone, and is refused by its name."""
+    tables = []
+    for which, path in enumerate(paths):
+        with suppress(BadInput):
+            rows = gtfs_realtime.positions(path, config)
+            form = time_form(rows["time"].slice(0, N_LOOKED_AT).to_pylist(), config)
+            tables.append((which, tuple(form.values()), rows))
+
+    def read(connection: warehouse.Connection, rows: pa.Table, file: dict[str, Any], config: Config) -> Left:
+        return keep_rows(connection, paths[0], "gtfs-rt", rows, file, config)
+
+    return merged_tables(tables, read)
 
 
 def _refuse_absent_fields(files: Sequence[Path], looks: Sequence[Look], columns: Mapping[str, str]) -> None:
@@ -65,11 +86,12 @@ def _snapshot(_: bytes, whole: Callable[[], bytes]) -> Snapshot | None:
 
 GTFS_REALTIME = InputFormat(
     name="gtfs-rt",
-    endings=(".pb", ".pb.gz"),
+    endings=packed(".pb"),
     begins=lambda start: start.startswith(b"\n") and recognise.is_binary(start),  # field 1 is a message: the header
     look=_look,
     count=lambda path, _: len(gtfs_realtime.read_feed(path).vehicles),
     read=_read,
+    merge=_merged,
     snapshot=_snapshot,
     refuse_columns=_refuse_absent_fields,
     holds_snapshots=True,

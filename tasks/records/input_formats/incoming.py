@@ -12,6 +12,7 @@ import pyarrow as pa
 
 from tasks.base import warehouse
 from tasks.base.config import Config
+from tasks.base.errors import BadInput
 from tasks.records.forgotten import forgotten_parameters
 from tasks.records.input_formats.input_format import Left
 from tasks.records.input_formats.text_lines import unreadable
@@ -54,6 +55,9 @@ def keep_rows(
 
 def keep_incoming(connection: warehouse.Connection, file: dict[str, Any], n_malformed: int, config: Config) -> Left:
     """Keep the rows that a reader left in ``incoming``, except rows of forgotten days."""
+    is_declared = config.columns.time_unit is not None or config.columns.time_format is not None
+    if warehouse.rows(connection, "checks/merged_otherwise", {"is_declared": is_declared}):
+        raise BadInput("files differ in form; this is a defect, report it")  # who merged them reads them one by one
     n_readable = warehouse.rows(connection, "read/n_incoming_rows")[0][0]
     days = {**file, **forgotten_parameters(config)}
     if file["file_date"] is None:

@@ -47,6 +47,7 @@ class Look:
         header: The names that were given for a file without a header.
         records: The path to the list of records, of a JSON document; "" if the document is the list. None for others.
         kinds: The type of each column, of a Parquet file.
+        files: The files that were looked at, of an archive.
     """
 
     format: "InputFormat"
@@ -57,6 +58,7 @@ class Look:
     header: tuple[str, ...] = ()
     records: str | None = None
     kinds: dict[str, str] | None = None
+    files: tuple[Path, ...] = ()
 
     @property
     def own_names(self) -> list[str]:
@@ -70,6 +72,10 @@ class Left(NamedTuple):
     n_malformed: int
     n_forgotten: int
 
+    def plus(self, other: "Left") -> "Left":
+        """Return the numbers of both together."""
+        return Left(self.n_malformed + other.n_malformed, self.n_forgotten + other.n_forgotten)
+
 
 class Snapshot(NamedTuple):
     """What a recorded snapshot shows of its records.
@@ -81,6 +87,43 @@ class Snapshot(NamedTuple):
 
     places: frozenset[Any]
     has_records: bool
+
+
+class Part(NamedTuple):
+    """What one of several files is in what they were merged to.
+
+    Attributes:
+        which: Its position among the files that were given.
+        n_rows: How many rows it has, counted without the engine.
+        n_numbers: How many numbers of rows it takes up.
+        first_byte: Where it begins, if they were merged as text.
+        n_lines: How many lines it has then.
+        user: The user that the file is named after, if files are.
+    """
+
+    which: int
+    n_rows: int
+    n_numbers: int
+    first_byte: int = 0
+    n_lines: int = 0
+    user: str | None = None
+
+
+class Merged(NamedTuple):
+    """Some small files as one.
+
+    Attributes:
+        read: Reads all of them, as the format's ``read`` does one.
+        parts: The files, in order.
+    """
+
+    read: Callable[[warehouse.Connection, dict[str, Any], Config], Left]
+    parts: list[Part]
+
+
+def _never_merged(*_: Any) -> list[Merged]:
+    """Merge nothing."""
+    return []
 
 
 def _any_columns(files: Sequence[Path], looks: Sequence[Look], columns: Mapping[str, str]) -> None:
@@ -98,7 +141,9 @@ class InputFormat:
         look: Returns what `init` sees of a file. No value may change it.
         count: Returns how many rows a file has, counted without the engine.
         read: Puts the rows of a file into raw_record or, what is no row, into quarantine. It gets a connection, the
-            path, the parameters ``file_id`` and ``file_date``, and the configuration.
+            path, the parameters ``file_id``, ``file_date`` and ``n_before``, and the configuration.
+        merge: Returns some small files as few, which are read faster; those in none of them are read by themselves. It
+            gets the paths, a private folder for what is merged, and the configuration.
         snapshot: Returns what a snapshot shows, from its first bytes and from a function that returns all; None if it
             is no data.
         time_zone: Returns the time zone of a file's times without an offset.
@@ -116,6 +161,7 @@ class InputFormat:
     look: Callable[[Path, Given], Look]
     count: Callable[[Path, Config], int]
     read: Callable[[warehouse.Connection, Path, dict[str, Any], Config], Left]
+    merge: Callable[[Sequence[Path], Path, Config], list[Merged]] = _never_merged
     snapshot: Callable[[bytes, Callable[[], bytes]], Snapshot | None] = lambda *_: Snapshot(frozenset(), True)
     time_zone: Callable[[Path, Config], str] = lambda _, config: config.time_zone
     refuse_columns: Callable[[Sequence[Path], Sequence[Look], Mapping[str, str]], None] = _any_columns

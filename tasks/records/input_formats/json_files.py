@@ -4,7 +4,8 @@ Of a value only is looked at that it is there: no value can change what is seen.
 """
 
 import json
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Hashable, Iterable, Sequence
+from contextlib import suppress
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -16,10 +17,11 @@ from tasks.base.config import Config
 from tasks.base.errors import BadInput
 from tasks.records.input_formats import json_documents, json_paths, recognise, text_lines
 from tasks.records.input_formats.columns import source_names
-from tasks.records.input_formats.compressed import open_binary
+from tasks.records.input_formats.compressed import open_binary, packed
 from tasks.records.input_formats.incoming import BLANK, blaming, keep_incoming
-from tasks.records.input_formats.input_format import Given, InputFormat, Left, Look, Snapshot
+from tasks.records.input_formats.input_format import Given, InputFormat, Left, Look, Merged, Snapshot
 from tasks.records.input_formats.json_members import first_members, first_rows
+from tasks.records.input_formats.merged import merged_tables, small_content
 from tasks.records.input_formats.roles import is_like_a_value
 from tasks.records.input_formats.thinning import MOST_RECORDS, evenly
 from tasks.records.input_formats.times import N_LOOKED_AT, time_form
@@ -174,6 +176,52 @@ def _read_each_line(connection: warehouse.Connection, path: Path, file: dict[str
     return _read_lines(connection, path, first, text_lines.numbered_lines(path), file, config)
 
 
+def _merged_documents(paths: Sequence[Path], _: Path, config: Config) -> list[Merged]:
+    def records(path: Path) -> pa.Table:
+        return json_documents.numbered_records(path, config.dataset.records)
+
+    return _merged(paths, records, config)
+
+
+def _merged_lines(paths: Sequence[Path], _: Path, config: Config) -> list[Merged]:
+    def lines(path: Path) -> pa.Table:
+        whole = text_lines.numbered_lines(path).read_all()
+        is_row = [bool(line.strip(text_lines.BLANK)) for line in whole["line"].to_pylist()]
+        return whole.filter(pa.array(is_row, pa.bool_()))
+
+    return _merged(paths, lines, config)
+
+
+def _merged(paths: Sequence[Path], rows: Callable[[Path], pa.Table], config: Config) -> list[Merged]:
+    """Return some small files as few; a file that cannot be read stays alone, and is refused by its name."""
+    tables = []
+    for which, path in enumerate(paths):
+        with suppress(BadInput):
+            if small_content(path) is not None and (form := _form_of_first(table := rows(path), config)) is not None:
+                tables.append((which, form, table))
+
+    def read(connection: warehouse.Connection, table: pa.Table, file: dict[str, Any], config: Config) -> Left:
+        return _read_lines(connection, paths[0], table.slice(0, N_LOOKED_AT), table, file, config)
+
+    return merged_tables(tables, read)
+
+
+def _form_of_first(rows: pa.Table, config: Config) -> Hashable | None:
+    """Return what must be the same in files that are merged; None if the first record does not show it.
+
+    That is the unit of the times, if it is not declared, and which names of columns are those of members of records,
+    though they look like paths.
+    """
+    records, _ = _of_lines(line.encode("utf-8", "surrogatepass") for line in rows["line"].slice(0, 1).to_pylist())
+    if not records or not isinstance(records[0], dict):
+        return None
+    first, names = records[0], source_names(config)
+    time = names["time"]
+    written = _found(first, [time] if time in first else json_paths.steps_of(time))
+    declared = config.columns.time_unit or config.columns.time_format
+    return frozenset(name for name in names.values() if name in first), declared or recognise.time_unit([written])
+
+
 def _read_lines(
     connection: warehouse.Connection,
     path: Path,
@@ -218,20 +266,22 @@ def _snapshot(_: bytes, whole: Callable[[], bytes]) -> Snapshot | None:
 
 NDJSON = InputFormat(
     name="ndjson",
-    endings=(".ndjson", ".ndjson.gz", ".jsonl", ".jsonl.gz"),
+    endings=packed(".ndjson", ".jsonl"),
     begins=_begins_lines,
     look=_look_at_lines,
     count=lambda path, _: text_lines.count_lines(path),
     read=_read_each_line,
+    merge=_merged_lines,
     has_members=True,
 )
 JSON = InputFormat(
     name="json",
-    endings=(".json", ".json.gz"),
+    endings=packed(".json"),
     begins=_begins_document,
     look=_look_at_document,
     count=lambda path, config: json_documents.count_records(path, config.dataset.records),
     read=_read_document,
+    merge=_merged_documents,
     snapshot=_snapshot,
     holds_snapshots=True,
     has_members=True,

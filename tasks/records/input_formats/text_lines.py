@@ -15,7 +15,8 @@ LONGEST_RECORD = 1 << 16
 _BLOCK = 1 << 20
 _LINE_END = b"\n"
 _MARK = b"\xef\xbb\xbf"  # some programs write it first, to say that a text is UTF-8
-_BLANK = b" \t\n\v\f\r"
+BLANK = " \t\n\v\f\r"
+"""The characters of a line that is no row."""
 _SCHEMA = pa.schema({"row_number": pa.int64(), "line": pa.string()})
 _RAW_SCHEMA = pa.schema({"row_number": pa.int64(), "line": pa.binary()})
 
@@ -60,14 +61,14 @@ def blocks(path: Path, *, cut: bool = False) -> Iterator[Block]:
     with open_binary(path) as file:
         while chunk := file.read(_BLOCK):
             whole = rest + chunk
-            if not cut and _has_long_line(whole):
+            if not cut and has_long_line(whole):
                 raise too_long(path)
             end = whole.rfind(_LINE_END) + 1
             rest = whole[end:][: LONGEST_RECORD + 1]  # so a line without an end takes no more memory
             if end:
-                yield _block(whole[:end])
+                yield block_of(whole[:end])
     if rest:
-        yield _block(rest)
+        yield block_of(rest)
 
 
 def count_lines(path: Path) -> int:
@@ -76,7 +77,7 @@ def count_lines(path: Path) -> int:
     Raises:
         BadInput: As for ``blocks``, or a line is not UTF-8.
     """
-    return sum(block.n_rows(_BLANK) for block in _utf8_blocks(path))
+    return sum(block.n_rows(BLANK.encode()) for block in _utf8_blocks(path))
 
 
 def numbered_lines(path: Path) -> pa.RecordBatchReader:
@@ -132,7 +133,7 @@ def _unmarked(whole: Iterator[Block]) -> Iterator[Block]:
     first = next(whole, None)
     if first is not None:
         content = first.content.removeprefix(_MARK)
-        yield from [_block(content)] if content else []
+        yield from [block_of(content)] if content else []
     yield from whole
 
 
@@ -178,7 +179,7 @@ def too_long(path: Path) -> BadInput:
     return BadInput(f"{path}: a record is longer than 64 KiB; check the line ends, and that quotes close")
 
 
-def _has_long_line(block: bytes) -> bool:
+def has_long_line(block: bytes) -> bool:
     """Return whether a line is longer than 64 KiB; looks at few bytes."""
     start = 0
     while len(block) - start > LONGEST_RECORD:
@@ -189,7 +190,8 @@ def _has_long_line(block: bytes) -> bool:
     return False
 
 
-def _block(content: bytes) -> Block:
+def block_of(content: bytes) -> Block:
+    """Return some whole lines as a block."""
     ends = np.flatnonzero(np.frombuffer(content, np.uint8) == _LINE_END[0])
     starts = np.concatenate([np.zeros(1, np.int64), ends + 1])
     return Block(content, starts[:-1] if content.endswith(_LINE_END) else starts)

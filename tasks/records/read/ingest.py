@@ -2,8 +2,11 @@
 
 import datetime as dt
 import logging
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack
 from pathlib import Path
-from typing import Any
+
+import polars as pl
 
 from tasks.base import warehouse
 from tasks.base.config import Config
@@ -14,29 +17,14 @@ from tasks.base.progress import progress
 from tasks.base.steps import step
 from tasks.base.storage import private_folder
 from tasks.records.forgotten import forgotten_days, refuse_other_engine
-from tasks.records.input_formats.input_format import InputFormat
-from tasks.records.input_formats.table import format_of
-from tasks.records.input_formats.text_lines import unreadable
-from tasks.records.input_formats.times import define_times, note_clock_changes, use_zones
+from tasks.records.input_formats.archives import is_archive
 from tasks.records.read import source
 from tasks.records.read.fetched import at_hand
-from tasks.records.read.inputs import Input, find_inputs
+from tasks.records.read.files import Identity, read_file, read_files
+from tasks.records.read.inputs import Input, find_inputs, seen
 
-_MADE_TO_READ = (
-    "scratch/number_of",
-    "scratch/readable_json",
-    "scratch/trimmed_id",
-    "scratch/was_forgotten",
-    "scratch/empty_file_hour",
-    "scratch/whole_hour",
-)
-
-_MINUTE = 60_000_000
-_ORDERS: tuple[dict[str, Any], ...] = (
-    {"by_user": True, "tolerance": _MINUTE, "jump": 24 * 60 * _MINUTE},
-    {"by_user": False, "tolerance": 30 * _MINUTE, "jump": 30 * _MINUTE},
-)
-"""What may tell in which of two hours a time was: the order of a user's rows, then that of all rows of a file."""
+_LARGEST_BATCH = 1 << 24
+"""How many bytes are read at once, as they are stored. A file that has more is read by itself."""
 
 log = logging.getLogger("hexveil.ingest")
 
@@ -77,14 +65,15 @@ def ingest(date: dt.date, config: Config) -> None:
     with warehouse.connect(config) as connection:
         refuse_other_engine(connection, config)
         new = new_inputs(connection, date, config)
-    for one in progress(new, "reading files"):
-        _ingest_file(one, config)
+    for some in progress(list(_batches(new)), "reading files"):
+        _ingest_files(some, config)
 
 
 def new_inputs(connection: warehouse.Connection, date: dt.date, config: Config) -> list[Input]:
     """Return the files for a day that seem not to have been read yet; opens none of them."""
     files = find_inputs(date, config)
-    return [one for one in files if not warehouse.rows(connection, "read/file_by_version", one.seen(config))]
+    known = _known(connection, files, config)
+    return [one for one, file_id in zip(files, known, strict=True) if file_id is None]
 
 
 def current_files(connection: warehouse.Connection, date: dt.date, config: Config) -> list[int]:
@@ -95,97 +84,105 @@ def current_files(connection: warehouse.Connection, date: dt.date, config: Confi
     Raises:
         HexveilError: A file has not been read yet.
     """
-    numbers = []
-    for one in find_inputs(date, config):
-        known = warehouse.rows(connection, "read/file_by_version", one.seen(config))
-        if not known:
+    files = find_inputs(date, config)
+    known = _known(connection, files, config)
+    for one, file_id in zip(files, known, strict=True):
+        if file_id is None:
             raise HexveilError(f"{one.address} changed while the day was being prepared; run the day again")
-        numbers.append(known[0][0])
-    return numbers
+    return [file_id for file_id in known if file_id is not None]
 
 
-def _ingest_file(one: Input, config: Config) -> None:
-    """Read a file on its own connection, so that the temporary tables hold rejected rows of this file only."""
-    seen = one.seen(config)
-    with warehouse.connect(config) as connection:
-        if warehouse.rows(connection, "read/file_by_version", seen):
-            return
-        with at_hand(one, private_folder(config) / "fetched") as path:
-            kind = format_of(path, config)
-            identity = {
-                "name": one.name,
-                "content_hash": source.content_hash(path),
-                "settings_hash": seen["settings_hash"],
-            }
-            known = warehouse.rows(connection, "read/file_by_content", identity)
-            with warehouse.transaction(connection):
-                file_id = known[0][0] if known else read_file(connection, path, kind, one.file_date, identity, config)
-                note_seen(connection, one, file_id, config)
-
-
-def note_seen(connection: warehouse.Connection, one: Input, file_id: int, config: Config) -> None:
-    """Store the id under which a file's content is kept, and log the outcome of its rows.
+def note_seen(connection: warehouse.Connection, files: Sequence[Input], ids: Sequence[int], config: Config) -> None:
+    """Store the ids under which the contents of files are kept, and log the outcome of their rows.
 
     The log line is the same for a known content and a new one: which of the two it is depends on private values. If
     the name of a file is a user, it is not logged.
     """
-    warehouse.run(connection, "write/seen_file", {**one.seen(config), "file_id": file_id})
-    counts = warehouse.frame(connection, "read/file_outcomes", {"file_id": file_id})
-    name = f"number {file_id}" if config.columns.user == OF_FILE else Path(one.address).name
-    say(log, "read", file=name, **counts.row(0, named=True))
+    connection.register("seen", seen(files, config).with_columns(pl.Series("file_id", ids, pl.Int32)).to_arrow())
+    warehouse.run(connection, "write/seen_file")
+    outcomes = warehouse.frame(connection, "read/file_outcomes", {"file_ids": list(ids)})
+    of_file = {row.pop("file_id"): row for row in outcomes.iter_rows(named=True)}
+    for one, file_id in zip(files, ids, strict=True):
+        name = f"number {file_id}" if config.columns.user == OF_FILE else Path(one.address).name
+        say(log, "read", file=name, **of_file[file_id])
 
 
-def read_file(
-    connection: warehouse.Connection,
-    path: Path,
-    kind: InputFormat,
-    file_date: dt.date | None,
-    identity: dict[str, str],
-    config: Config,
-) -> int:
-    """Read all of one new file into a warehouse and return the file's id.
-
-    The engine notices a truncated gzip file but not a wrong checksum, and silently drops lines beyond some length. So
-    every text file is read once more to count its rows without the engine.
-
-    Raises:
-        BadInput: It cannot be read; the caller must roll back.
-    """
-    if config.columns.user == OF_FILE and not kind.can_name_user:
-        raise BadInput(
-            f'{path}: columns.user = "{OF_FILE}" is for CSV files alone, and this file is {kind.name}; name the '
-            "column of the user"
-        )
-    if config.columns.time_else is not None and kind.time_else is None:
-        raise BadInput(f"{path}: columns.time_else is for GTFS-Realtime alone, and this file is {kind.name}; remove it")
-    if len(config.columns.of_time) > 1 and not kind.can_join_times:
-        raise BadInput(
-            f"{path}: columns.time names two columns, which is for CSV files alone, and this file is {kind.name}; "
-            "write date and time as one column"
-        )
-    n_rows = kind.count(path, config)
-    zone = kind.time_zone(path, config)
-    use_zones(connection, zone, config.dataset.timezone)
-    note_clock_changes(connection, zone)
-    define_times(connection)
-    for made in _MADE_TO_READ:
-        warehouse.run(connection, made)
-    file_id = warehouse.rows(connection, "read/next_file_id")[0][0]
-    file = {"file_id": file_id, "file_date": file_date}
-    left = kind.read(connection, path, file, config)
-    _tell_times(connection, file)
-    use_zones(connection, config.dataset.timezone, config.dataset.timezone)
-    n_undated = warehouse.changed(connection, "write/quarantine_undated_rows", {"file_id": file_id})
-    counts = {"n_rows": n_rows, "n_undated": n_undated, **left._asdict()}
-    warehouse.run(connection, "write/raw_file", {**file, **identity, **counts})
-    if warehouse.rows(connection, "checks/rows_unaccounted", {"file_id": file_id}):
-        raise unreadable(path, kind.name)
-    return file_id
+def known_contents(connection: warehouse.Connection, identities: Sequence[Identity]) -> list[int | None]:
+    """Return the id of each file whose content is held under its name; None for the others."""
+    wanted = pl.DataFrame(identities).with_row_index("number")
+    connection.register("wanted", wanted.to_arrow())
+    return [file_id for (file_id,) in warehouse.rows(connection, "read/file_by_content")]
 
 
-def _tell_times(connection: warehouse.Connection, file: dict[str, Any]) -> None:
-    """Put the times that the clock showed twice into one of the two hours, where the order of the rows tells which."""
-    for order in _ORDERS:
-        if warehouse.rows(connection, "checks/times_twice", {"file_id": file["file_id"]}):
-            warehouse.run(connection, "scratch/told_time", {"file_id": file["file_id"], **order})
-            warehouse.run(connection, "write/told_time", file)
+def _known(connection: warehouse.Connection, files: Sequence[Input], config: Config) -> list[int | None]:
+    """Return the id of each file that was read as it is now; None for the others."""
+    connection.register("wanted", seen(files, config).with_row_index("number").to_arrow())
+    return [file_id for (file_id,) in warehouse.rows(connection, "read/file_by_version")]
+
+
+def _batches(files: Sequence[Input]) -> Iterator[list[Input]]:
+    """Yield files that may be read at once: small ones for the same day. Nothing that is told depends on which."""
+    some: list[Input] = []
+    n_bytes = 0
+    for one in files:
+        size = _LARGEST_BATCH if is_archive(Path(one.address)) else one.n_bytes
+        if some and (n_bytes + size > _LARGEST_BATCH or one.file_date != some[0].file_date):
+            yield some
+            some, n_bytes = [], 0
+        some.append(one)
+        n_bytes += size
+    if some:
+        yield some
+
+
+def _ingest_files(files: Sequence[Input], config: Config) -> None:
+    """Read files at once or, if one of them cannot be read so, by halves: which ones are kept does not depend on it."""
+    try:
+        _ingest_batch(files, config, together=True)
+        return
+    except BadInput:
+        if len(files) == 1 and not is_archive(Path(files[0].address)):
+            raise
+    if len(files) == 1:
+        _ingest_batch(files, config, together=False)
+        return
+    for some in (files[: len(files) // 2], files[len(files) // 2 :]):
+        _ingest_files(some, config)
+
+
+def _ingest_batch(files: Sequence[Input], config: Config, *, together: bool) -> None:
+    """Read files on their own connection, so that the temporary tables hold rejected rows of these files only."""
+    with warehouse.connect(config) as connection:
+        known = _known(connection, files, config)
+        new = [one for one, file_id in zip(files, known, strict=True) if file_id is None]
+        if not new:
+            return
+        with ExitStack() as held:
+            folder = private_folder(config)
+            paths = [held.enter_context(at_hand(one, folder / f"fetched-{n}")) for n, one in enumerate(new)]
+            with warehouse.transaction(connection):
+                ids = _read(connection, new, paths, config, together=together)
+                note_seen(connection, new, ids, config)
+
+
+def _read(
+    connection: warehouse.Connection, new: Sequence[Input], paths: Sequence[Path], config: Config, *, together: bool
+) -> list[int]:
+    """Read files whose content is not known, and return the ids of all."""
+    settings = seen(new, config)["settings_hash"]
+    identities = [
+        {"name": one.name, "content_hash": source.content_hash(path), "settings_hash": hashed}
+        for one, path, hashed in zip(new, paths, settings, strict=True)
+    ]
+    ids = known_contents(connection, identities)
+    unknown = [number for number, file_id in enumerate(ids) if file_id is None]
+    file_date = new[0].file_date
+    if len(unknown) == 1:
+        (number,) = unknown
+        ids[number] = read_file(connection, paths[number], file_date, identities[number], config, together=together)
+    elif unknown:
+        some = [paths[number] for number in unknown]
+        read = read_files(connection, some, file_date, [identities[number] for number in unknown], config)
+        for number, file_id in zip(unknown, read, strict=True):
+            ids[number] = file_id
+    return [file_id for file_id in ids if file_id is not None]

@@ -2,16 +2,18 @@
 
 import datetime as dt
 import os
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import fsspec
+import polars as pl
 
 from tasks.base.config import DATE_PLACEHOLDER, Config
 from tasks.base.config_types import is_remote
 from tasks.base.durable import canonical_json, sha256
 from tasks.base.errors import BadInput
+from tasks.records.input_formats.archives import PACK
 from tasks.records.read import source
 
 
@@ -24,20 +26,21 @@ class Input:
         name: Its path relative to the configuration, or its address.
         file_date: The day it is for, if its pattern has ``{date}``; else None.
         version: Changes whenever the file is written. Does not include the size, which depends on private values.
+        n_bytes: Its size. Only how fast it is read may depend on it.
     """
 
     address: str
     name: str
     file_date: dt.date | None
     version: str
+    n_bytes: int = 0
 
-    def seen(self, config: Config) -> dict[str, Any]:
-        """Return what identifies the file without reading it."""
-        return {
-            "path": self.address,
-            "version": self.version,
-            "settings_hash": settings_hash(self.file_date, config),
-        }
+
+def seen(files: Sequence[Input], config: Config) -> pl.DataFrame:
+    """Return what identifies files without reading them: ``path``, ``version`` and ``settings_hash``."""
+    hashes = {date: settings_hash(date, config) for date in {one.file_date for one in files}}
+    rows = [(one.address, one.version, hashes[one.file_date]) for one in files]
+    return pl.DataFrame(rows, {"path": pl.String, "version": pl.String, "settings_hash": pl.String}, orient="row")
 
 
 def settings_hash(file_date: dt.date | None, config: Config) -> str:
@@ -60,7 +63,12 @@ def find_inputs(date: dt.date, config: Config, needed: bool = True) -> list[Inpu
 def _local_input(path: Path, file_date: dt.date | None, config: Config) -> Input:
     status = path.stat()
     version = f"{status.st_mtime_ns} {status.st_ctime_ns} {status.st_ino}"  # only the kernel sets ctime
-    return Input(str(path), os.path.relpath(path, config.folder), file_date, version)
+    return Input(str(path), _relative(path, config.folder), file_date, version, status.st_size)
+
+
+def _relative(path: Path, folder: Path) -> str:
+    whole, start = str(path), f"{folder}/"
+    return whole.removeprefix(start) if whole.startswith(start) else os.path.relpath(path, folder)
 
 
 def _remote_inputs(date: dt.date, config: Config) -> list[Input]:
@@ -69,10 +77,11 @@ def _remote_inputs(date: dt.date, config: Config) -> list[Input]:
         file_date = date if DATE_PLACEHOLDER in pattern else None
         store, place = fsspec.url_to_fs(pattern.replace(DATE_PLACEHOLDER, date.isoformat()))
         store.invalidate_cache()
-        for path, status in store.glob(place, detail=True).items():
+        matching = {**store.glob(place, detail=True), **store.glob(place + PACK, detail=True)}
+        for path, status in matching.items():
             if status["type"] == "file":
                 address = store.unstrip_protocol(path)
-                found[address] = Input(address, address, file_date, _modified(store, path))
+                found[address] = Input(address, address, file_date, _modified(store, path), status.get("size") or 0)
     return sorted(found.values(), key=lambda one: one.address)
 
 

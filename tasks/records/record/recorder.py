@@ -22,6 +22,7 @@ from tasks.records.input_formats.input_format import Snapshot
 from tasks.records.input_formats.table import format_by_start
 from tasks.records.record.bounded import Bounded, Broke, TookTooLong
 from tasks.records.record.feed import Feed
+from tasks.records.record.packing import Packer
 
 if TYPE_CHECKING:
     import httpx
@@ -83,7 +84,7 @@ def record(feed: Feed, stop: Event) -> int:
         HexveilError: The very first request is refused, so that the address or a key must be wrong.
         BadInput: The folder cannot be written to, or read.
     """
-    n_written, n_failures = 0, 0
+    n_written, n_failures, packer = 0, 0, Packer()
     with Bounded(stop, _client) as asker:
         before, known = _opened(feed.folder, asker)
         due = time.monotonic()
@@ -91,7 +92,7 @@ def record(feed: Feed, stop: Event) -> int:
             try:
                 snapshot, known = _asked(asker, feed, known)
                 if snapshot is not None and snapshot.hash != before:
-                    _write(snapshot, feed)
+                    packer.pack_before(_write(snapshot, feed))
                     before = snapshot.hash
                     n_written += 1
                 if n_failures:
@@ -253,8 +254,8 @@ def _recognised(content: bytes, largest: int) -> tuple[str, Snapshot] | None:
     return (kind.endings[0] + (".gz" if zipped else ""), shows) if kind and shows else None
 
 
-def _write(snapshot: _Snapshot, feed: Feed) -> None:
-    """Write a snapshot under the time of now, whole or not at all.
+def _write(snapshot: _Snapshot, feed: Feed) -> Path:
+    """Write a snapshot under the time of now, whole or not at all, and return its place.
 
     Raises:
         _Failed: The disk does not take it; it may have room again later.
@@ -268,7 +269,7 @@ def _write(snapshot: _Snapshot, feed: Feed) -> None:
         problem = f"the snapshot cannot be written: {os.strerror(error.errno or 0)}"
     else:
         say(log, "recorded", feed=feed.host, file=path.name)
-        return
+        return path
     raise _Failed(problem)
 
 
