@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 import typer
 
 from flows.show import out
-from tasks.base.config_source import OF_FILE
+from tasks.base.config_source import OF_FILE, SPEED
 from tasks.base.errors import HexveilError
 from tasks.records.input_formats.columns import GEOMETRY
 
@@ -116,7 +116,7 @@ def asked_columns(proposal: "Proposal", ask: Asker) -> dict[str, str]:
     answers: dict[str, str] = {}
     for role, question in questions.items():
         answers[role] = ask.text(None, question, None, f"--{role}")
-        while answers[role] not in (*proposal.names, OF_FILE):
+        while answers[role] not in (*proposal.names, OF_FILE, SPEED):
             out.print(f'there is no column "{answers[role]}"')
             answers[role] = ask.text(None, question, None, f"--{role}")
     return answers
@@ -159,7 +159,11 @@ def asked_value(
 def _known_factor(unit: str, proposal: "Proposal") -> dict[str, Decimal]:
     """Return the factor from the unit that the column's name says; a preset fills it in itself."""
     source = proposal.unit
-    if source in (None, unit) or "preset" in proposal.settings["dataset"]:
+    if (
+        source in (None, unit)
+        or proposal.settings["columns"]["value"] == SPEED
+        or "preset" in proposal.settings["dataset"]
+    ):
         return {}
     factor = _FACTORS.get((source, unit))
     if factor is None:

@@ -1,12 +1,12 @@
 -- The box of the places of the records that were read, without what is far from all but a thousandth on each side.
 -- Grain    one row
--- Reads    raw_record
+-- Reads    placed_record
 -- Params   $far: so many degrees are far
 -- Units    degrees; null without a place
 -- Privacy  of places alone, assumed public
 with place as (
     select latitude, longitude
-    from raw_record
+    from placed_record
     where isfinite(latitude) and isfinite(longitude)
         and abs(latitude) <= 90 and abs(longitude) <= 180
         and (latitude <> 0 or longitude <> 0)

@@ -1,12 +1,12 @@
 -- The identity hashes of one local day's raw records, or of one part of them.
 -- Grain    one row per raw record of the day whose hash leaves $part when divided by $n_parts
--- Reads    raw_record
+-- Reads    placed_record
 -- Params   $date, $file_ids, $n_parts, $part: 0 to $n_parts - 1
 -- Privacy  SENSITIVE: a hash is that of a record
 select identity_hash
 from (
     select identity_hash(user_id, observed_at, latitude, longitude) as identity_hash
-    from raw_record
+    from placed_record
     where local_date = $date and file_id in $file_ids
 )
 where identity_hash % $n_parts::ubigint = $part::ubigint

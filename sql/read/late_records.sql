@@ -1,7 +1,7 @@
 -- How many records of each released day are in these files, and in no file that the day was released from.
 -- is_noted is false if the warehouse does not know the files of the release; then only n_rows can be used.
 -- Grain    one row per released local_date that has rows in these files
--- Reads    raw_record, released_file, released_day (each released day's last release)
+-- Reads    placed_record, released_file, released_day (each released day's last release)
 -- Params   $file_ids
 -- Privacy  counts of records, identified by user, time and place; no value is read
 with released as (
@@ -19,15 +19,15 @@ other_file as (
         longitude,
         exists (
             select 1
-            from raw_record as used
+            from placed_record as used
             join released using (local_date, file_id)
-            where used.local_date = raw_record.local_date
-                and used.user_id is not distinct from raw_record.user_id
-                and used.observed_at is not distinct from raw_record.observed_at
-                and used.latitude is not distinct from raw_record.latitude
-                and used.longitude is not distinct from raw_record.longitude
+            where used.local_date = placed_record.local_date
+                and used.user_id is not distinct from placed_record.user_id
+                and used.observed_at is not distinct from placed_record.observed_at
+                and used.latitude is not distinct from placed_record.latitude
+                and used.longitude is not distinct from placed_record.longitude
         ) as is_known
-    from raw_record
+    from placed_record
     join released_day using (local_date)
     where file_id in $file_ids
         and (local_date, file_id) not in (select (local_date, file_id) from released)

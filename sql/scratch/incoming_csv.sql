@@ -8,7 +8,8 @@
 --          $blank: trimmed off user ids; $filename: the column that gets the file's path, if one does;
 --          $user_of_file: the user in its place, if the file's name is the user;
 --          $clock: "clock" if the time of day has that column and the date the column time, else "time";
---          $micros, $time_format: of times, see instant_of; $decimal: the decimal mark
+--          $micros, $time_format: of times, see instant_of; $decimal: the decimal mark;
+--          $value: the column of the value, or "latitude" if the value follows from places
 -- Privacy  SENSITIVE
 create or replace temp table incoming as
 with row as (
@@ -20,7 +21,7 @@ with row as (
         readable_time(instant_of(written_time, $micros, $time_format)) as observed_at,
         number_of(latitude, $decimal) as latitude,
         number_of(longitude, $decimal) as longitude,
-        number_of(value, $decimal) as value
+        case when $value <> 'latitude' then number_of(columns(lambda c: c = $value), $decimal) end as value
     from read_csv(
         $path,
         columns = $columns,

@@ -30,7 +30,7 @@ select
     readable_time(instant_of(json_extract_string(object, $time), $micros, $time_format)) as observed_at,
     number_of(json_extract_string(object, $latitude), $decimal) as latitude,
     number_of(json_extract_string(object, $longitude), $decimal) as longitude,
-    number_of(json_extract_string(object, $value), $decimal) as value,
+    case when $value <> $latitude then number_of(json_extract_string(object, $value), $decimal) end as value,
     case
         when epoch_us(observed_at) // 3600000000 in (select number from clock_hour)
             then clock_shift(naive_micros(json_extract_string(object, $time), $micros, $time_format))

@@ -1,7 +1,7 @@
 -- quarantined_record: the raw records of one local day that break a rule or are repeated, with the first such rule.
 -- Few records are suspect. To find the rule that a record breaks takes longer than to find that it breaks one.
 -- Grain    one row per such record
--- Reads    raw_record, raw_file, repeated_hash (the hashes that several of the day's records have)
+-- Reads    placed_record, raw_file, repeated_hash (the hashes that several of the day's records have)
 -- Params   $date, $file_ids: the day's files as they are now; $day_start, $day_end in UTC;
 --          $south, $north, $west, $east in degrees
 -- Privacy  SENSITIVE. No rule looks at the value. Which of several duplicates is kept depends on the names of their
@@ -9,7 +9,7 @@
 create or replace temp table quarantined_record as
 with suspect as (
     select file_id, row_number, user_id, observed_at, latitude, longitude, clock_shift
-    from raw_record
+    from placed_record
     where local_date = $date and file_id in $file_ids
         and (
             not coalesce(

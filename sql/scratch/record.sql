@@ -3,7 +3,7 @@
 -- so a day of 23 or 25 hours has whole slots. The one row of settings is not joined by its day: the engine would then
 -- expect few records, and keep them in memory instead of the records in quarantine.
 -- Grain    one row per record of the day that is its argument
--- Reads    raw_record, validated_day, validated_file, quarantine, box
+-- Reads    raw_record, derived_value, validated_day, validated_file, quarantine, box
 -- Params   date; apart: whether h3_cell stays null if no box gives it, because the caller finds many at once
 -- Units    value_ticks = (value factor - lower) / tick, from 0 to n_ticks: a missing value counts as the midpoint,
 --          and a value outside the bounds as the nearer bound; was_missing says which values were missing
@@ -29,8 +29,8 @@ select
 from (
     select
         raw_record.*,
-        value * factor as in_unit,
-        means_missing(value, missing) as was_missing,
+        coalesce(derived.value, raw_record.value) * factor as in_unit,
+        means_missing(coalesce(derived.value, raw_record.value), missing) as was_missing,
         placed.* exclude (local_date),
         box.h3_cell as boxed_cell,
         beyond,
@@ -43,6 +43,9 @@ from (
         on box.h3_resolution = placed.h3_resolution
         and box.lat_box = try_cast(floor(latitude * per_degree) as integer)
         and box.lon_box = try_cast(floor(longitude * per_degree) as integer)
+    left join (select file_id, row_number, value from derived_value where local_date = date) as derived
+        on derived.file_id = raw_record.file_id
+        and derived.row_number = raw_record.row_number
     anti join (select * from quarantine where local_date = date) as rejected
         on rejected.file_id = raw_record.file_id
         and rejected.row_number = raw_record.row_number

@@ -15,7 +15,7 @@ with incoming as (
         instant_of(columns(lambda c: c = $time), $micros, $time_format) as observed_at,
         number_of(columns(lambda c: c = $latitude), $decimal) as latitude,
         number_of(columns(lambda c: c = $longitude), $decimal) as longitude,
-        number_of(columns(lambda c: c = $value), $decimal) as value
+        case when $value <> $latitude then number_of(columns(lambda c: c = $value), $decimal) end as value
     from read_parquet($path, file_row_number = true, hive_partitioning = false)
 ),
 

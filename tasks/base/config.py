@@ -26,11 +26,13 @@ from tasks.base.config_sections import (
     Validation,
     Value,
 )
-from tasks.base.config_source import OF_FILE, Columns, Dataset
+from tasks.base.config_source import OF_FILE, SPEED, Columns, Dataset
 from tasks.base.config_types import Section, file_in_the_way
 from tasks.base.errors import BadConfig
 
 DATE_PLACEHOLDER = "{date}"
+SPEED_UNITS = {"m/s": 1.0, "km/h": 3.6, "mph": 2.2369362920544, "kn": 1.9438444924406}
+"""The units of a speed that is derived, each by how many make a metre a second."""
 
 
 class Config(Section):
@@ -116,9 +118,19 @@ class Config(Section):
     @model_validator(mode="after")
     def _columns_that_the_files_have(self) -> Self:
         names = self.columns.by_role.values()
-        absent = [name for name in names if name not in (*self.dataset.header, OF_FILE)]
+        absent = [name for name in names if name not in (*self.dataset.header, OF_FILE, SPEED)]
         if self.dataset.header and absent:
             raise ValueError(f"dataset.header must name every column of the files: it lacks {absent[0]}")
+        return self
+
+    @model_validator(mode="after")
+    def _a_speed_has_a_unit(self) -> Self:
+        if not self.columns.is_speed:
+            return self
+        if self.value.unit not in SPEED_UNITS:
+            raise ValueError(f"columns.value = {SPEED} needs a value.unit of {', '.join(SPEED_UNITS)}")
+        if self.value.factor != 1 or self.value.missing:
+            raise ValueError(f"columns.value = {SPEED} is in value.unit: remove value.factor and value.missing")
         return self
 
     @property

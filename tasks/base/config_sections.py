@@ -32,6 +32,8 @@ class Value(Section):
     Such a record stays, because it must not depend on a value which records count. The mechanism `estimated` learns
     nothing from it; in all others it counts as the midpoint."""
 
+    longest_gap: int = Field(default=120, ge=1, le=86400, exclude_if=lambda seconds: seconds == 120)
+    """For `columns.value = "{speed}"`: after so many seconds without a fix there is no speed; the value is missing."""
     typical: Number | None = Field(default=None, exclude_if=lambda typical: typical is None)
     """What you would guess a typical value to be, without looking at the data, for example `20`. With few users or a
     small epsilon the first maps are much better for it. `[value] spread` is the other half."""

@@ -19,6 +19,8 @@ DELIMITER = r'^[^"\r\n]$'
 UserIs = Literal["record", "day"]
 WHO: dict[UserIs | None, str] = {None: "user", "day": "user of one day", "record": "record"}
 """Whom the guarantee protects, by what `columns.user_is` says; who is protected most comes first."""
+SPEED = "{speed}"
+"""What `columns.value` says where the value is the speed from the fix before."""
 OF_FILE = "{file}"
 """What `columns.user` says where a file's name is the user of its records."""
 
@@ -88,7 +90,9 @@ class Columns(Section):
     longitude: str
     """Name of the column of the longitude, in degrees."""
     value: str
-    """Name of the column of the measured value."""
+    """Name of the column of the measured value. `{speed}` is the speed from the same user's fix before: the
+    great-circle distance over the time between, in a `value.unit` of `m/s`, `km/h`, `mph` or `kn`. See
+    `value.longest_gap`. Then places inside hexagons are private: see the guarantee."""
     # the ledger records the next six where they are set
     time_else: str | None = Field(default=None, min_length=1, exclude_if=lambda name: name is None)
     """For GTFS-Realtime only: the field with the time of a vehicle that gives none. `header.timestamp` is that of the
@@ -161,7 +165,16 @@ class Columns(Section):
             raise ValueError("must name different columns")
         if OF_FILE in names[1:]:
             raise ValueError(f"only user may be {OF_FILE}")
+        if SPEED in names[:-1]:
+            raise ValueError(f"only value may be {SPEED}")
+        if self.is_speed and self.user_is == "record":
+            raise ValueError(f"value = {SPEED} needs a user with several records: user_is must not be record")
         return self
+
+    @property
+    def is_speed(self) -> bool:
+        """Whether the value is the speed from the fix before."""
+        return self.value == SPEED
 
     @property
     def of_time(self) -> tuple[str, ...]:

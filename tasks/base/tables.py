@@ -9,6 +9,7 @@ PRIVATE = (
     "raw_part",
     "quarantine",
     "value_repair",
+    "derived_value",
     "user_cell",
     "user_cell_bin",
     "prepared_day",

@@ -18,9 +18,8 @@ import polars as pl
 import polars.selectors as cs
 import pyarrow as pa
 from duckdb.func import PythonUDFType
-from h3ronpy.vector import coordinates_to_cells
 
-from tasks.base import tables
+from tasks.base import hexagons, tables
 from tasks.base.durable import close_to_others, flush_folder
 from tasks.base.errors import InUse, contained
 from tasks.base.locks import turn
@@ -51,9 +50,10 @@ class _Kept:
             self._held.enter_context(_exclusive(folder))
             with damage_said(file := folder / "warehouse.duckdb"):
                 database = self._held.enter_context(closing(open_database(file, config)))
-            database.create_function(
-                "h3_cell", _h3_cells, ["DOUBLE", "DOUBLE", "INTEGER"], "UBIGINT", type=PythonUDFType.ARROW
-            )
+            for name, (function, kind) in hexagons.FUNCTIONS.items():
+                database.create_function(
+                    name, function, ["DOUBLE", "DOUBLE", "INTEGER"], kind, type=PythonUDFType.ARROW
+                )
             define(database, *tables.PRIVATE, *tables.VIEWS)
             run(database, "write/raw_record_clock_shift")
             self._database = database
@@ -292,9 +292,3 @@ def _drop_log(path: Path) -> None:
 
 def _quoted(path: Path) -> str:
     return str(path).replace("'", "''")
-
-
-def _h3_cells(latitude: pa.ChunkedArray, longitude: pa.ChunkedArray, resolution: pa.ChunkedArray) -> pa.Array:
-    """Return the H3 cell of each place, in degrees; places must be finite."""
-    cells = coordinates_to_cells(latitude.combine_chunks(), longitude.combine_chunks(), resolution[0].as_py())
-    return pa.array(cells)

@@ -16,6 +16,7 @@ from tasks.engines.sharded_ingest import read_into_shards
 from tasks.engines.sharded_late import RowsLate, rows_late_in_shards, rows_when_released
 from tasks.records.forgotten import forgotten_days
 from tasks.records.judge.outcomes import late_records
+from tasks.records.judge.places import use_places
 from tasks.records.read.ingest import current_files, ingest
 from tasks.records.read.inputs import find_inputs
 
@@ -72,6 +73,7 @@ def _rows_late(date: dt.date, released: pl.DataFrame, config: Config) -> list[Ro
     with warehouse.connect(config) as connection:
         files = {"file_ids": current_files(connection, date, config)}
         connection.register("released_day", released)
+        use_places(connection, config)
         if not warehouse.rows(connection, "checks/rows_not_released", files):
             return []
         return [RowsLate(*row) for row in warehouse.rows(connection, "read/late_records", files)]

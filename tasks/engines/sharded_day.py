@@ -19,7 +19,7 @@ from tasks.occupancy.placing import find_cells
 from tasks.occupancy.user_cells import fill_user_cells, note_prepared
 from tasks.records.judge.outcomes import count_rows
 from tasks.records.judge.validate import clear_day, count_swapped, judge_day, write_day
-from tasks.records.read.ingest import current_files
+from tasks.records.read.ingest import current_files, files_before, looks_back
 
 _TABLES = ("user_cell", "quarantine", "value_repair")
 _NOT_READ = {
@@ -66,10 +66,18 @@ def index_shards(date: dt.date, config: Config) -> None:
         shard_store.open_store(config).set_fence(fence)
         with warehouse.connect(config) as connection:
             day = {"date": date, "file_ids": current_files(connection, date, config)}
+            before = files_before(connection, date, config)
             parts = find_parts(connection, {"dates": [date], "file_ids": day["file_ids"]})
-            files = warehouse.rows(connection, "read/file_names", {"file_ids": day["file_ids"]})
+            of_fixes = find_parts(
+                connection, {"dates": [date - dt.timedelta(days=1)], "file_ids": before + day["file_ids"]}
+            )
+            also = names_by_shard(of_fixes if looks_back(config) else [], config)
+            of_day = warehouse.rows(connection, "read/file_names", {"file_ids": day["file_ids"]})
+            others = sorted({*before} - {*day["file_ids"]})
+            of_others = warehouse.rows(connection, "read/file_names", {"file_ids": others})
+        everyone = {"files": of_day, "before": of_others, "fence": fence, "config": config}
         calls = [
-            {"date": date, "shard": shard, "names": names, "files": files, "fence": fence, "config": config}
+            {"date": date, "shard": shard, "names": [*names, *also[shard]], **everyone}
             for shard, names in enumerate(names_by_shard(parts, config))
             if names
         ]
@@ -80,7 +88,13 @@ def index_shards(date: dt.date, config: Config) -> None:
 
 @step("index {config.dataset.name} {date} shard {shard}")
 def index_shard(
-    date: dt.date, shard: int, names: list[str], files: list[tuple[int, str]], fence: str, config: Config
+    date: dt.date,
+    shard: int,
+    names: list[str],
+    files: list[tuple[int, str]],
+    before: list[tuple[int, str]],
+    fence: str,
+    config: Config,
 ) -> IndexedShard:
     """Validate and index one shard of a day on a worker, with the same functions as without a cluster.
 
@@ -89,17 +103,18 @@ def index_shard(
         shard: The number of the shard.
         names: The parts that may hold its records.
         files: Id and name of each of the day's files.
+        before: The same of the files of the day before, if fixes in them decide on values.
         fence: The fencing token of the run; when the run is over, nothing is stored.
         config: Gives the rules, and the place of the shards' storage.
     """
     store = shard_store.open_store(config, fence)
     with scratch(config) as here, warehouse.connect(here) as connection:
-        for file_id, name in files:
+        for file_id, name in [*files, *before]:
             warehouse.run(connection, "write/raw_file", {"file_id": file_id, "name": name, **_NOT_READ})
         load_parts(connection, store, here.storage_path, names, {"shard": shard, "n_shards": config.engine.n_shards})
         day = {"date": date, "file_ids": [file_id for file_id, _ in files]}
         with warehouse.transaction(connection):
-            n_kept = write_day(connection, day, here)
+            n_kept = write_day(connection, day, [file_id for file_id, _ in before], here)
         apart = find_cells(connection, {"date": date})
         with warehouse.transaction(connection):
             fill_user_cells(connection, date, here, apart)

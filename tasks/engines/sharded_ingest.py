@@ -4,6 +4,7 @@ import datetime as dt
 import json
 import uuid
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 from urllib.parse import unquote
@@ -22,7 +23,14 @@ from tasks.records.input_formats.parquet_files import parquet_rows
 from tasks.records.read import source
 from tasks.records.read.fetched import at_hand
 from tasks.records.read.files import read_file
-from tasks.records.read.ingest import known_contents, new_inputs, note_seen, refuse_forgotten
+from tasks.records.read.ingest import (
+    ingest_before,
+    known_contents,
+    looks_back,
+    new_inputs,
+    note_seen,
+    refuse_forgotten,
+)
 from tasks.records.read.inputs import Input, settings_hash
 
 _PART = {
@@ -61,12 +69,15 @@ def ingest_shards(date: dt.date, config: Config) -> None:
     """
     refuse_forgotten(date, config)
     read_into_shards(date, config)
+    if looks_back(config):
+        before = date - dt.timedelta(days=1)
+        ingest_before(partial(read_into_shards, before, config, needed=False), before)
 
 
-def read_into_shards(date: dt.date, config: Config) -> None:
+def read_into_shards(date: dt.date, config: Config, needed: bool = True) -> None:
     """Do the same as ``ingest_shards``, even if the day was forgotten."""
     with shard_store.exclusive_shards(config) as fence:
-        new, calls = _begin(date, fence, config)
+        new, calls = _begin(date, fence, config, needed)
         outcomes = cluster.run_each(read_input, calls, config)
         for one, outcome in zip(new, outcomes, strict=True):
             if isinstance(outcome, ReadInput):
@@ -116,12 +127,12 @@ def read_input(
     return ReadInput(file_id, folder)
 
 
-def _begin(date: dt.date, fence: str, config: Config) -> tuple[list[Input], list[dict[str, Any]]]:
+def _begin(date: dt.date, fence: str, config: Config, needed: bool) -> tuple[list[Input], list[dict[str, Any]]]:
     """Delete what an interrupted run left, and return the new files, with the arguments to read each of them."""
     with warehouse.connect(config) as connection:
         refuse_other_engine(connection, config)
         shard_store.sweep(all_names(connection), fence, config)
-        new = new_inputs(connection, date, config)
+        new = new_inputs(connection, date, config, needed)
         if not new:
             return [], []
         first_id = warehouse.rows(connection, "read/next_file_id")[0][0]

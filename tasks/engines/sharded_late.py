@@ -13,6 +13,7 @@ from tasks.base.steps import step
 from tasks.engines import cluster, shard_store
 from tasks.engines.scratch import scratch
 from tasks.engines.shard_parts import Part, find_parts, load_parts, names_by_shard
+from tasks.records.judge.places import use_places
 from tasks.records.read.ingest import current_files
 
 _RELEASED = {"local_date": pl.Date, "release_id": pl.String, "n_rows": pl.Int64}
@@ -93,6 +94,7 @@ def count_late_in_shard(
         for release_id, local_date, file_id in used:
             file = {"release_id": release_id, "local_date": local_date, "file_id": file_id}
             warehouse.run(connection, "write/released_file_by_number", file)
+        use_places(connection, here)
         connection.register("released_day", pl.DataFrame(released, _RELEASED, orient="row"))
         return [RowsLate(*row) for row in warehouse.rows(connection, "read/late_records", {"file_ids": file_ids})]
 

@@ -11,6 +11,7 @@ from typing import NamedTuple
 from tasks.base import warehouse
 from tasks.base.config import Config
 from tasks.base.errors import BadInput, contained
+from tasks.records.judge.places import use_places
 from tasks.records.read.ingest import ingest_records
 
 _MARGIN_DEGREES = 0.5
@@ -80,6 +81,7 @@ def read_records(date: dt.date, config: Config) -> Held:
     """
     ingest_records.fn(date, config)
     with warehouse.connect(config) as connection:
+        use_places(connection, config)
         *sides, n_places = warehouse.rows(connection, "read/area_of_records", {"far": _FAR_DEGREES})[0]
         days = dict(warehouse.rows(connection, "read/days_of_records"))
     if not n_places:

@@ -119,6 +119,8 @@ def explore_day(
     target = (
         float(config.value.span) / 10 if config.privacy.target_error is None else float(config.privacy.target_error)
     )
+    if config.columns.is_speed:  # which finer hexagon a record is in is as private as its speed
+        resolutions = [config.grid.h3_resolution]
     days = _days(date, resolutions, slots, prepared)
     choices: list[Choice] = []
     for _ in progress(range(len(resolutions) * len(slots)), "exploring hexagons and slots"):

@@ -33,6 +33,7 @@ log = logging.getLogger("hexveil.forget")
 _OF_DAYS = ("late_day",)
 _OF_DAYS_PREPARED = (
     "value_repair",
+    "derived_value",
     "validated_day",
     "validated_file",
     "prepared_file",

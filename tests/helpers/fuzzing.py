@@ -126,16 +126,16 @@ def _outcome(dataset: Dataset, cases: Sequence[Case], which: str) -> list[Outcom
     for case in cases:
         path = dataset.write(case.name, getattr(case, which))
         times[path] = path.stat().st_mtime_ns
-    first = _seen(dataset, dataset.prepare)
+    first = seen(dataset, dataset.prepare)
     for number, case in enumerate(cases):
         path = dataset.write(case.name, case.plain)
         if number % 2:
             os.utime(path, ns=(times[path], times[path]))
-    again = _seen(dataset, dataset.prepare)
-    return [first, again, _seen(dataset, lambda: show_forgotten(forget_days([DATE], dataset.config), dataset.config))]
+    again = seen(dataset, dataset.prepare)
+    return [first, again, seen(dataset, lambda: show_forgotten(forget_days([DATE], dataset.config), dataset.config))]
 
 
-def _seen(dataset: Dataset, work: Callable[[], None]) -> Outcome:
+def seen(dataset: Dataset, work: Callable[[], None]) -> Outcome:
     heard, refused, printed = _Heard(), None, io.StringIO()
     logging.getLogger("hexveil").addHandler(heard)
     try:

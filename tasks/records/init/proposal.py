@@ -18,7 +18,7 @@ import numpy as np
 import tzfpy
 
 from tasks.base.config_presets import preset_columns, preset_format
-from tasks.base.config_source import OF_FILE, ROLES
+from tasks.base.config_source import OF_FILE, ROLES, SPEED
 from tasks.base.errors import BadInput
 from tasks.base.time_zones import zone_problem
 from tasks.records.init import patterns
@@ -35,6 +35,8 @@ from tasks.records.init.proposed_times import (
     zone_of_times,
 )
 from tasks.records.init.proposed_users import counts_rows, name_users, strangers
+from tasks.records.init.proposed_values import are_fixes, has_no_values
+from tasks.records.init.same_form import refuse_other_forms
 from tasks.records.input_formats.input_format import Given, Look
 from tasks.records.input_formats.roles import recognise_roles, unit_of
 from tasks.records.input_formats.table import format_by_name
@@ -91,10 +93,15 @@ def propose_source(files: Sequence[Path], folder: Path, given: Given) -> Proposa
     proposal.holds_snapshots = first.format.holds_snapshots
     _form(files, first, given, proposal)
     _columns(looks, files, folder, given, proposal)
-    if proposal.missing:
+    columns = proposal.settings["columns"]
+    if proposal.missing and proposal.missing != ["value"]:
         return proposal
+    if "value" not in given.columns and (proposal.missing or has_no_values(looks, columns)):
+        by_speed = _by_speed(looks, files, folder, given)
+        if by_speed or proposal.missing:
+            return by_speed or proposal
     _join_dates(first, proposal)
-    _refuse_other_forms(files, looks, proposal)
+    refuse_other_forms(files, looks, columns)
     first.format.refuse_columns(files, looks, proposal.settings["columns"])
     if not any(written_times(look, proposal.settings["columns"]) for look in looks):
         raise BadInput(f"{files[0]}: has no record; name a file with records")
@@ -102,6 +109,19 @@ def propose_source(files: Sequence[Path], folder: Path, given: Given) -> Proposa
     _time_zone(places, given, proposal)
     form = _times(files, folder, looks, given, proposal)
     _patterns(files, folder, looks, form, proposal)
+    return proposal
+
+
+def _by_speed(looks: Sequence[Look], files: Sequence[Path], folder: Path, given: Given) -> Proposal | None:
+    """Return a proposal with speeds from positions; None if some column is missing, or these are no fixes."""
+    instead = dataclasses.replace(given, columns={**given.columns, "value": SPEED})
+    proposal = propose_source(sorted(files), folder, instead)
+    if proposal.missing or not are_fixes(_looks(files[: len(looks)], instead), proposal.settings["columns"]):
+        return None
+    proposal.reasons.append(
+        "no column is named like a speed, or none has an entry: the value is the speed from the fix before. Then "
+        "places inside hexagons are private"
+    )
     return proposal
 
 
@@ -119,33 +139,6 @@ def _looks(files: Sequence[Path], given: Given) -> list[Look]:
         raise BadInput(f"{files[0]}: has no record with columns; name a file with records first")
     same = dataclasses.replace(given, records=given.records if first.records is None else first.records)
     return [first, *(look_at(path, same) for path in files[1:])]
-
-
-def _refuse_other_forms(files: Sequence[Path], looks: Sequence[Look], proposal: Proposal) -> None:
-    """Refuse files that one configuration cannot read. What only values decide, such as the value's type, may differ.
-
-    Raises:
-        BadInput: A file has another format or delimiter than the first, lacks a column, or has it with another type.
-    """
-    first, kinds = looks[0], looks[0].kinds or {}
-    for path, look in zip(files[1:], looks[1:], strict=False):
-        problem = None
-        if look.format != first.format:
-            problem = f"is {look.format.name}, and {files[0].name} is {first.format.name}"
-        elif look.delimiter != first.delimiter:
-            problem = f"has the delimiter {look.delimiter!r}, and {files[0].name} has {first.delimiter!r}"
-        columns = proposal.settings["columns"]
-        named = [(role, columns[role]) for role in ROLES if role not in ("time", "value")]
-        for role, name in [("value", columns["value"]), *named, *(("time", one) for one in of_time(columns))]:
-            if problem or not look.names or name == OF_FILE:
-                continue
-            if name not in look.names:
-                problem = f'has no column "{name}" ({role}), which {files[0].name} has'
-            elif role != "value" and (look.kinds or {}).get(name) != kinds.get(name):
-                its = (look.kinds or {})[name]
-                problem = f'has the type {its} in "{name}" ({role}), and {files[0].name} has {kinds[name]}'
-        if problem:
-            raise BadInput(f"{path}: {problem}. Give files of one form, and write a configuration for each form")
 
 
 def _form(files: Sequence[Path], look: Look, given: Given, proposal: Proposal) -> None:
@@ -171,7 +164,7 @@ def _columns(looks: Sequence[Look], files: Sequence[Path], folder: Path, given: 
     look, columns, reasons = looks[0], proposal.settings["columns"], proposal.reasons
     if OF_FILE in given.columns.values() and (not look.format.can_name_user or given.columns.get("user") != OF_FILE):
         raise BadInput(f"{OF_FILE} can be the user of CSV files alone; name a column: {', '.join(look.names)}")
-    absent = [name for name in given.columns.values() if name not in (*look.names, OF_FILE)]
+    absent = [name for name in given.columns.values() if name not in (*look.names, OF_FILE, SPEED)]
     if absent:
         role = next(role for role, name in given.columns.items() if name == absent[0])
         raise BadInput(f'--{role}: there is no column "{absent[0]}"; there are: {", ".join(look.names)}')
@@ -198,7 +191,7 @@ def _columns(looks: Sequence[Look], files: Sequence[Path], folder: Path, given: 
     proposal.missing = [role for role in ROLES if role not in columns]
     if "value" in proposal.missing and look.format.has_members:
         proposal.missing = ["value"]  # the first to be known: it is never looked into
-    proposal.unit = unit_of(columns.get("value", ""))
+    proposal.unit = "km/h" if columns.get("value") == SPEED else unit_of(columns.get("value", ""))
 
 
 def _fits(preset: str, columns: dict[str, str], look: Look) -> bool:

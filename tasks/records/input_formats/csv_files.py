@@ -104,6 +104,7 @@ def _read(connection: warehouse.Connection, path: Path, file: dict[str, Any], co
         "user_of_file": needed_user(path, config.folder) if config.columns.user == OF_FILE else None,
         "clock": "clock" if len(of_time) > 1 else "time",
         "decimal": config.dataset.decimal,
+        "value": "latitude" if config.columns.is_speed else "value",
     }
     of_path = {"path": str(path)}
     with blaming(path, "csv"):

@@ -45,6 +45,8 @@ def keep_rows(
         file: The file's id and day.
         config: Says how times are written.
     """
+    if "value" not in rows.column_names:
+        rows = rows.append_column("value", pa.nulls(rows.num_rows, pa.float64()))
     times = time_form(rows["time"].slice(0, N_LOOKED_AT).to_pylist(), config)
     with blaming(path, kind):
         connection.register("source_row", rows)

@@ -14,6 +14,7 @@ import pyarrow as pa
 
 from tasks.base import warehouse
 from tasks.base.config import Config
+from tasks.base.config_source import SPEED
 from tasks.base.errors import BadInput
 from tasks.records.input_formats import json_documents, json_paths, recognise, text_lines
 from tasks.records.input_formats.columns import source_names
@@ -119,7 +120,7 @@ def _member_names(objects: Sequence[dict[str, Any]], value: str | None) -> list[
     """
     is_value = is_like_a_value if value is None else value.__eq__
     inner = _once(name for one in objects for name in recognise.member_paths(one, is_value))
-    return inner if any(map(is_value, inner)) else _once(name for one in objects for name in one)
+    return inner if value == SPEED or any(map(is_value, inner)) else _once(name for one in objects for name in one)
 
 
 def _once(names: Iterable[str]) -> list[str]:

@@ -104,7 +104,7 @@ def _read(connection: warehouse.Connection, path: Path, file: dict[str, Any], co
     kind = _schema(path).field(names["time"]).type
     times = _times(path, kind, config)
     days = {"file_date": file["file_date"], **forgotten_parameters(config)}
-    columns = {"path": str(path), **names}
+    columns = {"path": str(path), "value": names["latitude"], **names}
     try:
         if file["file_date"] is None and (times != TEXT or _has_instants(kind)):
             _find_hours(connection, {"path": str(path), "time": names["time"], **times}, times)

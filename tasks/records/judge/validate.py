@@ -2,6 +2,7 @@
 
 import datetime as dt
 import logging
+from collections.abc import Sequence
 from typing import Any
 
 from tasks.base import warehouse
@@ -14,8 +15,9 @@ from tasks.records.input_formats.table import holds_snapshots
 from tasks.records.judge.duplicates import repeated_hashes
 from tasks.records.judge.hints import OF_DAY, hint, of_times
 from tasks.records.judge.outcomes import DUPLICATE, KEPT, OUTSIDE_DAY, TWICE, count_rows
+from tasks.records.judge.places import derive_values, use_places
 from tasks.records.judge.value_forms import note_value_forms
-from tasks.records.read.ingest import current_files
+from tasks.records.read.ingest import current_files, files_before
 
 log = logging.getLogger("hexveil.validate")
 
@@ -38,7 +40,7 @@ def validate_records(date: dt.date, config: Config) -> None:
     with warehouse.connect(config) as connection:
         day = {"date": date, "file_ids": current_files(connection, date, config)}
         with warehouse.transaction(connection):
-            n_kept = write_day(connection, day, config)
+            n_kept = write_day(connection, day, files_before(connection, date, config), config)
         counts = count_rows(connection, day, n_kept)
         judge_day(connection, day, counts, count_swapped(connection, config), config)
 
@@ -89,19 +91,22 @@ def clear_day(connection: warehouse.Connection, day: dict[str, Any]) -> None:
     warehouse.run(connection, "write/validated_file", day)
 
 
-def write_day(connection: warehouse.Connection, day: dict[str, Any], config: Config) -> int:
+def write_day(connection: warehouse.Connection, day: dict[str, Any], before: Sequence[int], config: Config) -> int:
     """Replace a day's quarantine and repairs from the raw records of any warehouse; return the number of valid records.
 
     That is the number of records not in quarantine. Whoever counts them in cells must check that as many are placed.
+    The files of the day before, by their ids, have fixes that speeds may follow from.
     """
     date = day["date"]
     start, end = config.day_bounds(date)
     clear_day(connection, day)
+    use_places(connection, config)
     connection.register("repeated_hash", repeated_hashes(connection, day))
     warehouse.run(
         connection, "scratch/quarantined_record", {**day, "day_start": start, "day_end": end, **_area(config)}
     )
     n_quarantined = warehouse.changed(connection, "write/quarantine_records", {"date": date})
+    derive_values(connection, day, before, config)
     value = config.value
     source = {"factor": float(value.factor), "missing": [float(one) for one in value.missing]}
     bounds = {"lower": float(value.lower), "upper": float(value.upper)}

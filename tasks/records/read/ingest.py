@@ -2,8 +2,9 @@
 
 import datetime as dt
 import logging
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack
+from functools import partial
 from pathlib import Path
 
 import polars as pl
@@ -12,7 +13,7 @@ from tasks.base import warehouse
 from tasks.base.config import Config
 from tasks.base.config_source import OF_FILE
 from tasks.base.errors import BadInput, HexveilError
-from tasks.base.logs import say
+from tasks.base.logs import say, warn
 from tasks.base.progress import progress
 from tasks.base.steps import step
 from tasks.base.storage import private_folder
@@ -23,6 +24,7 @@ from tasks.records.read.fetched import at_hand
 from tasks.records.read.files import Identity, read_file, read_files
 from tasks.records.read.inputs import Input, find_inputs, seen
 
+_DAY = dt.timedelta(days=1)
 _LARGEST_BATCH = 1 << 24
 """How many bytes are read at once, as they are stored. A file that has more is read by itself."""
 
@@ -45,6 +47,21 @@ def ingest_records(date: dt.date, config: Config) -> None:
     """
     refuse_forgotten(date, config)
     ingest(date, config)
+    if looks_back(config):
+        ingest_before(partial(ingest, date - _DAY, config, needed=False), date - _DAY)
+
+
+def looks_back(config: Config) -> bool:
+    """Return whether a day's values follow from records of the day before too."""
+    return config.columns.is_speed and config.columns.user_is is None
+
+
+def ingest_before(read: Callable[[], None], date: dt.date) -> None:
+    """Read the files of the day before; the day can do without, as when it was forgotten."""
+    try:
+        read()
+    except BadInput as error:
+        warn(log, "no fixes of the day before are used", date=date, reason=error)
 
 
 def refuse_forgotten(date: dt.date, config: Config) -> None:
@@ -60,18 +77,18 @@ def refuse_forgotten(date: dt.date, config: Config) -> None:
         )
 
 
-def ingest(date: dt.date, config: Config) -> None:
-    """Do the same as ``ingest_records``, even if the day was forgotten."""
+def ingest(date: dt.date, config: Config, needed: bool = True) -> None:
+    """Do the same as ``ingest_records``, even if the day was forgotten, or has no files that are not needed."""
     with warehouse.connect(config) as connection:
         refuse_other_engine(connection, config)
-        new = new_inputs(connection, date, config)
+        new = new_inputs(connection, date, config, needed)
     for some in progress(list(_batches(new)), "reading files"):
         _ingest_files(some, config)
 
 
-def new_inputs(connection: warehouse.Connection, date: dt.date, config: Config) -> list[Input]:
+def new_inputs(connection: warehouse.Connection, date: dt.date, config: Config, needed: bool = True) -> list[Input]:
     """Return the files for a day that seem not to have been read yet; opens none of them."""
-    files = find_inputs(date, config)
+    files = find_inputs(date, config, needed)
     known = _known(connection, files, config)
     return [one for one, file_id in zip(files, known, strict=True) if file_id is None]
 
@@ -89,6 +106,14 @@ def current_files(connection: warehouse.Connection, date: dt.date, config: Confi
     for one, file_id in zip(files, known, strict=True):
         if file_id is None:
             raise HexveilError(f"{one.address} changed while the day was being prepared; run the day again")
+    return [file_id for file_id in known if file_id is not None]
+
+
+def files_before(connection: warehouse.Connection, date: dt.date, config: Config) -> list[int]:
+    """Return the ids of the files of the day before that were read; none if no value follows from them."""
+    if not looks_back(config):
+        return []
+    known = _known(connection, find_inputs(date - _DAY, config, needed=False), config)
     return [file_id for file_id in known if file_id is not None]
 
 
