@@ -91,7 +91,7 @@ def _kind(field: dict[str, Any]) -> str:
     if "const" in field:
         return f"`{json.dumps(field['const'])}`"
     if field["type"] == "array":
-        return f"list of {field['items']['type']}s"
+        return f"list of {field['items'].get('type', 'table')}s"
     bounds = [f"{word} {field[key]:,}" for key, word in _BOUNDS.items() if key in field]
     return " ".join([field["type"], ", ".join(bounds)]).strip()
 

@@ -5,7 +5,7 @@ from pathlib import Path
 
 from tasks.account.releases import released_days, stopped_days
 from tasks.base.config import Config, load_config
-from tasks.base.errors import WITHHELD, BudgetExceeded, HexveilError
+from tasks.base.errors import WITHHELD, BudgetExceeded, HexveilError, NoRecords
 from tasks.base.progress import progress
 from tasks.engines.late import count_late_records
 from tasks.engines.prepare import prepare_day
@@ -16,7 +16,9 @@ from tasks.release.publish import publish_files
 from tasks.reporting.artifacts import emit_released, emit_withheld, make_budget_artifact, make_range_artifact
 
 
-def backfill(config_file: Path, first: dt.date, last: dt.date, shortage: Shortage = "refuse") -> None:
+def backfill(
+    config_file: Path, first: dt.date, last: dt.date, shortage: Shortage = "refuse", skip_missing: bool = False
+) -> None:
     """Publish every local day of a range: prepare and plan all days first, in parallel, then release them in order.
 
     A day that was released already is only published again. A day that fails is reported, and the others are done. To
@@ -28,6 +30,7 @@ def backfill(config_file: Path, first: dt.date, last: dt.date, shortage: Shortag
         last: The last local day.
         shortage: What to do if the budget does not pay every day in full: "refuse" before anything is spent, "spread"
             it evenly over the range, or "clip" users to what they have left.
+        skip_missing: Whether days without a file or a row are no problems.
 
     Raises:
         BudgetExceeded: The budget does not pay every day in full; nothing was spent.
@@ -39,9 +42,10 @@ def backfill(config_file: Path, first: dt.date, last: dt.date, shortage: Shortag
     unreleased = [date for date in days.dates if date not in days.released]
     problems = stopped_days(unreleased, spending) | days.problems
     wanted = [date for date in unreleased if date not in problems]
-    plans, unplanned = _prepare_and_plan(wanted, shortage, spending)
+    plans, unplanned = _prepare_and_plan(wanted, shortage, skip_missing, spending)
     problems |= unplanned
-    for date in progress([date for date in days.dates if date not in problems], "releasing days"):
+    to_release = [date for date in days.dates if date in days.released or date in plans]
+    for date in progress([date for date in to_release if date not in problems], "releasing days"):
         try:
             publish_files(days.released.get(date) or release_statistics(date, plans[date], spending), config)
             count_late_records(date, config)
@@ -59,7 +63,7 @@ def backfill(config_file: Path, first: dt.date, last: dt.date, shortage: Shortag
 
 
 def _prepare_and_plan(
-    dates: list[dt.date], shortage: Shortage, config: Config
+    dates: list[dt.date], shortage: Shortage, skip_missing: bool, config: Config
 ) -> tuple[dict[dt.date, str], dict[dt.date, str]]:
     """Prepare days, and plan each while the next are prepared; return the plans, and the problems of other days."""
     problems: dict[dt.date, str] = {}
@@ -69,7 +73,8 @@ def _prepare_and_plan(
                 try:
                     prepare_day(date, config)
                 except HexveilError as error:
-                    problems[date] = str(error)
+                    if not (skip_missing and isinstance(error, NoRecords)):
+                        problems[date] = str(error)
                 else:
                     plan_ahead(date, config)
             finish_plans(config)

@@ -24,7 +24,6 @@ if TYPE_CHECKING:
     from tasks.engines.trial import Held
     from tasks.records.init.proposal import Proposal
 
-_MOST_DAYS = 12
 _PER_DAY = (
     "How much may one day tell of one user's values (epsilon)? At 1 it makes a guess about 2.7 times as likely at "
     "most, at 2, 7.4 times. Smaller protects more and shows less"
@@ -257,8 +256,7 @@ def _keep_from_git(private: Path, folder: Path) -> None:
 def _found(held: "Held", proposal: "Proposal") -> list[str]:
     """Return in words which days the files hold."""
     days = sorted({*held.days, *proposal.dates})
-    shown = ", ".join(map(str, days if len(days) <= _MOST_DAYS else [*days[: _MOST_DAYS - 2], "...", days[-1]]))
-    return [f"Days found: {shown}" + (f" ({len(days):,} days)" if len(days) > 1 else "") + "."]
+    return [f"Days found: {show.listed_days(days)}" + (f" ({len(days):,} days)" if len(days) > 1 else "") + "."]
 
 
 @contextmanager

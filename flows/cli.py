@@ -117,6 +117,9 @@ def backfill(
     clip: Annotated[
         bool, typer.Option("--clip", help="Go on where the budget is short, with users clipped to what they have left.")
     ] = False,
+    skip_missing: Annotated[
+        bool, typer.Option("--skip-missing", help="Days without a file or a record are no problems.")
+    ] = False,
     as_json: JsonOption = False,
     home: UpOption = HOME,
     verbose: VerboseOption = False,
@@ -132,13 +135,17 @@ def backfill(
 
     shortage = "spread" if spread else "clip" if clip else "refuse"
     try:
-        flows.backfill(config.resolve(), first.date(), last.date(), shortage)
+        flows.backfill(config.resolve(), first.date(), last.date(), shortage, skip_missing)
     finally:
         days = report_range(first.date(), last.date(), settings)
         if as_json:
             show.print_json({str(date): day and day.as_json for date, day in days.items()})
         else:
             show.show_range(days, settings)
+    missing = [date for date, day in days.items() if day is None]
+    if missing and not as_json:
+        skipped = show.listed_days(missing)
+        out.print(f"{len(missing):,} of {len(days):,} days have no records and were skipped: {skipped}.")
 
 
 @app.command()

@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from tasks.upkeep.forget import Forgotten
 
 _HEADER_WIDTH = 9
+_MOST_DAYS = 12
 _IS_TERMINAL = sys.stdout is not None and sys.stdout.isatty()  # it is None where the caller closed it
 out = Console(highlight=False, markup=False, soft_wrap=True, width=None if _IS_TERMINAL else 160)
 
@@ -87,6 +88,11 @@ def rows_of_no_day(files: dict[str, tuple[int, int]]) -> list[str]:
         "without a readable time"
         for name, (n_malformed, n_undated) in files.items()
     ]
+
+
+def listed_days(days: list[dt.date]) -> str:
+    """Return some days in words; of many only the first and the last."""
+    return ", ".join(map(str, days if len(days) <= _MOST_DAYS else [*days[: _MOST_DAYS - 2], "...", days[-1]]))
 
 
 def show_range(days: dict[dt.date, "DayReport | None"], config: Config) -> None:

@@ -129,8 +129,8 @@ class Config(Section):
             return self
         if self.value.unit not in SPEED_UNITS:
             raise ValueError(f"columns.value = {SPEED} needs a value.unit of {', '.join(SPEED_UNITS)}")
-        if self.value.factor != 1 or self.value.missing:
-            raise ValueError(f"columns.value = {SPEED} is in value.unit: remove value.factor and value.missing")
+        if self.value.factor != 1 or self.value.missing or self.value.change:
+            raise ValueError(f"columns.value = {SPEED} is in value.unit: remove value.factor, missing and change")
         return self
 
     @property

@@ -20,7 +20,8 @@ def settings_schema(configuration: type[Section] = Config, kind: str = Config.ki
         configuration: The class of its sections.
         kind: What it is the configuration of.
     """
-    schema = _plainer(configuration.model_json_schema())
+    whole = configuration.model_json_schema()
+    schema = _plainer(_inlined(whole, whole["$defs"]))
     sections: dict[str, Any] = {}
     for name, field in configuration.model_fields.items():
         model: Any = field.annotation
@@ -64,6 +65,18 @@ def field_texts(model: type) -> dict[str, str]:
         if isinstance(following, ast.Expr) and isinstance(following.value, ast.Constant):
             texts[field.target.id] = " ".join(str(following.value.value).split())
     return texts
+
+
+def _inlined(schema: Any, definitions: dict[str, Any]) -> Any:
+    """Return a schema with the definition of the items of each list in its place."""
+    if isinstance(schema, list):
+        return [_inlined(one, definitions) for one in schema]
+    if not isinstance(schema, dict):
+        return schema
+    items = schema.get("items")
+    of_items = definitions[items["$ref"].rpartition("/")[2]] if isinstance(items, dict) and "$ref" in items else items
+    whole = schema if items is None else {**schema, "items": of_items}
+    return {key: _inlined(value, definitions) for key, value in whole.items()}
 
 
 def _plainer(schema: Any) -> Any:

@@ -6,9 +6,16 @@ from decimal import Decimal
 from fractions import Fraction
 from typing import Any, Literal, Self
 
-from pydantic import Field, field_validator, model_validator
+from pydantic import Field, create_model, field_validator, model_validator
 
 from tasks.base.config_types import Number, Place, Positive, Section
+
+Change = create_model(
+    "Change",
+    __base__=Section,
+    __doc__="A day from which the source's unit is another.",
+    **{"from": (dt.date, ...), "factor": (Positive, ...)},  # pyright: ignore[reportArgumentType,reportCallIssue]
+)
 
 
 class Value(Section):
@@ -27,6 +34,9 @@ class Value(Section):
     # the ledger records the next three where they are set
     factor: Positive = Field(default=Decimal(1), exclude_if=lambda factor: factor == 1)
     """What a value of the source is multiplied by to be in `unit`: `1.609344` for miles per hour in km/h."""
+    change: tuple[Change, ...] = Field(default=(), max_length=64, exclude_if=lambda changes: not changes)
+    """Days from which the source has another unit: `[[value.change]]` with `from = 2016-01-01` and `factor = 3.6`. From
+    that local day on `factor` is this one; before the first it is the one above."""
     missing: tuple[Number, ...] = Field(default=(), max_length=64, exclude_if=lambda values: not values)
     """Values of the source, before `factor`, that mean "not measured", for example `[255]`. An empty value always does.
     Such a record stays, because it must not depend on a value which records count. The mechanism `estimated` learns
@@ -44,7 +54,7 @@ class Value(Section):
     It costs a hundredth of what a day may cost, and is part of it. If they are surely more than half, the day stops
     before the rest is spent. With so few users that the count could not tell, nothing is asked or spent on it."""
 
-    @field_validator("missing", mode="before")
+    @field_validator("missing", "change", mode="before")
     @classmethod
     def _as_tuple(cls, value: Any) -> Any:
         return tuple(value) if isinstance(value, list) else value
@@ -62,6 +72,18 @@ class Value(Section):
         if self.spread is not None and self.spread > self.upper - self.lower:
             raise ValueError(f"spread = {self.spread} must be at most upper - lower = {self.upper - self.lower}")
         return self
+
+    @model_validator(mode="after")
+    def _changes_in_order(self) -> Self:
+        days = [getattr(one, "from") for one in self.change]
+        if days != sorted(set(days)):
+            raise ValueError("change must have its days in order, each once")
+        return self
+
+    def factor_on(self, date: dt.date) -> Decimal:
+        """Return what a value of the source is multiplied by on a local day."""
+        passed = [one.model_dump()["factor"] for one in self.change if getattr(one, "from") <= date]
+        return passed[-1] if passed else self.factor
 
     @property
     def span(self) -> Fraction:

@@ -27,6 +27,10 @@ class BadInput(HexveilError):
     """The input files, or too many of their rows, cannot be used."""
 
 
+class NoRecords(BadInput):
+    """There is no file for a day, or no row of the day in its files."""
+
+
 class OtherDays(BadInput):
     """Too many records in files whose paths name a day are of other days."""
 

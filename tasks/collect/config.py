@@ -124,8 +124,8 @@ class CollectionConfig(Section):
 
     @model_validator(mode="after")
     def _values_of_devices(self) -> Self:
-        if self.value.factor != 1 or self.value.missing or self.value.screen:
-            raise ValueError("value.factor, missing and screen are for records: devices send values in value.unit")
+        if self.value.factor != 1 or self.value.missing or self.value.screen or self.value.change:
+            raise ValueError("value.factor, missing, change and screen are for records: devices send value.unit")
         return self
 
     @model_validator(mode="after")

@@ -21,6 +21,7 @@ _AWAKE = range(6, 20)
 _QUIET_HOURS = 4
 _QUIET_SHARE = 0.1
 _LONGEST_SLOT = 180
+_FEWEST_TO_BE_THIN = 1000
 
 
 def cautions(
@@ -41,9 +42,20 @@ def cautions(
         _wide(error, entries, config),
         _small_total(config),
         _wrong_zone(cells, config),
+        _thin(cells, config),
         _unscreened(n_asked, config),
     )
     return [caution for caution in found if caution is not None]
+
+
+def _thin(cells: pl.DataFrame, config: Config) -> str | None:
+    n_single = int((cells["n_records"] == 1).sum())
+    if cells.height < _FEWEST_TO_BE_THIN or 2 * n_single <= cells.height:
+        return None
+    return (
+        f"{n_single:,} of {cells.height:,} cells have one record: make hexagons larger (grid.h3_resolution = "
+        f"{max(config.grid.h3_resolution - 1, 0)} or less) or slots longer, or most of the map is a guess."
+    )
 
 
 def _other_value(entries: Sequence[Entry], config: Config) -> str | None:

@@ -228,7 +228,7 @@ def feed_of(fixes: list[Fix]) -> bytes:
     ("old", "new", "said"),
     [
         ('unit = "km/h"', 'unit = "furlongs"', "needs a value.unit of m/s, km/h, mph, kn"),
-        ("tick =", "factor = 2.0\ntick =", "remove value.factor and value.missing"),
+        ("tick =", "factor = 2.0\ntick =", "remove value.factor, missing and change"),
         ('user = "bus"', 'user = "bus"\nuser_is = "record"', "needs a user with several records"),
         ('latitude = "lat"', 'latitude = "{speed}"', "must name different columns"),
     ],

@@ -7,7 +7,7 @@ from typing import Any
 
 from tasks.base import warehouse
 from tasks.base.config import Config
-from tasks.base.errors import BadInput, OtherDays
+from tasks.base.errors import BadInput, NoRecords, OtherDays
 from tasks.base.logs import say
 from tasks.base.steps import step
 from tasks.records.input_formats.csv_rows import DECIMAL_COMMAS
@@ -68,7 +68,8 @@ def judge_day(
     note_value_forms(connection, date, counts.get(KEPT, 0), config)
     _refuse_crowded_files(connection, day["file_ids"], config)
     if not counts.get(KEPT) and not n_swapped:
-        raise BadInput(_empty_day(connection, day, counts, config))
+        kind = BadInput if sum(counts.values()) else NoRecords
+        raise kind(_empty_day(connection, day, counts, config))
     repeated = (DUPLICATE, TWICE, OUTSIDE_DAY) if holds_snapshots(config) else (DUPLICATE, TWICE)
     n_rows = sum(counts.values()) - sum(counts.get(reason, 0) for reason in repeated)
     n_lost = n_rows - counts.get(KEPT, 0)
@@ -108,7 +109,7 @@ def write_day(connection: warehouse.Connection, day: dict[str, Any], before: Seq
     n_quarantined = warehouse.changed(connection, "write/quarantine_records", {"date": date})
     derive_values(connection, day, before, config)
     value = config.value
-    source = {"factor": float(value.factor), "missing": [float(one) for one in value.missing]}
+    source = {"factor": float(value.factor_on(date)), "missing": [float(one) for one in value.missing]}
     bounds = {"lower": float(value.lower), "upper": float(value.upper)}
     warehouse.run(connection, "scratch/means_missing")
     warehouse.run(connection, "write/value_repair", {**day, **bounds, **source})

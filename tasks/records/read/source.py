@@ -10,7 +10,7 @@ from pathlib import Path
 
 from tasks.base.config import DATE_PLACEHOLDER, Config
 from tasks.base.config_types import is_remote, shown
-from tasks.base.errors import BadInput
+from tasks.base.errors import BadInput, NoRecords
 from tasks.records.input_formats.archives import PACK
 
 
@@ -18,7 +18,8 @@ def find_files(date: dt.date, config: Config, needed: bool = True) -> list[tuple
     """Return the files for a day on the file system, sorted, each with the day it is for if its pattern has one.
 
     Raises:
-        BadInput: No such file exists although one is needed, or its path cannot be used.
+        NoRecords: No such file exists although one is needed.
+        BadInput: A path cannot be used.
     """
     found: dict[str, dt.date | None] = {}
     for pattern in itertools.filterfalse(is_remote, config.dataset.files):
@@ -28,7 +29,7 @@ def find_files(date: dt.date, config: Config, needed: bool = True) -> list[tuple
     if needed and not found:
         _refuse_unreadable(date, config)
         patterns = ", ".join(config.dataset.files)
-        raise BadInput(
+        raise NoRecords(
             f"no file for {date} matches dataset.files = {patterns} in {config.folder}; run the day again once the "
             "file is there, or mend dataset.files"
         )
