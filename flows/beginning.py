@@ -227,6 +227,8 @@ def _begin(path: Path, settings: dict[str, dict[str, Any]], proposal: "Proposal"
             if "south" not in settings["validation"]:
                 settings["validation"] |= held.area
                 said.append(f"The area is around {held.n_places:,} places, with a margin; --area gives another.")
+            settings["grid"] = held.grid
+            said += [held.reason] if held.reason else []
             text = config_text(settings)
             with_area = config_of(text, path).model_copy(update={"storage": tried.config.storage})
             said += _try(proposal.date, with_area)

@@ -1,64 +1,27 @@
-"""Presets: what a configuration leaves out, for published forms of vehicle data."""
+"""Presets: what a configuration leaves out, for published forms of data. Each is a file beside this one."""
 
+import importlib.resources
+import tomllib
 from decimal import Decimal
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
-Preset = Literal["gtfs-rt", "tides", "mds", "iudx"]
-
-_METRES_PER_SECOND = {"m/s": Decimal(1), "km/h": Decimal("3.6"), "mph": Decimal("2.2369362921")}
-_KILOMETRES_PER_HOUR = {"km/h": Decimal(1), "mph": Decimal("0.6213711922"), "m/s": Decimal("0.2777777778")}
-
-_FILLED_IN: dict[str, dict[str, dict[str, Any]]] = {
-    "gtfs-rt": {
-        "dataset": {"format": "gtfs-rt"},
-        "columns": {
-            "user": "vehicle.id",
-            "time": "timestamp",
-            "latitude": "position.latitude",
-            "longitude": "position.longitude",
-            "value": "position.speed",
-            "time_unit": "s",
-        },
-    },
-    "tides": {
-        "dataset": {},
-        "columns": {
-            "user": "vehicle_id",
-            "time": "event_timestamp",
-            "latitude": "latitude",
-            "longitude": "longitude",
-            "value": "speed",
-        },
-    },
-    "mds": {
-        "dataset": {"format": "json", "records": "telemetry"},
-        "columns": {
-            "user": "device_id",
-            "time": "timestamp",
-            "latitude": "location.lat",
-            "longitude": "location.lng",
-            "value": "location.speed",
-            "time_unit": "ms",
-        },
-    },
-    # the names of TransitManagement in Smart Data Models, and the list of IUDX's resource servers
-    "iudx": {
-        "dataset": {"format": "json", "records": "results"},
-        "columns": {
-            "user": "license_plate",
-            "time": "observationDateTime",
-            "latitude": "location.coordinates[1]",
-            "longitude": "location.coordinates[0]",
-            "value": "speed",
-        },
-    },
+_FILES = importlib.resources.files("tasks.base").joinpath("presets").iterdir()
+_FILLED_IN: dict[str, dict[str, Any]] = {
+    one.name.removesuffix(".toml"): tomllib.loads(one.read_text(encoding="utf-8"), parse_float=Decimal)
+    for one in sorted(_FILES, key=lambda one: one.name)
+    if one.name.endswith(".toml")
 }
-_SPEEDS = {
-    "gtfs-rt": _METRES_PER_SECOND,
-    "tides": _METRES_PER_SECOND,
-    "mds": _METRES_PER_SECOND,
-    "iudx": _KILOMETRES_PER_HOUR,  # assumed: the model does not say it
+_PER_METRE_A_SECOND = {
+    "m/s": Decimal(1),
+    "km/h": Decimal("3.6"),
+    "mph": Decimal("2.2369362920544"),
+    "kn": Decimal("1.9438444924406"),
 }
+
+if TYPE_CHECKING:
+    Preset = str
+else:
+    Preset = Literal[tuple(_FILLED_IN)]
 
 
 def preset_columns() -> dict[str, dict[str, str]]:
@@ -69,7 +32,13 @@ def preset_columns() -> dict[str, dict[str, str]]:
 
 def preset_format(preset: str) -> str | None:
     """Return the format that a preset says its files have; None if it says none."""
-    return _FILLED_IN[preset]["dataset"].get("format")
+    return _FILLED_IN[preset].get("dataset", {}).get("format")
+
+
+def preset_unit(preset: str) -> str | None:
+    """Return the unit that is usual for what a preset measures; None if there is none."""
+    is_speed = "speed" in _FILLED_IN[preset] or _FILLED_IN[preset]["columns"]["value"] == "{speed}"
+    return "km/h" if is_speed else _FILLED_IN[preset].get("value", {}).get("unit")
 
 
 def filled_in(settings: dict[str, Any]) -> dict[str, Any]:
@@ -86,12 +55,12 @@ def filled_in(settings: dict[str, Any]) -> dict[str, Any]:
     if preset not in _FILLED_IN:
         return settings
     whole = dict(settings)
-    for section, defaults in _FILLED_IN[preset].items():
-        given = settings.get(section, {})
+    for section in ("dataset", "columns"):
+        given, defaults = settings.get(section, {}), _FILLED_IN[preset].get(section, {})
         whole[section] = _merged(defaults, given) if isinstance(given, dict) else given
     value = settings.get("value")
     if isinstance(value, dict) and whole["columns"].get("value") == _FILLED_IN[preset]["columns"]["value"]:
-        whole["value"] = {"name": "speed", **_factor(preset, value), **value}
+        whole["value"] = {"name": "speed", **_FILLED_IN[preset].get("value", {}), **_factor(preset, value), **value}
     return whole
 
 
@@ -102,12 +71,13 @@ def _merged(defaults: dict[str, Any], given: dict[str, Any]) -> dict[str, Any]:
 
 
 def _factor(preset: str, value: dict[str, Any]) -> dict[str, Decimal]:
-    if "factor" in value or "unit" not in value:
+    source = _FILLED_IN[preset].get("speed")
+    if source is None or "factor" in value or "unit" not in value:
         return {}
-    factors = _SPEEDS[preset]
-    if value["unit"] not in factors:
-        units = ", ".join(factors)
+    if value["unit"] not in _PER_METRE_A_SECOND:
+        units = ", ".join(_PER_METRE_A_SECOND)
         raise ValueError(
             f'value.factor is missing: dataset.preset = "{preset}" knows it for a value.unit of {units} only'
         )
-    return {"factor": factors[value["unit"]]}
+    factor = _PER_METRE_A_SECOND[value["unit"]] / _PER_METRE_A_SECOND[source]
+    return {"factor": round(factor, 10).normalize()}

@@ -48,8 +48,9 @@ class Dataset(Section):
     """The character between the fields of CSV files."""
     preset: Preset | None = Field(default=None, exclude=True)
     """A published form of data, which fills in what this file leaves out of `[dataset]`, `[columns]` and `[value]`:
-    `gtfs-rt` (VehiclePositions of GTFS-Realtime), `tides` (vehicle_locations), `mds` (telemetry of 2.0) or `iudx` (live
-    positions of transit). For a speed in `km/h`, `mph` or `m/s` it also fills in `value.factor`."""
+    `gtfs-rt` (VehiclePositions of GTFS-Realtime), `tides` (vehicle_locations), `mds` (telemetry of 2.0), `iudx` (live
+    positions of transit), `siri-vm` (as JSON), `gbfs` (vehicle_status), `ais` (of MarineCadastre), `adsb` (of OpenSky),
+    `openaq` or `sensor-community`. For a speed in `km/h`, `mph`, `kn` or `m/s` it also fills in `value.factor`."""
     # reading depends on the next four; the ledger records them where they are set
     format: Format | None = Field(default=None, exclude_if=lambda one: one is None)
     """The format of all files, whatever their names end in. `ndjson` has one JSON object per line; `json` is a document

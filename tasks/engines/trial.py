@@ -16,6 +16,9 @@ from tasks.records.read.ingest import ingest_records
 
 _MARGIN_DEGREES = 0.5
 _FAR_DEGREES = 10.0
+_GRIDS = ((7, 60), (6, 60), (5, 60), (4, 60), (3, 60), (3, 240))
+"""Resolutions of hexagons and minutes of slots that are tried, the usual first."""
+_FEWEST_CELLS = 1000
 
 
 class Trial(NamedTuple):
@@ -65,11 +68,15 @@ class Held(NamedTuple):
         area: The sides of a box around their places, with a margin, in degrees.
         n_places: How many places it is of.
         days: How many records are of each local day.
+        grid: The finest hexagons, and the shortest slots, with which most cells have several records.
+        reason: Why it is not the usual grid; "" if it is.
     """
 
     area: dict[str, float]
     n_places: int
     days: dict[dt.date, int]
+    grid: dict[str, int]
+    reason: str
 
 
 @contained
@@ -84,6 +91,7 @@ def read_records(date: dt.date, config: Config) -> Held:
         use_places(connection, config)
         *sides, n_places = warehouse.rows(connection, "read/area_of_records", {"far": _FAR_DEGREES})[0]
         days = dict(warehouse.rows(connection, "read/days_of_records"))
+        grid, reason = _grid(connection, date)
     if not n_places:
         raise BadInput("no place can be read; say which columns they are in with --latitude and --longitude")
     south, north, west, east = sides
@@ -96,6 +104,26 @@ def read_records(date: dt.date, config: Config) -> Held:
         },
         n_places,
         days,
+        grid,
+        reason,
+    )
+
+
+def _grid(connection: warehouse.Connection, date: dt.date) -> tuple[dict[str, int], str]:
+    """Return the usual grid or, if most of its many cells have one record, a coarser one, and why."""
+    counts: dict[tuple[int, int], tuple[int, int]] = {}
+    for resolution, minutes in _GRIDS:
+        grid = {"h3_resolution": resolution, "slot_minutes": minutes}
+        counts[resolution, minutes] = warehouse.rows(connection, "read/single_cells", {"date": date, **grid})[0]
+        n_cells, n_single = counts[resolution, minutes]
+        if 2 * n_single <= n_cells or n_cells < _FEWEST_CELLS:
+            break
+    (usual, first), n_usual = _GRIDS[0], counts[_GRIDS[0]]
+    if (resolution, minutes) == _GRIDS[0]:
+        return grid, ""
+    return grid, (
+        f"With h3_resolution = {usual} and slots of {first} minutes {n_usual[1]:,} of {n_usual[0]:,} cells would have "
+        f"one record: the grid is h3_resolution = {resolution} and slots of {minutes} minutes, with {n_cells:,} cells."
     )
 
 

@@ -2,14 +2,29 @@
 
 import datetime as dt
 
+import numpy as np
 import pytest
 from support import DATE, HEADER, Dataset, table
 
 from flows.backfill import backfill
 from tasks.base.errors import BadConfig, HexveilError
+from tasks.engines.trial import read_records
+from tasks.planning.preview import preview_plan
 
 NEXT = DATE + dt.timedelta(days=1)
 CHANGE = f"[[value.change]]\nfrom = {NEXT}\nfactor = 3.6\n[grid]"
+
+
+def test_init_takes_larger_hexagons_where_most_cells_would_have_one_record(dataset: Dataset) -> None:
+    rng = np.random.default_rng(3)
+    places = rng.uniform((45, 5), (48, 10), (4000, 2))
+    rows = "".join(f"plane{n % 500},{DATE}T08:00:{n % 60:02}Z,{a:.4f},{o:.4f},10\n" for n, (a, o) in enumerate(places))
+    dataset.write("sky.csv", HEADER + rows)
+    held = read_records(DATE, dataset.config)
+    assert held.grid == {"h3_resolution": 5, "slot_minutes": 60}
+    assert held.reason.startswith("With h3_resolution = 7 and slots of 60 minutes 3,")
+    dataset.prepare()
+    assert any("cells have one record" in one for one in preview_plan(DATE, dataset.config)["cautions"])
 
 
 def rows(date: dt.date) -> str:

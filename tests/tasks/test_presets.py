@@ -181,3 +181,80 @@ def test_init_takes_a_preset_only_for_files_of_its_format(dataset: Dataset, endi
     found = propose_source([dataset.write(f"a.{ending}", content)], dataset.folder, Given())
     assert found.settings["dataset"].get("preset") == preset
     assert found.settings["columns"]["value"] == "location.speed"
+
+
+MORE = {
+    "ais": (
+        "ais.csv",
+        "MMSI,BaseDateTime,LAT,LON,SOG,COG,Heading,VesselName\n"
+        "367000001,2026-01-15T08:00:00,40.68,-74.02,10.0,12.5,511,A\n367000002,2026-01-15T08:00:09,40.68,-74.02,102.3,,,\n",
+    ),
+    "adsb": (
+        "states.csv",
+        "time,icao24,lat,lon,velocity,heading,vertrate,callsign,onground\n"
+        f"{SECOND},4b1817,47.05,8.31,100,270,0,SWR1,False\n{SECOND},4b1818,,,,,,,True\n",
+    ),
+    "sensor-community": (
+        "sds011.csv",
+        "sensor_id;sensor_type;location;lat;lon;timestamp;P1;durP1;ratioP1;P2\n"
+        "140;SDS011;64;48.80;9.00;2026-01-15T08:00:06;8.43;;;2.83\n",
+    ),
+    "openaq": (
+        "location.csv",
+        "location_id,sensors_id,location,datetime,lat,lon,parameter,units,value\n"
+        "2178,3916,DelNorte,2026-01-15T08:00:00-07:00,35.13,-106.58,pm25,ug/m3,5.0\n",
+    ),
+    "siri-vm": (
+        "vm.json",
+        json.dumps(
+            {
+                "Siri": {
+                    "ServiceDelivery": {
+                        "VehicleMonitoringDelivery": [
+                            {
+                                "VehicleActivity": [
+                                    {
+                                        "RecordedAtTime": "2026-01-15T08:00:00Z",
+                                        "MonitoredVehicleJourney": {
+                                            "VehicleRef": "MTA_1",
+                                            "VehicleLocation": {"Longitude": -73.9, "Latitude": 40.7},
+                                        },
+                                    }
+                                ]
+                            }
+                        ]
+                    }
+                }
+            }
+        ),
+    ),
+    "gbfs": (
+        "vehicle_status.json",
+        json.dumps(
+            {
+                "last_updated": SECOND,
+                "data": {"vehicles": [{"vehicle_id": "a", "lat": 47.05, "lon": 8.31, "last_reported": SECOND}]},
+            }
+        ),
+    ),
+}
+
+
+@pytest.mark.parametrize("preset", MORE)
+def test_a_file_of_its_real_form_is_read_by_the_preset_alone(preset: str, dataset: Dataset) -> None:
+    name, content = MORE[preset]
+    configure(dataset, preset)
+    path = dataset.write(name, content)
+    ingest(dataset)
+    (user, _, latitude, longitude, _) = rows_of(dataset)[0]
+    assert user
+    assert latitude is not None
+    assert longitude is not None
+    assert dataset.query("select count(*) from raw_record where observed_at is null") == [(0,)]
+    factors = {"ais": Decimal("1.852"), "adsb": Decimal("3.6")}
+    assert dataset.config.value.factor == factors.get(preset, 1)
+    records = dataset.config.dataset.records if preset == "siri-vm" else None
+    given = Given(records=records, columns={"value": dataset.config.columns.value})
+    proposal = propose_source([path], dataset.folder, given)
+    assert proposal.missing == []
+    assert proposal.settings["dataset"]["preset"] == preset

@@ -17,7 +17,7 @@ from zoneinfo import ZoneInfo
 import numpy as np
 import tzfpy
 
-from tasks.base.config_presets import preset_columns, preset_format
+from tasks.base.config_presets import preset_columns, preset_format, preset_unit
 from tasks.base.config_source import OF_FILE, ROLES, SPEED
 from tasks.base.errors import BadInput
 from tasks.base.time_zones import zone_problem
@@ -172,8 +172,8 @@ def _columns(looks: Sequence[Look], files: Sequence[Path], folder: Path, given: 
     if preset and given.columns.get("value", preset_columns()[preset]["value"]) == preset_columns()[preset]["value"]:
         proposal.settings["dataset"]["preset"] = preset
         columns.update({**preset_columns()[preset], **given.columns})
-        proposal.unit = "km/h"
-        reasons.append(f"the columns are those of {preset}, which the preset knows, with the unit of its speeds")
+        proposal.unit = preset_unit(preset)
+        reasons.append(f"the columns are those of {preset}, which the preset knows, with the unit of its values")
         return
     free = [name for name in look.own_names if name not in given.columns.values()]
     found = recognise_roles(free, partial(counts_rows, looks))
@@ -195,7 +195,7 @@ def _columns(looks: Sequence[Look], files: Sequence[Path], folder: Path, given: 
 
 
 def _fits(preset: str, columns: dict[str, str], look: Look) -> bool:
-    return preset_format(preset) in (None, look.format.name) and set(columns.values()) <= set(look.names)
+    return preset_format(preset) in (None, look.format.name) and set(columns.values()) <= {*look.names, SPEED}
 
 
 def _join_dates(look: Look, proposal: Proposal) -> None:
