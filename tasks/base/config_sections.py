@@ -4,18 +4,20 @@ import datetime as dt
 import importlib.util
 from decimal import Decimal
 from fractions import Fraction
-from typing import Any, Literal, Self
+from typing import TYPE_CHECKING, Any, Literal, Self
 
 from pydantic import Field, create_model, field_validator, model_validator
 
 from tasks.base.config_types import Number, Place, Positive, Section
 
-Change = create_model(
-    "Change",
-    __base__=Section,
-    __doc__="A day from which the source's unit is another.",
-    **{"from": (dt.date, ...), "factor": (Positive, ...)},  # pyright: ignore[reportArgumentType,reportCallIssue]
-)
+if TYPE_CHECKING:
+
+    class Change(Section):
+        """A day from which the source has another unit."""
+
+        factor: Positive
+else:
+    Change = create_model("Change", __base__=Section, **{"from": (dt.date, ...), "factor": (Positive, ...)})
 
 
 class Value(Section):
@@ -82,7 +84,7 @@ class Value(Section):
 
     def factor_on(self, date: dt.date) -> Decimal:
         """Return what a value of the source is multiplied by on a local day."""
-        passed = [one.model_dump()["factor"] for one in self.change if getattr(one, "from") <= date]
+        passed = [one.factor for one in self.change if getattr(one, "from") <= date]
         return passed[-1] if passed else self.factor
 
     @property

@@ -1,7 +1,7 @@
 """Hexagons of many places at once, as functions for the engine. Places must be finite and in degrees."""
 
+import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 from h3ronpy.vector import cells_to_coordinates, coordinates_to_cells
 
 
@@ -25,9 +25,10 @@ def _middles(latitude: pa.ChunkedArray, longitude: pa.ChunkedArray, resolution: 
     """Return latitude and longitude of the middle of each place's hexagon; zeros for the hexagon of zero and zero."""
     found = cells(latitude, longitude, resolution)
     zero = pa.chunked_array([[0.0]])
-    is_somewhere = pc.not_equal(found, cells(zero, zero, resolution)[0])
+    is_somewhere = np.asarray(found) != np.asarray(cells(zero, zero, resolution))[0]
     middles = pa.record_batch(cells_to_coordinates(found))
-    return pa.record_batch([pc.if_else(is_somewhere, one, 0.0) for one in middles.columns], ["latitude", "longitude"])
+    columns = [pa.array(np.where(is_somewhere, np.asarray(one), 0.0)) for one in middles.columns]
+    return pa.record_batch(columns, ["latitude", "longitude"])
 
 
 FUNCTIONS = {

@@ -111,20 +111,22 @@ def read_records(date: dt.date, config: Config) -> Held:
 
 def _grid(connection: warehouse.Connection, date: dt.date) -> tuple[dict[str, int], str]:
     """Return the usual grid or, if most of its many cells have one record, a coarser one, and why."""
-    counts: dict[tuple[int, int], tuple[int, int]] = {}
+    usual: tuple[int, int] | None = None
+    grid, said = dict[str, int](), ""
     for resolution, minutes in _GRIDS:
         grid = {"h3_resolution": resolution, "slot_minutes": minutes}
-        counts[resolution, minutes] = warehouse.rows(connection, "read/single_cells", {"date": date, **grid})[0]
-        n_cells, n_single = counts[resolution, minutes]
+        n_cells, n_single = warehouse.rows(connection, "read/single_cells", {"date": date, **grid})[0]
+        if usual is None:
+            usual = n_single, n_cells
+        else:
+            said = (
+                f"With h3_resolution = {_GRIDS[0][0]} and slots of {_GRIDS[0][1]} minutes {usual[0]:,} of {usual[1]:,} "
+                f"cells would have one record: the grid is h3_resolution = {resolution} and slots of {minutes} "
+                f"minutes, with {n_cells:,} cells."
+            )
         if 2 * n_single <= n_cells or n_cells < _FEWEST_CELLS:
             break
-    (usual, first), n_usual = _GRIDS[0], counts[_GRIDS[0]]
-    if (resolution, minutes) == _GRIDS[0]:
-        return grid, ""
-    return grid, (
-        f"With h3_resolution = {usual} and slots of {first} minutes {n_usual[1]:,} of {n_usual[0]:,} cells would have "
-        f"one record: the grid is h3_resolution = {resolution} and slots of {minutes} minutes, with {n_cells:,} cells."
-    )
+    return grid, said
 
 
 def _outwards(degrees: float, way: int) -> float:
