@@ -352,6 +352,6 @@ def tables_of(dataset: Dataset) -> dict[str, bytes]:
                 columns = [one for one, *_ in connection.execute(f"describe {name}").fetchall()]
                 public = ", ".join(one for one in columns if one not in OF_VALUES.get(name, ()))
                 if public:
-                    rows = connection.execute(f"select {public} from {name} order by all").fetchall()
-                    found[f"{path.name}: {name}"] = _alike(repr(rows).encode())
+                    rows = connection.execute(f"select {public} from {name}").fetchall()
+                    found[f"{path.name}: {name}"] = b"\n".join(sorted(_alike(repr(row).encode()) for row in rows))
     return found
