@@ -267,6 +267,7 @@ def test_the_first_day_of_dated_files_is_compared_with_files_of_other_days(
         ("ndjson", b"not json\n"),
         ("parquet", b"PAR1 and no more PAR1"),
     ],
+    ids=["bytes", "columns", "gzip", "ndjson", "parquet"],  # gzip's bytes hold the time
 )
 def test_a_file_of_another_day_that_cannot_be_read_stops_no_day(dataset: Dataset, ending: str, content: bytes) -> None:
     dataset.set(files=["raw/{date}.csv", f"raw/{{date}}_other.{ending}"])
