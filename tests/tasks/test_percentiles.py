@@ -71,6 +71,7 @@ def test_percentiles_and_shares_are_published_charged_and_made_again(lawful: Dat
 
 
 def test_a_plan_says_what_percentiles_cost_the_means(lawful: Dataset) -> None:
+    lawful.set(epsilon_per_day=3.0)  # with more, what so small a city is expected to err by is residuals alone
     lawful.prepare()
     first = preview_plan(day(0), lawful.config)
     assert first["percentiles_take"] == pytest.approx(sum(FIRST.values()) / 1000)
