@@ -69,7 +69,7 @@ def _opened(which: int, path: Path, config: Config) -> tuple[_Key, _File] | None
     user = None
     if config.columns.user == OF_FILE:
         try:
-            user = needed_user(path)
+            user = needed_user(path, config.folder)
         except BadInput:
             return None
     whole = body if body.endswith(b"\n") else body + end
