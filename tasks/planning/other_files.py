@@ -1,6 +1,7 @@
 """What the first records of files tell that the warehouse does not hold: who is in files of other days, and offsets."""
 
 import datetime as dt
+import re
 from collections.abc import Callable, Iterator
 from contextlib import suppress
 from functools import partial
@@ -20,6 +21,7 @@ from tasks.records.read.fetched import at_hand
 from tasks.records.read.inputs import Input, find_inputs
 
 _FURTHEST = 7
+_FLOAT = re.compile(r"[+-]?[0-9]+([.,]0*|([.,][0-9]+)?[eE][+-][0-9]+|[.,][0-9]+[eE][0-9]+)")
 _MOST_FILES = 20
 
 See = Callable[[Path, Look], list[str]]
@@ -66,7 +68,8 @@ def _users_in(config: Config, path: Path, look: Look) -> list[str]:
     if column == OF_FILE:
         return list(filter(None, [user_of_file(path, config.folder)]))
     found = [one for one in look.column(column) if isinstance(one, str | int) and not isinstance(one, bool)]
-    return [str(one).strip() for one in found if str(one).strip()]
+    ids = [str(one).strip() for one in found]
+    return [one for one in ids if one and not _FLOAT.fullmatch(one)]  # as trimmed_id in sql: a float is no id
 
 
 def _zone_taken(config: Config, path: Path, look: Look) -> list[str]:

@@ -348,3 +348,16 @@ def test_a_ledger_whose_entries_promise_more_again_is_refused(dataset: Dataset) 
         dataset.release(DAYS[2])
     first, second = ledger.read_entries(dataset.config)
     assert problem_with_users(second, [first]) is None
+
+
+def test_ids_of_another_day_that_went_through_a_float_are_no_other_users(dataset: Dataset) -> None:
+    """The other day's file is refused when it is published; this day's users are no worse for it."""
+    dataset.set(files=["raw/{date}.csv"])
+    dataset.write(f"{DATE}.csv", HEADER + rows(DATE, lambda n: str(1000 + n % N_USERS)))
+    other = DATE + dt.timedelta(days=2)
+    dataset.write(f"{other}.csv", HEADER + rows(other, lambda n: f"{1000 + n % N_USERS}.0"))
+    dataset.run_day()
+    dataset.write(f"{other}.csv", HEADER + rows(other, lambda n: str(5000 + n % N_USERS)))
+    (dataset.folder / "store").rename(dataset.folder / "store-before")
+    with pytest.raises(HexveilError, match="were seen on no other day"):
+        dataset.run_day()
