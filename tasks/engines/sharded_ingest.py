@@ -139,7 +139,7 @@ def _begin(date: dt.date, fence: str, config: Config, needed: bool) -> tuple[lis
         earlier = [warehouse.rows(connection, "read/earlier_files", _named(one, config)) for one in new]
     everyone = {"forgotten": forgotten_days(config), "fence": fence, "config": config}
     return new, [
-        {"one": replace(one, version=""), "file_id": file_id, "earlier": before, **everyone}
+        {"one": replace(one, version="", n_bytes=0), "file_id": file_id, "earlier": before, **everyone}
         for file_id, (one, before) in enumerate(zip(new, earlier, strict=True), start=first_id)
     ]
 

@@ -99,8 +99,6 @@ FORMS: dict[str, tuple[str, tuple[str, ...], Any, Callable[[list[Any]], bytes]]]
     "json": ("day.json", (), JSON, of_json),
     "ndjson": ("day.ndjson", (), JSON, lambda some: of_json(some, lines=True)),
     "json with a given value": ("day.json", PACE, JSON, lambda some: of_json(some, "pace")),
-    # an inner member that is named like a value would be taken for the value: nobody said that it is within one
-    "json without a known value": ("day.json", (), json_values(*NAMES), lambda some: of_json(some, "pace")),
     "json with a wrong value": ("day.json", ("--value", "pce"), JSON, lambda some: of_json(some, "pace")),
     "json without a known user": ("day.json", ("--user", "nobody"), JSON, of_json),
     "parquet": ("day.parquet", (), st.none() | TEXTS, of_parquet),
@@ -109,7 +107,6 @@ FORMS: dict[str, tuple[str, tuple[str, ...], Any, Callable[[list[Any]], bytes]]]
 REFUSED = {
     "csv whose header is forgotten": "its first line is no header",
     "csv that begins with a value": "its first line is no header",
-    "json without a known value": "--value is missing: which column has the value? There are: bus, at, pace",
     "json with a wrong value": '--value: there is no column "pce"; there are: bus, at, pace',
     "json without a known user": '--user: there is no column "nobody"; there are: bus, at.time, at.lat, at.lon, speed',
 }

@@ -402,7 +402,7 @@ def test_the_plan_says_the_error_before_and_it_falls_with_more_devices(collected
         ("[0, 400, 1000]", "[400, 0, 1000]", "ascending"),
         ("0.6]", "0.5]", "add up to 1"),
         ("tick = 0.1", "tick = 0.1\nfactor = 2", "value.factor"),
-        ("tick = 0.1", "tick = 0.1\nscreen = true", "value.factor, missing and screen"),
+        ("tick = 0.1", "tick = 0.1\nscreen = true", "value.factor, missing, change and screen"),
         ("[storage]", "[monitoring]\nbudget_low_days = 3\n[storage]", "each device keeps its own"),
         ("least_devices", "at_least", "unknown key collection.at_least"),
         ("alpha = 4", "alpha = 0", "collection.alpha"),

@@ -74,7 +74,7 @@ def test_rows_with_another_number_of_fields_than_the_header_are_counted(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, delimiter: str
 ) -> None:
     """The engine keeps some KiB in memory for each: packed, files of a few KiB would take many GiB."""
-    monkeypatch.setattr(csv_rows, "_MOST_MALFORMED", 2)
+    monkeypatch.setattr(csv_rows, "MOST_MALFORMED", 2)
     path = tmp_path / "a.csv"
     rows = ["a,b,c", "1,2,3", "", "4,5", "6,ü,", ",,,", "7,8,9"]
     for value in ("x", '"x"', '"\nx,y\n"'):

@@ -9,6 +9,7 @@ from support import CONFIG, DATE, Dataset, examples
 
 from tasks.base import warehouse
 from tasks.records.judge import duplicates
+from tasks.records.judge.places import use_places
 from tasks.records.judge.validate import validate_records
 from tasks.records.read.ingest import ingest_records
 
@@ -140,6 +141,7 @@ def test_hashes_in_parts_are_those_at_once(
     write_files(dataset, [rows])
     with warehouse.connect(dataset.config) as connection:
         day = {"date": DATE, "file_ids": [1]}
+        use_places(connection, dataset.config)
         whole = duplicates.repeated_hashes(connection, day)["identity_hash"]
         monkeypatch.setattr(duplicates, "_HASHES_AT_ONCE", 90)
         parts = duplicates.repeated_hashes(connection, day)["identity_hash"]
