@@ -31,13 +31,15 @@ ZONE = "Europe/Zurich"
 
 
 @pytest.fixture
-def published(estimated: Dataset, tmp_path: Path) -> Path:
+def published(dataset: Dataset, tmp_path: Path) -> Path:
     """Return the published files of three days, away from all that is private."""
-    estimated.set(timezone=ZONE)
-    estimated.set(target_error=2.0)  # the statistics then have values of larger areas, the joint table cells' own
+    # the statistics have values of larger areas, the joint table cells' own
+    dataset.set(mechanism="estimated", target_error=2.0, epsilon_per_day=4.0, epsilon_total=40.0, timezone=ZONE)
     for number in range(3):
-        estimated.run_day(day(number))
-    return Path(shutil.copytree(estimated.folder / "store" / "published", tmp_path / "elsewhere"))
+        write_day(dataset, day(number), seed=number)
+    for number in range(3):
+        dataset.run_day(day(number))
+    return Path(shutil.copytree(dataset.folder / "store" / "published", tmp_path / "elsewhere"))
 
 
 def joint(published: Path, date: dt.date) -> pl.DataFrame:
