@@ -171,6 +171,7 @@ def _own_cluster() -> Any:
     options: dict[str, Any] = {
         "threads_per_worker": 1,
         "dashboard_address": "127.0.0.1:0",
+        "scheduler_kwargs": {"dashboard": False},  # an address alone would bring the pages back
         "security": True,
         "silence_logs": logging.CRITICAL,
     }
