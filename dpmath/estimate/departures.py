@@ -1,6 +1,6 @@
 """By how much a day departs from what is usual, and where it surely does. All of it is post-processing."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from scipy.sparse import csr_array
@@ -9,8 +9,8 @@ from scipy.special import ndtr
 from dpmath.core.occupancy import IntArray
 from dpmath.estimate.areas import area_numbers
 from dpmath.estimate.day import Day, FloatArray
-from dpmath.estimate.errors import Errors, no_users
-from dpmath.estimate.posterior import Estimate
+from dpmath.estimate.errors import of_coefficients
+from dpmath.estimate.posterior import LEAST_VARIANCE, Estimate
 
 FALSE_DISCOVERIES = 0.1
 """The share of the areas listed that do not depart so far, on average, at most."""
@@ -63,17 +63,7 @@ def departures(estimate: Estimate, day: Day, parent: IntArray) -> Departures:
         HV-E9.
     """
     joint, records = estimate.joint, day.occupancy.cell_records.astype(np.float64)
-    rows, n_common = joint.rows, joint.rows.common.shape[1]
-    n_own = rows.own.shape[1]
-    of_hexagon = n_common + rows.hexagon[:, None] * n_own + np.arange(n_own)
-    errors = Errors(
-        hexagon=day.hexagon,
-        common=rows.common * np.sqrt(joint.of_the_day[:n_common]),
-        own=rows.own * np.sqrt(joint.of_the_day[of_hexagon]),
-        together=no_users(records.size),
-        less=joint.departs.T,
-        alone=np.zeros(records.size),
-    )
+    factors = replace(of_coefficients(joint.of_the_day, joint.rows, day), against=joint.departs.T)
     of_parts = area_numbers(day.hexagon, day.slot, day.n_slots, parent)[1:]
     kinds = [np.zeros_like(day.slot), day.slot, parent[day.hexagon], day.hexagon, *of_parts]
     holds, means, deviations, first = [], [], [], 0
@@ -83,7 +73,7 @@ def departures(estimate: Estimate, day: Day, parent: IntArray) -> Departures:
         weights = csr_array((share, (np.arange(records.size), number)))
         holds.append(first + number)
         means.append(weights.T @ (joint.departs.T @ joint.innovation))
-        deviations.append(np.sqrt(errors.variances(weights)))
+        deviations.append(np.sqrt(np.maximum(factors.variances(weights), LEAST_VARIANCE)))
         first += names.size
     much = much_of(estimate, day.occupancy.cell_records)
     return Departures(np.array(holds), np.concatenate(means), np.concatenate(deviations), much)

@@ -1,12 +1,14 @@
 """A covariance of cells by few factors: what is published of how errors go together, and what areas need of it."""
 
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 from scipy.sparse import csr_array
 
 from dpmath.core.occupancy import IntArray
 from dpmath.estimate.day import FloatArray
+from dpmath.estimate.products import product
 
 
 @dataclass(frozen=True)
@@ -34,20 +36,20 @@ class Factors:
     def times(self, weights: FloatArray) -> FloatArray:
         """Return the covariance of each cell with weighted sums of cells: shape (G, n) to (G, n)."""
         found = self.alone[:, None] * weights
-        for loading, sign in self._signed():
-            found = found + sign * (loading @ (loading.T @ weights))
+        for loading, sign in ((self.common, 1), (self.against, -1)):
+            found = found + sign * product(loading, product(loading.T, weights))
+        for loading in self._by_label:
+            found = found + loading @ (loading.T @ weights)
         return np.asarray(found)
 
     def variances(self, weights: FloatArray | csr_array) -> FloatArray:
         """Return the variance of weighted sums of cells: shape (G, n) to (n,)."""
-        found = (weights**2).T @ self.alone
-        for loading, sign in self._signed():
-            found = found + sign * np.asarray(((weights.T @ loading) ** 2).sum(axis=1)).ravel()
-        return np.maximum(found, 0.0)
+        found = (weights**2).T @ self.alone - squares(weights, self.against)
+        return np.maximum(found + sum(squares(weights, one) for one in (self.common, *self._by_label)), 0.0)
 
-    def _signed(self) -> list[tuple[FloatArray | csr_array, int]]:
-        of_hexagon, of_slot = by_label(self.of_hexagon, self.hexagon), by_label(self.of_slot, self.slot)
-        return [(self.common, 1), (self.against, -1), (of_hexagon, 1), (of_slot, 1)]
+    @cached_property
+    def _by_label(self) -> tuple[csr_array, csr_array]:
+        return by_label(self.of_hexagon, self.hexagon), by_label(self.of_slot, self.slot)
 
     def blocks(self, cells: IntArray) -> FloatArray:
         """Return the covariance of the cells of each hexagon: shape (n, m) of cells, -1 for none, to (n, m, m)."""
@@ -66,6 +68,15 @@ class Factors:
             (one**2).sum(axis=1) for one in (self.common, self.against, self.of_hexagon, self.of_slot)
         )
         return np.asarray(common - against + sum(others) + self.alone)
+
+
+def squares(weights: FloatArray | csr_array, loading: FloatArray | csr_array) -> FloatArray:
+    """Return what factors give to the variance of weighted sums of cells: shapes (G, n) and (G, k) to (n,).
+
+    Source:
+        HV-E8.
+    """
+    return np.asarray(((weights.T @ loading) ** 2).sum(axis=1)).ravel()
 
 
 def by_label(loading: FloatArray, label: IntArray) -> csr_array:
@@ -89,3 +100,14 @@ def entries(matrix: csr_array) -> tuple[IntArray, IntArray, FloatArray]:
     """
     row = np.repeat(np.arange(matrix.indptr.size - 1), np.diff(matrix.indptr))
     return row, np.asarray(matrix.indices, dtype=np.int64), np.asarray(matrix.data, dtype=np.float64)
+
+
+def users_apart(together: csr_array, label: IntArray) -> csr_array:
+    """Return what cells have in common by their users, where a user in a cell of another label is another one.
+
+    Source:
+        HV-E8.
+    """
+    row, user, part = entries(together)
+    names, column = np.unique(label[row] * (user.max(initial=0) + 1) + user, return_inverse=True)
+    return csr_array((part, (row, column)), shape=(label.size, max(1, names.size)))

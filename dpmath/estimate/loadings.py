@@ -9,7 +9,7 @@ from scipy.sparse import csr_array
 from dpmath.core.occupancy import IntArray
 from dpmath.estimate.day import Day, FloatArray
 from dpmath.estimate.errors import Errors, errors_of
-from dpmath.estimate.factors import Factors, entries
+from dpmath.estimate.factors import Factors, users_apart
 from dpmath.estimate.posterior import Estimate
 
 N_COMMON, N_LASTING = 40, 32
@@ -31,10 +31,16 @@ class Loadings:
     Attributes:
         day: The covariance of the errors of a day's cells.
         lasting: Their covariance with the errors of the same cells on any day before.
+        least: The least standard deviation of an area's mean by these few factors, as a share of the exact one. The
+            areas are the city, each slot, and some hexagons and neighbourhoods of seven, for the day and for parts of
+            it.
+        largest: The largest such share.
     """
 
     day: Factors
     lasting: Factors
+    least: float
+    largest: float
 
 
 def loadings(estimate: Estimate, day: Day) -> Loadings:
@@ -48,29 +54,11 @@ def loadings(estimate: Estimate, day: Day) -> Loadings:
         HV-E8.
     """
     errors, lasting = errors_of(estimate, day)
-    return Loadings(
-        _fitted(_Target(errors, day, N_COMMON, lasts=False)), _fitted(_Target(lasting, day, N_LASTING, lasts=True))
-    )
-
-
-def remaining_error(estimate: Estimate, day: Day, found: Loadings) -> tuple[float, float]:
-    """Return the least and the largest standard deviation of an area's mean by few factors, as a share of the exact.
-
-    The areas are the city, each slot, and some hexagons and some neighbourhoods of seven, for the day and for six
-    parts of it.
-
-    Args:
-        estimate: The estimate of the day.
-        day: The day.
-        found: The few factors.
-
-    Source:
-        HV-E8.
-    """
+    few = _fitted(_Target(errors, day, N_COMMON, lasts=False))
     weights = _areas(day)
-    exact = errors_of(estimate, day)[0].variances(weights)
-    share = np.sqrt(found.day.variances(weights) / exact)
-    return float(share.min()), float(share.max())
+    share = np.sqrt(few.variances(weights) / errors.variances(weights))
+    of_lasting = _fitted(_Target(lasting, day, N_LASTING, lasts=True))
+    return Loadings(few, of_lasting, float(share.min()), float(share.max()))
 
 
 def _areas(day: Day) -> csr_array:
@@ -185,9 +173,9 @@ def _with_common(factors: Factors, vectors: FloatArray, target: _Target) -> tupl
 def _with_slots(factors: Factors, target: _Target) -> Factors:
     """Return the factors with one of each slot fitted by power iteration to what its cells have in common."""
     errors, slot = target.errors, target.day.slot
-    adds = np.column_stack([errors.common, factors.against])
-    less = np.column_stack([errors.less, factors.common])
-    together = _by_slot_and_user(errors.together, slot)
+    adds = np.column_stack([errors.factors.common, factors.against])
+    less = np.column_stack([errors.factors.against, factors.common])
+    together = users_apart(errors.together, slot)
     of_cells = (adds**2).sum(axis=1) - (less**2).sum(axis=1) + np.asarray((together**2).sum(axis=1)).ravel()
     by_slot = csr_array((np.ones(slot.size), (slot, np.arange(slot.size))))
 
@@ -203,10 +191,3 @@ def _with_slots(factors: Factors, target: _Target) -> Factors:
         vector /= np.sqrt(by_slot @ vector**2).clip(1e-300)[slot]
     value = np.maximum(by_slot @ (vector * times(vector)), 0.0)
     return replace(factors, of_slot=(vector * np.sqrt(value)[slot] / target.weight)[:, None])
-
-
-def _by_slot_and_user(together: csr_array, slot: IntArray) -> csr_array:
-    """Return what users have in common, where a user in another slot is another one."""
-    row, user, part = entries(together)
-    names, column = np.unique(slot[row] * (user.max(initial=0) + 1) + user, return_inverse=True)
-    return csr_array((part, (row, column)), shape=(slot.size, max(1, names.size)))

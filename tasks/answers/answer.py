@@ -9,6 +9,7 @@ import numpy as np
 import polars as pl
 from scipy.special import ndtr
 
+from dpmath.estimate.areas import HALF_WIDTH
 from tasks.answers.places import Areas, Everything
 from tasks.answers.published import Published
 from tasks.answers.sums import Label, Reader, Sums, together
@@ -17,7 +18,6 @@ from tasks.base.errors import HexveilError
 
 FALSE_DISCOVERIES = 0.1
 """The share of the places listed as changed that have not, on average, at most."""
-_HALF_WIDTH = 1.96
 ANY_DAY, ANY_HOUR = frozenset(range(7)), frozenset(range(24))
 
 
@@ -131,7 +131,7 @@ def row_of(
 
 def _interval(name: str, mean: float, variance: float) -> dict[str, float]:
     deviation = float(np.sqrt(variance))
-    low, high = (mean + side * _HALF_WIDTH * deviation for side in (-1, 1))
+    low, high = (mean + side * HALF_WIDTH * deviation for side in (-1, 1))
     return {name: mean, f"{name}_sd": deviation, f"{name}_ci95_low": low, f"{name}_ci95_high": high}
 
 

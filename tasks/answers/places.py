@@ -19,6 +19,8 @@ from shapely.geometry.base import BaseGeometry
 from tasks.base.errors import HexveilError
 from tasks.formats.geography import outline
 
+WHOLE = "all"
+"""The name of everything as one area."""
 _METRES_A_DEGREE = 111_195.0
 _WHOLE = 1 - 1e-9
 _WGS_84 = {("OGC", "CRS84"), ("EPSG", "4326")}
@@ -41,7 +43,7 @@ class Everything:
 
     def shares(self, cells: Sequence[str]) -> tuple[list[str], csr_array]:
         """Return a whole for each."""
-        return ["all"], csr_array(np.ones((len(cells), 1)))
+        return [WHOLE], csr_array(np.ones((len(cells), 1)))
 
     def n_hexagons(self, _name: str, _resolution: int) -> None:
         """Return that it is not known."""

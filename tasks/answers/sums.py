@@ -60,7 +60,7 @@ class Reader:
 
     def of_day(self, table: pl.DataFrame) -> dict[Label, Sums]:
         """Return what a day's joint table says of each area and hour in which it has records."""
-        factors = factors_of(table)
+        of_day, lasting = factors_of(table)
         cells = table["h3_cell"].to_arrow().dictionary_encode()
         hexagons = cells.dictionary.to_pylist()
         names, share = self.areas.shares(hexagons)
@@ -81,8 +81,8 @@ class Reader:
         numbers = (
             total[used],
             shares.T @ table["cell_mean"].to_numpy(),
-            factors.day.variances(shares),
-            factors.lasting.variances(shares),
+            of_day.variances(shares),
+            lasting.variances(shares),
             inside.sum(axis=0)[used],
             np.bincount(where[1], minlength=len(labels))[used],
         )

@@ -5,14 +5,14 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from dpmath.estimate.areas import HALF_WIDTH
 from tasks.formats.publication import Publication
 
 WIDTH, HEIGHT = 1000, 240
 LEFT, RIGHT, _TOP, _BOTTOM = 56, 12, 12, 28
-_HALF_WIDTH = 1.96
 _LINES, _DATES = 4, 6
 _FEW = 60
-"""With more days, single days have no dot."""
+"""With more days, the dot of a day is smaller."""
 
 
 @dataclass(frozen=True)
@@ -46,7 +46,7 @@ def city_curve(days: Mapping[dt.date, tuple[float, float]], publication: Publica
     if len(days) < 2:
         return None
     value, dates = publication.config.value, sorted(days)
-    ends = [(mean - _HALF_WIDTH * deviation, mean + _HALF_WIDTH * deviation) for mean, deviation in days.values()]
+    ends = [(mean - HALF_WIDTH * deviation, mean + HALF_WIDTH * deviation) for mean, deviation in days.values()]
     low = max(min(one for one, _ in ends), float(value.lower))
     high = min(max(one for _, one in ends), float(value.upper))
     lines = _round_numbers(low, high)
@@ -68,10 +68,10 @@ def city_curve(days: Mapping[dt.date, tuple[float, float]], publication: Publica
     return Curve(
         title=f"{value.name.capitalize()} of every day, in {value.unit}",
         lines=[(y(one), f"{one:g}") for one in lines],
-        bands=[" ".join(points(run, _HALF_WIDTH) + points(run, -_HALF_WIDTH)[::-1]) for run in runs],
+        bands=[" ".join(points(run, HALF_WIDTH) + points(run, -HALF_WIDTH)[::-1]) for run in runs],
         means=[" ".join(points(run, 0.0)) for run in runs],
         dots=[
-            (x(date), y(mean), size, f"{date}: {mean:.3g} {value.unit}, within {_HALF_WIDTH * deviation:.2g}")
+            (x(date), y(mean), size, f"{date}: {mean:.3g} {value.unit}, within {HALF_WIDTH * deviation:.2g}")
             for date, (mean, deviation) in sorted(days.items())
         ],
         dates=[

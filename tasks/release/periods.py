@@ -9,14 +9,14 @@ from pathlib import Path
 from typing import Any
 from zoneinfo import ZoneInfo
 
-import numpy as np
 import polars as pl
-from scipy.sparse import csr_array, eye_array, hstack
+from scipy.sparse import csr_array, hstack
 
 from tasks.account import private_files
 from tasks.account.entry import Release
 from tasks.account.identity import folder_name
 from tasks.answers.answer import ANY_HOUR, FALSE_DISCOVERIES, row_of, with_discoveries
+from tasks.answers.places import WHOLE, EachHexagon, Everything
 from tasks.answers.sums import Label, Reader, Sums
 from tasks.answers.times import period_of
 from tasks.base import durable, frames
@@ -29,7 +29,6 @@ from tasks.kinds.estimated.joint import JOINT
 log = logging.getLogger("hexveil.publish")
 
 KINDS = ("week", "month")
-WHOLE_CITY = "all"
 _CSV = "statistics.csv"
 _DAYS = {"all": range(7), "weekday": range(5), "saturday": (5,), "sunday": (6,)}
 """The weekdays of each kind of day. A public holiday counts as the weekday that it is on."""
@@ -41,11 +40,11 @@ class _CityAndHexagons:
     """The whole city as one area, and each hexagon as another."""
 
     def shares(self, cells: Sequence[str]) -> tuple[list[str], csr_array]:
-        everything = csr_array(np.ones((len(cells), 1)))
-        return [WHOLE_CITY, *cells], csr_array(hstack([everything, eye_array(len(cells))]))
+        (city, of_city), (each, of_each) = Everything().shares(cells), EachHexagon().shares(cells)
+        return [*city, *each], csr_array(hstack([of_city, of_each]))
 
-    def n_hexagons(self, _name: str, _resolution: int) -> float:
-        return 1.0
+    def n_hexagons(self, _name: str, _resolution: int) -> None:
+        return
 
 
 def write_periods(released: list[Release], date: dt.date, config: Config) -> None:
@@ -156,7 +155,7 @@ def _made(kind: str, name: str, days: dict[dt.date, Release], config: Config) ->
 def _in_order(label: Label) -> tuple[bool, str, int]:
     """Return where a label stands: the city first, and all hours together before each."""
     area, hour = label
-    return area != WHOLE_CITY, area, -1 if hour is None else hour
+    return area != WHOLE, area, -1 if hour is None else hour
 
 
 def _with_changes(table: pl.DataFrame) -> pl.DataFrame:

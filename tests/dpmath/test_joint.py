@@ -12,7 +12,7 @@ from dpmath.estimate import loadings as of_loadings
 from dpmath.estimate.day import Day
 from dpmath.estimate.errors import Errors, errors_of
 from dpmath.estimate.factors import Factors
-from dpmath.estimate.loadings import Loadings, loadings, remaining_error
+from dpmath.estimate.loadings import Loadings, loadings
 from dpmath.estimate.posterior import Estimate, solved, told_by
 from dpmath.estimate.programme import programme
 
@@ -118,9 +118,8 @@ def test_few_factors_give_the_deviation_of_any_area_nearly_exactly(estimate: tup
     assert 0.9 < share.min() <= share.max() < 1.1
     assert np.quantile(share, 0.05) > 0.95
     assert few.day.diagonal == pytest.approx(errors.diagonal, rel=0.02)
-    least, largest = remaining_error(found, day, few)
-    assert 0.85 < least < np.quantile(share, 0.2)
-    assert share.max() - 0.1 < largest < 1.15
+    assert 0.85 < few.least < np.quantile(share, 0.2)
+    assert share.max() - 0.1 < few.largest < 1.15
     apart = np.sqrt((errors.diagonal[:, None] * weights**2).sum(axis=0) / errors.variances(csr_array(weights)))
     assert np.quantile(apart, 0.1) < 0.85, "cells taken as independent are too sure of areas"
 
@@ -132,8 +131,7 @@ def test_fewer_factors_give_more_than_the_stated_error(
     day, found = estimate
     monkeypatch.setattr(of_loadings, "N_COMMON", 1)
     monkeypatch.setattr(of_loadings, "N_OWN", 1)
-    least, _ = remaining_error(found, day, loadings(found, day))
-    assert least < 0.85
+    assert loadings(found, day).least < 0.85
 
 
 @pytest.mark.theorem("HV-E8")
@@ -168,5 +166,5 @@ def test_a_day_of_one_cell_has_factors() -> None:
     few = loadings(found, day)
     assert isinstance(few, Loadings)
     assert few.day.diagonal == pytest.approx(found.variance, rel=1e-6)
-    assert remaining_error(found, day, few) == pytest.approx((1, 1), rel=1e-6)
+    assert (few.least, few.largest) == pytest.approx((1, 1), rel=1e-6)
     assert replace(few.day, alone=0 * few.day.alone).diagonal[0] >= 0

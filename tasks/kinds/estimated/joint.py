@@ -56,12 +56,13 @@ def joint_frame(cells: pl.DataFrame, estimate: Estimate, found: Loadings, config
 def whole_day(table: pl.DataFrame) -> tuple[float, float]:
     """Return the mean over all records of a day, and the standard deviation of its error, in the value's unit."""
     share = table["n_records"].to_numpy() / table["n_records"].sum()
-    variance = factors_of(table).day.variances(share[:, None])
+    day, _ = factors_of(table)
+    variance = day.variances(share[:, None])
     return float(share @ table["cell_mean"].to_numpy()), float(np.sqrt(variance[0]))
 
 
-def factors_of(table: pl.DataFrame) -> Loadings:
-    """Return the loadings that a table has.
+def factors_of(table: pl.DataFrame) -> tuple[Factors, Factors]:
+    """Return the factors of a day's errors that a table has, and of what they share with those of days before.
 
     Raises:
         ValueError: Lists of a column are of several lengths.
@@ -75,7 +76,7 @@ def factors_of(table: pl.DataFrame) -> Loadings:
         return Factors(hexagon, slot, of_all, against, of_hexagon, of_slot, alone)
 
     variance = table["variance"].to_numpy().astype(np.float64)
-    return Loadings(factors("", variance), factors("lasting_", np.zeros(table.height)))
+    return factors("", variance), factors("lasting_", np.zeros(table.height))
 
 
 def says_another(expected: pl.DataFrame, found: pl.DataFrame, tolerance: float) -> bool:
@@ -94,13 +95,11 @@ def says_another(expected: pl.DataFrame, found: pl.DataFrame, tolerance: float) 
     if not ((expected["cell_mean"] - found["cell_mean"]).abs() <= tolerance).fill_null(value=False).all():
         return True
     try:
-        ours, theirs = factors_of(expected), factors_of(found)
+        (ours, our_lasting), (theirs, their_lasting) = factors_of(expected), factors_of(found)
     except ValueError:
         return True
-    deviation = np.sqrt(
-        ours.day.diagonal + 2 * (ours.day.against**2).sum(axis=1)
-    )  # no number that is rounded is larger
-    return _apart(ours.day, theirs.day, deviation) or _apart(ours.lasting, theirs.lasting, deviation)
+    deviation = np.sqrt(ours.diagonal + 2 * (ours.against**2).sum(axis=1))  # no number that is rounded is larger
+    return _apart(ours, theirs, deviation) or _apart(our_lasting, their_lasting, deviation)
 
 
 def _apart(ours: Factors, theirs: Factors, deviation: FloatArray) -> bool:

@@ -12,7 +12,7 @@ from dpmath.estimate.asked import Asked
 from dpmath.estimate.asking import ask, within
 from dpmath.estimate.day import Day
 from dpmath.estimate.departures import much_of
-from dpmath.estimate.loadings import Loadings, loadings, remaining_error
+from dpmath.estimate.loadings import Loadings, loadings
 from dpmath.estimate.posterior import Estimate
 from dpmath.estimate.programme import programme
 from dpmath.estimate.questions import PrivateDay
@@ -108,10 +108,9 @@ def describe_joint(
     estimate: Estimate, day: Day, found: Loadings, joint: pl.DataFrame, config: Config
 ) -> dict[str, dict[str, str]]:
     """Return what the ledger states of the whole day, and of how exact the joint table is."""
-    least, largest = remaining_error(estimate, day, found)
     mean, deviation = whole_day(joint)
     much = much_of(estimate, day.occupancy.cell_records) * float(config.value.span) / POINTS
     return {
-        "joint_error": {"least": f"{least:.2f}", "largest": f"{largest:.2f}"},
+        "joint_error": {"least": f"{found.least:.2f}", "largest": f"{found.largest:.2f}"},
         WHOLE_DAY: {"mean": f"{mean:.6g}", "mean_sd": f"{deviation:.3g}", "unusual_beyond": f"{much:.3g}"},
     }

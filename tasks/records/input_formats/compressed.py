@@ -14,8 +14,6 @@ from tasks.base.errors import BadInput
 
 _LARGEST_IN_ANY_CASE = 1 << 28  # bytes
 _MOST_FOLD = 200  # how many times longer than itself a compressed text may become; zeros become 1,000 times longer
-BOMB = f"becomes {_MOST_FOLD} times longer when it is decompressed, as no records do; fetch it again"
-"""What is wrong with a file of which more comes out than ``most_of`` allows."""
 PACKINGS = (".gz", ".zst")
 """What the name of a compressed file ends in, after the ending of its format."""
 _BUFFER = 1 << 17
@@ -70,8 +68,10 @@ def most_of(path: Path) -> int:
 
 
 def too_well_compressed(path: Path) -> BadInput:
-    """Return the error for a file that becomes longer."""
-    return BadInput(f"{path}: {BOMB}")
+    """Return the error for a file of which more comes out than ``most_of`` allows."""
+    return BadInput(
+        f"{path}: becomes {_MOST_FOLD} times longer when it is decompressed, as no records do; fetch it again"
+    )
 
 
 def whole(path: Path, largest: int, problem: str) -> bytes:

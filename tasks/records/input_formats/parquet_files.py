@@ -14,7 +14,7 @@ from tasks.base.config import Config
 from tasks.base.errors import BadInput
 from tasks.records.forgotten import forgotten_parameters
 from tasks.records.input_formats.columns import GEOMETRY, roles_of, source_names
-from tasks.records.input_formats.compressed import BOMB, most_of
+from tasks.records.input_formats.compressed import most_of, too_well_compressed
 from tasks.records.input_formats.incoming import BLANK, blaming
 from tasks.records.input_formats.input_format import Given, InputFormat, Left, Look
 from tasks.records.input_formats.thinning import MOST_RECORDS
@@ -94,7 +94,7 @@ def _metadata(path: Path) -> pq.FileMetaData:
     whole = _whole(path)
     groups = map(whole.row_group, range(whole.num_row_groups))
     if max(whole.num_rows * _BYTES_OF_ROW, sum(group.total_byte_size for group in groups)) > most_of(path):
-        raise BadInput(f"{path}: {BOMB}")
+        raise too_well_compressed(path)
     return whole
 
 
