@@ -26,6 +26,18 @@ def exact_integers(array: IntArray) -> ExactIntArray:
     return array.astype(object)
 
 
+def roots_rounded_up(square: IntArray) -> IntArray:
+    """Return the square roots of whole numbers below 2^62, rounded up to whole numbers, of the same shape.
+
+    Source:
+        HV-L52, HV-L70.
+    """
+    root = np.sqrt(square.astype(np.float64)).astype(np.int64)  # at most one off, so it is put right in integers
+    root += (root + 1) * (root + 1) <= square
+    root -= root * root > square
+    return root + (root * root < square)
+
+
 def composed_loss(occupancy: Occupancy, kept: NDArray[np.bool_], cell_epsilons: list[Fraction]) -> Fraction:
     """Return the largest sum, over the cells one user is kept in, of what each cell may cost.
 

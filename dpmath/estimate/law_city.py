@@ -10,11 +10,11 @@ from scipy.special import betainc
 from dpmath.core.occupancy import IntArray, Occupancy
 from dpmath.estimate.day import FloatArray
 from dpmath.estimate.law_bins import N_BINS, Bins
-from dpmath.estimate.law_layers import LARGEST, Layered, layered, whole_table
+from dpmath.estimate.law_layers import Layered, layered, whole_table
 from dpmath.estimate.posterior import Design, Estimate
 from dpmath.estimate.state import POINTS
 from dpmath.estimate.view import residual_shares
-from dpmath.estimate.whole import RADIUS, OfPairs, in_whole_numbers
+from dpmath.estimate.whole import RADIUS
 
 MOST_THRESHOLDS = 12
 _RADIUS_OF_SHARE = 0.2
@@ -124,13 +124,11 @@ def law_question(
     below = np.stack([bins.shares_below(point) for point in points])
     table = whole_table(below, np.zeros(n_layers), np.ones(n_layers))
     rises = np.diff(guess.cumulative, axis=1, prepend=0.0)
-    centre = np.rint(np.clip(rises @ below.T, 0.0, 1.0).T.ravel() * LARGEST).astype(np.int64)
     of_users = np.bincount(occupancy.user, occupancy.n_records, occupancy.n_users)
     weight = (radius / RADIUS / np.maximum(of_users, 1))[layers.user] * layers.n_records
     loading = np.repeat(np.eye(n_layers), occupancy.n_cells, axis=0) / (radius_of_shares(n_layers) * POINTS)
     design = Design(loading, weight.astype(np.float64))
-    pairs = OfPairs(layers, layers.cell, centre, LARGEST)
-    return Layered(in_whole_numbers(design, pairs, radius, inverse_scale, "l2"), table)
+    return Layered.of(design, layers, (rises @ below.T).T, table, radius, inverse_scale)
 
 
 def city_law(guess: Guess, points: FloatArray, share_off: FloatArray, noise: float, bins: Bins) -> FloatArray:

@@ -10,14 +10,14 @@ from dpmath.core.occupancy import IntArray, Occupancy
 from dpmath.estimate import shrinkage
 from dpmath.estimate.day import FloatArray
 from dpmath.estimate.design import as_measured
-from dpmath.estimate.law_layers import LARGEST, Layered, layered, whole_table
+from dpmath.estimate.law_layers import Layered, layered, whole_table
 from dpmath.estimate.law_shape import N_COMMON, Shapes, own_variance
 from dpmath.estimate.law_tilt import FARTHEST, Moments
 from dpmath.estimate.measurement import user_sums
 from dpmath.estimate.posterior import Design, Estimate
 from dpmath.estimate.sharing import shared_l2
 from dpmath.estimate.state import POINTS
-from dpmath.estimate.whole import RADIUS, OfPairs, in_whole_numbers
+from dpmath.estimate.whole import RADIUS
 
 LENGTH = 1.3
 """Expected length of vectors, in radii."""
@@ -158,12 +158,10 @@ def shape_question(
     limits = np.append(np.full(n_tables, FARTHEST), 0.0)
     table = whole_table(np.vstack([laws.tables, laws.values]), -limits, np.append(limits[:-1], POINTS))
     expected = np.vstack([(moments.table.T + FARTHEST) / (2 * FARTHEST), moments.law @ laws.values / POINTS])
-    centre = np.rint(np.clip(expected, 0.0, 1.0).ravel() * LARGEST).astype(np.int64)
     by_value = -(moments.slope.T.ravel()[:, None] * loading).reshape(n_tables, n_cells, -1).sum(axis=0)
     layers = layered(occupancy, n_tables + 1)
     design = Design(np.vstack([loading * _WIDTH, by_value]), np.tile(weight, n_tables + 1))
-    pairs = OfPairs(layers, layers.cell, centre, LARGEST)
-    return Layered(in_whole_numbers(design, pairs, radius, inverse_scale, "l2"), table)
+    return Layered.of(design, layers, expected, table, radius, inverse_scale)
 
 
 def shapes_after(seen: Seen, question: Layered, answers: ExactIntArray, noise: float, share: float) -> Shapes:

@@ -10,7 +10,9 @@ from dpmath.core.occupancy import IntArray, Occupancy
 from dpmath.estimate.day import FloatArray
 from dpmath.estimate.law_bins import N_BINS
 from dpmath.estimate.measurement import Measurement
+from dpmath.estimate.posterior import Design
 from dpmath.estimate.questions import PrivateDay
+from dpmath.estimate.whole import OfPairs, in_whole_numbers
 from dpmath.noise.sampling import RandomBytes
 
 LARGEST = 1 << 20
@@ -67,6 +69,24 @@ class Layered:
 
     measurement: Measurement
     table: IntArray
+
+    @classmethod
+    def of(
+        cls, design: Design, layers: Occupancy, expected: FloatArray, table: IntArray, radius: IntArray, scale: int
+    ) -> "Layered":
+        """Return the measurement in whole numbers of a design.
+
+        Args:
+            design: What is meant; a row is a cell of a layer.
+            layers: The occupancy by layers.
+            expected: The mean number that is expected in each cell of each layer, as a share of LARGEST, shape (K, G).
+            table: The number of each bin in each layer.
+            radius: Radius of each user's ball, shape (L,).
+            scale: LOSS_UNITS over the scale of the noise.
+        """
+        centre = np.rint(np.clip(expected, 0.0, 1.0).ravel() * LARGEST).astype(np.int64)
+        pairs = OfPairs(layers, layers.cell, centre, LARGEST)
+        return cls(in_whole_numbers(design, pairs, radius, scale, "l2"), table)
 
     def __post_init__(self) -> None:
         """Check that totals of the table are totals of the measurement."""

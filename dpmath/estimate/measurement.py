@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
 from dpmath.core import _check
-from dpmath.core.accounting import ExactIntArray, exact_integers
+from dpmath.core.accounting import ExactIntArray, exact_integers, roots_rounded_up
 from dpmath.core.currency import GAUSSIAN, LAPLACE, Currency
 from dpmath.core.occupancy import IntArray, Occupancy
 from dpmath.noise.sampling import NOISES, RandomBytes
@@ -208,8 +208,4 @@ def _lengths(vector: IntArray, norm: Norm) -> IntArray:
     """Return the length of each row, rounded up to a whole number, shape (L,)."""
     if norm == "l1":
         return np.abs(vector).sum(axis=1)
-    square = (vector * vector).sum(axis=1)
-    root = np.sqrt(square.astype(np.float64)).astype(np.int64)  # at most one off, so it is put right in integers
-    root += (root + 1) * (root + 1) <= square
-    root -= root * root > square
-    return root + (root * root < square)
+    return roots_rounded_up((vector * vector).sum(axis=1))

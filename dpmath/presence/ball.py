@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from dpmath.core import _check
-from dpmath.core.accounting import LARGEST_INVERSE_SCALE, ExactIntArray, exact_integers
+from dpmath.core.accounting import LARGEST_INVERSE_SCALE, ExactIntArray, exact_integers, roots_rounded_up
 from dpmath.core.currency import GAUSSIAN, Currency
 from dpmath.core.occupancy import IntArray
 from dpmath.noise.sampling import RandomBytes, discrete_gaussian
@@ -107,10 +107,7 @@ class Ball:
         square = np.zeros(vectors.shape[0], dtype=np.int64)
         rows = np.repeat(np.arange(vectors.shape[0]), np.diff(vectors.indptr))
         np.add.at(square, rows, vectors.data * vectors.data)
-        root = np.sqrt(square.astype(np.float64)).astype(np.int64)
-        root -= root * root > square  # the root of a double is at most one off, so it is put right in integers
-        root += root * root < square
-        return root + (root * root < square)
+        return roots_rounded_up(square)
 
 
 def inverse_scale_within(loss: int, radius: int) -> int:

@@ -7,7 +7,7 @@ import pytest
 from support import occupancy_of, random_occupancy
 
 from dpmath.cells.clipped_sum import ClippedSum
-from dpmath.core.accounting import LOSS_UNITS, composed_loss
+from dpmath.core.accounting import LOSS_UNITS, composed_loss, roots_rounded_up
 from dpmath.core.cell_sums import user_losses
 from dpmath.core.currency import PURE
 from dpmath.core.occupancy import Occupancy
@@ -176,3 +176,14 @@ def test_a_composition_of_bad_arguments_is_refused() -> None:
     ):
         with pytest.raises(ValueError, match=name):
             composed_loss(occupancy, kept, epsilons)
+
+
+@pytest.mark.theorem("HV-L52", "HV-L70")
+def test_roots_are_rounded_up_in_whole_numbers_where_doubles_are_off() -> None:
+    roots = [*range(200), *(base + n for base in (1 << 20, 94_906_265, 1 << 30, (1 << 31) - 3) for n in (0, 1, 2))]
+    squares = sorted({max(root * root + off, 0) for root in roots for off in (-1, 0, 1)})
+    squares = [one for one in squares if one < 1 << 62]
+    found = roots_rounded_up(np.array(squares, dtype=np.int64))
+    assert found.tolist() == [math.isqrt(one) + (math.isqrt(one) ** 2 < one) for one in squares]
+    plain = np.ceil(np.sqrt(np.array(squares, dtype=np.float64))).astype(np.int64)
+    assert (plain != found).any(), "a double alone is wrong for some"
