@@ -1,13 +1,12 @@
 """An adversary who knows all but one user's values tries to tell all-low from all-high by the noisy map of a day."""
 
-import math
 import os
 from dataclasses import replace
 from decimal import Decimal
 
 import numpy as np
 import pytest
-from scipy.stats import beta
+from distinguishing import bound_of_ratios
 
 from dpmath.core.accounting import LOSS_UNITS
 from dpmath.core.currency import PURE, Concentrated, Currency
@@ -89,15 +88,7 @@ def bound_on_epsilon(low: np.ndarray, high: np.ndarray, inverse_scale: int, norm
         noise = np.array(NOISES[NOISE_OF[norm]](scales, os.urandom), dtype=float).reshape(N_DRAWS, -1)
         seen = sums + noise
         ratios.append(log_likelihood(seen - low, norm, scale) - log_likelihood(seen - high, norm, scale))
-    thresholds = np.quantile(ratios[0], np.linspace(0.05, 0.95, 19))
-    bounds = [0.0]
-    for threshold in thresholds:
-        counts = [int((ratio >= threshold).sum()) for ratio in ratios]
-        often = beta.ppf(FALSE_ALARM / 38, max(counts[0], 1), N_DRAWS - counts[0] + 1)
-        seldom = beta.ppf(1 - FALSE_ALARM / 38, counts[1] + 1, N_DRAWS - counts[1])
-        if often > DELTA:
-            bounds.append(math.log((often - DELTA) / seldom))
-    return max(bounds)
+    return bound_of_ratios(ratios, DELTA, FALSE_ALARM)
 
 
 @pytest.mark.parametrize("norm", ["l1", "l2"])

@@ -1,12 +1,11 @@
 """An adversary who knows everybody else's records tries to tell whether one person was there on a day."""
 
-import math
 import os
 from decimal import Decimal
 
 import numpy as np
 import pytest
-from scipy.stats import beta
+from distinguishing import bound_of_ratios
 
 from dpmath.core.accounting import LOSS_UNITS
 from dpmath.core.currency import Concentrated
@@ -62,14 +61,7 @@ def bound_on_epsilon(move: np.ndarray, inverse_scale: int) -> float:
         scales = np.full(N_DRAWS * move.size, inverse_scale, dtype=object)
         seen = discrete_gaussian(scales, os.urandom).astype(float).reshape(N_DRAWS, -1) + (move if here else 0)
         ratios.append((seen @ move - move @ move / 2) / sigma**2)
-    bounds = [0.0]
-    for threshold in np.quantile(ratios[0], np.linspace(0.05, 0.95, 19)):
-        counts = [int((ratio >= threshold).sum()) for ratio in ratios]
-        often = beta.ppf(FALSE_ALARM / 38, max(counts[0], 1), N_DRAWS - counts[0] + 1)
-        seldom = beta.ppf(1 - FALSE_ALARM / 38, counts[1] + 1, N_DRAWS - counts[1])
-        if often > DELTA:
-            bounds.append(math.log((often - DELTA) / seldom))
-    return max(bounds)
+    return bound_of_ratios(ratios, DELTA, FALSE_ALARM)
 
 
 def test_the_adversary_learns_no_more_of_a_persons_presence_than_is_charged_and_more_if_the_noise_is_a_sixth() -> None:
