@@ -5,6 +5,7 @@ import shutil
 
 import numpy as np
 import pytest
+from distinguishing import bound_beyond
 from scipy.stats import beta
 from support import DATE, HEADER, Dataset, drawn_noise
 
@@ -93,11 +94,5 @@ def bound_at_delta(low: ExactIntArray, high: ExactIntArray, inverse_scale: Exact
         noise = drawn_noise(np.tile(inverse_scale, N_DRAWS), GAUSSIAN).reshape(N_DRAWS, -1)
         beyond_low = (noise + (sums - low)).astype(float) * scale
         places.append(-(beyond_low @ shift) / length)
-    bounds = [0.0]
-    for threshold in np.linspace(0.5, 3, 26):  # in standard deviations
-        counts = [int((place > threshold).sum()) for place in places]
-        often = beta.ppf(FALSE_ALARM / 52, max(counts[0], 1), N_DRAWS - counts[0] + 1)
-        seldom = beta.ppf(1 - FALSE_ALARM / 52, counts[1] + 1, N_DRAWS - counts[1])
-        if often > delta:
-            bounds.append(math.log((often - delta) / seldom))
-    return max(bounds)
+    standard_deviations = np.linspace(0.5, 3, 26)
+    return bound_beyond(places, standard_deviations, delta, FALSE_ALARM)
