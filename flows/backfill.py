@@ -3,6 +3,8 @@
 import datetime as dt
 from pathlib import Path
 
+from flows import presence
+from flows.owners import is_presence
 from tasks.account.releases import released_days, stopped_days
 from tasks.base.config import Config, load_config
 from tasks.base.errors import WITHHELD, BudgetExceeded, HexveilError, NoRecords
@@ -36,6 +38,9 @@ def backfill(
         BudgetExceeded: The budget does not pay every day in full; nothing was spent.
         HexveilError: Names the days with problems, and the problems.
     """
+    if is_presence(config_file):
+        presence.backfill(config_file, first, last, shortage, skip_missing)
+        return
     config = load_config(config_file)
     days = released_days(first, last, config)
     spending = spread_budget(days.dates, config) if shortage == "spread" else config

@@ -12,17 +12,18 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from flows import asking, beginning, choosing, collect_cli, recording, serving, show, storing
+from flows import asking, beginning, choosing, collect_cli, presence_cli, recording, serving, show, storing
 from flows.device_cli import device_app
 from flows.ledger_cli import ledger_app
 from flows.options import DAY, DEPLOY, HOME, VAR, ConfigOption, DateOption, JsonOption, UpOption, VerboseOption
-from flows.owners import is_collection
+from flows.owners import is_collection, is_presence, load_either
 from flows.show import out
-from tasks.base.config import Config, load_config
+from tasks.base.config import load_config
 from tasks.base.errors import HexveilError
 
 if TYPE_CHECKING:
     from flows.start import Flows
+    from tasks.base.owner import Owner
 
 _DEMO = VAR / "demo"
 _DEMO_CONFIG = DEPLOY / "config" / "demo.toml"
@@ -100,10 +101,15 @@ def run(
     The run is a flow run on the server of PREFECT_API_URL, or else on the server of `hexveil up` if that runs. Without
     either, it runs without a server. Prefect profiles are ignored.
     """
-    settings = load_config(config)
+    settings = load_either(config)
     flows = _find_flows(home, settings, verbose)
     day = flows.daily(config.resolve(), date.date(), revision)
-    show.print_json(day.as_json) if as_json else show.show_day(day, settings)
+    if as_json:
+        show.print_json(day.as_json)
+    elif is_presence(config):
+        presence_cli.show_day(day)
+    else:
+        show.show_day(day, load_config(config))
 
 
 @app.command()
@@ -129,11 +135,16 @@ def backfill(
         raise HexveilError("give --spread or --clip, not both")
     if last < first:
         raise HexveilError(f"the range from {first.date()} to {last.date()} is empty; give --from before --to")
+    shortage = "spread" if spread else "clip" if clip else "refuse"
+    if is_presence(config):
+        presence_cli.backfill(
+            _find_flows(home, load_either(config), verbose), config, (first, last), shortage, skip_missing, as_json
+        )
+        return
     settings = load_config(config)
     flows = _find_flows(home, settings, verbose)
     from tasks.reporting.day_report import report_range
 
-    shortage = "spread" if spread else "clip" if clip else "refuse"
     try:
         flows.backfill(config.resolve(), first.date(), last.date(), shortage, skip_missing)
     finally:
@@ -245,9 +256,10 @@ def backup(
     """Copy what cannot be made again: ledger, keys, plans, released files. The copy is as private as the storage."""
     from tasks.upkeep.backup import back_up
 
-    if is_collection(config):
-        collect_cli.back_up(to, config)
-        return
+    for is_of, commands in ((is_collection, collect_cli), (is_presence, presence_cli)):
+        if is_of(config):
+            commands.back_up(to, config)
+            return
     out.print(f"{back_up(to, load_config(config))} releases are backed up in {show.shown(to)}.")
 
 
@@ -286,7 +298,7 @@ def _demo_config() -> Path:
     return copy
 
 
-def _find_flows(home: Path, config: Config, verbose: bool) -> "Flows":
+def _find_flows(home: Path, config: "Owner", verbose: bool) -> "Flows":
     from flows.start import find_flows
 
     return find_flows(home.resolve(), DEPLOY / "prefect.env", config, verbose=verbose)

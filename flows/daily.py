@@ -3,6 +3,9 @@
 import datetime as dt
 from pathlib import Path
 
+from flows import presence
+from flows.owners import is_presence
+from flows.presence import PresenceReport
 from tasks.account.releases import find_release
 from tasks.base.config import Config, load_config
 from tasks.base.errors import WITHHELD
@@ -15,7 +18,7 @@ from tasks.reporting.artifacts import emit_released, emit_withheld, make_budget_
 from tasks.reporting.day_report import DayReport
 
 
-def daily(config_file: Path, date: dt.date, revision: str | None = None) -> DayReport:
+def daily(config_file: Path, date: dt.date, revision: str | None = None) -> DayReport | PresenceReport:
     """Publish one local day; a day that was released already is only published again, with the same bytes.
 
     Args:
@@ -26,6 +29,8 @@ def daily(config_file: Path, date: dt.date, revision: str | None = None) -> DayR
     Returns:
         The report on the release.
     """
+    if is_presence(config_file):
+        return presence.daily(config_file, date, revision)
     config = load_config(config_file)
     release_id = find_release(date, config, revision)
     if release_id is None:

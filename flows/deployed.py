@@ -14,6 +14,7 @@ from flows import collect as of_collection
 from flows import daily as of_day
 from flows import verify as of_ledger
 from flows.owners import load_either
+from flows.presence import PresenceReport
 from flows.runs import last_over, refuse_endless_restarts, run_name
 from tasks.base import steps
 from tasks.base.errors import WITHHELD, HexveilError, Withheld
@@ -50,7 +51,7 @@ def _deployed(function: Callable[P, R]) -> _Flow[P, R]:
 
 
 @_deployed
-def daily(config_file: Path, date: dt.date | None = None, revision: str | None = None) -> DayReport:
+def daily(config_file: Path, date: dt.date | None = None, revision: str | None = None) -> DayReport | PresenceReport:
     """Publish one local day; a day that was released already is only published again, with the same bytes.
 
     Args:

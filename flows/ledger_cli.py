@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from flows import collect_cli, show
+from flows import collect_cli, presence_cli, show
 from flows.options import ConfigOption, JsonOption
-from flows.owners import is_collection, load_either
+from flows.owners import is_collection, is_presence, load_either, load_spender
 from flows.show import out
 from tasks.base.config import load_config
 from tasks.base.errors import HexveilError, LedgerBroken
@@ -17,6 +17,7 @@ from tasks.base.storage import can_write
 
 if TYPE_CHECKING:
     from flows.collect_cli import VerifiedCollection
+    from flows.presence_cli import VerifiedPresence
     from tasks.upkeep.verify import Verified
 
 ledger_app = typer.Typer(help="Look at, check, export or amend the account of what was released.", no_args_is_help=True)
@@ -30,9 +31,10 @@ def ledger_show(config: ConfigOption, as_json: JsonOption = False) -> None:
     from tasks.account.ledger import list_entries
     from tasks.reporting.budget_report import report_budget
 
-    if is_collection(config):
-        collect_cli.show_ledger(config, as_json)
-        return
+    for is_of, commands in ((is_collection, collect_cli), (is_presence, presence_cli)):
+        if is_of(config):
+            commands.show_ledger(config, as_json)
+            return
     settings = load_config(config)
     entries = list_entries(settings)
     counted = as_counted(entries, settings)
@@ -71,7 +73,7 @@ def ledger_verify(
     show.print_json(result) if as_json else out.print(words)
 
 
-def _verified(config: Path, expect: str | None) -> "Verified | VerifiedCollection":
+def _verified(config: Path, expect: str | None) -> "Verified | VerifiedCollection | VerifiedPresence":
     from tasks.account.anchors import check_anchor
     from tasks.upkeep.verify import verify_ledger
 
@@ -79,6 +81,8 @@ def _verified(config: Path, expect: str | None) -> "Verified | VerifiedCollectio
         if expect is not None:
             raise HexveilError("--expect is for the ledger of a dataset; a collection's has nothing that is spent")
         return collect_cli.verified_ledger(config)
+    if is_presence(config):
+        return presence_cli.verified_ledger(config, expect)
     settings = load_config(config)
     if expect is not None:
         check_anchor(expect, settings)
@@ -90,7 +94,7 @@ def ledger_head(config: ConfigOption) -> None:
     """Print a checkpoint of all lines (C2SP); store it where nobody on this machine can change it."""
     from tasks.account import anchors
 
-    sys.stdout.write(anchors.ledger_head(load_config(config)))
+    sys.stdout.write(anchors.ledger_head(load_spender(config)))
 
 
 @ledger_app.command("export")
@@ -98,7 +102,7 @@ def ledger_export(config: ConfigOption) -> None:
     """Check the ledger's chain, and print the ledger as JSON Lines; docs/reference/ledger.md says how to check it."""
     from tasks.account.ledger import export
 
-    sys.stdout.writelines(export(load_config(config)))
+    sys.stdout.writelines(export(load_spender(config)))
 
 
 @ledger_app.command("amend-budget")
@@ -110,7 +114,7 @@ def ledger_amend_budget(
     """Put a looser [budget] in force, publicly and permanently; until then, nothing is released under it."""
     from tasks.account.amendments import amend_budget, in_words, proposed_amendment
 
-    settings = load_config(config)
+    settings = load_spender(config)
     before, after = proposed_amendment(reason, settings)
     out.print(
         f"Any one user may lose, of {settings.dataset.name}:\n  now   {in_words(before)}\n  then  {in_words(after)}"

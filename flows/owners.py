@@ -1,4 +1,4 @@
-"""A configuration file is of a dataset or of a collection: only this module asks of which, and what follows from it."""
+"""A configuration file is of a dataset, in one of two models, or of a collection: only this module asks of which."""
 
 import tomllib
 from collections.abc import Mapping
@@ -6,8 +6,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from tasks.base.config import load_config
-from tasks.base.owner import Owner
+from tasks.base.owner import Owner, Spender
 from tasks.collect.config import CollectionConfig, load_collection
+from tasks.presence.config import load_presence
 
 _WEEKDAYS = {
     "day": {"HEXVEIL_OPEN_DAY": "*", "HEXVEIL_LOCALISE_DAY": "*", "HEXVEIL_ESTIMATE_DAY": "*"},
@@ -39,13 +40,28 @@ def is_collection(path: Path) -> bool:
         return False
 
 
+def is_presence(path: Path) -> bool:
+    """Return whether a configuration file is of a dataset whose users' presence is secret."""
+    try:
+        return tomllib.loads(path.read_text(encoding="utf-8"))["privacy"]["protects"] == "presence"
+    except (OSError, ValueError, KeyError, TypeError):
+        return False
+
+
 def load_either(path: Path) -> Owner:
-    """Read and check the configuration of a dataset, or of a collection if it has a section ``[collection]``.
+    """Read and check the configuration of a dataset, in either model, or of a collection.
 
     Raises:
         BadConfig: The file is missing, is not TOML, or a key is unknown, missing or out of range.
     """
-    return load_collection(path) if is_collection(path) else load_config(path)
+    if is_collection(path):
+        return load_collection(path)
+    return load_spender(path)
+
+
+def load_spender(path: Path) -> Spender:
+    """Read and check the configuration of a dataset, in either model; raises what ``load_either`` does."""
+    return load_presence(path) if is_presence(path) else load_config(path)
 
 
 def schema_text() -> str:

@@ -9,14 +9,13 @@ import os
 from collections.abc import Callable
 from contextlib import AbstractContextManager
 from pathlib import Path
-from typing import NamedTuple, ParamSpec, TypeVar
+from typing import Any, NamedTuple, ParamSpec, TypeVar
 
 from flows import interrupts, services
 from tasks.base import steps
-from tasks.base.config import Config
 from tasks.base.logs import show_lines
+from tasks.base.owner import Owner
 from tasks.base.progress import show_steps
-from tasks.reporting.day_report import DayReport
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -25,11 +24,11 @@ R = TypeVar("R")
 class Flows(NamedTuple):
     """The functions that publish days, and ranges of days."""
 
-    daily: Callable[..., DayReport]
+    daily: Callable[..., Any]
     backfill: Callable[..., None]
 
 
-def find_flows(home: Path, settings: Path, config: Config, *, verbose: bool) -> Flows:
+def find_flows(home: Path, settings: Path, config: Owner, *, verbose: bool) -> Flows:
     """Return the flows, set up for the place where their runs go.
 
     Args:
@@ -56,7 +55,7 @@ def find_flows(home: Path, settings: Path, config: Config, *, verbose: bool) -> 
     return Flows(_within(steps.run, daily), _within(steps.run, backfill))
 
 
-def _has_server(home: Path, settings: Path, config: Config) -> bool:
+def _has_server(home: Path, settings: Path, config: Owner) -> bool:
     """Return whether a server exists, and set its environment variables, which Prefect reads when it is imported."""
     if os.environ.get("PREFECT_API_URL"):
         return True

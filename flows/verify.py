@@ -2,8 +2,8 @@
 
 from pathlib import Path
 
-from flows import collect
-from flows.owners import is_collection
+from flows import collect, presence
+from flows.owners import is_collection, is_presence
 from tasks.base.config import load_config
 from tasks.reporting.artifacts import check_ledger, make_budget_artifact
 
@@ -19,6 +19,9 @@ def verify(config_file: Path) -> None:
     """
     if is_collection(config_file):
         collect.verify(config_file)
+        return
+    if is_presence(config_file):
+        presence.verify(config_file)
         return
     config = load_config(config_file)
     check_ledger(config)

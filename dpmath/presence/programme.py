@@ -3,15 +3,16 @@
 The programme never meets the data: it yields a question, is sent noisy answers, and so can be run again from these.
 """
 
-from collections.abc import Generator, Iterable
-from dataclasses import replace
+from collections.abc import Callable, Generator, Iterable
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from dpmath.core.accounting import ExactIntArray
+from dpmath.core.currency import Currency
 from dpmath.noise.sampling import RandomBytes
 from dpmath.presence.asking import check_of, counting, kept_of, sigma, summing, totals_of
-from dpmath.presence.ball import SHARE_BITS
+from dpmath.presence.ball import SHARE_BITS, Ball
 from dpmath.presence.counts import users_of
 from dpmath.presence.estimate import Day, Estimate, Number, residual_factor
 from dpmath.presence.fields import FloatArray
@@ -56,8 +57,27 @@ def programme(state: State | None, asked: Asked) -> Programme:
     return _estimate(Day(asked, before, users, sums, amounts, shares[1:]), check, far, shares, is_first)
 
 
-def asked_for_real(steps: Programme, day: UserCells, random_bytes: RandomBytes) -> tuple[Estimate, list[ExactIntArray]]:
-    """Return the estimate of a day whose questions are answered once, with noise, and the noisy answers.
+@dataclass(frozen=True)
+class Answered:
+    """A day whose questions were answered.
+
+    Attributes:
+        estimate: The estimate.
+        balls: The ball of each question, which says what it cost.
+        answers: The noisy answers to each question.
+    """
+
+    estimate: Estimate
+    balls: list[Ball]
+    answers: list[ExactIntArray]
+
+    def loss(self, currency: Currency) -> int:
+        """Return what the day cost everybody, in the currency's unit."""
+        return sum(ball.loss(currency) for ball in self.balls)
+
+
+def asked_for_real(steps: Programme, day: UserCells, random_bytes: RandomBytes) -> Answered:
+    """Answer a day's questions once, with noise.
 
     Args:
         steps: The day's programme.
@@ -67,32 +87,43 @@ def asked_for_real(steps: Programme, day: UserCells, random_bytes: RandomBytes) 
     Source:
         HV-L72.
     """
-    answers: list[ExactIntArray] = []
-    try:
-        question = next(steps)
-        while True:
-            answers.append(noisy_answers(question, day, random_bytes))
-            question = steps.send(answers[-1])
-    except StopIteration as end:
-        return end.value, answers
+    return _answered(steps, lambda question: noisy_answers(question, day, random_bytes))
 
 
-def asked_again(steps: Programme, answers: Iterable[ExactIntArray]) -> Estimate:
-    """Return the estimate that follows from stored noisy answers.
+def asked_again(steps: Programme, answers: Iterable[ExactIntArray]) -> Answered:
+    """Return what follows from stored noisy answers.
 
     Raises:
-        ValueError: The answers are too few or too many.
+        ValueError: The answers are too few or too many, or not as many as a question has.
 
     Source:
         HV-L72.
     """
-    try:
-        next(steps)
-        for one in answers:
-            steps.send(one)
-    except StopIteration as end:
-        return end.value
-    raise ValueError("answers must be as many as the programme's questions")
+    stored = iter(answers)
+
+    def stored_answers(question: Question) -> ExactIntArray:
+        found = next(stored, None)
+        if found is None or found.shape != (question.ball.n_sums,):
+            raise ValueError("answers must be those of the programme's questions")
+        return found
+
+    answered = _answered(steps, stored_answers)
+    if next(stored, None) is not None:
+        raise ValueError("answers must be as many as the programme's questions")
+    return answered
+
+
+def _answered(steps: Programme, answer: Callable[[Question], ExactIntArray]) -> Answered:
+    balls: list[Ball] = []
+    answers: list[ExactIntArray] = []
+    question = next(steps)
+    while True:
+        balls.append(question.ball)
+        answers.append(answer(question))
+        try:
+            question = steps.send(answers[-1])
+        except StopIteration as end:
+            return Answered(end.value, balls, answers)
 
 
 def _shares(question: Kept, answers: ExactIntArray, known: Known, asked: Asked) -> tuple[float, float, float]:

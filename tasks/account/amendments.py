@@ -5,9 +5,9 @@ from tasks.account.changes import Amendment
 from tasks.account.definitions import check_definition, definition_refusal
 from tasks.account.entry import BUDGET, FORMAT, Entry, Stated
 from tasks.account.witnesses import check_same_users
-from tasks.base.config import Config
 from tasks.base.config_sections import Budget
 from tasks.base.errors import HexveilError, contained
+from tasks.base.owner import Spender
 from tasks.base.provenance import code_hash, now, versions
 
 _LONGEST_REASON = 500
@@ -38,7 +38,7 @@ def in_words(budget: Budget) -> str:
     return f"epsilon {budget.in_words}" + ("" if budget.window_days else " over everything ever released")
 
 
-def refusal(entries: list[Entry], config: Config) -> str | None:
+def refusal(entries: list[Entry], config: Spender) -> str | None:
     """Return why nothing may be released under the configuration's definition and budget; None if it may."""
     other = definition_refusal(entries, config)
     if other is not None:
@@ -53,7 +53,7 @@ def refusal(entries: list[Entry], config: Config) -> str | None:
     )
 
 
-def check_budget(entries: list[Entry], config: Config) -> None:
+def check_budget(entries: list[Entry], config: Spender) -> None:
     """Check that the configuration's definition is the ledger's, and its budget not looser than the one in force.
 
     Raises:
@@ -65,13 +65,13 @@ def check_budget(entries: list[Entry], config: Config) -> None:
 
 
 @contained
-def proposed_amendment(reason: str, config: Config) -> tuple[Budget, Budget]:
+def proposed_amendment(reason: str, config: Spender) -> tuple[Budget, Budget]:
     """Return the budget in force and the one that ``amend_budget`` would put in force; raises what it does."""
     return _checked(reason, ledger.read_entries(config), config)
 
 
 @contained
-def amend_budget(reason: str, config: Config) -> Entry:
+def amend_budget(reason: str, config: Spender) -> Entry:
     """Put the configuration's looser budget in force by an entry of the ledger, and return the entry.
 
     Args:
@@ -123,7 +123,7 @@ def _problem_with_amendment(entry: Amendment, in_force: Budget | None, before: l
     return "it is of another dataset, or gives no reason" if wrong else None
 
 
-def _checked(reason: str, entries: list[Entry], config: Config) -> tuple[Budget, Budget]:
+def _checked(reason: str, entries: list[Entry], config: Spender) -> tuple[Budget, Budget]:
     before = budget_in_force(entries)
     _check_reason(reason)
     if before is None:

@@ -9,16 +9,16 @@ from pathlib import Path
 from tasks.account.chain import last_hash
 from tasks.account.entry import Entry
 from tasks.account.ledger import ledger_path, read_entries
-from tasks.base.config import Config
 from tasks.base.durable import canonical_json
 from tasks.base.errors import HexveilError, LedgerBroken, contained
+from tasks.base.owner import Spender
 
 _OF_CHAIN = re.compile(r"(0|[1-9][0-9]{0,17}):([0-9a-f]{64})")
 _CHECKPOINT = re.compile(r"(\S+)\n(0|[1-9][0-9]{0,17})\n([A-Za-z0-9+/]{43}=)\n(?:[^\n]+\n)*(?:\n.*)?", re.DOTALL)
 
 
 @contained
-def ledger_head(config: Config) -> str:
+def ledger_head(config: Spender) -> str:
     """Return the checkpoint of the ledger, after checking the chain: https://c2sp.org/tlog-checkpoint, not signed.
 
     Its lines are the name of the log, the number of entries, and the root of their Merkle tree (RFC 6962).
@@ -28,7 +28,7 @@ def ledger_head(config: Config) -> str:
 
 
 @contained
-def check_anchor(anchor: str, config: Config) -> None:
+def check_anchor(anchor: str, config: Spender) -> None:
     """Check that the ledger still has a line that was noted earlier, and everything before that line.
 
     Args:
@@ -71,11 +71,11 @@ def _root(entries: Sequence[Entry]) -> str:
     return base64.b64encode(merkle_root([canonical_json(entry.stated) for entry in entries])).decode()
 
 
-def _origin(config: Config) -> str:
+def _origin(config: Spender) -> str:
     return f"hexveil/{config.dataset.name}"
 
 
-def _read_checkpoint(path: Path, config: Config) -> tuple[int, str]:
+def _read_checkpoint(path: Path, config: Spender) -> tuple[int, str]:
     """Return number and root of a checkpoint's file."""
     try:
         found = _CHECKPOINT.fullmatch(path.read_text(encoding="utf-8"))

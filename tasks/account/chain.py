@@ -4,7 +4,7 @@ import json
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 
-from tasks.account.entry import Charge, Entry, Release, Stated
+from tasks.account.entry import Charge, Entry, Release, Spending, Stated
 from tasks.base.durable import canonical_json, sha256
 from tasks.base.errors import LedgerBroken
 
@@ -18,8 +18,13 @@ def releases(entries: Iterable[Entry]) -> list[Release]:
 
 
 def charges(entries: Iterable[Entry]) -> list[Charge]:
-    """Return the entries that cost users, in order: releases and stopped days."""
+    """Return the entries that cost users, each its own, in order: releases and stopped days."""
     return [entry for entry in entries if isinstance(entry, Charge)]
+
+
+def spendings(entries: Iterable[Entry]) -> list[Spending]:
+    """Return the entries that cost anybody, in order."""
+    return [entry for entry in entries if isinstance(entry, Spending)]
 
 
 def chained(entry: Stated, previous: Stated | None) -> Stated:

@@ -4,6 +4,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from tasks.account.entry import BUDGET, FORMAT, STOPPED, Entry, Release, Stated
+from tasks.account.presence_release import PRESENCE, PresenceRelease
 from tasks.account.stopped import Stopped
 from tasks.base.errors import LedgerBroken
 
@@ -32,7 +33,11 @@ class Amendment(Entry):
         return str(self.stated["reason"])
 
 
-def entry_of(stated: Stated) -> Release | Stopped | Amendment:
+Kind = Release | Stopped | Amendment | PresenceRelease
+"""All that an entry can be."""
+
+
+def entry_of(stated: Stated) -> Kind:
     """Return the entry that a line of the ledger states.
 
     Raises:
@@ -43,7 +48,12 @@ def entry_of(stated: Stated) -> Release | Stopped | Amendment:
             f"entry {stated['number']} of the ledger has the format {stated.get('format')}, and this version reads and "
             f"writes {FORMAT} only: use the version that wrote it"
         )
-    kinds: dict[Any, type[Release | Stopped | Amendment]] = {Release.kind: Release, BUDGET: Amendment, STOPPED: Stopped}
+    kinds: dict[Any, type[Kind]] = {
+        Release.kind: Release,
+        BUDGET: Amendment,
+        STOPPED: Stopped,
+        PRESENCE: PresenceRelease,
+    }
     kind = kinds.get(stated.get("kind", Release.kind))
     if kind is None:
         raise LedgerBroken(

@@ -4,27 +4,27 @@ import json
 import logging
 from pathlib import Path
 
-from tasks.account.chain import NO_PREVIOUS, charges, problem_of
+from tasks.account.chain import NO_PREVIOUS, problem_of, spendings
 from tasks.account.changes import entry_of
 from tasks.account.entry import Stated
 from tasks.account.head import note_head, read_head
 from tasks.account.ledger_file import append_line, erase, read_bytes
 from tasks.account.witnesses import mark_paid
-from tasks.base.config import Config
 from tasks.base.durable import canonical_json, flush_folder, read_named_by_hash, write_whole
 from tasks.base.errors import LedgerBroken
 from tasks.base.logs import say, warn
+from tasks.base.owner import Spender
 from tasks.base.storage import ledger_path
 
 log = logging.getLogger("hexveil.ledger")
 
 
-def pending_path(config: Config) -> Path:
+def pending_path(config: Spender) -> Path:
     """Return where a complete entry is stored from before its append until it is safely in the ledger."""
     return config.storage_path / "private" / "pending-entry"
 
 
-def commit(entry: Stated, config: Config) -> None:
+def commit(entry: Stated, config: Spender) -> None:
     """Append a complete entry to the ledger; the caller holds the lock.
 
     The ledger is public. Its lines contain hashes of what was drawn, from which a single noisy sum can be guessed. So
@@ -41,7 +41,7 @@ def commit(entry: Stated, config: Config) -> None:
     _settle(entry, config)
 
 
-def finish(config: Config) -> None:
+def finish(config: Spender) -> None:
     """Complete what a crash or a full disk interrupted; the caller holds the lock.
 
     Raises:
@@ -55,18 +55,18 @@ def finish(config: Config) -> None:
     _end_last_line(config)
 
 
-def _settle(entry: Stated, config: Config) -> None:
+def _settle(entry: Stated, config: Spender) -> None:
     """Do what follows an append. If it fails, the next run does it, because the pending entry stays."""
     try:
         note_head(entry, config)
-        mark_paid(charges([entry_of(entry)]), config)
+        mark_paid(spendings([entry_of(entry)]), config)
         pending_path(config).unlink(missing_ok=True)
         flush_folder(pending_path(config).parent)
     except OSError:
         warn(log, "end of the ledger could not be noted, the next run does", number=entry["number"])
 
 
-def _roll_forward(entry: Stated, line: bytes, config: Config) -> None:
+def _roll_forward(entry: Stated, line: bytes, config: Spender) -> None:
     """Append a pending entry to the ledger, if it is not there yet."""
     path, number = ledger_path(config), entry["number"]
     *lines, torn = read_bytes(path).split(b"\n")
@@ -102,7 +102,7 @@ def _whole_entry(line: bytes, path: Path) -> Stated:
     )
 
 
-def _check_files(entry: Stated, config: Config) -> None:
+def _check_files(entry: Stated, config: Spender) -> None:
     """Check that the files of a pending entry still exist and are unchanged: the release is published from them."""
     private = pending_path(config).parent
     losses = entry.get("losses", {})
@@ -126,7 +126,7 @@ def _hash_of(lines: list[bytes]) -> str | None:
         return None
 
 
-def _end_last_line(config: Config) -> None:
+def _end_last_line(config: Spender) -> None:
     """Remove a last line without an end that has no pending entry: this code writes none.
 
     It is not kept, because it may reveal a draw that was discarded. If only the line end is missing, it is added.
@@ -144,7 +144,7 @@ def _end_last_line(config: Config) -> None:
         erase(path, sum(len(one) + 1 for one in lines))
 
 
-def _remove_leftovers(config: Config) -> None:
+def _remove_leftovers(config: Spender) -> None:
     """Remove the rest of an entry that was never begun."""
     for path in pending_path(config).parent.glob(".pending-entry.*"):
         erase(path)

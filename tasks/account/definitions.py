@@ -1,18 +1,19 @@
 """The definition of privacy that the account counts in. It never changes: losses of two definitions do not add up."""
 
 from dpmath.core.currency import Currency
-from tasks.account.chain import charges
-from tasks.account.entry import Charge, Entry
+from tasks.account.chain import spendings
+from tasks.account.entry import Entry, Spending
 from tasks.base.config import Config
 from tasks.base.errors import HexveilError
+from tasks.base.owner import Spender
 
 
 def currency_in_force(entries: list[Entry]) -> Currency | None:
     """Return what the ledger counts losses in; None if nothing was charged yet."""
-    return next((entry.currency for entry in charges(entries)), None)
+    return next((entry.currency for entry in spendings(entries)), None)
 
 
-def definition_refusal(entries: list[Entry], config: Config) -> str | None:
+def definition_refusal(entries: list[Entry], config: Spender) -> str | None:
     """Return why the configuration's losses cannot be added to the ledger's; None if they can."""
     before, now = currency_in_force(entries), config.privacy.currency
     if before is None or before == now:
@@ -31,7 +32,7 @@ def as_counted(entries: list[Entry], config: Config) -> Config:
     return config.model_copy(update={"privacy": config.privacy.model_copy(update=counted)})
 
 
-def check_definition(entries: list[Entry], config: Config) -> None:
+def check_definition(entries: list[Entry], config: Spender) -> None:
     """Check that the configuration counts losses as the ledger does.
 
     Raises:
@@ -44,7 +45,7 @@ def check_definition(entries: list[Entry], config: Config) -> None:
 
 def problem_with_definition(entry: Entry, before: list[Entry]) -> str | None:
     """Return what is wrong with the definition of an entry that follows others; None if nothing."""
-    if isinstance(entry, Charge) and currency_in_force(before) not in (None, entry.currency):
+    if isinstance(entry, Spending) and currency_in_force(before) not in (None, entry.currency):
         return "its losses are counted by another definition or delta than those before it"
     return None
 

@@ -2,19 +2,20 @@
 
 import datetime as dt
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 from functools import cached_property
 from typing import Any, ClassVar
 
 from dpmath.core.currency import Currency, currency_of
+from tasks.account.fields import first_of_another_type, is_canonical_date, problem_with_currency
 from tasks.account.paid import paid_in_part_in_words
 
 Stated = dict[str, Any]
 """The fields of an entry, as in its line of the ledger. It contains no float."""
 
-_TEXTS = ("release_id", "dataset", "date", "committed_at", "code", "plan", "losses", "totals", "user_key_fingerprint")
+_TEXTS = ("release_id", "dataset", "date", "committed_at", "code")
+_OF_USERS = ("plan", "losses", "totals", "user_key_fingerprint")
 _NUMBERS = ("epsilon", "epsilon_total_after", "epsilon_left", "epsilon_total_limit")
 _LOSSES = ("definition", "in_words", "loss_unit", "loss", "loss_total_after", "loss_total_limit", "loss_left")
 BUDGET = "budget"
@@ -68,11 +69,17 @@ class Entry(ABC):
 
 
 @dataclass(frozen=True)
-class Charge(Entry):
-    """An entry that costs users: a release, or a stopped day. Losses are those of the user who lost most, exact."""
+class Spending(Entry):
+    """An entry that costs somebody. Losses are those of whoever lost most, exact."""
 
+    texts: ClassVar[tuple[str, ...]] = _TEXTS
     objects: ClassVar[tuple[str, ...]] = ("settings",)
     counts: ClassVar[tuple[str, ...]] = ("attempt",)
+
+    @property
+    def files(self) -> dict[str, str]:
+        """The hash of each published file, by name; empty if nothing is published."""
+        return dict(self.stated.get("files", {}))
 
     @property
     def release_id(self) -> str:
@@ -134,26 +141,6 @@ class Charge(Entry):
         return str(self.stated["code"])
 
     @property
-    def plan(self) -> str:
-        """The hash of the stored plan."""
-        return str(self.stated["plan"])
-
-    @property
-    def losses(self) -> str:
-        """The hash of the file with the loss of each user by this entry."""
-        return str(self.stated["losses"])
-
-    @property
-    def totals(self) -> str:
-        """The hash of the file with the loss of each user by all entries up to this one."""
-        return str(self.stated["totals"])
-
-    @property
-    def user_key_fingerprint(self) -> str:
-        """The fingerprint of the secret that user ids were hashed with."""
-        return str(self.stated["user_key_fingerprint"])
-
-    @property
     def epsilon_per_day(self) -> Decimal:
         """The most that it was allowed to cost a user."""
         return Decimal(self.settings["privacy"]["epsilon_per_day"])
@@ -189,7 +176,7 @@ class Charge(Entry):
         The properties above would read ``"20260115"`` as a date and ``"70"`` as a count. An entry never holds these.
         """
         stated = self.stated
-        types = [(_TEXTS + _NUMBERS + _LOSSES, str), (self.objects, dict), (self.counts, int)]
+        types = [(self.texts + _NUMBERS + _LOSSES, str), (self.objects, dict), (self.counts, int)]
         name = first_of_another_type(stated, types)
         if name is not None:
             return name
@@ -203,7 +190,34 @@ class Charge(Entry):
             if name not in stated or not isinstance(stated[name], str | None):
                 return name
         name = problem_with_currency(stated)
-        return name if name is not None or _is_canonical_date(stated["date"]) else "date"
+        return name if name is not None or is_canonical_date(stated["date"]) else "date"
+
+
+@dataclass(frozen=True)
+class Charge(Spending):
+    """An entry that costs users, each its own: a release, or a stopped day."""
+
+    texts = _TEXTS + _OF_USERS
+
+    @property
+    def plan(self) -> str:
+        """The hash of the stored plan."""
+        return str(self.stated["plan"])
+
+    @property
+    def losses(self) -> str:
+        """The hash of the file with the loss of each user by this entry."""
+        return str(self.stated["losses"])
+
+    @property
+    def totals(self) -> str:
+        """The hash of the file with the loss of each user by all entries up to this one."""
+        return str(self.stated["totals"])
+
+    @property
+    def user_key_fingerprint(self) -> str:
+        """The fingerprint of the secret that user ids were hashed with."""
+        return str(self.stated["user_key_fingerprint"])
 
 
 @dataclass(frozen=True)
@@ -231,12 +245,6 @@ class Release(Charge):
         """The hash of what is known after it, if it is an estimate."""
         name: str | None = self.stated.get("state_after")
         return name
-
-    @property
-    def files(self) -> dict[str, str]:
-        """The hash of each published file, by name."""
-        files: dict[str, str] = self.stated["files"]
-        return files
 
     @property
     def rows(self) -> dict[str, int]:
@@ -268,30 +276,3 @@ class Release(Charge):
     def n_records_covered(self) -> int:
         """Number of records in the published cells."""
         return int(self.stated["records_covered"])
-
-
-def first_of_another_type(stated: Stated, types: Iterable[tuple[Sequence[str], type]]) -> str | None:
-    """Return the first of some fields that is missing or not exactly of its type; None if there is none."""
-    return next((name for names, kind in types for name in names if type(stated.get(name)) is not kind), None)
-
-
-def _is_canonical_date(text: str) -> bool:
-    try:
-        return dt.date.fromisoformat(text).isoformat() == text
-    except ValueError:
-        return False
-
-
-def problem_with_currency(stated: Stated) -> str | None:
-    """Return the first field about the account's currency that cannot be read; None if all can."""
-    try:
-        delta = None if stated["delta"] is None else Decimal(stated["delta"])
-        currency = currency_of(stated["definition"], delta)
-        if delta is not None and not 0 < delta < 1:
-            return "delta"
-    except (KeyError, TypeError, ValueError, ArithmeticError):
-        return "definition or delta"
-    if stated.get("loss_unit") != f"2^-{currency.unit_bits}":
-        return "loss_unit"
-    names = ("loss", "loss_total_after", "loss_total_limit", "loss_left")
-    return next((name for name in names if not str(stated.get(name)).isdecimal()), None)

@@ -5,23 +5,23 @@ from pathlib import Path
 
 from tasks.account.chain import NO_PREVIOUS
 from tasks.account.entry import Entry, Stated
-from tasks.base.config import Config
 from tasks.base.durable import canonical_json, write_whole
 from tasks.base.errors import LedgerBroken
+from tasks.base.owner import Spender
 from tasks.base.storage import ledger_path
 
 
-def head_path(config: Config) -> Path:
+def head_path(config: Spender) -> Path:
     """Return the path of the note with the last entry's number and hash."""
     return config.storage_path / "private" / "ledger-head"
 
 
-def note_head(entry: Stated, config: Config) -> None:
+def note_head(entry: Stated, config: Spender) -> None:
     """Note the last entry."""
     write_whole(head_path(config), canonical_json({key: entry[key] for key in ("number", "hash")}))
 
 
-def read_head(config: Config) -> Stated:
+def read_head(config: Spender) -> Stated:
     """Return the noted number and hash of the last entry; number 0 if there is no note.
 
     Raises:
@@ -38,7 +38,7 @@ def read_head(config: Config) -> Stated:
     raise LedgerBroken(problem)
 
 
-def check_head(entries: list[Entry], head: Stated, config: Config) -> None:
+def check_head(entries: list[Entry], head: Stated, config: Spender) -> None:
     """Check that the ledger contains the noted entry.
 
     Raises:

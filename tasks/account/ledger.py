@@ -4,16 +4,16 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from tasks.account.chain import chained, charges, last_hash, read_lines
+from tasks.account.chain import chained, last_hash, read_lines, spendings
 from tasks.account.changes import entry_of
 from tasks.account.commit import commit, finish
 from tasks.account.entry import Entry, Stated
 from tasks.account.head import check_head, read_head
 from tasks.account.ledger_file import read_bytes
-from tasks.base.config import Config
 from tasks.base.durable import canonical_json, make_folder
 from tasks.base.errors import LedgerBroken, contained
 from tasks.base.locks import turn
+from tasks.base.owner import Spender
 from tasks.base.storage import begin_ledger, check_kind, check_no_ledger_is_missing, ledger_path
 
 _checked: dict[Path, tuple[bytes, list[Entry]]] = {}
@@ -22,7 +22,7 @@ So every later change of the file is noticed, and only new lines are checked."""
 
 
 @contextmanager
-def locked(config: Config) -> Iterator[None]:
+def locked(config: Spender) -> Iterator[None]:
     """Hold the ledger's lock: only one process at a time may look for a release, draw noise and append."""
     make_folder(config.storage_path)
     with turn(config.storage_path / "ledger.lock", "the ledger"):
@@ -31,7 +31,7 @@ def locked(config: Config) -> Iterator[None]:
         yield
 
 
-def read_entries(config: Config) -> list[Entry]:
+def read_entries(config: Spender) -> list[Entry]:
     """Return every entry, oldest first, after checking the chain. Entries are shared: do not change them.
 
     Not all of them are releases; see ``chain.releases``.
@@ -61,13 +61,13 @@ def read_entries(config: Config) -> list[Entry]:
 
 
 @contained
-def list_entries(config: Config) -> list[Entry]:
+def list_entries(config: Spender) -> list[Entry]:
     """Return every entry, for display; see ``read_entries``."""
     return read_entries(config)
 
 
 @contained
-def export(config: Config) -> list[str]:
+def export(config: Spender) -> list[str]:
     """Return the ledger as JSON Lines, byte for byte, after checking its chain.
 
     ``docs/reference/ledger.md`` explains each field, and how anyone can check the whole.
@@ -75,7 +75,7 @@ def export(config: Config) -> list[str]:
     return [canonical_json(entry.stated).decode() + "\n" for entry in read_entries(config)]
 
 
-def append(entry: Stated, entries: list[Entry], config: Config) -> Entry:
+def append(entry: Stated, entries: list[Entry], config: Spender) -> Entry:
     """Append an entry and flush it to disk; the caller holds the lock. This makes the release.
 
     After a crash in the middle, the next process that holds the lock completes the entry: see ``commit``.
@@ -93,7 +93,7 @@ def append(entry: Stated, entries: list[Entry], config: Config) -> Entry:
         OSError: It could not be written, and the ledger is as it was before. If the entry was already stored privately,
             the next process that holds the lock completes it, so that nothing is drawn again.
     """
-    released = {one.release_id for one in charges(entries)}
+    released = {one.release_id for one in spendings(entries)}
     if entry.get("release_id") in released:
         raise LedgerBroken(f"{entry['release_id']} is in the ledger already; it cannot be released twice")
     entry = chained(entry, entries[-1].stated if entries else None)

@@ -8,6 +8,7 @@ from dpmath.core.currency import Currency
 from tasks.base.config import Config
 from tasks.base.config_sections import Budget
 from tasks.base.config_source import UserIs
+from tasks.base.owner import Spender
 
 PAID_IN_PART = "paid_in_part"
 """The field of the entry of a release that the budget did not pay in full; no other has it."""
@@ -59,3 +60,27 @@ def paid_in_part_in_words(stated: Mapping[str, Any]) -> str | None:
 def in_days(n: int) -> str:
     """Return a number of days to come as text."""
     return f"{n:,} more day{'' if n == 1 else 's'}"
+
+
+def describe_account(worst_total: int, worst_used: int, config: Spender) -> dict[str, str | None]:
+    """Return how losses are counted, what all releases cost the worst user, and what is left of the limit."""
+    currency, budget = config.privacy.currency, config.budget
+    limit, in_window = currency.within(budget.epsilon_total), budget.window_days is not None
+    return {
+        "definition": currency.name,
+        "delta": None if currency.delta is None else format(currency.delta, "f"),
+        "loss_unit": f"2^-{currency.unit_bits}",
+        "loss_total_after": str(worst_total),
+        "loss_window_after": str(worst_used) if in_window else None,
+        "loss_total_limit": str(limit),
+        "loss_left": str(max(0, limit - worst_used)),
+        "epsilon_total_after": in_digits(currency.epsilon(worst_total)),
+        "epsilon_window_after": in_digits(currency.epsilon(worst_used)) if in_window else None,
+        "epsilon_total_limit": str(budget.epsilon_total),
+        "epsilon_left": in_digits(currency.epsilon_left(budget.epsilon_total, worst_used)),
+    }
+
+
+def in_digits(number: Decimal) -> str:
+    """Return a number as an entry has it."""
+    return format(number, "f")

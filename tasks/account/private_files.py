@@ -15,25 +15,26 @@ from tasks.account.entry import Charge, Entry
 from tasks.base import durable
 from tasks.base.config import Config
 from tasks.base.errors import LedgerBroken
+from tasks.base.owner import Owner
 from tasks.base.storage import private_folder
 
 
-def plans(config: Config) -> Path:
+def plans(config: Owner) -> Path:
     """Return the folder of plans and of what each user lost. Do not lose it: the budgets depend on it."""
     return private_folder(config) / "plans"
 
 
-def releases(config: Config) -> Path:
+def releases(config: Owner) -> Path:
     """Return the folder of the files to publish. Do not lose it: they cannot be made again."""
     return private_folder(config) / "releases"
 
 
-def totals(config: Config) -> Path:
+def totals(config: Owner) -> Path:
     """Return the folder of what each user lost in total. It can be rebuilt from the plans."""
     return private_folder(config) / "totals"
 
 
-def states(config: Config) -> Path:
+def states(config: Owner) -> Path:
     """Return the folder of what estimates leave for the days to come. It can be made again from the releases."""
     return private_folder(config) / "states"
 

@@ -29,6 +29,9 @@ MechanismName = Annotated[
 class Privacy(Section):
     """What one day's release may cost a user, and how the day is planned."""
 
+    protects: Literal["values"] = Field(default="values", exclude_if=lambda what: what == "values")
+    """What is secret: the `values`; who was where, and how often, is public. With `presence` that is secret too, which
+    is another model with other settings: see docs/how-to/presence.md."""
     epsilon_per_day: Number = Field(ge=LEAST_EPSILON_PER_DAY, le=Decimal(1_000_000))
     """The most privacy loss (epsilon) that one day's release may cost any one user."""
     definition: Literal["pure", "zcdp"] = "zcdp"

@@ -63,8 +63,14 @@ def parsed(model: type[M], text: str, path: Path) -> M:
         raise BadConfig(f"{path}: cannot be used\n{problems}") from None
 
 
-def _check_kind(model: type[Section], settings: dict[str, Any], path: Path) -> None:
+def _check_kind(model: Any, settings: dict[str, Any], path: Path) -> None:
     """Refuse the configuration of another kind in a few words: a list of all that differs would say less."""
+    privacy = settings.get("privacy")
+    if isinstance(privacy, dict) and privacy.get("protects") == "presence" and model.kind == "dataset":
+        raise BadConfig(
+            f'{path}: has protects = "presence", and this command needs to know who was where: it is for datasets in '
+            "which that is public"
+        )
     given = _KINDS & settings.keys()
     (wanted,) = _KINDS & model.model_fields.keys()
     if given and wanted not in given:

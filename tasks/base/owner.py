@@ -1,10 +1,12 @@
-"""What a dataset and a collection have in common, which is all that storage, databases and the server ask of either."""
+"""What all that owns a storage has in common: all that storage, databases, the account and the server ask of it."""
 
 import datetime as dt
 from pathlib import Path
-from typing import ClassVar, Protocol
+from typing import Any, ClassVar, Protocol
 
-from tasks.base.config_sections import Monitoring, Storage
+from dpmath.core.currency import Currency
+from tasks.base.config_sections import Budget, Monitoring, Storage
+from tasks.base.config_source import Columns, Dataset
 
 
 class Owner(Protocol):
@@ -52,4 +54,51 @@ class Owner(Protocol):
 
     def last_over(self, today: dt.date) -> dt.date:
         """Return a date in the last day or week that is over on a day."""
+        ...
+
+
+class Losses(Protocol):
+    """What a day may cost, and in which currency."""
+
+    @property
+    def currency(self) -> Currency:
+        """What losses are counted in."""
+        ...
+
+    @property
+    def loss_per_day(self) -> int:
+        """The most that a day may cost, in the currency's unit."""
+        ...
+
+
+class Spender(Owner, Protocol):
+    """The configuration of a dataset, whichever way it protects those in it: what the account asks."""
+
+    @property
+    def folder(self) -> Path:
+        """The folder of the configuration file, where relative paths begin."""
+        ...
+
+    @property
+    def dataset(self) -> Dataset:
+        """Its name and files."""
+        ...
+
+    @property
+    def columns(self) -> Columns:
+        """Its columns."""
+        ...
+
+    @property
+    def privacy(self) -> Losses:
+        """What a day may cost."""
+        ...
+
+    @property
+    def budget(self) -> Budget:
+        """What all days together may cost."""
+        ...
+
+    def public_settings(self) -> dict[str, Any]:
+        """Return the settings that the ledger records."""
         ...

@@ -72,7 +72,7 @@ def check_kind(config: Owner) -> None:
         HexveilError: It does. The ledgers of the two have other entries.
     """
     marker = config.storage_path / "private" / OWNER
-    if marker.exists() and _in_words(marker.read_text(encoding="utf-8")).partition(" ")[0] != config.kind:
+    if marker.exists() and (marker.read_text(encoding="utf-8").rpartition(" ")[0] or "dataset") != config.kind:
         raise _of_another(config)
 
 
@@ -81,7 +81,8 @@ def _owner(config: Owner) -> str:
 
 
 def _in_words(owner: str) -> str:
-    return owner if " " in owner else f"dataset {owner}"  # a name has no spaces
+    kind, _, name = owner.rpartition(" ")  # a name has no spaces
+    return f"dataset {name}, whose users' presence is secret" if kind == "presence" else f"{kind or 'dataset'} {name}"
 
 
 def _of_another(config: Owner) -> HexveilError:

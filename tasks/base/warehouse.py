@@ -50,10 +50,7 @@ class _Kept:
             self._held.enter_context(_exclusive(folder))
             with damage_said(file := folder / "warehouse.duckdb"):
                 database = self._held.enter_context(closing(open_database(file, config)))
-            for name, (function, kind) in hexagons.FUNCTIONS.items():
-                database.create_function(
-                    name, function, ["DOUBLE", "DOUBLE", "INTEGER"], kind, type=PythonUDFType.ARROW
-                )
+            _add_functions(database)
             define(database, *tables.PRIVATE, *tables.VIEWS)
             run(database, "write/raw_record_clock_shift")
             self._database = database
@@ -127,11 +124,17 @@ def connect(config: Owner) -> Iterator[Connection]:
 
 
 @contextmanager
-def in_memory(timezone: str) -> Iterator[Connection]:
-    """Open an empty database in memory, in a time zone."""
-    with closing(duckdb.connect()) as connection:
+def in_memory(timezone: str, config: Owner | None = None) -> Iterator[Connection]:
+    """Open an empty database in memory, in a time zone, with the limits and functions of a storage if it is given."""
+    with closing(duckdb.connect(config={} if config is None else _settings(config))) as connection:
+        _add_functions(connection)
         connection.execute(f"set TimeZone = '{timezone}'")
         yield connection
+
+
+def _add_functions(database: Connection) -> None:
+    for name, (function, kind) in hexagons.FUNCTIONS.items():
+        database.create_function(name, function, ["DOUBLE", "DOUBLE", "INTEGER"], kind, type=PythonUDFType.ARROW)
 
 
 def compact(config: Owner) -> None:
@@ -240,19 +243,12 @@ def open_database(path: Path, config: Owner, wait_seconds: int = _WAIT_SECONDS, 
     Raises:
         InUse: Another program used it for ``wait_seconds``.
     """
-    settings: dict[str, Any] = {
-        "memory_limit": config.storage.memory_limit,
-        "temp_directory": str(config.storage_path / "private" / "spill"),
-        "autoinstall_known_extensions": "false",
-        "autoload_known_extensions": "false",
-    }
-    settings |= {} if config.storage.threads is None else {"threads": config.storage.threads}
     if not read_only and not path.exists():
         _create(path)
     deadline = time.monotonic() + wait_seconds
     while True:
         try:
-            return duckdb.connect(str(path), read_only, settings)
+            return duckdb.connect(str(path), read_only, _settings(config))
         except duckdb.IOException as error:
             if is_of_old_log(error) and not read_only:
                 _drop_log(path)
@@ -261,6 +257,16 @@ def open_database(path: Path, config: Owner, wait_seconds: int = _WAIT_SECONDS, 
         if time.monotonic() > deadline:
             raise InUse(f"{path} has been in use by another program for {wait_seconds} s; end it first")
         time.sleep(0.2)
+
+
+def _settings(config: Owner) -> dict[str, Any]:
+    settings: dict[str, Any] = {
+        "memory_limit": config.storage.memory_limit,
+        "temp_directory": str(config.storage_path / "private" / "spill"),
+        "autoinstall_known_extensions": "false",
+        "autoload_known_extensions": "false",
+    }
+    return settings | ({} if config.storage.threads is None else {"threads": config.storage.threads})
 
 
 def _create(path: Path) -> None:

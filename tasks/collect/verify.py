@@ -9,7 +9,8 @@ from typing import Any, NamedTuple
 
 import polars as pl
 
-from tasks.account.entry import Stated, first_of_another_type
+from tasks.account.entry import Stated
+from tasks.account.fields import first_of_another_type
 from tasks.base.config_types import shown
 from tasks.base.durable import sha256
 from tasks.base.errors import LedgerBroken, contained

@@ -1,13 +1,12 @@
 """Describes a release: makes the fields of its ledger entry and of the manifest beside the published files."""
 
 import datetime as dt
-from decimal import Decimal
 from typing import Any
 
 from dpmath.core.currency import GAUSSIAN, LAPLACE
 from tasks.account.entry import FORMAT
 from tasks.account.identity import release_id
-from tasks.account.paid import guarantee_in_words
+from tasks.account.paid import describe_account, guarantee_in_words, in_digits
 from tasks.base import randomness
 from tasks.base.config import Config
 from tasks.base.config_privacy import Privacy
@@ -129,29 +128,6 @@ def describe_cost(
     return {
         **describe_account(worst_total, worst_used, config),
         "loss": str(worst),
-        "epsilon": _text(currency.epsilon(worst)),
+        "epsilon": in_digits(currency.epsilon(worst)),
         "in_words": guarantee_in_words(currency, config, worst_of_day, worst_total, worst_used),
     }
-
-
-def describe_account(worst_total: int, worst_used: int, config: Config) -> dict[str, str | None]:
-    """Return how losses are counted, what all releases cost the worst user, and what is left of the limit."""
-    currency, budget = config.privacy.currency, config.budget
-    limit, in_window = currency.within(budget.epsilon_total), budget.window_days is not None
-    return {
-        "definition": currency.name,
-        "delta": None if currency.delta is None else format(currency.delta, "f"),
-        "loss_unit": f"2^-{currency.unit_bits}",
-        "loss_total_after": str(worst_total),
-        "loss_window_after": str(worst_used) if in_window else None,
-        "loss_total_limit": str(limit),
-        "loss_left": str(max(0, limit - worst_used)),
-        "epsilon_total_after": _text(currency.epsilon(worst_total)),
-        "epsilon_window_after": _text(currency.epsilon(worst_used)) if in_window else None,
-        "epsilon_total_limit": str(budget.epsilon_total),
-        "epsilon_left": _text(currency.epsilon_left(budget.epsilon_total, worst_used)),
-    }
-
-
-def _text(number: Decimal) -> str:
-    return format(number, "f")

@@ -130,7 +130,7 @@ def _map(sources: Sources, places: Sources, day: MapDay, config: Config) -> Any:
     hatch = {"hatch_pattern": "right_diagonal_line", "hatch_color": "#b9b9b4", "hatch_scale": 7, "hatch_weight": 1}
     withheld = patches(plot, sources["withheld"], fill_color=GREY, line_color="white", **hatch)
     fill: dict[str, Any] = {"fill_color": {"field": "mean", "transform": mapper}}
-    if look.has_typical:
+    if not look.promises:
         fill |= {"fill_alpha": "certainty"}
     if look.may_be_coarse:
         fill |= {"hatch_pattern": "hatch", "hatch_color": "white", "hatch_scale": 9, "hatch_alpha": 0.8}

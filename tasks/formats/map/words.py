@@ -40,17 +40,20 @@ class Look:
         promises: Whether errors are promised; else they are expected.
         has_typical: Whether it says what is usual.
         may_be_coarse: Whether a cell may have the value of a larger area.
+        has_noisy_counts: Whether numbers of users and records have noise too, because who was there is secret.
     """
 
     promises: bool
     has_typical: bool
     may_be_coarse: bool
+    has_noisy_counts: bool
 
     @classmethod
     def of(cls, statistics: pl.DataFrame, config: Config) -> "Look":
         """Return the look of a published table."""
         columns, has_target = statistics.columns, config.privacy.target_error is not None
-        return cls("mean_error_bound" in columns, "typical_mean" in columns, "mean_area" in columns and has_target)
+        may_be_coarse, are_noisy = "mean_area" in columns and has_target, "n_users_sd" in columns
+        return cls("mean_error_bound" in columns, "typical_mean" in columns, may_be_coarse, are_noisy)
 
     @property
     def expected_error(self) -> str:
@@ -119,9 +122,10 @@ def with_look(statistics: pl.DataFrame, config: Config) -> pl.DataFrame:
     if look.may_be_coarse:
         number = pl.col("mean_area").replace_strict(list(AREA_WORDS), range(len(AREA_WORDS)), return_dtype=pl.Int32)
         statistics = statistics.with_columns(area=number)
-    if not look.has_typical:
+    if look.promises:
         return statistics
-    return statistics.with_columns(certainty=certainty(statistics), unusual=pl.col("unusual").cast(pl.Int32))
+    statistics = statistics.with_columns(certainty=certainty(statistics))
+    return statistics.with_columns(pl.col("unusual").cast(pl.Int32)) if look.has_typical else statistics
 
 
 def certainty(statistics: pl.DataFrame) -> pl.Series:
@@ -168,6 +172,7 @@ def head(
         "revised": revision is not None,
         "promises": look.promises,
         "has_typical": look.has_typical,
+        "are_counts_noisy": look.has_noisy_counts,
         "may_be_coarse": look.may_be_coarse,
         "has_unusual": look.has_typical and statistics["unusual"].any(),
         "told_nothing": look.has_typical and not (statistics["mean_day_share"] >= _TOLD).any(),

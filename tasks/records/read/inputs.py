@@ -13,6 +13,7 @@ from tasks.base.config import DATE_PLACEHOLDER, Config
 from tasks.base.config_types import is_remote
 from tasks.base.durable import canonical_json, sha256
 from tasks.base.errors import BadInput
+from tasks.base.owner import Spender
 from tasks.records.input_formats.archives import PACK
 from tasks.records.read import source
 
@@ -49,7 +50,7 @@ def settings_hash(file_date: dt.date | None, config: Config) -> str:
     return sha256(canonical_json(settings))
 
 
-def find_inputs(date: dt.date, config: Config, needed: bool = True) -> list[Input]:
+def find_inputs(date: dt.date, config: Spender, needed: bool = True) -> list[Input]:
     """Return the files for a day, in order of their paths, those in object stores last.
 
     Raises:
@@ -60,7 +61,7 @@ def find_inputs(date: dt.date, config: Config, needed: bool = True) -> list[Inpu
     return [_local_input(path, file_date, config) for path, file_date in paths] + remote
 
 
-def _local_input(path: Path, file_date: dt.date | None, config: Config) -> Input:
+def _local_input(path: Path, file_date: dt.date | None, config: Spender) -> Input:
     status = path.stat()
     version = f"{status.st_mtime_ns} {status.st_ctime_ns} {status.st_ino}"  # only the kernel sets ctime
     return Input(str(path), _relative(path, config.folder), file_date, version, status.st_size)
@@ -71,7 +72,7 @@ def _relative(path: Path, folder: Path) -> str:
     return whole.removeprefix(start) if whole.startswith(start) else os.path.relpath(path, folder)
 
 
-def _remote_inputs(date: dt.date, config: Config) -> list[Input]:
+def _remote_inputs(date: dt.date, config: Spender) -> list[Input]:
     found: dict[str, Input] = {}
     for pattern in filter(is_remote, config.dataset.files):
         file_date = date if DATE_PLACEHOLDER in pattern else None

@@ -8,13 +8,14 @@ import os
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
-from tasks.base.config import DATE_PLACEHOLDER, Config
+from tasks.base.config import DATE_PLACEHOLDER
 from tasks.base.config_types import is_remote, shown
 from tasks.base.errors import BadInput, NoRecords
+from tasks.base.owner import Spender
 from tasks.records.input_formats.archives import PACK
 
 
-def find_files(date: dt.date, config: Config, needed: bool = True) -> list[tuple[Path, dt.date | None]]:
+def find_files(date: dt.date, config: Spender, needed: bool = True) -> list[tuple[Path, dt.date | None]]:
     """Return the files for a day on the file system, sorted, each with the day it is for if its pattern has one.
 
     Raises:
@@ -61,13 +62,13 @@ def _resolved(paths: Iterable[str]) -> Iterator[str]:
         yield os.path.realpath(whole) if not name or os.path.islink(whole) else whole  # noqa: PTH114
 
 
-def _filled(pattern: str, date: dt.date, config: Config) -> str:
+def _filled(pattern: str, date: dt.date, config: Spender) -> str:
     """Return a pattern for the files of a day, from the root on."""
     dated = pattern.replace(DATE_PLACEHOLDER, date.isoformat())
     return dated if Path(dated).is_absolute() else f"{glob.escape(str(config.folder))}/{dated}"
 
 
-def _refuse_unreadable(date: dt.date, config: Config) -> None:
+def _refuse_unreadable(date: dt.date, config: Spender) -> None:
     """Refuse a folder on the way to the files that may not be read: what it holds looks like nothing.
 
     Raises:
@@ -83,7 +84,7 @@ def _refuse_unreadable(date: dt.date, config: Config) -> None:
                     )
 
 
-def _inside(folder: Path, config: Config) -> str:
+def _inside(folder: Path, config: Spender) -> str:
     """Return a pattern for the files in a folder, relative to the configuration where that is shorter."""
     relative = os.path.relpath(folder, config.folder)
     return f"{folder if relative.startswith('..') else relative}/*.csv"

@@ -1,0 +1,39 @@
+-- present_row: the rows of a day's NDJSON files, each line read by itself, so that no row depends on another's.
+-- Grain    one row per line that is not empty; one that is no JSON has no fields
+-- Reads    the files $paths
+-- Params   $paths; $user, $time, $latitude, $longitude, $value: the JSON paths of the columns; $blank: trimmed off user
+--          ids; $micros, $time_format: of times, see instant_of; $decimal: the decimal mark of texts
+-- Privacy  SENSITIVE
+create or replace temp table present_row as
+with line as (
+    select line
+    from read_csv(
+        $paths,
+        columns = {'line': 'VARCHAR'},
+        auto_detect = false,
+        header = false,
+        delim = chr(31),
+        quote = '',
+        escape = '',
+        comment = '',
+        nullstr = chr(30),
+        ignore_errors = true,
+        strict_mode = false,
+        hive_partitioning = false
+    )
+    where trim(line, chr(13) || chr(9) || ' ') <> ''
+),
+
+whole as (
+    select case when json_valid(line) then json_extract_string(line, [$user, $time, $latitude, $longitude, $value]) end
+        as field
+    from line
+)
+
+select
+    trimmed_id(field[1], $blank) as user_id,
+    readable_time(instant_of(field[2], $micros, $time_format)) as observed_at,
+    number_of(field[3], $decimal) as latitude,
+    number_of(field[4], $decimal) as longitude,
+    number_of(field[5], $decimal) as value
+from whole

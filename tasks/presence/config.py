@@ -1,0 +1,270 @@
+"""The configuration of a dataset whose users' presence is secret: `[privacy] protects = "presence"`."""
+
+import datetime as dt
+from decimal import Decimal
+from fractions import Fraction
+from pathlib import Path
+from typing import Any, ClassVar, Literal, Self
+
+import h3
+from pydantic import Field, field_validator, model_validator
+
+from dpmath.core.currency import Currency, currency_of
+from dpmath.presence.user_cells import MOST_CELLS
+from tasks.base.config import Config, day_bounds
+from tasks.base.config_privacy import DEFAULT_DELTA, LEAST_EPSILON_PER_DAY
+from tasks.base.config_publisher import Publisher
+from tasks.base.config_reading import read_as
+from tasks.base.config_sections import Budget, Grid, Monitoring, Publish, Storage, Value
+from tasks.base.config_source import OF_FILE, SPEED, Columns, Dataset
+from tasks.base.config_types import Number, Section
+from tasks.base.durable import canonical_json, sha256
+from tasks.base.errors import BadConfig
+from tasks.presence.area import hexagons_of
+
+FORMATS = ("csv", "parquet", "ndjson")
+_LEAST_USERS = 500
+_MOST_TICKS = 1 << 16
+_REASON = (
+    f"expected_users must be at least {_LEAST_USERS}: with fewer, hiding who was there at all leaves almost nothing. "
+    "After a week at epsilon 2 a day, published means explained .41 of what cells differ by for 150 buses, .87 for 500 "
+    "taxis that drive all day, and .78 for 20,000 phones. If who was where is public anyway, leave out protects"
+)
+
+
+class AreaGrid(Grid):
+    """The cells: all hexagons of a public area, and slots counted from local midnight."""
+
+    area: str | tuple[str, ...] = Field(min_length=1)
+    """The public area: a `.geojson` of polygons, relative to this file, or a list of H3 cells, also coarser ones. All
+    its hexagons are estimated, whoever was there. Choose it without looking at the data: a city's limits, a region."""
+
+    @field_validator("area", mode="before")
+    @classmethod
+    def _as_tuple(cls, value: Any) -> Any:
+        return tuple(value) if isinstance(value, list) else value
+
+    @field_validator("area")
+    @classmethod
+    def _cells(cls, value: str | tuple[str, ...]) -> str | tuple[str, ...]:
+        wrong = [one for one in value if not h3.is_valid_cell(one)] if isinstance(value, tuple) else []
+        if wrong:
+            raise ValueError(f"must be a file, or H3 cells: {wrong[0]} is none")
+        return value
+
+
+class PresencePrivacy(Section):
+    """What one day costs everybody, and what is declared of users."""
+
+    protects: Literal["presence"]
+    """What is secret: `values` (the default; who was where is public), or `presence`, as in this file. It never changes
+    after the first release."""
+    epsilon_per_day: Number = Field(ge=LEAST_EPSILON_PER_DAY, le=Decimal(1_000_000))
+    """What one day's release costs everybody, there or not."""
+    definition: Literal["zcdp"] = "zcdp"
+    """Losses are counted in zCDP's rho."""
+    delta: Number = Field(default=DEFAULT_DELTA, ge=Decimal("1e-30"), le=Decimal("1e-4"))
+    """The delta at which an epsilon is meant. It never changes after the first release."""
+    expected_users: int = Field(le=10**9)
+    """About how many users a day has, from what is publicly known. At least 500: with fewer this model is of no use."""
+    cap: int = Field(ge=1, le=1024)
+    """The most records that a user counts with in one hexagon and slot; a longer stay counts as its mean, so often.
+    Choose it without looking at the data: about what a typical user leaves in one slot."""
+
+    @field_validator("expected_users")
+    @classmethod
+    def _enough(cls, value: int) -> int:
+        if value < _LEAST_USERS:
+            raise ValueError(_REASON)
+        return value
+
+    @property
+    def currency(self) -> Currency:
+        """What losses are counted in."""
+        return currency_of(self.definition, self.delta)
+
+    @property
+    def loss_per_day(self) -> int:
+        """What a day costs everybody at most, in the unit of the currency."""
+        return self.currency.within(self.epsilon_per_day)
+
+
+class PresencePublish(Publish):
+    """What is published beside the table, and which cells are."""
+
+    publish_from: int = Field(default=5, ge=1, le=10**6)
+    """A cell is published if it had at least so many users with a probability of 90 %, as the noisy numbers say."""
+
+
+class PresenceConfig(Section):
+    """The whole configuration of a dataset whose users' presence is secret. Paths are relative to the file."""
+
+    kind: ClassVar[str] = "presence"
+
+    dataset: Dataset
+    columns: Columns
+    value: Value
+    grid: AreaGrid
+    privacy: PresencePrivacy
+    budget: Budget
+    publish: PresencePublish = PresencePublish()
+    publisher: Publisher = Publisher()
+    storage: Storage
+    monitoring: Monitoring = Monitoring()
+    folder: Path = Field(exclude=True)
+
+    @model_validator(mode="after")
+    def _what_each_record_says_by_itself(self) -> Self:
+        """Refuse what is decided by several records, which may be of several users."""
+        dataset, columns = self.dataset, self.columns
+        unlike = dataset.format is not None and dataset.format not in FORMATS
+        if unlike or dataset.records is not None or dataset.preset is not None:
+            raise ValueError(
+                "files must be CSV, Parquet or NDJSON where presence is secret: remove format, records, preset"
+            )
+        if columns.user == OF_FILE or columns.value == SPEED or columns.time_else is not None:
+            raise ValueError(f"columns must not be {OF_FILE} or {SPEED} where presence is secret, nor have time_else")
+        if columns.user_is == "record":
+            raise ValueError('columns.user_is = "record" protects nobody\'s presence: remove it')
+        if self.value.screen:
+            raise ValueError("value.screen counts users, which are secret here: remove it")
+        if "least_share" in self.budget.model_fields_set:
+            raise ValueError(
+                "budget.least_share is for budgets of users; here each day costs everybody the same: remove it"
+            )
+        return self
+
+    @model_validator(mode="after")
+    def _sums_that_fit(self) -> Self:
+        n_cells = len(self.hexagons) * self.n_slots
+        if n_cells > MOST_CELLS:
+            raise ValueError(
+                f"grid.area has {len(self.hexagons):,} hexagons, with {self.n_slots} slots each: more than "
+                f"{MOST_CELLS:,} cells. Take a lower h3_resolution, longer slots or a smaller area"
+            )
+        if self.value.n_ticks > _MOST_TICKS:
+            raise ValueError(
+                f"value.tick must leave at most {_MOST_TICKS:,} ticks from lower to upper where presence is secret"
+            )
+        return self
+
+    @property
+    def name(self) -> str:
+        """The name of the dataset."""
+        return self.dataset.name
+
+    @property
+    def timezone(self) -> str:
+        """The time zone of days and schedules."""
+        return self.dataset.timezone
+
+    @property
+    def time_zone(self) -> str:
+        """The time zone of times without an offset."""
+        return self.columns.time_zone or self.dataset.timezone
+
+    @property
+    def resource(self) -> str:
+        """What the scheduler's events are about."""
+        return f"hexveil.dataset.{self.name}"
+
+    @property
+    def storage_path(self) -> Path:
+        """The folder of the ledger and the published files."""
+        return (self.folder / self.storage.path).resolve()
+
+    @property
+    def hexagons(self) -> tuple[str, ...]:
+        """The hexagons of the area, sorted."""
+        return hexagons_of(self.grid.area, self.grid.h3_resolution, self.folder)
+
+    @property
+    def n_slots(self) -> int:
+        """Slots of a day by the clock on the wall; a day of 23 or 25 hours has as many."""
+        return 1440 // self.grid.slot_minutes
+
+    @property
+    def tick(self) -> float:
+        """A tick in the value's unit."""
+        return float(Fraction(self.value.tick))
+
+    def period_of(self, date: dt.date) -> str:
+        """Return the name of a local day, which is what a dataset publishes."""
+        return date.isoformat()
+
+    def last_over(self, today: dt.date) -> dt.date:
+        """Return the last local day that is over on a day."""
+        return today - dt.timedelta(days=1)
+
+    def day_bounds(self, date: dt.date) -> tuple[dt.datetime, dt.datetime]:
+        """Return the first instants of a local day and of the next day, in UTC."""
+        return day_bounds(date, self.dataset.timezone)
+
+    def public_settings(self) -> dict[str, Any]:
+        """Return the settings that the ledger records: all except paths, warnings and publisher. An area has a hash."""
+        settings = self.model_dump(mode="json", exclude={"storage", "monitoring", "publisher"})
+        del settings["dataset"]["files"], settings["publish"]["places"]
+        settings["grid"]["area"] = _described(self.hexagons)
+        return settings
+
+    @property
+    def as_shown(self) -> Config:
+        """What the parts of the map ask of a configuration: names, units, grid and places."""
+        grid = self.grid.model_dump(exclude={"area"})
+        shown = {
+            "dataset": self.dataset,
+            "columns": self.columns,
+            "value": self.value,
+            "grid": grid,
+            "privacy": {"epsilon_per_day": self.privacy.epsilon_per_day, "delta": self.privacy.delta},
+            "budget": self.budget,
+            "publish": self.publish.model_dump(exclude={"publish_from"}),
+            "storage": self.storage,
+            "folder": self.folder,
+        }
+        return Config.model_validate(shown)
+
+    def with_settings(self, settings: dict[str, Any], hexagons: list[str]) -> Self:
+        """Return the configuration of recorded public settings, with all that is not recorded taken from this one.
+
+        Args:
+            settings: The settings.
+            hexagons: Those of their area.
+
+        Raises:
+            ValueError: The hexagons are not those of the settings.
+        """
+        if settings["grid"]["area"] != _described(tuple(hexagons)):
+            raise ValueError("the hexagons are of another area")
+        here = self.model_dump(mode="json")
+        whole = {
+            **settings,
+            "dataset": {**settings["dataset"], "files": here["dataset"]["files"]},
+            "grid": {**settings["grid"], "area": hexagons},
+            "publish": {**settings["publish"], "places": here["publish"]["places"]},
+            "storage": here["storage"],
+            "monitoring": here["monitoring"],
+            "publisher": here["publisher"],
+            "folder": str(self.folder),
+        }
+        return type(self).model_validate(whole, strict=False)
+
+    def with_privacy(self, settings: dict[str, Any]) -> Self:
+        """Return the configuration with a recorded section on privacy."""
+        return self.model_copy(update={"privacy": PresencePrivacy.model_validate(settings, strict=False)})
+
+
+def _described(hexagons: tuple[str, ...]) -> dict[str, Any]:
+    return {"hexagons": len(hexagons), "hash": sha256(canonical_json(hexagons))}
+
+
+def load_presence(path: Path) -> PresenceConfig:
+    """Read and check the configuration of a dataset whose users' presence is secret.
+
+    Raises:
+        BadConfig: The file is missing, is not TOML, or a key is unknown, missing or out of range.
+    """
+    config = read_as(PresenceConfig, path)
+    if not config.hexagons:
+        raise BadConfig(f"{path}: grid.area holds no hexagon")
+    return config

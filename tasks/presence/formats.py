@@ -1,0 +1,82 @@
+"""The files of a day where presence is secret. All of them follow from the noisy table."""
+
+import datetime as dt
+from dataclasses import dataclass
+from typing import Any
+
+import polars as pl
+
+from tasks.account.entry import Stated
+from tasks.base import durable
+from tasks.base.frames import parquet_bytes
+from tasks.base.storage import MANIFEST, TABLE
+from tasks.formats import geography, read_back
+from tasks.formats.catalogue import CSV, GEOJSON, HTML, PARQUET, Format, csv_bytes
+from tasks.presence.config import PresenceConfig
+from tasks.presence.table import COLUMNS
+
+_WRITTEN_LATER = ("number", "previous_hash", "hash", "committed_at", "state_after")
+
+
+@dataclass(frozen=True)
+class PresenceDay:
+    """What the writers get of a release. All of it is public.
+
+    Attributes:
+        table: The published table.
+        config: The configuration.
+        date: The local day.
+        revision: Name of a further release of the day, None for the first.
+        guarantee: What is promised, in a sentence.
+    """
+
+    table: pl.DataFrame
+    config: PresenceConfig
+    date: dt.date
+    revision: str | None
+    guarantee: str
+
+    @property
+    def has_cells(self) -> bool:
+        """Whether any cell is published."""
+        return not self.table.is_empty()
+
+
+def _map(day: PresenceDay) -> bytes:
+    from tasks.presence.page import page
+
+    return page(day)
+
+
+FORMATS: tuple[Format[PresenceDay], ...] = (
+    Format(TABLE, PARQUET, lambda day: parquet_bytes(day.table)),
+    Format("statistics.csv", CSV, lambda day: csv_bytes(day.table), read_back.same_csv),
+    Format(
+        "statistics.geojson",
+        GEOJSON,
+        lambda day: geography.geojson(day.table),
+        read_back.same_geojson,
+        lambda day: day.has_cells,
+    ),
+    Format(
+        "statistics.geoparquet",
+        PARQUET,
+        lambda day: geography.geoparquet(day.table),
+        read_back.same_geoparquet,
+        lambda day: day.has_cells,
+    ),
+    Format("map.html", HTML, _map, is_wanted=lambda day: day.config.publish.map and day.has_cells),
+)
+"""The files of a day beside the noisy answers and the manifest."""
+
+
+def manifest(entry: Stated, hashes: dict[str, str]) -> bytes:
+    """Return the manifest: what the entry says, the other files, and what the columns mean.
+
+    Args:
+        entry: The fields of the entry.
+        hashes: The hashes of the other files, by name.
+    """
+    public: dict[str, Any] = {key: value for key, value in entry.items() if key not in _WRITTEN_LATER}
+    others = {name: file_hash for name, file_hash in hashes.items() if name != MANIFEST}
+    return durable.readable_json(public | {"files": others, "columns": COLUMNS})

@@ -1,0 +1,163 @@
+"""Reads a day: what each user brought to each cell. Private from the first byte to the last, how many there are too.
+
+Each row is read by itself, and repeats are decided within a user: so a user who is taken away takes nothing along. The
+form of times is declared, not guessed from a file. What the curator wants to know of a day is in ``private/reports``.
+"""
+
+import datetime as dt
+import re
+from collections.abc import Iterator
+from contextlib import ExitStack
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+import pyarrow.parquet as pq
+
+from dpmath.presence.user_cells import UserCells, capped
+from tasks.base import durable, warehouse
+from tasks.base.errors import BadInput
+from tasks.base.storage import private_folder
+from tasks.presence.config import FORMATS, PresenceConfig
+from tasks.records.input_formats.compressed import PACKINGS, open_binary
+from tasks.records.input_formats.incoming import BLANK
+from tasks.records.input_formats.recognise import split
+from tasks.records.input_formats.text_lines import LONGEST_RECORD
+from tasks.records.input_formats.times import TEXT, TimeForm, define_times, of_format, of_unit, use_zones
+from tasks.records.read.fetched import at_hand
+from tasks.records.read.inputs import find_inputs
+
+_ENDINGS = {".csv": "csv", ".tsv": "csv", ".parquet": "parquet", ".ndjson": "ndjson", ".jsonl": "ndjson"}
+_PART = re.compile(r"([^.\[\]]+)|\[(\d+)\]")
+
+
+def read_day(date: dt.date, config: PresenceConfig) -> UserCells:
+    """Return what each user brought to each public cell of a local day, and leave a report for the curator.
+
+    Args:
+        date: The local day.
+        config: Names the files, the columns and the area.
+
+    Raises:
+        BadInput: There is no file, or a file is damaged or lacks a column. Nothing else is refused: a day without
+            records is a day as any other.
+    """
+    start, end = config.day_bounds(date)
+    value = config.value
+    missing = {"missing": [float(one) for one in value.missing]}
+    of_day = {"day_start": start, "day_end": end, **missing}
+    ticks = {"lower": float(value.lower), "tick": config.tick, "n_ticks": value.n_ticks}
+    resolution = {"resolution": config.grid.h3_resolution}
+    with warehouse.in_memory(config.time_zone, config) as connection:
+        _read_files(connection, date, config)
+        factor = {"factor": float(value.factor_on(date))}
+        warehouse.run(connection, "scratch/present_record", {**of_day, **ticks, **factor})
+        cells = pl.Series([int(one, 16) for one in config.hexagons], dtype=pl.UInt64)
+        connection.register("area_hexagon", pl.DataFrame({"h3_cell": cells}).with_row_index("number"))
+        outcomes = dict(warehouse.rows(connection, "read/present_outcomes", {**of_day, **resolution}))
+        of_cells = {"slot_minutes": config.grid.slot_minutes, "day_zone": config.timezone, **resolution}
+        pairs = warehouse.frame(connection, "read/present_pairs", of_cells)
+    report = private_folder(config) / "reports" / f"{date}.json"
+    durable.write_whole(report, durable.readable_json(outcomes))
+    columns = (pairs[name].cast(pl.Int64).to_numpy() for name in ("user", "cell", "n_records", "total"))
+    n_cells = len(config.hexagons) * config.n_slots
+    return capped(*columns, n_cells=n_cells, cap=config.privacy.cap, value_range=value.n_ticks)
+
+
+def _read_files(connection: warehouse.Connection, date: dt.date, config: PresenceConfig) -> None:
+    """Fill ``present_row`` with all rows of a day's files."""
+    inputs = find_inputs(date, config)
+    define_times(connection)
+    use_zones(connection, config.time_zone, config.timezone)
+    for made in ("number_of", "trimmed_id", "means_missing", "present_reason"):
+        warehouse.run(connection, f"scratch/{made}")
+    with ExitStack() as held:
+        folder = private_folder(config)
+        paths = [held.enter_context(at_hand(one, folder / f"fetched-{n}")) for n, one in enumerate(inputs)]
+        kind = _format_of(paths, config)
+        try:
+            statement, parameters = _READERS[kind](paths, config)
+            shared = {"paths": list(map(str, paths)), **BLANK, **_times(config), "decimal": config.dataset.decimal}
+            warehouse.run(connection, statement, {**shared, **parameters})
+            return
+        except (warehouse.EngineError, OSError, ValueError):
+            pass
+    raise BadInput(f"a file for {date} of dataset.files is damaged, or no {kind}; mend or replace it")
+
+
+def _format_of(paths: list[Path], config: PresenceConfig) -> str:
+    """Return the one format of all files, by what is declared or by their names."""
+    if config.dataset.format is not None:
+        return config.dataset.format
+    names = [path.name.removesuffix(path.suffix) if path.suffix in PACKINGS else path.name for path in paths]
+    kinds = {_ENDINGS.get(Path(name).suffix) for name in names}
+    if len(kinds) != 1 or None in kinds:
+        raise BadInput(
+            f"dataset.files must name files of one of {', '.join(FORMATS)} where presence is secret, and all of one; "
+            "if their names do not say it, set dataset.format"
+        )
+    return str(kinds.pop())
+
+
+def _times(config: PresenceConfig) -> TimeForm:
+    columns = config.columns
+    if columns.time_format is not None:
+        return of_format(columns.time_format)
+    return TEXT if columns.time_unit is None else of_unit(columns.time_unit)
+
+
+_Reader = tuple[str, dict[str, Any]]
+
+
+def _csv(paths: list[Path], config: PresenceConfig) -> _Reader:
+    delimiter = config.dataset.delimiter
+    headers = {config.dataset.header} if config.dataset.header else set(_headers(paths, delimiter))
+    if len(headers) > 1:
+        raise BadInput("the files of a day must have one header where presence is secret; make them alike")
+    names = headers.pop()
+    places = {role: names.index(name) + 1 for role, name in config.columns.by_role.items() if name in names}
+    _check_columns(places.keys(), config)
+    mark = re.escape(delimiter)
+    pattern = rf'{mark}("(?:[^"]|"")*"|[^{mark}"]*)'
+    return "scratch/present_csv", {
+        "clock": None,
+        **places,
+        "header": not config.dataset.header,
+        "delimiter": delimiter,
+        "field": pattern,
+        "n_fields": len(names),
+    }
+
+
+def _headers(paths: list[Path], delimiter: str) -> Iterator[tuple[str, ...]]:
+    for path in paths:
+        with open_binary(path) as file:
+            line = file.readline(LONGEST_RECORD).decode("utf-8-sig").rstrip("\r\n")
+        yield tuple(split(line, delimiter))
+
+
+def _ndjson(_: list[Path], config: PresenceConfig) -> _Reader:
+    return "scratch/present_ndjson", {role: _json_path(name) for role, name in config.columns.by_role.items()}
+
+
+def _json_path(name: str) -> str:
+    """Return the engine's path of a member, such as ``$."location"."coordinates"[1]``."""
+    parts = (f"[{number}]" if number else f'."{word}"' for word, number in _PART.findall(name))
+    return "$" + "".join(parts)
+
+
+def _parquet(paths: list[Path], config: PresenceConfig) -> _Reader:
+    names = dict(config.columns.by_role)
+    for path in paths:
+        held = set(pq.read_schema(path).names)
+        _check_columns({role for role, name in names.items() if name in held}, config)
+    return "scratch/present_parquet", names
+
+
+_READERS = {"csv": _csv, "ndjson": _ndjson, "parquet": _parquet}
+
+
+def _check_columns(found: Any, config: PresenceConfig) -> None:
+    lacking = [name for role, name in config.columns.by_role.items() if role not in found]
+    if lacking:
+        raise BadInput(f"a file has no column {', '.join(lacking)}; mend [columns]")

@@ -1,0 +1,162 @@
+"""What releases leave for the days to come, and the noisy answers that it can be made from again."""
+
+import datetime as dt
+from collections.abc import Sequence
+from io import BytesIO
+
+import numpy as np
+import polars as pl
+
+from dpmath.core.accounting import ExactIntArray
+from dpmath.presence.fields import Field, Grid
+from dpmath.presence.programme import Answered, asked_again, programme
+from dpmath.presence.state import Asked, State, asked_of
+from tasks.account import private_files
+from tasks.account.entry import Entry
+from tasks.account.presence_release import PresenceRelease, presence_releases
+from tasks.base import durable, frames
+from tasks.base.errors import LedgerBroken
+from tasks.base.progress import progress
+from tasks.presence.area import positions_of
+from tasks.presence.config import PresenceConfig
+
+ANSWERS = "answers.parquet"
+"""The published file of the noisy answers, from which all else can be made again."""
+AREA = "area.json"
+"""The published file of the hexagons of the public area."""
+_SURFACES = ("users", "records", "values")
+_PARTS = ("mean", "covariance", "own", "own_variance")
+_NUMBERS = ("overdispersion", "mean_records", "records_variance", "scale", "of_user", "of_record")
+_SAME = ("grid", "value")
+"""The settings that a state is for, with cap and time zone. If one of them changes, the estimate begins anew."""
+_MOST_KEPT = 3
+_MOST_DAYS = 60
+"""After so many days without a release what is known grows no vaguer."""
+
+
+def asked(config: PresenceConfig) -> Asked:
+    """Return what is public before a day is asked."""
+    grid = Grid(positions_of(config.hexagons), config.n_slots)
+    return asked_of(grid, config.privacy.cap, config.value.n_ticks, config.privacy.loss_per_day)
+
+
+def chain_before(date: dt.date, entries: Sequence[Entry], config: PresenceConfig) -> list[PresenceRelease]:
+    """Return the releases that an estimate of a day learns from, in the order in which they were released.
+
+    A revision learns from those before its day's first release, and nothing learns from a revision.
+    """
+    settings = config.public_settings()
+    chain = [
+        entry
+        for entry in presence_releases(entries)
+        if entry.revision is None
+        and entry.settings["privacy"]["cap"] == config.privacy.cap
+        and entry.settings["dataset"]["timezone"] == config.timezone
+        and all(entry.settings[name] == settings[name] for name in _SAME)
+    ]
+    return chain[: next((number for number, entry in enumerate(chain) if entry.date == date), len(chain))]
+
+
+def known_before(date: dt.date, entries: Sequence[Entry], config: PresenceConfig) -> State | None:
+    """Return what is known before a day is asked, as it is on the day before; None if nothing fits.
+
+    If its file is missing, it is made again from the noisy answers of all releases before.
+    """
+    chain = chain_before(date, entries, config)
+    if not chain:
+        return None
+    stored = durable.read_named_by_hash(private_files.states(config), chain[-1].state_after)
+    if stored is None:
+        return MadeAgain().before(date, entries, config)
+    return _waited(_unpacked(stored), chain[-1].date, date, config)
+
+
+class MadeAgain:
+    """States that are made again from noisy answers alone; the last ones are kept, so that a year is made once."""
+
+    def __init__(self) -> None:
+        """Begin with none."""
+        self._after: dict[str, State] = {}
+
+    def before(self, date: dt.date, entries: Sequence[Entry], config: PresenceConfig) -> State | None:
+        """Return what is known before a day is asked; see ``known_before``."""
+        chain = chain_before(date, entries, config)
+        done = max((number for number, one in enumerate(chain, start=1) if one.hash in self._after), default=0)
+        for number in progress(range(done, len(chain)), "making the state again") if len(chain) > done else ():
+            before = None if number == 0 else self._waited(chain[number - 1], chain[number].date, config)
+            self._after[chain[number].hash] = estimated_again(chain[number], before, config).estimate.state
+            self._after = dict(list(self._after.items())[-_MOST_KEPT:])
+        return self._waited(chain[-1], date, config) if chain else None
+
+    def _waited(self, entry: PresenceRelease, date: dt.date, config: PresenceConfig) -> State:
+        return _waited(self._after[entry.hash], entry.date, date, config)
+
+
+def _waited(state: State, before: dt.date, date: dt.date, config: PresenceConfig) -> State:
+    """Return what is known on the day before a date, of a state that a release left, in whichever order days come."""
+    n_days = min(max(1, abs((date - before).days)), _MOST_DAYS)
+    for _ in range(n_days - 1):
+        state = state.a_day_later(asked(config))
+    return state
+
+
+def estimated_again(entry: PresenceRelease, before: State | None, config: PresenceConfig) -> Answered:
+    """Return a release's estimate, from what was known before it and its noisy answers.
+
+    Raises:
+        LedgerBroken: The answers are missing, changed, or not those of its questions.
+    """
+    settings = config.with_privacy(entry.settings["privacy"])
+    answers = read_answers(private_files.read(private_files.releases(config), entry.files[ANSWERS]))
+    try:
+        return asked_again(programme(before, asked(settings)), answers)
+    except ValueError:
+        pass
+    raise LedgerBroken(f"the noisy answers of {entry.release_id} are not those of its questions")
+
+
+def answers_table(answers: Sequence[ExactIntArray]) -> pl.DataFrame:
+    """Return noisy answers as a table: question, place, answer. It is public: all else follows from it."""
+    return pl.DataFrame(
+        {
+            "question": np.concatenate([np.full(one.size, number) for number, one in enumerate(answers)]),
+            "place": np.concatenate([np.arange(one.size) for one in answers]),
+            "answer": frames.exact_series([int(one) for answer in answers for one in answer]),
+        }
+    )
+
+
+def read_answers(content: bytes) -> list[ExactIntArray]:
+    """Return the noisy answers in a file."""
+    table = pl.read_parquet(BytesIO(content)).sort("question", "place")
+    return [
+        np.array([int(one) for one in of_question["answer"]], dtype=object)
+        for of_question in table.partition_by("question", maintain_order=True)
+    ]
+
+
+def packed(state: State) -> bytes:
+    """Return a state as bytes."""
+    arrays = {f"{name}.{part}": getattr(getattr(state, name), part) for name in _SURFACES for part in _PARTS}
+    numbers = np.array([*(getattr(state, name) for name in _NUMBERS), *state.log_lengths])
+    buffer = BytesIO()
+    np.savez(buffer, allow_pickle=False, **arrays, numbers=numbers)
+    return buffer.getvalue()
+
+
+def _unpacked(content: bytes) -> State:
+    with np.load(BytesIO(content)) as stored:
+        surfaces = {name: Field(*(stored[f"{name}.{part}"] for part in _PARTS)) for name in _SURFACES}
+        *numbers, users, values = stored["numbers"].tolist()
+    return State(**surfaces, **dict(zip(_NUMBERS, numbers, strict=True)), log_lengths=(users, values))
+
+
+def remove_unreleased(entries: Sequence[Entry], config: PresenceConfig) -> None:
+    """Delete what was drawn for a release that did not reach the ledger, and all states but the last two."""
+    released = presence_releases(entries)
+    named = {name for entry in released for name in (*entry.files.values(), entry.files[ANSWERS])}
+    states = {entry.state_after for entry in released[-2:]}
+    for folder, kept in ((private_files.releases(config), named), (private_files.states(config), states)):
+        for path in folder.iterdir() if folder.exists() else ():
+            if path.name not in kept:
+                path.unlink()
