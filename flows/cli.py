@@ -12,10 +12,21 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from flows import asking, beginning, choosing, collect_cli, presence_cli, recording, serving, show, storing
+from flows import (
+    asking,
+    beginning,
+    choosing,
+    collect_cli,
+    demonstrating,
+    presence_cli,
+    recording,
+    serving,
+    show,
+    storing,
+)
 from flows.device_cli import device_app
 from flows.ledger_cli import ledger_app
-from flows.options import DAY, DEPLOY, HOME, VAR, ConfigOption, DateOption, JsonOption, UpOption, VerboseOption
+from flows.options import DAY, DEPLOY, HOME, ConfigOption, DateOption, JsonOption, UpOption, VerboseOption
 from flows.owners import is_collection, is_presence, load_either
 from flows.show import out
 from tasks.base.config import load_config
@@ -24,10 +35,6 @@ from tasks.base.errors import HexveilError
 if TYPE_CHECKING:
     from flows.start import Flows
     from tasks.base.owner import Owner
-
-_DEMO = VAR / "demo"
-_DEMO_CONFIG = DEPLOY / "config" / "demo.toml"
-_DEMO_DATES = [dt.date(2026, 3, day) for day in (2, 3, 4)]
 
 _SAID_APART = ("paid_in_part", "refused", "cautions")
 """What of a plan is said in sentences, not in its table."""
@@ -66,22 +73,6 @@ def about(
     ] = False,
 ) -> None:
     """Publish noisy statistics per hexagon and hour, with an account of the privacy spent."""
-
-
-@app.command()
-def demo(home: UpOption = HOME, verbose: VerboseOption = False) -> None:
-    """Make a small synthetic city and publish three days of it."""
-    from tasks.records.synthetic import write_city
-
-    config_file = _demo_config()
-    config = load_config(config_file)
-    flows = _find_flows(home, config, verbose)
-    folder = _DEMO / "raw"
-    n_rows = write_city(folder, _DEMO_DATES)
-    out.print(f"A synthetic city of {n_rows:,} rows in three days, in {show.shown(folder)}.\n")
-    for date in _DEMO_DATES:
-        show.show_day(flows.daily(config_file, date), config)
-    out.print(f"Next: hexveil ledger show --config {show.shown(config_file)}")
 
 
 @app.command()
@@ -264,6 +255,7 @@ def backup(
 
 
 for command in (
+    demonstrating.demo,
     beginning.init,
     choosing.explore,
     recording.record,
@@ -285,17 +277,6 @@ def _unexpected(error: Exception) -> str:
     place = traceback.extract_tb(error.__traceback__)[-1]
     where = f"{place.name} failed with {kind}, in {Path(place.filename).name}"
     return f"{where}; run it again, and report it if it happens again"
-
-
-def _demo_config() -> Path:
-    """Return the demo's configuration: in a checkout its own file, otherwise a copy of that beside the city."""
-    packaged = DEPLOY / "config" / "demo.toml"
-    if packaged.parents[2] == VAR.parent:
-        return packaged
-    copy = _DEMO / "demo.toml"
-    _DEMO.mkdir(parents=True, exist_ok=True)
-    copy.write_text(packaged.read_text(encoding="utf-8").replace('"../../var/demo/', '"'), encoding="utf-8")
-    return copy
 
 
 def _find_flows(home: Path, config: "Owner", verbose: bool) -> "Flows":

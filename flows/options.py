@@ -30,3 +30,21 @@ UpOption = Annotated[
 ]
 JsonOption = Annotated[bool, typer.Option("--json", help="Print JSON, for programs.")]
 VerboseOption = Annotated[bool, typer.Option("--verbose", help="Show log lines, in place of a line for each step.")]
+
+
+def packaged_config(name: str, folder: Path) -> Path:
+    """Return an example configuration: in a checkout its own file, otherwise a copy of it beside its data.
+
+    Args:
+        name: The name of the file, without its ending.
+        folder: The folder in ``var`` where the example's data are.
+    """
+    packaged = DEPLOY / "config" / f"{name}.toml"
+    if packaged.parents[2] == VAR.parent:
+        return packaged
+    folder.mkdir(parents=True, exist_ok=True)
+    for other in packaged.parent.glob("*.geojson"):
+        (folder / other.name).write_bytes(other.read_bytes())
+    copy = folder / packaged.name
+    copy.write_text(packaged.read_text(encoding="utf-8").replace(f'"../../var/{folder.name}/', '"'), encoding="utf-8")
+    return copy

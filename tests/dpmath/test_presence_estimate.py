@@ -5,7 +5,6 @@ from decimal import Decimal
 
 import numpy as np
 import pytest
-from people_days import N_SLOTS, VALUE_RANGE, a_city, a_day
 from scipy.stats import multivariate_normal
 
 from dpmath.core.currency import Concentrated
@@ -21,6 +20,7 @@ from dpmath.presence.questions import Question
 from dpmath.presence.state import Asked, asked_of
 from dpmath.presence.user_cells import UserCells, capped
 from dpmath.presence.weights import least_error_weights, log_length_of, share_of
+from tasks.records.synthetic_people import N_SLOTS, VALUE_RANGE, a_city, a_day
 
 CURRENCY = Concentrated(Decimal("1e-6"))
 CAP = 60
@@ -214,7 +214,8 @@ def test_limits_hold_as_often_as_said_and_grow_with_what_is_not_known() -> None:
 @pytest.mark.theorem("HV-L72")
 def test_a_day_costs_everybody_no_more_than_it_may_and_questions_follow_from_answers_alone() -> None:
     asked, (day, _) = asked_at("2"), people(0)
-    real, answers = asked_for_real(programme(None, asked), day, np.random.default_rng(1).bytes)
+    answered = asked_for_real(programme(None, asked), day, np.random.default_rng(1).bytes)
+    real, answers = answered.estimate, answered.answers
     for state in (None, real.state):
         cost, steps = 0, programme(state, asked)
         question = next(steps)
@@ -226,7 +227,7 @@ def test_a_day_costs_everybody_no_more_than_it_may_and_questions_follow_from_ans
             except StopIteration:
                 break
         assert 0.9 * asked.loss < cost <= asked.loss
-    again = asked_again(programme(None, asked), answers)
+    again = asked_again(programme(None, asked), answers).estimate
     for name in ("n_users", "n_records", "mean"):
         assert np.array_equal(getattr(again, name).mean, getattr(real, name).mean)
         assert np.array_equal(getattr(again, name).variance, getattr(real, name).variance)
@@ -245,7 +246,7 @@ def test_given_the_same_answers_a_day_with_and_without_a_user_differ_within_the_
         (np.array([-1, GRID.n_cells]), np.array([5, 5]), np.array([0, 9])),
         (cells[::2], np.full(cells[::2].size, 1000), np.zeros(cells[::2].size, dtype=np.int64)),
     ]
-    _, answers = asked_for_real(programme(None, asked), day, np.random.default_rng(2).bytes)
+    answers = asked_for_real(programme(None, asked), day, np.random.default_rng(2).bytes).answers
     for others in (raw, tuple(column[:0] for column in raw)):
         for cell, records, total in shapes:
             one = (np.full(cell.size, 10**6), cell, records, total)
@@ -273,16 +274,18 @@ def test_few_people_are_asked_for_sums_over_many_cells_and_many_for_every_cell()
         grid = Grid(city.position, N_SLOTS)
         asked = asked_of(grid, CAP, VALUE_RANGE, CURRENCY.within(Decimal(2)))
         day = capped(*a_day(city, 0), grid.n_cells, CAP, VALUE_RANGE)
-        found, answers = asked_for_real(programme(None, asked), day, np.random.default_rng(9).bytes)
+        answered = asked_for_real(programme(None, asked), day, np.random.default_rng(9).bytes)
+        found, answers = answered.estimate, answered.answers
         assert (answers[1].size == grid.n_cells) == asks_cells
         assert np.all(np.isfinite(found.mean.mean))
 
 
 def test_a_day_without_anybody_is_asked_and_estimated_like_any_other() -> None:
     asked = asked_at("1")
-    found, answers = asked_for_real(programme(None, asked), nobody(), np.random.default_rng(3).bytes)
+    answered = asked_for_real(programme(None, asked), nobody(), np.random.default_rng(3).bytes)
+    found, answers = answered.estimate, answered.answers
     assert len(answers) == 5
-    later, _ = asked_for_real(programme(found.state, asked), nobody(), np.random.default_rng(4).bytes)
+    later = asked_for_real(programme(found.state, asked), nobody(), np.random.default_rng(4).bytes).estimate
     for number in (found.n_users, found.n_records, found.mean, later.n_users):
         assert np.all(np.isfinite(number.mean))
         assert np.all(number.variance > 0)
@@ -316,7 +319,7 @@ def test_a_made_citys_map_is_near_the_truth_its_intervals_hold_and_the_second_da
     asked, state, skills = asked_at("2"), None, []
     for number in range(2):
         day, raw = people(number)
-        found, _ = asked_for_real(programme(state, asked), day, np.random.default_rng([6, number]).bytes)
+        found = asked_for_real(programme(state, asked), day, np.random.default_rng([6, number]).bytes).estimate
         state, (users, records, mean) = found.state, true_map(raw)
         skills.append((skill(found.n_users.mean, users, np.ones_like(users)), skill(found.mean.mean, mean, records)))
         of_means, of_users = covered(found, raw)

@@ -49,6 +49,7 @@ OF_VALUES = {
 
 PRIVATE = ("raw", "store/private/shards", "store/private/scratch", "store/private/values", "store/private/fetched")
 PRIVATE += ("store/private/warehouse", "store/private/errors.log", "store/private/evaluations", "store/spill")
+PRIVATE += ("store/private/reports",)
 """What may depend on values, as docs/reference/files.md says: the beginnings of paths."""
 
 _NOT_SAME = re.compile(rb"\b[0-9a-f]{32}\b|\d\d:\d\d:\d\d(?= \|)")
@@ -274,7 +275,7 @@ class Auditor:
             fix(patch)
             patch.setattr(provenance, "code_hash", code_hash)  # workers, who are other processes, have the same
             source.install(patch)
-            _stop_clocks(patch)
+            stop_clocks(patch)
             _fix_digests_of_files(patch)
             further = surroundings.enter_context(self.around())
             for number, (command, *arguments) in enumerate(commands):
@@ -282,7 +283,7 @@ class Auditor:
                 words = [*str(command).split(), "--config", dataset.config_file, *given]
                 ended = self.runs(*words)
                 said = {"code": str(ended.returncode), "out": ended.stdout, "err": ended.stderr}
-                found |= {f"{number} {command}: {name}": _alike(text.encode()) for name, text in said.items()}
+                found |= {f"{number} {command}: {name}": alike(text.encode()) for name, text in said.items()}
         return found | further | files_of(self.folder) | tables_of(dataset)
 
     def _losses(self, first: Source, second: Source) -> list[tuple[float, float]]:
@@ -304,7 +305,7 @@ class Auditor:
         return found
 
 
-def _stop_clocks(patch: pytest.MonkeyPatch) -> None:
+def stop_clocks(patch: pytest.MonkeyPatch) -> None:
     still = SimpleNamespace(monotonic=lambda: 0.0, perf_counter=lambda: 0.0, sleep=lambda _: None)
     for module in (steps, progress, preview):
         patch.setattr(module, "time", still)
@@ -323,7 +324,7 @@ def _fix_digests_of_files(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(user_keys.UserKeys, "digest", digest)
 
 
-def _alike(content: bytes) -> bytes:
+def alike(content: bytes) -> bytes:
     return _NOT_SAME.sub(b"*", content)
 
 
@@ -353,5 +354,5 @@ def tables_of(dataset: Dataset) -> dict[str, bytes]:
                 public = ", ".join(one for one in columns if one not in OF_VALUES.get(name, ()))
                 if public:
                     rows = connection.execute(f"select {public} from {name}").fetchall()
-                    found[f"{path.name}: {name}"] = b"\n".join(sorted(_alike(repr(row).encode()) for row in rows))
+                    found[f"{path.name}: {name}"] = b"\n".join(sorted(alike(repr(row).encode()) for row in rows))
     return found

@@ -1,8 +1,14 @@
-"""Days of a made city of people with phones: homes and work, ways between them, and the speed of their connections."""
+"""Makes days of a city of people who do not exist: homes, work and ways, with phones, fares and scooters."""
 
+import datetime as dt
+from collections.abc import Callable
 from dataclasses import dataclass
+from pathlib import Path
+from zoneinfo import ZoneInfo
 
+import h3
 import numpy as np
+import polars as pl
 
 N_SLOTS = 24
 VALUE_RANGE = 1000
@@ -32,10 +38,22 @@ class City:
 
 def a_city(n_people: int = 20_000, n_rings: int = 9, seed: int = 1, spacing: float = 2.2) -> City:
     """Return a city of hexagons in rings about a centre: 271 of them for 9 rings."""
-    rng = np.random.default_rng([31, seed])
     span = range(-n_rings, n_rings + 1)
     axial = np.array([(q, r) for q in span for r in span if abs(q + r) <= n_rings])
-    position = spacing * np.column_stack([axial[:, 0] + axial[:, 1] / 2, axial[:, 1] * np.sqrt(3) / 2])
+    return city_at(
+        spacing * np.column_stack([axial[:, 0] + axial[:, 1] / 2, axial[:, 1] * np.sqrt(3) / 2]), n_people, seed
+    )
+
+
+def city_at(position: np.ndarray, n_people: int, seed: int = 1) -> City:
+    """Return a city of hexagons about a centre at 0, 0.
+
+    Args:
+        position: Where each hexagon is, in km, shape (H, 2).
+        n_people: How many people live there.
+        seed: Which city.
+    """
+    rng = np.random.default_rng([31, seed])
     far = np.hypot(*position.T)
     n = len(position)
 
@@ -86,9 +104,8 @@ def a_day(city: City, number: int, seed: int = 1) -> tuple[np.ndarray, np.ndarra
             told = rng.random(moving.size) < chance[moving] * 0.8
             parts.append((here[moving[told]], passed[told] * N_SLOTS + hour, 0.4 * city.busy[here[moving[told]]]))
     user, cell, busy = (np.concatenate(columns) for columns in zip(*parts, strict=True))
-    key, first = np.unique(user * (city.position.shape[0] * N_SLOTS) + cell, return_index=True)
+    _, first = np.unique(user * (city.position.shape[0] * N_SLOTS) + cell, return_index=True)
     user, cell, busy = user[first], cell[first], busy[first]
-    assert key.size == user.size
     records = 1 + rng.poisson(4 * busy * rng.gamma(1.0, 1.0, user.size))
     course = 15 * rng.normal(size=N_SLOTS)[cell % N_SLOTS] + 12 * rng.normal(size=city.fast.size)[cell]
     mean = city.fast.ravel()[cell] + city.phone[user] + course + 60 * rng.normal(size=user.size)
@@ -110,3 +127,90 @@ def _nearest(position: np.ndarray, spot: np.ndarray) -> np.ndarray:
     if not len(spot):
         return np.zeros(0, dtype=np.int64)
     return np.argmin(((spot[:, None] - position[None]) ** 2).sum(axis=2), axis=1)
+
+
+CENTRE = (47.05, 8.31)
+TIMEZONE = "Europe/Zurich"
+_RESOLUTION = 7
+_N_RINGS = 9
+_N_PEOPLE = 20_000
+_KM_A_DEGREE = 111.2
+Columns = dict[str, np.ndarray]
+
+
+def write_people(folder: Path, dates: list[dt.date]) -> dict[str, int]:
+    """Write files of phones, fares and scooters, one of each for each day, and return how many rows each kind has.
+
+    Args:
+        folder: Where to write ``phones_<date>.csv.gz`` and so on.
+        dates: Local days.
+    """
+    places = np.array(
+        [h3.cell_to_latlng(one) for one in h3.grid_disk(h3.latlng_to_cell(*CENTRE, _RESOLUTION), _N_RINGS)]
+    )
+    squeeze = np.cos(np.radians(CENTRE[0]))
+    position = _KM_A_DEGREE * (places - CENTRE)[:, ::-1] * [squeeze, 1]
+    city = city_at(position, _N_PEOPLE)
+    kinds: dict[str, Callable[[City, int, np.random.Generator], Columns]] = {
+        "phones": _phones,
+        "fares": _fares,
+        "scooters": _scooters,
+    }
+    n_rows = dict.fromkeys(kinds, 0)
+    for date, (number, (kind, columns_of)) in ((date, one) for date in dates for one in enumerate(kinds.items())):
+        rng = np.random.default_rng([33, number, date.toordinal()])
+        columns = columns_of(city, date.toordinal() - 1, rng)  # day 0 of a week is a Monday
+        n_rows[kind] += _write(folder / f"{kind}_{date}.csv.gz", date, columns, places, rng)
+    return n_rows
+
+
+def _phones(city: City, number: int, rng: np.random.Generator) -> Columns:
+    user, cell, n_records, total = a_day(city, number)
+    row = np.repeat(np.arange(user.size), n_records)
+    value = (total / n_records)[row] / 10 + rng.normal(0, 2, row.size)
+    return {"phone": user[row], "cell": cell[row], "mbit": np.clip(value, 0, 100)}
+
+
+def _fares(city: City, number: int, rng: np.random.Generator) -> Columns:
+    """Return boardings: in the morning at home, later at work, and some more."""
+    rides = np.flatnonzero(rng.random(city.home.size) < (0.15 if number % 7 >= 5 else 0.4))
+    leaves = np.clip(np.rint(rng.normal(7.6, 1.2, rides.size)), 4, 12)
+    returns = np.clip(np.rint(leaves + rng.normal(8.7, 1.4, rides.size)), 13, 23)
+    more = rides[rng.random(rides.size) < 0.3]
+    user = np.concatenate([rides, rides, more])
+    hexagon = np.concatenate([city.home[rides], city.work[rides], city.work[more]])
+    hour = np.concatenate([leaves, returns, rng.integers(9, 22, more.size)]).astype(np.int64)
+    distance = np.hypot(*(city.position[city.home[user]] - city.position[city.work[user]]).T)
+    fare = 2.6 + 0.35 * distance + rng.choice([0.0, -0.8], user.size, p=[0.7, 0.3])
+    return {"card": user, "cell": hexagon * N_SLOTS + hour, "fare": np.maximum(np.round(fare * 5) / 5, 1.8)}
+
+
+def _scooters(city: City, _: int, rng: np.random.Generator) -> Columns:
+    """Return rides: where they begin, and for how many minutes they last."""
+    near = np.exp(-np.hypot(*city.position[city.work].T) / 5)
+    riders = np.flatnonzero(rng.random(city.home.size) < 0.35 * near)
+    user = np.repeat(riders, 1 + rng.poisson(0.8, riders.size))
+    hexagon = np.where(rng.random(user.size) < 0.6, city.work[user], city.home[user])
+    hour = np.clip(np.rint(rng.normal(15, 4.5, user.size)), 5, 23).astype(np.int64)
+    minutes = rng.gamma(3, 3 + np.hypot(*city.position[hexagon].T) / 4)
+    return {"rider": user, "cell": hexagon * N_SLOTS + hour, "minutes": np.clip(minutes, 1, 60)}
+
+
+def _write(path: Path, date: dt.date, columns: Columns, places: np.ndarray, rng: np.random.Generator) -> int:
+    """Write a day's rows in order of time, and return how many there are."""
+    (who, user), (_, cell), (what, value) = columns.items()
+    midnight = int(dt.datetime.combine(date, dt.time(), ZoneInfo(TIMEZONE)).timestamp())
+    second = cell % N_SLOTS * 3600 + rng.integers(0, 3600, cell.size)
+    spot = places[cell // N_SLOTS] + rng.uniform(-0.008, 0.008, (cell.size, 2))
+    table = pl.DataFrame(
+        {
+            who: user,
+            "time": pl.from_epoch(pl.Series(midnight + second), "s"),
+            "lat": spot[:, 0].round(5),
+            "lon": spot[:, 1].round(5),
+            what: value.round(1),
+        }
+    )
+    path.parent.mkdir(parents=True, exist_ok=True)
+    table.sort("time", who).write_csv(path, compression="gzip", datetime_format="%Y-%m-%dT%H:%M:%SZ")
+    return table.height

@@ -1,0 +1,212 @@
+"""Datasets whose users' presence is secret: a configuration, users of every shape, and runs with and without one."""
+
+import datetime as dt
+import json
+import random
+import shutil
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import h3
+import numpy as np
+import polars as pl
+import pytest
+from command_line import Hexveil
+from fixed import fix, fixed_bytes
+from replayed import alike, files_of, stop_clocks
+from support import DATE, HEADER, Dataset
+
+from dpmath.core.accounting import LOSS_UNITS
+from dpmath.presence.ball import Ball
+from tasks.presence import release
+from tasks.presence.config import PresenceConfig, load_presence
+
+LATER = DATE + dt.timedelta(days=1)
+AREA = sorted(h3.cell_to_children(h3.latlng_to_cell(47.05, 8.31, 5), 6))
+"""Seven hexagons."""
+CONFIG = f"""
+[dataset]
+name = "secret"
+files = ["raw/{{date}}*"]
+timezone = "UTC"
+[columns]
+user = "bus"
+time = "time"
+latitude = "lat"
+longitude = "lon"
+value = "speed"
+[value]
+name = "speed"
+unit = "km/h"
+lower = 0.0
+upper = 100.0
+tick = 0.1
+[grid]
+h3_resolution = 6
+slot_minutes = 360
+area = {json.dumps(AREA)}
+[privacy]
+protects = "presence"
+epsilon_per_day = 8.0
+expected_users = 500
+cap = 4
+[budget]
+epsilon_total = 40.0
+[publish]
+map = false
+[storage]
+path = "store"
+"""
+Line = tuple[str, str, str, str, str]
+"""User, time, latitude, longitude and value, as a file has them."""
+
+
+def made(folder: Path, text: str = CONFIG) -> tuple[Dataset, PresenceConfig]:
+    """Return a dataset with a configuration, and that configuration."""
+    folder.mkdir(parents=True, exist_ok=True)
+    dataset = Dataset(folder)
+    dataset.config_file.write_text(text)
+    return dataset, load_presence(dataset.config_file)
+
+
+def place_in(cell: str, rng: random.Random) -> tuple[str, str]:
+    """Return a place in a hexagon as it is written."""
+    latitude, longitude = h3.cell_to_latlng(cell)
+    return f"{latitude + rng.uniform(-0.01, 0.01):.6f}", f"{longitude + rng.uniform(-0.01, 0.01):.6f}"
+
+
+def lines_of(user: str, date: dt.date, rng: random.Random, n_records: int = 6) -> list[Line]:
+    """Return the records of a user in a day, some of them in one place."""
+    home, found = rng.choice(AREA), []
+    for _ in range(n_records):
+        cell = home if rng.random() < 0.6 else rng.choice(AREA)
+        time = f"{date}T{rng.randrange(24):02}:{rng.randrange(60):02}:{rng.randrange(60):02}Z"
+        found.append((user, time, *place_in(cell, rng), f"{rng.gauss(40, 12):.1f}"))
+    return found
+
+
+def of_shape(shape: str, user: str, date: dt.date, rng: random.Random) -> list[Line]:
+    """Return the records of a user of a shape: one that a careless step would tell apart."""
+    some = lines_of(user, date, rng)
+    one = some[0]
+    shapes: dict[str, list[Line]] = {
+        "one record": [one],
+        "every cell": [
+            (user, f"{date}T{hour:02}:00:01Z", *place_in(cell, rng), "100") for cell in AREA for hour in range(0, 24, 2)
+        ],
+        "far over the cap": [
+            (user, f"{date}T08:{k // 60:02}:{k % 60:02}Z", *one[2:4], str(k % 100)) for k in range(900)
+        ],
+        "outside the area": [(user, time, "-33.9", "151.2", value) for _, time, _, _, value in some],
+        "the same again and again": [one] * 200,
+        "bad rows alone": [
+            (user, "soon", *one[2:]),
+            (user, one[1], "north", one[3], "1"),
+            (user, one[1], "0", "999", "1"),
+            (user, *one[1:4], "none"),
+            (user, *one[1:4], ""),
+            (user, f"{date - dt.timedelta(days=3)}T08:00:00Z", *one[2:]),
+        ],
+        "odd texts": [(user, *one[1:4], '"4""2"'), (user, f'"{one[1]}"', *one[2:]), (f" {user} ", *one[1:])],
+        "extreme values": [
+            (user, *line[1:4], value) for line, value in zip(some, ["1e300", "-1e300", "inf"], strict=False)
+        ],
+        "usual": some,
+    }
+    return shapes[shape]
+
+
+SHAPES = (
+    "one record",
+    "every cell",
+    "far over the cap",
+    "outside the area",
+    "the same again and again",
+    "bad rows alone",
+    "odd texts",
+    "extreme values",
+    "usual",
+)
+
+
+def write(dataset: Dataset, date: dt.date, lines: Sequence[Line], form: str = "csv") -> Path:
+    """Write a day's file, in one of the formats."""
+    if form == "csv":
+        return dataset.write(f"{date}.csv", HEADER + "".join(",".join(line) + "\n" for line in lines))
+    names = HEADER.strip().split(",")
+    if form == "ndjson":
+        text = "".join(json.dumps(dict(zip(names, line, strict=True))) + "\n" for line in lines)
+        return dataset.write(f"{date}.ndjson", text)
+    path = dataset.write(f"{date}.parquet", b"")
+    pl.DataFrame(lines, schema=dict.fromkeys(names, pl.String), orient="row").write_parquet(path)
+    return path
+
+
+@dataclass
+class Sums:
+    """Takes the place of what draws: in a second run each noisy sum is made that of the first.
+
+    Attributes:
+        earlier: What was given in the first run; None in the first.
+        given: The noisy sums so far, each with its ball and the sums before noise.
+    """
+
+    earlier: list[tuple[Ball, np.ndarray, np.ndarray]] | None = None
+    given: list[tuple[Ball, np.ndarray, np.ndarray]] = field(default_factory=list)
+
+    def noisy_sums(self, ball: Ball, private_vectors: Any, _: Any) -> np.ndarray:
+        """Return the noisy sums of the first run."""
+        inside, number = ball.inside(private_vectors), len(self.given)
+        sums = np.asarray(inside.sum(axis=0)).ravel().astype(np.int64)
+        noise = ball.noise(fixed_bytes(f"draw {number}: "))
+        noisy = (sums + noise).astype(object) if self.earlier is None else self.earlier[number][2]
+        self.given.append((ball, sums, noisy))
+        return noisy
+
+    def moved(self) -> float:
+        """Return how far the sums of the two runs are apart, in rho over all questions."""
+        assert self.earlier is not None
+        assert len(self.earlier) == len(self.given)
+        rho = 0.0
+        for (ball, sums, _), (other, others, _) in zip(self.earlier, self.given, strict=True):
+            assert ball == other
+            square = int(((sums.astype(object) - others.astype(object)) ** 2).sum())
+            assert square <= ball.radius**2
+            rho += square * (ball.inverse_scale / LOSS_UNITS) ** 2 / 2
+        return rho
+
+
+@contextmanager
+def drawing(sums: Sums) -> Iterator[None]:
+    """Let sums take the place of what draws, and stop the clocks."""
+    with pytest.MonkeyPatch.context() as patch:
+        fix(patch)
+        stop_clocks(patch)
+        patch.setattr(Ball, "noisy_sums", lambda *given: sums.noisy_sums(*given))  # noqa: PLW0108 it is a method
+        yield
+
+
+def seen(
+    folder: Path, files: dict[dt.date, tuple[list[Line], str]], sums: Sums, runs: Hexveil, commands: Any
+) -> dict[str, bytes]:
+    """Return all that anybody may see of some commands over some files."""
+    shutil.rmtree(folder, ignore_errors=True)
+    dataset, _ = made(folder)
+    for date, (lines, form) in files.items():
+        write(dataset, date, lines, form)
+    found: dict[str, bytes] = {}
+    with drawing(sums):
+        for number, (command, *arguments) in enumerate(commands):
+            given = [folder / one if isinstance(one, Path) else one for one in arguments]
+            ended = runs(*str(command).split(), "--config", dataset.config_file, *given)
+            said = {"code": str(ended.returncode), "out": ended.stdout, "err": ended.stderr}
+            found |= {f"{number} {command}: {name}": alike(text.encode()) for name, text in said.items()}
+    return found | files_of(folder)
+
+
+def released(config: PresenceConfig, date: dt.date = DATE, seed: int = 1) -> str:
+    """Release a day with bytes of a seed, and return its id."""
+    return release.release_with(date, config, np.random.default_rng(seed).bytes)

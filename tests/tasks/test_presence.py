@@ -1,0 +1,415 @@
+"""Datasets whose users' presence is secret: what is read, what is charged, what is published, and how it is checked."""
+
+import datetime as dt
+import json
+import random
+from collections import defaultdict
+from decimal import Decimal
+from pathlib import Path
+
+import h3
+import numpy as np
+import polars as pl
+import pytest
+from present import AREA, CONFIG, LATER, SHAPES, Line, lines_of, made, of_shape, released, write
+from support import DATE, Dataset
+
+from dpmath.presence.user_cells import UserCells
+from flows import presence as flow
+from tasks.account import ledger, private_files
+from tasks.account.amendments import amend_budget
+from tasks.account.presence_release import presence_releases
+from tasks.base.config import load_config
+from tasks.base.errors import BadConfig, BadInput, BudgetExceeded, HexveilError, LedgerBroken, NoRecords
+from tasks.presence import account
+from tasks.presence.area import hexagons_of, positions_of
+from tasks.presence.backup import back_up_presence
+from tasks.presence.config import PresenceConfig, load_presence
+from tasks.presence.publish import publish_day
+from tasks.presence.reading import read_day
+from tasks.presence.states import ANSWERS
+from tasks.presence.table import table_of
+from tasks.presence.verify import verify_presence
+
+
+def read_by_hand(lines: list[Line], config: PresenceConfig) -> dict[str, dict[int, tuple[int, int]]]:
+    """Return each user's records and ticks by cell, read with Python alone."""
+    number = {cell: place for place, cell in enumerate(config.hexagons)}
+    once: dict[tuple[str, dt.datetime, float, float], list[int]] = defaultdict(list)
+    for line in lines:
+        user, time, *rest = (part.strip('"').replace('""', '"') if part.startswith('"') else part for part in line)
+        try:
+            instant = dt.datetime.fromisoformat(time)
+            latitude, longitude, value = map(float, rest)
+        except ValueError:
+            continue
+        inside = abs(latitude) <= 90 and abs(longitude) <= 180 and instant.date() == DATE
+        if user.strip() and inside and not np.isnan(value):
+            ticks = round((value - 0) / 0.1) if 0 < value < 100 else 0 if value <= 0 else 1000
+            once[user.strip(), instant, latitude, longitude].append(ticks)
+    found: dict[str, dict[int, tuple[int, int]]] = defaultdict(dict)
+    for (user, instant, latitude, longitude), ticks in once.items():
+        cell = h3.latlng_to_cell(latitude, longitude, 6)
+        if cell in number:
+            place = number[cell] * 4 + instant.hour // 6
+            n, total = found[user].get(place, (0, 0))
+            found[user][place] = n + 1, total + sum(ticks) // len(ticks)
+    cap = config.privacy.cap
+    return {
+        user: {place: (min(n, cap), total if n <= cap else total * cap // n) for place, (n, total) in cells.items()}
+        for user, cells in found.items()
+    }
+
+
+def by_user(day: UserCells) -> list[dict[int, tuple[int, int]]]:
+    """Return the same of a day that was read, without names."""
+    found: dict[int, dict[int, tuple[int, int]]] = defaultdict(dict)
+    for user, cell, n, total in zip(day.user, day.cell, day.n_records, day.total, strict=True):
+        found[int(user)][int(cell)] = int(n), int(total)
+    return list(found.values())
+
+
+def in_order(users: list[dict[int, tuple[int, int]]]) -> list[str]:
+    return sorted(str(sorted(cells.items())) for cells in users)
+
+
+@pytest.fixture
+def dataset(tmp_path: Path) -> tuple[Dataset, PresenceConfig]:
+    return made(tmp_path / "dataset")
+
+
+def some_lines(seed: int = 1, n_users: int = 30, date: dt.date = DATE) -> list[Line]:
+    rng = random.Random(seed)
+    return [line for n in range(n_users) for line in lines_of(f"u{n}", date, rng)]
+
+
+def published(config: PresenceConfig, date: dt.date = DATE, seed: int = 1) -> Path:
+    publish_day.fn(released(config, date, seed), config)
+    return config.storage_path / "published" / f"date={date}"
+
+
+@pytest.mark.parametrize("form", ["csv", "ndjson", "parquet"])
+def test_a_day_is_what_python_reads_in_it(form: str, dataset: tuple[Dataset, PresenceConfig]) -> None:
+    files, config = dataset
+    rng = random.Random(3)
+    shapes = [one for one in SHAPES if form == "csv" or one != "odd texts"]
+    lines = [line for n, shape in enumerate(shapes) for line in of_shape(shape, f"s{n}", DATE, rng)] + some_lines(4)
+    rng.shuffle(lines)
+    write(files, DATE, lines, form)
+    read = by_user(read_day(DATE, config))
+    assert in_order(read) == in_order(list(read_by_hand(lines, config).values()))
+    assert len(read) > 30
+
+
+def test_a_line_of_a_csv_file_is_a_row_by_itself(dataset: tuple[Dataset, PresenceConfig]) -> None:
+    """A quote that is not closed, bytes that are no text, and a very long line take no other line along."""
+    files, config = dataset
+    good = some_lines(5, 8)
+    rows = [",".join(line).encode() for line in good]
+    odd = [
+        b'x,"open',
+        b"\xff\xfe,1,2,3,4",
+        b"y," + b"z" * 3_000_000,
+        b"",
+        b"a,b",
+        b'"q"q",1,2,3,4',
+        b"\x1f,,,,",
+        b"\x00",
+    ]
+    mixed = [one for pair in zip(rows, odd * 7, strict=False) for one in pair] + rows[len(odd) * 7 :]
+    files.write(f"{DATE}.csv", b"bus,time,lat,lon,speed\n" + b"\r\n".join(mixed))
+    assert in_order(by_user(read_day(DATE, config))) == in_order(list(read_by_hand(good, config).values()))
+
+
+def test_the_curator_has_a_report_that_nobody_else_has(dataset: tuple[Dataset, PresenceConfig]) -> None:
+    files, config = dataset
+    bad = of_shape("bad rows alone", "bad", DATE, random.Random(1))
+    write(files, DATE, [*some_lines(), *bad, *of_shape("outside the area", "far", DATE, random.Random(2))])
+    read_day(DATE, config)
+    report = json.loads((config.storage_path / "private" / "reports" / f"{DATE}.json").read_text())
+    assert report == {
+        "kept": 180,
+        "outside_area": 6,
+        "users": 31,
+        "no_value": 2,
+        "place_unreadable": 2,
+        "time_outside_day": 1,
+        "time_unreadable": 1,
+    }
+    assert (config.storage_path / "private").stat().st_mode & 0o077 == 0
+
+
+def test_slots_are_those_of_the_clock_on_the_wall(tmp_path: Path) -> None:
+    """Where the clock goes back an hour is twice in one slot; where it goes forward a slot begins at no instant."""
+    text = CONFIG.replace('"UTC"', '"Europe/Zurich"').replace("slot_minutes = 360", "slot_minutes = 60")
+    files, config = made(tmp_path / "dataset", text)
+    latitude, longitude = h3.cell_to_latlng(AREA[0])
+    back, forward = dt.date(2026, 10, 25), dt.date(2026, 3, 29)
+    lines = [("u1", f"2026-10-25T0{hour}:30:00Z", str(latitude), str(longitude), "50") for hour in (0, 1)]
+    write(files, back, lines)
+    day = read_day(back, config)
+    assert (day.cell.tolist(), day.n_records.tolist()) == ([2], [2])
+    write(files, forward, [])
+    published(config, forward)
+    answered = pl.read_parquet(config.storage_path / "published" / f"date={forward}" / "statistics.parquet")
+    assert answered.filter(pl.col("slot_start").dt.convert_time_zone("Europe/Zurich").dt.hour() == 2).is_empty()
+
+
+def test_a_day_costs_everybody_the_same_whoever_was_there(dataset: tuple[Dataset, PresenceConfig]) -> None:
+    files, config = dataset
+    write(files, DATE, some_lines())
+    write(files, LATER, [])
+    for date in (DATE, LATER):
+        published(config, date)
+    first, second = presence_releases(ledger.read_entries(config))
+    most = config.privacy.loss_per_day
+    assert most * (1 - 1e-8) < first.loss <= most
+    assert first.loss_total_after == first.loss
+    assert second.loss_total_after == first.loss + second.loss
+    assert first.epsilon <= Decimal(8)
+    assert {path.name for path in (config.storage_path / "private").iterdir()} == {
+        "attempts",
+        "dataset",
+        "ledger-head",
+        "releases",
+        "reports",
+        "states",
+    }
+
+
+def test_a_day_is_released_once(dataset: tuple[Dataset, PresenceConfig]) -> None:
+    files, config = dataset
+    write(files, DATE, some_lines())
+    folder = published(config)
+    before = {path.name: path.read_bytes() for path in folder.iterdir()}
+    write(files, DATE, some_lines(9, 50))
+    assert published(config, seed=2) == folder
+    assert {path.name: path.read_bytes() for path in folder.iterdir()} == before
+    assert len(ledger.read_entries(config)) == 1
+
+
+def test_the_budget_ends_and_a_reason_raises_it(tmp_path: Path) -> None:
+    files, config = made(tmp_path / "dataset", CONFIG.replace("epsilon_total = 40.0", "epsilon_total = 8.0"))
+    for date in (DATE, LATER):
+        write(files, date, some_lines(date=date))
+    published(config)
+    with pytest.raises(BudgetExceeded, match="nothing was spent"):
+        released(config, LATER)
+    assert len(ledger.read_entries(config)) == 1
+    files.config_file.write_text(CONFIG)
+    looser = load_presence(files.config_file)
+    with pytest.raises(HexveilError, match="amend-budget"):
+        released(looser, LATER)
+    amend_budget("so it was decided", looser)
+    published(looser, LATER)
+    assert verify_presence(looser).n_made_again == 2
+
+
+def test_a_window_counts_the_days_in_it_alone(tmp_path: Path) -> None:
+    text = CONFIG.replace("epsilon_total = 40.0", "epsilon_total = 12.0\nwindow_days = 2")
+    files, config = made(tmp_path / "dataset", text)
+    days = [DATE + dt.timedelta(days=shift) for shift in range(4)]
+    for date in days:
+        write(files, date, [])
+    released(config, days[0])
+    released(config, days[2])
+    entries = ledger.read_entries(config)
+    first, second = (entry.loss for entry in presence_releases(entries))
+    assert account.used_with(days[3], 1, entries, config) == 1 + second
+    assert account.used_with(days[1], 1, entries, config) == 1 + max(first, second)
+    assert account.used_with(days[1] + dt.timedelta(days=9), 1, entries, config) == 1
+
+
+def test_what_is_known_grows_and_is_made_again_from_the_answers(dataset: tuple[Dataset, PresenceConfig]) -> None:
+    files, config = dataset
+    for shift in range(3):
+        date = DATE + dt.timedelta(days=shift)
+        write(files, date, some_lines(shift, 400, date))
+        published(config, date, seed=shift)
+        if shift == 1:
+            for path in private_files.states(config).iterdir():
+                path.unlink()
+    assert verify_presence(config).n_made_again == 3
+    tables = [pl.read_parquet(one) for one in sorted(config.storage_path.glob("published/date=*/statistics.parquet"))]
+    assert tables[2]["mean_sd"].mean() < tables[0]["mean_sd"].mean()  # type: ignore[operator]
+
+
+def test_the_table_says_what_was_there(dataset: tuple[Dataset, PresenceConfig]) -> None:
+    """With very little noise the numbers are right, and only cells with enough users are there."""
+    files, config = dataset
+    config = config.model_copy(
+        update={"privacy": config.privacy.model_copy(update={"epsilon_per_day": Decimal(900_000)})}
+    )
+    config = config.model_copy(
+        update={"budget": config.budget.model_copy(update={"epsilon_total": Decimal(1_000_000)})}
+    )
+    lines = some_lines(7, 900)
+    write(files, DATE, lines)
+    table = pl.read_parquet(published(config) / "statistics.parquet")
+    users: dict[int, int] = defaultdict(int)
+    for cells in read_by_hand(lines, config).values():
+        for place in cells:
+            users[place] += 1
+    assert table.height > 20
+    for row in table.iter_rows(named=True):
+        place = AREA.index(row["h3_cell"]) * 4 + row["slot_start"].hour // 6
+        assert abs(row["n_users"] - users[place]) <= max(3, 0.06 * users[place])
+        assert row["mean_ci95_low"] - 3 < 40 < row["mean_ci95_high"] + 3
+        assert row["n_users_ci95_low"] <= row["n_users"] <= row["n_users_ci95_high"]
+
+
+@pytest.mark.parametrize("name", ["statistics.csv", "statistics.parquet", "manifest.json", ANSWERS, "area.json"])
+@pytest.mark.parametrize("is_released", [False, True])
+def test_a_changed_file_is_found(name: str, is_released: bool, dataset: tuple[Dataset, PresenceConfig]) -> None:
+    files, config = dataset
+    write(files, DATE, some_lines(1, 300))
+    folder = published(config)
+    assert verify_presence(config).n_made_again == 1
+    (entry,) = presence_releases(ledger.read_entries(config))
+    path = private_files.releases(config) / entry.files[name] if is_released else folder / name
+    content = path.read_bytes()
+    path.write_bytes(content[:-9] + bytes([content[-9] ^ 1]) + content[-8:])
+    with pytest.raises(LedgerBroken):
+        verify_presence(config)
+    path.write_bytes(content)
+    (folder / "more.csv").write_text("x")
+    with pytest.raises(LedgerBroken, match="never released"):
+        verify_presence(config)
+
+
+def test_a_forged_table_does_not_follow_from_the_answers(
+    dataset: tuple[Dataset, PresenceConfig], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    files, config = dataset
+    write(files, DATE, some_lines(1, 300))
+
+    def forged(*given: object) -> pl.DataFrame:
+        return table_of(*given).with_columns(pl.col("mean") * 0.9, pl.col("mean_ci95_low") * 0.9)  # type: ignore[arg-type]
+
+    monkeypatch.setattr("tasks.presence.release.table_of", forged)
+    published(config)
+    with pytest.raises(LedgerBroken, match="does not follow from the noisy answers"):
+        verify_presence(config)
+
+
+def test_a_release_that_fails_has_spent_nothing(
+    dataset: tuple[Dataset, PresenceConfig], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    files, config = dataset
+    write(files, DATE, some_lines())
+
+    def fail(*_: object) -> None:
+        raise OSError("full")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(ledger, "append", fail)
+        with pytest.raises(OSError, match="full"):
+            released(config)
+    assert ledger.read_entries(config) == []
+    assert not (config.storage_path / "published").exists()
+    published(config, seed=2)
+    (entry,) = presence_releases(ledger.read_entries(config))
+    assert entry.stated["attempt"] == 2
+    assert {path.name for path in private_files.releases(config).iterdir()} == set(entry.files.values())
+
+
+def test_a_copy_is_as_good_as_the_storage(dataset: tuple[Dataset, PresenceConfig], tmp_path: Path) -> None:
+    files, config = dataset
+    write(files, DATE, some_lines())
+    published(config)
+    assert back_up_presence(tmp_path / "copy", config) == 1
+    files.config_file.write_text(CONFIG.replace('"store"', '"../copy"'))
+    assert verify_presence(load_presence(files.config_file)).n_releases == 1
+
+
+def test_a_storage_is_of_one_model_for_ever(dataset: tuple[Dataset, PresenceConfig]) -> None:
+    files, config = dataset
+    write(files, DATE, some_lines())
+    released(config)
+    public = CONFIG.replace('protects = "presence"', "").replace("expected_users = 500\ncap = 4", "")
+    files.config_file.write_text("\n".join(line for line in public.splitlines() if not line.startswith("area")))
+    with pytest.raises(HexveilError, match="whose users' presence is secret, not the dataset secret"):
+        files.release()
+    with pytest.raises(HexveilError, match="presence is secret"):
+        ledger.read_entries(load_config(files.config_file))
+
+
+def test_the_other_commands_refuse_such_a_configuration(dataset: tuple[Dataset, PresenceConfig]) -> None:
+    with pytest.raises(BadConfig, match="needs to know who was where"):
+        load_config(dataset[0].config_file)
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "reason"),
+    [
+        ("expected_users = 500", "expected_users = 499", "150 buses"),
+        ("cap = 4", "cap = 0", "cap"),
+        ("cap = 4\n", "", "missing key privacy.cap"),
+        ('"bus"', '"{file}"', "{file}"),
+        ('"speed"\n[value]', '"{speed}"\n[value]', "{speed}"),
+        ("epsilon_total = 40.0", "epsilon_total = 40.0\nleast_share = 0.2", "least_share"),
+        ('timezone = "UTC"', 'timezone = "UTC"\nformat = "json"', "CSV, Parquet or NDJSON"),
+        ("tick = 0.1", "tick = 0.001", "65,536 ticks"),
+        ("h3_resolution = 6", "h3_resolution = 11", "more than 131,072 cells"),
+        ("area = [", 'area = "no.geojson" #', "cannot be read"),
+        ("area = [", 'area = ["871f8", ', "is none"),
+        ("h3_resolution = 6", "h3_resolution = 5", "finer than h3_resolution"),
+        ("cap = 4", 'cap = 4\nmechanism = "planned"', "unknown key privacy.mechanism"),
+        ("cap = 4", 'cap = 4\ndefinition = "pure"', "zcdp"),
+        ('value = "speed"', 'value = "speed"\nuser_is = "record"', "protects nobody's presence"),
+    ],
+)
+def test_what_a_configuration_may_not_say(old: str, new: str, reason: str, tmp_path: Path) -> None:
+    assert old in CONFIG
+    path = tmp_path / "dataset.toml"
+    path.write_text(CONFIG.replace(old, new))
+    with pytest.raises(BadConfig, match=reason):
+        load_presence(path)
+
+
+def test_refusals_follow_from_structure_alone(dataset: tuple[Dataset, PresenceConfig]) -> None:
+    files, config = dataset
+    with pytest.raises(NoRecords, match="no file"):
+        released(config)
+    files.write(f"{DATE}.csv", "bus,time,lat,speed\n")
+    with pytest.raises(BadInput, match="no column lon"):
+        released(config)
+    files.write(f"{DATE}.csv.gz", b"not gzip")
+    (files.folder / "raw" / f"{DATE}.csv").unlink()
+    with pytest.raises(BadInput, match="damaged"):
+        released(config)
+    assert ledger.read_entries(config) == []
+
+
+def test_an_area_is_a_polygon_or_coarser_hexagons(tmp_path: Path) -> None:
+    (parent,) = {h3.cell_to_parent(cell, 5) for cell in AREA}
+    assert hexagons_of((parent,), 6, tmp_path) == tuple(AREA)
+    ring = [[longitude, latitude] for latitude, longitude in h3.cell_to_boundary(parent)]
+    shape = {"type": "Feature", "properties": {}, "geometry": {"type": "Polygon", "coordinates": [[*ring, ring[0]]]}}
+    (tmp_path / "area.geojson").write_text(json.dumps({"type": "FeatureCollection", "features": [shape]}))
+    assert set(AREA) <= set(hexagons_of("area.geojson", 6, tmp_path))
+    positions = positions_of(tuple(AREA))
+    apart = np.hypot(*(positions[:, None] - positions[None]).T)
+    near = h3.great_circle_distance(h3.cell_to_latlng(AREA[0]), h3.cell_to_latlng(AREA[1]))
+    assert apart[0, 1] == pytest.approx(near, rel=0.01)
+
+
+def test_a_range_of_days_is_published_and_checked(dataset: tuple[Dataset, PresenceConfig]) -> None:
+    files, _ = dataset
+    write(files, DATE, some_lines())
+    with pytest.raises(HexveilError, match=f"1 of 2 days have problems, the others are done:\n  {LATER}: no file"):
+        flow.backfill(files.config_file, DATE, LATER, "refuse", skip_missing=False)
+    flow.backfill(files.config_file, DATE, LATER, "refuse", skip_missing=True)
+    with pytest.raises(HexveilError, match="costs everybody the same"):
+        flow.backfill(files.config_file, DATE, LATER, "spread", skip_missing=True)
+    flow.verify(files.config_file)
+    report = flow.daily(files.config_file, DATE)
+    assert (report.n_cells, report.n_more_like_it > 0) == (28, True)
+
+
+def test_the_map_is_one_page_about_noisy_numbers(tmp_path: Path) -> None:
+    files, config = made(tmp_path / "dataset", CONFIG.replace("map = false", "map = true"))
+    write(files, DATE, some_lines(1, 900))
+    page = (published(config) / "map.html").read_text()
+    assert "Numbers of users and records are noisy" in page
+    assert "is taken to be public" not in page
