@@ -1,6 +1,6 @@
 -- present_row: the rows of a day's CSV files, each line read by itself, so that no row depends on another's.
--- A line ends at its end, whatever quotes it holds: no field goes over several lines. A line of another number of fields
--- than the header has no fields.
+-- A line ends at its end, whatever quotes it holds: no field goes over several lines. A line of another number of
+-- fields than the header has no fields.
 -- Grain    one row per line that is not empty
 -- Reads    the files $paths
 -- Params   $paths; $header: whether each has one; $delimiter; $field: a pattern of a delimiter and a field after it, as

@@ -1,9 +1,11 @@
 -- present_reason(): why a row is not used; null if it is. Everything is decided by the row itself.
--- A row without a value is not used: where presence is secret, it may depend on a user's values which of its rows count.
+-- A row without a value is not used: where presence is secret, a user's values may decide which of its rows count.
 -- Grain    a function of the fields of a row, of the first instants of a day and of the next, and of the values of the
 --          source that mean "not measured"
 -- Privacy  SENSITIVE
-create or replace temp macro present_reason(user_id, observed_at, latitude, longitude, value, day_start, day_end, missing) as
+create or replace temp macro present_reason(
+    user_id, observed_at, latitude, longitude, value, day_start, day_end, missing
+) as
 case
     when observed_at is null then 'time_unreadable'
     when observed_at < day_start or observed_at >= day_end then 'time_outside_day'

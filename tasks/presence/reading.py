@@ -69,8 +69,8 @@ def _read_files(connection: warehouse.Connection, date: dt.date, config: Presenc
     inputs = find_inputs(date, config)
     define_times(connection)
     use_zones(connection, config.time_zone, config.timezone)
-    for made in ("number_of", "trimmed_id", "means_missing", "present_reason"):
-        warehouse.run(connection, f"scratch/{made}")
+    for made in ("scratch/number_of", "scratch/trimmed_id", "scratch/means_missing", "scratch/present_reason"):
+        warehouse.run(connection, made)
     with ExitStack() as held:
         folder = private_folder(config)
         paths = [held.enter_context(at_hand(one, folder / f"fetched-{n}")) for n, one in enumerate(inputs)]

@@ -231,8 +231,10 @@ def test_a_day_costs_everybody_no_more_than_it_may_and_questions_follow_from_ans
     for name in ("n_users", "n_records", "mean"):
         assert np.array_equal(getattr(again, name).mean, getattr(real, name).mean)
         assert np.array_equal(getattr(again, name).variance, getattr(real, name).variance)
-    with pytest.raises(ValueError, match="as many as"):
+    with pytest.raises(ValueError, match="answers must be those"):
         asked_again(programme(None, asked), answers[:-1])
+    with pytest.raises(ValueError, match="as many as"):
+        asked_again(programme(None, asked), [*answers, answers[0]])
 
 
 @pytest.mark.theorem("HV-L70", "HV-L72")
