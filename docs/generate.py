@@ -12,9 +12,9 @@ from typing import Any, get_args, get_origin
 from typer.main import get_command
 
 from flows.cli import app
+from flows.schema import collection_schema, presence_schema, schema_text
 from tasks.base.config_schema import settings_schema
 from tasks.collect.reports import TABLES as COLLECTED
-from tasks.collect.schema import collection_schema, schema_text
 from tasks.formats.columns import COLUMNS
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -39,15 +39,15 @@ def pages() -> dict[str, str]:
     """Return the text of every generated file, by its name in docs/reference."""
     return {
         "settings.schema.json": schema_text(),
-        "settings.md": settings_page(settings_schema(), collection_schema()),
+        "settings.md": settings_page(settings_schema(), collection_schema(), presence_schema()),
         "commands.md": commands_page(),
         "columns.md": columns_page(),
         "tables.md": tables_page(list(statements())),
     }
 
 
-def settings_page(schema: dict[str, Any], of_collection: dict[str, Any]) -> str:
-    """Return the page of all settings, of a dataset and of a collection."""
+def settings_page(schema: dict[str, Any], of_collection: dict[str, Any], of_presence: dict[str, Any]) -> str:
+    """Return the page of all settings, of a dataset in either model and of a collection."""
     lines = [
         "# Settings",
         _NOTE,
@@ -73,6 +73,22 @@ def settings_page(schema: dict[str, Any], of_collection: dict[str, Any]) -> str:
         "`value.factor`, `value.missing`, `value.screen` and `monitoring.budget_low_days` mean nothing there, and are",
         "refused. `deploy/config/collection.toml` is a complete example.",
     ]
+    lines += [
+        "",
+        "## Presence",
+        "",
+        'With `[privacy] protects = "presence"` a dataset has these keys beside or in place of those above, and',
+        f"the sections {', '.join(f'`[{name}]`' for name in of_presence['properties'])} alone. See",
+        "[Which model fits my data](../how-to/presence.md).",
+        "",
+    ]
+    rows = [
+        (f"`{name}.{key}`", _kind(field), _default(key, field, section), field["description"])
+        for name, section in of_presence["properties"].items()
+        for key, field in section["properties"].items()
+        if field != schema["properties"][name]["properties"].get(key)
+    ]
+    lines += _table(("key", "type", "default", "meaning"), *rows)
     return "\n".join(lines) + "\n"
 
 

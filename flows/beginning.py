@@ -210,7 +210,7 @@ def _begin(path: Path, settings: dict[str, dict[str, Any]], proposal: "Proposal"
 
     Without an area that is given, the area is that of all records that the day reads.
     """
-    from flows.owners import schema_text
+    from flows.schema import schema_text
     from tasks.base.config import config_of
     from tasks.base.config_schema import SCHEMA_FILE
     from tasks.base.config_text import config_text

@@ -190,6 +190,9 @@ def plan(
     ] = False,
 ) -> None:
     """Show what a day would publish, with which promised error and cost; spends nothing."""
+    if is_presence(config) and not (compare or cells or year):
+        presence_cli.plan(config, date.date(), as_json)
+        return
     settings = load_config(config)
     from tasks.engines.prepare import by_itself, prepare_day
     from tasks.planning import comparison, preview

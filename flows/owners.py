@@ -64,13 +64,6 @@ def load_spender(path: Path) -> Spender:
     return load_presence(path) if is_presence(path) else load_config(path)
 
 
-def schema_text() -> str:
-    """Return the JSON Schema of a configuration file of either kind, which ``init`` writes beside a configuration."""
-    from tasks.collect import schema
-
-    return schema.schema_text()
-
-
 def schedule_of(config: Owner) -> Schedule:
     """Return what is scheduled of a dataset or a collection."""
     if isinstance(config, CollectionConfig):

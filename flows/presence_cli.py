@@ -26,6 +26,24 @@ def show_day(day: "PresenceReport") -> None:
     out.print()
 
 
+def plan(config: Path, date: dt.date, as_json: bool) -> None:
+    """Print what a day would cost and be worth, as far as that is public."""
+    from tasks.presence.config import load_presence
+    from tasks.presence.preview import preview_day
+
+    settings = load_presence(config)
+    summary = preview_day(date, settings)
+    if as_json:
+        show.print_json(summary)
+        return
+    out.print(show.table_about(f"{settings.name} {date}", summary))
+    out.print(
+        "sd_of_users_in_a_cell is the noise in the number of users of one cell if users have ten cells each and every "
+        "cell is asked; neighbouring cells and earlier days make it less. What was read of the day's files is in the "
+        f"report, for you alone: {show.shown(Path(summary['report']))}. Nothing was spent."
+    )
+
+
 def show_ledger(config: Path, as_json: bool) -> None:
     """Print every release, and what everybody has lost and has left."""
     from tasks.account.ledger import list_entries

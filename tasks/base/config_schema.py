@@ -29,7 +29,8 @@ def settings_schema(configuration: type[Section] = Config, kind: str = Config.ki
             continue
         sections[name] = schema["$defs"][model.__name__]
         sections[name]["description"] = inspect.cleandoc(model.__doc__)
-        for key, text in field_texts(model).items():
+        texts = [field_texts(one) for one in reversed(model.__mro__) if issubclass(one, Section) and one is not Section]
+        for key, text in {key: text for of_class in texts for key, text in of_class.items()}.items():
             sections[name]["properties"][key]["description"] = text
     return {
         "$schema": "http://json-schema.org/draft-07/schema#",

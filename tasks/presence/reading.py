@@ -57,11 +57,15 @@ def read_day(date: dt.date, config: PresenceConfig) -> UserCells:
         outcomes = dict(warehouse.rows(connection, "read/present_outcomes", {**of_day, **resolution}))
         of_cells = {"slot_minutes": config.grid.slot_minutes, "day_zone": config.timezone, **resolution}
         pairs = warehouse.frame(connection, "read/present_pairs", of_cells)
-    report = private_folder(config) / "reports" / f"{date}.json"
-    durable.write_whole(report, durable.readable_json(outcomes))
+    durable.write_whole(report_path(date, config), durable.readable_json(outcomes))
     columns = (pairs[name].cast(pl.Int64).to_numpy() for name in ("user", "cell", "n_records", "total"))
     n_cells = len(config.hexagons) * config.n_slots
     return capped(*columns, n_cells=n_cells, cap=config.privacy.cap, value_range=value.n_ticks)
+
+
+def report_path(date: dt.date, config: PresenceConfig) -> Path:
+    """Return where the curator finds what was read of a day, and what was not used."""
+    return private_folder(config) / "reports" / f"{date}.json"
 
 
 def _read_files(connection: warehouse.Connection, date: dt.date, config: PresenceConfig) -> None:

@@ -18,6 +18,7 @@ from typer.main import get_command
 from flows.cli import app
 from tasks.base.config import Config, load_config
 from tasks.formats.catalogue import FORMATS
+from tasks.presence.config import load_presence
 
 ROOT = Path(__file__).parents[2]
 REFERENCE = ROOT / "docs" / "reference"
@@ -226,6 +227,24 @@ def test_the_schema_for_editors_knows_collections() -> None:
         {**settings, "budget": dataset["budget"]},
         {name: one for name, one in settings.items() if name != "storage"},
         {**settings, "value": {name: one for name, one in settings["value"].items() if name != "name"}},
+    ):
+        with pytest.raises(jsonschema.ValidationError):
+            jsonschema.validate(wrong, schema, jsonschema.Draft7Validator)
+
+
+@pytest.mark.parametrize("name", ["phones", "fares", "scooters"])
+def test_the_schema_for_editors_knows_both_models(name: str) -> None:
+    schema = json.loads((REFERENCE / "settings.schema.json").read_text())
+    settings = tomllib.loads((ROOT / "deploy" / "config" / f"{name}.toml").read_text())
+    jsonschema.validate(settings, schema, jsonschema.Draft7Validator)
+    load_presence(ROOT / "deploy" / "config" / f"{name}.toml")
+    privacy, grid = settings["privacy"], settings["grid"]
+    for wrong in (
+        {**settings, "privacy": {key: one for key, one in privacy.items() if key != "cap"}},
+        {**settings, "privacy": {**privacy, "mechanism": "planned"}},
+        {**settings, "privacy": {**privacy, "protects": "values"}},
+        {**settings, "grid": {key: one for key, one in grid.items() if key != "area"}},
+        {**settings, "statistics": {"variance": True}},
     ):
         with pytest.raises(jsonschema.ValidationError):
             jsonschema.validate(wrong, schema, jsonschema.Draft7Validator)

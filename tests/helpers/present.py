@@ -5,7 +5,7 @@ import json
 import random
 import shutil
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -14,10 +14,9 @@ import h3
 import numpy as np
 import polars as pl
 import pytest
-from command_line import Hexveil
 from fixed import fix, fixed_bytes
-from replayed import alike, files_of, stop_clocks
-from support import DATE, HEADER, Dataset
+from replayed import Around, alike, files_of, stop_clocks
+from support import DATE, HEADER, Dataset, Hexveil
 
 from dpmath.core.accounting import LOSS_UNITS
 from dpmath.presence.ball import Ball
@@ -190,7 +189,12 @@ def drawing(sums: Sums) -> Iterator[None]:
 
 
 def seen(
-    folder: Path, files: dict[dt.date, tuple[list[Line], str]], sums: Sums, runs: Hexveil, commands: Any
+    folder: Path,
+    files: dict[dt.date, tuple[list[Line], str]],
+    sums: Sums,
+    runs: Hexveil,
+    commands: Any,
+    around: Around = lambda: nullcontext({}),
 ) -> dict[str, bytes]:
     """Return all that anybody may see of some commands over some files."""
     shutil.rmtree(folder, ignore_errors=True)
@@ -198,13 +202,40 @@ def seen(
     for date, (lines, form) in files.items():
         write(dataset, date, lines, form)
     found: dict[str, bytes] = {}
-    with drawing(sums):
+    with drawing(sums), around() as further:
         for number, (command, *arguments) in enumerate(commands):
             given = [folder / one if isinstance(one, Path) else one for one in arguments]
             ended = runs(*str(command).split(), "--config", dataset.config_file, *given)
             said = {"code": str(ended.returncode), "out": ended.stdout, "err": ended.stderr}
             found |= {f"{number} {command}: {name}": alike(text.encode()) for name, text in said.items()}
-    return found | files_of(folder)
+    return found | further | files_of(folder)
+
+
+def with_and_without(
+    folder: Path, shape: str, form: str, seed: int, others: int, runs: Hexveil, commands: Any, **given: Any
+) -> tuple[float, dict[str, bytes]]:
+    """Run commands over two days with a user of a shape, and without; check that nothing but noisy sums differs.
+
+    Returns:
+        How far the sums are apart, in rho, and all that was seen.
+    """
+    rng = random.Random(seed)
+    dates = (DATE, LATER)
+    rest = {date: [line for n in range(others) for line in lines_of(f"u{n}", date, rng)] for date in dates}
+    one = {date: of_shape(shape, "somebody", date, rng) for date in dates}
+    found, sums = [], Sums()
+    for without in (False, True):
+        days = {}
+        for date, lines in rest.items():
+            order = random.Random(seed + 1)
+            placed = [(order.random(), line) for line in lines]
+            mine = [] if without else [(order.random(), line) for line in one[date]]
+            days[date] = ([line for _, line in sorted(placed + mine)], form)
+        found.append(seen(folder, days, sums, runs, commands, **given))
+        sums = sums if without else Sums(sums.given)
+    first, second = found
+    assert sorted(name for name in first.keys() | second.keys() if first.get(name) != second.get(name)) == []
+    return sums.moved(), first
 
 
 def released(config: PresenceConfig, date: dt.date = DATE, seed: int = 1) -> str:

@@ -13,6 +13,7 @@ from neighbours import LATER, check, configured, write_days
 from prefect.logging.handlers import APILogHandler
 from prefect.settings import PREFECT_RESULTS_LOCAL_STORAGE_PATH, get_current_settings, temporary_settings
 from prefect.testing.utilities import prefect_test_harness
+from present import with_and_without
 from replayed import Auditor
 from support import DATE, ENGINES
 
@@ -87,6 +88,14 @@ def test_the_schedulers_database_tells_nothing(auditor: Callable[..., Auditor], 
     assert replay.first["2 run: code"] == b"1"
     assert b"released" in replay.first["prefect: log"]
     assert b"epsilon" in replay.first["prefect: artifact"]
+
+
+def test_of_secret_presence_the_schedulers_database_tells_nothing(tmp_path: Path) -> None:
+    given = {"runs": called, "commands": RUNS, "around": lambda: scheduled(tmp_path / "results")}
+    moved, first = with_and_without(tmp_path / "dataset", "every cell", "csv", 1, 20, **given)
+    assert moved > 0
+    assert b"released" in first["prefect: log"]
+    assert b"everybody" in first["prefect: artifact"]
 
 
 def test_worker_processes_of_a_cluster_tell_nothing(auditor: Callable[..., Auditor]) -> None:
