@@ -8,6 +8,7 @@ from tasks.account.chain import releases
 from tasks.account.entry import Entry, Release
 from tasks.base.config import Config
 from tasks.base.errors import HexveilError
+from tasks.base.owner import Owner
 from tasks.base.storage import WHOLE_TABLE
 
 _REVISION = re.compile(r"[a-z0-9][a-z0-9_]{0,39}")
@@ -56,7 +57,7 @@ def folder_name(date: dt.date, revision: str | None) -> str:
     return f"date={date}/revision={revision}" if revision else f"date={date}"
 
 
-def path_in_table(date: dt.date, config: Config) -> Path:
+def path_in_table(date: dt.date, config: Owner) -> Path:
     """Return the path of a day's rows in the table of all days.
 
     It ends in .pq, so that ``published/**/*.parquet`` does not find the rows twice.

@@ -35,6 +35,7 @@ def index_page(publication: Publication, catalogues: Sequence[str]) -> bytes:
             first=str(min(first_ones)),
             last=str(latest.date),
             guarantee=publication.privacy["statement"],
+            is_presence_secret=publication.is_presence_secret,
             latest=f"{latest.date:%A}, {latest.date.day} {latest.date:%B %Y}",
             latest_link=latest.link,
             paid_in_part=latest.paid_in_part or "",

@@ -55,6 +55,7 @@ class Publication:
         created: When the first release was made.
         modified: When the last release was made.
         releases: All releases, in the order in which they were made.
+        is_presence_secret: Whether that somebody was there at all is secret; else values alone are.
     """
 
     config: Config
@@ -64,6 +65,7 @@ class Publication:
     created: dt.datetime
     modified: dt.datetime
     releases: Sequence[PublishedRelease]
+    is_presence_secret: bool = False
 
     @functools.cached_property
     def first_ones(self) -> dict[dt.date, PublishedRelease]:

@@ -218,6 +218,7 @@ class PresenceConfig(Section):
             "grid": grid,
             "privacy": {"epsilon_per_day": self.privacy.epsilon_per_day, "delta": self.privacy.delta},
             "budget": self.budget,
+            "publisher": self.publisher,
             "publish": self.publish.model_dump(exclude={"publish_from"}),
             "storage": self.storage,
             "folder": self.folder,

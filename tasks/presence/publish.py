@@ -12,6 +12,7 @@ from tasks.base.errors import LedgerBroken
 from tasks.base.logs import say
 from tasks.base.steps import step
 from tasks.presence.config import PresenceConfig
+from tasks.presence.overview import write_overview
 
 log = logging.getLogger("hexveil.publish")
 
@@ -39,5 +40,6 @@ def publish_day(release_id: str, config: PresenceConfig) -> PresenceRelease:
             if not path.exists() or durable.sha256(path.read_bytes()) != file_hash:
                 content = private_files.read(private_files.releases(config), file_hash)
                 durable.write_whole(path, content, mode=0o644)
+        write_overview(entries, config)
     say(log, "published", release=release_id, n_files=len(entry.files), folder=folder)
     return entry

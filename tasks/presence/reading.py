@@ -71,6 +71,7 @@ def report_path(date: dt.date, config: PresenceConfig) -> Path:
 def _read_files(connection: warehouse.Connection, date: dt.date, config: PresenceConfig) -> None:
     """Fill ``present_row`` with all rows of a day's files."""
     inputs = find_inputs(date, config)
+    connection.execute("set enable_progress_bar = false")  # it tells how many rows there are
     define_times(connection)
     use_zones(connection, config.time_zone, config.timezone)
     for made in ("scratch/number_of", "scratch/trimmed_id", "scratch/means_missing", "scratch/present_reason"):

@@ -413,3 +413,8 @@ def test_the_map_is_one_page_about_noisy_numbers(tmp_path: Path) -> None:
     page = (published(config) / "map.html").read_text()
     assert "Numbers of users and records are noisy" in page
     assert "is taken to be public" not in page
+    overview = (config.storage_path / "published" / "index.html").read_text()
+    assert "Everybody, there or not, has used" in overview
+    assert "is taken to be public" not in overview
+    table = pl.read_parquet(config.storage_path / "published" / "table" / "**" / "*.pq")
+    assert table.height == presence_releases(ledger.read_entries(config))[0].n_published > 0
