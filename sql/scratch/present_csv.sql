@@ -1,16 +1,44 @@
 -- present_row: the rows of a day's CSV files, each line read by itself, so that no row depends on another's.
--- A line ends at its end, whatever quotes it holds: no field goes over several lines. A line of another number of
--- fields than the header has no fields.
--- Grain    one row per line that is not empty
+-- A line ends at its end, whatever quotes it holds: no field goes over several lines. The engine splits the lines
+-- without quotes, and a pattern those with quotes. A line of another number of fields than the header is no row.
+-- Grain    one row per line with the right number of fields
 -- Reads    the files $paths
--- Params   $paths; $header: whether each has one; $delimiter; $field: a pattern of a delimiter and a field after it, as
---          its first group; $n_fields; $user, $time, $clock, $latitude, $longitude, $value: the places of the columns
---          from 1, $clock null if date and time are one column; $blank: trimmed off user ids; $micros, $time_format: of
---          times, see instant_of; $decimal: the decimal mark
+-- Params   $paths; $columns MAP of f1, f2 and so on to VARCHAR, in the file's order, with beyond at the end; $header:
+--          whether each file has one; $delimiter; $field: a pattern of a delimiter and a field after it, as its first
+--          group; $n_fields; $user, $time, $clock, $latitude, $longitude, $value: the places of the columns from 1,
+--          $clock that of the time if the date has no column of its own; $blank: trimmed off user ids; $micros,
+--          $time_format: of times, see instant_of; $decimal: the decimal mark; $day_start, $day_end in UTC; $missing:
+--          values of the source that mean "not measured"
 -- Privacy  SENSITIVE
 create or replace temp table present_row as
-with line as (
-    select rtrim(line, chr(13)) as line
+with plain as (
+    select
+        columns(lambda c: c = 'f' || $user) as user_id,
+        columns(lambda c: c = 'f' || $time) as time,
+        columns(lambda c: c = 'f' || $clock) as clock,
+        columns(lambda c: c = 'f' || $latitude) as latitude,
+        columns(lambda c: c = 'f' || $longitude) as longitude,
+        columns(lambda c: c = 'f' || $value) as value
+    from read_csv(
+        $paths,
+        columns = $columns,
+        auto_detect = false,
+        header = $header,
+        delim = $delimiter,
+        quote = '',
+        escape = '',
+        comment = '',
+        nullstr = chr(30),
+        null_padding = true,
+        ignore_errors = true,
+        strict_mode = false,
+        hive_partitioning = false
+    )
+    where not contains(columns(lambda c: c <> 'beyond'), '"') and beyond is null
+),
+
+line as (
+    select line
     from read_csv(
         $paths,
         columns = {'line': 'VARCHAR'},
@@ -25,34 +53,42 @@ with line as (
         strict_mode = false,
         hive_partitioning = false
     )
+    where contains(line, '"')
 ),
 
 split as (
     select
-        case
-            when not contains(line, '"') then string_split(line, $delimiter)
-            else list_transform(
-                regexp_extract_all($delimiter || line, $field, 1),
-                lambda one: if(starts_with(one, '"'), replace(one[2:-2], '""', '"'), one)
-            )
-        end as field
+        list_transform(
+            regexp_extract_all($delimiter || line, $field, 1),
+            lambda one: if(starts_with(one, '"'), replace(one[2:-2], '""', '"'), one)
+        ) as field
     from line
-    where line <> ''
 ),
 
-whole as (
-    select case when len(field) = $n_fields then field else [] end as field
+written as (
+    select *
+    from plain
+    union all
+    select field[$user], field[$time], field[$clock], field[$latitude], field[$longitude], field[$value]
     from split
+    where len(field) = $n_fields
+),
+
+read as (
+    select
+        trimmed_id(user_id, $blank) as user_id,
+        readable_time(
+            instant_of(
+                if($clock = $time, time, time || ' ' || clock), $micros, $time_format
+            )
+        ) as observed_at,
+        number_of(latitude, $decimal) as latitude,
+        number_of(longitude, $decimal) as longitude,
+        number_of(value, $decimal) as value
+    from written
 )
 
 select
-    trimmed_id(field[$user], $blank) as user_id,
-    readable_time(
-        instant_of(
-            if($clock is null, field[$time], field[$time] || ' ' || field[$clock]), $micros, $time_format
-        )
-    ) as observed_at,
-    number_of(field[$latitude], $decimal) as latitude,
-    number_of(field[$longitude], $decimal) as longitude,
-    number_of(field[$value], $decimal) as value
-from whole
+    *,
+    present_reason(user_id, observed_at, latitude, longitude, value, $day_start, $day_end, $missing) as reason
+from read

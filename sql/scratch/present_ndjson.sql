@@ -2,7 +2,8 @@
 -- Grain    one row per line that is not empty; one that is no JSON has no fields
 -- Reads    the files $paths
 -- Params   $paths; $user, $time, $latitude, $longitude, $value: the JSON paths of the columns; $blank: trimmed off user
---          ids; $micros, $time_format: of times, see instant_of; $decimal: the decimal mark of texts
+--          ids; $micros, $time_format: of times, see instant_of; $decimal: the decimal mark of texts; $day_start,
+--          $day_end in UTC; $missing: values of the source that mean "not measured"
 -- Privacy  SENSITIVE
 create or replace temp table present_row as
 with line as (
@@ -28,12 +29,19 @@ whole as (
     select case when json_valid(line) then json_extract_string(line, [$user, $time, $latitude, $longitude, $value]) end
         as field
     from line
+),
+
+read as (
+    select
+        trimmed_id(field[1], $blank) as user_id,
+        readable_time(instant_of(field[2], $micros, $time_format)) as observed_at,
+        number_of(field[3], $decimal) as latitude,
+        number_of(field[4], $decimal) as longitude,
+        number_of(field[5], $decimal) as value
+    from whole
 )
 
 select
-    trimmed_id(field[1], $blank) as user_id,
-    readable_time(instant_of(field[2], $micros, $time_format)) as observed_at,
-    number_of(field[3], $decimal) as latitude,
-    number_of(field[4], $decimal) as longitude,
-    number_of(field[5], $decimal) as value
-from whole
+    *,
+    present_reason(user_id, observed_at, latitude, longitude, value, $day_start, $day_end, $missing) as reason
+from read

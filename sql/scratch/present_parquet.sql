@@ -2,13 +2,21 @@
 -- Grain    one row per row of the files
 -- Reads    the files $paths
 -- Params   $paths; $user, $time, $latitude, $longitude, $value: names of their columns; $blank: trimmed off user ids;
---          $micros, $time_format: of times, see instant_of; $decimal: the decimal mark of texts
+--          $micros, $time_format: of times, see instant_of; $decimal: the decimal mark of texts; $day_start, $day_end
+--          in UTC; $missing: values of the source that mean "not measured"
 -- Privacy  SENSITIVE
 create or replace temp table present_row as
+with read as (
+    select
+        trimmed_id(columns(lambda c: c = $user)::varchar, $blank) as user_id,
+        readable_time(instant_of(columns(lambda c: c = $time), $micros, $time_format)) as observed_at,
+        number_of(columns(lambda c: c = $latitude), $decimal) as latitude,
+        number_of(columns(lambda c: c = $longitude), $decimal) as longitude,
+        number_of(columns(lambda c: c = $value), $decimal) as value
+    from read_parquet($paths, hive_partitioning = false)
+)
+
 select
-    trimmed_id(columns(lambda c: c = $user)::varchar, $blank) as user_id,
-    readable_time(instant_of(columns(lambda c: c = $time), $micros, $time_format)) as observed_at,
-    number_of(columns(lambda c: c = $latitude), $decimal) as latitude,
-    number_of(columns(lambda c: c = $longitude), $decimal) as longitude,
-    number_of(columns(lambda c: c = $value), $decimal) as value
-from read_parquet($paths, hive_partitioning = false)
+    *,
+    present_reason(user_id, observed_at, latitude, longitude, value, $day_start, $day_end, $missing) as reason
+from read

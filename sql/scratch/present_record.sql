@@ -1,23 +1,41 @@
--- present_record: the rows of one local day that are used, what a user said twice of a time and place counted once.
--- Of several values the mean in ticks counts. Nothing is decided by rows of another user.
+-- present_record: the rows of one local day that are used, with their cells; what a user said twice counts once.
+-- Of several values at one time and place the mean in ticks counts. Nothing is decided by rows of another user. A slot
+-- is one by the clock on the wall, so an hour that the clock shows twice is one slot.
 -- Grain    one row per (user_id, observed_at, latitude, longitude)
--- Reads    present_row
--- Params   $day_start, $day_end in UTC; $missing, $factor: of values in the source's unit; $lower, $tick in the value's
---          unit; $n_ticks
--- Units    value_ticks = (value factor - lower) / tick, from 0 to n_ticks
+-- Reads    present_row, area_hexagon
+-- Params   $factor: of values in the source's unit; $lower, $tick in the value's unit; $n_ticks; $resolution;
+--          $slot_minutes; $day_zone
+-- Units    value_ticks = (value factor - lower) / tick, from 0 to n_ticks; cell is hexagon n_slots + slot, null outside
+--          the area
 -- Privacy  SENSITIVE
 create or replace temp table present_record as
-select
-    user_id,
-    observed_at,
-    latitude,
-    longitude,
-    sum(
-        case
-            when value * $factor <= $lower then 0
-            else least(round((value * $factor - $lower) / $tick), $n_ticks)::bigint
-        end
-    ) // count(*) as value_ticks
-from present_row
-where present_reason(user_id, observed_at, latitude, longitude, value, $day_start, $day_end, $missing) is null
-group by user_id, observed_at, latitude, longitude
+with once as (
+    select
+        user_id,
+        observed_at,
+        latitude,
+        longitude,
+        sum(
+            case
+                when value * $factor <= $lower then 0
+                else least(round((value * $factor - $lower) / $tick), $n_ticks)::bigint
+            end
+        ) // count(*) as value_ticks
+    from present_row
+    where reason is null
+    group by user_id, observed_at, latitude, longitude
+),
+
+placed as (
+    select
+        user_id,
+        h3_cell(latitude, longitude, $resolution) as h3_cell,
+        (60 * hour(timezone($day_zone, observed_at)) + minute(timezone($day_zone, observed_at))) // $slot_minutes
+            as slot,
+        value_ticks
+    from once
+)
+
+select user_id, number * (1440 // $slot_minutes) + slot as cell, value_ticks
+from placed
+left join area_hexagon using (h3_cell)

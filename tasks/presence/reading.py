@@ -42,21 +42,18 @@ def read_day(date: dt.date, config: PresenceConfig) -> UserCells:
         BadInput: There is no file, or a file is damaged or lacks a column. Nothing else is refused: a day without
             records is a day as any other.
     """
-    start, end = config.day_bounds(date)
-    value = config.value
-    missing = {"missing": [float(one) for one in value.missing]}
-    of_day = {"day_start": start, "day_end": end, **missing}
+    value, grid = config.value, config.grid
     ticks = {"lower": float(value.lower), "tick": config.tick, "n_ticks": value.n_ticks}
-    resolution = {"resolution": config.grid.h3_resolution}
+    places = {"resolution": grid.h3_resolution, "slot_minutes": grid.slot_minutes, "day_zone": config.timezone}
     with warehouse.in_memory(config.time_zone, config) as connection:
-        _read_files(connection, date, config)
-        factor = {"factor": float(value.factor_on(date))}
-        warehouse.run(connection, "scratch/present_record", {**of_day, **ticks, **factor})
+        n_lines = _read_files(connection, date, config)
         cells = pl.Series([int(one, 16) for one in config.hexagons], dtype=pl.UInt64)
         connection.register("area_hexagon", pl.DataFrame({"h3_cell": cells}).with_row_index("number"))
-        outcomes = dict(warehouse.rows(connection, "read/present_outcomes", {**of_day, **resolution}))
-        of_cells = {"slot_minutes": config.grid.slot_minutes, "day_zone": config.timezone, **resolution}
-        pairs = warehouse.frame(connection, "read/present_pairs", of_cells)
+        factor = {"factor": float(value.factor_on(date))}
+        warehouse.run(connection, "scratch/present_record", {**ticks, **places, **factor})
+        outcomes = dict(warehouse.rows(connection, "read/present_outcomes"))
+        pairs = warehouse.frame(connection, "read/present_pairs")
+    outcomes |= {} if n_lines is None else {"malformed": n_lines[0] - n_lines[1]}
     durable.write_whole(report_path(date, config), durable.readable_json(outcomes))
     columns = (pairs[name].cast(pl.Int64).to_numpy() for name in ("user", "cell", "n_records", "total"))
     n_cells = len(config.hexagons) * config.n_slots
@@ -68,8 +65,8 @@ def report_path(date: dt.date, config: PresenceConfig) -> Path:
     return private_folder(config) / "reports" / f"{date}.json"
 
 
-def _read_files(connection: warehouse.Connection, date: dt.date, config: PresenceConfig) -> None:
-    """Fill ``present_row`` with all rows of a day's files."""
+def _read_files(connection: warehouse.Connection, date: dt.date, config: PresenceConfig) -> tuple[int, int] | None:
+    """Fill ``present_row`` with all rows of a day's files; return how many lines and rows CSV files have."""
     inputs = find_inputs(date, config)
     connection.execute("set enable_progress_bar = false")  # it tells how many rows there are
     define_times(connection)
@@ -82,9 +79,15 @@ def _read_files(connection: warehouse.Connection, date: dt.date, config: Presenc
         kind = _format_of(paths, config)
         try:
             statement, parameters = _READERS[kind](paths, config)
-            shared = {"paths": list(map(str, paths)), **BLANK, **_times(config), "decimal": config.dataset.decimal}
-            warehouse.run(connection, statement, {**shared, **parameters})
-            return
+            start, end = config.day_bounds(date)
+            missing = [float(one) for one in config.value.missing]
+            of_day = {"day_start": start, "day_end": end, "missing": missing, "decimal": config.dataset.decimal}
+            shared = {"paths": list(map(str, paths)), **of_day, **BLANK, **_times(config)}
+            (n_rows,) = warehouse.run(connection, statement, {**shared, **parameters}).fetchall()[0]
+            if kind != "csv":
+                return None
+            of_lines = {"paths": shared["paths"], "header": parameters["header"]}
+            return warehouse.rows(connection, "read/present_lines", of_lines)[0][0], n_rows
         except (warehouse.EngineError, OSError, ValueError):
             pass
     raise BadInput(f"a file for {date} of dataset.files is damaged, or no {kind}; mend or replace it")
@@ -125,8 +128,9 @@ def _csv(paths: list[Path], config: PresenceConfig) -> _Reader:
     mark = re.escape(delimiter)
     pattern = rf'{mark}("(?:[^"]|"")*"|[^{mark}"]*)'
     return "scratch/present_csv", {
-        "clock": None,
+        "clock": places["time"],
         **places,
+        "columns": dict.fromkeys([*(f"f{place + 1}" for place in range(len(names))), "beyond"], "VARCHAR"),
         "header": not config.dataset.header,
         "delimiter": delimiter,
         "field": pattern,

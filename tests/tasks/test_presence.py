@@ -124,11 +124,13 @@ def test_a_line_of_a_csv_file_is_a_row_by_itself(dataset: tuple[Dataset, Presenc
 def test_the_curator_has_a_report_that_nobody_else_has(dataset: tuple[Dataset, PresenceConfig]) -> None:
     files, config = dataset
     bad = of_shape("bad rows alone", "bad", DATE, random.Random(1))
-    write(files, DATE, [*some_lines(), *bad, *of_shape("outside the area", "far", DATE, random.Random(2))])
+    far = of_shape("outside the area", "far", DATE, random.Random(2))
+    write(files, DATE, [*some_lines(), *bad, *far, ("u1", "1", "2", "3", "4,5")])
     read_day(DATE, config)
     report = json.loads((config.storage_path / "private" / "reports" / f"{DATE}.json").read_text())
     assert report == {
         "kept": 180,
+        "malformed": 1,
         "outside_area": 6,
         "users": 31,
         "no_value": 2,
