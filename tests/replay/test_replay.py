@@ -72,11 +72,14 @@ def test_of_a_day_by_each_mechanism_nothing_else_differs(mechanism: str, definit
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    ("mechanism", "definition"), [("estimated", "zcdp"), ("planned", "pure"), ("quantile", "zcdp")]
+    ("mechanism", "definition", "engine"),
+    [("estimated", "zcdp", ""), ("planned", "pure", ""), ("quantile", "zcdp", ""), ("estimated", "zcdp", ENGINES[1])],
 )
-def test_whatever_is_asked_of_a_dataset_nothing_else_differs(mechanism: str, definition: str, auditor: Make) -> None:
+def test_whatever_is_asked_of_a_dataset_nothing_else_differs(
+    mechanism: str, definition: str, engine: str, auditor: Make
+) -> None:
     """The budget ends before the commands do, so that refusals are compared too."""
-    replay = auditor(configured(mechanism, definition=definition)).replay(write_days, *EVERYTHING)
+    replay = auditor(configured(mechanism, definition=definition) + engine).replay(write_days, *EVERYTHING)
     check(replay)
     codes = [text for name, text in replay.first.items() if name.endswith(": code")]
     assert {*codes} == {b"0", b"1"}
