@@ -22,6 +22,7 @@ _SHIFT = 10
 """Loadings of records and values have so many bits more."""
 _LARGEST_LOADING = 1 << 60
 _FIRST = {"totals": 0.05, "users": 0.33, "values": 0.57, "kept": 0.02, "check": 0.03}
+_COUNTED = {"totals": 0.05, "users": 0.92, "kept": 0.03}
 _LATER = {"totals": 0.02, "users": 0.34, "values": 0.595, "kept": 0.018, "check": 0.027}
 """The part of a day's loss that each question takes."""
 _SHARE_OF_RECORDS = 0.1
@@ -183,17 +184,15 @@ def of_day(before: State, users: FloatArray, size: FloatArray) -> FloatArray:
     return VALUES_OF_DAY * before.scale + (uneven * before.of_user + before.of_record / size) / users
 
 
-def kept_of(counts: Counting, sums: Summing, asked: Asked, is_first: bool) -> Kept:
-    """Return the question how much of users' vectors the two balls kept.
+def kept_of(counts: Counting, sums: Summing | None, asked: Asked, is_first: bool) -> Kept:
+    """Return the question how much of users' vectors the balls kept: of one for users, and of one for the rest.
 
     Source:
         HV-L72.
     """
-    of: tuple[tuple[Sums, By], ...] = (
-        (counts.question, "cells"),
-        (sums.question, "records"),
-        (sums.question, "cells"),
-    )
+    of: tuple[tuple[Sums, By], ...] = ((counts.question, "cells"),)
+    if sums is not None:
+        of = (*of, (sums.question, "records"), (sums.question, "cells"))
     ball = _ball(asked, "kept", len(of), is_first)
     return Kept(of, asked.most_cells, asked.most_records, share_centre(USUAL_SHARE), ball)
 
@@ -259,7 +258,8 @@ def _ball(asked: Asked, name: str, n_sums: int, is_first: bool) -> Ball:
 
 
 def _loss(asked: Asked, name: str, is_first: bool) -> int:
-    return int(asked.loss * (_FIRST if is_first else _LATER)[name])
+    shares = _COUNTED if asked.counts_only else _FIRST if is_first else _LATER
+    return int(asked.loss * shares[name])
 
 
 def _noise(loss: int) -> float:

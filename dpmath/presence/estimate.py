@@ -36,8 +36,8 @@ class Estimate:
 
     Attributes:
         n_users: Users in each cell.
-        n_records: Their records, at most the cap of each.
-        mean: The mean value of these, in ticks.
+        n_records: Their records, at most the cap of each; without a meaning where users alone were asked for.
+        mean: The mean value of these, in ticks; the same.
         state: What the day leaves for later ones.
     """
 

@@ -13,7 +13,7 @@ from dpmath.core.currency import Currency
 from dpmath.noise.sampling import RandomBytes
 from dpmath.presence.asking import check_of, counting, kept_of, sigma, summing, totals_of
 from dpmath.presence.ball import SHARE_BITS, Ball
-from dpmath.presence.counts import users_of
+from dpmath.presence.counts import Users, users_of
 from dpmath.presence.estimate import Day, Estimate, Number, residual_factor
 from dpmath.presence.fields import FloatArray
 from dpmath.presence.questions import Check, Kept, Question, noisy_answers
@@ -47,14 +47,20 @@ def programme(state: State | None, asked: Asked) -> Programme:
     counts = counting(before, known, asked, is_first)
     numbers = yield counts.question
     users = users_of(before.users, basis, counts.counted(numbers, USUAL_SHARE), before.overdispersion)
+    if asked.counts_only:
+        kept = kept_of(counts, None, asked, is_first)
+        (share,) = _shares(kept, (yield kept), known, asked)
+        users = users_of(before.users, basis, counts.counted(numbers, share), before.overdispersion, users)
+        return _counted(before, users, share)
     sums = summing(before, users, known, asked, is_first)
     amounts = yield sums.question
     kept = kept_of(counts, sums, asked, is_first)
-    shares = _shares(kept, (yield kept), known, asked)
+    of_users, of_records, of_cells = _shares(kept, (yield kept), known, asked)
     check = check_of(before, sums, asked, is_first)
     far = yield check
-    users = users_of(before.users, basis, counts.counted(numbers, shares[0]), before.overdispersion, users)
-    return _estimate(Day(asked, before, users, sums, amounts, shares[1:]), check, far, shares, is_first)
+    users = users_of(before.users, basis, counts.counted(numbers, of_users), before.overdispersion, users)
+    day = Day(asked, before, users, sums, amounts, (of_records, of_cells))
+    return _estimate(day, check, far, of_users, is_first)
 
 
 @dataclass(frozen=True)
@@ -126,25 +132,30 @@ def _answered(steps: Programme, answer: Callable[[Question], ExactIntArray]) -> 
             return Answered(end.value, balls, answers)
 
 
-def _shares(question: Kept, answers: ExactIntArray, known: Known, asked: Asked) -> tuple[float, float, float]:
-    """Return how much the balls kept: of cells in that of users, of records and of cells in that of values.
+def _shares(question: Kept, answers: ExactIntArray, known: Known, asked: Asked) -> list[float]:
+    """Return how much the balls kept: of cells in that of users; of records and of cells in the other, if there is one.
 
     Where there are few users, the answers say little, and the share that was meant counts for more.
     """
-    cells, records = known.cells / asked.most_cells, known.records / asked.most_records
-    size = np.array([cells, records, cells]) * (1 << SHARE_BITS)
+    sizes = {"cells": known.cells / asked.most_cells, "records": known.records / asked.most_records}
+    size = np.array([sizes[by] for _, by in question.of]) * (1 << SHARE_BITS)
     gain = 1 / (1 + (sigma(question.ball) / size / _SPREAD_OF_SHARES) ** 2)
     kept = USUAL_SHARE + gain * answers.astype(np.float64) / size
-    users, of_records, of_cells = np.clip(kept, _LEAST_SHARE, _MOST_SHARE).tolist()
-    return users, of_records, of_cells
+    return np.clip(kept, _LEAST_SHARE, _MOST_SHARE).tolist()
 
 
-def _estimate(
-    day: Day, check: Check, far: ExactIntArray, shares: tuple[float, float, float], is_first: bool
-) -> Estimate:
+def _counted(before: State, users: Users, share: float) -> Estimate:
+    """Return the estimate where numbers of users alone are asked for, and what it leaves."""
+    after = replace(before, users=users.field, overdispersion=users.overdispersion)
+    after = replace(after, log_lengths=(_length(before.log_lengths[0], share), before.log_lengths[1]))
+    nothing = Number(np.zeros_like(users.mean), np.ones_like(users.mean))
+    return Estimate(Number(users.mean, users.variance), nothing, nothing, after)
+
+
+def _estimate(day: Day, check: Check, far: ExactIntArray, of_users: float, is_first: bool) -> Estimate:
     """Return the estimate from a day's answers, and what it leaves."""
     before, users = day.before, day.users
-    of_users, records = day.records()
+    a_user, records = day.records()
     scales = _FIRST_SCALES if is_first else (1.0,)
     trials = [(scale, day.values(records, scale, 1.0)) for scale in scales]
     scale, tried = max(trials, key=lambda one: one[1].log_likelihood)
@@ -153,13 +164,13 @@ def _estimate(
     after = replace(
         before,
         users=users.field,
-        records=of_users.field,
+        records=a_user.field,
         values=values.field,
         overdispersion=users.overdispersion,
         scale=before.scale * scale,
         of_user=before.of_user * residual,
         of_record=before.of_record * residual,
-        log_lengths=_lengths(before, shares),
+        log_lengths=(_length(before.log_lengths[0], of_users), _length(before.log_lengths[1], day.shares[0])),
     )
     mean = Number(np.clip(values.mean, 0, day.asked.value_range), values.variance + _unfair(day, values.mean))
     return Estimate(Number(users.mean, users.variance), records, mean, after)
@@ -170,10 +181,6 @@ def _unfair(day: Day, mean: FloatArray) -> FloatArray:
     return (_UNFAIR * (1 / day.shares[0] - 1) * (mean - day.sums.centre)) ** 2
 
 
-def _lengths(before: State, shares: tuple[float, float, float]) -> tuple[float, float]:
-    """Return how much longer vectors are than meant, from the shares that the balls kept."""
-    users, values = (
-        old + log_length_of(min(max(one, _LEAST_OF_LENGTH), _MOST_OF_LENGTH)) - USUAL_LOG_LENGTH
-        for old, one in zip(before.log_lengths, shares[:2], strict=True)
-    )
-    return users, values
+def _length(before: float, share: float) -> float:
+    """Return how much longer vectors are than meant, from the share that their ball kept."""
+    return before + log_length_of(min(max(share, _LEAST_OF_LENGTH), _MOST_OF_LENGTH)) - USUAL_LOG_LENGTH

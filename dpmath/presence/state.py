@@ -41,6 +41,7 @@ class Asked:
         cap: The most records of a user in a cell.
         value_range: Largest value of a record, in ticks.
         loss: What the day costs everybody, in units of 2^-101 of rho.
+        counts_only: Whether numbers of users alone are asked for.
     """
 
     grid: Grid
@@ -48,6 +49,7 @@ class Asked:
     cap: int
     value_range: int
     loss: int
+    counts_only: bool = False
 
     def __post_init__(self) -> None:
         """Check the numbers."""
@@ -162,13 +164,13 @@ def first_state(known: Known, asked: Asked) -> State:
     )
 
 
-def asked_of(grid: Grid, cap: int, value_range: int, loss: int) -> Asked:
+def asked_of(grid: Grid, cap: int, value_range: int, loss: int, counts_only: bool = False) -> Asked:
     """Return what is public before a day is asked.
 
     Source:
         HV-E20.
     """
-    return Asked(grid, basis_of(grid), cap, value_range, loss)
+    return Asked(grid, basis_of(grid), cap, value_range, loss, counts_only)
 
 
 def _first(asked: Asked, level: float, variance: dict[str, float], own: float, unit: float) -> Field:

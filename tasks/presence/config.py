@@ -25,6 +25,9 @@ from tasks.presence.area import hexagons_of
 FORMATS = ("csv", "parquet", "ndjson")
 _LEAST_USERS = 500
 _MOST_TICKS = 1 << 16
+NO_VALUE = "{none}"
+"""What `columns.value` is where numbers of users alone are published."""
+_OF_COUNTS = {"name": "users", "unit": "", "lower": 0, "upper": 1, "tick": 1}
 _REASON = (
     f"expected_users must be at least {_LEAST_USERS}: with fewer, hiding who was there at all leaves almost nothing. "
     "After a week at epsilon 2 a day, published means explained .41 of what cells differ by for 150 buses, .87 for 500 "
@@ -89,6 +92,14 @@ class PresencePrivacy(Section):
         return self.currency.within(self.epsilon_per_day)
 
 
+class PresenceStatistics(Section):
+    """Which statistics of each cell are published."""
+
+    mean: bool = True
+    """Publish means and numbers of records too. With `false` only numbers of users are published, with less noise: for
+    visits, boardings and trips, which have no value. Then leave out `[value]` and `columns.value`; there is no map."""
+
+
 class PresencePublish(Publish):
     """What is published beside the table, and which cells are."""
 
@@ -107,11 +118,24 @@ class PresenceConfig(Section):
     grid: AreaGrid
     privacy: PresencePrivacy
     budget: Budget
+    statistics: PresenceStatistics = PresenceStatistics()
     publish: PresencePublish = PresencePublish()
     publisher: Publisher = Publisher()
     storage: Storage
     monitoring: Monitoring = Monitoring()
     folder: Path = Field(exclude=True)
+
+    @model_validator(mode="before")
+    @classmethod
+    def _counts_have_no_value(cls, given: Any) -> Any:
+        if not isinstance(given, dict) or not isinstance(given.get("statistics"), dict):
+            return given
+        if given["statistics"].get("mean") is not False:
+            return given
+        columns = dict(given.get("columns") or {})
+        if "value" in given or "value" in columns:
+            raise ValueError("statistics.mean = false publishes no values: leave out [value] and columns.value")
+        return {**given, "value": _OF_COUNTS, "columns": {**columns, "value": NO_VALUE}}
 
     @model_validator(mode="after")
     def _what_each_record_says_by_itself(self) -> Self:
@@ -126,6 +150,8 @@ class PresenceConfig(Section):
             raise ValueError(f"columns must not be {OF_FILE} or {SPEED} where presence is secret, nor have time_else")
         if columns.user_is == "record":
             raise ValueError('columns.user_is = "record" protects nobody\'s presence: remove it')
+        if columns.value == NO_VALUE and self.statistics.mean:
+            raise ValueError("to publish no values set statistics.mean = false, and leave out columns.value")
         if self.value.screen:
             raise ValueError("value.screen counts users, which are secret here: remove it")
         if "least_share" in self.budget.model_fields_set:
@@ -248,7 +274,16 @@ class PresenceConfig(Section):
             "publisher": here["publisher"],
             "folder": str(self.folder),
         }
+        if not settings["statistics"]["mean"]:
+            del whole["value"]
+            whole["columns"] = {key: one for key, one in settings["columns"].items() if key != "value"}
         return type(self).model_validate(whole, strict=False)
+
+    @property
+    def by_role(self) -> dict[str, str]:
+        """The name of each role's column; where nothing is measured, something that every record has is the value."""
+        roles = self.columns.by_role
+        return roles if self.statistics.mean else {**roles, "value": roles["latitude"]}
 
     def with_privacy(self, settings: dict[str, Any]) -> Self:
         """Return the configuration with a recorded section on privacy."""

@@ -41,6 +41,11 @@ class PresenceDay:
         """Whether any cell is published."""
         return not self.table.is_empty()
 
+    @property
+    def has_map(self) -> bool:
+        """Whether there is a map: of means, if any cell is published."""
+        return self.config.publish.map and self.config.statistics.mean and self.has_cells
+
 
 def _map(day: PresenceDay) -> bytes:
     from tasks.presence.page import page
@@ -65,7 +70,7 @@ FORMATS: tuple[Format[PresenceDay], ...] = (
         read_back.same_geoparquet,
         lambda day: day.has_cells,
     ),
-    Format("map.html", HTML, _map, is_wanted=lambda day: day.config.publish.map and day.has_cells),
+    Format("map.html", HTML, _map, is_wanted=lambda day: day.has_map),
 )
 """The files of a day beside the noisy answers and the manifest."""
 

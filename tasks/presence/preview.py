@@ -60,10 +60,10 @@ def _last_release(config: PresenceConfig) -> dict[str, Any]:
         return {}
     last = released[-1]
     table = private_files.read_frame(private_files.releases(config), last.files[TABLE])
-    medians = table.select(pl.col("n_users_sd", "mean_sd").median().round(2)).row(0)
+    medians = table.select(pl.col("^n_users_sd|mean_sd$").median().round(2)).row(0)
     return {
         "last_release": last.date.isoformat(),
         "cells_published": table.height,
         "median_sd_of_users": medians[0],
-        "median_sd_of_means": medians[1],
+        **({"median_sd_of_means": medians[1]} if len(medians) > 1 else {}),
     }

@@ -123,7 +123,7 @@ def _csv(paths: list[Path], config: PresenceConfig) -> _Reader:
     if len(headers) > 1:
         raise BadInput("the files of a day must have one header where presence is secret; make them alike")
     names = headers.pop()
-    places = {role: names.index(name) + 1 for role, name in config.columns.by_role.items() if name in names}
+    places = {role: names.index(name) + 1 for role, name in config.by_role.items() if name in names}
     _check_columns(places.keys(), config)
     mark = re.escape(delimiter)
     pattern = rf'{mark}("(?:[^"]|"")*"|[^{mark}"]*)'
@@ -146,7 +146,7 @@ def _headers(paths: list[Path], delimiter: str) -> Iterator[tuple[str, ...]]:
 
 
 def _ndjson(_: list[Path], config: PresenceConfig) -> _Reader:
-    return "scratch/present_ndjson", {role: _json_path(name) for role, name in config.columns.by_role.items()}
+    return "scratch/present_ndjson", {role: _json_path(name) for role, name in config.by_role.items()}
 
 
 def _json_path(name: str) -> str:
@@ -156,7 +156,7 @@ def _json_path(name: str) -> str:
 
 
 def _parquet(paths: list[Path], config: PresenceConfig) -> _Reader:
-    names = dict(config.columns.by_role)
+    names = dict(config.by_role)
     for path in paths:
         held = set(pq.read_schema(path).names)
         _check_columns({role for role, name in names.items() if name in held}, config)
@@ -167,6 +167,6 @@ _READERS = {"csv": _csv, "ndjson": _ndjson, "parquet": _parquet}
 
 
 def _check_columns(found: Any, config: PresenceConfig) -> None:
-    lacking = [name for role, name in config.columns.by_role.items() if role not in found]
+    lacking = [name for role, name in config.by_role.items() if role not in found]
     if lacking:
         raise BadInput(f"a file has no column {', '.join(lacking)}; mend [columns]")

@@ -27,7 +27,7 @@ AREA = "area.json"
 _SURFACES = ("users", "records", "values")
 _PARTS = ("mean", "covariance", "own", "own_variance")
 _NUMBERS = ("overdispersion", "mean_records", "records_variance", "scale", "of_user", "of_record")
-_SAME = ("grid", "value")
+_SAME = ("grid", "value", "statistics")
 """The settings that a state is for, with cap and time zone. If one of them changes, the estimate begins anew."""
 _MOST_KEPT = 3
 _MOST_DAYS = 60
@@ -37,7 +37,8 @@ _MOST_DAYS = 60
 def asked(config: PresenceConfig) -> Asked:
     """Return what is public before a day is asked."""
     grid = Grid(positions_of(config.hexagons), config.n_slots)
-    return asked_of(grid, config.privacy.cap, config.value.n_ticks, config.privacy.loss_per_day)
+    counts_only = not config.statistics.mean
+    return asked_of(grid, config.privacy.cap, config.value.n_ticks, config.privacy.loss_per_day, counts_only)
 
 
 def chain_before(date: dt.date, entries: Sequence[Entry], config: PresenceConfig) -> list[PresenceRelease]:

@@ -49,20 +49,14 @@ def table_of(
         epsilon: What the release costs everybody.
         config: Says which cells are published.
     """
-    value, unit = config.value, config.tick
-    mean, sd = _in_unit(estimate.mean.mean, config), np.sqrt(estimate.mean.variance) * unit
-    low, high = (np.clip(mean + side * _NORMAL_95 * sd, float(value.lower), float(value.upper)) for side in (-1, 1))
+    n_cells = estimate.n_users.mean.size
     table = pl.DataFrame(
         {
             **_places(date, config),
-            "slot_minutes": np.full(mean.size, config.grid.slot_minutes, dtype=np.int64),
+            "slot_minutes": np.full(n_cells, config.grid.slot_minutes, dtype=np.int64),
             **_count("n_users", estimate.n_users),
-            **_count("n_records", estimate.n_records),
-            "mean": mean.round(_DECIMALS),
-            "mean_sd": sd.round(_DECIMALS),
-            "mean_ci95_low": low.round(_DECIMALS),
-            "mean_ci95_high": high.round(_DECIMALS),
-            "epsilon": np.full(mean.size, epsilon),
+            **(_means(estimate, config) if config.statistics.mean else {}),
+            "epsilon": np.full(n_cells, epsilon),
             "is_published": at_least(estimate.n_users, config.publish.publish_from),
         }
     ).with_columns(release_id=pl.lit(release_id), slot_start=pl.col("slot_start").cast(pl.Datetime("us", "UTC")))
@@ -74,9 +68,11 @@ def schema(config: PresenceConfig) -> pa.DataFrameSchema:
     """Return the schema of the published table."""
     number, count = pa.Column(pl.Float64, pa.Check.ge(0)), pa.Column(pl.Int64, pa.Check.ge(0))
     possible = pa.Column(pl.Float64, pa.Check.in_range(float(config.value.lower), float(config.value.upper)))
+    names = ("n_users", "n_records") if config.statistics.mean else ("n_users",)
+    means = {"mean": possible, "mean_sd": number, "mean_ci95_low": possible, "mean_ci95_high": possible}
     counts = {
         f"{name}{part}": kind
-        for name in ("n_users", "n_records")
+        for name in names
         for part, kind in {"": count, "_sd": number, "_ci95_low": count, "_ci95_high": count}.items()
     }
     columns = {
@@ -84,10 +80,7 @@ def schema(config: PresenceConfig) -> pa.DataFrameSchema:
         "slot_start": pa.Column(pl.Datetime("us", "UTC")),
         "slot_minutes": pa.Column(pl.Int64, pa.Check.eq(config.grid.slot_minutes)),
         **counts,
-        "mean": possible,
-        "mean_sd": number,
-        "mean_ci95_low": possible,
-        "mean_ci95_high": possible,
+        **(means if config.statistics.mean else {}),
         "epsilon": number,
         "release_id": pa.Column(pl.String),
     }
@@ -97,6 +90,14 @@ def schema(config: PresenceConfig) -> pa.DataFrameSchema:
 def check(table: pl.DataFrame, config: PresenceConfig) -> None:
     """Check a table against its schema; raises ``SchemaBroken``."""
     schemas.check(table, schema(config), "statistics")
+
+
+def _means(estimate: Estimate, config: PresenceConfig) -> dict[str, np.ndarray]:
+    mean, sd = _in_unit(estimate.mean.mean, config), np.sqrt(estimate.mean.variance) * config.tick
+    ends = (mean + side * _NORMAL_95 * sd for side in (-1, 1))
+    low, high = (np.clip(end, float(config.value.lower), float(config.value.upper)) for end in ends)
+    columns = {"mean": mean, "mean_sd": sd, "mean_ci95_low": low, "mean_ci95_high": high}
+    return _count("n_records", estimate.n_records) | {name: one.round(_DECIMALS) for name, one in columns.items()}
 
 
 def _in_unit(ticks: np.ndarray, config: PresenceConfig) -> np.ndarray:

@@ -396,6 +396,27 @@ def test_an_area_is_a_polygon_or_coarser_hexagons(tmp_path: Path) -> None:
     assert apart[0, 1] == pytest.approx(near, rel=0.01)
 
 
+def test_without_values_numbers_of_users_are_published_with_less_noise(tmp_path: Path) -> None:
+    lines, deviations = some_lines(1, 900), []
+    without = CONFIG.replace('value = "speed"\n', "")
+    start, end = without.index("[value]"), without.index("[grid]")
+    counts = without[:start] + "[statistics]\nmean = false\n" + without[end:]
+    for name, text in (("all", CONFIG), ("counts", counts)):
+        files, config = made(tmp_path / name, text)
+        write(files, DATE, lines)
+        write(files, LATER, some_lines(2, 900, LATER))
+        for date in (DATE, LATER):
+            folder = published(config, date)
+        assert verify_presence(config).n_made_again == 2
+        deviations.append(pl.read_parquet(folder / "statistics.parquet")["n_users_sd"].mean())
+    table = pl.read_parquet(folder / "statistics.parquet")
+    assert not [name for name in table.columns if name.startswith(("mean", "n_records"))]
+    assert deviations[1] < 0.9 * deviations[0]
+    files.config_file.write_text(CONFIG.replace("[grid]", "[statistics]\nmean = false\n[grid]"))
+    with pytest.raises(BadConfig, match="leave out"):
+        load_presence(files.config_file)
+
+
 def test_a_range_of_days_is_published_and_checked(dataset: tuple[Dataset, PresenceConfig]) -> None:
     files, _ = dataset
     write(files, DATE, some_lines())
