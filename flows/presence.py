@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 from tasks.account.ledger import read_entries
 from tasks.account.presence_release import PresenceRelease
-from tasks.base.announcing import address, emit, show_markdown, show_verified
+from tasks.base.announcing import address, emit, show_markdown, show_verified, tell_if_low
 from tasks.base.errors import WITHHELD, HexveilError, NoRecords
 from tasks.base.progress import progress
 from tasks.presence.account import account_in_words
@@ -65,7 +65,10 @@ def daily(config_file: Path, date: dt.date, revision: str | None = None) -> Pres
         raise
     emit("released", config, date=date, release_id=report.release_id, epsilon=report.epsilon)
     show_markdown("day", _page(date, report, config), f"{date}: {report.n_published:,} cells published", config)
-    show_markdown("budget", account_in_words(read_entries(config), config), "The budget", config)
+    budget = account_in_words(read_entries(config), config)
+    show_markdown("budget", budget, "The budget", config)
+    is_low = report.n_more_like_it < config.monitoring.budget_low_days
+    tell_if_low(is_low, config, days_left=report.n_more_like_it, pays=budget, limit=config.budget.in_words)
     return report
 
 

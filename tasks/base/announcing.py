@@ -7,9 +7,10 @@ from typing import Any, Protocol
 from urllib.parse import quote
 
 from tasks.base import scheduler
-from tasks.base.durable import sha256
+from tasks.base.durable import sha256, write_whole
 from tasks.base.errors import LedgerBroken
 from tasks.base.owner import Owner
+from tasks.base.storage import can_write
 
 PUBLISHED_URL = "HEXVEIL_PUBLISHED_URL"
 """The environment variable with the address that serves the published folder; {dataset} stands for its name."""
@@ -44,6 +45,18 @@ def emit(what: str, config: Owner, **fields: Any) -> None:
     labels = {f"hexveil.{key}": str(fields[key]).lower() for key in ("date", "whole_day") if key in fields}
     payload = {key: value if isinstance(value, int) else str(value) for key, value in fields.items()}
     scheduler.tell(f"hexveil.{what}", resource | labels, payload)
+
+
+def tell_if_low(is_low: bool, config: Owner, **fields: Any) -> None:
+    """Emit once that the budget is low, until it pays more again; the event has some fields."""
+    told = config.storage_path / "private" / "told-that-the-budget-is-low"
+    if not is_low:
+        if can_write(told.parent):
+            told.unlink(missing_ok=True)
+    elif not told.exists():
+        emit("budget.low", config, type="warning", **fields)
+        if can_write(told.parent):
+            write_whole(told, b"")
 
 
 def show_verified(verify: Callable[[], Verified], config: Owner) -> None:

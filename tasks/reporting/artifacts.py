@@ -8,11 +8,9 @@ import datetime as dt
 from tasks.account.ledger import list_entries
 from tasks.account.paid import PAID_IN_PART
 from tasks.base import scheduler
-from tasks.base.announcing import address, artifact_key, emit, show_markdown, show_verified
+from tasks.base.announcing import address, artifact_key, emit, show_markdown, show_verified, tell_if_low
 from tasks.base.config import Config
-from tasks.base.durable import write_whole
 from tasks.base.steps import step, step_seconds
-from tasks.base.storage import can_write
 from tasks.reporting import pages
 from tasks.reporting.budget_report import report_budget
 from tasks.reporting.burndown import burndown
@@ -78,15 +76,8 @@ def make_budget_artifact(config: Config) -> None:
     budget = report_budget(entries, config)
     page = pages.budget_page(entries, budget, burndown(entries, config), config)
     show_markdown("budget", page, f"The budget {budget.pays_in_words}", config)
-    told = config.storage_path / "private" / "told-that-the-budget-is-low"
-    if not pages.is_low(budget, config):
-        if can_write(told.parent):
-            told.unlink(missing_ok=True)
-    elif not told.exists():
-        pays = {"days_left": budget.n_days_left, "pays": f"the budget {budget.pays_in_words}"}
-        emit("budget.low", config, type="warning", **pays, left=budget.left, limit=config.budget.in_words)
-        if can_write(told.parent):
-            write_whole(told, b"")
+    pays = {"days_left": budget.n_days_left, "pays": f"the budget {budget.pays_in_words}"}
+    tell_if_low(pages.is_low(budget, config), config, **pays, left=budget.left, limit=config.budget.in_words)
 
 
 @step("verify {config.dataset.name}")
