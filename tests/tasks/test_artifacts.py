@@ -67,7 +67,7 @@ def test_a_low_budget_is_told_once_until_it_pays_more_again(
     monkeypatch.setattr(artifacts.scheduler, "in_flow_run", lambda: True)
     monkeypatch.setattr(artifacts, "show_markdown", lambda *_: None)
     monkeypatch.setattr(artifacts, "burndown", lambda *_: "")
-    monkeypatch.setattr(artifacts, "emit", lambda what, _, **fields: told.append({"event": what, **fields}))
+    monkeypatch.setattr(announcing, "emit", lambda what, _, **fields: told.append({"event": what, **fields}))
     for total in (100.0, 29.9, 29.9, 29.0, 100.0, 29.9):
         busy_dataset.set(epsilon_total=total)
         artifacts.make_budget_artifact.fn(busy_dataset.config)
