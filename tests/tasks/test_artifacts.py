@@ -5,6 +5,7 @@ from support import Dataset
 
 from tasks.account import ledger
 from tasks.account.ledger import list_entries
+from tasks.base import announcing
 from tasks.reporting import artifacts, burndown, pages
 from tasks.reporting.budget_report import report_budget
 
