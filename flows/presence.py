@@ -58,12 +58,7 @@ def daily(config_file: Path, date: dt.date, revision: str | None = None) -> Pres
         The report on the release.
     """
     config = load_presence(config_file)
-    try:
-        report = _report(publish_day(release_day(date, config, revision), config), config)
-    except WITHHELD as error:
-        emit("withheld", config, date=date, whole_day=True, reason=str(error))
-        raise
-    emit("released", config, date=date, release_id=report.release_id, epsilon=report.epsilon)
+    report = _published(date, config, revision)
     show_markdown("day", _page(date, report, config), f"{date}: {report.n_published:,} cells published", config)
     budget = account_in_words(read_entries(config), config)
     show_markdown("budget", budget, "The budget", config)
@@ -92,7 +87,7 @@ def backfill(config_file: Path, first: dt.date, last: dt.date, shortage: str, sk
     problems: dict[dt.date, str] = {}
     for date in progress(dates, "releasing days"):
         try:
-            publish_day(release_day(date, config), config)
+            _published(date, config, None)
         except HexveilError as error:
             if not (skip_missing and isinstance(error, NoRecords)):
                 problems[date] = str(error)
@@ -109,6 +104,17 @@ def verify(config_file: Path) -> None:
     """
     config = load_presence(config_file)
     show_verified(lambda: verify_presence(config), config)
+
+
+def _published(date: dt.date, config: PresenceConfig, revision: str | None) -> PresenceReport:
+    """Release and publish a day, and tell the scheduler how it ended."""
+    try:
+        entry = publish_day(release_day(date, config, revision), config)
+    except WITHHELD as error:
+        emit("withheld", config, date=date, whole_day=True, reason=str(error))
+        raise
+    emit("released", config, date=date, release_id=entry.release_id, epsilon=entry.stated["epsilon"])
+    return _report(entry, config)
 
 
 def _report(entry: PresenceRelease, config: PresenceConfig) -> PresenceReport:
