@@ -10,7 +10,7 @@ import random
 import shutil
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import pytest
@@ -96,19 +96,35 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     items.sort(key=place)
 
 
-ALTERING, WATCHING = {"monkeypatch"}, {"caplog", "capsys", "capfd"}
+WATCHING = {"caplog", "capsys", "capfd"}
+
+
+class Patch(pytest.MonkeyPatch):  # pyright: ignore[reportGeneralTypeIssues]
+    """A patch that is known for as long as it alters something, those made by ``context`` too."""
+
+    made: ClassVar[list["Patch"]] = []
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.made.append(self)
+
+    @classmethod
+    def alters(cls) -> bool:
+        """Return whether anything is altered now: then no day is copied."""
+        return any(one._setattr or one._setitem or one._cwd or one._savesyspath for one in cls.made)
+
+
+@pytest.fixture
+def monkeypatch() -> Iterator[pytest.MonkeyPatch]:
+    with Patch.context() as patch:
+        yield patch
+    Patch.made.clear()
 
 
 @pytest.fixture(autouse=True)
 def copied(request: pytest.FixtureRequest) -> None:
-    """Let released days be copied, unless the test watches the steps, or alters them: until it begins, its fixtures."""
-    altered = request.getfixturevalue("monkeypatch")._setattr if ALTERING & {*request.fixturenames} else []
-    TEMPLATES.begin(WATCHING.isdisjoint(request.fixturenames), altered)
-
-
-def pytest_runtest_call(item: pytest.Item) -> None:
-    if isinstance(item, pytest.Function) and ALTERING & {*item.fixturenames}:
-        TEMPLATES.begin(False)
+    """Let released days be copied, unless the test watches the steps, and while nothing is altered."""
+    TEMPLATES.begin(WATCHING.isdisjoint(request.fixturenames), Patch.alters)
 
 
 @pytest.fixture

@@ -7,7 +7,7 @@ same release twice: its second dataset is released for itself, with noise of its
 import hashlib
 import shutil
 import tempfile
-from collections.abc import Callable, Sized
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -25,16 +25,16 @@ class Templates:
         self._made: dict[str, tuple[Path, str]] = {}
         self._used: set[str] = set()
         self._may_copy = False
-        self._altered: Sized = ()
+        self._alters: Callable[[], bool] = lambda: False
 
-    def begin(self, may_copy: bool, altered: Sized = ()) -> None:
-        """Begin another test, and say whether it may get copies: none any more as soon as it altered something."""
+    def begin(self, may_copy: bool, alters: Callable[[], bool]) -> None:
+        """Begin another test, and say whether it may get copies, and what tells whether it alters something now."""
         self._used.clear()
-        self._may_copy, self._altered = may_copy, altered
+        self._may_copy, self._alters = may_copy, alters
 
     def of(self, folder: Path, asked: tuple[Any, ...], run: Callable[[], str]) -> str:
         """Run a step on a dataset, or copy what it left in an equal one; return its result."""
-        if not self._may_copy or len(self._altered) or not _is_whole(folder):
+        if not self._may_copy or self._alters() or not _is_whole(folder):
             return run()
         key = _digest(folder, asked)
         if key in self._used:
