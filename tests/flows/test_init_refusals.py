@@ -136,11 +136,13 @@ def test_two_datasets_of_one_name_do_not_share_a_storage(dataset: Dataset, hexve
     assert stores == [dataset.folder / "buses-store", dataset.folder / "trams-store"]
 
 
-@pytest.mark.parametrize("value", ["9" * 5_000, "[" * 20_000 + "]" * 20_000, "[" * 400 + "]" * 400, "1e999", '"N/A"'])
+SPEEDS = ("9", "9" * 5_000, "[" * 20_000 + "]" * 20_000, "[" * 400 + "]" * 400, "1e999", '"N/A"')
+
+
 @pytest.mark.parametrize("name", ["day.json", "day.ndjson"])
-def test_no_value_of_json_decides_what_is_recognised(dataset: Dataset, hexveil: Hexveil, name: str, value: str) -> None:
+def test_no_value_of_json_decides_what_is_recognised(dataset: Dataset, hexveil: Hexveil, name: str) -> None:
     said = []
-    for speed in ("9", value):
+    for speed in SPEEDS:
         rows = [
             json.dumps(one).replace('"speed": 9', f'"speed": {speed}' if n == 1 else '"speed": 9')
             for n, one in enumerate(RECORDS)
@@ -151,7 +153,7 @@ def test_no_value_of_json_decides_what_is_recognised(dataset: Dataset, hexveil: 
         assert ended.returncode == 0, ended.stderr
         said.append((ended.stdout, path.read_text()))
         assert f"{DATE} was read: 3 rows kept\n" in ended.stdout
-    assert said[0] == said[1]
+    assert said[1:] == said[:1] * (len(SPEEDS) - 1)
     assert ledger.read_entries(load_config(path)) == []
 
 

@@ -12,7 +12,7 @@ import pytest
 from feeds import MIDNIGHT, snapshot
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from support import CONFIG, DATE, Dataset, examples, slow
+from support import CONFIG, DATE, Campaign, Dataset, examples, slow
 from typer.testing import CliRunner
 
 from flows.cli import app
@@ -123,16 +123,23 @@ def begun(folder: Path, name: str, options: tuple[str, ...]) -> tuple[str, str]:
     return f"{done.output}{done.exception}", config.read_text() if config.exists() else ""
 
 
-@examples(3, 12)
+@examples(2, 12)
 @pytest.mark.parametrize("form", FORMS)
-def test_no_value_changes_what_init_says_writes_or_refuses(form: str, n_examples: int, tmp_path: Path) -> None:
+def test_no_value_changes_what_init_says_writes_or_refuses(
+    form: str, n_examples: int, campaign: Campaign, tmp_path: Path
+) -> None:
     name, options, strategy, write = FORMS[form]
     (tmp_path / name).write_bytes(write([9.0] * N_ROWS if "gtfs" in form else ["9"] * N_ROWS))
     plain = begun(tmp_path, name, options)
     assert REFUSED.get(form, "6 rows kept") in plain[0]
     assert bool(plain[1]) == (form not in REFUSED)
 
-    @settings(max_examples=n_examples, deadline=None, database=None, suppress_health_check=[HealthCheck.too_slow])
+    @settings(
+        max_examples=campaign.size(n_examples),
+        deadline=None,
+        database=None,
+        suppress_health_check=[HealthCheck.too_slow],
+    )
     @given(st.lists(strategy, min_size=N_ROWS, max_size=N_ROWS))
     def same(values: list[Any]) -> None:
         (tmp_path / name).write_bytes(write(values))
@@ -179,7 +186,9 @@ def test_nor_does_a_value_outside_the_grammar_change_what_is_recognised(name: st
 
 @examples(4, 15)
 @pytest.mark.parametrize("form", ["csv", "ndjson", "json", "gtfs-rt"])
-def test_no_value_changes_the_unit_that_a_day_sees_in_its_times(form: str, n_examples: int, tmp_path: Path) -> None:
+def test_no_value_changes_the_unit_that_a_day_sees_in_its_times(
+    form: str, n_examples: int, campaign: Campaign, tmp_path: Path
+) -> None:
     """The times are numbers, and no unit is declared: it is recognised from the first ones."""
     name, _, strategy, write = FORMS[form]
     (tmp_path / "dataset.toml").write_text(CONFIG)
@@ -205,7 +214,12 @@ def test_no_value_changes_the_unit_that_a_day_sees_in_its_times(form: str, n_exa
     plain = read([9.0] * N_ROWS if form == "gtfs-rt" else ["9"] * N_ROWS)
     assert sum(n for *_, n in plain) == N_ROWS
 
-    @settings(max_examples=n_examples, deadline=None, database=None, suppress_health_check=[HealthCheck.too_slow])
+    @settings(
+        max_examples=campaign.size(n_examples),
+        deadline=None,
+        database=None,
+        suppress_health_check=[HealthCheck.too_slow],
+    )
     @given(st.lists(strategy, min_size=N_ROWS, max_size=N_ROWS))
     def same(values: list[Any]) -> None:
         assert read(values) == plain

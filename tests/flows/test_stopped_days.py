@@ -17,7 +17,7 @@ DATES = [DATE + dt.timedelta(days=number) for number in range(3)]
 @pytest.fixture
 def week(dataset: Dataset) -> Dataset:
     """Return three days, of which the second cannot be read, and a budget for exactly three days."""
-    screen(dataset, "pure", "planned", total="1200")
+    screen(dataset, "pure", "clip-user", total="1200")
     for number, date in enumerate(DATES):
         write_day(dataset, N_BUSES * (number == 1), date)
     return dataset

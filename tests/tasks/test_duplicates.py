@@ -5,7 +5,7 @@ import polars as pl
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from support import CONFIG, DATE, Dataset, examples
+from support import CONFIG, DATE, Campaign, Dataset, examples
 
 from tasks.base import warehouse
 from tasks.records.judge import duplicates
@@ -106,9 +106,9 @@ def set_hash(patch: pytest.MonkeyPatch, expression: str) -> None:
 
 @examples(3, 20)
 def test_what_is_kept_and_why_is_what_a_plain_reading_of_the_rows_says_whatever_the_hashes_are(
-    tmp_path_factory: pytest.TempPathFactory, n_examples: int
+    tmp_path_factory: pytest.TempPathFactory, n_examples: int, campaign: Campaign
 ) -> None:
-    @settings(max_examples=n_examples)
+    @settings(max_examples=campaign.size(n_examples))
     @given(files=FILES, expression=st.sampled_from([HASH, HASH, *COLLIDING]), at_once=st.sampled_from([1 << 26, 20, 3]))
     def same(files: list[list[Row]], expression: str, at_once: int) -> None:
         files = [[GOOD, *files[0]], *files[1:]]

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from reading import ROW, ingest, refusal
-from support import CONFIG, DATE, ENGINES, HEADER, Dataset, examples
+from support import CONFIG, DATE, ENGINES, HEADER, Campaign, Dataset, examples
 
 from tasks.base.errors import HexveilError
 from tasks.engines.prepare import preparation
@@ -144,9 +144,9 @@ IDS = st.lists(st.text(CHARACTER.filter(lambda one: one not in "\0\r"), max_size
 
 @examples(4, 30)
 def test_white_space_of_any_kind_is_trimmed_off_any_id(
-    tmp_path_factory: pytest.TempPathFactory, n_examples: int
+    tmp_path_factory: pytest.TempPathFactory, n_examples: int, campaign: Campaign
 ) -> None:
-    @settings(max_examples=n_examples)
+    @settings(max_examples=campaign.size(n_examples))
     @given(ids=IDS)
     def same(ids: list[str]) -> None:
         dataset = Dataset(tmp_path_factory.mktemp("ids"))

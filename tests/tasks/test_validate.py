@@ -10,7 +10,7 @@ import pytest
 from configurations import with_settings
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from support import CONFIG, DATE, HEADER, Dataset, examples
+from support import CONFIG, DATE, HEADER, Campaign, Dataset, examples
 
 from tasks.base import warehouse
 from tasks.base.errors import BadInput, HexveilError
@@ -192,12 +192,12 @@ def outcomes(folder: Path, values: list[str]) -> tuple[list[Any], list[Any]]:
 
 @examples(4, 40)
 def test_which_records_survive_does_not_depend_on_any_value(
-    tmp_path_factory: pytest.TempPathFactory, n_examples: int
+    tmp_path_factory: pytest.TempPathFactory, n_examples: int, campaign: Campaign
 ) -> None:
     """Quoted fields of any text, duplicates among the rows: users, cells and counts stay the same."""
     plain = outcomes(tmp_path_factory.mktemp("plain"), ["1"] * 6)
 
-    @settings(max_examples=n_examples)
+    @settings(max_examples=campaign.size(n_examples))
     @given(values=st.lists(NUMBER_LIKE, min_size=6, max_size=6))
     def same(values: list[str]) -> None:
         assert outcomes(tmp_path_factory.mktemp("survival"), values) == plain
