@@ -141,14 +141,14 @@ SPEEDS = ("9", "9" * 5_000, "[" * 20_000 + "]" * 20_000, "[" * 400 + "]" * 400, 
 
 @pytest.mark.parametrize("name", ["day.json", "day.ndjson"])
 def test_no_value_of_json_decides_what_is_recognised(dataset: Dataset, hexveil: Hexveil, name: str) -> None:
-    said = []
+    said, path = list[tuple[str, str]](), dataset.folder / "mine.toml"
     for speed in SPEEDS:
         rows = [
             json.dumps(one).replace('"speed": 9', f'"speed": {speed}' if n == 1 else '"speed": 9')
             for n, one in enumerate(RECORDS)
         ]
         content = '{"result": [' + ", ".join(rows) + "]}" if name == "day.json" else "\n".join(rows) + "\n"
-        file, path = dataset.write(name, content), dataset.folder / "mine.toml"
+        file = dataset.write(name, content)
         ended = hexveil("init", file, "--to", path, "--force", *USUAL)
         assert ended.returncode == 0, ended.stderr
         said.append((ended.stdout, path.read_text()))
