@@ -1,110 +1,29 @@
 """The configuration of a dataset whose users' presence is secret: `[privacy] protects = "presence"`."""
 
 import datetime as dt
-from decimal import Decimal
 from fractions import Fraction
 from pathlib import Path
-from typing import Any, ClassVar, Literal, Self
+from typing import Any, ClassVar, Self
 
-import h3
-from pydantic import Field, field_validator, model_validator
+from pydantic import Field, model_validator
 
-from dpmath.core.currency import Currency, currency_of
 from dpmath.presence.user_cells import MOST_CELLS
 from tasks.base.config import Config, day_bounds
-from tasks.base.config_privacy import DEFAULT_DELTA, LEAST_EPSILON_PER_DAY
 from tasks.base.config_publisher import Publisher
 from tasks.base.config_reading import read_as
-from tasks.base.config_sections import Budget, Grid, Monitoring, Publish, Storage, Value
+from tasks.base.config_sections import Budget, Monitoring, Storage, Value
 from tasks.base.config_source import OF_FILE, SPEED, Columns, Dataset
-from tasks.base.config_types import Number, Section
+from tasks.base.config_types import Section
 from tasks.base.durable import canonical_json, sha256
 from tasks.base.errors import BadConfig
 from tasks.presence.area import hexagons_of
+from tasks.presence.sections import AreaGrid, PresencePrivacy, PresencePublish, PresenceStatistics
 
 FORMATS = ("csv", "parquet", "ndjson")
-_LEAST_USERS = 500
 _MOST_TICKS = 1 << 16
 NO_VALUE = "{none}"
 """What `columns.value` is where numbers of users alone are published."""
 _OF_COUNTS = {"name": "users", "unit": "", "lower": 0, "upper": 1, "tick": 1}
-_REASON = (
-    f"expected_users must be at least {_LEAST_USERS}: with fewer, hiding who was there at all leaves almost nothing. "
-    "After a week at epsilon 2 a day, published means explained .41 of what cells differ by for 150 buses, .87 for 500 "
-    "taxis that drive all day, and .78 for 20,000 phones. If who was where is public anyway, leave out protects"
-)
-
-
-class AreaGrid(Grid):
-    """The cells: all hexagons of a public area, and slots counted from local midnight."""
-
-    area: str | tuple[str, ...] = Field(min_length=1)
-    """The public area: a `.geojson` of polygons, relative to this file, or a list of H3 cells, also coarser ones. All
-    its hexagons are estimated, whoever was there. Choose it without looking at the data: a city's limits, a region."""
-
-    @field_validator("area", mode="before")
-    @classmethod
-    def _as_tuple(cls, value: Any) -> Any:
-        return tuple(value) if isinstance(value, list) else value
-
-    @field_validator("area")
-    @classmethod
-    def _cells(cls, value: str | tuple[str, ...]) -> str | tuple[str, ...]:
-        wrong = [one for one in value if not h3.is_valid_cell(one)] if isinstance(value, tuple) else []
-        if wrong:
-            raise ValueError(f"must be a file, or H3 cells: {wrong[0]} is none")
-        return value
-
-
-class PresencePrivacy(Section):
-    """What one day costs everybody, and what is declared of users."""
-
-    protects: Literal["presence"]
-    """What is secret: `values` (the default; who was where is public), or `presence`, as in this file. It never changes
-    after the first release."""
-    epsilon_per_day: Number = Field(ge=LEAST_EPSILON_PER_DAY, le=Decimal(1_000_000))
-    """What one day's release costs everybody, there or not."""
-    definition: Literal["zcdp"] = "zcdp"
-    """Losses are counted in zCDP's rho."""
-    delta: Number = Field(default=DEFAULT_DELTA, ge=Decimal("1e-30"), le=Decimal("1e-4"))
-    """The delta at which an epsilon is meant. It never changes after the first release."""
-    expected_users: int = Field(le=10**9)
-    """About how many users a day has, from what is publicly known. At least 500: with fewer this model is of no use."""
-    cap: int = Field(ge=1, le=1024)
-    """The most records that a user counts with in one hexagon and slot; a longer stay counts as its mean, so often.
-    Choose it without looking at the data: about what a typical user leaves in one slot."""
-
-    @field_validator("expected_users")
-    @classmethod
-    def _enough(cls, value: int) -> int:
-        if value < _LEAST_USERS:
-            raise ValueError(_REASON)
-        return value
-
-    @property
-    def currency(self) -> Currency:
-        """What losses are counted in."""
-        return currency_of(self.definition, self.delta)
-
-    @property
-    def loss_per_day(self) -> int:
-        """What a day costs everybody at most, in the unit of the currency."""
-        return self.currency.within(self.epsilon_per_day)
-
-
-class PresenceStatistics(Section):
-    """Which statistics of each cell are published."""
-
-    mean: bool = True
-    """Publish means and numbers of records too. With `false` only numbers of users are published, with less noise: for
-    visits, boardings and trips, which have no value. Then leave out `[value]` and `columns.value`; there is no map."""
-
-
-class PresencePublish(Publish):
-    """What is published beside the table, and which cells are."""
-
-    publish_from: int = Field(default=5, ge=1, le=10**6)
-    """A cell is published if it had at least so many users with a probability of 90 %, as the noisy numbers say."""
 
 
 class PresenceConfig(Section):
