@@ -8,7 +8,6 @@ from pathlib import Path
 from tasks.base.config import load_config
 from tasks.base.owner import Owner, Spender
 from tasks.collect.config import CollectionConfig, load_collection
-from tasks.presence.config import load_presence
 
 _WEEKDAYS = {
     "day": {"HEXVEIL_OPEN_DAY": "*", "HEXVEIL_LOCALISE_DAY": "*", "HEXVEIL_ESTIMATE_DAY": "*"},
@@ -61,7 +60,11 @@ def load_either(path: Path) -> Owner:
 
 def load_spender(path: Path) -> Spender:
     """Read and check the configuration of a dataset, in either model; raises what ``load_either`` does."""
-    return load_presence(path) if is_presence(path) else load_config(path)
+    if not is_presence(path):
+        return load_config(path)
+    from tasks.presence.config import load_presence  # it needs h3, which is not small
+
+    return load_presence(path)
 
 
 def schedule_of(config: Owner) -> Schedule:

@@ -1,19 +1,18 @@
 -- present_row: the rows of a day's Parquet files, each read by itself.
 -- Grain    one row per row of the files
--- Reads    the files $paths
--- Params   $paths; $user, $time, $latitude, $longitude, $value: names of their columns; $blank: trimmed off user ids;
---          $micros, $time_format: of times, see instant_of; $decimal: the decimal mark of texts; $day_start, $day_end
---          in UTC; $missing: values of the source that mean "not measured"
+-- Reads    source_row: the five columns of the files
+-- Params   $blank: trimmed off user ids; $micros, $time_format: of times, see instant_of; $decimal: the decimal mark of
+--          texts; $day_start, $day_end in UTC; $missing: values of the source that mean "not measured"
 -- Privacy  SENSITIVE
 create or replace temp table present_row as
 with read as (
     select
-        trimmed_id(columns(lambda c: c = $user)::varchar, $blank) as user_id,
-        readable_time(instant_of(columns(lambda c: c = $time), $micros, $time_format)) as observed_at,
-        number_of(columns(lambda c: c = $latitude), $decimal) as latitude,
-        number_of(columns(lambda c: c = $longitude), $decimal) as longitude,
-        number_of(columns(lambda c: c = $value), $decimal) as value
-    from read_parquet($paths, hive_partitioning = false)
+        trimmed_id("user"::varchar, $blank) as user_id,
+        readable_time(instant_of(time, $micros, $time_format)) as observed_at,
+        number_of(latitude, $decimal) as latitude,
+        number_of(longitude, $decimal) as longitude,
+        number_of(value, $decimal) as value
+    from source_row
 )
 
 select

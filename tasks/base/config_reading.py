@@ -68,8 +68,8 @@ def _check_kind(model: Any, settings: dict[str, Any], path: Path) -> None:
     privacy = settings.get("privacy")
     if isinstance(privacy, dict) and privacy.get("protects") == "presence" and model.kind == "dataset":
         raise BadConfig(
-            f'{path}: has protects = "presence", and this command needs to know who was where: it is for datasets in '
-            "which that is public"
+            f'{path}: has protects = "presence", and this command is not for such datasets: most others need to know '
+            "who was where. See docs/how-to/presence.md"
         )
     given = _KINDS & settings.keys()
     (wanted,) = _KINDS & model.model_fields.keys()

@@ -6,9 +6,17 @@ from pathlib import Path
 
 import h3
 import numpy as np
+import shapely
+import shapely.geometry
 from numpy.typing import NDArray
 
 _KM_A_DEGREE = 111.195
+_MOST_HEXAGONS = 1 << 17
+_KINDS = ("Polygon", "MultiPolygon")
+
+
+class _Refused(ValueError):
+    """An area that can be read and is none."""
 
 
 def hexagons_of(area: str | tuple[str, ...], resolution: int, folder: Path) -> tuple[str, ...]:
@@ -29,8 +37,12 @@ def hexagons_of(area: str | tuple[str, ...], resolution: int, folder: Path) -> t
         return _touched(path.read_text(encoding="utf-8"), resolution)
     except OSError as error:
         problem = error.strerror
-    except (ValueError, KeyError, TypeError, AttributeError, h3.H3BaseException):
-        problem = "not a GeoJSON of polygons"
+    except _Refused:
+        raise
+    except (json.JSONDecodeError, UnicodeDecodeError):
+        problem = "not JSON in UTF-8"
+    except (ValueError, KeyError, TypeError, AttributeError, AssertionError, IndexError, h3.H3BaseException):
+        problem = "not a GeoJSON of polygons in degrees, longitude before latitude (WGS 84)"
     raise ValueError(f"grid.area = {area} cannot be read ({problem})")
 
 
@@ -45,6 +57,9 @@ def positions_of(hexagons: tuple[str, ...]) -> NDArray[np.float64]:
 
 @functools.cache
 def _inside(cells: tuple[str, ...], resolution: int) -> tuple[str, ...]:
+    n_cells = sum(h3.cell_to_children_size(one, resolution) for one in cells if h3.get_resolution(one) <= resolution)
+    if n_cells > _MOST_HEXAGONS:
+        raise ValueError(f"grid.area has {n_cells:,} hexagons of h3_resolution = {resolution}: take fewer, larger ones")
     finer = [one for one in cells if h3.get_resolution(one) > resolution]
     if finer:
         raise ValueError(f"grid.area has the H3 cell {finer[0]}, which is finer than h3_resolution = {resolution}")
@@ -56,7 +71,21 @@ def _touched(text: str, resolution: int) -> tuple[str, ...]:
     document = json.loads(text)
     features = document.get("features", [document])
     found: set[str] = set()
-    for one in features:
-        shape = h3.geo_to_h3shape(one.get("geometry", one))
-        found.update(h3.h3shape_to_cells_experimental(shape, resolution, "overlap"))
+    for number, one in enumerate(features, start=1):
+        geometry = one.get("geometry", one)
+        if geometry is None or geometry["type"] not in _KINDS:
+            kind = geometry and geometry["type"]
+            raise _Refused(f"grid.area: feature {number} is {kind}, and must be {' or '.join(_KINDS)}")
+        shape = shapely.geometry.shape(geometry)
+        west, south, east, north = shape.bounds
+        if not (-180 <= west < east <= 180 and -90 <= south < north <= 90):
+            raise _Refused(
+                f"grid.area: feature {number} is a line, or not within -180 to 180 degrees east, -90 to 90 north"
+            )
+        km2 = shape.area * _KM_A_DEGREE**2 * np.cos(np.radians((south + north) / 2))
+        if km2 > _MOST_HEXAGONS * h3.average_hexagon_area(resolution, "km^2"):
+            raise _Refused(
+                f"grid.area: feature {number} is too large for h3_resolution = {resolution}: take a lower one"
+            )
+        found.update(h3.h3shape_to_cells_experimental(h3.geo_to_h3shape(geometry), resolution, "overlap"))
     return tuple(sorted(found))

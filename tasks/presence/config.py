@@ -73,6 +73,10 @@ class PresenceConfig(Section):
             raise ValueError("to publish no values set statistics.mean = false, and leave out columns.value")
         if self.value.screen:
             raise ValueError("value.screen counts users, which are secret here: remove it")
+        if self.privacy.loss_per_day > self.privacy.currency.within(self.budget.epsilon_total):
+            raise ValueError(
+                "budget.epsilon_total pays no day of privacy.epsilon_per_day: raise it, or lower the other"
+            )
         if "least_share" in self.budget.model_fields_set:
             raise ValueError(
                 "budget.least_share is for budgets of users; here each day costs everybody the same: remove it"

@@ -12,13 +12,14 @@ from pathlib import Path
 from typing import Any
 
 import polars as pl
-import pyarrow.parquet as pq
+import pyarrow as pa
 
 from dpmath.presence.user_cells import UserCells, capped
 from tasks.base import durable, warehouse
 from tasks.base.errors import BadInput
 from tasks.base.storage import private_folder
 from tasks.presence.config import FORMATS, PresenceConfig
+from tasks.presence.parquet_rows import parquet_rows
 from tasks.records.input_formats.compressed import PACKINGS, open_binary
 from tasks.records.input_formats.incoming import BLANK
 from tasks.records.input_formats.recognise import split
@@ -77,20 +78,22 @@ def _read_files(connection: warehouse.Connection, date: dt.date, config: Presenc
         folder = private_folder(config)
         paths = [held.enter_context(at_hand(one, folder / f"fetched-{n}")) for n, one in enumerate(inputs)]
         kind = _format_of(paths, config)
+        if kind != "csv" and len(config.columns.of_time) > 1:
+            raise BadInput("only CSV files may have date and time in two columns: give columns.time one")
         try:
-            statement, parameters = _READERS[kind](paths, config)
+            statement, parameters = _READERS[kind](connection, paths, config)
             start, end = config.day_bounds(date)
             missing = [float(one) for one in config.value.missing]
             of_day = {"day_start": start, "day_end": end, "missing": missing, "decimal": config.dataset.decimal}
-            shared = {"paths": list(map(str, paths)), **of_day, **BLANK, **_times(config)}
+            shared = {**of_day, **BLANK, **_times(config)}
             (n_rows,) = warehouse.run(connection, statement, {**shared, **parameters}).fetchall()[0]
             if kind != "csv":
                 return None
-            of_lines = {"paths": shared["paths"], "header": parameters["header"]}
+            of_lines = {name: parameters[name] for name in ("paths", "header")}
             return warehouse.rows(connection, "read/present_lines", of_lines)[0][0], n_rows
-        except (warehouse.EngineError, OSError, ValueError):
+        except (warehouse.EngineError, pa.ArrowException, OSError, ValueError):
             pass
-    raise BadInput(f"a file for {date} of dataset.files is damaged, or no {kind}; mend or replace it")
+    raise BadInput(f"a file for {date} of dataset.files is damaged, or no {kind} in UTF-8; mend or replace it")
 
 
 def _format_of(paths: list[Path], config: PresenceConfig) -> str:
@@ -117,17 +120,20 @@ def _times(config: PresenceConfig) -> TimeForm:
 _Reader = tuple[str, dict[str, Any]]
 
 
-def _csv(paths: list[Path], config: PresenceConfig) -> _Reader:
+def _csv(_: warehouse.Connection, paths: list[Path], config: PresenceConfig) -> _Reader:
     delimiter = config.dataset.delimiter
     headers = {config.dataset.header} if config.dataset.header else set(_headers(paths, delimiter))
     if len(headers) > 1:
-        raise BadInput("the files of a day must have one header where presence is secret; make them alike")
+        raise BadInput("the files of a day must have the same first line, the header, and none may be empty")
     names = headers.pop()
+    if len(set(names)) < len(names):
+        raise BadInput("two columns of the header have one name; rename one")
     places = {role: names.index(name) + 1 for role, name in config.by_role.items() if name in names}
     _check_columns(places.keys(), config)
     mark = re.escape(delimiter)
     pattern = rf'{mark}("(?:[^"]|"")*"|[^{mark}"]*)'
     return "scratch/present_csv", {
+        "paths": list(map(str, paths)),
         "clock": places["time"],
         **places,
         "columns": dict.fromkeys([*(f"f{place + 1}" for place in range(len(names))), "beyond"], "VARCHAR"),
@@ -140,13 +146,19 @@ def _csv(paths: list[Path], config: PresenceConfig) -> _Reader:
 
 def _headers(paths: list[Path], delimiter: str) -> Iterator[tuple[str, ...]]:
     for path in paths:
-        with open_binary(path) as file:
-            line = file.readline(LONGEST_RECORD).decode("utf-8-sig").rstrip("\r\n")
+        try:
+            with open_binary(path) as file:
+                line = file.readline(LONGEST_RECORD).decode("utf-8-sig").rstrip("\r\n")
+        except BadInput:
+            raise ValueError from None  # its message has the file's name, which may be private
+        if "\r" in line:
+            raise BadInput("lines of CSV files must end in LF or CRLF; a file's end in CR alone")
         yield tuple(split(line, delimiter))
 
 
-def _ndjson(_: list[Path], config: PresenceConfig) -> _Reader:
-    return "scratch/present_ndjson", {role: _json_path(name) for role, name in config.by_role.items()}
+def _ndjson(_: warehouse.Connection, paths: list[Path], config: PresenceConfig) -> _Reader:
+    members = {role: _json_path(name) for role, name in config.by_role.items()}
+    return "scratch/present_ndjson", {"paths": list(map(str, paths)), **members}
 
 
 def _json_path(name: str) -> str:
@@ -155,12 +167,9 @@ def _json_path(name: str) -> str:
     return "$" + "".join(parts)
 
 
-def _parquet(paths: list[Path], config: PresenceConfig) -> _Reader:
-    names = dict(config.by_role)
-    for path in paths:
-        held = set(pq.read_schema(path).names)
-        _check_columns({role for role, name in names.items() if name in held}, config)
-    return "scratch/present_parquet", names
+def _parquet(connection: warehouse.Connection, paths: list[Path], config: PresenceConfig) -> _Reader:
+    connection.register("source_row", parquet_rows(paths, config))
+    return "scratch/present_parquet", {}
 
 
 _READERS = {"csv": _csv, "ndjson": _ndjson, "parquet": _parquet}
@@ -169,4 +178,7 @@ _READERS = {"csv": _csv, "ndjson": _ndjson, "parquet": _parquet}
 def _check_columns(found: Any, config: PresenceConfig) -> None:
     lacking = [name for role, name in config.by_role.items() if role not in found]
     if lacking:
-        raise BadInput(f"a file has no column {', '.join(lacking)}; mend [columns]")
+        raise BadInput(
+            f"a file has no column {', '.join(lacking)}: mend [columns], dataset.delimiter or dataset.header; without "
+            "dataset.header the first line must name the columns"
+        )

@@ -62,6 +62,15 @@ def find_release(
     if revision is not None and not released:
         raise HexveilError(f"{date} has not been released, so there is nothing to revise; run it without --revision")
     found = next((one for one in released if one.revision == revision), None)
+    settings = config.public_settings()
+    if found is not None and (found.area, found.settings["dataset"]["timezone"]) != (
+        settings["grid"]["area"],
+        config.timezone,
+    ):
+        raise HexveilError(
+            f"{date} was released with another grid.area or timezone; releasing it anew would cost everybody again. "
+            "Restore them, or name a revision, which is paid for a second time: --revision NAME"
+        )
     if found is not None and found.release_id != wanted:
         raise HexveilError(
             f"{date} was released as {found.release_id}; releasing it as {wanted} would cost everybody again. Restore "

@@ -115,14 +115,18 @@ def _count(name: str, number: Number) -> dict[str, np.ndarray]:
 
 
 def _places(date: dt.date, config: PresenceConfig) -> dict[str, list[object]]:
-    """Return the hexagon and the slot of every public cell; no slot begins at a time that the clock skips."""
+    """Return the hexagon and the slot of every public cell; no slot that the clock skips."""
     starts = [_instant(date, number * config.grid.slot_minutes, config) for number in range(config.n_slots)]
     cells = list(product(config.hexagons, starts))
     return {"h3_cell": [hexagon for hexagon, _ in cells], "slot_start": [start for _, start in cells]}
 
 
 def _instant(date: dt.date, minutes: int, config: PresenceConfig) -> dt.datetime | None:
-    written = dt.datetime.combine(date, dt.time(minutes // 60, minutes % 60))
-    start = written.replace(tzinfo=ZoneInfo(config.timezone)).astimezone(dt.UTC)
-    is_skipped = start.astimezone(ZoneInfo(config.timezone)).replace(tzinfo=None) != written
-    return None if is_skipped else start
+    """Return the first instant of a slot that the clock does not skip; None if it skips all of it."""
+    zone = ZoneInfo(config.timezone)
+    for minute in range(minutes, minutes + config.grid.slot_minutes):
+        written = dt.datetime.combine(date, dt.time(minute // 60, minute % 60))
+        start = written.replace(tzinfo=zone).astimezone(dt.UTC)
+        if start.astimezone(zone).replace(tzinfo=None) == written:
+            return start
+    return None

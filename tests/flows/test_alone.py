@@ -27,9 +27,9 @@ DRIVER = """
 import atexit, datetime, os, sys
 from pathlib import Path
 atexit.register(lambda: Path(os.environ["NOTE"]).write_text("\\n".join(sys.modules)))
-from flows import cli
-cli.VAR, cli._DEMO = Path(os.environ["DEMO"]), Path(os.environ["DEMO"])
-cli._DEMO_DATES = cli._DEMO_DATES[:1]
+from flows import cli, demonstrating, options
+options.VAR = demonstrating._BUSES = Path(os.environ["DEMO"])
+demonstrating._DATES = demonstrating._DATES[:1]
 cli.main()
 """
 MADE_ANEW = ("hash", "previous_hash", "files", "intended_at", "committed_at", "attempt")

@@ -1,6 +1,7 @@
 """Datasets whose users' presence is secret: what is read, what is charged, what is published, and how it is checked."""
 
 import datetime as dt
+import gzip
 import json
 import random
 from collections import defaultdict
@@ -10,6 +11,8 @@ from pathlib import Path
 import h3
 import numpy as np
 import polars as pl
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 from present import AREA, CONFIG, LATER, SHAPES, Line, lines_of, made, of_shape, released, write
 from support import DATE, Dataset
@@ -337,7 +340,7 @@ def test_a_storage_is_of_one_model_for_ever(dataset: tuple[Dataset, PresenceConf
 
 
 def test_the_other_commands_refuse_such_a_configuration(dataset: tuple[Dataset, PresenceConfig]) -> None:
-    with pytest.raises(BadConfig, match="needs to know who was where"):
+    with pytest.raises(BadConfig, match="is not for such datasets"):
         load_config(dataset[0].config_file)
 
 
@@ -376,10 +379,12 @@ def test_refusals_follow_from_structure_alone(dataset: tuple[Dataset, PresenceCo
     files.write(f"{DATE}.csv", "bus,time,lat,speed\n")
     with pytest.raises(BadInput, match="no column lon"):
         released(config)
-    files.write(f"{DATE}.csv.gz", b"not gzip")
     (files.folder / "raw" / f"{DATE}.csv").unlink()
-    with pytest.raises(BadInput, match="damaged"):
-        released(config)
+    for damaged in (b"not gzip", gzip.compress(b"bus,time,lat,lon,speed\n" * 9)[:-9]):
+        files.write(f"{DATE}.csv.gz", damaged)
+        with pytest.raises(BadInput, match="damaged") as refused:
+            released(config)
+        assert ".gz" not in str(refused.value)
     assert ledger.read_entries(config) == []
 
 
@@ -441,3 +446,106 @@ def test_the_map_is_one_page_about_noisy_numbers(tmp_path: Path) -> None:
     assert "is taken to be public" not in overview
     table = pl.read_parquet(config.storage_path / "published" / "table" / "**" / "*.pq")
     assert table.height == presence_releases(ledger.read_entries(config))[0].n_published > 0
+
+
+def arrow_times(numbers: list[int], unit: str = "us", zone: str | None = None) -> pa.Array:
+    """Return times by their numbers, also those that no calendar has."""
+    stored = pa.py_buffer(np.array(numbers, dtype=np.int64))
+    return pa.Array.from_buffers(pa.timestamp(unit, zone), len(numbers), [None, stored])
+
+
+@pytest.mark.parametrize("unit", ["ms", "us", "ns"])
+@pytest.mark.parametrize("zone", [None, "UTC"])
+def test_no_time_of_a_parquet_file_takes_another_row_along(
+    unit: str, zone: str | None, dataset: tuple[Dataset, PresenceConfig]
+) -> None:
+    files, config = dataset
+    noon = int(dt.datetime.combine(DATE, dt.time(12), dt.UTC).timestamp())
+    per_second = {"ms": 10**3, "us": 10**6, "ns": 10**9}[unit]
+    odd = [-(2**63), -(2**63) + 1, -(2**63) + 2, 2**63 - 1, 2**63 - 2, -377705116800000001, 0, -62135596800 * 10**6]
+    latitude, longitude = h3.cell_to_latlng(AREA[0])
+    n = len(odd) + 3
+    table = pa.table(
+        {
+            "bus": [f"u{k % 3}" for k in range(n)],
+            "time": arrow_times([noon * per_second + k for k in range(3)] + odd, unit, zone),
+            "lat": [latitude] * n,
+            "lon": [longitude] * n,
+            "speed": [50.0] * n,
+        }
+    )
+    pq.write_table(table, files.write(f"{DATE}.parquet", b""))
+    day = read_day(DATE, config)
+    assert (day.n_users, int(day.n_records.sum())) == (3, 3)
+
+
+@pytest.mark.parametrize(
+    ("changes", "reason"),
+    [
+        ({"bus": pa.array([1.0])}, "double, which cannot be read as user"),
+        ({"speed": pa.array([True])}, "bool, which cannot be read as value"),
+        ({"speed": pa.array([[1.0]])}, "cannot be read as value"),
+        ({"time": pa.array([DATE])}, "date32"),
+        ({"time": pa.array([1_768_000_000])}, "time_unit"),
+        ({"lat": pa.array([None])}, "null, which cannot be read as latitude"),
+    ],
+)
+def test_types_that_lose_every_row_are_refused_and_so_are_two_types_of_one_column(
+    changes: dict[str, pa.Array], reason: str, dataset: tuple[Dataset, PresenceConfig]
+) -> None:
+    files, config = dataset
+    good = {"bus": ["u"], "time": ["2026-01-15T08:00:00Z"], "lat": [47.0], "lon": [8.0], "speed": ["1"]}
+    pq.write_table(pa.table(good | changes), files.write(f"{DATE}.parquet", b""))
+    with pytest.raises(BadInput, match=reason):
+        read_day(DATE, config)
+    pq.write_table(pa.table(good), files.write(f"{DATE}.parquet", b""))
+    read_day(DATE, config)
+    pq.write_table(pa.table(good | {"speed": [1.5]}), files.write(f"{DATE}-more.parquet", b""))
+    with pytest.raises(BadInput, match="in one type"):
+        read_day(DATE, config)
+
+
+def test_a_slot_that_the_clock_skips_in_part_is_there(tmp_path: Path) -> None:
+    """In Cairo the clock skips the first hour of this day."""
+    text = CONFIG.replace('"UTC"', '"Africa/Cairo"').replace("slot_minutes = 360", "slot_minutes = 1440")
+    files, config = made(tmp_path / "dataset", text)
+    date = dt.date(2026, 4, 24)
+    write(files, date, some_lines(1, 900, date))
+    table = pl.read_parquet(published(config, date) / "statistics.parquet")
+    assert table.height > 0
+    assert set(table["slot_start"]) == {config.day_bounds(date)[0]}
+
+
+def test_a_released_day_is_not_that_of_another_area(dataset: tuple[Dataset, PresenceConfig]) -> None:
+    files, config = dataset
+    write(files, DATE, some_lines())
+    released(config)
+    files.config_file.write_text(CONFIG.replace(AREA[0], AREA[1]))
+    with pytest.raises(HexveilError, match=r"another grid\.area"):
+        released(load_presence(files.config_file))
+
+
+@pytest.mark.parametrize(
+    ("geometry", "reason"),
+    [
+        ({"type": "Point", "coordinates": [8.3, 47.0]}, "feature 1 is Point"),
+        (None, "feature 1 is None"),
+        (
+            {"type": "Polygon", "coordinates": [[[2.6e6, 1.2e6], [2.7e6, 1.2e6], [2.7e6, 1.3e6], [2.6e6, 1.2e6]]]},
+            "degrees",
+        ),
+        ({"type": "Polygon", "coordinates": [[[0, -80], [170, -80], [170, 80], [0, 80], [0, -80]]]}, "too large"),
+        ({"type": "Polygon", "coordinates": [[[8, 47], [8, 47], [8, 47], [8, 47]]]}, "a line"),
+        ({"type": "Polygon", "coordinates": [[[8, 47], [9, "x"], [9, 48], [8, 47]]]}, "cannot be read"),
+    ],
+)
+def test_an_area_that_is_none_is_refused_in_words(geometry: object, reason: str, tmp_path: Path) -> None:
+    feature = {"type": "Feature", "properties": {}, "geometry": geometry}
+    (tmp_path / "area.geojson").write_text(json.dumps({"type": "FeatureCollection", "features": [feature]}))
+    with pytest.raises(ValueError, match=reason):
+        hexagons_of("area.geojson", 8, tmp_path)
+
+
+def test_a_huge_area_is_refused_before_it_is_listed(tmp_path: Path) -> None:
+    with pytest.raises(ValueError, match="take fewer, larger ones"):
+        hexagons_of(("8001fffffffffff",), 12, tmp_path)

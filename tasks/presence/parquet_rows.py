@@ -1,0 +1,81 @@
+"""The rows of Parquet files, batch by batch, with the five columns that are read; their types are structure."""
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+from pyarrow import types
+
+from tasks.base.errors import BadInput
+from tasks.presence.config import PresenceConfig
+
+_BATCH_ROWS = 1 << 17
+_FIRST, _LAST = -62_135_596_800, 253_402_300_799
+"""The years 1 to 9999, in seconds since 1970: the engine fails at a few times beyond, as it does at none within."""
+_PER_SECOND = {"s": 1, "ms": 10**3, "us": 10**6, "ns": 10**9}
+_IS_TEXT: tuple[Callable[[pa.DataType], bool], ...] = (types.is_string, types.is_large_string, types.is_string_view)
+_IS_NUMBER: tuple[Callable[[pa.DataType], bool], ...] = (types.is_integer, types.is_floating, types.is_decimal)
+_ALLOWED = {
+    "user": (*_IS_TEXT, types.is_integer),
+    "time": (*_IS_TEXT, *_IS_NUMBER, types.is_timestamp),
+    **dict.fromkeys(("latitude", "longitude", "value"), (*_IS_TEXT, *_IS_NUMBER)),
+}
+
+
+def parquet_rows(paths: list[Path], config: PresenceConfig) -> pa.RecordBatchReader:
+    """Return the rows of a day's files: user, time, latitude, longitude and value.
+
+    Raises:
+        BadInput: A file lacks a column, has it in a type that cannot be read, or in another one than the first file.
+    """
+    roles = {role: name for role, name in config.by_role.items() if role != "clock"}
+    schemas = [_schema(pq.read_schema(path), roles, config) for path in paths]
+    if any(one != schemas[0] for one in schemas):
+        raise BadInput(
+            "the Parquet files of a day must have the columns that are read in one type each; make them alike"
+        )
+    return pa.RecordBatchReader.from_batches(schemas[0], _batches(paths, list(roles.values()), schemas[0]))
+
+
+def _schema(held: pa.Schema, roles: dict[str, str], config: PresenceConfig) -> pa.Schema:
+    lacking = [name for name in roles.values() if name not in held.names]
+    if lacking:
+        raise BadInput(f"a file has no column {', '.join(lacking)}; mend [columns]")
+    fields = []
+    for role, name in roles.items():
+        kind = held.field(name).type
+        kind = kind.value_type if types.is_dictionary(kind) else kind
+        if not any(is_allowed(kind) for is_allowed in _ALLOWED[role]):
+            raise BadInput(
+                f"the column {name} is of the Parquet type {kind}, which cannot be read as {role}; convert it"
+            )
+        is_number = any(is_one(kind) for is_one in _IS_NUMBER)
+        if role == "time" and is_number and config.columns.time_unit is None:
+            raise BadInput(
+                f"the times in {name} are numbers: say in columns.time_unit what they count, s, ms, us or ns"
+            )
+        fields.append(pa.field(role, kind))
+    return pa.schema(fields)
+
+
+def _batches(paths: list[Path], names: list[str], schema: pa.Schema) -> Iterator[pa.RecordBatch]:
+    for path in paths:
+        with pq.ParquetFile(path) as file:
+            for batch in file.iter_batches(_BATCH_ROWS, columns=names):
+                columns = [
+                    _readable(batch.column(name).cast(field.type)) for name, field in zip(names, schema, strict=True)
+                ]
+                yield pa.RecordBatch.from_arrays(columns, schema=schema)
+
+
+def _readable(column: pa.Array) -> pa.Array:
+    """Return a column without times that no calendar has."""
+    if not types.is_timestamp(column.type):
+        return column
+    least, most = (bound * _PER_SECOND[column.type.unit] for bound in (_FIRST, _LAST))
+    if column.type.unit == "ns":
+        least, most = -(1 << 63) + 1, (1 << 63) - 1
+    number = column.view(pa.int64()).fill_null(0).to_numpy()
+    absent = (number < least) | (number > most) | column.is_null().to_numpy(zero_copy_only=False)
+    return pa.array(number, pa.int64(), mask=absent).view(column.type)
