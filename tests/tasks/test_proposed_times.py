@@ -8,7 +8,7 @@ from support import Dataset
 
 from tasks.base.errors import BadInput
 from tasks.records.init.proposal import propose_source
-from tasks.records.init.proposed_times import are_iso, form_of_times, time_formats
+from tasks.records.init.proposed_times import TimesForm, are_iso, form_of_times, time_formats
 from tasks.records.input_formats.input_format import Given
 
 HEADER = "bus,time,lat,lon,speed\n"
@@ -161,3 +161,9 @@ def test_what_is_decided_is_written_and_said(dataset: Dataset) -> None:
     named = propose_source([file], dataset.folder, Given(time_format=MONTH_FIRST))
     assert named.settings["columns"]["time_format"] == MONTH_FIRST
     assert str(named.date) == "2026-03-04"
+
+
+def test_what_is_no_time_says_nothing_of_zones() -> None:
+    form = TimesForm(None, None)
+    assert not form.has_no_offset([["soon", "2026-03-02T05:00:00+01:00", "20260302T050000Z"]])
+    assert form.has_no_offset([["soon", "2026-03-02T05:00:00+01:00"], ["2026-03-02 05:00"]])

@@ -54,6 +54,8 @@ TIME_FORMATS = (
 _ENOUGH = 0.9
 _FIRST_YEAR = 1000  # the engine reads 26 as the year 26
 _WITH_HOUR = re.compile(r":|\dT\d")
+_DATE = re.compile(r"\d{4}-?\d\d-?\d\d")
+"""What cannot be read, such as `soon`, has no such date, and says nothing of zones."""
 _OFFSET = re.compile(r"[T ].*([+-]\d|[A-Za-z\]]\s*$)")
 _ZONE_NAMED = re.compile(r"\d\s*(?![AaPp][Mm]$)([A-Z]{2,5})\s*$")
 _OF_UTC = re.compile(r"utc|gmt|zulu|^basedatetime$", re.IGNORECASE)
@@ -91,7 +93,8 @@ class TimesForm:
         """Return whether some times of each file are without an offset, so that they are of a time zone."""
         if self.unit is not None or re.search("%[zZ]", self.form or ""):
             return False
-        return self.form is not None or any(not _OFFSET.search(str(one)) for some in times for one in some)
+        written = (str(one) for some in times for one in some)
+        return self.form is not None or any(_DATE.search(one) and not _OFFSET.search(one) for one in written)
 
     def n_never(self, times: Sequence[Any], zone: str) -> int:
         """Return how many of some times the clock of a zone skipped."""
