@@ -136,6 +136,9 @@ def ledger_registry(
     from tasks.account.ledger import list_entries
     from tasks.reporting.registry import write_registry
 
+    if is_presence(config):
+        presence_cli.write_registry(to, config)
+        return
     settings = load_config(config)
     paths = write_registry(to, list_entries(settings), settings)
     out.print(f"Written: {', '.join(show.shown(path.resolve()) for path in paths)}.")

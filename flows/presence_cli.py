@@ -83,6 +83,18 @@ def verified_ledger(config: Path, expect: str | None) -> "VerifiedPresence":
     return verify_presence(settings)
 
 
+def write_registry(to: Path, config: Path) -> None:
+    """Write the deployment in the terms of registries, and print where."""
+    from tasks.account.ledger import list_entries
+    from tasks.presence.config import load_presence
+    from tasks.presence.registry import describe_presence
+    from tasks.reporting.registry import write_described
+
+    settings = load_presence(config)
+    paths = write_described(to, describe_presence(list_entries(settings), settings))
+    out.print(f"Written: {', '.join(show.shown(path.resolve()) for path in paths)}.")
+
+
 def back_up(to: Path, config: Path) -> None:
     """Copy what cannot be made again, and print how many releases that is."""
     from tasks.presence.backup import back_up_presence

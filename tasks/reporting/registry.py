@@ -25,7 +25,11 @@ FORM = "hexveil registry 1"
 @contained
 def write_registry(folder: Path, entries: list[Entry], config: Config) -> list[Path]:
     """Write the deployment's description as ``registry.json`` and ``registry.md``, and return both paths."""
-    described = describe_deployment(entries, config)
+    return write_described(folder, describe_deployment(entries, config))
+
+
+def write_described(folder: Path, described: dict[str, Any]) -> list[Path]:
+    """Write a deployment's description, by section, in both forms, and return their paths."""
     contents = {"registry.json": durable.readable_json(described), "registry.md": _markdown(described).encode()}
     folder.mkdir(parents=True, exist_ok=True)
     for name, content in contents.items():

@@ -20,6 +20,7 @@ COMMANDS = (
     ("ledger show",),
     ("ledger export",),
     ("ledger head",),
+    ("ledger registry", "--to", Path("registry")),
     ("backup", "--to", Path("copy")),
     ("ledger verify", "--json"),
 )
