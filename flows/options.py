@@ -1,6 +1,7 @@
 """The folders that the command line uses, and the options that several commands share."""
 
 import datetime as dt
+import re
 from pathlib import Path
 from typing import Annotated
 
@@ -13,6 +14,8 @@ VAR = (PROJECT if (PROJECT / "pyproject.toml").exists() else Path.cwd()) / "var"
 HOME = VAR / "prefect"
 
 DAY = ["%Y-%m-%d"]
+_ITS_FOLDER = re.compile(r'"\.\./\.\./var/[^/"]+/')
+"""How an example of a checkout begins the paths of its data."""
 
 ConfigOption = Annotated[Path, typer.Option("--config", help="The dataset's TOML file.", show_default=False)]
 DateOption = Annotated[
@@ -46,5 +49,5 @@ def packaged_config(name: str, folder: Path) -> Path:
     for other in packaged.parent.glob("*.geojson"):
         (folder / other.name).write_bytes(other.read_bytes())
     copy = folder / packaged.name
-    copy.write_text(packaged.read_text(encoding="utf-8").replace(f'"../../var/{folder.name}/', '"'), encoding="utf-8")
+    copy.write_text(_ITS_FOLDER.sub('"', packaged.read_text(encoding="utf-8")), encoding="utf-8")
     return copy
