@@ -2,7 +2,7 @@
 -- A line ends at its end, whatever quotes it holds: no field goes over several lines. The engine splits the lines
 -- without quotes, and a pattern those with quotes. A line of another number of fields than the header is no row.
 -- Grain    one row per line with the right number of fields
--- Reads    the files $paths
+-- Reads    the files $paths, by lines_of too
 -- Params   $paths; $columns MAP of f1, f2 and so on to VARCHAR, in the file's order, with beyond at the end; $header:
 --          whether each file has one; $delimiter; $field: a pattern of a delimiter and a field after it, as its first
 --          group; $n_fields; $user, $time, $clock, $latitude, $longitude, $value: the places of the columns from 1,
@@ -39,20 +39,7 @@ with plain as (
 
 line as (
     select line
-    from read_csv(
-        $paths,
-        columns = {'line': 'VARCHAR'},
-        auto_detect = false,
-        header = $header,
-        delim = chr(31),
-        quote = '',
-        escape = '',
-        comment = '',
-        nullstr = chr(30),
-        ignore_errors = true,
-        strict_mode = false,
-        hive_partitioning = false
-    )
+    from lines_of($paths, $header)
     where contains(line, '"')
 ),
 

@@ -1,6 +1,6 @@
 -- present_row: the rows of a day's NDJSON files, each line read by itself, so that no row depends on another's.
 -- Grain    one row per line that is not empty; one that is no JSON has no fields
--- Reads    the files $paths
+-- Reads    the files $paths, by lines_of
 -- Params   $paths; $user, $time, $latitude, $longitude, $value: the JSON paths of the columns; $blank: trimmed off user
 --          ids; $micros, $time_format: of times, see instant_of; $decimal: the decimal mark of texts; $day_start,
 --          $day_end in UTC; $missing: values of the source that mean "not measured"
@@ -8,20 +8,7 @@
 create or replace temp table present_row as
 with line as (
     select line
-    from read_csv(
-        $paths,
-        columns = {'line': 'VARCHAR'},
-        auto_detect = false,
-        header = false,
-        delim = chr(31),
-        quote = '',
-        escape = '',
-        comment = '',
-        nullstr = chr(30),
-        ignore_errors = true,
-        strict_mode = false,
-        hive_partitioning = false
-    )
+    from lines_of($paths, false)
     where trim(line, chr(13) || chr(9) || ' ') <> ''
 ),
 

@@ -29,6 +29,13 @@ from tasks.records.read.fetched import at_hand
 from tasks.records.read.inputs import find_inputs
 
 _ENDINGS = {".csv": "csv", ".tsv": "csv", ".parquet": "parquet", ".ndjson": "ndjson", ".jsonl": "ndjson"}
+_MACROS = (
+    "scratch/lines_of",
+    "scratch/number_of",
+    "scratch/trimmed_id",
+    "scratch/means_missing",
+    "scratch/present_reason",
+)
 _PART = re.compile(r"([^.\[\]]+)|\[(\d+)\]")
 
 
@@ -72,7 +79,7 @@ def _read_files(connection: warehouse.Connection, date: dt.date, config: Presenc
     connection.execute("set enable_progress_bar = false")  # it tells how many rows there are
     define_times(connection)
     use_zones(connection, config.time_zone, config.timezone)
-    for made in ("scratch/number_of", "scratch/trimmed_id", "scratch/means_missing", "scratch/present_reason"):
+    for made in _MACROS:
         warehouse.run(connection, made)
     with ExitStack() as held:
         folder = private_folder(config)
