@@ -27,9 +27,9 @@ from flows import (
 from flows.device_cli import device_app
 from flows.ledger_cli import ledger_app
 from flows.options import DAY, DEPLOY, HOME, ConfigOption, DateOption, JsonOption, UpOption, VerboseOption
-from flows.owners import is_collection, is_presence, load_either
+from flows.owners import is_collection, is_presence, load_spender
 from flows.show import out
-from tasks.base.config import load_config
+from tasks.base.config import Config, load_config
 from tasks.base.errors import HexveilError
 
 if TYPE_CHECKING:
@@ -92,15 +92,15 @@ def run(
     The run is a flow run on the server of PREFECT_API_URL, or else on the server of `hexveil up` if that runs. Without
     either, it runs without a server. Prefect profiles are ignored.
     """
-    settings = load_either(config)
+    settings = load_spender(config)
     flows = _find_flows(home, settings, verbose)
     day = flows.daily(config.resolve(), date.date(), revision)
     if as_json:
         show.print_json(day.as_json)
-    elif is_presence(config):
-        presence_cli.show_day(day)
+    elif isinstance(settings, Config):
+        show.show_day(day, settings)
     else:
-        show.show_day(day, load_config(config))
+        presence_cli.show_day(day)
 
 
 @app.command()
@@ -127,13 +127,11 @@ def backfill(
     if last < first:
         raise HexveilError(f"the range from {first.date()} to {last.date()} is empty; give --from before --to")
     shortage = "spread" if spread else "clip" if clip else "refuse"
-    if is_presence(config):
-        presence_cli.backfill(
-            _find_flows(home, load_either(config), verbose), config, (first, last), shortage, skip_missing, as_json
-        )
-        return
-    settings = load_config(config)
+    settings = load_spender(config)
     flows = _find_flows(home, settings, verbose)
+    if not isinstance(settings, Config):
+        presence_cli.backfill(flows, config, (first, last), shortage, skip_missing, as_json)
+        return
     from tasks.reporting.day_report import report_range
 
     try:

@@ -5,6 +5,7 @@ from decimal import Decimal
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from tasks.account.identity import published_folder
 from tasks.account.ledger import read_entries
 from tasks.account.presence_release import PresenceRelease
 from tasks.base.announcing import address, emit, show_markdown, show_verified, tell_if_low
@@ -12,7 +13,7 @@ from tasks.base.errors import WITHHELD, HexveilError, NoRecords
 from tasks.base.progress import progress
 from tasks.presence.account import account_in_words
 from tasks.presence.config import PresenceConfig, load_presence
-from tasks.presence.publish import publish_day, published_folder
+from tasks.presence.publish import publish_day
 from tasks.presence.release import release_day
 from tasks.presence.verify import verify_presence
 

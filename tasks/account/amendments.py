@@ -24,6 +24,15 @@ def amendments(entries: list[Entry]) -> list[tuple[Amendment, Budget, Budget]]:
     return [(entry, _budget(entry.budget_before), _budget(entry.budget)) for entry in found]
 
 
+def amendments_in_words(entries: list[Entry]) -> list[str]:
+    """Return when the budget was loosened, how, and why."""
+    return [
+        f"{entry.committed_at:%Y-%m-%d}: the budget was loosened from {before.in_words} to {after.in_words}: "
+        f"{entry.reason}"
+        for entry, before, after in amendments(entries)
+    ]
+
+
 def is_looser(after: Budget, before: Budget) -> bool:
     """Return whether users may lose more under one budget: its epsilon is larger, or its window is new or shorter."""
     if after.window_days is None:

@@ -79,7 +79,8 @@ class Spending(Entry):
     @property
     def files(self) -> dict[str, str]:
         """The hash of each published file, by name; empty if nothing is published."""
-        return dict(self.stated.get("files", {}))
+        files: dict[str, str] = self.stated.get("files", {})
+        return files
 
     @property
     def release_id(self) -> str:

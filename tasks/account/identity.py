@@ -27,8 +27,7 @@ def find_entry(date: dt.date, revision: str | None, entries: list[Entry], config
     Raises:
         HexveilError: It was made with another grid or other statistics, or the revision's name is not allowed.
     """
-    if revision is not None and not _REVISION.fullmatch(revision):
-        raise HexveilError("a revision's name is made of at most 40 of a-z, 0-9 and _, and begins with no _")
+    check_revision(revision)
     wanted = release_id(date, config, revision)
     for entry in of_day(date, entries):
         if entry.revision == revision and entry.release_id != wanted:
@@ -42,12 +41,22 @@ def find_entry(date: dt.date, revision: str | None, entries: list[Entry], config
     return None
 
 
+def check_revision(revision: str | None) -> None:
+    """Check the name of a revision.
+
+    Raises:
+        HexveilError: It is not allowed.
+    """
+    if revision is not None and not _REVISION.fullmatch(revision):
+        raise HexveilError("a revision's name is made of at most 40 of a-z, 0-9 and _, and begins with no _")
+
+
 def of_day(date: dt.date, entries: list[Entry]) -> list[Release]:
     """Return the entries of a day: its first release, then its revisions."""
     return [entry for entry in releases(entries) if entry.date == date]
 
 
-def published_folder(date: dt.date, revision: str | None, config: Config) -> Path:
+def published_folder(date: dt.date, revision: str | None, config: Owner) -> Path:
     """Return the folder of a release's published files. The folder of a revision is inside the folder of its day."""
     return config.storage_path / "published" / folder_name(date, revision)
 

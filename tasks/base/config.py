@@ -3,7 +3,7 @@
 import datetime as dt
 from fractions import Fraction
 from pathlib import Path
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar, Protocol, Self
 from zoneinfo import ZoneInfo
 
 from pydantic import Field, model_validator
@@ -35,7 +35,59 @@ SPEED_UNITS = {"m/s": 1.0, "km/h": 3.6, "mph": 2.2369362920544, "kn": 1.94384449
 """The units of a speed that is derived, each by how many make a metre a second."""
 
 
-class Config(Section):
+class _Parts(Protocol):
+    @property
+    def dataset(self) -> Dataset: ...
+    @property
+    def columns(self) -> Columns: ...
+    @property
+    def storage(self) -> Storage: ...
+    @property
+    def folder(self) -> Path: ...
+
+
+class OfDataset:
+    """What a configuration of a dataset is, in either model: its name, its zones, its folder and its days."""
+
+    @property
+    def name(self: _Parts) -> str:
+        """The name of the dataset."""
+        return self.dataset.name
+
+    @property
+    def timezone(self: _Parts) -> str:
+        """The time zone of the schedules."""
+        return self.dataset.timezone
+
+    @property
+    def time_zone(self: _Parts) -> str:
+        """The time zone of times without an offset."""
+        return self.columns.time_zone or self.dataset.timezone
+
+    @property
+    def resource(self: _Parts) -> str:
+        """What the scheduler's events are about."""
+        return f"hexveil.dataset.{self.dataset.name}"
+
+    @property
+    def storage_path(self: _Parts) -> Path:
+        """The folder of the warehouse, the ledger and the published files."""
+        return (self.folder / self.storage.path).resolve()
+
+    def period_of(self: _Parts, date: dt.date) -> str:
+        """Return the name of a local day, which is what a dataset publishes."""
+        return date.isoformat()
+
+    def last_over(self: _Parts, today: dt.date) -> dt.date:
+        """Return the last local day that is over on a day."""
+        return today - dt.timedelta(days=1)
+
+    def day_bounds(self: _Parts, date: dt.date) -> tuple[dt.datetime, dt.datetime]:
+        """Return the first instants of a local day and of the next day, in UTC."""
+        return day_bounds(date, self.dataset.timezone)
+
+
+class Config(OfDataset, Section):
     """The whole configuration of one dataset. Paths are relative to the configuration file."""
 
     kind: ClassVar[str] = "dataset"
@@ -132,43 +184,6 @@ class Config(Section):
         if self.value.factor != 1 or self.value.missing or self.value.change:
             raise ValueError(f"columns.value = {SPEED} is in value.unit: remove value.factor, missing and change")
         return self
-
-    @property
-    def name(self) -> str:
-        """The name of the dataset."""
-        return self.dataset.name
-
-    @property
-    def timezone(self) -> str:
-        """The time zone of the schedules."""
-        return self.dataset.timezone
-
-    @property
-    def time_zone(self) -> str:
-        """The time zone of times without an offset."""
-        return self.columns.time_zone or self.dataset.timezone
-
-    @property
-    def resource(self) -> str:
-        """What the scheduler's events are about."""
-        return f"hexveil.{self.kind}.{self.name}"
-
-    @property
-    def storage_path(self) -> Path:
-        """The folder of the warehouse, the ledger and the published files."""
-        return (self.folder / self.storage.path).resolve()
-
-    def period_of(self, date: dt.date) -> str:
-        """Return the name of a local day, which is what a dataset publishes."""
-        return date.isoformat()
-
-    def last_over(self, today: dt.date) -> dt.date:
-        """Return the last local day that is over on a day."""
-        return today - dt.timedelta(days=1)
-
-    def day_bounds(self, date: dt.date) -> tuple[dt.datetime, dt.datetime]:
-        """Return the first instants of a local day and of the next day, in UTC."""
-        return day_bounds(date, self.dataset.timezone)
 
     def reading_settings(self) -> dict[str, Any]:
         """Return the settings that decide what is read from a file."""

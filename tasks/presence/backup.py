@@ -5,12 +5,12 @@ from pathlib import Path
 
 from tasks.account import ledger, private_files
 from tasks.account.entry import Entry
+from tasks.account.identity import published_folder
 from tasks.account.presence_release import presence_releases
 from tasks.base.copies import copy_all
 from tasks.base.errors import contained
 from tasks.base.storage import OWNER
 from tasks.presence.config import PresenceConfig
-from tasks.presence.publish import published_folder
 
 
 @contained

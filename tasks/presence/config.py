@@ -1,14 +1,14 @@
 """The configuration of a dataset whose users' presence is secret: `[privacy] protects = "presence"`."""
 
-import datetime as dt
 from fractions import Fraction
+from functools import cached_property
 from pathlib import Path
 from typing import Any, ClassVar, Self
 
 from pydantic import Field, model_validator
 
 from dpmath.presence.user_cells import MOST_CELLS
-from tasks.base.config import Config, day_bounds
+from tasks.base.config import Config, OfDataset
 from tasks.base.config_publisher import Publisher
 from tasks.base.config_reading import read_as
 from tasks.base.config_sections import Budget, Monitoring, Storage, Value
@@ -26,7 +26,7 @@ NO_VALUE = "{none}"
 _OF_COUNTS = {"name": "users", "unit": "", "lower": 0, "upper": 1, "tick": 1}
 
 
-class PresenceConfig(Section):
+class PresenceConfig(OfDataset, Section):
     """The whole configuration of a dataset whose users' presence is secret. Paths are relative to the file."""
 
     kind: ClassVar[str] = "presence"
@@ -97,34 +97,9 @@ class PresenceConfig(Section):
             )
         return self
 
-    @property
-    def name(self) -> str:
-        """The name of the dataset."""
-        return self.dataset.name
-
-    @property
-    def timezone(self) -> str:
-        """The time zone of days and schedules."""
-        return self.dataset.timezone
-
-    @property
-    def time_zone(self) -> str:
-        """The time zone of times without an offset."""
-        return self.columns.time_zone or self.dataset.timezone
-
-    @property
-    def resource(self) -> str:
-        """What the scheduler's events are about."""
-        return f"hexveil.dataset.{self.name}"
-
-    @property
-    def storage_path(self) -> Path:
-        """The folder of the ledger and the published files."""
-        return (self.folder / self.storage.path).resolve()
-
-    @property
+    @cached_property
     def hexagons(self) -> tuple[str, ...]:
-        """The hexagons of the area, sorted."""
+        """The hexagons of the area, sorted; its file is read once."""
         return hexagons_of(self.grid.area, self.grid.h3_resolution, self.folder)
 
     @property
@@ -136,18 +111,6 @@ class PresenceConfig(Section):
     def tick(self) -> float:
         """A tick in the value's unit."""
         return float(Fraction(self.value.tick))
-
-    def period_of(self, date: dt.date) -> str:
-        """Return the name of a local day, which is what a dataset publishes."""
-        return date.isoformat()
-
-    def last_over(self, today: dt.date) -> dt.date:
-        """Return the last local day that is over on a day."""
-        return today - dt.timedelta(days=1)
-
-    def day_bounds(self, date: dt.date) -> tuple[dt.datetime, dt.datetime]:
-        """Return the first instants of a local day and of the next day, in UTC."""
-        return day_bounds(date, self.dataset.timezone)
 
     def public_settings(self) -> dict[str, Any]:
         """Return the settings that the ledger records: all except paths, warnings and publisher. An area has a hash."""

@@ -8,6 +8,7 @@ import polars as pl
 
 from tasks.account import ledger, private_files
 from tasks.account.amendments import refusal
+from tasks.account.entry import Entry
 from tasks.account.presence_release import presence_releases
 from tasks.base.errors import contained
 from tasks.base.storage import TABLE
@@ -46,16 +47,16 @@ def preview_day(date: dt.date, config: PresenceConfig) -> dict[str, Any]:
         "epsilon": str(privacy.epsilon_per_day),
         "more_days": max(0, left) // privacy.loss_per_day,
         "sd_of_users_in_a_cell": round(math.sqrt(_CELLS_OF_A_USER / (2 * _SHARE_OF_COUNTS * rho)), 1),
-        **_last_release(config),
+        **_last_release(entries, config),
         "released": found and found.release_id,
         "refused": refusal(entries, config),
         "report": str(report_path(date, config)),
     }
 
 
-def _last_release(config: PresenceConfig) -> dict[str, Any]:
+def _last_release(entries: list[Entry], config: PresenceConfig) -> dict[str, Any]:
     """Return what the last release published, and how far off its numbers are meant to be."""
-    released = presence_releases(ledger.read_entries(config))
+    released = presence_releases(entries)
     if not released:
         return {}
     last = released[-1]

@@ -1,11 +1,9 @@
 """Publish: copies a release's files to the published folder. May be repeated, with the same bytes."""
 
-import datetime as dt
 import logging
-from pathlib import Path
 
 from tasks.account import ledger, private_files
-from tasks.account.identity import folder_name
+from tasks.account.identity import published_folder
 from tasks.account.presence_release import PresenceRelease, presence_releases
 from tasks.base import durable
 from tasks.base.errors import LedgerBroken
@@ -15,11 +13,6 @@ from tasks.presence.config import PresenceConfig
 from tasks.presence.overview import write_overview
 
 log = logging.getLogger("hexveil.publish")
-
-
-def published_folder(date: dt.date, revision: str | None, config: PresenceConfig) -> Path:
-    """Return the folder of a release's published files."""
-    return config.storage_path / "published" / folder_name(date, revision)
 
 
 @step("publish {release_id}")

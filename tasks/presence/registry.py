@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from tasks.account.amendments import amendments
+from tasks.account.amendments import amendments_in_words
 from tasks.account.entry import Entry
 from tasks.account.presence_release import presence_releases
 from tasks.base import randomness
@@ -44,12 +44,7 @@ def describe_presence(entries: list[Entry], config: PresenceConfig) -> dict[str,
             "spent_by_everybody": account_in_words(entries, config),
             "statement": released[-1].in_words if released else None,
             "composition": words["composition"],
-            "changes": [
-                f"{entry.committed_at:%Y-%m-%d}: the budget was loosened from {before.in_words} to {after.in_words}: "
-                f"{entry.reason}"
-                for entry, before, after in amendments(entries)
-            ]
-            or None,
+            "changes": amendments_in_words(entries) or None,
         },
         "algorithms": {
             "mechanism": "one vector a user, scaled down to one l2 ball at each question",

@@ -2,13 +2,13 @@
 
 import datetime as dt
 import logging
-import re
 from typing import Any
 
 from dpmath.noise.sampling import RandomBytes
 from dpmath.presence.programme import Answered, asked_for_real, programme
 from tasks.account import ledger, private_files, witnesses
 from tasks.account.entry import FORMAT, Entry, Stated
+from tasks.account.identity import check_revision
 from tasks.account.presence_release import PRESENCE, PresenceRelease
 from tasks.base import durable, randomness
 from tasks.base.errors import HexveilError
@@ -26,7 +26,6 @@ from tasks.presence.table import check, table_of
 
 log = logging.getLogger("hexveil.presence")
 
-_REVISION = re.compile(r"[a-z0-9][a-z0-9_]{0,39}")
 THEOREMS = ["CKS-A3", "CKS-P12", "HV-L70", "HV-L71", "HV-L72"]
 GUARANTEE = {
     "unit_of_privacy": "one user with all its records of the day: that it was there at all, where, when and how often, "
@@ -56,8 +55,7 @@ def find_release(
     Raises:
         HexveilError: It was made with another grid, there is nothing to revise, or a revision's name is not allowed.
     """
-    if revision is not None and not _REVISION.fullmatch(revision):
-        raise HexveilError("a revision's name is made of at most 40 of a-z, 0-9 and _, and begins with no _")
+    check_revision(revision)
     released, wanted = of_day(date, entries), release_id(date, config, revision)
     if revision is not None and not released:
         raise HexveilError(f"{date} has not been released, so there is nothing to revise; run it without --revision")

@@ -95,9 +95,9 @@ class MadeAgain:
 
 def _waited(state: State, before: dt.date, date: dt.date, config: PresenceConfig) -> State:
     """Return what is known on the day before a date, of a state that a release left, in whichever order days come."""
-    n_days = min(max(1, abs((date - before).days)), _MOST_DAYS)
+    n_days, public = min(max(1, abs((date - before).days)), _MOST_DAYS), asked(config)
     for _ in range(n_days - 1):
-        state = state.a_day_later(asked(config))
+        state = state.a_day_later(public)
     return state
 
 
@@ -155,7 +155,7 @@ def _unpacked(content: bytes) -> State:
 def remove_unreleased(entries: Sequence[Entry], config: PresenceConfig) -> None:
     """Delete what was drawn for a release that did not reach the ledger, and all states but the last two."""
     released = presence_releases(entries)
-    named = {name for entry in released for name in (*entry.files.values(), entry.files[ANSWERS])}
+    named = {name for entry in released for name in entry.files.values()}
     states = {entry.state_after for entry in released[-2:]}
     for folder, kept in ((private_files.releases(config), named), (private_files.states(config), states)):
         for path in folder.iterdir() if folder.exists() else ():

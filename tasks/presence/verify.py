@@ -13,7 +13,7 @@ from tasks.account import ledger, private_files
 from tasks.account.amendments import problem_with_budget
 from tasks.account.definitions import problem_with_definition
 from tasks.account.entry import Entry
-from tasks.account.identity import folder_name
+from tasks.account.identity import folder_name, published_folder
 from tasks.account.presence_release import PresenceRelease, presence_releases
 from tasks.account.witnesses import check_marks, check_nothing_unpaid, marked_ids, problem_with_users, published_folders
 from tasks.base.config_types import shown
@@ -26,7 +26,6 @@ from tasks.formats.read_back import each_once
 from tasks.presence.account import described_cost
 from tasks.presence.config import PresenceConfig
 from tasks.presence.formats import FORMATS, PresenceDay, manifest
-from tasks.presence.publish import published_folder
 from tasks.presence.release import guarantee, release_id
 from tasks.presence.states import ANSWERS, AREA, MadeAgain, estimated_again
 from tasks.presence.table import table_of

@@ -7,7 +7,7 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
-from tasks.account.amendments import amendments
+from tasks.account.amendments import amendments_in_words
 from tasks.account.chain import releases
 from tasks.account.entry import Entry
 from tasks.account.screenings import changed_value
@@ -119,12 +119,7 @@ def _changes(entries: list[Entry]) -> list[str]:
         for before, entry in pairwise(first_ones)
         if (changed := changed_value(before.settings["value"], entry.settings["value"]))
     ]
-    budgets = [
-        f"{entry.committed_at:%Y-%m-%d}: the budget was loosened from {before.in_words} to {after.in_words}: "
-        f"{entry.reason}"
-        for entry, before, after in amendments(entries)
-    ]
-    return budgets + values
+    return amendments_in_words(entries) + values
 
 
 def _each(names: set[str]) -> str | None:
