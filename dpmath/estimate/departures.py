@@ -10,7 +10,8 @@ from dpmath.core.occupancy import IntArray
 from dpmath.estimate.areas import area_numbers
 from dpmath.estimate.day import Day, FloatArray
 from dpmath.estimate.errors import of_coefficients
-from dpmath.estimate.posterior import LEAST_VARIANCE, Estimate
+from dpmath.estimate.posterior import Estimate
+from dpmath.joint.errors import LEAST_VARIANCE
 
 FALSE_DISCOVERIES = 0.1
 """The share of the areas listed that do not depart so far, on average, at most."""

@@ -17,11 +17,11 @@ from dpmath.estimate import shrinkage
 from dpmath.estimate.day import FloatArray
 from dpmath.estimate.measurement import Measurement, Norm, user_sums
 from dpmath.estimate.posterior import Design
-from dpmath.estimate.products import product
 from dpmath.estimate.sharing import shared_l1, shared_l2
 from dpmath.estimate.state import POINTS
 from dpmath.estimate.view import View
 from dpmath.estimate.whole import RADIUS, OfPairs, in_whole_numbers
+from dpmath.joint.products import product
 
 N_DIRECTIONS = 250
 """How many directions are looked for."""

@@ -1,56 +1,21 @@
-"""How the errors of a day's cells go together, as a matrix that is never made: its products, and its blocks."""
+"""How the errors of a day's cells go together, as the sums leave them."""
 
-from dataclasses import dataclass, replace
-from functools import cached_property
+from dataclasses import replace
 
 import numpy as np
 from scipy.sparse import csr_array
 
-from dpmath.core.occupancy import IntArray
 from dpmath.estimate.areas import ALIKE
 from dpmath.estimate.day import Day, FloatArray
-from dpmath.estimate.factors import Factors, entries, squares, users_apart
-from dpmath.estimate.posterior import LEAST_VARIANCE, Estimate, Joint
+from dpmath.estimate.posterior import Estimate, Joint
 from dpmath.estimate.rows import Rows
 from dpmath.estimate.told import Known
+from dpmath.joint.errors import OfFactors
+from dpmath.joint.factors import Factors
+from dpmath.joint.loadings import Cells, Loadings, loadings
 
 
-@dataclass(frozen=True)
-class Errors:
-    """A covariance of cells, in squared points: that of factors, and together together'.
-
-    Attributes:
-        factors: The factors: as many as there are coefficients and sums.
-        together: What the cells of one user have in common, shape (G, L).
-    """
-
-    factors: Factors
-    together: csr_array
-
-    def times(self, weights: FloatArray) -> FloatArray:
-        """Return the covariance of each cell with weighted sums of cells: shape (G, n) to (G, n)."""
-        return self.factors.times(weights) + self.together @ (self.together.T @ weights)
-
-    def variances(self, weights: csr_array) -> FloatArray:
-        """Return the variance of weighted sums of cells: shape (G, n) to (n,)."""
-        return np.maximum(self.factors.variances(weights) + squares(weights, self.together), LEAST_VARIANCE)
-
-    @cached_property
-    def diagonal(self) -> FloatArray:
-        """The variance of each cell, shape (G,)."""
-        return self.factors.diagonal + np.asarray((self.together**2).sum(axis=1)).ravel()
-
-    def blocks(self, cells: IntArray) -> FloatArray:
-        """Return the covariance of the cells of each hexagon: shape (n, m) of cells, -1 for none, to (n, m, m)."""
-        there, found = cells >= 0, self.factors.blocks(cells)
-        number, at = np.nonzero(there)
-        of_hexagon = users_apart(self.together[cells[there]], number)
-        one, other, part = entries(csr_array(of_hexagon @ of_hexagon.T))
-        found[number[one], at[one], at[other]] += part
-        return found
-
-
-def errors_of(estimate: Estimate, day: Day) -> tuple[Errors, Errors]:
+def errors_of(estimate: Estimate, day: Day) -> tuple[OfFactors, OfFactors]:
     """Return how the errors of a day's cells go together, and how they go with those of the same cells on days before.
 
     A user differs from others in a like way in all cells: a fast bus is fast everywhere. Errors of two days go together
@@ -68,13 +33,27 @@ def errors_of(estimate: Estimate, day: Day) -> tuple[Errors, Errors]:
     users = csr_array((of_pair, (occupancy.cell, occupancy.user)), shape=(occupancy.n_cells, occupancy.n_users))
     alone = joint.of_cells + (1 - ALIKE) * estimate.residual_part
     before, lasting = (of_coefficients(one.prior, joint.rows, day) for one in (joint.before, joint.lasting))
-    whole = Errors(replace(_with(before, joint.off, _seen(joint.before, joint), joint.known.T), alone=alone), users)
+    whole = OfFactors(replace(_with(before, joint.off, _seen(joint.before, joint), joint.known.T), alone=alone), users)
     # of few users the sums may know more than the residuals that cells are said to have at least
     alone = alone + np.maximum(estimate.variance - whole.diagonal, 0.0)
     half, apart = (joint.known + joint.lasts).T / 2, (joint.known - joint.lasts).T / 2
     lasting = _with(lasting, apart, _seen(joint.lasting, joint), half)
     nobody = csr_array((occupancy.n_cells, 1))
-    return replace(whole, factors=replace(whole.factors, alone=alone)), Errors(lasting, nobody)
+    return replace(whole, factors=replace(whole.factors, alone=alone)), OfFactors(lasting, nobody)
+
+
+def loadings_of(estimate: Estimate, day: Day) -> Loadings:
+    """Return how the errors of a day's cells go together, in squared points, by few factors.
+
+    Args:
+        estimate: The estimate of the day.
+        day: The day.
+
+    Source:
+        HV-E8.
+    """
+    records = day.occupancy.cell_records.astype(np.float64)
+    return loadings(*errors_of(estimate, day), Cells(day.hexagon, day.slot, day.position, day.n_slots, records))
 
 
 def of_coefficients(variance: FloatArray, rows: Rows, day: Day) -> Factors:

@@ -9,11 +9,11 @@ from scipy.sparse import csr_array
 from dpmath.core.occupancy import IntArray
 from dpmath.estimate.areas import HALF_WIDTH, added_by_alike, area_numbers
 from dpmath.estimate.day import Day, FloatArray
-from dpmath.estimate.factors import Factors
 from dpmath.estimate.law_bins import Bins
 from dpmath.estimate.law_design import Seen
 from dpmath.estimate.posterior import Estimate
 from dpmath.estimate.state import POINTS
+from dpmath.joint.factors import Factors
 
 LEAST_RECORDS = 20
 """An area with fewer records has no percentile: the records of the day would say little of it."""

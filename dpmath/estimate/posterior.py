@@ -8,14 +8,14 @@ from scipy.linalg import cho_solve, solve_triangular
 
 from dpmath.estimate.basis import GROUPS
 from dpmath.estimate.day import FloatArray
-from dpmath.estimate.products import product
 from dpmath.estimate.rows import Rows
 from dpmath.estimate.scales import Parts, Scales, likeliest, prior
 from dpmath.estimate.state import POINTS, State
 from dpmath.estimate.told import ALONE, Known, Told, Turned, joined
 from dpmath.estimate.view import View
+from dpmath.joint.errors import LEAST_VARIANCE
+from dpmath.joint.products import product
 
-LEAST_VARIANCE = 1e-12
 _STEPS = {"first": 10, "later": 4}
 """Of the search for scales: later days begin from what was found before."""
 

@@ -6,7 +6,7 @@ import numpy as np
 from scipy.sparse import csr_array
 
 from dpmath.estimate.day import FloatArray
-from dpmath.estimate.products import product
+from dpmath.joint.products import product
 
 
 @dataclass(frozen=True)

@@ -8,8 +8,8 @@ from scipy.linalg import block_diag, solve_triangular
 
 from dpmath.core.occupancy import IntArray
 from dpmath.estimate.day import FloatArray
-from dpmath.estimate.products import product
 from dpmath.estimate.rows import Rows
+from dpmath.joint.products import product
 
 _FORGOTTEN_A_DAY = 0.005
 """By how much the variance of sums grows a day, beside what they tell of coefficients: old sums count for less."""

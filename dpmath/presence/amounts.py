@@ -1,9 +1,14 @@
 """What users bring to a cell, records and values: a surface, and the day's own mean about it."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
+import numpy as np
+
+from dpmath.presence.errors import Off
 from dpmath.presence.fields import Basis, Field, FloatArray
 from dpmath.presence.numbers import Numbers
+from dpmath.presence.priors import FIRST_ROUNDS, likelier
 
 
 @dataclass(frozen=True)
@@ -16,6 +21,7 @@ class Told:
         offset: What is taken off for the public centre, shape (G,).
         of_slope: Variance of what a cell holds that comes of errors of the slope, shape (G,).
         of_day: Variance of the day's mean about the surface, above 0, shape (G,).
+        alike: The part of that which the cells of a hexagon have in common, shape (G,).
     """
 
     numbers: Numbers
@@ -23,6 +29,7 @@ class Told:
     offset: FloatArray
     of_slope: FloatArray
     of_day: FloatArray
+    alike: FloatArray
 
 
 @dataclass(frozen=True)
@@ -33,13 +40,35 @@ class Means:
         field: The surface.
         mean: The day's mean, shape (G,).
         variance: Its variance, above 0, shape (G,).
+        off: What makes up that variance.
         log_likelihood: Of the sums.
     """
 
     field: Field
     mean: FloatArray
     variance: FloatArray
+    off: Off
     log_likelihood: float
+
+
+def first_means_of(field: Field, basis: Basis, told: Told) -> Means:
+    """Return the same on a first day, where it is learned too how variable the surface is.
+
+    Source:
+        HV-E23, HV-E26.
+    """
+    for _ in range(FIRST_ROUNDS):
+        field = likelier(means_of(field, basis, told).field, basis).field(basis)
+    return means_of(field, basis, told)
+
+
+def likeliest_means(fields: Sequence[Field], basis: Basis, told: Told) -> Means:
+    """Return the same on a later day, for which several paces of the surface are tried.
+
+    Source:
+        HV-E23, HV-E26.
+    """
+    return max((means_of(field, basis, told) for field in fields), key=lambda one: one.log_likelihood)
 
 
 def means_of(field: Field, basis: Basis, told: Told) -> Means:
@@ -64,14 +93,13 @@ def means_of(field: Field, basis: Basis, told: Told) -> Means:
     level = found.field.level(basis)
     mean = level + part * (held - expected) / slope
     left = 1 - part * (1 - kept)
-    variance = left**2 * found.variance(basis) + left * told.of_day
-    return Means(found.field, mean, variance * told.numbers.surprise(*seen), found.log_likelihood)
-
-
-def scaled(field: Field, factor: float) -> Field:
-    """Return a surface whose variances are a multiple, for trials of a first day.
-
-    Source:
-        HV-E23.
-    """
-    return Field(field.mean, field.covariance * factor, field.own, field.own_variance * factor)
+    surprise = told.numbers.surprise(*seen)
+    alone = surprise * (left**2 * found.field.own_variance + left * (told.of_day - told.alike))
+    off = Off(
+        np.sqrt(surprise) * left * found.left,
+        found.field.covariance,
+        np.zeros((left.size, 0)),
+        np.sqrt(surprise * left * told.alike),
+        alone,
+    )
+    return Means(found.field, mean, off.variance(basis), off, found.log_likelihood)

@@ -17,6 +17,8 @@ from dpmath.presence.questions import RECORD, Block, By, Check, Kept, Sums, Tota
 from dpmath.presence.state import VALUES_OF_DAY, Asked, Known, State
 from dpmath.presence.weights import USUAL_LOG_LENGTH, USUAL_SHARE, least_error_weights
 
+ALIKE = 0.2
+"""The correlation of what a user differs by from others in two cells."""
 RADIUS = 1 << 20
 _SHIFT = 10
 """Loadings of records and values have so many bits more."""
@@ -184,6 +186,16 @@ def of_day(before: State, users: FloatArray, size: FloatArray) -> FloatArray:
     return VALUES_OF_DAY * before.scale + (uneven * before.of_user + before.of_record / size) / users
 
 
+def of_users_alike(before: State, users: FloatArray) -> FloatArray:
+    """Return what of that variance the cells of a hexagon have in common: those of one user are off by much the same.
+
+    Source:
+        HV-E23.
+    """
+    uneven = 1 + before.records_variance / before.mean_records**2
+    return ALIKE * uneven * before.of_user / users
+
+
 def kept_of(counts: Counting, sums: Summing | None, asked: Asked, is_first: bool) -> Kept:
     """Return the question how much of users' vectors the balls kept: of one for users, and of one for the rest.
 
@@ -231,11 +243,24 @@ def records_told(sums: Summing, numbers: Numbers, users: Users, before: State, u
     count = np.maximum(users.mean, _LEAST_USERS)
     spread = before.records_variance + before.mean_records**2 * _SPREAD_OF_MEANS
     of_slope = users.variance * spread / np.maximum(count, 1)
-    return Told(numbers, count, -uneven * count * sums.mean_records, of_slope, before.records_variance / count)
+    return Told(
+        numbers,
+        count,
+        -uneven * count * sums.mean_records,
+        of_slope,
+        before.records_variance / count,
+        np.zeros_like(count),
+    )
 
 
 def values_told(
-    sums: Summing, numbers: Numbers, records: FloatArray, variance: FloatArray, of_mean: FloatArray, before: State
+    sums: Summing,
+    numbers: Numbers,
+    records: FloatArray,
+    variance: FloatArray,
+    of_mean: FloatArray,
+    alike: FloatArray,
+    before: State,
 ) -> Told:
     """Return what answers tell of the day's mean values.
 
@@ -245,12 +270,13 @@ def values_told(
         records: The day's records in each cell, shape (G,).
         variance: Their variance, shape (G,).
         of_mean: Variance of the day's mean about the surface, shape (G,).
+        alike: The part of that which the cells of a hexagon have in common, shape (G,).
         before: What was known before.
 
     Source:
         HV-E23.
     """
-    return Told(numbers, records, -records * sums.centre, variance * before.scale, of_mean)
+    return Told(numbers, records, -records * sums.centre, variance * before.scale, of_mean, alike)
 
 
 def _ball(asked: Asked, name: str, n_sums: int, is_first: bool) -> Ball:

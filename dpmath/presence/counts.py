@@ -1,17 +1,24 @@
 """Users in each cell: a surface of the logarithm of what is expected, and the day's own number about it."""
 
 import math
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 
 import numpy as np
 
-from dpmath.presence.fields import Basis, Field, FloatArray, Learned
+from dpmath.presence.errors import Off
+from dpmath.presence.fields import Basis, Field, FloatArray, Learned, Seen, learned
 from dpmath.presence.numbers import Numbers, OfCells
+from dpmath.presence.priors import FIRST_ROUNDS, likelier
+from dpmath.presence.tilted import LARGEST_LOG, tilted
 
 _MOST_STEPS, _FURTHER_STEPS = 8, 2
 _LONGEST_STEP = 1.5
 _NO_STEP = 0.05
-_LARGEST_LOG = 14.0
+_MOST_ROUNDS = 6
+_LEAST_TOLD = 1e-6
+_UNEVEN = 0.25
+"""What is lost of the users of a hexagon differs between hexagons by so much of it."""
 _LEAST_SHARE = 0.1
 """No number of users is put below this share of what is expected."""
 _LEAST_USERS = 0.02
@@ -29,6 +36,8 @@ class Users:
         overdispersion: How far a day's number is from what is expected: variance m + overdispersion m^2.
         mean: The day's number, above 0, shape (G,).
         variance: Its variance, above 0, shape (G,).
+        off: What makes up that variance.
+        before: What was known of the surface before.
     """
 
     field: Field
@@ -36,6 +45,8 @@ class Users:
     overdispersion: float
     mean: FloatArray
     variance: FloatArray
+    off: Off
+    before: Field
 
 
 def expected_users(field: Field, basis: Basis) -> tuple[FloatArray, FloatArray]:
@@ -45,48 +56,127 @@ def expected_users(field: Field, basis: Basis) -> tuple[FloatArray, FloatArray]:
         HV-E22.
     """
     variance = np.minimum(field.variance(basis), 3.0)
-    mean = np.exp(np.minimum(field.level(basis) + np.minimum(variance, 1.0) / 2, _LARGEST_LOG))
+    mean = np.exp(np.minimum(field.level(basis) + np.minimum(variance, 1.0) / 2, LARGEST_LOG))
     return mean, mean**2 * variance
 
 
-def users_of(field: Field, basis: Basis, numbers: Numbers, overdispersion: float, near: Users | None = None) -> Users:
-    """Return the day's users from noisy numbers of them: Gauss-Newton steps for the surface, then the day's own part.
+def users_of(
+    fields: Sequence[Field],
+    basis: Basis,
+    numbers: Numbers,
+    overdispersion: float,
+    near: Users | None = None,
+    is_first: bool = False,
+) -> Users:
+    """Return the day's users from noisy numbers of them: the surface, then the day's own part.
 
     Args:
-        field: What is known before.
+        fields: What is known before, at several paces, of which the likeliest is taken.
         basis: What the surface is made of.
         numbers: Noisy numbers of users.
         overdispersion: Of the day before.
         near: An estimate from nearly the same numbers. With it the likelihood may halve or double the overdispersion.
+        is_first: Whether it is learned too how variable the surface is.
+
+    Source:
+        HV-E22, HV-E26.
+    """
+    tried = {overdispersion}
+    if near is not None:
+        tried |= {min(max(overdispersion * one, LEAST_OVERDISPERSION), MOST_OVERDISPERSION) for one in _LEVELS}
+    level = _first_level(fields[0], basis, numbers) if near is None else near.level
+    steps = _MOST_STEPS if near is None else _FURTHER_STEPS
+    # halving or doubling costs as much as one standard deviation
+    _, chosen, field, level, found = max(
+        (
+            (found.log_likelihood - abs(math.log2(one / overdispersion)) / 2, one, field, at, found)
+            for one in sorted(tried)
+            for field in fields
+            for at, found in [_fitted(field, basis, numbers, one, level, steps)]
+        ),
+        key=lambda one: one[0],
+    )
+    if isinstance(numbers, OfCells):
+        return _by_moments(chosen, level, field, basis, numbers, is_first)
+    for _ in range(FIRST_ROUNDS if is_first else 0):
+        field = likelier(found.field, basis).field(basis)
+        level, found = _fitted(field, basis, numbers, chosen, level, 1)
+    return _of_day(chosen, level, found, field, basis, numbers)
+
+
+def with_total(users: Users, share: float, unsure: float, total: float, noise: float, basis: Basis) -> Users:
+    """Return users in each cell, if what the ball kept of all of them is unsure, after a look at their total.
+
+    Args:
+        users: The day's users.
+        share: What was kept.
+        unsure: The deviation of what that is off by, over what was kept.
+        total: The noisy total over all cells.
+        noise: The variance of its noise, above 0.
+        basis: What the surface is made of.
 
     Source:
         HV-E22.
     """
-    if near is None:
-        level = _first_level(field, basis, numbers)
-        trials = [(overdispersion, *_fitted(field, basis, numbers, overdispersion, level, _MOST_STEPS))]
-    else:
-        tried = {overdispersion * factor for factor in (1.0, *_LEVELS)}
-        tried = {min(max(one, LEAST_OVERDISPERSION), MOST_OVERDISPERSION) for one in tried}
-        trials = [(one, *_fitted(field, basis, numbers, one, near.level, _FURTHER_STEPS)) for one in sorted(tried)]
-    # halving or doubling costs as much as one standard deviation
-    chosen = max(trials, key=lambda one: one[2].log_likelihood - abs(math.log2(one[0] / overdispersion)) / 2)
-    return _of_day(*chosen, basis, numbers)
+    pull = basis.matrix.T @ users.off.surface
+    rest = float(pull @ users.off.covariance @ pull + users.off.alone.sum()) + noise
+    much = unsure * float(users.mean.sum())
+    left = 1 / (1 + much**2 / rest)
+    moved = unsure * left * much / rest * (total - float(users.mean.sum()))
+    common = unsure * np.sqrt(left) * users.mean
+    off = replace(users.off, common=common[:, None], of_hexagon=_UNEVEN * (1 - share) * users.mean)
+    return replace(users, mean=users.mean * max(1 + moved, _LEAST_SHARE), variance=off.variance(basis), off=off)
 
 
-def _of_day(overdispersion: float, level: FloatArray, found: Learned, basis: Basis, numbers: Numbers) -> Users:
-    """Return the day's numbers: what the surface tells, corrected by each cell's own noisy number."""
-    variance = np.minimum(found.variance(basis), 2.0)
-    mean = np.exp(np.minimum(level + np.minimum(variance, 1.0) / 2, _LARGEST_LOG))
+def _by_moments(
+    overdispersion: float, level: FloatArray, field: Field, basis: Basis, numbers: OfCells, is_first: bool
+) -> Users:
+    """Return the day's users by expectation propagation: each cell's number as what it tells of the level.
+
+    The most likely level of a cell with few users is above its mean, for a small noisy number excludes large levels and
+    no small one. So each number counts as a normal one of the level, with the moments that it leaves, in turns.
+    """
+    mean = np.exp(np.minimum(level, LARGEST_LOG))
+    told = mean**2 / (numbers.noise + mean + overdispersion * mean**2)
+    at, one = level + (numbers.number - mean) / mean, np.ones_like(level)
+    found, looked = learned(field, basis, Seen(one, at, 1 / told)), None
+    for number in range(_MOST_ROUNDS + (FIRST_ROUNDS if is_first else 0)):
+        known, unknown = found.field.level(basis), found.variance(basis)
+        otherwise = np.maximum(1 / unknown - told, _LEAST_TOLD)
+        apart = (known / unknown - told * at) / otherwise
+        looked = tilted(apart, 1 / otherwise, numbers.number, numbers.noise, overdispersion)
+        told = np.maximum(1 / looked.level_variance - otherwise, _LEAST_TOLD)
+        at = looked.level + otherwise * (looked.level - apart) / told
+        if is_first and 0 < number <= FIRST_ROUNDS:
+            field = likelier(found.field, basis).field(basis)
+        found = learned(field, basis, Seen(one, at, 1 / told))
+        if number >= FIRST_ROUNDS * is_first and np.abs(found.field.level(basis) - known).max() < _NO_STEP:
+            break
+    if looked is None:
+        raise ValueError("_MOST_ROUNDS must be at least 1")
+    unknown = found.variance(basis)
+    # the level is known as well as the surface says; of the number's variance it has what goes with it
+    part = np.minimum(np.abs(looked.slope), np.sqrt(looked.variance / unknown))
+    own = np.maximum(looked.variance - part**2 * unknown, 0.0) + part**2 * found.field.own_variance
+    off = Off(part * found.left, found.field.covariance, np.zeros((mean.size, 0)), np.zeros_like(mean), own)
+    users = np.maximum(looked.mean, _LEAST_USERS)
+    return Users(found.field, found.field.level(basis), overdispersion, users, off.variance(basis), off, field)
+
+
+def _of_day(
+    overdispersion: float, level: FloatArray, found: Learned, field: Field, basis: Basis, numbers: Numbers
+) -> Users:
+    """Return the day's numbers of users as the surface tells them, from sums over cells."""
+    unknown = found.variance(basis)
+    variance = np.minimum(unknown, 2.0)
+    mean = np.exp(np.minimum(level + np.minimum(variance, 1.0) / 2, LARGEST_LOG))
     of_day = mean + overdispersion * mean**2
     number, kept, left = numbers.corrected(mean, of_day)
-    return Users(
-        found.field,
-        level,
-        overdispersion,
-        np.maximum(number, np.maximum(_LEAST_SHARE * mean, _LEAST_USERS)),
-        kept**2 * mean**2 * variance + left,
-    )
+    part = kept * mean * np.sqrt(variance / unknown)
+    of_cells = part**2 * found.field.own_variance + left
+    off = Off(part * found.left, found.field.covariance, np.zeros((mean.size, 0)), np.zeros_like(mean), of_cells)
+    users = np.maximum(number, np.maximum(_LEAST_SHARE * mean, _LEAST_USERS))
+    return Users(found.field, level, overdispersion, users, off.variance(basis), off, field)
 
 
 def _first_level(field: Field, basis: Basis, numbers: Numbers) -> FloatArray:
@@ -105,7 +195,7 @@ def _fitted(
     """Return the most likely surface and what is known of it, by Gauss-Newton steps of a bounded length."""
     found = None
     for _ in range(most_steps):
-        mean = np.exp(np.minimum(level, _LARGEST_LOG))
+        mean = np.exp(np.minimum(level, LARGEST_LOG))
         of_day = mean + overdispersion * mean**2
         found = numbers.learned(field, basis, mean, mean - mean * level, of_day)
         step = np.clip(found.field.level(basis) - level, -_LONGEST_STEP, _LONGEST_STEP)

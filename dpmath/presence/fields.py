@@ -16,6 +16,9 @@ FloatArray = NDArray[np.floating[Any]]
 PARTS = ("city", "hour", "hexagon", "course")
 _REACH_KM = 4.0
 _HARMONICS = (1, 2)
+_MOVES, _OWN_MOVES = 0.003, 3.0
+"""The share of its prior variance by which a surface is taken to move in a day, and how much faster cells' own does."""
+_PACES, LEAST_MOVES, MOST_MOVES = (1 / 3, 1.0, 3.0), 0.0003, 0.3
 _SHARE_OF_SMOOTH = {"hexagon": 0.5, "course": 0.4}
 """How much of a part's variance lies in what hexagons near each other share."""
 
@@ -55,6 +58,16 @@ class Basis:
     matrix: Sparse
     part: dict[str, slice]
     of_part: dict[str, FloatArray]
+
+    def inverse(self, name: str) -> FloatArray:
+        """Return the inverse of the covariance of a part's numbers, for a part of variance 1 in a cell."""
+        if name not in self._inverses:
+            self._inverses[name] = np.linalg.inv(self.of_part[name])
+        return self._inverses[name]
+
+    @cached_property
+    def _inverses(self) -> dict[str, FloatArray]:
+        return {}
 
     def covariance(self, variance: dict[str, float]) -> FloatArray:
         """Return the covariance of all numbers, shape (S, S), from each part's variance in a cell."""
@@ -104,6 +117,43 @@ def basis_of(grid: Grid) -> Basis:
 
 
 @dataclass(frozen=True)
+class Prior:
+    """What a surface is taken to be like before anything is seen.
+
+    Attributes:
+        level: Its mean, in every cell.
+        variance: The variance of each part in a cell, by its name.
+        own: That of what each cell has of its own.
+    """
+
+    level: float
+    variance: dict[str, float]
+    own: float
+
+    @property
+    def total(self) -> float:
+        """The variance among cells: of all parts but the city's."""
+        return sum(one for name, one in self.variance.items() if name != "city") + self.own
+
+    def times(self, factor: float) -> "Prior":
+        """Return the same in another unit, but for the level: all variances times a factor."""
+        return Prior(self.level, {name: factor * one for name, one in self.variance.items()}, factor * self.own)
+
+    def field(self, basis: Basis) -> "Field":
+        """Return what is known of a surface before anything is seen."""
+        n_cells = basis.matrix.shape[0]
+        return Field(
+            self.mean(basis), basis.covariance(self.variance), np.zeros(n_cells), np.full(n_cells, self.own), self
+        )
+
+    def mean(self, basis: Basis) -> FloatArray:
+        """Return the mean of the state's numbers, shape (S,)."""
+        found = np.zeros(basis.matrix.shape[1])
+        found[basis.part["city"]] = self.level
+        return found
+
+
+@dataclass(frozen=True)
 class Field:
     """What is known of a surface: the state's numbers, and of each cell what it has of its own.
 
@@ -112,12 +162,16 @@ class Field:
         covariance: Their covariance, shape (S, S).
         own: What each cell has of its own, shape (G,).
         own_variance: Its variance, shape (G,).
+        prior: What the surface was taken to be like.
+        moves: The share of its prior variance by which it moves in a day.
     """
 
     mean: FloatArray
     covariance: FloatArray
     own: FloatArray
     own_variance: FloatArray
+    prior: Prior
+    moves: float = _MOVES
 
     @cached_property
     def root(self) -> FloatArray:
@@ -133,13 +187,28 @@ class Field:
         """Return the surface's variance in each cell, shape (G,)."""
         return of_rows(basis, self.covariance) + self.own_variance
 
-    def walked(self, basis: Basis, step: dict[str, float], own: float, prior_own: float) -> "Field":
-        """Return what is known a day later: each part has moved by a variance; a cell's own never passes its prior."""
-        return replace(
-            self,
-            covariance=self.covariance + basis.covariance(step),
-            own_variance=np.minimum(self.own_variance + own, np.maximum(prior_own, self.own_variance)),
+    def a_day_later(self, basis: Basis) -> "Field":
+        """Return what is known a day later: all has moved a little, and back towards what it was taken to be like."""
+        moves, moves_own, prior = self.moves, min(_OWN_MOVES * self.moves, 1.0), self.prior
+        known, of_own, middle = 1 - moves, 1 - moves_own, prior.mean(basis)
+        return Field(
+            middle + np.sqrt(known) * (self.mean - middle),
+            known * self.covariance + moves * basis.covariance(prior.variance),
+            np.sqrt(of_own) * self.own,
+            of_own * self.own_variance + moves_own * prior.own,
+            prior,
+            moves,
         )
+
+
+def paced(field: Field) -> list[Field]:
+    """Return what is known of a surface, if it moves as it did, slower or faster.
+
+    Source:
+        HV-E26.
+    """
+    moves = {min(max(pace * field.moves, LEAST_MOVES), MOST_MOVES) for pace in _PACES}
+    return [replace(field, moves=one) for one in sorted(moves)]
 
 
 def of_rows(basis: Basis, covariance: FloatArray) -> FloatArray:
@@ -216,6 +285,8 @@ def learned(field: Field, basis: Basis, seen: Seen) -> Learned:
         covariance,
         field.own + gain * left,
         field.own_variance * (1 - gain * seen.slope),
+        field.prior,
+        field.moves,
     )
     fit = float((miss**2 / spread).sum() - pull @ moved)
     volume = float(np.log(spread).sum() + 2 * np.log(np.diag(lower)).sum())

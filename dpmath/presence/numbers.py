@@ -1,6 +1,6 @@
 """Noisy numbers of a surface: one of each cell, or sums over many cells; what they teach, and what is left to know."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Protocol
 
 import numpy as np
@@ -83,7 +83,7 @@ class OfSums:
         moves = slopes @ field.covariance
         factor = cho_factor(covariance + moves @ slopes.T, lower=True)
         half = cho_solve(factor, moves)
-        after = Field(field.mean + half.T @ miss, field.covariance - moves.T @ half, field.own, field.own_variance)
+        after = replace(field, mean=field.mean + half.T @ miss, covariance=field.covariance - moves.T @ half)
         fit = float(miss @ cho_solve(factor, miss)) + 2 * float(np.log(np.diag(factor[0])).sum())
         return Learned(after, np.ones_like(slope), -fit / 2)
 

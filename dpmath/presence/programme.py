@@ -13,7 +13,7 @@ from dpmath.core.currency import Currency
 from dpmath.noise.sampling import RandomBytes
 from dpmath.presence.asking import check_of, counting, kept_of, sigma, summing, totals_of
 from dpmath.presence.ball import SHARE_BITS, Ball
-from dpmath.presence.counts import Users, users_of
+from dpmath.presence.counts import Users, users_of, with_total
 from dpmath.presence.estimate import Day, Estimate, Number, residual_factor
 from dpmath.presence.fields import FloatArray
 from dpmath.presence.questions import Check, Kept, Question, noisy_answers
@@ -23,10 +23,10 @@ from dpmath.presence.weights import USUAL_LOG_LENGTH, USUAL_SHARE, log_length_of
 
 Programme = Generator[Question, ExactIntArray, Estimate]
 
-_FIRST_SCALES = (1.0, 2.0, 4.0)
 _SPREAD_OF_SHARES = 0.15
+_OF_CITY = 0.05
+"""What means may be off by all over the city, over the deviation of the map: what the model itself misses."""
 _LEAST_SHARE, _MOST_SHARE = 0.1, 1.0
-_UNFAIR = 0.5
 _LEAST_OF_LENGTH, _MOST_OF_LENGTH = 0.2, 0.99
 
 
@@ -46,21 +46,25 @@ def programme(state: State | None, asked: Asked) -> Programme:
     before = first_state(known, asked) if state is None else state.a_day_later(asked)
     counts = counting(before, known, asked, is_first)
     numbers = yield counts.question
-    users = users_of(before.users, basis, counts.counted(numbers, USUAL_SHARE), before.overdispersion)
+    tried = {} if state is None else state.paced(asked)
+    counted = counts.counted(numbers, USUAL_SHARE)
+    users = users_of(tried.get("users", [before.users]), basis, counted, before.overdispersion, is_first=is_first)
     if asked.counts_only:
         kept = kept_of(counts, None, asked, is_first)
         (share,) = _shares(kept, (yield kept), known, asked)
-        users = users_of(before.users, basis, counts.counted(numbers, share), before.overdispersion, users)
-        return _counted(before, users, share)
+        users = users_of([users.before], basis, counts.counted(numbers, share.mean), before.overdispersion, users)
+        users = with_total(users, share.mean, share.unsure, known.cells, known.cells_variance, basis)
+        return _counted(before, users, share.mean, asked, is_first)
     sums = summing(before, users, known, asked, is_first)
     amounts = yield sums.question
     kept = kept_of(counts, sums, asked, is_first)
     of_users, of_records, of_cells = _shares(kept, (yield kept), known, asked)
     check = check_of(before, sums, asked, is_first)
     far = yield check
-    users = users_of(before.users, basis, counts.counted(numbers, of_users), before.overdispersion, users)
-    day = Day(asked, before, users, sums, amounts, (of_records, of_cells))
-    return _estimate(day, check, far, of_users, is_first)
+    users = users_of([users.before], basis, counts.counted(numbers, of_users.mean), before.overdispersion, users)
+    users = with_total(users, of_users.mean, of_users.unsure, known.cells, known.cells_variance, basis)
+    day = Day(asked, before, tried, users, sums, amounts, (of_records.mean, of_cells.mean))
+    return _estimate(day, check, far, of_users.mean)
 
 
 @dataclass(frozen=True)
@@ -132,7 +136,20 @@ def _answered(steps: Programme, answer: Callable[[Question], ExactIntArray]) -> 
             return Answered(end.value, balls, answers)
 
 
-def _shares(question: Kept, answers: ExactIntArray, known: Known, asked: Asked) -> list[float]:
+@dataclass(frozen=True)
+class _Share:
+    """What a ball kept.
+
+    Attributes:
+        mean: The share.
+        unsure: The deviation of what it is off by, over the share.
+    """
+
+    mean: float
+    unsure: float
+
+
+def _shares(question: Kept, answers: ExactIntArray, known: Known, asked: Asked) -> list[_Share]:
     """Return how much the balls kept: of cells in that of users; of records and of cells in the other, if there is one.
 
     Where there are few users, the answers say little, and the share that was meant counts for more.
@@ -141,44 +158,46 @@ def _shares(question: Kept, answers: ExactIntArray, known: Known, asked: Asked) 
     size = np.array([sizes[by] for _, by in question.of]) * (1 << SHARE_BITS)
     gain = 1 / (1 + (sigma(question.ball) / size / _SPREAD_OF_SHARES) ** 2)
     kept = USUAL_SHARE + gain * answers.astype(np.float64) / size
-    return np.clip(kept, _LEAST_SHARE, _MOST_SHARE).tolist()
+    kept, unsure = np.clip(kept, _LEAST_SHARE, _MOST_SHARE), _SPREAD_OF_SHARES * np.sqrt(1 - gain)
+    return [_Share(*one) for one in zip(kept.tolist(), (unsure / kept).tolist(), strict=True)]
 
 
-def _counted(before: State, users: Users, share: float) -> Estimate:
+def _counted(before: State, users: Users, share: float, asked: Asked, is_first: bool) -> Estimate:
     """Return the estimate where numbers of users alone are asked for, and what it leaves."""
     after = replace(before, users=users.field, overdispersion=users.overdispersion)
     after = replace(after, log_lengths=(_length(before.log_lengths[0], share), before.log_lengths[1]))
+    after = after if is_first else after.learned(asked)
     nothing = Number(np.zeros_like(users.mean), np.ones_like(users.mean))
-    return Estimate(Number(users.mean, users.variance), nothing, nothing, after)
+    return Estimate(Number(users.mean, users.variance), nothing, nothing, users.off, users.off, after)
 
 
-def _estimate(day: Day, check: Check, far: ExactIntArray, of_users: float, is_first: bool) -> Estimate:
+def _estimate(day: Day, check: Check, far: ExactIntArray, of_users: float) -> Estimate:
     """Return the estimate from a day's answers, and what it leaves."""
     before, users = day.before, day.users
     a_user, records = day.records()
-    scales = _FIRST_SCALES if is_first else (1.0,)
-    trials = [(scale, day.values(records, scale, 1.0)) for scale in scales]
-    scale, tried = max(trials, key=lambda one: one[1].log_likelihood)
-    residual = residual_factor(day, tried, check, far, is_first)
-    values = day.values(records, scale, residual)
+    residual = residual_factor(day, day.values(1.0, records), check, far)
+    values = day.values(residual, records)
     after = replace(
         before,
         users=users.field,
         records=a_user.field,
         values=values.field,
         overdispersion=users.overdispersion,
-        scale=before.scale * scale,
         of_user=before.of_user * residual,
         of_record=before.of_record * residual,
         log_lengths=(_length(before.log_lengths[0], of_users), _length(before.log_lengths[1], day.shares[0])),
     )
-    mean = Number(np.clip(values.mean, 0, day.asked.value_range), values.variance + _unfair(day, values.mean))
-    return Estimate(Number(users.mean, users.variance), records, mean, after)
+    after = after if day.is_first else after.learned(day.asked)
+    common = np.column_stack([_unfair(day, values.mean), np.full_like(values.mean, _OF_CITY * np.sqrt(after.scale))])
+    off = replace(values.off, common=common)
+    mean = Number(np.clip(values.mean, 0, day.asked.value_range), off.variance(day.asked.basis))
+    return Estimate(Number(users.mean, users.variance), records, mean, users.off, off, after)
 
 
 def _unfair(day: Day, mean: FloatArray) -> FloatArray:
-    """Return the variance that comes of users far from the centres being scaled down more than others."""
-    return (_UNFAIR * (1 / day.shares[0] - 1) * (mean - day.sums.centre)) ** 2
+    """Return the deviation that comes of users far from the centres being scaled down more than others, shape (G,)."""
+    lean = day.lean
+    return (1 - lean) / (1 + lean) * (mean - day.sums.centre)
 
 
 def _length(before: float, share: float) -> float:

@@ -5,27 +5,23 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from dpmath.core import _check
-from dpmath.core.accounting import ExactIntArray
-from dpmath.presence.fields import Basis, Field, FloatArray, Grid, basis_of
+from dpmath.core.accounting import LOSS_UNITS, ExactIntArray
+from dpmath.presence.fields import Basis, Field, Grid, Prior, basis_of, paced
+from dpmath.presence.priors import likelier, taken_as
 from dpmath.presence.questions import Totals
 
-USERS = {"city": 4.0, "hour": 0.5, "hexagon": 2.4, "course": 0.4}
-USERS_OWN = 0.05
-"""Prior variances of the logarithm of expected users."""
-RECORDS = {"city": 0.1, "hour": 0.02, "hexagon": 0.03, "course": 0.01}
-RECORDS_OWN = 0.01
-"""Prior variances of records a user, over the square of their mean."""
-VALUES = {"city": 0.2, "hour": 0.1, "hexagon": 0.4, "course": 0.15}
-VALUES_OWN = 0.05
-VALUES_OF_DAY = 0.03
-"""Prior variances of values, over the variance of the map; that of the day's own part with them."""
+SURFACES = ("users", "records", "values")
+USERS = Prior(0.0, {"city": 4.0, "hour": 0.5, "hexagon": 2.4, "course": 0.4}, 0.05)
+"""Variances of the logarithm of expected users, before anything is seen."""
+RECORDS = Prior(0.0, {"city": 0.1, "hour": 0.02, "hexagon": 0.03, "course": 0.01}, 0.01)
+"""Those of records a user, over the square of their mean."""
+VALUES = Prior(0.0, {"city": 0.3, "hour": 0.15, "hexagon": 0.55, "course": 0.2}, 0.07)
+"""Those of values, over the variance of the map."""
+VALUES_OF_DAY = 0.04
+"""That of a day's own part of a value, over the variance of the map."""
 _OF_USER, _OF_RECORD = 0.35, 0.7
 """Residual variances of users and of records, over the variance of users' means, on a first day."""
-_STEP = {"users": 0.003, "records": 0.003, "values": 0.003}
-"""How far a part moves in a day, over its prior variance."""
-_STEP_OF_OWN = 3.0
-"""How much faster moves what a cell has of its own."""
-_MAP_OVER_USERS = 2.0
+_MAP_OVER_USERS = 1.5
 """The variance of the map over that of a user's means: a user sees a part of the city."""
 _LEAST_USERS = 50.0
 _LEAST_SPREAD = 0.2
@@ -73,12 +69,14 @@ class Known:
     Attributes:
         users: Number of users.
         cells: Their cells.
+        cells_variance: The variance of the noise in that.
         records: Their records.
         first: On a first day their records a record, mean value and spread of values; else None.
     """
 
     users: float
     cells: float
+    cells_variance: float
     records: float
     first: tuple[float, float, float] | None
 
@@ -88,14 +86,15 @@ class Known:
         told = answers.astype(np.float64) / question.weight
         users = max(float(told[0]), _LEAST_USERS)
         cells = min(max(float(told[1]) * question.most_cells, users), users * question.most_cells)
+        variance = (LOSS_UNITS / question.ball.inverse_scale / question.weight * question.most_cells) ** 2
         records = min(max(float(told[2]) * question.most_records, cells), cells * asked.cap)
         if not question.is_first:
-            return cls(users, cells, records, None)
+            return cls(users, cells, variance, records, None)
         size = float(np.clip(told[3] * question.most_records / records * asked.cap, 1.0, asked.cap))
         centre = float(np.clip(told[4] / users, 0.0, 1.0)) * asked.value_range
         bits = max(asked.value_range.bit_length(), 1)
         spread = 2.0 ** float(np.clip(told[5] / users * bits, 0.0, bits - 2.0))
-        return cls(users, cells, records, (size, centre, spread))
+        return cls(users, cells, variance, records, (size, centre, spread))
 
 
 @dataclass(frozen=True)
@@ -109,7 +108,6 @@ class State:
         overdispersion: How far a day's users are from what is expected; see ``counts.Users``.
         mean_records: Records a user and cell.
         records_variance: Their variance within a cell.
-        scale: Variance of the map of values.
         of_user: Variance of a user's mean in a cell about the map's.
         of_record: Variance of a record about its user's mean.
         log_lengths: How much longer users' vectors were than meant, in the two balls; see ``weights``.
@@ -121,20 +119,33 @@ class State:
     overdispersion: float
     mean_records: float
     records_variance: float
-    scale: float
     of_user: float
     of_record: float
     log_lengths: tuple[float, float]
 
+    @property
+    def scale(self) -> float:
+        """The variance of the map of values."""
+        return self.values.prior.total
+
     def a_day_later(self, asked: Asked) -> "State":
         """Return what is known a day later, before anything is asked."""
-        square = self.mean_records**2
-        return replace(
-            self,
-            users=_walked(self.users, asked, USERS, USERS_OWN, _STEP["users"], 1.0),
-            records=_walked(self.records, asked, RECORDS, RECORDS_OWN, _STEP["records"], square),
-            values=_walked(self.values, asked, VALUES, VALUES_OWN, _STEP["values"], self.scale),
-        )
+        fields = {name: getattr(self, name).a_day_later(asked.basis) for name in SURFACES}
+        return replace(self, **fields)
+
+    def paced(self, asked: Asked) -> dict[str, list[Field]]:
+        """Return what is known a day later of each surface, if it moves as it did, slower or faster."""
+        return {name: [one.a_day_later(asked.basis) for one in paced(getattr(self, name))] for name in SURFACES}
+
+    def learned(self, asked: Asked) -> "State":
+        """Return what is known if the surfaces had been taken to be as variable as they are now known to be.
+
+        Source:
+            HV-E26.
+        """
+        fields = {name: getattr(self, name) for name in SURFACES}
+        again = {name: taken_as(one, likelier(one, asked.basis), asked.basis) for name, one in fields.items()}
+        return replace(self, **again)
 
 
 def first_state(known: Known, asked: Asked) -> State:
@@ -149,15 +160,18 @@ def first_state(known: Known, asked: Asked) -> State:
     mean = known.records / known.cells
     variance = max((size - mean) * mean, _LEAST_SPREAD * mean**2)
     scale = _MAP_OVER_USERS * spread**2
-    usual = np.log(known.cells / asked.grid.n_cells) - (USERS["hexagon"] + USERS["course"]) / 2
+    usual = float(np.log(known.cells / asked.grid.n_cells)) - USERS.total / 2
+    levels = {
+        "users": (USERS, usual),
+        "records": (RECORDS.times(mean**2), mean),
+        "values": (VALUES.times(scale), centre),
+    }
+    fields = {name: replace(prior, level=level).field(asked.basis) for name, (prior, level) in levels.items()}
     return State(
-        users=_first(asked, float(usual), USERS, USERS_OWN, 1.0),
-        records=_first(asked, mean, RECORDS, RECORDS_OWN, mean**2),
-        values=_first(asked, centre, VALUES, VALUES_OWN, scale),
+        **fields,
         overdispersion=0.03,
         mean_records=mean,
         records_variance=variance,
-        scale=scale,
         of_user=_OF_USER * spread**2,
         of_record=_OF_RECORD * spread**2,
         log_lengths=(0.0, 0.0),
@@ -171,16 +185,3 @@ def asked_of(grid: Grid, cap: int, value_range: int, loss: int, counts_only: boo
         HV-E20.
     """
     return Asked(grid, basis_of(grid), cap, value_range, loss, counts_only)
-
-
-def _first(asked: Asked, level: float, variance: dict[str, float], own: float, unit: float) -> Field:
-    mean: FloatArray = np.zeros(asked.basis.matrix.shape[1])
-    mean[asked.basis.part["city"]] = level
-    n_cells = asked.grid.n_cells
-    covariance = asked.basis.covariance({name: unit * one for name, one in variance.items()})
-    return Field(mean, covariance, np.zeros(n_cells), np.full(n_cells, unit * own))
-
-
-def _walked(field: Field, asked: Asked, variance: dict[str, float], own: float, step: float, unit: float) -> Field:
-    steps = {name: unit * step * one for name, one in variance.items()}
-    return field.walked(asked.basis, steps, unit * step * _STEP_OF_OWN * own, unit * own)

@@ -12,6 +12,7 @@ USUAL_SHARE = 0.85
 _SPREAD_OF_LENGTHS = 0.6
 """How far the logarithms of users' lengths are apart."""
 _STEPS = 80
+_MOST_SHARE = 0.999
 _POINTS = np.linspace(-2.5, 2.5, 101)
 _MASS = np.exp(-(_POINTS**2) / 2) / np.exp(-(_POINTS**2) / 2).sum()
 
@@ -40,6 +41,19 @@ def log_length_of(share: float) -> float:
         middle = (low + high) / 2
         low, high = (middle, high) if share_of(middle) > share else (low, middle)
     return low
+
+
+def lean_of(share: float) -> float:
+    """Return the share kept of a sum of lengths, over the mean share kept: long vectors lose more than short ones.
+
+    Args:
+        share: The mean share kept, above 0 and at most 1.
+
+    Source:
+        HV-E21.
+    """
+    length = np.exp(log_length_of(min(share, _MOST_SHARE)) + _SPREAD_OF_LENGTHS * _POINTS)
+    return float((_MASS * np.minimum(length, 1.0)).sum() / (_MASS * length).sum() / share)
 
 
 USUAL_LOG_LENGTH = log_length_of(USUAL_SHARE)

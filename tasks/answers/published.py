@@ -18,7 +18,7 @@ import polars as pl
 from tasks.base.errors import HexveilError
 from tasks.base.progress import progress
 from tasks.base.storage import MANIFEST, PACKAGE
-from tasks.kinds.estimated.joint import JOINT
+from tasks.formats.joint import JOINT
 
 _AT_ONCE = 8
 _SECONDS = 60.0

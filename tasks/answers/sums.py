@@ -9,9 +9,9 @@ import polars as pl
 from scipy.sparse import csr_array, diags_array
 
 from dpmath.core.occupancy import IntArray
-from dpmath.estimate.factors import entries
+from dpmath.joint.factors import entries
 from tasks.answers.places import Areas
-from tasks.kinds.estimated.joint import factors_of
+from tasks.formats.joint import factors_of
 
 Label = tuple[str, int | None]
 """An area, and an hour if hours are answered apart."""

@@ -1,16 +1,16 @@
 """What releases leave for the days to come, and the noisy answers that it can be made from again."""
 
 import datetime as dt
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from io import BytesIO
 
 import numpy as np
 import polars as pl
 
 from dpmath.core.accounting import ExactIntArray
-from dpmath.presence.fields import Field, Grid
+from dpmath.presence.fields import PARTS, Field, Grid, Prior
 from dpmath.presence.programme import Answered, asked_again, programme
-from dpmath.presence.state import Asked, State, asked_of
+from dpmath.presence.state import SURFACES, Asked, State, asked_of
 from tasks.account import private_files
 from tasks.account.entry import Entry
 from tasks.account.presence_release import PresenceRelease, presence_releases
@@ -24,9 +24,8 @@ ANSWERS = "answers.parquet"
 """The published file of the noisy answers, from which all else can be made again."""
 AREA = "area.json"
 """The published file of the hexagons of the public area."""
-_SURFACES = ("users", "records", "values")
 _PARTS = ("mean", "covariance", "own", "own_variance")
-_NUMBERS = ("overdispersion", "mean_records", "records_variance", "scale", "of_user", "of_record")
+_NUMBERS = ("overdispersion", "mean_records", "records_variance", "of_user", "of_record")
 _SAME = ("grid", "value", "statistics")
 """The settings that a state is for, with cap and time zone. If one of them changes, the estimate begins anew."""
 _MOST_KEPT = 3
@@ -138,7 +137,9 @@ def read_answers(content: bytes) -> list[ExactIntArray]:
 
 def packed(state: State) -> bytes:
     """Return a state as bytes."""
-    arrays = {f"{name}.{part}": getattr(getattr(state, name), part) for name in _SURFACES for part in _PARTS}
+    fields = {name: getattr(state, name) for name in SURFACES}
+    arrays = {f"{name}.{part}": getattr(field, part) for name, field in fields.items() for part in _PARTS}
+    arrays |= {f"{name}.prior": _prior_numbers(field) for name, field in fields.items()}
     numbers = np.array([*(getattr(state, name) for name in _NUMBERS), *state.log_lengths])
     buffer = BytesIO()
     np.savez(buffer, allow_pickle=False, **arrays, numbers=numbers)
@@ -147,9 +148,21 @@ def packed(state: State) -> bytes:
 
 def _unpacked(content: bytes) -> State:
     with np.load(BytesIO(content)) as stored:
-        surfaces = {name: Field(*(stored[f"{name}.{part}"] for part in _PARTS)) for name in _SURFACES}
+        surfaces = {name: _field(stored, name) for name in SURFACES}
         *numbers, users, values = stored["numbers"].tolist()
     return State(**surfaces, **dict(zip(_NUMBERS, numbers, strict=True)), log_lengths=(users, values))
+
+
+def _prior_numbers(field: Field) -> np.ndarray:
+    prior = field.prior
+    return np.array([field.moves, prior.level, prior.own, *(prior.variance[part] for part in PARTS)])
+
+
+def _field(stored: Mapping[str, np.ndarray], name: str) -> Field:
+    moves, level, own, *variances = stored[f"{name}.prior"].tolist()
+    prior = Prior(level, dict(zip(PARTS, variances, strict=True)), own)
+    mean, covariance, own, own_variance = (stored[f"{name}.{part}"] for part in _PARTS)
+    return Field(mean, covariance, own, own_variance, prior, moves)
 
 
 def remove_unreleased(entries: Sequence[Entry], config: PresenceConfig) -> None:

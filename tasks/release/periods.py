@@ -24,7 +24,7 @@ from tasks.base.config import Config
 from tasks.base.logs import say
 from tasks.base.storage import MANIFEST, TABLE
 from tasks.formats.catalogue import csv_bytes
-from tasks.kinds.estimated.joint import JOINT
+from tasks.formats.joint import JOINT
 
 log = logging.getLogger("hexveil.publish")
 

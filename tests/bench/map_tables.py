@@ -16,6 +16,7 @@ MARKS = "<!-- begin: {}, by python -m tests.bench --docs -->", "<!-- end -->"
 _SHOWN = "Austin, four days"
 _ORDER = (
     "estimated",
+    "estimated, screened",
     "yesterday's release",
     "James-Stein",
     "precision-weighted constant",
@@ -30,7 +31,7 @@ def tables(rows: pl.DataFrame, groups: pl.DataFrame) -> dict[str, pl.DataFrame]:
     drawn = "means over days and one draw" if n_draws == 1 else f"means over days and {n_draws} draws"
     return {
         f"Skill / mean absolute error in km/h, over all records; {drawn}": guesses(rows),
-        "Skill of the estimate on each day": by_day(rows),
+        "Skill of the estimate on each day, with the worst draw's": by_day(rows),
         "What `planned` publishes in a day": planned(rows),
         "Cells whose interval holds the true mean": coverage(groups),
     }
@@ -47,12 +48,15 @@ def guesses(rows: pl.DataFrame) -> pl.DataFrame:
 
 
 def by_day(rows: pl.DataFrame) -> pl.DataFrame:
-    """Return one row for each city and epsilon: the skill of the estimate on each of its days."""
-    mine = rows.filter(guess="estimated")
+    """Return one row for each city, epsilon and setting: mean skill of the estimate on each day, and its worst."""
+    mine = rows.filter(pl.col("guess").str.starts_with("estimated"))
     number = (pl.col("date") - pl.col("date").min().over("city")).dt.total_days() + 1
-    means = mine.with_columns(day=pl.format("day {}", number)).group_by("city", "epsilon", "day", maintain_order=True)
-    shown = means.agg(pl.col("skill").mean().round(2).cast(pl.String))
-    return shown.pivot("day", index=["city", "epsilon"], values="skill").fill_null("")
+    means = mine.with_columns(day=pl.format("day {}", number)).group_by(
+        "city", "epsilon", "guess", "day", maintain_order=True
+    )
+    skill = pl.col("skill")
+    shown = means.agg(pl.format("{} ({})", skill.mean().round(2), skill.min().round(2)).alias("skill"))
+    return shown.pivot("day", index=["city", "epsilon", "guess"], values="skill").fill_null("")
 
 
 def planned(rows: pl.DataFrame) -> pl.DataFrame:

@@ -1,7 +1,9 @@
 """The whole map on real days and made ones: released for real, several times, and compared with simpler guesses."""
 
 import datetime as dt
+import glob
 import shutil
+import subprocess
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -25,8 +27,12 @@ from tasks.records.synthetic import write_city
 from tasks.release.draw import release_statistics
 from tasks.upkeep.evaluate import evaluate_day
 from tests.bench.guesses import FloatArray, TrueDay, best_constant, noisy_means, precise_constant, shrunk, true_day
+from tests.bench.measure import ALONE, HEXVEIL
 
-EPSILONS = (1, 2, 5)
+EPSILONS = (0.39, 1, 2, 5)
+SCREENED_FROM = 5
+"""The epsilon from which maps are also made with the screening asked that ``init`` writes: below, few cities have users
+enough for it."""
 N_DRAWS = 3
 REAL = Path(__file__).parents[3] / "shared" / "data" / "capmetro"
 STORES = Path("var/bench/maps")
@@ -54,12 +60,14 @@ class City:
         name: What the tables call them.
         config: File of the configuration, in ``deploy/config``.
         files: Where their records are.
+        timezone: Of its days.
         dates: The days, in order.
     """
 
     name: str
     config: str
     files: str
+    timezone: str
     dates: tuple[dt.date, ...]
 
     @property
@@ -73,11 +81,14 @@ def days_from(first: dt.date, n_days: int) -> tuple[dt.date, ...]:
     return tuple(first + dt.timedelta(days=number) for number in range(n_days))
 
 
+_BUSES = f"{REAL}/*.csv.gz"
 _MADE = STORES / "raw" / "city_{date}.csv.gz"
 CITIES = (
-    City("Austin, four days", "austin.toml", f"{REAL}/*.csv.gz", days_from(dt.date(2016, 11, 24), 4)),
-    City("Austin, one day", "austin.toml", f"{REAL}/*.csv.gz", days_from(dt.date(2015, 9, 6), 1)),
-    City("demo city", "demo.toml", str(_MADE.resolve()), days_from(dt.date(2026, 3, 2), 4)),
+    City(
+        "Austin, four days", "austin.toml", f"{REAL}/*.csv.gz", "America/Chicago", days_from(dt.date(2016, 11, 24), 4)
+    ),
+    City("Austin, one day", "austin.toml", _BUSES, "America/Chicago", days_from(dt.date(2015, 9, 6), 1)),
+    City("demo city", "demo.toml", str(_MADE.resolve()), "Europe/Zurich", days_from(dt.date(2026, 3, 2), 4)),
 )
 
 
@@ -99,10 +110,10 @@ def measure_maps(city: City, epsilons: Sequence[float], n_draws: int) -> tuple[l
     shutil.rmtree(STORES, ignore_errors=True)
     prepared = _prepared(city)
     for epsilon in epsilons:
-        mine, theirs = (_ready(prepared, city, epsilon, privacy) for privacy in ({}, _PLANNED))
+        theirs = _ready(prepared, city, epsilon)
         for draw in range(n_draws):
             setting = {"city": city.name, "epsilon": epsilon, "draw": draw}
-            found, found_groups = _compared(city.dates, mine, theirs)
+            found, found_groups = _compared(city, epsilon, theirs)
             rows += [setting | row for row in found]
             groups += [setting | row for row in found_groups]
     shutil.rmtree(STORES)
@@ -138,9 +149,9 @@ def _prepared(city: City) -> Config:
     return config
 
 
-def _ready(prepared: Config, city: City, epsilon: float, privacy: Row) -> Config:
-    """Copy a prepared warehouse to where other privacy settings have theirs, with the occupancy made for these."""
-    config = config_of(city, STORES / privacy.get("mechanism", "estimated"), epsilon, privacy)
+def _ready(prepared: Config, city: City, epsilon: float) -> Config:
+    """Copy a prepared warehouse to where the planner has its own, with the occupancy made for it."""
+    config = config_of(city, STORES / "planned", epsilon, _PLANNED)
     _replace(config.storage_path, prepared.storage_path)
     with warehouse.kept_open(config):
         for date in city.dates:
@@ -158,25 +169,53 @@ def _replace(folder: Path, by: Path) -> None:
     shutil.copytree(by, folder)
 
 
-def _compared(dates: Sequence[dt.date], mine: Config, theirs: Config) -> tuple[list[Row], list[Row]]:
+def _compared(city: City, epsilon: float, theirs: Config) -> tuple[list[Row], list[Row]]:
     """Release days once by the estimate and once by the planner, from nothing, and compare them with other guesses."""
     rows: list[Row] = []
     groups: list[Row] = []
     before: pl.DataFrame | None = None
-    for config in (mine, theirs):
-        _replace(config.storage_path, _untouched(config))
-    for date in dates:
-        published, planned = _released(date, mine), _released(date, theirs)
-        day = _true_day(date, mine)
-        guesses = {"estimated": _means(day, published), "planned": _means(day, planned), **_others(day, mine)}
+    mine = _as_installed(city, epsilon, screened=False)
+    screened = _as_installed(city, epsilon, screened=True) if epsilon >= SCREENED_FROM else None
+    _replace(theirs.storage_path, _untouched(theirs))
+    for date in city.dates:
+        published, day = _published(date, mine), _true_day(date, mine)
+        guesses = {"estimated": published, "planned": _released(date, theirs)}
+        if screened is not None:
+            guesses["estimated, screened"] = _published(date, screened)
         if before is not None:
-            guesses["yesterday's release"] = _means(day, before)
-        rows += [{"date": date, "guess": name, **_errors(day, guess)} for name, guess in guesses.items()]
+            guesses["yesterday's release"] = before
+        means = {name: _means(day, guess) for name, guess in guesses.items()} | _others(day, mine)
+        rows += [{"date": date, "guess": name, **_errors(day, guess)} for name, guess in means.items()]
         evaluation, _ = evaluate_day(date, None, mine)
         for key, name in GROUPS.items():
             groups += [{"date": date, "by": name, **group} for group in evaluation[key]]
         before = published.with_columns(pl.col("slot_start").dt.offset_by("1d"))
     return rows, groups
+
+
+def _as_installed(city: City, epsilon: float, *, screened: bool) -> Config:
+    """Publish a city's days from nothing by the command line, with the configuration that ``init`` writes."""
+    folder = STORES / ("screened" if screened else "estimated")
+    shutil.rmtree(folder, ignore_errors=True)
+    folder.mkdir(parents=True)
+    path = folder / "city.toml"
+    files = sorted(glob.glob(city.files.format(date="*")))
+    budget = ["--epsilon", str(epsilon), "--total", "1000"]
+    _say(["init", *files, "--yes", "--to", str(path), "--timezone", city.timezone, *budget])
+    path.write_text(path.read_text("utf-8").replace("screen = true", f"screen = {str(screened).lower()}"), "utf-8")
+    _say(["backfill", "--config", str(path), "--from", str(city.dates[0]), "--to", str(city.dates[-1])])
+    return load_config(path)
+
+
+def _say(command: list[str]) -> None:
+    subprocess.run([HEXVEIL, *command], env=ALONE, check=True, stdout=subprocess.DEVNULL, stdin=subprocess.DEVNULL)
+
+
+def _published(date: dt.date, config: Config) -> pl.DataFrame:
+    entry = find_entry(date, None, read_entries(config), config)
+    if entry is None:
+        raise ValueError(f"{date} was not released")
+    return private_files.read_frame(private_files.releases(config), entry.files[TABLE])
 
 
 def _released(date: dt.date, config: Config) -> pl.DataFrame:
@@ -186,10 +225,7 @@ def _released(date: dt.date, config: Config) -> pl.DataFrame:
             release_statistics.fn(date, plan_release.fn(date, config), config)
         except NothingToPublish:
             return pl.DataFrame(schema=_NOTHING)
-    entry = find_entry(date, None, read_entries(config), config)
-    if entry is None:
-        raise ValueError(f"{date} was not released")
-    return private_files.read_frame(private_files.releases(config), entry.files[TABLE])
+    return _published(date, config)
 
 
 def _true_day(date: dt.date, config: Config) -> TrueDay:

@@ -8,13 +8,14 @@ import pytest
 from city_days import Textbook, a_city, a_taken, a_view, asked_of, run, values_of
 from scipy.sparse import csr_array
 
-from dpmath.estimate import loadings as of_loadings
 from dpmath.estimate.day import Day
-from dpmath.estimate.errors import Errors, errors_of
-from dpmath.estimate.factors import Factors
-from dpmath.estimate.loadings import Loadings, loadings
+from dpmath.estimate.errors import errors_of, loadings_of
 from dpmath.estimate.posterior import Estimate, solved, told_by
 from dpmath.estimate.programme import programme
+from dpmath.joint import loadings as of_loadings
+from dpmath.joint.errors import OfFactors
+from dpmath.joint.factors import Factors
+from dpmath.joint.loadings import Loadings
 
 
 def alike(day: Day, residual_variance: np.ndarray) -> np.ndarray:
@@ -105,14 +106,14 @@ def areas(day: Day, seed: int) -> np.ndarray:
     return weights / weights.sum(axis=0)
 
 
-def shares(errors: Errors, factors: Factors, weights: np.ndarray) -> np.ndarray:
+def shares(errors: OfFactors, factors: Factors, weights: np.ndarray) -> np.ndarray:
     return np.sqrt(factors.variances(weights) / errors.variances(csr_array(weights)))
 
 
 @pytest.mark.theorem("HV-E8")
 def test_few_factors_give_the_deviation_of_any_area_nearly_exactly(estimate: tuple[Day, Estimate]) -> None:
     day, found = estimate
-    few, weights = loadings(found, day), areas(day, 1)
+    few, weights = loadings_of(found, day), areas(day, 1)
     errors, _ = errors_of(found, day)
     share = shares(errors, few.day, weights)
     assert 0.9 < share.min() <= share.max() < 1.1
@@ -131,7 +132,7 @@ def test_fewer_factors_give_more_than_the_stated_error(
     day, found = estimate
     monkeypatch.setattr(of_loadings, "N_COMMON", 1)
     monkeypatch.setattr(of_loadings, "N_OWN", 1)
-    assert loadings(found, day).least < 0.85
+    assert loadings_of(found, day).least < 0.85
 
 
 @pytest.mark.theorem("HV-E8")
@@ -163,7 +164,7 @@ def test_factors_of_a_dense_covariance_are_found_and_may_go_against_each_other()
 def test_a_day_of_one_cell_has_factors() -> None:
     day = a_city(n_users=4, n_hexagons=1, n_slots=1)
     found = run(programme(None, asked_of(day, "l2", 60 << 101, first=True)), day, values_of(day), os.urandom)[0]
-    few = loadings(found, day)
+    few = loadings_of(found, day)
     assert isinstance(few, Loadings)
     assert few.day.diagonal == pytest.approx(found.variance, rel=1e-6)
     assert (few.least, few.largest) == pytest.approx((1, 1), rel=1e-6)

@@ -10,6 +10,7 @@ from law_days import asked_with_laws, private_day
 
 from dpmath.estimate.areas import area_numbers, areas_of_cells
 from dpmath.estimate.asking import ask
+from dpmath.estimate.errors import loadings_of
 from dpmath.estimate.law_bins import N_BINS, BinCounts, Bins
 from dpmath.estimate.law_city import Guess, city_law, thresholds
 from dpmath.estimate.law_design import Seen, shape_design, shape_question, shapes_after
@@ -24,7 +25,6 @@ from dpmath.estimate.law_output import (
 )
 from dpmath.estimate.law_shape import N_COMMON, first_shapes
 from dpmath.estimate.law_tilt import N_TABLES, Laws, Moments, city_base, tables_of
-from dpmath.estimate.loadings import loadings
 from dpmath.estimate.posterior import Estimate
 from dpmath.estimate.programme import programme
 from dpmath.estimate.questions import PrivateDay
@@ -236,7 +236,7 @@ def test_shapes_become_less_sure_with_days_and_new_hexagons_begin_unknown() -> N
 
 def areas_of(found: Estimate) -> LawAreas:
     day = found.view.day
-    return law_areas(found, day, np.arange(day.names.size) // 4, loadings(found, day).day)
+    return law_areas(found, day, np.arange(day.names.size) // 4, loadings_of(found, day).day)
 
 
 def test_an_areas_variance_is_that_of_the_joint_estimate() -> None:

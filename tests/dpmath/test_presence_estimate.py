@@ -5,21 +5,25 @@ from decimal import Decimal
 
 import numpy as np
 import pytest
+from scipy.sparse import csr_array
 from scipy.stats import multivariate_normal
 
 from dpmath.core.currency import Concentrated
-from dpmath.presence.amounts import Told, means_of, scaled
+from dpmath.presence.amounts import Told, first_means_of, likeliest_means, means_of
 from dpmath.presence.asking import sigma
 from dpmath.presence.ball import Ball
-from dpmath.presence.counts import users_of
+from dpmath.presence.counts import users_of, with_total
+from dpmath.presence.errors import Off, errors_of, loadings_of
 from dpmath.presence.estimate import Estimate, Number, at_least, limits
-from dpmath.presence.fields import Basis, Field, Grid, Seen, basis_of, learned, of_rows
+from dpmath.presence.fields import Basis, Field, Grid, Prior, Seen, basis_of, learned, of_rows, paced
 from dpmath.presence.numbers import OfCells, OfSums, directions, left_over
+from dpmath.presence.priors import likelier, taken_as
 from dpmath.presence.programme import asked_again, asked_for_real, programme
 from dpmath.presence.questions import Question
 from dpmath.presence.state import Asked, asked_of
+from dpmath.presence.tilted import tilted
 from dpmath.presence.user_cells import UserCells, capped
-from dpmath.presence.weights import least_error_weights, log_length_of, share_of
+from dpmath.presence.weights import lean_of, least_error_weights, log_length_of, share_of
 from tasks.records.synthetic_people import N_SLOTS, VALUE_RANGE, a_city, a_day
 
 CURRENCY = Concentrated(Decimal("1e-6"))
@@ -35,9 +39,14 @@ def small() -> tuple[Grid, Basis]:
 
 
 def a_field(basis: Basis, n_cells: int, seed: int = 1) -> Field:
-    rng = np.random.default_rng(seed)
-    covariance = basis.covariance({"city": 2.0, "hour": 0.5, "hexagon": 1.5, "course": 0.7})
-    return Field(rng.normal(size=len(covariance)), covariance, rng.normal(size=n_cells), rng.uniform(0.1, 1, n_cells))
+    rng, prior = np.random.default_rng(seed), a_prior()
+    covariance = basis.covariance(prior.variance)
+    mean, own = rng.normal(size=len(covariance)), rng.normal(size=n_cells)
+    return Field(mean, covariance, own, rng.uniform(0.1, 1, n_cells), prior)
+
+
+def a_prior(level: float = 0.0) -> Prior:
+    return Prior(level, {"city": 2.0, "hour": 0.5, "hexagon": 1.5, "course": 0.7}, 1.0)
 
 
 def people(number: int) -> tuple[UserCells, tuple[np.ndarray, ...]]:
@@ -87,13 +96,139 @@ def test_each_part_has_its_variance_in_every_cell_and_none_is_left_out() -> None
     assert asked_of(Grid(CITY.position, N_SLOTS), CAP, 10, 1).grid.n_cells == 37 * 24
 
 
-def test_a_day_later_less_is_known_but_never_less_of_a_cells_own_than_at_first() -> None:
+def test_a_day_later_less_is_known_the_less_the_faster_a_surface_moves_and_never_less_than_at_first() -> None:
     grid, basis = small()
-    field = a_field(basis, grid.n_cells)
-    steps = dict.fromkeys(basis.part, 0.1)
-    later = field.walked(basis, steps, own=0.3, prior_own=0.5)
-    assert np.all(later.variance(basis) > field.variance(basis))
-    assert np.allclose(later.own_variance, np.minimum(field.own_variance + 0.3, np.maximum(0.5, field.own_variance)))
+    first = a_prior(3.0).field(basis)
+    seen = Seen(np.ones(grid.n_cells), np.full(grid.n_cells, 5.0), np.ones(grid.n_cells))
+    known = replace(learned(first, basis, seen).field, moves=0.01)
+    slow, same, fast = (one.a_day_later(basis) for one in paced(known))
+    for less, more in ((known, slow), (slow, same), (same, fast), (fast, first)):
+        assert np.all(less.variance(basis) < more.variance(basis))
+        assert np.all(less.level(basis).mean() > more.level(basis).mean())
+    for _ in range(3000):
+        fast = fast.a_day_later(basis)
+    assert np.allclose(fast.variance(basis), first.variance(basis))
+    assert np.allclose(fast.level(basis), 3.0)
+
+
+@pytest.mark.theorem("HV-E26")
+def test_another_prior_gives_what_would_have_been_learned_from_it() -> None:
+    grid, basis = small()
+    rng, n = np.random.default_rng(3), grid.n_cells
+    others = Prior(1.0, {"city": 2.0, "hour": 1.5, "hexagon": 0.2, "course": 0.9}, 1.0)
+    seen = Seen(rng.normal(size=n), rng.normal(size=n), rng.uniform(0.2, 2, n))
+    at_once, turned = (
+        learned(others.field(basis), basis, seen).field,
+        taken_as(learned(a_prior(1.0).field(basis), basis, seen).field, others, basis),
+    )
+    assert np.allclose(turned.mean, at_once.mean)
+    assert np.allclose(turned.covariance, at_once.covariance)
+    unseen = taken_as(a_prior(1.0).field(basis), replace(others, own=0.4), basis)
+    assert np.allclose(unseen.own_variance, 0.4)
+    assert np.allclose(unseen.covariance, basis.covariance(others.variance))
+
+
+@pytest.mark.statistical
+@pytest.mark.theorem("HV-E26")
+def test_a_surface_becomes_as_variable_as_it_is_and_what_is_seen_likelier_at_each_step() -> None:
+    """Of a city of 61 hexagons, whose variances are four times and a tenth of what was supposed; from fixed seeds."""
+    grid = Grid(a_city(100, n_rings=4, seed=1).position, 24)
+    basis, rng = basis_of(grid), np.random.default_rng(1)
+    supposed = Prior(0.0, {"city": 1.0, "hour": 0.5, "hexagon": 0.5, "course": 1.0}, 0.1)
+    real = basis.covariance({"city": 1.0, "hour": 0.5, "hexagon": 2.0, "course": 0.1})
+    level = basis.matrix @ (np.linalg.cholesky(real + 1e-9 * np.eye(len(real))) @ rng.normal(size=len(real)))
+    noise = np.ones(grid.n_cells)
+    seen, field, likelihoods = Seen(noise, level + rng.normal(size=level.size), noise), supposed.field(basis), []
+    for _ in range(8):
+        found = learned(field, basis, seen)
+        likelihoods.append(found.log_likelihood)
+        field = likelier(found.field, basis).field(basis)
+    assert likelihoods == sorted(likelihoods)
+    assert 1.2 < field.prior.variance["hexagon"] < 3.0
+    assert field.prior.variance["course"] < 0.25
+    assert likelier(supposed.field(basis), basis).variance["course"] == pytest.approx(1.0)
+
+
+@pytest.mark.theorem("HV-E22")
+def test_a_noisy_number_tells_of_a_cell_what_a_fine_sum_over_levels_says() -> None:
+    level, variance = np.array([2.0, 2.0, 0.5, 5.0, 1.0]), np.array([0.3, 2.0, 3.0, 6.0, 1e-3])
+    number, noise = np.array([9.0, -20.0, 40.0, 900.0, 3.0]), np.array([4.0, 240.0, 240.0, 9.0, 1.0])
+    found = tilted(level, variance, number, noise, 0.05)
+    for cell in range(level.size):
+        at = level[cell] + np.sqrt(variance[cell]) * np.linspace(-9, 9, 200_001)
+        mean = np.exp(np.minimum(at, 14))
+        of_day = mean + 0.05 * mean**2
+        miss = (number[cell] - mean) ** 2 / (of_day + noise[cell]) + np.log(of_day + noise[cell])
+        weight = np.exp(-((at - level[cell]) ** 2 / variance[cell] + miss - miss.min()) / 2)
+        weight /= weight.sum()
+        gain = of_day / (of_day + noise[cell])
+        users = np.maximum(mean + gain * (number[cell] - mean), 0)
+        expected = (weight @ at, weight @ users)
+        assert (found.level[cell], found.mean[cell]) == pytest.approx(expected, rel=2e-3, abs=2e-3)
+        assert found.level_variance[cell] == pytest.approx(weight @ (at - expected[0]) ** 2, rel=0.02)
+        assert found.variance[cell] == pytest.approx(
+            weight @ ((users - expected[1]) ** 2 + gain * noise[cell]), rel=0.02
+        )
+
+
+@pytest.mark.statistical
+@pytest.mark.theorem("HV-E22")
+def test_totals_of_many_small_cells_are_not_off_where_the_most_likely_levels_are() -> None:
+    """Numbers of users below the noise in most cells; cities are drawn from fixed seeds."""
+    grid = Grid(a_city(100, n_rings=4, seed=1).position, 24)
+    basis, shares = basis_of(grid), []
+    prior = Prior(np.log(12), {"city": 0.05, "hour": 0.3, "hexagon": 0.8, "course": 0.3}, 0.05)
+    root = np.linalg.cholesky(basis.covariance(prior.variance) + 1e-9 * np.eye(basis.matrix.shape[1]))
+    for seed in range(6):
+        rng = np.random.default_rng(seed)
+        level = basis.matrix @ (prior.mean(basis) + root @ rng.normal(size=len(root)))
+        expected = np.exp(level + np.sqrt(0.05) * rng.normal(size=level.size))
+        true = rng.poisson(expected * rng.gamma(1 / 0.03, 0.03, size=level.size))
+        numbers = OfCells(true + 16 * rng.normal(size=level.size), np.full(level.size, 256.0))
+        users = users_of([prior.field(basis)], basis, numbers, 0.03)
+        shares.append(users.mean.sum() / true.sum())
+    assert np.mean(shares) == pytest.approx(1, abs=0.02)
+
+
+@pytest.mark.theorem("HV-E22")
+def test_a_total_moves_users_by_what_their_share_is_unsure_of() -> None:
+    grid, basis = small()
+    numbers = OfCells(np.full(grid.n_cells, 50.0), np.ones(grid.n_cells))
+    users = users_of([a_prior(4.0).field(basis)], basis, numbers, 0.03)
+    total = float(users.mean.sum())
+    sure, unsure = (with_total(users, 0.9, one, 1.1 * total, 1.0, basis) for one in (1e-9, 0.5))
+    assert sure.mean.sum() == pytest.approx(total)
+    assert unsure.mean.sum() == pytest.approx(1.1 * total, rel=0.01)
+    lost = with_total(users, 0.9, 0.5, 1.1 * total, 1e12, basis)
+    assert np.all(lost.variance > 5 * unsure.variance)
+    assert np.all(sure.variance > users.variance), "hexagons lose unlike shares"
+
+
+@pytest.mark.theorem("HV-E8")
+def test_errors_of_cells_go_together_as_their_parts_say() -> None:
+    grid, basis = small()
+    rng, n = np.random.default_rng(6), grid.n_cells
+    root = rng.normal(size=(basis.matrix.shape[1],) * 2)
+    off = Off(rng.uniform(0.5, 2, n), root @ root.T, rng.normal(size=(n, 2)), rng.normal(size=n), rng.uniform(1, 2, n))
+    dense = off.surface[:, None] * basis.matrix.toarray()
+    hexagon = np.arange(n) // grid.n_slots
+    together = np.outer(off.of_hexagon, off.of_hexagon) * np.equal.outer(hexagon, hexagon)
+    expected = dense @ off.covariance @ dense.T + off.common @ off.common.T + together + np.diag(off.alone)
+    assert np.allclose(off.variance(basis), np.diag(expected))
+    errors = errors_of(off, grid, basis)
+    one = np.eye(n)
+    assert np.allclose(errors.times(one), expected)
+    assert np.allclose(errors.variances(csr_array(root[:n, :3])), np.diag(root[:n, :3].T @ expected @ root[:n, :3]))
+    cells = np.arange(n).reshape(len(grid.position), -1)
+    assert np.allclose(errors.blocks(cells)[1], expected[np.ix_(cells[1], cells[1])])
+    among, slot = errors.among(np.arange(n) % grid.n_slots), np.arange(n) % grid.n_slots
+    same = expected * np.equal.outer(slot, slot) * (1 - one)
+    assert np.allclose(np.column_stack([among(row) for row in one]), same)
+    few = loadings_of(off, grid, basis, np.ones(n))
+    assert np.allclose(few.day.diagonal, np.diag(expected), rtol=1e-6)
+    assert 0.9 < few.least <= few.largest < 1.1
+    lasting = dense @ off.covariance @ dense.T
+    assert np.abs(few.lasting.times(one) - lasting).max() < 0.2 * np.abs(lasting).max()
 
 
 @pytest.mark.theorem("HV-E21")
@@ -122,6 +257,9 @@ def test_the_share_kept_falls_with_the_length_and_tells_it() -> None:
     shares = [share_of(length) for length in np.linspace(-3, 3, 9)]
     assert shares == sorted(shares, reverse=True)
     assert all(share_of(log_length_of(share)) == pytest.approx(share) for share in (0.3, 0.85, 0.95))
+    length = np.exp(log_length_of(0.8) + 0.6 * np.random.default_rng(1).normal(size=400_000))
+    assert lean_of(0.8) == pytest.approx(np.minimum(length, 1).sum() / length.sum() / 0.8, abs=0.02)
+    assert lean_of(1.0) > 0.98
     with pytest.raises(ValueError, match="rest"):
         log_length_of(1.0)
 
@@ -129,13 +267,14 @@ def test_the_share_kept_falls_with_the_length_and_tells_it() -> None:
 @pytest.mark.theorem("HV-E22")
 def test_users_follow_numbers_without_noise_and_what_was_known_where_noise_is_all() -> None:
     grid, basis = small()
-    field = scaled(a_field(basis, grid.n_cells), 0.3)
+    field = a_field(basis, grid.n_cells)
+    field = replace(field, covariance=0.3 * field.covariance, own_variance=0.3 * field.own_variance)
     field = replace(field, mean=field.mean + 2 * np.eye(field.mean.size)[0])
     true = np.random.default_rng(4).poisson(np.exp(field.level(basis))) + 1.0
-    exact = users_of(field, basis, OfCells(true, np.full(true.size, 1e-4)), 0.03)
+    exact = users_of([field], basis, OfCells(true, np.full(true.size, 1e-4)), 0.03)
     assert np.allclose(exact.mean, true, atol=0.05)
-    lost = users_of(field, basis, OfCells(true, np.full(true.size, 1e12)), 0.03)
-    expected = np.exp(field.level(basis) + field.variance(basis).clip(0, 1) / 2)
+    lost = users_of([field], basis, OfCells(true, np.full(true.size, 1e12)), 0.03)
+    expected = np.exp(field.level(basis) + field.variance(basis) / 2)
     assert np.allclose(lost.mean, expected, rtol=1e-3)
     assert np.all(lost.variance > exact.variance)
 
@@ -149,12 +288,17 @@ def test_means_follow_sums_without_noise_and_surprise_widens_them() -> None:
 
     def told(number: np.ndarray, noise: float) -> Told:
         numbers = OfCells(slope * (number - 3.0), np.full(n, noise))
-        return Told(numbers, slope, -3.0 * slope, np.full(n, 1e-9), of_day)
+        return Told(numbers, slope, -3.0 * slope, np.full(n, 1e-9), of_day, 0 * of_day)
 
     exact = means_of(field, basis, told(true, 1e-6))
     assert np.allclose(exact.mean, true, atol=1e-3)
     calm, wild = (means_of(field, basis, told(true + shift, 4.0)) for shift in (0, 30))
     assert np.all(wild.variance > 2 * calm.variance)
+    fields = [replace(field, covariance=factor * field.covariance) for factor in (0.01, 1.0)]
+    jumped = told(true + 3 * np.sin(np.arange(n)), 0.1)
+    assert likeliest_means(fields, basis, jumped).variance == pytest.approx(means_of(fields[1], basis, jumped).variance)
+    wide = first_means_of(a_prior().field(basis), basis, told(10 * true, 0.1)).field.prior
+    assert wide.total > 3 * a_prior().total, "a first day learns how variable the map is"
 
 
 @pytest.mark.theorem("HV-E25")

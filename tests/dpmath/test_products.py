@@ -5,7 +5,7 @@ import threading
 import numpy as np
 import pytest
 
-from dpmath.estimate import products
+from dpmath.joint import products
 
 SHAPES = [((0, 3), (3, 2)), ((1, 3), (3, 2)), ((7, 3), (3,)), ((8, 0), (0, 2)), ((8, 5), (5, 0)), ((9, 4), (4, 6))]
 

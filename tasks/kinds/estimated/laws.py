@@ -14,13 +14,13 @@ from dpmath.core.occupancy import Occupancy
 from dpmath.estimate.areas import AREAS
 from dpmath.estimate.asked import Asked
 from dpmath.estimate.charges import limit_of, reach_of
-from dpmath.estimate.factors import Factors
 from dpmath.estimate.law_bins import BinCounts, Bins
 from dpmath.estimate.law_charges import FIRST, LATER, share_noise, tells
 from dpmath.estimate.law_design import Seen
 from dpmath.estimate.law_output import Distributions, distributions, law_areas
 from dpmath.estimate.posterior import Estimate
 from dpmath.estimate.state import POINTS
+from dpmath.joint.factors import Factors
 from tasks.account.ledger import read_entries
 from tasks.base import schemas
 from tasks.base.config import Config

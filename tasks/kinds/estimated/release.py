@@ -12,19 +12,20 @@ from dpmath.estimate.asked import Asked
 from dpmath.estimate.asking import ask, within
 from dpmath.estimate.day import Day
 from dpmath.estimate.departures import much_of
-from dpmath.estimate.loadings import Loadings, loadings
+from dpmath.estimate.errors import loadings_of
 from dpmath.estimate.posterior import Estimate
 from dpmath.estimate.programme import programme
 from dpmath.estimate.questions import PrivateDay
 from dpmath.estimate.state import MODEL, POINTS
+from dpmath.joint.loadings import Loadings
 from tasks.account import private_files
 from tasks.account.chain import releases
 from tasks.account.entry import WHOLE_DAY
 from tasks.base.config import Config
 from tasks.base.errors import HexveilError
 from tasks.base.logs import warn
+from tasks.formats.joint import JOINT, whole_day
 from tasks.kinds.estimated.asked_day import Known, asked_of
-from tasks.kinds.estimated.joint import JOINT, whole_day
 from tasks.kinds.estimated.laws import bin_counts, with_laws
 from tasks.kinds.estimated.owner_covariates import covariate_names
 from tasks.kinds.estimated.public_day import occupancy_of, public_day
@@ -58,7 +59,7 @@ def estimate_day(drawing: Drawing) -> Drawn:
     values = _private_day(drawing, occupancy, users, private)
     asking = within(programme(known.state, asked), np.array(losses, dtype=object), config.privacy.currency)
     estimate, questions = ask(asking, values, drawing.random_bytes)
-    together = loadings(estimate, day)
+    together = loadings_of(estimate, day)
     tables = further_tables(plan.cells, questions, asked, estimate, together, config)
     stated = {
         "questions": write_questions(private_files.releases(config), questions),

@@ -12,17 +12,18 @@ from dpmath.core.currency import Currency
 from dpmath.core.occupancy import IntArray
 from dpmath.estimate.areas import AREAS, Areas
 from dpmath.estimate.departures import departures
-from dpmath.estimate.loadings import Loadings, loadings
+from dpmath.estimate.errors import loadings_of
 from dpmath.estimate.questions import Questions
 from dpmath.estimate.state import MODEL, POINTS, State
 from dpmath.estimate.state_arrays import to_arrays
+from dpmath.joint.loadings import Loadings
 from tasks.account import private_files
 from tasks.account.entry import WHOLE_DAY, Entry, Release
 from tasks.base.config import Config
 from tasks.base.logs import say
 from tasks.base.provenance import code_hash
+from tasks.formats.joint import JOINT, says_another
 from tasks.kinds.estimated.asked_day import Known
-from tasks.kinds.estimated.joint import JOINT, says_another
 from tasks.kinds.estimated.laws import unlike_laws, without_laws
 from tasks.kinds.estimated.owner_covariates import covariate_names
 from tasks.kinds.estimated.public_day import occupancy_of, parents_of
@@ -85,7 +86,7 @@ class Replay:
         yield from _unlike(without_laws(table, settings), expected, chosen, float(settings.value.span))
         if "unusual" in table.columns and _unusual_otherwise(table, again):
             yield "unusual does not follow from the noisy answers"
-        together = loadings(again.estimate, again.asked.day)
+        together = loadings_of(again.estimate, again.asked.day)
         yield from unlike_laws(table, again.estimate, again.asked, together.day, settings, TOLERANCE)
         yield from _unlike_further_tables(entry, plan, again, together, settings, config)
         if (entry.state_before is None) != (not known.n_releases):

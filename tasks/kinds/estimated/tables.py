@@ -15,14 +15,14 @@ from dpmath.estimate.asked import Asked
 from dpmath.estimate.day import KINDS, FloatArray
 from dpmath.estimate.departures import departures
 from dpmath.estimate.design import RADIUS, as_measured
-from dpmath.estimate.loadings import Loadings
 from dpmath.estimate.posterior import Estimate
 from dpmath.estimate.questions import Measured, Questions
 from dpmath.estimate.state import POINTS
 from dpmath.estimate.typical import typical
+from dpmath.joint.loadings import Loadings
 from tasks.base import schemas
 from tasks.base.config import Config
-from tasks.kinds.estimated.joint import JOINT, joint_frame
+from tasks.formats.joint import JOINT, joint_frame
 from tasks.kinds.estimated.laws import law_schema
 from tasks.kinds.estimated.public_day import parents_of
 
@@ -123,10 +123,17 @@ def further_tables(
 ) -> dict[str, pl.DataFrame]:
     """Return the tables beside that of the cells, by the name of their file."""
     return {
-        JOINT: joint_frame(cells, estimate, found, config),
+        JOINT: _joint(cells, estimate, found, config),
         "typical.parquet": typical_frame(asked, estimate, config),
         "measurements.parquet": measurement_frame(questions, asked, config),
     }
+
+
+def _joint(cells: pl.DataFrame, estimate: Estimate, found: Loadings, config: Config) -> pl.DataFrame:
+    names = pl.Series("h3_cell", [h3.int_to_str(cell) for cell in cells["h3_cell"]], dtype=pl.String)
+    unit = float(config.value.span) / POINTS
+    numbers = {"n_records": cells["n_records"], "cell_mean": float(config.value.lower) + unit * estimate.mean}
+    return joint_frame(cells.select(names, "slot_start"), numbers, found, unit)
 
 
 def typical_frame(asked: Asked, estimate: Estimate, config: Config) -> pl.DataFrame:

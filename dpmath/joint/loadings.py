@@ -7,10 +7,9 @@ import numpy as np
 from scipy.sparse import csr_array
 
 from dpmath.core.occupancy import IntArray
-from dpmath.estimate.day import Day, FloatArray
-from dpmath.estimate.errors import Errors, errors_of
-from dpmath.estimate.factors import Factors, users_apart
-from dpmath.estimate.posterior import Estimate
+from dpmath.joint.errors import Errors
+from dpmath.joint.factors import Factors
+from dpmath.joint.products import FloatArray
 
 N_COMMON, N_LASTING = 40, 32
 """Number of factors that all cells have in common: of the day's errors, and of what they share with other days."""
@@ -25,8 +24,27 @@ _SOME = 40
 
 
 @dataclass(frozen=True)
+class Cells:
+    """Where cells are, and how much they count.
+
+    Attributes:
+        hexagon: Hexagon of each cell, shape (G,), 0 <= hexagon < H.
+        slot: Slot of each cell, shape (G,), 0 <= slot < n_slots.
+        position: Where each hexagon is, shape (H, d).
+        n_slots: Number of slots of a day.
+        weight: What cells count in the mean of an area, above 0, shape (G,): records.
+    """
+
+    hexagon: IntArray
+    slot: IntArray
+    position: FloatArray
+    n_slots: int
+    weight: FloatArray
+
+
+@dataclass(frozen=True)
 class Loadings:
-    """How errors go together, in squared points.
+    """How errors go together.
 
     Attributes:
         day: The covariance of the errors of a day's cells.
@@ -43,25 +61,25 @@ class Loadings:
     largest: float
 
 
-def loadings(estimate: Estimate, day: Day) -> Loadings:
+def loadings(errors: Errors, lasting: Errors, cells: Cells) -> Loadings:
     """Return how the errors of a day's cells go together, by few factors.
 
     Args:
-        estimate: The estimate of the day.
-        day: The day.
+        errors: The covariance of the errors of a day's cells.
+        lasting: Their covariance with the errors of the same cells on any day before.
+        cells: The cells.
 
     Source:
         HV-E8.
     """
-    errors, lasting = errors_of(estimate, day)
-    few = _fitted(_Target(errors, day, N_COMMON, lasts=False))
-    weights = _areas(day)
+    few = _fitted(_Target(errors, cells, N_COMMON, lasts=False))
+    weights = _areas(cells)
     share = np.sqrt(few.variances(weights) / errors.variances(weights))
-    of_lasting = _fitted(_Target(lasting, day, N_LASTING, lasts=True))
+    of_lasting = _fitted(_Target(lasting, cells, N_LASTING, lasts=True))
     return Loadings(few, of_lasting, float(share.min()), float(share.max()))
 
 
-def _areas(day: Day) -> csr_array:
+def _areas(day: Cells) -> csr_array:
     """Return the share of each cell in some areas, shape (G, n)."""
     hexagons = np.unique(day.hexagon)
     some = hexagons[:: max(1, hexagons.size // _SOME)]
@@ -70,8 +88,7 @@ def _areas(day: Day) -> csr_array:
     part = day.slot * 6 // day.n_slots
     parts = [place & (part == number % 6) for number, place in enumerate(places)]
     slots = [day.slot == one for one in np.unique(day.slot)]
-    records = day.occupancy.cell_records.astype(np.float64)
-    weights = np.array([records * one for one in (records > 0, *slots, *places, *parts) if one.any()]).T
+    weights = np.array([day.weight * one for one in (day.weight > 0, *slots, *places, *parts) if one.any()]).T
     return csr_array(weights / weights.sum(axis=0))
 
 
@@ -80,30 +97,30 @@ class _Target:
     """What is to be fitted. What lasts is of no cell or slot alone."""
 
     errors: Errors
-    day: Day
+    at: Cells
     n_common: int
     lasts: bool
 
     @cached_property
     def weight(self) -> FloatArray:
         """How much cells count: by their records, as they do in the mean of an area, shape (G,)."""
-        return np.sqrt(self.day.occupancy.cell_records.astype(np.float64))
+        return np.sqrt(self.at.weight)
 
     @property
     def none(self) -> Factors:
         """No factors."""
         of_all, of_hexagon, of_slot = (np.zeros((self.weight.size, size)) for size in (0, N_OWN, 1))
-        return Factors(self.day.hexagon, self.day.slot, of_all, of_all, of_hexagon, of_slot, np.zeros(self.weight.size))
+        return Factors(self.at.hexagon, self.at.slot, of_all, of_all, of_hexagon, of_slot, np.zeros(self.weight.size))
 
     @cached_property
     def cells(self) -> IntArray:
         """The cells of each hexagon, -1 for none, shape (H, m)."""
-        order = np.argsort(self.day.hexagon, kind="stable")
-        number = np.bincount(self.day.hexagon)
+        order = np.argsort(self.at.hexagon, kind="stable")
+        number = np.bincount(self.at.hexagon)
         first = np.cumsum(number) - number
-        place = np.arange(order.size) - first[self.day.hexagon[order]]
+        place = np.arange(order.size) - first[self.at.hexagon[order]]
         found = np.full((number.size, number.max()), -1)
-        found[self.day.hexagon[order], place] = order
+        found[self.at.hexagon[order], place] = order
         return found
 
     @cached_property
@@ -172,18 +189,13 @@ def _with_common(factors: Factors, vectors: FloatArray, target: _Target) -> tupl
 
 def _with_slots(factors: Factors, target: _Target) -> Factors:
     """Return the factors with one of each slot fitted by power iteration to what its cells have in common."""
-    errors, slot = target.errors, target.day.slot
-    adds = np.column_stack([errors.factors.common, factors.against])
-    less = np.column_stack([errors.factors.against, factors.common])
-    together = users_apart(errors.together, slot)
-    of_cells = (adds**2).sum(axis=1) - (less**2).sum(axis=1) + np.asarray((together**2).sum(axis=1)).ravel()
+    slot = target.at.slot
+    of_errors, of_factors = target.errors.among(slot), factors.among(slot)
     by_slot = csr_array((np.ones(slot.size), (slot, np.arange(slot.size))))
 
     def times(vector: FloatArray) -> FloatArray:
-        weighted = (target.weight * vector)[:, None]
-        found = [(one * (by_slot @ (one * weighted))[slot]).sum(axis=1) for one in (adds, less)]
-        rest = together @ (together.T @ weighted)[:, 0] - of_cells * weighted[:, 0]
-        return target.weight * (found[0] - found[1] + rest)
+        weighted = target.weight * vector
+        return target.weight * (of_errors(weighted) - of_factors(weighted))
 
     vector = target.weight.copy()
     for _ in range(2 * _TURNS):

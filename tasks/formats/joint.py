@@ -1,15 +1,13 @@
 """The table that says how the errors of cells go together: from it follows the error of any area and period."""
 
-import h3
+from collections.abc import Mapping
+
 import numpy as np
 import polars as pl
 
-from dpmath.estimate.day import FloatArray
-from dpmath.estimate.factors import Factors
-from dpmath.estimate.loadings import Loadings
-from dpmath.estimate.posterior import Estimate
-from dpmath.estimate.state import POINTS
-from tasks.base.config import Config
+from dpmath.joint.factors import Factors
+from dpmath.joint.loadings import Loadings
+from dpmath.joint.products import FloatArray
 
 JOINT = "joint.parquet"
 _ALIKE = 2e-3
@@ -20,35 +18,27 @@ _AT_ONCE = 512
 _LOADINGS = ("common", "against", "of_hexagon", "of_slot")
 
 
-def joint_frame(cells: pl.DataFrame, estimate: Estimate, found: Loadings, config: Config) -> pl.DataFrame:
+def joint_frame(
+    cells: pl.DataFrame, numbers: Mapping[str, pl.Series | FloatArray], found: Loadings, unit: float
+) -> pl.DataFrame:
     """Return the table, one row a cell in the order of the statistics.
 
     Args:
-        cells: One row per cell: h3_cell, slot_start, n_records.
-        estimate: The estimate of the day.
+        cells: One row per cell: h3_cell, as text, and slot_start.
+        numbers: What else is said of each cell: its records and its estimate.
         found: The loadings of the cells.
-        config: Gives the unit and the bounds of values.
+        unit: What they are multiplied by to be in the unit of what is estimated.
     """
-    unit = float(config.value.span) / POINTS
     day, lasting = found.day, found.lasting
     return cells.select(
-        pl.Series("h3_cell", [h3.int_to_str(cell) for cell in cells["h3_cell"]], dtype=pl.String),
+        "h3_cell",
         "slot_start",
-        "n_records",
-        pl.Series("cell_mean", float(config.value.lower) + unit * estimate.mean),
+        *(pl.Series(name, number) for name, number in numbers.items()),
         pl.Series("variance", _rounded(unit**2 * day.alone)),
         *(
-            _list(name, unit * loading)
-            for name, loading in (
-                ("common", day.common),
-                ("against", day.against),
-                ("of_hexagon", day.of_hexagon),
-                ("of_slot", day.of_slot),
-                ("lasting_common", lasting.common),
-                ("lasting_against", lasting.against),
-                ("lasting_of_hexagon", lasting.of_hexagon),
-                ("lasting_of_slot", lasting.of_slot),
-            )
+            _list(prefix + name, unit * getattr(factors, name))
+            for prefix, factors in (("", day), ("lasting_", lasting))
+            for name in _LOADINGS
         ),
     )
 

@@ -8,8 +8,9 @@ cores it has.
 from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
+from numpy.typing import NDArray
 
-from dpmath.estimate.day import FloatArray
+FloatArray = NDArray[np.float64]
 
 _WORTH_A_THREAD = 20_000_000
 """Number of multiplications, from which on half of them take longer than to start a thread."""

@@ -1,5 +1,6 @@
 """A covariance of cells by few factors: what is published of how errors go together, and what areas need of it."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -7,8 +8,7 @@ import numpy as np
 from scipy.sparse import csr_array
 
 from dpmath.core.occupancy import IntArray
-from dpmath.estimate.day import FloatArray
-from dpmath.estimate.products import product
+from dpmath.joint.products import FloatArray, product
 
 
 @dataclass(frozen=True)
@@ -60,6 +60,22 @@ class Factors:
             found += sign * (part @ part.transpose(0, 2, 1))
         found[:, here, here] += there * ((self.of_slot**2).sum(axis=1) + self.alone)[cells]
         return found
+
+    def among(self, label: IntArray) -> Callable[[FloatArray], FloatArray]:
+        """Return what multiplies a number of each cell by the covariances of other cells of its label.
+
+        Factors of all cells alone count: what is of a hexagon or slot is left out.
+        """
+        by_label = csr_array((np.ones(label.size), (label, np.arange(label.size))))
+        of_cells = (self.common**2).sum(axis=1) - (self.against**2).sum(axis=1)
+
+        def times(vector: FloatArray) -> FloatArray:
+            adds, less = (
+                (one * (by_label @ (one * vector[:, None]))[label]).sum(axis=1) for one in (self.common, self.against)
+            )
+            return np.asarray(adds - less - of_cells * vector)
+
+        return times
 
     @property
     def diagonal(self) -> FloatArray:

@@ -1,0 +1,63 @@
+"""How variable a surface is, learned from what was seen of it: the variance of each part that makes it likeliest."""
+
+from dataclasses import replace
+
+import numpy as np
+from scipy.linalg import cho_factor, cho_solve
+
+from dpmath.presence.fields import Basis, Field, FloatArray, Prior
+
+_STRIDE = 1.7
+"""A step of expectation maximisation is taken so much further on the scale of logarithms: below 2 it still climbs."""
+FIRST_ROUNDS = 6
+"""Number of such steps on a first day; later each day takes one."""
+_LEAST = 1e-4
+"""No variance falls below this share of the sum of all."""
+
+
+def likelier(field: Field, basis: Basis) -> Prior:
+    """Return the prior under which what was seen is likelier: each part as variable as it is known to be.
+
+    A part of which nothing was seen stays as it was. So does the city's, of which there is one.
+
+    Source:
+        HV-E26.
+    """
+    prior, least = field.prior, _LEAST * field.prior.total
+    found = dict(prior.variance)
+    for name, columns in basis.part.items():
+        if name != "city" and field.mean[columns].size:
+            inverse, mean = basis.inverse(name), field.mean[columns]
+            square = mean @ inverse @ mean + (inverse * field.covariance[columns, columns]).sum()
+            found[name] = _further(prior.variance[name], square / mean.size, least)
+    own = float((field.own**2 + field.own_variance).mean())
+    return Prior(prior.level, found, _further(prior.own, own, least))
+
+
+def _further(before: float, after: float, least: float) -> float:
+    return max(before * (after / before) ** _STRIDE, least)
+
+
+def taken_as(field: Field, prior: Prior, basis: Basis) -> Field:
+    """Return what is known of a surface if it had been taken to be like another prior.
+
+    Source:
+        HV-E26.
+    """
+    before, after = (_inverse(one, basis) for one in (field.prior, prior))
+    known = cho_solve(cho_factor(field.covariance, lower=True), np.eye(field.mean.size))
+    covariance = cho_solve(cho_factor(known - before + after, lower=True), np.eye(field.mean.size))
+    pull = known @ field.mean - before @ field.prior.mean(basis) + after @ prior.mean(basis)
+    own_variance = 1 / (1 / field.own_variance - 1 / field.prior.own + 1 / prior.own)
+    own = own_variance / field.own_variance * field.own
+    return replace(
+        field, mean=covariance @ pull, covariance=covariance, own=own, own_variance=own_variance, prior=prior
+    )
+
+
+def _inverse(prior: Prior, basis: Basis) -> FloatArray:
+    """Return the inverse of the covariance of a surface's numbers, shape (S, S)."""
+    found = np.zeros((basis.matrix.shape[1],) * 2)
+    for name, columns in basis.part.items():
+        found[columns, columns] = basis.inverse(name) / prior.variance[name]
+    return found

@@ -1,0 +1,90 @@
+"""What one noisy number of users tells of a cell: moments over all levels, where a straight line would mislead."""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from dpmath.presence.fields import FloatArray
+
+LARGEST_LOG = 14.0
+_NODES, _ROUNDS = 33, 3
+_STEPS_AROUND, _DEVIATIONS_AROUND = 2.5, 5.0
+_LEAST = 1e-12
+
+
+@dataclass(frozen=True)
+class Tilted:
+    """What is known of cells after a look at their own noisy numbers. All have the shape (G,).
+
+    Attributes:
+        level: The mean of the logarithm of what is expected.
+        level_variance: Its variance, above 0.
+        mean: The mean of the day's number, above 0.
+        variance: Its variance, above 0.
+        slope: By how much the number moves with the level.
+    """
+
+    level: FloatArray
+    level_variance: FloatArray
+    mean: FloatArray
+    variance: FloatArray
+    slope: FloatArray
+
+
+def tilted(
+    level: FloatArray, variance: FloatArray, number: FloatArray, noise: FloatArray, overdispersion: float
+) -> Tilted:
+    """Return what a noisy number of each cell tells, by sums over levels.
+
+    The day's number N has the mean m = exp(level) and the variance m + overdispersion m^2, and the noisy one is N plus
+    noise; both are taken as normal, given the level.
+
+    Args:
+        level: What is known of the level otherwise: its mean, shape (G,).
+        variance: Its variance, above 0, shape (G,).
+        number: The noisy numbers, shape (G,).
+        noise: The variance of the noise, above 0, shape (G,).
+        overdispersion: See above.
+
+    Source:
+        HV-E22.
+    """
+    middle, around = level, 6 * np.sqrt(variance)
+    for _ in range(_ROUNDS):
+        at, weight = _weights(middle, around, level, variance, number, noise, overdispersion)
+        middle = (weight * at).sum(axis=0)
+        left = (weight * (at - middle) ** 2).sum(axis=0)
+        around = _STEPS_AROUND * 2 * around / (_NODES - 1) + _DEVIATIONS_AROUND * np.sqrt(left)
+    at, weight = _weights(middle, around, level, variance, number, noise, overdispersion)
+    middle = (weight * at).sum(axis=0)
+    left = np.maximum((weight * (at - middle) ** 2).sum(axis=0), _LEAST)
+    expected = np.exp(at)
+    of_day = expected + overdispersion * expected**2
+    gain = of_day / (of_day + noise)
+    users = np.maximum(expected + gain * (number - expected), 0.0)
+    mean = (weight * users).sum(axis=0)
+    return Tilted(
+        middle,
+        left,
+        mean,
+        (weight * ((users - mean) ** 2 + gain * noise)).sum(axis=0),
+        (weight * users * (at - middle)).sum(axis=0) / left,
+    )
+
+
+def _weights(
+    middle: FloatArray,
+    around: FloatArray,
+    level: FloatArray,
+    variance: FloatArray,
+    number: FloatArray,
+    noise: FloatArray,
+    overdispersion: float,
+) -> tuple[FloatArray, FloatArray]:
+    """Return levels on either side of the middle, and how likely each is, shapes (n, G)."""
+    at = np.minimum(middle + around * np.linspace(-1, 1, _NODES)[:, None], LARGEST_LOG)
+    expected = np.exp(at)
+    spread = expected + overdispersion * expected**2 + noise
+    log_weight = -((at - level) ** 2) / variance - (number - expected) ** 2 / spread - np.log(spread)
+    weight = np.exp((log_weight - log_weight.max(axis=0)) / 2)
+    return at, weight / weight.sum(axis=0)
