@@ -35,6 +35,9 @@ def ask(
     compare: Annotated[
         str | None, typer.Option("--compare", help="A period to compare with, such as 2026-02-02:2026-02-08.")
     ] = None,
+    of: Annotated[
+        str, typer.Option("--of", help="mean, or n_users where presence is secret; by itself means if there are any.")
+    ] = "",
     as_json: JsonOption = False,
     as_csv: Annotated[bool, typer.Option("--csv", help="Print CSV.")] = False,
 ) -> None:
@@ -58,6 +61,7 @@ def ask(
         hours=hours,
         by=by,
         compare=compare,
+        of=of,
     )
     if as_json:
         show.print_json({"rows": answer.table.to_dicts(), "notes": answer.notes})
@@ -75,7 +79,10 @@ def _in_words(row: dict[str, object]) -> dict[str, object]:
     for name, value in row.items():
         if name.endswith("_ci95_low"):
             about = name.removesuffix("_ci95_low")
-            shown[f"{about} 95 %" if about != "mean" else "95 %"] = f"{value:.1f} to {row[f'{about}_ci95_high']:.1f}"
+            digits = 0 if about.startswith("n_") else 1
+            shown["95 %" if about in ("mean", "n_users") else f"{about} 95 %"] = (
+                f"{value:,.{digits}f} to {row[f'{about}_ci95_high']:,.{digits}f}"
+            )
         elif name.endswith("_ci95_high"):
             continue
         elif name == "share_with_records":

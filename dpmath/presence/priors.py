@@ -3,9 +3,8 @@
 from dataclasses import replace
 
 import numpy as np
-from scipy.linalg import cho_factor, cho_solve
 
-from dpmath.presence.fields import Basis, Field, FloatArray, Prior
+from dpmath.presence.fields import Basis, Field, FloatArray, Prior, inverse_of
 
 _STRIDE = 1.7
 """A step of expectation maximisation is taken so much further on the scale of logarithms: below 2 it still climbs."""
@@ -45,8 +44,8 @@ def taken_as(field: Field, prior: Prior, basis: Basis) -> Field:
         HV-E26.
     """
     before, after = (_inverse(one, basis) for one in (field.prior, prior))
-    known = cho_solve(cho_factor(field.covariance, lower=True), np.eye(field.mean.size))
-    covariance = cho_solve(cho_factor(known - before + after, lower=True), np.eye(field.mean.size))
+    known, _ = field.precision
+    covariance, _ = inverse_of(known - before + after)
     pull = known @ field.mean - before @ field.prior.mean(basis) + after @ prior.mean(basis)
     own_variance = 1 / (1 / field.own_variance - 1 / field.prior.own + 1 / prior.own)
     own = own_variance / field.own_variance * field.own

@@ -15,9 +15,12 @@ from tasks.answers.published import Published
 from tasks.answers.sums import Label, Reader, Sums, together
 from tasks.answers.times import period_of
 from tasks.base.errors import HexveilError
+from tasks.formats.joint import JOINT, JOINT_USERS
 
 FALSE_DISCOVERIES = 0.1
 """The share of the places listed as changed that have not, on average, at most."""
+FILES = {"mean": JOINT, "n_users": JOINT_USERS}
+"""The file that answers what is asked for."""
 ANY_DAY, ANY_HOUR = frozenset(range(7)), frozenset(range(24))
 
 
@@ -34,6 +37,7 @@ class Question:
         by: "day", "week" or "month": each is answered apart; None: all days together.
         by_hour: Whether each hour is answered apart.
         compare: The first and last day of the period that this one is compared with.
+        of: What is asked for: "mean", or "n_users" where presence is secret.
     """
 
     areas: Areas = field(default_factory=Everything)
@@ -44,6 +48,7 @@ class Question:
     by: str | None = None
     by_hour: bool = False
     compare: tuple[dt.date, dt.date] | None = None
+    of: str = "mean"
 
 
 @dataclass(frozen=True)
@@ -72,18 +77,21 @@ def answer(published: Published, question: Question) -> Answer:
         raise HexveilError("one period is compared with one other: leave out --by day, week or month")
     asked = _days(published, first, last, question)
     before = _days(published, *question.compare, question) if question.compare else []
-    reader = Reader(question.areas, question.hours, published.zone, question.by_hour)
+    of_users = question.of == "n_users"
+    if not of_users and published.has(JOINT_USERS) and not published.has(JOINT):
+        raise HexveilError("these files have no means, only numbers of users: ask for them with --of n_users")
+    reader = Reader(question.areas, question.hours, published.zone, question.by_hour, of_users)
     both = sorted({*asked, *before})
-    found = {date: reader.of_day(table) for date, table in published.days(both)}
+    found = {date: reader.of_day(table) for date, table in published.days(both, FILES[question.of])}
     rows = []
     for period in sorted({period_of(date, question.by) for date in asked}):
         dates = [date for date in asked if period_of(date, question.by) == period]
         for label in sorted({label for date in dates for label in found[date]}):
-            row = row_of([(date, found[date].get(label)) for date in both], dates, before)
+            row = row_of([(date, found[date].get(label)) for date in both], dates, before, question.of)
             slots = published.slots_a_day / 24 * (1 if question.by_hour else len(question.hours)) * len(dates)
             asked_for = (question.areas.n_hexagons(label[0], published.resolution) or len(reader.seen)) * slots
             share = {"share_with_records": min(row.pop("present", 0.0) / asked_for, 1.0)}
-            rows += [_named(label, period, question) | row | share] if row else []
+            rows += [_named(label, period, question) | row | ({} if of_users else share)] if row else []
     if not rows:
         raise HexveilError("no hexagon with records on these days and hours is in an area; index.html shows what is")
     table = pl.DataFrame(rows)
@@ -108,7 +116,10 @@ def _named(label: Label, period: str, question: Question) -> dict[str, Any]:
 
 
 def row_of(
-    days: list[tuple[dt.date, Sums | None]], dates: Collection[dt.date], before: Collection[dt.date]
+    days: list[tuple[dt.date, Sums | None]],
+    dates: Collection[dt.date],
+    before: Collection[dt.date],
+    of: str = "mean",
 ) -> dict[str, Any]:
     """Return the numbers of an area over a period; none if it, or the period before, has no records."""
     here, there = ([day for date, day in days if day is not None and date in some] for some in (dates, before))
@@ -117,12 +128,12 @@ def row_of(
     row = {
         "n_days": len(here),
         "n_cells": sum(day.n_cells for day in here),
-        "n_records": sum(day.records for day in here),
+        **({} if of == "n_users" else {"n_records": sum(day.records for day in here)}),
         "present": sum(day.present for day in here),
-        **_interval("mean", *together(here, [1] * len(here))),
+        **_interval(of, *together(here, [1] * len(here))),
     }
     if before:
-        row |= _interval("mean_before", *together(there, [1] * len(there)))
+        row |= _interval(f"{of}_before", *together(there, [1] * len(there)))
         both = [(day, (date in dates) - (date in before)) for date, day in days if day is not None]
         change, variance = together(*zip(*both, strict=True))
         row |= _interval("change", change, variance) | {"p_value": float(2 * ndtr(-abs(change) / np.sqrt(variance)))}
@@ -143,7 +154,12 @@ def with_discoveries(table: pl.DataFrame) -> pl.DataFrame:
 
 
 def _notes(reader: Reader, published: Published, asked: list[dt.date], question: Question) -> tuple[str, ...]:
-    notes = [f"Means over records in {published.unit}; 95 % intervals hold what cells and days have in common."]
+    about = (
+        "Users, counted once in each hexagon and slot and added up, for a day on average"
+        if question.of == "n_users"
+        else f"Means over records in {published.unit}"
+    )
+    notes = [f"{about}; 95 % intervals hold what cells and days have in common."]
     missing = (asked[-1] - asked[0]).days + 1 - len(asked) if question.weekdays == ANY_DAY else 0
     if missing:
         notes.append(f"{missing} days between {asked[0]} and {asked[-1]} are not published.")

@@ -5,11 +5,12 @@ from typing import Any
 
 import polars as pl
 
-from tasks.answers.answer import Answer, Question, answer
+from tasks.answers.answer import FILES, Answer, Question, answer
 from tasks.answers.places import Areas, EachHexagon, Everything, Hexagons, read_areas
 from tasks.answers.published import Published
 from tasks.answers.times import PERIODS, date_of, hours_of, range_of, weekdays_of
 from tasks.base.errors import HexveilError
+from tasks.formats.joint import JOINT, JOINT_USERS
 
 
 def ask(
@@ -25,6 +26,7 @@ def ask(
     hours: str = "0-24",
     by: str = "",
     compare: str | None = None,
+    of: str = "",
 ) -> Answer:
     """Answer a question about areas and periods from published files alone. It costs nothing and reads nothing private.
 
@@ -40,6 +42,7 @@ def ask(
         hours: Local hours, as 7-11, which ends at 11:00.
         by: What is answered apart: day, week or month, hour, and area (every hexagon), with commas between them.
         compare: A period, as 2026-02-02:2026-02-08, that this one is compared with.
+        of: What is asked for: mean, or n_users where presence is secret; nothing for means if there are any.
 
     Returns:
         A row for each area and period, and what must be said of them.
@@ -52,6 +55,9 @@ def ask(
     unknown = [one for one in wanted if one not in (*PERIODS, "hour", "area")]
     if unknown or len(periods) > 1:
         raise HexveilError(f"by={by} must name one of day, week and month, and hour, or area")
+    if of not in ("", *FILES):
+        raise HexveilError(f"of={of} must be one of {' and '.join(FILES)}")
+    files = Published(str(published))
     question = Question(
         areas=_areas(where, name, width, hexagons, apart="area" in wanted),
         first=date_of(first) if first else None,
@@ -61,8 +67,9 @@ def ask(
         by=periods[0] if periods else None,
         by_hour="hour" in wanted,
         compare=range_of(compare) if compare else None,
+        of=of or ("n_users" if files.has(JOINT_USERS) and not files.has(JOINT) else "mean"),
     )
-    return answer(Published(str(published)), question)
+    return answer(files, question)
 
 
 def ask_for_table(published: str | Path, **question: Any) -> pl.DataFrame:

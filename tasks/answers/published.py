@@ -18,7 +18,6 @@ import polars as pl
 from tasks.base.errors import HexveilError
 from tasks.base.progress import progress
 from tasks.base.storage import MANIFEST, PACKAGE
-from tasks.formats.joint import JOINT
 
 _AT_ONCE = 8
 _SECONDS = 60.0
@@ -34,24 +33,29 @@ class Published:
 
     place: str
 
-    def days(self, dates: list[dt.date]) -> Iterator[tuple[dt.date, pl.DataFrame]]:
-        """Yield the joint table of each of some days, in their order.
+    def days(self, dates: list[dt.date], name: str) -> Iterator[tuple[dt.date, pl.DataFrame]]:
+        """Yield a joint table of each of some days, in their order.
+
+        Args:
+            dates: The days.
+            name: The name of its file.
 
         Raises:
             HexveilError: A day has none, or it cannot be read.
         """
+        joint = self._named(name)
         for date in dates:
-            if date not in self._joint:
+            if date not in joint:
                 raise HexveilError(
-                    f"{date} has no {JOINT}: it was released by a mechanism that gives each cell an error of its own, "
+                    f"{date} has no {name}: it was released by a mechanism that gives each cell an error of its own, "
                     "or by an older version. Ask about other days, or add its cells up yourself"
                 )
         with ThreadPoolExecutor(_AT_ONCE) as readers:
-            waiting = deque(readers.submit(self._read, self._joint[date]) for date in dates[:_AT_ONCE])
+            waiting = deque(readers.submit(self._read, joint[date]) for date in dates[:_AT_ONCE])
             for number, date in enumerate(progress(dates, "reading days"), _AT_ONCE):
                 content = waiting.popleft().result()
                 if number < len(dates):
-                    waiting.append(readers.submit(self._read, self._joint[dates[number]]))
+                    waiting.append(readers.submit(self._read, joint[dates[number]]))
                 yield date, pl.read_parquet(BytesIO(content), hive_partitioning=False)
 
     @cached_property
@@ -94,9 +98,12 @@ class Published:
         """The folder of the first release of each day."""
         return {_date(path): path.rpartition("/")[0] for path in self._files if path.count("/") == 1}
 
-    @cached_property
-    def _joint(self) -> dict[dt.date, str]:
-        return {_date(path): path for path in self._files if path.count("/") == 1 and path.endswith(f"/{JOINT}")}
+    def _named(self, name: str) -> dict[dt.date, str]:
+        return {_date(path): path for path in self._files if path.count("/") == 1 and path.endswith(f"/{name}")}
+
+    def has(self, name: str) -> bool:
+        """Return whether any day has a file of a name."""
+        return bool(self._named(name))
 
     def _read(self, name: str) -> bytes:
         try:

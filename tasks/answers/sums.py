@@ -10,6 +10,7 @@ from scipy.sparse import csr_array, diags_array
 
 from dpmath.core.occupancy import IntArray
 from dpmath.joint.factors import entries
+from dpmath.joint.products import FloatArray
 from tasks.answers.places import Areas
 from tasks.formats.joint import factors_of
 
@@ -22,8 +23,8 @@ class Sums:
     """What a day says of an area and hour.
 
     Attributes:
-        records: Records in it, where a hexagon counts by its share.
-        mean: Mean over them, in the value's unit.
+        records: Records in it, where a hexagon counts by its share; 1 of users, so that each day counts alike.
+        mean: Mean over them, in the value's unit; or of users, their number.
         variance: Variance of its error.
         lasting: Covariance of the error with that of the same area on any day before.
         present: How many hexagons and slots have records, where a hexagon counts by its share.
@@ -47,6 +48,7 @@ class Reader:
         hours: The local hours that are asked about.
         zone: The time zone of the days.
         by_hour: Whether each hour is answered apart.
+        of_users: Whether numbers of users are asked for, and not means.
         seen: The hexagons that have records, so far.
         cut: Those of them that an area's edge cuts.
     """
@@ -55,6 +57,7 @@ class Reader:
     hours: frozenset[int]
     zone: ZoneInfo
     by_hour: bool
+    of_users: bool = False
     seen: set[str] = field(default_factory=set)
     cut: set[str] = field(default_factory=set)
 
@@ -74,14 +77,19 @@ class Reader:
         labels = [(name, one) for name in names for one in hours]
         where = row[some], area[some] * len(hours) + hour[some]
         inside = csr_array((part[some], where), shape=(table.height, len(labels)))
-        weights = diags_array(table["n_records"].to_numpy().astype(float)) @ inside
-        total = weights.sum(axis=0)
-        used = np.flatnonzero(total)
-        shares = (weights @ diags_array(1 / np.where(total > 0, total, 1.0)))[:, used]
+        if self.of_users:
+            used, number = np.flatnonzero(inside.sum(axis=0)), table["n_users"].to_numpy()
+            total, shares, unsure = np.ones(len(labels)), inside[:, used], 0.0
+        else:
+            weights = csr_array(diags_array(table["n_records"].to_numpy().astype(float)) @ inside)
+            total, number = weights.sum(axis=0), table["cell_mean"].to_numpy()
+            used = np.flatnonzero(total)
+            shares = csr_array(weights @ diags_array(1 / np.where(total > 0, total, 1.0)))[:, used]
+            unsure = _of_weights(table, inside[:, used], total[used], shares.T @ number)
         numbers = (
             total[used],
-            shares.T @ table["cell_mean"].to_numpy(),
-            of_day.variances(shares),
+            shares.T @ number,
+            of_day.variances(shares) + unsure,
             lasting.variances(shares),
             inside.sum(axis=0)[used],
             np.bincount(where[1], minlength=len(labels))[used],
@@ -95,6 +103,16 @@ class Reader:
         hours: list[int | None] = [*sorted(self.hours)] if self.by_hour else [None]
         number = {hour: number if self.by_hour else 0 for number, hour in enumerate(sorted(self.hours))}
         return hours, np.array([number.get(hour, -1) for hour in of_slot])[begins.indices.to_numpy()]
+
+
+def _of_weights(table: pl.DataFrame, inside: csr_array, total: FloatArray, mean: FloatArray) -> FloatArray | float:
+    """Return what noise in the numbers of records adds to the variance of means over them; 0 if they are exact."""
+    if "n_records_sd" not in table.columns:
+        return 0.0
+    unsure = csr_array(diags_array(table["n_records_sd"].to_numpy() ** 2) @ inside**2)
+    number = table["cell_mean"].to_numpy()
+    squares = unsure.T @ number**2 - 2 * mean * (unsure.T @ number) + mean**2 * unsure.sum(axis=0)
+    return np.asarray(np.maximum(squares, 0.0) / total**2)
 
 
 def together(days: Sequence[Sums], sign: Sequence[int]) -> tuple[float, float]:

@@ -8,11 +8,10 @@ import polars as pl
 
 from tasks.base.durable import canonical_json, sha256
 from tasks.formats.catalogue import medium_of
-from tasks.formats.columns import meaning
 from tasks.formats.publication import Publication, PublishedRelease
 
 _TABLE = "statistics.csv"
-_WITH_LISTS = ("joint.parquet", "measurements.parquet")
+_WITH_LISTS = ("joint.parquet", "joint_users.parquet", "measurements.parquet")
 """They have columns of lists, which no Table Schema can describe: a tool that read them as tables would fail."""
 _IN_UNIT = re.compile(r"(mean|typical_mean)(_sd|_noise_scale|_error_bound|_ci95_low|_ci95_high|_clip_low|_clip_high)?")
 
@@ -57,7 +56,7 @@ def table_schema(fields: tuple[tuple[str, str], ...], publication: Publication) 
     """Return the Table Schema of some columns, with the meaning and the unit of each."""
     return {
         "fields": [
-            {"name": name, "type": kind, "description": meaning(name)}
+            {"name": name, "type": kind, "description": publication.meaning(name)}
             | ({"unit": publication.config.value.unit} if _IN_UNIT.fullmatch(name) else {})
             for name, kind in fields
         ],

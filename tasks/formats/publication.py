@@ -2,12 +2,13 @@
 
 import datetime as dt
 import functools
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from tasks.base.config import Config
 from tasks.base.storage import MANIFEST
+from tasks.formats.columns import meaning
 
 _SHOWN_FIRST = ("map.html", "statistics.csv")
 """What readers open of a release: the first of these that it has, else its manifest."""
@@ -56,6 +57,7 @@ class Publication:
         modified: When the last release was made.
         releases: All releases, in the order in which they were made.
         is_presence_secret: Whether that somebody was there at all is secret; else values alone are.
+        meaning: Returns what a published column means.
     """
 
     config: Config
@@ -66,6 +68,7 @@ class Publication:
     modified: dt.datetime
     releases: Sequence[PublishedRelease]
     is_presence_secret: bool = False
+    meaning: Callable[[str], str] = meaning
 
     @functools.cached_property
     def first_ones(self) -> dict[dt.date, PublishedRelease]:

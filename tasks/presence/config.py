@@ -1,10 +1,13 @@
 """The configuration of a dataset whose users' presence is secret: `[privacy] protects = "presence"`."""
 
+from decimal import Decimal
 from fractions import Fraction
 from functools import cached_property
 from pathlib import Path
 from typing import Any, ClassVar, Self
 
+import h3
+import numpy as np
 from pydantic import Field, model_validator
 
 from dpmath.presence.user_cells import MOST_CELLS
@@ -131,11 +134,20 @@ class PresenceConfig(OfDataset, Section):
             "privacy": {"epsilon_per_day": self.privacy.epsilon_per_day, "delta": self.privacy.delta},
             "budget": self.budget,
             "publisher": self.publisher,
+            "validation": self._box,
             "publish": self.publish.model_dump(exclude={"publish_from"}),
             "storage": self.storage,
             "folder": self.folder,
         }
         return Config.model_validate(shown)
+
+    @property
+    def _box(self) -> dict[str, Decimal]:
+        """A box around the area, in degrees."""
+        corners = np.array([corner for one in self.hexagons for corner in h3.cell_to_boundary(one)])
+        (south, west), (north, east) = corners.min(axis=0).round(4), corners.max(axis=0).round(4)
+        sides = {"south": south, "north": north, "west": west, "east": east}
+        return {name: Decimal(str(side)) for name, side in sides.items()}
 
     def with_settings(self, settings: dict[str, Any], hexagons: list[str]) -> Self:
         """Return the configuration of recorded public settings, with all that is not recorded taken from this one.

@@ -84,4 +84,6 @@ def manifest(entry: Stated, hashes: dict[str, str]) -> bytes:
     """
     public: dict[str, Any] = {key: value for key, value in entry.items() if key not in _WRITTEN_LATER}
     others = {name: file_hash for name, file_hash in hashes.items() if name != MANIFEST}
-    return durable.readable_json(public | {"files": others, "columns": COLUMNS})
+    value, grid = public["settings"]["value"], public["settings"]["grid"]
+    about = {"value": {name: value[name] for name in ("name", "unit")}, "grid": grid}
+    return durable.readable_json(public | about | {"files": others, "columns": COLUMNS})

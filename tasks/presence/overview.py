@@ -1,32 +1,34 @@
 """The files over all days: a page with a calendar and the budget, and one table of all days. They say nothing new."""
 
+import functools
 from collections.abc import Sequence
 from pathlib import Path
 
+import polars as pl
+
 from tasks.account import private_files
+from tasks.account.entry import WHOLE_DAY
 from tasks.account.identity import folder_name, path_in_table
 from tasks.account.presence_release import PresenceRelease
 from tasks.base import durable
-from tasks.base.storage import INDEX, TABLE
-from tasks.formats.index import index_page
+from tasks.base.storage import TABLE
+from tasks.formats.data_package import fields_of
+from tasks.formats.over_all_days import files_over_all_days, write_over_all_days
 from tasks.formats.publication import Publication, PublishedRelease
 from tasks.presence.config import PresenceConfig
 from tasks.presence.release import guarantee
+from tasks.presence.table import meaning
 
 
 def write_overview(released: Sequence[PresenceRelease], config: PresenceConfig) -> None:
     """Write the page, and put each day's first release into the table of all days; what would be the same stays."""
-    folder = config.storage_path / "published"
-    _write(folder / INDEX, index_page(_publication(released, config), []))
+    write_over_all_days(files_over_all_days(_publication(released, config)), config.storage_path / "published")
     for entry in released:
         path = path_in_table(entry.date, config)
         if entry.revision is None and not path.exists():
-            _write(path, private_files.read(private_files.releases(config), entry.files[TABLE]))
-
-
-def _write(path: Path, content: bytes) -> None:
-    if not path.exists() or path.read_bytes() != content:
-        durable.write_whole(path, content, mode=0o644)
+            durable.write_whole(
+                path, private_files.read(private_files.releases(config), entry.files[TABLE]), mode=0o644
+            )
 
 
 def _publication(released: Sequence[PresenceRelease], config: PresenceConfig) -> Publication:
@@ -46,9 +48,23 @@ def _publication(released: Sequence[PresenceRelease], config: PresenceConfig) ->
                 files=entry.files,
                 n_published=entry.n_published,
                 paid_in_part=None,
-                fields=(),
+                fields=_fields(private_files.releases(config) / entry.files[TABLE]),
+                whole_day=_whole_day(entry),
             )
             for entry in released
         ],
         is_presence_secret=True,
+        meaning=meaning,
     )
+
+
+def _whole_day(entry: PresenceRelease) -> tuple[float, float] | None:
+    """Return the mean over all records of a day, and its standard deviation; None of users alone."""
+    stated = entry.stated.get(WHOLE_DAY)
+    return stated and (float(stated["mean"]), float(stated["mean_sd"]))
+
+
+@functools.lru_cache(maxsize=4096)
+def _fields(table: Path) -> tuple[tuple[str, str], ...]:
+    """Return the columns of a released table; none if its file is missing. A file never changes, so it is read once."""
+    return fields_of(pl.read_parquet_schema(table)) if table.exists() else ()

@@ -37,6 +37,11 @@ COLUMNS = {
 """What the published columns mean."""
 
 
+def meaning(column: str) -> str:
+    """Return the meaning of a published column."""
+    return next(text for names, text in COLUMNS.items() if column in names.split(", "))
+
+
 def table_of(
     estimate: Estimate, date: dt.date, release_id: str, epsilon: float, config: PresenceConfig
 ) -> pl.DataFrame:
@@ -52,7 +57,7 @@ def table_of(
     n_cells = estimate.n_users.mean.size
     table = pl.DataFrame(
         {
-            **_places(date, config),
+            **places(date, config),
             "slot_minutes": np.full(n_cells, config.grid.slot_minutes, dtype=np.int64),
             **_count("n_users", estimate.n_users),
             **(_means(estimate, config) if config.statistics.mean else {}),
@@ -93,14 +98,15 @@ def check(table: pl.DataFrame, config: PresenceConfig) -> None:
 
 
 def _means(estimate: Estimate, config: PresenceConfig) -> dict[str, np.ndarray]:
-    mean, sd = _in_unit(estimate.mean.mean, config), np.sqrt(estimate.mean.variance) * config.tick
+    mean, sd = in_unit(estimate.mean.mean, config), np.sqrt(estimate.mean.variance) * config.tick
     ends = (mean + side * _NORMAL_95 * sd for side in (-1, 1))
     low, high = (np.clip(end, float(config.value.lower), float(config.value.upper)) for end in ends)
     columns = {"mean": mean, "mean_sd": sd, "mean_ci95_low": low, "mean_ci95_high": high}
     return _count("n_records", estimate.n_records) | {name: one.round(_DECIMALS) for name, one in columns.items()}
 
 
-def _in_unit(ticks: np.ndarray, config: PresenceConfig) -> np.ndarray:
+def in_unit(ticks: np.ndarray, config: PresenceConfig) -> np.ndarray:
+    """Return values of a number of ticks in the value's unit."""
     return float(Fraction(config.value.lower)) + ticks * config.tick
 
 
@@ -114,7 +120,7 @@ def _count(name: str, number: Number) -> dict[str, np.ndarray]:
     }
 
 
-def _places(date: dt.date, config: PresenceConfig) -> dict[str, list[object]]:
+def places(date: dt.date, config: PresenceConfig) -> dict[str, list[object]]:
     """Return the hexagon and the slot of every public cell; no slot that the clock skips."""
     starts = [_instant(date, number * config.grid.slot_minutes, config) for number in range(config.n_slots)]
     cells = list(product(config.hexagons, starts))

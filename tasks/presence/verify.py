@@ -12,7 +12,7 @@ import polars as pl
 from tasks.account import ledger, private_files
 from tasks.account.amendments import problem_with_budget
 from tasks.account.definitions import problem_with_definition
-from tasks.account.entry import Entry
+from tasks.account.entry import WHOLE_DAY, Entry
 from tasks.account.identity import folder_name, published_folder
 from tasks.account.presence_release import PresenceRelease, presence_releases
 from tasks.account.witnesses import check_marks, check_nothing_unpaid, marked_ids, problem_with_users, published_folders
@@ -22,10 +22,12 @@ from tasks.base.errors import LedgerBroken, contained
 from tasks.base.progress import progress
 from tasks.base.provenance import code_hash
 from tasks.base.storage import MANIFEST, TABLE, ledger_path
+from tasks.formats.joint import JOINT, JOINT_USERS
 from tasks.formats.read_back import each_once
 from tasks.presence.account import described_cost
 from tasks.presence.config import PresenceConfig
 from tasks.presence.formats import FORMATS, PresenceDay, manifest
+from tasks.presence.joint import described_day, joint_tables, says_something_else
 from tasks.presence.release import guarantee, release_id
 from tasks.presence.states import ANSWERS, AREA, MadeAgain, estimated_again
 from tasks.presence.table import table_of
@@ -128,7 +130,8 @@ def _problems_with_files(
         yield "cells are not those of the table"
     day = PresenceDay(table, settings, entry.date, entry.revision, entry.in_words)
     wanted = [one for one in FORMATS if one.is_wanted(day)]
-    if contents.keys() != {one.name for one in wanted} | {ANSWERS, AREA, MANIFEST}:
+    joint = {JOINT, JOINT_USERS} if settings.statistics.mean else {JOINT_USERS}
+    if contents.keys() != {one.name for one in wanted} | {ANSWERS, AREA, MANIFEST} | joint:
         yield "its files are not those of a day"
     for one in wanted:
         if one.says_the_same is not None and not one.says_the_same(contents[one.name], table):
@@ -137,19 +140,33 @@ def _problems_with_files(
     if found | {"columns": {}} != json.loads(manifest(entry.stated, entry.files)) | {"columns": {}}:
         yield f"{MANIFEST} does not say what the ledger does"
     if entry.code == code_hash():
-        yield from _unlike_answers(entry, before, table, settings, made)
+        found = {name: pl.read_parquet(BytesIO(contents[name])) for name in joint}
+        yield from _unlike_answers(entry, before, {TABLE: table, **found}, settings, made)
 
 
 def _unlike_answers(
-    entry: PresenceRelease, before: list[Entry], table: pl.DataFrame, settings: PresenceConfig, made: MadeAgain
+    entry: PresenceRelease,
+    before: list[Entry],
+    found: dict[str, pl.DataFrame],
+    settings: PresenceConfig,
+    made: MadeAgain,
 ) -> Iterator[str]:
-    """Yield what does not follow from the noisy answers: the loss, or the table."""
+    """Yield what does not follow from the noisy answers: the loss, or a table."""
     again = estimated_again(entry, made.before(entry.date, before, settings), settings)
     if again.loss(settings.privacy.currency) != entry.loss:
         yield "its loss is not that of its questions"
     table_again = table_of(again.estimate, entry.date, entry.release_id, float(entry.epsilon), settings)
+    table = found[TABLE]
     if table_again.columns != table.columns or _far_apart(table_again, table, float(settings.value.span)):
         yield f"{TABLE} does not follow from the noisy answers"
+    joint = joint_tables(again.estimate, entry.date, settings)
+    for name, one in joint.items():
+        if says_something_else(one, found[name], settings, _TOLERANCE):
+            yield f"{name} does not follow from the noisy answers"
+    if described_day({name: found[name] for name in joint}) != {
+        key: one for key, one in entry.stated.items() if key == WHOLE_DAY
+    }:
+        yield f"{WHOLE_DAY} is not that of {JOINT}"
 
 
 def _far_apart(made: pl.DataFrame, found: pl.DataFrame, span: float) -> bool:

@@ -12,31 +12,18 @@ from tasks.account import private_files
 from tasks.account.chain import releases
 from tasks.account.entry import WHOLE_DAY, Entry, Release
 from tasks.account.identity import folder_name
-from tasks.base import durable
 from tasks.base.config import Config
 from tasks.base.errors import LedgerBroken
-from tasks.base.storage import CATALOGUE, INDEX, PACKAGE, TABLE, is_over_all_days
-from tasks.formats.data_package import data_package, fields_of
-from tasks.formats.dcat import catalogue
-from tasks.formats.index import index_page
+from tasks.base.storage import TABLE
+from tasks.formats.data_package import fields_of
+from tasks.formats.over_all_days import files_over_all_days, write_over_all_days
 from tasks.formats.publication import Publication, PublishedRelease
 from tasks.release.statement import guarantee
 
 
 def write_overview(entries: list[Entry], config: Config) -> None:
-    """Write the files over all days into the published folder, and remove those of earlier configurations and code.
-
-    Files that would be the same stay untouched.
-    """
-    contents, folder = overview(releases(entries), config), config.storage_path / "published"
-    for name, content in contents.items():
-        for unfinished in folder.glob(f".{name}.*"):
-            unfinished.unlink()
-        if not (folder / name).exists() or (folder / name).read_bytes() != content:
-            durable.write_whole(folder / name, content, mode=0o644)
-    for path in folder.glob("*"):
-        if path.is_file() and is_over_all_days(path.name) and path.name not in contents:
-            path.unlink()
+    """Write the files over all days into the published folder; see ``write_over_all_days``."""
+    write_over_all_days(overview(releases(entries), config), config.storage_path / "published")
 
 
 def overview(released: list[Release], config: Config) -> dict[str, bytes]:
@@ -51,14 +38,7 @@ def overview(released: list[Release], config: Config) -> dict[str, bytes]:
     name = last.misstated()
     if name is not None:
         raise LedgerBroken(f"entry {last.number}: {name} is missing, or is not what a release states")
-    publication = _publication(released, config.with_settings(last.settings))
-    package, schemas = data_package(publication)
-    contents = {name: durable.readable_json(schema) for name, schema in schemas.items()}
-    contents[PACKAGE] = durable.readable_json(package)
-    if config.publisher.name is not None:
-        contents[CATALOGUE] = durable.readable_json(catalogue(publication, INDEX, PACKAGE))
-    contents[INDEX] = index_page(publication, [name for name in (PACKAGE, CATALOGUE) if name in contents])
-    return contents
+    return files_over_all_days(_publication(released, config.with_settings(last.settings)))
 
 
 def _publication(released: list[Release], config: Config) -> Publication:

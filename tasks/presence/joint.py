@@ -1,0 +1,70 @@
+"""The tables that say how the errors of cells go together, so that areas and periods can be answered from files."""
+
+import datetime as dt
+
+import numpy as np
+import polars as pl
+
+from dpmath.joint.loadings import Loadings
+from dpmath.presence.errors import loadings_of
+from dpmath.presence.estimate import Estimate
+from tasks.account.entry import WHOLE_DAY, Stated
+from tasks.formats.joint import JOINT, JOINT_USERS, joint_frame, says_another, whole_day
+from tasks.presence.config import PresenceConfig
+from tasks.presence.states import asked
+from tasks.presence.table import in_unit, places
+
+_LEAST_WEIGHT = 0.01
+"""Cells in which nobody is expected count so much, in users or records, where errors are fitted."""
+_DECIMALS = 3
+
+
+def joint_tables(estimate: Estimate, date: dt.date, config: PresenceConfig) -> dict[str, pl.DataFrame]:
+    """Return the tables by the name of their file: of means, if there are any, and of users.
+
+    They have all cells of the area, also those too small for the other files: areas are added up from all.
+
+    Args:
+        estimate: The day's estimate.
+        date: The local day.
+        config: The configuration.
+    """
+    cells = pl.DataFrame(places(date, config)).with_columns(pl.col("slot_start").cast(pl.Datetime("us", "UTC")))
+    users, public = estimate.n_users.mean, asked(config)
+
+    def few(off_of: str, weight: np.ndarray) -> Loadings:
+        off, weight = getattr(estimate, off_of), np.maximum(weight, _LEAST_WEIGHT)
+        return loadings_of(off, public.grid, public.basis, weight)
+
+    tables = {JOINT_USERS: joint_frame(cells, {"n_users": users.round(_DECIMALS)}, few("users_off", users), 1.0)}
+    if config.statistics.mean:
+        records = estimate.n_records
+        numbers = {
+            "n_records": records.mean.round(_DECIMALS),
+            "n_records_sd": np.sqrt(records.variance).round(_DECIMALS),
+            "cell_mean": in_unit(estimate.mean.mean, config),
+        }
+        tables[JOINT] = joint_frame(cells, numbers, few("mean_off", records.mean), config.tick)
+    return {name: table.drop_nulls("slot_start") for name, table in tables.items()}
+
+
+def described_day(tables: dict[str, pl.DataFrame]) -> Stated:
+    """Return what the ledger states of the whole day: the mean over all its records, if there is one."""
+    if JOINT not in tables:
+        return {}
+    mean, deviation = whole_day(tables[JOINT])
+    return {WHOLE_DAY: {"mean": f"{mean:.6g}", "mean_sd": f"{deviation:.3g}"}}
+
+
+def says_something_else(expected: pl.DataFrame, found: pl.DataFrame, config: PresenceConfig, tolerance: float) -> bool:
+    """Return whether a table says something else than the one that is made again.
+
+    Args:
+        expected: The table as it is made again.
+        found: The released table.
+        config: Gives the range of values.
+        tolerance: How far numbers may differ, as a share of the range or of the largest number.
+    """
+    is_of_users = "cell_mean" not in expected.columns
+    span = float(expected["n_users"].to_numpy().max(initial=1.0)) if is_of_users else float(config.value.span)
+    return says_another(expected, found, tolerance * span)
