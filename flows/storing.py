@@ -4,8 +4,8 @@ from typing import Any
 
 from flows import show
 from flows.options import ConfigOption, JsonOption
+from flows.owners import load_spender
 from flows.show import out
-from tasks.base.config import load_config
 from tasks.upkeep.storage_parts import storage_parts
 
 _MEGABYTE = 1_000_000
@@ -13,7 +13,7 @@ _MEGABYTE = 1_000_000
 
 def storage(config: ConfigOption, as_json: JsonOption = False) -> None:
     """Show what each part of the storage takes on the disk, what may be deleted, and what a year will add."""
-    parts = storage_parts(load_config(config))
+    parts = storage_parts(load_spender(config))
     if as_json:
         show.print_json(parts)
     elif not parts:

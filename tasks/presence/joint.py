@@ -1,6 +1,7 @@
 """The tables that say how the errors of cells go together, so that areas and periods can be answered from files."""
 
 import datetime as dt
+from typing import NamedTuple
 
 import numpy as np
 import polars as pl
@@ -19,8 +20,22 @@ _LEAST_WEIGHT = 0.01
 _DECIMALS = 3
 
 
-def joint_tables(estimate: Estimate, date: dt.date, config: PresenceConfig) -> dict[str, pl.DataFrame]:
-    """Return the tables by the name of their file: of means, if there are any, and of users.
+class Joint(NamedTuple):
+    """The tables, and how exact they are.
+
+    Attributes:
+        tables: By the name of their file: of means, if there are any, and of users.
+        least: The least standard deviation of an area by the tables, as a share of the exact one.
+        largest: The largest such share.
+    """
+
+    tables: dict[str, pl.DataFrame]
+    least: float
+    largest: float
+
+
+def joint_tables(estimate: Estimate, date: dt.date, config: PresenceConfig) -> Joint:
+    """Return the tables of a day.
 
     They have all cells of the area, also those too small for the other files: areas are added up from all.
 
@@ -36,7 +51,8 @@ def joint_tables(estimate: Estimate, date: dt.date, config: PresenceConfig) -> d
         off, weight = getattr(estimate, off_of), np.maximum(weight, _LEAST_WEIGHT)
         return loadings_of(off, public.grid, public.basis, weight)
 
-    tables = {JOINT_USERS: joint_frame(cells, {"n_users": users.round(_DECIMALS)}, few("users_off", users), 1.0)}
+    of_users = few("users_off", np.ones_like(users))  # each cell of an area counts once
+    used, tables = [of_users], {JOINT_USERS: joint_frame(cells, {"n_users": users.round(_DECIMALS)}, of_users, 1.0)}
     if config.statistics.mean:
         records = estimate.n_records
         numbers = {
@@ -44,8 +60,15 @@ def joint_tables(estimate: Estimate, date: dt.date, config: PresenceConfig) -> d
             "n_records_sd": np.sqrt(records.variance).round(_DECIMALS),
             "cell_mean": in_unit(estimate.mean.mean, config),
         }
-        tables[JOINT] = joint_frame(cells, numbers, few("mean_off", records.mean), config.tick)
-    return {name: table.drop_nulls("slot_start") for name, table in tables.items()}
+        used.append(few("mean_off", records.mean))
+        tables[JOINT] = joint_frame(cells, numbers, used[-1], config.tick)
+    there = {name: table.drop_nulls("slot_start") for name, table in tables.items()}
+    return Joint(there, min(one.least for one in used), max(one.largest for one in used))
+
+
+def described_error(joint: Joint) -> Stated:
+    """Return what the ledger states of how exact the tables are."""
+    return {"joint_error": {"least": f"{joint.least:.2f}", "largest": f"{joint.largest:.2f}"}}
 
 
 def described_day(tables: dict[str, pl.DataFrame]) -> Stated:

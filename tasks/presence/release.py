@@ -20,7 +20,7 @@ from tasks.base.storage import MANIFEST, own
 from tasks.presence.account import check_account, check_paid, described_cost, of_day
 from tasks.presence.config import PresenceConfig
 from tasks.presence.formats import FORMATS, PresenceDay, manifest
-from tasks.presence.joint import described_day, joint_tables
+from tasks.presence.joint import described_day, described_error, joint_tables
 from tasks.presence.reading import read_day
 from tasks.presence.states import ANSWERS, AREA, answers_table, asked, known_before, packed, remove_unreleased
 from tasks.presence.table import check, table_of
@@ -136,8 +136,8 @@ def _with_files(entry: Stated, answered: Answered, date: dt.date, config: Presen
     day = PresenceDay(table, config, date, entry["revision"], entry["in_words"])
     contents = {one.name: one.writes(day) for one in FORMATS if one.is_wanted(day)}
     joint = joint_tables(answered.estimate, date, config)
-    entry |= described_day(joint)
-    contents |= {name: parquet_bytes(one) for name, one in joint.items()}
+    entry |= described_error(joint) | described_day(joint.tables)
+    contents |= {name: parquet_bytes(one) for name, one in joint.tables.items()}
     contents[AREA] = durable.readable_json(config.hexagons)
     contents[ANSWERS] = parquet_bytes(answers_table(answered.answers))
     hashes = {name: durable.write_named_by_hash(folder, content) for name, content in contents.items()}

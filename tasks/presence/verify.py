@@ -35,6 +35,9 @@ from tasks.presence.table import table_of
 _TOLERANCE = 1e-6
 """How far numbers made again may differ, as a share of the range or of the number: another machine adds otherwise."""
 
+_ERROR, _ENDS = 0.02, ("least", "largest")
+"""How far a share that is made again may be from the one that was stated, with two decimals."""
+
 
 class Verified(NamedTuple):
     """The result of a check without problems.
@@ -160,13 +163,15 @@ def _unlike_answers(
     if table_again.columns != table.columns or _far_apart(table_again, table, float(settings.value.span)):
         yield f"{TABLE} does not follow from the noisy answers"
     joint = joint_tables(again.estimate, entry.date, settings)
-    for name, one in joint.items():
+    for name, one in joint.tables.items():
         if says_something_else(one, found[name], settings, _TOLERANCE):
             yield f"{name} does not follow from the noisy answers"
-    if described_day({name: found[name] for name in joint}) != {
+    if described_day({name: found[name] for name in joint.tables}) != {
         key: one for key, one in entry.stated.items() if key == WHOLE_DAY
     }:
         yield f"{WHOLE_DAY} is not that of {JOINT}"
+    if any(abs(float(entry.stated["joint_error"][name]) - getattr(joint, name)) > _ERROR for name in _ENDS):
+        yield "joint_error is not that of the joint tables"
 
 
 def _far_apart(made: pl.DataFrame, found: pl.DataFrame, span: float) -> bool:

@@ -5,10 +5,10 @@ from pathlib import Path
 from stat import S_ISREG
 from typing import Any, NamedTuple
 
-from tasks.account.chain import releases
+from tasks.account.chain import spendings
 from tasks.account.ledger import read_entries
-from tasks.base.config import Config
 from tasks.base.errors import contained
+from tasks.base.owner import Spender
 
 _DAYS_OF_A_YEAR = 365
 _NO, _YES = "no", "yes"
@@ -48,6 +48,7 @@ PARTS = (
     Part(("private/states/",), "what an estimate knows of the days before", _AGAIN),
     Part(("private/totals/",), "sums of what users lost", _AGAIN),
     Part(("private/values/",), "how many values could be read", _YES, grows=True),
+    Part(("private/reports/",), "what was read where presence is secret", _YES, grows=True),
     Part(("private/evaluations/",), "comparisons with the true values", _YES),
     Part(("private/errors.log",), "texts of unexpected errors", _YES),
     Part(("private/scratch/", "private/fetched/", "private/spill/"), "temporary files", "while nothing runs"),
@@ -59,7 +60,7 @@ PARTS = (
 
 
 @contained
-def storage_parts(config: Config) -> list[dict[str, Any]]:
+def storage_parts(config: Spender) -> list[dict[str, Any]]:
     """Return the parts that take anything, in bytes: now, and what a year of days like those released until now adds.
 
     Raises:
@@ -71,7 +72,7 @@ def storage_parts(config: Config) -> list[dict[str, Any]]:
             status = path.lstat()
             if S_ISREG(status.st_mode):
                 sizes[_part_of(path.relative_to(root))] += status.st_size
-    n_days = len({entry.date for entry in releases(read_entries(config))})
+    n_days = len({entry.date for entry in spendings(read_entries(config))})
     return [
         {
             "part": _name(part),
