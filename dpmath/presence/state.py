@@ -21,9 +21,14 @@ VALUES_OF_DAY = 0.04
 """That of a day's own part of a value, over the variance of the map."""
 _OF_USER, _OF_RECORD = 0.35, 0.7
 """Residual variances of users and of records, over the variance of users' means, on a first day."""
-_MAP_OVER_USERS = 1.5
+_MAP_OVER_USERS = 0.8
 """The variance of the map over that of a user's means: a user sees a part of the city."""
 _LEAST_USERS = 50.0
+_CITY = 0.1
+"""How far the mean of records is from that of users, over the range."""
+_SPREAD_OF_CENTRES, _USUAL_SPREAD = 0.3, 3
+"""Before anything is asked: the deviation of the mean value over the range; the spread is 2^-3 of the range, give or
+take a half."""
 _LEAST_SPREAD = 0.2
 
 
@@ -71,14 +76,14 @@ class Known:
         cells: Their cells.
         cells_variance: The variance of the noise in that.
         records: Their records.
-        first: On a first day their records a record, mean value and spread of values; else None.
+        first: On a first day their records a record, mean value, the variance of that, and spread of values; else None.
     """
 
     users: float
     cells: float
     cells_variance: float
     records: float
-    first: tuple[float, float, float] | None
+    first: tuple[float, float, float, float] | None
 
     @classmethod
     def of(cls, question: Totals, answers: ExactIntArray, asked: Asked) -> "Known":
@@ -86,15 +91,23 @@ class Known:
         told = answers.astype(np.float64) / question.weight
         users = max(float(told[0]), _LEAST_USERS)
         cells = min(max(float(told[1]) * question.most_cells, users), users * question.most_cells)
-        variance = (LOSS_UNITS / question.ball.inverse_scale / question.weight * question.most_cells) ** 2
+        noise = LOSS_UNITS / question.ball.inverse_scale / question.weight
+        variance = (noise * question.most_cells) ** 2
         records = min(max(float(told[2]) * question.most_records, cells), cells * asked.cap)
         if not question.is_first:
             return cls(users, cells, variance, records, None)
         size = float(np.clip(told[3] * question.most_records / records * asked.cap, 1.0, asked.cap))
-        centre = float(np.clip(told[4] / users, 0.0, 1.0)) * asked.value_range
+        centre, unsure = _guessed(float(told[4]) / users, noise / users, 0.5, _SPREAD_OF_CENTRES)
         bits = max(asked.value_range.bit_length(), 1)
-        spread = 2.0 ** float(np.clip(told[5] / users * bits, 0.0, bits - 2.0))
-        return cls(users, cells, variance, records, (size, centre, spread))
+        spread, _ = _guessed(float(told[5]) / users * bits, noise / users * bits, bits - _USUAL_SPREAD, 1.0)
+        middle, unknown = min(max(centre, 0.0), 1.0) * asked.value_range, unsure * asked.value_range**2
+        return cls(users, cells, variance, records, (size, middle, unknown, 2.0 ** min(max(spread, 0.0), bits - 2.0)))
+
+
+def _guessed(told: float, noise: float, guess: float, deviation: float) -> tuple[float, float]:
+    """Return what a noisy number says where it was known to be near a guess, and the variance of that."""
+    share = 1 / (1 + (noise / deviation) ** 2)
+    return share * told + (1 - share) * guess, share * noise**2
 
 
 @dataclass(frozen=True)
@@ -156,17 +169,19 @@ def first_state(known: Known, asked: Asked) -> State:
     """
     if known.first is None:
         raise ValueError("known.first must be asked on a first day")
-    size, centre, spread = known.first
+    size, centre, unknown, spread = known.first
     mean = known.records / known.cells
     variance = max((size - mean) * mean, _LEAST_SPREAD * mean**2)
     scale = _MAP_OVER_USERS * spread**2
     usual = float(np.log(known.cells / asked.grid.n_cells)) - USERS.total / 2
+    values = VALUES.times(scale)
+    of_city = values.variance | {"city": (_CITY * asked.value_range) ** 2 + unknown}
     levels = {
-        "users": (USERS, usual),
-        "records": (RECORDS.times(mean**2), mean),
-        "values": (VALUES.times(scale), centre),
+        "users": replace(USERS, level=usual),
+        "records": replace(RECORDS.times(mean**2), level=mean),
+        "values": replace(values, level=centre, variance=of_city),
     }
-    fields = {name: replace(prior, level=level).field(asked.basis) for name, (prior, level) in levels.items()}
+    fields = {name: prior.field(asked.basis) for name, prior in levels.items()}
     return State(
         **fields,
         overdispersion=0.03,
