@@ -8,6 +8,9 @@ INSTALL := DEBIAN_FRONTEND=noninteractive apt-get install --yes --quiet --no-ins
 WORKERS := $(shell n=$$(getconf _NPROCESSORS_ONLN); echo $$((n < 3 ? n + 1 : 4)))
 PARALLEL := -n $(WORKERS) --dist loadfile --no-loadscope-reorder
 
+# What Python compiles is kept, whatever the machine says: else each process of the tests compiles every module anew.
+unexport PYTHONDONTWRITEBYTECODE
+
 # The share of each long campaign of the tests that is done, drawn anew at each run.
 CAMPAIGN ?= 1
 

@@ -215,6 +215,7 @@ def _begin(path: Path, settings: dict[str, dict[str, Any]], proposal: "Proposal"
     from tasks.base.config_schema import SCHEMA_FILE
     from tasks.base.config_text import config_text
     from tasks.base.durable import write_whole
+    from tasks.engines.prepare import while_open
     from tasks.engines.trial import read_records, trial
 
     with _nothing_written(path):
@@ -222,16 +223,17 @@ def _begin(path: Path, settings: dict[str, dict[str, Any]], proposal: "Proposal"
         if proposal.date is None:
             raise HexveilError("no time can be read, so no day can be tried: check --time, or say --time-format")
         with trial(config) as tried:
-            held = read_records(proposal.date, tried.config)
-            said = _found(held, proposal)
-            if "south" not in settings["validation"]:
-                settings["validation"] |= held.area
-                said.append(f"The area is around {held.n_places:,} places, with a margin; --area gives another.")
-            settings["grid"] = held.grid
-            said += [held.reason] if held.reason else []
-            text = config_text(settings)
-            with_area = config_of(text, path).model_copy(update={"storage": tried.config.storage})
-            said += _try(proposal.date, with_area)
+            with while_open(tried.config):  # not opened anew for each step
+                held = read_records(proposal.date, tried.config)
+                said = _found(held, proposal)
+                if "south" not in settings["validation"]:
+                    settings["validation"] |= held.area
+                    said.append(f"The area is around {held.n_places:,} places, with a margin; --area gives another.")
+                settings["grid"] = held.grid
+                said += [held.reason] if held.reason else []
+                text = config_text(settings)
+                with_area = config_of(text, path).model_copy(update={"storage": tried.config.storage})
+                said += _try(proposal.date, with_area)
             write_whole(path.with_name(SCHEMA_FILE), schema_text().encode(), mode=0o644)
             _keep_from_git(config.storage_path / "private", path.parent)
             write_whole(path, text.encode(), mode=0o644)

@@ -85,6 +85,12 @@ LONGEST = (
 """Files and folders whose tests take longest, in order; those of all others are short."""
 
 
+def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
+    """Leave out modules of slow tests alone where these are not wanted: they import for seconds what no others need."""
+    is_wanted = config.getoption("markexpr") != "not slow" or collection_path.suffix != ".py"
+    return None if is_wanted or "\npytestmark = pytest.mark.slow\n" not in collection_path.read_text() else True
+
+
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Have the longest files begin first, so that no process is left alone with one at the end."""
     order = {name: number for number, name in enumerate(LONGEST)}

@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
-from scipy.stats import gamma
+from scipy.special import gammaincinv  # not scipy.stats, which takes half a second to import
 
 from dpmath.core.accounting import ExactIntArray
 from dpmath.presence.amounts import Means, Told, first_means_of, likeliest_means
@@ -165,5 +165,5 @@ def at_least(number: Number, least: int, share: float = 0.9) -> np.ndarray:
 
 def _quantile(number: Number, probability: float, side: int) -> FloatArray:
     shape = number.mean**2 / number.variance
-    found = gamma.ppf(probability, shape, scale=number.variance / number.mean)
+    found = gammaincinv(shape, probability) * (number.variance / number.mean)
     return np.floor(found) if side < 0 else np.ceil(found)

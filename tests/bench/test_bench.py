@@ -111,6 +111,7 @@ def test_a_day_that_costs_more_after_a_year_of_releases_is_told(tmp_path: Path) 
         assert claim.measured in text
 
 
+@pytest.mark.slow
 def test_days_after_few_and_many_others_are_measured_in_turn(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
     def in_this_process(command: list[str], *_: object) -> SimpleNamespace:
@@ -213,6 +214,7 @@ def test_every_peer_has_a_programme_and_versions_by_name_alone() -> None:
         assert all(len(line.split("==")) == 2 for line in (HERE / f"{peer.stem}.txt").read_text().split())
 
 
+@pytest.mark.slow
 def test_both_rounds_and_bare_duckdb_see_the_same_reports(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("PYTHONPATH", f"{ROOT}:{ROOT / 'tests' / 'helpers'}")

@@ -95,8 +95,12 @@ def test_a_feed_may_not_ask_for_days_of_silence() -> None:
     assert recorder.wait_after(30, 1, 11 * 86400) == recorder.LONGEST_ASKED
 
 
-@pytest.mark.parametrize("kind", [signal.SIGINT, signal.SIGTERM])
-@pytest.mark.parametrize("hanging", some_always(HANGING, 3))
+CTRL_C, TERM = signal.SIGINT, signal.SIGTERM
+IN_BRIEF = [*zip(HANGING, (CTRL_C, TERM, CTRL_C), strict=False)]
+SIGNALS = [(hanging, kind) for hanging in HANGING for kind in (CTRL_C, TERM)]
+
+
+@pytest.mark.parametrize(("hanging", "kind"), [one if one in IN_BRIEF else slow(*one) for one in SIGNALS])
 def test_a_signal_ends_the_command_within_two_seconds(
     hanging: Callable[[], Parts], kind: signal.Signals, tmp_path: Path
 ) -> None:

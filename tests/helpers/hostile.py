@@ -158,9 +158,11 @@ def hostile(*answers: Callable[[], Parts]) -> Iterator[Hostile]:
 
         thread = threading.Thread(target=accept)
         thread.start()
-        yield server
-        server.closed.set()
-        thread.join()
+        try:
+            yield server
+        finally:
+            server.closed.set()
+            thread.join()
 
 
 def plain(content: bytes, *headers: bytes) -> Callable[[], Parts]:

@@ -8,6 +8,7 @@ from pathlib import Path
 import polars as pl
 import pytest
 from matplotlib.figure import Figure as Canvas
+from support import slow
 
 from tests.paper import __main__ as program
 from tests.paper.austin import FOLDER
@@ -22,7 +23,10 @@ def quick_numbers(figure: Figure) -> pl.DataFrame:
     return figure.numbers(True)
 
 
-@pytest.fixture(params=FIGURES, ids=lambda figure: figure.file_stem)
+LONG = ("dame-rates-as-run",)
+
+
+@pytest.fixture(params=[slow(one) if one.file_stem in LONG else one for one in FIGURES], ids=lambda one: one.file_stem)
 def figure(request: pytest.FixtureRequest) -> Figure:
     if missing := request.param.missing():
         pytest.skip(missing)

@@ -43,6 +43,15 @@ def collected(tmp_path: Path) -> Collected:
     return Collected(tmp_path)
 
 
+@pytest.fixture(scope="module")
+def answered(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Return the folder of a collection whose devices answered both rounds: to be copied."""
+    folder = tmp_path_factory.mktemp("answered")
+    for number in (1, 2):
+        Collected(folder).report(number)
+    return folder
+
+
 def test_the_published_means_are_those_of_the_reports(collected: Collected) -> None:
     rows = collected.whole()
     ballots, estimates = (
@@ -273,15 +282,12 @@ def test_the_steps_need_those_before_them(collected: Collected) -> None:
     ],
 )
 def test_a_period_keeps_the_settings_that_it_was_opened_with(
-    collected: Collected, tmp_path: Path, before: str, after: str
+    answered: Path, tmp_path: Path, before: str, after: str
 ) -> None:
-    for number in (1, 2):
-        collected.report(number)
-    there = tmp_path / "there"
-    shutil.copytree(tmp_path, there, ignore=lambda *_: ["there"])
-    changed = Collected(there, anew=False)
+    folders = [shutil.copytree(answered, tmp_path / name) for name in ("as it was", "changed")]
+    collected, changed = (Collected(folder, anew=False) for folder in folders)
     changed.change(before, after)
-    shutil.rmtree(there / "store" / "published")
+    shutil.rmtree(folders[1] / "store" / "published")
     for step in (estimate, localise, open_period):
         for one in (collected, changed):
             step.fn(DATE, one.config)

@@ -9,8 +9,6 @@ from typing import Any
 
 import duckdb
 import pytest
-from prefect import flow
-from prefect.testing.utilities import prefect_test_harness
 from support import slow
 
 from tasks.account import releases
@@ -31,11 +29,15 @@ FULL = OSError(28, "No space left on device")
 
 @pytest.fixture(scope="module")
 def scheduler() -> Iterator[None]:
+    from prefect.testing.utilities import prefect_test_harness
+
     with prefect_test_harness(server_startup_timeout=600):
         yield
 
 
 def in_flow(work: Callable[[], Any]) -> None:
+    from prefect import flow
+
     @flow
     def run() -> None:
         with steps.run():
