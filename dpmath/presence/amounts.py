@@ -5,8 +5,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from dpmath.presence.basis import Basis, FloatArray
 from dpmath.presence.errors import Off
-from dpmath.presence.fields import Basis, Field, FloatArray
+from dpmath.presence.fields import Field
 from dpmath.presence.numbers import Numbers
 from dpmath.presence.priors import FIRST_ROUNDS, likelier
 

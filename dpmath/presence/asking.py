@@ -9,8 +9,8 @@ from dpmath.core.accounting import LOSS_UNITS, ExactIntArray
 from dpmath.core.occupancy import IntArray
 from dpmath.presence.amounts import Told
 from dpmath.presence.ball import Ball, inverse_scale_within
+from dpmath.presence.basis import FloatArray
 from dpmath.presence.counts import Users, expected_users
-from dpmath.presence.fields import FloatArray
 from dpmath.presence.loadings import Loadings, Wanted
 from dpmath.presence.numbers import Numbers
 from dpmath.presence.questions import RECORD, Block, By, Check, Kept, Sums, Totals, share_centre

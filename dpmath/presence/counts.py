@@ -6,8 +6,9 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from dpmath.presence.basis import Basis, FloatArray
 from dpmath.presence.errors import Off
-from dpmath.presence.fields import Basis, Field, FloatArray, Learned, Seen, learned
+from dpmath.presence.fields import Field, Learned, Seen, learned
 from dpmath.presence.numbers import Numbers, OfCells
 from dpmath.presence.priors import FIRST_ROUNDS, likelier
 from dpmath.presence.tilted import LARGEST_LOG, tilted

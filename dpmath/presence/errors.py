@@ -10,8 +10,9 @@ from scipy.sparse import csr_array, diags_array, hstack
 from dpmath.core.occupancy import IntArray
 from dpmath.joint.loadings import Cells, Loadings, loadings
 from dpmath.joint.products import FloatArray
-from dpmath.presence.fields import Basis, Grid, of_rows
-from dpmath.presence.fields import FloatArray as AnyFloats
+from dpmath.presence.basis import Basis, Grid
+from dpmath.presence.basis import FloatArray as AnyFloats
+from dpmath.presence.fields import of_rows
 
 
 @dataclass(frozen=True)

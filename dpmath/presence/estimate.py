@@ -9,9 +9,10 @@ from scipy.special import gammaincinv  # not scipy.stats, which takes half a sec
 from dpmath.core.accounting import ExactIntArray
 from dpmath.presence.amounts import Means, Told, first_means_of, likeliest_means
 from dpmath.presence.asking import Summing, of_day, of_users_alike, records_told, values_told
+from dpmath.presence.basis import FloatArray
 from dpmath.presence.counts import Users
 from dpmath.presence.errors import Off
-from dpmath.presence.fields import Field, FloatArray
+from dpmath.presence.fields import Field
 from dpmath.presence.questions import Check
 from dpmath.presence.state import Asked, State
 from dpmath.presence.weights import lean_of

@@ -6,7 +6,8 @@ import numpy as np
 from scipy.sparse import csr_array, diags_array
 
 from dpmath.presence.ball import Sparse
-from dpmath.presence.fields import Basis, Field, FloatArray
+from dpmath.presence.basis import Basis, FloatArray
+from dpmath.presence.fields import Field
 from dpmath.presence.numbers import Numbers, OfCells, OfSums, directions, left_over
 
 _TOGETHER = 0.2

@@ -6,7 +6,8 @@ from typing import Protocol
 import numpy as np
 from scipy.linalg import cho_factor, cho_solve, eigh
 
-from dpmath.presence.fields import Basis, Field, FloatArray, Learned, Seen, learned
+from dpmath.presence.basis import Basis, FloatArray
+from dpmath.presence.fields import Field, Learned, Seen, learned
 from dpmath.presence.weights import least_error_weights
 
 MOST_DIRECTIONS = 150

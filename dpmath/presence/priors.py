@@ -4,7 +4,8 @@ from dataclasses import replace
 
 import numpy as np
 
-from dpmath.presence.fields import Basis, Field, FloatArray, Prior, inverse_of
+from dpmath.presence.basis import Basis, FloatArray
+from dpmath.presence.fields import Field, Prior, inverse_of
 
 _STRIDE = 1.7
 """A step of expectation maximisation is taken so much further on the scale of logarithms: below 2 it still climbs."""

@@ -13,9 +13,9 @@ from dpmath.core.currency import Currency
 from dpmath.noise.sampling import RandomBytes
 from dpmath.presence.asking import check_of, counting, kept_of, sigma, summing, totals_of
 from dpmath.presence.ball import SHARE_BITS, Ball
+from dpmath.presence.basis import FloatArray
 from dpmath.presence.counts import Users, users_of, with_total
 from dpmath.presence.estimate import Day, Estimate, Number, residual_factor
-from dpmath.presence.fields import FloatArray
 from dpmath.presence.questions import Check, Kept, Question, noisy_answers
 from dpmath.presence.state import Asked, Known, State, first_state
 from dpmath.presence.user_cells import UserCells

@@ -6,7 +6,8 @@ import numpy as np
 
 from dpmath.core import _check
 from dpmath.core.accounting import LOSS_UNITS, ExactIntArray
-from dpmath.presence.fields import Basis, Field, Grid, Prior, basis_of, paced
+from dpmath.presence.basis import Basis, Grid, basis_of
+from dpmath.presence.fields import Field, Prior, paced
 from dpmath.presence.priors import likelier, taken_as
 from dpmath.presence.questions import Totals
 

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from dpmath.presence.fields import FloatArray
+from dpmath.presence.basis import FloatArray
 
 LARGEST_LOG = 14.0
 _NODES, _ROUNDS = 33, 3

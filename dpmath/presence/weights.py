@@ -5,7 +5,7 @@ import math
 import numpy as np
 
 from dpmath.core import _check
-from dpmath.presence.fields import FloatArray
+from dpmath.presence.basis import FloatArray
 
 USUAL_SHARE = 0.85
 """The mean share of users' vectors that a ball is meant to keep."""

@@ -8,7 +8,8 @@ import numpy as np
 import polars as pl
 
 from dpmath.core.accounting import ExactIntArray
-from dpmath.presence.fields import PARTS, Field, Grid, Prior
+from dpmath.presence.basis import PARTS, Grid
+from dpmath.presence.fields import Field, Prior
 from dpmath.presence.programme import Answered, asked_again, programme
 from dpmath.presence.state import SURFACES, Asked, State, asked_of
 from tasks.account import private_files

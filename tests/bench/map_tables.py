@@ -42,7 +42,7 @@ def guesses(rows: pl.DataFrame) -> pl.DataFrame:
     order = pl.col("guess").replace_strict({name: n for n, name in enumerate(_ORDER)}, return_dtype=pl.Int64)
     means = rows.group_by("city", "guess", "epsilon", maintain_order=True).agg(pl.col("skill", "error").mean())
     shown = means.with_columns(pl.format("{} / {}", pl.col("skill").round(2), pl.col("error").round(1)).alias("shown"))
-    wide = shown.pivot("epsilon", index=["city", "guess"], values="shown")
+    wide = shown.pivot("epsilon", index=["city", "guess"], values="shown").fill_null("")
     city = pl.col("city").rank("dense", descending=False)
     return wide.sort(city, order).select("city", "guess", pl.exclude("city", "guess").name.map(_at_epsilon))
 
@@ -115,7 +115,7 @@ def _draw_skill(axes: Axes, rows: pl.DataFrame) -> None:
             color=COLOURS[number],
             marker=MARKERS[number],
             linestyle=LINES[0] if guess == "estimated" else LINES[1],
-            label=f"{guess}, epsilon {epsilon}",
+            label=f"{guess}, epsilon {epsilon:g}",
         )
     axes.axhline(0, color="#777777", linewidth=0.8)
     axes.set(xlabel="day", ylabel="skill (0: the best constant; below -0.5 cut)", xticks=range(1, _n_days(rows) + 1))
@@ -124,7 +124,7 @@ def _draw_skill(axes: Axes, rows: pl.DataFrame) -> None:
 
 def _draw_coverage(axes: Axes, held: pl.DataFrame, name: str) -> None:
     for number, ((epsilon,), part) in enumerate(held.group_by("epsilon", maintain_order=True)):
-        label = f"epsilon {epsilon}"
+        label = f"epsilon {epsilon:g}"
         axes.plot(part["group"] + 1, part["held"], color=COLOURS[number], marker=MARKERS[number], label=label)
     axes.axhline(0.95, color="#777777", linewidth=0.8)
     axes.set(xlabel=f"fifth of the cells by {name}", ylabel="share of intervals that hold", ylim=(0.7, 1.005))
@@ -164,7 +164,7 @@ def _n_days(rows: pl.DataFrame) -> int:
 
 
 def _at_epsilon(column: str) -> str:
-    return f"epsilon {column}"
+    return f"epsilon {float(column):g}"
 
 
 def _in_markdown(caption: str, table: pl.DataFrame) -> str:

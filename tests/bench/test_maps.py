@@ -81,7 +81,7 @@ def measured(n_days: int = 2) -> tuple[pl.DataFrame, pl.DataFrame]:
 def test_the_tables_say_what_was_measured() -> None:
     tables = list(map_tables.tables(*measured()).values())
     assert tables[0].row(0) == ("demo city", "estimated", "0.5 / 3.0", "0.5 / 3.0")
-    assert tables[1].row(0) == ("demo city", 1, "0.5", "0.5")
+    assert tables[1].row(0) == ("demo city", 1, "estimated", "0.5 (0.5)", "0.5 (0.5)")
     assert tables[2].row(0) == ("demo city", "1", "7", "25.0", "2.0")
     assert tables[3].filter(epsilon=1)["of cells, %"].to_list() == ["90, 91, 92, 93, 94"] * 2 + ["90 to 94"]
 

@@ -12,10 +12,11 @@ from dpmath.core.currency import Concentrated
 from dpmath.presence.amounts import Told, first_means_of, likeliest_means, means_of
 from dpmath.presence.asking import sigma
 from dpmath.presence.ball import Ball
+from dpmath.presence.basis import Basis, Grid, basis_of
 from dpmath.presence.counts import users_of, with_total
 from dpmath.presence.errors import Off, errors_of, loadings_of
 from dpmath.presence.estimate import Estimate, Number, at_least, limits
-from dpmath.presence.fields import Basis, Field, Grid, Prior, Seen, basis_of, learned, of_rows, paced
+from dpmath.presence.fields import Field, Prior, Seen, learned, of_rows, paced
 from dpmath.presence.numbers import OfCells, OfSums, directions, left_over
 from dpmath.presence.priors import likelier, taken_as
 from dpmath.presence.programme import asked_again, asked_for_real, programme
@@ -365,7 +366,7 @@ def test_a_day_costs_everybody_no_more_than_it_may_and_questions_follow_from_ans
         question = next(steps)
         for one in answers:
             cost += question.ball.loss(CURRENCY)
-            told = one[: question.ball.n_sums]
+            told = np.resize(one, question.ball.n_sums)
             try:
                 question = steps.send(told)
             except StopIteration:

@@ -10,7 +10,7 @@ from distinguishing import bound_of_ratios
 from dpmath.core.accounting import LOSS_UNITS
 from dpmath.core.currency import Concentrated
 from dpmath.noise.sampling import discrete_gaussian
-from dpmath.presence.fields import Grid
+from dpmath.presence.basis import Grid
 from dpmath.presence.programme import asked_for_real, programme
 from dpmath.presence.questions import Question
 from dpmath.presence.state import asked_of
