@@ -52,7 +52,8 @@ class _Kept:
                 database = self._held.enter_context(closing(open_database(file, config)))
             _add_functions(database)
             define(database, *tables.PRIVATE, *tables.VIEWS)
-            run(database, "write/raw_record_clock_shift")
+            for column in ("clock_shift", "place_cell"):
+                run(database, f"write/raw_record_{column}")
             self._database = database
         return self._database
 
@@ -107,7 +108,7 @@ def connect(config: Owner) -> Iterator[Connection]:
         config: Says where the warehouse is, its time zone and its memory limit.
 
     Yields:
-        A connection in the dataset's time zone, with the function ``h3_cell``.
+        A connection in the dataset's time zone, with the functions of hexagons.
 
     Raises:
         InUse: A program outside this project used the warehouse for ten minutes.
@@ -117,6 +118,8 @@ def connect(config: Owner) -> Iterator[Connection]:
         try:
             with closing(kept.database(config).cursor()) as connection:
                 connection.execute(f"set TimeZone = '{config.timezone}'")
+                for made in ("scratch/is_larger", "scratch/hexagon_of"):
+                    run(connection, made)
                 yield connection
         except BaseException:
             kept.let_go()  # after some errors DuckDB refuses everything until the database is reopened
@@ -133,8 +136,9 @@ def in_memory(timezone: str, config: Owner | None = None) -> Iterator[Connection
 
 
 def _add_functions(database: Connection) -> None:
-    for name, (function, kind) in hexagons.FUNCTIONS.items():
-        database.create_function(name, function, ["DOUBLE", "DOUBLE", "INTEGER"], kind, type=PythonUDFType.ARROW)
+    for name, (function, kinds, kind) in hexagons.FUNCTIONS.items():
+        database.create_function(name, function, kinds, kind, type=PythonUDFType.ARROW)
+    database.execute("set global enable_geoparquet_conversion = false")  # one bad geometry would fail the whole file
 
 
 def compact(config: Owner) -> None:

@@ -20,11 +20,11 @@ HEADER = "bus,time,lat,lon,speed\n"
 HINTS = [
     (ROW.replace("bus1", ""), 'They have nothing in columns.user = "bus"'),
     (ROW.replace("47.05", "5234000"), "if they are metres of a projection, convert them"),
-    (ROW.replace("8.31", "286.5"), "if they go to 360, subtract 360 from those above 180"),
+    (ROW.replace("8.31", "286.5"), "if these go to 360, set columns.longitude_to = 360"),
     (ROW.replace("47.05,8.31", "0,0"), "They have 0 in columns.latitude"),
     (ROW.replace("47.05,8.31", "-12,-8"), "and the area in [validation]"),
     (ROW.replace("47.05", "north"), "set dataset.decimal"),
-    (ROW.replace("47.05,8.31", "POINT (8 47),POINT (8 47)"), "must be written as two columns"),
+    (ROW.replace("47.05,8.31", "POINT (8 47),POINT (8 47)"), "is a column for columns.geometry"),
     (ROW.replace("30\n", "30,x,y\n"), "If rows end in a delimiter, the header must end in one too"),
     (ROW.replace(f"{DATE}T08:00:00Z", "08:00:00"), "columns.time names both"),
     (ROW.replace("Z,", " BST,"), "Of zones in them are read offsets, UTC, GMT and names such as Europe/Paris"),

@@ -17,7 +17,7 @@ from tasks.base.config import Config
 from tasks.base.config_source import SPEED
 from tasks.base.errors import BadInput
 from tasks.records.input_formats import json_documents, json_paths, recognise, text_lines
-from tasks.records.input_formats.columns import source_names
+from tasks.records.input_formats.columns import place_form, source_names
 from tasks.records.input_formats.compressed import open_binary, packed
 from tasks.records.input_formats.incoming import BLANK, blaming, keep_incoming
 from tasks.records.input_formats.input_format import Given, InputFormat, Left, Look, Merged, Snapshot
@@ -217,10 +217,11 @@ def _form_of_first(rows: pa.Table, config: Config) -> Hashable | None:
     if not records or not isinstance(records[0], dict):
         return None
     first, names = records[0], source_names(config)
-    time = names["time"]
-    written = _found(first, [time] if time in first else json_paths.steps_of(time))
+    of_time = [names[role] for role in ("time", "clock") if role in names]
+    written = [_found(first, [name] if name in first else json_paths.steps_of(name)) for name in of_time]
     declared = config.columns.time_unit or config.columns.time_format
-    return frozenset(name for name in names.values() if name in first), declared or recognise.time_unit([written])
+    unit = declared or recognise.time_unit([one for one in written if recognise.time_unit([one])][:1])
+    return frozenset(name for name in names.values() if name in first), unit
 
 
 def _read_lines(
@@ -237,11 +238,12 @@ def _read_lines(
         written = {
             **time_form(members.times, config),
             **BLANK,
+            **place_form(config),
             "decimal": config.dataset.decimal,
         }
         connection.register("source_line", lines)
-        warehouse.run(connection, "scratch/incoming_ndjson", {**members.pointers, **written})
-        absent = {pointer for (pointer,) in warehouse.rows(connection, "checks/absent_members", members.pointers)}
+        warehouse.run(connection, "scratch/incoming_ndjson", {**members.parameters, **written})
+        absent = {pointer for (pointer,) in warehouse.rows(connection, "checks/absent_members", members.parameters)}
         for role, name in source_names(config).items():
             if members.pointers[role] in absent:
                 held = ", ".join(_held_names(first, config)) or "no column"
@@ -274,6 +276,7 @@ NDJSON = InputFormat(
     read=_read_each_line,
     merge=_merged_lines,
     has_members=True,
+    has_columns=True,
 )
 JSON = InputFormat(
     name="json",
@@ -286,4 +289,5 @@ JSON = InputFormat(
     snapshot=_snapshot,
     holds_snapshots=True,
     has_members=True,
+    has_columns=True,
 )
