@@ -19,7 +19,7 @@ _FAR_DEGREES = 10.0
 _GRIDS = ((7, 60), (6, 60), (5, 60), (4, 60), (3, 60), (3, 240))
 """Resolutions of hexagons and minutes of slots that are tried, the usual first."""
 _FEWEST_CELLS = 1000
-_LARGER_CELLS = 0.02
+_LARGER_CELLS = 0.05
 """The share of records whose cells may be larger than the hexagons; they are quarantined."""
 
 

@@ -28,7 +28,8 @@ _NUMBER = (pat.is_integer, pat.is_floating, pat.is_decimal)
 _BYTES = (pat.is_binary, pat.is_large_binary, pat.is_binary_view)
 _TYPES = {
     "user": (*_TEXT, pat.is_integer, *_BYTES),
-    "time": (*_TEXT, *_NUMBER, pat.is_timestamp, pat.is_date, pat.is_time),
+    "time": (*_TEXT, *_NUMBER, pat.is_timestamp),
+    "clock": (*_TEXT, *_NUMBER, pat.is_timestamp, pat.is_date, pat.is_time),
     "latitude": (*_TEXT, *_NUMBER),
     "longitude": (*_TEXT, *_NUMBER),
     "h3": (*_TEXT, pat.is_integer),
@@ -40,6 +41,7 @@ _BYTES_OF_ROW = 40
 _READABLE = {
     "user": "texts, whole numbers and bytes",
     "time": "timestamps, texts, and numbers since 1970 (columns.time_unit)",
+    "clock": "times, texts, and numbers of hours",
     "latitude": "numbers and texts",
     "longitude": "numbers and texts",
     "h3": "texts and whole numbers",
@@ -264,7 +266,7 @@ def _problem(role: str, kind: pa.DataType, path: Path, config: Config) -> str | 
         and (columns.time_unit or columns.time_format)
     ):
         return "which needs neither columns.time_unit nor columns.time_format: remove it"
-    if any(test(kind) for test in _TYPES[role if role in _TYPES else "time"]):
+    if any(test(kind) for test in _TYPES["clock" if role == "time" and len(columns.of_time) > 1 else role]):
         return None
     remedy = f". {GEOMETRY}" if role in ("latitude", "longitude") else ""
     return f"which cannot be used; {_READABLE[role]} can be read{remedy}"

@@ -6,8 +6,18 @@ from collections.abc import Callable, Sequence
 from tasks.records.input_formats.user_names import may_be_rows, user_rank
 
 WORDS: dict[str, tuple[str, ...]] = {
-    "latitude": ("latitude", "lat", "gpslat", "coordinates[1]", "y"),
-    "longitude": ("longitude", "lon", "lng", "long", "gpslon", "gpslng", "coordinates[0]", "x"),
+    "latitude": ("latitude", "lat", "gpslat", "late7", "late6", "coordinates[1]", "y"),
+    "longitude": (
+        "longitude",
+        "lon",
+        "lng",
+        "long",
+        "gpslon",
+        "gpslng",
+        *("lone7", "lnge7", "lone6", "lnge6"),
+        "coordinates[0]",
+        "x",
+    ),
     "time": (
         *("timestamp", "eventtimestamp", "observationdatetime", "datetime", "time", "gpstime", "observedat"),
         *("recordedat", "recordedattime", "recordedtime", "lastupdated", "ts", "epoch", "date"),
