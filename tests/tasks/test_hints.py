@@ -81,7 +81,7 @@ def test_a_column_that_is_in_the_path_alone_is_said_to_be_there(dataset: Dataset
     dataset.set(files=["raw/**/a.*"], user="vehicle")
     (dataset.folder / "raw" / "vehicle=12").mkdir(parents=True)
     dataset.write("vehicle=12/a.csv", HEADER + ROW)
-    assert "it is in the path alone, which is not read; write it into the files" in refusal(dataset)
+    assert "it is in the path alone, of which columns.time can have {date} and {hour}" in refusal(dataset)
 
 
 def test_rows_that_end_in_a_delimiter_are_read(dataset: Dataset) -> None:

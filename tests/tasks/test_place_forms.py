@@ -10,12 +10,15 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from forms import wkb
+from hypothesis import given
+from hypothesis import strategies as st
 from reading import ingest, refusal
 from support import DATE, Dataset
 
+from tasks.base import hexagons, warehouse
 from tasks.base.errors import BadConfig, BadInput
 from tasks.occupancy.placing import find_cells
-from tasks.records.init.place_columns import place_column, places_in
+from tasks.records.init.place_columns import places_in
 from tasks.records.init.proposal import propose_source
 from tasks.records.input_formats.input_format import Given
 
@@ -207,7 +210,6 @@ def test_init_and_the_readers_agree_on_what_is_a_cell() -> None:
     entries = [CELL, h3.str_to_int(CELL), f"0x{CELL}", None, "", 12.5, "x", b"x", 5]
     found = places_in("h3", entries)
     assert np.isfinite(found[:, 0]).tolist() == [True] * 3 + [False] * 6
-    assert place_column.__doc__
 
 
 def test_a_feed_of_positions_cannot_have_cells(dataset: Dataset) -> None:
@@ -221,8 +223,6 @@ def test_the_table_of_boxes_is_of_positions_alone(dataset: Dataset) -> None:
     place(dataset, 'h3 = "place"')
     csv(dataset, *[CELL] * 20)
     dataset.prepare()
-    from tasks.base import warehouse
-
     with warehouse.connect(dataset.config) as connection:
         assert find_cells(connection, {"date": DATE}) is False
 
@@ -233,3 +233,22 @@ def test_an_old_warehouse_gets_the_column_of_cells(dataset: Dataset, tmp_path: P
     assert tmp_path == dataset.folder
     dataset.query("alter table raw_record drop column place_cell")
     assert dataset.query("select place_cell from raw_record") == [(None,)]
+
+
+@given(st.lists(st.binary(max_size=30), max_size=5), st.lists(st.integers(0, 2**64 - 1), max_size=5))
+def test_nothing_that_is_written_stops_the_rest(written: list[bytes], numbers: list[int]) -> None:
+    text, point = b"POINT (8.31 47.05)", wkb(8.31, 47.05)
+    mixed = [
+        *written,
+        text,
+        *(text[: len(one)] + one for one in written),
+        point,
+        *(point[:21] + one for one in written),
+    ]
+    read = hexagons.points(pa.chunked_array([pa.array(mixed, pa.binary())])).to_pylist()
+    assert [read[len(written)]["latitude"], read[2 * len(written) + 1]["latitude"]] == [47.05, 47.05]
+    cells = hexagons.given_places(pa.chunked_array([pa.array([*numbers, h3.str_to_int(CELL)], pa.uint64())]))
+    assert [one["place_cell"] is not None for one in cells.to_pylist()] == [
+        *(h3.is_valid_cell(h3.int_to_str(one)) for one in numbers),
+        True,
+    ]
