@@ -2,10 +2,9 @@
 -- A line is valid with any JSON value, and with NaN and Infinity. A user id must be a text or a whole number.
 -- Grain    one row per line; is_object is false if the line is not a JSON object
 -- Reads    source_line: the lines of the file; clock_hour
--- Params   $user, $time, $clock, $latitude, $longitude, $value: pointers to members, $clock that of the second column of
---          the time, or $time; $blank: trimmed off user ids;
---          $micros, $time_format: of times, see instant_of; $place: the form of places, see place_of;
---          $decimal: the decimal mark
+-- Params   $user, $time, $clock, $latitude, $longitude, $value: pointers to members, $clock that of the second column
+--          of the time, or $time; $blank: trimmed off user ids; $micros, $time_format: of times, see instant_of;
+--          $place: the form of places, see place_of; $decimal: the decimal mark
 -- Privacy  SENSITIVE
 create or replace temp table incoming as
 with readable as (

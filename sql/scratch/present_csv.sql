@@ -7,8 +7,8 @@
 --          whether each file has one; $delimiter; $field: a pattern of a delimiter and a field after it, as its first
 --          group; $n_fields; $user, $time, $clock, $latitude, $longitude, $value: the places of the columns from 1,
 --          $clock that of the time if the date has no column of its own; $blank: trimmed off user ids; $micros,
---          $time_format: of times, see instant_of; $place: the form of places, see place_of; $decimal: the decimal mark; $day_start, $day_end in UTC; $missing:
---          values of the source that mean "not measured"
+--          $time_format: of times, see instant_of; $place: the form of places, see place_of; $decimal: the decimal
+--          mark; $day_start, $day_end in UTC; $missing: values of the source that mean "not measured"
 -- Privacy  SENSITIVE
 create or replace temp table present_row as
 with plain as (

@@ -2,8 +2,9 @@
 -- Grain    one row per line that is not empty; one that is no JSON has no fields
 -- Reads    the files $paths, by lines_of
 -- Params   $paths; $user, $time, $latitude, $longitude, $value: the JSON paths of the columns; $blank: trimmed off user
---          ids; $micros, $time_format: of times, see instant_of; $place: the form of places, see place_of; $decimal: the decimal mark of texts; $day_start,
---          $day_end in UTC; $missing: values of the source that mean "not measured"
+--          ids; $micros, $time_format: of times, see instant_of; $place: the form of places, see place_of; $decimal:
+--          the decimal mark of texts; $day_start, $day_end in UTC; $missing: values of the source that mean "not
+--          measured"
 -- Privacy  SENSITIVE
 create or replace temp table present_row as
 with line as (

@@ -1,8 +1,9 @@
 -- present_row: the rows of a day's Parquet files, each read by itself.
 -- Grain    one row per row of the files
 -- Reads    source_row: the five columns of the files
--- Params   $blank: trimmed off user ids; $micros, $time_format: of times, see instant_of; $place: the form of places, see place_of; $decimal: the decimal mark of
---          texts; $day_start, $day_end in UTC; $missing: values of the source that mean "not measured"
+-- Params   $blank: trimmed off user ids; $micros, $time_format: of times, see instant_of; $place: the form of places,
+--          see place_of; $decimal: the decimal mark of texts; $day_start, $day_end in UTC; $missing: values of the
+--          source that mean "not measured"
 -- Privacy  SENSITIVE
 create or replace temp table present_row as
 with read as (

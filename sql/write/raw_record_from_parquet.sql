@@ -1,10 +1,10 @@
 -- raw_record: the rows of one Parquet file, cast to types; a value that cannot be read is null.
 -- Grain    one row per row of the file that does not belong to a forgotten day
 -- Reads    the file $path, whole_hour, clock_hour
--- Params   $file_id; $n_before: rows of the file that were read before; $file_date: the day the file is for, or null
---          if each row's own time gives the day; $dates, $starts, $ends: what was forgotten; $path, $user, $time,
---          $clock, $latitude, $longitude, $value: names of its columns; $blank: trimmed off user ids; $micros, $time_format:
---          of times, see instant_of; $place: the form of places, see place_of; $decimal: the decimal mark of texts
+-- Params   $file_id; $n_before: rows of the file that were read before; $file_date: the day the file is for, or null if
+--          each row's own time gives the day; $dates, $starts, $ends: what was forgotten; $path, $user, $time, $clock,
+--          $latitude, $longitude, $value: names of its columns; $blank: trimmed off user ids; $micros, $time_format: of
+--          times, see instant_of; $place: the form of places, see place_of; $decimal: the decimal mark of texts
 -- Privacy  SENSITIVE
 insert into raw_record by name
 with incoming as (

@@ -76,6 +76,6 @@ def _in_path(path: Path, name: str) -> str | None:
     if not any(part.startswith(f"{name}=") for part in path.parts):
         return None
     return (
-        "it is in the path alone, of which columns.time can have {date} and {hour}; write it into the files, for example "
+        "it is in the path alone, of which columns.time can have {date} and {hour}; write it into files, for example "
         "with DuckDB: copy (from read_parquet('raw/**/*.parquet', hive_partitioning = true)) to 'whole.parquet'"
     )
