@@ -153,7 +153,8 @@ def compact(config: Owner) -> None:
         fresh.unlink(missing_ok=True)
         _drop_log(fresh)
         with closing(open_database(path, config)) as connection:
-            connection.execute(f"attach '{_quoted(fresh)}' as fresh")
+            quoted = str(fresh).replace("'", "''")
+            connection.execute(f"attach '{quoted}' as fresh")
             connection.execute("copy from database warehouse to fresh")
             connection.execute("detach fresh")
         fresh.replace(path)
@@ -264,13 +265,13 @@ def open_database(path: Path, config: Owner, wait_seconds: int = _WAIT_SECONDS, 
 
 
 def _settings(config: Owner) -> dict[str, Any]:
-    settings: dict[str, Any] = {
+    return {
         "memory_limit": config.storage.memory_limit,
         "temp_directory": str(config.storage_path / "private" / "spill"),
         "autoinstall_known_extensions": "false",
         "autoload_known_extensions": "false",
+        **({} if config.storage.threads is None else {"threads": config.storage.threads}),
     }
-    return settings | ({} if config.storage.threads is None else {"threads": config.storage.threads})
 
 
 def _create(path: Path) -> None:
@@ -298,7 +299,3 @@ def log_of(path: Path) -> Path:
 def _drop_log(path: Path) -> None:
     log_of(path).unlink(missing_ok=True)
     flush_folder(path.parent)
-
-
-def _quoted(path: Path) -> str:
-    return str(path).replace("'", "''")
