@@ -153,8 +153,7 @@ def compact(config: Owner) -> None:
         fresh.unlink(missing_ok=True)
         _drop_log(fresh)
         with closing(open_database(path, config)) as connection:
-            quoted = str(fresh).replace("'", "''")
-            connection.execute(f"attach '{quoted}' as fresh")
+            connection.execute("attach '{}' as fresh".format(str(fresh).replace("'", "''")))
             connection.execute("copy from database warehouse to fresh")
             connection.execute("detach fresh")
         fresh.replace(path)
