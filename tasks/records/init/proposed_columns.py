@@ -114,7 +114,7 @@ def join_dates(look: Look, proposal: Proposal) -> None:
     instead = column_instead(look, columns) if both is None else None
     if both is not None:
         columns["time"] = list(both)
-        proposal.reasons.append(f"the date of the times is in {both[0]!r}, and the time of day in {both[1]!r}")
+        proposal.reasons.append(f"the times in {both[1]!r} have no date: it is in {both[0]!r}")
     elif instead is not None:
         proposal.reasons.append(f"some records have no time in {columns['time']!r}: for these it is {instead!r}")
         columns["time"] = [columns["time"], instead]

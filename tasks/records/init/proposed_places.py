@@ -63,8 +63,8 @@ def _some(places: np.ndarray) -> np.ndarray:
     places = places[_on_earth(places)]
     if not len(places):
         raise BadInput(
-            "no place can be read in the records: say which columns they are in with --latitude and --longitude, --h3 "
-            f"or --geometry. {DEGREES} {GEOMETRY}"
+            "no place can be read in the records: say which columns they are in with --latitude and --longitude. "
+            f"{DEGREES} {GEOMETRY}"
         )
     return places
 
