@@ -40,7 +40,7 @@ def propose_columns(
         proposal.unit = preset_unit(preset)
         reasons.append(f"the columns are those of {preset}, which the preset knows, with the unit of its values")
         return None
-    free = [name for name in look.own_names if name not in dict(map(reversed, named))]
+    free = [name for name in look.own_names if name not in [one for _, one in named]]
     found = _found_columns(looks, free, given)
     refuse_inner_lists(look, {**found, **given.columns})
     columns.update({**found, **given.columns})

@@ -18,7 +18,7 @@ from tasks.records.input_formats.input_format import Look
 _PER_DEGREE = (10_000_000, 1_000_000)
 """What places may count that are whole numbers: E7 and E6."""
 _NEARLY_ALL = 0.98
-_LEAST_UNIT = 10_000
+_LEAST_UNIT = 100_000
 _FEWEST_EAST = 0.01
 
 

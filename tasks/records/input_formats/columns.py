@@ -1,10 +1,10 @@
 """Columns: finds in a file the columns that the configuration names, each exactly once."""
 
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 from tasks.base.config import Config
-from tasks.base.config_source import OF_FILE, SPEED
+from tasks.base.config_source import OF_FILE, SPEED, Columns, Dataset
 from tasks.base.errors import BadInput
 from tasks.base.file_patterns import is_of_path
 
@@ -26,6 +26,15 @@ def source_names(config: Config) -> dict[str, str]:
     return {role: name for role, name in of_files.items() if role not in ("time", "clock") or not is_of_path(name)}
 
 
+class _WithPlaces(Protocol):
+    """What says how places are written: a configuration of either model."""
+
+    @property
+    def columns(self) -> Columns: ...
+    @property
+    def dataset(self) -> Dataset: ...
+
+
 def place_roles(config: Config) -> dict[str, str]:
     """Return the roles of the columns of latitude and longitude, as parameters: of a cell or a point both are one."""
     roles = list(config.columns.of_place)
@@ -41,7 +50,7 @@ def column_roles(config: Config) -> dict[str, str]:
     return {"time": time, "clock": clock, **places, "value": value}
 
 
-def place_form(config: Config) -> dict[str, Any]:
+def place_form(config: _WithPlaces) -> dict[str, Any]:
     """Return how places are written, as the parameter that ``place_of`` takes."""
     columns = config.columns
     kind = "h3" if columns.h3 is not None else "geometry" if columns.geometry is not None else "degrees"

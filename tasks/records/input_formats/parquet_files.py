@@ -157,7 +157,7 @@ def _joined_times(connection: warehouse.Connection, path: Path, config: Config) 
     first, second = ([] if name is None else _first_of_column(path, name, N_LOOKED_AT) for name in of_time)
     n_rows = max(len(first), len(second))
     texts = [[None if one is None else str(one) for one in some] or [None] * n_rows for some in (first, second)]
-    return time_form(written_times(connection, *texts, config), config)
+    return time_form(written_times(connection, texts[0], texts[1], config), config)
 
 
 def _times(path: Path, kind: pa.DataType, config: Config) -> TimeForm:

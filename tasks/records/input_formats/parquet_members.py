@@ -107,7 +107,11 @@ def _member(entry: Any, steps: Sequence[str | int]) -> Any:
 def _inner(column: pa.Array, steps: Sequence[str | int]) -> pa.Array:
     """Return what steps lead to in each entry of a column; null where it is not there."""
     for step in steps:
-        column = pc.struct_field(column, [step]) if isinstance(step, str) else _element(column, step)
+        column = (
+            pc.call_function("struct_field", [column], pc.StructFieldOptions([step]))
+            if isinstance(step, str)
+            else _element(column, step)
+        )
     return column
 
 

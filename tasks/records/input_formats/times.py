@@ -107,7 +107,7 @@ def written_times(
 
     The connection is one with ``use_parts``.
     """
-    if len(config.columns.of_time) < 2 and not is_of_path(config.columns.of_time[0]):
+    if len(config.columns.of_time) < 2 and not any(map(is_of_path, config.columns.of_time)):
         return first
     parts = {"first": list(first), "second": list(second), "time_format": config.columns.time_format}
     return [written for (written,) in warehouse.rows(connection, "read/written_times", parts)]
