@@ -55,7 +55,7 @@ def test_a_cell_lies_in_its_parent_also_where_its_middle_does_not(dataset: Datas
     dataset.set(h3_resolution=resolution)
     cells = sorted(h3.cell_to_children(h3.cell_to_parent(CELL, 6), 11))[::53]
     parents = [h3.cell_to_parent(one, resolution) for one in cells]
-    middles = [h3.latlng_to_cell(*h3.cell_to_latlng(one), resolution) for one in cells]
+    middles = [h3.latlng_to_cell(y, x, resolution) for y, x in map(h3.cell_to_latlng, cells)]
     assert parents != middles
     rows = "".join(f"b{number},{DATE}T08:00:00Z,{one},30\n" for number, one in enumerate(cells))
     dataset.write("a.csv", f"bus,time,place,speed\n{rows}")
