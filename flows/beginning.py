@@ -199,9 +199,8 @@ def _delimiter(delimiter: str | None) -> str | None:
 
 
 def _format(form: str | None) -> Any:
-    formats = get_args(Format)
-    if form is not None and form not in formats:
-        raise HexveilError(f"--format {form} must be one of {', '.join(formats)}")
+    if form is not None and form not in get_args(Format):
+        raise HexveilError(f"--format {form} must be one of {', '.join(get_args(Format))}")
     return form
 
 
@@ -296,6 +295,6 @@ def _try(date: dt.date, config: Config) -> list[str]:
     others = ", ".join(f"{n:,} {reason}" for reason, n in rows.items() if reason != "kept")
     read = f"{date} was read: {rows['kept']:,} rows kept" + (f"; not used: {others}" if others else "")
     without = show.rows_of_no_day(rows_without_day(date, config))
-    refused = [f"A run would be refused: {plan['refused']}"] if plan["refused"] else []
-    cautions = [f"Caution: {one}" for one in plan["cautions"]]
-    return [read, *without, f"It has {plan['cells_total']:,} cells.", *refused, *cautions]
+    said = [f"A run would be refused: {plan['refused']}"] if plan["refused"] else []
+    said += [f"Caution: {one}" for one in plan["cautions"]]
+    return [read, *without, f"It has {plan['cells_total']:,} cells.", *said]
