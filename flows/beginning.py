@@ -58,12 +58,17 @@ def init(
         str | None, typer.Option("--records", help='Path to the list in a JSON document; "" if it is the list.')
     ] = None,
     user: Annotated[str | None, typer.Option("--user", help="Column of the user; {file} for the file's name.")] = None,
-    time: Annotated[str | None, typer.Option("--time", help="Column of the time.")] = None,
+    time: Annotated[
+        str | None, typer.Option("--time", help="Column of the time; two with a comma; or {date}T{hour}.")
+    ] = None,
     time_format: Annotated[
         str | None, typer.Option("--time-format", help='Form of the times, such as "%d/%m/%Y %H:%M".')
     ] = None,
     latitude: Annotated[str | None, typer.Option("--latitude", help="Column of the latitude.")] = None,
     longitude: Annotated[str | None, typer.Option("--longitude", help="Column of the longitude.")] = None,
+    h3: Annotated[str | None, typer.Option("--h3", help="Column of H3 cells, in place of both.")] = None,
+    geometry: Annotated[str | None, typer.Option("--geometry", help="Column of points: WKB, WKT or GeoJSON.")] = None,
+    per_degree: Annotated[int | None, typer.Option("--per-degree", help="10000000 for places in E7.")] = None,
     value: Annotated[str | None, typer.Option("--value", help="Column of the measured value.")] = None,
     quantity: Annotated[str | None, typer.Option("--quantity", help="What is measured, for example speed.")] = None,
     unit: Annotated[str | None, typer.Option("--unit", help="Unit of what is published.")] = None,
@@ -89,16 +94,17 @@ def init(
     from tasks.records.input_formats.input_format import Given
 
     ask = Asker(not yes and sys.stdin.isatty(), takes_usual=yes)
-    columns = {"user": user, "time": time, "latitude": latitude, "longitude": longitude, "value": value}
+    columns = {"user": user, "time": time, "latitude": latitude, "longitude": longitude, "h3": h3, "geometry": geometry}
     given = Given(
         header=tuple(one.strip() for one in header.split(",")) if header else (),
         delimiter=_delimiter(delimiter),
         format=_format(form),
         records=records,
-        columns={role: column for role, column in columns.items() if column is not None},
+        columns={role: column for role, column in {**columns, "value": value}.items() if column is not None},
         time_format=time_format,
         timezone=timezone,
         time_zone=time_zone,
+        per_degree=per_degree,
     )
     try:
         named_by = files[0] if to is None or _is_folder(to) else to
@@ -193,9 +199,8 @@ def _delimiter(delimiter: str | None) -> str | None:
 
 
 def _format(form: str | None) -> Any:
-    formats = get_args(Format)
-    if form is not None and form not in formats:
-        raise HexveilError(f"--format {form} must be one of {', '.join(formats)}")
+    if form is not None and form not in get_args(Format):
+        raise HexveilError(f"--format {form} must be one of {', '.join(get_args(Format))}")
     return form
 
 
@@ -290,6 +295,6 @@ def _try(date: dt.date, config: Config) -> list[str]:
     others = ", ".join(f"{n:,} {reason}" for reason, n in rows.items() if reason != "kept")
     read = f"{date} was read: {rows['kept']:,} rows kept" + (f"; not used: {others}" if others else "")
     without = show.rows_of_no_day(rows_without_day(date, config))
-    refused = [f"A run would be refused: {plan['refused']}"] if plan["refused"] else []
-    cautions = [f"Caution: {one}" for one in plan["cautions"]]
-    return [read, *without, f"It has {plan['cells_total']:,} cells.", *refused, *cautions]
+    said = [f"A run would be refused: {plan['refused']}"] if plan["refused"] else []
+    said += [f"Caution: {one}" for one in plan["cautions"]]
+    return [read, *without, f"It has {plan['cells_total']:,} cells.", *said]

@@ -1,7 +1,7 @@
 -- JSON pointers to members that no line has of the NDJSON file just read, or of one of the files.
 -- Grain    one row per such pointer
 -- Reads    incoming, file_of_row
--- Params   $user, $time, $latitude, $longitude, $value: pointers
+-- Params   $user, $time, $clock, $latitude, $longitude, $value: pointers
 with line as (
     select coalesce(which, 0) as which, members
     from incoming
@@ -9,5 +9,5 @@ with line as (
 )
 
 select distinct pointer
-from (select distinct which, unnest([$user, $time, $latitude, $longitude, $value]) as pointer from line)
+from (select distinct which, unnest([$user, $time, $clock, $latitude, $longitude, $value]) as pointer from line)
 where (which, pointer) not in (select (which, pointer) from (select distinct which, unnest(members) as pointer from line))

@@ -6,7 +6,7 @@
 select count(*) as n_cells, count(*) filter (n_records = 1) as n_single
 from (
     select
-        h3_cell(latitude, longitude, $h3_resolution) as h3_cell,
+        hexagon_of(place_cell, latitude, longitude, $h3_resolution) as h3_cell,
         epoch_us(observed_at) // ($slot_minutes::bigint * 60000000) as slot,
         count(*) as n_records
     from placed_record

@@ -9,7 +9,7 @@ select
     make_timestamptz(
         epoch_us(observed_at) - (epoch_us(observed_at) - epoch_us(day_start)) % ($slot_minutes::bigint * 60000000)
     ) as slot_start,
-    h3_cell(latitude, longitude, $h3_resolution) as h3_cell,
+    hexagon_of(place_cell, latitude, longitude, $h3_resolution) as h3_cell,
     user_id,
     count(*) as n_records
 from raw_record

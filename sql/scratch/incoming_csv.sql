@@ -7,9 +7,10 @@
 --          $line_end: how its first record ends, which the engine would guess wrong from a value of several lines;
 --          $blank: trimmed off user ids; $filename: the column that gets the file's path, if one does;
 --          $user_of_file: the user in its place, if the file's name is the user;
---          $clock: "clock" if the time of day has that column and the date the column time, else "time";
+--          $time, $clock: the columns of the time, one or two: see written_time;
 --          $micros, $time_format: of times, see instant_of; $decimal: the decimal mark;
---          $value: the column of the value, or "latitude" if the value follows from places
+--          $latitude, $longitude: the columns of the place, one or two; $place: its form, see place_of;
+--          $value: the column of the value, or $latitude if the value follows from places
 -- Privacy  SENSITIVE
 create or replace temp table incoming as
 with row as (
@@ -17,11 +18,14 @@ with row as (
         row_number() over () as row_number,
         true as is_object,
         trimmed_id(coalesce($user_of_file, user_id), $blank) as user_id,
-        if($clock = 'clock', time || ' ' || columns(lambda c: c = $clock), time) as written_time,
-        readable_time(instant_of(written_time, $micros, $time_format)) as observed_at,
-        number_of(latitude, $decimal) as latitude,
-        number_of(longitude, $decimal) as longitude,
-        case when $value <> 'latitude' then number_of(columns(lambda c: c = $value), $decimal) end as value
+        columns(lambda c: c = $time) as first_time,
+        columns(lambda c: c = $clock) as second_time,
+        written_time(first_time, second_time, $time_format) as whole_time,
+        readable_time(instant_of(whole_time, $micros, $time_format)) as observed_at,
+        columns(lambda c: c = $latitude) as written_latitude,
+        columns(lambda c: c = $longitude) as written_longitude,
+        place_of(written_latitude, written_longitude, $place) as place,
+        case when $value <> $latitude then number_of(columns(lambda c: c = $value), $decimal) end as value
     from read_csv(
         $path,
         columns = $columns,
@@ -43,9 +47,12 @@ with row as (
 )
 
 select
-    * exclude (written_time),
+    * exclude (first_time, second_time, whole_time, written_latitude, written_longitude, place),
+    place.place_cell,
+    place.latitude,
+    place.longitude,
     case
         when epoch_us(observed_at) // 3600000000 in (select number from clock_hour)
-            then clock_shift(naive_micros(written_time, $micros, $time_format))
+            then clock_shift(naive_micros(whole_time, $micros, $time_format))
     end as clock_shift
 from row

@@ -2,8 +2,9 @@
 -- A line is valid with any JSON value, and with NaN and Infinity. A user id must be a text or a whole number.
 -- Grain    one row per line; is_object is false if the line is not a JSON object
 -- Reads    source_line: the lines of the file; clock_hour
--- Params   $user, $time, $latitude, $longitude, $value: pointers to members; $blank: trimmed off user ids;
---          $micros, $time_format: of times, see instant_of; $decimal: the decimal mark
+-- Params   $user, $time, $clock, $latitude, $longitude, $value: pointers to members, $clock that of the second column
+--          of the time, or $time; $blank: trimmed off user ids; $micros, $time_format: of times, see instant_of;
+--          $place: the form of places, see place_of; $decimal: the decimal mark
 -- Privacy  SENSITIVE
 create or replace temp table incoming as
 with readable as (
@@ -18,7 +19,16 @@ parsed as (
         json_valid(line) and coalesce(json_type(if(json_valid(line), line, 'null')) = 'OBJECT', false) as is_object,
         if(is_object, line, '{}') as object
     from readable
+),
+
+found as (
+    select
+        *,
+        written_time(json_extract_string(object, $time), json_extract_string(object, $clock), $time_format) as time,
+        place_of(json_extract_string(object, $latitude), json_extract_string(object, $longitude), $place) as place
+    from parsed
 )
+
 select
     row_number,
     is_object,
@@ -27,16 +37,17 @@ select
         trimmed_id(json_extract_string(object, $user), $blank),
         null
     ) as user_id,
-    readable_time(instant_of(json_extract_string(object, $time), $micros, $time_format)) as observed_at,
-    number_of(json_extract_string(object, $latitude), $decimal) as latitude,
-    number_of(json_extract_string(object, $longitude), $decimal) as longitude,
+    readable_time(instant_of(time, $micros, $time_format)) as observed_at,
+    place.place_cell,
+    place.latitude,
+    place.longitude,
     case when $value <> $latitude then number_of(json_extract_string(object, $value), $decimal) end as value,
     case
         when epoch_us(observed_at) // 3600000000 in (select number from clock_hour)
-            then clock_shift(naive_micros(json_extract_string(object, $time), $micros, $time_format))
+            then clock_shift(naive_micros(time, $micros, $time_format))
     end as clock_shift,
     list_filter(
-        [$user, $time, $latitude, $longitude, $value],
+        [$user, $time, $clock, $latitude, $longitude, $value],
         lambda pointer: json_exists(object, pointer)
     ) as members
-from parsed
+from found

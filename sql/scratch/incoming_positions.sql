@@ -9,6 +9,7 @@ select
     is_whole as is_object,
     trimmed_id("user", $blank) as user_id,
     readable_time(instant_of(time, $micros, $time_format)) as observed_at,
+    null::ubigint as place_cell,
     latitude,
     longitude,
     value,

@@ -12,9 +12,13 @@ case
     ) then epoch_us(
         try_cast(
             regexp_replace(
-                trim(without_own_zone(written::varchar)),
-                '^(\d{4})-?(\d\d)-?(\d\d)T(\d\d):?(\d\d):?(\d\d)',
-                '\1-\2-\3T\4:\5:\6'
+                regexp_replace(
+                    trim(without_own_zone(written::varchar)),
+                    '^(\d{4})-?(\d\d)-?(\d\d)T(\d\d):?(\d\d):?(\d\d)',
+                    '\1-\2-\3T\4:\5:\6'
+                ),
+                '^(\d{4})-?(\d\d)-?(\d\d)[T ](\d\d)$',
+                '\1-\2-\3 \4:00'
             ) as timestamp
         )
     )

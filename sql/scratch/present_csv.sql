@@ -7,8 +7,8 @@
 --          whether each file has one; $delimiter; $field: a pattern of a delimiter and a field after it, as its first
 --          group; $n_fields; $user, $time, $clock, $latitude, $longitude, $value: the places of the columns from 1,
 --          $clock that of the time if the date has no column of its own; $blank: trimmed off user ids; $micros,
---          $time_format: of times, see instant_of; $decimal: the decimal mark; $day_start, $day_end in UTC; $missing:
---          values of the source that mean "not measured"
+--          $time_format: of times, see instant_of; $place: the form of places, see place_of; $decimal: the decimal
+--          mark; $day_start, $day_end in UTC; $missing: values of the source that mean "not measured"
 -- Privacy  SENSITIVE
 create or replace temp table present_row as
 with plain as (
@@ -66,16 +66,20 @@ read as (
         trimmed_id(user_id, $blank) as user_id,
         readable_time(
             instant_of(
-                if($clock = $time, time, time || ' ' || clock), $micros, $time_format
+                if($clock = $time, time, joined_time(time, clock, $time_format)), $micros, $time_format
             )
         ) as observed_at,
-        number_of(latitude, $decimal) as latitude,
-        number_of(longitude, $decimal) as longitude,
+        place_of(latitude, longitude, $place) as place,
         number_of(value, $decimal) as value
     from written
 )
 
 select
-    *,
-    present_reason(user_id, observed_at, latitude, longitude, value, $day_start, $day_end, $missing) as reason
+    user_id,
+    observed_at,
+    place.place_cell,
+    place.latitude,
+    place.longitude,
+    value,
+    present_reason(user_id, observed_at, place.latitude, place.longitude, value, $day_start, $day_end, $missing) as reason
 from read

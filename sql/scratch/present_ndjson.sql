@@ -2,8 +2,9 @@
 -- Grain    one row per line that is not empty; one that is no JSON has no fields
 -- Reads    the files $paths, by lines_of
 -- Params   $paths; $user, $time, $latitude, $longitude, $value: the JSON paths of the columns; $blank: trimmed off user
---          ids; $micros, $time_format: of times, see instant_of; $decimal: the decimal mark of texts; $day_start,
---          $day_end in UTC; $missing: values of the source that mean "not measured"
+--          ids; $micros, $time_format: of times, see instant_of; $place: the form of places, see place_of; $decimal:
+--          the decimal mark of texts; $day_start, $day_end in UTC; $missing: values of the source that mean "not
+--          measured"
 -- Privacy  SENSITIVE
 create or replace temp table present_row as
 with line as (
@@ -22,13 +23,17 @@ read as (
     select
         trimmed_id(field[1], $blank) as user_id,
         readable_time(instant_of(field[2], $micros, $time_format)) as observed_at,
-        number_of(field[3], $decimal) as latitude,
-        number_of(field[4], $decimal) as longitude,
+        place_of(field[3], field[4], $place) as place,
         number_of(field[5], $decimal) as value
     from whole
 )
 
 select
-    *,
-    present_reason(user_id, observed_at, latitude, longitude, value, $day_start, $day_end, $missing) as reason
+    user_id,
+    observed_at,
+    place.place_cell,
+    place.latitude,
+    place.longitude,
+    value,
+    present_reason(user_id, observed_at, place.latitude, place.longitude, value, $day_start, $day_end, $missing) as reason
 from read

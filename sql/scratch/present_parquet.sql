@@ -1,21 +1,26 @@
 -- present_row: the rows of a day's Parquet files, each read by itself.
 -- Grain    one row per row of the files
 -- Reads    source_row: the five columns of the files
--- Params   $blank: trimmed off user ids; $micros, $time_format: of times, see instant_of; $decimal: the decimal mark of
---          texts; $day_start, $day_end in UTC; $missing: values of the source that mean "not measured"
+-- Params   $blank: trimmed off user ids; $micros, $time_format: of times, see instant_of; $place: the form of places,
+--          see place_of; $decimal: the decimal mark of texts; $day_start, $day_end in UTC; $missing: values of the
+--          source that mean "not measured"
 -- Privacy  SENSITIVE
 create or replace temp table present_row as
 with read as (
     select
         trimmed_id("user"::varchar, $blank) as user_id,
         readable_time(instant_of(time, $micros, $time_format)) as observed_at,
-        number_of(latitude, $decimal) as latitude,
-        number_of(longitude, $decimal) as longitude,
+        place_of(latitude, longitude, $place) as place,
         number_of(value, $decimal) as value
     from source_row
 )
 
 select
-    *,
-    present_reason(user_id, observed_at, latitude, longitude, value, $day_start, $day_end, $missing) as reason
+    user_id,
+    observed_at,
+    place.place_cell,
+    place.latitude,
+    place.longitude,
+    value,
+    present_reason(user_id, observed_at, place.latitude, place.longitude, value, $day_start, $day_end, $missing) as reason
 from read

@@ -13,6 +13,7 @@ with once as (
     select
         user_id,
         observed_at,
+        place_cell,
         latitude,
         longitude,
         sum(
@@ -23,13 +24,13 @@ with once as (
         ) // count(*) as value_ticks
     from present_row
     where reason is null
-    group by user_id, observed_at, latitude, longitude
+    group by user_id, observed_at, place_cell, latitude, longitude
 ),
 
 placed as (
     select
         user_id,
-        h3_cell(latitude, longitude, $resolution) as h3_cell,
+        hexagon_of(place_cell, latitude, longitude, $resolution) as h3_cell,
         (60 * hour(timezone($day_zone, observed_at)) + minute(timezone($day_zone, observed_at))) // $slot_minutes
             as slot,
         value_ticks

@@ -3,12 +3,12 @@
 -- Grain    one row per such record
 -- Reads    placed_record, raw_file, repeated_hash (the hashes that several of the day's records have)
 -- Params   $date, $file_ids: the day's files as they are now; $day_start, $day_end in UTC;
---          $south, $north, $west, $east in degrees
+--          $south, $north, $west, $east in degrees; $h3_resolution of the hexagons
 -- Privacy  SENSITIVE. No rule looks at the value. Which of several duplicates is kept depends on the names of their
 --          files and their order, never on content
 create or replace temp table quarantined_record as
 with suspect as (
-    select file_id, row_number, user_id, observed_at, latitude, longitude, clock_shift
+    select file_id, row_number, user_id, observed_at, latitude, longitude, clock_shift, place_cell
     from placed_record
     where local_date = $date and file_id in $file_ids
         and (
@@ -16,7 +16,8 @@ with suspect as (
                 user_id is not null and clock_shift is null
                 and observed_at >= $day_start and observed_at < $day_end
                 and latitude between $south and $north and longitude between $west and $east
-                and (latitude <> 0 or longitude <> 0),
+                and (latitude <> 0 or longitude <> 0)
+                and not coalesce(is_larger(place_cell, $h3_resolution), false),
                 false
             )
             or identity_hash(user_id, observed_at, latitude, longitude) in (select identity_hash from repeated_hash)
@@ -38,6 +39,7 @@ ruled as (
             when latitude = 0 and longitude = 0 then 'place_zero'
             when latitude not between $south and $north or longitude not between $west and $east
                 then 'place_outside_area'
+            when is_larger(place_cell, $h3_resolution) then 'cell_too_large'
         end as rule
     from suspect
 )

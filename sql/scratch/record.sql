@@ -15,7 +15,7 @@ select
     ) as slot_start,
     coalesce(
         case when side > 1 then boxed_cell when side < -1 then beyond end,
-        case when not apart then h3_cell(latitude, longitude, h3_resolution) end
+        case when not apart then hexagon_of(place_cell, latitude, longitude, h3_resolution) end
     ) as h3_cell,
     latitude,
     longitude,

@@ -19,6 +19,7 @@ with busy as (
     join validated_day using (local_date)
     where local_date = $date
         and h3_resolution <= 11
+        and place_cell is null
         and ((row_number + file_id) * 40503 & 65535) < 8192
         and abs(latitude) < 89
         and abs(longitude) <= 180

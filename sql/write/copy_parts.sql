@@ -13,6 +13,7 @@ copy (
         local_date,
         user_id,
         observed_at,
+        place_cell,
         latitude,
         longitude,
         value,

@@ -12,6 +12,7 @@ select
     coalesce($file_date::date, whole_hour.local_date, local_day(observed_at)) as local_date,
     coalesce(file_of_row.user_id, incoming.user_id) as user_id,
     observed_at,
+    place_cell,
     latitude,
     longitude,
     value,

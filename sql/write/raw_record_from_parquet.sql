@@ -1,26 +1,29 @@
 -- raw_record: the rows of one Parquet file, cast to types; a value that cannot be read is null.
 -- Grain    one row per row of the file that does not belong to a forgotten day
 -- Reads    the file $path, whole_hour, clock_hour
--- Params   $file_id; $n_before: rows of the file that were read before; $file_date: the day the file is for, or null
---          if each row's own time gives the day; $dates, $starts, $ends: what was forgotten; $path, $user, $time,
---          $latitude, $longitude, $value: names of its columns; $blank: trimmed off user ids; $micros, $time_format:
---          of times, see instant_of; $decimal: the decimal mark of texts
+-- Params   $file_id; $n_before: rows of the file that were read before; $file_date: the day the file is for, or null if
+--          each row's own time gives the day; $dates, $starts, $ends: what was forgotten; $path, $user, $time, $clock,
+--          $latitude, $longitude, $value: names of its columns; $blank: trimmed off user ids; $micros, $time_format: of
+--          times, see instant_of; $place: the form of places, see place_of; $decimal: the decimal mark of texts
 -- Privacy  SENSITIVE
 insert into raw_record by name
 with incoming as (
     select
         file_row_number + 1 + $n_before as row_number,
         columns(lambda c: c = $user)::varchar as written_id,
-        columns(lambda c: c = $time) as written_time,
-        instant_of(columns(lambda c: c = $time), $micros, $time_format) as observed_at,
-        number_of(columns(lambda c: c = $latitude), $decimal) as latitude,
-        number_of(columns(lambda c: c = $longitude), $decimal) as longitude,
+        columns(lambda c: c = $time) as first_time,
+        columns(lambda c: c = $clock) as second_time,
+        parted_instant(first_time, second_time, $micros, $time_format) as observed_at,
+        columns(lambda c: c = $latitude) as written_latitude,
+        columns(lambda c: c = $longitude) as written_longitude,
         case when $value <> $latitude then number_of(columns(lambda c: c = $value), $decimal) end as value
     from read_parquet($path, file_row_number = true, hive_partitioning = false)
 ),
 
 timed as (
-    select * replace (readable_time(observed_at) as observed_at)
+    select
+        * replace (readable_time(observed_at) as observed_at),
+        place_of(written_latitude, written_longitude, $place) as place
     from incoming
 )
 
@@ -30,12 +33,13 @@ select
     coalesce($file_date::date, whole_hour.local_date, local_day(observed_at)) as local_date,
     trimmed_id(written_id, $blank) as user_id,
     observed_at,
-    latitude,
-    longitude,
+    place.place_cell,
+    place.latitude,
+    place.longitude,
     value,
     case
         when epoch_us(observed_at) // 3600000000 in (select number from clock_hour)
-            then clock_shift(naive_micros(written_time, $micros, $time_format))
+            then clock_shift(naive_micros(written_time(first_time, second_time, $time_format), $micros, $time_format))
     end as clock_shift
 from timed
 left join whole_hour on whole_hour.number = epoch_us(observed_at) // 3600000000

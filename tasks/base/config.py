@@ -29,8 +29,8 @@ from tasks.base.config_sections import (
 from tasks.base.config_source import OF_FILE, SPEED, Columns, Dataset
 from tasks.base.config_types import Section, file_in_the_way
 from tasks.base.errors import BadConfig
+from tasks.base.file_patterns import is_of_path, time_problem
 
-DATE_PLACEHOLDER = "{date}"
 SPEED_UNITS = {"m/s": 1.0, "km/h": 3.6, "mph": 2.2369362920544, "kn": 1.9438444924406}
 """The units of a speed that is derived, each by how many make a metre a second."""
 
@@ -170,9 +170,17 @@ class Config(OfDataset, Section):
     @model_validator(mode="after")
     def _columns_that_the_files_have(self) -> Self:
         names = self.columns.by_role.values()
-        absent = [name for name in names if name not in (*self.dataset.header, OF_FILE, SPEED)]
+        absent = [name for name in names if name not in (*self.dataset.header, OF_FILE, SPEED) and not is_of_path(name)]
         if self.dataset.header and absent:
             raise ValueError(f"dataset.header must name every column of the files: it lacks {absent[0]}")
+        return self
+
+    @model_validator(mode="after")
+    def _paths_that_say_times(self) -> Self:
+        of_path = [name for name in self.columns.of_time if is_of_path(name)]
+        problem = next(filter(None, (time_problem(name, self.dataset.files) for name in of_path)), None)
+        if problem is not None:
+            raise ValueError(f"columns.time {problem}")
         return self
 
     @model_validator(mode="after")

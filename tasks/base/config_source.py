@@ -1,12 +1,14 @@
 """The sections of a configuration on its source: which files hold the records, their form, and their columns."""
 
 import re
+from collections.abc import Mapping
 from typing import Any, Literal, Self
 
 from pydantic import Field, field_validator, model_validator
 
 from tasks.base.config_presets import Preset
 from tasks.base.config_types import Place, Section
+from tasks.base.file_patterns import pattern_problem
 from tasks.base.names import NAME
 from tasks.base.time_zones import known_zone
 
@@ -14,6 +16,8 @@ Format = Literal["csv", "parquet", "ndjson", "json", "gtfs-rt"]
 TimeUnit = Literal["s", "ms", "us", "ns"]
 ROLES = ("user", "time", "latitude", "longitude", "value")
 """The columns that are read, by what they mean."""
+PLACES = ("latitude", "longitude", "h3", "geometry")
+"""The columns that a place may have."""
 DELIMITER = r'^[^"\r\n]$'
 """What the character between the fields of CSV files looks like."""
 UserIs = Literal["record", "day"]
@@ -23,6 +27,13 @@ SPEED = "{speed}"
 """What `columns.value` says where the value is the speed from the fix before."""
 OF_FILE = "{file}"
 """What `columns.user` says where a file's name is the user of its records."""
+
+
+def needed_roles(columns: Mapping[str, Any]) -> tuple[str, ...]:
+    """Return the roles that need a column, where some have one: of a cell or a point latitude and longitude do not."""
+    alone = [role for role in ("h3", "geometry") if role in columns]
+    return ROLES if not alone else ("user", "time", *alone, "value")
+
 
 _DIRECTIVE = re.compile(r"%(-?.)")
 _LITERAL_ZONE = re.compile(r"(?<![A-Za-z])((?i:Z|UTC|GMT)|[A-Z]{1,4}T|MSK)\W*$")
@@ -38,8 +49,9 @@ class Dataset(Section):
     """Patterns of the input files, relative to this file. The end of a name says its format: `.csv`, `.tsv`,
     `.parquet`, `.ndjson`, `.jsonl`, `.json` or `.pb`, and all but Parquet also with `.gz` or `.zst`. An archive,
     `.tar`, `.tar.gz`, `.tgz`, `.tar.zst` or `.zip`, is one file with the rows of all in it. Texts are in UTF-8. With
-    `{date}` in a pattern each file holds one local day, and a row of another day in it is quarantined. A pattern may be
-    an address such as `s3://bucket/folder/*.parquet`."""
+    `{date}` in a pattern each file holds one local day, and a row of another day in it is quarantined; `{date:%Y%m%d}`
+    is a date that is written otherwise, and `{hour}` an hour. A pattern may be an address such as
+    `s3://bucket/folder/*.parquet`."""
     timezone: str
     """IANA time zone. Days are days of this zone. So are times without an offset, unless `columns.time_zone` is set."""
     purpose: str = "not stated"
@@ -68,6 +80,14 @@ class Dataset(Section):
     def _as_tuple(cls, value: Any) -> Any:
         return tuple(value) if isinstance(value, list) else value
 
+    @field_validator("files")
+    @classmethod
+    def _placeholders(cls, value: tuple[str, ...]) -> tuple[str, ...]:
+        for pattern in value:
+            if problem := pattern_problem(pattern):
+                raise ValueError(f"{pattern} {problem}")
+        return value
+
     @field_validator("timezone")
     @classmethod
     def _known_zone(cls, value: str) -> str:
@@ -75,21 +95,36 @@ class Dataset(Section):
 
 
 class Columns(Section):
-    """The names of the five columns that are read from the source, and the form of its times.
+    """The names of the columns that are read from the source, and the form of its times and places.
 
-    In JSON and GTFS-Realtime a name may be a path, such as `location.coordinates[1]`.
+    Each of user, time, place and value is needed. In all formats but CSV a name may be a path, such as
+    `location.coordinates[1]`.
     """
 
     user: str
     """Name of the column of the user. The guarantee protects whoever this column identifies. For CSV files it may be
     `{file}`: then each file holds one user's records, and its name without ending and date is the user."""
     time: str | tuple[str, str]
-    """Name of the column of the time. Times are ISO 8601 or seconds, milli-, micro- or nanoseconds since 1970. In CSV
-    date and time may be two columns, `["date", "time"]`, which are read with a space between them."""
-    latitude: str
-    """Name of the column of the latitude, in degrees."""
-    longitude: str
+    """Name of the column of the time. Times are ISO 8601 or seconds, milli-, micro- or nanoseconds since 1970. Of two
+    columns, the second is the time of day, or the number of an hour, of the date in the first: `["date", "hour"]`. If
+    it is a whole time, it counts where the first has none: `["timestamp", "header.timestamp"]`. In JSON a path that
+    records do not have may lead to a time beside their list. `{date}` and `{hour}` are those of the file's path, in one
+    form, `{date}T{hour}`, or as one of two: `["{date}", "hour"]`."""
+    # the ledger records of places what is set
+    latitude: str | None = Field(default=None, min_length=1, exclude_if=lambda name: name is None)
+    """Name of the column of the latitude, in degrees. A place is `latitude` and `longitude`, or `h3`, or `geometry`."""
+    longitude: str | None = Field(default=None, min_length=1, exclude_if=lambda name: name is None)
     """Name of the column of the longitude, in degrees."""
+    h3: str | None = Field(default=None, min_length=1, exclude_if=lambda name: name is None)
+    """Name of the column of H3 cells, as text such as `87489e346ffffff` or as whole numbers. A cell lies in the hexagon
+    that H3 says is its parent; one larger than the hexagons of `grid.h3_resolution` is quarantined."""
+    geometry: str | None = Field(default=None, min_length=1, exclude_if=lambda name: name is None)
+    """Name of the column of points, as WKB, as WKT such as `POINT (8.3 47.05)`, or as GeoJSON: longitude first, in
+    degrees. GeoParquet's geometries are WKB. What is no point is quarantined."""
+    per_degree: int = Field(default=1, ge=1, exclude_if=lambda n: n == 1)
+    """How many of their units make a degree in `latitude` and `longitude`: 10000000 for E7, as in 473456789."""
+    longitude_to: Literal[180, 360] = Field(default=180, exclude_if=lambda degrees: degrees == 180)
+    """360 if longitudes go from 0 to 360 and not from -180 to 180: then those above 180 lie in the west."""
     value: str
     """Name of the column of the measured value. `{speed}` is the speed from the same user's fix before: the
     great-circle distance over the time between, in a `value.unit` of `m/s`, `km/h`, `mph` or `kn`. See
@@ -153,13 +188,11 @@ class Columns(Section):
     def _one_form_of_times(self) -> Self:
         if self.time_unit is not None and self.time_format is not None:
             raise ValueError("time_unit is for numbers and time_format for texts: give one of them")
-        if self.time_unit is not None and len(self.of_time) > 1:
-            raise ValueError("time_unit is for numbers, which are one column: remove it")
         return self
 
     @model_validator(mode="after")
     def _each_once(self) -> Self:
-        names = [self.user, *self.of_time, self.latitude, self.longitude, self.value]
+        names = [self.user, *self.of_time, *self.of_place.values(), self.value]
         if self.time_else in names:
             raise ValueError("time_else must name another column than the five")
         if len(set(names)) < len(names):
@@ -170,6 +203,18 @@ class Columns(Section):
             raise ValueError(f"only value may be {SPEED}")
         if self.is_speed and self.user_is == "record":
             raise ValueError(f"value = {SPEED} needs a user with several records: user_is must not be record")
+        return self
+
+    @model_validator(mode="after")
+    def _one_form_of_places(self) -> Self:
+        given = [role for role in PLACES if getattr(self, role) is not None]
+        if given not in (["latitude", "longitude"], ["h3"], ["geometry"]):
+            named = " and ".join(given) or "none of them"
+            raise ValueError(f"a place must be latitude and longitude, or h3, or geometry: given is {named}")
+        if given != ["latitude", "longitude"] and (self.per_degree, self.longitude_to) != (1, 180):
+            raise ValueError("per_degree and longitude_to are for latitude and longitude: remove them")
+        if self.h3 is not None and self.is_speed:
+            raise ValueError(f"value = {SPEED} needs positions, and h3 gives cells: name latitude and longitude")
         return self
 
     @property
@@ -186,4 +231,10 @@ class Columns(Section):
     def by_role(self) -> dict[str, str]:
         """The name of each role's column; ``clock`` is that of the time where the date has a column of its own."""
         named = {"user": self.user, **dict(zip(("time", "clock"), self.of_time, strict=False))}
-        return {**named, "latitude": self.latitude, "longitude": self.longitude, "value": self.value}
+        return {**named, **self.of_place, "value": self.value}
+
+    @property
+    def of_place(self) -> dict[str, str]:
+        """The columns of the place by their roles: latitude and longitude, or one that has both."""
+        named = {role: getattr(self, role) for role in PLACES}
+        return {role: name for role, name in named.items() if name is not None}

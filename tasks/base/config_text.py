@@ -11,7 +11,7 @@ from tasks.base.config_schema import SCHEMA_FILE
 _WIDTH = 118
 _ABOUT = {
     "dataset": "Which files hold the records, and whose days they are counted in.",
-    "columns": "What the source calls the five columns that are read. No other column is.",
+    "columns": "What the source calls the columns that are read. No other column is.",
     "value": "What is published. The bounds are public: choose them from the law, the sensor or common sense, never "
     "by looking at the data. A value outside counts as the nearer bound. The wider they are, the more noise is needed.",
     "grid": "The cells: H3 hexagons of one resolution (7 is about 5 km2, each next one a seventh), and time slots. "

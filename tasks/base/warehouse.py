@@ -53,6 +53,7 @@ class _Kept:
             _add_functions(database)
             define(database, *tables.PRIVATE, *tables.VIEWS)
             run(database, "write/raw_record_clock_shift")
+            run(database, "write/raw_record_place_cell")
             self._database = database
         return self._database
 
@@ -107,7 +108,7 @@ def connect(config: Owner) -> Iterator[Connection]:
         config: Says where the warehouse is, its time zone and its memory limit.
 
     Yields:
-        A connection in the dataset's time zone, with the function ``h3_cell``.
+        A connection in the dataset's time zone, with the functions of hexagons.
 
     Raises:
         InUse: A program outside this project used the warehouse for ten minutes.
@@ -117,6 +118,8 @@ def connect(config: Owner) -> Iterator[Connection]:
         try:
             with closing(kept.database(config).cursor()) as connection:
                 connection.execute(f"set TimeZone = '{config.timezone}'")
+                for made in ("scratch/is_larger", "scratch/hexagon_of"):
+                    run(connection, made)
                 yield connection
         except BaseException:
             kept.let_go()  # after some errors DuckDB refuses everything until the database is reopened
@@ -133,8 +136,9 @@ def in_memory(timezone: str, config: Owner | None = None) -> Iterator[Connection
 
 
 def _add_functions(database: Connection) -> None:
-    for name, (function, kind) in hexagons.FUNCTIONS.items():
-        database.create_function(name, function, ["DOUBLE", "DOUBLE", "INTEGER"], kind, type=PythonUDFType.ARROW)
+    for name, (function, kinds, kind) in hexagons.FUNCTIONS.items():
+        database.create_function(name, function, kinds, kind, type=PythonUDFType.ARROW)
+    database.execute("set global enable_geoparquet_conversion = false")  # one bad geometry would fail the whole file
 
 
 def compact(config: Owner) -> None:
@@ -149,7 +153,7 @@ def compact(config: Owner) -> None:
         fresh.unlink(missing_ok=True)
         _drop_log(fresh)
         with closing(open_database(path, config)) as connection:
-            connection.execute(f"attach '{_quoted(fresh)}' as fresh")
+            connection.execute("attach '{}' as fresh".format(str(fresh).replace("'", "''")))
             connection.execute("copy from database warehouse to fresh")
             connection.execute("detach fresh")
         fresh.replace(path)
@@ -260,13 +264,13 @@ def open_database(path: Path, config: Owner, wait_seconds: int = _WAIT_SECONDS, 
 
 
 def _settings(config: Owner) -> dict[str, Any]:
-    settings: dict[str, Any] = {
+    return {
         "memory_limit": config.storage.memory_limit,
         "temp_directory": str(config.storage_path / "private" / "spill"),
         "autoinstall_known_extensions": "false",
         "autoload_known_extensions": "false",
+        **({} if config.storage.threads is None else {"threads": config.storage.threads}),
     }
-    return settings | ({} if config.storage.threads is None else {"threads": config.storage.threads})
 
 
 def _create(path: Path) -> None:
@@ -294,7 +298,3 @@ def log_of(path: Path) -> Path:
 def _drop_log(path: Path) -> None:
     log_of(path).unlink(missing_ok=True)
     flush_folder(path.parent)
-
-
-def _quoted(path: Path) -> str:
-    return str(path).replace("'", "''")

@@ -19,6 +19,8 @@ _FAR_DEGREES = 10.0
 _GRIDS = ((7, 60), (6, 60), (5, 60), (4, 60), (3, 60), (3, 240))
 """Resolutions of hexagons and minutes of slots that are tried, the usual first."""
 _FEWEST_CELLS = 1000
+_LARGER_CELLS = 0.05
+"""The share of records whose cells may be larger than the hexagons; they are quarantined."""
 
 
 class Trial(NamedTuple):
@@ -113,19 +115,24 @@ def _grid(connection: warehouse.Connection, date: dt.date) -> tuple[dict[str, in
     """Return the usual grid or, if most of its many cells have one record, a coarser one, and why."""
     usual: tuple[int, int] | None = None
     grid, said = dict[str, int](), ""
-    for resolution, minutes in _GRIDS:
+    of_cells = warehouse.rows(connection, "read/largest_cell", {"date": date, "share": _LARGER_CELLS})[0][0]
+    finest = _GRIDS[0][0] if of_cells is None else min(of_cells, _GRIDS[0][0])
+    grids = [one for one in _GRIDS if one[0] <= finest] or [(finest, _GRIDS[-1][1])]
+    for resolution, minutes in grids:
         grid = {"h3_resolution": resolution, "slot_minutes": minutes}
         n_cells, n_single = warehouse.rows(connection, "read/single_cells", {"date": date, **grid})[0]
         if usual is None:
             usual = n_single, n_cells
         else:
             said = (
-                f"With h3_resolution = {_GRIDS[0][0]} and slots of {_GRIDS[0][1]} minutes {usual[0]:,} of {usual[1]:,} "
+                f"With h3_resolution = {grids[0][0]} and slots of {grids[0][1]} minutes {usual[0]:,} of {usual[1]:,} "
                 f"cells would have one record: the grid is h3_resolution = {resolution} and slots of {minutes} "
                 f"minutes, with {n_cells:,} cells."
             )
         if 2 * n_single <= n_cells or n_cells < _FEWEST_CELLS:
             break
+    if not said and finest < _GRIDS[0][0]:
+        said = f"The cells are of resolution {finest}, and so are the hexagons."
     return grid, said
 
 

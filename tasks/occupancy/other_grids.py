@@ -10,6 +10,7 @@ from dpmath.core.occupancy import Occupancy
 from tasks.base import warehouse
 from tasks.base.config import Config
 from tasks.base.config_sections import Grid
+from tasks.base.errors import HexveilError
 
 
 def other_occupancies(
@@ -33,6 +34,22 @@ def other_occupancies(
         ]
     for minutes, counted in zip(slots, pairs, strict=True):
         yield Grid(h3_resolution=resolution, slot_minutes=minutes), *_numbered(counted, day_start, minutes)
+
+
+def divided(date: dt.date, resolutions: Sequence[int], config: Config) -> list[int]:
+    """Return the resolutions of hexagons that are no smaller than the cells that a day's records have as places.
+
+    Raises:
+        HexveilError: There is none.
+    """
+    with warehouse.connect(config) as connection:
+        finest = warehouse.rows(connection, "read/largest_cell", {"date": date, "share": 0.0})[0][0]
+    found = [one for one in resolutions if finest is None or one <= finest]
+    if not found:
+        raise HexveilError(
+            f"records have cells of resolution {finest} as places, which cannot be divided: explore that"
+        )
+    return found
 
 
 def _numbered(pairs: pl.DataFrame, day_start: dt.datetime, minutes: int) -> tuple[pl.DataFrame, Occupancy]:

@@ -18,7 +18,7 @@ from tasks.kinds.estimated.prospects import USUAL_DEVIATION, constant_error, dev
 from tasks.kinds.kind import Worth
 from tasks.kinds.table import kind_of
 from tasks.mechanisms.table import FORESEEING
-from tasks.occupancy.other_grids import other_occupancies
+from tasks.occupancy.other_grids import divided, other_occupancies
 from tasks.planning.presence import presence_cautions, presence_of, wrong_users
 from tasks.planning.released_spread import released_spread
 
@@ -110,7 +110,8 @@ def explore_day(
         prepared: The same with the warehouse that has the day's records: see ``prepared_here``.
 
     Raises:
-        HexveilError: The mechanism promises and expects nothing before the draw.
+        HexveilError: The mechanism promises and expects nothing before the draw, or all hexagons are smaller than the
+            cells that records have as places.
     """
     if config.privacy.mechanism not in FORESEEING:
         raise HexveilError(f"mechanism {config.privacy.mechanism} promises no error, so there is nothing to explore")
@@ -121,6 +122,7 @@ def explore_day(
     )
     if config.columns.is_speed:  # which finer hexagon a record is in is as private as its speed
         resolutions = [config.grid.h3_resolution]
+    resolutions = divided(date, resolutions, prepared)
     days = _days(date, resolutions, slots, prepared)
     choices: list[Choice] = []
     for _ in progress(range(len(resolutions) * len(slots)), "exploring hexagons and slots"):

@@ -12,7 +12,8 @@ from tasks.base.config import Config
 from tasks.base.config_source import OF_FILE
 from tasks.base.errors import HexveilError
 from tasks.base.storage import private_folder
-from tasks.records.init.proposed_times import TimesForm, of_time, written_times
+from tasks.records.init.proposed_times import TimesForm
+from tasks.records.init.time_columns import of_time, written_times
 from tasks.records.input_formats import recognise
 from tasks.records.input_formats.file_users import user_of_file
 from tasks.records.input_formats.input_format import Given, Look

@@ -19,6 +19,7 @@ from tasks.base.config_source import OF_FILE, SPEED, Columns, Dataset
 from tasks.base.config_types import Section
 from tasks.base.durable import canonical_json, sha256
 from tasks.base.errors import BadConfig
+from tasks.base.file_patterns import is_of_path
 from tasks.presence.area import hexagons_of
 from tasks.presence.sections import AreaGrid, PresencePrivacy, PresencePublish, PresenceStatistics
 
@@ -70,6 +71,8 @@ class PresenceConfig(OfDataset, Section):
             )
         if columns.user == OF_FILE or columns.value == SPEED or columns.time_else is not None:
             raise ValueError(f"columns must not be {OF_FILE} or {SPEED} where presence is secret, nor have time_else")
+        if any(map(is_of_path, columns.of_time)):
+            raise ValueError("columns.time must be in the files where presence is secret, and not in their paths")
         if columns.user_is == "record":
             raise ValueError('columns.user_is = "record" protects nobody\'s presence: remove it')
         if columns.value == NO_VALUE and self.statistics.mean:
@@ -181,7 +184,7 @@ class PresenceConfig(OfDataset, Section):
     def by_role(self) -> dict[str, str]:
         """The name of each role's column; where nothing is measured, something that every record has is the value."""
         roles = self.columns.by_role
-        return roles if self.statistics.mean else {**roles, "value": roles["latitude"]}
+        return roles if self.statistics.mean else {**roles, "value": next(iter(self.columns.of_place.values()))}
 
     def with_privacy(self, settings: dict[str, Any]) -> Self:
         """Return the configuration with a recorded section on privacy."""

@@ -20,16 +20,20 @@ _ALLOWED = {
     "user": (*_IS_TEXT, types.is_integer),
     "time": (*_IS_TEXT, *_IS_NUMBER, types.is_timestamp),
     **dict.fromkeys(("latitude", "longitude", "value"), (*_IS_TEXT, *_IS_NUMBER)),
+    "h3": (*_IS_TEXT, types.is_integer),
+    "geometry": (*_IS_TEXT, types.is_binary, types.is_large_binary),
 }
 
 
 def parquet_rows(paths: list[Path], config: PresenceConfig) -> pa.RecordBatchReader:
-    """Return the rows of a day's files: user, time, latitude, longitude and value.
+    """Return the rows of a day's files: user, time, latitude, longitude and value; of a cell or a point twice the same.
 
     Raises:
         BadInput: A file lacks a column, has it in a type that cannot be read, or in another one than the first file.
     """
     roles = {role: name for role, name in config.by_role.items() if role != "clock"}
+    for role in {"h3", "geometry"} & roles.keys():
+        roles |= dict.fromkeys(("latitude", "longitude"), roles.pop(role))
     schemas = [_schema(pq.read_schema(path), roles, config) for path in paths]
     if any(one != schemas[0] for one in schemas):
         raise BadInput(
@@ -42,11 +46,13 @@ def _schema(held: pa.Schema, roles: dict[str, str], config: PresenceConfig) -> p
     lacking = [name for name in roles.values() if name not in held.names]
     if lacking:
         raise BadInput(f"a file has no column {', '.join(lacking)}; mend [columns]")
+    alone = next((role for role in ("h3", "geometry") if role in config.by_role), None)
+    kinds: dict[str, str] = {} if alone is None else dict.fromkeys(("latitude", "longitude"), alone)
     fields = []
     for role, name in roles.items():
         kind = held.field(name).type
         kind = kind.value_type if types.is_dictionary(kind) else kind
-        if not any(is_allowed(kind) for is_allowed in _ALLOWED[role]):
+        if not any(is_allowed(kind) for is_allowed in _ALLOWED[kinds.get(role, role)]):
             raise BadInput(
                 f"the column {name} is of the Parquet type {kind}, which cannot be read as {role}; convert it"
             )
@@ -62,7 +68,7 @@ def _schema(held: pa.Schema, roles: dict[str, str], config: PresenceConfig) -> p
 def _batches(paths: list[Path], names: list[str], schema: pa.Schema) -> Iterator[pa.RecordBatch]:
     for path in paths:
         with pq.ParquetFile(path) as file:
-            for batch in file.iter_batches(_BATCH_ROWS, columns=names):
+            for batch in file.iter_batches(_BATCH_ROWS, columns=list(dict.fromkeys(names))):
                 columns = [
                     _readable(batch.column(name).cast(field.type)) for name, field in zip(names, schema, strict=True)
                 ]

@@ -20,6 +20,7 @@ from tasks.base.errors import BadInput
 from tasks.base.storage import private_folder
 from tasks.presence.config import FORMATS, PresenceConfig
 from tasks.presence.parquet_rows import parquet_rows
+from tasks.records.input_formats.columns import place_form
 from tasks.records.input_formats.compressed import PACKINGS, open_binary
 from tasks.records.input_formats.incoming import BLANK
 from tasks.records.input_formats.recognise import split
@@ -32,6 +33,10 @@ _ENDINGS = {".csv": "csv", ".tsv": "csv", ".parquet": "parquet", ".ndjson": "ndj
 _MACROS = (
     "scratch/lines_of",
     "scratch/number_of",
+    "scratch/cell_index",
+    "scratch/place_of",
+    "scratch/is_larger",
+    "scratch/hexagon_of",
     "scratch/trimmed_id",
     "scratch/means_missing",
     "scratch/present_reason",
@@ -92,7 +97,7 @@ def _read_files(connection: warehouse.Connection, date: dt.date, config: Presenc
             start, end = config.day_bounds(date)
             missing = [float(one) for one in config.value.missing]
             of_day = {"day_start": start, "day_end": end, "missing": missing, "decimal": config.dataset.decimal}
-            shared = {**of_day, **BLANK, **_times(config)}
+            shared = {**of_day, **BLANK, **place_form(config), **_times(config)}
             (n_rows,) = warehouse.run(connection, statement, {**shared, **parameters}).fetchall()[0]
             if kind != "csv":
                 return None
@@ -141,8 +146,7 @@ def _csv(_: warehouse.Connection, paths: list[Path], config: PresenceConfig) -> 
     pattern = rf'{mark}("(?:[^"]|"")*"|[^{mark}"]*)'
     return "scratch/present_csv", {
         "paths": list(map(str, paths)),
-        "clock": places["time"],
-        **places,
+        **_in_statement(places),
         "columns": dict.fromkeys([*(f"f{place + 1}" for place in range(len(names))), "beyond"], "VARCHAR"),
         "header": not config.dataset.header,
         "delimiter": delimiter,
@@ -165,7 +169,16 @@ def _headers(paths: list[Path], delimiter: str) -> Iterator[tuple[str, ...]]:
 
 def _ndjson(_: warehouse.Connection, paths: list[Path], config: PresenceConfig) -> _Reader:
     members = {role: _json_path(name) for role, name in config.by_role.items()}
-    return "scratch/present_ndjson", {"paths": list(map(str, paths)), **members}
+    pointers = {name: one for name, one in _in_statement(members).items() if name != "clock"}
+    return "scratch/present_ndjson", {"paths": list(map(str, paths)), **pointers}
+
+
+def _in_statement(roles: dict[str, Any]) -> dict[str, Any]:
+    """Return what belongs to each role by the parameters of statements: a cell or a point is both of a place."""
+    alone = [roles[role] for role in ("h3", "geometry") if role in roles] * 2
+    latitude, longitude = alone or (roles["latitude"], roles["longitude"])
+    named = {role: roles[role] for role in ("user", "time", "value")}
+    return {**named, "clock": roles.get("clock", roles["time"]), "latitude": latitude, "longitude": longitude}
 
 
 def _json_path(name: str) -> str:

@@ -20,11 +20,11 @@ HEADER = "bus,time,lat,lon,speed\n"
 HINTS = [
     (ROW.replace("bus1", ""), 'They have nothing in columns.user = "bus"'),
     (ROW.replace("47.05", "5234000"), "if they are metres of a projection, convert them"),
-    (ROW.replace("8.31", "286.5"), "if they go to 360, subtract 360 from those above 180"),
+    (ROW.replace("8.31", "286.5"), "if these go to 360, set columns.longitude_to = 360"),
     (ROW.replace("47.05,8.31", "0,0"), "They have 0 in columns.latitude"),
     (ROW.replace("47.05,8.31", "-12,-8"), "and the area in [validation]"),
     (ROW.replace("47.05", "north"), "set dataset.decimal"),
-    (ROW.replace("47.05,8.31", "POINT (8 47),POINT (8 47)"), "must be written as two columns"),
+    (ROW.replace("47.05,8.31", "POINT (8 47),POINT (8 47)"), "is a column for columns.geometry"),
     (ROW.replace("30\n", "30,x,y\n"), "If rows end in a delimiter, the header must end in one too"),
     (ROW.replace(f"{DATE}T08:00:00Z", "08:00:00"), "columns.time names both"),
     (ROW.replace("Z,", " BST,"), "Of zones in them are read offsets, UTC, GMT and names such as Europe/Paris"),
@@ -81,7 +81,7 @@ def test_a_column_that_is_in_the_path_alone_is_said_to_be_there(dataset: Dataset
     dataset.set(files=["raw/**/a.*"], user="vehicle")
     (dataset.folder / "raw" / "vehicle=12").mkdir(parents=True)
     dataset.write("vehicle=12/a.csv", HEADER + ROW)
-    assert "it is in the path alone, which is not read; write it into the files" in refusal(dataset)
+    assert "it is in the path alone, of which columns.time can have {date} and {hour}" in refusal(dataset)
 
 
 def test_rows_that_end_in_a_delimiter_are_read(dataset: Dataset) -> None:

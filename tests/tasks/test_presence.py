@@ -550,3 +550,25 @@ def test_an_area_that_is_none_is_refused_in_words(geometry: object, reason: str,
 def test_a_huge_area_is_refused_before_it_is_listed(tmp_path: Path) -> None:
     with pytest.raises(ValueError, match="take fewer, larger ones"):
         hexagons_of(("8001fffffffffff",), 12, tmp_path)
+
+
+@pytest.mark.parametrize("form", ["csv", "ndjson", "parquet"])
+@pytest.mark.parametrize("kind", ["h3", "geometry"])
+def test_cells_and_points_are_read_as_positions_are(form: str, kind: str, tmp_path: Path) -> None:
+    some = [h3.cell_to_children(one, 7)[2] for one in AREA[:4]]
+    lines = [(f"u{n % 9}", f"{DATE}T08:{n % 60:02}:00Z", *h3.cell_to_latlng(some[n % 4]), n % 50) for n in range(200)]
+    names = ["bus", "time", "lat", "lon", "speed"]
+    pl.DataFrame(lines, names, orient="row").write_csv(
+        (positions := made(tmp_path / "one"))[0].write(f"{DATE}.csv", b"")
+    )
+    writings = {"h3": lambda y, x: h3.latlng_to_cell(y, x, 7), "geometry": lambda y, x: f"POINT ({x!r} {y!r})"}
+    rows = [(user, time, writings[kind](y, x), speed) for user, time, y, x, speed in lines]
+    rows += [("u1", f"{DATE}T09:00:00Z", "x", 1), ("u1", f"{DATE}T09:00:00Z", None, 1)]
+    text = CONFIG.replace('latitude = "lat"\nlongitude = "lon"', f'{kind} = "place"')
+    files, config = made(tmp_path / "two", text)
+    frame, path = (
+        pl.DataFrame(rows, ["bus", "time", "place", "speed"], orient="row"),
+        files.write(f"{DATE}.{form}", b""),
+    )
+    {"csv": frame.write_csv, "ndjson": frame.write_ndjson, "parquet": frame.write_parquet}[form](path)
+    assert in_order(by_user(read_day(DATE, config))) == in_order(by_user(read_day(DATE, positions[1])))

@@ -3,7 +3,7 @@
 import re
 from collections.abc import Mapping
 
-from tasks.base.config_source import ROLES
+from tasks.base.config_source import needed_roles
 from tasks.base.errors import BadInput
 from tasks.records.input_formats.input_format import Look
 from tasks.records.input_formats.roles import recognise_roles
@@ -20,7 +20,7 @@ def refuse_inner_lists(look: Look, columns: Mapping[str, str]) -> None:
         BadInput: A role has no column, but one in a list of objects that is within a record.
     """
     inner = recognise_roles([name for name in look.names if name not in look.own_names])
-    role = next((role for role in ROLES if role in inner and role not in columns), None)
+    role = next((role for role in needed_roles(columns) if role in inner and role not in columns), None)
     if role is None:
         return
     outer = "" if look.records is None else f"{look.records}[]."

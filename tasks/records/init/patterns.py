@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import NamedTuple
 
-from tasks.base.config import DATE_PLACEHOLDER
+from tasks.base.file_patterns import DATE_PLACEHOLDER
 from tasks.records.input_formats.archives import PACK
 from tasks.records.input_formats.compressed import PACKINGS
 from tasks.records.input_formats.table import format_by_name
@@ -18,10 +18,10 @@ _WRITTEN_DATE = re.compile(r"(?<!\d)(\d{4})([-_.]?)(\d\d)\2(\d\d)(?!\d)")
 
 def patterns(files: Sequence[Path], folder: Path) -> list[str]:
     """Return patterns relative to a folder: one for each folder and ending of several files."""
-    relative = _relative(files, folder)
+    relative = relative_paths(files, folder)
     if len(relative) == 1:
         return [relative[0].as_posix()]
-    return sorted({(path.parent / f"*{_ending(path)}").as_posix() for path in relative})
+    return sorted({(path.parent / f"*{ending_of(path)}").as_posix() for path in relative})
 
 
 def dates_of(files: Sequence[Path], folder: Path) -> list[dt.date] | None:
@@ -30,7 +30,7 @@ def dates_of(files: Sequence[Path], folder: Path) -> list[dt.date] | None:
     The folders decide, if they hold a date: a snapshot in the folder of its local day is named by its instant in UTC.
     """
     found = [
-        set(_DATE.findall(path.parent.as_posix()) or _DATE.findall(path.name)) for path in _relative(files, folder)
+        set(_DATE.findall(path.parent.as_posix()) or _DATE.findall(path.name)) for path in relative_paths(files, folder)
     ]
     try:
         return [dt.date.fromisoformat(date) for (date,) in found]
@@ -40,7 +40,7 @@ def dates_of(files: Sequence[Path], folder: Path) -> list[dt.date] | None:
 
 def day_in(path: Path, folder: Path) -> dt.date | None:
     """Return the one date that a path from a folder on holds, also in forms such as YYYYMMDD; None if it holds none."""
-    (relative,) = _relative([path], folder)
+    (relative,) = relative_paths([path], folder)
     written = {(year, month, day) for year, _, month, day in _WRITTEN_DATE.findall(relative.as_posix())}
     try:
         ((year, month, day),) = written
@@ -55,7 +55,7 @@ def dated_patterns(files: Sequence[Path], folder: Path) -> list[str]:
     Beside the date the pattern has what all names have there. What follows the date and has digits is left open: it may
     be a time, or another number on the next day.
     """
-    parts = [_parts(path) for path in _relative(files, folder)]
+    parts = [_parts(path) for path in relative_paths(files, folder)]
     starts, ends = {one.start for one in parts}, {one.end for one in parts}
     start = starts.pop() if len(starts) == 1 else f"*{DATE_PLACEHOLDER}"
     end = ends.pop() if len(ends) == 1 and not re.search(r"\d", parts[0].end) else "*"
@@ -72,7 +72,7 @@ class _Parts(NamedTuple):
 
 
 def _parts(path: Path) -> _Parts:
-    folder, ending = _DATE.sub(DATE_PLACEHOLDER, path.parent.as_posix()), _ending(path)
+    folder, ending = _DATE.sub(DATE_PLACEHOLDER, path.parent.as_posix()), ending_of(path)
     name = path.name.removesuffix(ending)
     if DATE_PLACEHOLDER in folder:
         return _Parts(folder, "", name, ending)
@@ -80,12 +80,13 @@ def _parts(path: Path) -> _Parts:
     return _Parts(folder, start + DATE_PLACEHOLDER, end, ending)
 
 
-def _relative(files: Sequence[Path], folder: Path) -> list[Path]:
+def relative_paths(files: Sequence[Path], folder: Path) -> list[Path]:
+    """Return paths as they are from a folder on."""
     return [Path(os.path.relpath(path.resolve(), folder.resolve())) for path in files]
 
 
-def _ending(path: Path) -> str:
+def ending_of(path: Path) -> str:
     """Return what names like this one end in; that of a pack of a feed's snapshots is theirs."""
     if path.name.endswith(PACK) and format_by_name(inner := Path(path.name.removesuffix(PACK))):
-        return _ending(inner)
+        return ending_of(inner)
     return "".join(path.suffixes[-2:] if path.suffix in PACKINGS else path.suffixes[-1:])

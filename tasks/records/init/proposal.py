@@ -4,69 +4,39 @@ It reads names, types, times and places, which are public, and no value. Each ch
 """
 
 import dataclasses
-import datetime as dt
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass, field
 from functools import partial
 from itertools import chain
 from pathlib import Path
-from typing import Any
 from zoneinfo import ZoneInfo
 
 import numpy as np
 import tzfpy
 
-from tasks.base.config_presets import preset_columns, preset_format, preset_unit
-from tasks.base.config_source import OF_FILE, ROLES, SPEED
+from tasks.base.config_source import OF_FILE, SPEED
 from tasks.base.errors import BadInput
 from tasks.base.time_zones import zone_problem
 from tasks.records.init import patterns
-from tasks.records.init.inner_lists import refuse_inner_lists
 from tasks.records.init.looking import MOST_FILES, look_at, looked_at_first
-from tasks.records.init.proposed_files import NOT_THEIR_DAYS, are_of_day, dated_files, undated_files
+from tasks.records.init.path_times import PathTimes, with_path_time
+from tasks.records.init.proposed import Proposal
+from tasks.records.init.proposed_columns import join_dates, propose_columns
+from tasks.records.init.proposed_files import NOT_THEIR_DAYS, NamedFiles, are_of_day, dated_files, undated_files
 from tasks.records.init.proposed_places import places_of
 from tasks.records.init.proposed_times import (
     TimesForm,
-    column_of_dates,
     form_of_times,
-    of_time,
-    written_times,
     zone_of_times,
 )
-from tasks.records.init.proposed_users import counts_rows, name_users, strangers
+from tasks.records.init.proposed_users import strangers
 from tasks.records.init.proposed_values import are_fixes, has_no_values
 from tasks.records.init.same_form import refuse_other_forms
+from tasks.records.init.time_columns import of_time, written_times
 from tasks.records.input_formats.input_format import Given, Look
-from tasks.records.input_formats.roles import recognise_roles, unit_of
 from tasks.records.input_formats.table import format_by_name
 
 _N_PLACES = 500
-
-
-@dataclass
-class Proposal:
-    """What a source looks like, and why.
-
-    Attributes:
-        settings: The sections dataset and columns, without what cannot be recognised.
-        reasons: Why each choice was made, in sentences.
-        missing: The roles for which no column was recognised.
-        names: The names of all columns.
-        unit: The unit that the name of the value's column says, or that a preset has; None if it is not known.
-        date: The local day with the most of the records that were looked at.
-        dates: The local days in the paths of the files, if each file holds one day.
-        holds_snapshots: Whether the files are snapshots of a feed, which repeat old reports.
-    """
-
-    settings: dict[str, dict[str, Any]]
-    names: list[str]
-    reasons: list[str] = field(default_factory=list)
-    missing: list[str] = field(default_factory=list)
-    unit: str | None = None
-    date: dt.date | None = None
-    dates: list[dt.date] = field(default_factory=list)
-    holds_snapshots: bool = False
 
 
 def propose_source(files: Sequence[Path], folder: Path, given: Given) -> Proposal:
@@ -92,7 +62,9 @@ def propose_source(files: Sequence[Path], folder: Path, given: Given) -> Proposa
         proposal.reasons.append(f"{len(looks)} of {n_files:,} files are looked at, evenly spread{in_first}")
     proposal.holds_snapshots = first.format.holds_snapshots
     _form(files, first, given, proposal)
-    _columns(looks, files, folder, given, proposal)
+    times = propose_columns(looks, files, folder, given, proposal)
+    if times is not None:
+        looks = [with_path_time(*one, times) for one in zip(looks, files, times.dates, strict=False)]
     columns = proposal.settings["columns"]
     if proposal.missing and proposal.missing != ["value"]:
         return proposal
@@ -100,15 +72,17 @@ def propose_source(files: Sequence[Path], folder: Path, given: Given) -> Proposa
         by_speed = _by_speed(looks, files, folder, given)
         if by_speed or proposal.missing:
             return by_speed or proposal
-    _join_dates(first, proposal)
+    join_dates(first, proposal)
     refuse_other_forms(files, looks, columns)
     first.format.refuse_columns(files, looks, proposal.settings["columns"])
     if not any(written_times(look, proposal.settings["columns"]) for look in looks):
         raise BadInput(f"{files[0]}: has no record; name a file with records")
+    if given.per_degree is not None:
+        columns["per_degree"] = given.per_degree
     places = places_of(looks, proposal.settings, proposal.reasons)
     _time_zone(places, given, proposal)
     form = _times(files, folder, looks, given, proposal)
-    _patterns(files, folder, looks, form, proposal)
+    _patterns(files, folder, looks, form, proposal, times)
     return proposal
 
 
@@ -160,53 +134,6 @@ def _form(files: Sequence[Path], look: Look, given: Given, proposal: Proposal) -
         reasons.append(f"the list of records in each document is {look.records!r}: {why}")
 
 
-def _columns(looks: Sequence[Look], files: Sequence[Path], folder: Path, given: Given, proposal: Proposal) -> None:
-    look, columns, reasons = looks[0], proposal.settings["columns"], proposal.reasons
-    if OF_FILE in given.columns.values() and (not look.format.can_name_user or given.columns.get("user") != OF_FILE):
-        raise BadInput(f"{OF_FILE} can be the user of CSV files alone; name a column: {', '.join(look.names)}")
-    absent = [name for name in given.columns.values() if name not in (*look.names, OF_FILE, SPEED)]
-    if absent:
-        role = next(role for role, name in given.columns.items() if name == absent[0])
-        raise BadInput(f'--{role}: there is no column "{absent[0]}"; there are: {", ".join(look.names)}')
-    preset = next((name for name, of in preset_columns().items() if _fits(name, of, look)), None)
-    if preset and given.columns.get("value", preset_columns()[preset]["value"]) == preset_columns()[preset]["value"]:
-        proposal.settings["dataset"]["preset"] = preset
-        columns.update({**preset_columns()[preset], **given.columns})
-        proposal.unit = preset_unit(preset)
-        reasons.append(f"the columns are those of {preset}, which the preset knows, with the unit of its values")
-        return
-    free = [name for name in look.own_names if name not in given.columns.values()]
-    found = recognise_roles(free, partial(counts_rows, looks))
-    refuse_inner_lists(look, {**found, **given.columns})
-    columns.update({**found, **given.columns})
-    if "user" not in columns and look.format.can_name_user and name_users(look.files or files, folder):
-        columns["user"] = OF_FILE
-        reasons.append(
-            "no column is named like an id of a user: each file is taken for one user, by its name without a date"
-        )
-    for role in ROLES:
-        if role in found and role not in given.columns:
-            kind = f", of type {look.kinds[found[role]]}" if look.kinds and role != "value" else ""
-            reasons.append(f"{role} is {found[role]!r}, by its name{kind}")
-    proposal.missing = [role for role in ROLES if role not in columns]
-    if "value" in proposal.missing and look.format.has_members:
-        proposal.missing = ["value"]  # the first to be known: it is never looked into
-    proposal.unit = "km/h" if columns.get("value") == SPEED else unit_of(columns.get("value", ""))
-
-
-def _fits(preset: str, columns: dict[str, str], look: Look) -> bool:
-    return preset_format(preset) in (None, look.format.name) and set(columns.values()) <= {*look.names, SPEED}
-
-
-def _join_dates(look: Look, proposal: Proposal) -> None:
-    """Note the column of the dates, if the times have none."""
-    columns = proposal.settings["columns"]
-    dates = column_of_dates(look, columns) if look.format.can_join_times else None
-    if dates is not None:
-        columns["time"] = [dates, columns["time"]]
-        proposal.reasons.append(f"the times in {columns['time'][1]!r} have no date: it is in {dates!r}")
-
-
 def _time_zone(places: np.ndarray, given: Given, proposal: Proposal) -> None:
     if given.timezone is not None:
         proposal.settings["dataset"]["timezone"] = given.timezone
@@ -245,13 +172,23 @@ def _times(files: Sequence[Path], folder: Path, looks: Sequence[Look], given: Gi
     return found
 
 
-def _patterns(files: Sequence[Path], folder: Path, looks: Sequence[Look], form: TimesForm, proposal: Proposal) -> None:
+def _patterns(
+    files: Sequence[Path],
+    folder: Path,
+    looks: Sequence[Look],
+    form: TimesForm,
+    proposal: Proposal,
+    times: PathTimes | None,
+) -> None:
     """Note the patterns of the files, and the day to try. The first records of a file decide on it, then the whole."""
     columns, zone = proposal.settings["columns"], ZoneInfo(proposal.settings["dataset"]["timezone"])
     first = [form.days(written_times(look, columns), zone) for look in looks]
     proposal.date = max(sum(first, Counter()).items(), key=lambda day: day[1], default=(None, 0))[0]
     dates = None if proposal.settings["columns"]["user"] == OF_FILE else patterns.dates_of(files, folder)
-    if dates is None:
+    if times is not None:
+        named = NamedFiles(times.patterns, f"the pattern is {', '.join(times.patterns)}: the path says the time")
+        proposal.dates = times.dates
+    elif dates is None:
         named = undated_files(files, folder)
     else:
         whole = (form.days(written_times(look, columns, spread=True), zone) for look in looks if look.names)

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import NamedTuple
 
-from tasks.base.config import DATE_PLACEHOLDER
+from tasks.base.file_patterns import DATE_PLACEHOLDER
 from tasks.records.init import patterns
 
 _ANY_DATE = "[0-9][0-9][0-9][0-9]-[0-9][0-9]-[0-9][0-9]"

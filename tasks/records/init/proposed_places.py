@@ -1,16 +1,25 @@
 """Proposes how places are written, from records all over the files."""
 
 import math
+import re
 from collections.abc import Sequence
 from itertools import chain
 from typing import Any
 
 import numpy as np
 
+from tasks.base.config_source import PLACES
 from tasks.base.errors import BadInput
+from tasks.records.init.place_columns import places_in
 from tasks.records.input_formats import recognise
 from tasks.records.input_formats.columns import DEGREES, GEOMETRY
 from tasks.records.input_formats.input_format import Look
+
+_PER_DEGREE = (10_000_000, 1_000_000)
+"""What places may count that are whole numbers: E7 and E6."""
+_NEARLY_ALL = 0.98
+_LEAST_UNIT = 100_000
+_FEWEST_EAST = 0.01
 
 
 def places_of(looks: Sequence[Look], settings: dict[str, dict[str, Any]], reasons: list[str]) -> np.ndarray:
@@ -24,22 +33,33 @@ def places_of(looks: Sequence[Look], settings: dict[str, dict[str, Any]], reason
     Raises:
         BadInput: No place can be read.
     """
+    columns, dataset = settings["columns"], settings["dataset"]
     written = [
-        list(chain.from_iterable(look.spread(settings["columns"][role]) for look in looks if look.names))
-        for role in ("latitude", "longitude")
+        list(chain.from_iterable(look.spread(columns[role]) for look in looks if look.names))
+        for role in PLACES
+        if role in columns
     ]
+    if len(written) == 1:
+        kind = "h3" if "h3" in columns else "geometry"
+        places = places_in(kind, written[0])
+        return _some(places[np.isfinite(places).all(axis=1)])
     texts = [one for column in written for one in column if isinstance(one, str)]
     mark = recognise.decimal_mark(texts)
     if mark == ",":
-        settings["dataset"]["decimal"] = ","
+        dataset["decimal"] = ","
         reasons.append("places are written with a decimal comma")
     places = np.array([[_number(one, mark) for one in pair] for pair in zip(*written, strict=True)]).reshape(-1, 2)
+    places = _in_degrees(places, columns, reasons)
     places = places[np.isfinite(places).all(axis=1) & (places != 0).any(axis=1)]
     if len(places) and (np.abs(places[:, 0]) > 90).mean() > 0.5 and _on_earth(places[:, ::-1]).any():
-        columns = settings["columns"]
         columns["latitude"], columns["longitude"] = columns["longitude"], columns["latitude"]
         places = places[:, ::-1]
         reasons.append("latitude and longitude are swapped: most latitudes were above 90 degrees")
+    return _some(places)
+
+
+def _some(places: np.ndarray) -> np.ndarray:
+    """Return the places that are on earth."""
     places = places[_on_earth(places)]
     if not len(places):
         raise BadInput(
@@ -47,6 +67,44 @@ def places_of(looks: Sequence[Look], settings: dict[str, dict[str, Any]], reason
             f"{DEGREES} {GEOMETRY}"
         )
     return places
+
+
+def _in_degrees(places: np.ndarray, columns: dict[str, Any], reasons: list[str]) -> np.ndarray:
+    """Note how many of their units a degree has, and whether longitudes go to 360; return places in usual degrees.
+
+    Raises:
+        BadInput: They are whole numbers of more than one unit that fits, and no name tells which.
+    """
+    held = places[np.isfinite(places).all(axis=1) & (places != 0).any(axis=1)]
+    if not len(held):
+        return places
+    n = columns.get("per_degree") or _per_degree(held, f"{columns['latitude']} {columns['longitude']}")
+    if n > 1:
+        columns["per_degree"] = n
+        reasons.append(f"places are whole numbers, of which {n:,} are a degree")
+        places, held = places / n, held / n
+    is_east = (held[:, 1] > 180) & (held[:, 1] <= 360) & (np.abs(held[:, 0]) <= 90)
+    if is_east.mean() >= _FEWEST_EAST and (held[:, 1] < 0).mean() < _FEWEST_EAST:
+        columns["longitude_to"] = 360
+        reasons.append("longitudes go to 360: those above 180 lie in the west")
+        places = np.stack([places[:, 0], np.where(places[:, 1] > 180, places[:, 1] - 360, places[:, 1])], axis=1)
+    return places
+
+
+def _per_degree(places: np.ndarray, names: str) -> int:
+    """Return how many of their units a degree has: 1 if most places are degrees already."""
+    if (np.abs(places) <= [90, 360]).all(axis=1).mean() > 0.5 or (places % 1 != 0).any(axis=1).mean() > 0.5:
+        return 1
+    named = re.search(r"e([5-7])\b", names.lower().replace("_", " "))
+    if named is not None:
+        return int(10 ** int(named[1]))
+    fitting = [n for n in _PER_DEGREE if (np.abs(places / n) <= [90, 360]).all(axis=1).mean() > _NEARLY_ALL]
+    if not fitting or (np.abs(places) < _LEAST_UNIT).any(axis=1).mean() > 0.5:
+        return 1
+    if len(fitting) > 1:
+        ways = " or ".join(f"--per-degree {n}" for n in fitting)
+        raise BadInput(f"places are whole numbers, and it is not to be seen how many of them are a degree; say {ways}")
+    return fitting[0]
 
 
 def _on_earth(places: np.ndarray) -> np.ndarray:

@@ -7,7 +7,7 @@ import datetime as dt
 import itertools
 import re
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -17,7 +17,6 @@ from tasks.base.config_source import TimeUnit
 from tasks.base.errors import BadInput
 from tasks.records.init import patterns
 from tasks.records.input_formats import recognise
-from tasks.records.input_formats.input_format import Look
 from tasks.records.input_formats.times import (
     TEXT,
     TimeForm,
@@ -53,15 +52,13 @@ TIME_FORMATS = (
 
 _ENOUGH = 0.9
 _FIRST_YEAR = 1000  # the engine reads 26 as the year 26
-_WITH_HOUR = re.compile(r":|\dT\d")
+_WITH_HOUR = re.compile(r":|\d[T ]\d")
 _DATE = re.compile(r"\d{4}-?\d\d-?\d\d")
 """What cannot be read, such as `soon`, has no such date, and says nothing of zones."""
 _OFFSET = re.compile(r"[T ].*([+-]\d|[A-Za-z\]]\s*$)")
 _ZONE_NAMED = re.compile(r"\d\s*(?![AaPp][Mm]$)([A-Z]{2,5})\s*$")
 _OF_UTC = re.compile(r"utc|gmt|zulu|^basedatetime$", re.IGNORECASE)
 """Names of columns whose times are of UTC: the last is that of AIS at MarineCadastre."""
-_CLOCK = re.compile(r"\s*\d\d?:?\d\d(:?\d\d([.,]\d+)?)?( ?[AaPp][Mm])?\s*")
-_DATES = ("date", "day", "servicedate", "localdate", "gpsdate", "utcdate", "recorddate", "eventdate", "datestamp")
 _NEAR = dt.timedelta(days=1)
 """How far from the date in a file's path its records may be: it may be the day in another zone, or of the copy."""
 _SHARE_NEAR = 0.5
@@ -104,30 +101,6 @@ class TimesForm:
         if self.unit is not None:
             return of_unit(self.unit)
         return TEXT if self.form is None else of_format(self.form)
-
-
-def of_time(columns: Mapping[str, Any]) -> tuple[str, ...]:
-    """Return the columns of the time: one, or those of date and time."""
-    time = columns["time"]
-    return (time,) if isinstance(time, str) else tuple(time)
-
-
-def written_times(look: Look, columns: Mapping[str, Any], *, spread: bool = False) -> list[Any]:
-    """Return the times of a file's first records, or of some all over it, as the engine joins them."""
-    some = [look.spread(name) if spread else look.column(name) for name in of_time(columns)] if look.names else []
-    if len(some) < 2:
-        return some[0] if some else []
-    return [" ".join(parts) if all(parts) else "" for parts in zip(*some, strict=True)]
-
-
-def column_of_dates(look: Look, columns: Mapping[str, Any]) -> str | None:
-    """Return the column of the dates, if that of the times has none; None if it has, or there is no such column."""
-    times = [str(one) for one in look.column(columns["time"]) if one not in (None, "")]
-    if not times or sum(bool(_CLOCK.fullmatch(one)) for one in times) < _ENOUGH * len(times):
-        return None
-    free = [name for name in look.names if name not in columns.values()]
-    named = {re.sub(r"[^a-z]", "", name.lower()): name for name in free}
-    return next((named[one] for one in _DATES if one in named), None)
 
 
 def time_formats(times: Sequence[Any], zone: str = "UTC", end: str = "") -> list[str]:

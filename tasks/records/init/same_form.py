@@ -4,9 +4,9 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from tasks.base.config_source import OF_FILE, ROLES, SPEED
+from tasks.base.config_source import OF_FILE, SPEED, needed_roles
 from tasks.base.errors import BadInput
-from tasks.records.init.proposed_times import of_time
+from tasks.records.init.time_columns import of_time
 from tasks.records.input_formats.input_format import Look
 
 
@@ -23,7 +23,7 @@ def refuse_other_forms(files: Sequence[Path], looks: Sequence[Look], columns: Ma
             problem = f"is {look.format.name}, and {files[0].name} is {first.format.name}"
         elif look.delimiter != first.delimiter:
             problem = f"has the delimiter {look.delimiter!r}, and {files[0].name} has {first.delimiter!r}"
-        named = [(role, columns[role]) for role in ROLES if role not in ("time", "value")]
+        named = [(role, columns[role]) for role in needed_roles(columns) if role not in ("time", "value")]
         for role, name in [("value", columns["value"]), *named, *(("time", one) for one in of_time(columns))]:
             if problem or not look.names or name in (OF_FILE, SPEED):
                 continue

@@ -1,23 +1,61 @@
 """Columns: finds in a file the columns that the configuration names, each exactly once."""
 
 from pathlib import Path
+from typing import Any, Protocol
 
 from tasks.base.config import Config
-from tasks.base.config_source import OF_FILE, SPEED
+from tasks.base.config_source import OF_FILE, SPEED, Columns, Dataset
 from tasks.base.errors import BadInput
+from tasks.base.file_patterns import is_of_path
 
 DEGREES = (
-    "Latitudes must be degrees from -90 to 90, and longitudes from -180 to 180: if they go to 360, subtract 360 from "
-    "those above 180; if they are metres of a projection, convert them to WGS 84."
+    "Latitudes must be degrees from -90 to 90, and longitudes from -180 to 180: if these go to 360, set "
+    "columns.longitude_to = 360; if places are whole numbers such as 473456789, set columns.per_degree; if they are "
+    "metres of a projection, convert them to WGS 84."
 )
 """What to do about places that are outside the world."""
-GEOMETRY = "A geometry, such as POINT (8.3 47.05), must be written as two columns, for example by ST_Y and ST_X in SQL."
+GEOMETRY = "A point, such as POINT (8.3 47.05), is a column for columns.geometry, and an H3 cell one for columns.h3."
 """What to do about places in one column."""
+USUAL_PLACE: dict[str, Any] = {"kind": "degrees", "per_degree": 1.0, "is_round": False}
+"""The form of places that every format may have."""
 
 
 def source_names(config: Config) -> dict[str, str]:
-    """Return the name that the input files use for each role. What is derived has no column."""
-    return {role: name for role, name in config.columns.by_role.items() if name not in (OF_FILE, SPEED)}
+    """Return the name that the input files use for each role. What is derived, or in a path, has no column."""
+    of_files = {role: name for role, name in config.columns.by_role.items() if name not in (OF_FILE, SPEED)}
+    return {role: name for role, name in of_files.items() if role not in ("time", "clock") or not is_of_path(name)}
+
+
+class _WithPlaces(Protocol):
+    """What says how places are written: a configuration of either model."""
+
+    @property
+    def columns(self) -> Columns: ...
+    @property
+    def dataset(self) -> Dataset: ...
+
+
+def place_roles(config: Config) -> dict[str, str]:
+    """Return the roles of the columns of latitude and longitude, as parameters: of a cell or a point both are one."""
+    roles = list(config.columns.of_place)
+    return {"latitude": roles[0], "longitude": roles[-1]}
+
+
+def column_roles(config: Config) -> dict[str, str]:
+    """Return the role of the column for each parameter of a statement: one that needs none has that of another."""
+    names, places = source_names(config), place_roles(config)
+    time = "time" if "time" in names else places["latitude"]
+    clock = "clock" if "clock" in names else time
+    value = "value" if "value" in names else places["latitude"]
+    return {"time": time, "clock": clock, **places, "value": value}
+
+
+def place_form(config: _WithPlaces) -> dict[str, Any]:
+    """Return how places are written, as the parameter that ``place_of`` takes."""
+    columns = config.columns
+    kind = "h3" if columns.h3 is not None else "geometry" if columns.geometry is not None else "degrees"
+    numbers = {"per_degree": float(columns.per_degree), "is_round": columns.longitude_to == 360}
+    return {"place": {"kind": kind, "decimal": config.dataset.decimal, **numbers}}
 
 
 def roles_of(path: Path, header: list[str], hint: str, config: Config) -> dict[int, str]:
@@ -47,6 +85,6 @@ def _in_path(path: Path, name: str) -> str | None:
     if not any(part.startswith(f"{name}=") for part in path.parts):
         return None
     return (
-        "it is in the path alone, which is not read; write it into the files, for example with DuckDB: "
-        "copy (from read_parquet('raw/**/*.parquet', hive_partitioning = true)) to 'whole.parquet'"
+        "it is in the path alone, of which columns.time can have {date} and {hour}; write it into files, for example "
+        "with DuckDB: copy (from read_parquet('raw/**/*.parquet', hive_partitioning = true)) to 'whole.parquet'"
     )

@@ -11,7 +11,7 @@ from tasks.base.config import Config
 from tasks.base.config_source import OF_FILE
 from tasks.base.errors import BadInput
 from tasks.records.input_formats import recognise, text_lines
-from tasks.records.input_formats.columns import roles_of, source_names
+from tasks.records.input_formats.columns import column_roles, place_form, roles_of, source_names
 from tasks.records.input_formats.compressed import open_binary, packed
 from tasks.records.input_formats.csv_merged import merged_csv
 from tasks.records.input_formats.csv_rows import count_csv_rows, csv_records, first_line_end
@@ -19,7 +19,7 @@ from tasks.records.input_formats.file_users import needed_user
 from tasks.records.input_formats.incoming import BLANK, blaming, keep_incoming
 from tasks.records.input_formats.input_format import Given, InputFormat, Left, Look, Merged, Snapshot
 from tasks.records.input_formats.thinning import MOST_RECORDS, evenly
-from tasks.records.input_formats.times import N_LOOKED_AT, time_form
+from tasks.records.input_formats.times import N_LOOKED_AT, time_form, written_times
 
 _MOST_NOT_IN_A_HEADER = 1  # if the header is missing, a value of the first record could equal a column's name
 _FEWEST_COLUMNS = 4
@@ -92,8 +92,9 @@ def _count(path: Path, config: Config) -> int:
 
 def _read(connection: warehouse.Connection, path: Path, file: dict[str, Any], config: Config) -> Left:
     names = [{"user": "user_id"}.get(role, role) for role in _columns(path, config)]
-    of_time = [names.index(role) for role in ("time", "clock") if role in names]
-    times = time_form(_first_times(path, of_time, N_LOOKED_AT, config), config)
+    of_time = [names.index(column_roles(config)[one]) for one in ("time", "clock")]
+    first, second = _first_times(path, of_time, N_LOOKED_AT, config)
+    times = time_form(written_times(connection, first, second, config), config)
     parameters = {
         "path": str(path),
         "columns": dict.fromkeys(names, "VARCHAR"),
@@ -102,9 +103,9 @@ def _read(connection: warehouse.Connection, path: Path, file: dict[str, Any], co
         "header": not config.dataset.header,
         "filename": "user_id" if config.columns.user == OF_FILE else False,
         "user_of_file": needed_user(path, config.folder) if config.columns.user == OF_FILE else None,
-        "clock": "clock" if len(of_time) > 1 else "time",
         "decimal": config.dataset.decimal,
-        "value": "latitude" if config.columns.is_speed else "value",
+        **column_roles(config),
+        **place_form(config),
     }
     of_path = {"path": str(path)}
     with blaming(path, "csv"):
@@ -156,7 +157,7 @@ def _by_role(path: Path, header: list[str], hint: str, config: Config) -> list[s
     return [roles.get(position, f"unused_{position}") for position in range(len(header))]
 
 
-def _first_times(path: Path, positions: list[int], n: int, config: Config) -> list[str]:
+def _first_times(path: Path, positions: list[int], n: int, config: Config) -> list[list[str | None]]:
     """Return the times of the first records of a CSV file; how long or what their values are does not matter.
 
     Args:
@@ -168,7 +169,8 @@ def _first_times(path: Path, positions: list[int], n: int, config: Config) -> li
     start = 0 if config.dataset.header else 1
     records = itertools.islice(csv_records(path, config.dataset.delimiter), start, start + n)
     whole = (record for record in records if len(record) > max(positions))
-    return [" ".join(record[position].removeprefix("\ufeff") for position in positions) for record in whole]
+    parts = [[record[position].removeprefix("\ufeff") or None for position in positions] for record in whole]
+    return [[part[number] for part in parts] for number in range(len(positions))]
 
 
 def _snapshot(start: bytes, _: Callable[[], bytes]) -> Snapshot | None:
@@ -190,5 +192,5 @@ CSV = InputFormat(
     merge=_merged,
     snapshot=_snapshot,
     can_name_user=True,
-    can_join_times=True,
+    has_columns=True,
 )

@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 
 from tasks.base import warehouse
 from tasks.base.config import Config
+from tasks.records.input_formats.geoparquet import Geometries
 
 
 @dataclass(frozen=True)
@@ -18,7 +19,8 @@ class Given:
         delimiter: The character between the fields of CSV files.
         format: The name of the files' format.
         records: The path to the list of records of JSON documents; "" if the document is the list.
-        columns: The column of each role that is given.
+        columns: The column of each role that is given; of the time it may be two.
+        per_degree: How many of its units a degree has in places.
         time_format: The form of the times.
         timezone: The time zone of the days.
         time_zone: The time zone of times without an offset.
@@ -28,10 +30,11 @@ class Given:
     delimiter: str | None = None
     format: str | None = None
     records: str | None = None
-    columns: dict[str, str] = field(default_factory=dict)
+    columns: dict[str, Any] = field(default_factory=dict)
     time_format: str | None = None
     timezone: str | None = None
     time_zone: str | None = None
+    per_degree: int | None = None
 
 
 @dataclass(frozen=True)
@@ -48,6 +51,7 @@ class Look:
         records: The path to the list of records, of a JSON document; "" if the document is the list. None for others.
         kinds: The type of each column, of a Parquet file.
         files: The files that were looked at, of an archive.
+        geometries: What a Parquet file says of its geometries; None if it says nothing.
     """
 
     format: "InputFormat"
@@ -59,6 +63,7 @@ class Look:
     records: str | None = None
     kinds: dict[str, str] | None = None
     files: tuple[Path, ...] = ()
+    geometries: Geometries | None = None
 
     @property
     def own_names(self) -> list[str]:
@@ -152,7 +157,7 @@ class InputFormat:
         has_members: Whether columns are members of records, which can hold others.
         time_else: The usual `columns.time_else`; None if a record that has no time can have none elsewhere.
         can_name_user: Whether `columns.user` may be the name of the file.
-        can_join_times: Whether `columns.time` may be two columns.
+        has_columns: Whether a source chooses its columns: a time may be two or in the path, a place a cell or a point.
     """
 
     name: str
@@ -169,4 +174,4 @@ class InputFormat:
     has_members: bool = False
     time_else: str | None = None
     can_name_user: bool = False
-    can_join_times: bool = False
+    has_columns: bool = False

@@ -2,9 +2,12 @@
 
 import json
 import re
+from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
+from typing import Any
 
 import pyarrow as pa
 
@@ -24,19 +27,43 @@ def count_records(path: Path, at: str | None) -> int:
     return len(_split(path, at)[1])
 
 
-def numbered_records(path: Path, at: str | None) -> pa.Table:
+def numbered_records(path: Path, at: str | None, times: Iterable[str] = ()) -> pa.Table:
     """Return the records of a document as they are written, numbered from 1 as ``row_number``, in the column ``line``.
 
     Args:
         path: The file.
         at: The path to the list of records; None if the document is the list itself.
+        times: Names of columns of times. What leads to a member beside the list becomes one of each record.
 
     Raises:
         BadInput: The file is no JSON document in UTF-8, is larger than 256 MiB, or has no list there.
     """
     text, spans = _split(path, at)
-    lines = pa.array([text[start:end] for start, end in spans], pa.string())
+    records = [text[start:end] for start, end in spans]
+    beside = _beside(text, spans, times)
+    if beside:
+        records = [re.sub(r"^\s*\{(?=\s*([}\s\S]))", partial(_with_members, beside), one) for one in records]
+    lines = pa.array(records, pa.string())
     return pa.table({"row_number": pa.array(range(1, len(spans) + 1), pa.int64()), "line": lines})
+
+
+def _beside(text: str, spans: Sequence[tuple[int, int]], times: Iterable[str]) -> dict[str, Any]:
+    """Return what some paths lead to in a document without its records, if these do not have it."""
+    if not spans or not times:
+        return {}
+    outer, first = None, None
+    with suppress(ValueError, RecursionError):
+        outer = json.loads(text[: spans[0][0]] + text[spans[-1][1] :])
+        first = json.loads(text[slice(*spans[0])])
+    found = {name: json_paths.found(outer, json_paths.steps_of(name)) for name in times}
+    held = {name for name in times if json_paths.found(first, json_paths.steps_of(name)) is not None}
+    return {name: one for name, one in found.items() if isinstance(one, str | int | float) and name not in held}
+
+
+def _with_members(members: dict[str, Any], start: re.Match[str]) -> str:
+    """Return the beginning of an object with some members more."""
+    comma = "" if start[1] == "}" else ","
+    return f"{{{json.dumps(members)[1:-1]}{comma}"
 
 
 def is_whole(text: str, with_list: bool = False) -> bool:

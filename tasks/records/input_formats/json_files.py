@@ -17,13 +17,13 @@ from tasks.base.config import Config
 from tasks.base.config_source import SPEED
 from tasks.base.errors import BadInput
 from tasks.records.input_formats import json_documents, json_paths, recognise, text_lines
-from tasks.records.input_formats.columns import source_names
+from tasks.records.input_formats.columns import place_form, source_names
 from tasks.records.input_formats.compressed import open_binary, packed
 from tasks.records.input_formats.incoming import BLANK, blaming, keep_incoming
 from tasks.records.input_formats.input_format import Given, InputFormat, Left, Look, Merged, Snapshot
 from tasks.records.input_formats.json_members import first_members, first_rows
 from tasks.records.input_formats.merged import merged_tables, small_content
-from tasks.records.input_formats.roles import is_like_a_value
+from tasks.records.input_formats.roles import is_like, is_like_a_value
 from tasks.records.input_formats.thinning import MOST_RECORDS, evenly
 from tasks.records.input_formats.times import N_LOOKED_AT, time_form
 
@@ -53,11 +53,27 @@ def _look_at_document(path: Path, given: Given) -> Look:
             "line, say --format ndjson"
         )
     at = lists[0] if given.records is None else given.records
-    records = _found(document, json_paths.steps_of(at) if at else [])
+    records = json_paths.found(document, json_paths.steps_of(at) if at else [])
     if not isinstance(records, list):
         raise BadInput(f'{path}: there is no list at --records "{at}"; lists of objects are at: {found}')
-    spread = evenly(records, MOST_RECORDS)
+    beside = _times_beside(document, at)
+    spread = evenly([_with(beside, one) for one in evenly(records, MOST_RECORDS)], MOST_RECORDS)
+    records = [_with(beside, one) for one in records[:MOST_RECORDS]]
     return _of_objects(JSON, records, lambda: spread, given, at)
+
+
+def _times_beside(document: Any, at: str) -> dict[str, Any]:
+    """Return the times that a document has beside the list of its records, by the paths to them."""
+    lists = {at.partition(".")[0].partition("[")[0]}
+    outer = {name: one for name, one in document.items() if name not in lists} if isinstance(document, dict) else {}
+    names = [name for name in recognise.member_paths(outer) if name and is_like(name, "time")]
+    return {name: json_paths.found(outer, json_paths.steps_of(name)) for name in names}
+
+
+def _with(beside: dict[str, Any], record: Any) -> Any:
+    if not isinstance(record, dict):
+        return record
+    return {**record, **{name: one for name, one in beside.items() if name not in record}}
 
 
 def _look_at_lines(path: Path, given: Given) -> Look:
@@ -103,7 +119,7 @@ def _of_objects(
 
     def members(some: Sequence[Any], name: str) -> list[Any]:
         steps = [name] if name in objects[0] else json_paths.steps_of(name)
-        return [_found(one, steps) for one in some if isinstance(one, dict)]
+        return [json_paths.found(one, steps) for one in some if isinstance(one, dict)]
 
     names = _member_names(objects, given.columns.get("value"))
     return Look(kind, names, partial(members, objects), lambda name: members(spread(), name), records=at)
@@ -125,18 +141,6 @@ def _member_names(objects: Sequence[dict[str, Any]], value: str | None) -> list[
 
 def _once(names: Iterable[str]) -> list[str]:
     return list(dict.fromkeys(names))
-
-
-def _found(record: Any, steps: Sequence[str | int]) -> Any:
-    """Return what is at the end of steps through a JSON value; None if it is not there."""
-    for step in steps:
-        if isinstance(step, str) and isinstance(record, dict):
-            record = record.get(step)
-        elif isinstance(step, int) and isinstance(record, list) and step < len(record):
-            record = record[step]
-        else:
-            return None
-    return record
 
 
 def _document(path: Path) -> Any:
@@ -168,7 +172,7 @@ def _whole_number(written: str) -> int | None:
 
 
 def _read_document(connection: warehouse.Connection, path: Path, file: dict[str, Any], config: Config) -> Left:
-    lines = json_documents.numbered_records(path, config.dataset.records)
+    lines = json_documents.numbered_records(path, config.dataset.records, config.columns.of_time)
     return _read_lines(connection, path, lines.slice(0, N_LOOKED_AT), lines, file, config)
 
 
@@ -179,7 +183,7 @@ def _read_each_line(connection: warehouse.Connection, path: Path, file: dict[str
 
 def _merged_documents(paths: Sequence[Path], _: Path, config: Config) -> list[Merged]:
     def records(path: Path) -> pa.Table:
-        return json_documents.numbered_records(path, config.dataset.records)
+        return json_documents.numbered_records(path, config.dataset.records, config.columns.of_time)
 
     return _merged(paths, records, config)
 
@@ -217,10 +221,11 @@ def _form_of_first(rows: pa.Table, config: Config) -> Hashable | None:
     if not records or not isinstance(records[0], dict):
         return None
     first, names = records[0], source_names(config)
-    time = names["time"]
-    written = _found(first, [time] if time in first else json_paths.steps_of(time))
+    of_time = [names[role] for role in ("time", "clock") if role in names]
+    written = [json_paths.found(first, [name] if name in first else json_paths.steps_of(name)) for name in of_time]
     declared = config.columns.time_unit or config.columns.time_format
-    return frozenset(name for name in names.values() if name in first), declared or recognise.time_unit([written])
+    unit = declared or recognise.time_unit([one for one in written if recognise.time_unit([one])][:1])
+    return frozenset(name for name in names.values() if name in first), unit
 
 
 def _read_lines(
@@ -237,11 +242,12 @@ def _read_lines(
         written = {
             **time_form(members.times, config),
             **BLANK,
+            **place_form(config),
             "decimal": config.dataset.decimal,
         }
         connection.register("source_line", lines)
-        warehouse.run(connection, "scratch/incoming_ndjson", {**members.pointers, **written})
-        absent = {pointer for (pointer,) in warehouse.rows(connection, "checks/absent_members", members.pointers)}
+        warehouse.run(connection, "scratch/incoming_ndjson", {**members.parameters, **written})
+        absent = {pointer for (pointer,) in warehouse.rows(connection, "checks/absent_members", members.parameters)}
         for role, name in source_names(config).items():
             if members.pointers[role] in absent:
                 held = ", ".join(_held_names(first, config)) or "no column"
@@ -274,6 +280,7 @@ NDJSON = InputFormat(
     read=_read_each_line,
     merge=_merged_lines,
     has_members=True,
+    has_columns=True,
 )
 JSON = InputFormat(
     name="json",
@@ -286,4 +293,5 @@ JSON = InputFormat(
     snapshot=_snapshot,
     holds_snapshots=True,
     has_members=True,
+    has_columns=True,
 )

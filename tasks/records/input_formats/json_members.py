@@ -1,15 +1,17 @@
 """Finds by the first records of a file in JSON which members its columns are. No value is looked at."""
 
+from collections.abc import Sequence
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import pyarrow as pa
 
 from tasks.base import warehouse
 from tasks.base.config import Config
 from tasks.base.errors import BadInput
-from tasks.records.input_formats.columns import source_names
+from tasks.records.input_formats.columns import column_roles, source_names
 from tasks.records.input_formats.json_paths import pointer_by_path, pointer_to_member
+from tasks.records.input_formats.times import written_times
 
 _NO_ID = "DOUBLE"
 
@@ -19,11 +21,13 @@ class Members(NamedTuple):
 
     Attributes:
         pointers: The JSON pointer to each role's member.
+        parameters: The pointers that statements take.
         times: The times of these records.
     """
 
     pointers: dict[str, str]
-    times: list[str | None]
+    parameters: dict[str, str]
+    times: Sequence[Any]
 
 
 def first_rows(batches: pa.RecordBatchReader, n: int) -> pa.Table:
@@ -55,25 +59,28 @@ def first_members(connection: warehouse.Connection, path: Path, first: pa.Table,
     whole = {role: pointer_to_member(name) for role, name in names.items()}
     by_path = {role: pointer_by_path(name) for role, name in names.items()}
     connection.register("first_line", first)
-    asked = {"members": list(whole.values()), "user": whole["user"], "time": whole["time"]}
-    paths = {"user_path": by_path["user"], "time_path": by_path["time"]}
+    roles = {"user": "user", **{one: column_roles(config)[one] for one in ("time", "clock")}}
+    asked = {"members": list(whole.values()), **{one: whole[role] for one, role in roles.items()}}
+    paths = {f"{one}_path": by_path[role] for one, role in roles.items()}
     rows = warehouse.rows(connection, "read/first_members", {**asked, **paths})
     found = rows[0][0] if rows else []
     pointers = {role: whole[role] if whole[role] in found else by_path[role] for role in names}
     _refuse_overlap(path, pointers, config)
-    if next((kind for _, kind, _ in rows if kind not in (None, "NULL")), None) == _NO_ID:
+    if next((kind for _, kind, *_ in rows if kind not in (None, "NULL")), None) == _NO_ID:
         raise BadInput(
             f'{path}: "{config.columns.user}" (columns.user) has numbers with a point, which cannot be ids; write them '
             f"as texts or as whole numbers, for example with jq '.{config.columns.user} |= floor'"
         )
-    return Members(pointers, [time for *_, time in rows])
+    parameters = {"user": pointers["user"], **{one: pointers[role] for one, role in column_roles(config).items()}}
+    first, second = ([row[number] for row in rows] for number in (2, 3))
+    return Members(pointers, parameters, written_times(connection, first, second, config))
 
 
 def _refuse_overlap(path: Path, pointers: dict[str, str], config: Config) -> None:
     """Refuse a column that is within the value, or holds it: who was where may not depend on a value."""
-    value = pointers.setdefault("value", pointers["latitude"])  # that of a speed is not read
     if config.columns.is_speed:
         return
+    value = pointers["value"]
     for role, pointer in pointers.items():
         if role != "value" and f"{pointer}/".startswith(f"{value}/") | f"{value}/".startswith(f"{pointer}/"):
             name = source_names(config)[role]

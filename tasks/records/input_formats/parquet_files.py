@@ -12,31 +12,40 @@ import pyarrow.types as pat
 from tasks.base import warehouse
 from tasks.base.config import Config
 from tasks.base.errors import BadInput
+from tasks.base.storage import own_folder, private_folder
 from tasks.records.forgotten import forgotten_parameters
-from tasks.records.input_formats.columns import GEOMETRY, roles_of, source_names
+from tasks.records.input_formats.columns import GEOMETRY, column_roles, place_form, roles_of, source_names
 from tasks.records.input_formats.compressed import most_of, too_well_compressed
+from tasks.records.input_formats.geoparquet import geometries, refuse_other_systems
 from tasks.records.input_formats.incoming import BLANK, blaming
 from tasks.records.input_formats.input_format import Given, InputFormat, Left, Look
+from tasks.records.input_formats.parquet_members import columns_of, entries, is_whole, write_flat
 from tasks.records.input_formats.thinning import MOST_RECORDS
-from tasks.records.input_formats.times import N_LOOKED_AT, TEXT, TimeForm, time_form
+from tasks.records.input_formats.times import N_LOOKED_AT, TEXT, TimeForm, time_form, written_times
 
 _TEXT = (pat.is_string, pat.is_large_string, pat.is_string_view)
 _NUMBER = (pat.is_integer, pat.is_floating, pat.is_decimal)
+_BYTES = (pat.is_binary, pat.is_large_binary, pat.is_binary_view)
 _TYPES = {
-    "user": (*_TEXT, pat.is_integer, pat.is_binary, pat.is_large_binary),
+    "user": (*_TEXT, pat.is_integer, *_BYTES),
     "time": (*_TEXT, *_NUMBER, pat.is_timestamp),
+    "clock": (*_TEXT, *_NUMBER, pat.is_timestamp, pat.is_date, pat.is_time),
     "latitude": (*_TEXT, *_NUMBER),
     "longitude": (*_TEXT, *_NUMBER),
+    "h3": (*_TEXT, pat.is_integer),
+    "geometry": (*_TEXT, *_BYTES),
     "value": (*_TEXT, *_NUMBER, pat.is_boolean, pat.is_null),
 }
 _BYTES_OF_ROW = 40
 """What a row of five columns takes when it is decoded, at least."""
-_MEMORY = "1GB"
 _READABLE = {
     "user": "texts, whole numbers and bytes",
     "time": "timestamps, texts, and numbers since 1970 (columns.time_unit)",
+    "clock": "times, texts, and numbers of hours",
     "latitude": "numbers and texts",
     "longitude": "numbers and texts",
+    "h3": "texts and whole numbers",
+    "geometry": "WKB and texts",
     "value": "numbers, texts and truth values",
 }
 
@@ -51,8 +60,9 @@ def _look(path: Path, _: Given) -> Look:
         return _spread_of_column(path, name, MOST_RECORDS)
 
     int96 = _int96(path)
-    kinds = {field.name: "int96" if field.name in int96 else str(field.type) for field in schema}
-    return Look(PARQUET, list(schema.names), column, spread, kinds=kinds)
+    kinds = {name: "int96" if name in int96 else str(kind) for name, kind in columns_of(schema)}
+    inner = [name for name, kind in columns_of(schema) if is_whole(name, schema) or not pat.is_nested(kind)]
+    return Look(PARQUET, inner, column, spread, kinds=kinds, geometries=geometries(path))
 
 
 def parquet_rows(path: Path) -> int:
@@ -100,34 +110,54 @@ def _metadata(path: Path) -> pq.FileMetaData:
 
 def _read(connection: warehouse.Connection, path: Path, file: dict[str, Any], config: Config) -> Left:
     _check_columns(path, config)
+    names, schema = source_names(config).values(), _schema(path)
+    if all(is_whole(name, schema) for name in names):
+        return _read_flat(connection, path, path, file, config)
+    with own_folder(private_folder(config) / "flat") as folder:
+        flat = folder / "flat.parquet"
+        with _refusing_damage(path):
+            write_flat(path, names, flat)
+        return _read_flat(connection, path, flat, file, config)
+
+
+def _read_flat(connection: warehouse.Connection, path: Path, flat: Path, file: dict[str, Any], config: Config) -> Left:
+    """Keep the rows of a file, from itself or from one with the same rows, in which each member is a column."""
     names = source_names(config)
-    kind = _schema(path).field(names["time"]).type
-    times = _times(path, kind, config)
+    is_one = config.columns.time == names.get("time")
+    kind = _schema(flat).field(names["time"]).type if is_one else pa.string()
+    times = _times(path, kind, config) if is_one else _joined_times(connection, path, config)
     days = {"file_date": file["file_date"], **forgotten_parameters(config)}
-    columns = {"path": str(path), "value": names["latitude"], **names}
+    of_statement = {one: names[role] for one, role in {"user": "user", **column_roles(config)}.items()}
+    columns = {"path": str(flat), **of_statement}
     try:
-        if file["file_date"] is None and (times != TEXT or _has_instants(kind)):
-            _find_hours(connection, {"path": str(path), "time": names["time"], **times}, times)
+        if is_one and file["file_date"] is None and (times != TEXT or _has_instants(kind)):
+            _find_hours(connection, {"path": str(flat), "time": names["time"], **times}, times)
         with warehouse.any_order(connection):
-            read = {
-                **file,
-                **days,
-                **columns,
-                **times,
-                **BLANK,
-                "decimal": config.dataset.decimal,
-            }
+            read = {**file, **days, **columns, **times, **BLANK, **place_form(config)}
+            read["decimal"] = config.dataset.decimal
             warehouse.run(connection, "write/raw_record_from_parquet", read)
     except warehouse.EngineError:
         # Reading and writing are one statement, so check that the file is the cause and not, say, a full disk.
         with blaming(path, "parquet"), connection.cursor() as reader:
-            warehouse.rows(reader, "checks/parquet_readable", columns)
+            of_five = {name: one for name, one in columns.items() if name != "clock"}
+            warehouse.rows(reader, "checks/parquet_readable", of_five)
         raise
     n_forgotten = 0
     if days["dates"]:
-        forgotten = {**days, "path": str(path), "time": names["time"], **times}
+        of_time = {name: columns[name] for name in ("path", "time", "clock")}
+        forgotten = {**days, **of_time, **times}
         n_forgotten = warehouse.rows(connection, "read/n_forgotten_in_parquet", forgotten)[0][0]
     return Left(0, n_forgotten)
+
+
+def _joined_times(connection: warehouse.Connection, path: Path, config: Config) -> TimeForm:
+    """Return the form of times that a Parquet file has in two columns, or that its path says."""
+    names = source_names(config)
+    of_time = [names.get(role) for role in ("time", "clock")]
+    first, second = ([] if name is None else _first_of_column(path, name, N_LOOKED_AT) for name in of_time)
+    n_rows = max(len(first), len(second))
+    texts = [[None if one is None else str(one) for one in some] or [None] * n_rows for some in (first, second)]
+    return time_form(written_times(connection, texts[0], texts[1], config), config)
 
 
 def _times(path: Path, kind: pa.DataType, config: Config) -> TimeForm:
@@ -177,11 +207,16 @@ def _check_columns(path: Path, config: Config) -> None:
         BadInput: It cannot be read, it lacks a column, or a column has a type that would be read as something else.
     """
     schema = _schema(path)
-    for position, role in roles_of(path, schema.names, f"the file has: {', '.join(schema.names)}", config).items():
-        kind = schema.field(position).type
+    columns = columns_of(schema, source_names(config).values())
+    names = [name for name, _ in columns]
+    for position, role in roles_of(path, names, f"the file has: {', '.join(schema.names)}", config).items():
+        name, kind = columns[position]
         problem = _problem(role, kind.value_type if pat.is_dictionary(kind) else kind, path, config)
         if problem is not None:
-            raise BadInput(f'{path}: column "{schema.names[position]}" (columns.{role}) has the type {kind}, {problem}')
+            said = "time" if role == "clock" else role
+            raise BadInput(f'{path}: column "{name}" (columns.{said}) has the type {kind}, {problem}')
+    if config.columns.geometry is not None:
+        refuse_other_systems(path, config.columns.geometry)
     _check_encodings(path, config)
 
 
@@ -202,23 +237,13 @@ def _has_instants(kind: pa.DataType) -> bool:
 
 def _first_of_column(path: Path, name: str, n: int) -> list[Any]:
     """Return the first entries of a column of a Parquet file; no other column is read."""
-    return _entries(path, name, 1, n)
+    return entries(path, name, 1, n)
 
 
 def _spread_of_column(path: Path, name: str, n: int) -> list[Any]:
     """Return about n entries of a column of a Parquet file, evenly spread over it; no other column is read."""
     n_rows = parquet_rows(path)
-    return _entries(path, name, max(1, n_rows // n), n_rows)
-
-
-def _entries(path: Path, name: str, step: int, n: int) -> list[Any]:
-    """Return entries of a column, read in bounded memory: a file may say less of its pages than they become."""
-    with blaming(path, "parquet"), warehouse.in_memory("UTC") as connection:
-        connection.execute(f"set memory_limit = '{_MEMORY}'")
-        found = warehouse.frame(
-            connection, "read/parquet_entries", {"path": str(path), "name": name, "step": step, "n": n}
-        )
-    return found["entry"].to_list()
+    return entries(path, name, max(1, n_rows // n), n_rows)
 
 
 def _problem(role: str, kind: pa.DataType, path: Path, config: Config) -> str | None:
@@ -234,9 +259,14 @@ def _problem(role: str, kind: pa.DataType, path: Path, config: Config) -> str | 
         tests = _NUMBER if columns.value_type == "number" else _TEXT
         declared = f'and columns.value_type declares "{columns.value_type}"'
         return None if any(test(kind) for test in tests) else declared
-    if role == "time" and pat.is_timestamp(kind) and (columns.time_unit or columns.time_format):
+    if (
+        role == "time"
+        and pat.is_timestamp(kind)
+        and len(columns.of_time) == 1
+        and (columns.time_unit or columns.time_format)
+    ):
         return "which needs neither columns.time_unit nor columns.time_format: remove it"
-    if any(test(kind) for test in _TYPES[role]):
+    if any(test(kind) for test in _TYPES["clock" if role == "time" and len(columns.of_time) > 1 else role]):
         return None
     remedy = f". {GEOMETRY}" if role in ("latitude", "longitude") else ""
     return f"which cannot be used; {_READABLE[role]} can be read{remedy}"
@@ -265,4 +295,5 @@ PARQUET = InputFormat(
     count=lambda path, _: int(_metadata(path).num_rows),
     read=_read,
     time_zone=_time_zone,
+    has_columns=True,
 )

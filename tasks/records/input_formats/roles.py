@@ -6,8 +6,18 @@ from collections.abc import Callable, Sequence
 from tasks.records.input_formats.user_names import may_be_rows, user_rank
 
 WORDS: dict[str, tuple[str, ...]] = {
-    "latitude": ("latitude", "lat", "gpslat", "coordinates[1]", "y"),
-    "longitude": ("longitude", "lon", "lng", "long", "gpslon", "gpslng", "coordinates[0]", "x"),
+    "latitude": ("latitude", "lat", "gpslat", "late7", "late6", "coordinates[1]", "y"),
+    "longitude": (
+        "longitude",
+        "lon",
+        "lng",
+        "long",
+        "gpslon",
+        "gpslng",
+        *("lone7", "lnge7", "lone6", "lnge6"),
+        "coordinates[0]",
+        "x",
+    ),
     "time": (
         *("timestamp", "eventtimestamp", "observationdatetime", "datetime", "time", "gpstime", "observedat"),
         *("recordedat", "recordedattime", "recordedtime", "lastupdated", "ts", "epoch", "date"),
@@ -48,7 +58,12 @@ def unit_of(name: str) -> str | None:
 
 def is_like_a_value(name: str) -> bool:
     """Return whether a column, or the last part of its path, is named like a value."""
-    return _rank(name.rpartition(".")[2], "value") is not None
+    return is_like(name, "value")
+
+
+def is_like(name: str, role: str) -> bool:
+    """Return whether a column, or the last part of its path, is named like one of a role."""
+    return _rank(name.rpartition(".")[2], role) is not None
 
 
 def _rank(name: str, role: str) -> tuple[int, ...] | None:

@@ -6,6 +6,7 @@ import itertools
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from decimal import Decimal
+from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
@@ -13,6 +14,8 @@ import pyarrow as pa
 from tasks.base import warehouse
 from tasks.base.config import Config
 from tasks.base.config_source import TimeUnit
+from tasks.base.errors import BadInput
+from tasks.base.file_patterns import is_of_path, said_by_path
 from tasks.base.time_zones import abbreviations, clock_changes
 from tasks.records.input_formats import recognise
 
@@ -21,6 +24,9 @@ N_LOOKED_AT = 1000
 
 
 _MACROS = (
+    "scratch/has_date",
+    "scratch/joined_time",
+    "scratch/written_time",
     "scratch/iso_instant",
     "scratch/ends_in_name",
     "scratch/zone_name",
@@ -29,6 +35,7 @@ _MACROS = (
     "scratch/named_instant",
     "scratch/formed_instant",
     "scratch/instant_of",
+    "scratch/parted_instant",
     "scratch/readable_time",
 )
 
@@ -62,6 +69,48 @@ def of_unit(unit: TimeUnit) -> TimeForm:
     """Return the form of times that are numbers since 1970."""
     micros = Decimal(1_000_000) / recognise.UNITS[unit]
     return {"micros": micros, "time_format": None}
+
+
+def use_parts(connection: warehouse.Connection, path: Path | None, date: dt.date | None, config: Config) -> None:
+    """Let a connection know which parts the times of a file have, and what its path says of them.
+
+    Args:
+        connection: The connection, with which one file is read next, or several whose paths say nothing.
+        path: The file; None for several.
+        date: The day that it is for, if it is for one.
+        config: Says where the times are.
+
+    Raises:
+        BadInput: The path says no hour, and it should.
+    """
+    of_time = config.columns.of_time
+    said = [_said(name, path, date, config) for name in of_time]
+    is_parted = len(of_time) > 1 or said != [None]
+    variables = {"is_parted": is_parted, "has_clock": len(of_time) > 1}
+    for name, one in {**variables, **dict(zip(("path_time", "path_clock"), (*said, None), strict=False))}.items():
+        connection.execute(f"set variable {name} = $said", {"said": one})
+
+
+def _said(name: str, path: Path | None, date: dt.date | None, config: Config) -> str | None:
+    if path is None or not is_of_path(name):
+        return None
+    said = said_by_path(name, path, date, config.dataset.files)
+    if said is None:
+        raise BadInput(f"{path}: no pattern of dataset.files finds the {{hour}} in it; mend them")
+    return said
+
+
+def written_times(
+    connection: warehouse.Connection, first: Sequence[Any], second: Sequence[Any], config: Config
+) -> Sequence[Any]:
+    """Return the times of some records as they are read from two columns, which are one if the time has one.
+
+    The connection is one with ``use_parts``.
+    """
+    if len(config.columns.of_time) < 2 and not any(map(is_of_path, config.columns.of_time)):
+        return first
+    parts = {"first": list(first), "second": list(second), "time_format": config.columns.time_format}
+    return [written for (written,) in warehouse.rows(connection, "read/written_times", parts)]
 
 
 def define_times(connection: warehouse.Connection) -> None:
@@ -119,6 +168,15 @@ def local_days(
     """
     with _with_times(times, time_zone, day_zone) as connection:
         return [[day for (day,) in warehouse.rows(connection, "read/days_of_times", dict(form))] for form in forms]
+
+
+def joined_times(first: Sequence[Any], second: Sequence[Any]) -> list[str | None]:
+    """Return the times of some records of a source as they are read from two columns."""
+    texts = [[None if one is None else str(one) for one in some] for some in (first, second)]
+    with _with_times([], "UTC", "UTC") as connection:
+        connection.execute("set variable has_clock = true")
+        parts = {"first": texts[0], "second": texts[1], "time_format": None}
+        return [written for (written,) in warehouse.rows(connection, "read/written_times", parts)]
 
 
 def n_skipped(times: Sequence[Any], form: TimeForm, zone: str) -> int:

@@ -16,6 +16,11 @@ _IDS = (
     "two users, and large ids lose digits. Write ids as whole numbers or text, or name a column that every record has."
 )
 
+_ONE_COLUMN = {
+    "h3": "An H3 cell is a text such as 87489e346ffffff, or the whole number that it is.",
+    "geometry": "A point is WKB, WKT or GeoJSON, in longitude and latitude.",
+}
+
 
 def hint(counts: dict[str, int], config: Config) -> str:
     """Return what to do about unusable rows, by their commonest reason; "" if there are none.
@@ -29,18 +34,21 @@ def hint(counts: dict[str, int], config: Config) -> str:
     lost = {reason: n for reason, n in counts.items() if reason not in (KEPT, DUPLICATE, TWICE) and n}
     commonest = max(lost, key=lambda reason: lost[reason], default=None)
     columns = config.columns
-    place = f'columns.latitude = "{columns.latitude}" and columns.longitude = "{columns.longitude}"'
+    place = " and ".join(f'columns.{role} = "{name}"' for role, name in columns.of_place.items())
     mark = "." if config.dataset.decimal == "," else ","
     decimal = f'If places are written like 47{mark}05, set dataset.decimal = "{mark}".'
+    unread = _ONE_COLUMN.get(next(iter(columns.of_place)), f"{decimal} {GEOMETRY}")
     of_reason = {
         "malformed_row": f"Check dataset.format and dataset.delimiter. {DECIMAL_COMMAS}",
         "time_unreadable": of_times(config),
         OUTSIDE_DAY: OF_DAY,
         "no_user": f'They have nothing in columns.user = "{columns.user}", or no id there. {_IDS}',
-        "place_unreadable": f"Check {place}. {decimal} {GEOMETRY}",
+        "place_unreadable": f"Check {place}. {unread}",
         "place_outside_world": f"Check {place}. {DEGREES}",
         "place_zero": f"They have 0 in {place}, which counts as no place: name columns that have one.",
         "place_outside_area": f"Check {place}, and the area in [validation].",
+        "cell_too_large": f"They have cells in {place} that are larger than hexagons of grid.h3_resolution = "
+        f"{config.grid.h3_resolution}: lower it to the resolution of the cells.",
         NEVER: f"Times that were never show that they are not of {config.time_zone}: set columns.time_zone.",
     }
     said = [of_reason[one] for one in (commonest, NEVER) if one in of_reason and one in lost]
@@ -54,7 +62,7 @@ def of_times(config: Config) -> str:
     other = next((kind.time_else for kind in kinds if kind and kind.time_else), None)
     if other and config.columns.time_else is None and config.columns.time != other:
         return f'If vehicles have no "{config.columns.time}", set columns.time_else = "{other}": the time of the feed.'
-    can_join = len(config.columns.of_time) == 1 and any(kind and kind.can_join_times for kind in kinds)
+    can_join = len(config.columns.of_time) == 1 and any(kind and kind.has_columns for kind in kinds)
     joined = ' Where the date has a column of its own, columns.time names both, as in ["date", "time"].'
     return (
         "Times must be ISO 8601 or numbers since 1970, or have the form in columns.time_format. Of zones in them are "

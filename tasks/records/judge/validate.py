@@ -104,7 +104,15 @@ def write_day(connection: warehouse.Connection, day: dict[str, Any], before: Seq
     use_places(connection, config)
     connection.register("repeated_hash", repeated_hashes(connection, day))
     warehouse.run(
-        connection, "scratch/quarantined_record", {**day, "day_start": start, "day_end": end, **_area(config)}
+        connection,
+        "scratch/quarantined_record",
+        {
+            **day,
+            "day_start": start,
+            "day_end": end,
+            **_area(config),
+            "h3_resolution": config.grid.h3_resolution,
+        },
     )
     n_quarantined = warehouse.changed(connection, "write/quarantine_records", {"date": date})
     derive_values(connection, day, before, config)
@@ -144,7 +152,7 @@ def _empty_day(connection: warehouse.Connection, day: dict[str, Any], counts: di
 
 def _too_many(date: dt.date, counts: dict[str, int], n_lost: int, n_rows: int, n_swapped: int, config: Config) -> str:
     remedy = hint(counts, config)
-    if 2 * n_swapped > n_lost:
+    if 2 * n_swapped > n_lost and config.columns.latitude is not None:
         remedy = "With columns.latitude and columns.longitude swapped most would lie in the area: check them."
     return (
         f"{date}: {n_lost} of {n_rows} rows are unusable ({_listed(counts)}), more than "

@@ -13,17 +13,21 @@ from tasks.base import warehouse
 from tasks.base.config import Config
 from tasks.base.config_source import OF_FILE
 from tasks.base.errors import BadInput
+from tasks.base.file_patterns import is_of_path
 from tasks.base.storage import own_folder, private_folder
 from tasks.records.input_formats.archives import is_archive, naming, unpacked
+from tasks.records.input_formats.columns import USUAL_PLACE, place_form
 from tasks.records.input_formats.compressed import put_on_disk
 from tasks.records.input_formats.input_format import InputFormat, Left, Merged
 from tasks.records.input_formats.merged import note_parts
 from tasks.records.input_formats.table import format_of
 from tasks.records.input_formats.text_lines import unreadable
-from tasks.records.input_formats.times import define_times, note_clock_changes, use_zones
+from tasks.records.input_formats.times import define_times, note_clock_changes, use_parts, use_zones
 
 _MADE_TO_READ = (
     "scratch/number_of",
+    "scratch/cell_index",
+    "scratch/place_of",
     "scratch/readable_json",
     "scratch/trimmed_id",
     "scratch/was_forgotten",
@@ -68,7 +72,7 @@ def read_file(
         BadInput: It cannot be read; the caller must roll back. An archive may still be read one by one.
     """
     file_id = warehouse.rows(connection, "read/next_file_id")[0][0]
-    reader = _Reader(connection, file_date, config)
+    reader = _Reader(connection, file_date, config, path)
     if is_archive(path):
         n_rows, left, folder = 0, Left(0, 0), private_folder(config) / "unpacked"
         is_declared = config.dataset.format is not None
@@ -117,8 +121,11 @@ def read_files(
 class _Reader:
     """Reads files on one connection, one after the other or at once."""
 
-    def __init__(self, connection: warehouse.Connection, file_date: dt.date | None, config: Config) -> None:
+    def __init__(
+        self, connection: warehouse.Connection, file_date: dt.date | None, config: Config, whole: Path | None = None
+    ) -> None:
         self._connection, self._file_date, self._config = connection, file_date, config
+        self._whole = whole  # the file that the others are in, or that they are
         self._zone: str | None = None
 
     def read(self, paths: Sequence[Path], ids: Sequence[int], *, together: bool) -> tuple[list[int], Left]:
@@ -130,7 +137,7 @@ class _Reader:
             of_kind[kind.name].append(number)
         for numbers in of_kind.values():
             kind, done = format_of(paths[numbers[0]], self._config), set[int]()
-            if together and len(numbers) > 1:
+            if together and len(numbers) > 1 and not any(map(is_of_path, self._config.columns.of_time)):
                 with own_folder(private_folder(self._config) / "merged") as folder:
                     for one in kind.merge([paths[number] for number in numbers], folder, self._config):
                         left = left.plus(self._read_merged(one, [ids[number] for number in numbers]))
@@ -153,11 +160,13 @@ class _Reader:
 
     def _read_merged(self, one: Merged, ids: Sequence[int]) -> Left:
         self._use(self._config.time_zone)
+        use_parts(self._connection, None, None, self._config)
         note_parts(self._connection, one.parts, ids, self._n_before(ids))
         return one.read(self._connection, self._file(ids[0], 0), self._config)
 
     def _read_alone(self, path: Path, kind: InputFormat, file_id: int, n_before: int) -> Left:
         self._use(kind.time_zone(path, self._config))
+        use_parts(self._connection, self._whole or path, self._file_date, self._config)
         note_parts(self._connection, [], [], 0)
         return kind.read(self._connection, path, self._file(file_id, n_before), self._config)
 
@@ -202,8 +211,11 @@ def _refuse_columns(path: Path, kind: InputFormat, config: Config) -> None:
         )
     if config.columns.time_else is not None and kind.time_else is None:
         raise BadInput(f"{path}: columns.time_else is for GTFS-Realtime alone, and this file is {kind.name}; remove it")
-    if len(config.columns.of_time) > 1 and not kind.can_join_times:
+    columns = config.columns
+    is_parted = len(columns.of_time) > 1 or any(map(is_of_path, columns.of_time))
+    is_as_usual = place_form(config)["place"] == place_form(config)["place"] | USUAL_PLACE
+    if (is_parted or not is_as_usual) and not kind.has_columns:
         raise BadInput(
-            f"{path}: columns.time names two columns, which is for CSV files alone, and this file is {kind.name}; "
-            "write date and time as one column"
+            f"{path}: is {kind.name}, in which a time is one column and a place has latitude and longitude in degrees; "
+            "name these in [columns] alone"
         )

@@ -9,10 +9,11 @@ from pathlib import Path
 import fsspec
 import polars as pl
 
-from tasks.base.config import DATE_PLACEHOLDER, Config
+from tasks.base.config import Config
 from tasks.base.config_types import is_remote
 from tasks.base.durable import canonical_json, sha256
 from tasks.base.errors import BadInput
+from tasks.base.file_patterns import filled, has_date
 from tasks.base.owner import Spender
 from tasks.records.input_formats.archives import PACK
 from tasks.records.read import source
@@ -75,10 +76,11 @@ def _relative(path: Path, folder: Path) -> str:
 def _remote_inputs(date: dt.date, config: Spender) -> list[Input]:
     found: dict[str, Input] = {}
     for pattern in filter(is_remote, config.dataset.files):
-        file_date = date if DATE_PLACEHOLDER in pattern else None
-        store, place = fsspec.url_to_fs(pattern.replace(DATE_PLACEHOLDER, date.isoformat()))
+        file_date = date if has_date(pattern) else None
+        (store, first), *others = (fsspec.url_to_fs(one) for one in filled(pattern, date))
         store.invalidate_cache()
-        matching = {**store.glob(place, detail=True), **store.glob(place + PACK, detail=True)}
+        places = [one + pack for one in (first, *(place for _, place in others)) for pack in ("", PACK)]
+        matching = {path: status for place in places for path, status in store.glob(place, detail=True).items()}
         for path, status in matching.items():
             if status["type"] == "file":
                 address = store.unstrip_protocol(path)

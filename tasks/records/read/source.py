@@ -8,9 +8,9 @@ import os
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
-from tasks.base.config import DATE_PLACEHOLDER
 from tasks.base.config_types import is_remote, shown
 from tasks.base.errors import BadInput, NoRecords
+from tasks.base.file_patterns import filled, has_date
 from tasks.base.owner import Spender
 from tasks.records.input_formats.archives import PACK
 
@@ -24,8 +24,8 @@ def find_files(date: dt.date, config: Spender, needed: bool = True) -> list[tupl
     """
     found: dict[str, dt.date | None] = {}
     for pattern in itertools.filterfalse(is_remote, config.dataset.files):
-        file_date, filled = date if DATE_PLACEHOLDER in pattern else None, _filled(pattern, date, config)
-        matching = (path for one in (filled, filled + PACK) for path in glob.iglob(one, recursive=True))
+        file_date, places = date if has_date(pattern) else None, _filled(pattern, date, config)
+        matching = (path for one in places for pack in ("", PACK) for path in glob.iglob(one + pack, recursive=True))
         found |= dict.fromkeys(_resolved(matching), file_date)
     if needed and not found:
         _refuse_unreadable(date, config)
@@ -62,10 +62,10 @@ def _resolved(paths: Iterable[str]) -> Iterator[str]:
         yield os.path.realpath(whole) if not name or os.path.islink(whole) else whole  # noqa: PTH114
 
 
-def _filled(pattern: str, date: dt.date, config: Spender) -> str:
-    """Return a pattern for the files of a day, from the root on."""
-    dated = pattern.replace(DATE_PLACEHOLDER, date.isoformat())
-    return dated if Path(dated).is_absolute() else f"{glob.escape(str(config.folder))}/{dated}"
+def _filled(pattern: str, date: dt.date, config: Spender) -> list[str]:
+    """Return the patterns for the files of a day, from the root on."""
+    here = "" if Path(pattern).is_absolute() else f"{glob.escape(str(config.folder))}/"
+    return [f"{here}{one}" for one in filled(pattern, date)]
 
 
 def _refuse_unreadable(date: dt.date, config: Spender) -> None:
@@ -75,7 +75,7 @@ def _refuse_unreadable(date: dt.date, config: Spender) -> None:
         BadInput: There is one.
     """
     for pattern in itertools.filterfalse(is_remote, config.dataset.files):
-        for part in reversed(Path(_filled(pattern, date, config)).parents):
+        for part in reversed(Path(_filled(pattern, date, config)[-1]).parents):
             for folder in filter(os.path.isdir, glob.glob(str(part))):
                 if not os.access(folder, os.R_OK | os.X_OK):
                     raise BadInput(

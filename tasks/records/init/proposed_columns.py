@@ -1,0 +1,120 @@
+"""Proposes the column of each role: by names, by a preset, and by what columns named like places and times have."""
+
+import dataclasses
+from collections.abc import Sequence
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from tasks.base.config_presets import preset_columns, preset_format, preset_unit
+from tasks.base.config_source import OF_FILE, PLACES, ROLES, SPEED, needed_roles
+from tasks.base.errors import BadInput
+from tasks.base.file_patterns import HOUR_PLACEHOLDER, is_of_path
+from tasks.records.init.inner_lists import refuse_inner_lists
+from tasks.records.init.path_times import PathTimes, path_times
+from tasks.records.init.place_columns import place_column
+from tasks.records.init.proposed import Proposal
+from tasks.records.init.proposed_users import counts_rows, name_users
+from tasks.records.init.time_columns import column_instead, hour_column, of_time, other_column
+from tasks.records.input_formats.input_format import Given, Look
+from tasks.records.input_formats.roles import recognise_roles, unit_of
+
+
+def propose_columns(
+    looks: Sequence[Look], files: Sequence[Path], folder: Path, given: Given, proposal: Proposal
+) -> PathTimes | None:
+    """Note the column of each role; return what the paths say of the times, if they are in them."""
+    look, columns, reasons = looks[0], proposal.settings["columns"], proposal.reasons
+    if OF_FILE in given.columns.values() and (not look.format.can_name_user or given.columns.get("user") != OF_FILE):
+        raise BadInput(f"{OF_FILE} can be the user of CSV files alone; name a column: {', '.join(look.names)}")
+    given = _with_times(look, given)
+    named = [(role, one) for role, name in given.columns.items() for one in ([name] if isinstance(name, str) else name)]
+    absent = [name for _, name in named if name not in (*look.names, OF_FILE, SPEED) and not is_of_path(name)]
+    if absent:
+        role = next(role for role, name in named if name == absent[0])
+        raise BadInput(f'--{role}: there is no column "{absent[0]}"; there are: {", ".join(look.names)}')
+    preset = next((name for name, of in preset_columns().items() if _fits(name, of, look)), None)
+    if preset and given.columns.get("value", preset_columns()[preset]["value"]) == preset_columns()[preset]["value"]:
+        proposal.settings["dataset"]["preset"] = preset
+        columns.update({**preset_columns()[preset], **given.columns})
+        proposal.unit = preset_unit(preset)
+        reasons.append(f"the columns are those of {preset}, which the preset knows, with the unit of its values")
+        return None
+    free = [name for name in look.own_names if name not in [one for _, one in named]]
+    found = _found_columns(looks, free, given)
+    refuse_inner_lists(look, {**found, **given.columns})
+    columns.update({**found, **given.columns})
+    times = path_times(files, folder) if look.format.has_columns else None
+    _times_of_paths(look, times, proposal)
+    if "user" not in columns and look.format.can_name_user and name_users(look.files or files, folder):
+        columns["user"] = OF_FILE
+        reasons.append(
+            "no column is named like an id of a user: each file is taken for one user, by its name without a date"
+        )
+    for role in (*ROLES, "h3", "geometry"):
+        if role in found and role not in given.columns:
+            kind = f", of type {look.kinds[found[role]]}" if look.kinds and role != "value" else ""
+            reasons.append(f"{role} is {found[role]!r}, by its name{kind}")
+    proposal.missing = [role for role in needed_roles(columns) if role not in columns]
+    if "value" in proposal.missing and look.format.has_members:
+        proposal.missing = ["value"]  # the first to be known: it is never looked into
+    proposal.unit = "km/h" if columns.get("value") == SPEED else unit_of(columns.get("value", ""))
+    return times if any(map(is_of_path, of_time(columns) if "time" in columns else ())) else None
+
+
+def _with_times(look: Look, given: Given) -> Given:
+    """Return what is given with both columns of the time, if it names two."""
+    time = given.columns.get("time", "")
+    if not isinstance(time, str) or "," not in time or time in look.names:
+        return given
+    return dataclasses.replace(given, columns={**given.columns, "time": [one.strip() for one in time.split(",")]})
+
+
+def _found_columns(looks: Sequence[Look], free: list[str], given: Given) -> dict[str, Any]:
+    """Return the column of each role that can be recognised, of the place one of cells or points if it has no two."""
+    of_place = {role for role in PLACES if role in given.columns}
+    found = recognise_roles(free, partial(counts_rows, looks))
+    if of_place & {"h3", "geometry"}:
+        return {role: name for role, name in found.items() if role not in PLACES}
+    if {"latitude", "longitude"} <= {*found, *of_place} or of_place or not looks[0].format.has_columns:
+        return found
+    value = given.columns.get("value", found.get("value"))
+    place = place_column(looks[0], [name for name in free if name != value])
+    if place is None:
+        return found
+    kind, column = place
+    others = recognise_roles([name for name in free if name != column], partial(counts_rows, looks))
+    return {kind: column, **{role: name for role, name in others.items() if role not in PLACES}}
+
+
+def _times_of_paths(look: Look, times: PathTimes | None, proposal: Proposal) -> None:
+    """Note the time that the paths say, if no column has it, or only one of the hour."""
+    columns = proposal.settings["columns"]
+    if "time" in columns or times is None:
+        return
+    hours = hour_column(look, columns)
+    if hours is not None:
+        columns["time"] = ["{date}", hours]
+        proposal.reasons.append(f"the date of the times is in the files' paths, and the hour in {hours!r}")
+    elif HOUR_PLACEHOLDER in times.time:
+        columns["time"] = times.time
+        proposal.reasons.append("no column has times: they are the date and the hour in the files' paths")
+
+
+def _fits(preset: str, columns: dict[str, str], look: Look) -> bool:
+    return preset_format(preset) in (None, look.format.name) and set(columns.values()) <= {*look.names, SPEED}
+
+
+def join_dates(look: Look, proposal: Proposal) -> None:
+    """Note the second column of the time, if the first does not have it all."""
+    columns = proposal.settings["columns"]
+    if not look.format.has_columns or not isinstance(columns["time"], str) or is_of_path(columns["time"]):
+        return
+    both = other_column(look, columns)
+    instead = column_instead(look, columns) if both is None else None
+    if both is not None:
+        columns["time"] = list(both)
+        proposal.reasons.append(f"the times in {both[1]!r} have no date: it is in {both[0]!r}")
+    elif instead is not None:
+        proposal.reasons.append(f"some records have no time in {columns['time']!r}: for these it is {instead!r}")
+        columns["time"] = [columns["time"], instead]

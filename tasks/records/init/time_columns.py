@@ -1,0 +1,84 @@
+"""Time columns: which columns have the time of a record, one or two, and what they have together."""
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+from tasks.records.input_formats.input_format import Look
+from tasks.records.input_formats.roles import recognise_roles
+from tasks.records.input_formats.times import joined_times
+
+_ENOUGH = 0.9
+_CLOCK = re.compile(r"\s*(\d\d?:?\d\d(:?\d\d([.,]\d+)?)?( ?[AaPp][Mm])?|([01]?\d|2[0-4])(\.0*)?)\s*")
+_DATE_ALONE = re.compile(r"\s*(\d{4}-\d\d?-\d\d?([T ]00:00(:00(\.0+)?)?(Z|[+-]00:?00)?)?|(19|20)\d{6})\s*")
+_CLOCKS = (
+    "hour",
+    "hr",
+    "hourofday",
+    "localhour",
+    "hh",
+    "timeofday",
+    "time",
+    "localtime",
+    "clock",
+    "utchour",
+    "hourutc",
+)
+_OF_DATES = "{date}"
+_DATES = ("date", "day", "servicedate", "localdate", "gpsdate", "utcdate", "recorddate", "eventdate", "datestamp")
+_NONE: tuple[Any, ...] = (None, "", 0)
+
+
+def of_time(columns: Mapping[str, Any]) -> tuple[str, ...]:
+    """Return the columns of the time: one, or those of date and time."""
+    time = columns["time"]
+    return (time,) if isinstance(time, str) else tuple(time)
+
+
+def written_times(look: Look, columns: Mapping[str, Any], *, spread: bool = False) -> list[Any]:
+    """Return the times of a file's first records, or of some all over it, as the engine joins them."""
+    some = [look.spread(name) if spread else look.column(name) for name in of_time(columns)] if look.names else []
+    if len(some) < 2:
+        return some[0] if some else []
+    return joined_times(some[0], some[1])
+
+
+def other_column(look: Look, columns: Mapping[str, Any]) -> tuple[str, str] | None:
+    """Return the columns of date and time of day, if that of the time has one of them; None if it has both."""
+    times = [str(one) for one in look.column(columns["time"]) if one not in (None, "")]
+    free = [name for name in look.own_names if name not in columns.values()]
+    named = {re.sub(r"[^a-z]", "", name.rpartition(".")[2].lower()): name for name in free}
+    if _most(_CLOCK, times):
+        date = next((named[one] for one in _DATES if one in named), None)
+        return None if date is None else (date, columns["time"])
+    if not _most(_DATE_ALONE, times):
+        return None
+    clocks = [named[one] for one in _CLOCKS if one in named]
+    clock = next((one for one in clocks if _most(_CLOCK, [str(at) for at in look.column(one) if at is not None])), None)
+    return None if clock is None else (columns["time"], clock)
+
+
+def hour_column(look: Look, columns: Mapping[str, Any]) -> str | None:
+    """Return the column of the hour; None if there is none."""
+    return (other_column(_dated(look), {**columns, "time": _OF_DATES}) or (None, None))[1]
+
+
+def _dated(look: Look) -> Look:
+    """Return what a file looks like with a column of dates more."""
+    own = look.column
+    return replace(look, column=lambda name: ["2026-01-15"] if name == _OF_DATES else own(name))
+
+
+def _most(form: re.Pattern[str], texts: Sequence[str]) -> bool:
+    return bool(texts) and sum(bool(form.fullmatch(one)) for one in texts) >= _ENOUGH * len(texts)
+
+
+def column_instead(look: Look, columns: Mapping[str, Any]) -> str | None:
+    """Return a column with a time of the records that have none in theirs; None if there is none, or all have one."""
+    lacking = [number for number, one in enumerate(look.column(columns["time"])) if one in _NONE]
+    if not lacking:
+        return None
+    free = [name for name in look.own_names if name not in columns.values() and recognise_roles([name]).get("time")]
+    entries = {name: look.column(name) for name in free}
+    return next((name for name in free if all(entries[name][number] not in _NONE for number in lacking)), None)
