@@ -43,8 +43,8 @@ class PresenceDay:
 
     @property
     def has_map(self) -> bool:
-        """Whether there is a map: of means, if any cell is published."""
-        return self.config.publish.map and self.config.statistics.mean and self.has_cells
+        """Whether there is a map: of means, or of users, if any cell is published."""
+        return self.config.publish.map and self.has_cells
 
 
 def _map(day: PresenceDay) -> bytes:

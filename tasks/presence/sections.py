@@ -81,7 +81,7 @@ class PresenceStatistics(Section):
 
     mean: bool = True
     """Publish means and numbers of records too. With `false` only numbers of users are published, with less noise: for
-    visits, boardings and trips, which have no value. Then leave out `[value]` and `columns.value`; there is no map."""
+    visits, boardings and trips, which have no value. Then leave out `[value]` and `columns.value`."""
 
 
 class PresencePublish(Publish):

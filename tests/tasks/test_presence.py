@@ -449,6 +449,19 @@ def test_the_map_is_one_page_about_noisy_numbers(tmp_path: Path) -> None:
     assert table.height == presence_releases(ledger.read_entries(config))[0].n_published > 0
 
 
+def test_where_numbers_of_users_alone_are_published_the_map_is_of_them(tmp_path: Path) -> None:
+    without = CONFIG.replace('value = "speed"\n', "").replace("map = false", "map = true")
+    start, end = without.index("[value]"), without.index("[grid]")
+    files, config = made(tmp_path / "dataset", without[:start] + "[statistics]\nmean = false\n" + without[end:])
+    write(files, DATE, some_lines(1, 900))
+    page = (published(config) / "map.html").read_text()
+    assert "Number of users per hexagon" in page
+    assert "published number" in page
+    assert "mean users" not in page
+    assert "Numbers of users and records are noisy" not in page
+    assert verify_presence(config).n_made_again == 1
+
+
 def arrow_times(numbers: list[int], unit: str = "us", zone: str | None = None) -> pa.Array:
     """Return times by their numbers, also those that no calendar has."""
     stored = pa.py_buffer(np.array(numbers, dtype=np.int64))

@@ -68,7 +68,7 @@ def map_document(day: MapDay, places: Places, config: Config) -> Document:
 
     Its roots are the slots, map, hexagons and curve; one callback connects them.
     """
-    sources = map_sources(day)
+    sources, look = map_sources(day), Look.of(day.published, config)
     slider, select = _slider(day), _select(day)
     now = BoxAnnotation(fill_color="#f7edd4", fill_alpha=1, line_color=None, level="underlay")
     curve = _curve(sources, day, config)
@@ -79,7 +79,7 @@ def map_document(day: MapDay, places: Places, config: Config) -> Document:
             **sources,
             **{"slider": slider, "select": select, "now": now, "title": curve.title},
             **{"unit": config.value.unit, "decimals": decimals(config.value.span)},
-            "expected_error": Look.of(day.published, config).expected_error,
+            **{"about": look.about, "expected_error": look.expected_error},
             "areas": list(AREA_WORDS.values()),
         },
     )
@@ -140,7 +140,7 @@ def _map(sources: Sources, places: Sources, day: MapDay, config: Config) -> Any:
     for colour, width in (("white", 6), (INK, 3)):
         patches(plot, sources["outline"], fill_color=None, line_color=colour, line_width=width)
     _draw_places(plot, places)
-    finish_map(plot, everywhere, colour_bar(mapper, measured(f"mean {config.value.name}", config.value.unit)))
+    finish_map(plot, everywhere, colour_bar(mapper, measured(look.named(config), config.value.unit)))
     plot.add_tools(hover(published_tip("cell", look, config), published), hover(withheld_tip("cell"), withheld))
     return plot
 

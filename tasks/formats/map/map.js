@@ -34,8 +34,8 @@ function reading(published, withheld) {
   if (at >= 0) {
     const {mean, error, low, high, epsilon, typical, unusual, area} = published
     const usually = typical ? `; such a day usually ${amount(typical[at])}${unusual[at] ? ", so this is unusual" : ""}` : ""
-    return `mean ${amount(mean[at])} ${unit}, ${expected_error} ${amount(error[at])}, 95 % interval ` +
-      `${amount(low[at])} to ${amount(high[at])}${usually}${area ? `; value of ${area[at]}` : ""}; epsilon about ${epsilon[at].toPrecision(3)}; ${size(published, at)}`
+    return `${about} ${amount(mean[at])}${unit && ` ${unit}`}, ${expected_error} ${amount(error[at])}, 95 % interval ` +
+      `${amount(low[at])} to ${amount(high[at])}${usually}${area ? `; value of ${area[at]}` : ""}; epsilon about ${epsilon[at].toPrecision(3)}${about === "users" ? "." : `; ${size(published, at)}`}`
   }
   const hidden = withheld.slot.indexOf(slot)
   return hidden < 0 ? "no records." : `withheld, no number of use could be promised within the budget; ${size(withheld, hidden)}`

@@ -41,19 +41,31 @@ class Look:
         has_typical: Whether it says what is usual.
         may_be_coarse: Whether a cell may have the value of a larger area.
         has_noisy_counts: Whether numbers of users and records have noise too, because who was there is secret.
+        are_counts: Whether the numbers shown are of users, and no means.
     """
 
     promises: bool
     has_typical: bool
     may_be_coarse: bool
     has_noisy_counts: bool
+    are_counts: bool
 
     @classmethod
     def of(cls, statistics: pl.DataFrame, config: Config) -> "Look":
         """Return the look of a published table."""
         columns, has_target = statistics.columns, config.privacy.target_error is not None
         may_be_coarse, are_noisy = "mean_area" in columns and has_target, "n_users_sd" in columns
-        return cls("mean_error_bound" in columns, "typical_mean" in columns, may_be_coarse, are_noisy)
+        are_counts = are_noisy and "n_records_sd" not in columns
+        return cls("mean_error_bound" in columns, "typical_mean" in columns, may_be_coarse, are_noisy, are_counts)
+
+    @property
+    def about(self) -> str:
+        """What comes before a number."""
+        return "users" if self.are_counts else "mean"
+
+    def named(self, config: Config) -> str:
+        """Return what the numbers are."""
+        return config.value.name if self.are_counts else f"mean {config.value.name}"
 
     @property
     def expected_error(self) -> str:
@@ -98,7 +110,7 @@ def published_tip(where: str, look: Look, config: Config) -> str:
     """Return the tip of a published cell as a Bokeh template; ``where`` is a column that names the cell."""
     unit, digits = inert(config.value.unit), decimals(config.value.span)
     lines = [
-        f"<strong>mean {inert(config.value.name)} @mean{{%.{digits}f}} {unit}</strong>",
+        f"<strong>{inert(look.named(config))} @mean{{%.{digits}f}} {unit}</strong>",
         f"{look.expected_error} @error{{%.{digits}f}} {unit}",
         f"95 % interval @low{{%.{digits}f}} to @high{{%.{digits}f}} {unit}",
     ]
@@ -109,7 +121,8 @@ def published_tip(where: str, look: Look, config: Config) -> str:
     if config.statistics.variance:
         digits = decimals(config.value.span**2 / 4)
         lines.append(f"variance @variance{{%.{digits}f}}, expected error at most @variance_error{{%.{digits}f}}")
-    return tip(*lines, _SIZE, f"epsilon about @epsilon{{%.4g}} for any one {WHO[config.columns.user_is]}", f"@{where}")
+    size = [] if look.are_counts else [_SIZE]
+    return tip(*lines, *size, f"epsilon about @epsilon{{%.4g}} for any one {WHO[config.columns.user_is]}", f"@{where}")
 
 
 def with_look(statistics: pl.DataFrame, config: Config) -> pl.DataFrame:
@@ -173,6 +186,7 @@ def head(
         "promises": look.promises,
         "has_typical": look.has_typical,
         "are_counts_noisy": look.has_noisy_counts,
+        "are_counts": look.are_counts,
         "may_be_coarse": look.may_be_coarse,
         "has_unusual": look.has_typical and statistics["unusual"].any(),
         "told_nothing": look.has_typical and not (statistics["mean_day_share"] >= _TOLD).any(),
