@@ -1,9 +1,9 @@
 -- What the first rows of a file in JSON have of the columns' names, and what they have for user and time.
 -- The value is not looked at: only whether there is such a member, which is structure.
--- Grain    one row per row that is a JSON object, in their order
+-- Grain    one row per row that is what records are, in their order
 -- Reads    first_line: the first lines of the file
 -- Params   $members: pointers to members that are named as columns are; $user, $time: such pointers; $user_path,
---          $time_path: pointers by the path that the name may be
+--          $time_path: pointers by the path that the name may be; $kind: what a record is, OBJECT or ARRAY
 -- Privacy  SENSITIVE: times of records
 with readable as (
     select row_number, readable_json(line) as line
@@ -19,5 +19,5 @@ select
     coalesce(json_type(object, $user), json_type(object, $user_path)) as user_type,
     coalesce(json_extract_string(object, $time), json_extract_string(object, $time_path)) as time
 from parsed
-where json_type(object) = 'OBJECT'
+where json_type(object) = $kind
 order by row_number

@@ -10,7 +10,7 @@ from tasks.base.config_types import Place, Section
 from tasks.base.names import NAME
 from tasks.base.time_zones import known_zone
 
-Format = Literal["csv", "parquet", "ndjson", "json", "gtfs-rt"]
+Format = Literal["csv", "parquet", "ndjson", "json", "xml", "gtfs-rt", "plt"]
 TimeUnit = Literal["s", "ms", "us", "ns"]
 ROLES = ("user", "time", "latitude", "longitude", "value")
 """The columns that are read, by what they mean."""
@@ -23,6 +23,9 @@ SPEED = "{speed}"
 """What `columns.value` says where the value is the speed from the fix before."""
 OF_FILE = "{file}"
 """What `columns.user` says where a file's name is the user of its records."""
+FOLDERS = ("{folder}", "{folder/..}")
+"""The same where the name of its folder is, or that of the folder above: the position is how far above."""
+OF_PATH = (OF_FILE, *FOLDERS)
 
 _DIRECTIVE = re.compile(r"%(-?.)")
 _LITERAL_ZONE = re.compile(r"(?<![A-Za-z])((?i:Z|UTC|GMT)|[A-Z]{1,4}T|MSK)\W*$")
@@ -164,8 +167,8 @@ class Columns(Section):
             raise ValueError("time_else must name another column than the five")
         if len(set(names)) < len(names):
             raise ValueError("must name different columns")
-        if OF_FILE in names[1:]:
-            raise ValueError(f"only user may be {OF_FILE}")
+        if of_path := next((name for name in names[1:] if name in OF_PATH), None):
+            raise ValueError(f"only user may be {of_path}")
         if SPEED in names[:-1]:
             raise ValueError(f"only value may be {SPEED}")
         if self.is_speed and self.user_is == "record":
@@ -176,6 +179,11 @@ class Columns(Section):
     def is_speed(self) -> bool:
         """Whether the value is the speed from the fix before."""
         return self.value == SPEED
+
+    @property
+    def is_of_path(self) -> bool:
+        """Whether the user is named by the path of a file."""
+        return self.user in OF_PATH
 
     @property
     def of_time(self) -> tuple[str, ...]:

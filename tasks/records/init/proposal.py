@@ -17,14 +17,20 @@ from zoneinfo import ZoneInfo
 import numpy as np
 import tzfpy
 
-from tasks.base.config_presets import preset_columns, preset_format, preset_unit
-from tasks.base.config_source import OF_FILE, ROLES, SPEED
+from tasks.base.config_presets import preset_columns, preset_times, preset_unit
+from tasks.base.config_source import FOLDERS, OF_PATH, ROLES, SPEED
 from tasks.base.errors import BadInput
 from tasks.base.time_zones import zone_problem
 from tasks.records.init import patterns
-from tasks.records.init.inner_lists import refuse_inner_lists
 from tasks.records.init.looking import MOST_FILES, look_at, looked_at_first
-from tasks.records.init.proposed_files import NOT_THEIR_DAYS, are_of_day, dated_files, undated_files
+from tasks.records.init.proposed_columns import columns_by_name, fitting_preset, refuse_absent, value_of_preset
+from tasks.records.init.proposed_files import (
+    NOT_THEIR_DAYS,
+    are_of_day,
+    dated_files,
+    files_of_folders,
+    undated_files,
+)
 from tasks.records.init.proposed_places import places_of
 from tasks.records.init.proposed_times import (
     TimesForm,
@@ -34,11 +40,11 @@ from tasks.records.init.proposed_times import (
     written_times,
     zone_of_times,
 )
-from tasks.records.init.proposed_users import counts_rows, name_users, strangers
+from tasks.records.init.proposed_users import strangers
 from tasks.records.init.proposed_values import are_fixes, has_no_values
 from tasks.records.init.same_form import refuse_other_forms
 from tasks.records.input_formats.input_format import Given, Look
-from tasks.records.input_formats.roles import recognise_roles, unit_of
+from tasks.records.input_formats.roles import unit_of
 from tasks.records.input_formats.table import format_by_name
 
 _N_PLACES = 500
@@ -97,9 +103,9 @@ def propose_source(files: Sequence[Path], folder: Path, given: Given) -> Proposa
     if proposal.missing and proposal.missing != ["value"]:
         return proposal
     if "value" not in given.columns and (proposal.missing or has_no_values(looks, columns)):
-        by_speed = _by_speed(looks, files, folder, given)
-        if by_speed or proposal.missing:
-            return by_speed or proposal
+        other = _by_preset(first, files, folder, given) or _by_speed(looks, files, folder, given)
+        if other or proposal.missing:
+            return other or proposal
     _join_dates(first, proposal)
     refuse_other_forms(files, looks, columns)
     first.format.refuse_columns(files, looks, proposal.settings["columns"])
@@ -123,6 +129,14 @@ def _by_speed(looks: Sequence[Look], files: Sequence[Path], folder: Path, given:
         "places inside hexagons are private"
     )
     return proposal
+
+
+def _by_preset(first: Look, files: Sequence[Path], folder: Path, given: Given) -> Proposal | None:
+    """Return a proposal with the value of a preset; None if none fits."""
+    value = value_of_preset(first, files, folder, given)
+    if value is None:
+        return None
+    return propose_source(sorted(files), folder, dataclasses.replace(given, columns={**given.columns, "value": value}))
 
 
 def read_all_files(files: Sequence[Path], folder: Path, proposal: Proposal) -> str:
@@ -156,46 +170,27 @@ def _form(files: Sequence[Path], look: Look, given: Given, proposal: Proposal) -
         dataset["header"] = list(look.header)
     if look.records:
         dataset["records"] = look.records
-        why = "as --records says" if given.records is not None else "it is the longest one of the first file"
-        reasons.append(f"the list of records in each document is {look.records!r}: {why}")
+        why = "as --records says" if given.records is not None else "the most of the first file, or those with places"
+        reasons.append(f"the records in each document are at {look.records!r}: {why}")
 
 
 def _columns(looks: Sequence[Look], files: Sequence[Path], folder: Path, given: Given, proposal: Proposal) -> None:
-    look, columns, reasons = looks[0], proposal.settings["columns"], proposal.reasons
-    if OF_FILE in given.columns.values() and (not look.format.can_name_user or given.columns.get("user") != OF_FILE):
-        raise BadInput(f"{OF_FILE} can be the user of CSV files alone; name a column: {', '.join(look.names)}")
-    absent = [name for name in given.columns.values() if name not in (*look.names, OF_FILE, SPEED)]
-    if absent:
-        role = next(role for role, name in given.columns.items() if name == absent[0])
-        raise BadInput(f'--{role}: there is no column "{absent[0]}"; there are: {", ".join(look.names)}')
-    preset = next((name for name, of in preset_columns().items() if _fits(name, of, look)), None)
-    if preset and given.columns.get("value", preset_columns()[preset]["value"]) == preset_columns()[preset]["value"]:
+    look, columns = looks[0], proposal.settings["columns"]
+    refuse_absent(look, given)
+    preset = fitting_preset(look, files, folder, given)
+    if preset:
         proposal.settings["dataset"]["preset"] = preset
         columns.update({**preset_columns()[preset], **given.columns})
         proposal.unit = preset_unit(preset)
-        reasons.append(f"the columns are those of {preset}, which the preset knows, with the unit of its values")
-        return
-    free = [name for name in look.own_names if name not in given.columns.values()]
-    found = recognise_roles(free, partial(counts_rows, looks))
-    refuse_inner_lists(look, {**found, **given.columns})
-    columns.update({**found, **given.columns})
-    if "user" not in columns and look.format.can_name_user and name_users(look.files or files, folder):
-        columns["user"] = OF_FILE
-        reasons.append(
-            "no column is named like an id of a user: each file is taken for one user, by its name without a date"
+        proposal.reasons.append(
+            f"the columns are those of {preset}, which the preset knows, with the unit of its values"
         )
-    for role in ROLES:
-        if role in found and role not in given.columns:
-            kind = f", of type {look.kinds[found[role]]}" if look.kinds and role != "value" else ""
-            reasons.append(f"{role} is {found[role]!r}, by its name{kind}")
+        return
+    columns.update(columns_by_name(looks, files, folder, given, proposal.reasons))
     proposal.missing = [role for role in ROLES if role not in columns]
     if "value" in proposal.missing and look.format.has_members:
         proposal.missing = ["value"]  # the first to be known: it is never looked into
     proposal.unit = "km/h" if columns.get("value") == SPEED else unit_of(columns.get("value", ""))
-
-
-def _fits(preset: str, columns: dict[str, str], look: Look) -> bool:
-    return preset_format(preset) in (None, look.format.name) and set(columns.values()) <= {*look.names, SPEED}
 
 
 def _join_dates(look: Look, proposal: Proposal) -> None:
@@ -226,11 +221,15 @@ def _times(files: Sequence[Path], folder: Path, looks: Sequence[Look], given: Gi
     columns, days_zone = proposal.settings["columns"], proposal.settings["dataset"]["timezone"]
     times = [[one for one in written_times(look, columns) if one not in (None, "")] for look in looks]
     name = ", ".join(of_time(columns))
-    found = form_of_times(files, folder, times, name, given.time_format, given.time_zone or days_zone)
+    preset = proposal.settings["dataset"].get("preset")
+    known = preset_times(preset) if preset else {}
+    zone_given = given.time_zone or known.get("time_zone")
+    form_given = given.time_format or known.get("time_format")
+    found = form_of_times(files, folder, times, name, form_given, zone_given or days_zone)
     if found.has_no_offset(times):
         is_int96 = (looks[0].kinds or {}).get(name) == "int96"
         spread = chain.from_iterable(written_times(look, columns, spread=True) for look in looks)
-        zone, why = zone_of_times(found, list(spread), name, days_zone, is_int96, given.time_zone)
+        zone, why = zone_of_times(found, list(spread), name, days_zone, is_int96, zone_given)
         columns["time_zone"], found = zone, dataclasses.replace(found, time_zone=zone)
         proposal.reasons.append(why)
     other = looks[0].format.time_else
@@ -250,8 +249,11 @@ def _patterns(files: Sequence[Path], folder: Path, looks: Sequence[Look], form: 
     columns, zone = proposal.settings["columns"], ZoneInfo(proposal.settings["dataset"]["timezone"])
     first = [form.days(written_times(look, columns), zone) for look in looks]
     proposal.date = max(sum(first, Counter()).items(), key=lambda day: day[1], default=(None, 0))[0]
-    dates = None if proposal.settings["columns"]["user"] == OF_FILE else patterns.dates_of(files, folder)
-    if dates is None:
+    user = proposal.settings["columns"]["user"]
+    dates = None if user in OF_PATH else patterns.dates_of(files, folder)
+    if user in FOLDERS:
+        named = files_of_folders(files, folder, FOLDERS.index(user))
+    elif dates is None:
         named = undated_files(files, folder)
     else:
         whole = (form.days(written_times(look, columns, spread=True), zone) for look in looks if look.names)

@@ -3,7 +3,7 @@
 from pathlib import Path
 
 from tasks.base.config import Config
-from tasks.base.config_source import OF_FILE, SPEED
+from tasks.base.config_source import OF_PATH, SPEED
 from tasks.base.errors import BadInput
 
 DEGREES = (
@@ -17,7 +17,7 @@ GEOMETRY = "A geometry, such as POINT (8.3 47.05), must be written as two column
 
 def source_names(config: Config) -> dict[str, str]:
     """Return the name that the input files use for each role. What is derived has no column."""
-    return {role: name for role, name in config.columns.by_role.items() if name not in (OF_FILE, SPEED)}
+    return {role: name for role, name in config.columns.by_role.items() if name not in (*OF_PATH, SPEED)}
 
 
 def roles_of(path: Path, header: list[str], hint: str, config: Config) -> dict[int, str]:

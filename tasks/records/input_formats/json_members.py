@@ -20,10 +20,12 @@ class Members(NamedTuple):
     Attributes:
         pointers: The JSON pointer to each role's member.
         times: The times of these records.
+        kind: What a record is, as the engine calls it.
     """
 
     pointers: dict[str, str]
     times: list[str | None]
+    kind: str
 
 
 def first_rows(batches: pa.RecordBatchReader, n: int) -> pa.Table:
@@ -55,23 +57,29 @@ def first_members(connection: warehouse.Connection, path: Path, first: pa.Table,
     whole = {role: pointer_to_member(name) for role, name in names.items()}
     by_path = {role: pointer_by_path(name) for role, name in names.items()}
     connection.register("first_line", first)
-    asked = {"members": list(whole.values()), "user": whole["user"], "time": whole["time"]}
-    paths = {"user_path": by_path["user"], "time_path": by_path["time"]}
+    kind = "ARRAY" if all(name.startswith("[") for name in names.values()) else "OBJECT"
+    user = "time" if config.columns.is_of_path else "user"
+    asked = {"members": list(whole.values()), "user": whole[user], "time": whole["time"], "kind": kind}
+    paths = {"user_path": by_path[user], "time_path": by_path["time"]}
     rows = warehouse.rows(connection, "read/first_members", {**asked, **paths})
     found = rows[0][0] if rows else []
     pointers = {role: whole[role] if whole[role] in found else by_path[role] for role in names}
     _refuse_overlap(path, pointers, config)
-    if next((kind for _, kind, _ in rows if kind not in (None, "NULL")), None) == _NO_ID:
+    if (
+        not config.columns.is_of_path
+        and next((kind for _, kind, _ in rows if kind not in (None, "NULL")), None) == _NO_ID
+    ):
         raise BadInput(
             f'{path}: "{config.columns.user}" (columns.user) has numbers with a point, which cannot be ids; write them '
             f"as texts or as whole numbers, for example with jq '.{config.columns.user} |= floor'"
         )
-    return Members(pointers, [time for *_, time in rows])
+    return Members(pointers, [time for *_, time in rows], kind)
 
 
 def _refuse_overlap(path: Path, pointers: dict[str, str], config: Config) -> None:
     """Refuse a column that is within the value, or holds it: who was where may not depend on a value."""
-    value = pointers.setdefault("value", pointers["latitude"])  # that of a speed is not read
+    pointers.setdefault("user", pointers["latitude"])  # that of a path is not read
+    value = pointers.setdefault("value", pointers["latitude"])  # nor that of a speed
     if config.columns.is_speed:
         return
     for role, pointer in pointers.items():
