@@ -39,10 +39,10 @@ class Dataset(Section):
     """Name of the dataset: small letters, digits, `_` and `-`. It is a part of each release id."""
     files: tuple[Place, ...] = Field(min_length=1)
     """Patterns of the input files, relative to this file. The end of a name says its format: `.csv`, `.tsv`,
-    `.parquet`, `.ndjson`, `.jsonl`, `.json` or `.pb`, and all but Parquet also with `.gz` or `.zst`. An archive,
-    `.tar`, `.tar.gz`, `.tgz`, `.tar.zst` or `.zip`, is one file with the rows of all in it. Texts are in UTF-8. With
-    `{date}` in a pattern each file holds one local day, and a row of another day in it is quarantined. A pattern may be
-    an address such as `s3://bucket/folder/*.parquet`."""
+    `.parquet`, `.ndjson`, `.jsonl`, `.json`, `.xml`, `.gpx`, `.plt` or `.pb`, and all but Parquet also with `.gz` or
+    `.zst`. An archive, `.tar`, `.tar.gz`, `.tgz`, `.tar.zst` or `.zip`, is one file with the rows of all in it. Texts
+    are in UTF-8. With `{date}` in a pattern each file holds one local day, and a row of another day in it is
+    quarantined. A pattern may be an address such as `s3://bucket/folder/*.parquet`."""
     timezone: str
     """IANA time zone. Days are days of this zone. So are times without an offset, unless `columns.time_zone` is set."""
     purpose: str = "not stated"
@@ -51,16 +51,20 @@ class Dataset(Section):
     """The character between the fields of CSV files."""
     preset: Preset | None = Field(default=None, exclude=True)
     """A published form of data, which fills in what this file leaves out of `[dataset]`, `[columns]` and `[value]`:
-    `gtfs-rt` (VehiclePositions of GTFS-Realtime), `tides` (vehicle_locations), `mds` (telemetry of 2.0), `iudx` (live
-    positions of transit), `siri-vm` (as JSON), `gbfs` (vehicle_status), `ais` (of MarineCadastre), `adsb` (of OpenSky),
-    `openaq` or `sensor-community`. For a speed in `km/h`, `mph`, `kn` or `m/s` it also fills in `value.factor`."""
+    `gtfs-rt` (VehiclePositions of GTFS-Realtime), `tides` (vehicle_locations), `mds` (telemetry of 2.0), `mds-trips`,
+    `iudx` (live positions of transit), `siri-vm` (JSON or XML), `gbfs` (vehicle_status of 3), `gbfs-2`
+    (free_bike_status), `gpx`, `gpx-speed`, `geolife`, `fare-taps` (fare_transactions of TIDES with places), `ais` (of
+    MarineCadastre), `ais-2025`, `ais-denmark`, `adsb` (OpenSky's CSV), `opensky-states` (its API), `adsb-traffic`,
+    `readsb`, `openaq` or `sensor-community`. For a speed in `km/h`, `mph`, `kn` or `m/s` it also fills in
+    `value.factor`."""
     # reading depends on the next four; the ledger records them where they are set
     format: Format | None = Field(default=None, exclude_if=lambda one: one is None)
     """The format of all files, whatever their names end in. `ndjson` has one JSON object per line; `json` is a document
-    with a list of them; `gtfs-rt` has vehicle positions as protobuf. Without it each name's end says it."""
+    with a list of them; `xml` has an element for each; `gtfs-rt` has vehicle positions as protobuf; `plt` has tracks of
+    OziExplorer and GeoLife. Without it each name's end says it."""
     records: str | None = Field(default=None, min_length=1, exclude_if=lambda one: one is None)
-    """For `json` only: the path to the list of records, such as `result` or `data.vehicles`. Without it the document
-    itself is the list."""
+    """For `json`: the path to the list of records, such as `result` or `data.vehicles`. Without it the document itself
+    is the list. For `xml`: the name of the element of each record, such as `trkpt`, or a path that ends in it."""
     header: tuple[str, ...] = Field(default=(), exclude_if=lambda names: not names)
     """The names of all columns of CSV files that have no header, in order: `["id", "time", "lat", "lon", "speed"]`."""
     decimal: Literal[".", ","] = Field(default=".", exclude_if=lambda mark: mark == ".")
@@ -80,12 +84,14 @@ class Dataset(Section):
 class Columns(Section):
     """The names of the five columns that are read from the source, and the form of its times.
 
-    In JSON and GTFS-Realtime a name may be a path, such as `location.coordinates[1]`.
+    In JSON, XML and GTFS-Realtime a name may be a path, such as `location.coordinates[1]`. Where JSON records are lists
+    it begins with a position, such as `[3]`. `document.now` is the member `now` of the document that the list is in.
     """
 
     user: str
-    """Name of the column of the user. The guarantee protects whoever this column identifies. For CSV files it may be
-    `{file}`: then each file holds one user's records, and its name without ending and date is the user."""
+    """Name of the column of the user. The guarantee protects whoever this column identifies. Where each file holds one
+    user's records it may be `{file}`: the file's name without ending and date is the user. `{folder}` is the name of
+    the file's folder, and `{folder/..}` of the one above. Parquet and GTFS-Realtime need a column."""
     time: str | tuple[str, str]
     """Name of the column of the time. Times are ISO 8601 or seconds, milli-, micro- or nanoseconds since 1970. In CSV
     date and time may be two columns, `["date", "time"]`, which are read with a space between them."""

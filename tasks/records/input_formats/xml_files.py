@@ -13,6 +13,7 @@ from tasks.base.config import Config
 from tasks.base.config_presets import preset_records
 from tasks.base.errors import BadInput
 from tasks.records.input_formats import recognise, xml_documents
+from tasks.records.input_formats.columns import source_names
 from tasks.records.input_formats.compressed import in_memory, packed
 from tasks.records.input_formats.input_format import Given, InputFormat, Left, Look, Merged, Snapshot
 from tasks.records.input_formats.json_members import first_rows
@@ -41,12 +42,14 @@ def _look(path: Path, given: Given) -> Look:
     return of_objects(XML, records, spread, given, at)
 
 
-def _lines(path: Path, config: Config) -> pa.RecordBatchReader:
-    return pa.RecordBatchReader.from_batches(_SCHEMA, _batches(path, _at(path, config)))
+def _lines(path: Path, config: Config, *, has_all: bool = False) -> pa.RecordBatchReader:
+    """Return the records of a document as JSON, with the members that columns name, or with all."""
+    names = None if has_all else list(source_names(config).values())
+    return pa.RecordBatchReader.from_batches(_SCHEMA, _batches(path, _at(path, config), names))
 
 
-def _batches(path: Path, at: str) -> Iterator[pa.RecordBatch]:
-    found, n_before = xml_documents.records(path, at), 0
+def _batches(path: Path, at: str, names: list[str] | None) -> Iterator[pa.RecordBatch]:
+    found, n_before = xml_documents.records(path, at, names), 0
     while lines := [json.dumps(one, ensure_ascii=False) for one in itertools.islice(found, _BATCH)]:
         numbers = pa.array(range(n_before + 1, n_before + len(lines) + 1), pa.int64())
         yield pa.RecordBatch.from_arrays([numbers, pa.array(lines, pa.string())], schema=_SCHEMA)
@@ -60,7 +63,7 @@ def _at(path: Path, config: Config) -> str:
 
 
 def _read(connection: warehouse.Connection, path: Path, file: dict[str, Any], config: Config) -> Left:
-    first = first_rows(_lines(path, config), N_LOOKED_AT)
+    first = first_rows(_lines(path, config, has_all=True), N_LOOKED_AT)
     return read_lines(connection, path, first, _lines(path, config), file, config, FEWEST_IN_SNAPSHOT)
 
 
