@@ -1,5 +1,7 @@
-"""XML and tracks: read as their records are, from nothing but the file, and refused as a whole or not at all."""
+"""XML, tracks, and records that are lists: read from the file alone, and refused as a whole or not at all."""
 
+import json
+import zipfile
 from pathlib import Path
 
 import pytest
@@ -139,3 +141,67 @@ def test_a_column_that_a_track_does_not_have_is_refused(dataset: Dataset) -> Non
     dataset.edit('"{speed}"', '"altitude"')
     track(dataset, "a/b.plt", "47.05,8.31,0,492,46037,x,y")
     assert 'no column "altitude" (columns.value); a track has: latitude, longitude, time' in refusal(dataset)
+
+
+RECORD = {"time": f"{DATE}T08:00:00Z", "lat": 47.05, "lon": 8.31, "speed": 30}
+FILES = {
+    "csv": "time,lat,lon,speed\n" + ",".join(map(str, RECORD.values())) + "\n",
+    "ndjson": json.dumps(RECORD) + "\n",
+    "json": json.dumps([RECORD]),
+    "xml": "<a><r>" + "".join(f"<{name}>{of}</{name}>" for name, of in RECORD.items()) + "</r></a>",
+}
+
+
+@pytest.mark.parametrize("is_archive", [False, True])
+@pytest.mark.parametrize("user", ["{file}", "{folder}", "{folder/..}"])
+@pytest.mark.parametrize("ending", FILES)
+def test_the_path_of_a_file_is_its_user_in_each_format_of_texts(
+    ending: str, user: str, is_archive: bool, dataset: Dataset
+) -> None:
+    names = ("anna/rides/one", "bert/walks/two")
+    dataset.edit('user = "bus"', f'user = "{user}"')
+    dataset.set(files=["raw/*.zip" if is_archive else f"raw/**/*.{ending}"], records="r" if ending == "xml" else None)
+    archive = dataset.write("all.zip", b"")
+    with zipfile.ZipFile(archive, "w") as packed:
+        for name in names:
+            packed.writestr(f"{name}.{ending}", FILES[ending])
+    if not is_archive:
+        with zipfile.ZipFile(archive) as packed:
+            packed.extractall(archive.parent)
+    ingest(dataset)
+    position = {"{file}": 2, "{folder}": 1, "{folder/..}": 0}[user]
+    assert rows_of(dataset) == [(name.split("/")[position], SECOND, 47.05, 8.31, 30.0) for name in names]
+
+
+def test_records_that_are_lists_are_read_by_position_and_others_are_none(dataset: Dataset) -> None:
+    for role, name in (("bus", "[0]"), ("time", "[1]"), ("lat", "[3]"), ("lon", "[2]"), ("speed", "[4]")):
+        dataset.edit(f'"{role}"', f'"{name}"')
+    dataset.edit('name = "[4]"', 'name = "speed"')
+    dataset.set(records="states")
+    dataset.write("a.json", json.dumps({"time": 1, "states": [["b1", SECOND, 8.31, 47.05, 30], {"a": 1}, ["b2"]]}))
+    ingest(dataset)
+    assert rows_of(dataset) == [("b1", SECOND, 47.05, 8.31, 30.0), ("b2", None, None, None, None)]
+    assert dataset.query("select n_rows, n_malformed from raw_file") == [(3, 1)]
+
+
+@pytest.mark.parametrize("first", ["now", "buses"])
+def test_a_member_of_the_document_is_one_of_each_record(first: str, dataset: Dataset) -> None:
+    dataset.edit('"time"', '"document.meta.now"')
+    dataset.set(records="buses")
+    where = {"lat": 47.05, "lon": 8.31, "speed": 30}
+    members = [("meta", {"now": SECOND, "text": '"buses": ['}), ("buses", [{"bus": "b1", **where}, {}, 7])]
+    document = dict(members if first == "now" else members[::-1])
+    dataset.write("a.json", json.dumps(document))
+    ingest(dataset)
+    assert rows_of(dataset) == [("b1", SECOND, 47.05, 8.31, 30.0), (None, SECOND, None, None, None)]
+    assert dataset.query("select n_rows, n_malformed from raw_file") == [(3, 1)]
+
+
+def test_a_small_snapshot_may_lack_what_a_large_one_must_have(dataset: Dataset) -> None:
+    plane = {"bus": "a", "time": f"{DATE}T08:00:00Z"}
+    dataset.write("night.json", json.dumps([plane]))
+    dataset.write("day.json", json.dumps([{**plane, "lat": 47.05, "lon": 8.31, "speed": 1}] * 20))
+    ingest(dataset)
+    assert dataset.query("select n_rows from raw_file order by all") == [(1,), (20,)]
+    dataset.write("wrong.json", json.dumps([plane] * 20))
+    assert 'wrong.json: no column "lat" (columns.latitude) in any line' in refusal(dataset)
