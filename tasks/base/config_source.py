@@ -85,7 +85,7 @@ class Columns(Section):
     """The names of the five columns that are read from the source, and the form of its times.
 
     In JSON, XML and GTFS-Realtime a name may be a path, such as `location.coordinates[1]`. Where JSON records are lists
-    it begins with a position, such as `[3]`. `document.now` is the member `now` of the document that the list is in.
+    it begins with a position, such as `[3]`. In a JSON document the time may be a member beside the list of records.
     """
 
     user: str

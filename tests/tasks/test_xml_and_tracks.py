@@ -185,8 +185,8 @@ def test_records_that_are_lists_are_read_by_position_and_others_are_none(dataset
 
 
 @pytest.mark.parametrize("first", ["now", "buses"])
-def test_a_member_of_the_document_is_one_of_each_record(first: str, dataset: Dataset) -> None:
-    dataset.edit('"time"', '"document.meta.now"')
+def test_a_time_beside_the_list_is_that_of_each_record(first: str, dataset: Dataset) -> None:
+    dataset.edit('"time"', '"meta.now"')
     dataset.set(records="buses")
     where = {"lat": 47.05, "lon": 8.31, "speed": 30}
     members = [("meta", {"now": SECOND, "text": '"buses": ['}), ("buses", [{"bus": "b1", **where}, {}, 7])]

@@ -13,7 +13,6 @@ from tasks.records.init.inner_lists import refuse_inner_lists
 from tasks.records.init.looking import look_at
 from tasks.records.init.proposed_users import counts_rows, name_users
 from tasks.records.input_formats.input_format import Given, Look
-from tasks.records.input_formats.json_documents import OUTER
 from tasks.records.input_formats.roles import recognise_roles
 
 
@@ -85,11 +84,7 @@ def columns_by_name(
     """
     look = looks[0]
     free = [name for name in look.own_names if name not in given.columns.values()]
-    outer = [name for name in free if look.records is not None and name.startswith(OUTER)]
-    found = recognise_roles([name for name in free if name not in outer], partial(counts_rows, looks))
-    of_all = recognise_roles(outer).get("time")
-    if of_all and "time" not in found and "latitude" in found:
-        found["time"] = of_all
+    found = recognise_roles(free, partial(counts_rows, looks))
     refuse_inner_lists(look, {**found, **given.columns})
     columns = {**found, **given.columns}
     if "user" not in columns and look.format.can_name_user:

@@ -2,9 +2,10 @@
 
 import json
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -13,8 +14,6 @@ import pyarrow as pa
 from tasks.base.errors import BadInput
 from tasks.records.input_formats import compressed, json_paths, text_lines
 
-OUTER = "document."
-"""What a column's name begins with that is a member of the document itself, and not of its records."""
 _LARGEST = 1 << 28  # bytes
 _TOKEN = re.compile(r'"[^"\\]*+(?:\\.[^"\\]*+)*+"|[\[\]{},:"]', re.DOTALL)
 _PART = re.compile(
@@ -28,52 +27,43 @@ def count_records(path: Path, at: str | None) -> int:
     return len(_split(path, at)[1])
 
 
-def numbered_records(path: Path, at: str | None, names: Sequence[str] = ()) -> pa.Table:
+def numbered_records(path: Path, at: str | None, times: Iterable[str] = ()) -> pa.Table:
     """Return the records of a document as they are written, numbered from 1 as ``row_number``, in the column ``line``.
 
     Args:
         path: The file.
         at: The path to the list of records; None if the document is the list itself.
-        names: The columns. Records that are objects get those that are members of the document itself.
+        times: Names of columns of times. What leads to a member beside the list becomes one of each record.
 
     Raises:
         BadInput: The file is no JSON document in UTF-8, is larger than 256 MiB, or has no list there.
     """
     text, spans = _split(path, at)
-    written = [text[start:end] for start, end in spans]
-    if spans and any(name.startswith(OUTER) for name in names):
-        added = _added(text[: spans[0][0]] + text[spans[-1][1] :], names)
-        written = [_with_members(one, added) for one in written]
-    lines = pa.array(written, pa.string())
+    records = [text[start:end] for start, end in spans]
+    beside = _beside(text, spans, times)
+    if beside:
+        records = [re.sub(r"^\s*\{(?=\s*([}\s\S]))", partial(_with_members, beside), one) for one in records]
+    lines = pa.array(records, pa.string())
     return pa.table({"row_number": pa.array(range(1, len(spans) + 1), pa.int64()), "line": lines})
 
 
-def outer_members(document: Any) -> dict[str, Any]:
-    """Return the members of a document that are in no list of it, by the name that columns have for them."""
-    return dict(_members(document, OUTER))
-
-
-def _members(value: Any, before: str) -> Iterator[tuple[str, Any]]:
-    for name, member in value.items() if isinstance(value, dict) else ():
-        if isinstance(member, dict):
-            yield from _members(member, f"{before}{name}.")
-        elif not isinstance(member, list):
-            yield before + name, member
-
-
-def _added(rest: str, names: Sequence[str]) -> str:
-    """Return the members of a document without its records that columns name, as JSON."""
+def _beside(text: str, spans: Sequence[tuple[int, int]], times: Iterable[str]) -> dict[str, Any]:
+    """Return what some paths lead to in a document without its records, if these do not have it."""
+    if not spans or not times:
+        return {}
+    outer, first = None, None
     with suppress(ValueError, RecursionError):
-        found = outer_members(json.loads(rest))
-        return ", ".join(f"{json.dumps(name)}: {json.dumps(found[name])}" for name in names if name in found)
-    return ""
+        outer = json.loads(text[: spans[0][0]] + text[spans[-1][1] :])
+        first = json.loads(text[slice(*spans[0])])
+    found = {name: json_paths.found(outer, json_paths.steps_of(name)) for name in times}
+    held = {name for name in times if json_paths.found(first, json_paths.steps_of(name)) is not None}
+    return {name: one for name, one in found.items() if isinstance(one, str | int | float) and name not in held}
 
 
-def _with_members(record: str, added: str) -> str:
-    start, bracket, rest = record.partition("{")
-    if not added or not bracket or start.strip():
-        return record
-    return f"{start}{{{added}{'' if rest.lstrip().startswith('}') else ', '}{rest}"
+def _with_members(members: dict[str, Any], start: re.Match[str]) -> str:
+    """Return the beginning of an object with some members more."""
+    comma = "" if start[1] == "}" else ","
+    return f"{{{json.dumps(members)[1:-1]}{comma}"
 
 
 def is_whole(text: str, with_list: bool = False) -> bool:

@@ -11,15 +11,14 @@ import pyarrow as pa
 
 from tasks.base import warehouse
 from tasks.base.config import Config
+from tasks.base.config_presets import preset_records
 from tasks.base.errors import BadInput
 from tasks.records.input_formats import json_documents, json_paths, recognise, text_lines
-from tasks.records.input_formats.columns import source_names
 from tasks.records.input_formats.compressed import open_binary, packed
 from tasks.records.input_formats.input_format import Given, InputFormat, Left, Look, Merged, Snapshot
 from tasks.records.input_formats.json_members import first_rows
 from tasks.records.input_formats.json_records import (
     FEWEST_IN_SNAPSHOT,
-    found_at,
     has_places,
     merged,
     of_lines,
@@ -27,6 +26,7 @@ from tasks.records.input_formats.json_records import (
     parsed,
     read_lines,
 )
+from tasks.records.input_formats.roles import is_like
 from tasks.records.input_formats.thinning import MOST_RECORDS, evenly
 from tasks.records.input_formats.times import N_LOOKED_AT
 
@@ -45,8 +45,7 @@ def _begins_document(start: bytes) -> bool:
 def _look_at_document(path: Path, given: Given) -> Look:
     _refuse_utf16(path)
     document = _document(path)
-    lists = recognise.record_lists(document)
-    lists.sort(key=lambda one: not has_places(found_at(document, json_paths.steps_of(one) if one else [])))
+    lists = _record_lists(document)
     found = ", ".join(f'"{one}"' for one in lists) or "none"
     if given.records is None and not lists:
         raise BadInput(
@@ -54,11 +53,38 @@ def _look_at_document(path: Path, given: Given) -> Look:
             "line, say --format ndjson"
         )
     at = lists[0] if given.records is None else given.records
-    records = found_at(document, json_paths.steps_of(at) if at else [])
+    records = _at(document, at)
     if not isinstance(records, list):
         raise BadInput(f'{path}: there is no list at --records "{at}"; lists of objects are at: {found}')
-    spread = evenly(records, MOST_RECORDS)
-    return of_objects(JSON, records, lambda: spread, given, at, json_documents.outer_members(document))
+    beside = _times_beside(document, at)
+    spread = evenly([_with(beside, one) for one in evenly(records, MOST_RECORDS)], MOST_RECORDS)
+    records = [_with(beside, one) for one in records[:MOST_RECORDS]]
+    return of_objects(JSON, records, lambda: spread, given, at)
+
+
+def _record_lists(document: Any) -> list[str]:
+    """Return the paths to lists of records, those with places first; that of a preset may go through other lists."""
+    lists = recognise.record_lists(document)
+    known = [at for at in preset_records() if "[" in at and isinstance(_at(document, at), list)]
+    return sorted([*known, *lists], key=lambda at: not has_places(_at(document, at)))
+
+
+def _at(document: Any, at: str) -> Any:
+    return json_paths.found(document, json_paths.steps_of(at) if at else [])
+
+
+def _times_beside(document: Any, at: str) -> dict[str, Any]:
+    """Return the times that a document has beside the list of its records, by the paths to them."""
+    lists = {at.partition(".")[0].partition("[")[0]}
+    outer = {name: one for name, one in document.items() if name not in lists} if isinstance(document, dict) else {}
+    names = [name for name in recognise.member_paths(outer) if name and is_like(name, "time")]
+    return {name: json_paths.found(outer, json_paths.steps_of(name)) for name in names}
+
+
+def _with(beside: dict[str, Any], record: Any) -> Any:
+    if not isinstance(record, dict):
+        return record
+    return {**record, **{name: one for name, one in beside.items() if name not in record}}
 
 
 def _look_at_lines(path: Path, given: Given) -> Look:
@@ -103,7 +129,7 @@ def _read_document(connection: warehouse.Connection, path: Path, file: dict[str,
 
 
 def _numbered_records(path: Path, config: Config) -> pa.Table:
-    return json_documents.numbered_records(path, config.dataset.records, list(source_names(config).values()))
+    return json_documents.numbered_records(path, config.dataset.records, config.columns.of_time)
 
 
 def _read_each_line(connection: warehouse.Connection, path: Path, file: dict[str, Any], config: Config) -> Left:

@@ -1,6 +1,8 @@
 """Finds members of JSON records by the paths that columns name, such as ``location.coordinates[1]``."""
 
 import re
+from collections.abc import Sequence
+from typing import Any
 
 _STEP = re.compile(r"([^.\[\]]+)|\[(\d+)\]")
 _PATH = re.compile(r"([^.\[\]]+|\[\d+\])(\[\d+\])*(\.[^.\[\]]+(\[\d+\])*)*")
@@ -24,3 +26,15 @@ def pointer_to_member(name: str) -> str:
 def pointer_by_path(path: str) -> str:
     """Return the JSON pointer to what a path leads to."""
     return "".join(pointer_to_member(str(step)) for step in steps_of(path))
+
+
+def found(record: Any, steps: Sequence[str | int]) -> Any:
+    """Return what is at the end of steps through a JSON value; None if it is not there."""
+    for step in steps:
+        if isinstance(step, str) and isinstance(record, dict):
+            record = record.get(step)
+        elif isinstance(step, int) and isinstance(record, list) and step < len(record):
+            record = record[step]
+        else:
+            return None
+    return record

@@ -4,11 +4,10 @@ Of a value only is looked at that it is there: no value can change what is seen.
 """
 
 import json
-from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Sequence
 from contextlib import suppress
 from functools import partial
 from pathlib import Path
-from types import MappingProxyType
 from typing import Any
 
 import pyarrow as pa
@@ -42,7 +41,6 @@ def of_objects(
     spread: Callable[[], Sequence[Any]],
     given: Given,
     at: str | None,
-    outer: Mapping[str, Any] = MappingProxyType({}),
 ) -> Look:
     """Return what records look like: objects or, if none is one, lists.
 
@@ -52,20 +50,15 @@ def of_objects(
         spread: Returns some from all over the file.
         given: What the owner says.
         at: The path to their list, if it is one.
-        outer: Columns that all records have together.
     """
     shape = dict if any(isinstance(one, dict) for one in records[:MOST_RECORDS]) else list
     objects = [one for one in records[:MOST_RECORDS] if isinstance(one, shape)]
-    of_all = outer if shape is dict and objects else {}
 
     def members(some: Sequence[Any], name: str) -> list[Any]:
-        whole = [one for one in some if isinstance(one, shape)]
-        if name in of_all:
-            return [of_all[name]] * len(whole)
         steps = [name] if name in objects[0] else json_paths.steps_of(name)
-        return [found_at(one, steps) for one in whole]
+        return [json_paths.found(one, steps) for one in some if isinstance(one, shape)]
 
-    names = [*_member_names(objects, given.columns.get("value")), *of_all]
+    names = _member_names(objects, given.columns.get("value"))
     return Look(kind, names, partial(members, objects), lambda name: members(spread(), name), records=at)
 
 
@@ -95,18 +88,6 @@ def _member_names(objects: Sequence[Any], value: str | None) -> list[str]:
 
 def _once(names: Iterable[str]) -> list[str]:
     return list(dict.fromkeys(names))
-
-
-def found_at(record: Any, steps: Sequence[str | int]) -> Any:
-    """Return what is at the end of steps through a JSON value; None if it is not there."""
-    for step in steps:
-        if isinstance(step, str) and isinstance(record, dict):
-            record = record.get(step)
-        elif isinstance(step, int) and isinstance(record, list) and step < len(record):
-            record = record[step]
-        else:
-            return None
-    return record
 
 
 def of_lines(lines: Iterable[bytes]) -> tuple[list[Any], bool]:
@@ -165,7 +146,7 @@ def _form_of_first(rows: pa.Table, config: Config) -> Hashable | None:
     first, names = records[0], source_names(config)
     whole = frozenset(name for name in names.values() if isinstance(first, dict) and name in first)
     time = names["time"]
-    written = found_at(first, [time] if time in whole else json_paths.steps_of(time))
+    written = json_paths.found(first, [time] if time in whole else json_paths.steps_of(time))
     declared = config.columns.time_unit or config.columns.time_format
     return whole, declared or recognise.time_unit([written])
 

@@ -111,8 +111,7 @@ def decimal_mark(places: Iterable[str]) -> str:
 def record_lists(document: Any) -> list[str]:
     """Return the paths to the lists of records in a JSON document, the longest first; "" is the document itself.
 
-    Records are objects; if there are none, lists of some members each, such as those of OpenSky. A list of one object
-    may hold others.
+    Records are objects; if there are none, lists of some members each, such as those of OpenSky.
     """
     found = dict(_lists(document, "", _LISTS_LOOKED_FOR))
     ranked = {path: (not isinstance(records[0], dict), -len(records)) for path, records in found.items()}
@@ -181,7 +180,6 @@ def _lists(document: Any, path: str, levels: int) -> Iterator[tuple[str, list[An
         ]
         if records:
             yield path, records
-        document, path = (document[0], f"{path}[0]") if len(document) == 1 else (None, path)
     if isinstance(document, dict) and levels:
         for name, member in document.items():
             yield from _lists(member, f"{path}.{name}" if path else name, levels - 1)

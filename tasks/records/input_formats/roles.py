@@ -10,8 +10,8 @@ WORDS: dict[str, tuple[str, ...]] = {
     "longitude": ("longitude", "lon", "lng", "long", "gpslon", "gpslng", "coordinates[0]", "x"),
     "time": (
         *("timestamp", "eventtimestamp", "observationdatetime", "datetime", "time", "gpstime", "observedat"),
-        *("recordedat", "recordedattime", "recordedtime", "lastupdated", "ts", "epoch", "date"),
-        *("lastreported", "basedatetime", "dateutc", "utc", "now", "updatedat", "lastupdate", "reportedat"),
+        *("recordedat", "recordedattime", "recordedtime", "lastreported", "lastupdated", "ts", "epoch"),
+        *("date", "basedatetime", "dateutc", "utc", "now", "updatedat", "lastupdate", "reportedat"),
         *("lastseen", "tst"),
     ),
     "value": (
@@ -57,7 +57,12 @@ def unit_of(name: str) -> str | None:
 
 def is_like_a_value(name: str) -> bool:
     """Return whether a column, or the last part of its path, is named like a value."""
-    return _rank(name.rpartition(".")[2], "value") is not None
+    return is_like(name, "value")
+
+
+def is_like(name: str, role: str) -> bool:
+    """Return whether a column, or the last part of its path, is named like one of a role."""
+    return _rank(name.rpartition(".")[2], role) is not None
 
 
 def _rank(name: str, role: str) -> tuple[int, ...] | None:
