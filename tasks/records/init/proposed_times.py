@@ -173,7 +173,7 @@ def zone_of_times(
     """
     n_never = 0 if given or is_int96 else form.n_never(times, days_zone)
     if given is not None:
-        return given, f"times have no offset, and are of {given}, as --time-zone or the preset says"
+        return given, f"times have no offset, and are of {given}, as --time-zone says, or the preset"
     if is_int96:
         why = "they are INT96, which is UTC by the convention of Spark and Hive"
     elif _OF_UTC.search(column):
@@ -220,7 +220,7 @@ def form_of_times(
     if given is not None:
         if seen and not any(day is not None for day in _days(seen, [of_format(given)], zone, zone)[0]):
             raise BadInput(f'no time in "{column}" has the form that --time-format says, {given}; check both')
-        return TimesForm(form=given, reason=f"times have the form {given}, as --time-format or the preset says")
+        return TimesForm(form=given, reason=f"times have the form {given}, as --time-format says, or the preset")
     units: list[TimeUnit | None] = [recognise.time_unit(some) for some in times]
     found = zip(files, times, units, are_iso(times, zone), strict=False)
     kinds: dict[Path, tuple[TimeUnit | None, bool]] = {
