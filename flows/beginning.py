@@ -52,12 +52,12 @@ def init(
         str | None, typer.Option("--delimiter", help='Between fields of CSV, if the header does not show it; or "tab".')
     ] = None,
     form: Annotated[
-        str | None, typer.Option("--format", help="csv, parquet, ndjson, json or gtfs-rt, if no name's end says it.")
+        str | None, typer.Option("--format", help="csv, parquet, ndjson, json, xml, gtfs-rt, plt, if no name says it.")
     ] = None,
     records: Annotated[
-        str | None, typer.Option("--records", help='Path to the list in a JSON document; "" if it is the list.')
+        str | None, typer.Option("--records", help='Path to the list in JSON, "" if it is it; or element of XML.')
     ] = None,
-    user: Annotated[str | None, typer.Option("--user", help="Column of the user; {file} for the file's name.")] = None,
+    user: Annotated[str | None, typer.Option("--user", help="Column of the user; or {file}; or {folder}.")] = None,
     time: Annotated[
         str | None, typer.Option("--time", help="Column of the time; two with a comma; or {date}T{hour}.")
     ] = None,

@@ -6,22 +6,15 @@ from typing import TYPE_CHECKING, Any
 import typer
 
 from flows.show import out
-from tasks.base.config_source import OF_FILE, SPEED
+from tasks.base.config_presets import factor_between, preset_fastest
+from tasks.base.config_source import OF_PATH, SPEED
 from tasks.base.errors import HexveilError
 from tasks.records.input_formats.columns import GEOMETRY
 
 if TYPE_CHECKING:
     from tasks.records.init.proposal import Proposal
 
-_UPPER = {"km/h": "100", "mph": "65", "m/s": "30"}
-_FACTORS = {
-    ("mph", "km/h"): "1.609344",
-    ("m/s", "km/h"): "3.6",
-    ("km/h", "mph"): "0.6213711922",
-    ("m/s", "mph"): "2.2369362921",
-    ("km/h", "m/s"): "0.2777777778",
-    ("mph", "m/s"): "0.44704",
-}
+_UPPER = {"km/h": "100", "mph": "65", "m/s": "30", "kn": "50"}
 _BOUNDS = (
     "What is the {} value that can be? Say it from the law, the sensor or common sense, not from the data. A value "
     "outside counts as the nearer bound, and wider bounds need more noise"
@@ -110,13 +103,17 @@ def asked_columns(proposal: "Proposal", ask: Asker) -> dict[str, str]:
     """Return the columns of the roles that were not recognised."""
     found = ", ".join(proposal.names)
     questions = {role: f"Which column has the {role}? There are: {found}" for role in proposal.missing}
+    if "user" in questions:
+        questions["user"] += (
+            '. If paths name the users, say "{file}" for its name, or "{folder}" for that of its folder'
+        )
     if {"latitude", "longitude"} <= questions.keys():
         questions["longitude"] += f". {GEOMETRY}"
     ask.need({f"--{role}": (None, question) for role, question in questions.items()})
     answers: dict[str, str] = {}
     for role, question in questions.items():
         answers[role] = ask.text(None, question, None, f"--{role}")
-        while answers[role] not in (*proposal.names, OF_FILE, SPEED):
+        while answers[role] not in (*proposal.names, *OF_PATH, SPEED):
             out.print(f'there is no column "{answers[role]}"')
             answers[role] = ask.text(None, question, None, f"--{role}")
     return answers
@@ -137,7 +134,10 @@ def asked_value(
     is_speed = proposal.unit is not None or "speed" in column
     named = ask.text(quantity, "What is measured?", "speed" if is_speed else column, "--quantity")
     said = ask.text(unit, "In which unit will it be published?", proposal.unit, "--unit")
-    usual = {"--lower": "0.0" if is_speed else None, "--upper": _UPPER.get(said) if is_speed else None}
+    preset = proposal.settings["dataset"].get("preset")
+    fastest = preset_fastest(preset, said) if preset else None
+    upper_of_speed = str(fastest) if fastest else _UPPER.get(said)
+    usual = {"--lower": "0.0" if is_speed else None, "--upper": upper_of_speed if is_speed else None}
     questions = {"--lower": _BOUNDS.format("smallest"), "--upper": _BOUNDS.format("largest")}
     bounds = {"--lower": lower, "--upper": upper}
     ask.need({one: (bounds[one] or usual[one], questions[one]) for one in bounds})
@@ -165,10 +165,10 @@ def _known_factor(unit: str, proposal: "Proposal") -> dict[str, Decimal]:
         or "preset" in proposal.settings["dataset"]
     ):
         return {}
-    factor = _FACTORS.get((source, unit))
+    factor = factor_between(str(source), unit)
     if factor is None:
         raise HexveilError(f"--factor is missing: the column is named like {source}, and {unit} is to be published")
-    return {"factor": Decimal(factor)}
+    return {"factor": factor}
 
 
 def _tick(lower: Decimal, upper: Decimal) -> Decimal:

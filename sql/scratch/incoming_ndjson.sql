@@ -1,10 +1,11 @@
 -- incoming: the rows of a file with one JSON object per line; a value that cannot be read is null.
 -- A line is valid with any JSON value, and with NaN and Infinity. A user id must be a text or a whole number.
--- Grain    one row per line; is_object is false if the line is not a JSON object
+-- Grain    one row per line; is_object is false if the line is not what records are
 -- Reads    source_line: the lines of the file; clock_hour
 -- Params   $user, $time, $clock, $latitude, $longitude, $value: pointers to members, $clock that of the second column
 --          of the time, or $time; $blank: trimmed off user ids; $micros, $time_format: of times, see instant_of;
---          $place: the form of places, see place_of; $decimal: the decimal mark
+--          $place: the form of places, see place_of; $decimal: the decimal mark;
+--          $kind: what a record is, OBJECT or ARRAY; $user_of_file: the user, if the file's path names it
 -- Privacy  SENSITIVE
 create or replace temp table incoming as
 with readable as (
@@ -16,7 +17,7 @@ with readable as (
 parsed as (
     select
         row_number,
-        json_valid(line) and coalesce(json_type(if(json_valid(line), line, 'null')) = 'OBJECT', false) as is_object,
+        json_valid(line) and coalesce(json_type(if(json_valid(line), line, 'null')) = $kind, false) as is_object,
         if(is_object, line, '{}') as object
     from readable
 ),
@@ -32,11 +33,11 @@ found as (
 select
     row_number,
     is_object,
-    if(
+    coalesce($user_of_file::varchar, if(
         json_type(object, $user) in ('VARCHAR', 'UBIGINT', 'BIGINT'),
         trimmed_id(json_extract_string(object, $user), $blank),
         null
-    ) as user_id,
+    )) as user_id,
     readable_time(instant_of(time, $micros, $time_format)) as observed_at,
     place.place_cell,
     place.latitude,

@@ -26,7 +26,7 @@ from tasks.base.config_sections import (
     Validation,
     Value,
 )
-from tasks.base.config_source import OF_FILE, SPEED, Columns, Dataset
+from tasks.base.config_source import OF_PATH, SPEED, Columns, Dataset
 from tasks.base.config_types import Section, file_in_the_way
 from tasks.base.errors import BadConfig
 from tasks.base.file_patterns import is_of_path, time_problem
@@ -170,7 +170,9 @@ class Config(OfDataset, Section):
     @model_validator(mode="after")
     def _columns_that_the_files_have(self) -> Self:
         names = self.columns.by_role.values()
-        absent = [name for name in names if name not in (*self.dataset.header, OF_FILE, SPEED) and not is_of_path(name)]
+        absent = [
+            name for name in names if name not in (*self.dataset.header, *OF_PATH, SPEED) and not is_of_path(name)
+        ]
         if self.dataset.header and absent:
             raise ValueError(f"dataset.header must name every column of the files: it lacks {absent[0]}")
         return self

@@ -18,6 +18,8 @@ _PER_METRE_A_SECOND = {
     "kn": Decimal("1.9438444924406"),
 }
 
+_FORMS = {"time_unit", "time_format"}
+
 if TYPE_CHECKING:
     Preset = str
 else:
@@ -35,10 +37,38 @@ def preset_format(preset: str) -> str | None:
     return _FILLED_IN[preset].get("dataset", {}).get("format")
 
 
+def preset_records() -> list[str]:
+    """Return the paths to records that presets say."""
+    return [of["dataset"]["records"] for of in _FILLED_IN.values() if "records" in of.get("dataset", {})]
+
+
+def preset_has_records(preset: str, records: str | None) -> bool:
+    """Return whether a preset says this path to records."""
+    return _FILLED_IN[preset].get("dataset", {}).get("records") == records
+
+
+def preset_times(preset: str) -> dict[str, str]:
+    """Return what a preset says of the form and the time zone of its times."""
+    return {name: of for name, of in _FILLED_IN[preset]["columns"].items() if name.startswith("time_")}
+
+
 def preset_unit(preset: str) -> str | None:
     """Return the unit that is usual for what a preset measures; None if there is none."""
     is_speed = "speed" in _FILLED_IN[preset] or _FILLED_IN[preset]["columns"]["value"] == "{speed}"
     return "km/h" if is_speed else _FILLED_IN[preset].get("value", {}).get("unit")
+
+
+def preset_fastest(preset: str, unit: str) -> Decimal | None:
+    """Return the usual upper bound of a preset's speeds in a unit; None if it has none of its own."""
+    fastest, factor = _FILLED_IN[preset].get("fastest_kmh"), factor_between("km/h", unit)
+    return None if fastest is None or factor is None else Decimal(round(fastest * factor, -1))
+
+
+def factor_between(source: str, unit: str) -> Decimal | None:
+    """Return what a speed in one unit is multiplied by to be in another; None if one is not known."""
+    if not {source, unit} <= _PER_METRE_A_SECOND.keys():
+        return None
+    return round(_PER_METRE_A_SECOND[unit] / _PER_METRE_A_SECOND[source], 10).normalize()
 
 
 def filled_in(settings: dict[str, Any]) -> dict[str, Any]:
@@ -66,7 +96,7 @@ def filled_in(settings: dict[str, Any]) -> dict[str, Any]:
 
 def _merged(defaults: dict[str, Any], given: dict[str, Any]) -> dict[str, Any]:
     """Return defaults under what is given. A given form of times replaces the default one."""
-    forms = {"time_unit", "time_format"} & given.keys() and {"time_unit"}
+    forms = _FORMS if _FORMS & given.keys() else set[str]()
     return {**{name: value for name, value in defaults.items() if name not in forms}, **given}
 
 
@@ -74,10 +104,10 @@ def _factor(preset: str, value: dict[str, Any]) -> dict[str, Decimal]:
     source = _FILLED_IN[preset].get("speed")
     if source is None or "factor" in value or "unit" not in value:
         return {}
-    if value["unit"] not in _PER_METRE_A_SECOND:
+    factor = factor_between(source, value["unit"])
+    if factor is None:
         units = ", ".join(_PER_METRE_A_SECOND)
         raise ValueError(
             f'value.factor is missing: dataset.preset = "{preset}" knows it for a value.unit of {units} only'
         )
-    factor = _PER_METRE_A_SECOND[value["unit"]] / _PER_METRE_A_SECOND[source]
-    return {"factor": round(factor, 10).normalize()}
+    return {"factor": factor}

@@ -12,7 +12,7 @@ from tasks.base.file_patterns import pattern_problem
 from tasks.base.names import NAME
 from tasks.base.time_zones import known_zone
 
-Format = Literal["csv", "parquet", "ndjson", "json", "gtfs-rt"]
+Format = Literal["csv", "parquet", "ndjson", "json", "xml", "gtfs-rt", "plt"]
 TimeUnit = Literal["s", "ms", "us", "ns"]
 ROLES = ("user", "time", "latitude", "longitude", "value")
 """The columns that are read, by what they mean."""
@@ -27,6 +27,9 @@ SPEED = "{speed}"
 """What `columns.value` says where the value is the speed from the fix before."""
 OF_FILE = "{file}"
 """What `columns.user` says where a file's name is the user of its records."""
+FOLDERS = ("{folder}", "{folder/..}")
+"""The same where the name of its folder is, or that of the folder above: the position is how far above."""
+OF_PATH = (OF_FILE, *FOLDERS)
 
 
 def needed_roles(columns: Mapping[str, Any]) -> tuple[str, ...]:
@@ -47,11 +50,11 @@ class Dataset(Section):
     """Name of the dataset: small letters, digits, `_` and `-`. It is a part of each release id."""
     files: tuple[Place, ...] = Field(min_length=1)
     """Patterns of the input files, relative to this file. The end of a name says its format: `.csv`, `.tsv`,
-    `.parquet`, `.ndjson`, `.jsonl`, `.json` or `.pb`, and all but Parquet also with `.gz` or `.zst`. An archive,
-    `.tar`, `.tar.gz`, `.tgz`, `.tar.zst` or `.zip`, is one file with the rows of all in it. Texts are in UTF-8. With
-    `{date}` in a pattern each file holds one local day, and a row of another day in it is quarantined; `{date:%Y%m%d}`
-    is a date that is written otherwise, and `{hour}` an hour. A pattern may be an address such as
-    `s3://bucket/folder/*.parquet`."""
+    `.parquet`, `.ndjson`, `.jsonl`, `.json`, `.xml`, `.gpx`, `.plt` or `.pb`, and all but Parquet also with `.gz` or
+    `.zst`. An archive, `.tar`, `.tar.gz`, `.tgz`, `.tar.zst` or `.zip`, is one file with the rows of all in it. Texts
+    are in UTF-8. With `{date}` in a pattern each file holds one local day, and a row of another day in it is
+    quarantined; `{date:%Y%m%d}` is a date that is written otherwise, and `{hour}` an hour. A pattern may be an address
+    such as `s3://bucket/folder/*.parquet`."""
     timezone: str
     """IANA time zone. Days are days of this zone. So are times without an offset, unless `columns.time_zone` is set."""
     purpose: str = "not stated"
@@ -60,16 +63,20 @@ class Dataset(Section):
     """The character between the fields of CSV files."""
     preset: Preset | None = Field(default=None, exclude=True)
     """A published form of data, which fills in what this file leaves out of `[dataset]`, `[columns]` and `[value]`:
-    `gtfs-rt` (VehiclePositions of GTFS-Realtime), `tides` (vehicle_locations), `mds` (telemetry of 2.0), `iudx` (live
-    positions of transit), `siri-vm` (as JSON), `gbfs` (vehicle_status), `ais` (of MarineCadastre), `adsb` (of OpenSky),
-    `openaq` or `sensor-community`. For a speed in `km/h`, `mph`, `kn` or `m/s` it also fills in `value.factor`."""
+    `gtfs-rt` (VehiclePositions of GTFS-Realtime), `tides` (vehicle_locations), `mds` (telemetry of 2.0), `mds-trips`,
+    `iudx` (live positions of transit), `siri-vm` (JSON or XML), `gbfs` (vehicle_status of 3), `gbfs-2`
+    (free_bike_status), `gpx`, `gpx-speed`, `geolife`, `fare-taps` (fare_transactions of TIDES with places), `ais` (of
+    MarineCadastre), `ais-2025`, `ais-denmark`, `adsb` (OpenSky's CSV), `opensky-states` (its API), `adsb-traffic`,
+    `readsb`, `openaq` or `sensor-community`. For a speed in `km/h`, `mph`, `kn` or `m/s` it also fills in
+    `value.factor`."""
     # reading depends on the next four; the ledger records them where they are set
     format: Format | None = Field(default=None, exclude_if=lambda one: one is None)
     """The format of all files, whatever their names end in. `ndjson` has one JSON object per line; `json` is a document
-    with a list of them; `gtfs-rt` has vehicle positions as protobuf. Without it each name's end says it."""
+    with a list of them; `xml` has an element for each; `gtfs-rt` has vehicle positions as protobuf; `plt` has tracks of
+    OziExplorer and GeoLife. Without it each name's end says it."""
     records: str | None = Field(default=None, min_length=1, exclude_if=lambda one: one is None)
-    """For `json` only: the path to the list of records, such as `result` or `data.vehicles`. Without it the document
-    itself is the list."""
+    """For `json`: the path to the list of records, such as `result` or `data.vehicles`. Without it the document itself
+    is the list. For `xml`: the name of the element of each record, such as `trkpt`, or a path that ends in it."""
     header: tuple[str, ...] = Field(default=(), exclude_if=lambda names: not names)
     """The names of all columns of CSV files that have no header, in order: `["id", "time", "lat", "lon", "speed"]`."""
     decimal: Literal[".", ","] = Field(default=".", exclude_if=lambda mark: mark == ".")
@@ -97,13 +104,14 @@ class Dataset(Section):
 class Columns(Section):
     """The names of the columns that are read from the source, and the form of its times and places.
 
-    Each of user, time, place and value is needed. In all formats but CSV a name may be a path, such as
-    `location.coordinates[1]`.
+    Each of user, time, place and value is needed. In all formats but CSV and tracks a name may be a path, such as
+    `location.coordinates[1]`. Where JSON records are lists it begins with a position, such as `[3]`.
     """
 
     user: str
-    """Name of the column of the user. The guarantee protects whoever this column identifies. For CSV files it may be
-    `{file}`: then each file holds one user's records, and its name without ending and date is the user."""
+    """Name of the column of the user. The guarantee protects whoever this column identifies. Where each file holds one
+    user's records it may be `{file}`: the file's name without ending and date is the user. `{folder}` is the name of
+    the file's folder, and `{folder/..}` of the one above. Parquet and GTFS-Realtime need a column."""
     time: str | tuple[str, str]
     """Name of the column of the time. Times are ISO 8601 or seconds, milli-, micro- or nanoseconds since 1970. Of two
     columns, the second is the time of day, or the number of an hour, of the date in the first: `["date", "hour"]`. If
@@ -197,8 +205,8 @@ class Columns(Section):
             raise ValueError("time_else must name another column than the five")
         if len(set(names)) < len(names):
             raise ValueError("must name different columns")
-        if OF_FILE in names[1:]:
-            raise ValueError(f"only user may be {OF_FILE}")
+        if of_path := next((name for name in names[1:] if name in OF_PATH), None):
+            raise ValueError(f"only user may be {of_path}")
         if SPEED in names[:-1]:
             raise ValueError(f"only value may be {SPEED}")
         if self.is_speed and self.user_is == "record":
@@ -221,6 +229,11 @@ class Columns(Section):
     def is_speed(self) -> bool:
         """Whether the value is the speed from the fix before."""
         return self.value == SPEED
+
+    @property
+    def is_of_path(self) -> bool:
+        """Whether the user is named by the path of a file."""
+        return self.user in OF_PATH
 
     @property
     def of_time(self) -> tuple[str, ...]:

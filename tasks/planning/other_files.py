@@ -9,13 +9,12 @@ from itertools import chain
 from pathlib import Path
 
 from tasks.base.config import Config
-from tasks.base.config_source import OF_FILE
 from tasks.base.errors import HexveilError
 from tasks.base.storage import private_folder
 from tasks.records.init.proposed_times import TimesForm
 from tasks.records.init.time_columns import of_time, written_times
 from tasks.records.input_formats import recognise
-from tasks.records.input_formats.file_users import user_of_file
+from tasks.records.input_formats.file_users import user_of_path
 from tasks.records.input_formats.input_format import Given, Look
 from tasks.records.input_formats.table import format_of
 from tasks.records.read.fetched import at_hand
@@ -66,8 +65,8 @@ def _seen(date: dt.date, config: Config, see: See, *, is_own: bool = False) -> I
 def _users_in(config: Config, path: Path, look: Look) -> list[str]:
     """Return the users of a file's first records, as the warehouse writes them."""
     column = config.columns.user
-    if column == OF_FILE:
-        return list(filter(None, [user_of_file(path, config.folder)]))
+    if config.columns.is_of_path:
+        return list(filter(None, [user_of_path(path, column, config.folder)]))
     found = [one for one in look.column(column) if isinstance(one, str | int) and not isinstance(one, bool)]
     ids = [str(one).strip() for one in found]
     return [one for one in ids if one and not _FLOAT.fullmatch(one)]  # as trimmed_id in sql: a float is no id

@@ -10,7 +10,6 @@ from tasks.account.entry import Entry
 from tasks.account.private_files import losses
 from tasks.base import warehouse
 from tasks.base.config import Config
-from tasks.base.config_source import OF_FILE
 from tasks.base.errors import HexveilError
 from tasks.planning.other_files import users_of_other_files
 from tasks.records.input_formats.user_names import names_no_user
@@ -134,7 +133,7 @@ def presence_cautions(presence: Presence, config: Config) -> list[str]:
     one, column, found = presence, f'columns.user = "{config.columns.user}"', []
     if one.n_known and not one.n_seen and config.columns.user_is is None:
         found.append(f"no user was seen on another day. If {column} changes with the day, the budget never ends.")
-    if config.columns.user != OF_FILE and config.columns.user_is is None and names_no_user(config.columns.user):
+    if not config.columns.is_of_path and config.columns.user_is is None and names_no_user(config.columns.user):
         found.append(
             f"{column} is named like a trip, a route, an order or another thing that somebody has several of: then "
             f"each of these is protected, and not who made the records. {_REMEDY}."

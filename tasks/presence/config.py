@@ -15,7 +15,7 @@ from tasks.base.config import Config, OfDataset
 from tasks.base.config_publisher import Publisher
 from tasks.base.config_reading import read_as
 from tasks.base.config_sections import Budget, Monitoring, Storage, Value
-from tasks.base.config_source import OF_FILE, SPEED, Columns, Dataset
+from tasks.base.config_source import OF_PATH, SPEED, Columns, Dataset
 from tasks.base.config_types import Section
 from tasks.base.durable import canonical_json, sha256
 from tasks.base.errors import BadConfig
@@ -69,8 +69,10 @@ class PresenceConfig(OfDataset, Section):
             raise ValueError(
                 "files must be CSV, Parquet or NDJSON where presence is secret: remove format, records, preset"
             )
-        if columns.user == OF_FILE or columns.value == SPEED or columns.time_else is not None:
-            raise ValueError(f"columns must not be {OF_FILE} or {SPEED} where presence is secret, nor have time_else")
+        if columns.is_of_path or columns.value == SPEED or columns.time_else is not None:
+            raise ValueError(
+                f"columns must not be {', '.join(OF_PATH)} or {SPEED} where presence is secret, nor have time_else"
+            )
         if any(map(is_of_path, columns.of_time)):
             raise ValueError("columns.time must be in the files where presence is secret, and not in their paths")
         if columns.user_is == "record":

@@ -46,7 +46,8 @@ _IN_FILES = (
     "is such a field, member or column, and its type, is structure"
 )
 _IN_SNAPSHOTS = (
-    "; in a JSON document of at most 256 MiB it is any JSON value, in GTFS-Realtime any number of the field or none"
+    "; in a JSON document of at most 256 MiB it is any JSON value, in XML any text or elements in a record of at most "
+    "4 MiB, in GTFS-Realtime any number of the field or none"
 )
 
 

@@ -34,8 +34,12 @@ def standing(folder: Path) -> dict[str, bytes]:
         (("--total", "-1"), "budget.epsilon_total: input should be greater than 0, not -1"),
         (("--name", "A"), "--name A must be of a-z, 0-9, - and _, and begin with a letter or a digit"),
         (("--name", "../x"), "--name ../x must be of a-z, 0-9, - and _"),
-        (("--format", "xml"), "--format xml must be one of csv, parquet, ndjson, json, gtfs-rt"),
-        (("--value", "{file}"), "{file} can be the user of CSV files alone; name a column: bus, time, lat"),
+        (("--format", "xls"), "--format xls must be one of csv, parquet, ndjson, json, xml, gtfs-rt, plt"),
+        (
+            ("--value", "{file}"),
+            "{file} can be the user alone, and not that of Parquet or GTFS-Realtime; name a column",
+        ),
+        (("--time", "{folder}"), "{folder} can be the user alone, and not that of Parquet or GTFS-Realtime; name"),
     ],
 )
 def test_what_cannot_be_used_is_refused_and_nothing_is_left_or_lost(
@@ -98,16 +102,18 @@ def test_places_in_no_known_time_zone_ask_for_it(dataset: Dataset, monkeypatch: 
     assert propose_source([file], dataset.folder, Given(timezone="UTC")).settings["dataset"]["timezone"] == "UTC"
 
 
-@pytest.mark.parametrize("name", ["day.json", "day.ndjson"])
-def test_a_user_by_the_name_of_the_file_is_for_csv_alone(dataset: Dataset, hexveil: Hexveil, name: str) -> None:
-    content = json.dumps(RECORDS) if name == "day.json" else "".join(f"{json.dumps(one)}\n" for one in RECORDS)
-    file, path = dataset.write(name, content), dataset.folder / "mine.toml"
-    ended = hexveil("init", file, "--to", path, "--user", "{file}", *USUAL)
-    assert "{file} can be the user of CSV files alone; name a column: bus, time, lat, lon, speed" in ended.stderr
+@pytest.mark.parametrize("user", ["{file}", "{folder}"])
+def test_no_path_is_a_user_where_files_hold_tables(dataset: Dataset, hexveil: Hexveil, user: str) -> None:
+    file, path = dataset.write("day.parquet", b""), dataset.folder / "mine.toml"
+    pl.DataFrame(RECORDS).write_parquet(file)
+    ended = hexveil("init", file, "--to", path, "--user", user, *USUAL)
+    assert f"{user} can be the user alone, and not that of Parquet or GTFS-Realtime; name a column: bus, time" in (
+        ended.stderr
+    )
     assert hexveil("init", file, "--to", path, *USUAL).returncode == 0
-    path.write_text(path.read_text().replace('user = "bus"', 'user = "{file}"'))
+    path.write_text(path.read_text().replace('user = "bus"', f'user = "{user}"'))
     run = hexveil("run", "--config", path, "--date", DATE)
-    assert f'columns.user = "{{file}}" is for CSV files alone, and this file is {name[4:]}' in run.stderr
+    assert f'columns.user = "{user}" is not for parquet files; name the column of the user' in run.stderr
 
 
 def test_what_is_in_a_file_is_no_place_for_a_configuration(dataset: Dataset, hexveil: Hexveil) -> None:

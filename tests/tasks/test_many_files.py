@@ -179,7 +179,7 @@ def test_a_bad_file_in_an_archive_is_named_by_the_archive(dataset: Dataset) -> N
     dataset.write("day.zip", zip_of({"a.csv": (HEADER + ROW).encode(), "b.csv": b"bus,time\n1,2\n"}))
     dataset.set(files=["raw/*.zip"])
     message = refusal(dataset)
-    assert message.startswith(f"{dataset.folder}/raw/day.zip/b.csv: ")
+    assert message.startswith(f"{dataset.folder}/raw/day.zip/day/b.csv: ")
     assert "private" not in message
     assert dataset.query("select count(*) from raw_record") == [(0,)]
 

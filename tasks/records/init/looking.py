@@ -69,10 +69,10 @@ def _look_into(path: Path, given: Given) -> Look:
     """Return what some files in an archive look like, evenly spread over those that are unpacked first."""
     folder = _folder() / str(len(list(_folder().iterdir())))
     folder.mkdir()
-    chosen = list[Path]()
-    with naming(path, folder / "from"), closing(unpacked(path, folder / "from", given.format is not None)) as unpacking:
+    chosen, unpacking_to = list[Path](), folder / "from"
+    with naming(path, unpacking_to), closing(unpacked(path, unpacking_to, given.format is not None)) as unpacking:
         for one in evenly(next(unpacking), MOST_FILES)[:MOST_FILES]:
-            chosen.append(folder / str(len(chosen)) / one.name)
+            chosen.append(folder / one.relative_to(unpacking_to))
             chosen[-1].parent.mkdir(parents=True)
             put_on_disk(one)
             one.replace(chosen[-1])

@@ -24,6 +24,16 @@ def patterns(files: Sequence[Path], folder: Path) -> list[str]:
     return sorted({(path.parent / f"*{ending_of(path)}").as_posix() for path in relative})
 
 
+def patterns_of_folders(files: Sequence[Path], folder: Path, n_above: int) -> list[str]:
+    """Return patterns relative to a folder that leave open one folder, so many above that of a file."""
+    found = set[str]()
+    for path in relative_paths(files, folder):
+        parts = list(path.parent.parts)
+        parts[-1 - n_above] = "*"
+        found.add(Path(*parts, f"*{ending_of(path)}").as_posix())
+    return sorted(found)
+
+
 def dates_of(files: Sequence[Path], folder: Path) -> list[dt.date] | None:
     """Return the one date that each path holds, in the form YYYY-MM-DD; None if a path holds none, or several.
 

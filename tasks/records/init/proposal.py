@@ -14,7 +14,8 @@ from zoneinfo import ZoneInfo
 import numpy as np
 import tzfpy
 
-from tasks.base.config_source import OF_FILE, SPEED
+from tasks.base.config_presets import preset_times
+from tasks.base.config_source import FOLDERS, OF_PATH, SPEED
 from tasks.base.errors import BadInput
 from tasks.base.time_zones import zone_problem
 from tasks.records.init import patterns
@@ -22,8 +23,16 @@ from tasks.records.init.looking import MOST_FILES, look_at, looked_at_first
 from tasks.records.init.path_times import PathTimes, with_path_time
 from tasks.records.init.proposed import Proposal
 from tasks.records.init.proposed_columns import join_dates, propose_columns
-from tasks.records.init.proposed_files import NOT_THEIR_DAYS, NamedFiles, are_of_day, dated_files, undated_files
+from tasks.records.init.proposed_files import (
+    NOT_THEIR_DAYS,
+    NamedFiles,
+    are_of_day,
+    dated_files,
+    files_of_folders,
+    undated_files,
+)
 from tasks.records.init.proposed_places import places_of
+from tasks.records.init.proposed_presets import value_of_preset
 from tasks.records.init.proposed_times import (
     TimesForm,
     form_of_times,
@@ -69,9 +78,9 @@ def propose_source(files: Sequence[Path], folder: Path, given: Given) -> Proposa
     if proposal.missing and proposal.missing != ["value"]:
         return proposal
     if "value" not in given.columns and (proposal.missing or has_no_values(looks, columns)):
-        by_speed = _by_speed(looks, files, folder, given)
-        if by_speed or proposal.missing:
-            return by_speed or proposal
+        other = _by_preset(first, files, folder, given) or _by_speed(looks, files, folder, given)
+        if other or proposal.missing:
+            return other or proposal
     join_dates(first, proposal)
     refuse_other_forms(files, looks, columns)
     first.format.refuse_columns(files, looks, proposal.settings["columns"])
@@ -97,6 +106,14 @@ def _by_speed(looks: Sequence[Look], files: Sequence[Path], folder: Path, given:
         "places inside hexagons are private"
     )
     return proposal
+
+
+def _by_preset(first: Look, files: Sequence[Path], folder: Path, given: Given) -> Proposal | None:
+    """Return a proposal with the value of a preset; None if none fits."""
+    value = value_of_preset(first, files, folder, given)
+    if value is None:
+        return None
+    return propose_source(sorted(files), folder, dataclasses.replace(given, columns={**given.columns, "value": value}))
 
 
 def read_all_files(files: Sequence[Path], folder: Path, proposal: Proposal) -> str:
@@ -130,8 +147,8 @@ def _form(files: Sequence[Path], look: Look, given: Given, proposal: Proposal) -
         dataset["header"] = list(look.header)
     if look.records:
         dataset["records"] = look.records
-        why = "as --records says" if given.records is not None else "it is the longest one of the first file"
-        reasons.append(f"the list of records in each document is {look.records!r}: {why}")
+        why = "as --records says" if given.records is not None else "the most of the first file, or those with places"
+        reasons.append(f"the records in each document are at {look.records!r}: {why}")
 
 
 def _time_zone(places: np.ndarray, given: Given, proposal: Proposal) -> None:
@@ -153,11 +170,15 @@ def _times(files: Sequence[Path], folder: Path, looks: Sequence[Look], given: Gi
     columns, days_zone = proposal.settings["columns"], proposal.settings["dataset"]["timezone"]
     times = [[one for one in written_times(look, columns) if one not in (None, "")] for look in looks]
     name = ", ".join(of_time(columns))
-    found = form_of_times(files, folder, times, name, given.time_format, given.time_zone or days_zone)
+    preset = proposal.settings["dataset"].get("preset")
+    known = preset_times(preset) if preset else {}
+    zone_given = given.time_zone or known.get("time_zone")
+    form_given = given.time_format or known.get("time_format")
+    found = form_of_times(files, folder, times, name, form_given, zone_given or days_zone)
     if found.has_no_offset(times):
         is_int96 = (looks[0].kinds or {}).get(name) == "int96"
         spread = chain.from_iterable(written_times(look, columns, spread=True) for look in looks)
-        zone, why = zone_of_times(found, list(spread), name, days_zone, is_int96, given.time_zone)
+        zone, why = zone_of_times(found, list(spread), name, days_zone, is_int96, zone_given)
         columns["time_zone"], found = zone, dataclasses.replace(found, time_zone=zone)
         proposal.reasons.append(why)
     other = looks[0].format.time_else
@@ -184,10 +205,13 @@ def _patterns(
     columns, zone = proposal.settings["columns"], ZoneInfo(proposal.settings["dataset"]["timezone"])
     first = [form.days(written_times(look, columns), zone) for look in looks]
     proposal.date = max(sum(first, Counter()).items(), key=lambda day: day[1], default=(None, 0))[0]
-    dates = None if proposal.settings["columns"]["user"] == OF_FILE else patterns.dates_of(files, folder)
+    user = columns["user"]
+    dates = None if user in OF_PATH else patterns.dates_of(files, folder)
     if times is not None:
         named = NamedFiles(times.patterns, f"the pattern is {', '.join(times.patterns)}: the path says the time")
         proposal.dates = times.dates
+    elif user in FOLDERS:
+        named = files_of_folders(files, folder, FOLDERS.index(user))
     elif dates is None:
         named = undated_files(files, folder)
     else:

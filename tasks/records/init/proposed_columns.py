@@ -6,14 +6,15 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from tasks.base.config_presets import preset_columns, preset_format, preset_unit
-from tasks.base.config_source import OF_FILE, PLACES, ROLES, SPEED, needed_roles
+from tasks.base.config_presets import preset_columns, preset_unit
+from tasks.base.config_source import FOLDERS, OF_FILE, OF_PATH, PLACES, ROLES, SPEED, needed_roles
 from tasks.base.errors import BadInput
 from tasks.base.file_patterns import HOUR_PLACEHOLDER, is_of_path
 from tasks.records.init.inner_lists import refuse_inner_lists
 from tasks.records.init.path_times import PathTimes, path_times
 from tasks.records.init.place_columns import place_column
 from tasks.records.init.proposed import Proposal
+from tasks.records.init.proposed_presets import fitting_preset
 from tasks.records.init.proposed_users import counts_rows, name_users
 from tasks.records.init.time_columns import column_instead, hour_column, of_time, other_column
 from tasks.records.input_formats.input_format import Given, Look
@@ -25,16 +26,11 @@ def propose_columns(
 ) -> PathTimes | None:
     """Note the column of each role; return what the paths say of the times, if they are in them."""
     look, columns, reasons = looks[0], proposal.settings["columns"], proposal.reasons
-    if OF_FILE in given.columns.values() and (not look.format.can_name_user or given.columns.get("user") != OF_FILE):
-        raise BadInput(f"{OF_FILE} can be the user of CSV files alone; name a column: {', '.join(look.names)}")
     given = _with_times(look, given)
     named = [(role, one) for role, name in given.columns.items() for one in ([name] if isinstance(name, str) else name)]
-    absent = [name for _, name in named if name not in (*look.names, OF_FILE, SPEED) and not is_of_path(name)]
-    if absent:
-        role = next(role for role, name in named if name == absent[0])
-        raise BadInput(f'--{role}: there is no column "{absent[0]}"; there are: {", ".join(look.names)}')
-    preset = next((name for name, of in preset_columns().items() if _fits(name, of, look)), None)
-    if preset and given.columns.get("value", preset_columns()[preset]["value"]) == preset_columns()[preset]["value"]:
+    _refuse_absent(look, named)
+    preset = fitting_preset(look, files, folder, given)
+    if preset:
         proposal.settings["dataset"]["preset"] = preset
         columns.update({**preset_columns()[preset], **given.columns})
         proposal.unit = preset_unit(preset)
@@ -46,11 +42,12 @@ def propose_columns(
     columns.update({**found, **given.columns})
     times = path_times(files, folder) if look.format.has_columns else None
     _times_of_paths(look, times, proposal)
-    if "user" not in columns and look.format.can_name_user and name_users(look.files or files, folder):
-        columns["user"] = OF_FILE
-        reasons.append(
-            "no column is named like an id of a user: each file is taken for one user, by its name without a date"
-        )
+    if "user" not in columns and look.format.can_name_user:
+        paths = look.files or files
+        named_by = next((one for one in OF_PATH if name_users(paths, one, folder)), None)
+        if named_by:
+            columns["user"] = named_by
+            reasons.append(f"no column is named like an id of a user: {_OF_WHAT[named_by]}")
     for role in (*ROLES, "h3", "geometry"):
         if role in found and role not in given.columns:
             kind = f", of type {look.kinds[found[role]]}" if look.kinds and role != "value" else ""
@@ -60,6 +57,27 @@ def propose_columns(
         proposal.missing = ["value"]  # the first to be known: it is never looked into
     proposal.unit = "km/h" if columns.get("value") == SPEED else unit_of(columns.get("value", ""))
     return times if any(map(is_of_path, of_time(columns) if "time" in columns else ())) else None
+
+
+_OF_WHAT = {
+    OF_FILE: "each file is taken for one user, by its name without a date",
+    FOLDERS[0]: "each folder is taken for one user, by its name",
+    FOLDERS[1]: "each folder is taken for one user with all folders in it, by its name",
+}
+
+
+def _refuse_absent(look: Look, named: Sequence[tuple[str, str]]) -> None:
+    """Refuse columns that the owner names, by their roles, and the files do not have."""
+    of_path = next(((role, name) for role, name in named if name in OF_PATH), None)
+    if of_path and (not look.format.can_name_user or of_path[0] != "user"):
+        raise BadInput(
+            f"{of_path[1]} can be the user alone, and not that of Parquet or GTFS-Realtime; name a column: "
+            + ", ".join(look.names)
+        )
+    absent = [name for _, name in named if name not in (*look.names, *OF_PATH, SPEED) and not is_of_path(name)]
+    if absent:
+        role = next(role for role, name in named if name == absent[0])
+        raise BadInput(f'--{role}: there is no column "{absent[0]}"; there are: {", ".join(look.names)}')
 
 
 def _with_times(look: Look, given: Given) -> Given:
@@ -99,10 +117,6 @@ def _times_of_paths(look: Look, times: PathTimes | None, proposal: Proposal) -> 
     elif HOUR_PLACEHOLDER in times.time:
         columns["time"] = times.time
         proposal.reasons.append("no column has times: they are the date and the hour in the files' paths")
-
-
-def _fits(preset: str, columns: dict[str, str], look: Look) -> bool:
-    return preset_format(preset) in (None, look.format.name) and set(columns.values()) <= {*look.names, SPEED}
 
 
 def join_dates(look: Look, proposal: Proposal) -> None:

@@ -51,6 +51,11 @@ def undated_files(files: Sequence[Path], folder: Path, why: str = "") -> NamedFi
     return _named(files, folder, patterns.patterns(files, folder), why)
 
 
+def files_of_folders(files: Sequence[Path], folder: Path, n_above: int) -> NamedFiles:
+    """Return patterns for files of users who have a folder each, so many folders above that of a file."""
+    return _named(files, folder, patterns.patterns_of_folders(files, folder, n_above), "Each folder is a user's")
+
+
 def _named(files: Sequence[Path], folder: Path, found: list[str], why: str) -> NamedFiles:
     n_found = len({path for one in found for path in glob.glob(str(folder / one.replace(DATE_PLACEHOLDER, _ANY_DATE)))})
     more = f", and will read {n_found - len(files):,} more that are there" if n_found > len(files) else ""

@@ -57,7 +57,7 @@ _DATE = re.compile(r"\d{4}-?\d\d-?\d\d")
 """What cannot be read, such as `soon`, has no such date, and says nothing of zones."""
 _OFFSET = re.compile(r"[T ].*([+-]\d|[A-Za-z\]]\s*$)")
 _ZONE_NAMED = re.compile(r"\d\s*(?![AaPp][Mm]$)([A-Z]{2,5})\s*$")
-_OF_UTC = re.compile(r"utc|gmt|zulu|^basedatetime$", re.IGNORECASE)
+_OF_UTC = re.compile(r"utc|gmt|zulu|^base_?date_?time$", re.IGNORECASE)
 """Names of columns whose times are of UTC: the last is that of AIS at MarineCadastre."""
 _NEAR = dt.timedelta(days=1)
 """How far from the date in a file's path its records may be: it may be the day in another zone, or of the copy."""
@@ -146,7 +146,7 @@ def zone_of_times(
     """
     n_never = 0 if given or is_int96 else form.n_never(times, days_zone)
     if given is not None:
-        return given, f"times have no offset, and are of {given}, as --time-zone says"
+        return given, f"times have no offset, and are of {given}, as --time-zone says, or the preset"
     if is_int96:
         why = "they are INT96, which is UTC by the convention of Spark and Hive"
     elif _OF_UTC.search(column):
@@ -193,7 +193,7 @@ def form_of_times(
     if given is not None:
         if seen and not any(day is not None for day in _days(seen, [of_format(given)], zone, zone)[0]):
             raise BadInput(f'no time in "{column}" has the form that --time-format says, {given}; check both')
-        return TimesForm(form=given, reason=f"times have the form {given}, as --time-format says")
+        return TimesForm(form=given, reason=f"times have the form {given}, as --time-format says, or the preset")
     units: list[TimeUnit | None] = [recognise.time_unit(some) for some in times]
     found = zip(files, times, units, are_iso(times, zone), strict=False)
     kinds: dict[Path, tuple[TimeUnit | None, bool]] = {

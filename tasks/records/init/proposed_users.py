@@ -5,7 +5,7 @@ from collections import defaultdict
 from collections.abc import Sequence
 from pathlib import Path
 
-from tasks.records.input_formats.file_users import user_of_file
+from tasks.records.input_formats.file_users import user_of_path
 from tasks.records.input_formats.input_format import Look
 
 _FEWEST_TO_TELL = 20
@@ -21,9 +21,15 @@ def counts_rows(looks: Sequence[Look], column: str) -> bool:
     return len(written) >= _FEWEST_TO_TELL and len(set(written)) > _NEARLY_ALL * len(written)
 
 
-def name_users(files: Sequence[Path], folder: Path) -> bool:
-    """Return whether the names of files can be the users of their records: several, and each of them names somebody."""
-    users = {user_of_file(path, folder) for path in files}
+def name_users(files: Sequence[Path], which: str, folder: Path) -> bool:
+    """Return whether paths of files can be the users of their records: several, and each of them names somebody.
+
+    Args:
+        files: The files.
+        which: What of a path may name the user, as `columns.user` says it.
+        folder: Paths are looked at from here on.
+    """
+    users = {user_of_path(path, which, folder) for path in files}
     return len(users) > 1 and None not in users
 
 

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from tasks.base.config_source import OF_FILE
+from tasks.base.config_source import OF_PATH
 from tasks.records.input_formats import recognise
 from tasks.records.input_formats.input_format import Look
 
@@ -54,7 +54,7 @@ def _fixes(look: Look, columns: Mapping[str, Any], file: str) -> list[tuple[str,
     if not look.names:
         return []
     times, *places = (look.column(columns[role]) for role in ("time", "latitude", "longitude"))
-    users = [file] * len(times) if columns["user"] == OF_FILE else look.column(columns["user"])
+    users = [file] * len(times) if columns["user"] in OF_PATH else look.column(columns["user"])
     unit = recognise.time_unit(times)
     found = []
     for user, time, latitude, longitude in zip(users, times, *places, strict=True):

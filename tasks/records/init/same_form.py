@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from tasks.base.config_source import OF_FILE, SPEED, needed_roles
+from tasks.base.config_source import OF_PATH, SPEED, needed_roles
 from tasks.base.errors import BadInput
 from tasks.records.init.time_columns import of_time
 from tasks.records.input_formats.input_format import Look
@@ -25,7 +25,7 @@ def refuse_other_forms(files: Sequence[Path], looks: Sequence[Look], columns: Ma
             problem = f"has the delimiter {look.delimiter!r}, and {files[0].name} has {first.delimiter!r}"
         named = [(role, columns[role]) for role in needed_roles(columns) if role not in ("time", "value")]
         for role, name in [("value", columns["value"]), *named, *(("time", one) for one in of_time(columns))]:
-            if problem or not look.names or name in (OF_FILE, SPEED):
+            if problem or not look.names or name in (*OF_PATH, SPEED):
                 continue
             if name not in look.names:
                 problem = f'has no column "{name}" ({role}), which {files[0].name} has'

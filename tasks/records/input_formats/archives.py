@@ -54,7 +54,7 @@ def unpacked(path: Path, folder: Path, is_declared: bool) -> Generator[list[Path
         for name, file in _members(path):
             if not _is_wanted(PurePosixPath(name), is_declared):
                 continue
-            to = folder / str(n_unpacked) / PurePosixPath(name).name
+            to = folder.joinpath(str(n_unpacked), *(one for one in PurePosixPath(name).parts if one not in ("/", "..")))
             some[to], n_more = _taken(file, to, n_left)
             n_bytes, n_left, n_unpacked = n_bytes + n_more, n_left - n_more, n_unpacked + 1
             if n_left < 0:
@@ -133,7 +133,7 @@ def _taken(file: IO[bytes], to: Path, most: int) -> tuple[bytes | None, int]:
     if len(chunk) <= LARGEST:
         return chunk, len(chunk)
     n_bytes = 0
-    to.parent.mkdir(exist_ok=True)
+    to.parent.mkdir(parents=True, exist_ok=True)
     with to.open("wb") as copy:
         while chunk and n_bytes <= most:
             n_bytes += len(chunk)

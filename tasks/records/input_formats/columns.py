@@ -4,7 +4,7 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from tasks.base.config import Config
-from tasks.base.config_source import OF_FILE, SPEED, Columns, Dataset
+from tasks.base.config_source import OF_PATH, SPEED, Columns, Dataset
 from tasks.base.errors import BadInput
 from tasks.base.file_patterns import is_of_path
 
@@ -22,7 +22,7 @@ USUAL_PLACE: dict[str, Any] = {"kind": "degrees", "per_degree": 1.0, "is_round":
 
 def source_names(config: Config) -> dict[str, str]:
     """Return the name that the input files use for each role. What is derived, or in a path, has no column."""
-    of_files = {role: name for role, name in config.columns.by_role.items() if name not in (OF_FILE, SPEED)}
+    of_files = {role: name for role, name in config.columns.by_role.items() if name not in (*OF_PATH, SPEED)}
     return {role: name for role, name in of_files.items() if role not in ("time", "clock") or not is_of_path(name)}
 
 

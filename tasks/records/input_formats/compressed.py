@@ -48,7 +48,7 @@ def in_memory(contents: Mapping[Path, bytes]) -> Iterator[None]:
 def put_on_disk(path: Path) -> None:
     """Write a file to its place that is held in memory, if it is, because the engine reads it there."""
     if path in _in_memory:
-        path.parent.mkdir(exist_ok=True)
+        path.parent.mkdir(parents=True, exist_ok=True)
         path.write_bytes(_in_memory[path])
 
 

@@ -8,7 +8,6 @@ from typing import Any
 
 from tasks.base import warehouse
 from tasks.base.config import Config
-from tasks.base.config_source import OF_FILE
 from tasks.base.errors import BadInput
 from tasks.records.input_formats import recognise, text_lines
 from tasks.records.input_formats.columns import column_roles, place_form, roles_of, source_names
@@ -101,8 +100,8 @@ def _read(connection: warehouse.Connection, path: Path, file: dict[str, Any], co
         "delimiter": config.dataset.delimiter,
         "line_end": first_line_end(path),
         "header": not config.dataset.header,
-        "filename": "user_id" if config.columns.user == OF_FILE else False,
-        "user_of_file": needed_user(path, config.folder) if config.columns.user == OF_FILE else None,
+        "filename": "user_id" if config.columns.is_of_path else False,
+        "user_of_file": needed_user(path, config) if config.columns.is_of_path else None,
         "decimal": config.dataset.decimal,
         **column_roles(config),
         **place_form(config),

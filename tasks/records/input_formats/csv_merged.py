@@ -10,7 +10,6 @@ import numpy as np
 
 from tasks.base import warehouse
 from tasks.base.config import Config
-from tasks.base.config_source import OF_FILE
 from tasks.base.errors import BadInput
 from tasks.records.input_formats import recognise
 from tasks.records.input_formats.csv_rows import MOST_MALFORMED, regular_counts
@@ -67,9 +66,9 @@ def _opened(which: int, path: Path, config: Config) -> tuple[_Key, _File] | None
     if (header or first).endswith(b"\r\n"):
         end = b"\r\n"
     user = None
-    if config.columns.user == OF_FILE:
+    if config.columns.is_of_path:
         try:
-            user = needed_user(path, config.folder)
+            user = needed_user(path, config)
         except BadInput:
             return None
     whole = body if body.endswith(b"\n") else body + end

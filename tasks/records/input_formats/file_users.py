@@ -1,10 +1,15 @@
-"""The user of a file whose name is its user: the name without the date in it, which would be a new user each day."""
+"""The user of a file whose path is its user: its name without the date in it, or the name of a folder.
+
+A date would be a new user each day.
+"""
 
 import itertools
 import os
 import re
 from pathlib import Path
 
+from tasks.base.config import Config
+from tasks.base.config_source import FOLDERS, OF_FILE
 from tasks.base.errors import BadInput
 from tasks.records.input_formats.user_names import COUNTED, words_of
 
@@ -74,13 +79,34 @@ def _counts(words: list[str]) -> bool:
     return any(one in COUNTED and other.isdigit() for one, other in itertools.pairwise(words))
 
 
-def needed_user(path: Path, folder: Path) -> str:
-    """Return the user that a file is named after; the arguments are those of ``user_of_file``.
+def user_of_path(path: Path, which: str, folder: Path) -> str | None:
+    """Return the user that a file's path names; None if it names none.
+
+    Args:
+        path: The file.
+        which: What of its path names the user, as `columns.user` says it.
+        folder: Paths are looked at from here on.
+    """
+    if which == OF_FILE:
+        return user_of_file(path, folder)
+    folders = Path(os.path.relpath(path.resolve(), folder.resolve())).parent.parts[::-1]
+    name = "".join(folders[FOLDERS.index(which) :][:1]).strip()
+    return None if name in ("", os.pardir) or _is_time(name) else name
+
+
+def needed_user(path: Path, config: Config) -> str:
+    """Return the user that a file's path names, as `columns.user` says it.
 
     Raises:
-        BadInput: Nothing in its name names a user.
+        BadInput: It names none.
     """
-    user = user_of_file(path, folder)
+    user = user_of_path(path, config.columns.user, config.folder)
+    if not user and config.columns.user in FOLDERS:
+        raise BadInput(
+            f'{path}: columns.user = "{config.columns.user}" takes the user from the name of a folder of this path, '
+            "from the configuration's folder on, and there is none, or it names a date or an hour. Name the column of "
+            "the user, or put the files of each user into a folder with the user's name"
+        )
     if not user:
         raise BadInput(
             f'{path}: columns.user = "{{file}}" takes the user from the name of a file, and this one names a date, an '

@@ -23,11 +23,13 @@ class Members(NamedTuple):
         pointers: The JSON pointer to each role's member.
         parameters: The pointers that statements take.
         times: The times of these records.
+        kind: What a record is, as the engine calls it.
     """
 
     pointers: dict[str, str]
     parameters: dict[str, str]
     times: Sequence[Any]
+    kind: str
 
 
 def first_rows(batches: pa.RecordBatchReader, n: int) -> pa.Table:
@@ -59,21 +61,25 @@ def first_members(connection: warehouse.Connection, path: Path, first: pa.Table,
     whole = {role: pointer_to_member(name) for role, name in names.items()}
     by_path = {role: pointer_by_path(name) for role, name in names.items()}
     connection.register("first_line", first)
-    roles = {"user": "user", **{one: column_roles(config)[one] for one in ("time", "clock")}}
-    asked = {"members": list(whole.values()), **{one: whole[role] for one, role in roles.items()}}
-    paths = {f"{one}_path": by_path[role] for one, role in roles.items()}
+    kind = "ARRAY" if all(name.startswith("[") for name in names.values()) else "OBJECT"
+    roles = column_roles(config)
+    roles = {"user": "user" if "user" in names else roles["latitude"], **roles}  # the user of a path has no member
+    first_roles = {one: roles[one] for one in ("user", "time", "clock")}
+    asked = {"members": list(whole.values()), **{one: whole[role] for one, role in first_roles.items()}, "kind": kind}
+    paths = {f"{one}_path": by_path[role] for one, role in first_roles.items()}
     rows = warehouse.rows(connection, "read/first_members", {**asked, **paths})
     found = rows[0][0] if rows else []
     pointers = {role: whole[role] if whole[role] in found else by_path[role] for role in names}
     _refuse_overlap(path, pointers, config)
-    if next((kind for _, kind, *_ in rows if kind not in (None, "NULL")), None) == _NO_ID:
+    user_types = [one for _, one, *_ in rows if one not in (None, "NULL")]
+    if not config.columns.is_of_path and user_types[:1] == [_NO_ID]:
         raise BadInput(
             f'{path}: "{config.columns.user}" (columns.user) has numbers with a point, which cannot be ids; write them '
             f"as texts or as whole numbers, for example with jq '.{config.columns.user} |= floor'"
         )
-    parameters = {"user": pointers["user"], **{one: pointers[role] for one, role in column_roles(config).items()}}
+    parameters = {one: pointers[role] for one, role in roles.items()}
     first, second = ([row[number] for row in rows] for number in (2, 3))
-    return Members(pointers, parameters, written_times(connection, first, second, config))
+    return Members(pointers, parameters, written_times(connection, first, second, config), kind)
 
 
 def _refuse_overlap(path: Path, pointers: dict[str, str], config: Config) -> None:

@@ -5,11 +5,11 @@ from collections.abc import Sequence
 from typing import Any
 
 _STEP = re.compile(r"([^.\[\]]+)|\[(\d+)\]")
-_PATH = re.compile(r"[^.\[\]]+(\[\d+\])*(\.[^.\[\]]+(\[\d+\])*)*")
+_PATH = re.compile(r"([^.\[\]]+|\[\d+\])(\[\d+\])*(\.[^.\[\]]+(\[\d+\])*)*")
 
 
 def steps_of(path: str) -> list[str | int]:
-    """Return the members and positions that a path goes through.
+    """Return the members and positions that a path goes through; one that begins with a position is into a list.
 
     A name that is no path, because its brackets and dots are otherwise, is one member.
     """

@@ -3,8 +3,9 @@
 Which rows are of which file is known by their numbers. A file that cannot be merged is read by itself.
 """
 
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
@@ -53,22 +54,24 @@ def note_parts(connection: warehouse.Connection, parts: Sequence[Part], ids: Seq
 def merged_tables(
     tables: Sequence[tuple[int, Hashable, pa.Table]],
     read: Callable[[warehouse.Connection, pa.Table, dict[str, Any], Config], Left],
+    users: Mapping[int, str] = MappingProxyType({}),
 ) -> list[Merged]:
     """Return tables of rows, with the column ``row_number`` from 1 on, as few.
 
     Args:
         tables: Each with the position of its file, and with what files have in common that are merged.
         read: Reads a table.
+        users: The user of each file by its position, if paths name users.
     """
     groups: dict[Hashable, list[tuple[int, pa.Table]]] = {}
     for which, form, table in tables:
         groups.setdefault(form, []).append((which, table))
-    return [_of_tables(group, read) for group in groups.values()]
+    return [_of_tables(group, read, users) for group in groups.values()]
 
 
-def _of_tables(group: list[tuple[int, pa.Table]], read: Callable[..., Left]) -> Merged:
+def _of_tables(group: list[tuple[int, pa.Table]], read: Callable[..., Left], users: Mapping[int, str]) -> Merged:
     whole = pa.concat_tables([table for _, table in group])
     numbers = pa.array(np.arange(1, whole.num_rows + 1))
     whole = whole.set_column(whole.column_names.index("row_number"), "row_number", numbers)
-    parts = [Part(which, table.num_rows, table.num_rows) for which, table in group]
+    parts = [Part(which, table.num_rows, table.num_rows, user=users.get(which)) for which, table in group]
     return Merged(lambda connection, file, config: read(connection, whole, file, config), parts)

@@ -20,8 +20,9 @@ _ENOUGH = 0.9
 csv.field_size_limit(1 << 30)  # the usual limit would refuse a file for one long value
 _OTHERS = (b"<", b"\x1f\x8b", b"PK")  # markup, gzip, zip
 _DELIMITERS = (",", ";", "\t", "|", " ")
-_LISTS_LOOKED_FOR = 4  # levels of a JSON document
+_LISTS_LOOKED_FOR = 6  # levels of a JSON document
 _LEVELS_OF_RECORD = 8
+_FEWEST_MEMBERS = 4  # of a list that is a record: user, time and place
 
 
 def time_unit(times: Iterable[Any]) -> TimeUnit | None:
@@ -108,9 +109,13 @@ def decimal_mark(places: Iterable[str]) -> str:
 
 
 def record_lists(document: Any) -> list[str]:
-    """Return the paths to the lists of objects in a JSON document, the longest first; "" is the document itself."""
+    """Return the paths to the lists of records in a JSON document, the longest first; "" is the document itself.
+
+    Records are objects; if there are none, lists of some members each, such as those of OpenSky.
+    """
     found = dict(_lists(document, "", _LISTS_LOOKED_FOR))
-    return sorted(found, key=lambda path: -found[path])
+    ranked = {path: (not isinstance(records[0], dict), -len(records)) for path, records in found.items()}
+    return sorted(ranked, key=lambda path: ranked[path])
 
 
 def member_paths(
@@ -168,9 +173,13 @@ def _is_text(start: bytes) -> bool:
     return b"\0" not in start
 
 
-def _lists(document: Any, path: str, levels: int) -> Iterator[tuple[str, int]]:
-    if isinstance(document, list) and any(isinstance(one, dict) for one in document):
-        yield path, len(document)
+def _lists(document: Any, path: str, levels: int) -> Iterator[tuple[str, list[Any]]]:
+    if isinstance(document, list):
+        records = [one for one in document if isinstance(one, dict)] or [
+            one for one in document if isinstance(one, list) and len(one) >= _FEWEST_MEMBERS
+        ]
+        if records:
+            yield path, records
     if isinstance(document, dict) and levels:
         for name, member in document.items():
             yield from _lists(member, f"{path}.{name}" if path else name, levels - 1)

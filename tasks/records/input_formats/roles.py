@@ -20,15 +20,24 @@ WORDS: dict[str, tuple[str, ...]] = {
     ),
     "time": (
         *("timestamp", "eventtimestamp", "observationdatetime", "datetime", "time", "gpstime", "observedat"),
-        *("recordedat", "recordedattime", "recordedtime", "lastupdated", "ts", "epoch", "date"),
+        *("recordedat", "recordedattime", "recordedtime", "lastreported", "lastupdated", "ts", "epoch"),
+        *("date", "basedatetime", "dateutc", "utc", "now", "updatedat", "lastupdate", "reportedat"),
+        *("lastseen", "tst"),
     ),
-    "value": ("speed", "speedkmh", "speedkph", "speedmph", "speedms", "velocity", "avgspeed", "spd", "kmh", "mph"),
+    "value": (
+        *("speed", "speedkmh", "speedkph", "speedmph", "speedms", "velocity", "avgspeed", "spd", "kmh", "mph"),
+        *("sog", "gs", "fare", "fareamount", "amount"),
+    ),
 }
 """What each role but the user is called, the likeliest first."""
 _ORDER = ("latitude", "longitude", "time", "user", "value")
 """The order in which a column is looked for."""
 _AS_PART = {"latitude": "latitude", "longitude": "longitude", "time": "time", "value": "speed"}
-UNITS = {"kmh": "km/h", "kph": "km/h", "mph": "mph", "ms": "m/s", "mps": "m/s"}
+UNITS = {
+    **{"kmh": "km/h", "kph": "km/h", "mph": "mph", "ms": "m/s", "mps": "m/s"},
+    **{"knots": "kn", "kn": "kn", "kt": "kn", "kts": "kn", "sog": "kn", "gs": "kn"},
+}
+"""The unit that a word in a name says: speeds over ground are in knots at sea and in the air."""
 
 
 def recognise_roles(names: Sequence[str], counts_rows: Callable[[str], bool] = lambda _: False) -> dict[str, str]:

@@ -9,8 +9,10 @@ from tasks.records.input_formats.gtfs_files import GTFS_REALTIME
 from tasks.records.input_formats.input_format import InputFormat
 from tasks.records.input_formats.json_files import JSON, NDJSON
 from tasks.records.input_formats.parquet_files import PARQUET
+from tasks.records.input_formats.plt_files import PLT
+from tasks.records.input_formats.xml_files import XML
 
-INPUT_FORMATS: tuple[InputFormat, ...] = (PARQUET, JSON, NDJSON, CSV, GTFS_REALTIME)
+INPUT_FORMATS: tuple[InputFormat, ...] = (PARQUET, JSON, NDJSON, XML, PLT, CSV, GTFS_REALTIME)
 """All formats. By its first bytes a file is of the first one that they can be of."""
 
 

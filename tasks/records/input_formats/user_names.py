@@ -153,6 +153,10 @@ def user_rank(name: str) -> Rank | None:
 
 
 def _telling(name: str) -> list[str]:
+    """Return the words of a name that tell; of `VehicleRef.value`, as SIRI has it in JSON, those of the id."""
+    before, _, last = name.rpartition(".")
+    if last == "value" and words_of(before)[-1:] and words_of(before)[-1] in _IDS:
+        name = before
     return [one for one in words_of(name) if one not in _LEFT_OUT]
 
 

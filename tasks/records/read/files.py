@@ -11,7 +11,6 @@ import polars as pl
 
 from tasks.base import warehouse
 from tasks.base.config import Config
-from tasks.base.config_source import OF_FILE
 from tasks.base.errors import BadInput
 from tasks.base.file_patterns import is_of_path
 from tasks.base.storage import own_folder, private_folder
@@ -204,10 +203,9 @@ def _refuse_columns(path: Path, kind: InputFormat, config: Config) -> None:
     Raises:
         BadInput: So it is.
     """
-    if config.columns.user == OF_FILE and not kind.can_name_user:
+    if config.columns.is_of_path and not kind.can_name_user:
         raise BadInput(
-            f'{path}: columns.user = "{OF_FILE}" is for CSV files alone, and this file is {kind.name}; name the '
-            "column of the user"
+            f'{path}: columns.user = "{config.columns.user}" is not for {kind.name} files; name the column of the user'
         )
     if config.columns.time_else is not None and kind.time_else is None:
         raise BadInput(f"{path}: columns.time_else is for GTFS-Realtime alone, and this file is {kind.name}; remove it")

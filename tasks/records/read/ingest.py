@@ -11,7 +11,6 @@ import polars as pl
 
 from tasks.base import warehouse
 from tasks.base.config import Config
-from tasks.base.config_source import OF_FILE
 from tasks.base.errors import BadInput, HexveilError
 from tasks.base.logs import say, warn
 from tasks.base.progress import progress
@@ -121,14 +120,14 @@ def note_seen(connection: warehouse.Connection, files: Sequence[Input], ids: Seq
     """Store the ids under which the contents of files are kept, and log the outcome of their rows.
 
     The log line is the same for a known content and a new one: which of the two it is depends on private values. If
-    the name of a file is a user, it is not logged.
+    the path of a file names a user, it is not logged.
     """
     connection.register("seen", seen(files, config).with_columns(pl.Series("file_id", ids, pl.Int32)).to_arrow())
     warehouse.run(connection, "write/seen_file")
     outcomes = warehouse.frame(connection, "read/file_outcomes", {"file_ids": list(ids)})
     of_file = {row.pop("file_id"): row for row in outcomes.iter_rows(named=True)}
     for one, file_id in zip(files, ids, strict=True):
-        name = f"number {file_id}" if config.columns.user == OF_FILE else Path(one.address).name
+        name = f"number {file_id}" if config.columns.is_of_path else Path(one.address).name
         say(log, "read", file=name, **of_file[file_id])
 
 

@@ -1,0 +1,86 @@
+"""Feeds as people have them: what `init` proposes for files of real forms, by names and structure alone."""
+
+import json
+from typing import Any
+
+import pytest
+from real_forms import FORMS, files_of
+from support import Dataset
+
+from tasks.records.init.proposal import Proposal, propose_source
+from tasks.records.input_formats.input_format import Given
+
+PRESETS = {
+    "gtfs_rt_without_speeds": None,
+    "ais": "ais",
+    "ais_2025": "ais-2025",
+    "ais_denmark": "ais-denmark",
+    "opensky_csv": "adsb",
+    "opensky_states": "opensky-states",
+    "readsb": "readsb",
+    "sensor_community": "sensor-community",
+    "openaq": "openaq",
+    "siri_json": "siri-vm",
+    "siri_xml": "siri-vm",
+    "gpx": "gpx",
+    "gpx_with_speeds": "gpx-speed",
+    "geolife": "geolife",
+    "mds_telemetry": "mds",
+    "mds_trips": "mds-trips",
+    "gbfs": None,
+    "gbfs_2": None,
+    "fares": "fare-taps",
+}
+IN_UTC = ("ais", "ais_2025", "ais_denmark", "sensor_community")
+
+
+def proposed(form: str, dataset: Dataset) -> Proposal:
+    pattern, options = FORMS[form](dataset)
+    said = dict(zip(options[::2], options[1::2], strict=True))
+    columns = {"value": said["--value"]} if "--value" in said else {}
+    given = Given(format=said.get("--format"), columns=columns)
+    return propose_source(files_of(dataset, pattern), dataset.folder, given)
+
+
+@pytest.mark.parametrize("form", PRESETS)
+def test_a_real_form_is_recognised(form: str, dataset: Dataset) -> None:
+    found = proposed(form, dataset)
+    assert found.missing == []
+    if PRESETS[form]:
+        assert found.settings["dataset"]["preset"] == PRESETS[form]
+    assert found.settings["columns"].get("time_zone") == ("UTC" if form in IN_UTC else None)
+
+
+def test_the_pattern_of_folders_finds_users_that_come_later(dataset: Dataset) -> None:
+    found = proposed("geolife", dataset)
+    assert found.settings["dataset"]["files"] == ["raw/Data/*/Trajectory/*.plt"]
+    assert found.settings["columns"]["user"] == "{folder/..}"
+
+
+def test_the_time_of_the_whole_document_is_taken_where_records_have_none(dataset: Dataset) -> None:
+    columns = proposed("gbfs_2", dataset).settings["columns"]
+    assert (columns["time"], columns["value"]) == ("last_updated", "{speed}")
+
+
+@pytest.mark.parametrize(
+    ("document", "at"),
+    [
+        ({"vehicles": [{"id": "a", "lat": 47.0, "lon": 8.3, "stops": [{"n": 1}, {"n": 2}]}]}, "vehicles"),
+        ({"routes": [{"n": 1}] * 9, "vehicles": [{"id": "a", "lat": 47.0, "lon": 8.3}]}, "vehicles"),
+        ({"shape": [[8.3, 47.0]] * 9, "states": [["a", 1, 47.0, 8.3]]}, "states"),
+    ],
+)
+def test_the_records_of_a_document_are_those_with_places(document: Any, at: str, dataset: Dataset) -> None:
+    path = dataset.write("a.json", json.dumps(document))
+    given = Given(columns={"value": "[1]" if at == "states" else "id"})
+    found = propose_source([path], dataset.folder, given)
+    assert found.settings["dataset"].get("records") == at
+
+
+def test_an_id_that_siri_wraps_in_a_value_is_the_user(dataset: Dataset) -> None:
+    journey = {"VehicleRef": {"value": "TKL_56"}, "VehicleLocation": {"Longitude": 23.7, "Latitude": 61.5}}
+    activity = {"RecordedAtTime": 1768464000000, "MonitoredVehicleJourney": journey}
+    path = dataset.write("a.json", json.dumps({"VehicleActivity": [activity]}))
+    found = propose_source([path], dataset.folder, Given(columns={"value": "{speed}"}))
+    assert found.settings["columns"]["user"] == "MonitoredVehicleJourney.VehicleRef.value"
+    assert found.settings["columns"]["time_unit"] == "ms"
