@@ -55,7 +55,7 @@ def init(
         str | None, typer.Option("--format", help="csv, parquet, ndjson, json, xml, gtfs-rt, plt, if no name says it.")
     ] = None,
     records: Annotated[
-        str | None, typer.Option("--records", help='Path to the list in JSON, "" if it is it; or element of XML.')
+        str | None, typer.Option("--records", help='Path to the list in JSON ("" for a bare list), or element of XML.')
     ] = None,
     user: Annotated[str | None, typer.Option("--user", help="Column of the user; or {file}; or {folder}.")] = None,
     time: Annotated[

@@ -11,7 +11,7 @@ from dpmath.presence.errors import Off
 from dpmath.presence.fields import Field, Learned, Seen, learned
 from dpmath.presence.numbers import Numbers, OfCells
 from dpmath.presence.priors import FIRST_ROUNDS, likelier
-from dpmath.presence.tilted import LARGEST_LOG, tilted
+from dpmath.presence.tilted import LARGEST_LOG, LEAST_LOG, tilted
 
 _MOST_STEPS, _FURTHER_STEPS = 8, 2
 _LONGEST_STEP = 1.5
@@ -137,9 +137,10 @@ def _by_moments(
     The most likely level of a cell with few users is above its mean, for a small noisy number excludes large levels and
     no small one. So each number counts as a normal one of the level, with the moments that it leaves, in turns.
     """
-    mean = np.exp(np.minimum(level, LARGEST_LOG))
-    told = mean**2 / (numbers.noise + mean + overdispersion * mean**2)
-    at, one = level + (numbers.number - mean) / mean, np.ones_like(level)
+    level = np.clip(level, LEAST_LOG, LARGEST_LOG)
+    mean, one = np.exp(level), np.ones_like(level)
+    told = np.maximum(mean**2 / (numbers.noise + mean + overdispersion * mean**2), _LEAST_TOLD)
+    at = level + np.clip((numbers.number - mean) / mean, -_LONGEST_STEP, _LONGEST_STEP)
     found, looked = learned(field, basis, Seen(one, at, 1 / told)), None
     for number in range(_MOST_ROUNDS + (FIRST_ROUNDS if is_first else 0)):
         known, unknown = found.field.level(basis), found.variance(basis)
@@ -196,7 +197,8 @@ def _fitted(
     """Return the most likely surface and what is known of it, by Gauss-Newton steps of a bounded length."""
     found = None
     for _ in range(most_steps):
-        mean = np.exp(np.minimum(level, LARGEST_LOG))
+        level = np.clip(level, LEAST_LOG, LARGEST_LOG)
+        mean = np.exp(level)
         of_day = mean + overdispersion * mean**2
         found = numbers.learned(field, basis, mean, mean - mean * level, of_day)
         step = np.clip(found.field.level(basis) - level, -_LONGEST_STEP, _LONGEST_STEP)

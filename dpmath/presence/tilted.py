@@ -6,10 +6,10 @@ import numpy as np
 
 from dpmath.presence.basis import FloatArray
 
-LARGEST_LOG = 14.0
-_NODES, _ROUNDS = 33, 3
+LEAST_LOG, LARGEST_LOG = -14.0, 14.0
+_NODES, _ROUNDS = 33, 4
 _STEPS_AROUND, _DEVIATIONS_AROUND = 2.5, 5.0
-_LEAST = 1e-12
+_FIRST_DEVIATIONS = 6.0
 
 
 @dataclass(frozen=True)
@@ -49,7 +49,11 @@ def tilted(
     Source:
         HV-E22.
     """
-    middle, around = level, 6 * np.sqrt(variance)
+    # both what is known and the number itself must lie between the first levels, however far they are apart
+    low, high = level - _FIRST_DEVIATIONS * np.sqrt(variance), level + _FIRST_DEVIATIONS * np.sqrt(variance)
+    seen = np.log(np.maximum(number, 1.0))
+    low, high = np.minimum(low, seen - 1), np.maximum(high, seen + 1)
+    middle, around = (low + high) / 2, (high - low) / 2
     for _ in range(_ROUNDS):
         at, weight = _weights(middle, around, level, variance, number, noise, overdispersion)
         middle = (weight * at).sum(axis=0)
@@ -57,7 +61,8 @@ def tilted(
         around = _STEPS_AROUND * 2 * around / (_NODES - 1) + _DEVIATIONS_AROUND * np.sqrt(left)
     at, weight = _weights(middle, around, level, variance, number, noise, overdispersion)
     middle = (weight * at).sum(axis=0)
-    left = np.maximum((weight * (at - middle) ** 2).sum(axis=0), _LEAST)
+    apart = 2 * around / (_NODES - 1)
+    left = (weight * (at - middle) ** 2).sum(axis=0) + apart**2 / 12  # no less than what levels so far apart can tell
     expected = np.exp(at)
     of_day = expected + overdispersion * expected**2
     gain = of_day / (of_day + noise)
@@ -82,7 +87,7 @@ def _weights(
     overdispersion: float,
 ) -> tuple[FloatArray, FloatArray]:
     """Return levels on either side of the middle, and how likely each is, shapes (n, G)."""
-    at = np.minimum(middle + around * np.linspace(-1, 1, _NODES)[:, None], LARGEST_LOG)
+    at = np.clip(middle + around * np.linspace(-1, 1, _NODES)[:, None], LEAST_LOG, LARGEST_LOG)
     expected = np.exp(at)
     spread = expected + overdispersion * expected**2 + noise
     log_weight = -((at - level) ** 2) / variance - (number - expected) ** 2 / spread - np.log(spread)

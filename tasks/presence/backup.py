@@ -11,6 +11,7 @@ from tasks.base.copies import copy_all
 from tasks.base.errors import contained
 from tasks.base.storage import OWNER
 from tasks.presence.config import PresenceConfig
+from tasks.presence.overview import over_all_days
 
 
 @contained
@@ -40,3 +41,5 @@ def _in_order(entries: Sequence[Entry], config: PresenceConfig) -> Iterator[Path
     for entry in released:
         folder = published_folder(entry.date, entry.revision, config)
         yield from (path for path in map(folder.joinpath, entry.files) if path.exists())
+    names = over_all_days(released, config) if released else ()
+    yield from (path for path in map((config.storage_path / "published").joinpath, names) if path.exists())

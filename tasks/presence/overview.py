@@ -22,13 +22,18 @@ from tasks.presence.table import meaning
 
 def write_overview(released: Sequence[PresenceRelease], config: PresenceConfig) -> None:
     """Write the page, and put each day's first release into the table of all days; what would be the same stays."""
-    write_over_all_days(files_over_all_days(_publication(released, config)), config.storage_path / "published")
+    write_over_all_days(over_all_days(released, config), config.storage_path / "published")
     for entry in released:
         path = path_in_table(entry.date, config)
         if entry.revision is None and not path.exists():
             durable.write_whole(
                 path, private_files.read(private_files.releases(config), entry.files[TABLE]), mode=0o644
             )
+
+
+def over_all_days(released: Sequence[PresenceRelease], config: PresenceConfig) -> dict[str, bytes]:
+    """Return the page and the catalogue by the names of their files, of at least one release."""
+    return files_over_all_days(_publication(released, config))
 
 
 def _publication(released: Sequence[PresenceRelease], config: PresenceConfig) -> Publication:

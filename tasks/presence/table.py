@@ -45,7 +45,15 @@ def meaning(column: str) -> str:
 def table_of(
     estimate: Estimate, date: dt.date, release_id: str, epsilon: float, config: PresenceConfig
 ) -> pl.DataFrame:
-    """Return the table to publish; it follows from noisy numbers alone.
+    """Return the table to publish; it follows from noisy numbers alone. See ``cells_of``."""
+    cells = cells_of(estimate, date, release_id, epsilon, config)
+    return cells.filter(pl.col("is_published")).drop("is_published")
+
+
+def cells_of(
+    estimate: Estimate, date: dt.date, release_id: str, epsilon: float, config: PresenceConfig
+) -> pl.DataFrame:
+    """Return the table of all cells of the area, with which of them are published.
 
     Args:
         estimate: The day's estimate of every public cell.
@@ -65,8 +73,7 @@ def table_of(
             "is_published": at_least(estimate.n_users, config.publish.publish_from),
         }
     ).with_columns(release_id=pl.lit(release_id), slot_start=pl.col("slot_start").cast(pl.Datetime("us", "UTC")))
-    published = table.filter(pl.col("is_published") & pl.col("slot_start").is_not_null()).drop("is_published")
-    return published.sort("slot_start", "h3_cell")
+    return table.drop_nulls("slot_start").sort("slot_start", "h3_cell")
 
 
 def schema(config: PresenceConfig) -> pa.DataFrameSchema:

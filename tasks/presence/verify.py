@@ -6,7 +6,6 @@ from io import BytesIO
 from pathlib import Path
 from typing import NamedTuple
 
-import numpy as np
 import polars as pl
 
 from tasks.account import ledger, private_files
@@ -18,7 +17,7 @@ from tasks.account.presence_release import PresenceRelease, presence_releases
 from tasks.account.witnesses import check_marks, check_nothing_unpaid, marked_ids, problem_with_users, published_folders
 from tasks.base.config_types import shown
 from tasks.base.durable import sha256
-from tasks.base.errors import LedgerBroken, contained
+from tasks.base.errors import HexveilError, LedgerBroken, contained
 from tasks.base.progress import progress
 from tasks.base.provenance import code_hash
 from tasks.base.storage import MANIFEST, TABLE, ledger_path
@@ -28,13 +27,16 @@ from tasks.presence.account import described_cost
 from tasks.presence.config import PresenceConfig
 from tasks.presence.formats import FORMATS, PresenceDay, manifest
 from tasks.presence.joint import described_day, joint_tables, says_something_else
+from tasks.presence.overview import over_all_days
 from tasks.presence.release import guarantee, release_id
 from tasks.presence.states import ANSWERS, AREA, MadeAgain, estimated_again
-from tasks.presence.table import table_of
+from tasks.presence.table import cells_of, check
 
 _TOLERANCE = 1e-6
 """How far numbers made again may differ, as a share of the range or of the number: another machine adds otherwise."""
 
+_LAST_DECIMAL = 1.1e-6
+"""What rounding to six decimals may add."""
 _ERROR, _ENDS = 0.02, ("least", "largest")
 """How far a share that is made again may be from the one that was stated, with two decimals."""
 
@@ -79,7 +81,21 @@ def verify_presence(config: PresenceConfig) -> Verified:
         n_again += isinstance(entry, PresenceRelease) and entry.code == code_hash()
     check_nothing_unpaid(folders, entries, config)
     check_marks(marked, entries, config)
+    _check_over_all_days(presence_releases(entries), config)
     return Verified(len(presence_releases(entries)), n_again)
+
+
+def _check_over_all_days(released: list[PresenceRelease], config: PresenceConfig) -> None:
+    """Check the page and the catalogue; other code may have written others, and a run writes them again."""
+    if not released or released[-1].code != code_hash():
+        return
+    for name, content in over_all_days(released, config).items():
+        path = config.storage_path / "published" / name
+        if not path.exists() or path.read_bytes() != content:
+            raise LedgerBroken(
+                f"{path} is missing, or is not what the ledger says: it was changed, or the configuration was. Run a "
+                "released day again, which costs nothing and writes it"
+            )
 
 
 def _problems(entry: Entry, before: list[Entry], config: PresenceConfig, made: MadeAgain) -> Iterator[str]:
@@ -91,8 +107,8 @@ def _problems(entry: Entry, before: list[Entry], config: PresenceConfig, made: M
     if name is not None:
         yield f"{name} is missing, or is not what a release states"
         return
-    for check in (problem_with_budget, problem_with_definition, problem_with_users):
-        problem = check(entry, before)
+    for problem_with in (problem_with_budget, problem_with_definition, problem_with_users):
+        problem = problem_with(entry, before)
         if problem is not None:
             yield problem
     try:
@@ -158,9 +174,8 @@ def _unlike_answers(
     again = estimated_again(entry, made.before(entry.date, before, settings), settings)
     if again.loss(settings.privacy.currency) != entry.loss:
         yield "its loss is not that of its questions"
-    table_again = table_of(again.estimate, entry.date, entry.release_id, float(entry.epsilon), settings)
-    table = found[TABLE]
-    if table_again.columns != table.columns or _far_apart(table_again, table, float(settings.value.span)):
+    cells = cells_of(again.estimate, entry.date, entry.release_id, float(entry.epsilon), settings)
+    if _far_apart(cells, found[TABLE], settings):
         yield f"{TABLE} does not follow from the noisy answers"
     joint = joint_tables(again.estimate, entry.date, settings)
     for name, one in joint.tables.items():
@@ -170,28 +185,37 @@ def _unlike_answers(
         key: one for key, one in entry.stated.items() if key == WHOLE_DAY
     }:
         yield f"{WHOLE_DAY} is not that of {JOINT}"
-    if any(abs(float(entry.stated["joint_error"][name]) - getattr(joint, name)) > _ERROR for name in _ENDS):
+    stated = {name: float(one) for name, one in entry.stated["joint_error"].items()}
+    if stated.keys() != set(_ENDS) or not all(abs(stated[name] - getattr(joint, name)) <= _ERROR for name in _ENDS):
         yield "joint_error is not that of the joint tables"
 
 
-def _far_apart(made: pl.DataFrame, found: pl.DataFrame, span: float) -> bool:
-    """Return whether two tables differ by more than rounding; a cell at the limit may be in one of them alone."""
-    key = ["h3_cell", "slot_start"]
-    both = made.join(found, on=key, how="full", suffix="_found", coalesce=True)
-    alone = both.filter(pl.col("n_users").is_null() | pl.col("n_users_found").is_null()).height
-    if alone > max(1, made.height // 1000):
+def _far_apart(made: pl.DataFrame, found: pl.DataFrame, config: PresenceConfig) -> bool:
+    """Return whether a table differs by more than rounding from that of all cells; a cell at the limit may be missing.
+
+    Args:
+        made: All cells, made again, with which of them are published.
+        found: The released table.
+        config: Gives the columns and the range.
+    """
+    try:
+        check(found, config)
+    except HexveilError:
         return True
-    both = both.drop_nulls()
-    for name in made.columns:
-        if name in key:
-            continue
-        ours, theirs = both[name], both[f"{name}_found"]
+    key, span = ["h3_cell", "slot_start"], float(config.value.span)
+    both = found.join(made, on=key, how="inner", suffix="_made", validate="1:1")
+    n_wanted, n_both = (one.filter(pl.col("is_published")).height for one in (made, both))
+    unlike = n_wanted + found.height - 2 * n_both
+    if both.height != found.height or unlike > max(1, made.height // 1000):
+        return True
+    for name in found.columns[2:]:
+        ours, theirs = both[f"{name}_made"], both[name]
         if not ours.dtype.is_numeric():
-            if not ours.equals(theirs, null_equal=True):
-                return True
-            continue
-        slack = 1.0 if ours.dtype.is_integer() else _TOLERANCE * span
-        if (np.abs((ours - theirs).to_numpy()) > slack + _TOLERANCE * np.abs(theirs.to_numpy())).any():
+            same = ours == theirs
+        else:
+            slack = 1.0 if ours.dtype.is_integer() else _TOLERANCE * span + _LAST_DECIMAL
+            same = (ours - theirs).abs() <= slack + _TOLERANCE * theirs.abs()
+        if not same.fill_null(value=False).all():
             return True
     return False
 

@@ -152,11 +152,11 @@ def test_a_surface_becomes_as_variable_as_it_is_and_what_is_seen_likelier_at_eac
 
 @pytest.mark.theorem("HV-E22")
 def test_a_noisy_number_tells_of_a_cell_what_a_fine_sum_over_levels_says() -> None:
-    level, variance = np.array([2.0, 2.0, 0.5, 5.0, 1.0]), np.array([0.3, 2.0, 3.0, 6.0, 1e-3])
-    number, noise = np.array([9.0, -20.0, 40.0, 900.0, 3.0]), np.array([4.0, 240.0, 240.0, 9.0, 1.0])
+    level, variance = np.array([2.0, 2.0, 0.5, 5.0, 1.0, 4.0]), np.array([0.3, 2.0, 3.0, 6.0, 1e-3, 0.03])
+    number, noise = np.array([9.0, -20.0, 40.0, 900.0, 3.0, 5000.0]), np.array([4.0, 240.0, 240.0, 9.0, 1.0, 400.0])
     found = tilted(level, variance, number, noise, 0.05)
     for cell in range(level.size):
-        at = level[cell] + np.sqrt(variance[cell]) * np.linspace(-9, 9, 200_001)
+        at = level[cell] + np.sqrt(variance[cell]) * np.linspace(-30, 30, 400_001)
         mean = np.exp(np.minimum(at, 14))
         of_day = mean + 0.05 * mean**2
         miss = (number[cell] - mean) ** 2 / (of_day + noise[cell]) + np.log(of_day + noise[cell])
@@ -189,6 +189,27 @@ def test_totals_of_many_small_cells_are_not_off_where_the_most_likely_levels_are
         users = users_of([prior.field(basis)], basis, numbers, 0.03)
         shares.append(users.mean.sum() / true.sum())
     assert np.mean(shares) == pytest.approx(1, abs=0.02)
+
+
+@pytest.mark.theorem("HV-E22")
+@pytest.mark.parametrize("counts_only", [False, True])
+@pytest.mark.parametrize("crowd", [5_000, 100_000])
+def test_a_crowd_in_one_cell_is_found_and_the_rest_of_the_city_stays(crowd: int, counts_only: bool) -> None:
+    grid = Grid(a_city(100, n_rings=2, seed=1).position, 8)
+    asked = asked_of(grid, CAP, VALUE_RANGE, CURRENCY.within(Decimal(2)), counts_only)
+    state = None
+    for number, n in enumerate([0, 0, crowd]):
+        rng = np.random.default_rng([3, number])
+        cell = np.concatenate([rng.integers(grid.n_cells, size=9000), np.full(n, 40)])
+        user = np.arange(9000 + n)
+        one, total = np.ones_like(cell), np.full_like(cell, 300)
+        day = capped(user, cell, one, total, grid.n_cells, CAP, VALUE_RANGE)
+        found = asked_for_real(programme(state, asked), day, rng.bytes).estimate
+        state = found.state
+        assert all(np.isfinite(each.mean).all() and (each.variance > 0).all() for each in (found.n_users, found.mean))
+    rest = np.arange(grid.n_cells) != 40
+    assert 0.5 * crowd < found.n_users.mean[40] < 1.6 * crowd
+    assert 0.5 * 9000 < found.n_users.mean[rest].sum() < 2 * 9000
 
 
 @pytest.mark.theorem("HV-E22")

@@ -15,9 +15,11 @@ from tasks.account import ledger
 from tasks.account.presence_release import presence_releases
 from tasks.answers.asking import ask
 from tasks.base.errors import HexveilError, LedgerBroken
-from tasks.presence import joint
+from tasks.formats.joint import says_another
+from tasks.presence import joint, states, verify
 from tasks.presence.config import PresenceConfig
 from tasks.presence.publish import publish_day
+from tasks.presence.table import cells_of
 from tasks.presence.verify import verify_presence
 
 DAYS = [DATE + dt.timedelta(days=number) for number in range(3)]
@@ -154,3 +156,58 @@ def test_a_forged_joint_table_is_found(name: str, tmp_path: Path, monkeypatch: p
     publish_day.fn(released(config), config)
     with pytest.raises(LedgerBroken, match=r"joint.*\.parquet does not follow"):
         verify_presence(config)
+
+
+def test_a_forged_table_is_found_whatever_is_forged_in_it(days: tuple[PresenceConfig, Path]) -> None:
+    config, _ = days
+    (entry, *_) = presence_releases(ledger.read_entries(config))
+    again = states.estimated_again(entry, None, config)
+    cells = cells_of(again.estimate, DATE, entry.release_id, float(entry.epsilon), config)
+    real = cells.filter(pl.col("is_published")).drop("is_published")
+    unseen = real[:1].with_columns(h3_cell=pl.lit("861f8d6d7ffffff"))
+    forged = {
+        "no number": real.with_columns(mean=pl.lit(float("nan"))),
+        "nothing": real.with_columns(mean_sd=pl.lit(None, pl.Float64), mean=pl.lit(1.0)),
+        "another release": real.with_columns(release_id=pl.lit("x")),
+        "one more": pl.concat([real, unseen]),
+        "twice": pl.concat([real, real[:1]]),
+        "another type": real.with_columns(pl.col("mean").cast(pl.Float32)),
+        "less": real[3:],
+        "more users": real.with_columns(pl.col("n_users") + 3),
+    }
+    assert not verify._far_apart(cells, real, config)
+    assert not verify._far_apart(cells, real[1:], config), "a cell at the limit"
+    assert [name for name, one in forged.items() if not verify._far_apart(cells, one, config)] == []
+
+
+def test_a_joint_table_that_narrows_areas_by_little_in_each_cell_is_found() -> None:
+    """Of 900 cells whose errors have nothing in common each two lose .0016, and the city nearly all of its variance."""
+    places = [
+        (f"{hexagon:015x}", dt.datetime(2026, 3, 2 + slot // 24, slot % 24))
+        for hexagon in range(30)
+        for slot in range(30)
+    ]
+    none, names = [[0.0]] * len(places), ("common", "against", "of_hexagon", "of_slot")
+    real = pl.DataFrame(
+        {
+            "h3_cell": [one for one, _ in places],
+            "slot_start": [one for _, one in places],
+            "n_users": [9.0] * len(places),
+            "variance": [1.0] * len(places),
+            **{f"{prefix}{name}": none for prefix in ("", "lasting_") for name in names},
+        }
+    )
+    assert not says_another(real, real, 0.0)
+    assert says_another(real, real.with_columns(against=pl.lit([0.03])), 0.0)
+    assert not says_another(real, real.with_columns(against=pl.lit([0.001])), 0.0)
+
+
+@pytest.mark.parametrize("name", ["index.html", "datapackage.json"])
+def test_files_over_all_days_are_checked_and_written_again(name: str, tmp_path: Path) -> None:
+    config, published = publish(tmp_path, CONFIG)
+    assert verify_presence(config).n_made_again == 3
+    (published / name).write_text("forged")
+    with pytest.raises(LedgerBroken, match=name):
+        verify_presence(config)
+    publish_day.fn(presence_releases(ledger.read_entries(config))[0].release_id, config)
+    assert verify_presence(config).n_made_again == 3
