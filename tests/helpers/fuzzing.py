@@ -75,7 +75,13 @@ class Case:
 
 
 def draw_case(
-    seed: int, form: str, *, boundary: int | None = None, is_broken: bool = False, in_two: bool = False
+    seed: int,
+    form: str,
+    *,
+    boundary: int | None = None,
+    is_broken: bool = False,
+    in_two: bool = False,
+    n_buses: int | None = None,
 ) -> Case:
     """Return two files of a format.
 
@@ -85,9 +91,10 @@ def draw_case(
         boundary: Where in a file of text, in bytes unpacked, the first of the changed values shall stand across.
         is_broken: Whether a fault that is in no value shall be in both.
         in_two: Whether a CSV file shall have date and time in two columns, ``IN_TWO``.
+        n_buses: Number of buses, of which one is the victim; None for as many as leave it some twenty records.
     """
     rng = random.Random(seed)
-    records = _records(rng, rng.choice([3, 40, 200, 2047, 2049]) if boundary is None else 40)
+    records = _records(rng, rng.choice([3, 40, 200, 2047, 2049]) if boundary is None else 40, n_buses)
     kind, _, packed = form.partition(".")
     plain, changed = _csv_in_two(rng, records, boundary) if in_two else _MAKERS[kind](rng, records, boundary)
     if is_broken:
@@ -159,12 +166,13 @@ class _Heard(logging.Handler):
         self.said.append(record.getMessage())
 
 
-def _records(rng: random.Random, n_records: int) -> list[Record]:
+def _records(rng: random.Random, n_records: int, n_buses: int | None) -> list[Record]:
     """Return records of buses; among them some that rules quarantine, and duplicates.
 
-    Some twenty of them at most are the victim's: to draw and to read a value may take longer than all other records.
+    Without a number of buses some twenty of them at most are the victim's: to draw and to read a value may take longer
+    than all other records.
     """
-    n_buses = max(10, n_records // 20)
+    n_buses = n_buses or max(10, n_records // 20)
     return [
         (
             f"bus{rng.randrange(n_buses)}" if number else VICTIM,
