@@ -14,7 +14,7 @@ from support import Dataset
 
 from tasks.base.errors import BadInput
 from tasks.records.init.looking import look_at
-from tasks.records.input_formats import compressed, gtfs_realtime, json_documents, parquet_files
+from tasks.records.input_formats import compressed, gtfs_realtime, json_documents, parquet_files, parquet_members
 from tasks.records.input_formats.input_format import Given
 
 GOOD = snapshot([("bus1", 1768464000, 11)])
@@ -86,7 +86,7 @@ def refused_look(file: Path) -> str:
 
 def test_nor_are_they_where_the_file_says_less_of_itself(dataset: Dataset, monkeypatch: pytest.MonkeyPatch) -> None:
     """The pages are read by the engine alone, within its limit: a page may become more than the footer says."""
-    monkeypatch.setattr(parquet_files, "_MEMORY", "16MB")
+    monkeypatch.setattr(parquet_members, "_MEMORY", "16MB")
     monkeypatch.setattr(parquet_files, "_metadata", pq.read_metadata)
     file = dataset.write("a.parquet", b"")
     parquet(3, time="x" * (64 * MIB)).write_parquet(file, compression="zstd", statistics=False)
