@@ -6,7 +6,7 @@ create or replace temp macro joined_time(first, second, time_format) as
 case
     when coalesce(trim(second), '') = '' or has_date(second) then case
         when regexp_matches(first, ':|\d[T ]\d|^\s*\d{10,}') then first
-        else nullif(trim(second), '')
+        when regexp_matches(second, ':|\d[T ]\d|^\s*\d{10,}') then trim(second)
     end
     when time_format is not null then first || ' ' || second
     else regexp_replace(

@@ -69,14 +69,15 @@ def test_date_and_time_may_be_two_columns(
     assert read == [(True,), (None,), (None,)], "a date without a time is no midnight"
 
 
-def test_two_columns_are_for_csv_and_both_must_be_there(dataset: Dataset) -> None:
+def test_of_two_columns_both_must_be_there_and_they_are_read_in_json_too(dataset: Dataset) -> None:
     dataset.set(time=["date", "time"])
     dataset.write("a.csv", HEADER + f"bus1,{DATE}T08:00:00Z,47,8,30\n")
     assert 'no column "date" (columns.time)' in refusal(dataset)
     (dataset.folder / "raw" / "a.csv").unlink()
     dataset.write("a.ndjson", '{"bus":"b","date":"2026-01-15","time":"08:00:00","lat":47,"lon":8,"speed":1}\n')
-    assert "columns.time names two columns, which is for CSV files alone" in refusal(dataset)
-    for wrong in ({"time": ["time", "time"]}, {"time": ["date", "time"], "time_unit": "s"}, {"time": ["date"]}):
+    ingest(dataset)
+    assert dataset.query("select observed_at = timestamptz '2026-01-15 08:00:00Z' from raw_record") == [(True,)]
+    for wrong in ({"time": ["time", "time"]}, {"time": ["date"]}):
         dataset.set(**wrong)
         with pytest.raises(BadConfig):
             _ = dataset.config
