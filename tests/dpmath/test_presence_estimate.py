@@ -197,16 +197,16 @@ def test_totals_of_many_small_cells_are_not_off_where_the_most_likely_levels_are
 def test_a_crowd_in_one_cell_is_found_and_the_rest_of_the_city_stays(crowd: int, counts_only: bool) -> None:
     grid = Grid(a_city(100, n_rings=2, seed=1).position, 8)
     asked = asked_of(grid, CAP, VALUE_RANGE, CURRENCY.within(Decimal(2)), counts_only)
-    state = None
+    found: Estimate | None = None
     for number, n in enumerate([0, 0, crowd]):
         rng = np.random.default_rng([3, number])
         cell = np.concatenate([rng.integers(grid.n_cells, size=9000), np.full(n, 40)])
         user = np.arange(9000 + n)
         one, total = np.ones_like(cell), np.full_like(cell, 300)
         day = capped(user, cell, one, total, grid.n_cells, CAP, VALUE_RANGE)
-        found = asked_for_real(programme(state, asked), day, rng.bytes).estimate
-        state = found.state
+        found = asked_for_real(programme(found and found.state, asked), day, rng.bytes).estimate
         assert all(np.isfinite(each.mean).all() and (each.variance > 0).all() for each in (found.n_users, found.mean))
+    assert found is not None
     rest = np.arange(grid.n_cells) != 40
     assert 0.5 * crowd < found.n_users.mean[40] < 1.6 * crowd
     assert 0.5 * 9000 < found.n_users.mean[rest].sum() < 2 * 9000
