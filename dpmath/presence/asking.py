@@ -172,8 +172,6 @@ def summing(before: State, users: Users, known: Known, asked: Asked, is_first: b
 def of_day(before: State, users: FloatArray, size: FloatArray) -> FloatArray:
     """Return the variance of a day's mean value about the surface: the day's own part, and which users are there.
 
-    Users' records differ, so that few of them count for most of a cell.
-
     Args:
         before: What is known before.
         users: Number of users in each cell, shape (G,).
@@ -182,8 +180,7 @@ def of_day(before: State, users: FloatArray, size: FloatArray) -> FloatArray:
     Source:
         HV-E23.
     """
-    uneven = 1 + before.records_variance / before.mean_records**2
-    return VALUES_OF_DAY * before.scale + (uneven * before.of_user + before.of_record / size) / users
+    return VALUES_OF_DAY * before.scale + (_of_user(before) + before.of_record / size) / users
 
 
 def of_users_alike(before: State, users: FloatArray) -> FloatArray:
@@ -192,8 +189,12 @@ def of_users_alike(before: State, users: FloatArray) -> FloatArray:
     Source:
         HV-E23.
     """
-    uneven = 1 + before.records_variance / before.mean_records**2
-    return ALIKE * uneven * before.of_user / users
+    return ALIKE * _of_user(before) / users
+
+
+def _of_user(before: State) -> float:
+    """Return what a user adds to the variance of a mean over one: more than its own, as few have most records."""
+    return (1 + before.records_variance / before.mean_records**2) * before.of_user
 
 
 def kept_of(counts: Counting, sums: Summing | None, asked: Asked, is_first: bool) -> Kept:

@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_array, hstack, kron
 
 from dpmath.core import _check
+from dpmath.core.occupancy import IntArray
 from dpmath.presence.ball import Sparse
 
 FloatArray = NDArray[np.floating[Any]]
@@ -40,6 +41,16 @@ class Grid:
         """Number of cells G."""
         return len(self.position) * self.n_slots
 
+    @property
+    def hexagon(self) -> IntArray:
+        """Number of each cell's hexagon, shape (G,)."""
+        return np.arange(self.n_cells) // self.n_slots
+
+    @property
+    def slot(self) -> IntArray:
+        """Number of each cell's slot, shape (G,)."""
+        return np.arange(self.n_cells) % self.n_slots
+
 
 @dataclass(frozen=True)
 class Basis:
@@ -67,9 +78,17 @@ class Basis:
 
     def covariance(self, variance: dict[str, float]) -> FloatArray:
         """Return the covariance of all numbers, shape (S, S), from each part's variance in a cell."""
+        return self._whole({name: variance[name] * one for name, one in self.of_part.items()})
+
+    def precision(self, variance: dict[str, float]) -> FloatArray:
+        """Return the inverse of that covariance, shape (S, S)."""
+        return self._whole({name: self.inverse(name) / variance[name] for name in self.part})
+
+    def _whole(self, blocks: dict[str, FloatArray]) -> FloatArray:
+        """Return a matrix of all numbers, shape (S, S), from the block of each part; those of two parts are 0."""
         found = np.zeros((self.matrix.shape[1],) * 2)
         for name, columns in self.part.items():
-            found[columns, columns] = variance[name] * self.of_part[name]
+            found[columns, columns] = blocks[name]
         return found
 
 

@@ -114,13 +114,10 @@ def loadings_of(off: Off, grid: Grid, basis: Basis, weight: AnyFloats) -> Loadin
     Source:
         HV-E8.
     """
-    hexagon = np.arange(grid.n_cells) // grid.n_slots
-    errors, surface = errors_of(off, grid, basis), csr_array(diags_array(off.surface) @ basis.matrix)
     nothing = np.zeros((grid.n_cells, 0)), np.zeros(grid.n_cells)
-    lasting = OfSurface(surface, off.covariance, *nothing)
-    slot = np.arange(grid.n_cells) % grid.n_slots
-    at = Cells(hexagon, slot, _floats(grid.position), grid.n_slots, _floats(weight))
-    return loadings(errors, lasting, at)
+    lasting = OfSurface(_of_surface(off, basis), off.covariance, *nothing)
+    at = Cells(grid.hexagon, grid.slot, _floats(grid.position), grid.n_slots, _floats(weight))
+    return loadings(errors_of(off, grid, basis), lasting, at)
 
 
 def errors_of(off: Off, grid: Grid, basis: Basis) -> OfSurface:
@@ -129,9 +126,12 @@ def errors_of(off: Off, grid: Grid, basis: Basis) -> OfSurface:
     Source:
         HV-E8.
     """
-    cell, n_hexagons = np.arange(grid.n_cells), len(grid.position)
-    hexagon = cell // grid.n_slots
-    surface = csr_array(diags_array(off.surface) @ basis.matrix)
-    of_hexagon = csr_array((off.of_hexagon, (cell, hexagon)), shape=(grid.n_cells, n_hexagons))
-    matrix = csr_array(hstack([surface, of_hexagon], format="csr"))
+    n_hexagons = len(grid.position)
+    at = np.arange(grid.n_cells), grid.hexagon
+    of_hexagon = csr_array((off.of_hexagon, at), shape=(grid.n_cells, n_hexagons))
+    matrix = csr_array(hstack([_of_surface(off, basis), of_hexagon], format="csr"))
     return OfSurface(matrix, _floats(block_diag(off.covariance, np.eye(n_hexagons))), off.common, off.alone)
+
+
+def _of_surface(off: Off, basis: Basis) -> csr_array:
+    return csr_array(diags_array(off.surface) @ basis.matrix)

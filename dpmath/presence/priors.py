@@ -2,9 +2,7 @@
 
 from dataclasses import replace
 
-import numpy as np
-
-from dpmath.presence.basis import Basis, FloatArray
+from dpmath.presence.basis import Basis
 from dpmath.presence.fields import Field, Prior, inverse_of
 
 _STRIDE = 1.7
@@ -44,7 +42,7 @@ def taken_as(field: Field, prior: Prior, basis: Basis) -> Field:
     Source:
         HV-E26.
     """
-    before, after = (_inverse(one, basis) for one in (field.prior, prior))
+    before, after = (basis.precision(one.variance) for one in (field.prior, prior))
     known, _ = field.precision
     covariance, _ = inverse_of(known - before + after)
     pull = known @ field.mean - before @ field.prior.mean(basis) + after @ prior.mean(basis)
@@ -53,11 +51,3 @@ def taken_as(field: Field, prior: Prior, basis: Basis) -> Field:
     return replace(
         field, mean=covariance @ pull, covariance=covariance, own=own, own_variance=own_variance, prior=prior
     )
-
-
-def _inverse(prior: Prior, basis: Basis) -> FloatArray:
-    """Return the inverse of the covariance of a surface's numbers, shape (S, S)."""
-    found = np.zeros((basis.matrix.shape[1],) * 2)
-    for name, columns in basis.part.items():
-        found[columns, columns] = basis.inverse(name) / prior.variance[name]
-    return found

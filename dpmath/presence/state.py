@@ -58,6 +58,11 @@ class Asked:
         _check.at_least(1, cap=self.cap, value_range=self.value_range, loss=self.loss)
 
     @property
+    def surfaces(self) -> tuple[str, ...]:
+        """The surfaces that are asked for."""
+        return SURFACES[:1] if self.counts_only else SURFACES
+
+    @property
     def most_cells(self) -> int:
         """So many cells of a user count in totals."""
         return 2 * self.grid.n_slots
@@ -144,12 +149,12 @@ class State:
 
     def a_day_later(self, asked: Asked) -> "State":
         """Return what is known a day later, before anything is asked."""
-        fields = {name: getattr(self, name).a_day_later(asked.basis) for name in SURFACES}
+        fields = {name: getattr(self, name).a_day_later(asked.basis) for name in asked.surfaces}
         return replace(self, **fields)
 
     def paced(self, asked: Asked) -> dict[str, list[Field]]:
         """Return what is known a day later of each surface, if it moves as it did, slower or faster."""
-        return {name: [one.a_day_later(asked.basis) for one in paced(getattr(self, name))] for name in SURFACES}
+        return {name: [one.a_day_later(asked.basis) for one in paced(getattr(self, name))] for name in asked.surfaces}
 
     def learned(self, asked: Asked) -> "State":
         """Return what is known if the surfaces had been taken to be as variable as they are now known to be.
@@ -157,7 +162,7 @@ class State:
         Source:
             HV-E26.
         """
-        fields = {name: getattr(self, name) for name in SURFACES}
+        fields = {name: getattr(self, name) for name in asked.surfaces}
         again = {name: taken_as(one, likelier(one, asked.basis), asked.basis) for name, one in fields.items()}
         return replace(self, **again)
 

@@ -8,6 +8,7 @@ from dpmath.presence.basis import FloatArray
 
 LEAST_LOG, LARGEST_LOG = -14.0, 14.0
 _NODES, _ROUNDS = 33, 4
+_PLACES, _STEP = np.linspace(-1, 1, _NODES)[:, None], 2 / (_NODES - 1)
 _STEPS_AROUND, _DEVIATIONS_AROUND = 2.5, 5.0
 _FIRST_DEVIATIONS = 6.0
 
@@ -54,15 +55,22 @@ def tilted(
     seen = np.log(np.maximum(number, 1.0))
     low, high = np.minimum(low, seen - 1), np.maximum(high, seen + 1)
     middle, around = (low + high) / 2, (high - low) / 2
+
+    def weighed() -> tuple[FloatArray, FloatArray]:
+        """Return levels on either side of the middle, and how likely each is, shapes (n, G)."""
+        at = np.clip(middle + around * _PLACES, LEAST_LOG, LARGEST_LOG)
+        expected = np.exp(at)
+        spread = expected + overdispersion * expected**2 + noise
+        log_weight = -((at - level) ** 2) / variance - (number - expected) ** 2 / spread - np.log(spread)
+        weight = np.exp((log_weight - log_weight.max(axis=0)) / 2)
+        return at, weight / weight.sum(axis=0)
+
     for _ in range(_ROUNDS):
-        at, weight = _weights(middle, around, level, variance, number, noise, overdispersion)
-        middle = (weight * at).sum(axis=0)
-        left = (weight * (at - middle) ** 2).sum(axis=0)
-        around = _STEPS_AROUND * 2 * around / (_NODES - 1) + _DEVIATIONS_AROUND * np.sqrt(left)
-    at, weight = _weights(middle, around, level, variance, number, noise, overdispersion)
-    middle = (weight * at).sum(axis=0)
-    apart = 2 * around / (_NODES - 1)
-    left = (weight * (at - middle) ** 2).sum(axis=0) + apart**2 / 12  # no less than what levels so far apart can tell
+        middle, left = _moments(*weighed())
+        around = _STEPS_AROUND * _STEP * around + _DEVIATIONS_AROUND * np.sqrt(left)
+    at, weight = weighed()
+    middle, left = _moments(at, weight)
+    left = left + (_STEP * around) ** 2 / 12  # no less than what levels so far apart can tell
     expected = np.exp(at)
     of_day = expected + overdispersion * expected**2
     gain = of_day / (of_day + noise)
@@ -77,19 +85,7 @@ def tilted(
     )
 
 
-def _weights(
-    middle: FloatArray,
-    around: FloatArray,
-    level: FloatArray,
-    variance: FloatArray,
-    number: FloatArray,
-    noise: FloatArray,
-    overdispersion: float,
-) -> tuple[FloatArray, FloatArray]:
-    """Return levels on either side of the middle, and how likely each is, shapes (n, G)."""
-    at = np.clip(middle + around * np.linspace(-1, 1, _NODES)[:, None], LEAST_LOG, LARGEST_LOG)
-    expected = np.exp(at)
-    spread = expected + overdispersion * expected**2 + noise
-    log_weight = -((at - level) ** 2) / variance - (number - expected) ** 2 / spread - np.log(spread)
-    weight = np.exp((log_weight - log_weight.max(axis=0)) / 2)
-    return at, weight / weight.sum(axis=0)
+def _moments(at: FloatArray, weight: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """Return the mean and the variance of weighted numbers: shapes (n, G) to (G,)."""
+    mean = (weight * at).sum(axis=0)
+    return mean, (weight * (at - mean) ** 2).sum(axis=0)
