@@ -83,6 +83,12 @@ class Spending(Entry):
         return files
 
     @property
+    def whole_day(self) -> tuple[float, float] | None:
+        """The mean over all records of the day, and its standard deviation; None if they are not published."""
+        stated = self.stated.get(WHOLE_DAY)
+        return stated and (float(stated["mean"]), float(stated["mean_sd"]))
+
+    @property
     def release_id(self) -> str:
         """The id of the release, or of what was stopped."""
         return str(self.stated["release_id"])

@@ -1,7 +1,9 @@
 """The Data Package of all releases (Frictionless): each file with its hash, and the columns of each table."""
 
+import functools
 import re
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Any
 
 import polars as pl
@@ -19,6 +21,12 @@ _IN_UNIT = re.compile(r"(mean|typical_mean)(_sd|_noise_scale|_error_bound|_ci95_
 def fields_of(schema: Mapping[str, pl.DataType]) -> tuple[tuple[str, str], ...]:
     """Return the columns of a table, in order, with their types as a Table Schema names them."""
     return tuple((name, _type_of(dtype)) for name, dtype in schema.items())
+
+
+@functools.lru_cache(maxsize=4096)
+def fields_of_file(table: Path) -> tuple[tuple[str, str], ...]:
+    """Return the columns of a released table; none if its file is missing. A file never changes, so it is read once."""
+    return fields_of(pl.read_parquet_schema(table)) if table.exists() else ()
 
 
 def data_package(publication: Publication) -> tuple[dict[str, Any], dict[str, dict[str, Any]]]:

@@ -50,8 +50,8 @@ def joint_frame(
     )
 
 
-def whole_day(table: pl.DataFrame) -> tuple[float, float]:
-    """Return the mean over all records of a day, and the standard deviation of its error, in the value's unit."""
+def stated_day(table: pl.DataFrame) -> dict[str, str]:
+    """Return what the ledger states of a day: the mean over all records, in the value's unit, and its deviation."""
     share = table["n_records"].to_numpy() / table["n_records"].sum()
     day, _ = factors_of(table)
     number = table["cell_mean"].to_numpy()
@@ -60,7 +60,12 @@ def whole_day(table: pl.DataFrame) -> tuple[float, float]:
     if "n_records_sd" in table.columns:
         unsure = table["n_records_sd"].to_numpy() / table["n_records"].sum() * (number - mean)
         variance += float(unsure @ unsure)
-    return mean, float(np.sqrt(variance))
+    return {"mean": f"{mean:.6g}", "mean_sd": f"{np.sqrt(variance):.3g}"}
+
+
+def stated_error(least: float, largest: float) -> dict[str, str]:
+    """Return what the ledger states of how exact a table is: two standard deviations of areas over the exact ones."""
+    return {"least": f"{least:.2f}", "largest": f"{largest:.2f}"}
 
 
 def factors_of(table: pl.DataFrame) -> tuple[Factors, Factors]:

@@ -9,9 +9,8 @@ from tasks.account.identity import published_folder
 from tasks.account.presence_release import presence_releases
 from tasks.base.copies import copy_all
 from tasks.base.errors import contained
-from tasks.base.storage import OWNER
+from tasks.base.storage import OWNER, is_over_all_days
 from tasks.presence.config import PresenceConfig
-from tasks.presence.overview import over_all_days
 
 
 @contained
@@ -41,5 +40,5 @@ def _in_order(entries: Sequence[Entry], config: PresenceConfig) -> Iterator[Path
     for entry in released:
         folder = published_folder(entry.date, entry.revision, config)
         yield from (path for path in map(folder.joinpath, entry.files) if path.exists())
-    names = over_all_days(released, config) if released else ()
-    yield from (path for path in map((config.storage_path / "published").joinpath, names) if path.exists())
+    published = sorted((config.storage_path / "published").glob("*"))
+    yield from (path for path in published if path.is_file() and is_over_all_days(path.name))

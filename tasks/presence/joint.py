@@ -7,10 +7,10 @@ import numpy as np
 import polars as pl
 
 from dpmath.joint.loadings import Loadings
-from dpmath.presence.errors import loadings_of
+from dpmath.presence.errors import Off, loadings_of
 from dpmath.presence.estimate import Estimate
 from tasks.account.entry import WHOLE_DAY, Stated
-from tasks.formats.joint import JOINT, JOINT_USERS, joint_frame, says_another, whole_day
+from tasks.formats.joint import JOINT, JOINT_USERS, joint_frame, says_another, stated_day, stated_error
 from tasks.presence.config import PresenceConfig
 from tasks.presence.states import asked
 from tasks.presence.table import in_unit, places
@@ -47,11 +47,10 @@ def joint_tables(estimate: Estimate, date: dt.date, config: PresenceConfig) -> J
     cells = pl.DataFrame(places(date, config)).with_columns(pl.col("slot_start").cast(pl.Datetime("us", "UTC")))
     users, public = estimate.n_users.mean, asked(config)
 
-    def few(off_of: str, weight: np.ndarray) -> Loadings:
-        off, weight = getattr(estimate, off_of), np.maximum(weight, _LEAST_WEIGHT)
-        return loadings_of(off, public.grid, public.basis, weight)
+    def few(off: Off, weight: np.ndarray) -> Loadings:
+        return loadings_of(off, public.grid, public.basis, np.maximum(weight, _LEAST_WEIGHT))
 
-    of_users = few("users_off", np.ones_like(users))  # each cell of an area counts once
+    of_users = few(estimate.users_off, np.ones_like(users))  # each cell of an area counts once
     used, tables = [of_users], {JOINT_USERS: joint_frame(cells, {"n_users": users.round(_DECIMALS)}, of_users, 1.0)}
     if config.statistics.mean:
         records = estimate.n_records
@@ -60,7 +59,7 @@ def joint_tables(estimate: Estimate, date: dt.date, config: PresenceConfig) -> J
             "n_records_sd": np.sqrt(records.variance).round(_DECIMALS),
             "cell_mean": in_unit(estimate.mean.mean, config),
         }
-        used.append(few("mean_off", records.mean))
+        used.append(few(estimate.mean_off, records.mean))
         tables[JOINT] = joint_frame(cells, numbers, used[-1], config.tick)
     there = {name: table.drop_nulls("slot_start") for name, table in tables.items()}
     return Joint(there, min(one.least for one in used), max(one.largest for one in used))
@@ -68,15 +67,12 @@ def joint_tables(estimate: Estimate, date: dt.date, config: PresenceConfig) -> J
 
 def described_error(joint: Joint) -> Stated:
     """Return what the ledger states of how exact the tables are."""
-    return {"joint_error": {"least": f"{joint.least:.2f}", "largest": f"{joint.largest:.2f}"}}
+    return {"joint_error": stated_error(joint.least, joint.largest)}
 
 
 def described_day(tables: dict[str, pl.DataFrame]) -> Stated:
     """Return what the ledger states of the whole day: the mean over all its records, if there is one."""
-    if JOINT not in tables:
-        return {}
-    mean, deviation = whole_day(tables[JOINT])
-    return {WHOLE_DAY: {"mean": f"{mean:.6g}", "mean_sd": f"{deviation:.3g}"}}
+    return {WHOLE_DAY: stated_day(tables[JOINT])} if JOINT in tables else {}
 
 
 def says_something_else(expected: pl.DataFrame, found: pl.DataFrame, config: PresenceConfig, tolerance: float) -> bool:

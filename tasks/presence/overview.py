@@ -1,18 +1,13 @@
 """The files over all days: a page with a calendar and the budget, and one table of all days. They say nothing new."""
 
-import functools
 from collections.abc import Sequence
-from pathlib import Path
-
-import polars as pl
 
 from tasks.account import private_files
-from tasks.account.entry import WHOLE_DAY
 from tasks.account.identity import folder_name, path_in_table
 from tasks.account.presence_release import PresenceRelease
 from tasks.base import durable
 from tasks.base.storage import TABLE
-from tasks.formats.data_package import fields_of
+from tasks.formats.data_package import fields_of_file
 from tasks.formats.over_all_days import files_over_all_days, write_over_all_days
 from tasks.formats.publication import Publication, PublishedRelease
 from tasks.presence.config import PresenceConfig
@@ -53,23 +48,11 @@ def _publication(released: Sequence[PresenceRelease], config: PresenceConfig) ->
                 files=entry.files,
                 n_published=entry.n_published,
                 paid_in_part=None,
-                fields=_fields(private_files.releases(config) / entry.files[TABLE]),
-                whole_day=_whole_day(entry),
+                fields=fields_of_file(private_files.releases(config) / entry.files[TABLE]),
+                whole_day=entry.whole_day,
             )
             for entry in released
         ],
         is_presence_secret=True,
         meaning=meaning,
     )
-
-
-def _whole_day(entry: PresenceRelease) -> tuple[float, float] | None:
-    """Return the mean over all records of a day, and its standard deviation; None of users alone."""
-    stated = entry.stated.get(WHOLE_DAY)
-    return stated and (float(stated["mean"]), float(stated["mean_sd"]))
-
-
-@functools.lru_cache(maxsize=4096)
-def _fields(table: Path) -> tuple[tuple[str, str], ...]:
-    """Return the columns of a released table; none if its file is missing. A file never changes, so it is read once."""
-    return fields_of(pl.read_parquet_schema(table)) if table.exists() else ()

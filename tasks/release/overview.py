@@ -3,19 +3,14 @@
 They say nothing that the releases, the ledger and the configuration do not say. So they can be made again at any time.
 """
 
-import functools
-from pathlib import Path
-
-import polars as pl
-
 from tasks.account import private_files
 from tasks.account.chain import releases
-from tasks.account.entry import WHOLE_DAY, Entry, Release
+from tasks.account.entry import Entry, Release
 from tasks.account.identity import folder_name
 from tasks.base.config import Config
 from tasks.base.errors import LedgerBroken
 from tasks.base.storage import TABLE
-from tasks.formats.data_package import fields_of
+from tasks.formats.data_package import fields_of_file
 from tasks.formats.over_all_days import files_over_all_days, write_over_all_days
 from tasks.formats.publication import Publication, PublishedRelease
 from tasks.release.statement import guarantee
@@ -66,21 +61,9 @@ def _publication(released: list[Release], config: Config) -> Publication:
                 files=entry.files,
                 n_published=entry.n_published,
                 paid_in_part=entry.paid_in_part,
-                fields=_fields(private_files.releases(config) / entry.files[TABLE]),
-                whole_day=_whole_day(entry),
+                fields=fields_of_file(private_files.releases(config) / entry.files[TABLE]),
+                whole_day=entry.whole_day,
             )
             for entry in released
         ],
     )
-
-
-def _whole_day(entry: Release) -> tuple[float, float] | None:
-    """Return the mean over all records of an estimated day, and its standard deviation."""
-    stated = entry.stated.get(WHOLE_DAY)
-    return stated and (float(stated["mean"]), float(stated["mean_sd"]))
-
-
-@functools.lru_cache(maxsize=4096)
-def _fields(table: Path) -> tuple[tuple[str, str], ...]:
-    """Return the columns of a released table; none if its file is missing. A file never changes, so it is read once."""
-    return fields_of(pl.read_parquet_schema(table)) if table.exists() else ()

@@ -24,7 +24,7 @@ from tasks.account.entry import WHOLE_DAY
 from tasks.base.config import Config
 from tasks.base.errors import HexveilError
 from tasks.base.logs import warn
-from tasks.formats.joint import JOINT, whole_day
+from tasks.formats.joint import JOINT, stated_day, stated_error
 from tasks.kinds.estimated.asked_day import Known, asked_of
 from tasks.kinds.estimated.laws import bin_counts, with_laws
 from tasks.kinds.estimated.owner_covariates import covariate_names
@@ -109,9 +109,8 @@ def describe_joint(
     estimate: Estimate, day: Day, found: Loadings, joint: pl.DataFrame, config: Config
 ) -> dict[str, dict[str, str]]:
     """Return what the ledger states of the whole day, and of how exact the joint table is."""
-    mean, deviation = whole_day(joint)
     much = much_of(estimate, day.occupancy.cell_records) * float(config.value.span) / POINTS
     return {
-        "joint_error": {"least": f"{found.least:.2f}", "largest": f"{found.largest:.2f}"},
-        WHOLE_DAY: {"mean": f"{mean:.6g}", "mean_sd": f"{deviation:.3g}", "unusual_beyond": f"{much:.3g}"},
+        "joint_error": stated_error(found.least, found.largest),
+        WHOLE_DAY: {**stated_day(joint), "unusual_beyond": f"{much:.3g}"},
     }
