@@ -5,8 +5,8 @@
 create or replace temp macro joined_time(first, second, time_format) as
 case
     when coalesce(trim(second), '') = '' or has_date(second) then case
-        when regexp_matches(first, ':|\d[T ]\d|^\s*\d{10,}') then first
-        when regexp_matches(second, ':|\d[T ]\d|^\s*\d{10,}') then trim(second)
+        when is_whole_time(first) then first
+        when is_whole_time(second) then trim(second)
     end
     when time_format is not null then first || ' ' || second
     else regexp_replace(

@@ -14,9 +14,10 @@ case form.kind
         'latitude': number_of(latitude, form.decimal) / form.per_degree,
         'longitude': number_of(longitude, form.decimal) / form.per_degree
             - case
-                when form.is_round and number_of(longitude, form.decimal) / form.per_degree between 180.0 and 360.0
-                    and number_of(longitude, form.decimal) / form.per_degree <> 180
-                then 360
+                when form.is_round
+                    and number_of(longitude, form.decimal) / form.per_degree > 180
+                    and number_of(longitude, form.decimal) / form.per_degree <= 360
+                    then 360
                 else 0
             end
     }

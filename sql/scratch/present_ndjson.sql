@@ -29,11 +29,7 @@ read as (
 )
 
 select
-    user_id,
-    observed_at,
-    place.place_cell,
-    place.latitude,
-    place.longitude,
-    value,
+    * exclude (place),
+    unnest(place),
     present_reason(user_id, observed_at, place.latitude, place.longitude, value, $day_start, $day_end, $missing) as reason
 from read

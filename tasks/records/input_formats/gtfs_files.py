@@ -1,7 +1,6 @@
 """Files of GTFS-Realtime: snapshots of a feed of vehicle positions."""
 
-from collections.abc import Callable, Mapping, Sequence
-from contextlib import suppress
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -15,7 +14,7 @@ from tasks.records.input_formats import gtfs_realtime, recognise
 from tasks.records.input_formats.compressed import packed
 from tasks.records.input_formats.incoming import keep_rows
 from tasks.records.input_formats.input_format import Given, InputFormat, Left, Look, Merged, Snapshot
-from tasks.records.input_formats.merged import merged_tables
+from tasks.records.input_formats.merged import merged_rows
 from tasks.records.input_formats.thinning import MOST_RECORDS, evenly
 from tasks.records.input_formats.times import N_LOOKED_AT, time_form
 
@@ -39,18 +38,12 @@ def _read(connection: warehouse.Connection, path: Path, file: dict[str, Any], co
 
 
 def _merged(paths: Sequence[Path], _: Path, config: Config) -> list[Merged]:
-    """Return some snapshots as few; one that cannot be decoded stays alone, and is refused by its name."""
-    tables = []
-    for which, path in enumerate(paths):
-        with suppress(BadInput):
-            rows = gtfs_realtime.positions(path, config)
-            form = time_form(rows["time"].slice(0, N_LOOKED_AT).to_pylist(), config)
-            tables.append((which, tuple(form.values()), rows))
+    def rows(path: Path) -> tuple[Hashable, pa.Table]:
+        positions = gtfs_realtime.positions(path, config)
+        form = time_form(positions["time"].slice(0, N_LOOKED_AT).to_pylist(), config)
+        return tuple(form.values()), positions
 
-    def read(connection: warehouse.Connection, rows: pa.Table, file: dict[str, Any], config: Config) -> Left:
-        return keep_rows(connection, paths[0], "gtfs-rt", rows, file, config)
-
-    return merged_tables(tables, read)
+    return merged_rows("gtfs-rt", paths, rows)
 
 
 def _refuse_absent_fields(files: Sequence[Path], looks: Sequence[Look], columns: Mapping[str, str]) -> None:

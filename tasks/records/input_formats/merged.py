@@ -4,6 +4,7 @@ Which rows are of which file is known by their numbers. A file that cannot be me
 """
 
 from collections.abc import Callable, Hashable, Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any
@@ -13,7 +14,9 @@ import pyarrow as pa
 
 from tasks.base import warehouse
 from tasks.base.config import Config
+from tasks.base.errors import BadInput
 from tasks.records.input_formats.compressed import open_binary
+from tasks.records.input_formats.incoming import keep_rows
 from tasks.records.input_formats.input_format import Left, Merged, Part
 
 LARGEST = 1 << 22
@@ -49,6 +52,31 @@ def note_parts(connection: warehouse.Connection, parts: Sequence[Part], ids: Seq
     whole = pa.table([pa.array(list(one), kind) for one, kind in zip(columns, kinds, strict=True)], names)
     connection.register("file_part", whole)
     warehouse.run(connection, "scratch/file_of_row")
+
+
+def merged_rows(
+    kind: str, paths: Sequence[Path], rows: Callable[[Path], tuple[Hashable, pa.Table] | None]
+) -> list[Merged]:
+    """Return some files that are decoded without the engine as few.
+
+    A file that cannot be decoded stays alone, and is refused by its name.
+
+    Args:
+        kind: The name of their format.
+        paths: The files.
+        rows: Returns what must be the same in files that are merged, and the rows of one as ``keep_rows`` takes them;
+            None if it is not to be merged.
+    """
+    tables = []
+    for which, path in enumerate(paths):
+        with suppress(BadInput):
+            if (found := rows(path)) is not None:
+                tables.append((which, *found))
+
+    def read(connection: warehouse.Connection, table: pa.Table, file: dict[str, Any], config: Config) -> Left:
+        return keep_rows(connection, paths[0], kind, table, file, config)
+
+    return merged_tables(tables, read)
 
 
 def merged_tables(

@@ -11,8 +11,8 @@ import pyarrow.parquet as pq
 import pyarrow.types as pat
 
 from tasks.base import warehouse
+from tasks.records.input_formats import json_paths
 from tasks.records.input_formats.incoming import blaming
-from tasks.records.input_formats.json_paths import steps_of
 
 _BATCH_ROWS = 1 << 16
 _LEVELS = 8
@@ -30,7 +30,9 @@ def columns_of(schema: pa.Schema, asked: Iterable[str] = ()) -> list[tuple[str, 
     """
     found = [one for field in schema for one in _named(field.name, field.type, _LEVELS)]
     others = [name for name in asked if name not in dict(found)]
-    return found + [(name, kind) for name in others if (kind := _reached(schema, steps_of(name))) is not None]
+    return found + [
+        (name, kind) for name in others if (kind := _reached(schema, json_paths.steps_of(name))) is not None
+    ]
 
 
 def is_whole(name: str, schema: pa.Schema) -> bool:
@@ -43,13 +45,13 @@ def entries(path: Path, name: str, step: int, n: int) -> list[Any]:
 
     A file may say less of its pages than they become.
     """
-    steps: Sequence[str | int] = [name] if is_whole(name, pq.read_schema(path)) else steps_of(name)
+    steps: Sequence[str | int] = [name] if is_whole(name, pq.read_schema(path)) else json_paths.steps_of(name)
     with blaming(path, "parquet"), warehouse.in_memory("UTC") as connection:
         connection.execute(f"set memory_limit = '{_MEMORY}'")
         found = warehouse.frame(
             connection, "read/parquet_entries", {"path": str(path), "name": steps[0], "step": step, "n": n}
         )
-    return [_member(one, steps[1:]) for one in found["entry"].to_list()]
+    return [json_paths.found(one, steps[1:]) for one in found["entry"].to_list()]
 
 
 def write_flat(path: Path, names: Iterable[str], to: Path) -> None:
@@ -58,7 +60,7 @@ def write_flat(path: Path, names: Iterable[str], to: Path) -> None:
         schema = file.schema_arrow
         names = list(dict.fromkeys(names))
         kinds = dict(columns_of(schema, names))
-        steps = {name: [name] if is_whole(name, schema) else steps_of(name) for name in names}
+        steps = {name: [name] if is_whole(name, schema) else json_paths.steps_of(name) for name in names}
         flat = pa.schema([pa.field(name, kinds[name]) for name in steps])
         with pq.ParquetWriter(to, flat) as writer:
             for batch in file.iter_batches(_BATCH_ROWS, columns=sorted({str(first) for first, *_ in steps.values()})):
@@ -91,17 +93,6 @@ def _reached(schema: pa.Schema, steps: Sequence[str | int]) -> pa.DataType | Non
 
 def _is_list(kind: pa.DataType) -> bool:
     return any(test(kind) for test in _LISTS)
-
-
-def _member(entry: Any, steps: Sequence[str | int]) -> Any:
-    for step in steps:
-        if isinstance(step, str) and isinstance(entry, dict):
-            entry = entry.get(step)
-        elif isinstance(step, int) and isinstance(entry, list) and step < len(entry):
-            entry = entry[step]
-        else:
-            return None
-    return entry
 
 
 def _inner(column: pa.Array, steps: Sequence[str | int]) -> pa.Array:

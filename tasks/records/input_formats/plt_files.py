@@ -15,13 +15,12 @@ import pyarrow as pa
 
 from tasks.base import warehouse
 from tasks.base.config import Config
-from tasks.base.errors import BadInput
 from tasks.records.input_formats.columns import roles_of
 from tasks.records.input_formats.compressed import packed, whole
 from tasks.records.input_formats.file_users import needed_user
 from tasks.records.input_formats.incoming import keep_rows
 from tasks.records.input_formats.input_format import Given, InputFormat, Left, Look, Merged
-from tasks.records.input_formats.merged import merged_tables, small_content
+from tasks.records.input_formats.merged import merged_rows, small_content
 from tasks.records.input_formats.thinning import MOST_RECORDS, evenly
 
 _LARGEST = 1 << 28  # bytes
@@ -83,17 +82,7 @@ def _read(connection: warehouse.Connection, path: Path, file: dict[str, Any], co
 
 
 def _merged(paths: Sequence[Path], _: Path, config: Config) -> list[Merged]:
-    """Return some tracks as few; one that cannot be read stays alone, and is refused by its name."""
-    tables = []
-    for which, path in enumerate(paths):
-        with suppress(BadInput):
-            if small_content(path) is not None:
-                tables.append((which, None, _rows(path, config)))
-
-    def read(connection: warehouse.Connection, rows: pa.Table, file: dict[str, Any], config: Config) -> Left:
-        return keep_rows(connection, paths[0], "plt", rows, file, config)
-
-    return merged_tables(tables, read)
+    return merged_rows("plt", paths, lambda path: None if small_content(path) is None else (None, _rows(path, config)))
 
 
 PLT = InputFormat(

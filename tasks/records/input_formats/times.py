@@ -25,6 +25,7 @@ N_LOOKED_AT = 1000
 
 _MACROS = (
     "scratch/has_date",
+    "scratch/is_whole_time",
     "scratch/joined_time",
     "scratch/written_time",
     "scratch/iso_instant",
