@@ -60,14 +60,12 @@ class City:
         name: What the tables call them.
         config: File of the configuration, in ``deploy/config``.
         files: Where their records are.
-        timezone: Of its days.
         dates: The days, in order.
     """
 
     name: str
     config: str
     files: str
-    timezone: str
     dates: tuple[dt.date, ...]
 
     @property
@@ -84,11 +82,9 @@ def days_from(first: dt.date, n_days: int) -> tuple[dt.date, ...]:
 _BUSES = f"{REAL}/*.csv.gz"
 _MADE = STORES / "raw" / "city_{date}.csv.gz"
 CITIES = (
-    City(
-        "Austin, four days", "austin.toml", f"{REAL}/*.csv.gz", "America/Chicago", days_from(dt.date(2016, 11, 24), 4)
-    ),
-    City("Austin, one day", "austin.toml", _BUSES, "America/Chicago", days_from(dt.date(2015, 9, 6), 1)),
-    City("demo city", "demo.toml", str(_MADE.resolve()), "Europe/Zurich", days_from(dt.date(2026, 3, 2), 4)),
+    City("Austin, four days", "austin.toml", _BUSES, days_from(dt.date(2016, 11, 24), 4)),
+    City("Austin, one day", "austin.toml", _BUSES, days_from(dt.date(2015, 9, 6), 1)),
+    City("demo city", "demo.toml", str(_MADE.resolve()), days_from(dt.date(2026, 3, 2), 4)),
 )
 
 
@@ -200,8 +196,9 @@ def _as_installed(city: City, epsilon: float, *, screened: bool) -> Config:
     folder.mkdir(parents=True)
     path = folder / "city.toml"
     files = sorted(glob.glob(city.files.format(date="*")))
+    zone = load_config(_CONFIGS / city.config).timezone
     budget = ["--epsilon", str(epsilon), "--total", "1000"]
-    _say(["init", *files, "--yes", "--to", str(path), "--timezone", city.timezone, *budget])
+    _say(["init", *files, "--yes", "--to", str(path), "--timezone", zone, *budget])
     path.write_text(path.read_text("utf-8").replace("screen = true", f"screen = {str(screened).lower()}"), "utf-8")
     _say(["backfill", "--config", str(path), "--from", str(city.dates[0]), "--to", str(city.dates[-1])])
     return load_config(path)
