@@ -73,6 +73,8 @@ def explore(
             }
         )
         return
+    if guess := _guess(explored.choices, settings):
+        out.print(guess)
     for caution in explored.cautions:
         out.print(f"Caution: {caution}")
     _show_choices(explored, settings)
@@ -111,6 +113,24 @@ def _show_choices(explored: "Exploration", config: Config) -> None:
     if config.value.screen:
         out.print(_screening(of_epsilons))
     out.print(f"All settings are compared as for a day of which little is known; {known}. A year is 365 such days.")
+
+
+def _guess(choices: "Sequence[Choice]", config: Config) -> str | None:
+    """Return that a map with the present settings is a guess, and the least epsilon that was tried at which it is not.
+
+    None if it is none, or was not tried.
+    """
+    grid, epsilon = config.grid, float(config.privacy.epsilon_per_day)
+    here = [one for one in choices if (one.h3_resolution, one.slot_minutes) == (grid.h3_resolution, grid.slot_minutes)]
+    present = next((one for one in here if one.epsilon == epsilon), None)
+    if present is None or not present.worse_than_constant:
+        return None
+    enough = min((one.epsilon for one in here if not one.worse_than_constant), default=None)
+    remedy = "no epsilon that was tried is enough" if enough is None else f"epsilon {enough:g} would be enough"
+    return (
+        f"With the present settings a map is a guess, no better than the best single number for the whole day: "
+        f"{remedy}, or larger cells, or more users."
+    )
 
 
 def _screening(choices: "Sequence[Choice]") -> str:

@@ -36,7 +36,8 @@ if TYPE_CHECKING:
     from flows.start import Flows
     from tasks.base.owner import Owner
 
-_SAID_APART = ("paid_in_part", "refused", "cautions")
+_SAID_FIRST = ("paid_in_part", "guess")
+_SAID_APART = (*_SAID_FIRST, "refused", "cautions")
 """What of a plan is said in sentences, not in its table."""
 
 app = typer.Typer(
@@ -207,8 +208,8 @@ def plan(
         summary = preview.preview_plan(date.date(), settings)
         released = summary["release_id"]
         table = {name: value for name, value in summary.items() if name not in _SAID_APART}
-        if summary["paid_in_part"] and not as_json:
-            out.print(summary["paid_in_part"])
+        for sentence in [] if as_json else filter(None, map(summary.get, _SAID_FIRST)):
+            out.print(sentence)
         show.print_json(summary) if as_json else out.print(
             show.table_about(f"{settings.dataset.name} {date.date()}", table)
         )

@@ -52,8 +52,8 @@ def show_day(day: "DayReport", config: Config) -> None:
     """Print the report on a day's release."""
     unit = config.value.unit
     reasons = ", ".join(f"{n:,} {reason}" for reason, n in day.rows.items() if reason != "kept")
-    if day.paid_in_part:
-        out.print(day.paid_in_part)
+    if day.said_first:
+        out.print(day.said_first)
     out.print(day.release_id)
     quarantined = f"{day.n_rows - day.n_kept:,} quarantined" + (f" ({reasons})" if reasons else "")
     out.print(f"  rows       {day.n_rows:,} read = {day.n_kept:,} kept + {quarantined}")
@@ -98,8 +98,8 @@ def listed_days(days: list[dt.date]) -> str:
 def show_range(days: dict[dt.date, "DayReport | None"], config: Config) -> None:
     """Print one line per day: what was released, and its cost."""
     for date, day in days.items():
-        if day is not None and day.paid_in_part:
-            out.print(f"{date}: {day.paid_in_part}")
+        if day is not None and day.said_first:
+            out.print(f"{date}: {day.said_first}")
     table = Table("day", "cells", f"worst error, {config.value.unit}", "epsilon", "in all", "more days", box=SIMPLE)
     for date, day in days.items():
         if day is None:

@@ -11,8 +11,9 @@ import numpy as np
 from dpmath.estimate import shrinkage
 from dpmath.estimate.asked import Asked
 from dpmath.estimate.day import FloatArray
-from dpmath.estimate.design import RADIUS, design, directions
-from dpmath.estimate.posterior import Taken, solved, told_by
+from dpmath.estimate.design import RADIUS, Directions, design, directions
+from dpmath.estimate.posterior import Estimate, Taken, solved, told_by
+from dpmath.estimate.questions import SHARE_BITS
 from dpmath.estimate.state import POINTS, State, first_state
 from dpmath.estimate.view import View, scale_of
 
@@ -55,16 +56,44 @@ def expected_deviations(state: State, asked: Sequence[Asked]) -> Iterator[tuple[
     view = View.of(day, state.later(asked[0].n_days).with_hexagons(day), asked[0].covariates)
     found = directions(view)
     for one in asked:
-        noise = one.noise("map") / RADIUS
-        meant = design(view, one.norm, noise, one.reach, found)
-        kept = shrinkage.kept(view.state.shrink, meant.length, meant.part)
-        meant = replace(meant, loading=meant.loading * kept.share)
-        nothing = np.zeros(meant.loading.shape[1])
-        taken = Taken(meant, nothing, noise, nothing, kept.error)
-        told = told_by(view, [taken])
-        as_expected = told.seen.T @ view.today.mean
-        after = solved(view, replace(told, sums=as_expected), [replace(taken, expected=as_expected)])
+        after = _as_expected(view, one, "map", found)
         yield np.sqrt(after.variance), np.clip(1 - after.variance / after.variance_before, 0.0, 1.0)
+
+
+def _as_expected(view: View, asked: Asked, name: str, found: Directions | None = None) -> Estimate:
+    """Return the estimate of a day whose measurement tells what is expected of it."""
+    noise = asked.noise(name) / RADIUS
+    meant = design(view, asked.norm, noise, asked.reach, found)
+    kept = shrinkage.kept(view.state.shrink, meant.length, meant.part)
+    meant = replace(meant, loading=meant.loading * kept.share)
+    nothing = np.zeros(meant.loading.shape[1])
+    taken = Taken(meant, nothing, noise, nothing, kept.error)
+    told = told_by(view, [taken])
+    as_expected = told.seen.T @ view.today.mean
+    return solved(view, replace(told, sums=as_expected), [replace(taken, expected=as_expected)])
+
+
+def first_deviations(asked: Asked) -> tuple[FloatArray, FloatArray]:
+    """Return what a first day is expected to be worth, if values are as they are guessed to be.
+
+    Args:
+        asked: The day, what each question may cost, and what is guessed of values.
+
+    Returns:
+        The standard deviation that each cell is expected to have, and its deviation about the mean of all records,
+        which the best constant errs by; both in points, shape (G,).
+
+    Source:
+        HV-E3.
+    """
+    guess = asked.guess
+    noise = asked.share_of("centre", 0, 1 << SHARE_BITS)[1] * POINTS
+    variance = guess.deviation**2 * noise**2 / (guess.deviation**2 + noise**2)
+    prior = prior_state(asked, guess.spread)
+    state = replace(prior, centre=guess.centre, centre_variance=variance)
+    coarse = _as_expected(View.of(asked.day, state, asked.covariates), asked, "coarse")
+    after = _as_expected(View.of(asked.day, coarse.state, asked.covariates), asked, "map")
+    return np.sqrt(after.variance), constant_deviation(prior, asked)
 
 
 def prior_state(asked: Asked, deviation: float) -> State:

@@ -10,6 +10,7 @@ from typing import Any, ClassVar
 from dpmath.core.currency import Currency, currency_of
 from tasks.account.fields import first_of_another_type, is_canonical_date, problem_with_currency
 from tasks.account.paid import paid_in_part_in_words
+from tasks.account.said_first import WHOLE_DAY, said_first
 
 Stated = dict[str, Any]
 """The fields of an entry, as in its line of the ledger. It contains no float."""
@@ -20,8 +21,6 @@ _NUMBERS = ("epsilon", "epsilon_total_after", "epsilon_left", "epsilon_total_lim
 _LOSSES = ("definition", "in_words", "loss_unit", "loss", "loss_total_after", "loss_total_limit", "loss_left")
 BUDGET = "budget"
 """The kind of the entries that loosen the budget."""
-WHOLE_DAY = "whole_day"
-"""The field with the mean over all records of an estimated day, and its standard deviation."""
 STOPPED = "stopped"
 """The kind of the entry of a day that was stopped. All others are releases."""
 FORMAT = 3
@@ -87,6 +86,11 @@ class Spending(Entry):
         """The mean over all records of the day, and its standard deviation; None if they are not published."""
         stated = self.stated.get(WHOLE_DAY)
         return stated and (float(stated["mean"]), float(stated["mean_sd"]))
+
+    @property
+    def said_first(self) -> str | None:
+        """What a reader must know before the numbers, in sentences; None if nothing."""
+        return said_first(self.stated)
 
     @property
     def release_id(self) -> str:

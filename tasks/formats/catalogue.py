@@ -27,7 +27,7 @@ class PublishedDay:
         date: The local day.
         revision: Name of a further release of the day, None for the first.
         guarantee: What each user is promised, of the day and of everything so far, in a sentence.
-        paid_in_part: That the budget did not pay the day in full, in a sentence; None if it did.
+        said_first: What a reader must know before the numbers, in sentences; None if nothing.
     """
 
     statistics: pl.DataFrame
@@ -36,7 +36,7 @@ class PublishedDay:
     date: dt.date
     revision: str | None
     guarantee: str
-    paid_in_part: str | None
+    said_first: str | None
 
 
 class Medium(NamedTuple):
@@ -90,7 +90,7 @@ def csv_bytes(table: pl.DataFrame) -> bytes:
 def _map(day: PublishedDay) -> bytes:
     from tasks.formats.map.page import map_page
 
-    return map_page(day.statistics, day.withheld, day.config, day.date, day.revision, day.guarantee, day.paid_in_part)
+    return map_page(day.statistics, day.withheld, day.config, day.date, day.revision, day.guarantee, day.said_first)
 
 
 FORMATS: tuple[Format[PublishedDay], ...] = (

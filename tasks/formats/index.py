@@ -38,7 +38,7 @@ def index_page(publication: Publication, catalogues: Sequence[str]) -> bytes:
             is_presence_secret=publication.is_presence_secret,
             latest=f"{latest.date:%A}, {latest.date.day} {latest.date:%B %Y}",
             latest_link=latest.link,
-            paid_in_part=latest.paid_in_part or "",
+            said_first=latest.said_first or "",
             limit=limit,
             share=f"{min(max(publication.share, 0.0), 1.0):.4f}",
             percent=f"{publication.share:.1%}",
@@ -76,5 +76,5 @@ _EMPTY = {"number": "", "link": "", "title": ""}
 
 def _day(date: dt.date, releases: dict[dt.date, PublishedRelease]) -> dict[str, str]:
     one = releases.get(date)
-    title = f"{date}: {one.n_published:,} cells. {one.paid_in_part or ''}".rstrip(". ") if one else ""
+    title = f"{date}: {one.n_published:,} cells. {one.said_first or ''}".rstrip(". ") if one else ""
     return {"number": str(date.day), "link": one.link if one else "", "title": title}

@@ -51,7 +51,7 @@ def joint_frame(
 
 
 def stated_day(table: pl.DataFrame) -> dict[str, str]:
-    """Return what the ledger states of a day: the mean over all records, in the value's unit, and its deviation."""
+    """Return what the ledger states of a day: its mean, how unsure that is, and how far cells are from it."""
     share = table["n_records"].to_numpy() / table["n_records"].sum()
     day, _ = factors_of(table)
     number = table["cell_mean"].to_numpy()
@@ -60,7 +60,8 @@ def stated_day(table: pl.DataFrame) -> dict[str, str]:
     if "n_records_sd" in table.columns:
         unsure = table["n_records_sd"].to_numpy() / table["n_records"].sum() * (number - mean)
         variance += float(unsure @ unsure)
-    return {"mean": f"{mean:.6g}", "mean_sd": f"{np.sqrt(variance):.3g}"}
+    spread = float(np.sqrt(share @ (number - mean) ** 2))
+    return {"mean": f"{mean:.6g}", "mean_sd": f"{np.sqrt(variance):.3g}", "spread": f"{spread:.3g}"}
 
 
 def stated_error(least: float, largest: float) -> dict[str, str]:

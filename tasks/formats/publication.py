@@ -24,7 +24,7 @@ class PublishedRelease:
         folder: Where its files are, relative to the folder of all releases.
         files: The SHA-256 of each of its files, by name.
         n_published: Number of published cells.
-        paid_in_part: That the budget did not pay the day in full, in a sentence; None if it did.
+        said_first: What a reader must know before the numbers, in sentences; None if nothing.
         fields: Its columns, in order, with their types as a Table Schema names them; empty if they are not known.
         whole_day: The mean over all its records, and the standard deviation of that; None if they are not known.
     """
@@ -34,7 +34,7 @@ class PublishedRelease:
     folder: str
     files: Mapping[str, str]
     n_published: int
-    paid_in_part: str | None
+    said_first: str | None
     fields: tuple[tuple[str, str], ...]
     whole_day: tuple[float, float] | None = None
 

@@ -4,6 +4,7 @@ import datetime as dt
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
+from decimal import Decimal
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
@@ -28,10 +29,12 @@ class Outlook:
     Attributes:
         numbers: By name, in the value's unit, among them ``error_over_all_records``; None what is not known.
         of_published: The error over the records that are published; None if it is not known.
+        of_constant: What the best constant is guessed to err before anything is released; None if it is not.
     """
 
     numbers: dict[str, float | None]
     of_published: float | None
+    of_constant: float | None = None
 
 
 @dataclass(frozen=True)
@@ -85,6 +88,10 @@ class Plan(ABC):
     @abstractmethod
     def outlook(self, date: dt.date, config: Config) -> Outlook:
         """Return what the plan promises or expects of its day."""
+
+    def enough(self, date: dt.date, spread: float | None, config: Config) -> Decimal | None:  # noqa: ARG002
+        """Return which epsilon_per_day would be enough for a day that is no better than a constant; None if unknown."""
+        return None
 
     @abstractmethod
     def rows(self, date: dt.date, config: Config) -> list[dict[str, Any]]:

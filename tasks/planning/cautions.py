@@ -2,6 +2,7 @@
 
 import datetime as dt
 from collections.abc import Mapping, Sequence
+from decimal import Decimal
 from zoneinfo import ZoneInfo
 
 import numpy as np
@@ -12,9 +13,9 @@ from tasks.account.entry import Entry
 from tasks.account.screenings import changed_value, screening_of
 from tasks.base.config import Config
 from tasks.kinds.table import kind_of
-from tasks.planning.released_spread import released_spread
 from tasks.records.judge.outcomes import NEVER, TWICE
 
+SHOWN, GUESSED = "earlier releases show", "a guess, nothing being released yet, is"
 _NIGHT = slice(1, 5)
 _AWAKE = range(6, 20)
 """Hours in which no city begins to sleep."""
@@ -24,22 +25,17 @@ _LONGEST_SLOT = 180
 _FEWEST_TO_BE_THIN = 1000
 
 
-def cautions(
-    cells: pl.DataFrame, error: float | None, entries: Sequence[Entry], config: Config, n_asked: int = 0
-) -> list[str]:
+def cautions(cells: pl.DataFrame, entries: Sequence[Entry], config: Config, n_asked: int = 0) -> list[str]:
     """Return what to look at, in sentences; none if all is well.
 
     Args:
         cells: One row per cell of the day: slot_start, n_records.
-        error: What the day promises or expects over the records that it publishes, in the value's unit; None if it is
-            not known.
         entries: The ledger's entries before the day.
         config: Gives the budget, the time zone and the value.
         n_asked: How many users the plan asks for the count that screens the day.
     """
     found = (
         _other_value(entries, config),
-        _wide(error, entries, config),
         _small_total(config),
         _wrong_zone(cells, config),
         _thin(cells, config),
@@ -83,18 +79,28 @@ def clock_cautions(rows: Mapping[str, int], config: Config) -> list[str]:
     return [never] * bool(n_never) + [twice] * bool(n_twice)
 
 
-def _wide(error: float | None, entries: Sequence[Entry], config: Config) -> str | None:
-    spread, privacy = released_spread(entries, config), config.privacy
-    if error is None or spread is None or error < spread:
-        return None
-    unit, stated = config.value.unit, kind_of(config).words.error
+def no_better(error: float | None, spread: float, by: str, enough: Decimal | None, config: Config) -> str:
+    """Return that a day is no better than a constant, and what would help.
+
+    Args:
+        error: What the day promises or expects over the records that it publishes, in the value's unit.
+        spread: What the best constant errs.
+        by: What shows that.
+        enough: Which epsilon_per_day would be enough; None if it is not known.
+        config: Gives the unit, the kind of release and its target.
+    """
+    unit, privacy, stated = config.value.unit, config.privacy, kind_of(config).words.error
     remedy = "Raise privacy.epsilon_per_day, or make the cells larger in [grid]"
     if privacy.target_error is not None and stated == "promised":
         remedy = "Lower privacy.target_error, raise privacy.epsilon_per_day, or make the cells larger in [grid]"
+    if enough is not None:
+        times = float(enough / privacy.epsilon_per_day)
+        remedy = f"An epsilon_per_day of about {enough:f}, or {times:.2g} times as many users, would make it better"
+    guess = "" if config.value.typical is not None else " The owner's value.typical and value.spread help first days."
     return (
-        f"the {stated} error of {error:.3g} {unit} is no better than that of a constant: earlier releases show that "
-        f"the best single number for a whole day errs {spread:.3g} {unit}. {remedy}; `hexveil explore` compares "
-        "settings."
+        f"the {stated} error of {error:.3g} {unit} is no better than that of a constant: {by} that the best single "
+        f"number for a whole day errs {spread:.3g} {unit}. {remedy}; `hexveil explore` compares settings."
+        + (guess if enough is not None else "")
     )
 
 

@@ -17,12 +17,13 @@ from tasks.account.witnesses import other_users
 from tasks.base.config import Config
 from tasks.base.config_privacy import DEFAULT_DELTA
 from tasks.base.errors import contained
-from tasks.kinds.plan import store_plan
+from tasks.kinds.plan import Outlook, Plan, store_plan
 from tasks.kinds.table import kind_of
-from tasks.planning.cautions import cautions, clock_cautions
+from tasks.planning.cautions import GUESSED, SHOWN, cautions, clock_cautions, no_better
 from tasks.planning.other_files import zone_cautions
 from tasks.planning.plan import make_plan, read_day
 from tasks.planning.presence import known_of, presence_cautions, presence_of, wrong_users
+from tasks.planning.released_spread import released_spread
 from tasks.records.judge.outcomes import prepared_rows
 
 _DAYS_AHEAD = (1, 7, 28, 365)
@@ -33,8 +34,8 @@ def preview_plan(date: dt.date, config: Config) -> dict[str, Any]:
     """Return what the day would publish and cost, after storing the plan. Spends nothing.
 
     ``refused`` says why a run would be refused: the ledger is of other users, its budget is looser than the one in
-    force, the day was stopped with the same settings, or its users are none. ``cautions`` are sentences on what to look
-    at before a run.
+    force, the day was stopped with the same settings, or its users are none. ``guess`` says that one number for the day
+    would do as well, and what would help. ``cautions`` are sentences on what to look at before a run.
     """
     start = time.perf_counter()
     plan = make_plan(date, config)
@@ -46,6 +47,7 @@ def preview_plan(date: dt.date, config: Config) -> dict[str, Any]:
     outlook = plan.outlook(date, config)
     return {
         "paid_in_part": plan.payment.in_words,
+        "guess": _guess(plan, outlook, date, entries, config),
         **plan.summary(),
         **outlook.numbers,
         "plan_hash": plan_hash,
@@ -55,10 +57,19 @@ def preview_plan(date: dt.date, config: Config) -> dict[str, Any]:
             *presence_cautions(presence, config),
             *clock_cautions(prepared_rows(date, config), config),
             *zone_cautions(date, config),
-            *cautions(plan.cells, outlook.of_published, entries, config, plan.n_asked),
+            *cautions(plan.cells, entries, config, plan.n_asked),
         ],
         "seconds": round(time.perf_counter() - start, 3),
     }
+
+
+def _guess(plan: Plan, outlook: Outlook, date: dt.date, entries: list[Entry], config: Config) -> str | None:
+    error, shown = outlook.of_published, released_spread(entries, config)
+    spread, by = (outlook.of_constant, GUESSED) if shown is None else (shown, SHOWN)
+    if error is None or spread is None or error < spread:
+        return None
+    said = no_better(error, spread, by, plan.enough(date, shown, config), config)
+    return said[0].upper() + said[1:]
 
 
 def _refused(date: dt.date, entries: list[Entry], config: Config) -> str | None:

@@ -42,14 +42,16 @@ def released_spread(entries: Sequence[Entry], config: Config) -> float | None:
 def _variance(entry: Release, config: Config) -> float:
     """Return the variance of cells' true means about the mean of the day, over records, as far as a release shows it.
 
-    An estimate varies less than the truth, by its own variance. A noisy mean varies more, by that of its noise.
+    An estimate varies less than the truth, by its own variance, but for that of its mean. A noisy mean varies more, by
+    that of its noise.
     """
     table = private_files.read_frame(private_files.releases(config), entry.files[TABLE])
     records = table["n_records"].to_numpy()
     means = table["mean"].to_numpy()
     found = np.average((means - np.average(means, weights=records)) ** 2, weights=records)
-    if "mean_sd" in table.columns:
-        return float(found + np.average(table["mean_sd"].to_numpy() ** 2, weights=records))
+    if entry.whole_day is not None:
+        of_mean = entry.whole_day[1] ** 2
+        return max(float(found + np.average(table["mean_sd"].to_numpy() ** 2, weights=records)) - of_mean, 0.0)
     return float(found - np.average(_noise_variance(table, entry, config), weights=records))
 
 

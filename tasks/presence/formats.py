@@ -28,6 +28,7 @@ class PresenceDay:
         date: The local day.
         revision: Name of a further release of the day, None for the first.
         guarantee: What is promised, in a sentence.
+        said_first: What a reader must know before the numbers, in sentences; None if nothing.
     """
 
     table: pl.DataFrame
@@ -35,6 +36,7 @@ class PresenceDay:
     date: dt.date
     revision: str | None
     guarantee: str
+    said_first: str | None
 
     @property
     def has_cells(self) -> bool:

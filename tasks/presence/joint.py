@@ -9,7 +9,8 @@ import polars as pl
 from dpmath.joint.loadings import Loadings
 from dpmath.presence.errors import Off, loadings_of
 from dpmath.presence.estimate import Estimate
-from tasks.account.entry import WHOLE_DAY, Stated
+from tasks.account.entry import Stated
+from tasks.account.said_first import WHOLE_DAY
 from tasks.formats.joint import JOINT, JOINT_USERS, joint_frame, says_another, stated_day, stated_error
 from tasks.presence.config import PresenceConfig
 from tasks.presence.states import asked

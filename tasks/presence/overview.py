@@ -47,7 +47,7 @@ def _publication(released: Sequence[PresenceRelease], config: PresenceConfig) ->
                 folder=folder_name(entry.date, entry.revision),
                 files=entry.files,
                 n_published=entry.n_published,
-                paid_in_part=None,
+                said_first=entry.said_first,
                 fields=fields_of_file(private_files.releases(config) / entry.files[TABLE]),
                 whole_day=entry.whole_day,
             )

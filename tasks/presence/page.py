@@ -26,7 +26,7 @@ def page(day: PresenceDay) -> bytes:
     words = head(table, withheld, config, day.date, day.revision, day.guarantee)
     document = map_document(shown, read_places(config), config)
     has_slots = len(shown.slots) > 1
-    return whole_page(document, "map.html.jinja", {**words, "paid_in_part": "", "has_slots": has_slots})
+    return whole_page(document, "map.html.jinja", {**words, "said_first": day.said_first or "", "has_slots": has_slots})
 
 
 def _of_users(config: Config, table: pl.DataFrame) -> tuple[Config, pl.DataFrame]:

@@ -10,6 +10,7 @@ from tasks.account import ledger, private_files, witnesses
 from tasks.account.entry import FORMAT, Entry, Stated
 from tasks.account.identity import check_revision
 from tasks.account.presence_release import PRESENCE, PresenceRelease
+from tasks.account.said_first import said_first
 from tasks.base import durable, randomness
 from tasks.base.errors import HexveilError
 from tasks.base.frames import parquet_bytes
@@ -133,10 +134,10 @@ def _with_files(entry: Stated, answered: Answered, date: dt.date, config: Presen
     n_cells = len(config.hexagons) * config.n_slots
     entry = entry | {"cells": {"total": n_cells, "published": table.height}}
     entry |= {"state_after": durable.write_named_by_hash(private_files.states(config), packed(answered.estimate.state))}
-    day = PresenceDay(table, config, date, entry["revision"], entry["in_words"])
-    contents = {one.name: one.writes(day) for one in FORMATS if one.is_wanted(day)}
     joint = joint_tables(answered.estimate, date, config)
     entry |= described_error(joint) | described_day(joint.tables)
+    day = PresenceDay(table, config, date, entry["revision"], entry["in_words"], said_first(entry))
+    contents = {one.name: one.writes(day) for one in FORMATS if one.is_wanted(day)}
     contents |= {name: parquet_bytes(one) for name, one in joint.tables.items()}
     contents[AREA] = durable.readable_json(config.hexagons)
     contents[ANSWERS] = parquet_bytes(answers_table(answered.answers))

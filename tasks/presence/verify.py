@@ -11,9 +11,10 @@ import polars as pl
 from tasks.account import ledger, private_files
 from tasks.account.amendments import problem_with_budget
 from tasks.account.definitions import problem_with_definition
-from tasks.account.entry import WHOLE_DAY, Entry
+from tasks.account.entry import Entry
 from tasks.account.identity import folder_name, published_folder
 from tasks.account.presence_release import PresenceRelease, presence_releases
+from tasks.account.said_first import WHOLE_DAY
 from tasks.account.witnesses import check_marks, check_nothing_unpaid, marked_ids, problem_with_users, published_folders
 from tasks.base.config_types import shown
 from tasks.base.durable import sha256
@@ -147,7 +148,7 @@ def _problems_with_files(
     table = pl.read_parquet(BytesIO(contents[TABLE]))
     if entry.n_published != table.height:
         yield "cells are not those of the table"
-    day = PresenceDay(table, settings, entry.date, entry.revision, entry.in_words)
+    day = PresenceDay(table, settings, entry.date, entry.revision, entry.in_words, entry.said_first)
     wanted = [one for one in FORMATS if one.is_wanted(day)]
     joint = {JOINT, JOINT_USERS} if settings.statistics.mean else {JOINT_USERS}
     if contents.keys() != {one.name for one in wanted} | {ANSWERS, AREA, MANIFEST} | joint:

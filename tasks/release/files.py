@@ -7,7 +7,7 @@ import polars as pl
 
 from tasks.account import private_files
 from tasks.account.entry import Stated
-from tasks.account.paid import paid_in_part_in_words
+from tasks.account.said_first import said_first
 from tasks.base import durable, frames
 from tasks.base.config import Config
 from tasks.base.storage import MANIFEST
@@ -45,7 +45,7 @@ def write_files(
         extra: Further tables to publish, by the name of their file.
     """
     date = dt.date.fromisoformat(entry["date"])
-    said = entry["in_words"], paid_in_part_in_words(entry)
+    said = entry["in_words"], said_first(entry)
     day = PublishedDay(statistics, plan.withheld, config, date, entry["revision"], *said)
     folder = private_files.releases(config)
     hashes = {one.name: durable.write_named_by_hash(folder, one.writes(day)) for one in FORMATS if one.is_wanted(day)}

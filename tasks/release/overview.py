@@ -60,7 +60,7 @@ def _publication(released: list[Release], config: Config) -> Publication:
                 folder=folder_name(entry.date, entry.revision),
                 files=entry.files,
                 n_published=entry.n_published,
-                paid_in_part=entry.paid_in_part,
+                said_first=entry.said_first,
                 fields=fields_of_file(private_files.releases(config) / entry.files[TABLE]),
                 whole_day=entry.whole_day,
             )

@@ -94,7 +94,7 @@ def _show_day(date: dt.date, day: DayReport, config: Config) -> None:
     links = {path.name: address(path, config) for path in sorted(day.folder.iterdir()) if path.is_file()}
     page = pages.day_page(date, day, links, step_seconds(), config)
     cells = f"{date}: {day.n_published:,} cells published, {day.n_withheld:,} withheld"
-    show_markdown("day", page, f"{day.paid_in_part} {cells}" if day.paid_in_part else cells, config)
+    show_markdown("day", page, f"{day.said_first} {cells}" if day.said_first else cells, config)
     if _MAP in links:
         scheduler.show_link(
             links[_MAP], f"map of {date}", artifact_key("map", config), f"The map of {date}, for a browser"

@@ -19,9 +19,10 @@ from tasks.base.errors import contained
 from tasks.base.storage import TABLE
 from tasks.formats.columns import expected_errors
 from tasks.kinds.table import load_plan
-from tasks.planning.cautions import cautions, clock_cautions
+from tasks.planning.cautions import SHOWN, cautions, clock_cautions, no_better
 from tasks.planning.other_files import zone_cautions
 from tasks.planning.presence import known_of, presence_cautions, presence_of
+from tasks.planning.released_spread import released_spread
 from tasks.records.judge.outcomes import KEPT, late_records, rows_without_day
 
 
@@ -43,7 +44,7 @@ class DayReport:
         in_words: The guarantee of this release and of all up to it, in a sentence.
         n_more_like_it: How many more days that cost as much the budget paid when the day was released.
         folder: Where the files are.
-        paid_in_part: That the budget did not pay the day in full, in a sentence; None if it did.
+        said_first: What a reader must know before the numbers, in sentences; None if nothing.
         late: Number of records that came after their day's release, by day; may include other days.
         n_covered: Number of records in the cells that are published.
         without_day: Numbers of malformed rows and of rows without a readable time that belong to no day, by file. Known
@@ -64,7 +65,7 @@ class DayReport:
     n_more_like_it: int
     in_words: str
     folder: Path
-    paid_in_part: str | None
+    said_first: str | None
     late: dict[dt.date, int]
     n_covered: int
     without_day: dict[str, tuple[int, int]] = field(default_factory=dict)
@@ -97,15 +98,17 @@ def report_day(date: dt.date, late: dict[dt.date, int], config: Config, revision
     error = float(np.average(expected_errors(table).to_numpy(), weights=table["n_records"].to_numpy()))
     before = [one for one in entries if one.number < entry.number]
     shared = presence_of(date, config, list(plan.losses), known_of(date, before, config))
-    found = cautions(plan.cells, error, before, settings, len(plan.charges))
+    spread = released_spread(before, settings)
+    wide = [] if spread is None or error < spread else [no_better(error, spread, SHOWN, None, settings)]
     return replace(
         day,
         without_day=rows_without_day(date, config),
         cautions=[
+            *wide,
             *presence_cautions(shared, settings),
             *clock_cautions(entry.rows, settings),
             *zone_cautions(date, settings),
-            *found,
+            *cautions(plan.cells, before, settings, len(plan.charges)),
         ],
     )
 
@@ -161,7 +164,7 @@ def _report(entry: Release, late: dict[dt.date, int], config: Config) -> DayRepo
         n_more_like_it=entry.n_more_like_it,
         in_words=entry.in_words,
         folder=published_folder(entry.date, entry.revision, config),
-        paid_in_part=entry.paid_in_part,
+        said_first=entry.said_first,
         late=late,
         n_covered=int(table["n_records"].sum()),
     )

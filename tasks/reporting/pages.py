@@ -46,7 +46,7 @@ def day_page(
     return "\n\n".join(
         [
             f"# {text(config.dataset.name)} {date}",
-            *([f"**{day.paid_in_part}**"] if day.paid_in_part else []),
+            *([f"**{day.said_first}**"] if day.said_first else []),
             " · ".join(f"[{name}]({link})" for name, link in links.items()),
             *(f"**Caution**: {text(caution)}" for caution in day.cautions),
             table(("records", "rows"), records),
@@ -65,7 +65,7 @@ def range_page(days: Mapping[dt.date, DayReport | None], problems: Mapping[dt.da
     names = ("day", "cells", f"worst error, {config.value.unit}", "epsilon", "in all", "more days like it")
     parts = [
         f"# {text(config.dataset.name)}: {n_released} of {len(days)} days released",
-        *(f"**{date}: {day.paid_in_part}**" for date, day in days.items() if day is not None and day.paid_in_part),
+        *(f"**{date}: {day.said_first}**" for date, day in days.items() if day is not None and day.said_first),
         table(names, _day_rows(days)),
     ]
     if problems:

@@ -1,10 +1,12 @@
 """What a day is expected to be worth by the prior: a constant's error, and the error under several charges."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
 from dpmath.core.occupancy import Occupancy
-from dpmath.estimate.asked import Asked
+from dpmath.estimate.asked import Asked, Guess
 from dpmath.estimate.charges import charges, reach_of
 from dpmath.estimate.day import Day
 from dpmath.estimate.measurement import Norm
@@ -14,6 +16,7 @@ from dpmath.estimate.prospect import (
     deviation_of_spread,
     error_of,
     expected_deviation,
+    first_deviations,
     prior_state,
     prospects,
 )
@@ -87,3 +90,25 @@ def test_a_larger_budget_errs_less_and_only_a_small_one_is_worse_than_a_constant
     assert errors[0] > constant > errors[2], "with next to no budget, not even the mean of the day is known"
     for one, asked in zip(found, several, strict=True):
         assert np.array_equal(one, expected_deviation(state, asked)[0]), "several at once change nothing"
+
+
+@pytest.mark.theorem("HV-E3")
+@pytest.mark.parametrize("norm", NORMS)
+def test_a_first_day_errs_less_with_more_budget_and_with_a_better_guess(norm: Norm) -> None:
+    """With a tiny budget cells err by what is guessed of their centre and of themselves; a constant by the latter."""
+    several = [first(norm, UNIT[norm] * share // 10_000) for share in (1, 100, 10_000, 1_000_000)]
+    found = [first_deviations(asked) for asked in several]
+    errors = [error_of(deviation, asked) for (deviation, _), asked in zip(found, several, strict=True)]
+    assert errors == sorted(errors, reverse=True)
+    (nothing, constant), (much, same) = found[0], found[-1]
+    assert constant == pytest.approx(same)
+    assert error_of(much, several[0]) < 0.7 * error_of(constant, several[0])
+    centre = several[0].guess.deviation
+    assert np.average(nothing**2) == pytest.approx(np.average(constant**2) + centre**2, rel=0.1)
+    known = replace(several[1], guess=Guess(50.0, 1.0, 12.5, 1.0))
+    assert error_of(first_deviations(known)[0], known) < errors[1]
+
+
+def first(norm: Norm, limit: int) -> Asked:
+    asked = asked_of(norm, limit)
+    return replace(asked, charges={one.name: one for one in charges(True, limit, norm)})

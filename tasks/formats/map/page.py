@@ -19,7 +19,7 @@ def map_page(
     date: dt.date,
     revision: str | None,
     guarantee: str,
-    paid_in_part: str | None = None,
+    said_first: str | None = None,
 ) -> bytes:
     """Return the page of a published day.
 
@@ -32,12 +32,12 @@ def map_page(
         date: The local day.
         revision: Name of a further release of the day, None for the first.
         guarantee: What each user is promised, of the day and of everything so far, in a sentence.
-        paid_in_part: That the budget did not pay the day in full, in a sentence; None if it did.
+        said_first: What a reader must know before the numbers, in sentences; None if nothing.
 
     Returns:
         HTML in UTF-8, which contains all scripts, styles and numbers.
     """
     day = map_day(with_look(rounded_outwards(statistics, config), config), withheld, date, config)
-    words = head(statistics, withheld, config, date, revision, guarantee) | {"paid_in_part": paid_in_part or ""}
+    words = head(statistics, withheld, config, date, revision, guarantee) | {"said_first": said_first or ""}
     document = map_document(day, read_places(config), config)
     return whole_page(document, "map.html.jinja", {**words, "has_slots": len(day.slots) > 1})

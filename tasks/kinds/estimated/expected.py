@@ -2,21 +2,27 @@
 
 import datetime as dt
 import math
+from bisect import bisect_left
 from dataclasses import dataclass
+from decimal import Decimal
 
 import polars as pl
 
 from dpmath.core.accounting import ExactIntArray
 from dpmath.core.occupancy import Occupancy
+from dpmath.estimate.asked import Asked
 from dpmath.estimate.day import FloatArray
-from dpmath.estimate.prospect import expected_deviation
+from dpmath.estimate.prospect import error_of, expected_deviation, first_deviations
 from dpmath.estimate.state import POINTS
 from tasks.account.ledger import read_entries
 from tasks.base.config import Config
-from tasks.kinds.estimated.asked_day import asked_of
+from tasks.kinds.estimated.asked_day import Known, asked_of
 from tasks.kinds.estimated.owner_covariates import covariate_names
 from tasks.kinds.estimated.public_day import public_day
 from tasks.kinds.estimated.states import known_before
+
+_STEP, _MOST_STEPS = 1.25, 20
+"""By which factors a day's loss is multiplied to find how much would be enough: to 87 times as much."""
 
 
 @dataclass(frozen=True)
@@ -56,3 +62,57 @@ def expected_estimate(
     asked = asked_of(day, losses.tolist(), known, config)
     deviation, day_share = expected_deviation(known.state, asked)
     return Expected(deviation * (float(config.value.span) / POINTS), day_share)
+
+
+def first_errors(date: dt.date, cells: pl.DataFrame, occupancy: Occupancy, config: Config) -> tuple[float, float]:
+    """Return the error over all records that a first day is expected to have, and that of the best constant.
+
+    Both are in the value's unit, and as what is guessed of values tells.
+
+    Args:
+        date: The local day.
+        cells: One row per cell, as ``expected_estimate`` has them.
+        occupancy: Pairs of cell and user, numbered by the rows above.
+        config: Gives the grid and the limit of a day.
+    """
+    asked = _asked(date, cells, occupancy, Known(None, None, 0, 1), config)
+    deviation, constant = first_deviations(asked)
+    unit = float(config.value.span) / POINTS
+    return error_of(deviation, asked) * unit, error_of(constant, asked) * unit
+
+
+def enough(
+    date: dt.date, cells: pl.DataFrame, occupancy: Occupancy, spread: float | None, config: Config
+) -> Decimal | None:
+    """Return about which epsilon_per_day makes a day's map nearer to the truth than one right number for all cells.
+
+    Args:
+        date: The local day.
+        cells: One row per cell, as ``expected_estimate`` has them.
+        occupancy: Pairs of cell and user, numbered by the rows above.
+        spread: What the best constant errs, in the value's unit; None on a first day, when it is guessed.
+        config: Gives the grid and the limit of a day.
+
+    Returns:
+        The epsilon, to two digits; None if 80 times as much is too little, or the map is no guess as it is.
+    """
+    known = known_before(date, covariate_names(cells), read_entries(config), config)
+    epsilon = config.privacy.epsilon_per_day
+
+    def is_enough(step: int) -> bool:
+        privacy = config.privacy.model_copy(update={"epsilon_per_day": epsilon * Decimal(_STEP) ** step})
+        asked = _asked(date, cells, occupancy, known, config.model_copy(update={"privacy": privacy}))
+        if known.state is None:
+            deviation, constant = first_deviations(asked)
+            return error_of(deviation, asked) < error_of(constant, asked)
+        error = error_of(expected_deviation(known.state, asked)[0], asked)
+        return spread is not None and error * float(config.value.span) / POINTS < spread
+
+    step = bisect_left(range(_MOST_STEPS + 1), 1, key=is_enough)
+    return round(epsilon * Decimal(_STEP) ** step, 3).normalize() if 0 < step <= _MOST_STEPS else None
+
+
+def _asked(date: dt.date, cells: pl.DataFrame, occupancy: Occupancy, known: Known, config: Config) -> Asked:
+    """Return what a day's questions are made from where each user has the whole limit of the day."""
+    day = public_day(date, cells, occupancy, config)
+    return asked_of(day, [config.privacy.loss_per_day] * occupancy.n_users, known, config)

@@ -3,6 +3,7 @@
 import datetime as dt
 import logging
 from dataclasses import dataclass
+from decimal import Decimal
 from typing import Any
 
 import numpy as np
@@ -16,7 +17,7 @@ from tasks.base.config_sections import Statistics
 from tasks.base.errors import BudgetExceeded
 from tasks.base.logs import warn
 from tasks.kinds.day import PlannedDay
-from tasks.kinds.estimated.expected import Expected, expected_estimate
+from tasks.kinds.estimated.expected import Expected, enough, expected_estimate, first_errors
 from tasks.kinds.estimated.laws import share_taken
 from tasks.kinds.plan import Outlook, Plan, over_records, place_and_size
 from tasks.kinds.stored_plan import plan_settings
@@ -70,12 +71,13 @@ class EstimatePlan(Plan):
         """Return the errors that are expected of the cells, and the day's share in them, as means over records.
 
         ``cells_too_wide`` is how many cells are expected to have an interval wider than the target, and the value of a
-        larger area. Before the first release all are None, because the values' scale is not known then. If percentiles
+        larger area. Before the first release all are None, because the values' scale is a guess then. If percentiles
         or limits are published, it says which share of rho they take, and what the error would be without them.
         """
         expected, of_percentiles = self._expected(date, config), self._cost_of_percentiles(date, config)
         if expected is None:
-            return Outlook(dict.fromkeys(_OUTLOOK) | of_percentiles, None)
+            error, constant = first_errors(date, self.cells, self.occupancy, config)
+            return Outlook(dict.fromkeys(_OUTLOOK) | of_percentiles, error, constant)
         target, over_all = config.privacy.target_error, over_records(expected.error.tolist(), self.occupancy, config)
         numbers = {
             "worst_error": float(expected.error.max()),
@@ -93,6 +95,10 @@ class EstimatePlan(Plan):
         alone = self._expected(date, config.model_copy(update={"statistics": Statistics()}))
         error = None if alone is None else over_records(alone.error.tolist(), self.occupancy, config)
         return {"percentiles_take": self.percentiles_take, "error_without_percentiles": error}
+
+    def enough(self, date: dt.date, spread: float | None, config: Config) -> Decimal | None:
+        """Return which epsilon_per_day would be enough for the day's map to be better than a constant."""
+        return enough(date, self.cells, self.occupancy, spread, config)
 
     def rows(self, date: dt.date, config: Config) -> list[dict[str, Any]]:
         """Return one row per cell: its place and size, the standard deviation expected, and the day's share in it."""

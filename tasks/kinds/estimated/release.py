@@ -20,7 +20,7 @@ from dpmath.estimate.state import MODEL, POINTS
 from dpmath.joint.loadings import Loadings
 from tasks.account import private_files
 from tasks.account.chain import releases
-from tasks.account.entry import WHOLE_DAY
+from tasks.account.said_first import WHOLE_DAY
 from tasks.base.config import Config
 from tasks.base.errors import HexveilError
 from tasks.base.logs import warn

@@ -18,7 +18,8 @@ from dpmath.estimate.state import MODEL, POINTS, State
 from dpmath.estimate.state_arrays import to_arrays
 from dpmath.joint.loadings import Loadings
 from tasks.account import private_files
-from tasks.account.entry import WHOLE_DAY, Entry, Release
+from tasks.account.entry import Entry, Release
+from tasks.account.said_first import WHOLE_DAY
 from tasks.base.config import Config
 from tasks.base.logs import say
 from tasks.base.provenance import code_hash
