@@ -9,13 +9,15 @@ from scipy.linalg import cho_solve, solve_triangular
 from dpmath.estimate.basis import GROUPS
 from dpmath.estimate.day import FloatArray
 from dpmath.estimate.rows import Rows
-from dpmath.estimate.scales import Parts, Scales, likeliest, prior
+from dpmath.estimate.scales import NAMES, Parts, Scales, likeliest, prior
 from dpmath.estimate.state import POINTS, State
 from dpmath.estimate.told import ALONE, Known, Told, Turned, joined
 from dpmath.estimate.view import View
 from dpmath.joint.errors import LEAST_VARIANCE
 from dpmath.joint.products import product
 
+LARGEST_VARIANCE = POINTS**2 / 12
+"""Of cells: that of means which are anywhere in the range alike. Scales beyond become unlikely."""
 _STEPS = {"first": 10, "later": 4}
 """Of the search for scales: later days begin from what was found before."""
 
@@ -156,7 +158,7 @@ def expected_after(view: View, taken: Sequence[Taken]) -> View:
         HV-E3.
     """
     told = told_by(view, taken)
-    view, told = _with_scales(view, told, *scales_after(view.state, told))
+    view, told = _with_scales(view, told, *scales_after(view, told))
     return replace(view, today=view.today.given(told.seen, _apart(view, told), told.sums)[0])
 
 
@@ -171,7 +173,7 @@ def estimated(view: View, taken: Sequence[Taken]) -> Estimate:
         HV-E3.
     """
     told = told_by(view, taken)
-    scales, shocks = scales_after(view.state, told)
+    scales, shocks = scales_after(view, told)
     expected, kept = _with_scales(view, told, scales, shocks)
     likely = solved(expected, kept, taken)
     wide = solved(*_with_scales(view, told, scales.widened, shocks), taken)
@@ -198,12 +200,13 @@ def _apart(view: View, told: Told) -> FloatArray:
     return factors["cell"] * told.cell + factors["residual"] * told.residual + told.noise
 
 
-def scales_after(state: State, told: Told) -> tuple[Scales, FloatArray]:
+def scales_after(view: View, told: Told) -> tuple[Scales, FloatArray]:
     """Return the likeliest scales with the sums of one more measurement, and how much more its day differs.
 
     Source:
         HV-E7.
     """
+    state = view.state
     every = (*state.told, told)
     seen = np.column_stack([one.seen for one in every])
     n_last = told.sums.size
@@ -224,6 +227,7 @@ def scales_after(state: State, told: Told) -> tuple[Scales, FloatArray]:
         groups["fixed"] + noise,
         (*of_groups, *(alone[name] for name in ("level", "day", "residual"))),
         (shocks[0], shocks[1]),
+        _supposed(view),
     )
     return likeliest(
         parts,
@@ -232,6 +236,24 @@ def scales_after(state: State, told: Told) -> tuple[Scales, FloatArray]:
         state.scales.likeliest,
         _STEPS["later" if state.n_days else "first"],
     )
+
+
+def _supposed(view: View) -> FloatArray:
+    """Return the variance that each part is supposed to give to a cell, as a share of the most that is plausible.
+
+    The mean over records, in the order of the scales' names.
+    """
+    state, records, factors = view.state, view.day.occupancy.cell_records, view.state.factors
+
+    def of(variances: FloatArray) -> float:
+        return float(np.average(view.rows.diagonal_variances(variances), weights=records))
+
+    found = {group: of(state.prior_by_group[group]) for group in GROUPS}
+    found["cell"] += float(np.average(view.cell_variance, weights=records)) / factors["cell"]
+    found["level"] = float(state.of_the_day[0]) / factors["level"]
+    found["day"] = of(np.append(0.0, state.of_the_day[1:])) / factors["day"]
+    found["residual"] = 0.0
+    return np.array([found[name] for name in NAMES]) / LARGEST_VARIANCE
 
 
 def solved(view: View, told: Told, taken: Sequence[Taken]) -> Estimate:

@@ -15,6 +15,8 @@ from dpmath.estimate.day import FloatArray
 
 NAMES = (*GROUPS, "level", "day", "residual")
 """What has a scale of its own: groups of functions, days' means, what else days differ by, and pairs' residuals."""
+_BY_LOGS = np.vstack([np.eye(len(NAMES)), np.eye(len(NAMES))[[NAMES.index("level"), NAMES.index("day")]]])
+"""Which logs each part's variance is multiplied by on the last day: its own, and the day's shocks, shape (n + 2, n)."""
 _DEVIATION = (1.2, 1.0, 1.0, 1.0, 1.5, 1.0, 0.4)
 """Of the log of each variance about what is supposed: a factor of about e either way."""
 _TOGETHER = 1.0
@@ -61,11 +63,14 @@ class Parts:
         fixed: Of what has no scale to be learned: the city's mean, how long users stay, and the noise.
         of: Of each part that has one, in the order of ``NAMES``.
         shocks: Of the last day's mean, and of what else that day differs by: both have a factor of their own.
+        of_cells: The variance that each part is supposed to give to a cell, as a share of the most that is plausible,
+            in the order of ``NAMES``.
     """
 
     fixed: FloatArray
     of: tuple[FloatArray, ...]
     shocks: tuple[FloatArray, FloatArray]
+    of_cells: FloatArray
 
 
 def prior(scale_variance: float) -> FloatArray:
@@ -149,7 +154,9 @@ class _Point:
         self._root = np.linalg.cholesky(whole)
         told = solve_triangular(self._root, sums, lower=True)
         self._solved = solve_triangular(self._root, told, lower=True, trans=1)
-        penalty = 0.5 * float(logs @ precision @ logs)
+        by_logs = _BY_LOGS * (parts.of_cells * np.exp(logs @ _BY_LOGS))  # how the variance of a cell depends on each
+        self._whole, self._of_cells = float(by_logs.sum(axis=1)[:n_scales].sum()), by_logs
+        penalty = 0.5 * float(logs @ precision @ logs) + 0.5 * self._whole**2
         self.fit = -0.5 * float(told @ told) - float(np.log(np.diag(self._root)).sum()) - penalty
         self._images = np.column_stack([one @ self._solved for one in self._moved])
 
@@ -157,9 +164,15 @@ class _Point:
     def gradient(self) -> FloatArray:
         inverse = cho_solve((self._root, True), np.eye(len(self._root)))
         traces = np.array([np.vdot(inverse, one) for one in self._moved])
-        return np.asarray(0.5 * (self._solved @ self._images - traces) - self._precision @ self.logs)
+        return np.asarray(
+            0.5 * (self._solved @ self._images - traces)
+            - self._precision @ self.logs
+            - self._whole * self._of_cells.sum(axis=1)
+        )
 
     @property
     def information(self) -> FloatArray:
         turned = solve_triangular(self._root, self._images, lower=True)
-        return np.asarray(0.5 * turned.T @ turned + self._precision)
+        slope = self._of_cells.sum(axis=1)
+        bounded = np.outer(slope, slope) + self._whole * self._of_cells @ _BY_LOGS.T
+        return np.asarray(0.5 * turned.T @ turned + self._precision + bounded)

@@ -12,7 +12,7 @@ from typing import Any
 import polars as pl
 from rich.console import Console
 
-from tests.bench import map_tables, maps, measure, page, year, year_of_maps
+from tests.bench import large, map_tables, maps, measure, page, year, year_of_maps
 from tests.bench.collection import measure_collection
 from tests.bench.days import Size
 from tests.bench.many_files import measure_many_files
@@ -51,6 +51,16 @@ def _sizes(effort: Effort) -> Numbers:
         console.print(f"{n_records:,} records, {kind}, {effort.n_runs} runs", highlight=False)
         rows += measure.measure_size(Size(n_records), kind, effort.n_runs)
         yield "runs", rows
+
+
+def _large(effort: Effort) -> Numbers:
+    """Only if it is asked for: the largest day takes 20 GB of disk."""
+    console.print("days of ten million to a billion records", highlight=False)
+    sizes, rows = (1_000_000,) if effort.quick else large.SIZES, []
+    for row in large.measure_large(sizes, 1 if effort.quick else min(effort.n_runs, 3)):
+        console.print(f"{row['program']}, {row['n_records']:,}: {row['seconds']} s", highlight=False)
+        rows.append(row)
+        yield "large", rows
 
 
 def _growth(effort: Effort) -> Numbers:
@@ -130,6 +140,7 @@ def _planner(_: Effort) -> Numbers:
 
 PARTS = {
     "sizes": _sizes,
+    "large": _large,
     "growth": _growth,
     "days": _days,
     "backfill": _backfill,
@@ -141,6 +152,9 @@ PARTS = {
     "peers": _peers,
     "planner": _planner,
 }
+
+
+USUAL = [name for name in PARTS if name != "large"]
 
 
 def measure_parts(chosen: Iterable[str], effort: Effort) -> None:
@@ -159,9 +173,7 @@ def main() -> None:
     """Measure what was asked for, and make the page of all numbers there are."""
     parser = argparse.ArgumentParser(prog="python -m tests.bench", description=__doc__)
     parser.add_argument("--quick", action="store_true", help="a million records at most, two runs: minutes in all")
-    parser.add_argument(
-        "--only", choices=PARTS, nargs="*", default=list(PARTS), help="measure these again, keep the others"
-    )
+    parser.add_argument("--only", choices=PARTS, nargs="*", default=USUAL, help="measure these again, keep the others")
     parser.add_argument("--runs", type=int, default=0, help="how often each is run; 5, or 2 when quick")
     parser.add_argument(
         "--days", type=int, default=0, help="of a million records each, backfilled; 12, or 3 when quick"
@@ -173,7 +185,7 @@ def main() -> None:
     n_runs, n_days = given.runs or (2 if given.quick else 5), given.days or (3 if given.quick else 12)
     measure_parts(given.only, Effort(n_runs, given.draws, n_days, given.quick))
     if given.docs:
-        map_tables.write_docs(*page.read_maps(OUT), page.read_months(OUT))
+        map_tables.write_docs(*page.read_maps(OUT), page.read_months(OUT), page.read_large(OUT))
     console.print(f"page  {page.write_page(OUT, platform.python_version())}", highlight=False)
     for claim in page.read_claims(OUT):
         mark = {True: "[green]holds[/]", False: "[red]does not hold[/]", None: "[yellow]not measured[/]"}[claim.holds]

@@ -140,11 +140,12 @@ def write_dataset(
     )
     dates = [FIRST + dt.timedelta(days=n) for n in range(n_days)]
     for date in dates:
-        _write_day(folder / "raw" / f"day_{date}.{kind}", date, size, kind, _SEED if alike else date.toordinal())
+        write_day(folder / "raw" / f"day_{date}.{kind}", date, size, kind, _SEED if alike else date.toordinal())
     return config, dates
 
 
-def _write_day(path: Path, date: dt.date, size: Size, kind: str, seed: int) -> None:
+def write_day(path: Path, date: dt.date, size: Size, kind: str, seed: int) -> None:
+    """Write one day; the same arguments give the same records."""
     with pacsv.CSVWriter(path, _plain(_SCHEMA)) if kind == "csv" else pq.ParquetWriter(path, _SCHEMA) as writer:
         for table in _chunks(date, size, seed):
             if kind == "csv":

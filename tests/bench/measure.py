@@ -36,7 +36,7 @@ def measure_size(size: Size, kind: str, n_runs: int) -> list[Row]:
     """
     folder = DAYS / f"{kind}-{size.n_records}"
     config, _ = write_dataset(folder, size, kind, memory_limit=MEMORY_LIMIT)
-    estimated = _estimated(config)
+    estimated = estimated_of(config)
     rows = []
     for run in range(n_runs):
         flows = [*_flow(config, "flow"), *_flow(estimated, "estimated")]
@@ -87,7 +87,7 @@ def _limit(folder: Path, kind: str, size: Size) -> Row:
     return {"kind": "limit", "name": "limit", **json.loads(finished.output), "peak_mib": finished.peak_mib}
 
 
-def _estimated(config: Path) -> Path:
+def estimated_of(config: Path) -> Path:
     """Write the configuration of the same day with the estimate in place of the planner, and return its path."""
     text = config.read_text()
     path = config.with_name("estimated.toml")

@@ -90,6 +90,11 @@ def read_months(out: Path) -> pl.DataFrame:
     return year_of_maps.by_month(days.with_columns(pl.col("date").str.to_date())) if days.height else days
 
 
+def read_large(out: Path) -> pl.DataFrame:
+    """Return what days of ten million to a billion records took; empty if it was not measured."""
+    return _read(out, "large")
+
+
 def _maps_tables(maps: pl.DataFrame, groups: pl.DataFrame) -> dict[str, list[dict[str, Any]]]:
     return {caption: table.to_dicts() for caption, table in map_tables.tables(maps, groups).items()}
 

@@ -13,7 +13,7 @@ import pytest
 from collected import DATE, Collected
 
 from tasks.collect.rounds import estimate
-from tests.bench import collection, devices, page, scale, tables, year
+from tests.bench import collection, devices, large, page, scale, tables, year
 from tests.bench.days import FIRST, Size, write_dataset
 from tests.bench.limit import run_limit
 from tests.bench.peers import data
@@ -233,3 +233,22 @@ def test_the_devices_of_the_benchmark_send_what_real_ones_could(tmp_path: Path) 
         assert 800 < n < 1_200
     estimate.fn(DATE, made.config)
     assert all(one["rows"].keys() == {"used"} for one in made.entries()[1:])
+
+
+def test_large_days_are_shown_beside_the_limit_and_a_peer_that_failed(tmp_path: Path) -> None:
+    rows = pl.DataFrame(
+        [
+            ("bare DuckDB", 10, 0, 2.0, 512.0),
+            ("hexveil", 10, 0, 3.0, 1024.0),
+            ("hexveil", 10, 1, 5.0, 1024.0),
+            ("OpenDP", 10, 0, None, None),
+            ("OpenDP", 1, 0, 7.0, 2048.0),
+        ],
+        schema=["program", "n_records", "run", "seconds", "peak_mib"],
+        orient="row",
+    )
+    small, whole = large.table(rows).rows(named=True)
+    assert (small["hexveil"], small["OpenDP"], small["hexveil / bare DuckDB"]) == ("", "7 s, 2 GiB", "")
+    assert (whole["hexveil"], whole["OpenDP"], whole["hexveil / bare DuckDB"]) == ("4 s, 1 GiB", "fails", "2.00")
+    large.draw(rows).savefig(tmp_path / "large.png")
+    assert (tmp_path / "large.png").stat().st_size > 10_000

@@ -10,7 +10,7 @@ from scipy.optimize import minimize
 from dpmath.estimate import scales
 from dpmath.estimate.covariates import covariates
 from dpmath.estimate.posterior import Taken, scales_after, told_by
-from dpmath.estimate.scales import NAMES, Parts, likeliest, prior
+from dpmath.estimate.scales import NAMES, Parts, Scales, likeliest, prior
 from dpmath.estimate.state import State, first_state
 from dpmath.estimate.told import ALONE, Told
 from dpmath.estimate.view import View
@@ -29,7 +29,7 @@ def some_parts(rng: np.random.Generator) -> Parts:
     same_day, last = np.equal.outer(is_last, is_last), np.outer(is_last, is_last)
     of = [psd(rng, rank) for rank in (3, 5, 8, 12, 2, 6, 20)]
     of[4:] = [part * same_day for part in of[4:]]
-    return Parts(psd(rng, 30) * 0.3, tuple(of), (of[4] * last, of[5] * last))
+    return Parts(psd(rng, 30) * 0.3, tuple(of), (of[4] * last, of[5] * last), rng.uniform(0, 0.2, 7))
 
 
 def covariance_of(parts: Parts, logs: np.ndarray) -> np.ndarray:
@@ -38,6 +38,13 @@ def covariance_of(parts: Parts, logs: np.ndarray) -> np.ndarray:
     for place, shock, part in zip((4, 5), logs[7:], parts.shocks, strict=True):
         whole = whole + np.exp(logs[place]) * (np.exp(shock) - 1) * part
     return np.asarray(whole)
+
+
+def of_a_cell(parts: Parts, logs: np.ndarray) -> float:
+    """Return the variance of a cell of the last day, as a share of the most that is plausible."""
+    by_part = parts.of_cells * np.exp(logs[:7])
+    by_part[4:6] *= np.exp(logs[7:])
+    return float(by_part.sum())
 
 
 def log_density(values: np.ndarray, covariance: np.ndarray) -> float:
@@ -49,7 +56,13 @@ def log_density(values: np.ndarray, covariance: np.ndarray) -> float:
 def fit_of(parts: Parts, sums: np.ndarray, before: np.ndarray, logs: np.ndarray) -> float:
     """Return the log density of the sums and of the logs, by the textbook."""
     of_scales = log_density(logs[:7], before) + log_density(logs[7:], 1.5**2 * np.eye(2))
-    return log_density(sums, covariance_of(parts, logs)) + of_scales
+    return log_density(sums, covariance_of(parts, logs)) + of_scales - 0.5 * of_a_cell(parts, logs) ** 2
+
+
+def of_bound(parts: Parts, logs: np.ndarray, one: np.ndarray, other: np.ndarray) -> float:
+    """Return the second difference of half the square of a cell's variance, over the squares of the steps."""
+    corners = [(sign * turn, logs + sign * one + turn * other) for sign in (-1, 1) for turn in (-1, 1)]
+    return sum(sign * 0.5 * of_a_cell(parts, at) ** 2 for sign, at in corners) / 4e-6
 
 
 @pytest.mark.theorem("HV-E7")
@@ -76,7 +89,9 @@ def test_the_fit_is_the_log_density_of_sums_and_scales_and_its_slope_is_theirs(s
         for step in 1e-5 * np.eye(9)
     ]
     images = np.array([part @ np.linalg.solve(whole, sums) for part in moved])
-    average = 0.5 * images @ np.linalg.solve(whole, images.T) + precision
+    steps = 1e-3 * np.eye(9)
+    bound = [[of_bound(parts, logs[0], one, other) for one in steps] for other in steps]
+    average = 0.5 * images @ np.linalg.solve(whole, images.T) + precision + bound
     assert one.information == pytest.approx(average, rel=1e-4, abs=1e-5), "of observed and expected information"
 
 
@@ -105,7 +120,7 @@ def test_the_likeliest_scales_are_those_of_a_general_solver(seed: int) -> None:
 def test_without_sums_that_tell_anything_scales_are_what_they_were_supposed_to_be() -> None:
     nothing = np.zeros((3, 3))
     found, shocks = likeliest(
-        Parts(np.eye(3), (nothing,) * 7, (nothing, nothing)), np.ones(3), prior(0.2), np.zeros(7), 4
+        Parts(np.eye(3), (nothing,) * 7, (nothing, nothing), np.zeros(7)), np.ones(3), prior(0.2), np.zeros(7), 4
     )
     assert found.likeliest == pytest.approx(np.zeros(7))
     assert found.mean == pytest.approx(np.zeros(7), abs=1e-9)
@@ -135,7 +150,7 @@ def test_along_what_is_known_least_scales_are_averaged_as_by_integration(n_sums:
     nothing = np.zeros((n_sums, n_sums))
     of = [nothing] * 7
     of[unsure] = np.eye(n_sums)
-    parts = Parts(0.3 * np.eye(n_sums), tuple(of), (nothing, nothing))
+    parts = Parts(0.3 * np.eye(n_sums), tuple(of), (nothing, nothing), np.zeros(7))
     sums = rng.normal(size=n_sums) * 1.5
     found, _ = likeliest(parts, sums, before, np.zeros(7), 60)
     grid = np.zeros((8001, 9))
@@ -180,9 +195,13 @@ def drawn(
     return found
 
 
+def after(state: State, last: Told) -> tuple[Scales, np.ndarray]:
+    return scales_after(View.of(a_city(), state, covariates(a_city(), True)), last)
+
+
 def logs_after(state: State, days: list[Told]) -> tuple[np.ndarray, np.ndarray]:
     *before, last = days
-    found, shocks = scales_after(replace(state, told=tuple(before)), last)
+    found, shocks = after(replace(state, told=tuple(before)), last)
     return found.mean, np.log(shocks)
 
 
@@ -256,13 +275,38 @@ def test_scales_are_those_of_all_sums_together_and_a_later_day_goes_on_from_the_
     assert sum(state.prior_by_group.values()) == pytest.approx(state.lasting)
     of = [group(name) for name in NAMES[:4]] + [apart(name) for name in NAMES[4:]]
     of[3] = of[3] + apart("cell")
-    parts = Parts(group("fixed") + apart("noise"), tuple(of), (last * of[4], last * of[5]))
+    parts = Parts(group("fixed") + apart("noise"), tuple(of), (last * of[4], last * of[5]), of_cells(known))
     sums = np.concatenate([one.sums for one in days])
     wanted, shocks = likeliest(parts, sums, prior(state.scale_variance), before.likeliest, 4)
-    found, of_day = scales_after(known, days[-1])
+    found, of_day = after(known, days[-1])
     assert found.mean == pytest.approx(wanted.mean)
     assert found.wide == pytest.approx(wanted.wide)
     assert of_day == pytest.approx(shocks)
+
+
+def of_cells(state: State) -> np.ndarray:
+    """Return what each part gives to a cell before anything is measured, over the variance of all values alike."""
+    day = a_city()
+    view = View.of(day, state, covariates(day, True))
+    matrix, records = view.rows.times(np.eye(state.mean.size)), day.occupancy.cell_records
+    of = [np.average(matrix**2 @ state.prior_by_group[name], weights=records) for name in NAMES[:4]]
+    of[3] += np.average(view.cell_variance, weights=records) / state.factors["cell"]
+    own = state.of_the_day.copy()
+    of += [own[0] / state.factors["level"], np.average(matrix[:, 1:] ** 2 @ own[1:], weights=records)]
+    of[5] /= state.factors["day"]
+    return np.array([*of, 0.0]) / (100**2 / 12)
+
+
+@pytest.mark.theorem("HV-E7")
+def test_scales_beyond_what_values_of_the_range_can_have_are_unlikely() -> None:
+    """One sum that a far larger scale explains, or chance: with the bound it is rather chance."""
+    nothing, share = np.zeros((1, 1)), np.append(np.full(6, 0.1), 0.0)
+    of, sums = (*(np.full((1, 1), 0.2),) * 6, nothing), np.array([6.0])
+    bound, free = (
+        likeliest(Parts(np.eye(1), of, (nothing, nothing), one), sums, prior(1.0), np.zeros(7), 60)[0].likeliest
+        for one in (share, 0 * share)
+    )
+    assert 0.6 < float(share @ np.exp(bound)) < 0.5 * float(share @ np.exp(free))
 
 
 @pytest.mark.theorem("HV-E7")
