@@ -75,8 +75,9 @@ class Dataset(Section):
     with a list of them; `xml` has an element for each; `gtfs-rt` has vehicle positions as protobuf; `plt` has tracks of
     OziExplorer and GeoLife. Without it each name's end says it."""
     records: str | None = Field(default=None, min_length=1, exclude_if=lambda one: one is None)
-    """For `json`: the path to the list of records, such as `result` or `data.vehicles`. Without it the document itself
-    is the list. For `xml`: the name of the element of each record, such as `trkpt`, or a path that ends in it."""
+    """For `json`: the path to the list of records, such as `result` or `data.vehicles`, or to many lists, such as
+    `routes[*].buses`. Without it the document itself is the list. For `xml`: the name of the element of each record,
+    such as `trkpt`, or a path that ends in it."""
     header: tuple[str, ...] = Field(default=(), exclude_if=lambda names: not names)
     """The names of all columns of CSV files that have no header, in order: `["id", "time", "lat", "lon", "speed"]`."""
     decimal: Literal[".", ","] = Field(default=".", exclude_if=lambda mark: mark == ".")

@@ -88,6 +88,21 @@ def test_an_option_that_does_not_fit_is_said(dataset: Dataset, options: tuple[st
     assert said in begun(dataset, file, *options)
 
 
+def test_lists_within_a_list_are_read_as_init_advises(dataset: Dataset) -> None:
+    """The advice is taken as it stands, and every record is read."""
+    document = f'{{"routes": [{{"n": 1, "buses": [{RECORD}]}}, {{"n": 2, "buses": [{RECORD.replace("b1", "b2")}]}}]}}'
+    file = dataset.write("a.json", document)
+    said = begun(dataset, file)
+    advised = said.split('say --records "')[1].split('"')[0]
+    assert advised == "routes[*].buses"
+    to = dataset.folder / "mine.toml"
+    done = CliRunner().invoke(
+        app, ["init", str(file), "--to", str(to), "--yes", "--unit", "km/h", "--records", advised]
+    )
+    assert done.exception is None, done.output
+    assert "was read: 2 rows kept" in done.output
+
+
 def test_the_list_may_be_named_and_a_limit_given(dataset: Dataset) -> None:
     file = dataset.write("a.json", f'{{"all": [{RECORD}], "pages": [{{"n": 1}}, {{"n": 2}}]}}')
     to = dataset.folder / "mine.toml"

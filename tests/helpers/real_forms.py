@@ -257,7 +257,8 @@ def _activity(one: Fix) -> dict[str, Any]:
 def siri_json(dataset: Dataset) -> Written:
     """Vehicle monitoring of SIRI as JSON."""
     for second, some in rounds(fixes(40.7, -73.9, hour=18)):
-        delivery = [{"ResponseTimestamp": str(second), "VehicleActivity": [_activity(one) for one in some]}]
+        parts = some[: len(some) // 2], some[len(some) // 2 :]
+        delivery = [{"ResponseTimestamp": str(second), "VehicleActivity": [*map(_activity, part)]} for part in parts]
         document = {"Siri": {"ServiceDelivery": {"VehicleMonitoringDelivery": delivery}}}
         _lines(dataset, f"vm-{second}.json", json.dumps(document))
     return "vm-*.json", ()

@@ -267,6 +267,31 @@ def test_a_document_is_split_into_its_records_as_they_are_written(
     assert json_documents.count_records(path, "result") == len(records)
 
 
+@pytest.mark.parametrize("at", ["routes[*].buses", "routes[*][*]", "[*].c", "a[*].b[*].c", "routes[1].buses", None])
+@pytest.mark.parametrize(
+    "document",
+    [
+        '{"routes": [{"buses": [1, 2]}, {"name": "]", "buses": []}, {"none": 0}, {"buses": [ {"buses": [7]} ]}]}',
+        '{"x": {"routes": [{"buses": [1]}]}, "routes": [[3, 4], [], [5]]}',
+        '[{"c": [1]}, {"d": [2]}, {"c": ["\\"[", 3]}, 4]',
+        '{"a": [{"b": [{"c": [1]}, {"c": [2, [3]]}]}, {"b": []}, {"b": [{"c": [4]}]}]}',
+        '{"routes": {"buses": [1]}}',
+        "{}",
+    ],
+)
+def test_many_lists_are_read_as_python_finds_them(tmp_path: Path, document: str, at: str | None) -> None:
+    path = tmp_path / "a.json"
+    path.write_text(document)
+    expected = json_paths.records_of(json.loads(document), at)
+    if expected is None:
+        with pytest.raises(BadInput, match="or has no list"):
+            json_documents.numbered_records(path, at)
+        return
+    found = json_documents.numbered_records(path, at)
+    assert [json.loads(one) for one in found["line"].to_pylist()] == expected
+    assert json_documents.count_records(path, at) == len(expected)
+
+
 @pytest.mark.parametrize("document", ["[1", "[1}", '["a]', "{]", "1", "", "]", '{"a": [1]}'])
 def test_a_document_that_is_not_whole_has_no_records(tmp_path: Path, document: str) -> None:
     path = tmp_path / "a.json"

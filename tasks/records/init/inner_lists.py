@@ -1,4 +1,4 @@
-"""Inner lists: notices records that are in lists within the records of a JSON document, which cannot be read."""
+"""Inner lists: notices records that are in lists within the records of a JSON document."""
 
 import re
 from collections.abc import Mapping
@@ -25,7 +25,11 @@ def refuse_inner_lists(look: Look, columns: Mapping[str, str]) -> None:
         return
     outer = "" if look.records is None else f"{look.records}[]."
     within = re.sub(r"\[\d+\]", "[]", inner[role].rpartition("].")[0] + "]")
+    within = f"{outer}{within}"
+    by_line = f"write one object per line, for example with jq -c '.{within}' > new.ndjson"
+    path = within.removesuffix("[]").replace("[]", "[*]")
+    remedy = by_line if look.records is None else f'if all columns are in them, say --records "{path}"; else {by_line}'
     raise BadInput(
         f'the records are in lists within a list: "{inner[role]}" ({role}) is only the first of each. Such lists '
-        f"cannot be read: write one object per line, for example with jq -c '.{outer}{within}' > new.ndjson"
+        f"cannot be read with what is around them: {remedy}"
     )

@@ -32,7 +32,7 @@ def numbered_records(path: Path, at: str | None, times: Iterable[str] = ()) -> p
 
     Args:
         path: The file.
-        at: The path to the list of records; None if the document is the list itself.
+        at: The path to the list of records, or to several by `[*]`; None if the document is the list itself.
         times: Names of columns of times. What leads to a member beside the list becomes one of each record.
 
     Raises:
@@ -149,7 +149,7 @@ def _readable(part: re.Match[str]) -> str:
 
 def _split(path: Path, at: str | None) -> tuple[str, list[tuple[int, int]]]:
     text = whole_text(path)
-    found = _Splitter(text, json_paths.steps_of(at) if at else []).spans()
+    found = _Splitter(text, json_paths.steps_to_list(at)).spans()
     if found is not None:
         return text, found
     where = f'at dataset.records = "{at}"' if at else "at its top; set dataset.records to the path of the list"
@@ -188,11 +188,13 @@ class _Open:
 class _Splitter:
     """Goes through the brackets, commas and texts of a document, and notes where each record begins and ends."""
 
-    def __init__(self, text: str, steps: list[str | int]) -> None:
+    def __init__(self, text: str, steps: list[str | int | None]) -> None:
         self._text, self._steps = text, steps
+        self._are_several = None in steps
         self._open: list[_Open] = []
         self._found: list[tuple[int, int]] | None = None
         self._depth = -1  # of the list while it is read
+        self._n_before = 0  # records of lists before it
         self._start = 0  # of the record that is read
 
     def spans(self) -> list[tuple[int, int]] | None:
@@ -217,14 +219,28 @@ class _Splitter:
         return None if self._open else self._found
 
     def _begin(self, mark: str, end: int) -> None:
-        is_list = self._found is None and mark == "[" and [one.step for one in self._open] == self._steps
+        is_list = mark == "[" and self._is_looked_for and self._is_at_list
         self._open.append(_Open(mark, 0 if mark == "[" else ""))
         if is_list:
-            self._found, self._depth, self._start = [], len(self._open), end
+            self._found, self._depth, self._start = self._found or [], len(self._open), end
+            self._n_before = len(self._found)
+
+    @property
+    def _is_looked_for(self) -> bool:
+        """Whether a list of records may begin here: the first, or where there are several, one after another."""
+        return self._found is None or (self._are_several and self._depth < 0)
+
+    @property
+    def _is_at_list(self) -> bool:
+        here = [one.step for one in self._open]
+        return len(here) == len(self._steps) and all(
+            isinstance(step, int) if wanted is None else step == wanted
+            for step, wanted in zip(here, self._steps, strict=True)
+        )
 
     def _close(self, start: int) -> None:
         if len(self._open) == self._depth:
-            if self._found or self._text[self._start : start].strip():
+            if len(self._found or ()) > self._n_before or self._text[self._start : start].strip():
                 self._keep(start)
             self._depth = -1
         self._open.pop()
@@ -242,6 +258,6 @@ class _Splitter:
 
     def _name(self, written: str) -> None:
         """Note which member follows, if it may be on the way to the list."""
-        if self._found is None and self._open and self._open[-1].kind == "{":
+        if self._is_looked_for and self._open and self._open[-1].kind == "{":
             with suppress(ValueError):
                 self._open[-1].step = json.loads(written, strict=False)

@@ -53,8 +53,8 @@ def _look_at_document(path: Path, given: Given) -> Look:
             "line, say --format ndjson"
         )
     at = lists[0] if given.records is None else given.records
-    records = _at(document, at)
-    if not isinstance(records, list):
+    records = json_paths.records_of(document, at)
+    if records is None:
         raise BadInput(f'{path}: there is no list at --records "{at}"; lists of objects are at: {found}')
     beside = _times_beside(document, at)
     spread = evenly([_with(beside, one) for one in evenly(records, MOST_RECORDS)], MOST_RECORDS)
@@ -65,12 +65,8 @@ def _look_at_document(path: Path, given: Given) -> Look:
 def _record_lists(document: Any) -> list[str]:
     """Return the paths to lists of records, those with places first; that of a preset may go through other lists."""
     lists = recognise.record_lists(document)
-    known = [at for at in preset_records() if "[" in at and isinstance(_at(document, at), list)]
-    return sorted([*known, *lists], key=lambda at: not has_places(_at(document, at)))
-
-
-def _at(document: Any, at: str) -> Any:
-    return json_paths.found(document, json_paths.steps_of(at) if at else [])
+    known = [at for at in preset_records() if "[" in at and json_paths.records_of(document, at) is not None]
+    return sorted([*known, *lists], key=lambda at: not has_places(json_paths.records_of(document, at) or []))
 
 
 def _times_beside(document: Any, at: str) -> dict[str, Any]:

@@ -18,6 +18,27 @@ def steps_of(path: str) -> list[str | int]:
     return [name or int(position) for name, position in _STEP.findall(path)]
 
 
+def steps_to_list(path: str | None) -> list[str | int | None]:
+    """Return the steps to the list of records; None stands for every position, `[*]`, and no path for the whole."""
+    first, *further = (path or "").split("[*]")
+    found: list[str | int | None] = [*steps_of(first)] if first else []
+    for part in further:
+        found += [None, *(steps_of(part.removeprefix(".")) if part else [])]
+    return found
+
+
+def records_of(document: Any, path: str | None) -> list[Any] | None:
+    """Return the records of all lists that a path leads to in a JSON document; None if it leads to none."""
+    values = [document]
+    for step in steps_to_list(path):
+        if step is None:
+            values = [one for value in values if isinstance(value, list) for one in value]
+        else:
+            values = [one for value in values if (one := found(value, [step])) is not None]
+    lists = [value for value in values if isinstance(value, list)]
+    return [one for records in lists for one in records] if lists else None
+
+
 def pointer_to_member(name: str) -> str:
     """Return the JSON pointer to the member of an object that has this whole name."""
     return "/" + name.replace("~", "~0").replace("/", "~1")

@@ -36,7 +36,7 @@ class _Refused(Exception):
 
 def steps_of(at: str) -> list[str]:
     """Return the names of the elements that a path to records goes through; positions in lists mean nothing."""
-    return [re.sub(r"\[\d+\]", "", one) for one in at.split(".")]
+    return [re.sub(r"\[[\d*]+\]", "", one) for one in at.split(".")]
 
 
 def records(path: Path, at: str, names: Collection[str] | None = None) -> Iterator[dict[str, Any]]:
