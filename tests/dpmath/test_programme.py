@@ -114,7 +114,9 @@ def test_the_map_supposes_half_of_what_the_coarse_measurement_told_of_lengths(
 @pytest.mark.theorem("HV-E4")
 @pytest.mark.parametrize("norm", NORMS)
 def test_stated_variances_are_about_the_squared_errors(norm: Norm) -> None:
-    """Three days of eight cities with noise that matters. With twelve other noises the ratio was 0.5 to 1, with a thirteenth 0.37."""
+    """Three days of eight cities with noise that matters. With twelve other noises the ratio was 0.5 to 1,
+    with a thirteenth 0.37.
+    """
     squares, stated, random_bytes = [], [], np.random.default_rng(13).bytes
     for seed in range(8):
         state = None

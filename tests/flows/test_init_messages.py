@@ -103,6 +103,21 @@ def test_lists_within_a_list_are_read_as_init_advises(dataset: Dataset) -> None:
     assert "was read: 2 rows kept" in done.output
 
 
+def test_values_of_several_quantities_are_cautioned_without_saying_which(dataset: Dataset) -> None:
+    header = HEADER.strip() + ",parameter,units\n"
+    for name, second, is_said in (("one", "pm25", False), ("two", "ozone", True)):
+        kinds = ("pm25", second) * 5
+        rows = "".join(f"s{n % 3},{DATE}T08:0{n}:00Z,47.0{n},8.3,{n},{kinds[n]},ppm\n" for n in range(9))
+        file, to = dataset.write("a.csv", header + rows), dataset.folder / f"{name}.toml"
+        words = ["init", file, "--to", to, "--yes", "--unit", "ppm", "--upper", "50"]
+        done = CliRunner().invoke(app, [*map(str, words)])
+        assert done.exception is None, done.output
+        said = " ".join(done.output.split())
+        assert ("Caution: 'parameter' has 2 different entries" in said) == is_said
+        assert "'units' has" not in said
+        assert "ozone" not in said
+
+
 def test_the_list_may_be_named_and_a_limit_given(dataset: Dataset) -> None:
     file = dataset.write("a.json", f'{{"all": [{RECORD}], "pages": [{{"n": 1}}, {{"n": 2}}]}}')
     to = dataset.folder / "mine.toml"

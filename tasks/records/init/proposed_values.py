@@ -1,6 +1,7 @@
 """Proposes speeds from positions for the value, where no column is named like one and users move.
 
-Only users, times and places are looked at, and of a value of GTFS-Realtime only whether any vehicle has one.
+It cautions where values are of several quantities. Only users, times and places are looked at, what columns say of the
+quantity, and of a value of GTFS-Realtime only whether any vehicle has one.
 """
 
 import datetime as dt
@@ -16,6 +17,7 @@ from tasks.records.input_formats.input_format import Look
 
 _FEWEST_PAIRS = 20
 _NEARBY = 1e-4  # degrees
+_OF_WHICH_QUANTITY = {"parameter", "pollutant", "measurand", "phenomenon", "quantity", "units", "uom"}
 _LONGEST_GAP = 120.0  # seconds, as value.longest_gap usually is
 
 
@@ -47,6 +49,20 @@ def are_fixes(looks: Sequence[Look], columns: Mapping[str, Any]) -> bool:
     several = [np.array(fixes)[:, 1:] for fixes in of_user.values() if len(fixes) > 1]
     n_moving = sum(bool((np.ptp(places, axis=0) > _NEARBY).any()) for places in several)
     return 2 * n_moving > len(several) > 0 and (n_pairs < _FEWEST_PAIRS or 2 * soon > n_pairs)
+
+
+def several_quantities(looks: Sequence[Look], columns: Mapping[str, Any]) -> list[str]:
+    """Return a caution for each column that says of which quantity or unit a value is, if records have several."""
+    names = {name for look in looks for name in look.own_names} - {str(column) for column in columns.values()}
+    found = []
+    for name in sorted(one for one in names if one.rpartition(".")[2].lower() in _OF_WHICH_QUANTITY):
+        different = {str(one) for look in looks if name in look.names for one in look.spread(name)} - {"", "None"}
+        if len(different) > 1:
+            found.append(
+                f"Caution: {name!r} has {len(different)} different entries. If they are of several quantities or "
+                "units, a mean of all says nothing: write the records of one of them into files of their own"
+            )
+    return found
 
 
 def _fixes(look: Look, columns: Mapping[str, Any], file: str) -> list[tuple[str, float, float, float]]:
