@@ -4,6 +4,7 @@ import json
 import zipfile
 from pathlib import Path
 
+import h3
 import pytest
 from reading import ingest, refusal, rows_of
 from support import DATE, Dataset
@@ -31,6 +32,21 @@ def test_attributes_and_elements_are_columns_whatever_their_namespace(buses: Dat
     ingest(buses)
     assert rows_of(buses)[0] == ("b1", SECOND, 47.05, 8.31, 12.0)
     assert buses.query("select n_rows, n_undated from raw_file") == [(2, 1)]
+
+
+def test_cells_and_times_in_two_elements_are_read(buses: Dataset) -> None:
+    cell = h3.latlng_to_cell(47.05, 8.31, 9)
+    buses.edit('latitude = "place.lat"\n', "")
+    buses.edit('longitude = "place.lon"', 'h3 = "at.cell"')
+    buses.edit('time = "at"', 'time = ["at.day", "at.clock"]')
+    bus = '<bus id="{}"><at cell="{}"><day>{}</day><clock>{}</clock></at><speed>12</speed></bus>'
+    said = [("b1", cell, DATE, "08:00:00"), ("b2", "8929", DATE, "08:00:00"), ("b3", cell, DATE, "25:00:00")]
+    buses.write("a.xml", f"<buses>{''.join(bus.format(*one) for one in said)}</buses>")
+    ingest(buses)
+    (row,) = [one for one in rows_of(buses) if one[0] == "b1"]
+    assert row[:2] == ("b1", SECOND)
+    assert row[2:4] == pytest.approx(h3.cell_to_latlng(cell), abs=1e-6)
+    assert buses.query("select n_rows, n_undated from raw_file") == [(3, 1)], "25 o'clock is no time"
 
 
 @pytest.mark.parametrize("value", ["", "12", "x" * 100_000, "<a><b>1</b></a>", "<![CDATA[<a>&]]>", "1<a/>2", "&#233;"])
