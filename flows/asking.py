@@ -38,6 +38,12 @@ def ask(
     of: Annotated[
         str, typer.Option("--of", help="mean, or n_users where presence is secret; by itself means if there are any.")
     ] = "",
+    above: Annotated[
+        str | None, typer.Option("--above", help="The share of records above this limit, one of statistics.limits.")
+    ] = None,
+    percentile: Annotated[
+        int | None, typer.Option("--percentile", help="Between which of these limits a percentile of records is.")
+    ] = None,
     as_json: JsonOption = False,
     as_csv: Annotated[bool, typer.Option("--csv", help="Print CSV.")] = False,
 ) -> None:
@@ -62,6 +68,8 @@ def ask(
         by=by,
         compare=compare,
         of=of,
+        above=above,
+        percentile=percentile,
     )
     if as_json:
         show.print_json({"rows": answer.table.to_dicts(), "notes": answer.notes})
@@ -79,10 +87,8 @@ def _in_words(row: dict[str, object]) -> dict[str, object]:
     for name, value in row.items():
         if name.endswith("_ci95_low"):
             about = name.removesuffix("_ci95_low")
-            digits = 0 if about.startswith("n_") else 1
-            shown["95 %" if about in ("mean", "n_users") else f"{about} 95 %"] = (
-                f"{value:,.{digits}f} to {row[f'{about}_ci95_high']:,.{digits}f}"
-            )
+            ends = (_number(about, one) for one in (value, row[f"{about}_ci95_high"]))
+            shown["95 %" if about in ("mean", "n_users") else f"{about.replace('_', ' ')} 95 %"] = " to ".join(ends)
         elif name.endswith("_ci95_high"):
             continue
         elif name == "share_with_records":
@@ -92,3 +98,9 @@ def _in_words(row: dict[str, object]) -> dict[str, object]:
         else:
             shown[name.replace("_", " ")] = value
     return shown
+
+
+def _number(about: str, value: object) -> str:
+    """Return an end of an interval as a terminal shows it."""
+    digits = 0 if about.startswith("n_") else 3 if about.startswith("share_above") else 1
+    return f"{value:,.{digits}f}"

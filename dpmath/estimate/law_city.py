@@ -131,8 +131,10 @@ def law_question(
     return Layered.of(design, layers, (rises @ below.T).T, table, radius, inverse_scale)
 
 
-def city_law(guess: Guess, points: FloatArray, share_off: FloatArray, noise: float, bins: Bins) -> FloatArray:
-    """Return the law of the city's records from the guess and the noisy shares, shape (N_BINS,).
+def city_law(
+    guess: Guess, points: FloatArray, share_off: FloatArray, noise: float, bins: Bins
+) -> tuple[FloatArray, FloatArray]:
+    """Return the law of the city's records from the guess and the noisy shares, and how far it may be off.
 
     Args:
         guess: What is supposed of the records.
@@ -140,6 +142,10 @@ def city_law(guess: Guess, points: FloatArray, share_off: FloatArray, noise: flo
         share_off: By how much the share below each differs from the guess, noisy, shape (K,).
         noise: Standard deviation of its noise.
         bins: The bins of the records.
+
+    Returns:
+        The share of each bin, shape (N_BINS,); and the covariance of the errors of cumulative shares, shape (N_BINS,
+        N_BINS).
 
     Source:
         HV-E10.
@@ -152,9 +158,10 @@ def city_law(guess: Guess, points: FloatArray, share_off: FloatArray, noise: flo
         low, high = np.minimum.outer(one, other), np.maximum.outer(one, other)
         return np.asarray(_SPREAD**2 * low * (1 - high) + _ATOM_SPREAD**2 * np.outer(1 - one, 1 - other))
 
-    gain = np.linalg.solve(covariance(at_points, at_points) + noise**2 * np.eye(points.size), share_off)
-    likely = np.clip(supposed + covariance(supposed, at_points) @ gain, 0.0, 1.0)
+    seen, together = covariance(at_points, at_points) + noise**2 * np.eye(points.size), covariance(supposed, at_points)
+    left = covariance(supposed, supposed) - together @ np.linalg.solve(seen, together.T)
+    likely = np.clip(supposed + together @ np.linalg.solve(seen, share_off), 0.0, 1.0)
     likely[-1] = 1.0
     law = np.diff(isotonic_regression(likely).x, prepend=0.0)
     law = np.clip(law, 0.0, None) + _LEAST_GUESS * np.diff(supposed, prepend=0.0) + _LEAST_MASS
-    return np.asarray(np.where(bins.used, law, 0.0) / law[bins.used].sum(), dtype=np.float64)
+    return np.where(bins.used, law, 0.0) / law[bins.used].sum(), left

@@ -11,7 +11,7 @@ from dpmath.estimate import shrinkage
 from dpmath.estimate.day import FloatArray
 from dpmath.estimate.design import as_measured
 from dpmath.estimate.law_layers import Layered, layered, whole_table
-from dpmath.estimate.law_shape import N_COMMON, Shapes, own_variance
+from dpmath.estimate.law_shape import N_COMMON, Shapes
 from dpmath.estimate.law_tilt import FARTHEST, Moments
 from dpmath.estimate.measurement import user_sums
 from dpmath.estimate.posterior import Design, Estimate
@@ -56,7 +56,7 @@ class Seen:
     @cached_property
     def variance(self) -> FloatArray:
         """Its variance, shape (G, R)."""
-        rows, own = self.rows, np.array([own_variance(table) for table in range(self.shapes.n_tables)])
+        rows, own = self.rows, np.array([self.shapes.own_variance(table) for table in range(self.shapes.n_tables)])
         of_parts = [((rows @ covariance) * rows).sum(axis=1) for covariance in self.shapes.covariance]
         return np.maximum(np.array(of_parts).reshape(-1, len(rows)).T, 0.0) + own
 
@@ -129,7 +129,7 @@ def _lengths(seen: Seen, loading: FloatArray) -> tuple[FloatArray, float]:
     """Return how long each user's vector is expected to be if pairs count by records, and a component's part of it."""
     occupancy, own, n_tables = seen.occupancy, seen.moments.own, seen.shapes.n_tables
     n_records, layers = occupancy.n_records.astype(np.float64), layered(occupancy, n_tables)
-    of_cells = np.array([own_variance(table) for table in range(n_tables)])
+    of_cells = np.array([seen.shapes.own_variance(table) for table in range(n_tables)])
     of_pairs = own[occupancy.cell] * (seen.per_record[:, None] + own[occupancy.cell] * of_cells)
     components = user_sums(layers, (n_records[:, None] ** 2 * of_pairs).T.ravel(), loading**2, layers.cell)
     moved = (n_records[:, None] * own[occupancy.cell]).T.ravel()
@@ -191,10 +191,10 @@ def shapes_after(seen: Seen, question: Layered, answers: ExactIntArray, noise: f
         per_shape = (total * own[:, table])[:, None] * loading
         seen_by = per_shape.T @ seen.rows
         apart = (loading * (residual * own[:, table])[:, None]).T @ loading
-        apart += own_variance(table) * per_shape.T @ per_shape + noise**2 * np.eye(mine.size)
+        apart += shapes.own_variance(table) * per_shape.T @ per_shape + noise**2 * np.eye(mine.size)
         together = covariance @ seen_by.T
         gain = np.linalg.solve(seen_by @ together + apart, together.T).T
         means.append(mean + gain @ sums[mine])
         after = covariance - gain @ together.T
         covariances.append((after + after.T) / 2)
-    return replace(shapes, mean=np.array(means), covariance=np.array(covariances))
+    return replace(shapes, mean=np.array(means), covariance=np.array(covariances)).rescaled()

@@ -56,10 +56,11 @@ def _begun(
     points = thresholds(guess, limits)
     _, answers = yield law_question(guess, points, occupancy, bins, asked.radius, asked.charges["law"].inverse_scale)
     ball = radius_of_shares(points.size) / max(float(asked.reach.sum()), 1e-9)
-    off = np.array([int(one) for one in answers], dtype=np.float64) / RADIUS * ball
-    law = city_law(guess, points, off, asked.noise("law") / RADIUS * ball, bins)
+    found_off = np.array([int(one) for one in answers], dtype=np.float64) / RADIUS * ball
+    law, off = city_law(guess, points, found_off, asked.noise("law") / RADIUS * ball, bins)
     base = city_base(law, guess.weight, found.mean, np.sqrt(found.variance), bins.values)
-    return first_shapes(Laws(base, bins.values, tables_of(law, bins.values)), found.mean, occupancy.cell_records)
+    laws = Laws(base, bins.values, tables_of(law, bins.values))
+    return first_shapes(laws, off, found.mean, occupancy.cell_records)
 
 
 def _told(seen: Seen, asked: Asked) -> Generator[Question, tuple[Question, ExactIntArray], Shapes]:

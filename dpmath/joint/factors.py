@@ -33,6 +33,17 @@ class Factors:
     of_slot: FloatArray
     alone: FloatArray
 
+    def scaled(self, by: FloatArray) -> "Factors":
+        """Return the covariance of the cells' errors, each multiplied by a number, shape (G,)."""
+        loadings = (by[:, None] * one for one in (self.common, self.against, self.of_hexagon, self.of_slot))
+        return Factors(self.hexagon, self.slot, *loadings, by**2 * self.alone)
+
+    def plus(self, other: "Factors") -> "Factors":
+        """Return the covariance of the sums of two errors that have nothing in common, of the same cells."""
+        names = ("common", "against", "of_hexagon", "of_slot")
+        loadings = (np.column_stack([getattr(self, name), getattr(other, name)]) for name in names)
+        return Factors(self.hexagon, self.slot, *loadings, self.alone + other.alone)
+
     def times(self, weights: FloatArray) -> FloatArray:
         """Return the covariance of each cell with weighted sums of cells: shape (G, n) to (G, n)."""
         found = self.alone[:, None] * weights

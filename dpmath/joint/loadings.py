@@ -11,10 +11,6 @@ from dpmath.joint.errors import Errors
 from dpmath.joint.factors import Factors
 from dpmath.joint.products import FloatArray
 
-N_COMMON, N_LASTING = 40, 32
-"""Number of factors that all cells have in common: of the day's errors, and of what they share with other days."""
-N_OWN = 6
-"""Number of factors of each hexagon."""
 _MORE = 8
 """So many factors more are sought than are kept: those are found better then."""
 _ROUNDS = 2
@@ -43,6 +39,21 @@ class Cells:
 
 
 @dataclass(frozen=True)
+class Sizes:
+    """How many factors are kept.
+
+    Attributes:
+        common: Those that all cells have in common, of the day's errors.
+        lasting: The same of what they share with other days.
+        own: Those of each hexagon.
+    """
+
+    common: int = 40
+    lasting: int = 32
+    own: int = 6
+
+
+@dataclass(frozen=True)
 class Loadings:
     """How errors go together.
 
@@ -61,21 +72,22 @@ class Loadings:
     largest: float
 
 
-def loadings(errors: Errors, lasting: Errors, cells: Cells) -> Loadings:
+def loadings(errors: Errors, lasting: Errors, cells: Cells, sizes: Sizes = Sizes()) -> Loadings:
     """Return how the errors of a day's cells go together, by few factors.
 
     Args:
         errors: The covariance of the errors of a day's cells.
         lasting: Their covariance with the errors of the same cells on any day before.
         cells: The cells.
+        sizes: How many factors are kept.
 
     Source:
         HV-E8.
     """
-    few = _fitted(_Target(errors, cells, N_COMMON, lasts=False))
+    few = _fitted(_Target(errors, cells, sizes.common, sizes.own, lasts=False))
     weights = _areas(cells)
     share = np.sqrt(few.variances(weights) / errors.variances(weights))
-    of_lasting = _fitted(_Target(lasting, cells, N_LASTING, lasts=True))
+    of_lasting = _fitted(_Target(lasting, cells, sizes.lasting, sizes.own, lasts=True))
     return Loadings(few, of_lasting, float(share.min()), float(share.max()))
 
 
@@ -99,6 +111,7 @@ class _Target:
     errors: Errors
     at: Cells
     n_common: int
+    n_own: int
     lasts: bool
 
     @cached_property
@@ -109,7 +122,7 @@ class _Target:
     @property
     def none(self) -> Factors:
         """No factors."""
-        of_all, of_hexagon, of_slot = (np.zeros((self.weight.size, size)) for size in (0, N_OWN, 1))
+        of_all, of_hexagon, of_slot = (np.zeros((self.weight.size, size)) for size in (0, self.n_own, 1))
         return Factors(self.at.hexagon, self.at.slot, of_all, of_all, of_hexagon, of_slot, np.zeros(self.weight.size))
 
     @cached_property
@@ -161,7 +174,7 @@ def _with_own(factors: Factors, target: _Target) -> Factors:
     others = replace(factors, of_hexagon=np.zeros_like(factors.of_hexagon))
     left = (target.blocks - others.blocks(target.cells)) * weight[:, :, None] * weight[:, None, :]
     values, vectors = np.linalg.eigh(left)
-    found = vectors[:, :, -N_OWN:] * np.sqrt(np.maximum(values[:, None, -N_OWN:], 0.0))
+    found = vectors[:, :, -target.n_own :] * np.sqrt(np.maximum(values[:, None, -target.n_own :], 0.0))
     own = np.zeros_like(factors.of_hexagon)
     own[target.cells[there], -found.shape[2] :] = found[there] / weight[there][:, None]
     return replace(factors, of_hexagon=own)

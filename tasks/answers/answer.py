@@ -1,8 +1,9 @@
 """Answers a question about areas and periods, with intervals that hold what areas and days have in common."""
 
 import datetime as dt
-from collections.abc import Collection
-from dataclasses import dataclass, field
+from collections.abc import Collection, Iterator
+from dataclasses import dataclass, field, replace
+from decimal import Decimal
 from typing import Any
 
 import numpy as np
@@ -12,15 +13,15 @@ from scipy.special import ndtr
 from dpmath.estimate.areas import HALF_WIDTH
 from tasks.answers.places import Areas, Everything
 from tasks.answers.published import Published
-from tasks.answers.sums import Label, Reader, Sums, together
+from tasks.answers.sums import Label, Reader, Said, Sums, means_of, shares_of, together, users_of
 from tasks.answers.times import period_of
 from tasks.base.errors import HexveilError
-from tasks.formats.joint import JOINT, JOINT_USERS
+from tasks.formats.columns import share_above
+from tasks.formats.joint import JOINT, JOINT_SHARES, JOINT_USERS
 
 FALSE_DISCOVERIES = 0.1
 """The share of the places listed as changed that have not, on average, at most."""
-FILES = {"mean": JOINT, "n_users": JOINT_USERS}
-"""The file that answers what is asked for."""
+OF = ("mean", "n_users")
 ANY_DAY, ANY_HOUR = frozenset(range(7)), frozenset(range(24))
 
 
@@ -38,6 +39,8 @@ class Question:
         by_hour: Whether each hour is answered apart.
         compare: The first and last day of the period that this one is compared with.
         of: What is asked for: "mean", or "n_users" where presence is secret.
+        above: The limit above which the share of records is asked for, and no mean.
+        percentile: The percentile of records that is asked for, and no mean.
     """
 
     areas: Areas = field(default_factory=Everything)
@@ -49,6 +52,13 @@ class Question:
     by_hour: bool = False
     compare: tuple[dt.date, dt.date] | None = None
     of: str = "mean"
+    above: Decimal | None = None
+    percentile: int | None = None
+
+    @property
+    def name(self) -> str:
+        """The name of the answer's column."""
+        return self.of if self.above is None else share_above(self.above)
 
 
 @dataclass(frozen=True)
@@ -70,6 +80,8 @@ def answer(published: Published, question: Question) -> Answer:
     Raises:
         HexveilError: The files cannot answer it.
     """
+    if question.percentile is not None:
+        return _between_limits(published, question, question.percentile)
     first, last = question.first or published.dates[0], question.last or published.dates[-1]
     if last < first:
         raise HexveilError(f"the days from {first} to {last} are none; give --from before --to")
@@ -80,14 +92,14 @@ def answer(published: Published, question: Question) -> Answer:
     of_users = question.of == "n_users"
     if not of_users and published.has(JOINT_USERS) and not published.has(JOINT):
         raise HexveilError("these files have no means, only numbers of users: ask for them with --of n_users")
-    reader = Reader(question.areas, question.hours, published.zone, question.by_hour, of_users)
+    reader = Reader(question.areas, question.hours, published.zone, question.by_hour)
     both = sorted({*asked, *before})
-    found = {date: reader.of_day(table) for date, table in published.days(both, FILES[question.of])}
+    found = {date: reader.of_day(said) for date, said in zip(both, _said(published, both, question), strict=True)}
     rows = []
     for period in sorted({period_of(date, question.by) for date in asked}):
         dates = [date for date in asked if period_of(date, question.by) == period]
         for label in sorted({label for date in dates for label in found[date]}):
-            row = row_of([(date, found[date].get(label)) for date in both], dates, before, question.of)
+            row = row_of([(date, found[date].get(label)) for date in both], dates, before, question.name)
             slots = published.slots_a_day / 24 * (1 if question.by_hour else len(question.hours)) * len(dates)
             asked_for = (question.areas.n_hexagons(label[0], published.resolution) or len(reader.seen)) * slots
             share = {"share_with_records": min(row.pop("present", 0.0) / asked_for, 1.0)}
@@ -96,6 +108,56 @@ def answer(published: Published, question: Question) -> Answer:
         raise HexveilError("no hexagon with records on these days and hours is in an area; index.html shows what is")
     table = pl.DataFrame(rows)
     return Answer(with_discoveries(table) if before else table, _notes(reader, published, asked, question))
+
+
+def _said(published: Published, dates: list[dt.date], question: Question) -> Iterator[Said]:
+    """Yield what each day says of its cells."""
+    if question.above is None:
+        said, name = (users_of, JOINT_USERS) if question.of == "n_users" else (means_of, JOINT)
+        yield from map(said, published.days(dates, name))
+        return
+    _check_has_shares(published)
+    for joint, shares in zip(published.days(dates, JOINT), published.days(dates, JOINT_SHARES), strict=True):
+        yield shares_of(joint, shares, float(question.above))
+
+
+def _check_has_shares(published: Published) -> None:
+    if not published.has(JOINT_SHARES):
+        raise HexveilError("no share above a limit can be asked for: the publisher did not set statistics.limits")
+
+
+def _between_limits(published: Published, question: Question, percentile: int) -> Answer:
+    """Return between which published limits a percentile is.
+
+    Above the lower one are surely more records than beyond the percentile, above the other surely fewer. More could
+    not be said honestly: percentiles of cells do not add up, shares do.
+
+    Raises:
+        HexveilError: The files cannot answer it.
+    """
+    if question.compare:
+        raise HexveilError("percentiles are not compared; compare shares above a limit, with --above")
+    _check_has_shares(published)
+    lower, upper = published.bounds
+    asked = replace(question, percentile=None)
+    limits = published.limits
+    answers = [answer(published, replace(asked, above=limit)) for limit in limits]
+    low, high = pl.lit(float(lower)), pl.lit(float(upper))
+    share, named = 1 - percentile / 100, pl.DataFrame(answers[0].table)
+    for limit, one in zip(limits, answers, strict=True):
+        name = share_above(limit)
+        named = named.with_columns(one.table[f"{name}_ci95_low"], one.table[f"{name}_ci95_high"])
+        low = pl.when(pl.col(f"{name}_ci95_low") > share).then(float(limit)).otherwise(low)
+    for limit in reversed(limits):
+        name = share_above(limit)
+        high = pl.when(pl.col(f"{name}_ci95_high") < share).then(float(limit)).otherwise(high)
+    kept = [name for name in named.columns if not name.startswith("share_above_")]
+    at = kept.index("n_records") + 1
+    ends = low.alias(f"p{percentile}_ci95_low"), high.alias(f"p{percentile}_ci95_high")
+    about = (
+        f"Percentile {percentile} of records in {published.unit}: between which published limits it is, in 95 of 100"
+    )
+    return Answer(named.select(*kept[:at], *ends, *kept[at:]), (f"{about} areas.", *answers[0].notes[1:]))
 
 
 def _days(published: Published, first: dt.date, last: dt.date, question: Question) -> list[dt.date]:
@@ -143,6 +205,8 @@ def row_of(
 def _interval(name: str, mean: float, variance: float) -> dict[str, float]:
     deviation = float(np.sqrt(variance))
     low, high = (mean + side * HALF_WIDTH * deviation for side in (-1, 1))
+    if name.startswith("share_above"):
+        mean, low, high = (min(max(one, 0.0), 1.0) for one in (mean, low, high))
     return {name: mean, f"{name}_sd": deviation, f"{name}_ci95_low": low, f"{name}_ci95_high": high}
 
 
@@ -158,6 +222,8 @@ def _notes(reader: Reader, published: Published, asked: list[dt.date], question:
         "Users, counted once in each hexagon and slot and added up, for a day on average"
         if question.of == "n_users"
         else f"Means over records in {published.unit}"
+        if question.above is None
+        else f"Shares of the records above {question.above} {published.unit}"
     )
     notes = [f"{about}; 95 % intervals hold what cells and days have in common."]
     missing = (asked[-1] - asked[0]).days + 1 - len(asked) if question.weekdays == ANY_DAY else 0

@@ -1,11 +1,12 @@
 """A question in the words of the command line, and of a notebook."""
 
+from decimal import Decimal, InvalidOperation
 from pathlib import Path
 from typing import Any
 
 import polars as pl
 
-from tasks.answers.answer import FILES, Answer, Question, answer
+from tasks.answers.answer import OF, Answer, Question, answer
 from tasks.answers.places import Areas, EachHexagon, Everything, Hexagons, read_areas
 from tasks.answers.published import Published
 from tasks.answers.times import PERIODS, date_of, hours_of, range_of, weekdays_of
@@ -27,6 +28,8 @@ def ask(
     by: str = "",
     compare: str | None = None,
     of: str = "",
+    above: float | str | None = None,
+    percentile: int | None = None,
 ) -> Answer:
     """Answer a question about areas and periods from published files alone. It costs nothing and reads nothing private.
 
@@ -43,6 +46,8 @@ def ask(
         by: What is answered apart: day, week or month, hour, and area (every hexagon), with commas between them.
         compare: A period, as 2026-02-02:2026-02-08, that this one is compared with.
         of: What is asked for: mean, or n_users where presence is secret; nothing for means if there are any.
+        above: A published limit: the share of records above it is asked for.
+        percentile: From 1 to 99: between which published limits this percentile of records is.
 
     Returns:
         A row for each area and period, and what must be said of them.
@@ -55,8 +60,12 @@ def ask(
     unknown = [one for one in wanted if one not in (*PERIODS, "hour", "area")]
     if unknown or len(periods) > 1:
         raise HexveilError(f"by={by} must name one of day, week and month, and hour, or area")
-    if of not in ("", *FILES):
-        raise HexveilError(f"of={of} must be one of {' and '.join(FILES)}")
+    if of not in ("", *OF):
+        raise HexveilError(f"of={of} must be one of {' and '.join(OF)}")
+    if [of == "", above is None, percentile is None].count(False) > 1:
+        raise HexveilError("ask for one of: of, a share above a limit, and a percentile")
+    if percentile is not None and not 1 <= percentile <= 99:
+        raise HexveilError(f"percentile={percentile} must be from 1 to 99")
     files = Published(str(published))
     question = Question(
         areas=_areas(where, name, width, hexagons, apart="area" in wanted),
@@ -67,6 +76,8 @@ def ask(
         by=periods[0] if periods else None,
         by_hour="hour" in wanted,
         compare=range_of(compare) if compare else None,
+        above=None if above is None else _limit(above),
+        percentile=percentile,
         of=of or ("n_users" if files.has(JOINT_USERS) and not files.has(JOINT) else "mean"),
     )
     return answer(files, question)
@@ -79,6 +90,16 @@ def ask_for_table(published: str | Path, **question: Any) -> pl.DataFrame:
         HexveilError: As ``ask`` does.
     """
     return ask(published, **question).table
+
+
+def _limit(above: float | str) -> Decimal:
+    try:
+        found = Decimal(str(above))
+    except InvalidOperation:
+        found = Decimal("nan")
+    if not found.is_finite():
+        raise HexveilError(f"above={above} must be a number")
+    return found
 
 
 def _areas(

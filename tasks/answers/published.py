@@ -6,6 +6,7 @@ from collections import deque
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from decimal import Decimal
 from functools import cached_property
 from io import BytesIO
 from pathlib import Path
@@ -33,7 +34,7 @@ class Published:
 
     place: str
 
-    def days(self, dates: list[dt.date], name: str) -> Iterator[tuple[dt.date, pl.DataFrame]]:
+    def days(self, dates: list[dt.date], name: str) -> Iterator[pl.DataFrame]:
         """Yield a joint table of each of some days, in their order.
 
         Args:
@@ -52,11 +53,11 @@ class Published:
                 )
         with ThreadPoolExecutor(_AT_ONCE) as readers:
             waiting = deque(readers.submit(self._read, joint[date]) for date in dates[:_AT_ONCE])
-            for number, date in enumerate(progress(dates, "reading days"), _AT_ONCE):
+            for number, _ in enumerate(progress(dates, "reading days"), _AT_ONCE):
                 content = waiting.popleft().result()
                 if number < len(dates):
                     waiting.append(readers.submit(self._read, joint[dates[number]]))
-                yield date, pl.read_parquet(BytesIO(content), hive_partitioning=False)
+                yield pl.read_parquet(BytesIO(content), hive_partitioning=False)
 
     @cached_property
     def dates(self) -> list[dt.date]:
@@ -82,6 +83,16 @@ class Published:
     def resolution(self) -> int:
         """The H3 resolution of its hexagons."""
         return int(self._manifest["grid"]["h3_resolution"])
+
+    @property
+    def limits(self) -> list[Decimal]:
+        """The limits above which the shares of the latest day's records are published, rising."""
+        return [Decimal(str(one)) for one in self._manifest["settings"]["statistics"].get("limits", ())]
+
+    @property
+    def bounds(self) -> tuple[Decimal, Decimal]:
+        """The bounds of its values."""
+        return Decimal(self._manifest["value"]["lower"]), Decimal(self._manifest["value"]["upper"])
 
     @cached_property
     def _manifest(self) -> dict[str, Any]:

@@ -9,13 +9,59 @@ import polars as pl
 from scipy.sparse import csr_array, diags_array
 
 from dpmath.core.occupancy import IntArray
-from dpmath.joint.factors import entries
+from dpmath.joint.factors import Factors, entries
 from dpmath.joint.products import FloatArray
 from tasks.answers.places import Areas
+from tasks.base.errors import HexveilError
 from tasks.formats.joint import factors_of
 
 Label = tuple[str, int | None]
 """An area, and an hour if hours are answered apart."""
+
+
+@dataclass(frozen=True)
+class Said:
+    """What a day says of each cell.
+
+    Attributes:
+        cells: One row per cell: h3_cell, slot_start, and n_records where means over them are said.
+        number: The cell's mean, share or number of users, shape (G,).
+        day: How the errors of these go together.
+        lasting: Their covariance with the errors of the same cells on any day before.
+        are_users: Whether they are numbers of users, which add up, and no means.
+    """
+
+    cells: pl.DataFrame
+    number: FloatArray
+    day: Factors
+    lasting: Factors
+    are_users: bool = False
+
+
+def means_of(joint: pl.DataFrame) -> Said:
+    """Return the means that a day's joint table says."""
+    return Said(joint, joint["cell_mean"].to_numpy(), *factors_of(joint))
+
+
+def users_of(joint: pl.DataFrame) -> Said:
+    """Return the numbers of users that a day's joint table of these says."""
+    return Said(joint, joint["n_users"].to_numpy(), *factors_of(joint), are_users=True)
+
+
+def shares_of(joint: pl.DataFrame, shares: pl.DataFrame, limit: float) -> Said:
+    """Return the shares above a limit that a day's tables say: their errors are those of the means, and their own.
+
+    Raises:
+        HexveilError: The day has no shares above it.
+    """
+    of_limit = shares.filter(pl.col("limit") == limit)
+    if not of_limit.height:
+        known = " and ".join(f"{one:g}" for one in shares["limit"].unique().sort())
+        raise HexveilError(f"shares above {limit:g} were not published; ask about those above {known}")
+    by_mean = of_limit["by_mean"].to_numpy()
+    of_means, apart = factors_of(joint), factors_of(of_limit)
+    day, lasting = (mean.scaled(by_mean).plus(own) for mean, own in zip(of_means, apart, strict=True))
+    return Said(joint.select("h3_cell", "slot_start", "n_records"), of_limit["share_above"].to_numpy(), day, lasting)
 
 
 @dataclass(frozen=True)
@@ -48,7 +94,6 @@ class Reader:
         hours: The local hours that are asked about.
         zone: The time zone of the days.
         by_hour: Whether each hour is answered apart.
-        of_users: Whether numbers of users are asked for, and not means.
         seen: The hexagons that have records, so far.
         cut: Those of them that an area's edge cuts.
     """
@@ -57,13 +102,12 @@ class Reader:
     hours: frozenset[int]
     zone: ZoneInfo
     by_hour: bool
-    of_users: bool = False
     seen: set[str] = field(default_factory=set)
     cut: set[str] = field(default_factory=set)
 
-    def of_day(self, table: pl.DataFrame) -> dict[Label, Sums]:
-        """Return what a day's joint table says of each area and hour in which it has records."""
-        of_day, lasting = factors_of(table)
+    def of_day(self, said: Said) -> dict[Label, Sums]:
+        """Return what a day says of each area and hour in which it has records."""
+        table, number = said.cells, said.number
         cells = table["h3_cell"].to_arrow().dictionary_encode()
         hexagons = cells.dictionary.to_pylist()
         names, share = self.areas.shares(hexagons)
@@ -77,24 +121,24 @@ class Reader:
         labels = [(name, one) for name in names for one in hours]
         where = row[some], area[some] * len(hours) + hour[some]
         inside = csr_array((part[some], where), shape=(table.height, len(labels)))
-        if self.of_users:
-            used, number = np.flatnonzero(inside.sum(axis=0)), table["n_users"].to_numpy()
+        if said.are_users:
+            used = np.flatnonzero(inside.sum(axis=0))
             total, shares, unsure = np.ones(len(labels)), inside[:, used], 0.0
         else:
             weights = csr_array(diags_array(table["n_records"].to_numpy().astype(float)) @ inside)
-            total, number = weights.sum(axis=0), table["cell_mean"].to_numpy()
+            total = weights.sum(axis=0)
             used = np.flatnonzero(total)
             shares = csr_array(weights @ diags_array(1 / np.where(total > 0, total, 1.0)))[:, used]
             unsure = _of_weights(table, inside[:, used], total[used], shares.T @ number)
         numbers = (
             total[used],
             shares.T @ number,
-            of_day.variances(shares) + unsure,
-            lasting.variances(shares),
+            said.day.variances(shares) + unsure,
+            said.lasting.variances(shares),
             inside.sum(axis=0)[used],
             np.bincount(where[1], minlength=len(labels))[used],
         )
-        return {labels[number]: Sums(*row) for number, row in zip(used, zip(*numbers, strict=True), strict=True)}
+        return {labels[place]: Sums(*row) for place, row in zip(used, zip(*numbers, strict=True), strict=True)}
 
     def _hours(self, slots: pl.Series) -> tuple[list[int | None], IntArray]:
         """Return the hours that are answered apart, and which of them each cell is in; -1 for one not asked about."""

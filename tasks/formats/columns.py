@@ -2,6 +2,7 @@
 
 import math
 import re
+from decimal import Decimal
 
 import polars as pl
 
@@ -59,6 +60,11 @@ COLUMNS = {
     "geometry": "outline of the hexagon, longitude and latitude in WGS 84, in statistics.geojson and "
     "statistics.geoparquet; one over the 180th meridian runs on past 180 degrees",
 }
+
+
+def share_above(limit: Decimal) -> str:
+    """Return the name of the column of the share of records above a limit."""
+    return "share_above_" + format(limit, "f").replace(".", "_").replace("-", "minus_")
 
 
 _NAMED_BY_SETTINGS = {

@@ -13,7 +13,7 @@ from tasks.formats.catalogue import medium_of
 from tasks.formats.publication import Publication, PublishedRelease
 
 _TABLE = "statistics.csv"
-_WITH_LISTS = ("joint.parquet", "joint_users.parquet", "measurements.parquet")
+_WITH_LISTS = ("joint.parquet", "joint_shares.parquet", "joint_users.parquet", "measurements.parquet")
 """They have columns of lists, which no Table Schema can describe: a tool that read them as tables would fail."""
 _IN_UNIT = re.compile(r"(mean|typical_mean)(_sd|_noise_scale|_error_bound|_ci95_low|_ci95_high|_clip_low|_clip_high)?")
 

@@ -13,6 +13,8 @@ from dpmath.joint.products import FloatArray
 JOINT = "joint.parquet"
 JOINT_USERS = "joint_users.parquet"
 """The same of numbers of users, where presence is secret."""
+JOINT_SHARES = "joint_shares.parquet"
+"""What the errors of shares above limits have in common beside those of the means, one row a limit and cell."""
 _ALIKE = 2e-3
 """By how much two covariances of cells may differ, as a share of their deviations: numbers are rounded."""
 _ALIKE_AREAS = 0.01

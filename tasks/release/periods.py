@@ -17,7 +17,7 @@ from tasks.account.entry import Release
 from tasks.account.identity import folder_name
 from tasks.answers.answer import ANY_HOUR, FALSE_DISCOVERIES, row_of, with_discoveries
 from tasks.answers.places import WHOLE, EachHexagon, Everything
-from tasks.answers.sums import Label, Reader, Sums
+from tasks.answers.sums import Label, Reader, Sums, means_of
 from tasks.answers.times import period_of
 from tasks.base import durable, frames
 from tasks.base.config import Config
@@ -168,10 +168,10 @@ def _with_changes(table: pl.DataFrame) -> pl.DataFrame:
 
 def _read(release: Release, config: Config) -> dict[Label, Sums]:
     """Return what a day says of the city and of each hexagon, hour by hour and in all."""
-    table = private_files.read_frame(private_files.releases(config), release.files[JOINT])
+    said = means_of(private_files.read_frame(private_files.releases(config), release.files[JOINT]))
     zone = ZoneInfo(config.dataset.timezone)
     readers = (Reader(_CityAndHexagons(), ANY_HOUR, zone, by_hour) for by_hour in (False, True))
-    return dict(itertools.chain.from_iterable(reader.of_day(table).items() for reader in readers))
+    return dict(itertools.chain.from_iterable(reader.of_day(said).items() for reader in readers))
 
 
 def _unlike(folder: Path, table: pl.DataFrame, manifest: dict[str, Any]) -> str | None:

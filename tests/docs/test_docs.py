@@ -286,7 +286,7 @@ def test_every_published_file_is_documented() -> None:
         (REFERENCE / "files.md").read_text().partition("\n## Published files\n")[2].partition("\n\nThese files")[0]
     )
     described = [name for names in re.findall(r"^\| (`[^|]*`) \|", section, re.MULTILINE) for name in names.split(", ")]
-    further = ["joint.parquet", "manifest.json", "measurements.parquet", "typical.parquet"]
+    further = ["joint.parquet", "joint_shares.parquet", "manifest.json", "measurements.parquet", "typical.parquet"]
     assert sorted(described) == sorted(f"`{name}`" for name in (*further, *(one.name for one in FORMATS)))
 
 

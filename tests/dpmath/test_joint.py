@@ -2,12 +2,14 @@
 
 import os
 from dataclasses import replace
+from functools import partial
 
 import numpy as np
 import pytest
 from city_days import Textbook, a_city, a_taken, a_view, asked_of, run, values_of
 from scipy.sparse import csr_array
 
+from dpmath.estimate import errors as of_errors
 from dpmath.estimate.day import Day
 from dpmath.estimate.errors import errors_of, loadings_of
 from dpmath.estimate.posterior import Estimate, solved, told_by
@@ -15,7 +17,7 @@ from dpmath.estimate.programme import programme
 from dpmath.joint import loadings as of_loadings
 from dpmath.joint.errors import OfFactors
 from dpmath.joint.factors import Factors
-from dpmath.joint.loadings import Loadings
+from dpmath.joint.loadings import Loadings, Sizes
 
 
 def alike(day: Day, residual_variance: np.ndarray) -> np.ndarray:
@@ -130,8 +132,7 @@ def test_fewer_factors_give_more_than_the_stated_error(
     estimate: tuple[Day, Estimate], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     day, found = estimate
-    monkeypatch.setattr(of_loadings, "N_COMMON", 1)
-    monkeypatch.setattr(of_loadings, "N_OWN", 1)
+    monkeypatch.setattr(of_errors, "loadings", partial(of_loadings.loadings, sizes=Sizes(common=1, own=1)))
     assert loadings_of(found, day).least < 0.85
 
 

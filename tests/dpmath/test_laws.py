@@ -24,6 +24,7 @@ from dpmath.estimate.law_output import (
     law_areas,
 )
 from dpmath.estimate.law_shape import N_COMMON, first_shapes
+from dpmath.estimate.law_shares import shares_above
 from dpmath.estimate.law_tilt import N_TABLES, Laws, Moments, city_base, tables_of
 from dpmath.estimate.posterior import Estimate
 from dpmath.estimate.programme import programme
@@ -160,7 +161,10 @@ def test_the_citys_law_is_as_answered_without_noise_and_as_guessed_with_much(noi
     guess, true = Guess(np.cumsum(a_law(1))[None], np.ones(1)), np.cumsum(a_law(2))
     points = thresholds(guess, [30.0])
     off = np.interp(points, np.arange(N_BINS), true - guess.city)
-    found = np.cumsum(city_law(guess, points, off, noise, Bins(VALUE_RANGE)))
+    law, left = city_law(guess, points, off, noise, Bins(VALUE_RANGE))
+    found = np.cumsum(law)
+    there = np.diag(left)[points.astype(int)]
+    assert (np.sqrt(there) < 1e-3).all() == (noise < 0.1), "what is not told of is not known"
     wanted = (true if noise < 0.1 else guess.city)[points.astype(int)]
     assert np.abs(found[points.astype(int)] - wanted).max() < 0.05
     assert (np.diff(found) >= -1e-12).all()
@@ -172,11 +176,38 @@ def a_day_with_laws(limit: int, seed: int = 1, shape: float = 1.0) -> tuple[Esti
     return ask(programme(None, asked_with_laws(day, limit, None)), private, os.urandom)[0], private
 
 
+def prior_of(position: np.ndarray, scale: float) -> np.ndarray:
+    """Return the covariance of the parts of one of the first tables: common, of hours, and of hexagons."""
+    apart = np.linalg.norm(position[:, None] - position, axis=2)
+    prior = np.diag([16, 2, 0.5, *(24 * [0.15 * scale]), *(len(position) * [0.6 * scale])])
+    prior[27:, 27:] += 0.4 * scale * np.exp(-apart / 3)
+    return 0.15**2 * prior
+
+
+@pytest.mark.parametrize("of_local", [0.5, 16.0])
+def test_local_variances_are_as_large_as_answers_make_likely(of_local: float) -> None:
+    """Answers about shapes that vary so much more or less than is usual, with next to no noise."""
+    found, _ = a_day_with_laws(UNIT["l2"])
+    assert found.state.shapes is not None
+    shapes = found.state.shapes
+    prior = np.array([prior_of(shapes.position, of_local) for _ in range(3)])
+    drawn = np.random.default_rng(1).multivariate_normal(np.zeros(prior.shape[1]), prior[0], 3)
+    used, known = shapes.mean.copy(), shapes.covariance.copy()
+    for table in range(3):
+        before = prior_of(shapes.position, 2.0)
+        known[table] = np.linalg.inv(np.linalg.inv(before) + 1e5 * np.eye(len(before)))
+        used[table] = known[table] @ (1e5 * drawn[table])
+    likely = replace(shapes, mean=used, covariance=known, scale=np.full(shapes.n_tables, 2.0)).rescaled()
+    assert likely.scale[:3] == pytest.approx(np.full(3, of_local), rel=0.5)
+    assert likely.mean[:3] == pytest.approx(drawn, abs=0.05)
+
+
 def test_answers_tell_of_shapes_as_textbook_conditioning_does() -> None:
     """Each table by itself, from the question as asked: information adds up, and so do information-weighted means."""
     found, private = a_day_with_laws(UNIT["l2"])
     assert found.state.shapes is not None
-    shapes = first_shapes(found.state.shapes.laws, found.mean, found.view.day.occupancy.cell_records)
+    before = found.state.shapes
+    shapes = first_shapes(before.laws, before.law_off, found.mean, found.view.day.occupancy.cell_records)
     seen = Seen(found, shapes.with_hexagons(found.view.day))
     loading, weight, _ = shape_design(seen, 0.5, np.ones(60))
     question = shape_question(seen, loading, weight, np.full(60, RADIUS), 1 << 40)
@@ -191,9 +222,9 @@ def test_answers_tell_of_shapes_as_textbook_conditioning_does() -> None:
         residual = one[occupancy.cell] * (weight * np.sqrt(own[occupancy.cell, table] * seen.per_record))[:, None]
         cells = np.zeros((n_cells, mine.size))
         np.add.at(cells, occupancy.cell, per_pair)
-        of_cells = 0.4 * 0.15**2 * cells.T @ cells
+        of_cells = 2 * 0.4 * 0.15**2 * cells.T @ cells
         apart = residual.T @ residual + of_cells + 0.25 * np.eye(mine.size)
-        prior = shapes.with_hexagons(found.view.day).covariance[table]
+        prior = prior_of(after.position, after.scale[table])
         together = prior @ seen_by.T
         gain = together @ np.linalg.inv(seen_by @ together + apart)
         sums = np.array([int(answer) for answer in answers[mine]]) / RADIUS
@@ -228,10 +259,59 @@ def test_shapes_become_less_sure_with_days_and_new_hexagons_begin_unknown() -> N
     other = a_city(5, first_name=103)
     grown = later.with_hexagons(other)
     assert set(other.names.tolist()) <= set(grown.names.tolist())
-    assert grown.mean[:, : later.mean.shape[1]] == pytest.approx(later.mean)
-    assert (grown.mean[:, later.mean.shape[1] :] == 0).all()
+    n_before = later.mean.shape[1]
+    assert grown.mean[:, :n_before] == pytest.approx(later.mean, abs=0.01)
+    old, new = (
+        np.diagonal(grown.covariance[:3], axis1=1, axis2=2)[:, some]
+        for some in (slice(27, n_before), slice(n_before, None))
+    )
+    assert new.mean() > old.mean()
+    near, far = (np.abs(grown.mean[:3, part]).max() for part in (slice(27, n_before), slice(n_before, None)))
+    assert 0 < far < near, "of a new one is supposed a part of what is known near it"
     assert grown.rows(other, np.full(other.slot.size, 40.0)).shape == (other.slot.size, grown.mean.shape[1])
     assert later.with_hexagons(a_city()) is later
+
+
+def test_a_share_moves_with_means_and_shapes_as_laws_do() -> None:
+    """Against laws that are tilted anew, each part of the shapes by itself, and with small errors of means."""
+    found, _ = a_day_with_laws(UNIT["l2"])
+    assert found.state.shapes is not None
+    shapes, limit, step = found.state.shapes, 30.0, 1e-4
+    beyond, laws = 1 - BINS.shares_below(limit), shapes.laws
+    sure = replace(found, variance=0 * found.variance)
+    nothing = replace(shapes, covariance=0 * shapes.covariance, scale=0 * shapes.scale, law_off=0 * shapes.law_off)
+    seen = Seen(sure, nothing)
+    alone = shares_above(seen, BINS, limit)
+    assert alone.above == pytest.approx(laws.tilted(found.mean, seen.shape) @ beyond, abs=1e-4)
+    moved = (laws.tilted(found.mean + 0.01, seen.shape) - laws.tilted(found.mean - 0.01, seen.shape)) @ beyond / 0.02
+    assert alone.by_mean == pytest.approx(moved, rel=0.01, abs=1e-4)
+    for table in (0, 3):
+        one = nothing.covariance.copy()
+        one[table, 1, 1] = 0.04
+        parts = nothing.mean.copy()
+        parts[table, 1] += step
+        moved = laws.tilted(found.mean, Seen(sure, replace(nothing, mean=parts)).shape) - seen.moments.law
+        with_part = shares_above(Seen(sure, replace(nothing, covariance=one)), BINS, limit)
+        variance = with_part.apart.lasting.diagonal - alone.apart.lasting.diagonal
+        expected = 0.04 * (moved @ beyond / step) ** 2
+        assert variance == pytest.approx(expected, abs=0.1 * expected.max()), "by few factors"
+        assert variance.sum() == pytest.approx(expected.sum(), rel=0.05)
+
+
+def test_errors_of_shares_go_together_in_the_city_and_are_smaller_there() -> None:
+    found, _ = a_day_with_laws(UNIT["l2"])
+    assert found.state.shapes is not None
+    seen = Seen(found, found.state.shapes)
+    made = shares_above(seen, BINS, 30.0)
+    records = found.view.day.occupancy.cell_records
+    city = np.sqrt(made.apart.day.variances((records / records.sum())[:, None])[0])
+    cells = np.sqrt(made.apart.day.diagonal)
+    assert city < 0.7 * np.average(cells, weights=records)
+    assert city > 2 * np.sqrt((records**2 * cells**2).sum()) / records.sum(), "cells are not independent"
+    assert 0.8 < made.apart.least < made.apart.largest < 1.1
+    unsure = replace(found.state.shapes, law_off=found.state.shapes.law_off + 0.01 * np.eye(N_BINS))
+    wider = shares_above(Seen(found, unsure), BINS, 30.0).apart
+    assert (wider.day.diagonal > made.apart.day.diagonal).mean() > 0.9
 
 
 def areas_of(found: Estimate) -> LawAreas:

@@ -1,7 +1,10 @@
 """Percentiles and shares above limits: released, charged, carried over days, made again, and refused in a sentence."""
 
+import shutil
 from decimal import Decimal
 from functools import partial
+from pathlib import Path
+from typing import Any
 
 import numpy as np
 import polars as pl
@@ -12,10 +15,12 @@ from support import DATE, HEADER, Dataset, table
 
 from dpmath.estimate.law_charges import FIRST, LATER
 from tasks.account import private_files
+from tasks.answers.asking import ask
 from tasks.base import warehouse
 from tasks.base.errors import BadConfig, BadInput, HexveilError
 from tasks.formats.columns import meaning
-from tasks.kinds.estimated import laws
+from tasks.formats.joint import JOINT, JOINT_SHARES, factors_of
+from tasks.kinds.estimated import laws, tables
 from tasks.planning.preview import preview_plan
 from tasks.upkeep.forget import forget_days
 from tasks.upkeep.verify import verify_ledger
@@ -232,3 +237,91 @@ def test_no_user_and_no_value_leaves_the_warehouse(lawful: Dataset, caplog: pyte
     for name in (*private_files.releases(lawful.config).iterdir(), *lawful.published("").rglob("*")):
         if name.is_file() and readable(name).startswith(b"PAR1"):
             assert not [one for one in pl.read_parquet(name).columns if one.startswith("private")]
+
+
+def published(lawful: Dataset) -> Path:
+    return lawful.folder / "store" / "published"
+
+
+def test_a_share_above_a_limit_is_asked_of_areas_and_days_from_published_files(lawful: Dataset) -> None:
+    """Against dense matrices: errors of shares are those of the means, as shares move with them, and their own."""
+    for number in range(2):
+        lawful.run_day(day(number))
+    folder = published(lawful) / f"date={day(1)}"
+    joint, shares = (pl.read_parquet(folder / name, hive_partitioning=False) for name in (JOINT, JOINT_SHARES))
+    assert shares["limit"].unique().sort().to_list() == [30.0, 50.5]
+    of_limit = shares.filter(pl.col("limit") == 30.0)
+    assert of_limit["h3_cell"].equals(joint["h3_cell"])
+    assert (of_limit["by_mean"] > 0).all()
+    moved = of_limit["by_mean"].to_numpy()
+    covariance = moved[:, None] * factors_of(joint)[0].times(np.eye(joint.height)) * moved
+    covariance += factors_of(of_limit)[0].times(np.eye(joint.height))
+    weight = joint["n_records"].to_numpy() / joint["n_records"].sum()
+    (row,) = ask(published(lawful), above=30, first=str(day(1))).table.to_dicts()
+    assert row["share_above_30"] == pytest.approx(weight @ of_limit["share_above"].to_numpy())
+    assert row["share_above_30_sd"] == pytest.approx(np.sqrt(weight @ covariance @ weight))
+    assert 0 <= row["share_above_30_ci95_low"] < row["share_above_30"] < row["share_above_30_ci95_high"] <= 1
+    parts = ask(published(lawful), above="50.5", by="area,day").table
+    whole = ask(published(lawful), above="50.5").table
+    added = (parts["share_above_50_5"] * parts["n_records"]).sum() / parts["n_records"].sum()
+    assert added == pytest.approx(whole["share_above_50_5"][0])
+    compared = ask(published(lawful), above=30, first=str(day(1)), compare=str(day(0))).table
+    assert compared["change"][0] == pytest.approx(compared["share_above_30"][0] - compared["share_above_30_before"][0])
+
+
+def test_a_percentile_of_an_area_is_between_limits_that_surely_have_it(lawful: Dataset) -> None:
+    lawful.run_day()
+    for percentile in (5, 60, 99):
+        (row,) = ask(published(lawful), percentile=percentile).table.to_dicts()
+        low, high = row[f"p{percentile}_ci95_low"], row[f"p{percentile}_ci95_high"]
+        assert {low, high} <= {0.0, 30.0, 50.5, 100.0}
+        assert low < high
+        for limit, above in ((30.0, "30"), (50.5, "50.5")):
+            (share,) = ask(published(lawful), above=above).table.to_dicts()
+            name = f"share_above_{above.replace('.', '_')}"
+            assert (share[f"{name}_ci95_low"] > 1 - percentile / 100) == (low >= limit)
+            assert (share[f"{name}_ci95_high"] < 1 - percentile / 100) == (high <= limit)
+
+
+def test_what_was_not_published_of_laws_is_refused_in_a_sentence(lawful: Dataset) -> None:
+    lawful.run_day()
+    asked = partial(ask, published(lawful))
+    questions: list[tuple[dict[str, Any], str]] = [
+        ({"above": 40}, "shares above 40 were not published; ask about those above 30 and 50.5"),
+        ({"above": "fast"}, "above=fast must be a number"),
+        ({"percentile": 100}, "must be from 1 to 99"),
+        ({"percentile": 85, "compare": str(DATE)}, "percentiles are not compared"),
+        ({"percentile": 85, "above": 30}, "ask for one of"),
+    ]
+    for question, reason in questions:
+        with pytest.raises(HexveilError, match=reason):
+            asked(**question)
+    lawful.set(statistics={"limits": None})
+    lawful.run_day(day(1))
+    with pytest.raises(HexveilError, match=r"has no joint_shares\.parquet"):
+        asked(above=30)
+    shutil.rmtree(published(lawful) / f"date={DATE}")
+    package = published(lawful) / "datapackage.json"
+    package.write_text(package.read_text().replace("joint_shares", "other"))
+    for one in (partial(asked, above=30), partial(asked, percentile=85)):
+        with pytest.raises(HexveilError, match=r"the publisher did not set statistics\.limits"):
+            one()
+
+
+def test_a_changed_joint_table_of_shares_does_not_follow_from_the_answers(
+    lawful: Dataset, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    whole = tables.share_tables
+    for column in ("share_above", "by_mean", "variance"):
+
+        def changed(*given: object, column: str = column) -> dict[str, pl.DataFrame]:
+            return {name: one.with_columns(pl.col(column) * 1.1) for name, one in whole(*given).items()}  # type: ignore[arg-type]
+
+        with monkeypatch.context() as patch:
+            patch.setattr(tables, "share_tables", changed)
+            lawful.run_day()
+        with pytest.raises(HexveilError, match=r"joint_shares\.parquet does not follow"):
+            verify_ledger(lawful.config)
+        shutil.rmtree(lawful.config.storage_path)
+        lawful.config.storage_path.mkdir()
+        lawful.prepare()

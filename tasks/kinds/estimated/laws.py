@@ -26,6 +26,7 @@ from tasks.base import schemas
 from tasks.base.config import Config
 from tasks.base.errors import BadInput, HexveilError
 from tasks.base.logs import warn
+from tasks.formats.columns import share_above
 from tasks.kinds.estimated.asked_day import limits_in_points, norm_of
 from tasks.kinds.estimated.owner_covariates import covariate_names
 from tasks.kinds.estimated.public_day import parents_of
@@ -51,9 +52,8 @@ class Column:
 
 def columns_of(config: Config) -> list[Column]:
     """Return the statistics that are published beside the mean, in their order."""
-    shares = (format(limit, "f").replace(".", "_").replace("-", "minus_") for limit in config.statistics.limits)
     return [Column(f"p{one}", is_share=False) for one in config.statistics.percentiles] + [
-        Column(f"share_above_{one}", is_share=True) for one in shares
+        Column(share_above(one), is_share=True) for one in config.statistics.limits
     ]
 
 
@@ -98,14 +98,19 @@ def laws_of(estimate: Estimate, asked: Asked, errors: Factors, config: Config, s
         config: Says which percentiles and shares.
         slack: By how much of its range an interval may be wider than the rule allows.
     """
-    shapes = estimate.state.shapes
-    if shapes is None:
-        raise ValueError("the law of records was never asked about")
-    seen = Seen(estimate, shapes.with_hexagons(asked.day))
+    seen = seen_of(estimate, asked)
     areas = law_areas(estimate, asked.day, parents_of(asked.day.names), errors)
     return distributions(
         seen, areas, Bins(asked.value_range), config.statistics.percentiles, limits_in_points(config), slack
     )
+
+
+def seen_of(estimate: Estimate, asked: Asked) -> Seen:
+    """Return a day's cells as the shapes expect them."""
+    shapes = estimate.state.shapes
+    if shapes is None:
+        raise ValueError("the law of records was never asked about")
+    return Seen(estimate, shapes.with_hexagons(asked.day))
 
 
 def law_frame(found: Distributions, config: Config) -> pl.DataFrame:

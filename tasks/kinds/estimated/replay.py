@@ -23,12 +23,13 @@ from tasks.account.said_first import WHOLE_DAY
 from tasks.base.config import Config
 from tasks.base.logs import say
 from tasks.base.provenance import code_hash
-from tasks.formats.joint import JOINT, says_another
+from tasks.formats.joint import JOINT, JOINT_SHARES, says_another
 from tasks.kinds.estimated.asked_day import Known
 from tasks.kinds.estimated.laws import unlike_laws, without_laws
 from tasks.kinds.estimated.owner_covariates import covariate_names
 from tasks.kinds.estimated.public_day import occupancy_of, parents_of
 from tasks.kinds.estimated.release import describe_joint, describe_questions
+from tasks.kinds.estimated.shares import says_other_shares
 from tasks.kinds.estimated.states import (
     Again,
     chain_before,
@@ -156,7 +157,13 @@ def _unlike_further_tables(
     folder = private_files.releases(config)
     for name, again_made in made.items():
         found = private_files.read_frame(folder, entry.files[name])
-        if says_another(again_made, found, TOLERANCE * span) if name == JOINT else _differ(again_made, found):
+        if name == JOINT:
+            is_another = says_another(again_made, found, TOLERANCE * span)
+        elif name == JOINT_SHARES:
+            is_another = says_other_shares(again_made, found, TOLERANCE, settings)
+        else:
+            is_another = _differ(again_made, found)
+        if is_another:
             yield f"{name} does not follow from the noisy answers"
     described = describe_joint(again.estimate, again.asked.day, together, made[JOINT], settings)
     for name, slack in (("joint_error", 0.015), (WHOLE_DAY, _OF_THE_WHOLE * span)):

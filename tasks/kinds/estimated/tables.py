@@ -25,6 +25,7 @@ from tasks.base.config import Config
 from tasks.formats.joint import JOINT, joint_frame
 from tasks.kinds.estimated.laws import law_schema
 from tasks.kinds.estimated.public_day import parents_of
+from tasks.kinds.estimated.shares import share_tables
 
 _OF_STRATA = {"cell": pl.List(pl.Int64), "n_records": pl.List(pl.Int64), "expected": pl.List(pl.Float64)}
 _LEAST_SHARE = 0.1
@@ -122,18 +123,23 @@ def further_tables(
     cells: pl.DataFrame, questions: Questions, asked: Asked, estimate: Estimate, found: Loadings, config: Config
 ) -> dict[str, pl.DataFrame]:
     """Return the tables beside that of the cells, by the name of their file."""
+    named = cells.select(
+        pl.Series("h3_cell", [h3.int_to_str(cell) for cell in cells["h3_cell"]], dtype=pl.String),
+        "slot_start",
+        "n_records",
+    )
     return {
-        JOINT: _joint(cells, estimate, found, config),
+        JOINT: _joint(named, estimate, found, config),
+        **share_tables(named, estimate, asked, config),
         "typical.parquet": typical_frame(asked, estimate, config),
         "measurements.parquet": measurement_frame(questions, asked, config),
     }
 
 
 def _joint(cells: pl.DataFrame, estimate: Estimate, found: Loadings, config: Config) -> pl.DataFrame:
-    names = pl.Series("h3_cell", [h3.int_to_str(cell) for cell in cells["h3_cell"]], dtype=pl.String)
     unit = float(config.value.span) / POINTS
     numbers = {"n_records": cells["n_records"], "cell_mean": float(config.value.lower) + unit * estimate.mean}
-    return joint_frame(cells.select(names, "slot_start"), numbers, found, unit)
+    return joint_frame(cells.select("h3_cell", "slot_start"), numbers, found, unit)
 
 
 def typical_frame(asked: Asked, estimate: Estimate, config: Config) -> pl.DataFrame:
