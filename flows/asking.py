@@ -46,12 +46,16 @@ def ask(
     ] = None,
     as_json: JsonOption = False,
     as_csv: Annotated[bool, typer.Option("--csv", help="Print CSV.")] = False,
+    page: Annotated[
+        Path | None, typer.Option("--map", help="Write a page here with the areas on a map, which needs no network.")
+    ] = None,
 ) -> None:
     """Say how districts, weeks or the whole city were, how sure that is, and what changed; costs nothing.
 
     For example: hexveil ask published --where districts.geojson --days mon-fri --hours 7-11
     """
     from tasks.answers.asking import ask as answer_to
+    from tasks.answers.words import in_words
 
     if as_json and as_csv:
         raise HexveilError("give --json or --csv, not both")
@@ -71,36 +75,27 @@ def ask(
         above=above,
         percentile=percentile,
     )
+    if page is not None:
+        from tasks.answers.page import answer_page
+
+        write_page(page, answer_page(answer))
     if as_json:
         show.print_json({"rows": answer.table.to_dicts(), "notes": answer.notes})
     elif as_csv:
         sys.stdout.write(answer.table.write_csv())
     else:
-        out.print(show.table_of([_in_words(row) for row in answer.table.iter_rows(named=True)]))
+        out.print(show.table_of([in_words(row) for row in answer.table.iter_rows(named=True)]))
         for note in answer.notes:
             out.print(note)
 
 
-def _in_words(row: dict[str, object]) -> dict[str, object]:
-    """Return a row as a terminal shows it: an interval in one column."""
-    shown: dict[str, object] = {}
-    for name, value in row.items():
-        if name.endswith("_ci95_low"):
-            about = name.removesuffix("_ci95_low")
-            ends = (_number(about, one) for one in (value, row[f"{about}_ci95_high"]))
-            shown["95 %" if about in ("mean", "n_users") else f"{about.replace('_', ' ')} 95 %"] = " to ".join(ends)
-        elif name.endswith("_ci95_high"):
-            continue
-        elif name == "share_with_records":
-            shown["with records"] = f"{value:.0%}"
-        elif isinstance(value, float):
-            shown[name.replace("_", " ")] = f"{value:,.0f}" if name.startswith("n_") else f"{value:.3g}"
-        else:
-            shown[name.replace("_", " ")] = value
-    return shown
+def write_page(path: Path, content: bytes) -> None:
+    """Write a page.
 
-
-def _number(about: str, value: object) -> str:
-    """Return an end of an interval as a terminal shows it."""
-    digits = 0 if about.startswith("n_") else 3 if about.startswith("share_above") else 1
-    return f"{value:,.{digits}f}"
+    Raises:
+        HexveilError: It cannot be written there.
+    """
+    try:
+        path.write_bytes(content)
+    except OSError as error:
+        raise HexveilError(f"cannot write {path}: {error.strerror}") from None

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import polars as pl
 from scipy.special import ndtr
+from shapely.geometry.base import BaseGeometry
 
 from dpmath.estimate.areas import HALF_WIDTH
 from tasks.answers.places import Areas, Everything
@@ -68,10 +69,22 @@ class Answer:
     Attributes:
         table: One row for each area, period and hour that has records.
         notes: Sentences.
+        title: What the answer is.
+        shown: The name of the column that a map shows; of a percentile, of its interval's.
+        areas: The areas.
+        hexagons: The hexagons that have records.
     """
 
     table: pl.DataFrame
     notes: tuple[str, ...]
+    title: str
+    shown: str
+    areas: Areas
+    hexagons: tuple[str, ...]
+
+    def outlines(self) -> dict[str, BaseGeometry]:
+        """Return the outline of each area, in longitude and latitude."""
+        return self.areas.outlines(self.hexagons)
 
 
 def answer(published: Published, question: Question) -> Answer:
@@ -107,7 +120,23 @@ def answer(published: Published, question: Question) -> Answer:
     if not rows:
         raise HexveilError("no hexagon with records on these days and hours is in an area; index.html shows what is")
     table = pl.DataFrame(rows)
-    return Answer(with_discoveries(table) if before else table, _notes(reader, published, asked, question))
+    return Answer(
+        with_discoveries(table) if before else table,
+        _notes(reader, published, asked, question),
+        _title(published, asked, question, bool(before)),
+        "change" if before else question.name,
+        question.areas,
+        tuple(sorted(reader.seen)),
+    )
+
+
+def _title(published: Published, asked: list[dt.date], question: Question, compares: bool) -> str:
+    about = published.quantity
+    of = {"mean": f"mean {about}", "n_users": "users"}.get(question.name, f"{about} above {question.above}")
+    first, last = (one.strftime("%-d %B %Y") for one in (asked[0], asked[-1]))
+    days = first if asked[0] == asked[-1] else f"{first} to {last}"
+    title = f"{'Change of ' if compares else ''}{of}, {days}"
+    return title[0].upper() + title[1:]
 
 
 def _said(published: Published, dates: list[dt.date], question: Question) -> Iterator[Said]:
@@ -154,10 +183,14 @@ def _between_limits(published: Published, question: Question, percentile: int) -
     kept = [name for name in named.columns if not name.startswith("share_above_")]
     at = kept.index("n_records") + 1
     ends = low.alias(f"p{percentile}_ci95_low"), high.alias(f"p{percentile}_ci95_high")
-    about = (
-        f"Percentile {percentile} of records in {published.unit}: between which published limits it is, in 95 of 100"
+    about = f"Between which published limits percentile {percentile} of the records is, in {published.unit}, at 95 %."
+    return replace(
+        answers[0],
+        table=named.select(*kept[:at], *ends, *kept[at:]),
+        notes=(about, *answers[0].notes[1:]),
+        title=f"Percentile {percentile} of {published.quantity}{answers[0].title[answers[0].title.index(',') :]}",
+        shown=f"p{percentile}",
     )
-    return Answer(named.select(*kept[:at], *ends, *kept[at:]), (f"{about} areas.", *answers[0].notes[1:]))
 
 
 def _days(published: Published, first: dt.date, last: dt.date, question: Question) -> list[dt.date]:

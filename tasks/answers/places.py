@@ -37,6 +37,10 @@ class Areas(Protocol):
         """Return how many hexagons large an area is; None: as many as have records."""
         ...
 
+    def outlines(self, cells: Sequence[str], /) -> dict[str, BaseGeometry]:
+        """Return the outline of each area in longitude and latitude, of the hexagons that have records."""
+        ...
+
 
 class Everything:
     """All hexagons as one area."""
@@ -49,6 +53,10 @@ class Everything:
         """Return that it is not known."""
         return
 
+    def outlines(self, cells: Sequence[str]) -> dict[str, BaseGeometry]:
+        """Return that of all hexagons."""
+        return {WHOLE: _union(cells)}
+
 
 class EachHexagon:
     """Every hexagon as an area of its own."""
@@ -60,6 +68,10 @@ class EachHexagon:
     def n_hexagons(self, _name: str, _resolution: int) -> float:
         """Return one."""
         return 1.0
+
+    def outlines(self, cells: Sequence[str]) -> dict[str, BaseGeometry]:
+        """Return that of each hexagon."""
+        return {cell: shapely.Polygon(outline(cell)) for cell in cells}
 
 
 @dataclass(frozen=True)
@@ -89,6 +101,10 @@ class Hexagons:
     def n_hexagons(self, _name: str, resolution: int) -> float:
         """Return how many hexagons they have."""
         return float(sum(7.0 ** (resolution - h3.get_resolution(cell)) for cell in self.cells))
+
+    def outlines(self, _cells: Sequence[str]) -> dict[str, BaseGeometry]:
+        """Return that of these hexagons."""
+        return {"hexagons": _union(sorted(self.cells))}
 
 
 @dataclass(frozen=True)
@@ -120,6 +136,10 @@ class Outlines:
         centre = self.named[name].representative_point()
         cell = h3.latlng_to_cell(centre.y, centre.x / self.squeeze, resolution)
         return float(self.named[name].area / self._squeezed(shapely.Polygon(outline(cell))).area)
+
+    def outlines(self, _cells: Sequence[str]) -> dict[str, BaseGeometry]:
+        """Return those of the file."""
+        return {name: scale(shape, 1 / self.squeeze, 1.0, origin=(0, 0)) for name, shape in self.named.items()}
 
     def _squeezed(self, geometry: BaseGeometry) -> BaseGeometry:
         return scale(geometry, self.squeeze, 1.0, origin=(0, 0))
@@ -199,6 +219,10 @@ def _of_geoparquet(content: bytes, path: Path) -> list[tuple[BaseGeometry, dict[
         ]
     except (KeyError, TypeError, ValueError, pa.ArrowException, shapely.errors.ShapelyError):
         raise HexveilError(f"{path} is no GeoParquet with areas") from None
+
+
+def _union(cells: Sequence[str]) -> BaseGeometry:
+    return shapely.union_all([shapely.Polygon(outline(cell)) for cell in cells])
 
 
 def _with_parents(cell: str) -> list[str]:

@@ -75,6 +75,11 @@ class Published:
         return str(self._manifest["value"]["unit"])
 
     @property
+    def quantity(self) -> str:
+        """The name of its values."""
+        return str(self._manifest["value"]["name"])
+
+    @property
     def slots_a_day(self) -> int:
         """Number of slots of a usual day."""
         return 24 * 60 // int(self._manifest["grid"]["slot_minutes"])

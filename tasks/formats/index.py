@@ -3,13 +3,13 @@
 import calendar
 import datetime as dt
 import functools
-import importlib.resources
 from collections.abc import Sequence
 from typing import Any
 
-from jinja2 import Environment, StrictUndefined, Template
+from jinja2 import Template
 
 from tasks.formats.curve import city_curve
+from tasks.formats.look import look, template
 from tasks.formats.publication import Publication, PublishedRelease
 
 _WEEKDAYS = ("Mo", "Tu", "We", "Th", "Fr", "Sa", "Su")
@@ -26,6 +26,7 @@ def index_page(publication: Publication, catalogues: Sequence[str]) -> bytes:
     return (
         _template()
         .render(
+            look=look(),
             title=f"{publication.config.dataset.name}: all days",
             purpose=publication.purpose,
             publisher=publication.config.publisher,
@@ -58,9 +59,7 @@ def index_page(publication: Publication, catalogues: Sequence[str]) -> bytes:
 
 @functools.cache
 def _template() -> Template:
-    """Return the page's template, compiled once for all days of a process."""
-    text = importlib.resources.files("tasks.formats").joinpath("index.html.jinja").read_text("utf-8")
-    return Environment(autoescape=True, undefined=StrictUndefined).from_string(text)
+    return template("tasks.formats", "index.html.jinja")
 
 
 def _month(year: int, month: int, releases: dict[dt.date, PublishedRelease]) -> dict[str, Any]:

@@ -11,6 +11,7 @@ from zoneinfo import ZoneInfo
 
 import polars as pl
 from scipy.sparse import csr_array, hstack
+from shapely.geometry.base import BaseGeometry
 
 from tasks.account import private_files
 from tasks.account.entry import Release
@@ -45,6 +46,9 @@ class _CityAndHexagons:
 
     def n_hexagons(self, _name: str, _resolution: int) -> None:
         return
+
+    def outlines(self, cells: Sequence[str]) -> dict[str, BaseGeometry]:
+        return EachHexagon().outlines(cells)
 
 
 def write_periods(released: list[Release], date: dt.date, config: Config) -> None:

@@ -7,8 +7,10 @@ import re
 import shutil
 import threading
 from collections.abc import Iterator
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 import geopandas
 import h3
@@ -22,6 +24,7 @@ from support import Dataset
 import hexveil
 from tasks.answers.answer import FALSE_DISCOVERIES, Answer
 from tasks.answers.asking import ask
+from tasks.answers.page import answer_page
 from tasks.answers.sums import Sums, together
 from tasks.answers.times import hours_of, period_of, weekdays_of
 from tasks.base.errors import HexveilError
@@ -315,3 +318,37 @@ def test_the_snippets_of_the_page_say_what_ask_says(published: Path, capsys: pyt
     asked = ask(published, by="hour").table
     assert names["hours"].pl()["n_records"].to_list() == asked["n_records"].to_list()
     assert names["hours"].pl()["local_hour"].to_list() == asked["hour"].to_list()
+
+
+def test_a_page_shows_the_areas_with_their_numbers_and_asks_for_nothing(published: Path, tmp_path: Path) -> None:
+    cells = sorted(joint(published, day(0))["h3_cell"].unique())
+    where = districts(cells, tmp_path / "districts.geojson")
+    frame = geopandas.read_file(where)
+    frame["name"] = ["<b>one</b>", *frame["name"][1:]]
+    frame.to_file(where, driver="GeoJSON")
+    answer = ask(published, where=where, by="day")
+    page = answer_page(answer).decode()
+    n_days = answer.table["day"].n_unique()
+    assert page.count("<svg") == n_days
+    assert page.count("<path") == answer.table.height
+    assert "&lt;b&gt;one&lt;/b&gt;" in page
+    assert "<b>" not in page
+    for row in answer.table.iter_rows(named=True):
+        assert f">{row['mean']:.3g}</text>" in page
+        assert f">{row['mean_ci95_low']:.3g} to {row['mean_ci95_high']:.3g}</text>" in page
+    assert "default-src 'none'" in page
+    assert not re.findall(r'(?:src|href)="(?!data:,)', page)
+    assert "<script" not in page
+
+
+def test_a_page_is_made_of_every_kind_of_area_and_of_changes(published: Path) -> None:
+    cells = sorted(joint(published, day(0))["h3_cell"].unique())
+    questions: list[dict[str, Any]] = [{"hexagons": ",".join(cells[:2])}, {"by": "area"}, {}]
+    for question in questions:
+        page = answer_page(ask(published, first=str(day(1)), compare=str(day(0)), **question)).decode()
+        assert "Change of mean speed" in page
+        assert page.count("<path") == ask(published, first=str(day(1)), compare=str(day(0)), **question).table.height
+    few = ask(published, by="day")
+    many = pl.concat([few.table.head(1).with_columns(day=pl.lit(str(number))) for number in range(32)])
+    with pytest.raises(HexveilError, match="at most 31 maps, and this answer 32"):
+        answer_page(replace(few, table=many))
