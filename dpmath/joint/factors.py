@@ -1,7 +1,7 @@
 """A covariance of cells by few factors: what is published of how errors go together, and what areas need of it."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
@@ -35,14 +35,15 @@ class Factors:
 
     def scaled(self, by: FloatArray) -> "Factors":
         """Return the covariance of the cells' errors, each multiplied by a number, shape (G,)."""
-        loadings = (by[:, None] * one for one in (self.common, self.against, self.of_hexagon, self.of_slot))
-        return Factors(self.hexagon, self.slot, *loadings, by**2 * self.alone)
+        names = ("common", "against", "of_hexagon", "of_slot")
+        loadings = {name: by[:, None] * getattr(self, name) for name in names}
+        return replace(self, alone=by**2 * self.alone, **loadings)
 
     def plus(self, other: "Factors") -> "Factors":
         """Return the covariance of the sums of two errors that have nothing in common, of the same cells."""
         names = ("common", "against", "of_hexagon", "of_slot")
-        loadings = (np.column_stack([getattr(self, name), getattr(other, name)]) for name in names)
-        return Factors(self.hexagon, self.slot, *loadings, self.alone + other.alone)
+        loadings = {name: np.column_stack([getattr(self, name), getattr(other, name)]) for name in names}
+        return replace(self, alone=self.alone + other.alone, **loadings)
 
     def times(self, weights: FloatArray) -> FloatArray:
         """Return the covariance of each cell with weighted sums of cells: shape (G, n) to (G, n)."""
