@@ -141,6 +141,14 @@ class Outlines:
         """Return those of the file."""
         return {name: scale(shape, 1 / self.squeeze, 1.0, origin=(0, 0)) for name, shape in self.named.items()}
 
+    def geojson(self) -> bytes:
+        """Return the areas as GeoJSON, each once, with its name."""
+        features = [
+            {"type": "Feature", "properties": {"name": name}, "geometry": shapely.geometry.mapping(shape)}
+            for name, shape in self.outlines([]).items()
+        ]
+        return json.dumps({"type": "FeatureCollection", "features": features}).encode()
+
     def _squeezed(self, geometry: BaseGeometry) -> BaseGeometry:
         return scale(geometry, self.squeeze, 1.0, origin=(0, 0))
 
@@ -160,6 +168,11 @@ def read_areas(path: Path, name: str | None, width: float | None) -> Outlines:
         content = path.read_bytes()
     except OSError as error:
         raise HexveilError(f"cannot read {path}: {error.strerror}") from None
+    return areas_of(content, path, name, width)
+
+
+def areas_of(content: bytes, path: Path, name: str | None = None, width: float | None = None) -> Outlines:
+    """Return the areas of the content of a file; see ``read_areas``."""
     rows = _of_geoparquet(content, path) if content[:4] == b"PAR1" else _of_geojson(content, path)
     if not rows:
         raise HexveilError(f"{path} has no areas")

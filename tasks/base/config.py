@@ -155,6 +155,12 @@ class Config(OfDataset, Section):
         return self
 
     @model_validator(mode="after")
+    def _zones_that_can_be_added_up(self) -> Self:
+        if self.publish.zones is not None and not self.privacy.row.takes_covariates:
+            raise ValueError('publish.zones needs mechanism = "estimated", whose files say how cells err together')
+        return self
+
+    @model_validator(mode="after")
     def _percentiles_that_can_be_asked(self) -> Self:
         if not self.statistics.of_laws:
             return self
@@ -205,6 +211,7 @@ class Config(OfDataset, Section):
         """Return the settings that the ledger records: all except paths, engine, warnings and publisher."""
         settings = self.model_dump(mode="json", exclude={"storage", "engine", "monitoring", "publisher"})
         del settings["dataset"]["files"], settings["estimate"]["covariates"], settings["publish"]["places"]
+        del settings["publish"]["zones"]
         return settings
 
     def with_settings(self, settings: dict[str, Any]) -> Self:

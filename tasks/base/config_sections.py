@@ -204,6 +204,10 @@ class Publish(Section):
     """A file of public places that the map shows, relative to this file: a `.csv` with the columns `name`, `latitude`
     and `longitude`, or a `.geojson` with named points, and with lines such as main streets or a coast. The first 60
     names in the area are shown. Without it the map shows hexagons alone, because it asks the network for nothing."""
+    zones: str | None = Field(default=None, min_length=1)
+    """For `estimated`: a file of districts, GeoJSON or GeoParquet, relative to this file. Each day then has `zones.csv`
+    with their means, in each hour and over the day, as `hexveil ask --where` makes them, and `zones.geojson` with
+    their outlines. Costs nothing: they are made from what is published."""
     contact: str = "not stated"
     """Whom to ask about the publication, for example an address. The text is public: it is in every ledger entry."""
 

@@ -56,7 +56,7 @@ GEOJSON = Medium("application/geo+json", "GEOJSON")
 HTML = Medium("text/html")
 JSON = Medium("application/json", "JSON")
 PARQUET = Medium("application/vnd.apache.parquet", "PARQUET")
-_OTHERS = {"json": JSON, "parquet": PARQUET}
+_OTHERS = {"csv": CSV, "geojson": GEOJSON, "json": JSON, "parquet": PARQUET}
 _UNKNOWN = Medium("application/octet-stream")
 
 

@@ -54,6 +54,8 @@ COLUMNS = {
     "100 areas",
     "distribution_area": "what percentiles and shares are of: the cell if it has 20 records, else the first of "
     "hexagon_4h, parent and parent_4h (see mean_area) that has; empty if none has",
+    "zone, hour": "in zones.csv: the owner's zone, and the local hour, none for the whole day; other columns as above, "
+    "over the records in it, where a hexagon on its edge counts by the share inside",
     "epsilon": "the most that any one user loses: of an estimate by the whole release, as its ledger entry says; "
     "else by this cell alone; in zCDP at the release's delta, rounded up",
     "release_id": "the release, to be looked up in the ledger",

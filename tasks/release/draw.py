@@ -32,6 +32,7 @@ from tasks.occupancy.user_cells import prepared_by
 from tasks.release.files import write_files
 from tasks.release.screening import describe_stop, says_stop, screen_day
 from tasks.release.statement import describe_cost, describe_release
+from tasks.release.zones import read_zones, zone_files
 
 log = logging.getLogger("hexveil.release")
 
@@ -86,6 +87,7 @@ def release_with(
         _check_witnesses(entries, config)
         private_files.remove_unreleased(entries, config)
         check_not_stopped(date, revision, entries, config)
+        zones = read_zones(config)  # what is wrong with them is said before anything is drawn
         plan = load_plan(plan_hash, config)
         if plan.settings != plan_settings(date, config):
             raise HexveilError("the plan was made for another day or other settings; run the day again to plan anew")
@@ -98,9 +100,10 @@ def release_with(
             drawn = _drawn(date, plan, entries, config, random_bytes, intent)
             execution = _execution(intent, plan, drawn.statistics, known_users(config, entries), config)
             screened = _screened(date, plan, entries, config, random_bytes)
+        of_zones = {} if zones is None else zone_files(zones, drawn.tables, config)
         made = {"plan": plan_hash, "attempt": attempt}
         entry = {**intent, **costs, **execution, **drawn.stated, **screened, **made}
-        entry |= {"files": write_files(drawn.statistics, plan, entry, config, drawn.tables)}
+        entry |= {"files": write_files(drawn.statistics, plan, entry, config, drawn.tables, of_zones)}
         if says_stop(screened):
             _stop({**intent, **screened, **made, **costs_of_stop}, date, plan, entries, config)
         ledger.append({**entry, "committed_at": now()}, entries, config)

@@ -1,6 +1,7 @@
 """Makes the files of a release once, before the ledger entry that names them; later they are only copied."""
 
 import datetime as dt
+from collections.abc import Mapping
 from typing import Any
 
 import polars as pl
@@ -34,6 +35,7 @@ def write_files(
     entry: Stated,
     config: Config,
     extra: dict[str, pl.DataFrame] | None = None,
+    contents: Mapping[str, bytes] | None = None,
 ) -> dict[str, str]:
     """Write the files to publish as private files named by their hash, and return the hashes by name.
 
@@ -43,6 +45,7 @@ def write_files(
         entry: The fields of the ledger entry so far.
         config: The configuration that the plan was made with.
         extra: Further tables to publish, by the name of their file.
+        contents: Further files, by name.
     """
     date = dt.date.fromisoformat(entry["date"])
     said = entry["in_words"], said_first(entry)
@@ -50,6 +53,7 @@ def write_files(
     folder = private_files.releases(config)
     hashes = {one.name: durable.write_named_by_hash(folder, one.writes(day)) for one in FORMATS if one.is_wanted(day)}
     hashes |= {name: frames.write_frame(folder, table) for name, table in (extra or {}).items()}
+    hashes |= {name: durable.write_named_by_hash(folder, content) for name, content in (contents or {}).items()}
     hashes[MANIFEST] = durable.write_named_by_hash(folder, durable.readable_json(manifest(entry, hashes)))
     return hashes
 

@@ -17,7 +17,7 @@ from tasks.account import private_files
 from tasks.account.entry import Release
 from tasks.account.identity import folder_name
 from tasks.answers.answer import ANY_HOUR, FALSE_DISCOVERIES, row_of, with_discoveries
-from tasks.answers.places import WHOLE, EachHexagon, Everything
+from tasks.answers.places import WHOLE, Areas, EachHexagon, Everything
 from tasks.answers.sums import Label, Reader, Sums, means_of
 from tasks.answers.times import period_of
 from tasks.base import durable, frames
@@ -26,6 +26,7 @@ from tasks.base.logs import say
 from tasks.base.storage import MANIFEST, TABLE
 from tasks.formats.catalogue import csv_bytes
 from tasks.formats.joint import JOINT
+from tasks.release.zones import OUTLINES, ZONES, outlines_of, same_zones
 
 log = logging.getLogger("hexveil.publish")
 
@@ -81,8 +82,7 @@ def problem_with_periods(released: list[Release], config: Config) -> str | None:
     for name in sorted(wanted):
         folder = config.storage_path / "published" / name
         kind, _, period = name.partition("=")
-        table, manifest = _made(kind, period, days, config)
-        why = _unlike(folder, table, manifest)
+        why = _unlike(folder, *_made(kind, period, days, config))
         if why:
             return f"{folder} {why}; run a day of it again, which costs nothing and writes it"
     return None
@@ -112,10 +112,15 @@ def _write(kind: str, name: str, days: dict[dt.date, Release], config: Config) -
     made_from = _made_from(*_of_period(kind, name, days))
     if (folder / MANIFEST).exists() and json.loads((folder / MANIFEST).read_bytes()).get("made_from") == made_from:
         return
-    table, manifest = _made(kind, name, days, config)
+    table, zones, manifest = _made(kind, name, days, config)
     (folder / MANIFEST).unlink(missing_ok=True)  # it is written last, so a folder with one is whole
     durable.make_folder(folder)
-    contents = {TABLE: frames.parquet_bytes(table), _CSV: csv_bytes(table), MANIFEST: durable.readable_json(manifest)}
+    contents = {TABLE: frames.parquet_bytes(table), _CSV: csv_bytes(table)}
+    if zones is None:
+        (folder / ZONES).unlink(missing_ok=True)
+    else:
+        contents[ZONES] = csv_bytes(zones)
+    contents[MANIFEST] = durable.readable_json(manifest)
     for file, content in contents.items():
         durable.write_whole(folder / file, content, mode=0o644)
     say(log, "published a period", period=name, rows=table.height)
@@ -129,13 +134,45 @@ def _of_period(kind: str, name: str, days: dict[dt.date, Release]) -> tuple[list
 
 
 def _made_from(here: list[Release], before: list[Release]) -> dict[str, str]:
-    return {f"{folder_name(one.date, None)}/{JOINT}": one.files[JOINT] for one in [*before, *here]}
+    of_days = {f"{folder_name(one.date, None)}/{JOINT}": one.files[JOINT] for one in [*before, *here]}
+    zoned = _zoned(here)
+    return of_days | ({f"{folder_name(zoned.date, None)}/{OUTLINES}": zoned.files[OUTLINES]} if zoned else {})
 
 
-def _made(kind: str, name: str, days: dict[dt.date, Release], config: Config) -> tuple[pl.DataFrame, dict[str, Any]]:
-    """Return the table of a period, and its manifest."""
+def _zoned(here: list[Release]) -> Release | None:
+    """Return the last release of a period that has zones, which are those of the period."""
+    return next((one for one in reversed(here) if OUTLINES in one.files), None)
+
+
+def _made(
+    kind: str, name: str, days: dict[dt.date, Release], config: Config
+) -> tuple[pl.DataFrame, pl.DataFrame | None, dict[str, Any]]:
+    """Return the table of a period, that of its zones if it has any, and its manifest."""
     here, before = _of_period(kind, name, days)
-    found = {one.date: _read(one, config) for one in [*before, *here]}
+    zoned = _zoned(here)
+    table = _table(_CityAndHexagons(), here, before, config)
+    zones = None
+    if zoned is not None:
+        outlines = outlines_of(private_files.read(private_files.releases(config), zoned.files[OUTLINES]))
+        zones = _table(outlines, here, before, config).rename({"area": "zone"}, strict=False)
+    return (
+        table,
+        zones,
+        {
+            kind: name,
+            "days": [str(one.date) for one in here],
+            "compared_with": [str(one.date) for one in before],
+            "unit": config.value.unit,
+            "false_discovery_rate": str(FALSE_DISCOVERIES),
+            "cost": _WRITTEN,
+            "made_from": _made_from(here, before),
+        },
+    )
+
+
+def _table(areas: Areas, here: list[Release], before: list[Release], config: Config) -> pl.DataFrame:
+    """Return what a period says of areas, by kind of day, in all hours and in each."""
+    found = {one.date: _read(areas, one, config) for one in [*before, *here]}
     rows = []
     for of_days, weekdays in _DAYS.items():
         dates, earlier = ([one.date for one in some if one.date.weekday() in weekdays] for some in (here, before))
@@ -145,15 +182,7 @@ def _made(kind: str, name: str, days: dict[dt.date, Release], config: Config) ->
             row = row_of(of_each, dates, earlier) or row_of(of_each, dates, [])
             del row["present"]
             rows.append({"area": area, "kind_of_day": of_days, "hour": hour, **row})
-    return _with_changes(pl.DataFrame(rows, infer_schema_length=None)), {
-        kind: name,
-        "days": [str(one.date) for one in here],
-        "compared_with": [str(one.date) for one in before],
-        "unit": config.value.unit,
-        "false_discovery_rate": str(FALSE_DISCOVERIES),
-        "cost": _WRITTEN,
-        "made_from": _made_from(here, before),
-    }
+    return _with_changes(pl.DataFrame(rows, infer_schema_length=None))
 
 
 def _in_order(label: Label) -> tuple[bool, str, int]:
@@ -170,27 +199,28 @@ def _with_changes(table: pl.DataFrame) -> pl.DataFrame:
     return pl.concat(with_discoveries(one) for one in lists)
 
 
-def _read(release: Release, config: Config) -> dict[Label, Sums]:
-    """Return what a day says of the city and of each hexagon, hour by hour and in all."""
+def _read(areas: Areas, release: Release, config: Config) -> dict[Label, Sums]:
+    """Return what a day says of areas, hour by hour and in all."""
     said = means_of(private_files.read_frame(private_files.releases(config), release.files[JOINT]))
     zone = ZoneInfo(config.dataset.timezone)
-    readers = (Reader(_CityAndHexagons(), ANY_HOUR, zone, by_hour) for by_hour in (False, True))
+    readers = (Reader(areas, ANY_HOUR, zone, by_hour) for by_hour in (False, True))
     return dict(itertools.chain.from_iterable(reader.of_day(said).items() for reader in readers))
 
 
-def _unlike(folder: Path, table: pl.DataFrame, manifest: dict[str, Any]) -> str | None:
+def _unlike(folder: Path, table: pl.DataFrame, zones: pl.DataFrame | None, manifest: dict[str, Any]) -> str | None:
     """Return in what a folder differs from the period that is made again; None if in nothing."""
     try:
         found = pl.read_parquet(folder / TABLE, hive_partitioning=False)
         stated = json.loads((folder / MANIFEST).read_bytes())
         text = (folder / _CSV).read_bytes()
+        are_zones = zones is None or same_zones((folder / ZONES).read_bytes(), zones)
     except (OSError, ValueError, pl.exceptions.PolarsError):
         return "is missing a file, or one cannot be read"
     if stated != manifest:
         return f"has a {MANIFEST} that is not that of its days"
-    if {path.name for path in folder.glob("[!.]*")} != {TABLE, _CSV, MANIFEST}:
-        return "holds a file of no period"
-    if found.schema != table.schema or found.height != table.height or text != csv_bytes(found):
+    if {path.name for path in folder.glob("[!.]*")} != {TABLE, _CSV, MANIFEST, *([] if zones is None else [ZONES])}:
+        return "holds a file of no period, or lacks one"
+    if found.schema != table.schema or found.height != table.height or text != csv_bytes(found) or not are_zones:
         return "does not follow from the published days"
     for column, dtype in table.schema.items():
         ours, theirs = table[column], found[column]

@@ -32,6 +32,7 @@ from tasks.kinds.table import KINDS, kind_of, load_plan
 from tasks.records.judge.outcomes import KEPT
 from tasks.release.screening import describe_stop, says_stop
 from tasks.release.statement import describe_cost, describe_release
+from tasks.release.zones import unlike_zones
 from tasks.upkeep.published import missing_file, unlike_its_files, unlike_the_days, unlike_the_periods
 from tasks.upkeep.recompute import recomputed_charges, recomputed_losses
 from tasks.upkeep.renderings import unlike
@@ -190,6 +191,7 @@ def _problems(
     yield from _unlike_its_table(entry, plan, table)
     yield from verifiers[settings.privacy.row.kind].problems(entry, plan, table, before, config)
     yield from (f"{name} does not say what the ledger and its table say" for name in unlike(table, entry, config))
+    yield from unlike_zones(entry, settings, config)
     yield from unlike_its_files(entry, config)
 
 

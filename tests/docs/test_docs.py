@@ -286,7 +286,15 @@ def test_every_published_file_is_documented() -> None:
         (REFERENCE / "files.md").read_text().partition("\n## Published files\n")[2].partition("\n\nThese files")[0]
     )
     described = [name for names in re.findall(r"^\| (`[^|]*`) \|", section, re.MULTILINE) for name in names.split(", ")]
-    further = ["joint.parquet", "joint_shares.parquet", "manifest.json", "measurements.parquet", "typical.parquet"]
+    further = [
+        "joint.parquet",
+        "joint_shares.parquet",
+        "manifest.json",
+        "measurements.parquet",
+        "typical.parquet",
+        "zones.csv",
+        "zones.geojson",
+    ]
     assert sorted(described) == sorted(f"`{name}`" for name in (*further, *(one.name for one in FORMATS)))
 
 

@@ -1,0 +1,113 @@
+"""Zones of the owner's file: published beside the hexagons as ask answers, verified, and refused before a draw."""
+
+import json
+from pathlib import Path
+
+import geopandas
+import numpy as np
+import polars as pl
+import pytest
+import shapely
+from estimates import PLACES, day, released, write_day
+from support import Dataset
+
+from tasks.answers.asking import ask
+from tasks.base.errors import BadConfig, BadInput, HexveilError
+from tasks.release import zones as of_zones
+from tasks.upkeep.verify import verify_ledger
+
+
+@pytest.fixture
+def zoned(dataset: Dataset) -> Dataset:
+    """Return a dataset with a zone of the first places and one of the others, and one where nobody is."""
+    dataset.set(mechanism="estimated", target_error=None, definition="zcdp", epsilon_per_day=8.0, epsilon_total=40.0)
+    dataset.set(timezone="Europe/Zurich", statistics={"limits": [30]})
+    dataset.set(publish={"zones": "districts.geojson"})
+    (latitude, longitude), middle = PLACES[0], PLACES[4][0] - 0.015
+    boxes = [shapely.box(longitude - 0.1, latitude - 0.1, longitude + 0.2, middle)]
+    boxes += [shapely.box(longitude - 0.1, middle, longitude + 0.2, middle + 0.1), shapely.box(1, 1, 1.1, 1.1)]
+    frame = geopandas.GeoDataFrame({"name": ["south", "north", "nobody"]}, geometry=boxes, crs="EPSG:4326")
+    frame.to_file(dataset.folder / "districts.geojson", driver="GeoJSON")
+    for number in range(2):
+        write_day(dataset, day(number), seed=number, n_buses=90)
+    return dataset
+
+
+def folder_of(dataset: Dataset, number: int = 0) -> Path:
+    return dataset.folder / "store" / "published" / f"date={day(number)}"
+
+
+def test_zones_are_published_as_ask_answers_and_add_up_to_the_hexagons(zoned: Dataset) -> None:
+    for number in range(2):
+        zoned.run_day(day(number))
+    published = zoned.folder / "store" / "published"
+    for number in range(2):
+        folder, date = folder_of(zoned, number), str(day(number))
+        table = pl.read_csv(folder / "zones.csv")
+        assert set(table["zone"]) == {"south", "north"}
+        for hours, by in ((table.filter(pl.col("hour").is_null()), ""), (table.filter(pl.col("hour") >= 0), "hour")):
+            for above, names in ((None, ["mean", "mean_sd", "n_records"]), (30, ["share_above_30"])):
+                asked = ask(published, where=folder / "zones.geojson", first=date, last=date, by=by, above=above).table
+                assert hours["zone"].to_list() == asked["area"].to_list()
+                for name in names:
+                    assert hours[name].to_list() == pytest.approx(asked[name].to_list(), rel=1e-9)
+        whole = table.filter(pl.col("hour").is_null())
+        city = ask(published, first=date, last=date).table
+        assert whole["n_records"].sum() == pytest.approx(city["n_records"][0], rel=1e-6)
+        assert np.average(whole["mean"], weights=whole["n_records"]) == pytest.approx(city["mean"][0])
+        outlines = json.loads((folder / "zones.geojson").read_text())["features"]
+        assert {one["properties"]["name"] for one in outlines} == {"south", "north", "nobody"}
+    assert verify_ledger(zoned.config).n_releases == 2
+    assert {"zones.csv", "zones.geojson"} <= released(zoned)[0].files.keys()
+
+
+def test_zones_may_change_or_go_and_what_was_released_is_still_verified(zoned: Dataset) -> None:
+    zoned.run_day(day(0))
+    zoned.set(publish={"zones": None})
+    (zoned.folder / "districts.geojson").unlink()
+    zoned.run_day(day(1))
+    assert not (folder_of(zoned, 1) / "zones.csv").exists()
+    assert verify_ledger(zoned.config).n_releases == 2
+
+
+@pytest.mark.parametrize("content", [None, "[]", "{", '{"type": "Point", "coordinates": [8, 47]}'])
+def test_a_file_that_cannot_be_used_is_refused_before_anything_is_drawn(zoned: Dataset, content: str | None) -> None:
+    path = zoned.folder / "districts.geojson"
+    path.unlink() if content is None else path.write_text(content)
+    with pytest.raises(BadInput, match=r"publish\.zones: .*nothing was spent"):
+        zoned.run_day(day(0))
+    assert released(zoned) == []
+
+
+def test_zones_need_files_that_say_how_cells_err_together(zoned: Dataset) -> None:
+    zoned.set(mechanism="planned", statistics={"limits": None}, target_error=3.0)
+    with pytest.raises(BadConfig, match=r'publish\.zones needs mechanism = "estimated"'):
+        _ = zoned.config
+
+
+def test_a_changed_zone_does_not_follow_from_the_tables(zoned: Dataset, monkeypatch: pytest.MonkeyPatch) -> None:
+    whole = of_zones.csv_bytes
+    with monkeypatch.context() as patch:
+        patch.setattr(of_zones, "csv_bytes", lambda table: whole(table.with_columns(mean=pl.col("mean") + 0.01)))
+        zoned.run_day(day(0))
+    with pytest.raises(HexveilError, match=r"zones\.csv does not follow from joint\.parquet"):
+        verify_ledger(zoned.config)
+
+
+def test_weeks_have_their_zones_too_and_verify_makes_them_again(zoned: Dataset) -> None:
+    """The first day is a Thursday, and the fifth one a Monday."""
+    for number in (0, 1, 4):
+        write_day(zoned, day(number), seed=number, n_buses=90)
+        zoned.run_day(day(number))
+    published = zoned.folder / "store" / "published"
+    (folder,) = published.glob("week=*")
+    table = pl.read_csv(folder / "zones.csv")
+    some = table.filter(pl.col("hour").is_null(), pl.col("kind_of_day") == "all")
+    asked = ask(published, where=folder_of(zoned) / "zones.geojson", last=str(day(1))).table
+    assert some["zone"].to_list() == asked["area"].to_list()
+    for name in ("mean", "mean_sd", "n_records"):
+        assert some[name].to_list() == pytest.approx(asked[name].to_list(), rel=1e-9)
+    assert verify_ledger(zoned.config).n_releases == 3
+    (folder / "zones.csv").write_text((folder / "zones.csv").read_text().replace("south", "mouth"))
+    with pytest.raises(HexveilError, match="does not follow from the published days"):
+        verify_ledger(zoned.config)
