@@ -115,9 +115,8 @@ def by_label(loading: FloatArray, label: IntArray) -> csr_array:
     """
     n_cells, n_own = loading.shape
     column = label[:, None] * n_own + np.arange(n_own)
-    row = np.repeat(np.arange(n_cells), n_own)
     shape = (n_cells, max(1, int(label.max(initial=-1) + 1) * n_own))
-    return csr_array((loading.ravel(), (row, column.ravel())), shape=shape)
+    return csr_array((loading.ravel(), column.ravel(), np.arange(n_cells + 1) * n_own), shape=shape)
 
 
 def entries(matrix: csr_array) -> tuple[IntArray, IntArray, FloatArray]:

@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from io import BytesIO
 from pathlib import Path
 from typing import Any, Protocol
@@ -16,6 +16,8 @@ from scipy.sparse import csr_array, eye_array
 from shapely.affinity import scale
 from shapely.geometry.base import BaseGeometry
 
+from dpmath.core.occupancy import IntArray
+from dpmath.joint.products import FloatArray
 from tasks.base.errors import HexveilError
 from tasks.formats.geography import outline
 
@@ -118,9 +120,23 @@ class Outlines:
 
     named: dict[str, BaseGeometry]
     squeeze: float
+    _known: dict[str, tuple[IntArray, FloatArray]] = field(default_factory=dict, compare=False, repr=False)
+    """Which areas each hexagon is in, of those that were asked about, and by which share: days have the same ones."""
 
     def shares(self, cells: Sequence[str]) -> tuple[list[str], csr_array]:
         """Return the share of each hexagon's area that is in each of them."""
+        new = [cell for cell in cells if cell not in self._known]
+        if new:
+            found = self._shares(new)
+            for number, cell in enumerate(new):
+                here = slice(*found.indptr[number : number + 2])
+                self._known[cell] = found.indices[here], found.data[here]
+        areas, share = zip(*(self._known[cell] for cell in cells), strict=True)
+        ends = np.cumsum([0, *map(len, areas)])
+        shape = (len(cells), len(self.named))
+        return list(self.named), csr_array((np.concatenate(share), np.concatenate(areas), ends), shape=shape)
+
+    def _shares(self, cells: Sequence[str]) -> csr_array:
         outlines = np.array(list(self.named.values()))
         polygons = np.array([self._squeezed(shapely.Polygon(outline(cell))) for cell in cells])
         rows, columns = shapely.STRtree(polygons).query(outlines, predicate="intersects")[::-1]
@@ -128,8 +144,7 @@ class Outlines:
         share = np.minimum(shapely.area(inside) / shapely.area(polygons[rows]), 1.0)
         share[share > _WHOLE] = 1.0
         some = share > 1 - _WHOLE
-        shape = (len(cells), len(self.named))
-        return list(self.named), csr_array((share[some], (rows[some], columns[some])), shape=shape)
+        return csr_array((share[some], (rows[some], columns[some])), shape=(len(cells), len(self.named)))
 
     def n_hexagons(self, name: str, resolution: int) -> float:
         """Return the area over that of a hexagon in it."""
