@@ -17,6 +17,7 @@ from shapely.affinity import scale
 from shapely.geometry.base import BaseGeometry
 
 from dpmath.core.occupancy import IntArray
+from dpmath.joint.factors import entries
 from dpmath.joint.products import FloatArray
 from tasks.base.errors import HexveilError
 from tasks.formats.geography import outline
@@ -128,9 +129,10 @@ class Outlines:
         new = [cell for cell in cells if cell not in self._known]
         if new:
             found = self._shares(new)
+            _, columns, parts = entries(found)
             for number, cell in enumerate(new):
                 here = slice(*found.indptr[number : number + 2])
-                self._known[cell] = found.indices[here], found.data[here]
+                self._known[cell] = columns[here], parts[here]
         areas, share = zip(*(self._known[cell] for cell in cells), strict=True)
         ends = np.cumsum([0, *map(len, areas)])
         shape = (len(cells), len(self.named))
