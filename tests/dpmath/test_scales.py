@@ -9,7 +9,8 @@ from scipy.optimize import minimize
 
 from dpmath.estimate import scales
 from dpmath.estimate.covariates import covariates
-from dpmath.estimate.posterior import Taken, scales_after, told_by
+from dpmath.estimate.posterior import Taken, told_by
+from dpmath.estimate.scaled import scales_after
 from dpmath.estimate.scales import NAMES, Parts, Scales, likeliest, prior
 from dpmath.estimate.state import State, first_state
 from dpmath.estimate.told import ALONE, Told

@@ -123,7 +123,7 @@ def test_the_catalogue_names_every_file_and_what_its_columns_mean(days: tuple[Pr
     assert "POLYGON" in catalogue["dct:spatial"]["dcat:bbox"]["@value"]
     assert "<svg" in (published / "index.html").read_text(), "the city's curve"
     (first, *_) = presence_releases(ledger.read_entries(config))
-    assert set(first.stated["whole_day"]) == {"mean", "mean_sd"}
+    assert set(first.stated["whole_day"]) == {"mean", "mean_sd", "spread"}
     assert 0.5 < float(first.stated["joint_error"]["least"]) <= float(first.stated["joint_error"]["largest"]) < 1.2
 
 

@@ -1,0 +1,72 @@
+"""The scales that the noisy sums of all releases tell of: what is known of a day before them, and what it sees."""
+
+import numpy as np
+
+from dpmath.estimate.basis import GROUPS
+from dpmath.estimate.day import FloatArray
+from dpmath.estimate.scales import NAMES, Parts, Scales, likeliest, prior
+from dpmath.estimate.state import POINTS
+from dpmath.estimate.told import ALONE, Told, joined
+from dpmath.estimate.view import View
+from dpmath.joint.products import product
+
+LARGEST_VARIANCE = POINTS**2 / 12
+"""Of cells: that of means which are anywhere in the range alike. Scales beyond become unlikely."""
+_STEPS = {"first": 10, "later": 4}
+"""Of the search for scales: later days begin from what was found before."""
+
+
+def scales_after(view: View, told: Told) -> tuple[Scales, FloatArray]:
+    """Return the likeliest scales with the sums of one more measurement, and how much more its day differs.
+
+    Source:
+        HV-E7.
+    """
+    state = view.state
+    every = (*state.told, told)
+    seen = np.column_stack([one.seen for one in every])
+    n_last = told.sums.size
+
+    def seen_by(group: str) -> FloatArray:
+        of = state.prior_by_group[group]
+        varying = np.flatnonzero(of)
+        part = seen[varying]
+        return product(part.T, of[varying][:, None] * part)
+
+    groups = {group: seen_by(group) for group in ("fixed", *GROUPS)}
+    alone = {name: joined(getattr(one, name) for one in every) for name in ALONE}
+    noise = joined(one.noise for one in every)
+    of_groups = [groups[group] + (alone["cell"] if group == "cell" else 0.0) for group in GROUPS]
+    shocks = np.zeros((2, *noise.shape))
+    shocks[:, -n_last:, -n_last:] = told.level, told.day
+    parts = Parts(
+        groups["fixed"] + noise,
+        (*of_groups, *(alone[name] for name in ("level", "day", "residual"))),
+        (shocks[0], shocks[1]),
+        _supposed(view),
+    )
+    return likeliest(
+        parts,
+        np.concatenate([one.sums for one in every]),
+        prior(state.scale_variance),
+        state.scales.likeliest,
+        _STEPS["later" if state.n_days else "first"],
+    )
+
+
+def _supposed(view: View) -> FloatArray:
+    """Return the variance that each part is supposed to give to a cell, as a share of the most that is plausible.
+
+    The mean over records, in the order of the scales' names.
+    """
+    state, records, factors = view.state, view.day.occupancy.cell_records, view.state.factors
+
+    def of(variances: FloatArray) -> float:
+        return float(np.average(view.rows.diagonal_variances(variances), weights=records))
+
+    found = {group: of(state.prior_by_group[group]) for group in GROUPS}
+    found["cell"] += float(np.average(view.cell_variance, weights=records)) / factors["cell"]
+    found["level"] = float(state.of_the_day[0]) / factors["level"]
+    found["day"] = of(np.append(0.0, state.of_the_day[1:])) / factors["day"]
+    found["residual"] = 0.0
+    return np.array([found[name] for name in NAMES]) / LARGEST_VARIANCE
