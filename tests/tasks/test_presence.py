@@ -313,7 +313,7 @@ def in_one_sum(loading: pl.Series) -> pl.Series:
     [
         (lambda file: file.with_columns(pl.col("values") * 2), "questions.parquet does not follow"),
         (lambda file: file.with_columns(pl.col("values_centre") + 200), "questions.parquet does not follow"),
-        (lambda file: file.with_columns(pl.col("values") * 2**20), "not those of its questions"),
+        (lambda file: file.with_columns(pl.col("values") * 0 + 2**61), "not those of its questions"),
         (lambda file: file.with_columns(in_one_sum(file["records"]), records_shift=0), "not those of its questions"),
         (lambda file: file.with_columns(pl.lit("1").alias("records")), "not those of its questions"),
         (lambda file: file.with_columns(pl.lit(None).alias("values_centre")), "not those of its questions"),
