@@ -57,11 +57,17 @@ def ledger_verify(
             "--expect", help="File of a head that was noted, or NUMBER:HASH of a line: it must still be there."
         ),
     ] = None,
+    public_key: Annotated[
+        Path | None,
+        typer.Option(
+            "--public-key", help="With --expect: the owner's public key (PEM) that must have signed the head."
+        ),
+    ] = None,
     as_json: JsonOption = False,
 ) -> None:
     """Recompute every hash, every sum, and every loss from its stored plan, and compare the published files."""
     try:
-        verified = _verified(config, expect)
+        verified = _verified(config, expect, public_key)
     except LedgerBroken as error:
         if as_json:
             show.print_json({"verified": False, "problem": str(error)})
@@ -73,28 +79,37 @@ def ledger_verify(
     show.print_json(result) if as_json else out.print(words)
 
 
-def _verified(config: Path, expect: str | None) -> "Verified | VerifiedCollection | VerifiedPresence":
+def _verified(
+    config: Path, expect: str | None, public_key: Path | None
+) -> "Verified | VerifiedCollection | VerifiedPresence":
     from tasks.account.anchors import check_anchor
     from tasks.upkeep.verify import verify_ledger
 
+    if public_key is not None and expect is None:
+        raise HexveilError("--public-key is for a head that was noted: give it with --expect")
     if is_collection(config):
         if expect is not None:
             raise HexveilError("--expect is for the ledger of a dataset; a collection's has nothing that is spent")
         return collect_cli.verified_ledger(config)
     if is_presence(config):
-        return presence_cli.verified_ledger(config, expect)
+        return presence_cli.verified_ledger(config, expect, public_key)
     settings = load_config(config)
     if expect is not None:
-        check_anchor(expect, settings)
+        check_anchor(expect, settings, public_key)
     return verify_ledger(settings)
 
 
 @ledger_app.command("head")
-def ledger_head(config: ConfigOption) -> None:
+def ledger_head(
+    config: ConfigOption,
+    key: Annotated[
+        Path | None, typer.Option("--key", help="The owner's private key (Ed25519, PEM), to sign the checkpoint with.")
+    ] = None,
+) -> None:
     """Print a checkpoint of all lines (C2SP); store it where nobody on this machine can change it."""
     from tasks.account import anchors
 
-    sys.stdout.write(anchors.ledger_head(load_spender(config)))
+    sys.stdout.write(anchors.ledger_head(load_spender(config), key))
 
 
 @ledger_app.command("export")

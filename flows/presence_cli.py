@@ -71,7 +71,7 @@ def show_ledger(config: Path, as_json: bool) -> None:
     out.print(account_in_words(entries, settings))
 
 
-def verified_ledger(config: Path, expect: str | None) -> "VerifiedPresence":
+def verified_ledger(config: Path, expect: str | None, public_key: Path | None) -> "VerifiedPresence":
     """Verify the ledger, and return the result."""
     from tasks.account.anchors import check_anchor
     from tasks.presence.config import load_presence
@@ -79,7 +79,7 @@ def verified_ledger(config: Path, expect: str | None) -> "VerifiedPresence":
 
     settings = load_presence(config)
     if expect is not None:
-        check_anchor(expect, settings)
+        check_anchor(expect, settings, public_key)
     return verify_presence(settings)
 
 

@@ -1,17 +1,17 @@
 """The questions of a day: totals, users by cell, records and values by cell, and two looks at how well these went."""
 
 import math
-from dataclasses import dataclass
 
 import numpy as np
 
-from dpmath.core.accounting import LOSS_UNITS, ExactIntArray
+from dpmath.core.accounting import LOSS_UNITS
 from dpmath.core.occupancy import IntArray
 from dpmath.presence.amounts import Told
+from dpmath.presence.as_asked import CUT, SHIFT, Counting, Summing
 from dpmath.presence.ball import Ball, inverse_scale_within
 from dpmath.presence.basis import FloatArray
 from dpmath.presence.counts import Users, expected_users
-from dpmath.presence.loadings import Loadings, Wanted
+from dpmath.presence.loadings import Wanted, whole_loadings
 from dpmath.presence.numbers import Numbers
 from dpmath.presence.questions import RECORD, Block, By, Check, Kept, Sums, Totals, share_centre
 from dpmath.presence.state import VALUES_OF_DAY, Asked, Known, State
@@ -20,8 +20,6 @@ from dpmath.presence.weights import USUAL_LOG_LENGTH, USUAL_SHARE, least_error_w
 ALIKE = 0.2
 """The correlation of what a user differs by from others in two cells."""
 RADIUS = 1 << 20
-_SHIFT = 10
-"""Loadings of records and values have so many bits more."""
 _LARGEST_LOADING = 1 << 60
 _FIRST = {"totals": 0.05, "users": 0.33, "values": 0.57, "kept": 0.02, "check": 0.03}
 _COUNTED = {"totals": 0.05, "users": 0.92, "kept": 0.03}
@@ -32,58 +30,6 @@ _SHARE_OF_RECORDS = 0.1
 _EVEN = {"users": 0.3, "values": 0.2}
 """The part of a ball that all cells have alike."""
 _LEAST_USERS = 0.3
-
-
-@dataclass(frozen=True)
-class Counting:
-    """The question for users by cell.
-
-    Attributes:
-        question: What is asked.
-        loadings: Of users.
-    """
-
-    question: Sums
-    loadings: Loadings
-
-    def counted(self, answers: ExactIntArray, share: float) -> Numbers:
-        """Return the noisy numbers of users that answers tell, if the ball kept a share of them."""
-        return self.loadings.read(answers.astype(np.float64), sigma(self.question.ball), share)
-
-
-@dataclass(frozen=True)
-class Summing:
-    """The question for records and values by cell.
-
-    Attributes:
-        question: What is asked; the sums of records come first.
-        of_records: The loadings of records, in records.
-        of_values: The loadings of values, in ticks.
-        mean_records: Records a user that records are compared with, shape (G,).
-        centre: Ticks a record that values are compared with, shape (G,).
-    """
-
-    question: Sums
-    of_records: Loadings
-    of_values: Loadings
-    mean_records: FloatArray
-    centre: FloatArray
-
-    def read(self, answers: ExactIntArray, share: float) -> tuple[Numbers, Numbers]:
-        """Return the noisy numbers of records and of values that answers tell, if the ball kept a share of records."""
-        told, n_sums = answers.astype(np.float64), self.of_records.whole.shape[1]
-        deviation = sigma(self.question.ball)
-        records = self.of_records.read(told[:n_sums], deviation, share)
-        return records, self.of_values.read(told[n_sums:], deviation, share)
-
-
-def sigma(ball: Ball) -> float:
-    """Return the deviation of a ball's noise.
-
-    Source:
-        HV-L70.
-    """
-    return LOSS_UNITS / ball.inverse_scale
 
 
 def totals_of(asked: Asked, is_first: bool) -> Totals:
@@ -98,7 +44,7 @@ def totals_of(asked: Asked, is_first: bool) -> Totals:
     return Totals(weight, asked.most_cells, asked.most_records, is_first, ball)
 
 
-def counting(before: State, known: Known, asked: Asked, is_first: bool) -> Counting:
+def counting(before: State, known: Known, asked: Asked, is_first: bool) -> Sums:
     """Return the question for users: of every cell, or of directions, whichever is expected to leave less unknown.
 
     Source:
@@ -115,13 +61,13 @@ def counting(before: State, known: Known, asked: Asked, is_first: bool) -> Count
     even = 1.0 if is_first else _EVEN["users"]
     squares = least_error_weights(variance + varies, one, energy, one, square, noise, even)
     asking = Wanted(before.users, basis, mean, varies, one, energy, square, noise, np.sqrt(squares))
-    loadings = Loadings.of(asking.chosen(), RADIUS, 1, _LARGEST_LOADING // asked.grid.n_cells)
-    block = Block(loadings.whole, np.zeros(mean.size, dtype=np.int64), 0)
-    ball = Ball(RADIUS, inverse_scale_within(loss, RADIUS), loadings.whole.shape[1])
-    return Counting(Sums(block, None, None, None, (asked.cap, asked.value_range), ball), loadings)
+    loading = whole_loadings(asking.chosen(), RADIUS, _LARGEST_LOADING // asked.grid.n_cells)
+    block = Block(loading, np.zeros(mean.size, dtype=np.int64), 0)
+    ball = Ball(RADIUS, inverse_scale_within(loss, RADIUS), loading.shape[1])
+    return Sums(block, None, None, None, (asked.cap, asked.value_range), ball)
 
 
-def summing(before: State, users: Users, known: Known, asked: Asked, is_first: bool) -> Summing:
+def summing(before: State, users: Users, known: Known, asked: Asked, is_first: bool) -> Sums:
     """Return the question for records and values, made from the day's noisy numbers of users.
 
     Source:
@@ -156,17 +102,14 @@ def summing(before: State, users: Users, known: Known, asked: Asked, is_first: b
         before.values, basis, records, records**2 * varies, 1 / records, energy, square - part, noise, np.sqrt(even)
     )
     largest = _LARGEST_LOADING // (RECORD * asked.cap * asked.value_range * asked.grid.n_cells)
-    cut = 1 << _SHIFT
-    amount = Loadings.of(amounts.chosen(), RADIUS * cut / RECORD, cut / RECORD, largest)
-    value = Loadings.of(values.chosen(), RADIUS * cut, cut, largest)
+    amount = whole_loadings(amounts.chosen(), RADIUS * CUT / RECORD, largest)
+    value = whole_loadings(values.chosen(), RADIUS * CUT, largest)
     blocks = (
-        Block(amount.whole, (RECORD * size).astype(np.int64), _SHIFT),
-        Block(value.whole, centre.astype(np.int64), _SHIFT),
+        Block(amount, (RECORD * size).astype(np.int64), SHIFT),
+        Block(value, centre.astype(np.int64), SHIFT),
     )
-    n_sums = sum(block.loading.shape[1] for block in blocks)
-    ball = Ball(RADIUS, inverse_scale_within(loss, RADIUS), n_sums)
-    question = Sums(None, *blocks, None, (asked.cap, asked.value_range), ball)
-    return Summing(question, amount, value, size, centre)
+    ball = Ball(RADIUS, inverse_scale_within(loss, RADIUS), amount.shape[1] + value.shape[1])
+    return Sums(None, *blocks, None, (asked.cap, asked.value_range), ball)
 
 
 def of_day(before: State, users: FloatArray, size: FloatArray) -> FloatArray:
@@ -220,7 +163,7 @@ def check_of(before: State, sums: Summing, asked: Asked, is_first: bool) -> Chec
     expected = np.column_stack([alike, np.full_like(alike, before.of_record)])
     whole: IntArray = np.maximum(np.rint(expected), 1).astype(np.int64)
     of_cell = np.zeros(asked.grid.n_cells, dtype=np.int64)
-    return Check(of_cell, 1, sums.centre.astype(np.int64), whole, RADIUS, _ball(asked, "check", 2, is_first))
+    return Check(of_cell, 1, sums.values.centre, whole, RADIUS, _ball(asked, "check", 2, is_first))
 
 
 _SPREAD_OF_MEANS = 0.05

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from dpmath.core import _check
-from dpmath.core.accounting import LARGEST_INVERSE_SCALE, ExactIntArray, exact_integers, roots_rounded_up
+from dpmath.core.accounting import LARGEST_INVERSE_SCALE, LOSS_UNITS, ExactIntArray, exact_integers, roots_rounded_up
 from dpmath.core.currency import GAUSSIAN, Currency
 from dpmath.core.occupancy import IntArray
 from dpmath.noise.sampling import RandomBytes, discrete_gaussian
@@ -108,6 +108,15 @@ class Ball:
         rows = np.repeat(np.arange(vectors.shape[0]), np.diff(vectors.indptr))
         np.add.at(square, rows, vectors.data * vectors.data)
         return roots_rounded_up(square)
+
+
+def sigma(ball: Ball) -> float:
+    """Return the deviation of a ball's noise.
+
+    Source:
+        HV-L70.
+    """
+    return LOSS_UNITS / ball.inverse_scale
 
 
 def inverse_scale_within(loss: int, radius: int) -> int:

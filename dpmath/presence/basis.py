@@ -76,6 +76,15 @@ class Basis:
     def _inverses(self) -> dict[str, FloatArray]:
         return {}
 
+    @cached_property
+    def entries(self) -> tuple[IntArray, FloatArray]:
+        """The columns and the numbers of each row's entries, filled up with zeros, shapes (G, n)."""
+        counts = np.diff(self.matrix.indptr)
+        there = np.arange(counts.max(initial=0)) < counts[:, None]
+        columns, numbers = np.zeros(there.shape, dtype=np.int64), np.zeros(there.shape)
+        columns[there], numbers[there] = self.matrix.indices, self.matrix.data
+        return columns, numbers
+
     def covariance(self, variance: dict[str, float]) -> FloatArray:
         """Return the covariance of all numbers, shape (S, S), from each part's variance in a cell."""
         return self._whole({name: variance[name] * one for name, one in self.of_part.items()})

@@ -87,16 +87,14 @@ def users_of(
         tried |= {min(max(overdispersion * one, LEAST_OVERDISPERSION), MOST_OVERDISPERSION) for one in _LEVELS}
     level = _first_level(fields[0], basis, numbers) if near is None else near.level
     steps = _MOST_STEPS if near is None else _FURTHER_STEPS
-    # halving or doubling costs as much as one standard deviation
-    _, chosen, field, level, found = max(
-        (
-            (found.log_likelihood - abs(math.log2(one / overdispersion)) / 2, one, field, at, found)
-            for one in sorted(tried)
-            for field in fields
-            for at, found in [_fitted(field, basis, numbers, one, level, steps)]
-        ),
-        key=lambda one: one[0],
-    )
+    fits = []
+    for one in sorted(tried):
+        for field in fields:
+            at, found = _fitted(field, basis, numbers, one, level, steps)
+            # halving or doubling costs as much as one standard deviation
+            fits.append((found.log_likelihood - abs(math.log2(one / overdispersion)) / 2, one, field, at, found))
+            level = at if near is None else level  # another pace ends near this one
+    _, chosen, field, level, found = max(fits, key=lambda one: one[0])
     if isinstance(numbers, OfCells):
         return _by_moments(chosen, level, field, basis, numbers, is_first)
     for _ in range(FIRST_ROUNDS if is_first else 0):

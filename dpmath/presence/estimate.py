@@ -8,12 +8,12 @@ from scipy.special import gammaincinv  # not scipy.stats, which takes half a sec
 
 from dpmath.core.accounting import ExactIntArray
 from dpmath.presence.amounts import Means, Told, first_means_of, likeliest_means
-from dpmath.presence.asking import Summing, of_day, of_users_alike, records_told, values_told
+from dpmath.presence.as_asked import Summing
+from dpmath.presence.asking import of_day, of_users_alike, records_told, values_told
 from dpmath.presence.basis import FloatArray
 from dpmath.presence.counts import Users
 from dpmath.presence.errors import Off
 from dpmath.presence.fields import Field
-from dpmath.presence.questions import Check
 from dpmath.presence.state import Asked, State
 from dpmath.presence.weights import lean_of
 
@@ -117,14 +117,13 @@ class Day:
         return likeliest_means(self.paced[name], basis, told)
 
 
-def residual_factor(day: Day, values: Means, check: Check, answers: ExactIntArray) -> float:
+def residual_factor(day: Day, values: Means, answers: ExactIntArray) -> float:
     """Return by how much residuals are larger than was thought, from how far users' means are from their centres.
 
     Args:
         day: The day's answers.
         values: The day's mean values, with residuals as they were thought.
-        check: The question how far users' means are.
-        answers: Its noisy answers.
+        answers: The noisy answers to the question how far users' means are from the centres.
 
     Source:
         HV-E23.
@@ -134,7 +133,7 @@ def residual_factor(day: Day, values: Means, check: Check, answers: ExactIntArra
     ratio = 4 * float(np.clip(far / max(number, 1.0), 0.02, 0.98))
     residual = before.of_user + before.of_record / before.mean_records
     expected = ratio * (np.average(before.values.variance(day.asked.basis), weights=weight) + residual)
-    of_map = np.average((values.field.level(day.asked.basis) - check.centre) ** 2 + values.variance, weights=weight)
+    of_map = np.average((values.field.level(day.asked.basis) - day.sums.centre) ** 2 + values.variance, weights=weight)
     least, most = _FACTORS_FIRST if day.is_first else _FACTORS_LATER
     return float(np.clip((expected - of_map) / residual, least, most))
 

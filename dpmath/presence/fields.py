@@ -132,7 +132,11 @@ def of_rows(basis: Basis, covariance: FloatArray) -> FloatArray:
     Source:
         HV-E20.
     """
-    return np.asarray(basis.matrix.multiply(basis.matrix @ covariance).sum(axis=1)).ravel()
+    columns, numbers = basis.entries
+    found = np.zeros(len(columns))
+    for column, number in zip(columns.T, numbers.T, strict=True):
+        found += number * (numbers * covariance[column[:, None], columns]).sum(axis=1)
+    return found
 
 
 @dataclass(frozen=True)

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.sparse import csr_array, diags_array
 
+from dpmath.core.occupancy import IntArray
 from dpmath.presence.ball import Sparse
 from dpmath.presence.basis import Basis, FloatArray
 from dpmath.presence.fields import Field
@@ -17,48 +18,65 @@ _CLEARLY = 0.5
 """Cells must be expected to leave so much less: in small cities they leave more than is expected."""
 
 
-@dataclass(frozen=True)
-class Loadings:
-    """What is asked of a number of each cell: its whole loadings, and how to read the answers.
+_BITS = 7
+"""Loadings of sums over cells have so many binary digits in each cell: what is asked is stored, and no worse for it."""
 
-    Attributes:
-        whole: The loadings as they are asked, shape (G, Q): a diagonal, or directions.
-        unit: What a whole loading is divided by to be in the unit of the answers.
-        of_cells: Whether each cell has a sum of its own.
+
+def whole_loadings(loading: FloatArray, scale: float, largest: int) -> Sparse:
+    """Return loadings as they are asked: of each cell's own sum, a diagonal, or of directions, shape (G, Q).
+
+    Args:
+        loading: The loadings, of shape (G,) or (G, Q).
+        scale: What they are multiplied by before they are rounded.
+        largest: About the largest whole loading.
+
+    Source:
+        HV-L72.
     """
+    found = np.rint(np.clip(loading * scale, -largest, largest)).astype(np.int64)
+    if found.ndim == 1:
+        return of_own(np.maximum(found, 1))
+    _, digits = np.frexp(np.abs(found).max(axis=1, initial=1))
+    step = np.int64(1) << np.maximum(digits - _BITS, 0)[:, None]
+    return csr_array((found + step // 2) // step * step)
 
-    whole: Sparse
-    unit: float
-    of_cells: bool
 
-    @classmethod
-    def of(cls, loading: FloatArray, scale: float, unit: float, largest: int) -> "Loadings":
-        """Return whole loadings from those of each cell's own sum, shape (G,), or of directions, shape (G, Q).
+def of_own(weight: IntArray) -> Sparse:
+    """Return the loadings where every cell has a sum of its own, with a weight, shape (G,).
 
-        Args:
-            loading: The loadings.
-            scale: What they are multiplied by before they are rounded.
-            unit: See above.
-            largest: The largest whole loading.
-        """
-        found = np.rint(np.clip(loading * scale, -largest, largest)).astype(np.int64)
-        if found.ndim > 1:
-            return cls(csr_array(found), unit, of_cells=False)
-        diagonal = diags_array(np.maximum(found, 1), format="csr", dtype=np.int64)
-        return cls(csr_array(diagonal), unit, of_cells=True)
+    Source:
+        HV-L72.
+    """
+    return csr_array(diags_array(weight, format="csr", dtype=np.int64))
 
-    def read(self, answers: FloatArray, deviation: float, share: float) -> Numbers:
-        """Return what noisy answers tell of a number of each cell, if the ball kept a share.
 
-        Args:
-            answers: The noisy sums, shape (Q,).
-            deviation: That of their noise.
-            share: The share kept.
-        """
-        if self.of_cells:
-            weight = self.whole.diagonal() * share / self.unit
-            return OfCells(answers / weight, (deviation / weight) ** 2)
-        return OfSums(self.whole.toarray() / self.unit, answers / share, (deviation / share) ** 2)
+def is_of_own(loading: Sparse) -> bool:
+    """Return whether every cell has a sum of its own.
+
+    Source:
+        HV-L72.
+    """
+    n_cells, n_sums = loading.shape
+    return n_cells == n_sums and np.count_nonzero(loading.diagonal()) == n_cells == loading.count_nonzero()
+
+
+def told_by(loading: Sparse, unit: float, answers: FloatArray, deviation: float, share: float) -> Numbers:
+    """Return what noisy answers tell of a number of each cell.
+
+    Args:
+        loading: The whole loadings as they were asked, shape (G, Q).
+        unit: What a whole loading is divided by to be in the unit of the answers.
+        answers: The noisy sums, shape (Q,).
+        deviation: That of their noise.
+        share: The share that the ball kept.
+
+    Source:
+        HV-E21, HV-E25.
+    """
+    if is_of_own(loading):
+        weight = loading.diagonal() * share / unit
+        return OfCells(answers / weight, (deviation / weight) ** 2)
+    return OfSums(loading.toarray() / unit, answers / share, (deviation / share) ** 2)
 
 
 @dataclass(frozen=True)

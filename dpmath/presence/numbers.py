@@ -5,6 +5,7 @@ from typing import Protocol
 
 import numpy as np
 from scipy.linalg import cho_factor, cho_solve, eigh
+from scipy.sparse import diags_array
 
 from dpmath.presence.basis import Basis, FloatArray
 from dpmath.presence.fields import Field, Learned, Seen, learned
@@ -126,18 +127,19 @@ def directions(
     Source:
         HV-E25.
     """
-    root = np.sqrt(energy)
-    parts = (slope / root)[:, None] * np.asarray(basis.matrix @ field.root)
-    n_columns = parts.shape[1]
+    of_field = field.root
+    n_columns = len(of_field)
     most = min(MOST_DIRECTIONS, n_columns)
-    value, vector = eigh(parts.T @ parts, subset_by_index=[n_columns - most, n_columns - 1])
+    # the matrix times of_field is not made: it has a row for each cell
+    gram = np.asarray((basis.matrix.T @ diags_array(slope**2 / energy) @ basis.matrix).todense())
+    value, vector = eigh(of_field.T @ gram @ of_field, subset_by_index=[n_columns - most, n_columns - 1])
     told = value > max(_LEAST_EIGENVALUE * float(value[-1]), 1e-300)
     value, vector = value[told], vector[:, told]
     one = np.ones_like(value)
     squares = least_error_weights(value, one, one, one, budget, noise)
     asked = squares > 0
-    axes = parts @ vector[:, asked] / np.sqrt(value[asked])
-    return axes * np.sqrt(squares[asked]) / root[:, None]
+    parts = basis.matrix @ (of_field @ vector[:, asked])
+    return np.asarray(parts) * np.sqrt(squares[asked] / value[asked]) * (slope / energy)[:, None]
 
 
 def left_over(

@@ -1,6 +1,7 @@
 """A day's questions, one after another, each made from earlier answers; and the estimate that they end in.
 
-The programme never meets the data: it yields a question, is sent noisy answers, and so can be run again from these.
+The programme never meets the data: it yields a question, is sent the question as it was asked and noisy answers, and so
+can be run again from these. Another processor would choose slightly other questions: those that were asked count.
 """
 
 from collections.abc import Callable, Generator, Iterable
@@ -11,17 +12,20 @@ import numpy as np
 from dpmath.core.accounting import ExactIntArray
 from dpmath.core.currency import Currency
 from dpmath.noise.sampling import RandomBytes
-from dpmath.presence.asking import check_of, counting, kept_of, sigma, summing, totals_of
-from dpmath.presence.ball import SHARE_BITS, Ball
+from dpmath.presence.as_asked import Counting, Summing
+from dpmath.presence.asking import check_of, counting, kept_of, summing, totals_of
+from dpmath.presence.ball import SHARE_BITS, sigma
 from dpmath.presence.basis import FloatArray
+from dpmath.presence.chosen import Chosen, apart, chosen_of, with_chosen
 from dpmath.presence.counts import Users, users_of, with_total
 from dpmath.presence.estimate import Day, Estimate, Number, residual_factor
-from dpmath.presence.questions import Check, Kept, Question, noisy_answers
+from dpmath.presence.questions import Kept, Question, noisy_answers
 from dpmath.presence.state import Asked, Known, State, first_state
 from dpmath.presence.user_cells import UserCells
 from dpmath.presence.weights import USUAL_LOG_LENGTH, USUAL_SHARE, log_length_of
 
-Programme = Generator[Question, ExactIntArray, Estimate]
+Programme = Generator[Question, tuple[Question, ExactIntArray], Estimate]
+"""Yields a question; is sent the question as it was asked, and its noisy answers; returns the estimate."""
 
 _SPREAD_OF_SHARES = 0.15
 _OF_CITY = 0.05
@@ -31,7 +35,7 @@ _LEAST_OF_LENGTH, _MOST_OF_LENGTH = 0.2, 0.99
 
 
 def programme(state: State | None, asked: Asked) -> Programme:
-    """Yield a day's questions, take their noisy answers, and return the day's estimate with the state that it leaves.
+    """Yield a day's questions, take what was asked and answered, and return the estimate with the state that it leaves.
 
     Args:
         state: What the days before left; None on a first day.
@@ -42,29 +46,28 @@ def programme(state: State | None, asked: Asked) -> Programme:
     """
     is_first, basis = state is None, asked.basis
     totals = totals_of(asked, is_first)
-    known = Known.of(totals, (yield totals), asked)
+    known = Known.of(totals, (yield totals)[1], asked)
     before = first_state(known, asked) if state is None else state.a_day_later(asked)
-    counts = counting(before, known, asked, is_first)
-    numbers = yield counts.question
+    question, numbers = yield counting(before, known, asked, is_first)
+    counts = Counting.of(question)
     tried = {} if state is None else state.paced(asked)
     counted = counts.counted(numbers, USUAL_SHARE)
     users = users_of(tried.get("users", [before.users]), basis, counted, before.overdispersion, is_first=is_first)
     if asked.counts_only:
         kept = kept_of(counts, None, asked, is_first)
-        (share,) = _shares(kept, (yield kept), known, asked)
+        (share,) = _shares(kept, (yield kept)[1], known, asked)
         users = users_of([users.before], basis, counts.counted(numbers, share.mean), before.overdispersion, users)
         users = with_total(users, share.mean, share.unsure, known.cells, known.cells_variance, basis)
         return _counted(before, users, share.mean, asked, is_first)
-    sums = summing(before, users, known, asked, is_first)
-    amounts = yield sums.question
+    question, amounts = yield summing(before, users, known, asked, is_first)
+    sums = Summing.of(question)
     kept = kept_of(counts, sums, asked, is_first)
-    of_users, of_records, of_cells = _shares(kept, (yield kept), known, asked)
-    check = check_of(before, sums, asked, is_first)
-    far = yield check
+    of_users, of_records, of_cells = _shares(kept, (yield kept)[1], known, asked)
+    _, far = yield check_of(before, sums, asked, is_first)
     users = users_of([users.before], basis, counts.counted(numbers, of_users.mean), before.overdispersion, users)
     users = with_total(users, of_users.mean, of_users.unsure, known.cells, known.cells_variance, basis)
     day = Day(asked, before, tried, users, sums, amounts, (of_records.mean, of_cells.mean))
-    return _estimate(day, check, far, of_users.mean)
+    return _estimate(day, far, of_users.mean)
 
 
 @dataclass(frozen=True)
@@ -73,17 +76,19 @@ class Answered:
 
     Attributes:
         estimate: The estimate.
-        balls: The ball of each question, which says what it cost.
+        questions: The questions as they were asked; the ball of each says what it cost.
         answers: The noisy answers to each question.
+        apart: How far questions are from those that would be asked here; see ``chosen.apart``.
     """
 
     estimate: Estimate
-    balls: list[Ball]
+    questions: list[Question]
     answers: list[ExactIntArray]
+    apart: float
 
     def loss(self, currency: Currency) -> int:
         """Return what the day cost everybody, in the currency's unit."""
-        return sum(ball.loss(currency) for ball in self.balls)
+        return sum(question.ball.loss(currency) for question in self.questions)
 
 
 def asked_for_real(steps: Programme, day: UserCells, random_bytes: RandomBytes) -> Answered:
@@ -97,43 +102,53 @@ def asked_for_real(steps: Programme, day: UserCells, random_bytes: RandomBytes) 
     Source:
         HV-L72.
     """
-    return _answered(steps, lambda question: noisy_answers(question, day, random_bytes))
+    return _answered(steps, lambda question: (question, noisy_answers(question, day, random_bytes)))
 
 
-def asked_again(steps: Programme, answers: Iterable[ExactIntArray]) -> Answered:
+def asked_again(steps: Programme, chosen: Chosen, answers: Iterable[ExactIntArray]) -> Answered:
     """Return what follows from stored noisy answers.
 
+    Args:
+        steps: The day's programme.
+        chosen: The numbers of its questions that were chosen in floating point.
+        answers: The noisy answers to each question.
+
     Raises:
-        ValueError: The answers are too few or too many, or not as many as a question has.
+        ValueError: The answers are too few or too many, or not as many as a question has, or the numbers are no
+            question's.
 
     Source:
         HV-L72.
     """
     stored = iter(answers)
 
-    def stored_answers(question: Question) -> ExactIntArray:
-        found = next(stored, None)
-        if found is None or found.shape != (question.ball.n_sums,):
+    def stored_answers(question: Question) -> tuple[Question, ExactIntArray]:
+        asked, found = with_chosen(question, chosen), next(stored, None)
+        if found is None or found.shape != (asked.ball.n_sums,):
             raise ValueError("answers must be those of the programme's questions")
-        return found
+        return asked, found
 
     answered = _answered(steps, stored_answers)
     if next(stored, None) is not None:
         raise ValueError("answers must be as many as the programme's questions")
+    if chosen.keys() != chosen_of(answered.questions).keys():
+        raise ValueError("chosen must have the numbers of the programme's questions alone")
     return answered
 
 
-def _answered(steps: Programme, answer: Callable[[Question], ExactIntArray]) -> Answered:
-    balls: list[Ball] = []
+def _answered(steps: Programme, answer: Callable[[Question], tuple[Question, ExactIntArray]]) -> Answered:
+    questions: list[Question] = []
     answers: list[ExactIntArray] = []
-    question = next(steps)
+    question, most = next(steps), 0.0
     while True:
-        balls.append(question.ball)
-        answers.append(answer(question))
+        asked, found = answer(question)
+        most = max(most, apart(question, asked))
+        questions.append(asked)
+        answers.append(found)
         try:
-            question = steps.send(answers[-1])
+            question = steps.send((asked, found))
         except StopIteration as end:
-            return Answered(end.value, balls, answers)
+            return Answered(end.value, questions, answers, most)
 
 
 @dataclass(frozen=True)
@@ -171,11 +186,11 @@ def _counted(before: State, users: Users, share: float, asked: Asked, is_first: 
     return Estimate(Number(users.mean, users.variance), nothing, nothing, users.off, users.off, after)
 
 
-def _estimate(day: Day, check: Check, far: ExactIntArray, of_users: float) -> Estimate:
+def _estimate(day: Day, far: ExactIntArray, of_users: float) -> Estimate:
     """Return the estimate from a day's answers, and what it leaves."""
     before, users = day.before, day.users
     a_user, records = day.records()
-    residual = residual_factor(day, day.values(1.0, records), check, far)
+    residual = residual_factor(day, day.values(1.0, records), far)
     values = day.values(residual, records)
     after = replace(
         before,

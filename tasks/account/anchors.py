@@ -9,6 +9,7 @@ from pathlib import Path
 from tasks.account.chain import last_hash
 from tasks.account.entry import Entry
 from tasks.account.ledger import ledger_path, read_entries
+from tasks.account.signed_notes import check_signed, signed
 from tasks.base.durable import canonical_json
 from tasks.base.errors import HexveilError, LedgerBroken, contained
 from tasks.base.owner import Spender
@@ -18,30 +19,42 @@ _CHECKPOINT = re.compile(r"(\S+)\n(0|[1-9][0-9]{0,17})\n([A-Za-z0-9+/]{43}=)\n(?
 
 
 @contained
-def ledger_head(config: Spender) -> str:
-    """Return the checkpoint of the ledger, after checking the chain: https://c2sp.org/tlog-checkpoint, not signed.
+def ledger_head(config: Spender, key_file: Path | None = None) -> str:
+    """Return the checkpoint of the ledger, after checking the chain: https://c2sp.org/tlog-checkpoint.
 
     Its lines are the name of the log, the number of entries, and the root of their Merkle tree (RFC 6962).
+
+    Args:
+        config: Says where the ledger is.
+        key_file: The owner's private key, to sign it with; None to leave it without a signature.
+
+    Raises:
+        HexveilError: The file is no such key.
     """
     entries = read_entries(config)
-    return f"{_origin(config)}\n{len(entries)}\n{_root(entries)}\n"
+    text = f"{_origin(config)}\n{len(entries)}\n{_root(entries)}\n"
+    return text if key_file is None else signed(text, _origin(config), key_file)
 
 
 @contained
-def check_anchor(anchor: str, config: Spender) -> None:
+def check_anchor(anchor: str, config: Spender, key_file: Path | None = None) -> None:
     """Check that the ledger still has a line that was noted earlier, and everything before that line.
 
     Args:
-        anchor: The file of a checkpoint, signed or not, whose signatures are not checked; or ``NUMBER:HASH``, the
-            number and hash of the line.
+        anchor: The file of a checkpoint, signed or not; or ``NUMBER:HASH``, the number and hash of the line.
         config: Says where the ledger is.
+        key_file: The owner's public key, which must have signed the checkpoint; None to look at no signature.
 
     Raises:
-        HexveilError: It is no anchor, or one of another ledger.
+        HexveilError: It is no anchor, or one of another ledger, or not signed by the key.
         LedgerBroken: The ledger has no such line.
     """
     of_chain = _OF_CHAIN.fullmatch(anchor.strip())
     number, noted = (int(of_chain[1]), of_chain[2]) if of_chain else _read_checkpoint(Path(anchor), config)
+    if key_file is not None:
+        if of_chain:
+            raise HexveilError("--public-key is for a checkpoint that was signed; NUMBER:HASH has no signature")
+        check_signed(Path(anchor).read_text(encoding="utf-8"), _origin(config), key_file)
     entries = read_entries(config)
     path = ledger_path(config)
     if number > len(entries):

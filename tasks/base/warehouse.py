@@ -127,17 +127,17 @@ def connect(config: Owner) -> Iterator[Connection]:
 
 
 @contextmanager
-def in_memory(timezone: str, config: Owner | None = None) -> Iterator[Connection]:
-    """Open an empty database in memory, in a time zone, with the limits and functions of a storage if it is given."""
+def in_memory(timezone: str, config: Owner | None = None, **instead: Any) -> Iterator[Connection]:
+    """Open an empty database in memory, in a time zone, with the limits of a storage; some functions may be others."""
     with closing(duckdb.connect(config={} if config is None else _settings(config))) as connection:
-        _add_functions(connection)
+        _add_functions(connection, **instead)
         connection.execute(f"set TimeZone = '{timezone}'")
         yield connection
 
 
-def _add_functions(database: Connection) -> None:
+def _add_functions(database: Connection, **instead: Any) -> None:
     for name, (function, kinds, kind) in hexagons.FUNCTIONS.items():
-        database.create_function(name, function, kinds, kind, type=PythonUDFType.ARROW)
+        database.create_function(name, instead.get(name, function), kinds, kind, type=PythonUDFType.ARROW)
     database.execute("set global enable_geoparquet_conversion = false")  # one bad geometry would fail the whole file
 
 

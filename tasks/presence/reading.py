@@ -18,6 +18,7 @@ from dpmath.presence.user_cells import UserCells, capped
 from tasks.base import durable, warehouse
 from tasks.base.errors import BadInput
 from tasks.base.storage import private_folder
+from tasks.occupancy.boxed_area import cells_about
 from tasks.presence.config import FORMATS, PresenceConfig
 from tasks.presence.parquet_rows import parquet_rows
 from tasks.records.input_formats.columns import place_form
@@ -58,12 +59,12 @@ def read_day(date: dt.date, config: PresenceConfig) -> UserCells:
     value, grid = config.value, config.grid
     ticks = {"lower": float(value.lower), "tick": config.tick, "n_ticks": value.n_ticks}
     places = {"resolution": grid.h3_resolution, "slot_minutes": grid.slot_minutes, "day_zone": config.timezone}
-    with warehouse.in_memory(config.time_zone, config) as connection:
+    with warehouse.in_memory(config.time_zone, config, h3_cell=cells_about(config.hexagons)) as connection:
         n_lines = _read_files(connection, date, config)
         cells = pl.Series([int(one, 16) for one in config.hexagons], dtype=pl.UInt64)
         connection.register("area_hexagon", pl.DataFrame({"h3_cell": cells}).with_row_index("number"))
         factor = {"factor": float(value.factor_on(date))}
-        warehouse.run(connection, "scratch/present_record", {**ticks, **places, **factor})
+        warehouse.run(connection, "scratch/present_pair", {**ticks, **places, **factor})
         outcomes = dict(warehouse.rows(connection, "read/present_outcomes"))
         pairs = warehouse.frame(connection, "read/present_pairs")
     outcomes |= {} if n_lines is None else {"malformed": n_lines[0] - n_lines[1]}

@@ -5,6 +5,7 @@ import logging
 from typing import Any
 
 from dpmath.noise.sampling import RandomBytes
+from dpmath.presence.chosen import chosen_of
 from dpmath.presence.programme import Answered, asked_for_real, programme
 from tasks.account import ledger, private_files, witnesses
 from tasks.account.entry import FORMAT, Entry, Stated
@@ -24,6 +25,7 @@ from tasks.presence.formats import FORMATS, PresenceDay, manifest
 from tasks.presence.joint import described_day, described_error, joint_tables
 from tasks.presence.reading import read_day
 from tasks.presence.states import ANSWERS, AREA, answers_table, asked, known_before, packed, remove_unreleased
+from tasks.presence.stored_questions import QUESTIONS, questions_bytes
 from tasks.presence.table import check, table_of
 
 log = logging.getLogger("hexveil.presence")
@@ -140,6 +142,7 @@ def _with_files(entry: Stated, answered: Answered, date: dt.date, config: Presen
     contents = {one.name: one.writes(day) for one in FORMATS if one.is_wanted(day)}
     contents |= {name: parquet_bytes(one) for name, one in joint.tables.items()}
     contents[AREA] = durable.readable_json(config.hexagons)
+    contents[QUESTIONS] = questions_bytes(chosen_of(answered.questions))
     contents[ANSWERS] = parquet_bytes(answers_table(answered.answers))
     hashes = {name: durable.write_named_by_hash(folder, content) for name, content in contents.items()}
     hashes[MANIFEST] = durable.write_named_by_hash(folder, manifest(entry, hashes))

@@ -1,4 +1,4 @@
-"""What releases leave for the days to come, and the noisy answers that it can be made from again."""
+"""What releases leave for the days to come, and the questions and noisy answers that it can be made from again."""
 
 import datetime as dt
 from collections.abc import Mapping, Sequence
@@ -20,9 +20,10 @@ from tasks.base.errors import LedgerBroken
 from tasks.base.progress import progress
 from tasks.presence.area import positions_of
 from tasks.presence.config import PresenceConfig
+from tasks.presence.stored_questions import QUESTIONS, read_questions
 
 ANSWERS = "answers.parquet"
-"""The published file of the noisy answers, from which all else can be made again."""
+"""The published file of the noisy answers, from which with the questions all else can be made again."""
 AREA = "area.json"
 """The published file of the hexagons of the public area."""
 _PARTS = ("mean", "covariance", "own", "own_variance")
@@ -102,16 +103,16 @@ def _waited(state: State, before: dt.date, date: dt.date, config: PresenceConfig
 
 
 def estimated_again(entry: PresenceRelease, before: State | None, config: PresenceConfig) -> Answered:
-    """Return a release's estimate, from what was known before it and its noisy answers.
+    """Return a release's estimate, from what was known before it, what was asked, and its noisy answers.
 
     Raises:
-        LedgerBroken: The answers are missing, changed, or not those of its questions.
+        LedgerBroken: Questions or answers are missing, changed, or not those of its questions.
     """
-    settings = config.with_privacy(entry.settings["privacy"])
-    answers = read_answers(private_files.read(private_files.releases(config), entry.files[ANSWERS]))
+    settings, folder = config.with_privacy(entry.settings["privacy"]), private_files.releases(config)
+    questions, answers = (private_files.read(folder, entry.files[name]) for name in (QUESTIONS, ANSWERS))
     try:
-        return asked_again(programme(before, asked(settings)), answers)
-    except ValueError:
+        return asked_again(programme(before, asked(settings)), read_questions(questions), read_answers(answers))
+    except (ValueError, pl.exceptions.PolarsError):
         pass
     raise LedgerBroken(f"the noisy answers of {entry.release_id} are not those of its questions")
 

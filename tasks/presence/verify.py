@@ -31,11 +31,14 @@ from tasks.presence.joint import described_day, joint_tables, says_something_els
 from tasks.presence.overview import over_all_days
 from tasks.presence.release import guarantee, release_id
 from tasks.presence.states import ANSWERS, AREA, MadeAgain, estimated_again
+from tasks.presence.stored_questions import QUESTIONS
 from tasks.presence.table import cells_of, check
 
 _TOLERANCE = 1e-6
 """How far numbers made again may differ, as a share of the range or of the number: another machine adds otherwise."""
 
+_OF_QUESTIONS = 0.02
+"""How far questions may be from those that would be asked here: there may be other directions that tell as much."""
 _LAST_DECIMAL = 1.1e-6
 """What rounding to six decimals may add."""
 _ERROR, _ENDS = 0.02, ("least", "largest")
@@ -151,7 +154,7 @@ def _problems_with_files(
     day = PresenceDay(table, settings, entry.date, entry.revision, entry.in_words, entry.said_first)
     wanted = [one for one in FORMATS if one.is_wanted(day)]
     joint = {JOINT, JOINT_USERS} if settings.statistics.mean else {JOINT_USERS}
-    if contents.keys() != {one.name for one in wanted} | {ANSWERS, AREA, MANIFEST} | joint:
+    if contents.keys() != {one.name for one in wanted} | {QUESTIONS, ANSWERS, AREA, MANIFEST} | joint:
         yield "its files are not those of a day"
     for one in wanted:
         if one.says_the_same is not None and not one.says_the_same(contents[one.name], table):
@@ -171,8 +174,10 @@ def _unlike_answers(
     settings: PresenceConfig,
     made: MadeAgain,
 ) -> Iterator[str]:
-    """Yield what does not follow from the noisy answers: the loss, or a table."""
+    """Yield what does not follow from questions and noisy answers: the questions, the loss, or a table."""
     again = estimated_again(entry, made.before(entry.date, before, settings), settings)
+    if again.apart > _OF_QUESTIONS:
+        yield f"{QUESTIONS} does not follow from the answers before each question"
     if again.loss(settings.privacy.currency) != entry.loss:
         yield "its loss is not that of its questions"
     cells = cells_of(again.estimate, entry.date, entry.release_id, float(entry.epsilon), settings)

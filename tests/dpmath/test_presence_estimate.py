@@ -10,17 +10,17 @@ from scipy.stats import multivariate_normal
 
 from dpmath.core.currency import Concentrated
 from dpmath.presence.amounts import Told, first_means_of, likeliest_means, means_of
-from dpmath.presence.asking import sigma
-from dpmath.presence.ball import Ball
+from dpmath.presence.ball import Ball, sigma
 from dpmath.presence.basis import Basis, Grid, basis_of
+from dpmath.presence.chosen import chosen_of
 from dpmath.presence.counts import users_of, with_total
 from dpmath.presence.errors import Off, errors_of, loadings_of
 from dpmath.presence.estimate import Estimate, Number, at_least, limits
 from dpmath.presence.fields import Field, Prior, Seen, learned, of_rows, paced
+from dpmath.presence.loadings import is_of_own, whole_loadings
 from dpmath.presence.numbers import OfCells, OfSums, directions, left_over
 from dpmath.presence.priors import likelier, taken_as
-from dpmath.presence.programme import asked_again, asked_for_real, programme
-from dpmath.presence.questions import Question
+from dpmath.presence.programme import Answered, asked_again, asked_for_real, programme
 from dpmath.presence.state import Asked, asked_of
 from dpmath.presence.tilted import tilted
 from dpmath.presence.user_cells import UserCells, capped
@@ -389,18 +389,19 @@ def test_a_day_costs_everybody_no_more_than_it_may_and_questions_follow_from_ans
             cost += question.ball.loss(CURRENCY)
             told = np.resize(one, question.ball.n_sums)
             try:
-                question = steps.send(told)
+                question = steps.send((question, told))
             except StopIteration:
                 break
         assert 0.9 * asked.loss < cost <= asked.loss
-    again = asked_again(programme(None, asked), answers).estimate
+    chosen = chosen_of(answered.questions)
+    again = asked_again(programme(None, asked), chosen, answers).estimate
     for name in ("n_users", "n_records", "mean"):
         assert np.array_equal(getattr(again, name).mean, getattr(real, name).mean)
         assert np.array_equal(getattr(again, name).variance, getattr(real, name).variance)
     with pytest.raises(ValueError, match="answers must be those"):
-        asked_again(programme(None, asked), answers[:-1])
+        asked_again(programme(None, asked), chosen, answers[:-1])
     with pytest.raises(ValueError, match="as many as"):
-        asked_again(programme(None, asked), [*answers, answers[0]])
+        asked_again(programme(None, asked), chosen, [*answers, answers[0]])
 
 
 @pytest.mark.theorem("HV-L70", "HV-L72")
@@ -414,13 +415,13 @@ def test_given_the_same_answers_a_day_with_and_without_a_user_differ_within_the_
         (np.array([-1, GRID.n_cells]), np.array([5, 5]), np.array([0, 9])),
         (cells[::2], np.full(cells[::2].size, 1000), np.zeros(cells[::2].size, dtype=np.int64)),
     ]
-    answers = asked_for_real(programme(None, asked), day, np.random.default_rng(2).bytes).answers
+    questions = asked_for_real(programme(None, asked), day, np.random.default_rng(2).bytes).questions
     for others in (raw, tuple(column[:0] for column in raw)):
         for cell, records, total in shapes:
             one = (np.full(cell.size, 10**6), cell, records, total)
             more = [np.concatenate(pair) for pair in zip(others, one, strict=True)]
             days = [capped(u, c, n, s, GRID.n_cells, CAP, VALUE_RANGE) for u, c, n, s in (others, more)]
-            for question in questions_of(asked, answers):
+            for question in questions:
                 sums = [
                     np.asarray(question.ball.inside(question.private_vectors(each)).sum(axis=0)).ravel().astype(object)
                     for each in days
@@ -428,11 +429,69 @@ def test_given_the_same_answers_a_day_with_and_without_a_user_differ_within_the_
                 assert sum(int(move) ** 2 for move in sums[1] - sums[0]) <= question.ball.radius**2
 
 
-def questions_of(asked: Asked, answers: list[np.ndarray]) -> list[Question]:
-    steps = programme(None, asked)
-    questions = [next(steps)]
-    questions += [steps.send(one) for one in answers[:-1]]
-    return questions
+@pytest.fixture(scope="module")
+def first_day() -> Answered:
+    day, _ = people(0)
+    return asked_for_real(programme(None, asked_at("2")), day, np.random.default_rng(5).bytes)
+
+
+@pytest.mark.theorem("HV-L72")
+def test_what_was_asked_counts_where_another_processor_would_turn_directions(first_day: Answered) -> None:
+    """Directions of the other sign ask for the same. They are read as they were asked, at no other cost."""
+    chosen = chosen_of(first_day.questions)
+    assert chosen["values"].shape[1] > 20
+    signs = np.where(np.arange(chosen["values"].shape[1]) % 3, 1, -1)
+    answers = list(first_day.answers)
+    answers[2] = answers[2] * np.concatenate([np.ones(len(answers[2]) - len(signs), dtype=np.int64), signs])
+    turned = asked_again(programme(None, asked_at("2")), chosen | {"values": chosen["values"] * signs}, answers)
+    assert turned.apart == 0
+    assert turned.loss(CURRENCY) == first_day.loss(CURRENCY)
+    assert np.allclose(turned.estimate.mean.mean, first_day.estimate.mean.mean, rtol=1e-9)
+    unturned = asked_again(programme(None, asked_at("2")), chosen, answers)
+    assert not np.allclose(unturned.estimate.mean.mean, first_day.estimate.mean.mean, rtol=1e-2)
+
+
+@pytest.mark.theorem("HV-L72")
+def test_other_questions_than_follow_are_seen_and_none_costs_more_or_breaks_the_arithmetic(
+    first_day: Answered,
+) -> None:
+    chosen, steps = chosen_of(first_day.questions), lambda: programme(None, asked_at("2"))
+    for name in ("users", "values", "values_centre", "records_centre"):
+        found = asked_again(steps(), chosen | {name: chosen[name] - chosen[name] // 8}, first_day.answers)
+        assert found.apart > 0.05
+        assert found.loss(CURRENCY) == first_day.loss(CURRENCY)
+    assert asked_again(steps(), chosen | {"values_centre": chosen["values_centre"] + 1}, first_day.answers).apart == 0
+    values = chosen["values"]
+    for other in (
+        {"values": values[:, :-1]},
+        {"values": values[:-1]},
+        {"values": values[:, :, None]},
+        {"values": np.full_like(values, 1 << 61)},
+        {"values_centre": chosen["values_centre"] - VALUE_RANGE},
+        {"values_centre": np.full_like(chosen["values_centre"], VALUE_RANGE + 1)},
+        {"expected_of_user": np.zeros_like(chosen["expected_of_user"])},
+        {"more": chosen["users"]},
+    ):
+        with pytest.raises(ValueError, match=r"must (be|have)"):
+            asked_again(steps(), chosen | other, first_day.answers)
+    with pytest.raises(ValueError, match="lacks"):
+        asked_again(steps(), {name: one for name, one in chosen.items() if name != "users"}, first_day.answers)
+
+
+@pytest.mark.theorem("HV-L72")
+@pytest.mark.parametrize("largest", [1, 1 << 7, 1 << 30, 1 << 57])
+def test_loadings_of_directions_have_few_digits_and_those_of_cells_all(largest: int) -> None:
+    loading = np.random.default_rng(1).normal(size=(50, 9)) * np.geomspace(1e-9, 1, 50)[:, None]
+    whole = whole_loadings(loading, largest, 1 << 60).toarray()
+    exact, last = loading * largest, np.abs(whole).max(axis=1, keepdims=True)
+    assert np.abs(whole - exact).max() <= max(1, largest)
+    assert np.all(np.abs(whole - exact) <= np.maximum(last / 100, 1))
+    lowest = np.bitwise_or.reduce(whole, axis=1) & -np.bitwise_or.reduce(whole, axis=1)
+    assert np.all(last.ravel() <= 128 * lowest)
+    own = whole_loadings(np.abs(loading[:, 0]), largest, 1 << 60)
+    assert is_of_own(own)
+    assert np.array_equal(own.diagonal(), np.maximum(np.rint(np.abs(loading[:, 0]) * largest), 1))
+    assert not is_of_own(whole_loadings(loading[:9], 1 << 30, 1 << 60))
 
 
 @pytest.mark.theorem("HV-E25")

@@ -42,11 +42,8 @@ def a_day(*, with_the_person: bool) -> UserCells:
 def questions() -> list[Question]:
     """Return the questions of some first day, made from its noisy answers."""
     asked = asked_of(GRID, CAP, VALUE_RANGE, CURRENCY.within(Decimal(3)))
-    answers = asked_for_real(
-        programme(None, asked), a_day(with_the_person=True), np.random.default_rng(2).bytes
-    ).answers
-    steps = programme(None, asked)
-    return [next(steps), *(steps.send(one) for one in answers[:-1])]
+    day = a_day(with_the_person=True)
+    return asked_for_real(programme(None, asked), day, np.random.default_rng(2).bytes).questions
 
 
 def moved(question: Question) -> np.ndarray:

@@ -7,6 +7,9 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from command_line import called_here, environment_of
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey, Ed25519PublicKey
+from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat, PublicFormat
 from support import Dataset
 
 from tasks.account import chain, ledger
@@ -14,6 +17,7 @@ from tasks.account.anchors import check_anchor, ledger_head, merkle_root
 from tasks.account.changes import entry_of
 from tasks.account.commit import commit
 from tasks.account.entry import FORMAT, Entry
+from tasks.account.signed_notes import is_signed
 from tasks.base.durable import canonical_json
 from tasks.base.errors import HexveilError, LedgerBroken
 
@@ -134,3 +138,85 @@ def test_a_head_is_of_a_chain_in_order(dataset: Dataset) -> None:
     with pytest.raises(LedgerBroken, match="line 1 was changed"):
         ledger_head(dataset.config)
     assert canonical_json(json.loads(path.read_bytes().splitlines()[0]))
+
+
+def keys(folder: Path, name: str = "key") -> tuple[Path, Path]:
+    """Return files with a private key of Ed25519 and its public key, as openssl writes them."""
+    key, private, public = Ed25519PrivateKey.generate(), folder / f"{name}.pem", folder / f"{name}.pub"
+    private.write_bytes(key.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption()))
+    public.write_bytes(key.public_key().public_bytes(Encoding.PEM, PublicFormat.SubjectPublicKeyInfo))
+    return private, public
+
+
+def test_a_signed_head_is_a_note_that_its_public_key_opens(dataset: Dataset) -> None:
+    write(dataset, *"ab")
+    private, public = keys(dataset.folder)
+    path = dataset.folder / "head.txt"
+    path.write_text(ledger_head(dataset.config, private))
+    assert path.read_text().startswith(ledger_head(dataset.config) + "\n\u2014 hexveil/test ")
+    check_anchor(str(path), dataset.config, public)
+    path.write_text(path.read_text() + "\u2014 witness.example/w az3grlgtzPIC\n")
+    check_anchor(str(path), dataset.config, public)
+    check_anchor(str(path), dataset.config)
+    write(dataset, "a")
+    with pytest.raises(LedgerBroken, match="entry 2 was noted"):
+        check_anchor(str(path), dataset.config, public)
+
+
+def test_a_note_is_that_of_the_specification() -> None:
+    """The key and the note are those of golang.org/x/mod/sumdb/note, from which C2SP took the form."""
+    text = "If you think cryptography is the answer to your problem,\nthen you don't know what your problem is.\n"
+    key = base64.b64decode("ARpc2QcUPDhMQegwxbzhKqiBfsVkmqq/LDE4izWy10TW")[1:]
+    signature = "x08go/ZJkuBS9UG/SffcvIAQxVBtiFupLLr8pAcElZInNIuGUgYN1FFYC2pZSNXgKvqfqdngotpRZb6KE6RyyBwJnAM="
+    signed = f"{text}\n\u2014 PeterNeumann {signature}\n"
+    assert is_signed(signed, "PeterNeumann", Ed25519PublicKey.from_public_bytes(key))
+    assert not is_signed(signed.replace("answer", "cause"), "PeterNeumann", Ed25519PublicKey.from_public_bytes(key))
+    assert not is_signed(signed, "EnochRoot", Ed25519PublicKey.from_public_bytes(key))
+
+
+def test_a_head_that_was_changed_or_signed_by_others_is_refused(dataset: Dataset) -> None:
+    write(dataset, "a")
+    (private, public), (_, other) = keys(dataset.folder), keys(dataset.folder, "other")
+    note, path = ledger_head(dataset.config, private), dataset.folder / "head.txt"
+    write(dataset, *"ab")
+    root = ledger_head(dataset.config).splitlines()[2]
+    forged = "\n".join([*note.splitlines()[:1], "2", root, *note.splitlines()[3:], ""])
+    for text, key in (
+        (note, other),
+        (forged, public),
+        (note.replace("\u2014 hexveil/test", "\u2014 hexveil/other"), public),
+        (note.rpartition("\n\n")[0] + "\n", public),
+    ):
+        path.write_text(text)
+        with pytest.raises(HexveilError, match="is not signed by"):
+            check_anchor(str(path), dataset.config, key)
+    path.write_text(note)
+    check_anchor(str(path), dataset.config, public)
+    with pytest.raises(HexveilError, match="has no signature"):
+        check_anchor(of_chain(dataset), dataset.config, public)
+
+
+def test_what_is_no_key_is_said(dataset: Dataset) -> None:
+    private, public = keys(dataset.folder)
+    noted = dataset.folder / "head.txt"
+    noted.write_text(ledger_head(dataset.config, private))
+    nothing = dataset.folder / "nothing.pem"
+    nothing.write_text("-----BEGIN PRIVATE KEY-----\n")
+    for file in (nothing, public, dataset.folder / "none"):
+        with pytest.raises(HexveilError, match="openssl genpkey"):
+            ledger_head(dataset.config, file)
+    for file in (nothing, private, dataset.folder / "none"):
+        with pytest.raises(HexveilError, match="openssl pkey"):
+            check_anchor(str(noted), dataset.config, file)
+
+
+def test_the_commands_sign_and_check_a_head(dataset: Dataset, tmp_path: Path) -> None:
+    runs, (private, public) = called_here(environment_of(tmp_path / "home")), keys(dataset.folder)
+    write(dataset)
+    head = runs("ledger", "head", "--config", dataset.config_file, "--key", private)
+    (path := dataset.folder / "head.txt").write_text(head.stdout)
+    given = ("ledger", "verify", "--config", dataset.config_file, "--public-key", public)
+    assert runs(*given, "--expect", path).returncode == 0
+    path.write_text(head.stdout.replace("\n0\n", "\n1\n"))
+    assert "is not signed by" in runs(*given, "--expect", path).stderr
+    assert "give it with --expect" in runs(*given).stderr

@@ -5,7 +5,9 @@ import gzip
 import json
 import random
 from collections import defaultdict
+from collections.abc import Callable
 from decimal import Decimal
+from io import BytesIO
 from pathlib import Path
 
 import h3
@@ -17,6 +19,7 @@ import pytest
 from present import AREA, CONFIG, LATER, SHAPES, Line, lines_of, made, of_shape, released, write
 from support import DATE, Dataset
 
+from dpmath.presence.chosen import Chosen
 from dpmath.presence.user_cells import UserCells
 from flows import presence as flow
 from tasks.account import ledger, private_files
@@ -24,6 +27,7 @@ from tasks.account.amendments import amend_budget
 from tasks.account.presence_release import presence_releases
 from tasks.base.config import load_config
 from tasks.base.errors import BadConfig, BadInput, BudgetExceeded, HexveilError, LedgerBroken, NoRecords
+from tasks.base.frames import parquet_bytes
 from tasks.presence import account
 from tasks.presence.area import hexagons_of, positions_of
 from tasks.presence.backup import back_up_presence
@@ -31,6 +35,7 @@ from tasks.presence.config import PresenceConfig, load_presence
 from tasks.presence.publish import publish_day
 from tasks.presence.reading import read_day
 from tasks.presence.states import ANSWERS
+from tasks.presence.stored_questions import QUESTIONS, questions_bytes
 from tasks.presence.table import table_of
 from tasks.presence.verify import verify_presence
 
@@ -263,7 +268,9 @@ def test_the_table_says_what_was_there(dataset: tuple[Dataset, PresenceConfig]) 
         assert row["n_users_ci95_low"] <= row["n_users"] <= row["n_users_ci95_high"]
 
 
-@pytest.mark.parametrize("name", ["statistics.csv", "statistics.parquet", "manifest.json", ANSWERS, "area.json"])
+@pytest.mark.parametrize(
+    "name", ["statistics.csv", "statistics.parquet", "manifest.json", QUESTIONS, ANSWERS, "area.json"]
+)
 @pytest.mark.parametrize("is_released", [False, True])
 def test_a_changed_file_is_found(name: str, is_released: bool, dataset: tuple[Dataset, PresenceConfig]) -> None:
     files, config = dataset
@@ -294,6 +301,41 @@ def test_a_forged_table_does_not_follow_from_the_answers(
     monkeypatch.setattr("tasks.presence.release.table_of", forged)
     published(config)
     with pytest.raises(LedgerBroken, match="does not follow from the noisy answers"):
+        verify_presence(config)
+
+
+def in_one_sum(loading: pl.Series) -> pl.Series:
+    return (loading // loading.max() + 1).reshape((-1, 1)).cast(pl.List(pl.Int16))  # type: ignore[operator]
+
+
+@pytest.mark.parametrize(
+    ("changed", "reason"),
+    [
+        (lambda file: file.with_columns(pl.col("values") * 2), "questions.parquet does not follow"),
+        (lambda file: file.with_columns(pl.col("values_centre") + 200), "questions.parquet does not follow"),
+        (lambda file: file.with_columns(pl.col("values") * 0 + 2**61), "not those of its questions"),
+        (lambda file: file.with_columns(in_one_sum(file["records"]), records_shift=0), "not those of its questions"),
+        (lambda file: file.with_columns(pl.lit("1").alias("records")), "not those of its questions"),
+        (lambda file: file.with_columns(pl.lit(None).alias("values_centre")), "not those of its questions"),
+        (lambda file: file.drop("users_centre"), "not those of its questions"),
+        (lambda file: file.head(3), "not those of its questions"),
+    ],
+)
+def test_forged_questions_are_none(
+    changed: Callable[[pl.DataFrame], pl.DataFrame],
+    reason: str,
+    dataset: tuple[Dataset, PresenceConfig],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    files, config = dataset
+    write(files, DATE, some_lines(1, 300))
+
+    def forged(chosen: Chosen) -> bytes:
+        return parquet_bytes(changed(pl.read_parquet(BytesIO(questions_bytes(chosen)))))
+
+    monkeypatch.setattr("tasks.presence.release.questions_bytes", forged)
+    published(config)
+    with pytest.raises(LedgerBroken, match=reason):
         verify_presence(config)
 
 

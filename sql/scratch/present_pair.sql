@@ -1,14 +1,14 @@
--- present_record: the rows of one local day that are used, with their cells; what a user said twice counts once.
+-- present_pair: what each user brought to each cell of one local day; what a user said twice counts once.
 -- Of several values at one time and place the mean in ticks counts. Nothing is decided by rows of another user. A slot
 -- is one by the clock on the wall, so an hour that the clock shows twice is one slot.
--- Grain    one row per (user_id, observed_at, latitude, longitude)
+-- Grain    one row per (user_id, cell)
 -- Reads    present_row, area_hexagon
 -- Params   $factor: of values in the source's unit; $lower, $tick in the value's unit; $n_ticks; $resolution;
 --          $slot_minutes; $day_zone
--- Units    value_ticks = (value factor - lower) / tick, from 0 to n_ticks; cell is hexagon n_slots + slot, null outside
---          the area
+-- Units    total adds up (value factor - lower) / tick, each from 0 to n_ticks; cell is hexagon n_slots + slot, null
+--          outside the area
 -- Privacy  SENSITIVE
-create or replace temp table present_record as
+create or replace temp table present_pair as
 with once as (
     select
         user_id,
@@ -35,8 +35,14 @@ placed as (
             as slot,
         value_ticks
     from once
+),
+
+celled as (
+    select user_id, number * (1440 // $slot_minutes) + slot as cell, value_ticks
+    from placed
+    left join area_hexagon using (h3_cell)
 )
 
-select user_id, number * (1440 // $slot_minutes) + slot as cell, value_ticks
-from placed
-left join area_hexagon using (h3_cell)
+select user_id, cell, count(*) as n_records, sum(value_ticks)::bigint as total
+from celled
+group by user_id, cell

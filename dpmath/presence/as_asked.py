@@ -1,0 +1,79 @@
+"""The two large questions as they were asked, and how their noisy answers are read."""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from dpmath.core.accounting import ExactIntArray
+from dpmath.presence.ball import sigma
+from dpmath.presence.basis import FloatArray
+from dpmath.presence.loadings import told_by
+from dpmath.presence.numbers import Numbers
+from dpmath.presence.questions import RECORD, Block, Question, Sums
+
+SHIFT = 10
+"""Loadings of records and values have so many bits more."""
+CUT = 1 << SHIFT
+
+
+@dataclass(frozen=True)
+class Counting:
+    """The question for users by cell, as it was asked.
+
+    Attributes:
+        question: What was asked.
+        users: Its block.
+    """
+
+    question: Sums
+    users: Block
+
+    @classmethod
+    def of(cls, question: Question) -> "Counting":
+        """Return the question for users; raises ``ValueError`` if it is another."""
+        if not isinstance(question, Sums) or question.users is None:
+            raise ValueError("the question must be that for users")
+        return cls(question, question.users)
+
+    def counted(self, answers: ExactIntArray, share: float) -> Numbers:
+        """Return the noisy numbers of users that answers tell, if the ball kept a share of them."""
+        return told_by(self.users.loading, 1, answers.astype(np.float64), sigma(self.question.ball), share)
+
+
+@dataclass(frozen=True)
+class Summing:
+    """The question for records and values by cell, as it was asked.
+
+    Attributes:
+        question: What was asked; the sums of records come first.
+        records: Its block of records.
+        values: That of values.
+    """
+
+    question: Sums
+    records: Block
+    values: Block
+
+    @classmethod
+    def of(cls, question: Question) -> "Summing":
+        """Return the question for records and values; raises ``ValueError`` if it is another."""
+        if not isinstance(question, Sums) or question.records is None or question.values is None:
+            raise ValueError("the question must be that for records and values")
+        return cls(question, question.records, question.values)
+
+    @property
+    def mean_records(self) -> FloatArray:
+        """Records a user that records are compared with, shape (G,)."""
+        return self.records.centre / RECORD
+
+    @property
+    def centre(self) -> FloatArray:
+        """Ticks a record that values are compared with, shape (G,)."""
+        return self.values.centre.astype(np.float64)
+
+    def read(self, answers: ExactIntArray, share: float) -> tuple[Numbers, Numbers]:
+        """Return the noisy numbers of records and of values that answers tell, if the ball kept a share of records."""
+        told, n_sums = answers.astype(np.float64), self.records.loading.shape[1]
+        deviation = sigma(self.question.ball)
+        records = told_by(self.records.loading, CUT / RECORD, told[:n_sums], deviation, share)
+        return records, told_by(self.values.loading, CUT, told[n_sums:], deviation, share)
