@@ -24,6 +24,8 @@ SIZES = (10_000_000, 100_000_000, 1_000_000_000)
 PEER = next(one for one in PEERS if one.name == "OpenDP")
 PEER_SIZES = (1_000_000, 10_000_000, 100_000_000)
 """The peer is asked for less: it gets numbered cells, and publishes one mean of each."""
+_MOST_MEMORY_KIB = 20 << 20
+"""What the peer may ask for: without a limit it would take the machine's memory from all else."""
 MEASURED = FIRST + dt.timedelta(days=1)
 _COLOURS = {"hexveil": "#1b6ca8", "bare DuckDB": "#777777", PEER.name: "#c8553d"}
 _NUMBERED = """
@@ -94,7 +96,8 @@ def _peer(folder: Path) -> Row:
     bounds = map(str, (1, CELLS_PER_USER, RECORDS_PER_CELL, 100, out.resolve()))
     try:
         python = environment(PEER)
-        command = [str(python), str(HERE / f"{PEER.stem}.py"), str(numbered.resolve()), *bounds]
+        program = [str(python), str(HERE / f"{PEER.stem}.py"), str(numbered.resolve()), *bounds]
+        command = ["bash", "-c", f'ulimit -v {_MOST_MEMORY_KIB}; exec "$@"', "peer", *program]
         finished = measured(command, folder=folder)
     except subprocess.CalledProcessError:
         return {"seconds": None, "peak_mib": None}
