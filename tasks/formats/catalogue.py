@@ -28,6 +28,7 @@ class PublishedDay:
         revision: Name of a further release of the day, None for the first.
         guarantee: What each user is promised, of the day and of everything so far, in a sentence.
         said_first: What a reader must know before the numbers, in sentences; None if nothing.
+        zones: The owner's zones: their outlines as GeoJSON, and the table of their numbers; None if there are none.
     """
 
     statistics: pl.DataFrame
@@ -37,6 +38,7 @@ class PublishedDay:
     revision: str | None
     guarantee: str
     said_first: str | None
+    zones: tuple[bytes, pl.DataFrame] | None = None
 
 
 class Medium(NamedTuple):
@@ -90,7 +92,8 @@ def csv_bytes(table: pl.DataFrame) -> bytes:
 def _map(day: PublishedDay) -> bytes:
     from tasks.formats.map.page import map_page
 
-    return map_page(day.statistics, day.withheld, day.config, day.date, day.revision, day.guarantee, day.said_first)
+    said = day.guarantee, day.said_first
+    return map_page(day.statistics, day.withheld, day.config, day.date, day.revision, *said, day.zones)
 
 
 FORMATS: tuple[Format[PublishedDay], ...] = (

@@ -25,8 +25,8 @@ def page(day: PresenceDay) -> bytes:
     shown = map_day(with_look(rounded_outwards(table, config), config), withheld, day.date, config)
     words = head(table, withheld, config, day.date, day.revision, day.guarantee)
     document = map_document(shown, read_places(config), config)
-    has_slots = len(shown.slots) > 1
-    return whole_page(document, "map.html.jinja", {**words, "said_first": day.said_first or "", "has_slots": has_slots})
+    more = {"said_first": day.said_first or "", "has_slots": len(shown.slots) > 1, "zones": []}
+    return whole_page(document, "map.html.jinja", {**words, **more})
 
 
 def _of_users(config: Config, table: pl.DataFrame) -> tuple[Config, pl.DataFrame]:

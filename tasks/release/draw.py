@@ -32,7 +32,7 @@ from tasks.occupancy.user_cells import prepared_by
 from tasks.release.files import write_files
 from tasks.release.screening import describe_stop, says_stop, screen_day
 from tasks.release.statement import describe_cost, describe_release
-from tasks.release.zones import read_zones, zone_files
+from tasks.release.zones import outlines_of, read_zones, zone_table
 
 log = logging.getLogger("hexveil.release")
 
@@ -100,7 +100,7 @@ def release_with(
             drawn = _drawn(date, plan, entries, config, random_bytes, intent)
             execution = _execution(intent, plan, drawn.statistics, known_users(config, entries), config)
             screened = _screened(date, plan, entries, config, random_bytes)
-        of_zones = {} if zones is None else zone_files(zones, drawn.tables, config)
+        of_zones = None if zones is None else (zones, zone_table(outlines_of(zones), drawn.tables, config))
         made = {"plan": plan_hash, "attempt": attempt}
         entry = {**intent, **costs, **execution, **drawn.stated, **screened, **made}
         entry |= {"files": write_files(drawn.statistics, plan, entry, config, drawn.tables, of_zones)}

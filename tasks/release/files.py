@@ -1,7 +1,6 @@
 """Makes the files of a release once, before the ledger entry that names them; later they are only copied."""
 
 import datetime as dt
-from collections.abc import Mapping
 from typing import Any
 
 import polars as pl
@@ -15,6 +14,7 @@ from tasks.base.storage import MANIFEST
 from tasks.formats.catalogue import FORMATS, PublishedDay
 from tasks.formats.columns import COLUMNS
 from tasks.kinds.stored_plan import StoredPlan
+from tasks.release.zones import zone_files
 
 _WRITTEN_LATER = ("number", "previous_hash", "hash", "committed_at")
 _NOT_IN_MANIFEST = (
@@ -35,7 +35,7 @@ def write_files(
     entry: Stated,
     config: Config,
     extra: dict[str, pl.DataFrame] | None = None,
-    contents: Mapping[str, bytes] | None = None,
+    zones: tuple[bytes, pl.DataFrame] | None = None,
 ) -> dict[str, str]:
     """Write the files to publish as private files named by their hash, and return the hashes by name.
 
@@ -45,15 +45,16 @@ def write_files(
         entry: The fields of the ledger entry so far.
         config: The configuration that the plan was made with.
         extra: Further tables to publish, by the name of their file.
-        contents: Further files, by name.
+        zones: The outlines of the owner's zones, and the table of their numbers; None if there are none.
     """
     date = dt.date.fromisoformat(entry["date"])
     said = entry["in_words"], said_first(entry)
-    day = PublishedDay(statistics, plan.withheld, config, date, entry["revision"], *said)
+    day = PublishedDay(statistics, plan.withheld, config, date, entry["revision"], *said, zones)
     folder = private_files.releases(config)
     hashes = {one.name: durable.write_named_by_hash(folder, one.writes(day)) for one in FORMATS if one.is_wanted(day)}
     hashes |= {name: frames.write_frame(folder, table) for name, table in (extra or {}).items()}
-    hashes |= {name: durable.write_named_by_hash(folder, content) for name, content in (contents or {}).items()}
+    contents = {} if zones is None else zone_files(*zones)
+    hashes |= {name: durable.write_named_by_hash(folder, content) for name, content in contents.items()}
     hashes[MANIFEST] = durable.write_named_by_hash(folder, durable.readable_json(manifest(entry, hashes)))
     return hashes
 

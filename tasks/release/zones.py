@@ -40,19 +40,21 @@ def read_zones(config: Config) -> bytes | None:
         raise BadInput(f"publish.zones: {error}; nothing was spent") from None
 
 
-def zone_files(zones: bytes, tables: Mapping[str, pl.DataFrame], config: Config) -> dict[str, bytes]:
-    """Return the files by name: the table, one row a zone over the day and one for each of its hours, and the outlines.
-
-    Args:
-        zones: The zones as GeoJSON.
-        tables: The day's joint tables by the name of their file.
-        config: Gives the time zone and the limits.
-    """
-    return {ZONES: csv_bytes(zone_table(outlines_of(zones), tables, config)), OUTLINES: zones}
+def zone_files(zones: bytes, table: pl.DataFrame) -> dict[str, bytes]:
+    """Return the files by name: the table, and the outlines as GeoJSON."""
+    return {ZONES: csv_bytes(table), OUTLINES: zones}
 
 
 def zone_table(zones: Outlines, tables: Mapping[str, pl.DataFrame], config: Config) -> pl.DataFrame:
-    """Return what a day says of zones, as ``hexveil ask`` does; a zone or hour without records has no row."""
+    """Return what a day says of zones, as ``hexveil ask`` does: a row a zone over the day, and one for each hour.
+
+    A zone or hour without records has no row.
+
+    Args:
+        zones: The zones.
+        tables: The day's joint tables by the name of their file.
+        config: Gives the time zone and the limits.
+    """
     said = {"mean": means_of(tables[JOINT])}
     for limit in config.statistics.limits:
         said[share_above(Decimal(str(limit)))] = shares_of(tables[JOINT], tables[JOINT_SHARES], float(limit))

@@ -61,6 +61,28 @@ def test_zones_are_published_as_ask_answers_and_add_up_to_the_hexagons(zoned: Da
     assert {"zones.csv", "zones.geojson"} <= released(zoned)[0].files.keys()
 
 
+def test_the_map_has_the_zones_with_their_numbers_of_the_day(zoned: Dataset) -> None:
+    path = zoned.folder / "districts.geojson"
+    path.write_text(path.read_text().replace("south", "<b>south"))
+    zoned.with_map()
+    zoned.run_day(day(0))
+    page, folder = (folder_of(zoned) / "map.html").read_text(), folder_of(zoned)
+    section = page.split('aria-label="Zones"')[1].split("</section>")[0]
+    whole = pl.read_csv(folder / "zones.csv").filter(pl.col("hour").is_null())
+    assert set(whole["zone"]) == {"<b>south", "north"}
+    for row in whole.iter_rows(named=True):
+        name = row["zone"].replace("<", "&lt;").replace(">", "&gt;")
+        shown = section.split(f'<th scope="row">{name}</th>')[1].split("</tr>")[0]
+        mean, interval, records = (part.split("<")[0] for part in shown.split("<td>")[1:])
+        low, high = map(float, interval.split(" to "))
+        assert float(mean) == pytest.approx(row["mean"], abs=0.051)
+        assert row["mean_ci95_low"] - 0.11 < low <= row["mean_ci95_low"]
+        assert row["mean_ci95_high"] <= high < row["mean_ci95_high"] + 0.11
+        assert int(records.replace(",", "")) == pytest.approx(row["n_records"], abs=0.51)
+    assert "<b>" not in section
+    assert "nobody" not in section
+
+
 def test_zones_may_change_or_go_and_what_was_released_is_still_verified(zoned: Dataset) -> None:
     zoned.run_day(day(0))
     zoned.set(publish={"zones": None})

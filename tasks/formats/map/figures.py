@@ -63,8 +63,8 @@ select.bk-input:focus-visible {{ outline: 3px solid {INK}; outline-offset: 2px; 
 """
 
 
-def map_document(day: MapDay, places: Places, config: Config) -> Document:
-    """Return the document, with the owner's places drawn over the hexagons.
+def map_document(day: MapDay, places: Places, config: Config, zones: Places | None = None) -> Document:
+    """Return the document, with the owner's places and zones drawn over the hexagons.
 
     Its roots are the slots, map, hexagons and curve; one callback connects them.
     """
@@ -86,7 +86,8 @@ def map_document(day: MapDay, places: Places, config: Config) -> Document:
     for model, name in ((slider, "value"), (select, "value"), (sources["hexagons"].selected, "indices")):
         model.js_on_change(name, glue)
     document = Document()
-    roots = [_map(sources, place_sources(places, day), day, config), select, curve]
+    over = place_sources(places, day), place_sources(zones or Places(), day)
+    roots = [_map(sources, *over, day, config), select, curve]
     with document.models.freeze():  # so Bokeh collects the models once for all roots
         for root in [slider, *roots] if len(day.slots) > 1 else roots:  # a slider needs two steps
             document.add_root(root)
@@ -123,7 +124,7 @@ def _select(day: MapDay) -> Select:
     )
 
 
-def _map(sources: Sources, places: Sources, day: MapDay, config: Config) -> Any:
+def _map(sources: Sources, places: Sources, zones: Sources, day: MapDay, config: Config) -> Any:
     plot, look = begin_map(), Look.of(day.published, config)
     mapper = colours(sources["all_published"])
     everywhere = patches(plot, sources["hexagons"], fill_color=FAINT, line_color=EDGE)
@@ -140,16 +141,17 @@ def _map(sources: Sources, places: Sources, day: MapDay, config: Config) -> Any:
     for colour, width in (("white", 6), (INK, 3)):
         patches(plot, sources["outline"], fill_color=None, line_color=colour, line_width=width)
     _draw_places(plot, places)
+    _draw_places(plot, zones, "dashed")
     finish_map(plot, everywhere, colour_bar(mapper, measured(look.named(config), config.value.unit)))
     plot.add_tools(hover(published_tip("cell", look, config), published), hover(withheld_tip("cell"), withheld))
     return plot
 
 
-def _draw_places(plot: Any, places: Sources) -> None:
+def _draw_places(plot: Any, places: Sources, dash: str = "solid") -> None:
     """Draw lines and names over the hexagons, with a white edge, so that they can be read on any colour."""
-    for colour, width in (("white", 3), (INK, 1)):
+    for colour, width, drawn in (("white", 3, "solid"), (INK, 1, dash)):
         if "lines" in places:
-            plot.multi_line("xs", "ys", source=places["lines"], line_color=colour, line_width=width)
+            plot.multi_line("xs", "ys", source=places["lines"], line_color=colour, line_width=width, line_dash=drawn)
     look = {"text_font": {"value": FONT}, "text_font_size": "12px", "text_align": "center", "text_baseline": "middle"}
     for edge in ({"text_outline_color": "white", "text_outline_width": 4}, {}):
         if "names" in places:

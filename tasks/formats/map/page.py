@@ -7,9 +7,9 @@ import polars as pl
 from tasks.base.config import Config
 from tasks.formats.map.day import map_day
 from tasks.formats.map.figures import map_document
-from tasks.formats.map.places import read_places
+from tasks.formats.map.places import Places, outlines_of, read_places
 from tasks.formats.map.template import whole_page
-from tasks.formats.map.words import head, rounded_outwards, with_look
+from tasks.formats.map.words import head, rounded_outwards, with_look, zone_words
 
 
 def map_page(
@@ -20,6 +20,7 @@ def map_page(
     revision: str | None,
     guarantee: str,
     said_first: str | None = None,
+    zones: tuple[bytes, pl.DataFrame] | None = None,
 ) -> bytes:
     """Return the page of a published day.
 
@@ -33,11 +34,13 @@ def map_page(
         revision: Name of a further release of the day, None for the first.
         guarantee: What each user is promised, of the day and of everything so far, in a sentence.
         said_first: What a reader must know before the numbers, in sentences; None if nothing.
+        zones: The owner's zones: their outlines as GeoJSON, and the table of their numbers; None if there are none.
 
     Returns:
         HTML in UTF-8, which contains all scripts, styles and numbers.
     """
     day = map_day(with_look(rounded_outwards(statistics, config), config), withheld, date, config)
     words = head(statistics, withheld, config, date, revision, guarantee) | {"said_first": said_first or ""}
-    document = map_document(day, read_places(config), config)
-    return whole_page(document, "map.html.jinja", {**words, "has_slots": len(day.slots) > 1})
+    document = map_document(day, read_places(config), config, outlines_of(zones[0]) if zones else Places())
+    shown = zone_words(zones[1], config) if zones else []
+    return whole_page(document, "map.html.jinja", {**words, "has_slots": len(day.slots) > 1, "zones": shown})

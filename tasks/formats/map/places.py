@@ -69,6 +69,19 @@ def read_places(config: Config) -> Places:
     return found
 
 
+def outlines_of(zones: bytes) -> Places:
+    """Return the outlines of released zones, each with its name in the middle of its box."""
+    places = Places()
+    for feature in json.loads(zones)["features"]:
+        before = len(places.lines)
+        _add(feature["geometry"], None, places)
+        corners = [corner for line in places.lines[before:] for corner in line]
+        if corners:
+            east, north = ((min(ends) + max(ends)) / 2 for ends in zip(*corners, strict=True))
+            places.names.append((feature["properties"]["name"], east, north))
+    return places
+
+
 def _from_csv(path: Path) -> Places:
     try:
         table = pl.read_csv(path)

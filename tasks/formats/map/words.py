@@ -106,6 +106,23 @@ def _upwards(column: str | pl.Expr, digits: int) -> pl.Expr:
     return (steps - steps.abs() * 1e-12).ceil() / 10.0**digits
 
 
+def zone_words(zones: pl.DataFrame, config: Config) -> list[tuple[str, str, str, str]]:
+    """Return the name, the mean over the day, its interval and the records of each zone, as they are shown."""
+    digits = decimals(config.value.span)
+    whole = zones.filter(pl.col("hour").is_null()).with_columns(
+        _upwards("mean_ci95_high", digits), -_upwards(-pl.col("mean_ci95_low"), digits)
+    )
+    return [
+        (
+            row["zone"],
+            f"{row['mean']:.{digits}f}",
+            f"{row['mean_ci95_low']:.{digits}f} to {row['mean_ci95_high']:.{digits}f}",
+            f"{row['n_records']:,.0f}",
+        )
+        for row in whole.iter_rows(named=True)
+    ]
+
+
 def published_tip(where: str, look: Look, config: Config) -> str:
     """Return the tip of a published cell as a Bokeh template; ``where`` is a column that names the cell."""
     unit, digits = inert(config.value.unit), decimals(config.value.span)
