@@ -195,6 +195,9 @@ class Statistics(Section):
         return bool(self.percentiles or self.limits)
 
 
+_TILES = r"^https?://[A-Za-z0-9.-]+(:[0-9]+)?/[^\s'\";<>]*\{z\}[^\s'\";<>]*$"
+
+
 class Publish(Section):
     """What is published beside the table: the map, and whom to ask."""
 
@@ -208,6 +211,12 @@ class Publish(Section):
     """For `estimated`: a file of districts, GeoJSON or GeoParquet, relative to this file. Each day then has `zones.csv`
     with their means, in each hour and over the day, as `hexveil ask --where` makes them, and `zones.geojson` with
     their outlines. Costs nothing: they are made from what is published."""
+    tiles: str | None = Field(default=None, pattern=_TILES, exclude_if=lambda one: one is None)
+    """The address of a base map's tiles, such as `https://tiles.example.org/{z}/{x}/{y}.png`. The map then lies over
+    it, and each reader's browser asks that host for the tiles; without it a page asks the network for nothing. Ask
+    the host whether you may."""
+    tiles_credit: str = Field(default="", exclude_if=lambda one: not one)
+    """Who made the base map, as its licence asks to be named."""
     contact: str = "not stated"
     """Whom to ask about the publication, for example an address. The text is public: it is in every ledger entry."""
 

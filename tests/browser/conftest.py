@@ -21,6 +21,9 @@ _PLACE = """([root, layer, row]) => {
 }"""
 
 
+_TILE = '<svg xmlns="http://www.w3.org/2000/svg" width="256" height="256"><path fill="#cde" d="M0 0h256v256H0z"/></svg>'
+
+
 @dataclass
 class MapPage:
     """A map that is open in the browser, with what it asked for and complained of."""
@@ -94,18 +97,26 @@ OpenMap = Callable[..., MapPage]
 
 @pytest.fixture
 def open_map(browser: Browser) -> Iterator[OpenMap]:
-    """Return what opens a map; at the end no map that was opened may have asked for more or complained."""
-    opened: list[tuple[MapPage, Path]] = []
+    """Return what opens a map; at the end no map that was opened may have asked for more or complained.
 
-    def open_(path: Path, size: tuple[int, int] = DESKTOP, **options: Any) -> MapPage:
+    Only what is at the address ``tiles`` may be asked for, and is answered here.
+    """
+    opened: list[tuple[MapPage, Path, str]] = []
+
+    def open_(path: Path, size: tuple[int, int] = DESKTOP, tiles: str = "", **options: Any) -> MapPage:
         page = browser.new_page(viewport={"width": size[0], "height": size[1]}, **options)
         page.set_default_navigation_timeout(120_000)  # the browser may begin while all cores are busy
-        opened.append((MapPage(page), path))
+        if tiles:
+            answer = {"body": _TILE, "content_type": "image/svg+xml", "headers": {"Access-Control-Allow-Origin": "*"}}
+            page.route(f"{tiles}**", lambda route: route.fulfill(**answer))
+        opened.append((MapPage(page), path, tiles))
         opened[-1][0].open(path)
         return opened[-1][0]
 
     yield open_
-    for shown, path in opened:
-        assert shown.requests == [path.as_uri()]
+    for shown, path, tiles in opened:
+        of_tiles = [one for one in shown.requests if tiles and one.startswith(tiles)]
+        assert [one for one in shown.requests if one not in of_tiles] == [path.as_uri()]
+        assert bool(of_tiles) == bool(tiles)
         assert shown.complaints == []
         shown.page.close()

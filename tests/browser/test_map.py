@@ -18,6 +18,7 @@ from tasks.formats.map.page import map_page
 
 OpenMap = Callable[..., Any]
 PHONE = (375, 740)
+HOST = "https://tiles.example.org"
 SLIDER, SELECT = ".noUi-handle", "select"
 BUSY, QUIET = (
     {"47.05,8.31": (8, 9), "47.10,8.40": (9, 10), "47.08,8.20": (9,)},
@@ -181,6 +182,17 @@ def write_map(
     path = folder / "map.html"
     path.write_bytes(map_page(published, pl.DataFrame(withheld, schema=schema), config, date, None, "1.25"))
     return path
+
+
+def test_a_base_map_is_asked_of_the_owners_host_alone_and_its_maker_is_named(open_map: OpenMap, tmp_path: Path) -> None:
+    text = with_settings(CONFIG, publish={"tiles": f"{HOST}/a/{{z}}/{{x}}/{{y}}.png", "tiles_credit": "Map <by> us"})
+    (tmp_path / "dataset.toml").write_text(text)
+    path = write_map(tmp_path, load_config(tmp_path / "dataset.toml"), [(47.05, 8.31), (47.1, 8.4)], DATE)
+    shown = open_map(path, tiles=f"{HOST}/a/")
+    shown.page.wait_for_timeout(500)
+    assert all(re.fullmatch(rf"{HOST}/a/\d+/\d+/\d+\.png", one) for one in shown.requests[1:])
+    assert "Map <by> us" in shown.page.locator("body").inner_text()
+    shown.keep("test-tiles")
 
 
 LONG, SHORT = dt.date(2026, 10, 25), dt.date(2026, 3, 29)

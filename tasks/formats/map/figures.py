@@ -40,6 +40,7 @@ from tasks.formats.map.places import Places
 from tasks.formats.map.sources import map_sources, place_sources
 from tasks.formats.map.words import (
     AREA_WORDS,
+    OVER_TILES,
     Look,
     decimals,
     measured,
@@ -125,14 +126,17 @@ def _select(day: MapDay) -> Select:
 
 
 def _map(sources: Sources, places: Sources, zones: Sources, day: MapDay, config: Config) -> Any:
-    plot, look = begin_map(), Look.of(day.published, config)
+    plot, look = begin_map(config), Look.of(day.published, config)
     mapper = colours(sources["all_published"])
-    everywhere = patches(plot, sources["hexagons"], fill_color=FAINT, line_color=EDGE)
+    backed = FAINT if config.publish.tiles is None else None
+    everywhere = patches(plot, sources["hexagons"], fill_color=backed, line_color=EDGE)
     hatch = {"hatch_pattern": "right_diagonal_line", "hatch_color": "#b9b9b4", "hatch_scale": 7, "hatch_weight": 1}
     withheld = patches(plot, sources["withheld"], fill_color=GREY, line_color="white", **hatch)
     fill: dict[str, Any] = {"fill_color": {"field": "mean", "transform": mapper}}
     if not look.promises:
         fill |= {"fill_alpha": "certainty"}
+    elif config.publish.tiles is not None:
+        fill |= {"fill_alpha": OVER_TILES}
     if look.may_be_coarse:
         fill |= {"hatch_pattern": "hatch", "hatch_color": "white", "hatch_scale": 9, "hatch_alpha": 0.8}
     published = patches(plot, sources["published"], line_color="white", **fill)

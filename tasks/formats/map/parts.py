@@ -13,12 +13,14 @@ from bokeh.models import (
     ResetTool,
     TapTool,
     WheelZoomTool,
+    WMTSTileSource,
     ZoomInTool,
     ZoomOutTool,
 )
 from bokeh.palettes import Viridis256
 from bokeh.plotting import figure
 
+from tasks.base.config import Config
 from tasks.formats.map.words import FORMATTED
 
 FAINT, EDGE, GREY, DARK_GREY, INK, BLUE, RED = (
@@ -46,9 +48,20 @@ def page_figure(name: str, **how: Any) -> Any:
     return plot
 
 
-def begin_map() -> Any:
-    """Return an empty map."""
-    return page_figure("map", x_axis_type="mercator", y_axis_type="mercator", match_aspect=True)
+def begin_map(config: Config | None = None) -> Any:
+    """Return an empty map, over the owner's base map if there is one."""
+    plot = page_figure("map", x_axis_type="mercator", y_axis_type="mercator", match_aspect=True)
+    if config is not None and config.publish.tiles is not None:
+        address = config.publish.tiles
+        for place in "xyz":
+            address = address.replace(f"{{{place}}}", f"{{{place.upper()}}}")
+        plot.add_tile(WMTSTileSource(url=address))
+    return plot
+
+
+def host_of(tiles: str | None) -> str:
+    """Return the host that a page asks for the tiles of its base map; "" if it asks none."""
+    return "" if tiles is None else "/".join(tiles.split("/")[:3])
 
 
 def finish_map(plot: Any, everywhere: GlyphRenderer, bar: ColorBar) -> None:

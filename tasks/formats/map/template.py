@@ -33,7 +33,8 @@ def whole_page(document: Document, template: str, words: Mapping[str, Any], pack
 
     environment = Environment(autoescape=True, undefined=StrictUndefined, loader=FunctionLoader(text))
     filled = environment.get_template(template)
-    page = file_html(document, INLINE, str(words["title"]), template=filled, template_variables=dict(words))
+    variables = {"tiles_host": "", "tiles_credit": "", **words}
+    page = file_html(document, INLINE, str(words["title"]), template=filled, template_variables=variables)
     return page.encode()
 
 

@@ -15,6 +15,8 @@ from tasks.formats.columns import expected_errors
 FORMATTED = ("mean", "typical", "error", "low", "high", "variance", "variance_error", "epsilon")
 """The columns that tips format with printf."""
 
+OVER_TILES = 0.7
+"""How opaque hexagons are over a base map, at most."""
 _FULL, _FADE, _LEAST_CERTAINTY = 1.15, 0.5, 0.25
 """An interval as wide as a third of the map's range is still shown in full; the widest ones at a quarter."""
 _SIZE = "users: @n_users, records: @n_records"
@@ -154,7 +156,8 @@ def with_look(statistics: pl.DataFrame, config: Config) -> pl.DataFrame:
         statistics = statistics.with_columns(area=number)
     if look.promises:
         return statistics
-    statistics = statistics.with_columns(certainty=certainty(statistics))
+    seen_through = 1.0 if config.publish.tiles is None else OVER_TILES
+    statistics = statistics.with_columns(certainty=seen_through * certainty(statistics))
     return statistics.with_columns(pl.col("unusual").cast(pl.Int32)) if look.has_typical else statistics
 
 
