@@ -11,6 +11,9 @@ from dpmath.presence.fields import Field, Prior, paced
 from dpmath.presence.priors import likelier, taken_as
 from dpmath.presence.questions import Totals
 
+MODEL = 1
+"""Number of the model. Raise it whenever an estimate from the same questions and answers changes: releases of another
+are not learned from, and are not made again."""
 SURFACES = ("users", "records", "values")
 USERS = Prior(0.0, {"city": 4.0, "hour": 0.5, "hexagon": 2.4, "course": 0.4}, 0.05)
 """Variances of the logarithm of expected users, before anything is seen."""

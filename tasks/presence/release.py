@@ -7,6 +7,7 @@ from typing import Any
 from dpmath.noise.sampling import RandomBytes
 from dpmath.presence.chosen import chosen_of
 from dpmath.presence.programme import Answered, asked_for_real, programme
+from dpmath.presence.state import MODEL
 from tasks.account import ledger, private_files, witnesses
 from tasks.account.entry import FORMAT, Entry, Stated
 from tasks.account.identity import check_revision
@@ -164,6 +165,7 @@ def _described(date: dt.date, revision: str | None, config: PresenceConfig) -> d
         "period": {"start": start.isoformat(), "end": end.isoformat(), "timezone": config.timezone},
         "guarantee": guarantee(config),
         "mechanism": "presence",
+        "model": MODEL,
         "theorems": THEOREMS,
         "noise": {
             "distribution": "gaussian on integers, drawn exactly",

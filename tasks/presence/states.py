@@ -11,7 +11,7 @@ from dpmath.core.accounting import ExactIntArray
 from dpmath.presence.basis import PARTS, Grid
 from dpmath.presence.fields import Field, Prior
 from dpmath.presence.programme import Answered, asked_again, programme
-from dpmath.presence.state import SURFACES, Asked, State, asked_of
+from dpmath.presence.state import MODEL, SURFACES, Asked, State, asked_of
 from tasks.account import private_files
 from tasks.account.entry import Entry
 from tasks.account.presence_release import PresenceRelease, presence_releases
@@ -52,6 +52,7 @@ def chain_before(date: dt.date, entries: Sequence[Entry], config: PresenceConfig
         entry
         for entry in presence_releases(entries)
         if entry.revision is None
+        and entry.stated.get("model") == MODEL
         and entry.settings["privacy"]["cap"] == config.privacy.cap
         and entry.settings["dataset"]["timezone"] == config.timezone
         and all(entry.settings[name] == settings[name] for name in _SAME)

@@ -8,6 +8,7 @@ from typing import NamedTuple
 
 import polars as pl
 
+from dpmath.presence.state import MODEL
 from tasks.account import ledger, private_files
 from tasks.account.amendments import problem_with_budget
 from tasks.account.definitions import problem_with_definition
@@ -162,7 +163,7 @@ def _problems_with_files(
     found = json.loads(contents[MANIFEST], object_pairs_hook=each_once)
     if found | {"columns": {}} != json.loads(manifest(entry.stated, entry.files)) | {"columns": {}}:
         yield f"{MANIFEST} does not say what the ledger does"
-    if entry.code == code_hash():
+    if entry.stated.get("model") == MODEL:
         found = {name: pl.read_parquet(BytesIO(contents[name])) for name in joint}
         yield from _unlike_answers(entry, before, {TABLE: table, **found}, settings, made)
 

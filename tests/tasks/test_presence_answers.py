@@ -211,3 +211,21 @@ def test_files_over_all_days_are_checked_and_written_again(name: str, tmp_path: 
         verify_presence(config)
     publish_day.fn(presence_releases(ledger.read_entries(config))[0].release_id, config)
     assert verify_presence(config).n_made_again == 3
+
+
+@pytest.mark.parametrize("is_same_model", [True, False])
+def test_releases_of_another_model_are_neither_learned_from_nor_made_again(
+    days: tuple[PresenceConfig, Path], monkeypatch: pytest.MonkeyPatch, is_same_model: bool
+) -> None:
+    """Another version of the program makes releases again as long as the model is the same."""
+    config, _ = days
+    made_again: list[dt.date] = []
+    monkeypatch.setattr(verify, "code_hash", lambda: "another")
+    monkeypatch.setattr(verify, "_unlike_answers", lambda entry, *_: made_again.append(entry.date) or iter(()))
+    if not is_same_model:
+        for module in (states, verify):
+            monkeypatch.setattr(module, "MODEL", 99)
+    later = DAYS[-1] + dt.timedelta(days=1)
+    learned_from = [one.date for one in states.chain_before(later, ledger.read_entries(config), config)]
+    verify_presence(config)
+    assert learned_from == made_again == (DAYS if is_same_model else [])
