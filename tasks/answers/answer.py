@@ -14,7 +14,18 @@ from shapely.geometry.base import BaseGeometry
 from dpmath.estimate.areas import HALF_WIDTH
 from tasks.answers.places import Areas, Everything
 from tasks.answers.published import Published
-from tasks.answers.sums import Label, Reader, Said, Sums, means_of, shares_of, together, users_of
+from tasks.answers.sums import (
+    Label,
+    Reader,
+    Said,
+    Sums,
+    chains_of,
+    means_of,
+    shares_of,
+    shares_of_days,
+    together,
+    users_of,
+)
 from tasks.answers.times import period_of
 from tasks.base.errors import HexveilError
 from tasks.formats.columns import share_above
@@ -102,11 +113,14 @@ def answer(published: Published, question: Question) -> Answer:
         raise HexveilError("one period is compared with one other: leave out --by day, week or month")
     asked = _days(published, first, last, question)
     before = _days(published, *question.compare, question) if question.compare else []
+    if asked == before:
+        raise HexveilError("both periods are the same days, so nothing can have changed")
     of_users = question.of == "n_users"
     if not of_users and published.has(JOINT_USERS) and not published.has(JOINT):
         raise HexveilError("these files have no means, only numbers of users: ask for them with --of n_users")
     reader = Reader(question.areas, question.hours, published.zone, question.by_hour)
     both = sorted({*asked, *before})
+    published.check_one_value(both)
     found = {date: reader.of_day(said) for date, said in zip(both, _said(published, both, question), strict=True)}
     rows = []
     for period in sorted({period_of(date, question.by) for date in asked}):
@@ -141,13 +155,16 @@ def _title(published: Published, asked: list[dt.date], question: Question, compa
 
 def _said(published: Published, dates: list[dt.date], question: Question) -> Iterator[Said]:
     """Yield what each day says of its cells."""
+    chains = chains_of(published.manifests(dates))
     if question.above is None:
-        said, name = (users_of, JOINT_USERS) if question.of == "n_users" else (means_of, JOINT)
-        yield from map(said, published.days(dates, name))
+        of, name = (users_of, JOINT_USERS) if question.of == "n_users" else (means_of, JOINT)
+        for joint, chain in zip(published.days(dates, name), chains, strict=True):
+            yield replace(of(joint), chain=chain)
         return
     _check_has_shares(published)
-    for joint, shares in zip(published.days(dates, JOINT), published.days(dates, JOINT_SHARES), strict=True):
-        yield shares_of(joint, shares, float(question.above))
+    tables = published.days(dates, JOINT), published.days(dates, JOINT_SHARES), chains
+    for joint, shares, chain in zip(*tables, strict=True):
+        yield replace(shares_of(joint, shares, float(question.above)), chain=chain)
 
 
 def _check_has_shares(published: Published) -> None:
@@ -167,9 +184,12 @@ def _between_limits(published: Published, question: Question, percentile: int) -
     if question.compare:
         raise HexveilError("percentiles are not compared; compare shares above a limit, with --above")
     _check_has_shares(published)
-    lower, upper = published.bounds
+    first, last = question.first or published.dates[0], question.last or published.dates[-1]
+    dates = _days(published, first, last, question)
+    (lower, upper), limits = published.bounds(dates), published.limits(dates)
+    if not limits:
+        raise HexveilError("no limit has shares on all of these days; ask about fewer")
     asked = replace(question, percentile=None)
-    limits = published.limits
     answers = [answer(published, replace(asked, above=limit)) for limit in limits]
     low, high = pl.lit(float(lower)), pl.lit(float(upper))
     share, named = 1 - percentile / 100, pl.DataFrame(answers[0].table)
@@ -225,12 +245,15 @@ def row_of(
         "n_cells": sum(day.n_cells for day in here),
         **({} if of == "n_users" else {"n_records": sum(day.records for day in here)}),
         "present": sum(day.present for day in here),
-        **_interval(of, *together(here, [1] * len(here))),
+        **_interval(of, *together(here, shares_of_days(here, [True] * len(here)))),
     }
     if before:
-        row |= _interval(f"{of}_before", *together(there, [1] * len(there)))
-        both = [(day, (date in dates) - (date in before)) for date, day in days if day is not None]
-        change, variance = together(*zip(*both, strict=True))
+        row |= _interval(f"{of}_before", *together(there, shares_of_days(there, [True] * len(there))))
+        both = [day for _, day in days if day is not None]
+        now, then = (
+            shares_of_days(both, [date in some for date, day in days if day is not None]) for some in (dates, before)
+        )
+        change, variance = together(both, now - then)
         row |= _interval("change", change, variance) | {"p_value": float(2 * ndtr(-abs(change) / np.sqrt(variance)))}
     return row
 

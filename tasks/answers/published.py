@@ -89,20 +89,48 @@ class Published:
         """The H3 resolution of its hexagons."""
         return int(self._manifest["grid"]["h3_resolution"])
 
-    @property
-    def limits(self) -> list[Decimal]:
-        """The limits above which the shares of the latest day's records are published, rising."""
-        return [Decimal(str(one)) for one in self._manifest["settings"]["statistics"].get("limits", ())]
+    def limits(self, dates: list[dt.date]) -> list[Decimal]:
+        """Return the limits above which shares of the records of all of some days are published, rising."""
+        of_each = [one["settings"]["statistics"].get("limits", ()) for one in self.manifests(dates)]
+        return sorted(set.intersection(*({Decimal(str(limit)) for limit in limits} for limits in of_each)))
 
-    @property
-    def bounds(self) -> tuple[Decimal, Decimal]:
-        """The bounds of its values."""
-        return Decimal(self._manifest["value"]["lower"]), Decimal(self._manifest["value"]["upper"])
+    def bounds(self, dates: list[dt.date]) -> tuple[Decimal, Decimal]:
+        """Return the widest bounds of the values of some days."""
+        values = [one["value"] for one in self.manifests(dates)]
+        return min(Decimal(one["lower"]) for one in values), max(Decimal(one["upper"]) for one in values)
+
+    def check_one_value(self, dates: list[dt.date]) -> None:
+        """Refuse days whose values are of different quantities or units.
+
+        Raises:
+            HexveilError: They are.
+        """
+        about = [f"{one['value']['name']} in {one['value']['unit']}" for one in self.manifests(dates)]
+        for date, other in zip(dates, about, strict=True):
+            if other != about[0]:
+                one_side = "ask about days on one side of the change"
+                raise HexveilError(f"{dates[0]} is about {about[0]}, and {date} about {other}: {one_side}")
+
+    def manifests(self, dates: list[dt.date]) -> list[dict[str, Any]]:
+        """Return the manifest of each of some days, in their order."""
+        missing = [date for date in dates if date not in self._manifests]
+        with ThreadPoolExecutor(_AT_ONCE) as readers:
+            names = [f"{self._folders[date]}/{MANIFEST}" for date in missing]
+            self._manifests.update(zip(missing, readers.map(self._manifest_of, names), strict=True))
+        return [self._manifests[date] for date in dates]
+
+    def _manifest_of(self, name: str) -> dict[str, Any]:
+        return _json(self._read(name), MANIFEST)
+
+    @cached_property
+    def _manifests(self) -> dict[dt.date, dict[str, Any]]:
+        """Those that were read."""
+        return {}
 
     @cached_property
     def _manifest(self) -> dict[str, Any]:
         """The manifest of the latest day."""
-        return _json(self._read(f"{self._folders[self.dates[-1]]}/{MANIFEST}"), MANIFEST)
+        return self.manifests(self.dates[-1:])[0]
 
     @cached_property
     def _files(self) -> list[str]:

@@ -1,7 +1,8 @@
 """What each day says of each area: its records, its mean, and how sure that is. All of it from one published file."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import Any
 from zoneinfo import ZoneInfo
 
 import numpy as np
@@ -29,6 +30,7 @@ class Said:
         day: How the errors of these go together.
         lasting: Their covariance with the errors of the same cells on any day before.
         are_users: Whether they are numbers of users, which add up, and no means.
+        chain: Which chain the day's estimate is of: those of different chains learned nothing from each other.
     """
 
     cells: pl.DataFrame
@@ -36,6 +38,7 @@ class Said:
     day: Factors
     lasting: Factors
     are_users: bool = False
+    chain: int = 0
 
 
 def means_of(joint: pl.DataFrame) -> Said:
@@ -75,6 +78,7 @@ class Sums:
         lasting: Covariance of the error with that of the same area on any day before.
         present: How many hexagons and slots have records, where a hexagon counts by its share.
         n_cells: How many cells are at least partly in it.
+        chain: Which chain the day's estimate is of.
     """
 
     records: float
@@ -83,6 +87,7 @@ class Sums:
     lasting: float
     present: float
     n_cells: int
+    chain: int = 0
 
 
 @dataclass
@@ -138,7 +143,8 @@ class Reader:
             inside.sum(axis=0)[used],
             np.bincount(where[1], minlength=len(labels))[used],
         )
-        return {labels[place]: Sums(*row) for place, row in zip(used, zip(*numbers, strict=True), strict=True)}
+        rows = zip(used, zip(*numbers, strict=True), strict=True)
+        return {labels[place]: Sums(*row, chain=said.chain) for place, row in rows}
 
     def _hours(self, slots: pl.Series) -> tuple[list[int | None], IntArray]:
         """Return the hours that are answered apart, and which of them each cell is in; -1 for one not asked about."""
@@ -159,24 +165,44 @@ def _of_weights(table: pl.DataFrame, inside: csr_array, total: FloatArray, mean:
     return np.asarray(np.maximum(squares, 0.0) / total**2)
 
 
-def together(days: Sequence[Sums], sign: Sequence[int]) -> tuple[float, float]:
-    """Return the mean of an area over some days, or how it differs between days, and the variance of its error.
+def shares_of_days(days: Sequence[Sums], which: Sequence[bool]) -> FloatArray:
+    """Return the share that each day has in the mean over some of them, by records; 0 of the others."""
+    records = np.array([day.records for day in days]) * np.array(which)
+    return np.asarray(records / max(records.sum(), 1e-300))
+
+
+def together(days: Sequence[Sums], share: FloatArray) -> tuple[float, float]:
+    """Return the sum of what days say of an area, each times its share, and the variance of its error.
 
     Args:
         days: What each day says, in the order of the days.
-        sign: 1 for each day of the mean; for a difference, -1 for each day that is subtracted.
+        share: The share of each day: in a mean, or in one mean less that in another.
 
     Source:
         HV-E8.
     """
-    records, mean, variance, lasting = (
-        np.array([getattr(day, name) for day in days]) for name in ("records", "mean", "variance", "lasting")
+    mean, variance, lasting, chain = (
+        np.array([getattr(day, name) for day in days]) for name in ("mean", "variance", "lasting", "chain")
     )
-    side = np.array(sign)
-    share = sum((side == one) * one * records / max(records[side == one].sum(), 1e-300) for one in (-1, 1))
     lasting = np.clip(lasting, 0.0, variance)
     later = np.maximum.outer(np.arange(len(days)), np.arange(len(days)))
-    covariance = np.minimum(lasting[later], np.minimum.outer(variance, variance))
+    covariance = np.minimum(lasting[later], np.minimum.outer(variance, variance)) * np.equal.outer(chain, chain)
     np.fill_diagonal(covariance, variance)
     alone = share**2 @ (variance - lasting)  # what no two days have in common is left in any case
     return float(share @ mean), float(max(share @ covariance @ share, alone))
+
+
+def chains_of(stated: Sequence[Mapping[str, Any]]) -> list[int]:
+    """Return which chain the estimate of each day is of, from what is published of it, in the order of the days.
+
+    A day begins a chain if it has learned from none before, or is of another grid, value or model.
+    """
+    chains: list[int] = []
+    before = None
+    for day in stated:
+        settings = day["settings"]
+        about = settings.get("grid"), settings.get("value"), day.get("model")
+        begins = day.get("learned_from") == 0 or about != before
+        chains.append((chains[-1] if chains else -1) + begins)
+        before = about
+    return chains

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Literal, Self
 
 from pydantic import Field, create_model, field_validator, model_validator
 
-from tasks.base.config_types import Number, Place, Positive, Section
+from tasks.base.config_types import TILES, Number, Place, Positive, Section
 
 if TYPE_CHECKING:
 
@@ -195,9 +195,6 @@ class Statistics(Section):
         return bool(self.percentiles or self.limits)
 
 
-_TILES = r"^https?://[A-Za-z0-9.-]+(:[0-9]+)?/[^\s'\";<>]*\{z\}[^\s'\";<>]*$"
-
-
 class Publish(Section):
     """What is published beside the table: the map, and whom to ask."""
 
@@ -208,13 +205,11 @@ class Publish(Section):
     and `longitude`, or a `.geojson` with named points, and with lines such as main streets or a coast. The first 60
     names in the area are shown. Without it the map shows hexagons alone, because it asks the network for nothing."""
     zones: str | None = Field(default=None, min_length=1)
-    """For `estimated`: a file of districts, GeoJSON or GeoParquet, relative to this file. Each day then has `zones.csv`
-    with their means, in each hour and over the day, as `hexveil ask --where` makes them, and `zones.geojson` with
-    their outlines. Costs nothing: they are made from what is published."""
-    tiles: str | None = Field(default=None, pattern=_TILES, exclude_if=lambda one: one is None)
-    """The address of a base map's tiles, such as `https://tiles.example.org/{z}/{x}/{y}.png`. The map then lies over
-    it, and each reader's browser asks that host for the tiles; without it a page asks the network for nothing. Ask
-    the host whether you may."""
+    """For `estimated`: a file of districts, GeoJSON or GeoParquet, relative to this file. Each day then has their means
+    in `zones.csv`, in each hour and over the day, and their outlines in `zones.geojson`. Costs nothing."""
+    tiles: str | None = Field(default=None, pattern=TILES, exclude_if=lambda one: one is None)
+    """The address of a base map's tiles, such as `https://tiles.example.org/{z}/{x}/{y}.png`. Each reader's browser
+    asks that host for them; without it a page asks the network for nothing."""
     tiles_credit: str = Field(default="", exclude_if=lambda one: not one)
     """Who made the base map, as its licence asks to be named."""
     contact: str = "not stated"

@@ -52,6 +52,10 @@ def file_in_the_way(folder: Path) -> Path | None:
     return next((place for place in (folder, *folder.parents) if place.exists() and not place.is_dir()), None)
 
 
+TILES = r"^https?://[A-Za-z0-9.-]+(:[0-9]+)?/[^\s'\";<>]*\{z\}[^\s'\";<>]*$"
+"""The form of the address of a base map's tiles. Its host stands in the page's security policy."""
+
+
 class Section(BaseModel):
     """The base class of every section: frozen, strict about names and types, without control characters."""
 

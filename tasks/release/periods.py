@@ -5,6 +5,7 @@ import itertools
 import json
 import logging
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 from zoneinfo import ZoneInfo
@@ -18,7 +19,7 @@ from tasks.account.entry import Release
 from tasks.account.identity import folder_name
 from tasks.answers.answer import ANY_HOUR, FALSE_DISCOVERIES, row_of, with_discoveries
 from tasks.answers.places import WHOLE, Areas, EachHexagon, Everything
-from tasks.answers.sums import Label, Reader, Sums, means_of
+from tasks.answers.sums import Label, Reader, Sums, chains_of, means_of
 from tasks.answers.times import period_of
 from tasks.base import durable, frames
 from tasks.base.config import Config
@@ -172,7 +173,8 @@ def _made(
 
 def _table(areas: Areas, here: list[Release], before: list[Release], config: Config) -> pl.DataFrame:
     """Return what a period says of areas, by kind of day, in all hours and in each."""
-    found = {one.date: _read(areas, one, config) for one in [*before, *here]}
+    chains = chains_of([one.stated for one in [*before, *here]])
+    found = {one.date: _read(areas, one, chain, config) for one, chain in zip([*before, *here], chains, strict=True)}
     rows = []
     for of_days, weekdays in _DAYS.items():
         dates, earlier = ([one.date for one in some if one.date.weekday() in weekdays] for some in (here, before))
@@ -182,7 +184,8 @@ def _table(areas: Areas, here: list[Release], before: list[Release], config: Con
             row = row_of(of_each, dates, earlier) or row_of(of_each, dates, [])
             del row["present"]
             rows.append({"area": area, "kind_of_day": of_days, "hour": hour, **row})
-    return _with_changes(pl.DataFrame(rows, infer_schema_length=None))
+    keys = {"area": pl.String, "kind_of_day": pl.String, "hour": pl.Int64}
+    return _with_changes(pl.DataFrame(rows, infer_schema_length=None)) if rows else pl.DataFrame(schema=keys)
 
 
 def _in_order(label: Label) -> tuple[bool, str, int]:
@@ -199,9 +202,10 @@ def _with_changes(table: pl.DataFrame) -> pl.DataFrame:
     return pl.concat(with_discoveries(one) for one in lists)
 
 
-def _read(areas: Areas, release: Release, config: Config) -> dict[Label, Sums]:
-    """Return what a day says of areas, hour by hour and in all."""
+def _read(areas: Areas, release: Release, chain: int, config: Config) -> dict[Label, Sums]:
+    """Return what a day says of areas, hour by hour and in all; its estimate is of one chain with some others."""
     said = means_of(private_files.read_frame(private_files.releases(config), release.files[JOINT]))
+    said = replace(said, chain=chain)
     zone = ZoneInfo(config.dataset.timezone)
     readers = (Reader(areas, ANY_HOUR, zone, by_hour) for by_hour in (False, True))
     return dict(itertools.chain.from_iterable(reader.of_day(said).items() for reader in readers))

@@ -25,7 +25,7 @@ import hexveil
 from tasks.answers.answer import FALSE_DISCOVERIES, Answer
 from tasks.answers.asking import ask
 from tasks.answers.page import answer_page
-from tasks.answers.sums import Sums, together
+from tasks.answers.sums import Sums, chains_of, shares_of_days, together
 from tasks.answers.times import hours_of, period_of, weekdays_of
 from tasks.base.errors import HexveilError
 from tasks.formats.geography import outline
@@ -283,12 +283,43 @@ def test_changes_are_listed_by_the_rule_of_benjamini_and_hochberg(published: Pat
 def test_what_no_two_days_have_in_common_is_left_in_a_difference() -> None:
     """By the numbers of areas that differ from day to day, the difference of two days would have no error."""
     days = [Sums(10, 5.0, 4.0, 3.9, 1, 1), Sums(10, 7.0, 4.2, 4.1, 1, 1), Sums(10, 6.0, 4.0, 3.9, 1, 1)]
-    change, variance = together(days, [-1, 1, 1])
+    change, variance = together(days, np.array([-1, 0.5, 0.5]))
     assert change == pytest.approx(1.5)
     assert variance >= 0.1 * (1 + 1 / 4 + 1 / 4)
-    mean, variance = together(days, [1, 1, 1])
+    mean, variance = together(days, shares_of_days(days, [True] * 3))
     assert mean == pytest.approx(6.0)
     assert 3.9 < variance < 4.2
+
+
+def test_days_of_different_chains_have_no_error_in_common() -> None:
+    days = [Sums(10, 5.0, 4.0, 3.9, 1, 1), Sums(10, 7.0, 4.2, 4.1, 1, 1)]
+    apart = [replace(day, chain=number) for number, day in enumerate(days)]
+    _, variance = together(days, np.array([-1.0, 1.0]))
+    _, without = together(apart, np.array([-1.0, 1.0]))
+    assert (variance, without) == (pytest.approx(0.3, abs=0.2), pytest.approx(8.2))
+    settings = {"grid": 7, "value": {"upper": 80}}
+    other = {"grid": 7, "value": {"upper": 60}}
+    stated: list[dict[str, Any]] = [
+        {"settings": settings, "learned_from": 0, "model": 1},
+        {"settings": settings, "learned_from": 1, "model": 1},
+        {"settings": other, "learned_from": 0, "model": 1},
+        {"settings": settings, "learned_from": 2, "model": 1},
+        {"settings": settings, "learned_from": 3, "model": 2},
+        {"settings": settings, "model": 2},
+    ]
+    assert chains_of(stated) == [0, 0, 1, 2, 3, 3]
+
+
+def test_periods_that_overlap_are_compared_by_what_each_day_has_in_both(published: Path) -> None:
+    first, last = str(day(0)), str(day(2))
+    found = ask(published, first=first, last=last, compare=f"{first}:{first}").table.to_dicts()[0]
+    assert found["change"] == pytest.approx(found["mean"] - found["mean_before"])
+    assert 0 < found["change_sd"] < found["mean_sd"] + found["mean_before_sd"]
+    swapped = ask(published, first=first, last=first, compare=f"{first}:{last}").table.to_dicts()[0]
+    assert swapped["change"] == pytest.approx(-found["change"])
+    assert swapped["change_sd"] == pytest.approx(found["change_sd"])
+    with pytest.raises(HexveilError, match="both periods are the same days"):
+        ask(published, first=first, last=last, compare=f"{first}:{last}")
 
 
 def snippets(published: Path, cells: list[str]) -> list[str]:

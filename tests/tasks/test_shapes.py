@@ -267,6 +267,36 @@ def test_a_document_is_split_into_its_records_as_they_are_written(
     assert json_documents.count_records(path, "result") == len(records)
 
 
+@pytest.mark.parametrize("value", ["30", "012", "9" * 5_000, "1e999", '"x"', "null", "[1,[2]]"])
+@pytest.mark.parametrize("first_has_time", [True, False])
+def test_a_time_beside_the_list_is_that_of_records_without_one_whatever_values_are(
+    dataset: Dataset, value: str, first_has_time: bool
+) -> None:
+    """Before, the first record decided for all, and one value that Python cannot read made it one without a time."""
+    own, none = f'"time": "{DATE}T09:00:00Z", ', '"a": {"time": 1}, '
+    times = [own, none] if first_has_time else [none, own]
+    records = [
+        f'{{{time}"bus": "b{n}", "lat": 47.05, "lon": 8.31, "speed": {value if n == 0 else 30}}}'
+        for n, time in enumerate(times * 2)
+    ]
+    dataset.write("a.json", f'{{"time": "{DATE}T08:00:00Z", "list": [{", ".join(records)}]}}')
+    dataset.set(records="list")
+    ingest(dataset)
+    found = dict(dataset.query("select user_id, hour(observed_at at time zone 'UTC') from raw_record order by user_id"))
+    hours = [9, 8] if first_has_time else [8, 9]
+    is_json = value != "012"  # else the record is malformed, and no other is
+    assert [found.get(f"b{n}") for n in range(4)] == [hours[0] if is_json else None, hours[1], *hours]
+
+
+def test_a_time_around_several_lists_is_not_that_of_another_list(dataset: Dataset) -> None:
+    record = '{{"bus": "b{}", "lat": 47.05, "lon": 8.31, "speed": 30}}'
+    trips = ", ".join(f'{{"recs": [{record.format(n)}], "t": "{DATE}T0{n}:00:00Z"}}' for n in (7, 8))
+    dataset.write("a.json", f'{{"trips": [{trips}]}}')
+    dataset.set(records="trips[*].recs", time="trips[0].t")
+    ingest(dataset)
+    assert dataset.query("select n_rows, n_undated from raw_file") == [(2, 2)]
+
+
 @pytest.mark.parametrize("at", ["routes[*].buses", "routes[*][*]", "[*].c", "a[*].b[*].c", "routes[1].buses", None])
 @pytest.mark.parametrize(
     "document",

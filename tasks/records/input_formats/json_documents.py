@@ -5,7 +5,6 @@ import re
 from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +18,7 @@ _TOKEN = re.compile(r'"[^"\\]*+(?:\\.[^"\\]*+)*+"|[\[\]{},:"]', re.DOTALL)
 _PART = re.compile(
     r'"[^"\\]*+(?:\\.[^"\\]*+)*+"|:(?=\s*+[,}\]])|[^\[\]{},:"\s](?:[^\[\]{},:"]*[^\[\]{},:"\s])?', re.DOTALL
 )
+_OBJECT = re.compile(r"\s*\{\s*([}\s\S])")
 _CLOSING = {"{": "}", "[": "]"}
 
 
@@ -40,30 +40,67 @@ def numbered_records(path: Path, at: str | None, times: Iterable[str] = ()) -> p
     """
     text, spans = _split(path, at)
     records = [text[start:end] for start, end in spans]
-    beside = _beside(text, spans, times)
+    beside = _beside(text, spans, at, times)
     if beside:
-        records = [re.sub(r"^\s*\{(?=\s*([}\s\S]))", partial(_with_members, beside), one) for one in records]
+        records = [_with_members(beside, one) for one in records]
     lines = pa.array(records, pa.string())
     return pa.table({"row_number": pa.array(range(1, len(spans) + 1), pa.int64()), "line": lines})
 
 
-def _beside(text: str, spans: Sequence[tuple[int, int]], times: Iterable[str]) -> dict[str, Any]:
-    """Return what some paths lead to in a document without its records, if these do not have it."""
+def _beside(text: str, spans: Sequence[tuple[int, int]], at: str | None, times: Iterable[str]) -> dict[str, Any]:
+    """Return what some paths lead to in a document without its records.
+
+    Of several lists each may have a time of its own beside it, which is not looked for.
+    """
     if not spans or not times:
         return {}
-    outer, first = None, None
+    outer, around = None, json_paths.steps_to_list(at)
     with suppress(ValueError, RecursionError):
         outer = json.loads(text[: spans[0][0]] + text[spans[-1][1] :])
-        first = json.loads(text[slice(*spans[0])])
-    found = {name: json_paths.found(outer, json_paths.steps_of(name)) for name in times}
-    held = {name for name in times if json_paths.found(first, json_paths.steps_of(name)) is not None}
-    return {name: one for name, one in found.items() if isinstance(one, str | int | float) and name not in held}
+    steps = {name: json_paths.steps_of(name) for name in times}
+    if None in around:
+        steps = {name: one for name, one in steps.items() if around[0] not in (None, one[0])}
+    found = {name: json_paths.found(outer, one) for name, one in steps.items()}
+    return {name: one for name, one in found.items() if isinstance(one, str | int | float)}
 
 
-def _with_members(members: dict[str, Any], start: re.Match[str]) -> str:
-    """Return the beginning of an object with some members more."""
+def _with_members(members: dict[str, Any], record: str) -> str:
+    """Return an object with those members that it has not itself, by its names and brackets: no value decides."""
+    start = _OBJECT.match(record)
+    lacking = {name: one for name, one in members.items() if not has_member(record, json_paths.steps_of(name))}
+    if start is None or not lacking:
+        return record
     comma = "" if start[1] == "}" else ","
-    return f"{{{json.dumps(members)[1:-1]}{comma}"
+    return f"{{{json.dumps(lacking)[1:-1]}{comma}{record[start.end() - len(start[1]) :]}"
+
+
+def has_member(record: str, steps: Sequence[str | int]) -> bool:
+    """Return whether steps lead through a JSON text to something that is not null, by names and brackets alone."""
+    if "\\" not in record and f'"{steps[-1]}"' not in record and isinstance(steps[-1], str):
+        return False
+    opened: list[_Open] = []
+    written = ""
+    for token in _TOKEN.finditer(record):
+        mark, begins = token[0], False
+        if mark in _CLOSING:
+            opened.append(_Open(mark, 0 if mark == "[" else ""))
+            begins = mark == "["
+        elif mark in ("]", "}"):
+            if not opened:
+                return False
+            opened.pop()
+        elif mark == "," and opened and isinstance(opened[-1].step, int):
+            opened[-1].step += 1
+            begins = True
+        elif mark == ":" and opened:
+            with suppress(ValueError):
+                opened[-1].step = json.loads(written, strict=False)
+            begins = True
+        elif len(mark) > 1:
+            written = mark
+        if begins and [one.step for one in opened] == list(steps):
+            return not record[token.end() :].lstrip().startswith(("null", "]"))
+    return False
 
 
 def is_whole(text: str, with_list: bool = False) -> bool:
