@@ -195,6 +195,9 @@ def plan(
     settings = load_config(config)
     from tasks.engines.prepare import by_itself, prepare_day
     from tasks.planning import comparison, preview
+    from tasks.release.zones import read_zones
+
+    read_zones(settings)
 
     prepare_day(date.date(), settings, by_itself)
     views = {comparison.compare_mechanisms: compare, preview.preview_cells: cells, preview.preview_year: year}

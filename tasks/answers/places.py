@@ -191,19 +191,26 @@ def read_areas(path: Path, name: str | None, width: float | None) -> Outlines:
 def areas_of(content: bytes, path: Path, name: str | None = None, width: float | None = None) -> Outlines:
     """Return the areas of the content of a file; see ``read_areas``."""
     rows = _of_geoparquet(content, path) if content[:4] == b"PAR1" else _of_geojson(content, path)
+    rows = [(geometry, properties) for geometry, properties in rows if not geometry.is_empty]
     if not rows:
         raise HexveilError(f"{path} has no areas")
+    west, south, east, north = np.array([geometry.bounds for geometry, _ in rows]).T
+    if not (min(west) >= -180 and max(east) <= 180 and min(south) >= -90 and max(north) <= 90):  # also if not a number
+        raise HexveilError(f"{path} is not in longitude and latitude, in degrees; convert it first")
     latitude = float(np.mean([geometry.representative_point().y for geometry, _ in rows]))
     squeeze = float(np.cos(np.radians(latitude)))
     key = _naming(rows, name, path)
     named: dict[str, list[BaseGeometry]] = {}
     for number, (geometry, properties) in enumerate(rows, 1):
-        shape = scale(geometry, squeeze, 1.0, origin=(0, 0))
-        if geometry.area == 0:
+        shape = scale(shapely.make_valid(geometry), squeeze, 1.0, origin=(0, 0))
+        if shape.area == 0:
             if width is None:
-                raise HexveilError(f"{path} has lines or points: say how wide they are with --width METRES")
+                raise HexveilError(f"{path} has lines or points, no areas: `hexveil ask` takes their --width METRES")
             shape = shape.buffer(width / 2 / _METRES_A_DEGREE)
-        named.setdefault(str(properties[key]) if key else f"area {number}", []).append(shapely.make_valid(shape))
+        of_area = str(properties[key]) if key else f"area {number}"
+        if of_area.encode(errors="ignore").decode() != of_area:
+            raise HexveilError(f"{path}: the name of area {number} is no text that can be written")
+        named.setdefault(of_area, []).append(shapely.make_valid(shape))
     return Outlines({one: shapely.union_all(shapes) for one, shapes in named.items()}, squeeze)
 
 

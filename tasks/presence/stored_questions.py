@@ -37,7 +37,7 @@ def read_questions(content: bytes) -> Chosen:
     Raises:
         ValueError: It has other columns or types, or rows of several lengths.
     """
-    table, found = pl.read_parquet(BytesIO(content)), {}
+    table, found, shifted = pl.read_parquet(BytesIO(content)), {}, set[str]()
     if table.is_empty() or table.null_count().sum_horizontal().item():
         raise ValueError("a file of questions must have a whole row for each cell")
     for name in (one for one in table.columns if not one.endswith(_SHIFT)):
@@ -45,10 +45,17 @@ def read_questions(content: bytes) -> Chosen:
         if column.dtype == pl.Int64:
             found[name] = column.to_numpy()
         elif column.dtype == pl.List(pl.Int16) and column.list.len().n_unique() == 1:
-            short = column.explode().cast(pl.Int64).to_numpy().reshape(table.height, -1)
-            found[name] = short << table[name + _SHIFT].clip(0, _MOST_SHIFT).to_numpy()[:, None]
+            short = column.explode().cast(pl.Int64)
+            shift = table[name + _SHIFT] if name + _SHIFT in table.columns else None
+            if short.null_count() or shift is None or shift.dtype != pl.Int64:
+                raise ValueError(f"{name} must have whole numbers, and a shift of each row")
+            shifted.add(name + _SHIFT)
+            rows = short.to_numpy().reshape(table.height, -1)
+            found[name] = rows << shift.clip(0, _MOST_SHIFT).to_numpy()[:, None]
         else:
             raise ValueError(f"{name} must have whole numbers, as many in each row")
+    if found.keys() | shifted != set(table.columns):
+        raise ValueError("a file of questions must have no other columns")
     return found
 
 

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 from zoneinfo import ZoneInfo
 
+import h3
 import polars as pl
 
 from tasks.account import private_files
@@ -38,6 +39,14 @@ def read_zones(config: Config) -> bytes | None:
         return read_areas(path, None, None).geojson()
     except HexveilError as error:
         raise BadInput(f"publish.zones: {error}; nothing was spent") from None
+
+
+def zone_cautions(cells: pl.DataFrame, released: bytes | None) -> list[str]:
+    """Return that no hexagon of a day is in a zone, if so; of released zones, None if there are none."""
+    if released is None:
+        return []
+    _, share = outlines_of(released).shares([h3.int_to_str(int(cell)) for cell in cells["h3_cell"].unique()])
+    return [] if share.nnz else ["no hexagon of the day is in a zone of publish.zones, so zones.csv has no row."]
 
 
 def zone_files(zones: bytes, table: pl.DataFrame) -> dict[str, bytes]:

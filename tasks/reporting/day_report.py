@@ -24,6 +24,8 @@ from tasks.planning.other_files import zone_cautions
 from tasks.planning.presence import known_of, presence_cautions, presence_of
 from tasks.planning.released_spread import released_spread
 from tasks.records.judge.outcomes import KEPT, late_records, rows_without_day
+from tasks.release.zones import OUTLINES
+from tasks.release.zones import zone_cautions as outside_zones
 
 
 @dataclass(frozen=True)
@@ -99,6 +101,8 @@ def report_day(date: dt.date, late: dict[dt.date, int], config: Config, revision
     before = [one for one in entries if one.number < entry.number]
     shared = presence_of(date, config, list(plan.losses), known_of(date, before, config))
     spread = released_spread(before, settings)
+    outlines = entry.files.get(OUTLINES)
+    zones = None if outlines is None else private_files.read(private_files.releases(config), outlines)
     wide = [] if spread is None or error < spread else [no_better(error, spread, SHOWN, None, settings)]
     return replace(
         day,
@@ -108,6 +112,7 @@ def report_day(date: dt.date, late: dict[dt.date, int], config: Config, revision
             *presence_cautions(shared, settings),
             *clock_cautions(entry.rows, settings),
             *zone_cautions(date, settings),
+            *outside_zones(plan.cells, zones),
             *cautions(plan.cells, before, settings, len(plan.charges)),
         ],
     )

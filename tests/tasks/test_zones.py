@@ -9,11 +9,15 @@ import polars as pl
 import pytest
 import shapely
 from estimates import PLACES, day, released, write_day
+from shapely.geometry.base import BaseGeometry
 from support import Dataset
+from typer.testing import CliRunner
 
+from flows.cli import app
 from tasks.answers.asking import ask
 from tasks.base.errors import BadConfig, BadInput, HexveilError
 from tasks.release import zones as of_zones
+from tasks.reporting.day_report import report_day
 from tasks.upkeep.verify import verify_ledger
 
 
@@ -99,6 +103,43 @@ def test_a_file_that_cannot_be_used_is_refused_before_anything_is_drawn(zoned: D
     with pytest.raises(BadInput, match=r"publish\.zones: .*nothing was spent"):
         zoned.run_day(day(0))
     assert released(zoned) == []
+
+
+@pytest.mark.parametrize(
+    ("shape", "said"),
+    [
+        (shapely.box(2_600_000, 1_200_000, 2_601_000, 1_201_000), "is not in longitude and latitude, in degrees"),
+        (shapely.Polygon(), "has no areas"),
+        (shapely.LineString([(8, 47), (9, 48)]), "has lines or points, no areas"),
+    ],
+)
+def test_shapes_that_are_no_areas_in_degrees_are_refused_by_plan_too(
+    zoned: Dataset, shape: BaseGeometry, said: str
+) -> None:
+    feature = {"type": "Feature", "properties": {"name": "a"}, "geometry": shapely.geometry.mapping(shape)}
+    path = zoned.folder / "districts.geojson"
+    path.write_text(json.dumps({"type": "FeatureCollection", "features": [feature]}))
+    with pytest.raises(BadInput, match=said):
+        zoned.run_day(day(0))
+    planned = CliRunner().invoke(app, ["plan", "--config", str(zoned.config_file), "--date", str(day(0))])
+    assert said in str(planned.exception)
+    path.write_text(path.read_text().replace('"a"', '"\\ud800"').replace("2600000", "8").replace("2601000", "9"))
+    with pytest.raises(BadInput, match=r"publish\.zones"):
+        zoned.run_day(day(0))
+    assert released(zoned) == []
+
+
+def test_zones_where_nobody_is_are_cautioned_and_verified_in_weeks_too(zoned: Dataset) -> None:
+    path = zoned.folder / "districts.geojson"
+    far = {"type": "Polygon", "coordinates": [[[1, 1], [2, 1], [2, 2], [1, 1]]]}
+    path.write_text(json.dumps({"type": "Feature", "properties": {"name": "far"}, "geometry": far}))
+    for number in (0, 4):
+        write_day(zoned, day(number), seed=number, n_buses=90)
+        zoned.run_day(day(number))
+    assert any("no hexagon of the day is in a zone" in one for one in report_day(day(0), {}, zoned.config).cautions)
+    (folder,) = (zoned.folder / "store" / "published").glob("week=*")
+    assert (folder / "zones.csv").read_text().startswith("zone,")
+    assert verify_ledger(zoned.config).n_releases == 2
 
 
 def test_zones_need_files_that_say_how_cells_err_together(zoned: Dataset) -> None:

@@ -11,7 +11,7 @@ import polars as pl
 from dpmath.core.accounting import ExactIntArray
 from dpmath.core.occupancy import Occupancy
 from dpmath.estimate.asked import Asked
-from dpmath.estimate.day import FloatArray
+from dpmath.estimate.day import Day, FloatArray
 from dpmath.estimate.prospect import error_of, expected_deviation, first_deviations
 from dpmath.estimate.state import POINTS
 from tasks.account.ledger import read_entries
@@ -75,7 +75,7 @@ def first_errors(date: dt.date, cells: pl.DataFrame, occupancy: Occupancy, confi
         occupancy: Pairs of cell and user, numbered by the rows above.
         config: Gives the grid and the limit of a day.
     """
-    asked = _asked(date, cells, occupancy, Known(None, None, 0, 1), config)
+    asked = _asked(public_day(date, cells, occupancy, config), Known(None, None, 0, 1), config)
     deviation, constant = first_deviations(asked)
     unit = float(config.value.span) / POINTS
     return error_of(deviation, asked) * unit, error_of(constant, asked) * unit
@@ -94,14 +94,14 @@ def enough(
         config: Gives the grid and the limit of a day.
 
     Returns:
-        The epsilon, to two digits; None if 80 times as much is too little, or the map is no guess as it is.
+        The epsilon, to two digits; None if 87 times as much is too little, or the map is no guess as it is.
     """
     known = known_before(date, covariate_names(cells), read_entries(config), config)
-    epsilon = config.privacy.epsilon_per_day
+    epsilon, day = config.privacy.epsilon_per_day, public_day(date, cells, occupancy, config)
 
     def is_enough(step: int) -> bool:
         privacy = config.privacy.model_copy(update={"epsilon_per_day": epsilon * Decimal(_STEP) ** step})
-        asked = _asked(date, cells, occupancy, known, config.model_copy(update={"privacy": privacy}))
+        asked = _asked(day, known, config.model_copy(update={"privacy": privacy}))
         if known.state is None:
             deviation, constant = first_deviations(asked)
             return error_of(deviation, asked) < error_of(constant, asked)
@@ -112,7 +112,6 @@ def enough(
     return round(epsilon * Decimal(_STEP) ** step, 3).normalize() if 0 < step <= _MOST_STEPS else None
 
 
-def _asked(date: dt.date, cells: pl.DataFrame, occupancy: Occupancy, known: Known, config: Config) -> Asked:
+def _asked(day: Day, known: Known, config: Config) -> Asked:
     """Return what a day's questions are made from where each user has the whole limit of the day."""
-    day = public_day(date, cells, occupancy, config)
-    return asked_of(day, [config.privacy.loss_per_day] * occupancy.n_users, known, config)
+    return asked_of(day, [config.privacy.loss_per_day] * day.occupancy.n_users, known, config)
