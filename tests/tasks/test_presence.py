@@ -319,7 +319,6 @@ def in_one_sum(loading: pl.Series) -> pl.Series:
         (lambda file: file.with_columns(pl.lit(None).alias("values_centre")), "not those of its questions"),
         (lambda file: file.drop("users_centre"), "not those of its questions"),
         (lambda file: file.with_columns(a_shift=pl.lit("said to readers")), "not those of its questions"),
-        (lambda file: file.with_columns(pl.col("values_shift").cast(pl.Float64)), "not those of its questions"),
         (lambda file: file.head(3), "not those of its questions"),
     ],
 )
