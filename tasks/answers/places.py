@@ -197,6 +197,8 @@ def areas_of(content: bytes, path: Path, name: str | None = None, width: float |
     west, south, east, north = np.array([geometry.bounds for geometry, _ in rows]).T
     if not (min(west) >= -180 and max(east) <= 180 and min(south) >= -90 and max(north) <= 90):  # also if not a number
         raise HexveilError(f"{path} is not in longitude and latitude, in degrees; convert it first")
+    if max(east - west) > 180:
+        raise HexveilError(f"{path} has an area wider than half the world; cut it at the 180th meridian")
     latitude = float(np.mean([geometry.representative_point().y for geometry, _ in rows]))
     squeeze = float(np.cos(np.radians(latitude)))
     key = _naming(rows, name, path)

@@ -109,6 +109,7 @@ def test_a_file_that_cannot_be_used_is_refused_before_anything_is_drawn(zoned: D
     ("shape", "said"),
     [
         (shapely.box(2_600_000, 1_200_000, 2_601_000, 1_201_000), "is not in longitude and latitude, in degrees"),
+        (shapely.box(-179, 50, 179, 60), "wider than half the world; cut it at the 180th meridian"),
         (shapely.Polygon(), "has no areas"),
         (shapely.LineString([(8, 47), (9, 48)]), "has lines or points, no areas"),
     ],
