@@ -207,7 +207,7 @@ def areas_of(content: bytes, path: Path, name: str | None = None, width: float |
         shape = scale(shapely.make_valid(geometry), squeeze, 1.0, origin=(0, 0))
         if shape.area == 0:
             if width is None:
-                raise HexveilError(f"{path} has lines or points, no areas: `hexveil ask` takes their --width METRES")
+                raise HexveilError(f"{path} has lines or points, no areas: say how wide they are with --width METRES")
             shape = shape.buffer(width / 2 / _METRES_A_DEGREE)
         of_area = str(properties[key]) if key else f"area {number}"
         if of_area.encode(errors="ignore").decode() != of_area:

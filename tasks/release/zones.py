@@ -38,7 +38,8 @@ def read_zones(config: Config) -> bytes | None:
     try:
         return read_areas(path, None, None).geojson()
     except HexveilError as error:
-        raise BadInput(f"publish.zones: {error}; nothing was spent") from None
+        said = str(error).partition(": say how wide")[0]  # which only ``hexveil ask`` can be told
+        raise BadInput(f"publish.zones: {said}; nothing was spent") from None
 
 
 def zone_cautions(cells: pl.DataFrame, released: bytes | None) -> list[str]:
