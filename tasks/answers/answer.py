@@ -120,6 +120,8 @@ def answer(published: Published, question: Question) -> Answer:
         raise HexveilError("these files have no means, only numbers of users: ask for them with --of n_users")
     reader = Reader(question.areas, question.hours, published.zone, question.by_hour)
     both = sorted({*asked, *before})
+    if question.above is not None:
+        _check_has_shares(published)
     published.check_one_value(both)
     found = {date: reader.of_day(said) for date, said in zip(both, _said(published, both, question), strict=True)}
     rows = []
@@ -161,7 +163,6 @@ def _said(published: Published, dates: list[dt.date], question: Question) -> Ite
         for joint, chain in zip(published.days(dates, name), chains, strict=True):
             yield replace(of(joint), chain=chain)
         return
-    _check_has_shares(published)
     tables = published.days(dates, JOINT), published.days(dates, JOINT_SHARES), chains
     for joint, shares, chain in zip(*tables, strict=True):
         yield replace(shares_of(joint, shares, float(question.above)), chain=chain)
