@@ -8,7 +8,7 @@ from tasks.base.config import Config
 from tasks.base.config_sections import Value
 from tasks.formats.map.day import map_day
 from tasks.formats.map.figures import map_document
-from tasks.formats.map.parts import host_of
+from tasks.formats.map.parts import tiles_words
 from tasks.formats.map.places import read_places
 from tasks.formats.map.template import whole_page
 from tasks.formats.map.words import head, rounded_outwards, with_look
@@ -26,8 +26,7 @@ def page(day: PresenceDay) -> bytes:
     shown = map_day(with_look(rounded_outwards(table, config), config), withheld, day.date, config)
     words = head(table, withheld, config, day.date, day.revision, day.guarantee)
     document = map_document(shown, read_places(config), config)
-    more = {"said_first": day.said_first or "", "has_slots": len(shown.slots) > 1, "zones": []}
-    more |= {"tiles_host": host_of(config.publish.tiles), "tiles_credit": config.publish.tiles_credit}
+    more = {"said_first": day.said_first or "", "has_slots": len(shown.slots) > 1, "zones": [], **tiles_words(config)}
     return whole_page(document, "map.html.jinja", {**words, **more})
 
 

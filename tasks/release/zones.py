@@ -42,7 +42,7 @@ def read_zones(config: Config) -> bytes | None:
         raise BadInput(f"publish.zones: {said}; nothing was spent") from None
 
 
-def zone_cautions(cells: pl.DataFrame, released: bytes | None) -> list[str]:
+def outside_zones(cells: pl.DataFrame, released: bytes | None) -> list[str]:
     """Return that no hexagon of a day is in a zone, if so; of released zones, None if there are none."""
     if released is None:
         return []

@@ -24,8 +24,7 @@ from tasks.planning.other_files import zone_cautions
 from tasks.planning.presence import known_of, presence_cautions, presence_of
 from tasks.planning.released_spread import released_spread
 from tasks.records.judge.outcomes import KEPT, late_records, rows_without_day
-from tasks.release.zones import OUTLINES
-from tasks.release.zones import zone_cautions as outside_zones
+from tasks.release.zones import OUTLINES, outside_zones
 
 
 @dataclass(frozen=True)

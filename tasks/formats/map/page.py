@@ -7,7 +7,7 @@ import polars as pl
 from tasks.base.config import Config
 from tasks.formats.map.day import map_day
 from tasks.formats.map.figures import map_document
-from tasks.formats.map.parts import host_of
+from tasks.formats.map.parts import tiles_words
 from tasks.formats.map.places import Places, outlines_of, read_places
 from tasks.formats.map.template import whole_page
 from tasks.formats.map.words import head, rounded_outwards, with_look, zone_words
@@ -44,6 +44,5 @@ def map_page(
     words = head(statistics, withheld, config, date, revision, guarantee) | {"said_first": said_first or ""}
     document = map_document(day, read_places(config), config, outlines_of(zones[0]) if zones else Places())
     shown = zone_words(zones[1], config) if zones else []
-    tiles = {"tiles_host": host_of(config.publish.tiles), "tiles_credit": config.publish.tiles_credit}
-    more = {"has_slots": len(day.slots) > 1, **tiles}
+    more = {"has_slots": len(day.slots) > 1, **tiles_words(config)}
     return whole_page(document, "map.html.jinja", {**words, **more, "zones": shown})

@@ -59,9 +59,11 @@ def begin_map(config: Config | None = None) -> Any:
     return plot
 
 
-def host_of(tiles: str | None) -> str:
-    """Return the host that a page asks for the tiles of its base map; "" if it asks none."""
-    return "" if tiles is None else "/".join(tiles.split("/")[:3])
+def tiles_words(config: Config) -> dict[str, str]:
+    """Return the host that a page asks for the tiles of its base map, "" if it asks none, and who made the map."""
+    tiles = config.publish.tiles
+    host = "" if tiles is None else "/".join(tiles.split("/")[:3])
+    return {"tiles_host": host, "tiles_credit": config.publish.tiles_credit}
 
 
 def finish_map(plot: Any, everywhere: GlyphRenderer, bar: ColorBar) -> None:
