@@ -12,7 +12,7 @@ from typing import Any
 import polars as pl
 from rich.console import Console
 
-from tests.bench import large, map_tables, maps, measure, page, year, year_of_maps
+from tests.bench import large, map_tables, maps, measure, page, quantities, year, year_of_maps
 from tests.bench.collection import measure_collection
 from tests.bench.days import Size
 from tests.bench.many_files import measure_many_files
@@ -102,6 +102,15 @@ def _maps(effort: Effort) -> Numbers:
         yield "maps_groups", groups
 
 
+def _quantities(effort: Effort) -> Numbers:
+    epsilons, n_draws = ((2,), 1) if effort.quick else (quantities.EPSILONS, effort.n_draws)
+    console.print(f"other quantities in made cities, {n_draws} draws", highlight=False)
+    rows = []
+    for row in quantities.measure_quantities(epsilons, n_draws):
+        rows.append(row)
+        yield "quantities", rows
+
+
 def _scale(effort: Effort) -> Numbers:
     console.print("the estimate of large cities", highlight=False)
     yield "scale", measure_scale(SIZES_OF_CITIES[: 1 if effort.quick else None])
@@ -145,6 +154,7 @@ PARTS = {
     "days": _days,
     "backfill": _backfill,
     "maps": _maps,
+    "quantities": _quantities,
     "scale": _scale,
     "year_of_maps": _year_of_maps,
     "many_files": _many_files,
@@ -185,7 +195,9 @@ def main() -> None:
     n_runs, n_days = given.runs or (2 if given.quick else 5), given.days or (3 if given.quick else 12)
     measure_parts(given.only, Effort(n_runs, given.draws, n_days, given.quick))
     if given.docs:
-        map_tables.write_docs(*page.read_maps(OUT), page.read_months(OUT), page.read_large(OUT))
+        map_tables.write_docs(*page.read_maps(OUT), page.tables_of_docs(OUT))
+        if "large" in given.only:
+            large.draw(pl.read_csv(OUT / "large.csv")).savefig(map_tables.PICTURE.with_name("large.png"), dpi=130)
     console.print(f"page  {page.write_page(OUT, platform.python_version())}", highlight=False)
     for claim in page.read_claims(OUT):
         mark = {True: "[green]holds[/]", False: "[red]does not hold[/]", None: "[yellow]not measured[/]"}[claim.holds]

@@ -7,7 +7,6 @@ import polars as pl
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from tests.bench import large
 from tests.paper.style import COLOURS, LINES, MARKERS
 
 DOCS = Path(__file__).parents[2] / "docs"
@@ -134,16 +133,20 @@ def _draw_coverage(axes: Axes, held: pl.DataFrame, name: str) -> None:
     axes.legend(frameon=False, fontsize=8)
 
 
-def write_docs(rows: pl.DataFrame, groups: pl.DataFrame, months: pl.DataFrame, days: pl.DataFrame) -> None:
-    """Write the picture and the tables of what was measured into the documentation."""
+def write_docs(rows: pl.DataFrame, groups: pl.DataFrame, others: dict[str, tuple[str, pl.DataFrame]]) -> None:
+    """Write the picture and the tables of what was measured into the documentation.
+
+    Args:
+        rows: Of the maps; empty if they were not measured.
+        groups: Of their cells.
+        others: For each of the page's other marks, a table and what it shows.
+    """
     if rows.height:
         draw(rows, groups).savefig(PICTURE, dpi=130)
         _write_between("maps", "\n\n".join(_in_markdown(*one) for one in tables(rows, groups).items()))
-    if months.height:
-        _write_between("year", _in_markdown("Means over the days of each month", months))
-    if days.height:
-        large.draw(days).savefig(PICTURE.with_name("large.png"), dpi=130)
-        _write_between("large", _in_markdown("Medians", large.table(days)))
+    for name, (caption, table) in others.items():
+        if table.height:
+            _write_between(name, _in_markdown(caption, table))
 
 
 def _write_between(name: str, content: str) -> None:

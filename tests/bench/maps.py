@@ -190,17 +190,37 @@ def _compared(city: City, epsilon: float, theirs: Config) -> tuple[list[Row], li
 
 
 def _as_installed(city: City, epsilon: float, *, screened: bool) -> Config:
-    """Publish a city's days from nothing by the command line, with the configuration that ``init`` writes."""
     folder = STORES / ("screened" if screened else "estimated")
+    files = sorted(glob.glob(city.files.format(date="*")))
+    zone = load_config(_CONFIGS / city.config).timezone
+    options = ["--timezone", zone, "--epsilon", str(epsilon)]
+    return as_installed(folder, files, options, {"screen = true": f"screen = {str(screened).lower()}"}, city.dates)
+
+
+def as_installed(
+    folder: Path, files: Sequence[str], options: Sequence[str], changes: dict[str, str], dates: Sequence[dt.date]
+) -> Config:
+    """Publish days from nothing by the command line, with the configuration that ``init`` writes.
+
+    Args:
+        folder: For the configuration and all else; emptied before.
+        files: Of the feed.
+        options: Of ``init``.
+        changes: Texts of the configuration, and what stands in their place.
+        dates: The days, in order.
+
+    Returns:
+        The configuration.
+    """
     shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir(parents=True)
     path = folder / "city.toml"
-    files = sorted(glob.glob(city.files.format(date="*")))
-    zone = load_config(_CONFIGS / city.config).timezone
-    budget = ["--epsilon", str(epsilon), "--total", "1000"]
-    _say(["init", *files, "--yes", "--to", str(path), "--timezone", zone, *budget])
-    path.write_text(path.read_text("utf-8").replace("screen = true", f"screen = {str(screened).lower()}"), "utf-8")
-    _say(["backfill", "--config", str(path), "--from", str(city.dates[0]), "--to", str(city.dates[-1])])
+    _say(["init", *files, "--yes", "--to", str(path), "--total", "1000", *options])
+    text = path.read_text("utf-8")
+    for old, new in changes.items():
+        text = text.replace(old, new)
+    path.write_text(text, "utf-8")
+    _say(["backfill", "--config", str(path), "--from", str(dates[0]), "--to", str(dates[-1])])
     return load_config(path)
 
 

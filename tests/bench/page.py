@@ -10,7 +10,7 @@ from jinja2 import Environment, StrictUndefined
 from markupsafe import Markup
 from matplotlib.figure import Figure
 
-from tests.bench import map_tables, tables, year, year_of_maps
+from tests.bench import large, map_tables, quantities, tables, year, year_of_maps
 from tests.bench.peers.run import CELLS_PER_USER, PEERS, RECORDS_PER_CELL
 
 TEMPLATE = Path(__file__).with_name("page.html.jinja")
@@ -90,9 +90,15 @@ def read_months(out: Path) -> pl.DataFrame:
     return year_of_maps.by_month(days.with_columns(pl.col("date").str.to_date())) if days.height else days
 
 
-def read_large(out: Path) -> pl.DataFrame:
-    """Return what days of ten million to a billion records took; empty if it was not measured."""
-    return _read(out, "large")
+def tables_of_docs(out: Path) -> dict[str, tuple[str, pl.DataFrame]]:
+    """Return the tables that stand in the documentation beside those of the maps, each with what it shows."""
+    days, kinds, files = (_read(out, name) for name in ("large", "quantities", "many_files"))
+    return {
+        "year": ("Means over the days of each month", read_months(out)),
+        "large": ("Medians", large.table(days) if days.height else days),
+        "quantities": (quantities.CAPTION, quantities.table(kinds) if kinds.height else kinds),
+        "many_files": ("CPU seconds to read a day, the fastest of the runs", files),
+    }
 
 
 def _maps_tables(maps: pl.DataFrame, groups: pl.DataFrame) -> dict[str, list[dict[str, Any]]]:

@@ -97,7 +97,8 @@ def test_the_page_and_the_documentation_show_the_maps(tmp_path: Path, monkeypatc
     monkeypatch.setattr(map_tables, "PAGE", copied)
     monkeypatch.setattr(map_tables, "PICTURE", tmp_path / "picture.png")
     for _ in range(2):
-        map_tables.write_docs(*page.read_maps(tmp_path), pl.DataFrame({"month": ["2026-01"]}), pl.DataFrame())
+        others = {"year": ("Months", pl.DataFrame({"month": ["2026-01"]})), "large": ("Days", pl.DataFrame())}
+        map_tables.write_docs(*page.read_maps(tmp_path), others)
     assert copied.read_text().count("| demo city | estimated | 0.5 / 3.0 | 0.5 / 3.0 |") == 1
     assert copied.read_text().count("| 2026-01 |") == 1
     assert (tmp_path / "picture.png").exists()
