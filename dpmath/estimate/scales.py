@@ -17,8 +17,9 @@ NAMES = (*GROUPS, "level", "day", "residual")
 """What has a scale of its own: groups of functions, days' means, what else days differ by, and pairs' residuals."""
 _BY_LOGS = np.vstack([np.eye(len(NAMES)), np.eye(len(NAMES))[[NAMES.index("level"), NAMES.index("day")]]])
 """Which logs each part's variance is multiplied by on the last day: its own, and the day's shocks, shape (n + 2, n)."""
-_DEVIATION = (1.2, 1.0, 1.0, 1.0, 1.5, 1.0, 0.4)
-"""Of the log of each variance about what is supposed: a factor of about e either way."""
+_DEVIATION = (2.0, 1.0, 1.0, 1.0, 1.5, 1.0, 0.4)
+"""Of the log of each variance about what is supposed: a factor of about e either way. Covariates may tell nothing: were
+that unlikely, sums that show it would be taken to say that all else varies little too."""
 _TOGETHER = 1.0
 """Deviation of the log of what all but residuals are multiplied by together."""
 _SHOCK_DEVIATION = 1.5
