@@ -41,18 +41,6 @@ class Rows:
         cell = np.repeat(np.arange(n_cells), n_own)
         return csr_array((self.own.ravel(), (function.ravel(), cell)), shape=(n_states - self.common.shape[1], n_cells))
 
-    def variances(self, covariance: FloatArray) -> FloatArray:
-        """Return the variance of each cell's value, from the covariance of all coefficients, shape (G,)."""
-        n_common, n_own = self.common.shape[1], self.own.shape[1]
-        found = ((self.common @ covariance[:n_common, :n_common]) * self.common).sum(axis=1)
-        order = np.argsort(self.hexagon, kind="stable")
-        for cells in np.split(order, np.flatnonzero(np.diff(self.hexagon[order])) + 1):
-            first = n_common + int(self.hexagon[cells[0]]) * n_own
-            own, block = self.own[cells], slice(first, first + n_own)
-            found[cells] += 2 * ((self.common[cells] @ covariance[:n_common, block]) * own).sum(axis=1)
-            found[cells] += ((own @ covariance[block, block]) * own).sum(axis=1)
-        return np.maximum(found, 0.0)
-
     def diagonal_variances(self, variances: FloatArray) -> FloatArray:
         """Return the variance of each cell's value if coefficients are independent, shape (G,)."""
         return Rows(self.common**2, self.own**2, self.hexagon).times(variances)

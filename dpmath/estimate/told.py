@@ -16,6 +16,8 @@ _FORGOTTEN_A_DAY = 0.005
 MOST_SUMS = 900
 """With more, those of all but the last two days are folded."""
 _FOLDED = 500
+_AT_ONCE = 256
+"""So many sums are looked at together: what they tell of each cell takes memory."""
 ALONE = ("cell", "level", "day", "residual")
 """What sums vary by, beside the coefficients and noise."""
 
@@ -133,15 +135,9 @@ class Known:
 
     def variances(self, rows: Rows) -> FloatArray:
         """Return the variance of each cell's value, shape (G,)."""
-        n_common, n_own = rows.common.shape[1], rows.own.shape[1]
-        common, found = self.gain[:, :n_common], np.empty(len(rows.common))
-        of_common = ((rows.common @ self.block(slice(0, n_common))) * rows.common).sum(axis=1)
-        order = np.argsort(rows.hexagon, kind="stable")
-        for cells in np.split(order, np.flatnonzero(np.diff(rows.hexagon[order])) + 1):
-            first = n_common + int(rows.hexagon[cells[0]]) * n_own
-            own, of_hexagon = rows.own[cells], slice(first, first + n_own)
-            cross = rows.common[cells] @ (common.T @ self.gain[:, of_hexagon])
-            found[cells] = of_common[cells] + ((own @ self.block(of_hexagon) - 2 * cross) * own).sum(axis=1)
+        found = rows.diagonal_variances(self.prior)
+        for first in range(0, len(self.gain), _AT_ONCE):
+            found -= (rows.times(self.gain[first : first + _AT_ONCE].T) ** 2).sum(axis=1)
         return np.maximum(found, 0.0)
 
 
