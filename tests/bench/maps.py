@@ -38,6 +38,7 @@ REAL = Path(__file__).parents[3] / "shared" / "data" / "capmetro"
 STORES = Path("var/bench/maps")
 GROUPS = {"by_published_mean": "published mean", "by_records": "records", "by_hour_utc": "hour"}
 
+_NAME = "city.toml"
 _CONFIGS = Path(__file__).parents[2] / "deploy" / "config"
 _PLANNED = {"mechanism": "planned", "target_error": 10, "definition": "pure", "delta": None}
 """In pure epsilon it carries more cells of a single day than in zCDP at the same epsilon."""
@@ -193,20 +194,31 @@ def _as_installed(city: City, epsilon: float, *, screened: bool) -> Config:
     folder = STORES / ("screened" if screened else "estimated")
     files = sorted(glob.glob(city.files.format(date="*")))
     zone = load_config(_CONFIGS / city.config).timezone
-    options = ["--timezone", zone, "--epsilon", str(epsilon)]
-    return as_installed(folder, files, options, {"screen = true": f"screen = {str(screened).lower()}"}, city.dates)
+    text = proposed(folder, files, ["--timezone", zone, "--epsilon", str(epsilon)])
+    return as_installed(folder, text, {"screen = true": f"screen = {str(screened).lower()}"}, city.dates)
 
 
-def as_installed(
-    folder: Path, files: Sequence[str], options: Sequence[str], changes: dict[str, str], dates: Sequence[dt.date]
-) -> Config:
-    """Publish days from nothing by the command line, with the configuration that ``init`` writes.
+def proposed(folder: Path, files: Sequence[str], options: Sequence[str]) -> str:
+    """Return the configuration that ``init`` writes.
+
+    Args:
+        folder: Where it is to stand; emptied before.
+        files: Of the feed.
+        options: Of ``init``, beside that it asks nothing.
+    """
+    shutil.rmtree(folder, ignore_errors=True)
+    folder.mkdir(parents=True)
+    _say(["init", *files, "--yes", "--to", str(folder / _NAME), "--total", "1000", *options])
+    return (folder / _NAME).read_text("utf-8")
+
+
+def as_installed(folder: Path, text: str, changes: dict[str, str], dates: Sequence[dt.date]) -> Config:
+    """Publish days from nothing by the command line.
 
     Args:
         folder: For the configuration and all else; emptied before.
-        files: Of the feed.
-        options: Of ``init``.
-        changes: Texts of the configuration, and what stands in their place.
+        text: The configuration.
+        changes: Texts of it, and what stands in their place.
         dates: The days, in order.
 
     Returns:
@@ -214,14 +226,11 @@ def as_installed(
     """
     shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir(parents=True)
-    path = folder / "city.toml"
-    _say(["init", *files, "--yes", "--to", str(path), "--total", "1000", *options])
-    text = path.read_text("utf-8")
     for old, new in changes.items():
         text = text.replace(old, new)
-    path.write_text(text, "utf-8")
-    _say(["backfill", "--config", str(path), "--from", str(dates[0]), "--to", str(dates[-1])])
-    return load_config(path)
+    (folder / _NAME).write_text(text, "utf-8")
+    _say(["backfill", "--config", str(folder / _NAME), "--from", str(dates[0]), "--to", str(dates[-1])])
+    return load_config(folder / _NAME)
 
 
 def _say(command: list[str]) -> None:

@@ -19,7 +19,7 @@ import polars as pl
 
 from tasks.base.config import Config
 from tasks.upkeep.evaluate import evaluate_day
-from tests.bench.maps import as_installed
+from tests.bench.maps import as_installed, proposed
 
 EPSILONS = (0.39, 1, 2, 5)
 DEFINITIONS = ("zcdp", "pure")
@@ -121,19 +121,24 @@ def measure_quantities(epsilons: tuple[float, ...], n_draws: int) -> Iterator[Ro
             shutil.rmtree(_FOLDER, ignore_errors=True)
             (_FOLDER / "raw").mkdir(parents=True)
             files = [_write_day(quantity, draw, date) for date in dates]
+            text = proposed(_FOLDER / "city", files, _options(quantity))
             for definition, epsilon in itertools.product(DEFINITIONS, epsilons):
-                changes = {'definition = "zcdp"': f'definition = "{definition}"'}
-                config = as_installed(_FOLDER / "city", files, _options(quantity, epsilon), changes, dates)
+                changes = {
+                    'definition = "zcdp"': f'definition = "{definition}"',
+                    "epsilon_per_day = 2.0": f"epsilon_per_day = {epsilon}",
+                    "[storage]": "[publish]\nmap = false\n[storage]",
+                }
+                config = as_installed(_FOLDER / "city", text, changes, dates)
                 about = {"quantity": name, "definition": definition, "epsilon": epsilon, "draw": draw}
                 for date in dates:
                     yield about | {"day": (date - _FIRST).days + 1} | _measured(date, config)
     shutil.rmtree(_FOLDER)
 
 
-def _options(quantity: Quantity, epsilon: float) -> list[str]:
+def _options(quantity: Quantity) -> list[str]:
     bounds = [f"--lower={quantity.lower}", f"--upper={quantity.upper}"]
     about = ["--value", "value", "--quantity", "quantity", "--unit", quantity.unit]
-    return ["--timezone", "Europe/Zurich", "--epsilon", str(epsilon), *about, *bounds]
+    return ["--timezone", "Europe/Zurich", "--epsilon", "2", *about, *bounds]
 
 
 def _measured(date: dt.date, config: Config) -> Row:
