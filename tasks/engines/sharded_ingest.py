@@ -19,6 +19,7 @@ from tasks.engines import cluster, shard_store
 from tasks.engines.scratch import scratch
 from tasks.engines.shard_parts import all_names, note_of
 from tasks.records.forgotten import Forgetting, forgotten_days, note_forgotten, refuse_other_engine
+from tasks.records.input_formats.archives import is_archive
 from tasks.records.input_formats.parquet_files import parquet_rows
 from tasks.records.read import source
 from tasks.records.read.fetched import at_hand
@@ -121,10 +122,23 @@ def read_input(
         note_forgotten(forgotten, here)
         folder = f"parts/{file_id}/{uuid.uuid4().hex}"
         with warehouse.connect(here) as connection:
-            with warehouse.transaction(connection):
-                read_file(connection, path, one.file_date, identity, here)
+            _read(connection, path, one.file_date, identity, here)
             _store(connection, store, folder, file_id, one.file_date, here)
     return ReadInput(file_id, folder)
+
+
+def _read(
+    connection: warehouse.Connection, path: Path, file_date: dt.date | None, identity: dict[str, str], config: Config
+) -> None:
+    """Read a file; the files of an archive at once or, if one of them cannot be read so, one by one."""
+    try:
+        with warehouse.transaction(connection):
+            read_file(connection, path, file_date, identity, config)
+    except BadInput:
+        if not is_archive(path):
+            raise
+        with warehouse.transaction(connection):
+            read_file(connection, path, file_date, identity, config, together=False)
 
 
 def _begin(date: dt.date, fence: str, config: Config, needed: bool) -> tuple[list[Input], list[dict[str, Any]]]:

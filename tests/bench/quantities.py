@@ -116,8 +116,8 @@ def measure_quantities(epsilons: tuple[float, ...], n_draws: int) -> Iterator[Ro
         n_draws: How often the days are released, each draw from nothing, in a city of another seed.
     """
     dates = [_FIRST + dt.timedelta(days=number) for number in range(N_DAYS)]
-    for name, quantity in QUANTITIES.items():
-        for draw in range(n_draws):
+    for draw in range(n_draws):
+        for name, quantity in QUANTITIES.items():
             shutil.rmtree(_FOLDER, ignore_errors=True)
             (_FOLDER / "raw").mkdir(parents=True)
             files = [_write_day(quantity, draw, date) for date in dates]

@@ -12,9 +12,10 @@ import pyarrow as pa
 import pytest
 from feeds import FEEDS, configure, snapshot
 from reading import ROW, ingest, refusal, rows_of
-from support import DATE, HEADER, Dataset
+from support import DATE, ENGINES, HEADER, Dataset
 
 from tasks.base.errors import BadInput
+from tasks.engines.prepare import by_itself, prepare_day
 from tasks.records.init.looking import looked_at_first
 from tasks.records.init.proposal import propose_source
 from tasks.records.input_formats import compressed
@@ -175,13 +176,16 @@ def test_a_bad_file_among_many_is_named_and_those_before_it_are_kept(dataset: Da
     assert dataset.query("select count(*) from raw_file") == [(5,)]
 
 
-def test_a_bad_file_in_an_archive_is_named_by_the_archive(dataset: Dataset) -> None:
+@pytest.mark.parametrize("engine", ENGINES, ids=["local", "shards"])
+def test_a_bad_file_in_an_archive_is_named_by_the_archive(engine: str, dataset: Dataset) -> None:
     dataset.write("day.zip", zip_of({"a.csv": (HEADER + ROW).encode(), "b.csv": b"bus,time\n1,2\n"}))
     dataset.set(files=["raw/*.zip"])
-    message = refusal(dataset)
-    assert message.startswith(f"{dataset.folder}/raw/day.zip/day/b.csv: ")
-    assert "private" not in message
-    assert dataset.query("select count(*) from raw_record") == [(0,)]
+    dataset.config_file.write_text(f"{dataset.config_file.read_text()}\n{engine}")
+    with pytest.raises(BadInput) as refused:
+        prepare_day(DATE, dataset.config, by_itself)
+    assert str(refused.value).startswith(f"{dataset.folder}/raw/day.zip/day/b.csv: ")
+    assert "private" not in str(refused.value)
+    assert dataset.query("select count(*) from raw_file") == [(0,)]
 
 
 @pytest.mark.parametrize("archive", [one for one in ARCHIVES if one != "tar"])
