@@ -125,9 +125,11 @@ def measure_quantities(epsilons: tuple[float, ...], n_draws: int) -> Iterator[Ro
             for definition, epsilon in itertools.product(DEFINITIONS, epsilons):
                 changes = {
                     'definition = "zcdp"': f'definition = "{definition}"',
-                    "epsilon_per_day = 2.0": f"epsilon_per_day = {epsilon}",
+                    "epsilon_per_day = 2\n": f"epsilon_per_day = {epsilon}\n",
                     "[storage]": "[publish]\nmap = false\n[storage]",
                 }
+                if not all(one in text for one in changes):
+                    raise ValueError("what init writes has another form")
                 config = as_installed(_FOLDER / "city", text, changes, dates)
                 about = {"quantity": name, "definition": definition, "epsilon": epsilon, "draw": draw}
                 for date in dates:
