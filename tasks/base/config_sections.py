@@ -203,7 +203,7 @@ class Publish(Section):
     places: str | None = Field(default=None, min_length=1)
     """A file of public places that the map shows, relative to this file: a `.csv` with the columns `name`, `latitude`
     and `longitude`, or a `.geojson` with named points, and with lines such as main streets or a coast. The first 60
-    names in the area are shown. Without it the map shows hexagons alone, because it asks the network for nothing."""
+    names in the area are shown. Without it and without `tiles` the map shows hexagons alone."""
     zones: str | None = Field(default=None, min_length=1)
     """For `estimated`: a file of districts, GeoJSON or GeoParquet, relative to this file. Each day then has their means
     in `zones.csv`, in each hour and over the day, and their outlines in `zones.geojson`. Costs nothing."""
