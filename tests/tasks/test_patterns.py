@@ -81,6 +81,14 @@ def test_a_day_reads_its_own_file_alone(dataset: Dataset, n_files: int) -> None:
         assert find_files(day, dataset.config) == [(file, day)]
 
 
+def test_without_dates_names_must_start_alike_where_there_are_other_files(dataset: Dataset) -> None:
+    row = f"b1,{DATE}T08:00:00Z,47.0,8.3,9\n"
+    files = [dataset.write(f"new_{cab}.csv", HEADER + row) for cab in ("abboip", "abdyvi", "acbabwi")]
+    assert propose_source(files, dataset.folder, Given()).settings["dataset"]["files"] == ["raw/*.csv"]
+    dataset.write("_cabs.csv", "a list of all cabs\n")
+    assert propose_source(files, dataset.folder, Given()).settings["dataset"]["files"] == ["raw/new_*.csv"]
+
+
 def test_but_not_where_the_date_is_not_the_local_day_of_the_records(dataset: Dataset) -> None:
     found = propose_source(days(dataset, hour=23), dataset.folder, Given())
     assert found.settings["dataset"]["timezone"] == "Europe/Zurich"

@@ -16,12 +16,18 @@ _DATE = re.compile(r"(?<!\d)\d{4}-\d\d-\d\d(?!\d)")
 _WRITTEN_DATE = re.compile(r"(?<!\d)(\d{4})([-_.]?)(\d\d)\2(\d\d)(?!\d)")
 
 
-def patterns(files: Sequence[Path], folder: Path) -> list[str]:
-    """Return patterns relative to a folder: one for each folder and ending of several files."""
+def patterns(files: Sequence[Path], folder: Path, start: str = "") -> list[str]:
+    """Return patterns relative to a folder: one for each folder and ending of several files, whose names start so."""
     relative = relative_paths(files, folder)
     if len(relative) == 1:
         return [relative[0].as_posix()]
-    return sorted({(path.parent / f"*{ending_of(path)}").as_posix() for path in relative})
+    return sorted({(path.parent / f"{start}*{ending_of(path)}").as_posix() for path in relative})
+
+
+def start_of(files: Sequence[Path]) -> str:
+    """Return the words that all names start with, up to the first digit, as `new_` in those of `new_abboip.txt`."""
+    words = re.match(r"[^\d*?\[\]{}]*[-_. ]", os.path.commonprefix([path.name for path in files]))
+    return words[0] if words else ""
 
 
 def patterns_of_folders(files: Sequence[Path], folder: Path, n_above: int) -> list[str]:

@@ -47,8 +47,11 @@ def dated_files(files: Sequence[Path], folder: Path) -> NamedFiles:
 
 
 def undated_files(files: Sequence[Path], folder: Path, why: str = "") -> NamedFiles:
-    """Return patterns without a date: every day reads all files."""
-    return _named(files, folder, patterns.patterns(files, folder), why)
+    """Return patterns without a date: every day reads all files. Where there are others, names must start alike."""
+    found = patterns.patterns(files, folder)
+    if _n_found(folder, found) > len(files):
+        found = patterns.patterns(files, folder, patterns.start_of(files))
+    return _named(files, folder, found, why)
 
 
 def files_of_folders(files: Sequence[Path], folder: Path, n_above: int) -> NamedFiles:
@@ -57,6 +60,11 @@ def files_of_folders(files: Sequence[Path], folder: Path, n_above: int) -> Named
 
 
 def _named(files: Sequence[Path], folder: Path, found: list[str], why: str) -> NamedFiles:
-    n_found = len({path for one in found for path in glob.glob(str(folder / one.replace(DATE_PLACEHOLDER, _ANY_DATE)))})
+    n_found = _n_found(folder, found)
     more = f", and will read {n_found - len(files):,} more that are there" if n_found > len(files) else ""
     return NamedFiles(found, f"the pattern is {', '.join(found)}{more}{why and f'. {why}'}")
+
+
+def _n_found(folder: Path, found: Sequence[str]) -> int:
+    """Return how many files there are of some patterns."""
+    return len({path for one in found for path in glob.glob(str(folder / one.replace(DATE_PLACEHOLDER, _ANY_DATE)))})
