@@ -36,6 +36,9 @@ def test_without_dates_one_file_is_named_and_several_are_by_folder_and_ending() 
         (["b-2026-11-24T080000.json"], ["b-{date}*.json"]),
         (["raw/2026-11-24/2026-11-25T03-00-00.5Z.pb"], ["raw/{date}/*.pb"]),
         (["raw/2026-11-24/buses.csv", "raw/2026-11-25/buses.csv"], ["raw/{date}/buses.csv"]),
+        (["raw/2026-11-24/07/a.pb", "raw/2026-11-24/08/b.pb"], ["raw/{date}/*/*.pb"]),
+        (["date=2026-11-24/hour=7/p1.parquet"], ["date={date}/hour=*/*.parquet"]),
+        (["2026-11-24/line7/a.pb", "2026-11-24/line08/b.pb"], ["{date}/line08/*.pb", "{date}/line7/*.pb"]),
         (["x/2026-11-24.csv", "y/2026-11-24.csv"], ["x/{date}.csv", "y/{date}.csv"]),
     ],
 )

@@ -1,6 +1,7 @@
 """Patterns: which pattern names the files of a feed, and where in it the date stands."""
 
 import datetime as dt
+import itertools
 import os
 import re
 from collections.abc import Sequence
@@ -13,6 +14,10 @@ from tasks.records.input_formats.compressed import PACKINGS
 from tasks.records.input_formats.table import format_by_name
 
 _DATE = re.compile(r"(?<!\d)\d{4}-\d\d-\d\d(?!\d)")
+_HOUR_FOLDER = re.compile(
+    rf"((?:^|/)(?:hour|hr|hh|h)[=_-]?|{re.escape(DATE_PLACEHOLDER)}/)(?:[01]?\d|2[0-3])(?=/|$)", re.IGNORECASE
+)
+"""A folder of an hour, by its name or below one of a date: another day has other hours."""
 _WRITTEN_DATE = re.compile(r"(?<!\d)(\d{4})([-_.]?)(\d\d)\2(\d\d)(?!\d)")
 
 
@@ -21,12 +26,16 @@ def patterns(files: Sequence[Path], folder: Path, start: str = "") -> list[str]:
     relative = relative_paths(files, folder)
     if len(relative) == 1:
         return [relative[0].as_posix()]
-    return sorted({(path.parent / f"{start}*{ending_of(path)}").as_posix() for path in relative})
+    folders = [_HOUR_FOLDER.sub(r"\1*", path.parent.as_posix()) for path in relative]
+    named = zip(folders, relative, strict=True)
+    return sorted({(Path(folder) / f"{start}*{ending_of(path)}").as_posix() for folder, path in named})
 
 
 def start_of(files: Sequence[Path]) -> str:
     """Return the words that all names start with, up to the first digit, as `new_` in those of `new_abboip.txt`."""
-    words = re.match(r"[^\d*?\[\]{}]*[-_. ]", os.path.commonprefix([path.name for path in files]))
+    first, last = min(path.name for path in files), max(path.name for path in files)
+    n_same = len([*itertools.takewhile(lambda pair: pair[0] == pair[1], zip(first, last, strict=False))])
+    words = re.match(r"[^\d*?\[\]{}]*[-_. ]", first[:n_same])
     return words[0] if words else ""
 
 
@@ -91,7 +100,7 @@ def _parts(path: Path) -> _Parts:
     folder, ending = _DATE.sub(DATE_PLACEHOLDER, path.parent.as_posix()), ending_of(path)
     name = path.name.removesuffix(ending)
     if DATE_PLACEHOLDER in folder:
-        return _Parts(folder, "", name, ending)
+        return _Parts(_HOUR_FOLDER.sub(r"\1*", folder), "", name, ending)
     start, end = _DATE.split(name, maxsplit=1)
     return _Parts(folder, start + DATE_PLACEHOLDER, end, ending)
 
