@@ -137,7 +137,7 @@ def test_snapshots_read_at_once_hold_what_each_holds_alone(dataset: Dataset, mon
     ("kind", "archive"), [*(("csv", archive) for archive in ARCHIVES), ("ndjson", "tar.gz"), ("json", "zip")]
 )
 def test_an_archive_holds_the_rows_of_its_files(kind: str, archive: str, dataset: Dataset) -> None:
-    extra = {"README": b"no records", ".hidden.csv": b"none", "sub/notes.md": b"none"}
+    extra = {"README": b"no records", ".hidden.csv": b"none", "_cabs.csv": b"none", "sub/notes.md": b"none"}
     for name, content in KINDS[kind].items():
         dataset.write(name, content)
     dataset.set(files=[f"raw/*.{kind}"])

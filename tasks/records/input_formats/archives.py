@@ -37,8 +37,8 @@ def is_archive(path: Path) -> bool:
 def unpacked(path: Path, folder: Path, is_declared: bool) -> Generator[list[Path], None, None]:
     """Yield the files in an archive, unpacked, some at a time; they are removed before the next ones.
 
-    Hidden files are passed over, and what is named as a text about the data. So are files whose names do not say their
-    format, unless it is declared.
+    Hidden files are passed over, as are those with `_` in front, and what is named as a text about the data. So are
+    files whose names do not say their format, unless it is declared.
 
     Args:
         path: The archive.
@@ -80,7 +80,7 @@ def naming(path: Path, folder: Path) -> Iterator[None]:
 
 
 def _is_wanted(name: PurePosixPath, is_declared: bool) -> bool:
-    if any(part.startswith((".", "__MACOSX")) for part in name.parts) or not name.name:
+    if any(part.startswith((".", "__MACOSX")) for part in name.parts) or name.name.startswith("_") or not name.name:
         return False
     if is_declared:
         return name.stem.lower() not in _NO_RECORDS and name.suffix.lower() not in _NO_DATA
