@@ -6,6 +6,7 @@ import pytest
 from feeds import snapshot
 
 from tasks.records.input_formats import recognise
+from tasks.records.input_formats.roles import recognise_roles
 from tasks.records.input_formats.table import format_by_start
 
 
@@ -113,3 +114,23 @@ def test_the_decimal_mark_is_seen_from_places() -> None:
     assert recognise.decimal_mark(["47,05", "47,1", ""]) == ","
     assert recognise.decimal_mark(["47.05"]) == "."
     assert recognise.decimal_mark([]) == "."
+
+
+@pytest.mark.parametrize(
+    ("names", "latitude", "longitude"),
+    [
+        (["card", "station_lon", "station_lat"], "station_lat", "station_lon"),
+        (["start_lat", "start_lng", "end_lat", "end_lng"], "start_lat", "start_lng"),
+        (["stop_lat", "stop_lon", "lat", "lon"], "lat", "lon"),
+        (["flat", "how_long", "salon"], None, None),
+    ],
+)
+def test_a_place_may_be_called_after_what_it_is_of(names: list[str], latitude: str, longitude: str) -> None:
+    found = recognise_roles(names)
+    assert (found.get("latitude"), found.get("longitude")) == (latitude, longitude)
+
+
+def test_a_speed_is_recognised_in_some_languages() -> None:
+    names = ["codLinea", "matricula", "lat", "lon", "fechaActual", "velocidad"]
+    found = {"latitude": "lat", "longitude": "lon", "time": "fechaActual", "user": "matricula", "value": "velocidad"}
+    assert recognise_roles(names) == found

@@ -3,7 +3,7 @@
 import re
 from collections.abc import Callable, Sequence
 
-from tasks.records.input_formats.user_names import may_be_rows, user_rank
+from tasks.records.input_formats.user_names import may_be_rows, user_rank, words_of
 
 WORDS: dict[str, tuple[str, ...]] = {
     "latitude": ("latitude", "lat", "gpslat", "late7", "late6", "coordinates[1]", "y"),
@@ -22,17 +22,19 @@ WORDS: dict[str, tuple[str, ...]] = {
         *("timestamp", "eventtimestamp", "observationdatetime", "datetime", "time", "gpstime", "observedat"),
         *("recordedat", "recordedattime", "recordedtime", "lastreported", "lastupdated", "ts", "epoch"),
         *("date", "basedatetime", "dateutc", "utc", "now", "updatedat", "lastupdate", "reportedat"),
-        *("lastseen", "tst"),
+        *("lastseen", "tst", "fecha", "fechahora", "fechaactual", "zeit", "zeitpunkt", "zeitstempel", "horodatage"),
     ),
     "value": (
         *("speed", "speedkmh", "speedkph", "speedmph", "speedms", "velocity", "avgspeed", "spd", "kmh", "mph"),
         *("sog", "gs", "fare", "fareamount", "amount"),
+        *("velocidad", "velocidade", "vitesse", "geschwindigkeit", "snelheid", "hastighet", "rychlost"),
     ),
 }
 """What each role but the user is called, the likeliest first."""
 _ORDER = ("latitude", "longitude", "time", "user", "value")
 """The order in which a column is looked for."""
 _AS_PART = {"latitude": "latitude", "longitude": "longitude", "time": "time", "value": "speed"}
+_AS_LAST_WORD = {"latitude": ("lat",), "longitude": ("lon", "lng")}
 UNITS = {
     **{"kmh": "km/h", "kph": "km/h", "mph": "mph", "ms": "m/s", "mps": "m/s"},
     **{"knots": "kn", "kn": "kn", "kt": "kn", "kts": "kn", "sog": "kn", "gs": "kn"},
@@ -84,7 +86,8 @@ def _rank(name: str, role: str) -> tuple[int, ...] | None:
     for plain in plain_names:
         if plain in words:
             return (words.index(plain),)
-    return (len(words),) if _AS_PART[role] in plain_names[0] else None
+    is_part = _AS_PART[role] in plain_names[0] or words_of(name)[-1:] in [[one] for one in _AS_LAST_WORD.get(role, ())]
+    return (len(words),) if is_part else None
 
 
 def _plain(name: str) -> str:
