@@ -184,11 +184,11 @@ def opensky_states(dataset: Dataset) -> Written:
     return "states-*.json", ()
 
 
-def readsb(dataset: Dataset) -> Written:
+def readsb(dataset: Dataset, speed: str = "gs") -> Written:
     """Snapshots of readsb: the time is the document's, and an aircraft without a position has no members for it."""
     for second, some in rounds(fixes(51.47, -0.45)):
         aircraft: list[dict[str, Any]] = [
-            {"hex": f"4b18{one.user:02x}", "flight": "SWR1    ", "alt_baro": 36000, "gs": 40 * one.speed}
+            {"hex": f"4b18{one.user:02x}", "flight": "SWR1    ", "alt_baro": 36000, speed: 40 * one.speed}
             | {"lat": one.latitude, "lon": one.longitude, "seen_pos": 0.4, "seen": 0.1, "mlat": [], "rssi": -12.5}
             for one in some
         ]
@@ -196,6 +196,11 @@ def readsb(dataset: Dataset) -> Written:
         document = {"now": second + 0.1, "messages": 12345, "aircraft": aircraft}
         _lines(dataset, f"aircraft-{second}.json", json.dumps(document))
     return "aircraft-*.json", ("--max-quarantined-share", "0.2")
+
+
+def dump1090(dataset: Dataset) -> Written:
+    """The same of older receivers, which call the speed otherwise."""
+    return readsb(dataset, "speed")
 
 
 def sensor_community(dataset: Dataset) -> Written:
@@ -401,7 +406,7 @@ FORMS: dict[str, Callable[[Dataset], Written]] = {
     one.__name__: one
     for one in (
         *(cabspotting, bus_array, gtfs_rt_without_speeds, dat_snapshots, ais, ais_2025, ais_denmark, opensky_csv),
-        *(opensky_states, readsb, sensor_community, sensors_by_local_clock, openaq, siri_json, siri_xml, gpx),
+        *(opensky_states, readsb, dump1090, sensor_community, sensors_by_local_clock, openaq, siri_json, siri_xml, gpx),
         *(gpx_with_speeds, geolife, mds_telemetry, mds_trips, gbfs, gbfs_2, fares),
     )
 }

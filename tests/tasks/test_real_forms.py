@@ -1,6 +1,7 @@
 """Feeds as people have them: what `init` proposes for files of real forms, by names and structure alone."""
 
 import json
+import tarfile
 from typing import Any
 
 import pytest
@@ -8,6 +9,7 @@ from real_forms import FORMS, files_of
 from support import Dataset
 
 from tasks.records.init.proposal import Proposal, propose_source
+from tasks.records.input_formats.gtfs_realtime import TIME_OF_FEED
 from tasks.records.input_formats.input_format import Given
 
 PRESETS = {
@@ -18,6 +20,7 @@ PRESETS = {
     "opensky_csv": "adsb",
     "opensky_states": "opensky-states",
     "readsb": "readsb",
+    "dump1090": "dump1090",
     "sensor_community": "sensor-community",
     "openaq": "openaq",
     "siri_json": "siri-vm",
@@ -49,6 +52,28 @@ def test_a_real_form_is_recognised(form: str, dataset: Dataset) -> None:
     if PRESETS[form]:
         assert found.settings["dataset"]["preset"] == PRESETS[form]
     assert found.settings["columns"].get("time_zone") == ("UTC" if form in IN_UTC else None)
+
+
+def test_snapshots_in_an_archive_are_of_no_speeds_as_those_in_a_folder(dataset: Dataset) -> None:
+    pattern, _ = FORMS["gtfs_rt_without_speeds"](dataset)
+    path = dataset.folder / "raw" / "day.tar"
+    with tarfile.open(path, "w") as archive:
+        for one in files_of(dataset, pattern):
+            archive.add(one, one.name)
+    found = propose_source([path], dataset.folder, Given())
+    assert (found.settings["columns"]["value"], found.settings["columns"]["time_else"]) == ("{speed}", TIME_OF_FEED)
+
+
+def test_speeds_of_a_garmin_are_read_and_an_activity_is_no_user(dataset: Dataset) -> None:
+    pattern, _ = FORMS["gpx"](dataset)
+    for number, path in enumerate(files_of(dataset, pattern)):
+        speed = "<y:TrackPointExtension><y:speed>5</y:speed></y:TrackPointExtension><x:hr>"
+        text = path.read_text().replace("<x:hr>", speed).replace("xmlns:x=", 'xmlns:y="urn:y" xmlns:x=')
+        path.write_text(text)
+        dataset.write(f"activity_{9871230000 + number}.gpx", text)
+    found = propose_source(files_of(dataset, "runner*.gpx"), dataset.folder, Given())
+    assert found.settings["dataset"]["preset"] == "gpx-garmin"
+    assert propose_source(files_of(dataset, "activity*.gpx"), dataset.folder, Given()).missing == ["user"]
 
 
 def test_the_pattern_of_folders_finds_users_that_come_later(dataset: Dataset) -> None:

@@ -87,7 +87,7 @@ def _look_into(path: Path, given: Given) -> Look:
     def spread(name: str) -> list[Any]:
         return [entry for one in same if name in one.names for entry in one.spread(name)]
 
-    return replace(first, column=column, spread=spread, files=tuple(chosen))
+    return replace(first, column=column, spread=spread, files=tuple(chosen), parts=tuple(same))
 
 
 @cache

@@ -38,7 +38,7 @@ def are_fixes(looks: Sequence[Look], columns: Mapping[str, Any]) -> bool:
         return False
     of_user: dict[str, list[tuple[float, float, float]]] = {}
     soon, n_pairs = 0, 0
-    for number, look in enumerate(looks):
+    for number, look in enumerate(part for whole in looks for part in whole.parts or (whole,)):
         here: dict[str, list[tuple[float, float, float]]] = {}
         for user, *fix in _fixes(look, columns, str(number)):
             here.setdefault(user, []).append((fix[0], fix[1], fix[2]))
@@ -67,7 +67,7 @@ def several_quantities(looks: Sequence[Look], columns: Mapping[str, Any]) -> lis
 
 def _fixes(look: Look, columns: Mapping[str, Any], file: str) -> list[tuple[str, float, float, float]]:
     """Return user, time in seconds, latitude and longitude of those of a file's first records that have all."""
-    if not look.names:
+    if columns["time"] not in look.names:
         return []
     times, *places = (look.column(columns[role]) for role in ("time", "latitude", "longitude"))
     users = [file] * len(times) if columns["user"] in OF_PATH else look.column(columns["user"])

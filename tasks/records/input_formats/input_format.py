@@ -51,6 +51,7 @@ class Look:
         records: The path to the list of records, of a JSON document; "" if the document is the list. None for others.
         kinds: The type of each column, of a Parquet file.
         files: The files that were looked at, of an archive.
+        parts: What each of these looks like.
         geometries: What a Parquet file says of its geometries; None if it says nothing.
     """
 
@@ -63,6 +64,7 @@ class Look:
     records: str | None = None
     kinds: dict[str, str] | None = None
     files: tuple[Path, ...] = ()
+    parts: tuple["Look", ...] = ()
     geometries: Geometries | None = None
 
     @property

@@ -20,7 +20,7 @@ COUNTED = frozenset(
         "february march april june july august september october november december stunde uhr tag woche monat jahr "
         "heure jour semaine mois annee hora dia semana mes ano giorno settimana mese uur part chunk batch split "
         "shard segment page snapshot export dump trip tour ride journey route session trips tours rides journeys "
-        "routes sessions hours days parts data file record records output"
+        "routes sessions hours days parts data file record records output activity workout track walk run hike"
     )
 )
 """What is counted, and each number of it is another user: times, parts of a whole, and trips."""
