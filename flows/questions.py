@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 import typer
 
 from flows.show import out
-from tasks.base.config_presets import factor_between, preset_fastest
+from tasks.base.config_presets import factor_between, preset_fastest, preset_quantity
 from tasks.base.config_source import OF_PATH, SPEED
 from tasks.base.errors import HexveilError
 from tasks.records.input_formats.columns import GEOMETRY
@@ -131,10 +131,11 @@ def asked_value(
 ) -> dict[str, Any]:
     """Return the section on the value, by what is given, what its column's name says, and answers."""
     column = proposal.settings["columns"]["value"].rpartition(".")[2].lower()
-    is_speed = proposal.unit is not None or "speed" in column
-    named = ask.text(quantity, "What is measured?", "speed" if is_speed else column, "--quantity")
-    said = ask.text(unit, "In which unit will it be published?", proposal.unit, "--unit")
     preset = proposal.settings["dataset"].get("preset")
+    is_speed = proposal.unit is not None or "speed" in column
+    usual_name = preset_quantity(preset) or ("speed" if is_speed else column)
+    named = ask.text(quantity, "What is measured?", usual_name, "--quantity")
+    said = ask.text(unit, "In which unit will it be published?", proposal.unit, "--unit")
     fastest = preset_fastest(preset, said) if preset else None
     upper_of_speed = str(fastest) if fastest else _UPPER.get(said)
     usual = {"--lower": "0.0" if is_speed else None, "--upper": upper_of_speed if is_speed else None}

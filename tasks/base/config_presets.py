@@ -58,6 +58,11 @@ def preset_unit(preset: str) -> str | None:
     return "km/h" if is_speed else _FILLED_IN[preset].get("value", {}).get("unit")
 
 
+def preset_quantity(preset: str | None) -> str | None:
+    """Return what a preset measures that is no speed; None if it measures speeds, or does not say."""
+    return None if preset is None else _FILLED_IN[preset].get("value", {}).get("name")
+
+
 def preset_fastest(preset: str, unit: str) -> Decimal | None:
     """Return the usual upper bound of a preset's speeds in a unit; None if it has none of its own."""
     fastest, factor = _FILLED_IN[preset].get("fastest_kmh"), factor_between("km/h", unit)

@@ -191,6 +191,26 @@ def test_the_pattern_of_a_path_finds_it_and_its_hour(path: str, tmp_path: Path) 
     assert said == (f"{DATE}" if hour is None else f"{DATE}T{hour:02}")
 
 
+@pytest.mark.parametrize(
+    ("path", "user", "pattern"),
+    [
+        ("raw/date=2026-01-15/{}/hour=07.ndjson", "{folder}", "raw/date={date}/*/hour={hour}.ndjson"),
+        ("raw/2026/01/15/07/{}/a.ndjson", "{folder}", "raw/{date:%Y/%m/%d}/{hour}/*/*.ndjson"),
+        ("raw/{}/2026-01-15/07.ndjson", "{folder/..}", "raw/*/{date}/{hour}.ndjson"),
+    ],
+)
+def test_the_folder_of_a_user_is_left_open_where_the_path_has_the_time(
+    path: str, user: str, pattern: str, dataset: Dataset
+) -> None:
+    line = json.dumps({"lat": 47.0, "lon": 8.0, "speed": 1}) + "\n"
+    files = [dataset.folder / path.format(one) for one in ("car-x", "car-y")]
+    for file in files:
+        file.parent.mkdir(parents=True)
+        file.write_text(line)
+    columns = propose_source(files, dataset.folder, Given(columns={"user": user})).settings
+    assert (columns["columns"]["time"], columns["dataset"]["files"]) == ("{date}T{hour}", [pattern])
+
+
 def test_an_hour_that_the_clock_shows_twice_is_not_guessed(dataset: Dataset) -> None:
     two(dataset, "date", "hour")
     dataset.set(timezone="Europe/Zurich")

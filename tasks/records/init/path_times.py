@@ -26,6 +26,9 @@ _HOURS = (
 )
 """What may follow the date up to the hour, and the hour."""
 
+_SLASH = re.compile(r"/(?![^{}]*\})")
+"""What is between folders, but not in `{date:%Y/%m/%d}`."""
+
 
 class PathTimes(NamedTuple):
     """What the paths of all files say.
@@ -78,6 +81,16 @@ def _found(path: str, end: str, form: str, placeholder: str) -> tuple[str, dt.da
     except ValueError:
         return None
     return f"{folders}{slash}{told}{end}", date
+
+
+def of_folders(patterns: Sequence[str], n_above: int) -> list[str]:
+    """Return patterns that leave open one folder, so many above that of a file: it is a user's."""
+    found = set[str]()
+    for pattern in patterns:
+        parts = _SLASH.split(pattern)
+        parts[-2 - n_above] = "*"
+        found.add("/".join(parts))
+    return sorted(found)
 
 
 def with_path_time(look: Look, path: Path, date: dt.date, times: PathTimes) -> Look:

@@ -20,7 +20,7 @@ from tasks.base.errors import BadInput
 from tasks.base.time_zones import zone_problem
 from tasks.records.init import patterns
 from tasks.records.init.looking import MOST_FILES, look_at, looked_at_first
-from tasks.records.init.path_times import PathTimes, with_path_time
+from tasks.records.init.path_times import PathTimes, of_folders, with_path_time
 from tasks.records.init.proposed import Proposal
 from tasks.records.init.proposed_columns import join_dates, propose_columns
 from tasks.records.init.proposed_files import (
@@ -208,7 +208,8 @@ def _patterns(
     user = columns["user"]
     dates = None if user in OF_PATH else patterns.dates_of(files, folder)
     if times is not None:
-        named = NamedFiles(times.patterns, f"the pattern is {', '.join(times.patterns)}: the path says the time")
+        found = of_folders(times.patterns, FOLDERS.index(user)) if user in FOLDERS else times.patterns
+        named = NamedFiles(found, f"the pattern is {', '.join(found)}: the path says the time")
         proposal.dates = times.dates
     elif user in FOLDERS:
         named = files_of_folders(files, folder, FOLDERS.index(user))
