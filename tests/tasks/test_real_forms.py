@@ -62,6 +62,7 @@ def test_snapshots_in_an_archive_are_of_no_speeds_as_those_in_a_folder(dataset: 
             archive.add(one, one.name)
     found = propose_source([path], dataset.folder, Given())
     assert (found.settings["columns"]["value"], found.settings["columns"]["time_else"]) == ("{speed}", TIME_OF_FEED)
+    assert found.settings["dataset"]["format"] == "gtfs-rt"
 
 
 def test_speeds_of_a_garmin_are_read_and_an_activity_is_no_user(dataset: Dataset) -> None:

@@ -1,5 +1,6 @@
 import datetime as dt
 import itertools
+import json
 import math
 import random
 from pathlib import Path
@@ -242,6 +243,21 @@ def test_too_large_a_share_of_unusable_rows_fails_the_day_and_says_why(dataset: 
 def test_too_many_rows_without_a_day_fail_the_file_and_say_why(dataset: Dataset) -> None:
     write_rows(dataset, [GOOD, "bus2,never,47,8,1", "short"])
     assert "1 malformed rows and 1 with a time that cannot be read, of 3" in refusal(dataset)
+
+
+@pytest.mark.parametrize(("n_without", "fails"), [(1, False), (20, True)])
+def test_snapshots_are_judged_together(n_without: int, fails: bool, dataset: Dataset) -> None:
+    dataset.edit("[columns]", 'records = "buses"\n[columns]')
+    dataset.set(files=["raw/*.json"])
+    for number in range(20):
+        time = "never" if number < n_without else f"{DATE}T08:00:{number:02}Z"
+        bus = {"bus": "b1", "time": f"{DATE}T07:00:{number:02}Z", "lat": 47.0, "lon": 8.0, "speed": 1}
+        dataset.write(f"{number}.json", json.dumps({"buses": [bus, {**bus, "bus": "b2", "time": time}]}))
+    if fails:
+        with pytest.raises(BadInput, match=r"\.json and 19 others: 0 malformed rows and 20 with a time .* of 40"):
+            dataset.prepare()
+    else:
+        dataset.prepare()
 
 
 def test_a_few_malformed_rows_in_a_file_of_many_days_fail_none_of_them(dataset: Dataset) -> None:

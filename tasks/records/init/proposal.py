@@ -136,7 +136,8 @@ def _form(files: Sequence[Path], look: Look, given: Given, proposal: Proposal) -
     dataset, reasons = proposal.settings["dataset"], proposal.reasons
     dataset["files"] = [str(path) for path in files]
     reasons.append(f"the files are {look.format.name}, by " + ("--format" if given.format else "their names"))
-    if look.format != format_by_name((look.files or files)[0]):
+    is_hidden = bool(look.files) and look.format.holds_snapshots  # the name of an archive does not say it
+    if is_hidden or look.format != format_by_name((look.files or files)[0]):
         dataset["format"] = look.format.name
     if look.delimiter != ",":
         dataset["delimiter"] = look.delimiter

@@ -129,11 +129,12 @@ def write_day(connection: warehouse.Connection, day: dict[str, Any], before: Seq
 
 def _refuse_crowded_files(connection: warehouse.Connection, file_ids: list[int], config: Config) -> None:
     limit = config.validation.max_quarantined_share
-    parameters = {"file_ids": file_ids, "limit": float(limit)}
-    for name, n_malformed, n_undated, n_rows in warehouse.rows(connection, "checks/crowded_files", parameters):
+    asked = {"file_ids": file_ids, "limit": float(limit), "are_snapshots": holds_snapshots(config)}
+    for name, n_malformed, n_undated, n_rows, n_files in warehouse.rows(connection, "checks/crowded_files", asked):
+        others = f" and {n_files - 1:,} others" if n_files > 1 else ""
         raise BadInput(
-            f"{name}: {n_malformed} malformed rows and {n_undated} with a time that cannot be read, of {n_rows}, are "
-            f"more than validation.max_quarantined_share = {limit} allows; nothing was spent. "
+            f"{name}{others}: {n_malformed} malformed rows and {n_undated} with a time that cannot be read, of "
+            f"{n_rows}, are more than validation.max_quarantined_share = {limit} allows; nothing was spent. "
             + (DECIMAL_COMMAS if n_malformed > n_undated else of_times(config))
         )
 
