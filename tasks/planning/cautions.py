@@ -13,7 +13,8 @@ from tasks.account.entry import Entry
 from tasks.account.screenings import changed_value, screening_of
 from tasks.base.config import Config
 from tasks.kinds.table import kind_of
-from tasks.records.judge.outcomes import NEVER, TWICE
+from tasks.records.input_formats.table import holds_snapshots
+from tasks.records.judge.outcomes import DUPLICATE, KEPT, NEVER, TWICE
 
 SHOWN, GUESSED = "earlier releases show", "a guess, nothing being released yet, is"
 _NIGHT = slice(1, 5)
@@ -65,8 +66,8 @@ def _other_value(entries: Sequence[Entry], config: Config) -> str | None:
     )
 
 
-def clock_cautions(rows: Mapping[str, int], config: Config) -> list[str]:
-    """Return what the times without an offset of a day's rows say of their zone, from the rows' number by outcome."""
+def row_cautions(rows: Mapping[str, int], config: Config) -> list[str]:
+    """Return what the numbers of a day's rows by outcome say of their times: of their zone, and how exact they are."""
     n_never, n_twice, zone = rows.get(NEVER, 0), rows.get(TWICE, 0), config.time_zone
     never = (
         f"{n_never:,} rows have times that do not exist in {zone}, where the clock was put forward over them: so the "
@@ -76,7 +77,18 @@ def clock_cautions(rows: Mapping[str, int], config: Config) -> list[str]:
         f"{n_twice:,} rows are of an hour that occurs twice in {zone}, and the order of the rows does not tell in "
         "which they were: they are not used. Times with an offset, or in UTC, are never twice."
     )
-    return [never] * bool(n_never) + [twice] * bool(n_twice)
+    return [never] * bool(n_never) + [twice] * bool(n_twice) + _repeated(rows, config)
+
+
+def _repeated(rows: Mapping[str, int], config: Config) -> list[str]:
+    """Return a caution if most rows repeat others, where these are no snapshots of a feed."""
+    n_repeated = rows.get(DUPLICATE, 0)
+    if holds_snapshots(config) or n_repeated <= rows.get(KEPT, 0):
+        return []
+    return [
+        f"{n_repeated:,} rows, more than are kept, have the user, time and place of another: of these only the first "
+        "counts. If times are whole hours or days, they may be records of their own: give them times to the second."
+    ]
 
 
 def no_better(error: float | None, spread: float, by: str, enough: Decimal | None, config: Config) -> str:

@@ -19,7 +19,7 @@ from tasks.base.config_privacy import DEFAULT_DELTA
 from tasks.base.errors import contained
 from tasks.kinds.plan import Outlook, Plan, store_plan
 from tasks.kinds.table import kind_of
-from tasks.planning.cautions import GUESSED, SHOWN, cautions, clock_cautions, no_better
+from tasks.planning.cautions import GUESSED, SHOWN, cautions, no_better, row_cautions
 from tasks.planning.other_files import zone_cautions
 from tasks.planning.plan import make_plan, read_day
 from tasks.planning.presence import known_of, presence_cautions, presence_of, wrong_users
@@ -55,7 +55,7 @@ def preview_plan(date: dt.date, config: Config) -> dict[str, Any]:
         "refused": None if released else _refused(date, entries, config) or wrong_users(presence, config),
         "cautions": [
             *presence_cautions(presence, config),
-            *clock_cautions(prepared_rows(date, config), config),
+            *row_cautions(prepared_rows(date, config), config),
             *zone_cautions(date, config),
             *cautions(plan.cells, entries, config, plan.n_asked),
         ],

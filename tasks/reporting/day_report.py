@@ -19,7 +19,7 @@ from tasks.base.errors import contained
 from tasks.base.storage import TABLE
 from tasks.formats.columns import expected_errors
 from tasks.kinds.table import load_plan
-from tasks.planning.cautions import SHOWN, cautions, clock_cautions, no_better
+from tasks.planning.cautions import SHOWN, cautions, no_better, row_cautions
 from tasks.planning.other_files import zone_cautions
 from tasks.planning.presence import known_of, presence_cautions, presence_of
 from tasks.planning.released_spread import released_spread
@@ -109,7 +109,7 @@ def report_day(date: dt.date, late: dict[dt.date, int], config: Config, revision
         cautions=[
             *wide,
             *presence_cautions(shared, settings),
-            *clock_cautions(entry.rows, settings),
+            *row_cautions(entry.rows, settings),
             *zone_cautions(date, settings),
             *outside_zones(plan.cells, zones),
             *cautions(plan.cells, before, settings, len(plan.charges)),

@@ -12,7 +12,7 @@ from support import HEADER, Dataset
 
 from tasks.base.errors import BadConfig, BadInput
 from tasks.base.time_zones import clock_changes
-from tasks.planning.cautions import clock_cautions
+from tasks.planning.cautions import row_cautions
 from tasks.records.judge.outcomes import prepared_rows
 
 SKIPPED = [
@@ -69,7 +69,7 @@ def test_a_time_that_the_clock_skipped_is_no_duplicate_of_the_next_hour(
     real = [skipped + dt.timedelta(hours=n) for n in range(1, 9)]
     write(dataset, form, [("bus1", one) for one in [skipped, *real]])
     assert prepared(dataset, day) == {"kept": 8, "time_never": 1}
-    (said,) = clock_cautions({"time_never": 1}, dataset.config)
+    (said,) = row_cautions({"time_never": 1}, dataset.config)
     assert f"1 rows have times that do not exist in {zone}" in said
     dataset.set(max_quarantined_share=0.05)
     with pytest.raises(
@@ -119,7 +119,7 @@ def test_where_no_order_tells_the_rows_are_said_and_stop_no_day(dataset: Dataset
     write(dataset, "iso", [("bus1", dt.datetime.fromisoformat(f"2026-10-25 {time}")) for time in times])
     n_twice = sum(time.startswith("02") for time in times)
     assert prepared(dataset, "2026-10-25") == {"kept": len(times) - n_twice, "time_twice": n_twice}
-    (said,) = clock_cautions({"time_twice": n_twice}, dataset.config)
+    (said,) = row_cautions({"time_twice": n_twice}, dataset.config)
     assert f"{n_twice} rows are of an hour that occurs twice in Europe/Zurich" in said
 
 
@@ -203,3 +203,10 @@ def test_moved_times_are_the_same_with_shards(dataset: Dataset) -> None:
     write(dataset, "iso", [(f"bus{n}", one) for n in range(4) for one in local] + [("last", local[13])])
     assert prepared(dataset, "2026-10-25") == {"kept": 600, "time_twice": 1}
     assert set(hours_of(dataset).values()) == {24}
+
+
+@pytest.mark.parametrize(("n_repeated", "files", "n_said"), [(3, "raw/*", 1), (2, "raw/*", 0), (3, "raw/*.json", 0)])
+def test_rows_that_times_do_not_tell_apart_are_said(n_repeated: int, files: str, n_said: int, dataset: Dataset) -> None:
+    dataset.set(files=[files])
+    found = row_cautions({"kept": 2, "duplicate": n_repeated}, dataset.config)
+    assert [one[:6] for one in found] == ["3 rows"] * n_said
