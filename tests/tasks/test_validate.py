@@ -16,6 +16,7 @@ from support import CONFIG, DATE, HEADER, Campaign, Dataset, examples
 from tasks.base import warehouse
 from tasks.base.errors import BadInput, HexveilError
 from tasks.occupancy.user_cells import build_occupancy
+from tasks.records.judge.outcomes import rows_without_day
 from tasks.records.judge.validate import validate_records
 from tasks.records.read.ingest import ingest_records
 
@@ -245,10 +246,10 @@ def test_too_many_rows_without_a_day_fail_the_file_and_say_why(dataset: Dataset)
     assert "1 malformed rows and 1 with a time that cannot be read, of 3" in refusal(dataset)
 
 
-@pytest.mark.parametrize(("n_without", "fails"), [(1, False), (20, True)])
+@pytest.mark.parametrize(("n_without", "fails"), [(1, False), (9, False), (20, True)])
 def test_snapshots_are_judged_together(n_without: int, fails: bool, dataset: Dataset) -> None:
     dataset.edit("[columns]", 'records = "buses"\n[columns]')
-    dataset.set(files=["raw/*.json"])
+    dataset.set(files=["raw/*.json"], max_quarantined_share=0.3)
     for number in range(20):
         time = "never" if number < n_without else f"{DATE}T08:00:{number:02}Z"
         bus = {"bus": "b1", "time": f"{DATE}T07:00:{number:02}Z", "lat": 47.0, "lon": 8.0, "speed": 1}
@@ -258,6 +259,9 @@ def test_snapshots_are_judged_together(n_without: int, fails: bool, dataset: Dat
             dataset.prepare()
     else:
         dataset.prepare()
+        found = rows_without_day(DATE, dataset.config)
+        assert list(found.items())[4:] == [("5 other files", (0, 5))] * (n_without == 9)
+        assert sum(n for _, n in found.values()) == n_without
 
 
 def test_a_few_malformed_rows_in_a_file_of_many_days_fail_none_of_them(dataset: Dataset) -> None:

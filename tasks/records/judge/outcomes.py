@@ -11,6 +11,7 @@ KEPT = "kept"
 DUPLICATE = "duplicate"
 NEVER, TWICE = "time_never", "time_twice"
 OUTSIDE_DAY = "time_outside_day"
+_MOST_NAMED = 5
 
 
 def count_rows(connection: warehouse.Connection, day: dict[str, Any], n_kept: int) -> dict[str, int]:
@@ -27,9 +28,16 @@ def prepared_rows(date: dt.date, config: Config) -> dict[str, int]:
 
 @contained
 def rows_without_day(date: dt.date, config: Config) -> dict[str, tuple[int, int]]:
-    """Return how many rows of a day's files belong to no day: malformed, and without a readable time, by file name."""
+    """Return how many rows of a day's files belong to no day: malformed, and without a readable time, by file name.
+
+    Of many files only those with the most such rows are named, and the others are counted together.
+    """
     with warehouse.connect(config) as connection:
         found = warehouse.rows(connection, "read/rows_without_day", {"date": date})
+    if len(found) > _MOST_NAMED:
+        others = found[_MOST_NAMED - 1 :]
+        of_others = f"{len(others):,} other files", *(sum(one[number] for one in others) for number in (1, 2))
+        found = [*found[: _MOST_NAMED - 1], of_others]
     return {name: (n_malformed, n_undated) for name, n_malformed, n_undated in found}
 
 
