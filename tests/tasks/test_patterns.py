@@ -92,6 +92,24 @@ def test_without_dates_names_must_start_alike_where_there_are_other_files(datase
     assert propose_source(files, dataset.folder, Given()).settings["dataset"]["files"] == ["raw/new_*.csv"]
 
 
+@pytest.mark.parametrize(
+    ("form", "pattern"),
+    [
+        ("%Y%m%d", "raw/{date:%Y%m%d}/*.csv"),
+        ("%Y/%m/%d/08", "raw/{date:%Y/%m/%d}/*/*.csv"),
+        ("year=%Y/month=%m/day=%d", "raw/year={date:%Y}/month={date:%m}/day={date:%d}/*.csv"),
+    ],
+)
+def test_so_it_does_where_folders_have_the_date_in_another_form(form: str, pattern: str, dataset: Dataset) -> None:
+    files = [dataset.folder / "raw" / f"{day:{form}}" / "buses.csv" for day in DAYS]
+    for file, day in zip(files, DAYS, strict=True):
+        file.parent.mkdir(parents=True)
+        file.write_text(HEADER + f"b1,{day}T08:00:00Z,47.0,8.3,9\n" * 3)
+    assert propose_source(files, dataset.folder, Given()).settings["dataset"]["files"] == [pattern]
+    dataset.set(files=[pattern])
+    assert find_files(DAYS[1], dataset.config) == [(files[1], DAYS[1])]
+
+
 def test_but_not_where_the_date_is_not_the_local_day_of_the_records(dataset: Dataset) -> None:
     found = propose_source(days(dataset, hour=23), dataset.folder, Given())
     assert found.settings["dataset"]["timezone"] == "Europe/Zurich"

@@ -122,12 +122,17 @@ def test_the_decimal_mark_is_seen_from_places() -> None:
         (["card", "station_lon", "station_lat"], "station_lat", "station_lon"),
         (["start_lat", "start_lng", "end_lat", "end_lng"], "start_lat", "start_lng"),
         (["stop_lat", "stop_lon", "lat", "lon"], "lat", "lon"),
-        (["flat", "how_long", "salon"], None, None),
+        (["location-long", "location-lat"], "location-lat", "location-long"),
+        (["flat", "prolong", "salon"], None, None),
     ],
 )
 def test_a_place_may_be_called_after_what_it_is_of(names: list[str], latitude: str, longitude: str) -> None:
     found = recognise_roles(names)
     assert (found.get("latitude"), found.get("longitude")) == (latitude, longitude)
+
+
+def test_the_time_of_a_fix_is_taken_before_that_of_a_server() -> None:
+    assert recognise_roles(["serverTime", "deviceTime", "fixTime"])["time"] == "fixTime"
 
 
 def test_a_speed_is_recognised_in_some_languages() -> None:

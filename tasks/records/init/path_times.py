@@ -63,6 +63,17 @@ def path_times(files: Sequence[Path], folder: Path) -> PathTimes | None:
     return None
 
 
+def dated_folders(files: Sequence[Path], folder: Path) -> PathTimes | None:
+    """Return what paths say that have the date in a folder, as `20260302/` or `2026/03/02/`; None if not all have.
+
+    An hour in them is left open: without a column that says so, such a number may be another one.
+    """
+    said = path_times(files, folder)
+    if said is None or not all("{date" in one.rpartition("/")[0] for one in said.patterns):
+        return None
+    return said._replace(patterns=sorted({one.replace(HOUR_PLACEHOLDER, "*") for one in said.patterns}))
+
+
 def _found(path: str, end: str, form: str, placeholder: str) -> tuple[str, dt.date] | None:
     """Return the pattern of a path, and its date; None if it has none of this form, or several."""
     dates = list(re.finditer(form, path))

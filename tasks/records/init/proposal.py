@@ -20,7 +20,7 @@ from tasks.base.errors import BadInput
 from tasks.base.time_zones import zone_problem
 from tasks.records.init import patterns
 from tasks.records.init.looking import MOST_FILES, look_at, looked_at_first
-from tasks.records.init.path_times import PathTimes, of_folders, with_path_time
+from tasks.records.init.path_times import PathTimes, dated_folders, of_folders, with_path_time
 from tasks.records.init.proposed import Proposal
 from tasks.records.init.proposed_columns import join_dates, propose_columns
 from tasks.records.init.proposed_files import (
@@ -208,6 +208,8 @@ def _patterns(
     proposal.date = max(sum(first, Counter()).items(), key=lambda day: day[1], default=(None, 0))[0]
     user = columns["user"]
     dates = None if user in OF_PATH else patterns.dates_of(files, folder)
+    in_folders = dated_folders(files, folder) if dates is None and user not in OF_PATH else None
+    dates = dates if in_folders is None else in_folders.dates
     if times is not None:
         found = of_folders(times.patterns, FOLDERS.index(user)) if user in FOLDERS else times.patterns
         named = NamedFiles(found, f"the pattern is {', '.join(found)}: the path says the time")
@@ -221,7 +223,8 @@ def _patterns(
         dates_of_whole = [date for date, look in zip(dates, looks, strict=False) if look.names]
         fits = partial(are_of_day, holds_snapshots=proposal.holds_snapshots)
         is_dated = all(map(fits, dates, first)) and all(map(fits, dates_of_whole, whole))
-        named = dated_files(files, folder) if is_dated else undated_files(files, folder, NOT_THEIR_DAYS)
+        found = None if in_folders is None else in_folders.patterns
+        named = dated_files(files, folder, found) if is_dated else undated_files(files, folder, NOT_THEIR_DAYS)
         proposal.dates = dates if is_dated else []
         proposal.reasons += strangers(looks, columns["user"], proposal.dates)
     proposal.reasons += several_quantities(looks, columns)

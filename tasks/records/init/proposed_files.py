@@ -40,10 +40,10 @@ def are_of_day(date: dt.date, days: Counter[dt.date], *, holds_snapshots: bool) 
     return n_other <= _MOST_OF_OTHER_DAYS * n_records and n_earlier <= _MOST_OF_EARLIER_DAYS * n_records
 
 
-def dated_files(files: Sequence[Path], folder: Path) -> NamedFiles:
-    """Return patterns with ``{date}``, for files each of which holds the local day in its path."""
+def dated_files(files: Sequence[Path], folder: Path, found: list[str] | None) -> NamedFiles:
+    """Return patterns with ``{date}``, those found or else made, for files that each hold the local day in its path."""
     why = "Each file holds the local day in its path, and a day reads only its own files"
-    return _named(files, folder, patterns.dated_patterns(files, folder), why)
+    return _named(files, folder, found or patterns.dated_patterns(files, folder), why)
 
 
 def undated_files(files: Sequence[Path], folder: Path, why: str = "") -> NamedFiles:

@@ -23,7 +23,7 @@ WORDS: dict[str, tuple[str, ...]] = {
         *("recordedat", "recordedattime", "recordedtime", "lastreported", "lastupdated", "ts", "epoch"),
         *("date", "basedatetime", "dateutc", "utc", "now", "updatedat", "lastupdate", "reportedat"),
         *("lastseen", "tst", "fecha", "fechahora", "fechaactual", "zeit", "zeitpunkt", "zeitstempel", "horodatage"),
-        *("reported", "createdat"),
+        *("reported", "fixtime", "devicetime", "createdat"),
     ),
     "value": (
         *("speed", "speedkmh", "speedkph", "speedmph", "speedms", "velocity", "avgspeed", "spd", "kmh", "mph"),
@@ -35,7 +35,7 @@ WORDS: dict[str, tuple[str, ...]] = {
 _ORDER = ("latitude", "longitude", "time", "user", "value")
 """The order in which a column is looked for."""
 _AS_PART = {"latitude": "latitude", "longitude": "longitude", "time": "time", "value": "speed"}
-_AS_LAST_WORD = {"latitude": ("lat",), "longitude": ("lon", "lng")}
+_AS_LAST_WORD = {"latitude": ("lat",), "longitude": ("lon", "lng", "long")}
 UNITS = {
     **{"kmh": "km/h", "kph": "km/h", "mph": "mph", "ms": "m/s", "mps": "m/s"},
     **{"knots": "kn", "kn": "kn", "kt": "kn", "kts": "kn", "sog": "kn", "gs": "kn"},
