@@ -118,7 +118,7 @@ def init(
         proposal = propose_source(files, path.parent, given)
     ask.need_without_usual(
         {
-            "--unit": (unit or proposal.unit, "in which unit will it be published?"),
+            "--unit": (unit or proposal.unit, "in which unit is it published? Another one needs --factor"),
             "--lower": (lower, "the smallest value that can be; usually 0 for a speed"),
             "--upper": (upper, "the largest value that can be; usually 100 km/h for a speed"),
             "--epsilon": (epsilon, "what a day may cost a user; usually 2"),

@@ -135,7 +135,7 @@ def asked_value(
     is_speed = proposal.unit is not None or "speed" in column
     usual_name = preset_quantity(preset) or ("speed" if is_speed else column)
     named = ask.text(quantity, "What is measured?", usual_name, "--quantity")
-    said = ask.text(unit, "In which unit will it be published?", proposal.unit, "--unit")
+    said = ask.text(unit, "In which unit is it published? Another one needs --factor", proposal.unit, "--unit")
     fastest = preset_fastest(preset, said) if preset else None
     upper_of_speed = str(fastest) if fastest else _UPPER.get(said)
     usual = {"--lower": "0.0" if is_speed else None, "--upper": upper_of_speed if is_speed else None}
