@@ -4,11 +4,25 @@
 -- Params   $path, $time: name of its column; $micros, $time_format: of times, see instant_of
 -- Privacy  times of records, assumed public
 create or replace temp table file_hour as
-select unnest(generate_series(first_number, last_number)) as number
-from (
-    select
-        epoch_us(readable_time(instant_of(min(columns(lambda c: c = $time)), $micros, $time_format))) // 3600000000 as first_number,
-        epoch_us(readable_time(instant_of(max(columns(lambda c: c = $time)), $micros, $time_format))) // 3600000000 as last_number
+with edge as (
+    select min(columns(lambda c: c = $time)) as first_time, max(columns(lambda c: c = $time)) as last_time
     from read_parquet($path, hive_partitioning = false)
+),
+
+instant as (
+    select
+        instant_of(first_time, $micros, $time_format) as first_instant,
+        instant_of(last_time, $micros, $time_format) as last_instant
+    from edge
+),
+
+numbered as (
+    select
+        epoch_us(readable_time(first_instant)) // 3600000000 as first_number,
+        epoch_us(readable_time(last_instant)) // 3600000000 as last_number
+    from instant
 )
+
+select unnest(generate_series(first_number, last_number)) as number
+from numbered
 where last_number - first_number < 10000

@@ -13,18 +13,14 @@
 --          $value: the column of the value, or $latitude if the value follows from places
 -- Privacy  SENSITIVE
 create or replace temp table incoming as
-with row as (
+with field as (
     select
         row_number() over () as row_number,
-        true as is_object,
         trimmed_id(coalesce($user_of_file, user_id), $blank) as user_id,
         columns(lambda c: c = $time) as first_time,
         columns(lambda c: c = $clock) as second_time,
-        written_time(first_time, second_time, $time_format) as whole_time,
-        readable_time(instant_of(whole_time, $micros, $time_format)) as observed_at,
         columns(lambda c: c = $latitude) as written_latitude,
         columns(lambda c: c = $longitude) as written_longitude,
-        place_of(written_latitude, written_longitude, $place) as place,
         case when $value <> $latitude then number_of(columns(lambda c: c = $value), $decimal) end as value
     from read_csv(
         $path,
@@ -44,10 +40,27 @@ with row as (
         rejects_limit = 0,
         parallel = false
     )
+),
+
+timed as (
+    select
+        *,
+        written_time(first_time, second_time, $time_format) as whole_time,
+        place_of(written_latitude, written_longitude, $place) as place
+    from field
+),
+
+placed as (
+    select *, instant_of(whole_time, $micros, $time_format) as instant
+    from timed
 )
 
 select
-    * exclude (first_time, second_time, whole_time, written_latitude, written_longitude, place),
+    row_number,
+    true as is_object,
+    user_id,
+    readable_time(instant) as observed_at,
+    value,
     place.place_cell,
     place.latitude,
     place.longitude,
@@ -55,4 +68,4 @@ select
         when epoch_us(observed_at) // 3600000000 in (select number from clock_hour)
             then clock_shift(naive_micros(whole_time, $micros, $time_format))
     end as clock_shift
-from row
+from placed

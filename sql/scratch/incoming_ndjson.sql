@@ -22,12 +22,27 @@ parsed as (
     from readable
 ),
 
-found as (
+field as (
     select
         *,
-        written_time(json_extract_string(object, $time), json_extract_string(object, $clock), $time_format) as time,
-        place_of(json_extract_string(object, $latitude), json_extract_string(object, $longitude), $place) as place
+        json_extract_string(object, $time) as first_time,
+        json_extract_string(object, $clock) as second_time,
+        json_extract_string(object, $latitude) as written_latitude,
+        json_extract_string(object, $longitude) as written_longitude
     from parsed
+),
+
+timed as (
+    select
+        *,
+        written_time(first_time, second_time, $time_format) as time,
+        place_of(written_latitude, written_longitude, $place) as place
+    from field
+),
+
+found as (
+    select *, instant_of(time, $micros, $time_format) as instant
+    from timed
 )
 
 select
@@ -38,7 +53,7 @@ select
         trimmed_id(json_extract_string(object, $user), $blank),
         null
     )) as user_id,
-    readable_time(instant_of(time, $micros, $time_format)) as observed_at,
+    readable_time(instant) as observed_at,
     place.place_cell,
     place.latitude,
     place.longitude,

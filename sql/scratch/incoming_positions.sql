@@ -8,7 +8,7 @@ select
     row_number,
     is_whole as is_object,
     trimmed_id("user", $blank) as user_id,
-    readable_time(instant_of(time, $micros, $time_format)) as observed_at,
+    readable_time(instant) as observed_at,
     null::ubigint as place_cell,
     latitude,
     longitude,
@@ -17,4 +17,7 @@ select
         when epoch_us(observed_at) // 3600000000 in (select number from clock_hour)
             then clock_shift(naive_micros(time, $micros, $time_format))
     end as clock_shift
-from source_row
+from (
+    select *, instant_of(time, $micros, $time_format) as instant
+    from source_row
+)

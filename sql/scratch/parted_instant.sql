@@ -5,6 +5,8 @@
 create or replace temp macro parted_instant(time, clock, micros, time_format) as
 case
     when coalesce(getvariable('is_parted'), false)
-        then instant_of(written_time(time, clock, time_format), micros, time_format)
+        then list_transform(
+            [written_time(time, clock, time_format)], lambda one: instant_of(one, micros, time_format)
+        )[1]
     else instant_of(time, micros, time_format)
 end

@@ -61,17 +61,23 @@ written as (
     where len(field) = $n_fields
 ),
 
+joined as (
+    select * replace (if($clock = $time, time, joined_time(time, clock, $time_format)) as time)
+    from written
+),
+
+timed as (
+    select *, instant_of(time, $micros, $time_format) as instant
+    from joined
+),
+
 read as (
     select
         trimmed_id(user_id, $blank) as user_id,
-        readable_time(
-            instant_of(
-                if($clock = $time, time, joined_time(time, clock, $time_format)), $micros, $time_format
-            )
-        ) as observed_at,
+        readable_time(instant) as observed_at,
         place_of(latitude, longitude, $place) as place,
         number_of(value, $decimal) as value
-    from written
+    from timed
 )
 
 select

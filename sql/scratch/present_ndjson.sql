@@ -19,13 +19,18 @@ whole as (
     from line
 ),
 
+timed as (
+    select *, instant_of(field[2], $micros, $time_format) as instant
+    from whole
+),
+
 read as (
     select
         trimmed_id(field[1], $blank) as user_id,
-        readable_time(instant_of(field[2], $micros, $time_format)) as observed_at,
+        readable_time(instant) as observed_at,
         place_of(field[3], field[4], $place) as place,
         number_of(field[5], $decimal) as value
-    from whole
+    from timed
 )
 
 select

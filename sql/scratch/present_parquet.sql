@@ -6,13 +6,18 @@
 --          source that mean "not measured"
 -- Privacy  SENSITIVE
 create or replace temp table present_row as
-with read as (
+with timed as (
+    select *, instant_of(time, $micros, $time_format) as instant
+    from source_row
+),
+
+read as (
     select
         trimmed_id("user"::varchar, $blank) as user_id,
-        readable_time(instant_of(time, $micros, $time_format)) as observed_at,
+        readable_time(instant) as observed_at,
         place_of(latitude, longitude, $place) as place,
         number_of(value, $decimal) as value
-    from source_row
+    from timed
 )
 
 select

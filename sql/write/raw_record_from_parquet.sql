@@ -7,13 +7,12 @@
 --          times, see instant_of; $place: the form of places, see place_of; $decimal: the decimal mark of texts
 -- Privacy  SENSITIVE
 insert into raw_record by name
-with incoming as (
+with field as (
     select
         file_row_number + 1 + $n_before as row_number,
         columns(lambda c: c = $user)::varchar as written_id,
         columns(lambda c: c = $time) as first_time,
         columns(lambda c: c = $clock) as second_time,
-        parted_instant(first_time, second_time, $micros, $time_format) as observed_at,
         columns(lambda c: c = $latitude) as written_latitude,
         columns(lambda c: c = $longitude) as written_longitude,
         case when $value <> $latitude then number_of(columns(lambda c: c = $value), $decimal) end as value
@@ -22,9 +21,15 @@ with incoming as (
 
 timed as (
     select
-        * replace (readable_time(observed_at) as observed_at),
+        *,
+        parted_instant(first_time, second_time, $micros, $time_format) as instant,
         place_of(written_latitude, written_longitude, $place) as place
-    from incoming
+    from field
+),
+
+incoming as (
+    select *, readable_time(instant) as observed_at
+    from timed
 )
 
 select
@@ -41,6 +46,6 @@ select
         when epoch_us(observed_at) // 3600000000 in (select number from clock_hour)
             then clock_shift(naive_micros(written_time(first_time, second_time, $time_format), $micros, $time_format))
     end as clock_shift
-from timed
+from incoming
 left join whole_hour on whole_hour.number = epoch_us(observed_at) // 3600000000
 where not was_forgotten(coalesce($file_date::date, whole_hour.local_date, local_day(observed_at)), observed_at, $dates, $starts, $ends)
