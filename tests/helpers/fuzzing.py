@@ -22,6 +22,7 @@ from support import DATE, Dataset
 
 from flows.show import show_forgotten
 from tasks.base.errors import HexveilError
+from tasks.engines.prepare import while_open
 from tasks.upkeep.forget import forget_days, held_days
 
 VICTIM = "bus3"
@@ -133,12 +134,13 @@ def _outcome(dataset: Dataset, cases: Sequence[Case], which: str) -> list[Outcom
     for case in cases:
         path = dataset.write(case.name, getattr(case, which))
         times[path] = path.stat().st_mtime_ns
-    first = seen(dataset, dataset.prepare)
-    for number, case in enumerate(cases):
-        path = dataset.write(case.name, case.plain)
-        if number % 2:
-            os.utime(path, ns=(times[path], times[path]))
-    again = seen(dataset, dataset.prepare)
+    with while_open(dataset.config):  # saves a third of the seconds of small files
+        first = seen(dataset, dataset.prepare)
+        for number, case in enumerate(cases):
+            path = dataset.write(case.name, case.plain)
+            if number % 2:
+                os.utime(path, ns=(times[path], times[path]))
+        again = seen(dataset, dataset.prepare)
     return [first, again, seen(dataset, lambda: show_forgotten(forget_days([DATE], dataset.config), dataset.config))]
 
 
