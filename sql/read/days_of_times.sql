@@ -3,6 +3,11 @@
 -- Reads    source_time: the times as they are written
 -- Params   $micros, $time_format: of times, see instant_of
 -- Privacy  of times alone, assumed public
-select local_day(readable_time(instant_of(written, $micros, $time_format))) as local_date
-from source_time
+with timed as (
+    select number, instant_of(written, $micros, $time_format) as instant
+    from source_time
+)
+
+select local_day(readable_time(instant)) as local_date
+from timed
 order by number

@@ -1,6 +1,7 @@
 """The JSON Schema of a configuration file, by which editors complete and check it."""
 
 import ast
+import functools
 import inspect
 import textwrap
 from typing import Any
@@ -52,6 +53,7 @@ def with_presets(schema: dict[str, Any]) -> dict[str, Any]:
     return {**schema, "if": with_preset, "else": {"required": ["columns"], "properties": needed}}
 
 
+@functools.cache
 def field_texts(model: type) -> dict[str, str]:
     """Return the text under each field of a model's source, on one line.
 
