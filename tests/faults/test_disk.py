@@ -26,7 +26,6 @@ def mount(path: Path, options: str) -> subprocess.CompletedProcess[bytes]:
 def small_disk(busy_dataset: Dataset) -> Iterator[Path]:
     path = busy_dataset.folder / "store"
     path.mkdir()
-    busy_dataset.with_map()
     if shutil.which("mount") is None or mount(path, "size=64k").returncode:
         pytest.skip("mounting a file system in memory needs root")
     yield path
@@ -38,6 +37,7 @@ def test_a_full_disk_fails_the_day_whole_and_more_room_mends_it(
     busy_dataset: Dataset, small_disk: Path, step: int
 ) -> None:
     """The disk grows step by step, so that it is full at ever later moments of the day."""
+    busy_dataset.with_map()
     messages = []
     for kibibytes in [*range(64, 6000, step), 60_000]:
         mount(small_disk, f"remount,size={kibibytes}k")

@@ -138,7 +138,7 @@ def forgotten_day(dataset: Dataset) -> Callable[[], object]:
 SCENARIOS = (first_day, second_day, second_estimate, stopped_day, looser_budget, forgotten_day)
 
 
-@examples(4, 700)
+@examples(2, 700)
 @pytest.mark.parametrize("scenario", SCENARIOS, ids=lambda scenario: scenario.__name__)
 def test_whatever_a_power_cut_leaves_is_released_once(
     scenario: Callable[[Dataset], Callable[[], object]],
@@ -164,7 +164,7 @@ def test_whatever_a_power_cut_leaves_is_released_once(
     say(f"{sum(outcomes.values())} power cuts in {scenario.__name__} were made good: {words}")
 
 
-@examples(20, 400)
+@examples(8, 400)
 def test_a_backup_is_whole_once_it_is_said_to_be_and_a_later_one_makes_any_other_whole(
     n_examples: int, busy_dataset: Dataset, campaign: Campaign
 ) -> None:
