@@ -82,6 +82,7 @@ def test_a_real_day_reconciles_keeps_its_promises_and_charges_what_its_plan_cost
     assert hexveil("ledger", "verify", "--config", config_file).returncode == 0
 
 
+@pytest.mark.slow
 def test_with_no_noise_and_an_infinite_budget_the_real_means_are_the_plain_ones(config_file: Path) -> None:
     dataset = Dataset(config_file.parent)
     config_file.rename(dataset.config_file)

@@ -6,7 +6,7 @@ from typing import Any
 import polars as pl
 import pyarrow.parquet as pq
 import pytest
-from support import DATE, HEADER, Dataset, Hexveil, later_day
+from support import DATE, HEADER, Dataset, Hexveil, later_day, slow
 
 from tasks.account import ledger
 from tasks.account.entry import Release
@@ -150,13 +150,13 @@ NAIVE, WITH_OFFSET = "2026-01-15 08:00:00", "2026-01-15T08:00:00+01:00"
     ("time", "form", "said"),
     [
         (NAIVE, "csv", "read as times of Europe/Zurich. If"),
-        (NAIVE, "ndjson", "read as times of Europe/Zurich. If"),
+        slow(NAIVE, "ndjson", "read as times of Europe/Zurich. If"),
         (dt.datetime(2026, 1, 15, 8), "parquet", "read as times of Europe/Zurich. If"),
         (dt.datetime(2026, 1, 15, 8), "int96", "read as times of UTC, as INT96 is by the convention of Spark and Hive"),
         (dt.datetime(2026, 1, 15, 8, tzinfo=dt.UTC), "parquet", None),
-        (WITH_OFFSET, "csv", None),
+        slow(WITH_OFFSET, "csv", None),
         (f"{NAIVE} CET", "csv", None),
-        ("1768464000", "csv", None),
+        slow("1768464000", "csv", None),
     ],
 )
 def test_plan_and_run_say_what_times_without_an_offset_are_taken_for(

@@ -112,6 +112,7 @@ def test_a_backfill_shows_each_step_of_each_day(hexveil: Hexveil, busy_dataset: 
     assert re.search(r"^plan the days of test +2 days +\d+\.\d s$", done.stderr, re.MULTILINE)
 
 
+@pytest.mark.slow
 def test_the_bench_tells_a_day_from_its_start(environment: dict[str, str], busy_dataset: Dataset) -> None:
     command = [sys.executable, "-m", "tests.bench.whole", str(busy_dataset.config_file), str(DATE)]
     began = time.perf_counter()
@@ -215,10 +216,10 @@ def test_wrong_arguments_are_named_and_the_exit_code_is_not_zero(
 
 
 def test_a_day_that_fails_says_why_spends_nothing_and_leaves_nothing_published(
-    process: Hexveil, dataset: Dataset
+    hexveil: Hexveil, dataset: Dataset
 ) -> None:
     dataset.write("a.csv", HEADER + f"bus1,{DATE}T08:00:00Z,0,0,30\n")
-    ended = process("run", "--config", dataset.config_file, "--date", DATE)
+    ended = hexveil("run", "--config", dataset.config_file, "--date", DATE)
     assert ended.returncode == 1
     assert "\nhexveil: 2026-01-15 has no valid records (1 place_zero)" in ended.stderr
     assert "Traceback" not in ended.stderr
@@ -226,6 +227,7 @@ def test_a_day_that_fails_says_why_spends_nothing_and_leaves_nothing_published(
     assert not (dataset.folder / "store" / "published").exists()
 
 
+@pytest.mark.slow
 def test_a_whole_day_of_the_city_is_published_as_the_demo_does(hexveil: Hexveil, city: Path, tmp_path: Path) -> None:
     text = (ROOT / "deploy" / "config" / "demo.toml").read_text()
     config_file = tmp_path / "demo.toml"

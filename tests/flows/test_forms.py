@@ -6,8 +6,8 @@ from pathlib import Path
 
 import polars as pl
 import pytest
-from forms import FEEDS, Feed, cells_of
-from support import DATE, Dataset
+from forms import FEEDS, Feed, cells_in_parquet, cells_of, e7, texts_of_points
+from support import DATE, Dataset, slow
 from typer.testing import CliRunner
 
 from flows.cli import app
@@ -16,7 +16,15 @@ from tasks.records.judge.outcomes import prepared_rows
 TABLES = ("user_cell", "quarantine", "prepared_count")
 
 
-@pytest.fixture(params=FEEDS, ids=lambda feed: feed.write.__name__)
+EACH_WAY = (cells_in_parquet, texts_of_points, e7)
+"""A feed in Parquet, in CSV and in JSON; of cells, of points and of numbers in two columns."""
+
+
+def named(feed: Feed) -> str:
+    return feed.write.__name__
+
+
+@pytest.fixture(params=FEEDS, ids=named)
 def feed(request: pytest.FixtureRequest) -> Feed:
     return request.param
 
@@ -31,7 +39,9 @@ def begun(feed: Feed, folder: Path) -> Dataset:
     (folder / "raw").mkdir()
     files = feed.write(folder / "raw")
     said("init", *files, "--to", folder / "dataset.toml", "--yes", "--unit", "km/h", *feed.options)
-    return Dataset(folder)
+    dataset = Dataset(folder)
+    dataset.set(map=False)
+    return dataset
 
 
 def held(dataset: Dataset) -> dict[str, list[str]]:
@@ -51,6 +61,7 @@ def test_a_feed_is_published_by_init_and_run(feed: Feed, tmp_path: Path) -> None
     assert {reason: n for reason, n in rows.items() if reason != "kept"} == feed.reasons
 
 
+@pytest.mark.parametrize("feed", [one if one.write in EACH_WAY else slow(one) for one in FEEDS], ids=named)
 def test_shards_count_the_same(feed: Feed, tmp_path: Path) -> None:
     dataset = begun(feed, tmp_path)
     dataset.prepare()

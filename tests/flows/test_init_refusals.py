@@ -6,7 +6,7 @@ from pathlib import Path
 import polars as pl
 import pytest
 from feeds import FEEDS
-from support import DATE, HEADER, Dataset, Hexveil
+from support import DATE, HEADER, Dataset, Hexveil, slow
 
 from tasks.account import ledger
 from tasks.base.config import load_config
@@ -145,7 +145,7 @@ def test_two_datasets_of_one_name_do_not_share_a_storage(dataset: Dataset, hexve
 SPEEDS = ("9", "9" * 5_000, "[" * 20_000 + "]" * 20_000, "[" * 400 + "]" * 400, "1e999", '"N/A"')
 
 
-@pytest.mark.parametrize("name", ["day.json", "day.ndjson"])
+@pytest.mark.parametrize("name", ["day.json", slow("day.ndjson")])
 def test_no_value_of_json_decides_what_is_recognised(dataset: Dataset, hexveil: Hexveil, name: str) -> None:
     said, path = list[tuple[str, str]](), dataset.folder / "mine.toml"
     for speed in SPEEDS:

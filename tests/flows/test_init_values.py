@@ -111,6 +111,9 @@ REFUSED = {
     "json without a known user": '--user: there is no column "nobody"; there are: bus, at.time, at.lat, at.lon, speed',
 }
 
+ALIKE = ("csv with semicolons", "csv of another name", "json with a given value")
+"""What is read as another form is."""
+
 
 def begun(folder: Path, name: str, options: tuple[str, ...]) -> tuple[str, str]:
     """Return all that init says and writes of a file."""
@@ -124,7 +127,7 @@ def begun(folder: Path, name: str, options: tuple[str, ...]) -> tuple[str, str]:
 
 
 @examples(2, 12)
-@pytest.mark.parametrize("form", FORMS)
+@pytest.mark.parametrize("form", [slow(form) if form in ALIKE else form for form in FORMS])
 def test_no_value_changes_what_init_says_writes_or_refuses(
     form: str, n_examples: int, campaign: Campaign, tmp_path: Path
 ) -> None:
@@ -157,7 +160,7 @@ def of_raw_json(values: list[str], lines: bool) -> bytes:
 
 
 @pytest.mark.parametrize("name", ["day.json", "day.ndjson"])
-@pytest.mark.parametrize("value", ["NaN", "infinity", *map(slow, ("nan", "-inf", "Infinity", "nAn"))])
+@pytest.mark.parametrize("value", ["NaN", *map(slow, ("infinity", "nan", "-inf", "Infinity", "nAn"))])
 def test_numbers_that_only_the_engine_knows_change_nothing(name: str, value: str, tmp_path: Path) -> None:
     said = []
     for values in (["9"] * N_ROWS, ["9"] * (N_ROWS - 1) + [value], [value] * N_ROWS):
@@ -184,7 +187,7 @@ def test_nor_does_a_value_outside_the_grammar_change_what_is_recognised(name: st
     ] * 2
 
 
-@examples(4, 15)
+@examples(2, 15)
 @pytest.mark.parametrize("form", ["csv", "ndjson", "json", "gtfs-rt"])
 def test_no_value_changes_the_unit_that_a_day_sees_in_its_times(
     form: str, n_examples: int, campaign: Campaign, tmp_path: Path

@@ -115,7 +115,7 @@ def interrupt_day(n_times: int, dataset: Dataset, environment: dict[str, str], s
 def test_a_day_that_is_interrupted_ends_at_once_and_is_released_once(
     busy_dataset: Dataset, environment: dict[str, str], say: Say
 ) -> None:
-    interrupt_day(2, busy_dataset, environment, say)
+    interrupt_day(1, busy_dataset, environment, say)
 
 
 @pytest.mark.slow

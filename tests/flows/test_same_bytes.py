@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 from fixed import draw_first_page, fix
-from support import DATE, OF_SUMS, Dataset, by_the_planner, choose
+from support import DATE, OF_SUMS_IN_BRIEF, Dataset, by_the_planner, choose
 
 from tasks.mechanisms.table import PROMISING
 from tasks.records.synthetic import write_city
@@ -48,7 +48,7 @@ def check(name: str, dataset: Dataset) -> None:
 
 
 @pytest.mark.usefixtures("fixed_noise")
-@pytest.mark.parametrize("mechanism", OF_SUMS)
+@pytest.mark.parametrize("mechanism", OF_SUMS_IN_BRIEF)
 def test_a_small_day_is_the_same_by_each_mechanism(mechanism: str, busy_dataset: Dataset) -> None:
     choose(busy_dataset, mechanism)
     busy_dataset.with_map()

@@ -113,6 +113,7 @@ def answer(content: bytes, *headers: bytes) -> bytes:
 
 
 @functools.cache
+@functools.cache
 def zeros(n_mib: int, start: bytes = b"", zero: bytes = b"\0") -> bytes:
     """Return so many MiB of zeros in gzip."""
     packer = zlib.compressobj(9, wbits=31)
