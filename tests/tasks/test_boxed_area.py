@@ -11,7 +11,7 @@ from tasks.base import hexagons
 from tasks.occupancy import boxed_area
 from tasks.occupancy.boxed_area import cells_about
 
-N_PLACES = 40_000
+N_PLACES = 10_000
 
 
 def chunked(*columns: np.ndarray) -> list[pa.ChunkedArray]:

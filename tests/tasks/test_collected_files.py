@@ -16,14 +16,14 @@ from tasks.collect.results import COLUMNS
 NAMED, HEXAGONS = ("north", "south"), CELLS[:2]
 
 
-@pytest.fixture(params=[NAMED, HEXAGONS], ids=["names", "hexagons"])
+@pytest.fixture(scope="module", params=[NAMED, HEXAGONS], ids=["names", "hexagons"])
 def areas(request: pytest.FixtureRequest) -> tuple[str, ...]:
     return request.param
 
 
-@pytest.fixture
-def published(areas: tuple[str, ...], tmp_path: Path) -> dict[str, bytes]:
-    collected = Collected(tmp_path)
+@pytest.fixture(scope="module")
+def published(areas: tuple[str, ...], tmp_path_factory: pytest.TempPathFactory) -> dict[str, bytes]:
+    collected = Collected(tmp_path_factory.mktemp("published"))
     if areas is HEXAGONS:
         collected.change('"north", "south", "empty"', '"{}", "{}", "{}"'.format(*CELLS))
     collected.whole()

@@ -4,6 +4,7 @@ import datetime as dt
 import gzip
 import json
 import random
+import shutil
 from collections import defaultdict
 from collections.abc import Callable
 from decimal import Decimal
@@ -268,15 +269,23 @@ def test_the_table_says_what_was_there(dataset: tuple[Dataset, PresenceConfig]) 
         assert row["n_users_ci95_low"] <= row["n_users"] <= row["n_users_ci95_high"]
 
 
+@pytest.fixture(scope="module")
+def whole(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Return the folder of a dataset with a day that is published and verified: to be copied."""
+    files, config = made(tmp_path_factory.mktemp("whole"))
+    write(files, DATE, some_lines(1, 300))
+    published(config)
+    assert verify_presence(config).n_made_again == 1
+    return files.folder
+
+
 @pytest.mark.parametrize(
     "name", ["statistics.csv", "statistics.parquet", "manifest.json", QUESTIONS, ANSWERS, "area.json"]
 )
 @pytest.mark.parametrize("is_released", [False, True])
-def test_a_changed_file_is_found(name: str, is_released: bool, dataset: tuple[Dataset, PresenceConfig]) -> None:
-    files, config = dataset
-    write(files, DATE, some_lines(1, 300))
-    folder = published(config)
-    assert verify_presence(config).n_made_again == 1
+def test_a_changed_file_is_found(name: str, is_released: bool, whole: Path, tmp_path: Path) -> None:
+    config = load_presence(Path(shutil.copytree(whole, tmp_path / "dataset")) / "dataset.toml")
+    folder = config.storage_path / "published" / f"date={DATE}"
     (entry,) = presence_releases(ledger.read_entries(config))
     path = private_files.releases(config) / entry.files[name] if is_released else folder / name
     content = path.read_bytes()
