@@ -11,6 +11,7 @@ import numpy as np
 import polars as pl
 import pytest
 from collected import DATE, Collected
+from support import slow
 
 from tasks.collect.rounds import estimate
 from tests.bench import collection, devices, large, page, scale, tables, year
@@ -41,7 +42,7 @@ def test_days_are_of_heavy_tailed_users_and_a_thousandth_of_them_copies(tmp_path
     assert day.height - day.select("bus", "time", "lat", "lon").n_unique() == pytest.approx(5, abs=2)
 
 
-@pytest.mark.parametrize("kind", ["parquet", "csv"])
+@pytest.mark.parametrize("kind", ["parquet", slow("csv")])
 def test_the_limit_and_the_flow_see_the_same_records(tmp_path: Path, kind: str) -> None:
     config, dates = write_dataset(tmp_path, SMALL, kind)
     config.write_text(config.read_text().replace("[storage]", "[publish]\nmap = false\n[storage]"))

@@ -158,7 +158,7 @@ def test_a_design_is_better_than_random_directions_and_than_the_cells_themselves
     before = solved(view, *silent(view, nothing, 1.0))
     assert ours < np.average(before.variance, weights=view.day.occupancy.cell_records)
     lengths = lengths_by_model if norm == "l2" else mean_lengths_l1
-    others = [rng.normal(size=(n_strata, n)) for n in (1, 3, 10, 40) for _ in range(3)]
+    others = [rng.normal(size=(n_strata, n)) for n in (1, 3, 10, 40)]
     others += [view.rows.common[view.strata.cell], np.eye(60)[view.strata.cell], np.eye(n_strata)]
     records = view.day.occupancy.n_records.astype(float)
     for loading in others:

@@ -141,7 +141,7 @@ def test_uniform_integers_are_uniform_over_all_bytes() -> None:
 @pytest.mark.parametrize("rate", [Fraction(5, 2), Fraction(3, 7), Fraction(3, 50)])
 def test_the_noise_of_a_device_is_discrete_laplace_and_that_of_the_other_sampler(rate: Fraction) -> None:
     """False-alarm rate 1e-9 each; a rate that is a quarter larger is told apart."""
-    n = 40_000
+    n = 15_000
     draws = np.array([one_discrete_laplace(rate, os.urandom) for _ in range(n)])
     many = discrete_laplace(np.full(n, int(rate * 2**50), dtype=object), os.urandom)
     other = discrete_laplace(np.full(n, int(rate * 2**50 * 5 / 4), dtype=object), os.urandom)

@@ -18,7 +18,7 @@ from dpmath.planner.plans import Plan, least_epsilon, least_error, lower_bound, 
 from dpmath.planner.programme import Programme
 from tests.bench.cities import city
 
-QUICK = settings(max_examples=4, suppress_health_check=[HealthCheck.function_scoped_fixture])
+QUICK = settings(max_examples=2, suppress_health_check=[HealthCheck.function_scoped_fixture])
 SEEDS = st.integers(0, 2**32 - 1)
 
 
@@ -117,7 +117,7 @@ def test_a_larger_target_never_costs_more(seed: int) -> None:
 @pytest.mark.theorem("HV-L5")
 @pytest.mark.parametrize(
     ("epsilon", "n_cells", "n_users"),
-    [("1/1000", 1, 5_000), ("1/100", 2, 1_000), ("1", 8, 60), ("10", 8, 60), ("1000", 8, 60), ("10000", 8, 60)],
+    [slow("1/1000", 1, 5_000), ("1/100", 2, 1_000), ("1", 8, 60), ("10", 8, 60), ("1000", 8, 60), ("10000", 8, 60)],
 )
 def test_the_least_error_is_within_one_percent_of_what_an_independent_solver_cannot_do(
     rng: np.random.Generator, epsilon: str, n_cells: int, n_users: int
@@ -186,14 +186,14 @@ def test_the_names_of_users_and_cells_do_not_matter(seed: int) -> None:
 
 @pytest.mark.theorem("HV-L6")
 def test_no_choice_of_cells_that_fits_is_larger_than_the_bound(rng: np.random.Generator) -> None:
-    """All 2^7 choices of a small city are tried."""
+    """All 2^6 choices of a small city are tried."""
     import itertools
 
-    occupancy = random_occupancy(rng, 7, 14, most=8)
+    occupancy = random_occupancy(rng, 6, 14, most=8)
     epsilon, target = Fraction(3, 2), Fraction(1, 5)
     plan = most_carried(occupancy, [10_000], epsilon, target)
     most = 0
-    for choice in itertools.product([False, True], repeat=7):
+    for choice in itertools.product([False, True], repeat=6):
         if not any(choice):
             continue
         keep = np.array(choice)[occupancy.cell]
@@ -291,7 +291,7 @@ def load_of_choice(occupancy: Occupancy, cells: np.ndarray, limits: np.ndarray, 
 
 @pytest.mark.theorem("HV-L6")
 def test_a_larger_promised_error_carries_at_least_as_many_cells() -> None:
-    for seed in range(4):
+    for seed in range(2):
         occupancy = a_city(seed)
         counts = [n_published(most_carried(occupancy, [10_000], Fraction(2), Fraction(t, 100))) for t in (10, 20, 40)]
         assert counts == sorted(counts)

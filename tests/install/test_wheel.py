@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 from deployed import day_rows, free_ports
-from support import DATE, WITH_MAP, Dataset
+from support import DATE, WITH_MAP, Dataset, slow
 from wheels import ROOT, Environment
 
 from tasks.base.provenance import code_hash
@@ -71,7 +71,7 @@ def test_a_process_that_has_loaded_a_rival_is_refused_with_advice(installed: Env
     assert installed.run(installed.hexveil, "--help", cwd=tmp_path).returncode == 0
 
 
-@pytest.mark.parametrize("first", ["", "tasks.base.config, "], ids=["alone", "after its packages"])
+@pytest.mark.parametrize("first", [slow(""), "tasks.base.config, "], ids=["alone", "after its packages"])
 def test_a_checkout_that_is_reached_by_a_link_is_its_own(tmp_path: Path, first: str) -> None:
     (tmp_path / "linked").symlink_to(ROOT)
     code = f"import {first}hexveil; print(hexveil.daily.name)"

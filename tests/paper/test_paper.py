@@ -23,7 +23,14 @@ def quick_numbers(figure: Figure) -> pl.DataFrame:
     return figure.numbers(True)
 
 
-LONG = ("dame-rates-as-run",)
+LONG = (
+    "cpl-figure-4",
+    "dame-geometric-sizes",
+    "dame-heavy-tailed-sizes",
+    "dame-rates-as-run",
+    "sti-figure-1-sizes-like-the-paper-s",
+    "sti-figure-4-sizes-like-the-paper-s",
+)
 
 
 @pytest.fixture(params=[slow(one) if one.file_stem in LONG else one for one in FIGURES], ids=lambda one: one.file_stem)

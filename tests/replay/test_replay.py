@@ -41,7 +41,7 @@ EVERYTHING = (
     ("backfill", "--from", DATE, "--to", LATER + dt.timedelta(days=1)),
     ("ledger verify", "--json"),
 )
-FORMATS = [("csv", 5), ("ndjson.gz", 6), ("parquet", 6), slow("csv.gz", 7), slow("ndjson", 8), slow("json", 9)]
+FORMATS = [("csv", 5), ("parquet", 6), slow("ndjson.gz", 6), slow("csv.gz", 7), slow("ndjson", 8), slow("json", 9)]
 
 
 def of_cases(mechanism: str, engine: str = "", **settings: Any) -> str:

@@ -17,7 +17,8 @@ from tasks.release import draw
 
 pytestmark = [pytest.mark.statistical, pytest.mark.theorem("HV-L1")]
 
-N_DRAWS = 300_000
+N_DRAWS = 100_000
+N_GAUSSIAN = 200_000
 FALSE_ALARM = 1e-9
 HEAVY_USER = "bus11"
 
@@ -91,7 +92,7 @@ def bound_at_delta(low: ExactIntArray, high: ExactIntArray, inverse_scale: Exact
     length = float(np.sqrt((shift**2).sum()))
     places = []
     for sums in (low, high):
-        noise = drawn_noise(np.tile(inverse_scale, N_DRAWS), GAUSSIAN).reshape(N_DRAWS, -1)
+        noise = drawn_noise(np.tile(inverse_scale, N_GAUSSIAN), GAUSSIAN).reshape(N_GAUSSIAN, -1)
         beyond_low = (noise + (sums - low)).astype(float) * scale
         places.append(-(beyond_low @ shift) / length)
     standard_deviations = np.linspace(0.5, 3, 26)

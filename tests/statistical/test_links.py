@@ -10,6 +10,7 @@ from decimal import Decimal
 import numpy as np
 import pytest
 from city_days import NORMS, VALUE_RANGE, asked_of, run, share_held, true_means
+from support import slow
 
 from dpmath.core.currency import PURE, Concentrated
 from dpmath.core.occupancy import Occupancy
@@ -106,8 +107,7 @@ def test_without_noise_a_link_of_values_and_records_costs_no_skill(norm: Norm, c
     assert skill(over_users(day, totals), day, totals) < 0.9
 
 
-@pytest.mark.parametrize("epsilon", [1.0, 5.0])
-@pytest.mark.parametrize("correlation", LINKS)
+@pytest.mark.parametrize(("correlation", "epsilon"), [(-0.5, 5.0), slow(-0.5, 1.0), slow(0.5, 1.0), slow(0.5, 5.0)])
 def test_with_noise_a_link_moves_no_map_by_more_than_a_quarter_of_what_is_unsure(
     correlation: float, epsilon: float
 ) -> None:
@@ -125,8 +125,7 @@ def test_with_noise_a_link_moves_no_map_by_more_than_a_quarter_of_what_is_unsure
     assert np.mean(held) > 0.93
 
 
-@pytest.mark.parametrize("epsilon", [1.0, 5.0])
-@pytest.mark.parametrize("correlation", LINKS)
+@pytest.mark.parametrize(("correlation", "epsilon"), [(0.5, 1.0), slow(0.5, 5.0), slow(-0.5, 1.0), slow(-0.5, 5.0)])
 def test_one_cell_alone_is_not_moved_to_the_mean_of_its_users(correlation: float, epsilon: float) -> None:
     """Means of 60 cells, with noise that is drawn once."""
     bias, unsure, held, wrong = [], [], [], []
