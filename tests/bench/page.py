@@ -96,7 +96,7 @@ def tables_of_docs(out: Path) -> dict[str, tuple[str, pl.DataFrame]]:
     return {
         "year": ("Means over the days of each month", read_months(out)),
         "large": ("Medians", large.table(days) if days.height else days),
-        "quantities": (quantities.CAPTION, quantities.table(kinds) if kinds.height else kinds),
+        "quantities": (quantities.caption(kinds), quantities.table(kinds)) if kinds.height else ("", kinds),
         "many_files": (
             "CPU seconds to read a day, the fastest of the runs",
             files.with_columns(pl.col(pl.Float64).round(2)),

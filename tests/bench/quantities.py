@@ -24,10 +24,6 @@ from tests.bench.maps import as_installed, proposed
 EPSILONS = (0.39, 1, 2, 5)
 DEFINITIONS = ("zcdp", "pure")
 N_DAYS = 3
-CAPTION = (
-    "Skill on the first day (the worst draw's), on later days (the worst); per cent of intervals that hold. "
-    "Of a constant: how far later days are off, as a share of the range"
-)
 _NOTHING = 1e-9
 _FIRST = dt.date(2026, 3, 2)
 _FOLDER = Path("var/bench/quantities")
@@ -217,6 +213,14 @@ def _places(latitude: FloatArray, longitude: FloatArray, east: FloatArray, north
     names, number = np.unique(hexagons, return_inverse=True)
     own = np.array([np.random.default_rng([draw, h3.str_to_int(name)]).normal() for name in names])
     return 0.6 * waves + 0.6 * own[number]
+
+
+def caption(rows: pl.DataFrame) -> str:
+    """Return what the table shows."""
+    return (
+        f"Skill on the first day (the worst draw's), on later days (the worst); per cent of intervals that hold; "
+        f"{rows['draw'].n_unique()} draws. Of a constant: how far later days are off, as a share of the range"
+    )
 
 
 def table(rows: pl.DataFrame) -> pl.DataFrame:
