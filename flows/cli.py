@@ -197,8 +197,7 @@ def plan(
     from tasks.planning import comparison, preview
     from tasks.release.zones import read_zones
 
-    read_zones(settings)
-
+    read_zones(settings)  # a file that cannot be read is refused here as by a run
     prepare_day(date.date(), settings, by_itself)
     views = {comparison.compare_mechanisms: compare, preview.preview_cells: cells, preview.preview_year: year}
     wanted = [view for view, is_wanted in views.items() if is_wanted]

@@ -238,7 +238,8 @@ def row_of(
     of: str = "mean",
 ) -> dict[str, Any]:
     """Return the numbers of an area over a period; none if it, or the period before, has no records."""
-    here, there = ([day for date, day in days if day is not None and date in some] for some in (dates, before))
+    said = [(date, day) for date, day in days if day is not None]
+    here, there = ([day for date, day in said if date in some] for some in (dates, before))
     if not here or (before and not there):
         return {}
     row = {
@@ -246,14 +247,12 @@ def row_of(
         "n_cells": sum(day.n_cells for day in here),
         **({} if of == "n_users" else {"n_records": sum(day.records for day in here)}),
         "present": sum(day.present for day in here),
-        **_interval(of, *together(here, shares_of_days(here, [True] * len(here)))),
+        **_interval(of, *together(here, shares_of_days(here))),
     }
     if before:
-        row |= _interval(f"{of}_before", *together(there, shares_of_days(there, [True] * len(there))))
-        both = [day for _, day in days if day is not None]
-        now, then = (
-            shares_of_days(both, [date in some for date, day in days if day is not None]) for some in (dates, before)
-        )
+        row |= _interval(f"{of}_before", *together(there, shares_of_days(there)))
+        both = [day for _, day in said]
+        now, then = (shares_of_days(both, [date in some for date, _ in said]) for some in (dates, before))
         change, variance = together(both, now - then)
         row |= _interval("change", change, variance) | {"p_value": float(2 * ndtr(-abs(change) / np.sqrt(variance)))}
     return row

@@ -165,8 +165,8 @@ def _of_weights(table: pl.DataFrame, inside: csr_array, total: FloatArray, mean:
     return np.asarray(np.maximum(squares, 0.0) / total**2)
 
 
-def shares_of_days(days: Sequence[Sums], which: Sequence[bool]) -> FloatArray:
-    """Return the share that each day has in the mean over some of them, by records; 0 of the others."""
+def shares_of_days(days: Sequence[Sums], which: Sequence[bool] | bool = True) -> FloatArray:
+    """Return the share that each day has in the mean over some of them, or all, by records; 0 of the others."""
     records = np.array([day.records for day in days]) * np.array(which)
     return np.asarray(records / max(records.sum(), 1e-300))
 

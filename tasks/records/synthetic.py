@@ -38,6 +38,11 @@ def write_city(folder: Path, dates: list[dt.date]) -> int:
     return sum(_write_day(folder / f"city_{date}.csv.gz", date) for date in dates)
 
 
+def located(east: FloatArray, north: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """Return latitudes and longitudes of places by their kilometres east and north of the centre."""
+    return CENTRE[0] + north / _KM_PER_DEGREE, CENTRE[1] + east / (_KM_PER_DEGREE * np.cos(np.radians(CENTRE[0])))
+
+
 def _write_day(path: Path, date: dt.date) -> int:
     rng = np.random.default_rng([_SEED, date.toordinal()])
     lines = _with_dirt(_day(date, rng), date, rng)
@@ -95,13 +100,13 @@ def _bus(
         fast = street[int(place[ping] / stops[-1] * (street.size - 1))] * flowing[ping]
         speed[ping] = min(max(fast + deviation[ping], 0.0), 75.0)
         travelled += speed[ping] * _PING_SECONDS / 3600
-    east, north = (np.interp(place, stops, points[:, axis]) for axis in (0, 1))
+    latitude, longitude = located(*(np.interp(place, stops, points[:, axis]) for axis in (0, 1)))
     return pl.DataFrame(
         {
             "bus": [name] * seconds.size,
             "epoch": midnight + seconds,
-            "lat": CENTRE[0] + north / _KM_PER_DEGREE,
-            "lon": CENTRE[1] + east / (_KM_PER_DEGREE * np.cos(np.radians(CENTRE[0]))),
+            "lat": latitude,
+            "lon": longitude,
             "speed": speed,
         }
     )

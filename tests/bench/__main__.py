@@ -103,7 +103,7 @@ def _maps(effort: Effort) -> Numbers:
 
 
 def _quantities(effort: Effort) -> Numbers:
-    epsilons, n_draws = ((2,), 1) if effort.quick else (quantities.EPSILONS, effort.n_draws)
+    epsilons, n_draws = ((2,), 1) if effort.quick else (maps.EPSILONS, effort.n_draws)
     console.print(f"other quantities in made cities, {n_draws} draws", highlight=False)
     rows = []
     for row in quantities.measure_quantities(epsilons, n_draws):

@@ -18,13 +18,12 @@ import pyarrow.csv as pacsv
 import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
+from tasks.records.synthetic import TIMEZONE, located
+
 FIRST = dt.date(2026, 3, 2)
-TIMEZONE = "Europe/Zurich"
-CENTRE = (47.05, 8.31)
 
 _CHUNK = 1_000_000
 _ROW_GROUP = 250_000
-_KM_PER_DEGREE = 111.2
 _SERVICE_HOURS = (5, 24)
 _SEED = 20260302
 _SCHEMA = pa.schema(
@@ -201,8 +200,8 @@ def _records(hour: FloatArray, routes: _Routes, rng: np.random.Generator) -> lis
     user = np.searchsorted(np.cumsum(routes.share), rng.random(hour.size)).clip(0, routes.share.size - 1)
     along = np.abs((hour / routes.period_hours[user] + routes.phase[user]) % 1 * 2 - 1)
     east, north = ((routes.start[user, axis] + along * routes.way[user, axis]) for axis in (0, 1))
-    lat = CENTRE[0] + (north + rng.normal(0, 0.01, hour.size)) / _KM_PER_DEGREE
-    lon = CENTRE[1] + (east + rng.normal(0, 0.01, hour.size)) / (_KM_PER_DEGREE * np.cos(np.radians(CENTRE[0])))
+    north, east = (one + rng.normal(0, 0.01, hour.size) for one in (north, east))
+    lat, lon = located(east, north)
     is_rush = ((hour >= 6.5) & (hour < 9)) | ((hour >= 16) & (hour < 19))
     speed = (np.where(is_rush, 16.0, 27.0) + rng.normal(0, 7, hour.size)).clip(0, 90)
     speed[rng.random(hour.size) < 0.2] = 0.0

@@ -18,20 +18,18 @@ import numpy as np
 import polars as pl
 
 from tasks.base.config import Config
+from tasks.records.synthetic import TIMEZONE, located
 from tasks.upkeep.evaluate import evaluate_day
+from tests.bench.guesses import FloatArray
 from tests.bench.maps import as_installed, proposed
 
-EPSILONS = (0.39, 1, 2, 5)
 DEFINITIONS = ("zcdp", "pure")
 N_DAYS = 3
 _NOTHING = 1e-9
 _FIRST = dt.date(2026, 3, 2)
 _FOLDER = Path("var/bench/quantities")
-_CENTRE = (47.05, 8.31)
-_KM_PER_DEGREE = 111.2
 _N_USERS, _HOURS, _RADIUS_KM = 150, (6, 22), 9.0
 
-FloatArray = np.ndarray[Any, np.dtype[np.float64]]
 Row = dict[str, Any]
 
 
@@ -136,7 +134,7 @@ def measure_quantities(epsilons: tuple[float, ...], n_draws: int) -> Iterator[Ro
 def _options(quantity: Quantity) -> list[str]:
     bounds = [f"--lower={quantity.lower}", f"--upper={quantity.upper}"]
     about = ["--value", "value", "--quantity", "quantity", "--unit", quantity.unit]
-    return ["--timezone", "Europe/Zurich", "--epsilon", "2", *about, *bounds]
+    return ["--timezone", TIMEZONE, "--epsilon", "2", *about, *bounds]
 
 
 def _measured(date: dt.date, config: Config) -> Row:
@@ -162,8 +160,7 @@ def _write_day(quantity: Quantity, draw: int, date: dt.date) -> str:
     days = [_of_user(likes[user], every[user], rng) for user in range(_N_USERS)]
     user = np.repeat(np.arange(_N_USERS), [len(one) for one in days])
     seconds, east, north, stay = np.concatenate(days).T
-    latitude = _CENTRE[0] + north / _KM_PER_DEGREE
-    longitude = _CENTRE[1] + east / (_KM_PER_DEGREE * np.cos(np.radians(_CENTRE[0])))
+    latitude, longitude = located(east, north)
     truth = Truth(
         place=_places(latitude, longitude, east, north, draw),
         course=np.sin(2 * np.pi * (seconds / 3600 - 9) / 24),
@@ -174,7 +171,7 @@ def _write_day(quantity: Quantity, draw: int, date: dt.date) -> str:
         chance=rng.random(user.size),
     )
     values = np.clip(quantity.values(truth), quantity.lower, quantity.upper)
-    midnight = dt.datetime.combine(date, dt.time(), ZoneInfo("Europe/Zurich")).timestamp()
+    midnight = dt.datetime.combine(date, dt.time(), ZoneInfo(TIMEZONE)).timestamp()
     path = _FOLDER / "raw" / f"day_{date}.csv"
     times = pl.Series(midnight + seconds).cast(pl.Int64)
     pl.DataFrame(
@@ -218,7 +215,7 @@ def _places(latitude: FloatArray, longitude: FloatArray, east: FloatArray, north
 def caption(rows: pl.DataFrame) -> str:
     """Return what the table shows."""
     return (
-        f"Skill on the first day (the worst draw's), on later days (the worst); per cent of intervals that hold; "
+        "Skill on the first day (the worst draw's), on later days (the worst); per cent of intervals that hold; "
         f"{rows['draw'].n_unique()} draws. Of a constant: how far later days are off, as a share of the range"
     )
 

@@ -21,7 +21,7 @@ from tasks.base.config import Config, load_config
 from tasks.base.randomness import random_bytes
 from tasks.kinds.estimated.asked_day import Known, asked_of
 from tasks.kinds.estimated.public_day import public_day
-from tests.bench.days import CENTRE
+from tasks.records.synthetic import CENTRE
 from tests.bench.memory import forget_peak, measured, peak_mib
 
 ONE_CORE = {"OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1", "POLARS_MAX_THREADS": "1"}

@@ -35,7 +35,7 @@ WORDS: dict[str, tuple[str, ...]] = {
 _ORDER = ("latitude", "longitude", "time", "user", "value")
 """The order in which a column is looked for."""
 _AS_PART = {"latitude": "latitude", "longitude": "longitude", "time": "time", "value": "speed"}
-_AS_LAST_WORD = {"latitude": ("lat",), "longitude": ("lon", "lng", "long")}
+_AS_LAST_WORD = {"latitude": {"lat"}, "longitude": {"lon", "lng", "long"}}
 UNITS = {
     **{"kmh": "km/h", "kph": "km/h", "mph": "mph", "ms": "m/s", "mps": "m/s"},
     **{"knots": "kn", "kn": "kn", "kt": "kn", "kts": "kn", "sog": "kn", "gs": "kn"},
@@ -87,8 +87,8 @@ def _rank(name: str, role: str) -> tuple[int, ...] | None:
     for plain in plain_names:
         if plain in words:
             return (words.index(plain),)
-    is_part = _AS_PART[role] in plain_names[0] or words_of(name)[-1:] in [[one] for one in _AS_LAST_WORD.get(role, ())]
-    return (len(words),) if is_part else None
+    is_last = not _AS_LAST_WORD.get(role, set()).isdisjoint(words_of(name)[-1:])
+    return (len(words),) if is_last or _AS_PART[role] in plain_names[0] else None
 
 
 def _plain(name: str) -> str:
