@@ -1,5 +1,6 @@
 """A feed is recorded from a real HTTP server on this machine, which answers well and badly."""
 
+import datetime as dt
 import gzip
 import json
 import os
@@ -12,11 +13,13 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 from feeds import snapshot
 
 from tasks.base.errors import HexveilError
+from tasks.records.input_formats.archives import PACK
 from tasks.records.record import recorder
 from tasks.records.record.feed import Feed, filled_in
 from tasks.records.record.recorder import LONGEST_WAIT, record, wait_after
@@ -49,6 +52,19 @@ class Server:
 
 
 Serve = Callable[[list[Answer]], Server]
+
+
+def at(time_of_day: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Set the recorder's clock."""
+    late = dt.datetime.now(dt.UTC) - dt.datetime.fromisoformat(time_of_day)
+    clock = SimpleNamespace(now=lambda zone: dt.datetime.now(zone) - late)
+    monkeypatch.setattr(recorder, "dt", SimpleNamespace(datetime=clock, UTC=dt.UTC))
+
+
+@pytest.fixture(autouse=True)
+def _noon(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Every test begins at noon: when an hour ends, its snapshots are packed, and one test is of that."""
+    at("2026-01-15T12:00:00+00:00", monkeypatch)
 
 
 @pytest.fixture
@@ -121,6 +137,16 @@ def test_nor_is_it_written_again_after_a_restart(serve: Serve, tmp_path: Path) -
     assert run(serve([Answer()]), tmp_path) == 1
     assert run(serve([Answer(), Answer(content=SECOND_ONE)]), tmp_path) == 1
     assert [path.read_bytes() for path in files(tmp_path)] == [FIRST, SECOND_ONE]
+
+
+def test_when_an_hour_ends_its_snapshots_are_packed_and_the_newest_is_still_known(
+    serve: Serve, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for time_of_day, content, n_written in (("11:59", FIRST, 1), ("12:00", SECOND_ONE, 1), ("13:00", SECOND_ONE, 0)):
+        at(f"2026-01-15T{time_of_day}:00+00:00", monkeypatch)
+        assert run(serve([Answer(content=content)]), tmp_path) == n_written
+    archive, newest = files(tmp_path)
+    assert (archive.name, newest.read_bytes()) == (f"2026-01-15T11.pb{PACK}", SECOND_ONE)
 
 
 def test_a_server_that_knows_versions_is_asked_for_newer_ones_only(serve: Serve, tmp_path: Path) -> None:
