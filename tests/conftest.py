@@ -6,8 +6,10 @@ os.environ |= {"PREFECT_SERVER_ANALYTICS_ENABLED": "false", "DO_NOT_TRACK": "1"}
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # as the command has it; other tests want the other core
 
 import datetime as dt
+import hashlib
 import random
 import shutil
+from collections import defaultdict
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any, ClassVar
@@ -91,8 +93,20 @@ def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool 
     return None if is_wanted or "\npytestmark = pytest.mark.slow\n" not in collection_path.read_text() else True
 
 
+@pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Have the longest files begin first, so that no process is left alone with one at the end."""
+    """Leave most cases of a test to `make test-slow`, and have the longest files begin first.
+
+    So no process is left alone with a long one at the end.
+    """
+    cases = defaultdict[str, list[pytest.Item]](list)
+    for item in items:
+        if item.get_closest_marker("quick") and not item.get_closest_marker("slow"):
+            cases[item.nodeid.partition("[")[0]].append(item)
+    for alike in cases.values():
+        (n_quick,) = next(alike[0].iter_markers("quick")).args
+        for item in sorted(alike, key=lambda one: hashlib.sha256(one.nodeid.encode()).digest())[n_quick:]:
+            item.add_marker(pytest.mark.slow)
     order = {name: number for number, name in enumerate(LONGEST)}
 
     def place(item: pytest.Item) -> int:

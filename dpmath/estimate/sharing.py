@@ -17,18 +17,12 @@ def shared_l2(gain: FloatArray, variance: FloatArray, unit: float, cost: FloatAr
     Source:
         HV-E2.
     """
-    worth = gain * variance / unit / cost
-
-    def shares(price: float) -> FloatArray:
-        return np.maximum(np.sqrt(worth / price) - 1, 0) * unit / variance
-
-    low, high = 0.0, float(worth.max())
-    for _ in range(100):
-        middle = np.sqrt(low * high) if low else high * 1e-6
-        low, high = (middle, high) if (cost * shares(middle)).sum() > 1 else (low, middle)
-        if not low and high < worth.max() * 1e-250:
-            break
-    found = shares(high)
+    root, scale = np.sqrt(gain * variance / unit / cost), unit / variance
+    order = np.argsort(-root)
+    # Those of most worth have a share: of the k first, level * root - 1 is above 0 and their cost is 1 in all.
+    levels = (1 + np.cumsum((cost * scale)[order])) / np.cumsum((cost * scale * root)[order])
+    level = levels[np.flatnonzero(levels * root[order] > 1)[-1]]
+    found = np.maximum(level * root - 1, 0) * scale
     return np.asarray(found / (cost * found).sum())
 
 

@@ -52,8 +52,6 @@ class _Kept:
                 database = self._held.enter_context(closing(open_database(file, config)))
             _add_functions(database)
             define(database, *tables.PRIVATE, *tables.VIEWS)
-            run(database, "write/raw_record_clock_shift")
-            run(database, "write/raw_record_place_cell")
             self._database = database
         return self._database
 

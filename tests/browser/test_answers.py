@@ -11,6 +11,7 @@ from tasks.answers.asking import ask
 from tasks.answers.page import answer_page
 
 
+@pytest.mark.quick(1)
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 @pytest.mark.parametrize("size", [(1366, 900), (375, 740)])
 def test_an_answer_is_on_one_page_that_asks_for_nothing_and_fits_a_phone(

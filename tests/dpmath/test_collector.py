@@ -78,6 +78,7 @@ FINE = LocalProtocol(RANGE, Fraction(2), 50, 30)
 """Narrow bins, as for very many values: the interval is a fifth of the range."""
 
 
+@pytest.mark.quick(6)
 @pytest.mark.statistical
 @pytest.mark.theorem("DAME-E9", "HV-L62")
 @pytest.mark.parametrize("make", [alike, two_kinds, spread_out, busy_ones_differ])
@@ -113,6 +114,7 @@ def all_with(size: int, mean: float | None) -> MakeFleet:
     return make
 
 
+@pytest.mark.quick(2)
 @pytest.mark.statistical
 @pytest.mark.theorem("HV-L62")
 @pytest.mark.parametrize("mean", [1900.0, None])
@@ -163,6 +165,7 @@ def test_without_the_slack_for_clipping_the_interval_misses() -> None:
     assert misses(two_kinds, 30_000, known, FINE, crowd(known, FINE), 40, slack=False) > 30
 
 
+@pytest.mark.slow
 @pytest.mark.statistical
 @pytest.mark.theorem("DAME-E9", "HV-L62")
 def test_a_wrong_mean_weight_is_covered_by_its_tolerance_and_not_without() -> None:
@@ -183,6 +186,7 @@ def far_from_midpoint(n: int, known: SizeDistribution, rng: np.random.Generator)
     return drawn(np.full(n, 300.0), sizes, rng)
 
 
+@pytest.mark.slow
 @pytest.mark.statistical
 @pytest.mark.theorem("HV-L63")
 @pytest.mark.parametrize(("n", "paper"), [(20_000, 0.05), (200_000, 0.015)])

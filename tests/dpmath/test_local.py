@@ -170,6 +170,7 @@ def test_the_error_is_what_the_noise_makes_it(rng: np.random.Generator) -> None:
     assert math.sqrt(2 * variance / math.pi) == pytest.approx(0.05, abs=0.01)
 
 
+@pytest.mark.quick(1)
 @pytest.mark.theorem("DAME-T2", "HV-L32")
 @pytest.mark.statistical
 @pytest.mark.parametrize(

@@ -61,6 +61,7 @@ def best_worth(occupancy: Occupancy, worth: np.ndarray, epsilon: Fraction, targe
     return best
 
 
+@pytest.mark.quick(1)
 @pytest.mark.theorem("HV-L6")
 @pytest.mark.parametrize("seed", [*range(5), *map(slow, range(5, 12))])
 def test_of_all_choices_of_up_to_eight_cells_none_passes_the_bound_and_the_plan_is_the_best_with_room(
@@ -95,6 +96,7 @@ def test_the_bound_on_worth_is_above_the_relaxed_optimum_and_near_it_however_une
     assert packing.point.share @ programme.worth == pytest.approx(optimum, rel=0.05)
 
 
+@pytest.mark.slow
 @pytest.mark.theorem("HV-L6")
 @QUICK
 @given(SEEDS, st.integers(1, 1_000))
@@ -135,6 +137,7 @@ def test_counting_records_covers_about_as_many_as_counting_cells_or_more_and_nei
     assert 0.97 * records[published(by_cells)].sum() <= records[published(by_records)].sum() <= by_records.most
 
 
+@pytest.mark.quick(1)
 @pytest.mark.theorem("HV-L1", "HV-L2", "HV-L6")
 @pytest.mark.parametrize("value_range", [1, 10, 10_000, *map(slow, (2, 100))])
 @pytest.mark.parametrize("seed", range(2))

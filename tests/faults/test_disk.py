@@ -87,6 +87,7 @@ def test_an_auditor_who_can_only_read_verifies_and_is_told_so(
     assert {path: path.stat().st_mtime_ns for path in small_disk.rglob("*")} == before
 
 
+@pytest.mark.quick(2)
 @pytest.mark.parametrize("at", ["account.ledger.append", "account.commit.append_line", "base.durable.write_whole"])
 def test_a_disk_full_at_the_very_commit_or_export_is_made_good_by_the_next_run(
     busy_dataset: Dataset, small_disk: Path, monkeypatch: pytest.MonkeyPatch, at: str
@@ -124,6 +125,7 @@ def fill(filler: Path) -> None:
             file.flush()
 
 
+@pytest.mark.quick(1)
 @pytest.mark.parametrize("name", ["ledger.jsonl", "private/plans", "private/releases", "published", "private/user-key"])
 def test_a_read_only_file_or_folder_is_said_and_a_later_run_makes_it_good(
     busy_dataset: Dataset, small_disk: Path, name: str

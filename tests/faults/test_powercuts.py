@@ -138,6 +138,7 @@ def forgotten_day(dataset: Dataset) -> Callable[[], object]:
 SCENARIOS = (first_day, second_day, second_estimate, stopped_day, looser_budget, forgotten_day)
 
 
+@pytest.mark.quick(1)
 @examples(2, 700)
 @pytest.mark.parametrize("scenario", SCENARIOS, ids=lambda scenario: scenario.__name__)
 def test_whatever_a_power_cut_leaves_is_released_once(

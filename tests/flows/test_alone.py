@@ -147,6 +147,7 @@ def test_verbose_shows_the_lines_of_the_steps_on_standard_error(hexveil: Hexveil
         assert re.search(rf"^\d\d:\d\d:\d\d \| INFO    \| hexveil\.{said}", done.stderr, re.MULTILINE)
 
 
+@pytest.mark.slow
 def test_a_flow_that_is_called_where_no_server_is_configured_starts_none(
     environment: dict[str, str], busy_dataset: Dataset, tmp_path: Path
 ) -> None:

@@ -146,6 +146,7 @@ def test_a_value_that_means_another_thing_than_in_earlier_releases_is_said_and_r
 NAIVE, WITH_OFFSET = "2026-01-15 08:00:00", "2026-01-15T08:00:00+01:00"
 
 
+@pytest.mark.quick(2)
 @pytest.mark.parametrize(
     ("time", "form", "said"),
     [

@@ -48,6 +48,7 @@ def held(dataset: Dataset) -> dict[str, list[str]]:
     return {name: sorted(map(str, dataset.query(f"from {name}"))) for name in TABLES}
 
 
+@pytest.mark.quick(1)
 def test_a_feed_is_published_by_init_and_run(feed: Feed, tmp_path: Path) -> None:
     dataset = begun(feed, tmp_path)
     config = dataset.config
@@ -61,6 +62,7 @@ def test_a_feed_is_published_by_init_and_run(feed: Feed, tmp_path: Path) -> None
     assert {reason: n for reason, n in rows.items() if reason != "kept"} == feed.reasons
 
 
+@pytest.mark.quick(1)
 @pytest.mark.parametrize("feed", [one if one.write in EACH_WAY else slow(one) for one in FEEDS], ids=named)
 def test_shards_count_the_same(feed: Feed, tmp_path: Path) -> None:
     dataset = begun(feed, tmp_path)
@@ -73,6 +75,7 @@ def test_shards_count_the_same(feed: Feed, tmp_path: Path) -> None:
     assert len(alone["user_cell"]) > 30
 
 
+@pytest.mark.slow
 def test_cells_are_explored_and_planned_no_finer_than_they_are(tmp_path: Path) -> None:
     feed = next(one for one in FEEDS if one.cells == 6)
     dataset = begun(feed, tmp_path)

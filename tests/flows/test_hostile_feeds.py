@@ -44,6 +44,7 @@ def some_always(cases: list[Any], n: int) -> list[Any]:
     return [*cases[:n], *map(slow, cases[n:])]
 
 
+@pytest.mark.quick(1)
 @pytest.mark.parametrize("hanging", some_always(HANGING, 3))
 def test_an_answer_that_never_ends_is_given_up_and_the_next_one_is_asked(
     hanging: Callable[[], Parts],
@@ -73,6 +74,7 @@ BOMBS: list[tuple[Callable[[], bytes], list[bytes], str]] = [
 ]
 
 
+@pytest.mark.quick(1)
 @pytest.mark.parametrize("bomb", some_always(BOMBS, 4))
 def test_a_bomb_is_not_written_and_the_next_one_is_asked(
     bomb: tuple[Callable[[], bytes], list[bytes], str], tmp_path: Path, caplog: pytest.LogCaptureFixture
@@ -84,6 +86,7 @@ def test_a_bomb_is_not_written_and_the_next_one_is_asked(
     assert [path.read_bytes() for path in tmp_path.rglob("*.pb")] == [GOOD]
 
 
+@pytest.mark.quick(1)
 @pytest.mark.parametrize("version", [b'ETag: "\xe9\xff"', b"Last-Modified: \xf0\x9f", b"ETag: \xff", b"ETag: a\tb"])
 def test_a_version_in_any_bytes_is_said_again_as_it_came(version: bytes, tmp_path: Path) -> None:
     with hostile(plain(GOOD, version)) as server:
@@ -100,6 +103,7 @@ IN_BRIEF = [*zip(HANGING, (CTRL_C, TERM, CTRL_C), strict=False)]
 SIGNALS = [(hanging, kind) for hanging in HANGING for kind in (CTRL_C, TERM)]
 
 
+@pytest.mark.quick(1)
 @pytest.mark.parametrize(("hanging", "kind"), [one if one in IN_BRIEF else slow(*one) for one in SIGNALS])
 def test_a_signal_ends_the_command_within_two_seconds(
     hanging: Callable[[], Parts], kind: signal.Signals, tmp_path: Path

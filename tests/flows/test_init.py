@@ -40,6 +40,7 @@ def written(name: str, dataset: Dataset) -> list[Path]:
     return sorted((dataset.folder / "raw").iterdir())
 
 
+@pytest.mark.quick(1)
 @pytest.mark.parametrize("name", FEEDS)
 def test_a_feed_is_published_by_init_and_run(name: str, dataset: Dataset, hexveil: Hexveil) -> None:
     files, path = written(name, dataset), dataset.folder / "mine.toml"
@@ -162,6 +163,7 @@ def test_what_is_lacking_is_said(
     assert not (dataset.folder / "mine.toml").exists()
 
 
+@pytest.mark.quick(1)
 @pytest.mark.parametrize(("name", "delimiter"), [("day.csv", ","), ("day.tsv", "\t")])
 @pytest.mark.parametrize(("before", "after"), [(",", ""), ("", ","), ("", "")])
 def test_a_column_without_a_name_is_not_offered_and_tabs_are_between_those_of_tsv(

@@ -78,6 +78,7 @@ def parquet(dataset: Dataset, is_int96: bool) -> Path:
     return path
 
 
+@pytest.mark.quick(1)
 @pytest.mark.parametrize(
     ("is_int96", "zone", "said"),
     [
@@ -93,6 +94,7 @@ def test_what_parquet_times_without_a_zone_are_taken_for_is_said(
     assert said in out
 
 
+@pytest.mark.quick(1)
 @pytest.mark.parametrize(
     ("column", "times", "place", "options", "zone", "said"),
     [
@@ -131,6 +133,7 @@ def test_times_with_an_offset_and_numbers_have_no_zone(dataset: Dataset, hexveil
     assert "--time-zone Zurich must be an IANA time zone" in ended.stderr
 
 
+@pytest.mark.quick(1)
 @pytest.mark.parametrize(("name", "form"), [("date", "%Y-%m-%d"), ("Day", "%d/%m/%Y"), ("gps_date", "%Y-%m-%d")])
 def test_init_joins_the_column_of_the_dates(dataset: Dataset, hexveil: Hexveil, name: str, form: str) -> None:
     lines = [f"bus{n % 3},{DATE:{form}},{8 + n}:30:00,47.05,8.3{n},30" for n in range(9)]

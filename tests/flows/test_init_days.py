@@ -41,6 +41,7 @@ def test_so_is_one_that_the_trial_finds_beside_it(dataset: Dataset, hexveil: Hex
     assert load_config(dataset.folder / "m.toml").dataset.files == (f"raw/{DATE}-1.csv",)
 
 
+@pytest.mark.quick(1)
 @pytest.mark.parametrize("names", ["capmetro_austin_2016-11-24_27.csv.gz", "*.csv.gz"])
 def test_the_real_file_of_four_days_is_one(real_data: Path, dataset: Dataset, hexveil: Hexveil, names: str) -> None:
     path = dataset.folder / "m.toml"

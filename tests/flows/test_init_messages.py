@@ -171,6 +171,7 @@ def test_an_empty_snapshot_among_others_is_no_other_form(dataset: Dataset) -> No
     assert f"{DATE} was read: 1 rows kept" in done.output
 
 
+@pytest.mark.quick(1)
 @pytest.mark.parametrize("what", ["file", "folder", "to", "above"])
 def test_what_may_not_be_read_or_written_is_said(dataset: Dataset, environment: dict[str, str], what: str) -> None:
     """A superuser may read all, so here it is one without that right."""

@@ -102,6 +102,7 @@ def test_places_in_no_known_time_zone_ask_for_it(dataset: Dataset, monkeypatch: 
     assert propose_source([file], dataset.folder, Given(timezone="UTC")).settings["dataset"]["timezone"] == "UTC"
 
 
+@pytest.mark.quick(1)
 @pytest.mark.parametrize("user", ["{file}", "{folder}"])
 def test_no_path_is_a_user_where_files_hold_tables(dataset: Dataset, hexveil: Hexveil, user: str) -> None:
     file, path = dataset.write("day.parquet", b""), dataset.folder / "mine.toml"

@@ -126,6 +126,7 @@ def begun(folder: Path, name: str, options: tuple[str, ...]) -> tuple[str, str]:
     return f"{done.output}{done.exception}", config.read_text() if config.exists() else ""
 
 
+@pytest.mark.quick(2)
 @examples(2, 12)
 @pytest.mark.parametrize("form", [slow(form) if form in ALIKE else form for form in FORMS])
 def test_no_value_changes_what_init_says_writes_or_refuses(
@@ -170,6 +171,7 @@ def test_numbers_that_only_the_engine_knows_change_nothing(name: str, value: str
     assert said[1:] == said[:1] * 2
 
 
+@pytest.mark.quick(3)
 @pytest.mark.parametrize("name", ["day.json", "day.ndjson"])
 @pytest.mark.parametrize(
     "value", ["012", "1.", ".5", "+1", "0x1F", '"\\x"', '"a\tb"', "'a'", "two words", "", " ", "--"]
@@ -187,6 +189,7 @@ def test_nor_does_a_value_outside_the_grammar_change_what_is_recognised(name: st
     ] * 2
 
 
+@pytest.mark.quick(2)
 @examples(2, 15)
 @pytest.mark.parametrize("form", ["csv", "ndjson", "json", "gtfs-rt"])
 def test_no_value_changes_the_unit_that_a_day_sees_in_its_times(

@@ -16,6 +16,7 @@ QUANTITIES = {
 EACH_WAY = ("gtfs_rt_without_speeds", "ais_denmark", "readsb", "siri_xml", "geolife", "mds_trips")
 
 
+@pytest.mark.quick(1)
 @pytest.mark.parametrize("form", [one if one in EACH_WAY else slow(one) for one in FORMS])
 def test_files_of_a_real_form_become_a_map_by_two_commands(form: str, dataset: Dataset, hexveil: Hexveil) -> None:
     pattern, options = FORMS[form](dataset)

@@ -47,6 +47,7 @@ def check(name: str, dataset: Dataset) -> None:
         assert f'"{path.name}":"{hashlib.sha256(path.read_bytes()).hexdigest()}"'.encode() in ledger, path
 
 
+@pytest.mark.quick(2)
 @pytest.mark.usefixtures("fixed_noise")
 @pytest.mark.parametrize("mechanism", OF_SUMS_IN_BRIEF)
 def test_a_small_day_is_the_same_by_each_mechanism(mechanism: str, busy_dataset: Dataset) -> None:

@@ -47,6 +47,7 @@ def test_a_run_says_why_it_stopped_and_the_ledger_shows_it(week: Dataset, hexvei
     assert kinds(week) == ["stopped", "release"]
 
 
+@pytest.mark.quick(1)
 @pytest.mark.parametrize("options", [(), ("--spread",)], ids=["in full", "spread"])
 def test_a_backfill_goes_on_and_is_run_again_at_no_cost(
     week: Dataset, hexveil: Hexveil, options: tuple[str, ...]
@@ -67,6 +68,7 @@ def test_a_backfill_goes_on_and_is_run_again_at_no_cost(
     assert len(asked) == 1
 
 
+@pytest.mark.slow
 def test_a_mended_day_of_a_spread_range_is_asked_anew_within_the_budget(week: Dataset, hexveil: Hexveil) -> None:
     week.set(epsilon_total=1000)
     days = ("backfill", "--config", week.config_file, "--from", DATES[0], "--to", DATES[-1], "--spread")

@@ -125,6 +125,7 @@ HOURS = (
 )
 
 
+@pytest.mark.quick(11)
 @pytest.mark.parametrize("name", HOURS)
 def test_a_number_that_may_be_an_hour_a_part_or_a_trip_is_no_user(name: str, dataset: Dataset) -> None:
     assert user_of_file(dataset.folder / name, dataset.folder) is None
@@ -233,6 +234,7 @@ def test_a_range_whose_users_change_within_the_local_day_is_refused_from_its_fir
     assert all("were seen on no other day" in problem for problem in planned.problems.values())
 
 
+@pytest.mark.quick(3)
 @pytest.mark.parametrize(
     ("form", "is_back"),
     [
@@ -265,6 +267,7 @@ def test_the_first_day_of_dated_files_is_compared_with_files_of_other_days(
             dataset.release(DATE)
 
 
+@pytest.mark.quick(2)
 @pytest.mark.parametrize(
     ("ending", "content"),
     [

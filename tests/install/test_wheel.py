@@ -71,6 +71,7 @@ def test_a_process_that_has_loaded_a_rival_is_refused_with_advice(installed: Env
     assert installed.run(installed.hexveil, "--help", cwd=tmp_path).returncode == 0
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("first", [slow(""), "tasks.base.config, "], ids=["alone", "after its packages"])
 def test_a_checkout_that_is_reached_by_a_link_is_its_own(tmp_path: Path, first: str) -> None:
     (tmp_path / "linked").symlink_to(ROOT)

@@ -70,6 +70,7 @@ def planted(holds: bool, expected: bool = True, missing: str = "") -> Figure:
     )
 
 
+@pytest.mark.quick(4)
 def test_each_claim_of_the_paper_holds_or_is_known_not_to(figure: Figure) -> None:
     claims = list(figure.claims(quick_numbers(figure)))
     assert claims

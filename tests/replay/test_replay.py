@@ -62,6 +62,7 @@ def test_of_two_estimated_days_nothing_else_differs(definition: str, auditor: Ma
     say(f"{len(replay.first)} outputs of a replayed run ({definition}) were the same, in {len(parts)} places")
 
 
+@pytest.mark.quick(1)
 @pytest.mark.parametrize("mechanism", [name if name in ("planned", "quantile") else slow(name) for name in OF_SUMS])
 @pytest.mark.parametrize("definition", ["pure", slow("zcdp")])
 def test_of_a_day_by_each_mechanism_nothing_else_differs(mechanism: str, definition: str, auditor: Make) -> None:
@@ -85,6 +86,7 @@ def test_whatever_is_asked_of_a_dataset_nothing_else_differs(
     assert {*codes} == {b"0", b"1"}
 
 
+@pytest.mark.quick(1)
 @pytest.mark.parametrize(("form", "seed"), FORMATS)
 @pytest.mark.parametrize("engine", [ENGINES[0], slow(ENGINES[1])])
 def test_values_of_any_form_are_told_by_nothing(form: str, seed: int, engine: str, auditor: Make) -> None:
@@ -113,6 +115,7 @@ def test_values_of_any_snapshot_are_told_by_nothing(odd: str, engine: str, audit
     assert auditor(text, user="bus3").replay(write, DAYS[1]).differences == []
 
 
+@pytest.mark.quick(1)
 @pytest.mark.parametrize("mechanism", ["estimated", slow("planned"), slow("levy")])
 @pytest.mark.parametrize("is_stopped", [False, True])
 def test_of_a_screened_day_only_the_noisy_count_tells(mechanism: str, is_stopped: bool, auditor: Make) -> None:

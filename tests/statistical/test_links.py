@@ -125,6 +125,7 @@ def test_with_noise_a_link_moves_no_map_by_more_than_a_quarter_of_what_is_unsure
     assert np.mean(held) > 0.93
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("correlation", "epsilon"), [(0.5, 1.0), slow(0.5, 5.0), slow(-0.5, 1.0), slow(-0.5, 5.0)])
 def test_one_cell_alone_is_not_moved_to_the_mean_of_its_users(correlation: float, epsilon: float) -> None:
     """Means of 60 cells, with noise that is drawn once."""

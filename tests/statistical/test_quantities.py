@@ -96,6 +96,7 @@ def covered(found: Estimate, truth: np.ndarray, width: float = 1.0) -> float:
 LEAST_SKILL = {"temperature": 0.8, "noise level": 0.7, "particulates": 0.5, "counts near zero": 0.4}
 
 
+@pytest.mark.quick(2)
 @pytest.mark.parametrize("quantity", LEAST_SKILL)
 def test_a_quantity_of_any_shape_is_estimated_better_than_by_its_mean(quantity: str) -> None:
     found, truth, records = last_of_some_days(quantity)

@@ -59,6 +59,7 @@ def hours_of(dataset: Dataset) -> dict[dt.datetime, int]:
     return {dt.datetime.fromtimestamp(at, dt.UTC): n for at, n in found}
 
 
+@pytest.mark.quick(3)
 @pytest.mark.parametrize(
     ("zone", "day", "time", "form"),
     [(*SKIPPED[0], form) if form in IN_BRIEF else slow(*SKIPPED[0], form) for form in FORMS]
@@ -81,6 +82,7 @@ def test_a_time_that_the_clock_skipped_is_no_duplicate_of_the_next_hour(
         dataset.prepare(dt.date.fromisoformat(day))
 
 
+@pytest.mark.quick(2)
 @pytest.mark.parametrize(
     ("zone", "day", "hour", "shift", "is_backwards"),
     [(*one, number % 2 == 1) for number, one in enumerate(TWICE)],

@@ -90,6 +90,7 @@ CHANGES = {
 }
 
 
+@pytest.mark.quick(2)
 @pytest.mark.parametrize("message", CHANGES)
 def test_a_changed_coarse_value_or_choice_is_found(
     coarse: Dataset, monkeypatch: pytest.MonkeyPatch, message: str

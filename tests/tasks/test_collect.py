@@ -269,6 +269,7 @@ def test_the_steps_need_those_before_them(collected: Collected) -> None:
             step.fn(DATE, collected.config)
 
 
+@pytest.mark.quick(2)
 @pytest.mark.parametrize(
     ("before", "after"),
     [

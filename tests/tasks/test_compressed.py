@@ -64,6 +64,7 @@ def parquet(n_rows: int, **long: str) -> pl.DataFrame:
     return pl.DataFrame({name: [long.get(name, one), *[one] * (n_rows - 1)] for name, one in row.items()})
 
 
+@pytest.mark.quick(2)
 @pytest.mark.parametrize("column", ["rows", "bus", "time", "speed"])
 def test_a_few_bytes_of_parquet_are_no_gigabytes(
     column: str, dataset: Dataset, monkeypatch: pytest.MonkeyPatch

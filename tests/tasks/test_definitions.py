@@ -54,6 +54,7 @@ def stored_rhos(dataset: Dataset, number: int = -1) -> dict[str, Fraction]:
     return {user: Fraction(rho) for user, rho in rhos.items() if rho}
 
 
+@pytest.mark.quick(1)
 @pytest.mark.parametrize("mechanism", OF_SUMS_IN_BRIEF)
 def test_each_mechanism_publishes_charges_and_verifies(uneven: Dataset, mechanism: str) -> None:
     choose(uneven, mechanism)
@@ -70,6 +71,7 @@ def test_each_mechanism_publishes_charges_and_verifies(uneven: Dataset, mechanis
     assert max(losses.values()) == int(entry["loss"])
 
 
+@pytest.mark.quick(1)
 @pytest.mark.parametrize("noise", ["laplace", "gaussian"])
 @pytest.mark.parametrize("mechanism", ["planned", "clip-user"])
 def test_a_release_costs_half_the_sum_of_squares_and_uses_its_limit(
@@ -172,6 +174,7 @@ def test_no_user_passes_the_limit_over_days_revisions_and_clips(busy_dataset: Da
     assert verify_ledger(busy_dataset.config).n_releases == len(entries) >= 3
 
 
+@pytest.mark.slow
 def test_a_window_counts_rho_within_it(busy_dataset: Dataset) -> None:
     busy_dataset.set(epsilon_total=2.7, window_days=2)
     busy_dataset.set(target_error=49.0)
@@ -249,6 +252,7 @@ def released_in(dataset: Dataset, lines: str) -> Dataset:
     return dataset
 
 
+@pytest.mark.quick(1)
 @pytest.mark.parametrize(
     ("before", "after", "said"),
     [

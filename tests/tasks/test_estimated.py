@@ -103,6 +103,7 @@ def test_days_may_be_released_in_any_order_and_a_revision_teaches_nothing(estima
     assert verify_ledger(estimated.config).n_releases == 4
 
 
+@pytest.mark.quick(1)
 @pytest.mark.parametrize(
     ("old", "new"),
     [
@@ -141,6 +142,7 @@ def test_users_who_are_short_lose_what_they_have_left_and_the_rest_lose_the_day(
         estimated.run_day(day(2))
 
 
+@pytest.mark.quick(1)
 @pytest.mark.parametrize("left", [0.9, 0.5, slow(0.99)])
 def test_a_day_on_which_everybody_is_short_asks_everything_for_what_is_left(estimated: Dataset, left: float) -> None:
     config, currency = estimated.config, estimated.config.privacy.currency
@@ -162,6 +164,7 @@ def test_a_day_on_which_everybody_is_short_asks_everything_for_what_is_left(esti
     assert verify_ledger(config).n_releases == 2
 
 
+@pytest.mark.quick(1)
 @pytest.mark.parametrize("column", ["mean", "mean_sd", "mean_ci95_low", "mean_day_share"])
 def test_a_changed_estimate_is_found(estimated: Dataset, monkeypatch: pytest.MonkeyPatch, column: str) -> None:
     honest = released_estimate.estimate_frame
@@ -176,6 +179,7 @@ def test_a_changed_estimate_is_found(estimated: Dataset, monkeypatch: pytest.Mon
         verify_ledger(estimated.config)
 
 
+@pytest.mark.quick(1)
 @pytest.mark.parametrize(
     ("name", "column"),
     [("typical.parquet", "typical_mean"), ("measurements.parquet", "noise_sd"), ("joint.parquet", "cell_mean")],

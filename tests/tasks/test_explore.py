@@ -57,6 +57,7 @@ def test_other_occupancies_are_those_of_a_day_prepared_so(roaming: Dataset, reso
     assert np.array_equal(occupancy.n_records, day.request.occupancy.n_records)
 
 
+@pytest.mark.quick(1)
 @pytest.mark.parametrize("mechanism", ["estimated", "planned"])
 def test_exploring_reads_no_value_and_spends_nothing(roaming: Dataset, mechanism: str) -> None:
     roaming.set(mechanism=mechanism)
@@ -130,6 +131,7 @@ def test_a_mechanism_that_promises_nothing_cannot_be_explored(roaming: Dataset) 
         explored(roaming)
 
 
+@pytest.mark.slow
 def test_records_on_a_cluster_are_read_once_more_here_and_not_kept(roaming: Dataset) -> None:
     local = explored(roaming, [Decimal(2)])
     roaming.set(n_shards=3, engine={"name": "dask"})
@@ -159,6 +161,7 @@ def costly(config: Config) -> Screening | None:
     return screening_within(9 * most // 10, currency) if config.value.screen else None
 
 
+@pytest.mark.quick(1)
 @pytest.mark.parametrize("mode", MODES, ids="-".join)
 def test_screening_takes_its_share_where_a_plan_pays_for_it(
     dataset: Dataset, mode: tuple[str, str], monkeypatch: pytest.MonkeyPatch

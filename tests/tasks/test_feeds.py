@@ -8,6 +8,7 @@ from support import DATE, Dataset, table
 from tasks.base.errors import BadInput
 
 
+@pytest.mark.quick(1)
 @pytest.mark.parametrize(
     ("name", "n_missing", "row"),
     [

@@ -197,6 +197,7 @@ def a_day_and_the_next(dataset: Dataset, suffix: str) -> None:
     {"csv": frame.write_csv, "ndjson": frame.write_ndjson, "parquet": frame.write_parquet}[suffix](path)
 
 
+@pytest.mark.quick(1)
 @pytest.mark.parametrize("suffix", ["csv", "ndjson", "parquet"])
 def test_rows_of_a_forgotten_day_stay_forgotten_in_another_time_zone(dataset: Dataset, suffix: str) -> None:
     a_day_and_the_next(dataset, suffix)

@@ -52,6 +52,7 @@ def test_every_format_gives_the_same_records(dataset: Dataset) -> None:
     assert len(contents["a.csv"]) == 6
 
 
+@pytest.mark.quick(3)
 @pytest.mark.parametrize("unit", ["ms", "us", "ns"])
 @pytest.mark.parametrize("zone", ["UTC", None])
 def test_parquet_times_of_any_unit_are_read(dataset: Dataset, unit: Any, zone: str | None) -> None:
@@ -62,6 +63,7 @@ def test_parquet_times_of_any_unit_are_read(dataset: Dataset, unit: Any, zone: s
     assert dataset.query("select sum(n_records) from user_cell") == [(2,)]
 
 
+@pytest.mark.quick(4)
 @pytest.mark.parametrize("name", ["a.b", "$x", "/x", "[0]", "*", "~1", "0"])
 def test_a_member_is_found_by_its_name_to_the_letter(dataset: Dataset, name: str) -> None:
     dataset.set(value=name)
@@ -136,6 +138,7 @@ def test_rows_read_are_those_that_an_independent_reader_counts(dataset: Dataset,
     assert n_malformed == sum(len(row) != 5 for row in counted)
 
 
+@pytest.mark.quick(10)
 @pytest.mark.parametrize(
     ("name", "content", "said"),
     [

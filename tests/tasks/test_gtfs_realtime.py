@@ -80,6 +80,7 @@ def test_the_bytes_of_these_tests_are_a_feed() -> None:
     assert {one.vehicle.timestamp for one in decoded.entity} == {SECOND}
 
 
+@pytest.mark.quick(3)
 @pytest.mark.parametrize(
     ("bad", "reason"),
     [
@@ -108,6 +109,7 @@ def test_a_vehicle_without_an_entity_s_id_is_a_vehicle(rt: Dataset) -> None:
     assert outcomes(rt, feed(field(2, LENGTH, field(4, LENGTH, vehicle())))) == {"kept": 2}
 
 
+@pytest.mark.quick(3)
 @pytest.mark.parametrize(
     "speed",
     [
@@ -154,6 +156,7 @@ def varint(number: int) -> bytes:
     return bytes([*(number >> shift & 127 | 128 for shift in range(0, 63, 7)), number >> 63])
 
 
+@pytest.mark.quick(3)
 @pytest.mark.parametrize("number", [0, 1, (1 << 53) - 1, (1 << 53) + 1, (1 << 63) - 1, 1 << 63, (1 << 64) - 1])
 @pytest.mark.parametrize("role", ["value", "user"])
 def test_any_number_of_a_field_keeps_its_record(rt: Dataset, role: str, number: int) -> None:

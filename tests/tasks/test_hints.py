@@ -32,6 +32,7 @@ HINTS = [
 ]
 
 
+@pytest.mark.quick(6)
 @pytest.mark.parametrize(
     ("row", "said", "n_good", "dated"),
     [(*one, *given) for one in HINTS for given in ((0, False), (1, True))] + [(*HINTS[-1], 0, True)],

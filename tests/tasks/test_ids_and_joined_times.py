@@ -46,6 +46,7 @@ def test_a_day_of_such_ids_is_refused_with_what_to_do(dataset: Dataset) -> None:
 TWO = "bus,date,time,lat,lon,speed\n"
 
 
+@pytest.mark.quick(5)
 @pytest.mark.parametrize(
     ("date", "time", "form"),
     [

@@ -213,6 +213,7 @@ def test_an_error_of_a_library_says_its_class_and_keeps_its_text_private(
     assert log.stat().st_mode & 0o077 == 0
 
 
+@pytest.mark.quick(1)
 @pytest.mark.parametrize(
     ("zone", "date"),
     [

@@ -46,6 +46,7 @@ def released_with(dataset: Dataset, *seeds: int) -> list[list[float]]:
     return found
 
 
+@pytest.mark.quick(1)
 @pytest.mark.parametrize("mechanism", ["estimated", "planned", "array-averaging", "quantile"])
 def test_given_random_bytes_release_the_same_day_again_and_others_another(
     uneven: Dataset, mechanism: str, monkeypatch: pytest.MonkeyPatch

@@ -183,6 +183,7 @@ while len(ledger.read_entries(config)) < 150:
 """
 
 
+@pytest.mark.slow
 def test_a_reader_beside_a_writer_never_sees_a_ledger_that_is_cut(written: Dataset) -> None:
     reader = subprocess.Popen(
         [sys.executable, "-c", READ_ALWAYS, str(written.config_file)], stdout=subprocess.PIPE, stderr=subprocess.PIPE

@@ -103,6 +103,7 @@ def held(dataset: Dataset) -> list[list[tuple[object, ...]]]:
     ]
 
 
+@pytest.mark.quick(1)
 @pytest.mark.parametrize("kind", KINDS)
 def test_small_files_read_at_once_hold_what_each_holds_alone(
     kind: str, dataset: Dataset, monkeypatch: pytest.MonkeyPatch
@@ -133,6 +134,7 @@ def test_snapshots_read_at_once_hold_what_each_holds_alone(dataset: Dataset, mon
     assert at_once == held(dataset)
 
 
+@pytest.mark.quick(1)
 @pytest.mark.parametrize(
     ("kind", "archive"),
     [
@@ -211,6 +213,7 @@ def test_a_cut_archive_is_refused_by_its_name(archive: str, dataset: Dataset) ->
     assert f"day.{archive}: " in refusal(dataset)
 
 
+@pytest.mark.quick(2)
 @pytest.mark.parametrize(
     ("name", "content"),
     [

@@ -41,6 +41,7 @@ def stored_losses(dataset: Dataset, number: int = 0) -> dict[str, int]:
 PROJECTED = tuple(sorted(set(OF_SUMS) - set(PROMISING)))
 
 
+@pytest.mark.quick(1)
 @pytest.mark.parametrize("mechanism", OF_SUMS)
 def test_each_mechanism_publishes_charges_and_verifies(uneven: Dataset, mechanism: str) -> None:
     choose(uneven, mechanism)
@@ -124,6 +125,7 @@ def test_an_interval_and_a_sum_together_are_charged_in_full_to_everyone_in_the_a
     assert set(stored_losses(uneven).values()) == {16 * LOSS_UNITS}
 
 
+@pytest.mark.quick(1)
 @pytest.mark.parametrize("mechanism", [*ARRAYS, *PROJECTED])
 def test_a_user_who_cannot_pay_is_left_out_of_the_arrays(uneven: Dataset, mechanism: str) -> None:
     """Four of the buses were out the day before and have spent most of what they may."""
@@ -194,6 +196,7 @@ def test_noise_that_is_not_the_plans_is_never_released(
     assert not uneven.published("statistics.parquet").exists()
 
 
+@pytest.mark.quick(2)
 @pytest.mark.parametrize("mechanism", OF_SUMS_IN_BRIEF)
 @pytest.mark.parametrize("name", ["inverse_scale", slow("divisor"), slow("bias")])
 def test_verify_notices_a_plan_whose_columns_do_not_follow_from_its_users(
@@ -216,6 +219,7 @@ def test_verify_notices_a_plan_whose_columns_do_not_follow_from_its_users(
         verify.verify_ledger(uneven.config)
 
 
+@pytest.mark.quick(2)
 @pytest.mark.parametrize("mechanism", OF_SUMS_IN_BRIEF)
 def test_verify_notices_a_table_that_promises_another_error_or_noise(
     uneven: Dataset, mechanism: str, monkeypatch: pytest.MonkeyPatch

@@ -43,6 +43,7 @@ def test_a_mirror_that_was_deleted_or_damaged_is_whole_after_the_next_run(two_da
     assert mirrored(two_days) == whole
 
 
+@pytest.mark.quick(3)
 @pytest.mark.parametrize(
     "forged",
     [

@@ -167,6 +167,7 @@ def test_other_covariates_begin_anew_and_say_so(wanting: Dataset, caplog: pytest
     assert verify_ledger(wanting.config).n_releases == 3
 
 
+@pytest.mark.slow
 def test_cells_that_are_not_similar_are_learned_each_alone_and_a_change_begins_anew(wanting: Dataset) -> None:
     """The same hexagons are slow on each day, and every other one is: a neighbour tells nothing."""
     wanting.set(covariates=None)

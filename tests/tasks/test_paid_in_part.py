@@ -97,6 +97,7 @@ def test_one_new_user_does_not_hide_that_the_others_have_nothing_left(nearly_spe
         nearly_spent.run_day(day(1))
 
 
+@pytest.mark.quick(1)
 @pytest.mark.parametrize("records_of_new", [1, 40])
 def test_what_counts_is_how_many_records_the_users_who_are_short_have(dataset: Dataset, records_of_new: int) -> None:
     def write(date: dt.date, users: dict[str, int]) -> None:
@@ -159,6 +160,7 @@ def test_verify_trusts_nothing_that_is_said_of_the_payment(nearly_spent: Dataset
     assert verify_ledger(nearly_spent.config).n_releases == 2
 
 
+@pytest.mark.slow
 def test_the_share_of_very_many_different_budgets_is_that_of_fewer(dataset: Dataset) -> None:
     dataset.set(definition="zcdp")
     full = dataset.config.privacy.loss_per_day

@@ -8,6 +8,7 @@ from support import Dataset
 HEADER = "bus,time,lat,lon,speed\n"
 
 
+@pytest.mark.quick(4)
 @pytest.mark.parametrize("name", ["a.csv", "a.parquet"])
 @pytest.mark.parametrize("folder", ["bus=other", "speed=99", "user_id=other/value=99/latitude=1", "time=2020-01-01"])
 def test_no_name_of_a_folder_takes_the_place_of_a_column(name: str, folder: str, dataset: Dataset) -> None:

@@ -131,6 +131,7 @@ def several_days(folder: Path, name: str, n_others: int) -> Path:
     return path
 
 
+@pytest.mark.quick(3)
 @pytest.mark.parametrize("name", [".csv", ".ndjson", ".parquet", ".json", ".pb"])
 @pytest.mark.parametrize(("n_others", "is_dated"), [(100, True), (2_000, False)])
 def test_nor_where_only_its_first_records_are_of_it(dataset: Dataset, name: str, n_others: int, is_dated: bool) -> None:

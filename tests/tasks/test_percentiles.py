@@ -151,6 +151,7 @@ def test_bins_of_the_warehouse_are_those_of_the_ticks(lawful: Dataset) -> None:
     assert n_missing == (2,)
 
 
+@pytest.mark.quick(1)
 @pytest.mark.parametrize("column", ["p85", "share_above_30", "share_above_30_ci95_low", "distribution_area"])
 def test_a_changed_percentile_does_not_follow_from_the_answers(
     lawful: Dataset, column: str, monkeypatch: pytest.MonkeyPatch
@@ -308,6 +309,7 @@ def test_what_was_not_published_of_laws_is_refused_in_a_sentence(lawful: Dataset
             one()
 
 
+@pytest.mark.slow
 def test_a_changed_joint_table_of_shares_does_not_follow_from_the_answers(
     lawful: Dataset, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -108,6 +108,7 @@ def test_a_changed_or_missing_period_is_found_and_made_again(weeks: Dataset) -> 
         verify_ledger(weeks.config)
 
 
+@pytest.mark.slow
 def test_a_crash_before_the_period_is_written_is_mended_by_running_the_day_again(
     dataset: Dataset, monkeypatch: pytest.MonkeyPatch
 ) -> None:

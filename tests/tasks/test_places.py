@@ -66,6 +66,7 @@ def test_a_line_that_leaves_and_comes_back_is_two() -> None:
     assert Places([(str(n), 5.0, 0.0) for n in range(99)]).within((0, -1, 10, 1)).names[-1][0] == "59"
 
 
+@pytest.mark.quick(2)
 @pytest.mark.parametrize(
     ("name", "content", "said"),
     [

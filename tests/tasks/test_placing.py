@@ -106,6 +106,7 @@ def n_wrong(boxes: pl.DataFrame, resolution: int, rng: np.random.Generator, marg
     return int((np.where(side > margin, here, np.where(side < -margin, beyond, right)) != right).sum())
 
 
+@pytest.mark.quick(1)
 @pytest.mark.parametrize("resolution", [0, 3, 7, 11, *map(slow, (1, 2, 4, 8))])
 def test_every_place_of_a_box_lies_in_the_hexagon_that_it_says(dataset: Dataset, resolution: int) -> None:
     rng = np.random.default_rng(resolution)
@@ -146,6 +147,7 @@ def test_boxes_are_found_of_all_who_are_listed_in_turn(dataset: Dataset, n_in_tu
     assert boxes["h3_cell"].n_unique() == n_in_turn
 
 
+@pytest.mark.quick(1)
 @pytest.mark.parametrize(("resolution", "apart"), [(1, True), (7, True), (7, False)])
 def test_records_are_counted_in_the_hexagons_of_their_places(
     dataset: Dataset, monkeypatch: pytest.MonkeyPatch, resolution: int, apart: bool

@@ -13,6 +13,7 @@ from tasks.release.draw import release_statistics
 from tasks.upkeep import verify
 
 
+@pytest.mark.quick(2)
 @pytest.mark.parametrize("mechanism", ["estimated", *OF_SUMS_IN_BRIEF])
 def test_the_plan_reads_no_value(
     busy_dataset: Dataset, tmp_path_factory: pytest.TempPathFactory, mechanism: str
@@ -105,6 +106,7 @@ def test_an_occupancy_prepared_with_other_settings_meanwhile_is_not_released(bus
         release_statistics.fn(DATE, plan_hash, asked)
 
 
+@pytest.mark.quick(1)
 @pytest.mark.parametrize("variance", [False, True])
 def test_the_planner_releases_what_it_promised_and_verify_agrees(busy_dataset: Dataset, variance: bool) -> None:
     busy_dataset.set(mechanism="planned")

@@ -279,6 +279,7 @@ def whole(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return files.folder
 
 
+@pytest.mark.quick(5)
 @pytest.mark.parametrize(
     "name", ["statistics.csv", "statistics.parquet", "manifest.json", QUESTIONS, ANSWERS, "area.json"]
 )
@@ -317,6 +318,7 @@ def in_one_sum(loading: pl.Series) -> pl.Series:
     return (loading // loading.max() + 1).reshape((-1, 1)).cast(pl.List(pl.Int16))  # type: ignore[operator]
 
 
+@pytest.mark.quick(4)
 @pytest.mark.parametrize(
     ("changed", "reason"),
     [

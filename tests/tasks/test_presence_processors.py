@@ -11,7 +11,7 @@ import h3
 import pytest
 from command_line import environment_of
 from present import AREA, CONFIG, LATER, Line, made, released, write
-from support import DATE, Hexveil, slow
+from support import DATE, Hexveil
 
 from tasks.account import private_files
 from tasks.presence.verify import verify_presence
@@ -46,9 +46,8 @@ def crowd(date: dt.date, n_users: int = 700) -> list[Line]:
     return found
 
 
-@pytest.mark.parametrize(
-    ("core", "n_threads"), [("Nehalem", 1), slow("Haswell", 2), slow("Sandybridge", 1), slow("Haswell", 1)]
-)
+@pytest.mark.slow
+@pytest.mark.parametrize(("core", "n_threads"), [("Nehalem", 1), ("Haswell", 2), ("Sandybridge", 1), ("Haswell", 1)])
 def test_a_day_that_is_paid_here_is_published_checked_and_followed_by_another_elsewhere(
     core: str, n_threads: int, tmp_path: Path
 ) -> None:

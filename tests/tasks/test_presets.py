@@ -241,6 +241,7 @@ MORE = {
 }
 
 
+@pytest.mark.quick(2)
 @pytest.mark.parametrize("preset", MORE)
 def test_a_file_of_its_real_form_is_read_by_the_preset_alone(preset: str, dataset: Dataset) -> None:
     name, content = MORE[preset]

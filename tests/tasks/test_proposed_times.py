@@ -50,6 +50,7 @@ def test_iso_times_are_known_by_file() -> None:
     ]
 
 
+@pytest.mark.quick(2)
 @pytest.mark.parametrize(("written", "is_known", "instant"), ISO)
 def test_init_knows_the_iso_times_that_a_run_reads_and_no_others(
     dataset: Dataset, written: str, is_known: bool, instant: int | None
@@ -66,6 +67,7 @@ def test_init_knows_the_iso_times_that_a_run_reads_and_no_others(
             propose_source([file], dataset.folder, Given(timezone="UTC"))
 
 
+@pytest.mark.quick(3)
 @pytest.mark.parametrize(
     ("written", "given"),
     [
@@ -100,6 +102,7 @@ def form(names: list[str], *times: list[str], given: str | None = None) -> str |
 ALIKE, ODD_ONE = ["03/04/2026 08:00", "03/04/2026 09:00"], ["03/04/2026 08:00"] * 9 + ["soon"]
 
 
+@pytest.mark.quick(2)
 @pytest.mark.parametrize(
     ("name", "times", "expected"),
     [
@@ -120,6 +123,7 @@ def test_a_day_above_the_twelfth_decides_wherever_it_stands_and_however_rare_it_
     assert form(["buses.csv"], times) == form(["buses.csv"], times[::-1]) == MONTH_FIRST
 
 
+@pytest.mark.quick(2)
 @pytest.mark.parametrize(
     "name",
     ["buses.csv", "buses-2026-11-30.csv", "buses-2026-04-03-2026-03-04.csv", "buses-2026-13-40.csv", "120260403.csv"],

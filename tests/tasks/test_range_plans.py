@@ -69,6 +69,7 @@ KINDS = ("estimated", "planned", "levy")
 """One mechanism of each kind of release; the others are planned by the same code."""
 
 
+@pytest.mark.quick(1)
 @pytest.mark.parametrize("mechanism", [*KINDS, *(slow(one) for one in MECHANISMS if one not in KINDS)])
 def test_a_range_is_planned_by_every_mechanism(week: tuple[Dataset, list[dt.date]], mechanism: str) -> None:
     dataset, dates = week
@@ -106,6 +107,7 @@ def test_a_day_that_cannot_be_planned_is_reported_and_the_others_are(week: tuple
     assert plans.withheld == [dates[1]]
 
 
+@pytest.mark.slow
 def test_a_process_that_is_killed_costs_time_and_nothing_else(week: tuple[Dataset, list[dt.date]]) -> None:
     dataset, dates = week
     dataset.set(epsilon_total=50.0)
@@ -147,6 +149,7 @@ time.sleep(600)
 """
 
 
+@pytest.mark.slow
 def test_processes_that_plan_end_with_the_one_they_work_for(week: tuple[Dataset, list[dt.date]]) -> None:
     dataset, _ = week
     dataset.prepare()

@@ -45,6 +45,7 @@ def proposed(form: str, dataset: Dataset) -> Proposal:
     return propose_source(files_of(dataset, pattern), dataset.folder, given)
 
 
+@pytest.mark.quick(1)
 @pytest.mark.parametrize("form", PRESETS)
 def test_a_real_form_is_recognised(form: str, dataset: Dataset) -> None:
     found = proposed(form, dataset)

@@ -157,6 +157,7 @@ def test_a_server_that_knows_versions_is_asked_for_newer_ones_only(serve: Serve,
     assert {asked["accept"] for asked in server.asked} == {"application/x-protobuf"}
 
 
+@pytest.mark.quick(1)
 @pytest.mark.parametrize(
     "bad",
     [
@@ -222,6 +223,7 @@ def test_waits_double_to_a_quarter_of_an_hour_or_to_what_the_feed_asks() -> None
     assert wait_after(3600, 3, 0) == 3600
 
 
+@pytest.mark.quick(1)
 @pytest.mark.parametrize(
     ("content", "ending"),
     [
@@ -246,6 +248,7 @@ def test_secrets_come_from_the_environment() -> None:
         filled_in("https://host/?a=$", {})
 
 
+@pytest.mark.quick(1)
 @pytest.mark.parametrize("kind", [signal.SIGTERM, signal.SIGINT])
 def test_the_command_ends_cleanly_at_a_signal_and_its_files_are_read(
     serve: Serve, tmp_path: Path, kind: signal.Signals
@@ -291,6 +294,7 @@ def test_what_is_not_whole_or_has_no_list_is_no_snapshot(page: bytes) -> None:
         recorder._ending(page, set())
 
 
+@pytest.mark.quick(1)
 @pytest.mark.parametrize(
     ("full", "empty", "other"),
     [

@@ -31,6 +31,7 @@ def collected(tmp_path: Path) -> Collected:
     return Collected(tmp_path)
 
 
+@pytest.mark.quick(2)
 @pytest.mark.parametrize("damage", ["empty", "cut", "another format", "wrong checksum"])
 def test_a_damaged_database_of_reports_is_set_aside_and_the_reports_are_read_again(
     collected: Collected, damage: str, caplog: pytest.LogCaptureFixture

@@ -26,6 +26,7 @@ def requested(seed: int, noise: str, target: Fraction | None) -> Request:
     return Request(occupancy, [50], Fraction(6), target, budgets, None, ZCDP, noise)
 
 
+@pytest.mark.quick(4)
 @pytest.mark.theorem("HV-L48", "HV-L49")
 @pytest.mark.parametrize(
     ("noise", "target", "n_examples"),

@@ -59,6 +59,7 @@ def test_a_day_that_cannot_be_read_stops_and_has_cost_a_hundredth(screened: Data
     assert "bus0" not in line.decode() + str(said.value)
 
 
+@pytest.mark.quick(1)
 def test_a_day_with_a_tenth_unreadable_goes_on_within_what_a_day_may_cost(screened: Dataset) -> None:
     write_day(screened, 2)
     screened.run_day()
@@ -117,6 +118,7 @@ def test_turning_the_question_on_or_off_lets_the_estimate_go_on(one: Dataset) ->
     assert verify_ledger(one.config).n_releases == 3
 
 
+@pytest.mark.quick(1)
 @pytest.mark.parametrize("left", ["400", "400.5"])
 def test_a_user_without_budget_is_not_asked_and_moves_nothing(dataset: Dataset, left: str) -> None:
     """Buses that had a day before have half an epsilon left or nothing; the count costs 4."""
@@ -157,6 +159,7 @@ def test_at_an_everyday_epsilon_a_city_of_400_buses_is_stopped(one: Dataset) -> 
     assert float(paid(one)[0].epsilon) < 0.4
 
 
+@pytest.mark.quick(1)
 def test_a_plan_leaves_the_hundredth_aside_also_where_little_is_left(screened: Dataset) -> None:
     screened.set(epsilon_total=600)
     for number in range(2):
@@ -200,6 +203,7 @@ def test_whatever_one_user_changes_moves_the_count_by_one_at_most(
                 assert abs(count(neighbour) - here) <= 1
 
 
+@pytest.mark.quick(1)
 @pytest.mark.parametrize("window", ["", "\nwindow_days = 2"])
 def test_a_range_stops_the_day_that_cannot_be_read_and_releases_the_others(one: Dataset, window: str) -> None:
     """The budget pays for exactly so many days; a stopped day is not planned again when the range goes on."""
@@ -234,6 +238,7 @@ def test_a_plan_that_is_older_than_a_stop_is_not_carried_out_beyond_the_limit(on
     assert verify_ledger(one.config).n_releases == 1
 
 
+@pytest.mark.quick(1)
 @pytest.mark.parametrize("engine", ENGINES, ids=["local", "shards"])
 def test_the_question_reads_what_could_not_be_read_as_a_number(one: Dataset) -> None:
     """Empty fields, sentinels and words are asked for alike; a value out of bounds is a value."""

@@ -144,6 +144,7 @@ def test_any_ending_is_read_in_a_declared_format(dataset: Dataset) -> None:
     assert rows_of(dataset) == [BUS1]
 
 
+@pytest.mark.quick(2)
 @pytest.mark.parametrize("name", ["a.csv", "a.ndjson", "a.parquet"])
 def test_numbers_with_a_decimal_comma_are_read_where_it_is_declared(dataset: Dataset, name: str) -> None:
     dataset.set(decimal=",", delimiter=";")
@@ -267,6 +268,7 @@ def test_a_document_is_split_into_its_records_as_they_are_written(
     assert json_documents.count_records(path, "result") == len(records)
 
 
+@pytest.mark.quick(4)
 @pytest.mark.parametrize("value", ["30", "012", "9" * 5_000, "1e999", '"x"', "null", "[1,[2]]"])
 @pytest.mark.parametrize("first_has_time", [True, False])
 def test_a_time_beside_the_list_is_that_of_records_without_one_whatever_values_are(
@@ -339,6 +341,7 @@ def test_no_column_is_within_the_value_or_holds_it(dataset: Dataset, user: str, 
     assert "(columns.user) and columns.value are parts of one another" in refusal(dataset)
 
 
+@pytest.mark.quick(4)
 @pytest.mark.parametrize("line_end", ["\n", "\r\n"])
 @pytest.mark.parametrize("value", ["9", "\r", "\n", "\r\n", "a\nb\r", '""'])
 def test_line_ends_in_the_first_value_of_a_file_without_a_header_are_none_of_the_file(

@@ -81,6 +81,7 @@ def test_of_a_file_that_was_read_before_a_worker_says_whether_it_is_as_it_was_an
         assert re.fullmatch(rf"parts/{file_id}/[0-9a-f]{{32}}", one.folder)
 
 
+@pytest.mark.quick(1)
 @pytest.mark.parametrize("step", ["read_input", "index_shard"])
 def test_a_worker_that_outlives_its_run_keeps_nothing_of_a_day_that_was_forgotten_meanwhile(
     busy_dataset: Dataset, heard: list[Heard], monkeypatch: pytest.MonkeyPatch, step: str

@@ -56,6 +56,7 @@ def test_a_file_is_read_once_and_again_only_when_its_content_changes(busy_datase
     assert busy_dataset.query("select sum(n_records) from user_cell") == [(289,)]
 
 
+@pytest.mark.slow
 def test_the_number_of_shards_may_change_at_any_time(busy_dataset: Dataset) -> None:
     busy_dataset.prepare()
     before = busy_dataset.query("select * from user_cell order by all")
@@ -68,6 +69,7 @@ def test_the_number_of_shards_may_change_at_any_time(busy_dataset: Dataset) -> N
     assert busy_dataset.query("select distinct n_shards from raw_part order by all") == [(3,), (4,)]
 
 
+@pytest.mark.quick(1)
 @pytest.mark.parametrize("n_new", [0, 1])
 def test_what_no_finished_run_knows_of_is_deleted_before_the_next_begins(busy_dataset: Dataset, n_new: int) -> None:
     busy_dataset.prepare()
@@ -195,6 +197,7 @@ def test_records_that_went_to_no_shard_are_missed(busy_dataset: Dataset, monkeyp
         busy_dataset.prepare()
 
 
+@pytest.mark.slow
 def test_any_address_that_fsspec_knows_will_do(busy_dataset: Dataset) -> None:
     place = f"memory:///{uuid.uuid4().hex}"
     text = (busy_dataset.folder / "raw" / "day.csv").read_bytes()

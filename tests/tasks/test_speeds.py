@@ -183,6 +183,7 @@ def inside(cell: str, rng: np.random.Generator) -> tuple[float, float]:
     return float(latitude), float(longitude)
 
 
+@pytest.mark.quick(2)
 @pytest.mark.parametrize("form", ["parquet", "ndjson", "json", "gtfs-rt"])
 def test_no_format_needs_a_column_of_values(form: str, moving: Dataset) -> None:
     fixes = [("a", MIDNIGHT + 1000, 47.0, 8.3), ("a", MIDNIGHT + 1010, 47.001, 8.3)]

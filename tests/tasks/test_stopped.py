@@ -158,6 +158,7 @@ def test_a_stop_is_backed_up(dataset: Dataset) -> None:
     assert {stop.plan, stop.losses} <= copied
 
 
+@pytest.mark.quick(2)
 @pytest.mark.parametrize("mechanism", OF_SUMS_IN_BRIEF)
 def test_every_mechanism_is_screened_within_what_a_day_may_cost(dataset: Dataset, mechanism: str) -> None:
     choose(dataset, mechanism, epsilon="400", cell_epsilon="90")

@@ -38,6 +38,7 @@ def export(dataset: Dataset, request: pytest.FixtureRequest, tmp_path: Path) -> 
     return path
 
 
+@pytest.mark.quick(1)
 def test_a_stranger_checks_a_stopped_day(export: Path) -> None:
     ended = checked(export)
     assert ended.returncode == 0, ended.stderr
@@ -56,6 +57,7 @@ def test_a_stranger_checks_a_stopped_day(export: Path) -> None:
         assert said in checked(export).stderr
 
 
+@pytest.mark.quick(1)
 def test_the_document_describes_every_field_of_a_screening_and_of_a_stopped_day(export: Path) -> None:
     stopped, released = (json.loads(line) for line in export.read_bytes().splitlines())
     section = DOCUMENT.partition("## The fields of a screening")[2].partition("\n## ")[0]

@@ -118,6 +118,7 @@ def test_init_finds_the_time_beside_the_list(dataset: Dataset) -> None:
     assert propose_source([path], dataset.folder, Given()).settings["columns"]["time"] == ["timestamp", "last_updated"]
 
 
+@pytest.mark.quick(4)
 @pytest.mark.parametrize("name", [one.removeprefix("a.") for one in NAMES])
 @pytest.mark.parametrize("hour", ["07", "7"])
 def test_a_path_says_date_and_hour(dataset: Dataset, name: str, hour: str) -> None:

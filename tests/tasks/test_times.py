@@ -28,6 +28,7 @@ def write_parquet(dataset: Dataset, time: pl.Series) -> None:
     pl.DataFrame({**columns, "time": time}).write_parquet(dataset.write("a.parquet", b""))
 
 
+@pytest.mark.quick(4)
 @pytest.mark.parametrize(
     "written",
     [
@@ -101,6 +102,7 @@ ZONES = {
 }
 
 
+@pytest.mark.quick(4)
 @pytest.mark.parametrize("zone", ZONES)
 @pytest.mark.parametrize(
     ("form", "written"),

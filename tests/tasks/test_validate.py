@@ -39,6 +39,7 @@ def refusal(dataset: Dataset, date: dt.date = DATE) -> str:
 GOOD = f"bus1,{DATE}T08:00:00Z,47.05,8.31,30"
 
 
+@pytest.mark.quick(3)
 @pytest.mark.parametrize(
     ("row", "reason"),
     [
@@ -125,6 +126,7 @@ def test_whatever_else_is_wrong_the_first_rule_that_a_record_breaks_is_its_reaso
     assert found == {number: rule for number, rule in expected.items() if rule}
 
 
+@pytest.mark.quick(3)
 @pytest.mark.parametrize(
     ("value", "ticks", "repair"),
     [
@@ -151,6 +153,7 @@ def test_a_value_is_never_a_reason_it_is_clamped_and_counted_where_only_the_owne
     assert dataset.query("select repair, n_records from value_repair") == ([(repair, 1)] if repair else [])
 
 
+@pytest.mark.quick(3)
 @pytest.mark.parametrize(
     ("value", "ticks", "repair"),
     [
@@ -246,6 +249,7 @@ def test_too_many_rows_without_a_day_fail_the_file_and_say_why(dataset: Dataset)
     assert "1 malformed rows and 1 with a time that cannot be read, of 3" in refusal(dataset)
 
 
+@pytest.mark.quick(1)
 @pytest.mark.parametrize(("n_without", "fails"), [(1, False), (9, False), (20, True)])
 def test_snapshots_are_judged_together(n_without: int, fails: bool, dataset: Dataset) -> None:
     dataset.edit("[columns]", 'records = "buses"\n[columns]')
@@ -344,6 +348,7 @@ def test_a_slot_ends_just_before_the_next_begins(dataset: Dataset) -> None:
     assert slots == [(int(edge.timestamp()) * 1_000_000, 3) for edge in edges]
 
 
+@pytest.mark.quick(3)
 @pytest.mark.parametrize(
     ("column", "broken", "rule"),
     [

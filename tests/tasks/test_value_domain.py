@@ -75,6 +75,7 @@ def test_nor_does_one_across_such_a_place_of_a_compressed_file(
     assert_same(cases_across(form, BOUNDARIES[:4], campaign=campaign), make_dataset, "", 1, say)
 
 
+@pytest.mark.quick(1)
 @examples(1, 15)
 @pytest.mark.parametrize("form", FORMS)
 def test_nor_does_one_change_what_is_said_of_a_file_that_is_broken_elsewhere(
@@ -86,6 +87,7 @@ def test_nor_does_one_change_what_is_said_of_a_file_that_is_broken_elsewhere(
     assert_same(cases, make_dataset, "", 1, say)
 
 
+@pytest.mark.quick(1)
 @examples(2, 200)
 @pytest.mark.parametrize("odd", FEEDS)
 def test_nor_does_any_number_of_a_feed(
@@ -110,6 +112,7 @@ def test_nor_does_one_beside_a_time_in_two_columns(
     say(f"value domain, two columns, {zone}: {len(cases):,} files, {sum(case.n_changed for case in cases):,} values")
 
 
+@pytest.mark.quick(1)
 @examples(1, 40)
 @pytest.mark.parametrize(
     ("zone", "form"), [("America/St_Johns", "csv"), ("Asia/Kathmandu", "ndjson"), ("Africa/Casablanca", "parquet")]

@@ -38,6 +38,7 @@ def test_only_the_owner_can_read_it_and_it_is_forgotten_with_any_day(dataset: Da
     assert not path.parent.exists()
 
 
+@pytest.mark.quick(1)
 @pytest.mark.parametrize("engine", ENGINES)
 def test_the_log_is_the_same_whatever_the_values_are(dataset: Dataset, caplog: pytest.LogCaptureFixture) -> None:
     said = []

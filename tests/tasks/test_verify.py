@@ -27,6 +27,7 @@ from tasks.release.publish import publish_files
 from tasks.upkeep import verify
 
 
+@pytest.mark.quick(1)
 @pytest.mark.parametrize("name", PUBLISHED)
 def test_verify_names_a_published_file_that_was_changed_or_is_gone(busy_dataset: Dataset, name: str) -> None:
     busy_dataset.set(map=name == "map.html")
@@ -49,6 +50,7 @@ licence = "https://example.org/licence"
 """
 
 
+@pytest.mark.quick(1)
 @pytest.mark.parametrize("name", ["index.html", "datapackage.json", "columns-*.json", "catalogue.jsonld"])
 def test_verify_names_each_file_over_all_days_that_is_changed_or_missing(busy_dataset: Dataset, name: str) -> None:
     busy_dataset.edit("[storage]", f"{PUBLISHER}[storage]")

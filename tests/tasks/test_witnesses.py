@@ -79,6 +79,7 @@ def test_attempts_and_plans_without_a_release_are_in_nobodys_way(
     assert list(attempts_of(busy_dataset).values()) == [b"..+"]
 
 
+@pytest.mark.quick(1)
 @pytest.mark.parametrize("n_kept", [0, 1])
 def test_a_ledger_cut_with_all_that_was_a_witness_before_is_refused_by_the_marks(
     busy_dataset: Dataset, n_kept: int

@@ -56,6 +56,7 @@ def test_no_value_decides_which_records_there_are(value: str, buses: Dataset) ->
     assert [row[:4] for row in rows_of(buses)] == [(one, SECOND, 47.05, 8.31) for one in ("b1", "b2")]
 
 
+@pytest.mark.quick(4)
 @pytest.mark.parametrize(
     ("content", "said"),
     [
@@ -168,6 +169,7 @@ FILES = {
 }
 
 
+@pytest.mark.quick(4)
 @pytest.mark.parametrize("is_archive", [False, True])
 @pytest.mark.parametrize("user", ["{file}", "{folder}", "{folder/..}"])
 @pytest.mark.parametrize("ending", FILES)

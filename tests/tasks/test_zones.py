@@ -127,6 +127,7 @@ def test_shapes_that_are_no_areas_in_degrees_are_refused_by_plan_too(zoned: Data
     assert released(zoned) == []
 
 
+@pytest.mark.slow
 def test_zones_where_nobody_is_are_cautioned_and_verified_in_weeks_too(zoned: Dataset) -> None:
     path = zoned.folder / "districts.geojson"
     far = {"type": "Polygon", "coordinates": [[[1, 1], [2, 1], [2, 2], [1, 1]]]}
@@ -155,6 +156,7 @@ def test_a_changed_zone_does_not_follow_from_the_tables(zoned: Dataset, monkeypa
         verify_ledger(zoned.config)
 
 
+@pytest.mark.slow
 def test_weeks_have_their_zones_too_and_verify_makes_them_again(zoned: Dataset) -> None:
     """The first day is a Thursday, and the fifth one a Monday."""
     for number in (0, 1, 4):
