@@ -49,7 +49,7 @@ def __getattr__(name: str) -> Any:
     """Return `ask`, or a flow by its name. Prefect is imported for flows only, because it takes seconds."""
     if name == "ask":
         use_own_packages()
-        from tasks.answers.asking import ask_for_table
+        from tasks.answers.ask import ask_for_table
 
         return ask_for_table
     if name not in _FLOWS:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from flows import (
-    asking,
+    ask_cli,
     beginning,
     choosing,
     collect_cli,
@@ -263,7 +263,7 @@ for command in (
     beginning.init,
     choosing.explore,
     recording.record,
-    asking.ask,
+    ask_cli.ask,
     storing.storage,
     serving.up,
     serving.resume,

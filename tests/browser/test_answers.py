@@ -7,7 +7,7 @@ from estimates import day, write_day
 from playwright.sync_api import Browser
 from support import SCREENSHOTS, Dataset
 
-from tasks.answers.asking import ask
+from tasks.answers.ask import ask
 from tasks.answers.page import answer_page
 
 

@@ -23,7 +23,7 @@ from support import Dataset
 
 import hexveil
 from tasks.answers.answer import FALSE_DISCOVERIES, Answer
-from tasks.answers.asking import ask
+from tasks.answers.ask import ask
 from tasks.answers.page import answer_page
 from tasks.answers.sums import Sums, chains_of, shares_of_days, together
 from tasks.answers.times import hours_of, period_of, weekdays_of

@@ -15,7 +15,7 @@ from support import DATE, HEADER, Dataset, table
 
 from dpmath.estimate.law_charges import FIRST, LATER
 from tasks.account import private_files
-from tasks.answers.asking import ask
+from tasks.answers.ask import ask
 from tasks.base import warehouse
 from tasks.base.errors import BadConfig, BadInput, HexveilError
 from tasks.formats.columns import meaning

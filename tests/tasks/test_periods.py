@@ -12,7 +12,7 @@ from support import Dataset
 
 from tasks.account import ledger
 from tasks.account.chain import releases
-from tasks.answers.asking import ask
+from tasks.answers.ask import ask
 from tasks.base.errors import LedgerBroken
 from tasks.release import publish
 from tasks.release.periods import write_periods

@@ -13,7 +13,7 @@ from present import AREA, CONFIG, DATE, lines_of, made, released, write
 import hexveil
 from tasks.account import ledger
 from tasks.account.presence_release import presence_releases
-from tasks.answers.asking import ask
+from tasks.answers.ask import ask
 from tasks.base.errors import HexveilError, LedgerBroken
 from tasks.formats.joint import says_another
 from tasks.presence import joint, states, verify

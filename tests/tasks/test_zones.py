@@ -13,7 +13,7 @@ from support import Dataset
 from typer.testing import CliRunner
 
 from flows.cli import app
-from tasks.answers.asking import ask
+from tasks.answers.ask import ask
 from tasks.base.errors import BadConfig, BadInput, HexveilError
 from tasks.release import zones as of_zones
 from tasks.reporting.day_report import report_day

@@ -23,7 +23,7 @@ WORDS: dict[str, tuple[str, ...]] = {
         *("recordedat", "recordedattime", "recordedtime", "lastreported", "lastupdated", "ts", "epoch"),
         *("date", "basedatetime", "dateutc", "utc", "now", "updatedat", "lastupdate", "reportedat"),
         *("lastseen", "tst", "fecha", "fechahora", "fechaactual", "zeit", "zeitpunkt", "zeitstempel", "horodatage"),
-        *("reported", "fixtime", "devicetime", "createdat"),
+        *("reported", "fixtime", "devicetime", "createdat", "at"),
     ),
     "value": (
         *("speed", "speedkmh", "speedkph", "speedmph", "speedms", "velocity", "avgspeed", "spd", "kmh", "mph"),

@@ -54,7 +54,7 @@ def ask(
 
     For example: hexveil ask published --where districts.geojson --days mon-fri --hours 7-11
     """
-    from tasks.answers.asking import ask as answer_to
+    from tasks.answers.ask import ask as answer_to
     from tasks.answers.words import in_words
 
     if as_json and as_csv:
