@@ -1,7 +1,6 @@
 """Places as cells, points, whole numbers and round longitudes: what is read, and what is refused in a sentence."""
 
 import json
-from pathlib import Path
 from typing import Any
 
 import h3
@@ -225,14 +224,6 @@ def test_the_table_of_boxes_is_of_positions_alone(dataset: Dataset) -> None:
     dataset.prepare()
     with warehouse.connect(dataset.config) as connection:
         assert find_cells(connection, {"date": DATE}) is False
-
-
-def test_an_old_warehouse_gets_the_column_of_cells(dataset: Dataset, tmp_path: Path) -> None:
-    dataset.write("a.csv", "bus,time,lat,lon,speed\n" + "".join(rows_at("47.05,8.31")))
-    dataset.prepare()
-    assert tmp_path == dataset.folder
-    dataset.query("alter table raw_record drop column place_cell")
-    assert dataset.query("select place_cell from raw_record") == [(None,)]
 
 
 @given(st.lists(st.binary(max_size=30), max_size=5), st.lists(st.integers(0, 2**64 - 1), max_size=5))
