@@ -4,13 +4,16 @@ import datetime as dt
 import math
 import re
 from collections.abc import Callable
+from io import BytesIO
 from pathlib import Path
 from typing import Any
 
 import h3
+import numpy as np
 import polars as pl
 import pytest
 from configurations import with_settings
+from PIL import Image, ImageStat
 from support import CONFIG, DATE, HEADER, WITH_MAP, Dataset, by_clip_user, silence, table
 
 from tasks.base.config import Config, load_config
@@ -19,6 +22,12 @@ from tasks.formats.map.page import map_page
 OpenMap = Callable[..., Any]
 PHONE = (375, 740)
 HOST = "https://tiles.example.org"
+COLOURS = """() => [...Bokeh.documents[0]._all_models.values()].flatMap((model) => {
+    const glyph = model.data_source ? [Bokeh.index.find_one(model).nonselection_glyph.model] : []
+    return [model, ...glyph].flatMap((one) => [...one]).filter(({attr}) => attr.endsWith("_color"))
+        .map((property) => property.get_value()).map((colour) => String(colour?.value ?? colour))
+})"""
+"""The colours of all that a map has."""
 SLIDER, SELECT = ".noUi-handle", "select"
 BUSY, QUIET = (
     {"47.05,8.31": (8, 9), "47.10,8.40": (9, 10), "47.08,8.20": (9,)},
@@ -66,6 +75,27 @@ def test_the_map_opens_at_the_fullest_slot_and_the_hexagon_published_most(open_m
     most = table(released).group_by("h3_cell").len().sort("len", "h3_cell", descending=[True, False])["h3_cell"]
     assert shown.title_of_curve.removeprefix("Hexagon ") in most[:2].to_list()
     shown.keep("test-desktop")
+
+
+def test_a_map_is_dark_where_the_screen_is_and_light_again_in_the_morning(open_map: OpenMap, released: Dataset) -> None:
+    light = open_map(released.published("map.html"), color_scheme="light")
+    shown = open_map(released.published("map.html"), color_scheme="dark")
+    shown.keep("test-dark")
+    at_night = shown.page.evaluate(COLOURS)
+    assert brightness(shown) < 80
+    assert brightness(light) > 180
+    assert not {"#ffffff", "#f6f6f4", "#1d1d1b", "#444444"} & set(at_night)
+    shown.page.emulate_media(color_scheme="light")
+    shown.page.wait_for_timeout(300)
+    assert brightness(shown) > 180
+    assert shown.page.evaluate(COLOURS) == light.page.evaluate(COLOURS) != at_night
+
+
+def brightness(shown: Any) -> float:
+    """Return how bright the map and the curve are on average, from 0 to 255."""
+    return float(
+        np.mean([ImageStat.Stat(Image.open(BytesIO(shown.picture(part)))).mean[:3] for part in (".map", ".curve")])
+    )
 
 
 def test_the_arrow_keys_move_the_slider_and_the_map_follows(open_map: OpenMap, released: Dataset) -> None:

@@ -51,16 +51,18 @@ from tasks.formats.map.words import (
 Sources = dict[str, ColumnDataSource]
 
 _SLIDER_STYLE = f"""
-.bk-slider-title {{ font: 600 16px {FONT}; margin-bottom: 16px; }}
-.noUi-target {{ background: #e2e2de; border: 0; box-shadow: none; }}
+.bk-slider-title {{ font: 600 16px {FONT}; color: var(--ink); margin-bottom: 16px; }}
+.noUi-target {{ background: var(--edge); border: 0; box-shadow: none; }}
 .noUi-target.noUi-horizontal {{ height: 10px; width: calc(100% - 32px); margin: 0 16px 12px; }}
 .noUi-horizontal .noUi-handle {{ width: 32px; height: 32px; right: -16px; top: -12px; border-radius: 16px; }}
-.noUi-handle:focus-visible {{ outline: 3px solid {INK}; outline-offset: 2px; }}
+.noUi-handle:focus-visible {{ outline: 3px solid var(--ink); outline-offset: 2px; }}
 """
 _SELECT_STYLE = f"""
-label {{ font: 600 16px {FONT}; margin-bottom: 6px; }}
+label {{ font: 600 16px {FONT}; color: var(--ink); margin-bottom: 6px; }}
 select.bk-input {{ font: 16px {FONT}; min-height: 44px; }}
-select.bk-input:focus-visible {{ outline: 3px solid {INK}; outline-offset: 2px; }}
+select:not([multiple]).bk-input {{ appearance: auto; background-image: none; }}
+select.bk-input {{ color: var(--ink); background-color: var(--card); border-color: var(--edge); }}
+select.bk-input:focus-visible {{ outline: 3px solid var(--ink); outline-offset: 2px; }}
 """
 
 
