@@ -16,7 +16,7 @@ _WEEKDAYS = ("Mo", "Tu", "We", "Th", "Fr", "Sa", "Su")
 
 
 def index_page(publication: Publication, catalogues: Sequence[str]) -> bytes:
-    """Return the page, HTML in UTF-8. It needs no network and no script.
+    """Return the page, HTML in UTF-8. It needs no network; its script leads from a day's map to the next day's.
 
     Args:
         publication: The dataset and its releases.
@@ -70,10 +70,10 @@ def _month(year: int, month: int, releases: dict[dt.date, PublishedRelease]) -> 
     }
 
 
-_EMPTY = {"number": "", "link": "", "title": ""}
+_EMPTY = {"number": "", "link": "", "title": "", "date": ""}
 
 
 def _day(date: dt.date, releases: dict[dt.date, PublishedRelease]) -> dict[str, str]:
     one = releases.get(date)
     title = f"{date}: {one.n_published:,} cells. {one.said_first or ''}".rstrip(". ") if one else ""
-    return {"number": str(date.day), "link": one.link if one else "", "title": title}
+    return {"number": str(date.day), "link": one.link if one else "", "title": title, "date": str(date)}

@@ -13,7 +13,9 @@ import numpy as np
 import polars as pl
 import pytest
 from configurations import with_settings
+from estimates import day, write_day
 from PIL import Image, ImageStat
+from playwright.sync_api import Browser
 from support import CONFIG, DATE, HEADER, WITH_MAP, Dataset, by_clip_user, silence, table
 
 from tasks.base.config import Config, load_config
@@ -312,3 +314,21 @@ def test_hexagons_on_both_sides_of_the_180th_meridian_lie_side_by_side(open_map:
     shown = open_map(write_map(tmp_path, configured(tmp_path, {}), places, DATE))
     xs = [x for corners in shown.layer(0)["xs"] for x in corners]
     assert max(xs) - min(xs) < 50_000
+
+
+def test_the_way_to_the_day_after_leads_over_days_without_a_release(browser: Browser, dataset: Dataset) -> None:
+    dataset.config_file.write_text(with_settings(by_clip_user(WITH_MAP), epsilon_total=100.0))
+    for number in (0, 3):
+        write_day(dataset, day(number))
+        dataset.run_day(day(number))
+    first, last = (f"file://{dataset.published('map.html', day(number))}" for number in (0, 3))
+    page = browser.new_page()
+    page.goto(first)
+    for way, there in (("Day after", last), ("Day before", first)):
+        page.get_by_text(way, exact=True).click()
+        page.wait_for_url(there)
+    for way in ("Day before", "All days"):
+        page.goto(first)
+        page.get_by_text(way, exact=True).click()
+        page.get_by_text("January 2026").first.wait_for()
+    page.close()

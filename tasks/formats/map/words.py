@@ -219,4 +219,6 @@ def head(
         "n_withheld": f"{withheld.height:,}",
         "release_id": statistics["release_id"][0],
         "timezone": config.dataset.timezone,
+        "date": str(date),
+        "all_days": "../" * (2 if revision else 1) + "index.html",
     }
