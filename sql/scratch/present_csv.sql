@@ -8,7 +8,8 @@
 --          group; $n_fields; $user, $time, $clock, $latitude, $longitude, $value: the places of the columns from 1,
 --          $clock that of the time if the date has no column of its own; $blank: trimmed off user ids; $micros,
 --          $time_format: of times, see instant_of; $place: the form of places, see place_of; $decimal: the decimal
---          mark; $day_start, $day_end in UTC; $missing: values of the source that mean "not measured"
+--          mark; $is_measured: whether rows have a value of their own, else it is 0; $day_start, $day_end in UTC;
+--          $missing: values of the source that mean "not measured"
 -- Privacy  SENSITIVE
 create or replace temp table present_row as
 with plain as (
@@ -76,7 +77,7 @@ read as (
         trimmed_id(user_id, $blank) as user_id,
         readable_time(instant) as observed_at,
         place_of(latitude, longitude, $place) as place,
-        number_of(value, $decimal) as value
+        if($is_measured, number_of(value, $decimal), 0) as value
     from timed
 )
 

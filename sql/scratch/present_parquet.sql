@@ -2,8 +2,8 @@
 -- Grain    one row per row of the files
 -- Reads    source_row: the five columns of the files
 -- Params   $blank: trimmed off user ids; $micros, $time_format: of times, see instant_of; $place: the form of places,
---          see place_of; $decimal: the decimal mark of texts; $day_start, $day_end in UTC; $missing: values of the
---          source that mean "not measured"
+--          see place_of; $decimal: the decimal mark of texts; $is_measured: whether rows have a value of their own,
+--          else it is 0; $day_start, $day_end in UTC; $missing: values of the source that mean "not measured"
 -- Privacy  SENSITIVE
 create or replace temp table present_row as
 with timed as (
@@ -16,7 +16,7 @@ read as (
         trimmed_id("user"::varchar, $blank) as user_id,
         readable_time(instant) as observed_at,
         place_of(latitude, longitude, $place) as place,
-        number_of(value, $decimal) as value
+        if($is_measured, number_of(value, $decimal), 0) as value
     from timed
 )
 

@@ -1,11 +1,10 @@
 -- derived_value: the speed of each record of one local day, from the same user's fix before.
--- It is the great-circle distance (haversine) over the time between. There is none without a fix before, at the same
--- instant, or after more than the longest gap. Fixes of one instant are in the order of files and rows.
+-- There is none without a fix before. Fixes of one instant are in the order of files and rows.
 -- Grain    one row per record of the day that has a user, a time and a place and is no duplicate
 -- Reads    raw_record, raw_file, quarantined_record
 -- Params   $date, $file_ids: the day's files; $fix_ids: these and the files of the day before; $first, $day_start,
 --          $day_end in UTC: fixes begin at $first; $longest_gap in microseconds; $per_metre_a_second: of the unit
--- Units    value is in the unit that is published; the Earth's mean radius is 6,371,008.8 m
+-- Units    value is in the unit that is published
 -- Privacy  SENSITIVE: places inside hexagons decide on values alone
 insert into derived_value by name
 with fix as (
@@ -30,23 +29,12 @@ with fix as (
         and latitude between -90 and 90 and longitude between -180 and 180
         and (latitude <> 0 or longitude <> 0)
     window same as (partition by user_id order by observed_at, name, raw_record.file_id, row_number)
-),
-
-moved as (
-    select
-        *,
-        sin((latitude - latitude_before) / 2) ** 2
-            + cos(latitude) * cos(latitude_before) * sin((longitude - longitude_before) / 2) ** 2 as haversine
-    from fix
-    where local_date = $date and file_id in $file_ids and observed_at >= $day_start
 )
 
 select
     local_date,
     file_id,
     row_number,
-    case
-        when gap between 1 and $longest_gap
-            then 2 * 6371008.8 * asin(least(sqrt(haversine), 1)) / (gap / 1000000) * $per_metre_a_second
-    end as value
-from moved
+    speed_of(latitude, longitude, latitude_before, longitude_before, gap, $longest_gap, $per_metre_a_second) as value
+from fix
+where local_date = $date and file_id in $file_ids and observed_at >= $day_start

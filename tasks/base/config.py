@@ -46,6 +46,18 @@ class _Parts(Protocol):
     def folder(self) -> Path: ...
 
 
+def refuse_odd_speed(columns: Columns, value: Value) -> None:
+    """Check that a speed that is derived has one of the units, and nothing that is for values of the source.
+
+    Raises:
+        ValueError: It is not so.
+    """
+    if columns.is_speed and value.unit not in SPEED_UNITS:
+        raise ValueError(f"columns.value = {SPEED} needs a value.unit of {', '.join(SPEED_UNITS)}")
+    if columns.is_speed and (value.factor != 1 or value.missing or value.change):
+        raise ValueError(f"columns.value = {SPEED} is in value.unit: remove value.factor, missing and change")
+
+
 class OfDataset:
     """What a configuration of a dataset is, in either model: its name, its zones, its folder and its days."""
 
@@ -193,12 +205,7 @@ class Config(OfDataset, Section):
 
     @model_validator(mode="after")
     def _a_speed_has_a_unit(self) -> Self:
-        if not self.columns.is_speed:
-            return self
-        if self.value.unit not in SPEED_UNITS:
-            raise ValueError(f"columns.value = {SPEED} needs a value.unit of {', '.join(SPEED_UNITS)}")
-        if self.value.factor != 1 or self.value.missing or self.value.change:
-            raise ValueError(f"columns.value = {SPEED} is in value.unit: remove value.factor, missing and change")
+        refuse_odd_speed(self.columns, self.value)
         return self
 
     def reading_settings(self) -> dict[str, Any]:

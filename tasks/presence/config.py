@@ -11,11 +11,11 @@ import numpy as np
 from pydantic import Field, model_validator
 
 from dpmath.presence.user_cells import MOST_CELLS
-from tasks.base.config import Config, OfDataset
+from tasks.base.config import Config, OfDataset, refuse_odd_speed
 from tasks.base.config_publisher import Publisher
 from tasks.base.config_reading import read_as
 from tasks.base.config_sections import Budget, Monitoring, Storage, Value
-from tasks.base.config_source import OF_PATH, SPEED, Columns, Dataset
+from tasks.base.config_source import OF_PATH, Columns, Dataset
 from tasks.base.config_types import Section
 from tasks.base.durable import canonical_json, sha256
 from tasks.base.errors import BadConfig
@@ -23,7 +23,7 @@ from tasks.base.file_patterns import is_of_path
 from tasks.presence.area import hexagons_of
 from tasks.presence.sections import AreaGrid, PresencePrivacy, PresencePublish, PresenceStatistics
 
-FORMATS = ("csv", "parquet", "ndjson")
+FORMATS = ("csv", "parquet", "ndjson", "json")
 _MOST_TICKS = 1 << 16
 NO_VALUE = "{none}"
 """What `columns.value` is where numbers of users alone are published."""
@@ -65,14 +65,15 @@ class PresenceConfig(OfDataset, Section):
         """Refuse what is decided by several records, which may be of several users."""
         dataset, columns = self.dataset, self.columns
         unlike = dataset.format is not None and dataset.format not in FORMATS
-        if unlike or dataset.records is not None or dataset.preset is not None:
+        if unlike or dataset.preset is not None:
             raise ValueError(
-                "files must be CSV, Parquet or NDJSON where presence is secret: remove format, records, preset"
+                "files must be CSV, Parquet, NDJSON or JSON where presence is secret: remove format and preset"
             )
-        if columns.is_of_path or columns.value == SPEED or columns.time_else is not None:
-            raise ValueError(
-                f"columns must not be {', '.join(OF_PATH)} or {SPEED} where presence is secret, nor have time_else"
-            )
+        if dataset.records is not None and dataset.format not in (None, "json"):
+            raise ValueError("records is for JSON documents: remove it, or format")
+        if columns.is_of_path or columns.time_else is not None:
+            raise ValueError(f"columns must not be {', '.join(OF_PATH)} where presence is secret, nor have time_else")
+        refuse_odd_speed(columns, self.value)
         if any(map(is_of_path, columns.of_time)):
             raise ValueError("columns.time must be in the files where presence is secret, and not in their paths")
         if columns.user_is == "record":
@@ -183,10 +184,15 @@ class PresenceConfig(OfDataset, Section):
         return type(self).model_validate(whole, strict=False)
 
     @property
+    def is_measured(self) -> bool:
+        """Whether records have a value of their own: nothing is counted alone, or derived from places."""
+        return self.statistics.mean and not self.columns.is_speed
+
+    @property
     def by_role(self) -> dict[str, str]:
         """The name of each role's column; where nothing is measured, something that every record has is the value."""
         roles = self.columns.by_role
-        return roles if self.statistics.mean else {**roles, "value": next(iter(self.columns.of_place.values()))}
+        return roles if self.is_measured else {**roles, "value": next(iter(self.columns.of_place.values()))}
 
     def with_privacy(self, settings: dict[str, Any]) -> Self:
         """Return the configuration with a recorded section on privacy."""

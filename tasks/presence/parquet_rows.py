@@ -47,7 +47,8 @@ def _schema(held: pa.Schema, roles: dict[str, str], config: PresenceConfig) -> p
     if lacking:
         raise BadInput(f"a file has no column {', '.join(lacking)}; mend [columns]")
     alone = next((role for role in ("h3", "geometry") if role in config.by_role), None)
-    kinds: dict[str, str] = {} if alone is None else dict.fromkeys(("latitude", "longitude"), alone)
+    of_place = ("latitude", "longitude") if config.is_measured else ("latitude", "longitude", "value")
+    kinds: dict[str, str] = {} if alone is None else dict.fromkeys(of_place, alone)
     fields = []
     for role, name in roles.items():
         kind = held.field(name).type

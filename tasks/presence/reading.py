@@ -6,7 +6,7 @@ form of times is declared, not guessed from a file. What the curator wants to kn
 
 import datetime as dt
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
@@ -16,11 +16,15 @@ import pyarrow as pa
 
 from dpmath.presence.user_cells import UserCells, capped
 from tasks.base import durable, warehouse
+from tasks.base.config import SPEED_UNITS
 from tasks.base.errors import BadInput
 from tasks.base.storage import private_folder
 from tasks.occupancy.boxed_area import cells_about
 from tasks.presence.config import FORMATS, PresenceConfig
+from tasks.presence.json_rows import JsonRows
 from tasks.presence.parquet_rows import parquet_rows
+from tasks.records.input_formats.archives import ENDINGS as ARCHIVES
+from tasks.records.input_formats.archives import is_archive
 from tasks.records.input_formats.columns import place_form
 from tasks.records.input_formats.compressed import PACKINGS, open_binary
 from tasks.records.input_formats.incoming import BLANK
@@ -30,7 +34,14 @@ from tasks.records.input_formats.times import TEXT, TimeForm, define_times, of_f
 from tasks.records.read.fetched import at_hand
 from tasks.records.read.inputs import find_inputs
 
-_ENDINGS = {".csv": "csv", ".tsv": "csv", ".parquet": "parquet", ".ndjson": "ndjson", ".jsonl": "ndjson"}
+_ENDINGS = {
+    ".csv": "csv",
+    ".tsv": "csv",
+    ".parquet": "parquet",
+    ".ndjson": "ndjson",
+    ".jsonl": "ndjson",
+    ".json": "json",
+}
 _MACROS = (
     "scratch/lines_of",
     "scratch/number_of",
@@ -60,15 +71,15 @@ def read_day(date: dt.date, config: PresenceConfig) -> UserCells:
     ticks = {"lower": float(value.lower), "tick": config.tick, "n_ticks": value.n_ticks}
     places = {"resolution": grid.h3_resolution, "slot_minutes": grid.slot_minutes, "day_zone": config.timezone}
     with warehouse.in_memory(config.time_zone, config, h3_cell=cells_about(config.hexagons)) as connection:
-        n_lines = _read_files(connection, date, config)
+        further = _read_files(connection, date, config)
+        _derive_speeds(connection, config)
         cells = pl.Series([int(one, 16) for one in config.hexagons], dtype=pl.UInt64)
         connection.register("area_hexagon", pl.DataFrame({"h3_cell": cells}).with_row_index("number"))
         factor = {"factor": float(value.factor_on(date))}
         warehouse.run(connection, "scratch/present_pair", {**ticks, **places, **factor})
         outcomes = dict(warehouse.rows(connection, "read/present_outcomes"))
         pairs = warehouse.frame(connection, "read/present_pairs")
-    outcomes |= {} if n_lines is None else {"malformed": n_lines[0] - n_lines[1]}
-    durable.write_whole(report_path(date, config), durable.readable_json(outcomes))
+    durable.write_whole(report_path(date, config), durable.readable_json(outcomes | further))
     columns = (pairs[name].cast(pl.Int64).to_numpy() for name in ("user", "cell", "n_records", "total"))
     n_cells = len(config.hexagons) * config.n_slots
     return capped(*columns, n_cells=n_cells, cap=config.privacy.cap, value_range=value.n_ticks)
@@ -79,8 +90,17 @@ def report_path(date: dt.date, config: PresenceConfig) -> Path:
     return private_folder(config) / "reports" / f"{date}.json"
 
 
-def _read_files(connection: warehouse.Connection, date: dt.date, config: PresenceConfig) -> tuple[int, int] | None:
-    """Fill ``present_row`` with all rows of a day's files; return how many lines and rows CSV files have."""
+def _derive_speeds(connection: warehouse.Connection, config: PresenceConfig) -> None:
+    """Let the speed from the same user's fix before be the value of each row, if it is to be."""
+    if config.columns.is_speed:
+        gap = {"longest_gap": config.value.longest_gap * 1_000_000}
+        warehouse.run(connection, "scratch/speed_of")
+        of_unit = {"per_metre_a_second": SPEED_UNITS[config.value.unit]}
+        warehouse.run(connection, "scratch/present_speed", {**gap, **of_unit})
+
+
+def _read_files(connection: warehouse.Connection, date: dt.date, config: PresenceConfig) -> dict[str, int]:
+    """Fill ``present_row`` with all rows of a day's files; return what else the curator should know of a format."""
     inputs = find_inputs(date, config)
     connection.execute("set enable_progress_bar = false")  # it tells how many rows there are
     define_times(connection)
@@ -94,16 +114,14 @@ def _read_files(connection: warehouse.Connection, date: dt.date, config: Presenc
         if kind != "csv" and len(config.columns.of_time) > 1:
             raise BadInput("only CSV files may have date and time in two columns: give columns.time one")
         try:
-            statement, parameters = _READERS[kind](connection, paths, config)
+            statement, parameters, further = _READERS[kind](connection, paths, config)
             start, end = config.day_bounds(date)
             missing = [float(one) for one in config.value.missing]
-            of_day = {"day_start": start, "day_end": end, "missing": missing, "decimal": config.dataset.decimal}
-            shared = {**of_day, **BLANK, **place_form(config), **_times(config)}
+            of_day = {"day_start": start, "day_end": end, "missing": missing}
+            of_values = {"decimal": config.dataset.decimal, "is_measured": config.is_measured}
+            shared = {**of_day, **of_values, **BLANK, **place_form(config), **_times(config)}
             (n_rows,) = warehouse.run(connection, statement, {**shared, **parameters}).fetchall()[0]
-            if kind != "csv":
-                return None
-            of_lines = {name: parameters[name] for name in ("paths", "header")}
-            return warehouse.rows(connection, "read/present_lines", of_lines)[0][0], n_rows
+            return further(n_rows)
         except (warehouse.EngineError, pa.ArrowException, OSError, ValueError):
             pass
     raise BadInput(f"a file for {date} of dataset.files is damaged, or no {kind} in UTF-8; mend or replace it")
@@ -111,10 +129,11 @@ def _read_files(connection: warehouse.Connection, date: dt.date, config: Presenc
 
 def _format_of(paths: list[Path], config: PresenceConfig) -> str:
     """Return the one format of all files, by what is declared or by their names."""
-    if config.dataset.format is not None:
-        return config.dataset.format
-    names = [path.name.removesuffix(path.suffix) if path.suffix in PACKINGS else path.name for path in paths]
-    kinds = {_ENDINGS.get(Path(name).suffix) for name in names}
+    packed = (*ARCHIVES, *PACKINGS)
+    names = [min((path.name.removesuffix(one) for one in packed), key=len) for path in paths]
+    kinds = {config.dataset.format or _ENDINGS.get(Path(name).suffix) for name in names}
+    if kinds != {"json"} and (config.dataset.records is not None or any(map(is_archive, paths))):
+        raise BadInput("only JSON documents may be in archives or have dataset.records where presence is secret")
     if len(kinds) != 1 or None in kinds:
         raise BadInput(
             f"dataset.files must name files of one of {', '.join(FORMATS)} where presence is secret, and all of one; "
@@ -130,10 +149,12 @@ def _times(config: PresenceConfig) -> TimeForm:
     return TEXT if columns.time_unit is None else of_unit(columns.time_unit)
 
 
-_Reader = tuple[str, dict[str, Any]]
+_Further = Callable[[int], dict[str, int]]
+_Reader = tuple[str, dict[str, Any], _Further]
+"""A statement, its parameters, and what the curator should know besides, by how many rows there are."""
 
 
-def _csv(_: warehouse.Connection, paths: list[Path], config: PresenceConfig) -> _Reader:
+def _csv(connection: warehouse.Connection, paths: list[Path], config: PresenceConfig) -> _Reader:
     delimiter = config.dataset.delimiter
     headers = {config.dataset.header} if config.dataset.header else set(_headers(paths, delimiter))
     if len(headers) > 1:
@@ -145,15 +166,20 @@ def _csv(_: warehouse.Connection, paths: list[Path], config: PresenceConfig) -> 
     _check_columns(places.keys(), config)
     mark = re.escape(delimiter)
     pattern = rf'{mark}("(?:[^"]|"")*"|[^{mark}"]*)'
-    return "scratch/present_csv", {
-        "paths": list(map(str, paths)),
+    lines = {"paths": list(map(str, paths)), "header": not config.dataset.header}
+    parameters = {
+        **lines,
         **_in_statement(places),
         "columns": dict.fromkeys([*(f"f{place + 1}" for place in range(len(names))), "beyond"], "VARCHAR"),
-        "header": not config.dataset.header,
         "delimiter": delimiter,
         "field": pattern,
         "n_fields": len(names),
     }
+
+    def malformed(n_rows: int) -> dict[str, int]:
+        return {"malformed": warehouse.rows(connection, "read/present_lines", lines)[0][0] - n_rows}
+
+    return "scratch/present_csv", parameters, malformed
 
 
 def _headers(paths: list[Path], delimiter: str) -> Iterator[tuple[str, ...]]:
@@ -168,10 +194,25 @@ def _headers(paths: list[Path], delimiter: str) -> Iterator[tuple[str, ...]]:
         yield tuple(split(line, delimiter))
 
 
-def _ndjson(_: warehouse.Connection, paths: list[Path], config: PresenceConfig) -> _Reader:
+def _ndjson(connection: warehouse.Connection, paths: list[Path], config: PresenceConfig) -> _Reader:
+    connection.execute("set variable paths = $paths", {"paths": list(map(str, paths))})
+    warehouse.run(connection, "scratch/json_text")
+    return "scratch/present_json", _members(config), _nothing
+
+
+def _json(connection: warehouse.Connection, paths: list[Path], config: PresenceConfig) -> _Reader:
+    rows = JsonRows(paths, config)
+    connection.register("json_text", rows.reader())
+    return "scratch/present_json", _members(config), lambda _: {"lists": rows.n_lists}
+
+
+def _nothing(_: int) -> dict[str, int]:
+    return {}
+
+
+def _members(config: PresenceConfig) -> dict[str, Any]:
     members = {role: _json_path(name) for role, name in config.by_role.items()}
-    pointers = {name: one for name, one in _in_statement(members).items() if name != "clock"}
-    return "scratch/present_ndjson", {"paths": list(map(str, paths)), **pointers}
+    return {name: one for name, one in _in_statement(members).items() if name != "clock"}
 
 
 def _in_statement(roles: dict[str, Any]) -> dict[str, Any]:
@@ -190,10 +231,10 @@ def _json_path(name: str) -> str:
 
 def _parquet(connection: warehouse.Connection, paths: list[Path], config: PresenceConfig) -> _Reader:
     connection.register("source_row", parquet_rows(paths, config))
-    return "scratch/present_parquet", {}
+    return "scratch/present_parquet", {}, _nothing
 
 
-_READERS = {"csv": _csv, "ndjson": _ndjson, "parquet": _parquet}
+_READERS = {"csv": _csv, "ndjson": _ndjson, "json": _json, "parquet": _parquet}
 
 
 def _check_columns(found: Any, config: PresenceConfig) -> None:

@@ -405,9 +405,15 @@ def test_the_other_commands_refuse_such_a_configuration(dataset: tuple[Dataset, 
         ("cap = 4", "cap = 0", "cap"),
         ("cap = 4\n", "", "missing key privacy.cap"),
         ('"bus"', '"{file}"', "{file}"),
-        ('"speed"\n[value]', '"{speed}"\n[value]', "{speed}"),
+        ('"speed"\n[value]', '"{speed}"\n[value]\nfactor = 3.6', "in value.unit"),
+        (
+            '"speed"\n[value]\nname = "speed"\nunit = "km/h"',
+            '"{speed}"\n[value]\nname = "x"\nunit = "km"',
+            "value.unit of",
+        ),
         ("epsilon_total = 40.0", "epsilon_total = 40.0\nleast_share = 0.2", "least_share"),
-        ('timezone = "UTC"', 'timezone = "UTC"\nformat = "json"', "CSV, Parquet or NDJSON"),
+        ('timezone = "UTC"', 'timezone = "UTC"\nformat = "xml"', "NDJSON or JSON"),
+        ('timezone = "UTC"', 'timezone = "UTC"\nformat = "csv"\nrecords = "a"', "records is for JSON"),
         ("tick = 0.1", "tick = 0.001", "65,536 ticks"),
         ("h3_resolution = 6", "h3_resolution = 11", "more than 131,072 cells"),
         ("area = [", 'area = "no.geojson" #', "cannot be read"),
@@ -639,3 +645,8 @@ def test_cells_and_points_are_read_as_positions_are(form: str, kind: str, tmp_pa
     )
     {"csv": frame.write_csv, "ndjson": frame.write_ndjson, "parquet": frame.write_parquet}[form](path)
     assert in_order(by_user(read_day(DATE, config))) == in_order(by_user(read_day(DATE, positions[1])))
+    start, end = text.index("[value]"), text.index("[grid]")
+    alone = text[:start].replace('value = "speed"\n', "") + "[statistics]\nmean = false\n" + text[end:]
+    files.config_file.write_text(alone)
+    counted = by_user(read_day(DATE, load_presence(files.config_file)))
+    assert sorted(map(sorted, counted)) == sorted(map(sorted, by_user(read_day(DATE, positions[1]))))

@@ -15,7 +15,7 @@ from typing import IO, BinaryIO
 
 from tasks.base.errors import BadInput
 from tasks.base.storage import own_folder
-from tasks.records.input_formats.compressed import in_memory, most_of, open_binary, too_well_compressed
+from tasks.records.input_formats.compressed import decompressed, in_memory, most_of, open_binary, too_well_compressed
 from tasks.records.input_formats.merged import LARGEST
 from tasks.records.input_formats.table import format_by_name
 
@@ -87,7 +87,17 @@ def _is_wanted(name: PurePosixPath, is_declared: bool) -> bool:
     return format_by_name(Path(name.name)) is not None
 
 
-def _members(path: Path) -> Iterator[tuple[str, IO[bytes]]]:
+def files_of_archive(path: Path) -> Iterator[IO[bytes]]:
+    """Yield each file in an archive that ``unpacked`` would, to be read at once, however much comes out of it.
+
+    To read it raises ``BadInput``, or what decompression raises, if it is damaged.
+    """
+    for name, file in _members(path, is_limited=False):
+        if _is_wanted(PurePosixPath(name), is_declared=True):
+            yield decompressed(file, name)
+
+
+def _members(path: Path, is_limited: bool = True) -> Iterator[tuple[str, IO[bytes]]]:
     """Yield the name of each file in an archive, and the file, to be read at once."""
     if path.suffix == ".zip":
         with _said(path), zipfile.ZipFile(path) as archive:
@@ -96,7 +106,7 @@ def _members(path: Path) -> Iterator[tuple[str, IO[bytes]]]:
                     with archive.open(one) as file:
                         yield one.filename, file
         return
-    with _said(path), open_binary(path) as stored:
+    with _said(path), open_binary(path, is_limited) as stored:
         counted = _Counted(stored)
         with tarfile.open(fileobj=counted, mode="r|", bufsize=_CHUNK) as archive:
             for one in archive:

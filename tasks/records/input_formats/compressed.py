@@ -2,11 +2,12 @@
 
 import gzip
 import io
+import sys
 import zlib
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from pathlib import Path
-from typing import Any, BinaryIO
+from pathlib import Path, PurePath
+from typing import IO, Any, BinaryIO
 
 import pyarrow as pa
 
@@ -25,13 +26,13 @@ class TooLarge(ValueError):
     """There is more than may be held."""
 
 
-def open_binary(path: Path) -> BinaryIO:
+def open_binary(path: Path, is_limited: bool = True) -> BinaryIO:
     """Open a file, and decompress it if its name ends in .gz or .zst.
 
-    To read it raises ``BadInput``, with the file's name, if it is damaged, or becomes longer than 256 MiB and than 200
-    times itself.
+    To read it raises ``BadInput``, with the file's name, if it is damaged or, if it is limited, becomes longer than 256
+    MiB and than 200 times itself.
     """
-    return io.BufferedReader(_Decompressed(path), _BUFFER) if path.suffix in _KINDS else _as_stored(path)
+    return io.BufferedReader(_Decompressed(path, is_limited), _BUFFER) if path.suffix in _KINDS else _as_stored(path)
 
 
 @contextmanager
@@ -109,10 +110,10 @@ def unzipped(content: bytes, largest: int) -> bytes:
 class _Decompressed(io.RawIOBase):
     """What a file holds in gzip or zstd."""
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path, is_limited: bool) -> None:
         self._path, self._stored = path, _as_stored(path)
         self._file = _decompressing(self._stored, _KINDS[path.suffix])
-        self._left = most_of(path)
+        self._left = most_of(path) if is_limited else sys.maxsize
 
     def readable(self) -> bool:
         return True
@@ -139,5 +140,11 @@ class _Decompressed(io.RawIOBase):
         super().close()
 
 
-def _decompressing(file: BinaryIO, kind: str) -> Any:
+def decompressed(file: IO[bytes], name: str) -> Any:
+    """Return a file that is read, or what it holds if its name ends in .gz or .zst."""
+    kind = _KINDS.get(PurePath(name).suffix)
+    return file if kind is None else _decompressing(file, kind)
+
+
+def _decompressing(file: IO[bytes], kind: str) -> Any:
     return gzip.open(file) if kind == "gzip" else pa.CompressedInputStream(file, "zstd")

@@ -38,4 +38,5 @@ def derive_values(connection: warehouse.Connection, day: dict[str, Any], before:
         "longest_gap": gap // dt.timedelta(microseconds=1),
         "per_metre_a_second": SPEED_UNITS[config.value.unit],
     }
+    warehouse.run(connection, "scratch/speed_of")
     warehouse.run(connection, "write/derived_value", {**day, **parameters})

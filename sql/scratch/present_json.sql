@@ -1,16 +1,16 @@
--- present_row: the rows of a day's NDJSON files, each line read by itself, so that no row depends on another's.
--- Grain    one row per line that is not empty; one that is no JSON has no fields
--- Reads    the files $paths, by lines_of
--- Params   $paths; $user, $time, $latitude, $longitude, $value: the JSON paths of the columns; $blank: trimmed off user
+-- present_row: the rows of a day's NDJSON files or JSON documents, each read by itself, so no row depends on another's.
+-- Grain    one row per text that is not empty; one that is no JSON has no fields
+-- Reads    json_text
+-- Params   $user, $time, $latitude, $longitude, $value: the JSON paths of the columns; $blank: trimmed off user
 --          ids; $micros, $time_format: of times, see instant_of; $place: the form of places, see place_of; $decimal:
---          the decimal mark of texts; $day_start, $day_end in UTC; $missing: values of the source that mean "not
---          measured"
+--          the decimal mark of texts; $is_measured: whether rows have a value of their own, else it is 0; $day_start,
+--          $day_end in UTC; $missing: values of the source that mean "not measured"
 -- Privacy  SENSITIVE
 create or replace temp table present_row as
 with line as (
     select line
-    from lines_of($paths, false)
-    where trim(line, chr(13) || chr(9) || ' ') <> ''
+    from json_text
+    where trim(line, chr(13) || chr(10) || chr(9) || ' ') <> ''
 ),
 
 whole as (
@@ -29,7 +29,7 @@ read as (
         trimmed_id(field[1], $blank) as user_id,
         readable_time(instant) as observed_at,
         place_of(field[3], field[4], $place) as place,
-        number_of(field[5], $decimal) as value
+        if($is_measured, number_of(field[5], $decimal), 0) as value
     from timed
 )
 
