@@ -1,4 +1,5 @@
 -- present_row: the rows of a day's NDJSON files or JSON documents, each read by itself, so no row depends on another's.
+-- A user id must be a text or a whole number.
 -- Grain    one row per text that is not empty; one that is no JSON has no fields
 -- Reads    json_text
 -- Params   $user, $time, $latitude, $longitude, $value: the JSON paths of the columns; $blank: trimmed off user
@@ -14,8 +15,10 @@ with line as (
 ),
 
 whole as (
-    select case when json_valid(line) then json_extract_string(line, [$user, $time, $latitude, $longitude, $value]) end
-        as field
+    select
+        case when json_valid(line) then json_extract_string(line, [$user, $time, $latitude, $longitude, $value]) end
+            as field,
+        case when json_valid(line) then json_type(line, $user) in ('VARCHAR', 'UBIGINT', 'BIGINT') end as has_id
     from line
 ),
 
@@ -26,7 +29,7 @@ timed as (
 
 read as (
     select
-        trimmed_id(field[1], $blank) as user_id,
+        case when has_id then trimmed_id(field[1], $blank) end as user_id,
         readable_time(instant) as observed_at,
         place_of(field[3], field[4], $place) as place,
         if($is_measured, number_of(field[5], $decimal), 0) as value

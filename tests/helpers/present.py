@@ -1,6 +1,7 @@
 """Datasets whose users' presence is secret: a configuration, users of every shape, and runs with and without one."""
 
 import datetime as dt
+import gzip
 import json
 import random
 import shutil
@@ -59,8 +60,47 @@ map = false
 [storage]
 path = "store"
 """
-Line = tuple[str, str, str, str, str]
-"""User, time, latitude, longitude and value, as a file has them."""
+NESTED = CONFIG.replace('files = ["raw/{date}*"]', 'files = ["raw/{date}*"]\nrecords = "data.telemetry"')
+NESTED = NESTED.replace('"lat"', '"location.lat"').replace('"lon"', '"location.lng"')
+NESTED = NESTED.replace('value = "speed"', 'value = "location.speed"').replace('"bus"', '"device_id"')
+SPEEDS, SPEEDS_IN_JSON = (
+    text.replace(f'value = "{name}"', 'value = "{speed}"').replace("tick = 0.1", "tick = 0.1\nlongest_gap = 86400")
+    for text, name in ((CONFIG, "speed"), (NESTED, "location.speed"))
+)
+CONFIGS = {"json": NESTED, "json.gz": NESTED, "speeds.csv": SPEEDS, "speeds.json": SPEEDS_IN_JSON}
+"""The configuration for each form of files that the usual one is not for."""
+ODD_RECORDS = [
+    "null",
+    "7",
+    "[]",
+    "{}",
+    '"text"',
+    "[[[[]]]]",
+    "[" * 20_000 + "]" * 20_000,
+    '{"a":' * 9_000 + "1" + "}" * 9_000,
+    "9" * 50_000,
+    "nan",
+    "1e999999",
+    '{"device_id": ' + "9" * 400 + "}",
+    '{"device_id": 1e400, "time": 1e400, "location": {"lat": 1e400, "lng": -1e400, "speed": 1e400}}',
+    '{"device_id": "x", "device_id": "y", "time": 1, "time": "t"}',
+    '{"device_id": {"a": [1]}, "time": {}, "location": []}',
+    '{"device_id": null, "time": null, "location": null}',
+    '{"device_id": "\\ud800", "time": "\\u0000"}',
+    '{"device_id": "raw\nend\tof \x01line"}',
+    '{"device_id": "\\\\\\"]}],{[\\\\"}',
+    '{"device_id": tru, "time": 012, "a" "b", , }',
+    '{"a": 1]',
+    '{"device_id": "' + "x" * 70_000 + '"}',
+    '{"\\u0064evice_id": "escaped", "extra": {"telemetry": [{"device_id": "inner"}]}}',
+    '{"data": {"telemetry": [{"device_id": "inner"}]}}',
+    '"' + "\\\\" * 3_000 + '\\""',
+    "\x1e\x1f\v\f",
+    "",
+]
+"""What may stand in a list of records."""
+Line = tuple[str, ...]
+"""User, time, latitude, longitude and value, as a file has them; or the one text of a record in a document."""
 
 
 def made(folder: Path, text: str = CONFIG) -> tuple[Dataset, PresenceConfig]:
@@ -85,6 +125,25 @@ def lines_of(user: str, date: dt.date, rng: random.Random, n_records: int = 6) -
         time = f"{date}T{rng.randrange(24):02}:{rng.randrange(60):02}:{rng.randrange(60):02}Z"
         found.append((user, time, *place_in(cell, rng), f"{rng.gauss(40, 12):.1f}"))
     return found
+
+
+def odd_records(whole: str) -> list[str]:
+    """Return records of the user of a record that are as odd as records may be."""
+    members = whole[1:-1]
+    value = whole[whole.index('"speed": ') + 9 : -2]
+    odd = ["1e400", "-1e400", "nan", "true", "null", "[]", '{"a": 1}', '"12"', "9" * 400, "0." + "0" * 400 + "1", '""']
+    return [
+        *(whole.replace(value, one) for one in odd),
+        f"{{{members}, {members}}}",
+        f'{{"user": "another", {members}, "extra": {"[" * 5000}{"]" * 5000}}}',
+        whole.replace("device_id", "\\u0064evice_id"),
+        whole.replace('{"lat"', '{"lat": null, "lat"'),
+        whole.replace('"device_id"', '"device_id": [], "device_id"'),
+        json.dumps(json.loads(whole), indent=4),
+        whole.replace('"time": "', '"time": " '),
+        f"[{whole}]",
+        json.dumps(whole),
+    ]
 
 
 def of_shape(shape: str, user: str, date: dt.date, rng: random.Random) -> list[Line]:
@@ -113,6 +172,8 @@ def of_shape(shape: str, user: str, date: dt.date, rng: random.Random) -> list[L
         "extreme values": [
             (user, *line[1:4], value) for line, value in zip(some, ["1e300", "-1e300", "inf"], strict=False)
         ],
+        "odd records": [*((text,) for text in (*ODD_RECORDS, *odd_records(record_of(one)))), *some],
+        "odd records alone": [(text,) for text in ODD_RECORDS],
         "usual": some,
     }
     return shapes[shape]
@@ -129,11 +190,31 @@ SHAPES = (
     "extreme values",
     "usual",
 )
+OF_DOCUMENTS = ("odd records", "odd records alone")
+"""Shapes that only documents have."""
+
+
+def document(records: Sequence[str]) -> str:
+    """Return a document with some records at `data.telemetry`, and with more than that."""
+    before = '{"version": "2.0.0", "odd \\"[": [1, {"telemetry": [{}]}], "data": {"telemetry": ['
+    return before + ",".join(records) + ' ] , "more": {"a": "]}"}}, "ttl": 60 }\n'
+
+
+def record_of(line: Line) -> str:
+    """Return a line as a record in a document."""
+    if len(line) == 1:
+        return line[0]
+    user, time, latitude, longitude, speed = line
+    place = {"lat": latitude, "lng": longitude, "speed": speed}
+    return json.dumps({"device_id": user, "time": time, "location": place})
 
 
 def write(dataset: Dataset, date: dt.date, lines: Sequence[Line], form: str = "csv") -> Path:
     """Write a day's file, in one of the formats."""
-    if form == "csv":
+    if "json" in form.removesuffix(".gz").split("."):
+        whole = document([record_of(line) for line in lines]).encode()
+        return dataset.write(f"{date}.{form}", gzip.compress(whole, mtime=0) if form.endswith("gz") else whole)
+    if form.endswith("csv"):
         return dataset.write(f"{date}.csv", HEADER + "".join(",".join(line) + "\n" for line in lines))
     names = HEADER.strip().split(",")
     if form == "ndjson":
@@ -195,10 +276,11 @@ def seen(
     runs: Hexveil,
     commands: Any,
     around: Around = lambda: nullcontext({}),
+    text: str = CONFIG,
 ) -> dict[str, bytes]:
     """Return all that anybody may see of some commands over some files."""
     shutil.rmtree(folder, ignore_errors=True)
-    dataset, _ = made(folder)
+    dataset, _ = made(folder, text)
     for date, (lines, form) in files.items():
         write(dataset, date, lines, form)
     found: dict[str, bytes] = {}
@@ -231,7 +313,7 @@ def with_and_without(
             placed = [(order.random(), line) for line in lines]
             mine = [] if without else [(order.random(), line) for line in one[date]]
             days[date] = ([line for _, line in sorted(placed + mine)], form)
-        found.append(seen(folder, days, sums, runs, commands, **given))
+        found.append(seen(folder, days, sums, runs, commands, text=CONFIGS.get(form, CONFIG), **given))
         sums = sums if without else Sums(sums.given)
     first, second = found
     assert sorted(name for name in first.keys() | second.keys() if first.get(name) != second.get(name)) == []

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 from command_line import called_here, environment_of
-from present import LATER, SHAPES, with_and_without
+from present import CONFIGS, LATER, OF_DOCUMENTS, SHAPES, with_and_without
 from support import DATE, Hexveil, Say, slow
 
 COMMANDS = (
@@ -57,6 +57,28 @@ def test_without_one_user_nothing_else_differs(shape: str, replay: Replay) -> No
     assert (moved > 0) == (shape not in ("outside the area", "bad rows alone"))
 
 
+@pytest.mark.parametrize("shape", [one if one in OF_DOCUMENTS else slow(one) for one in (*SHAPES, *OF_DOCUMENTS)])
+@pytest.mark.parametrize("form", ["json", slow("json.gz"), slow("speeds.json")])
+def test_without_one_user_of_a_document_nothing_else_differs(shape: str, form: str, replay: Replay) -> None:
+    moved, first = replay(shape, form, 9)
+    assert first["0 run: code"] == first["2 run: code"] == b"0"
+    assert moved > 0 or shape not in ("usual", "every cell", "far over the cap", "odd records")
+
+
+@pytest.mark.parametrize("shape", [one if one == "every cell" else slow(one) for one in SHAPES])
+def test_without_one_user_of_positions_nothing_else_differs(shape: str, replay: Replay) -> None:
+    moved, first = replay(shape, "speeds.csv", 10)
+    assert first["0 run: code"] == first["2 run: code"] == b"0"
+    assert (moved > 0) == (shape in ("usual", "every cell", "far over the cap", "extreme values"))
+
+
+@pytest.mark.parametrize("form", ["json", "speeds.json"])
+def test_a_document_of_one_user_is_as_one_of_nobody(form: str, replay: Replay) -> None:
+    moved, first = replay("usual", form, 11, others=0)
+    assert moved > 0
+    assert first["0 run: code"] == b"0"
+
+
 @pytest.mark.parametrize("form", ["ndjson", "parquet"])
 def test_in_every_format_nothing_else_differs(form: str, replay: Replay) -> None:
     moved, first = replay("usual", form, 6)
@@ -84,4 +106,6 @@ def test_whatever_is_asked_of_a_dataset_nothing_else_differs(replay: Replay, say
 @pytest.mark.parametrize("seed", [slow(seed) for seed in range(100, 140)])
 def test_of_many_users_of_every_shape_none_is_told(seed: int, replay: Replay) -> None:
     rng = random.Random(seed)
-    replay(rng.choice(SHAPES), rng.choice(["csv", "ndjson", "parquet"]), seed, others=rng.randrange(30))
+    form = rng.choice(["csv", "ndjson", "parquet", *CONFIGS])
+    shapes = (*SHAPES, *OF_DOCUMENTS) if "json" in form.split(".") else SHAPES
+    replay(rng.choice(shapes), form, seed, others=rng.randrange(30))

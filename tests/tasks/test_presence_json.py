@@ -14,7 +14,8 @@ import h3
 import numpy as np
 import pyarrow as pa
 import pytest
-from present import AREA, CONFIG, made
+from present import AREA, CONFIG, NESTED, document, made
+from present import ODD_RECORDS as ODD
 from support import DATE, Dataset
 
 from dpmath.presence.user_cells import UserCells
@@ -23,39 +24,7 @@ from tasks.presence import json_rows
 from tasks.presence.config import PresenceConfig
 from tasks.presence.reading import read_day, report_path
 
-NESTED = CONFIG.replace('files = ["raw/{date}*"]', 'files = ["raw/{date}*"]\nrecords = "data.telemetry"')
-NESTED = NESTED.replace('"lat"', '"location.lat"').replace('"lon"', '"location.lng"')
-NESTED = NESTED.replace('value = "speed"', 'value = "location.speed"').replace('"bus"', '"device_id"')
 LATITUDE, LONGITUDE = h3.cell_to_latlng(AREA[0])
-ODD = [
-    "null",
-    "7",
-    "[]",
-    "{}",
-    '"text"',
-    "[[[[]]]]",
-    "[" * 20_000 + "]" * 20_000,
-    '{"a":' * 9_000 + "1" + "}" * 9_000,
-    "9" * 50_000,
-    "nan",
-    "1e999999",
-    '{"device_id": ' + "9" * 400 + "}",
-    '{"device_id": 1e400, "timestamp": 1e400, "location": {"lat": 1e400, "lng": -1e400, "speed": 1e400}}',
-    '{"device_id": "x", "device_id": "y", "timestamp": 1, "timestamp": "t"}',
-    '{"device_id": {"a": [1]}, "timestamp": {}, "location": []}',
-    '{"device_id": null, "timestamp": null, "location": null}',
-    '{"device_id": "\\ud800", "timestamp": "\\u0000"}',
-    '{"device_id": "raw\nend\tof \x01line"}',
-    '{"device_id": "\\\\\\"]}],{[\\\\"}',
-    '{"device_id": tru, "timestamp": 012, "a" "b", , }',
-    '{"a": 1]',
-    '{"device_id": "' + "x" * 70_000 + '"}',
-    '{"\\u0064evice_id": "escaped", "extra": {"telemetry": [{"device_id": "inner"}]}}',
-    '{"data": {"telemetry": [{"device_id": "inner"}]}}',
-    '"' + "\\\\" * 3_000 + '\\""',
-    "\x1e\x1f\v\f",
-    "",
-]
 
 
 def record(user: Any, minute: int = 0, speed: Any = 50) -> dict[str, Any]:
@@ -64,11 +33,6 @@ def record(user: Any, minute: int = 0, speed: Any = 50) -> dict[str, Any]:
 
 
 GOOD = [json.dumps(record(f"u{n % 7}", n, n), indent=n % 3 or None) for n in range(40)]
-
-
-def document(records: list[str]) -> str:
-    before = '{"version": "2.0.0", "odd \\"[": [1, {"telemetry": [{}]}], "data": {"telemetry": ['
-    return before + ",".join(records) + ' ] , "more": {"a": "]}"}}, "ttl": 60 }\n'
 
 
 @pytest.fixture
