@@ -11,6 +11,8 @@ _WKB = (b"\x00", b"\x01")
 _HEX = frozenset(b"0123456789abcdefABCDEF")
 _LON_LAT = (0, 4326)
 """What an SRID must be that a point names: none, or that of longitude and latitude."""
+_LONGEST_POINT = 1 << 12
+"""The most bytes of a point: thousands of collections in one another would end the process."""
 
 
 def cells(latitude: pa.ChunkedArray, longitude: pa.ChunkedArray, resolution: pa.ChunkedArray) -> pa.Array:
@@ -63,9 +65,10 @@ def parents(cell: pa.ChunkedArray, resolution: pa.ChunkedArray) -> pa.Array:
     return pa.array(change_resolution(cell.combine_chunks(), resolution[0].as_py()))
 
 
+@np.errstate(all="ignore")  # a warning would say that somebody's number is too large
 def points(written: pa.ChunkedArray) -> pa.Array:
     """Return the place of each point that is written as WKB, WKT or GeoJSON; nulls for what is no point on a map."""
-    whole = [one or b"" for one in written.combine_chunks().to_pylist()]
+    whole = [one if one and len(one) <= _LONGEST_POINT else b"" for one in written.combine_chunks().to_pylist()]
     found = np.array([None] * len(whole), dtype=object)
     as_wkb = [bytes.fromhex(one.decode()) if len(one) % 2 == 0 and _HEX.issuperset(one) else one for one in whole]
     texts = ["" if one.startswith(_WKB) else one.decode("utf-8", "replace").strip() for one in as_wkb]

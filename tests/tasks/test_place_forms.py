@@ -243,3 +243,10 @@ def test_nothing_that_is_written_stops_the_rest(written: list[bytes], numbers: l
         *(h3.is_valid_cell(h3.int_to_str(one)) for one in numbers),
         True,
     ]
+
+
+def test_no_point_ends_the_process_or_is_warned_of() -> None:
+    odd = [b"GEOMETRYCOLLECTION (" * 100_000, b"POINT (1e999 47)", b'{"type": "Point", "coordinates": [1e999, 47]}']
+    read = hexagons.points(pa.chunked_array([pa.array([*odd, b"POINT (8 47)"], pa.binary())])).to_pylist()
+    assert (read[-1]["latitude"], read[-1]["longitude"]) == (47.0, 8.0)
+    assert [one["longitude"] for one in read[:3]] == [None, np.inf, None]

@@ -7,6 +7,7 @@ import random
 import tarfile
 import tracemalloc
 import zipfile
+from collections import Counter, defaultdict
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +15,7 @@ import h3
 import numpy as np
 import pyarrow as pa
 import pytest
-from present import AREA, CONFIG, NESTED, document, made
+from present import AREA, CONFIG, NESTED, SPEEDS_IN_JSON, document, made
 from present import ODD_RECORDS as ODD
 from support import DATE, Dataset
 
@@ -89,9 +90,19 @@ def test_no_record_alters_how_others_are_read(dataset: tuple[Dataset, PresenceCo
     files.write(f"{DATE}.json", document(GOOD))
     expected = as_rows(read_day(DATE, config))
     assert len({user for user, *_ in expected}) == 7
-    for odd in ODD:
-        files.write(f"{DATE}.json", document([odd, *GOOD[:20], odd, *GOOD[20:], odd]))
-        assert as_rows(read_day(DATE, config)) == expected, odd[:80]
+    mixed = [one for pair in zip(GOOD, ODD, strict=False) for one in pair] + GOOD[len(ODD) :]
+    files.write(f"{DATE}.json", document([*ODD, *mixed, *ODD]))
+    assert as_rows(read_day(DATE, config)) == expected
+
+
+@pytest.mark.parametrize("odd", ODD, ids=range(len(ODD)))
+def test_each_odd_record_is_one_record(odd: str, tmp_path: Path) -> None:
+    found = texts(document([odd, *GOOD[:2], odd]).encode(), "data.telemetry", tmp_path)
+    assert [one.strip() for one in found] == [
+        odd.strip() if len(odd) <= 1 << 16 else "null",
+        *GOOD[:2],
+        found[0].strip(),
+    ]
 
 
 def test_bytes_that_are_no_text_take_no_other_record_along(dataset: tuple[Dataset, PresenceConfig]) -> None:
@@ -255,3 +266,69 @@ def test_nothing_is_held_of_what_is_beside_the_list(tmp_path: Path) -> None:
     beside = json.dumps({"users": [{"id": n, "rides": [1] * 20} for n in range(20_000)], "text": "x" * 3_000_000})
     content = f'{beside[:-1]}, "data": {{"telemetry": [{GOOD[0]}]}}}}'.encode()
     assert np.array_equal(texts(content, "data.telemetry", tmp_path), [GOOD[0]])
+
+
+POINTS = NESTED.replace('latitude = "location.lat"\nlongitude = "location.lng"', 'geometry = "location"')
+POINTS = POINTS.replace('value = "location.speed"', 'value = "speed"')
+PARTS = (
+    '"',
+    "\\",
+    "{",
+    "}",
+    "[",
+    "]",
+    ",",
+    ":",
+    "\x00",
+    "1e999",
+    "\\u0000",
+    "\\ud800",
+    "null",
+    "NaN",
+    "//",
+    "'",
+    "\n",
+    "9" * 400,
+)
+
+
+@pytest.mark.parametrize("text", [NESTED, POINTS, SPEEDS_IN_JSON], ids=["positions", "points", "speeds"])
+def test_of_thousands_of_changed_records_none_alters_others(text: str, tmp_path: Path) -> None:
+    """Of those that still close; what does not is no document."""
+    files, config = made(tmp_path, text)
+    rng, changed = random.Random(5), list[str]()
+    good = [one.replace('"lat"', '"coordinates": [8.31, 47.05], "type": "Point", "speed": 1, "lat"') for one in GOOD]
+    files.write(f"{DATE}.json", document(good))
+    expected = users(read_day(DATE, config))
+    while len(changed) < 2_000:
+        record = rng.choice(good).replace('"u', '"other')
+        for _ in range(rng.randrange(1, 5)):
+            at = rng.randrange(len(record))
+            record = record[:at] + rng.choice(PARTS) + record[at + rng.choice([0, 0, 1, 3]) :]
+        if closes(record):
+            changed.append(record)
+    mixed = good + changed
+    rng.shuffle(mixed)
+    files.write(f"{DATE}.json", document(mixed))
+    assert not expected - users(read_day(DATE, config))
+
+
+def users(day: UserCells) -> Counter[tuple[tuple[int, int, int], ...]]:
+    found: dict[int, list[tuple[int, int, int]]] = defaultdict(list)
+    for user, *cell in as_rows(day):
+        found[user].append((cell[0], cell[1], cell[2]))
+    return Counter(map(tuple, found.values()))
+
+
+def closes(record: str) -> bool:
+    """Return whether the texts and brackets of a record close, and no comma is outside, one character at a time."""
+    depth, is_text, is_escaped = 0, False, False
+    for mark in record:
+        if mark == '"' and not is_escaped:
+            is_text = not is_text
+        is_escaped = mark == "\\" and not is_escaped
+        if not is_text:
+            depth += (mark in "[{") - (mark in "]}")
+            if depth < 0 or (depth == 0 and mark == ","):
+                return False
+    return depth == 0 and not is_text and not is_escaped
