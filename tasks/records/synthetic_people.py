@@ -1,6 +1,7 @@
 """Makes days of a city of people who do not exist: homes, work and ways, with phones, fares and scooters."""
 
 import datetime as dt
+import gzip
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -142,7 +143,7 @@ def write_people(folder: Path, dates: list[dt.date]) -> dict[str, int]:
     """Write files of phones, fares and scooters, one of each for each day, and return how many rows each kind has.
 
     Args:
-        folder: Where to write ``phones_<date>.csv.gz`` and so on.
+        folder: Where to write ``phones_<date>.csv.gz`` and so on, and rides as ``scooters_<date>.json.gz``.
         dates: Local days.
     """
     places = np.array(
@@ -160,7 +161,9 @@ def write_people(folder: Path, dates: list[dt.date]) -> dict[str, int]:
     for date, (number, (kind, columns_of)) in ((date, one) for date in dates for one in enumerate(kinds.items())):
         rng = np.random.default_rng([33, number, date.toordinal()])
         columns = columns_of(city, date.toordinal() - 1, rng)  # day 0 of a week is a Monday
-        n_rows[kind] += _write(folder / f"{kind}_{date}.csv.gz", date, columns, places, rng)
+        table = _rows(date, columns, places, rng)
+        (_write_rides if kind == "scooters" else _write)(folder / f"{kind}_{date}", table)
+        n_rows[kind] += table.height
     return n_rows
 
 
@@ -196,8 +199,8 @@ def _scooters(city: City, _: int, rng: np.random.Generator) -> Columns:
     return {"rider": user, "cell": hexagon * N_SLOTS + hour, "minutes": np.clip(minutes, 1, 60)}
 
 
-def _write(path: Path, date: dt.date, columns: Columns, places: np.ndarray, rng: np.random.Generator) -> int:
-    """Write a day's rows in order of time, and return how many there are."""
+def _rows(date: dt.date, columns: Columns, places: np.ndarray, rng: np.random.Generator) -> pl.DataFrame:
+    """Return a day's rows in order of time."""
     (who, user), (_, cell), (what, value) = columns.items()
     midnight = int(dt.datetime.combine(date, dt.time(), ZoneInfo(TIMEZONE)).timestamp())
     second = cell % N_SLOTS * 3600 + rng.integers(0, 3600, cell.size)
@@ -211,6 +214,22 @@ def _write(path: Path, date: dt.date, columns: Columns, places: np.ndarray, rng:
             what: value.round(1),
         }
     )
+    return table.sort("time", who)
+
+
+def _write(path: Path, table: pl.DataFrame) -> None:
     path.parent.mkdir(parents=True, exist_ok=True)
-    table.sort("time", who).write_csv(path, compression="gzip", datetime_format="%Y-%m-%dT%H:%M:%SZ")
-    return table.height
+    table.write_csv(f"{path}.csv.gz", compression="gzip", datetime_format="%Y-%m-%dT%H:%M:%SZ")
+
+
+def _write_rides(path: Path, table: pl.DataFrame) -> None:
+    """Write a document as operators have it, in the form of MDS, with who rode."""
+    trips = table.select(
+        pl.col("rider").cast(pl.String).alias("rider_id"),
+        pl.col("time").dt.epoch("ms").alias("start_time"),
+        pl.struct(lat="lat", lng="lon").alias("start_location"),
+        (60 * pl.col("minutes")).round().cast(pl.Int64).alias("duration"),
+    )
+    path.parent.mkdir(parents=True, exist_ok=True)
+    whole = f'{{"version": "2.0.0", "data": {{"trips": {trips.write_json()}}}}}'
+    path.with_name(f"{path.name}.json.gz").write_bytes(gzip.compress(whole.encode(), mtime=0))
