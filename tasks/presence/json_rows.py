@@ -40,6 +40,7 @@ class JsonRows:
     def __init__(self, paths: list[Path], config: PresenceConfig) -> None:
         self.n_lists = 0
         self._paths, self._steps = paths, steps_to_list(config.dataset.records)
+        self._is_declared = config.dataset.format is not None
 
     def reader(self) -> pa.RecordBatchReader:
         """Return the records, each as it is written, in the column ``line``; one that is too long or no UTF-8 is null.
@@ -49,7 +50,7 @@ class JsonRows:
         return pa.RecordBatchReader.from_batches(_SCHEMA, self._batches())
 
     def _batches(self) -> Iterator[pa.RecordBatch]:
-        for file in _files(self._paths):
+        for file in _files(self._paths, self._is_declared):
             document = _Document(self._steps)
             while chunk := file.read(_CHUNK):
                 records = document.records_of(chunk)
@@ -59,10 +60,10 @@ class JsonRows:
             self.n_lists += document.n_lists
 
 
-def _files(paths: Iterable[Path]) -> Iterator[IO[bytes]]:
+def _files(paths: Iterable[Path], is_declared: bool) -> Iterator[IO[bytes]]:
     for path in paths:
         if is_archive(path):
-            yield from files_of_archive(path)
+            yield from files_of_archive(path, is_declared)
         else:
             with open_binary(path, is_limited=False) as file:
                 yield file

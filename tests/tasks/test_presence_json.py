@@ -197,6 +197,7 @@ def packed(documents: list[str], ending: str) -> bytes:
     whole = b"".join(contents)
     if ending.endswith("zip"):
         with zipfile.ZipFile(to, "w") as archive:
+            archive.writestr("about.txt", "no document")
             for n, one in enumerate(contents):
                 archive.writestr(f"{n}.json", one)
     elif "tar" in ending:

@@ -87,13 +87,13 @@ def _is_wanted(name: PurePosixPath, is_declared: bool) -> bool:
     return format_by_name(Path(name.name)) is not None
 
 
-def files_of_archive(path: Path) -> Iterator[IO[bytes]]:
+def files_of_archive(path: Path, is_declared: bool) -> Iterator[IO[bytes]]:
     """Yield each file in an archive that ``unpacked`` would, to be read at once, however much comes out of it.
 
     To read it raises ``BadInput``, or what decompression raises, if it is damaged.
     """
     for name, file in _members(path, is_limited=False):
-        if _is_wanted(PurePosixPath(name), is_declared=True):
+        if _is_wanted(PurePosixPath(name), is_declared):
             yield decompressed(file, name)
 
 
