@@ -167,11 +167,6 @@ class Spending(Entry):
         return Decimal(self.stated["epsilon_total_after"])
 
     @property
-    def epsilon_used_after(self) -> Decimal:
-        """What counts against the limit after it: everything, or the most within a window of days."""
-        return Decimal(self.stated["epsilon_window_after"] or self.stated["epsilon_total_after"])
-
-    @property
     def in_words(self) -> str:
         """The guarantee of its day and of all released up to it, in a sentence."""
         return str(self.stated["in_words"])

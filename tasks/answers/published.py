@@ -48,8 +48,8 @@ class Published:
         for date in dates:
             if date not in joint:
                 raise HexveilError(
-                    f"{date} has no {name}: it was released by a mechanism that gives each cell an error of its own, "
-                    "or by an older version. Ask about other days, or add its cells up yourself"
+                    f"{date} has no {name}: it was released by a mechanism that gives each cell an error of its own. "
+                    "Ask about other days, or add its cells up yourself"
                 )
         with ThreadPoolExecutor(_AT_ONCE) as readers:
             waiting = deque(readers.submit(self._read, joint[date]) for date in dates[:_AT_ONCE])

@@ -3,7 +3,6 @@
 import logging
 from collections import OrderedDict
 from collections.abc import Iterator, Sequence
-from decimal import Decimal
 
 import numpy as np
 import polars as pl
@@ -83,7 +82,7 @@ class Replay:
         areas = areas_of(again.estimate, again.asked, settings)
         chosen = _chosen(table, areas, target_of(settings))
         expected = estimate_frame(
-            plan.cells, again.estimate, again.asked, areas, chosen, entry.release_id, _epsilon(entry, table), settings
+            plan.cells, again.estimate, again.asked, areas, chosen, entry.release_id, entry.epsilon, settings
         )
         yield from _unlike(without_laws(table, settings), expected, chosen, float(settings.value.span))
         if "unusual" in table.columns and _unusual_otherwise(table, again):
@@ -199,12 +198,6 @@ def _meaning(state: State) -> dict[str, np.ndarray]:
 
 def _largest(numbers: np.ndarray) -> float:
     return float(np.abs(numbers).max(initial=1))
-
-
-def _epsilon(entry: Release, table: pl.DataFrame) -> Decimal:
-    """Return the epsilon that a table should state: what its release cost; older code stated what a day may cost."""
-    by_older_code = entry.code != code_hash() and (table["epsilon"] == float(entry.epsilon_per_day)).all()
-    return entry.epsilon_per_day if by_older_code else entry.epsilon
 
 
 def _chosen(table: pl.DataFrame, areas: Areas, target: float) -> IntArray:
