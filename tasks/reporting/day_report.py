@@ -18,7 +18,7 @@ from tasks.base.config import Config
 from tasks.base.errors import contained
 from tasks.base.storage import TABLE
 from tasks.formats.columns import expected_errors
-from tasks.kinds.table import load_plan
+from tasks.kinds.table import kind_named, load_plan
 from tasks.planning.cautions import SHOWN, cautions, no_better, row_cautions
 from tasks.planning.other_files import zone_cautions
 from tasks.planning.presence import known_of, presence_cautions, presence_of
@@ -162,7 +162,7 @@ def _report(entry: Release, late: dict[dt.date, int], config: Config) -> DayRepo
         worst_error=max(errors),
         median_error=median(errors),
         n_coarse=int((table["support"] == "coarse").sum()) if "support" in table.columns else 0,
-        is_promise=entry.questions is None,
+        is_promise=kind_named(entry.settings["privacy"]["mechanism"]).words.error == "promised",
         epsilon=entry.epsilon,
         epsilon_total=entry.epsilon_total_after,
         n_more_like_it=entry.n_more_like_it,

@@ -94,7 +94,7 @@ def describe_deployment(entries: list[Entry], config: Config) -> dict[str, Any]:
             if privacy.target_error is None or kind_of(config).words.error != "promised"
             else f"{privacy.target_error} {value.unit}",
             "cells_of_the_last_release": last.get("cells"),
-            "bias": "clipping moves values towards the middle of the bounds; each published row states its error bound",
+            "bias": "clipping moves values towards the middle of the bounds; each published row states its error",
         },
         "data_handling": {
             "trust_model": "central: the operator holds the raw records",
