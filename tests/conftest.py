@@ -6,7 +6,6 @@ os.environ |= {"PREFECT_SERVER_ANALYTICS_ENABLED": "false", "DO_NOT_TRACK": "1"}
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # as the command has it; other tests want the other core
 
 import datetime as dt
-import hashlib
 import random
 import shutil
 from collections import defaultdict
@@ -105,7 +104,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
             cases[item.nodeid.partition("[")[0]].append(item)
     for alike in cases.values():
         (n_quick,) = next(alike[0].iter_markers("quick")).args
-        for item in sorted(alike, key=lambda one: hashlib.sha256(one.nodeid.encode()).digest())[n_quick:]:
+        for item in alike[n_quick:]:
             item.add_marker(pytest.mark.slow)
     order = {name: number for number, name in enumerate(LONGEST)}
 

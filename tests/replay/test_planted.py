@@ -149,7 +149,6 @@ AT_LENGTH = (in_an_error_message, in_an_exit_code, in_the_size_of_a_file, in_a_p
 """Found by the same comparison as another one."""
 
 
-@pytest.mark.quick(2)
 @pytest.mark.parametrize(
     "plant", [slow(one) if one in AT_LENGTH else one for one in LEAKS], ids=lambda plant: plant.__name__
 )

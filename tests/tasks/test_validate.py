@@ -39,7 +39,6 @@ def refusal(dataset: Dataset, date: dt.date = DATE) -> str:
 GOOD = f"bus1,{DATE}T08:00:00Z,47.05,8.31,30"
 
 
-@pytest.mark.quick(3)
 @pytest.mark.parametrize(
     ("row", "reason"),
     [
