@@ -114,5 +114,6 @@ KEPT_ONCE = tuple(one.name for one in FORMATS if one.is_kept_once)
 
 def medium_of(name: str) -> Medium:
     """Return the medium of a release's file. It may have none of these formats: the manifest, or a further table."""
-    made = {one.name: one.medium for one in FORMATS}
-    return made.get(name) or _OTHERS.get(name.rpartition(".")[2], _UNKNOWN)
+    ending = name.rpartition(".")[2]
+    made = {one.name.rpartition(".")[2]: one.medium for one in FORMATS}
+    return made.get(ending) or _OTHERS.get(ending, _UNKNOWN)

@@ -13,7 +13,7 @@ from tasks.base.config_privacy import Privacy
 from tasks.base.config_source import UserIs
 from tasks.base.provenance import code_hash, now, versions
 from tasks.kinds.table import kind_named, kind_of
-from tasks.records.input_formats.table import holds_snapshots
+from tasks.records.input_formats.table import INPUT_FORMATS
 
 _PROTECTED = {
     None: {
@@ -39,16 +39,7 @@ _GUARANTEE = {
 _OF_GAUSSIAN = {"CKS-A2": "CKS-A3", "HV-L1": "HV-L49", "HV-L3": "HV-L51"}
 """What takes the place of a result about Laplace noise."""
 _OF_SCREENING = "a user who is asked for the noisy count in screening loses in addition what that states"
-_IN_FILES = (
-    "in a file it is anything that UTF-8 and the "
-    "format can hold in its place: in CSV a field of RFC 4180, in NDJSON a JSON value on the record's line, either "
-    "in a record of at most 64 KiB, in Parquet a value of the column's type, a text of at most 64 KiB; that there "
-    "is such a field, member or column, and its type, is structure"
-)
-_IN_SNAPSHOTS = (
-    "; in a JSON document of at most 256 MiB it is any JSON value, in XML any text or elements in a record of at most "
-    "4 MiB, in GTFS-Realtime any number of the field or none"
-)
+_STRUCTURE = "that there is such a field, member or column, and its type, is structure"
 
 
 def guarantee(privacy: Privacy, user_is: UserIs | None) -> dict[str, str]:
@@ -63,6 +54,7 @@ def describe_release(date: dt.date, revision: str | None, config: Config) -> dic
     start, end = config.day_bounds(date)
     settings, words, interval = config.public_settings(), kind_of(config).words, config.privacy.row.interval
     promised = guarantee(config.privacy, config.columns.user_is)
+    in_files = ", ".join(one.domain for one in INPUT_FORMATS)
     if config.value.screen:
         promised |= {"composition": f"{promised['composition']}; {_OF_SCREENING}"}
     return {
@@ -78,7 +70,7 @@ def describe_release(date: dt.date, revision: str | None, config: Config) -> dic
         "statistics": [name for name, wanted in settings["statistics"].items() if wanted],
         "value": settings["value"],
         "data_domain": "a record is (user, time, place, value); a value outside [lower, upper] counts as the nearer "
-        f"{words.instead}; {_IN_FILES}{_IN_SNAPSHOTS if holds_snapshots(config) else ''}",
+        f"{words.instead}; in a file it is, in UTF-8, {in_files}; {_STRUCTURE}",
         "guarantee": promised,
         "mechanism": config.privacy.mechanism,
         "theorems": theorems_of(config),

@@ -51,6 +51,7 @@ def read(connection: warehouse.Connection, path: Path, file: dict[str, Any], con
 PIPED = InputFormat(
     name="piped",
     endings=(".piped",),
+    domain="between bars any text",
     begins=lambda start: start.startswith(MARK.encode()),
     look=look,
     count=lambda path, _: len(lines_of(path)) - 1,

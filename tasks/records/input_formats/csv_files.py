@@ -184,6 +184,7 @@ def _snapshot(start: bytes, _: Callable[[], bytes]) -> Snapshot | None:
 CSV = InputFormat(
     name="csv",
     endings=packed(".csv", ".tsv"),
+    domain="in CSV any field of RFC 4180, its record at most 64 KiB",
     begins=lambda start: recognise.is_text(start) and bool(recognise.without_blanks(start)),
     look=_look,
     count=_count,

@@ -80,6 +80,7 @@ def _snapshot(_: bytes, whole: Callable[[], bytes]) -> Snapshot | None:
 GTFS_REALTIME = InputFormat(
     name="gtfs-rt",
     endings=packed(".pb"),
+    domain="in GTFS-Realtime any number of the field, or none",
     begins=lambda start: start.startswith(b"\n") and recognise.is_binary(start),  # field 1 is a message: the header
     look=_look,
     count=lambda path, _: len(gtfs_realtime.read_feed(path).vehicles),

@@ -144,6 +144,7 @@ class InputFormat:
     Attributes:
         name: What `dataset.format` calls it.
         endings: What the names of its files end in; the first is that of snapshots that are recorded.
+        domain: What a value may be in it, for the ledger: whatever it is, its record counts.
         begins: Returns whether a file is of it by its first bytes, which are not compressed any more.
         look: Returns what `init` sees of a file. No value may change it.
         count: Returns how many rows a file has, counted without the engine.
@@ -164,6 +165,7 @@ class InputFormat:
 
     name: str
     endings: tuple[str, ...]
+    domain: str
     begins: Callable[[bytes], bool]
     look: Callable[[Path, Given], Look]
     count: Callable[[Path, Config], int]

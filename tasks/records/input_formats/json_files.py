@@ -158,6 +158,7 @@ def _snapshot(_: bytes, whole: Callable[[], bytes]) -> Snapshot | None:
 NDJSON = InputFormat(
     name="ndjson",
     endings=packed(".ndjson", ".jsonl"),
+    domain="in NDJSON any JSON value on the record's line, which has at most 64 KiB",
     begins=_begins_lines,
     look=_look_at_lines,
     count=lambda path, _: text_lines.count_lines(path),
@@ -170,6 +171,7 @@ NDJSON = InputFormat(
 JSON = InputFormat(
     name="json",
     endings=packed(".json"),
+    domain="in a JSON document of at most 256 MiB any JSON value",
     begins=_begins_document,
     look=_look_at_document,
     count=lambda path, config: json_documents.count_records(path, config.dataset.records),

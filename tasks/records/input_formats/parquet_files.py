@@ -290,6 +290,7 @@ def _check_encodings(path: Path, config: Config) -> None:
 PARQUET = InputFormat(
     name="parquet",
     endings=(".parquet",),
+    domain="in Parquet any value of the column's type, a text at most 64 KiB",
     begins=lambda start: start.startswith(b"PAR1"),
     look=_look,
     count=lambda path, _: int(_metadata(path).num_rows),

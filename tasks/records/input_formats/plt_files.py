@@ -88,6 +88,7 @@ def _merged(paths: Sequence[Path], _: Path, config: Config) -> list[Merged]:
 PLT = InputFormat(
     name="plt",
     endings=packed(".plt"),
+    domain="in PLT none: values follow from positions",
     begins=lambda start: start.startswith(_BEGIN),
     look=_look,
     count=lambda path, _: len(_fixes(path)),

@@ -91,6 +91,7 @@ def _snapshot(_: bytes, whole: Callable[[], bytes]) -> Snapshot | None:
 XML = InputFormat(
     name="xml",
     endings=packed(".xml", ".gpx"),
+    domain="in XML any text or elements in a record of at most 4 MiB",
     begins=_begins,
     look=_look,
     count=lambda path, config: xml_documents.n_records(path, _at(path, config)),
