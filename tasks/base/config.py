@@ -162,13 +162,13 @@ class Config(OfDataset, Section):
 
     @model_validator(mode="after")
     def _covariates_that_are_used(self) -> Self:
-        if self.estimate.covariates is not None and not self.privacy.row.takes_covariates:
+        if self.estimate.covariates is not None and not self.privacy.row.is_joint:
             raise ValueError(f"estimate.covariates is of no use to mechanism {self.privacy.mechanism}: remove it")
         return self
 
     @model_validator(mode="after")
     def _zones_that_can_be_added_up(self) -> Self:
-        if self.publish.zones is not None and not self.privacy.row.takes_covariates:
+        if self.publish.zones is not None and not self.privacy.row.is_joint:
             raise ValueError('publish.zones needs mechanism = "estimated", whose files say how cells err together')
         return self
 

@@ -45,7 +45,7 @@ class Mechanism:
         needs: Settings of ``[privacy]`` that it needs, with their meaning.
         promises: Whether it promises an error before the draw. For that the clipping must not depend on the values.
         foresees: Whether it states an error before the draw, promised or expected.
-        takes_covariates: Whether it learns from the owner's covariates.
+        is_joint: Whether it estimates all cells together: covariates tell it something, and cells can be added up.
         has_percentiles: Whether it can also publish percentiles and shares above limits.
         noise_by_definition: Whether the definition says its noise, and no setting: Gaussian in zCDP, else Laplace.
         counts_itself: Whether it works in any currency itself. Others plan in pure epsilon, and are scaled.
@@ -64,7 +64,7 @@ class Mechanism:
     needs: dict[str, str] = field(default_factory=dict)
     promises: bool = True
     foresees: bool = True
-    takes_covariates: bool = False
+    is_joint: bool = False
     has_percentiles: bool = False
     noise_by_definition: bool = False
     counts_itself: bool = False
@@ -250,7 +250,7 @@ _ROWS = (
         ("CKS-A2", "HV-L52", "HV-L53", "HV-E1", "HV-E2", "HV-E3", "HV-E4", "HV-E5", "HV-E6"),
         refuses=_FINDS_COST | {"target_error_variance": "has no variance"},
         promises=False,
-        takes_covariates=True,
+        is_joint=True,
         has_percentiles=True,
         noise_by_definition=True,
         counts_itself=True,
