@@ -51,12 +51,13 @@ def say_error(message: str) -> None:
 def show_day(day: "DayReport", config: Config) -> None:
     """Print the report on a day's release."""
     unit = config.value.unit
-    reasons = ", ".join(f"{n:,} {reason}" for reason, n in day.rows.items() if reason != "kept")
+    reasons = ", ".join(f"{n:,} {reason}" for reason, n in day.quarantined.items())
     if day.said_first:
         out.print(day.said_first)
     out.print(day.release_id)
-    quarantined = f"{day.n_rows - day.n_kept:,} quarantined" + (f" ({reasons})" if reasons else "")
-    out.print(f"  rows       {day.n_rows:,} read = {day.n_kept:,} kept + {quarantined}")
+    used = f"{day.n_kept:,} kept" + (f" + {day.n_left_out:,} left out" if day.n_left_out else "")
+    quarantined = f"{sum(day.quarantined.values()):,} quarantined" + (f" ({reasons})" if reasons else "")
+    out.print(f"  rows       {day.n_rows:,} read = {used} + {quarantined}")
     if day.is_promise:
         out.print(f"  cells      {day.n_published:,} published, {day.n_withheld:,} withheld at no cost")
         errors = f"at most {day.worst_error:.3g} {unit}, median {day.median_error:.3g} {unit}"

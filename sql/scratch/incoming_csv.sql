@@ -10,7 +10,9 @@
 --          $time, $clock: the columns of the time, one or two: see written_time;
 --          $micros, $time_format: of times, see instant_of; $decimal: the decimal mark;
 --          $latitude, $longitude: the columns of the place, one or two; $place: its form, see place_of;
---          $value: the column of the value, or $latitude if the value follows from places
+--          $value: the column of the value, or $latitude if the value follows from places;
+--          $age: that of the age of a fix, or $latitude if there is none; $only: MAP of columns to the texts of rows
+--          that count, see is_among; $only_columns: these columns, or any if there are none
 -- Privacy  SENSITIVE
 create or replace temp table incoming as
 with field as (
@@ -21,7 +23,13 @@ with field as (
         columns(lambda c: c = $clock) as second_time,
         columns(lambda c: c = $latitude) as written_latitude,
         columns(lambda c: c = $longitude) as written_longitude,
-        case when $value <> $latitude then number_of(columns(lambda c: c = $value), $decimal) end as value
+        case when $value <> $latitude then number_of(columns(lambda c: c = $value), $decimal) end as value,
+        case when $age <> $latitude then columns(lambda c: c = $age) end as age,
+        is_among(
+            struct_pack(*columns(lambda c: c in $only_columns))::map(varchar, varchar),
+            $only::map(varchar, varchar[]),
+            $blank
+        ) as is_among
     from read_csv(
         $path,
         columns = $columns,
@@ -58,14 +66,15 @@ placed as (
 select
     row_number,
     true as is_object,
+    is_among,
     user_id,
-    readable_time(instant) as observed_at,
+    taken_at(instant, age, $decimal) as observed_at,
     value,
     place.place_cell,
     place.latitude,
     place.longitude,
     case
-        when epoch_us(observed_at) // 3600000000 in (select number from clock_hour)
+        when epoch_us(readable_time(instant)) // 3600000000 in (select number from clock_hour)
             then clock_shift(naive_micros(whole_time, $micros, $time_format))
     end as clock_shift
 from placed

@@ -5,6 +5,8 @@
 -- Params   $user, $time, $clock, $latitude, $longitude, $value: pointers to members, $clock that of the second column
 --          of the time, or $time; $blank: trimmed off user ids; $micros, $time_format: of times, see instant_of;
 --          $place: the form of places, see place_of; $decimal: the decimal mark;
+--          $age: a pointer to the age of a fix, or $latitude if there is none; $only: MAP of columns to the texts of
+--          rows that count, see is_among; $only_members: pointers to these columns, in order;
 --          $kind: what a record is, OBJECT or ARRAY; $user_of_file: the user, if the file's path names it
 -- Privacy  SENSITIVE
 create or replace temp table incoming as
@@ -53,13 +55,18 @@ select
         trimmed_id(json_extract_string(object, $user), $blank),
         null
     )) as user_id,
-    readable_time(instant) as observed_at,
+    taken_at(instant, case when $age <> $latitude then json_extract_string(object, $age) end, $decimal) as observed_at,
+    is_among(
+        map(map_keys($only::map(varchar, varchar[])), json_extract_string(object, $only_members::varchar[])),
+        $only::map(varchar, varchar[]),
+        $blank
+    ) as is_among,
     place.place_cell,
     place.latitude,
     place.longitude,
     case when $value <> $latitude then number_of(json_extract_string(object, $value), $decimal) end as value,
     case
-        when epoch_us(observed_at) // 3600000000 in (select number from clock_hour)
+        when epoch_us(readable_time(instant)) // 3600000000 in (select number from clock_hour)
             then clock_shift(naive_micros(time, $micros, $time_format))
     end as clock_shift,
     list_filter(

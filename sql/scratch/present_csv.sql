@@ -9,7 +9,8 @@
 --          $clock that of the time if the date has no column of its own; $blank: trimmed off user ids; $micros,
 --          $time_format: of times, see instant_of; $place: the form of places, see place_of; $decimal: the decimal
 --          mark; $is_measured: whether rows have a value of their own, else it is 0; $day_start, $day_end in UTC;
---          $missing: values of the source that mean "not measured"
+--          $missing: values of the source that mean "not measured"; $only: MAP of columns to the texts of rows that
+--          count, see is_among; $only_columns: these columns, or any; $only_places: their places from 1
 -- Privacy  SENSITIVE
 create or replace temp table present_row as
 with plain as (
@@ -19,7 +20,12 @@ with plain as (
         columns(lambda c: c = 'f' || $clock) as clock,
         columns(lambda c: c = 'f' || $latitude) as latitude,
         columns(lambda c: c = 'f' || $longitude) as longitude,
-        columns(lambda c: c = 'f' || $value) as value
+        columns(lambda c: c = 'f' || $value) as value,
+        is_among(
+            struct_pack(*columns(lambda c: c in $only_columns))::map(varchar, varchar),
+            $only::map(varchar, varchar[]),
+            $blank
+        ) as is_among
     from read_csv(
         $paths,
         columns = $columns,
@@ -57,7 +63,21 @@ written as (
     select *
     from plain
     union all
-    select field[$user], field[$time], field[$clock], field[$latitude], field[$longitude], field[$value]
+    select
+        field[$user],
+        field[$time],
+        field[$clock],
+        field[$latitude],
+        field[$longitude],
+        field[$value],
+        is_among(
+            map(
+                map_keys($only::map(varchar, varchar[])),
+                list_transform($only_places::bigint[], lambda place: field[place])
+            ),
+            $only::map(varchar, varchar[]),
+            $blank
+        )
     from split
     where len(field) = $n_fields
 ),
@@ -77,12 +97,15 @@ read as (
         trimmed_id(user_id, $blank) as user_id,
         readable_time(instant) as observed_at,
         place_of(latitude, longitude, $place) as place,
-        if($is_measured, number_of(value, $decimal), 0) as value
+        if($is_measured, number_of(value, $decimal), 0) as value,
+        is_among
     from timed
 )
 
 select
-    * exclude (place),
+    * exclude (place, is_among),
     unnest(place),
-    present_reason(user_id, observed_at, place.latitude, place.longitude, value, $day_start, $day_end, $missing) as reason
+    present_reason(
+        is_among, user_id, observed_at, place.latitude, place.longitude, value, $day_start, $day_end, $missing
+    ) as reason
 from read

@@ -5,7 +5,8 @@
 -- Params   $user, $time, $latitude, $longitude, $value: the JSON paths of the columns; $blank: trimmed off user
 --          ids; $micros, $time_format: of times, see instant_of; $place: the form of places, see place_of; $decimal:
 --          the decimal mark of texts; $is_measured: whether rows have a value of their own, else it is 0; $day_start,
---          $day_end in UTC; $missing: values of the source that mean "not measured"
+--          $day_end in UTC; $missing: values of the source that mean "not measured"; $only: MAP of columns to the
+--          texts of rows that count, see is_among; $only_members: the JSON paths of these columns, in order
 -- Privacy  SENSITIVE
 create or replace temp table present_row as
 with line as (
@@ -18,7 +19,15 @@ whole as (
     select
         case when json_valid(line) then json_extract_string(line, [$user, $time, $latitude, $longitude, $value]) end
             as field,
-        case when json_valid(line) then json_type(line, $user) in ('VARCHAR', 'UBIGINT', 'BIGINT') end as has_id
+        case when json_valid(line) then json_type(line, $user) in ('VARCHAR', 'UBIGINT', 'BIGINT') end as has_id,
+        is_among(
+            map(
+                map_keys($only::map(varchar, varchar[])),
+                case when json_valid(line) then json_extract_string(line, $only_members::varchar[]) end
+            ),
+            $only::map(varchar, varchar[]),
+            $blank
+        ) as is_among
     from line
 ),
 
@@ -32,12 +41,15 @@ read as (
         case when has_id then trimmed_id(field[1], $blank) end as user_id,
         readable_time(instant) as observed_at,
         place_of(field[3], field[4], $place) as place,
-        if($is_measured, number_of(field[5], $decimal), 0) as value
+        if($is_measured, number_of(field[5], $decimal), 0) as value,
+        is_among
     from timed
 )
 
 select
-    * exclude (place),
+    * exclude (place, is_among),
     unnest(place),
-    present_reason(user_id, observed_at, place.latitude, place.longitude, value, $day_start, $day_end, $missing) as reason
+    present_reason(
+        is_among, user_id, observed_at, place.latitude, place.longitude, value, $day_start, $day_end, $missing
+    ) as reason
 from read

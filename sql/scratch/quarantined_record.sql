@@ -3,7 +3,8 @@
 -- Grain    one row per such record
 -- Reads    placed_record, raw_file, repeated_hash (the hashes that several of the day's records have)
 -- Params   $date, $file_ids: the day's files as they are now; $day_start, $day_end in UTC;
---          $south, $north, $west, $east in degrees; $h3_resolution of the hexagons
+--          $south, $north, $west, $east in degrees; $h3_resolution of the hexagons; $apart: by how many microseconds
+--          at most a record follows one that it repeats, at the same place
 -- Privacy  SENSITIVE. No rule looks at the value. Which of several duplicates is kept depends on the names of their
 --          files and their order, never on content
 create or replace temp table quarantined_record as
@@ -20,7 +21,9 @@ with suspect as (
                 and not coalesce(is_larger(place_cell, $h3_resolution), false),
                 false
             )
-            or identity_hash(user_id, observed_at, latitude, longitude) in (select identity_hash from repeated_hash)
+            or identity_hash(user_id, case when $apart = 0 then observed_at end, latitude, longitude) in (
+                select identity_hash from repeated_hash
+            )
         )
 ),
 
@@ -51,10 +54,10 @@ select
     longitude,
     case
         when rule is not null then rule
-        when row_number() over (
-            partition by rule, user_id, observed_at, latitude, longitude
-            order by name, file_id, row_number
-        ) > 1 then 'duplicate'
+        when epoch_us(observed_at) - epoch_us(lag(observed_at) over (
+            partition by rule, user_id, latitude, longitude
+            order by observed_at, name, file_id, row_number
+        )) <= $apart then 'duplicate'
     end as reason
 from ruled
 join raw_file using (file_id)

@@ -1,5 +1,5 @@
 -- raw_record: the rows of one file, or of several that were read as one, each with the local day it belongs to.
--- Grain    one row per readable row that does not belong to a forgotten day
+-- Grain    one row per readable row that counts and does not belong to a forgotten day
 -- Reads    incoming, whole_hour, file_of_row
 -- Params   $file_id; $n_before: rows of the file that were read before; $file_date: the day the file is for, or null
 --          if each row's own time gives the day;
@@ -20,5 +20,5 @@ select
 from incoming
 left join file_of_row on file_of_row.number = incoming.row_number
 left join whole_hour on whole_hour.number = epoch_us(observed_at) // 3600000000
-where is_object
+where is_object and is_among
     and not was_forgotten(coalesce($file_date::date, whole_hour.local_date, local_day(observed_at)), observed_at, $dates, $starts, $ends)

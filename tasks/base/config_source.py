@@ -7,7 +7,7 @@ from typing import Any, Literal, Self
 from pydantic import Field, field_validator, model_validator
 
 from tasks.base.config_presets import Preset
-from tasks.base.config_types import Place, Section
+from tasks.base.config_types import Place, Section, TextsOfColumns, as_texts
 from tasks.base.file_patterns import pattern_problem
 from tasks.base.names import NAME
 from tasks.base.time_zones import known_zone
@@ -138,7 +138,17 @@ class Columns(Section):
     """Name of the column of the measured value. `{speed}` is the speed from the same user's fix before: the
     great-circle distance over the time between, in a `value.unit` of `m/s`, `km/h`, `mph` or `kn`. See
     `value.longest_gap`. Then places inside hexagons are private: see the guarantee."""
-    # the ledger records the next six where they are set
+    # the ledger records the next eight where they are set
+    only: TextsOfColumns = Field(default={}, exclude_if=lambda only: not only)
+    """Which rows count, by what other columns have: `{ parameter = "pm25" }` are those with the text `pm25` in the
+    column `parameter`, `{ parameter = ["pm25", "pm10"] }` those with either. Of several columns each must have one of
+    its texts. All other rows are left out, also those that lack the column, and are counted. Where values are
+    protected, which rows count is public: such a column may not be the value, nor say anything that follows from it."""
+    age: str | None = Field(default=None, min_length=1, exclude_if=lambda name: name is None)
+    """Name of the column with how many seconds before the time the place was taken, as `seen_pos` beside `now`. It is
+    taken off the time; a record without it keeps its time. Snapshots round both, so a user's records at one place that
+    follow each other within a second are one fix, which counts once; if values are speeds from places, so are those in
+    one hexagon."""
     time_else: str | None = Field(default=None, min_length=1, exclude_if=lambda name: name is None)
     """For GTFS-Realtime only: the field with the time of a vehicle that gives none. `header.timestamp` is that of the
     feed."""
@@ -165,6 +175,13 @@ class Columns(Section):
     @classmethod
     def _as_tuple(cls, value: Any) -> Any:
         return tuple(value) if isinstance(value, list) else value
+
+    @field_validator("only", mode="before")
+    @classmethod
+    def _texts(cls, value: Any) -> Any:
+        if not isinstance(value, dict):
+            raise ValueError('must name columns and their texts, as in { parameter = "pm25" }')
+        return {name: as_texts(name, texts) for name, texts in value.items()}
 
     @field_validator("time_zone")
     @classmethod
@@ -204,11 +221,13 @@ class Columns(Section):
         names = [self.user, *self.of_time, *self.of_place.values(), self.value]
         if self.time_else in names:
             raise ValueError("time_else must name another column than the five")
-        if len(set(names)) < len(names):
+        if self.value in self.only:
+            raise ValueError(f"only must not name {self.value}, the value: which rows count is public")
+        if len({*names, *self._further.values()}) < len(names) + len(self._further):
             raise ValueError("must name different columns")
         if of_path := next((name for name in names[1:] if name in OF_PATH), None):
             raise ValueError(f"only user may be {of_path}")
-        if SPEED in names[:-1]:
+        if SPEED in names[:-1] or SPEED in self._further.values():
             raise ValueError(f"only value may be {SPEED}")
         if self.is_speed and self.user_is == "record":
             raise ValueError(f"value = {SPEED} needs a user with several records: user_is must not be record")
@@ -245,7 +264,17 @@ class Columns(Section):
     def by_role(self) -> dict[str, str]:
         """The name of each role's column; ``clock`` is that of the time where the date has a column of its own."""
         named = {"user": self.user, **dict(zip(("time", "clock"), self.of_time, strict=False))}
-        return {**named, **self.of_place, "value": self.value}
+        return {**named, **self.of_place, "value": self.value, **self._further}
+
+    @property
+    def of_only(self) -> dict[str, tuple[str, ...]]:
+        """The texts of the rows that count, by the role of the column that has them."""
+        return {f"only_{number}": texts for number, texts in enumerate(self.only.values())}
+
+    @property
+    def _further(self) -> dict[str, str]:
+        """The columns that not every source has, by their roles."""
+        return {**({"age": self.age} if self.age else {}), **dict(zip(self.of_only, self.only, strict=True))}
 
     @property
     def of_place(self) -> dict[str, str]:

@@ -5,7 +5,16 @@ from decimal import Decimal
 from pathlib import Path
 from typing import Annotated, Any
 
-from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, ValidationInfo, field_validator
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    ValidationInfo,
+    WithJsonSchema,
+    field_validator,
+)
 
 _CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f\ud800-\udfff]")
 
@@ -45,6 +54,30 @@ Place = Annotated[str, Field(min_length=1), AfterValidator(_known_address)]
 def shown(text: str) -> str:
     """Return a text with its control characters escaped. Without this they would control the terminal."""
     return _CONTROL.sub(lambda found: repr(found[0])[1:-1], text)
+
+
+_TEXT = {"type": ["string", "integer"]}
+_TEXTS = {"type": ["string", "integer", "array"], "items": _TEXT, "minItems": 1}
+TextsOfColumns = Annotated[
+    dict[str, tuple[str, ...]], WithJsonSchema({"type": "object", "additionalProperties": _TEXTS})
+]
+"""Some texts of each of some columns; a file may say one text, or a whole number."""
+
+
+def as_texts(column: str, texts: Any) -> tuple[str, ...]:
+    """Return the texts of a column, of which a file may say one, or whole numbers.
+
+    Raises:
+        ValueError: They are none, or of another type.
+    """
+    some = texts if isinstance(texts, list | tuple) else [texts]
+    if not column or not some or not all(type(one) in (str, int) and str(one).strip() for one in some):
+        raise ValueError(
+            f'"{column}" must have a text, or a list of texts, as files have them: {{ "{column}" = ["pm25", "pm10"] }}'
+        )
+    if any(str(one) != shown(str(one)) for one in (column, *some)):
+        raise ValueError("must hold no control characters")
+    return tuple(dict.fromkeys(str(one).strip() for one in some))
 
 
 def file_in_the_way(folder: Path) -> Path | None:

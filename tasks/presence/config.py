@@ -71,8 +71,10 @@ class PresenceConfig(OfDataset, Section):
             )
         if dataset.records is not None and dataset.format not in (None, "json"):
             raise ValueError("records is for JSON documents: remove it, or format")
-        if columns.is_of_path or columns.time_else is not None:
-            raise ValueError(f"columns must not be {', '.join(OF_PATH)} where presence is secret, nor have time_else")
+        if columns.is_of_path or columns.time_else is not None or columns.age is not None:
+            raise ValueError(
+                f"columns must not be {', '.join(OF_PATH)} where presence is secret, nor have time_else or age"
+            )
         refuse_odd_speed(columns, self.value)
         if any(map(is_of_path, columns.of_time)):
             raise ValueError("columns.time must be in the files where presence is secret, and not in their paths")

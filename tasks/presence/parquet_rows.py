@@ -1,4 +1,4 @@
-"""The rows of Parquet files, batch by batch, with the five columns that are read; their types are structure."""
+"""The rows of Parquet files, batch by batch, with the columns that are read; their types are structure."""
 
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -9,6 +9,7 @@ from pyarrow import types
 
 from tasks.base.errors import BadInput
 from tasks.presence.config import PresenceConfig
+from tasks.records.input_formats.columns import called
 
 _BATCH_ROWS = 1 << 17
 _FIRST, _LAST = -62_135_596_800, 253_402_300_799
@@ -22,11 +23,12 @@ _ALLOWED = {
     **dict.fromkeys(("latitude", "longitude", "value"), (*_IS_TEXT, *_IS_NUMBER)),
     "h3": (*_IS_TEXT, types.is_integer),
     "geometry": (*_IS_TEXT, types.is_binary, types.is_large_binary),
+    "only": (*_IS_TEXT, types.is_integer, types.is_boolean),
 }
 
 
 def parquet_rows(paths: list[Path], config: PresenceConfig) -> pa.RecordBatchReader:
-    """Return the rows of a day's files: user, time, latitude, longitude and value; of a cell or a point twice the same.
+    """Return the rows of a day's files: a column for each role; of a cell or a point latitude and longitude are it.
 
     Raises:
         BadInput: A file lacks a column, has it in a type that cannot be read, or in another one than the first file.
@@ -53,9 +55,9 @@ def _schema(held: pa.Schema, roles: dict[str, str], config: PresenceConfig) -> p
     for role, name in roles.items():
         kind = held.field(name).type
         kind = kind.value_type if types.is_dictionary(kind) else kind
-        if not any(is_allowed(kind) for is_allowed in _ALLOWED[kinds.get(role, role)]):
+        if not any(is_allowed(kind) for is_allowed in _ALLOWED[kinds.get(role, called(role))]):
             raise BadInput(
-                f"the column {name} is of the Parquet type {kind}, which cannot be read as {role}; convert it"
+                f"the column {name} is of the Parquet type {kind}, which cannot be read as {called(role)}; convert it"
             )
         is_number = any(is_one(kind) for is_one in _IS_NUMBER)
         if role == "time" and is_number and config.columns.time_unit is None:

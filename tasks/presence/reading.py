@@ -25,7 +25,7 @@ from tasks.presence.json_rows import JsonRows
 from tasks.presence.parquet_rows import parquet_rows
 from tasks.records.input_formats.archives import ENDINGS as ARCHIVES
 from tasks.records.input_formats.archives import is_archive
-from tasks.records.input_formats.columns import place_form
+from tasks.records.input_formats.columns import place_form, rows_that_count
 from tasks.records.input_formats.compressed import PACKINGS, open_binary
 from tasks.records.input_formats.incoming import BLANK
 from tasks.records.input_formats.recognise import split
@@ -51,6 +51,7 @@ _MACROS = (
     "scratch/hexagon_of",
     "scratch/trimmed_id",
     "scratch/means_missing",
+    "scratch/is_among",
     "scratch/present_reason",
 )
 _PART = re.compile(r"([^.\[\]]+)|\[(\d+)\]")
@@ -170,6 +171,8 @@ def _csv(connection: warehouse.Connection, paths: list[Path], config: PresenceCo
     parameters = {
         **lines,
         **_in_statement(places),
+        **rows_that_count(config, {role: f"f{place}" for role, place in places.items()}),
+        "only_places": [places[role] for role in config.columns.of_only],
         "columns": dict.fromkeys([*(f"f{place + 1}" for place in range(len(names))), "beyond"], "VARCHAR"),
         "delimiter": delimiter,
         "field": pattern,
@@ -212,7 +215,8 @@ def _nothing(_: int) -> dict[str, int]:
 
 def _members(config: PresenceConfig) -> dict[str, Any]:
     members = {role: _json_path(name) for role, name in config.by_role.items()}
-    return {name: one for name, one in _in_statement(members).items() if name != "clock"}
+    only = {"only": rows_that_count(config)["only"], "only_members": [members[role] for role in config.columns.of_only]}
+    return {**{name: one for name, one in _in_statement(members).items() if name != "clock"}, **only}
 
 
 def _in_statement(roles: dict[str, Any]) -> dict[str, Any]:
@@ -231,7 +235,7 @@ def _json_path(name: str) -> str:
 
 def _parquet(connection: warehouse.Connection, paths: list[Path], config: PresenceConfig) -> _Reader:
     connection.register("source_row", parquet_rows(paths, config))
-    return "scratch/present_parquet", {}, _nothing
+    return "scratch/present_parquet", rows_that_count(config, {"h3": "latitude", "geometry": "latitude"}), _nothing
 
 
 _READERS = {"csv": _csv, "ndjson": _ndjson, "json": _json, "parquet": _parquet}

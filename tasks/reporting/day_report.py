@@ -23,7 +23,7 @@ from tasks.planning.cautions import SHOWN, cautions, no_better, row_cautions
 from tasks.planning.other_files import zone_cautions
 from tasks.planning.presence import known_of, presence_cautions, presence_of
 from tasks.planning.released_spread import released_spread
-from tasks.records.judge.outcomes import KEPT, late_records, rows_without_day
+from tasks.records.judge.outcomes import KEPT, LEFT_OUT, late_records, rows_without_day
 from tasks.release.zones import OUTLINES, outside_zones
 
 
@@ -33,7 +33,7 @@ class DayReport:
 
     Attributes:
         release_id: The release's id in the ledger.
-        rows: Number of rows of the day by outcome: "kept", or the reason for quarantine.
+        rows: Number of rows of the day by outcome: "kept", "left_out", or the reason for quarantine.
         n_published: Number of cells published.
         n_withheld: Number of cells whose error would be larger than promised.
         worst_error: Largest promised or expected error of a published mean, in the value's unit.
@@ -86,6 +86,16 @@ class DayReport:
     def n_kept(self) -> int:
         """Number of records of the day that were used."""
         return self.rows.get(KEPT, 0)
+
+    @property
+    def n_left_out(self) -> int:
+        """Number of rows of the day that `columns.only` leaves out."""
+        return self.rows.get(LEFT_OUT, 0)
+
+    @property
+    def quarantined(self) -> dict[str, int]:
+        """Number of rows of the day that could not be used, by reason."""
+        return {reason: n for reason, n in self.rows.items() if reason not in (KEPT, LEFT_OUT)}
 
 
 @contained

@@ -11,7 +11,6 @@ from tasks.account.paid import in_days
 from tasks.account.stopped import stops
 from tasks.base.config import Config
 from tasks.base.markdown import table, text
-from tasks.records.judge.outcomes import KEPT
 from tasks.reporting.budget_report import BudgetReport
 from tasks.reporting.day_report import DayReport
 
@@ -23,8 +22,10 @@ def day_page(
 ) -> str:
     """Return the page on a day: its results, links to its files, and how long each step of the run took."""
     unit, kind = config.value.unit, "promised" if day.is_promise else "expected"
-    records = [("read", day.n_rows), ("kept", day.n_kept), ("quarantined", day.n_rows - day.n_kept)]
-    records += [(f"quarantined: {reason}", n) for reason, n in sorted(day.rows.items()) if reason != KEPT]
+    records = [("read", day.n_rows), ("kept", day.n_kept)]
+    records += [("left out, by columns.only", day.n_left_out)] if day.n_left_out else []
+    records += [("quarantined", sum(day.quarantined.values()))]
+    records += [(f"quarantined: {reason}", n) for reason, n in sorted(day.quarantined.items())]
     for name, numbers in day.without_day.items():
         records += zip(
             (f"malformed, of no day, in {name}", f"without a readable time, in {name}"), numbers, strict=True

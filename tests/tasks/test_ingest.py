@@ -28,7 +28,7 @@ def test_the_log_does_not_tell_whether_a_file_that_came_again_has_the_same_value
         caplog.clear()
         preparation(dataset.config)[0].fn(DATE, dataset.config)
         said.append(caplog.messages)
-    assert said == [["read file=a.csv n_rows=1 n_malformed=0 n_undated=0 n_forgotten=0"]] * 3
+    assert said == [["read file=a.csv n_rows=1 n_malformed=0 n_undated=0 n_left_out=0 n_forgotten=0"]] * 3
 
 
 @pytest.mark.parametrize("engine", ENGINES)
@@ -48,7 +48,7 @@ def test_nor_does_it_when_a_day_of_the_file_was_forgotten(
         caplog.clear()
         read(next_day, dataset.config)
         said.append([line for line in caplog.messages if line.startswith("read ")])
-    assert said == [["read file=a.csv n_rows=5 n_malformed=1 n_undated=1 n_forgotten=2"]] * 2
+    assert said == [["read file=a.csv n_rows=5 n_malformed=1 n_undated=1 n_left_out=0 n_forgotten=2"]] * 2
 
 
 def test_a_time_beyond_every_calendar_cannot_be_read_and_is_forgotten_with_its_file(dataset: Dataset) -> None:

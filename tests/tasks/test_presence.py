@@ -110,6 +110,30 @@ def test_a_day_is_what_python_reads_in_it(form: str, dataset: tuple[Dataset, Pre
     assert len(read) > 30
 
 
+@pytest.mark.parametrize("form", ["csv", "ndjson", "parquet"])
+def test_rows_without_one_of_the_texts_of_a_column_are_left_out(form: str, tmp_path: Path) -> None:
+    only = 'value = "speed"\nonly = { kind = ["bus", "tram"], line = 7 }'
+    files, config = made(tmp_path / "dataset", CONFIG.replace('value = "speed"', only))
+    kinds = [("bus", "7"), (" tram ", "7"), ("bus", "8"), ("Bus", "7"), ("", "7"), ('"bus"', "7")]
+    lines = list(zip(some_lines(4), kinds * 30, strict=True))
+    names = ["bus", "time", "lat", "lon", "speed", "kind", "line"]
+    rows = [dict(zip(names, (*line, kind.strip('"'), number), strict=True)) for line, (kind, number) in lines]
+    if form == "csv":
+        of_lines = (",".join([*line, *kind]) for line, kind in lines)
+        files.write(f"{DATE}.csv", "\n".join([",".join(names), *of_lines]) + "\n")
+    elif form == "ndjson":
+        files.write(f"{DATE}.ndjson", "".join(json.dumps(one) + "\n" for one in [*rows, {}]))
+    else:
+        files.write(f"{DATE}.parquet", b"")
+        pl.DataFrame(rows).with_columns(pl.col("line").cast(pl.Int32)).write_parquet(
+            files.folder / f"raw/{DATE}.parquet"
+        )
+    counted = [line for line, (kind, number) in lines if kind.strip(' "') in ("bus", "tram") and number == "7"]
+    assert in_order(by_user(read_day(DATE, config))) == in_order(list(read_by_hand(counted, config).values()))
+    report = json.loads((config.storage_path / "private" / "reports" / f"{DATE}.json").read_text())
+    assert report["left_out"] == 90 + (form == "ndjson")
+
+
 def test_a_line_of_a_csv_file_is_a_row_by_itself(dataset: tuple[Dataset, PresenceConfig]) -> None:
     """A quote that is not closed, bytes that are no text, and a very long line take no other line along."""
     files, config = dataset

@@ -1,5 +1,6 @@
 """Columns: finds in a file the columns that the configuration names, each exactly once."""
 
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -35,7 +36,7 @@ class _WithPlaces(Protocol):
     def dataset(self) -> Dataset: ...
 
 
-def place_roles(config: Config) -> dict[str, str]:
+def place_roles(config: _WithPlaces) -> dict[str, str]:
     """Return the roles of the columns of latitude and longitude, as parameters: of a cell or a point both are one."""
     roles = list(config.columns.of_place)
     return {"latitude": roles[0], "longitude": roles[-1]}
@@ -46,8 +47,21 @@ def column_roles(config: Config) -> dict[str, str]:
     names, places = source_names(config), place_roles(config)
     time = "time" if "time" in names else places["latitude"]
     clock = "clock" if "clock" in names else time
-    value = "value" if "value" in names else places["latitude"]
-    return {"time": time, "clock": clock, **places, "value": value}
+    further = {role: role if role in names else places["latitude"] for role in ("value", "age")}
+    return {"time": time, "clock": clock, **places, **further}
+
+
+def rows_that_count(config: _WithPlaces, named: Mapping[str, str] | None = None) -> dict[str, Any]:
+    """Return which rows count, as the parameters of statements: ``only`` for ``is_among``, and its columns.
+
+    Args:
+        config: Says which.
+        named: What statements call the column of each role, if that is not the role.
+    """
+    texts = {(named or {}).get(role, role): list(some) for role, some in config.columns.of_only.items()}
+    latitude = place_roles(config)["latitude"]
+    any_column = (named or {}).get(latitude, latitude)
+    return {"only_columns": [*texts] or [any_column], "only": {"key": [*texts], "value": [*texts.values()]}}
 
 
 def place_form(config: _WithPlaces) -> dict[str, Any]:
@@ -74,10 +88,14 @@ def roles_of(path: Path, header: list[str], hint: str, config: Config) -> dict[i
     for role, name in source_names(config).items():
         if header.count(name) != 1:
             problem = "no column" if name not in header else "more than one column"
-            name_of_role = "time" if role == "clock" else role
-            raise BadInput(f'{path}: {problem} "{name}" (columns.{name_of_role}); {_in_path(path, name) or hint}')
+            raise BadInput(f'{path}: {problem} "{name}" (columns.{called(role)}); {_in_path(path, name) or hint}')
         positions[header.index(name)] = role
     return positions
+
+
+def called(role: str) -> str:
+    """Return the setting that names the column of a role."""
+    return "time" if role == "clock" else role.partition("_")[0]
 
 
 def _in_path(path: Path, name: str) -> str | None:

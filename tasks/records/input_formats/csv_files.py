@@ -10,7 +10,7 @@ from tasks.base import warehouse
 from tasks.base.config import Config
 from tasks.base.errors import BadInput
 from tasks.records.input_formats import recognise, text_lines
-from tasks.records.input_formats.columns import column_roles, place_form, roles_of, source_names
+from tasks.records.input_formats.columns import column_roles, place_form, roles_of, rows_that_count, source_names
 from tasks.records.input_formats.compressed import open_binary, packed
 from tasks.records.input_formats.csv_merged import merged_csv
 from tasks.records.input_formats.csv_rows import count_csv_rows, csv_records, first_line_end
@@ -105,6 +105,7 @@ def _read(connection: warehouse.Connection, path: Path, file: dict[str, Any], co
         "decimal": config.dataset.decimal,
         **column_roles(config),
         **place_form(config),
+        **rows_that_count(config),
     }
     of_path = {"path": str(path)}
     with blaming(path, "csv"):

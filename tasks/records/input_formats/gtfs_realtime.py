@@ -13,7 +13,7 @@ import pyarrow as pa
 from tasks.base.config import Config
 from tasks.base.errors import BadInput
 from tasks.records.input_formats import compressed
-from tasks.records.input_formats.columns import source_names
+from tasks.records.input_formats.columns import called, source_names
 
 TIME_OF_FEED = "header.timestamp"
 _OF_HEADER = "header."
@@ -26,8 +26,9 @@ _KINDS = {
     "latitude": (_POINT,),
     "longitude": (_POINT,),
     "value": (_WHOLE, _POINT),
+    "age": (_WHOLE, _POINT),
 }
-"""The kinds of fields that a role can have."""
+"""The kinds of fields that a role can have; one that says which rows count has those of a user."""
 
 
 class Feed(NamedTuple):
@@ -73,8 +74,8 @@ def positions(path: Path, config: Config) -> pa.Table:
         config: Names the fields, from the VehiclePosition on: `vehicle.id`. `header.timestamp` is that of the feed.
 
     Returns:
-        The columns ``row_number``, ``is_whole``, ``user``, ``time``, ``latitude``, ``longitude`` and ``value``. An
-        entity that cannot be decoded has a row that is not whole.
+        The columns ``row_number``, ``is_whole``, ``user``, ``time``, ``latitude``, ``longitude`` and ``value``,
+        and further ones by their roles. An entity that cannot be decoded has a row that is not whole.
 
     Raises:
         BadInput: The file is no whole FeedMessage, or the specification has no such field.
@@ -213,10 +214,11 @@ def _field(name: str, role: str | None) -> _Field:
     """
     of_header = name.startswith(_OF_HEADER)
     message = (_types().header if of_header else _types().vehicle).DESCRIPTOR
-    about = f'"{name}"' + (f" (columns.{role})" if role else "")
+    about = f'"{name}"' + (f" (columns.{called(role)})" if role else "")
     kind, read = _by_path(message, name.removeprefix(_OF_HEADER), about)
-    if role and kind not in _KINDS[role]:
-        raise BadInput(f"GTFS-Realtime has {kind} in {about}, which must be {' or '.join(_KINDS[role])}")
+    kinds = _KINDS.get(role or "", _KINDS["user"])
+    if role and kind not in kinds:
+        raise BadInput(f"GTFS-Realtime has {kind} in {about}, which must be {' or '.join(kinds)}")
     return _Field(kind, of_header, read)
 
 
@@ -260,7 +262,7 @@ def _column(role: str, kind: str, written: list[Any]) -> pa.Array:
     """Return what a feed has for a role. Any number of the field's type keeps its record: no value may end the day."""
     if kind == _TEXT:
         return pa.array(written, pa.string())
-    if role == "user":
+    if role not in _KINDS or role == "user":
         return pa.array([None if one is None else str(one) for one in written], pa.string())
     if role == "time":
         return pa.array([None if one is None or one > _LATEST else one for one in written], pa.int64())

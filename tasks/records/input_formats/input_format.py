@@ -78,10 +78,11 @@ class Left(NamedTuple):
 
     n_malformed: int
     n_forgotten: int
+    n_left_out: int = 0
 
     def plus(self, other: "Left") -> "Left":
         """Return the numbers of both together."""
-        return Left(self.n_malformed + other.n_malformed, self.n_forgotten + other.n_forgotten)
+        return Left(*map(sum, zip(self, other, strict=True)))
 
 
 class Snapshot(NamedTuple):

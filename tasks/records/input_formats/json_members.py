@@ -9,7 +9,7 @@ import pyarrow as pa
 from tasks.base import warehouse
 from tasks.base.config import Config
 from tasks.base.errors import BadInput
-from tasks.records.input_formats.columns import column_roles, source_names
+from tasks.records.input_formats.columns import called, column_roles, source_names
 from tasks.records.input_formats.json_paths import pointer_by_path, pointer_to_member
 from tasks.records.input_formats.times import written_times
 
@@ -90,4 +90,4 @@ def _refuse_overlap(path: Path, pointers: dict[str, str], config: Config) -> Non
     for role, pointer in pointers.items():
         if role != "value" and f"{pointer}/".startswith(f"{value}/") | f"{value}/".startswith(f"{pointer}/"):
             name = source_names(config)[role]
-            raise BadInput(f'{path}: "{name}" (columns.{role}) and columns.value are parts of one another')
+            raise BadInput(f'{path}: "{name}" (columns.{called(role)}) and columns.value are parts of one another')

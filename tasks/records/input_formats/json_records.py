@@ -17,7 +17,7 @@ from tasks.base.config import Config
 from tasks.base.config_source import SPEED
 from tasks.base.errors import BadInput
 from tasks.records.input_formats import json_documents, json_paths, recognise
-from tasks.records.input_formats.columns import place_form, source_names
+from tasks.records.input_formats.columns import called, place_form, rows_that_count, source_names
 from tasks.records.input_formats.file_users import needed_user
 from tasks.records.input_formats.incoming import BLANK, blaming, keep_incoming
 from tasks.records.input_formats.input_format import Given, InputFormat, Left, Look, Merged
@@ -180,18 +180,22 @@ def read_lines(
             **time_form(members.times, config),
             **BLANK,
             **place_form(config),
+            "only": rows_that_count(config)["only"],
+            "only_members": [members.pointers[role] for role in config.columns.of_only],
             "decimal": config.dataset.decimal,
             "user_of_file": needed_user(path, config) if config.columns.is_of_path else None,
             "kind": members.kind,
         }
         connection.register("source_line", lines)
         warehouse.run(connection, "scratch/incoming_ndjson", {**members.parameters, **written})
-        asked = {**members.parameters, "fewest": fewest}
+        asked = {one: at for one, at in members.parameters.items() if one != "age"} | {"fewest": fewest}
         absent = {pointer for (pointer,) in warehouse.rows(connection, "checks/absent_members", asked)}
         for role, name in source_names(config).items():
             if members.pointers[role] in absent:
                 held = ", ".join(_held_names(first, config)) or "no column"
-                raise BadInput(f'{path}: no column "{name}" (columns.{role}) in any line. The first lines have: {held}')
+                raise BadInput(
+                    f'{path}: no column "{name}" (columns.{called(role)}) in any line. The first lines have: {held}'
+                )
         n_malformed = warehouse.changed(connection, "write/quarantine_incoming", file)
     return keep_incoming(connection, file, n_malformed, config)
 

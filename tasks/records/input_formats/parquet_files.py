@@ -14,40 +14,25 @@ from tasks.base.config import Config
 from tasks.base.errors import BadInput
 from tasks.base.storage import own_folder, private_folder
 from tasks.records.forgotten import forgotten_parameters
-from tasks.records.input_formats.columns import GEOMETRY, column_roles, place_form, roles_of, source_names
+from tasks.records.input_formats.columns import (
+    called,
+    column_roles,
+    place_form,
+    roles_of,
+    rows_that_count,
+    source_names,
+)
 from tasks.records.input_formats.compressed import most_of, too_well_compressed
 from tasks.records.input_formats.geoparquet import geometries, refuse_other_systems
 from tasks.records.input_formats.incoming import BLANK, blaming
 from tasks.records.input_formats.input_format import Given, InputFormat, Left, Look
 from tasks.records.input_formats.parquet_members import columns_of, entries, is_whole, write_flat
+from tasks.records.input_formats.parquet_types import type_problem
 from tasks.records.input_formats.thinning import MOST_RECORDS
 from tasks.records.input_formats.times import N_LOOKED_AT, TEXT, TimeForm, time_form, written_times
 
-_TEXT = (pat.is_string, pat.is_large_string, pat.is_string_view)
-_NUMBER = (pat.is_integer, pat.is_floating, pat.is_decimal)
-_BYTES = (pat.is_binary, pat.is_large_binary, pat.is_binary_view)
-_TYPES = {
-    "user": (*_TEXT, pat.is_integer, *_BYTES),
-    "time": (*_TEXT, *_NUMBER, pat.is_timestamp),
-    "clock": (*_TEXT, *_NUMBER, pat.is_timestamp, pat.is_date, pat.is_time),
-    "latitude": (*_TEXT, *_NUMBER),
-    "longitude": (*_TEXT, *_NUMBER),
-    "h3": (*_TEXT, pat.is_integer),
-    "geometry": (*_TEXT, *_BYTES),
-    "value": (*_TEXT, *_NUMBER, pat.is_boolean, pat.is_null),
-}
 _BYTES_OF_ROW = 40
 """What a row of five columns takes when it is decoded, at least."""
-_READABLE = {
-    "user": "texts, whole numbers and bytes",
-    "time": "timestamps, texts, and numbers since 1970 (columns.time_unit)",
-    "clock": "times, texts, and numbers of hours",
-    "latitude": "numbers and texts",
-    "longitude": "numbers and texts",
-    "h3": "texts and whole numbers",
-    "geometry": "WKB and texts",
-    "value": "numbers, texts and truth values",
-}
 
 
 def _look(path: Path, _: Given) -> Look:
@@ -134,20 +119,22 @@ def _read_flat(connection: warehouse.Connection, path: Path, flat: Path, file: d
             _find_hours(connection, {"path": str(flat), "time": names["time"], **times}, times)
         with warehouse.any_order(connection):
             read = {**file, **days, **columns, **times, **BLANK, **place_form(config)}
-            read["decimal"] = config.dataset.decimal
+            read |= {"decimal": config.dataset.decimal, **rows_that_count(config, names)}
             warehouse.run(connection, "write/raw_record_from_parquet", read)
     except warehouse.EngineError:
         # Reading and writing are one statement, so check that the file is the cause and not, say, a full disk.
         with blaming(path, "parquet"), connection.cursor() as reader:
-            of_five = {name: one for name, one in columns.items() if name != "clock"}
-            warehouse.rows(reader, "checks/parquet_readable", of_five)
+            warehouse.rows(reader, "checks/parquet_readable", {"path": str(flat), "names": list(names.values())})
         raise
-    n_forgotten = 0
+    n_forgotten, n_left_out = 0, 0
     if days["dates"]:
-        of_time = {name: columns[name] for name in ("path", "time", "clock")}
+        of_time = {name: read[name] for name in ("path", "time", "clock", "age", "latitude", "decimal")}
         forgotten = {**days, **of_time, **times}
         n_forgotten = warehouse.rows(connection, "read/n_forgotten_in_parquet", forgotten)[0][0]
-    return Left(0, n_forgotten)
+    if config.columns.only:
+        others = {name: one for name, one in read.items() if name not in ("user", "longitude", "value", "place")}
+        n_left_out = warehouse.changed(connection, "write/quarantine_left_out_of_parquet", others)
+    return Left(0, n_forgotten, n_left_out)
 
 
 def _joined_times(connection: warehouse.Connection, path: Path, config: Config) -> TimeForm:
@@ -211,10 +198,9 @@ def _check_columns(path: Path, config: Config) -> None:
     names = [name for name, _ in columns]
     for position, role in roles_of(path, names, f"the file has: {', '.join(schema.names)}", config).items():
         name, kind = columns[position]
-        problem = _problem(role, kind.value_type if pat.is_dictionary(kind) else kind, path, config)
+        problem = type_problem(role, kind.value_type if pat.is_dictionary(kind) else kind, path, config)
         if problem is not None:
-            said = "time" if role == "clock" else role
-            raise BadInput(f'{path}: column "{name}" (columns.{said}) has the type {kind}, {problem}')
+            raise BadInput(f'{path}: column "{name}" (columns.{called(role)}) has the type {kind}, {problem}')
     if config.columns.geometry is not None:
         refuse_other_systems(path, config.columns.geometry)
     _check_encodings(path, config)
@@ -244,32 +230,6 @@ def _spread_of_column(path: Path, name: str, n: int) -> list[Any]:
     """Return about n entries of a column of a Parquet file, evenly spread over it; no other column is read."""
     n_rows = parquet_rows(path)
     return entries(path, name, max(1, n_rows // n), n_rows)
-
-
-def _problem(role: str, kind: pa.DataType, path: Path, config: Config) -> str | None:
-    """Return what is wrong with the type of a column, and what can be read; None if nothing is."""
-    columns = config.columns
-    if role == "user" and pat.is_floating(kind):
-        name, cast = columns.user, f'copy (select * replace ("{columns.user}"::bigint as "{columns.user}") from'
-        return (
-            f"which cannot be an id: {name} 12 and 12.0 would be two users, and large ids lose digits. Write it as "
-            f"whole numbers or as text, for example with DuckDB: {cast} '{path.name}') to 'mended.parquet'"
-        )
-    if role == "value" and columns.value_type is not None:
-        tests = _NUMBER if columns.value_type == "number" else _TEXT
-        declared = f'and columns.value_type declares "{columns.value_type}"'
-        return None if any(test(kind) for test in tests) else declared
-    if (
-        role == "time"
-        and pat.is_timestamp(kind)
-        and len(columns.of_time) == 1
-        and (columns.time_unit or columns.time_format)
-    ):
-        return "which needs neither columns.time_unit nor columns.time_format: remove it"
-    if any(test(kind) for test in _TYPES["clock" if role == "time" and len(columns.of_time) > 1 else role]):
-        return None
-    remedy = f". {GEOMETRY}" if role in ("latitude", "longitude") else ""
-    return f"which cannot be used; {_READABLE[role]} can be read{remedy}"
 
 
 def _check_encodings(path: Path, config: Config) -> None:

@@ -16,7 +16,7 @@ from tasks.base import warehouse
 _HASHES_AT_ONCE = 1 << 26
 
 
-def repeated_hashes(connection: warehouse.Connection, day: dict[str, Any]) -> pl.DataFrame:
+def repeated_hashes(connection: warehouse.Connection, day: dict[str, Any], apart: int = 0) -> pl.DataFrame:
     """Return the hashes that more than one raw record of a day has.
 
     Half a GiB of hashes is sorted at once. A larger day is read in several parts. Each part has the hashes that leave
@@ -25,6 +25,7 @@ def repeated_hashes(connection: warehouse.Connection, day: dict[str, Any]) -> pl
     Args:
         connection: Connection to the warehouse; gets the function ``identity_hash``.
         day: The date and the file ids of the day.
+        apart: By how many microseconds at most a record follows one that it repeats.
 
     Returns:
         One column, ``identity_hash``, each hash once.
@@ -32,7 +33,8 @@ def repeated_hashes(connection: warehouse.Connection, day: dict[str, Any]) -> pl
     warehouse.run(connection, "scratch/identity_hash")
     n_records = warehouse.rows(connection, "read/n_day_records", day)[0][0]
     n_parts = 1 + n_records // _HASHES_AT_ONCE
-    parts = [_repeated(connection, {**day, "n_parts": n_parts, "part": part}, n_records) for part in range(n_parts)]
+    asked = {**day, "apart": apart, "n_parts": n_parts}
+    parts = [_repeated(connection, {**asked, "part": part}, n_records) for part in range(n_parts)]
     return pl.DataFrame({"identity_hash": np.concatenate(parts)})
 
 

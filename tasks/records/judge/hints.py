@@ -7,7 +7,7 @@ from tasks.records.input_formats.columns import DEGREES, GEOMETRY
 from tasks.records.input_formats.csv_rows import DECIMAL_COMMAS
 from tasks.records.input_formats.table import format_by_name, format_called
 from tasks.records.input_formats.times import zone_names_read
-from tasks.records.judge.outcomes import DUPLICATE, KEPT, NEVER, OUTSIDE_DAY, TWICE
+from tasks.records.judge.outcomes import DUPLICATE, KEPT, LEFT_OUT, NEVER, OUTSIDE_DAY, TWICE
 
 OF_DAY = "Check the date, dataset.timezone and columns.time."
 """What to do if the times are of other days."""
@@ -31,14 +31,17 @@ def hint(counts: dict[str, int], config: Config) -> str:
         counts: Number of rows by reason.
         config: Says where the source has what.
     """
-    lost = {reason: n for reason, n in counts.items() if reason not in (KEPT, DUPLICATE, TWICE) and n}
+    by_choice = (KEPT, DUPLICATE, TWICE, *([LEFT_OUT] if counts.get(KEPT) else []))
+    lost = {reason: n for reason, n in counts.items() if reason not in by_choice and n}
     commonest = max(lost, key=lambda reason: lost[reason], default=None)
     columns = config.columns
     place = " and ".join(f'columns.{role} = "{name}"' for role, name in columns.of_place.items())
     mark = "." if config.dataset.decimal == "," else ","
     decimal = f'If places are written like 47{mark}05, set dataset.decimal = "{mark}".'
     unread = _ONE_COLUMN.get(next(iter(columns.of_place)), f"{decimal} {GEOMETRY}")
+    wanted = " and ".join(f'{", ".join(texts)} in "{name}"' for name, texts in columns.only.items())
     of_reason = {
+        LEFT_OUT: f"They have none of {wanted} (columns.only): write texts there as the files have them.",
         "malformed_row": f"Check dataset.format and dataset.delimiter. {DECIMAL_COMMAS}",
         "time_unreadable": of_times(config),
         OUTSIDE_DAY: OF_DAY,

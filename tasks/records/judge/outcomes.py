@@ -9,6 +9,7 @@ from tasks.base.errors import contained
 
 KEPT = "kept"
 DUPLICATE = "duplicate"
+LEFT_OUT = "left_out"
 NEVER, TWICE = "time_never", "time_twice"
 OUTSIDE_DAY = "time_outside_day"
 _MOST_NAMED = 5

@@ -14,10 +14,13 @@ from tasks.records.input_formats.csv_rows import DECIMAL_COMMAS
 from tasks.records.input_formats.table import holds_snapshots
 from tasks.records.judge.duplicates import repeated_hashes
 from tasks.records.judge.hints import OF_DAY, hint, of_times
-from tasks.records.judge.outcomes import DUPLICATE, KEPT, OUTSIDE_DAY, TWICE, count_rows
+from tasks.records.judge.outcomes import DUPLICATE, KEPT, LEFT_OUT, OUTSIDE_DAY, TWICE, count_rows
 from tasks.records.judge.places import derive_values, use_places
 from tasks.records.judge.value_forms import note_value_forms
 from tasks.records.read.ingest import current_files, files_before
+
+_SEEN_AGAIN = 1_000_000
+"""By how many microseconds two records of one fix may differ, if its age is taken off the time: both are rounded."""
 
 log = logging.getLogger("hexveil.validate")
 
@@ -50,8 +53,9 @@ def judge_day(
 ) -> None:
     """Refuse a day if too much of it is unusable.
 
-    What repeats another record does not count, nor a time that the clock showed twice. In a snapshot of a feed that is
-    also a row of another day: the last report of a vehicle that stood still over midnight.
+    What repeats another record does not count, nor what `columns.only` leaves out, nor a time that the clock showed
+    twice. In a snapshot of a feed that is also a row of another day: the last report of a vehicle that stood still over
+    midnight.
 
     Args:
         connection: Connection to the warehouse.
@@ -68,13 +72,13 @@ def judge_day(
     note_value_forms(connection, date, counts.get(KEPT, 0), config)
     _refuse_crowded_files(connection, day["file_ids"], config)
     if not counts.get(KEPT) and not n_swapped:
-        kind = BadInput if sum(counts.values()) else NoRecords
+        kind = BadInput if sum(counts.values()) > counts.get(LEFT_OUT, 0) else NoRecords
         raise kind(_empty_day(connection, day, counts, config))
-    repeated = (DUPLICATE, TWICE, OUTSIDE_DAY) if holds_snapshots(config) else (DUPLICATE, TWICE)
-    n_rows = sum(counts.values()) - sum(counts.get(reason, 0) for reason in repeated)
+    uncounted = (DUPLICATE, TWICE, LEFT_OUT, *((OUTSIDE_DAY,) if holds_snapshots(config) else ()))
+    n_rows = sum(counts.values()) - sum(counts.get(reason, 0) for reason in uncounted)
     n_lost = n_rows - counts.get(KEPT, 0)
     if n_lost > limit * n_rows or not counts.get(KEPT):
-        is_of_others = OUTSIDE_DAY not in repeated and counts.get(OUTSIDE_DAY, 0) > limit * n_rows
+        is_of_others = OUTSIDE_DAY not in uncounted and counts.get(OUTSIDE_DAY, 0) > limit * n_rows
         kind = OtherDays if is_of_others else BadInput
         raise kind(_too_many(date, counts, n_lost, n_rows, n_swapped, config))
 
@@ -102,7 +106,8 @@ def write_day(connection: warehouse.Connection, day: dict[str, Any], before: Seq
     start, end = config.day_bounds(date)
     clear_day(connection, day)
     use_places(connection, config)
-    connection.register("repeated_hash", repeated_hashes(connection, day))
+    apart = _SEEN_AGAIN if config.columns.age else 0
+    connection.register("repeated_hash", repeated_hashes(connection, day, apart))
     warehouse.run(
         connection,
         "scratch/quarantined_record",
@@ -112,6 +117,7 @@ def write_day(connection: warehouse.Connection, day: dict[str, Any], before: Seq
             "day_end": end,
             **_area(config),
             "h3_resolution": config.grid.h3_resolution,
+            "apart": apart,
         },
     )
     n_quarantined = warehouse.changed(connection, "write/quarantine_records", {"date": date})

@@ -29,6 +29,8 @@ _MADE_TO_READ = (
     "scratch/place_of",
     "scratch/readable_json",
     "scratch/trimmed_id",
+    "scratch/is_among",
+    "scratch/taken_at",
     "scratch/was_forgotten",
     "scratch/empty_file_hour",
     "scratch/whole_hour",
@@ -82,7 +84,12 @@ def read_file(
     else:
         (n_rows,), left = reader.read([path], [file_id], together=False)
     n_undated = reader.finish([file_id])
-    counts = {"n_rows": n_rows, "n_undated": n_undated, **left._asdict()}
+    counts = {
+        "n_rows": n_rows,
+        "n_undated": n_undated,
+        "n_malformed": left.n_malformed,
+        "n_forgotten": left.n_forgotten,
+    }
     warehouse.run(connection, "write/raw_file", {"file_id": file_id, "file_date": file_date, **identity, **counts})
     if warehouse.rows(connection, "checks/rows_unaccounted", {"file_id": file_id}):
         raise unreadable(path, "archive" if is_archive(path) else format_of(path, config).name)
@@ -112,7 +119,7 @@ def read_files(
     connection.register("new_file", new.to_arrow())
     warehouse.run(connection, "write/raw_file_of_several")
     found = warehouse.rows(connection, "read/n_lost_rows", {"file_ids": ids})[0]
-    if tuple(found) != (left.n_malformed, left.n_forgotten):
+    if tuple(found) != (left.n_malformed, left.n_forgotten, left.n_left_out):
         raise unreadable(paths[0], format_of(paths[0], config).name)
     return ids
 
