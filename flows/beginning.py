@@ -7,15 +7,14 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from decimal import Decimal
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, get_args
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from flows import show
-from flows.questions import Asker, asked_columns, asked_value, given_area
+from flows.questions import Asker, asked_columns, asked_value, given_area, given_delimiter, given_format, given_only
 from flows.show import out
 from tasks.base.config import Config
-from tasks.base.config_source import DELIMITER, Format
 from tasks.base.config_types import file_in_the_way
 from tasks.base.errors import BadConfig, HexveilError, OtherDays
 from tasks.base.names import NAME
@@ -70,6 +69,9 @@ def init(
     geometry: Annotated[str | None, typer.Option("--geometry", help="Column of points: WKB, WKT or GeoJSON.")] = None,
     per_degree: Annotated[int | None, typer.Option("--per-degree", help="10000000 for places in E7.")] = None,
     value: Annotated[str | None, typer.Option("--value", help="Column of the measured value.")] = None,
+    only: Annotated[
+        list[str] | None, typer.Option("--only", help="Texts of the rows that count: parameter=pm25,pm10; repeat it.")
+    ] = None,
     quantity: Annotated[str | None, typer.Option("--quantity", help="What is measured, for example speed.")] = None,
     unit: Annotated[str | None, typer.Option("--unit", help="Unit of what is published.")] = None,
     lower: Annotated[str | None, typer.Option("--lower", help="Public lower bound of a value.")] = None,
@@ -97,14 +99,15 @@ def init(
     columns = {"user": user, "time": time, "latitude": latitude, "longitude": longitude, "h3": h3, "geometry": geometry}
     given = Given(
         header=tuple(one.strip() for one in header.split(",")) if header else (),
-        delimiter=_delimiter(delimiter),
-        format=_format(form),
+        delimiter=given_delimiter(delimiter),
+        format=given_format(form),
         records=records,
         columns={role: column for role, column in {**columns, "value": value}.items() if column is not None},
         time_format=time_format,
         timezone=timezone,
         time_zone=time_zone,
         per_degree=per_degree,
+        only=given_only(only or []),
     )
     try:
         named_by = files[0] if to is None or _is_folder(to) else to
@@ -189,19 +192,6 @@ def _storage_of(path: Path) -> Path | None:
         return load_config(path).storage_path
     except BadConfig:
         return None
-
-
-def _delimiter(delimiter: str | None) -> str | None:
-    named = {"tab": "\t", "\\t": "\t", "space": " "}.get(delimiter or "", delimiter)
-    if named is not None and not re.fullmatch(DELIMITER, named):
-        raise HexveilError(f'--delimiter {delimiter} must be one character, such as , or ; or "tab" or "space"')
-    return named
-
-
-def _format(form: str | None) -> Any:
-    if form is not None and form not in get_args(Format):
-        raise HexveilError(f"--format {form} must be one of {', '.join(get_args(Format))}")
-    return form
 
 
 def _name_of(file: Path) -> str:

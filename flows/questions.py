@@ -1,13 +1,14 @@
 """Asks the person who begins for what no file can say: the bounds of the values, and names of columns."""
 
+import re
 from decimal import Decimal, InvalidOperation
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, get_args
 
 import typer
 
 from flows.show import out
 from tasks.base.config_presets import factor_between, preset_fastest, preset_quantity
-from tasks.base.config_source import OF_PATH, SPEED
+from tasks.base.config_source import DELIMITER, OF_PATH, SPEED, Format
 from tasks.base.errors import HexveilError
 from tasks.records.input_formats.columns import GEOMETRY
 
@@ -193,3 +194,29 @@ def given_area(given: str | None) -> dict[str, Decimal]:
     if len(area) < 4 or given.count(",") > 3:
         raise HexveilError(f"--area {given} must be four numbers, SOUTH,NORTH,WEST,EAST, such as 46.8,47.3,7.9,8.7")
     return area
+
+
+def given_delimiter(delimiter: str | None) -> str | None:
+    """Return the character between fields that is said, which may be said by its name."""
+    named = {"tab": "\t", "\\t": "\t", "space": " "}.get(delimiter or "", delimiter)
+    if named is not None and not re.fullmatch(DELIMITER, named):
+        raise HexveilError(f'--delimiter {delimiter} must be one character, such as , or ; or "tab" or "space"')
+    return named
+
+
+def given_format(form: str | None) -> Any:
+    """Return the format that is said."""
+    if form is not None and form not in get_args(Format):
+        raise HexveilError(f"--format {form} must be one of {', '.join(get_args(Format))}")
+    return form
+
+
+def given_only(said: list[str]) -> dict[str, list[str]]:
+    """Return the texts of each column of the rows that count, from texts such as `parameter=pm25,pm10`."""
+    found: dict[str, list[str]] = {}
+    for one in said:
+        column, _, texts = one.partition("=")
+        found[column.strip()] = [text.strip() for text in texts.split(",") if text.strip()]
+        if not column.strip() or not found[column.strip()]:
+            raise HexveilError(f"--only {one} must name a column and its texts, as in --only parameter=pm25,pm10")
+    return found

@@ -52,6 +52,16 @@ def preset_times(preset: str) -> dict[str, str]:
     return {name: of for name, of in _FILLED_IN[preset]["columns"].items() if name.startswith("time_")}
 
 
+def preset_age(preset: str) -> str | None:
+    """Return the column of the age of fixes that a preset says; None if its times are those of fixes."""
+    return _FILLED_IN[preset]["columns"].get("age")
+
+
+def preset_kinds(preset: str) -> str | None:
+    """Return the column that says of which quantity a preset's values are; None if all are of one."""
+    return _FILLED_IN[preset].get("kinds")
+
+
 def preset_unit(preset: str) -> str | None:
     """Return the unit that is usual for what a preset measures; None if there is none."""
     is_speed = "speed" in _FILLED_IN[preset] or _FILLED_IN[preset]["columns"]["value"] == "{speed}"
@@ -100,8 +110,10 @@ def filled_in(settings: dict[str, Any]) -> dict[str, Any]:
 
 
 def _merged(defaults: dict[str, Any], given: dict[str, Any]) -> dict[str, Any]:
-    """Return defaults under what is given. A given form of times replaces the default one."""
-    forms = _FORMS if _FORMS & given.keys() else set[str]()
+    """Return defaults under what is given. A given form of times replaces the default one, and another time the age."""
+    forms = set(_FORMS) if _FORMS & given.keys() else set[str]()
+    if given.get("time", defaults.get("time")) != defaults.get("time"):
+        forms.add("age")  # it is that of the preset's time
     return {**{name: value for name, value in defaults.items() if name not in forms}, **given}
 
 

@@ -67,8 +67,8 @@ class Dataset(Section):
     `iudx` (live positions of transit), `siri-vm` (JSON or XML), `gbfs` (vehicle_status of 3), `gbfs-2`
     (free_bike_status), `gpx`, `gpx-speed`, `gpx-garmin`, `geolife`, `fare-taps` (fare_transactions of TIDES with
     places), `ais` (of MarineCadastre), `ais-2025`, `ais-denmark`, `adsb` (OpenSky's CSV), `opensky-states` (its API),
-    `adsb-traffic`, `readsb`, `dump1090`, `openaq` or `sensor-community`. For a speed in `km/h`, `mph`, `kn` or `m/s` it
-    also fills in `value.factor`."""
+    `adsb-traffic`, `readsb`, `dump1090`, `nextbus`, `openaq` or `sensor-community`. For a speed in `km/h`, `mph`, `kn`
+    or `m/s` it also fills in `value.factor`."""
     # reading depends on the next four; the ledger records them where they are set
     format: Format | None = Field(default=None, exclude_if=lambda one: one is None)
     """The format of all files, whatever their names end in. `ndjson` has one JSON object per line; `json` is a document

@@ -1,6 +1,7 @@
 """Writes a configuration as commented TOML, for an owner to read and to change."""
 
 import json
+import re
 import textwrap
 from collections.abc import Mapping
 from decimal import Decimal
@@ -24,6 +25,8 @@ _ABOUT = {
 _KEYS = {
     ("dataset", "purpose"): "Public: it is in every entry of the ledger.",
     ("columns", "user"): "The guarantee protects whoever this column identifies.",
+    ("columns", "only"): "Which rows count, by the texts in other columns; which rows these are is public.",
+    ("columns", "age"): "How many seconds before the time a place was taken.",
     ("value", "tick"): "The step that values are counted in.",
     ("value", "missing"): 'What means "not measured" in the source.',
     ("value", "factor"): "What values of the source are multiplied by to be in the unit.",
@@ -57,9 +60,15 @@ def _comment(text: str) -> list[str]:
     return textwrap.wrap(text, _WIDTH, initial_indent="# ", subsequent_indent="# ", break_on_hyphens=False)
 
 
+def _key(key: str) -> str:
+    return key if re.fullmatch(r"[A-Za-z0-9_-]+", key) else json.dumps(key, ensure_ascii=False)
+
+
 def _toml(value: Any) -> str:
     if isinstance(value, Decimal):
         return format(value, "f")
     if isinstance(value, list | tuple):
         return f"[{', '.join(map(_toml, value))}]"
+    if isinstance(value, dict):
+        return f"{{ {', '.join(f'{_key(key)} = {_toml(one)}' for key, one in value.items())} }}"
     return json.dumps(value, ensure_ascii=False)

@@ -185,22 +185,39 @@ def opensky_states(dataset: Dataset) -> Written:
 
 
 def readsb(dataset: Dataset, speed: str = "gs") -> Written:
-    """Snapshots of readsb: the time is the document's, and an aircraft without a position has no members for it."""
+    """Snapshots of readsb, two of each fix: an aircraft without a position has no members for it, nor for its age."""
     for second, some in rounds(fixes(51.47, -0.45)):
-        aircraft: list[dict[str, Any]] = [
-            {"hex": f"4b18{one.user:02x}", "flight": "SWR1    ", "alt_baro": 36000, speed: 40 * one.speed}
-            | {"lat": one.latitude, "lon": one.longitude, "seen_pos": 0.4, "seen": 0.1, "mlat": [], "rssi": -12.5}
-            for one in some
-        ]
-        aircraft.append({"hex": "~2b0001", "alt_baro": "ground", "seen": 3.1, "mlat": [], "rssi": -30.1})
-        document = {"now": second + 0.1, "messages": 12345, "aircraft": aircraft}
-        _lines(dataset, f"aircraft-{second}.json", json.dumps(document))
+        for now, seen in ((0.1, 0.4), (20.0, 20.4)):
+            aircraft: list[dict[str, Any]] = [
+                {"hex": f"4b18{one.user:02x}", "flight": "SWR1    ", "alt_baro": 36000, speed: 40 * one.speed}
+                | {"lat": one.latitude, "lon": one.longitude, "seen_pos": seen, "seen": 0.1, "mlat": [], "rssi": -12.5}
+                for one in some
+            ]
+            aircraft.append({"hex": "~2b0001", "alt_baro": "ground", "seen": 3.1, "mlat": [], "rssi": -30.1})
+            document = {"now": second + now, "messages": 12345, "aircraft": aircraft}
+            _lines(dataset, f"aircraft-{second + int(now)}.json", json.dumps(document))
     return "aircraft-*.json", ("--max-quarantined-share", "0.2")
 
 
 def dump1090(dataset: Dataset) -> Written:
     """The same of older receivers, which call the speed otherwise."""
     return readsb(dataset, "speed")
+
+
+def nextbus(dataset: Dataset) -> Written:
+    """Snapshots of NextBus every 20 seconds: all numbers are texts, and most reports are in several of them."""
+    some = fixes(37.77, -122.43)
+    for second in range(some[0].second, some[-1].second + 60, 20):
+        last = {one.user: one for one in some if one.second < second + 0.713}
+        vehicles = [
+            {"id": f"{1400 + one.user}", "routeTag": "N", "dirTag": "N____O_F00", "predictable": "true"}
+            | {"lat": f"{one.latitude}", "lon": f"{one.longitude}", "heading": "210", "leadingVehicleId": ""}
+            | {"secsSinceReport": f"{second - one.second}", "speedKmHr": f"{3 * one.speed:.0f}"}
+            for one in last.values()
+        ]
+        document = {"lastTime": {"time": f"{second}713"}, "copyright": "All data copyright.", "vehicle": vehicles}
+        _lines(dataset, f"vehicleLocations-{second}.json", json.dumps(document))
+    return "vehicleLocations-*.json", ()
 
 
 def sensor_community(dataset: Dataset) -> Written:
@@ -232,13 +249,18 @@ def sensors_by_local_clock(dataset: Dataset) -> Written:
 
 
 def openaq(dataset: Dataset) -> Written:
-    """Measurements of OpenAQ's archive: a file for each location and day, with an offset."""
+    """Measurements of OpenAQ's archive: a file for each location and day, with an offset, of three parameters."""
     header = '"location_id","sensors_id","location","datetime","lat","lon","parameter","units","value"'
     for place in range(N_USERS):
         lines = [
             f'{2178 + place},{3916 + place},"Del Norte-{2178 + place}","{DATE}T{number % 24:02}:{number:02}:00-07:00",'
             f'{35.13 + place / 100:.4f},-106.58,"pm25","µg/m³",{number % 9}.1'
             for number in range(N_FIXES)
+        ]
+        lines += [
+            one.replace(f",{3916 + place},", f",{sensor + place},").replace('"pm25","µg/m³",', f'"{other}","ppm",0.00')
+            for sensor, other in ((25000, "o3"), (26000, "no2"))
+            for one in lines[place % 3 :: 3]
         ]
         _lines(dataset, f"location-{2178 + place}-{DATE:%Y%m%d}.csv", header, *lines)
     return "location-*.csv", ("--unit", "ug/m3", "--lower", "0", "--upper", "100")
@@ -406,7 +428,18 @@ FORMS: dict[str, Callable[[Dataset], Written]] = {
     one.__name__: one
     for one in (
         *(cabspotting, bus_array, gtfs_rt_without_speeds, dat_snapshots, ais, ais_2025, ais_denmark, opensky_csv),
-        *(opensky_states, readsb, dump1090, sensor_community, sensors_by_local_clock, openaq, siri_json, siri_xml, gpx),
+        *(
+            opensky_states,
+            readsb,
+            dump1090,
+            nextbus,
+            sensor_community,
+            sensors_by_local_clock,
+            openaq,
+            siri_json,
+            siri_xml,
+            gpx,
+        ),
         *(gpx_with_speeds, geolife, mds_telemetry, mds_trips, gbfs, gbfs_2, fares),
     )
 }

@@ -55,6 +55,13 @@ FILES = {
 }
 
 
+def test_an_age_that_a_preset_knows_is_that_of_its_own_time(dataset: Dataset) -> None:
+    configure(dataset, "readsb")
+    assert dataset.config.columns.age == "seen_pos"
+    dataset.edit("[value]", '[columns]\ntime = "position_time"\n[value]')
+    assert dataset.config.columns.age is None
+
+
 def configure(dataset: Dataset, preset: str) -> None:
     dataset.config_file.write_text(PRESET.format(preset) + REST)
 

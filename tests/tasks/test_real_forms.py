@@ -8,6 +8,7 @@ import pytest
 from real_forms import FORMS, files_of
 from support import Dataset
 
+from tasks.base.errors import BadInput
 from tasks.records.init.proposal import Proposal, propose_source
 from tasks.records.input_formats.gtfs_realtime import TIME_OF_FEED
 from tasks.records.input_formats.input_format import Given
@@ -21,6 +22,7 @@ PRESETS = {
     "opensky_states": "opensky-states",
     "readsb": "readsb",
     "dump1090": "dump1090",
+    "nextbus": "nextbus",
     "sensor_community": "sensor-community",
     "openaq": "openaq",
     "siri_json": "siri-vm",
@@ -53,6 +55,27 @@ def test_a_real_form_is_recognised(form: str, dataset: Dataset) -> None:
     if PRESETS[form]:
         assert found.settings["dataset"]["preset"] == PRESETS[form]
     assert found.settings["columns"].get("time_zone") == ("UTC" if form in IN_UTC else None)
+
+
+@pytest.mark.parametrize(
+    ("form", "age"), [("readsb", "seen_pos"), ("dump1090", "seen_pos"), ("nextbus", "secsSinceReport"), ("gbfs", None)]
+)
+def test_a_preset_says_how_old_fixes_are(form: str, age: str | None, dataset: Dataset) -> None:
+    assert proposed(form, dataset).settings["columns"].get("age") == age
+
+
+def test_of_several_parameters_the_commonest_is_proposed_or_the_one_that_is_said(dataset: Dataset) -> None:
+    found = proposed("openaq", dataset)
+    assert found.settings["columns"]["only"] == {"parameter": ["pm25"]}
+    said = " ".join(found.reasons)
+    assert "'parameter' has pm25, o3, no2, the commonest first" in said
+    assert "'units' has" not in said
+    files = files_of(dataset, "location-*.csv")
+    other = propose_source(files, dataset.folder, Given(only={"parameter": ["o3", "no2"]}))
+    assert other.settings["columns"]["only"] == {"parameter": ["o3", "no2"]}
+    for columns, why in (({"kind": ["a"]}, 'no column "kind"'), ({"value": ["1"]}, '"value" is a column of the')):
+        with pytest.raises(BadInput, match=why):
+            propose_source(files, dataset.folder, Given(only=columns))
 
 
 def test_snapshots_in_an_archive_are_of_no_speeds_as_those_in_a_folder(dataset: Dataset) -> None:

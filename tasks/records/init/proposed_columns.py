@@ -6,7 +6,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from tasks.base.config_presets import preset_columns, preset_unit
+from tasks.base.config_presets import preset_age, preset_columns, preset_unit
 from tasks.base.config_source import FOLDERS, OF_FILE, OF_PATH, PLACES, ROLES, SPEED, needed_roles
 from tasks.base.errors import BadInput
 from tasks.base.file_patterns import HOUR_PLACEHOLDER, is_of_path
@@ -35,6 +35,10 @@ def propose_columns(
         columns.update({**preset_columns()[preset], **given.columns})
         proposal.unit = preset_unit(preset)
         reasons.append(f"the columns are those of {preset}, which the preset knows, with the unit of its values")
+        age = preset_age(preset)
+        if age in look.names:
+            columns["age"] = age
+            reasons.append(f"{age!r} has how old each place is: it is taken off the time")
         return None
     free = [name for name in look.own_names if name not in [one for _, one in named]]
     found = _found_columns(looks, free, given)

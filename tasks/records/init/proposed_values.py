@@ -5,19 +5,28 @@ quantity, and of a value of GTFS-Realtime only whether any vehicle has one.
 """
 
 import datetime as dt
+import re
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
 
+from tasks.base.config_presets import preset_kinds
 from tasks.base.config_source import OF_PATH
+from tasks.base.errors import BadInput
+from tasks.records.init.proposed import Proposal
 from tasks.records.input_formats import recognise
-from tasks.records.input_formats.input_format import Look
+from tasks.records.input_formats.input_format import Given, Look
 
 _FEWEST_PAIRS = 20
 _NEARBY = 1e-4  # degrees
-_OF_WHICH_QUANTITY = {"parameter", "pollutant", "measurand", "phenomenon", "quantity", "units", "uom"}
+_OF_WHICH_QUANTITY = {
+    *("parameter", "pollutant", "measurand", "phenomenon", "quantity", "observedproperty", "variable", "species"),
+    *("unit", "units", "uom", "sensortype"),
+}
 _LONGEST_GAP = 120.0  # seconds, as value.longest_gap usually is
 
 
@@ -51,18 +60,49 @@ def are_fixes(looks: Sequence[Look], columns: Mapping[str, Any]) -> bool:
     return 2 * n_moving > len(several) > 0 and (n_pairs < _FEWEST_PAIRS or 2 * soon > n_pairs)
 
 
-def several_quantities(looks: Sequence[Look], columns: Mapping[str, Any]) -> list[str]:
-    """Return a caution for each column that says of which quantity or unit a value is, if records have several."""
-    names = {name for look in looks for name in look.own_names} - {str(column) for column in columns.values()}
-    found = []
-    for name in sorted(one for one in names if one.rpartition(".")[2].lower() in _OF_WHICH_QUANTITY):
-        different = {str(one) for look in looks if name in look.names for one in look.spread(name)} - {"", "None"}
-        if len(different) > 1:
-            found.append(
-                f"Caution: {name!r} has {len(different)} different entries. If they are of several quantities or "
-                "units, a mean of all says nothing: write the records of one of them into files of their own"
-            )
-    return found
+def rows_that_count(looks: Sequence[Look], given: Given, proposal: Proposal) -> list[str]:
+    """Note which rows count: those that the owner names or, where a preset's values are of several quantities, of one.
+
+    Returns:
+        Why; and a caution for each other column that says of which quantity or unit a value is, if records have
+        several. What they have is said of the preset's column alone, which is known to follow from no value.
+
+    Raises:
+        BadInput: A column that the owner names is not there.
+    """
+    columns, preset = proposal.settings["columns"], proposal.settings["dataset"].get("preset")
+    names = dict.fromkeys(name for look in looks for name in look.own_names)
+    absent = next((one for one in given.only if one not in names), None)
+    if absent is not None:
+        raise BadInput(f'--only: there is no column "{absent}"; there are: {", ".join(names)}')
+    if taken := next((one for one in given.only if one in columns.values()), None):  # of the value nothing is read
+        raise BadInput(f'--only: "{taken}" is a column of the records already; name another')
+    said, known = [], preset and preset_kinds(preset)
+    if given.only:
+        columns["only"] = given.only
+    elif known and len(found := _texts(looks, known)) > 1:
+        columns["only"] = {known: found[:1]}
+        said.append(
+            f"{known!r} has {', '.join(found)}, the commonest first, and a mean of all says nothing: the rows of "
+            f"{found[0]} count. For those of another say --only {known}={found[1]}"
+        )
+    others = [name for name in names if name not in columns.values() and name not in columns.get("only", {})]
+    named = [one for one in others if re.sub(r"[^a-z]", "", one.rpartition(".")[2].lower()) in _OF_WHICH_QUANTITY]
+    return said + [
+        f"Caution: {name!r} has {n} different entries. If they are of several quantities or units, a mean of all says "
+        f"nothing: keep the rows of one with --only {name}=…"
+        for name in sorted(named)
+        if (n := len(_texts(looks, name, columns.get("only", {})))) > 1
+    ]
+
+
+def _texts(looks: Sequence[Look], name: str, only: Mapping[str, Sequence[str]] = MappingProxyType({})) -> list[str]:
+    """Return the different texts of a column, the commonest first, of the rows that count."""
+    counts = Counter[str]()
+    for look in (one for one in looks if name in one.names and only.keys() <= {*one.names}):
+        which = [[str(one).strip() in texts for one in look.spread(column)] for column, texts in only.items()]
+        counts.update(str(one).strip() for one, *counted in zip(look.spread(name), *which, strict=True) if all(counted))
+    return [text for text, _ in counts.most_common() if text not in ("", "None")]
 
 
 def _fixes(look: Look, columns: Mapping[str, Any], file: str) -> list[tuple[str, float, float, float]]:

@@ -24,6 +24,7 @@ class Given:
         time_format: The form of the times.
         timezone: The time zone of the days.
         time_zone: The time zone of times without an offset.
+        only: The texts of the rows that count, by their columns.
     """
 
     header: tuple[str, ...] = ()
@@ -35,6 +36,7 @@ class Given:
     timezone: str | None = None
     time_zone: str | None = None
     per_degree: int | None = None
+    only: dict[str, list[str]] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
