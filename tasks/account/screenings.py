@@ -89,17 +89,24 @@ def why_stopped(stop: Stopped) -> DayStopped:
 
 
 def changed_value(before: Stated, now: Stated) -> list[str]:
-    """Return in words what two recorded sections ``value`` say otherwise of how values are measured, sorted by key."""
-    names = sorted((before.keys() | now.keys()) - {"screen"})
-    said = [(name, before.get(name, "unset"), now.get(name, "unset")) for name in names]
-    return [f"value.{name} from {_shown(was)} to {_shown(new)}" for name, was, new in said if was != new]
+    """Return in words what two recorded settings say otherwise of what is measured and how, sorted by key."""
+    was, new = _measured(before), _measured(now)
+    names = sorted((was.keys() | new.keys()) - {"value.screen"})
+    said = [(name, was.get(name, "unset"), new.get(name, "unset")) for name in names]
+    return [f"{name} from {_shown(one)} to {_shown(other)}" for name, one, other in said if one != other]
 
 
 def _shown(value: Any) -> str:
     return ", ".join(map(str, value)) if isinstance(value, list) else str(value)
 
 
-def same_quantity(value: Stated, other: dict[str, Any]) -> bool:
-    """Return whether two recorded sections ``value`` mean the same quantity, however it is screened or guessed."""
-    about = dict.fromkeys(("screen", "typical", "spread"))
-    return {**value, **about} == {**other, **about}
+def same_quantity(settings: Stated, others: Stated) -> bool:
+    """Return whether two recorded settings mean the same quantity, however it is screened or guessed."""
+    about = dict.fromkeys(("value.screen", "value.typical", "value.spread"))
+    return {**_measured(settings), **about} == {**_measured(others), **about}
+
+
+def _measured(settings: Stated) -> Stated:
+    """Return what settings say of the values and, where rows are of several kinds, of which kind they are."""
+    only = {f"columns.only.{name}": texts for name, texts in settings["columns"].get("only", {}).items()}
+    return {**{f"value.{name}": one for name, one in settings["value"].items()}, **only}

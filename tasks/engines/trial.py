@@ -11,6 +11,8 @@ from typing import NamedTuple
 from tasks.base import warehouse
 from tasks.base.config import Config
 from tasks.base.errors import BadInput, contained
+from tasks.records.judge.hints import hint
+from tasks.records.judge.outcomes import LEFT_OUT
 from tasks.records.judge.places import use_places
 from tasks.records.read.ingest import ingest_records
 
@@ -94,6 +96,8 @@ def read_records(date: dt.date, config: Config) -> Held:
         *sides, n_places = warehouse.rows(connection, "read/area_of_records", {"far": _FAR_DEGREES})[0]
         days = dict(warehouse.rows(connection, "read/days_of_records"))
         grid, reason = _grid(connection, date)
+    if not days and config.columns.only:
+        raise BadInput(f"no row counts. {hint({LEFT_OUT: 1}, config)}")
     if not n_places:
         raise BadInput("no place can be read; say which columns they are in with --latitude and --longitude")
     south, north, west, east = sides

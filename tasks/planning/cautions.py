@@ -57,7 +57,7 @@ def _thin(cells: pl.DataFrame, config: Config) -> str | None:
 
 def _other_value(entries: Sequence[Entry], config: Config) -> str | None:
     last = next((entry for entry in reversed(releases(entries)) if entry.revision is None), None)
-    changed = [] if last is None else changed_value(last.settings["value"], config.public_settings()["value"])
+    changed = [] if last is None else changed_value(last.settings, config.public_settings())
     if last is None or not changed:
         return None
     return (

@@ -33,7 +33,7 @@ def released_spread(entries: Sequence[Entry], config: Config) -> float | None:
         for entry in releases(entries)
         if entry.revision is None
         and entry.settings["grid"] == settings["grid"]
-        and same_quantity(entry.settings["value"], settings["value"])
+        and same_quantity(entry.settings, settings)
     ]
     variances = [variance for entry in same[-_MOST_RELEASES:] if (variance := _variance(entry, config)) > 0]
     return math.sqrt(2 / math.pi * sum(variances) / len(variances)) if variances else None

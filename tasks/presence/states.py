@@ -55,6 +55,7 @@ def chain_before(date: dt.date, entries: Sequence[Entry], config: PresenceConfig
         and entry.stated.get("model") == MODEL
         and entry.settings["privacy"]["cap"] == config.privacy.cap
         and entry.settings["dataset"]["timezone"] == config.timezone
+        and entry.settings["columns"].get("only") == settings["columns"].get("only")
         and all(entry.settings[name] == settings[name] for name in _SAME)
     ]
     return chain[: next((number for number, entry in enumerate(chain) if entry.date == date), len(chain))]

@@ -117,7 +117,7 @@ def _changes(entries: list[Entry]) -> list[str]:
     values = [
         f"{entry.committed_at:%Y-%m-%d}: from the day {entry.date} on, {', and '.join(changed)} was changed"
         for before, entry in pairwise(first_ones)
-        if (changed := changed_value(before.settings["value"], entry.settings["value"]))
+        if (changed := changed_value(before.settings, entry.settings))
     ]
     return amendments_in_words(entries) + values
 

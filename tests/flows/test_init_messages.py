@@ -196,3 +196,17 @@ def test_what_may_not_be_read_or_written_is_said(dataset: Dataset, environment: 
     assert said[what] in ended.stderr
     assert "Traceback" not in ended.stderr
     assert not to.exists()
+
+
+def test_the_rows_that_count_are_said_and_written(dataset: Dataset) -> None:
+    rows = "".join(f"s{n % 3},{DATE}T08:0{n}:00Z,47.0{n},8.3,{n},{'NO2' if n % 2 else 'O3'}\n" for n in range(9))
+    file, to = dataset.write("a.csv", f"{HEADER.strip()},Messgröße (kurz)\n{rows}"), dataset.folder / "mine.toml"
+    words = ["init", file, "--to", to, "--yes", "--unit", "ppm", "--upper", "50", "--only"]
+    done = CliRunner().invoke(app, [*map(str, words), "Messgröße (kurz)=NOX"])
+    assert 'no row counts. The rows have none of NOX in "Messgröße (kurz)"' in str(done.exception)
+    done = CliRunner().invoke(app, [*map(str, words), "Messgröße (kurz)"])
+    assert "as in --only parameter=pm25,pm10" in str(done.exception)
+    done = CliRunner().invoke(app, [*map(str, words), "Messgröße (kurz)=O3, CO"])
+    assert done.exception is None, done.output
+    assert "was read: 5 rows kept; not used: 4 left_out" in done.output
+    assert load_config(to).columns.only == {"Messgröße (kurz)": ("O3", "CO")}

@@ -13,9 +13,12 @@ from google.transit import gtfs_realtime_pb2
 from reading import ingest
 from support import CONFIG, DATE, ENGINES, HEADER, Dataset
 
+from tasks.account.ledger import read_entries
+from tasks.account.screenings import changed_value
 from tasks.base.config import config_of
 from tasks.base.errors import BadConfig, BadInput, NoRecords
 from tasks.engines.prepare import by_itself, prepare_day
+from tasks.kinds.estimated.states import chain_before
 from tasks.records.judge.outcomes import prepared_rows
 from tasks.reporting.day_report import report_day
 from tasks.upkeep.forget import forget_days
@@ -165,7 +168,8 @@ def test_of_several_columns_each_must_have_one_of_its_texts(dataset: Dataset) ->
 def test_a_day_with_no_row_that_counts_says_which_texts_are_meant(dataset: Dataset) -> None:
     only(dataset, '{ kind = "pm2.5" }')
     as_csv(dataset)
-    with pytest.raises(NoRecords, match=r'16 left_out.*none of pm2\.5 in "kind" \(columns\.only\): write texts there'):
+    why = r'16 left_out.*The rows have none of pm2\.5 in "kind" \(columns\.only\): write the texts'
+    with pytest.raises(NoRecords, match=why):
         dataset.prepare()
 
 
@@ -203,6 +207,20 @@ def test_other_texts_are_read_anew_and_are_in_the_settings_that_the_ledger_recor
     recorded = dataset.config.public_settings()
     assert recorded["columns"]["only"] == {"kind": ["no2"]}
     assert dataset.config.with_settings(recorded) == dataset.config
+
+
+def test_with_other_rows_a_release_is_of_another_quantity_and_nothing_is_learned_from_those_before(
+    dataset: Dataset,
+) -> None:
+    only(dataset)
+    as_csv(dataset)
+    dataset.run_day()
+    entries, later = read_entries(dataset.config), DATE.replace(day=16)
+    assert len(chain_before(later, [], entries, dataset.config)) == 1
+    dataset.edit('"pm25"', '"no2"')
+    assert chain_before(later, [], entries, dataset.config) == []
+    before, now = entries[0].settings, dataset.config.public_settings()
+    assert changed_value(before, now) == ["columns.only.kind from pm25 to no2"]
 
 
 @pytest.mark.parametrize(

@@ -77,7 +77,7 @@ def chain_of(covariates: list[str], entries: Sequence[Entry], config: Config) ->
         and entry.stated.get("covariates", []) == covariates
         and entry.settings["dataset"]["timezone"] == config.dataset.timezone
         and all(entry.settings.get(name) == settings[name] for name in _SAME)
-        and same_quantity(entry.settings["value"], settings["value"])
+        and same_quantity(entry.settings, settings)
     ]
 
 

@@ -80,6 +80,7 @@ def rows_that_count(looks: Sequence[Look], given: Given, proposal: Proposal) -> 
     said, known = [], preset and preset_kinds(preset)
     if given.only:
         columns["only"] = given.only
+        said += [f"rows count that have {' or '.join(texts)} in {name!r}" for name, texts in given.only.items()]
     elif known and len(found := _texts(looks, known)) > 1:
         columns["only"] = {known: found[:1]}
         said.append(

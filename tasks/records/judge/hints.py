@@ -41,7 +41,7 @@ def hint(counts: dict[str, int], config: Config) -> str:
     unread = _ONE_COLUMN.get(next(iter(columns.of_place)), f"{decimal} {GEOMETRY}")
     wanted = " and ".join(f'{", ".join(texts)} in "{name}"' for name, texts in columns.only.items())
     of_reason = {
-        LEFT_OUT: f"They have none of {wanted} (columns.only): write texts there as the files have them.",
+        LEFT_OUT: f"The rows have none of {wanted} (columns.only): write the texts as files have them.",
         "malformed_row": f"Check dataset.format and dataset.delimiter. {DECIMAL_COMMAS}",
         "time_unreadable": of_times(config),
         OUTSIDE_DAY: OF_DAY,
