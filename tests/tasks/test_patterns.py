@@ -110,6 +110,24 @@ def test_so_it_does_where_folders_have_the_date_in_another_form(form: str, patte
     assert find_files(DAYS[1], dataset.config) == [(files[1], DAYS[1])]
 
 
+@pytest.mark.parametrize(
+    ("name", "hour", "pattern"),
+    [
+        ("buses_{:%Y%m%d}.csv", 8, "raw/buses_{date:%Y%m%d}.csv"),
+        ("{:%Y_%m_%d}-v2.csv", 8, "raw/{date:%Y_%m_%d}*.csv"),
+        ("20260114-{:%Y%m%d}.csv", 8, "raw/20260114-20260115.csv"),
+        ("buses_{:%Y%m%d}.csv", 23, "raw/buses_20260115.csv"),
+        ("buses_{:%m%d}.csv", 8, "raw/buses_0115.csv"),
+    ],
+)
+def test_a_single_file_is_named_with_its_date_left_open_if_its_records_are_of_that_day(
+    name: str, hour: int, pattern: str, dataset: Dataset
+) -> None:
+    row = f"b1,{DATE}T{hour:02}:00:00Z,47.0,8.3,9\n"
+    file = dataset.write(name.format(DATE), HEADER + row * 3)
+    assert propose_source([file], dataset.folder, Given()).settings["dataset"]["files"] == [pattern]
+
+
 def test_but_not_where_the_date_is_not_the_local_day_of_the_records(dataset: Dataset) -> None:
     found = propose_source(days(dataset, hour=23), dataset.folder, Given())
     assert found.settings["dataset"]["timezone"] == "Europe/Zurich"

@@ -63,13 +63,15 @@ def path_times(files: Sequence[Path], folder: Path) -> PathTimes | None:
     return None
 
 
-def dated_folders(files: Sequence[Path], folder: Path) -> PathTimes | None:
+def dated_paths(files: Sequence[Path], folder: Path) -> PathTimes | None:
     """Return what paths say that have the date in a folder, as `20260302/` or `2026/03/02/`; None if not all have.
 
-    An hour in them is left open: without a column that says so, such a number may be another one.
+    Of a single file the name may have it, as `buses_20260302.csv`: the next day is in another file. An hour is left
+    open: without a column that says so, such a number may be another one.
     """
     said = path_times(files, folder)
-    if said is None or not all("{date" in one.rpartition("/")[0] for one in said.patterns):
+    is_in_folders = said is not None and all("{date" in one.rpartition("/")[0] for one in said.patterns)
+    if said is None or not (is_in_folders or len(files) == 1):
         return None
     return said._replace(patterns=sorted({one.replace(HOUR_PLACEHOLDER, "*") for one in said.patterns}))
 

@@ -20,7 +20,7 @@ from tasks.base.errors import BadInput
 from tasks.base.time_zones import zone_problem
 from tasks.records.init import patterns
 from tasks.records.init.looking import MOST_FILES, look_at, looked_at_first
-from tasks.records.init.path_times import PathTimes, dated_folders, of_folders, with_path_time
+from tasks.records.init.path_times import PathTimes, dated_paths, of_folders, with_path_time
 from tasks.records.init.proposed import Proposal
 from tasks.records.init.proposed_columns import join_dates, propose_columns
 from tasks.records.init.proposed_files import (
@@ -209,7 +209,7 @@ def _patterns(
     proposal.date = max(sum(first, Counter()).items(), key=lambda day: day[1], default=(None, 0))[0]
     user = columns["user"]
     dates = None if user in OF_PATH else patterns.dates_of(files, folder)
-    in_folders = dated_folders(files, folder) if dates is None and user not in OF_PATH else None
+    in_folders = dated_paths(files, folder) if dates is None and user not in OF_PATH else None
     dates = dates if in_folders is None else in_folders.dates
     if times is not None:
         found = of_folders(times.patterns, FOLDERS.index(user)) if user in FOLDERS else times.patterns
