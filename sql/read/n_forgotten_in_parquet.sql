@@ -11,7 +11,8 @@ from (
         columns(lambda c: c = $time) as first_time,
         columns(lambda c: c = $clock) as second_time,
         case when $age <> $latitude then columns(lambda c: c = $age) end as age,
-        taken_at(parted_instant(first_time, second_time, $micros, $time_format), age, $decimal) as observed_at
+        parted_instant(first_time, second_time, $micros, $time_format) as instant,
+        taken_at(instant, age, $decimal) as observed_at
     from read_parquet($path, hive_partitioning = false)
 )
 where was_forgotten(coalesce($file_date::date, local_day(observed_at)), observed_at, $dates, $starts, $ends)

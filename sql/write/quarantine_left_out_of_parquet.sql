@@ -19,11 +19,14 @@ with field as (
     from read_parquet($path, file_row_number = true, hive_partitioning = false)
 ),
 
-other as (
-    select
-        line_number,
-        taken_at(parted_instant(first_time, second_time, $micros, $time_format), age, $decimal) as observed_at
+timed as (
+    select *, parted_instant(first_time, second_time, $micros, $time_format) as instant
     from field
+),
+
+other as (
+    select line_number, taken_at(instant, age, $decimal) as observed_at
+    from timed
     where not is_among
 )
 

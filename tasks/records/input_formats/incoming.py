@@ -68,5 +68,5 @@ def keep_incoming(connection: warehouse.Connection, file: dict[str, Any], n_malf
         warehouse.run(connection, "scratch/file_hour_of_incoming")
     with warehouse.any_order(connection):
         n_kept = warehouse.changed(connection, "write/raw_record_from_incoming", days)
-    n_left_out = warehouse.changed(connection, "write/quarantine_left_out", days) if config.columns.only else 0
+        n_left_out = warehouse.changed(connection, "write/quarantine_left_out", days) if config.columns.only else 0
     return Left(n_malformed, n_readable - n_kept - n_left_out, n_left_out)
