@@ -13,6 +13,7 @@ from google.transit import gtfs_realtime_pb2
 from reading import ingest
 from support import CONFIG, DATE, ENGINES, HEADER, Dataset
 
+from tasks.account.chain import releases
 from tasks.account.ledger import read_entries
 from tasks.account.screenings import changed_value
 from tasks.base.config import config_of
@@ -219,7 +220,7 @@ def test_with_other_rows_a_release_is_of_another_quantity_and_nothing_is_learned
     assert len(chain_before(later, [], entries, dataset.config)) == 1
     dataset.edit('"pm25"', '"no2"')
     assert chain_before(later, [], entries, dataset.config) == []
-    before, now = entries[0].settings, dataset.config.public_settings()
+    before, now = releases(entries)[0].settings, dataset.config.public_settings()
     assert changed_value(before, now) == ["columns.only.kind from pm25 to no2"]
 
 
