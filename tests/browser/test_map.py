@@ -224,6 +224,12 @@ def test_a_base_map_is_asked_of_the_owners_host_alone_and_its_maker_is_named(ope
     shown.page.wait_for_timeout(500)
     assert all(re.fullmatch(rf"{HOST}/a/\d+/\d+/\d+\.png", one) for one in shown.requests[1:])
     assert "Map <by> us" in shown.page.locator("body").inner_text()
+    shown.page.set_viewport_size({"width": 1100, "height": 640})
+    shown.page.wait_for_timeout(300)
+    west, east = shown.page.evaluate(
+        "(({start, end}) => [start, end])(Bokeh.documents[0].get_model_by_name('map').x_range)"
+    )
+    assert west < min(map(min, shown.layer(1)["xs"])) < max(map(max, shown.layer(1)["xs"])) < east
     shown.keep("test-tiles")
 
 

@@ -55,7 +55,7 @@ def begin_map(config: Config | None = None) -> Any:
         address = config.publish.tiles
         for place in "xyz":
             address = address.replace(f"{{{place}}}", f"{{{place.upper()}}}")
-        plot.add_tile(WMTSTileSource(url=address))
+        plot.add_tile(WMTSTileSource(url=address), name="base")
     return plot
 
 

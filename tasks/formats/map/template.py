@@ -8,8 +8,6 @@ from typing import Any
 
 from bokeh.document import Document
 from bokeh.embed import file_html
-from bokeh.events import DocumentReady
-from bokeh.models import CustomJS
 from bokeh.resources import INLINE
 from jinja2 import Environment, FunctionLoader, StrictUndefined
 
@@ -33,7 +31,6 @@ def whole_page(document: Document, template: str, words: Mapping[str, Any], pack
     def text(name: str) -> str:
         return importlib.resources.files(package if name == template else _HERE).joinpath(name).read_text("utf-8")
 
-    document.js_on_event(DocumentReady, CustomJS(code=text("dark.js")))
     environment = Environment(autoescape=True, undefined=StrictUndefined, loader=FunctionLoader(text))
     filled = environment.get_template(template)
     variables = {"tiles_host": "", "tiles_credit": "", **words}
