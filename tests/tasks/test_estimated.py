@@ -232,6 +232,29 @@ def test_a_state_that_the_next_day_would_begin_with_is_found_if_it_is_changed(
     assert verify_ledger(estimated.config).n_releases == 1, "it is made again"
 
 
+def test_a_state_whose_functions_another_machine_turned_says_the_same(
+    estimated: Dataset, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Functions of equal variance have no order and no sign of their own."""
+    honest = released_estimate.write_state
+
+    def turned(state: State, config: Config) -> str:
+        of_covariates = slice(1, 1 + state.basis.whitening.shape[1])
+        signs = np.ones(state.mean.size)
+        signs[of_covariates] = -1
+        told = tuple(replace(one, seen=one.seen * signs[:, None]) for one in state.told)
+        basis = replace(state.basis, whitening=-state.basis.whitening)
+        other = replace(state, told=told, basis=basis)
+        assert (other.mean[of_covariates] == -state.mean[of_covariates]).all()
+        assert state.mean[of_covariates].all()
+        return honest(other, config)
+
+    with monkeypatch.context() as changed:
+        changed.setattr(released_estimate, "write_state", turned)
+        estimated.run_day()
+    assert verify_ledger(estimated.config).n_releases == 1
+
+
 def test_questions_that_cost_more_than_is_charged_are_found(
     estimated: Dataset, monkeypatch: pytest.MonkeyPatch
 ) -> None:

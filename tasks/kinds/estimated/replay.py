@@ -3,6 +3,7 @@
 import logging
 from collections import OrderedDict
 from collections.abc import Iterator, Sequence
+from functools import partial
 
 import numpy as np
 import polars as pl
@@ -10,11 +11,13 @@ import polars as pl
 from dpmath.core.currency import Currency
 from dpmath.core.occupancy import IntArray
 from dpmath.estimate.areas import AREAS, Areas
+from dpmath.estimate.asked import Asked
 from dpmath.estimate.departures import departures
 from dpmath.estimate.errors import loadings_of
 from dpmath.estimate.questions import Questions
 from dpmath.estimate.state import MODEL, POINTS, State
 from dpmath.estimate.state_arrays import to_arrays
+from dpmath.estimate.view import View
 from dpmath.joint.loadings import Loadings
 from tasks.account import private_files
 from tasks.account.entry import Entry, Release
@@ -94,7 +97,7 @@ class Replay:
             yield "state_before is not that of what it learned from"
         if (entry.state_after is None) != (entry.revision is not None):
             yield "state_after is missing, or is of a revision"
-        elif entry.revision is None and _has_another_state(entry, again.estimate.state, config):
+        elif entry.revision is None and _has_another_state(entry, again, config):
             yield "state_after does not follow from the noisy answers"
 
     def _known(
@@ -177,23 +180,31 @@ def _far(stated: dict[str, str], again: dict[str, str], slack: float) -> bool:
     )
 
 
-def _has_another_state(entry: Release, state: State, config: Config) -> bool:
+def _has_another_state(entry: Release, again: Again, config: Config) -> bool:
     """Return whether the state that is stored, from which the next day would be estimated, is not that made again."""
     name = str(entry.state_after)
     if entry.code != code_hash() or not (folder_of(config) / name).exists():
         return False  # it is made again here, or by the next release
-    ours, theirs = _meaning(state), _meaning(read_state(name, config))
+    ours, theirs = again.estimate.state, read_state(name, config)
     return any(
-        one.shape != theirs[key].shape or not np.allclose(one, theirs[key], TOLERANCE, TOLERANCE * _largest(one))
-        for key, one in ours.items()
+        one.shape != other.shape or not np.allclose(one, other, TOLERANCE, TOLERANCE * _largest(one))
+        for told in (_scales, partial(_expected, again.asked))
+        for one, other in zip(told(ours), told(theirs), strict=True)
     )
 
 
-def _meaning(state: State) -> dict[str, np.ndarray]:
-    """Return what a state says: folded sums may be turned otherwise on another machine, and tell the same."""
-    rest = {name: array for name, array in to_arrays(state).items() if not name.startswith("told.")}
-    known = state.known
-    return rest | {"mean": known.mean, "variance": known.prior - (known.gain**2).sum(axis=0)}
+def _scales(state: State) -> list[np.ndarray]:
+    """Return what a state says of the values but for coefficients."""
+    return [array for name, array in to_arrays(state).items() if not name.startswith(("basis.", "told."))]
+
+
+def _expected(asked: Asked, state: State) -> list[np.ndarray]:
+    """Return the mean and variance that a state expects in a day's cells, in which coefficients show.
+
+    Functions of equal variance, and folded sums, may be turned otherwise on another machine, and tell the same.
+    """
+    expected = View.of(asked.day, state, asked.covariates)
+    return [expected.unbounded, expected.state_variance]
 
 
 def _largest(numbers: np.ndarray) -> float:
