@@ -1,4 +1,4 @@
-"""How pages without a script look, light and dark, on a desktop and a phone."""
+"""How pages look, light and dark, on a desktop and a phone."""
 
 import functools
 import importlib.resources
@@ -7,9 +7,15 @@ from jinja2 import Environment, StrictUndefined, Template
 
 
 @functools.cache
+def colours() -> str:
+    """Return the colours that all pages have in common, by their names in the style."""
+    return importlib.resources.files("tasks.formats").joinpath("colours.css").read_text("utf-8")
+
+
+@functools.cache
 def look() -> str:
-    """Return the style that these pages have in common."""
-    return importlib.resources.files("tasks.formats").joinpath("look.css").read_text("utf-8")
+    """Return the style that pages without plots have in common."""
+    return colours() + importlib.resources.files("tasks.formats").joinpath("look.css").read_text("utf-8")
 
 
 @functools.cache

@@ -11,6 +11,8 @@ from bokeh.embed import file_html
 from bokeh.resources import INLINE
 from jinja2 import Environment, FunctionLoader, StrictUndefined
 
+from tasks.formats.look import colours
+
 _HERE = "tasks.formats.map"
 _ITEMS = re.compile(r"render_items = (\[.*\]);")
 _DOCUMENTS = re.compile(r"docs_json = document\.getElementById\('([^']*)'\)")
@@ -33,7 +35,7 @@ def whole_page(document: Document, template: str, words: Mapping[str, Any], pack
 
     environment = Environment(autoescape=True, undefined=StrictUndefined, loader=FunctionLoader(text))
     filled = environment.get_template(template)
-    variables = {"tiles_host": "", "tiles_credit": "", **words}
+    variables = {"colours": colours(), "tiles_host": "", "tiles_credit": "", **words}
     page = file_html(document, INLINE, str(words["title"]), template=filled, template_variables=variables)
     return page.encode()
 
