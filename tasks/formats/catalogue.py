@@ -9,7 +9,6 @@ import polars as pl
 
 from tasks.base.config import Config
 from tasks.base.frames import parquet_bytes
-from tasks.base.storage import TABLE
 from tasks.formats import geography, read_back
 from tasks.formats.columns import INSTANT
 
@@ -89,6 +88,70 @@ def csv_bytes(table: pl.DataFrame) -> bytes:
     return table.write_csv(datetime_format=INSTANT).encode()
 
 
+@dataclass(frozen=True)
+class TableFormat:
+    """A form that every published table is written in.
+
+    Attributes:
+        ending: The ending of the file's name.
+        medium: What the form is called.
+        writes: Returns the bytes of a table whose hexagons are in the column that is named.
+        says_the_same: Returns whether bytes contain the same values as such a table; None for what others are compared
+            with.
+        has_outlines: Whether it has the outlines of hexagons, so that it is made only of a table that has some.
+    """
+
+    ending: str
+    medium: Medium
+    writes: Callable[[pl.DataFrame, str], bytes]
+    says_the_same: Callable[[bytes, pl.DataFrame, str], bool] | None = None
+    has_outlines: bool = False
+
+
+TABLE_FORMATS = (
+    TableFormat("parquet", PARQUET, lambda table, _: parquet_bytes(table)),
+    TableFormat(
+        "csv",
+        CSV,
+        lambda table, _: csv_bytes(table),
+        lambda content, table, _: read_back.same_csv(content, table),
+    ),
+    TableFormat("geojson", GEOJSON, geography.geojson, read_back.same_geojson, has_outlines=True),
+    TableFormat("geoparquet", PARQUET, geography.geoparquet, read_back.same_geoparquet, has_outlines=True),
+)
+"""The forms of the tables of a day, in either privacy model, and of a period of a collection."""
+
+
+def of_table(
+    stem: str,
+    table: Callable[[P], pl.DataFrame],
+    place: str = "h3_cell",
+    has_hexagons: Callable[[P], bool] = lambda _: True,
+) -> tuple[Format[P], ...]:
+    """Return the files of a table, one in each of the forms above.
+
+    Args:
+        stem: The name of the files, without its ending.
+        table: Returns the table of what is published.
+        place: The column of the hexagons.
+        has_hexagons: Returns whether the table has any.
+    """
+    return tuple(_of_table(one, stem, table, place, has_hexagons) for one in TABLE_FORMATS)
+
+
+def _of_table(
+    one: TableFormat, stem: str, table: Callable[[P], pl.DataFrame], place: str, has_hexagons: Callable[[P], bool]
+) -> Format[P]:
+    same = one.says_the_same
+    return Format(
+        f"{stem}.{one.ending}",
+        one.medium,
+        lambda published: one.writes(table(published), place),
+        None if same is None else lambda content, expected: same(content, expected, place),
+        is_wanted=lambda published: not one.has_outlines or has_hexagons(published),
+    )
+
+
 def _map(day: PublishedDay) -> bytes:
     from tasks.formats.map.page import map_page
 
@@ -97,15 +160,7 @@ def _map(day: PublishedDay) -> bytes:
 
 
 FORMATS: tuple[Format[PublishedDay], ...] = (
-    Format(TABLE, PARQUET, lambda day: parquet_bytes(day.statistics)),
-    Format("statistics.csv", CSV, lambda day: csv_bytes(day.statistics), read_back.same_csv),
-    Format("statistics.geojson", GEOJSON, lambda day: geography.geojson(day.statistics), read_back.same_geojson),
-    Format(
-        "statistics.geoparquet",
-        PARQUET,
-        lambda day: geography.geoparquet(day.statistics),
-        read_back.same_geoparquet,
-    ),
+    *of_table("statistics", lambda day: day.statistics),
     Format("map.html", HTML, _map, is_wanted=lambda day: day.config.publish.map, is_kept_once=True),
 )
 """The files of a day."""

@@ -8,14 +8,12 @@ import polars as pl
 
 from tasks.account.entry import Stated
 from tasks.base import durable
-from tasks.base.frames import parquet_bytes
-from tasks.base.storage import MANIFEST, TABLE
-from tasks.formats import geography, read_back
-from tasks.formats.catalogue import CSV, GEOJSON, HTML, PARQUET, Format, csv_bytes
+from tasks.base.storage import MANIFEST
+from tasks.formats.catalogue import HTML, Format, of_table
 from tasks.presence.config import PresenceConfig
 from tasks.presence.table import COLUMNS
 
-_WRITTEN_LATER = ("number", "previous_hash", "hash", "committed_at", "state_after")
+_WRITTEN_LATER = ("number", "previous_hash", "hash", "committed_at", "states")
 
 
 @dataclass(frozen=True)
@@ -56,22 +54,7 @@ def _map(day: PresenceDay) -> bytes:
 
 
 FORMATS: tuple[Format[PresenceDay], ...] = (
-    Format(TABLE, PARQUET, lambda day: parquet_bytes(day.table)),
-    Format("statistics.csv", CSV, lambda day: csv_bytes(day.table), read_back.same_csv),
-    Format(
-        "statistics.geojson",
-        GEOJSON,
-        lambda day: geography.geojson(day.table),
-        read_back.same_geojson,
-        lambda day: day.has_cells,
-    ),
-    Format(
-        "statistics.geoparquet",
-        PARQUET,
-        lambda day: geography.geoparquet(day.table),
-        read_back.same_geoparquet,
-        lambda day: day.has_cells,
-    ),
+    *of_table("statistics", lambda day: day.table, has_hexagons=lambda day: day.has_cells),
     Format("map.html", HTML, _map, is_wanted=lambda day: day.has_map),
 )
 """The files of a day beside the noisy answers and the manifest."""

@@ -5,6 +5,7 @@ import datetime as dt
 import hashlib
 import io
 import json
+import random
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -18,6 +19,7 @@ from urllib.parse import urljoin
 import httpx
 import polars as pl
 import pytest
+from present import lines_of, made, released, write
 from rdflib import DCAT, DCTERMS, FOAF, RDF, RDFS, Graph, Namespace, URIRef
 from rdflib.term import Node
 from support import DATE, Dataset, later_day
@@ -25,10 +27,15 @@ from support import DATE, Dataset, later_day
 from tasks.account import ledger
 from tasks.account.chain import releases
 from tasks.base.config import load_config
-from tasks.base.errors import BadConfig, HexveilError
-from tasks.formats.catalogue import FORMATS, Format, Medium, PublishedDay
+from tasks.base.errors import BadConfig, HexveilError, LedgerBroken
+from tasks.formats import catalogue
+from tasks.formats.catalogue import FORMATS, Format, Medium, PublishedDay, TableFormat
 from tasks.formats.columns import COLUMNS, meaning
 from tasks.formats.geography import with_instants
+from tasks.presence import formats as presence_formats
+from tasks.presence.formats import PresenceDay
+from tasks.presence.publish import publish_day
+from tasks.presence.verify import verify_presence
 from tasks.upkeep.renderings import unlike
 from tasks.upkeep.verify import verify_ledger
 
@@ -68,7 +75,13 @@ MANDATORY = {
 }
 """What mobilityDCAT-AP 1.1 makes mandatory; of it, that is once only: all but the distributions."""
 NDJSON = "application/x-ndjson"
-READ = {"string": str, "integer": int, "number": float, "datetime": dt.datetime.fromisoformat}
+READ = {
+    "string": str,
+    "integer": int,
+    "number": float,
+    "boolean": {"true": True, "false": False}.__getitem__,
+    "datetime": dt.datetime.fromisoformat,
+}
 
 
 @pytest.fixture
@@ -257,39 +270,44 @@ def test_every_published_column_has_one_meaning() -> None:
 
 
 @pytest.fixture
-def ndjson(monkeypatch: pytest.MonkeyPatch) -> Format[PublishedDay]:
-    """Add a row to the formats, wherever they are used."""
+def ndjson(monkeypatch: pytest.MonkeyPatch) -> str:
+    """Add a row to the forms of tables, wherever they are used; return the name of a day's file in it."""
 
-    def write(day: PublishedDay) -> bytes:
-        return with_instants(day.statistics).write_ndjson().encode()
+    def write(table: pl.DataFrame, _: str) -> bytes:
+        return with_instants(table).write_ndjson().encode()
 
-    def says_the_same(content: bytes, table: pl.DataFrame) -> bool:
+    def says_the_same(content: bytes, table: pl.DataFrame, _: str) -> bool:
         expected = with_instants(table)
         return pl.read_ndjson(io.BytesIO(content), schema_overrides=dict(expected.schema)).equals(expected)
 
-    row = Format("statistics.ndjson", Medium(NDJSON, "JSON"), write, says_the_same)
+    monkeypatch.setattr(
+        catalogue, "TABLE_FORMATS", [TableFormat("ndjson", Medium(NDJSON, "JSON"), write, says_the_same)]
+    )
+    of_days: tuple[Format[PublishedDay], ...] = catalogue.of_table("statistics", lambda day: day.statistics)
+    of_secret: tuple[Format[PresenceDay], ...] = catalogue.of_table("statistics", lambda day: day.table)
     users = [module for name, module in sys.modules.items() if name.startswith("tasks.")]
-    for module in [one for one in users if vars(one).get("FORMATS") is FORMATS]:
-        monkeypatch.setattr(module, "FORMATS", (*FORMATS, row))
-    return row
+    for formats, added in ((FORMATS, of_days), (presence_formats.FORMATS, of_secret)):
+        for module in [one for one in users if vars(one).get("FORMATS") is formats]:
+            monkeypatch.setattr(module, "FORMATS", (*formats, *added))
+    return of_days[0].name
 
 
 def test_a_format_is_one_row_that_a_day_the_package_the_catalogue_and_verify_follow(
-    ndjson: Format[PublishedDay], busy_dataset: Dataset
+    ndjson: str, busy_dataset: Dataset
 ) -> None:
     busy_dataset.edit("[storage]", f"{PUBLISHER}[storage]")
     identity = busy_dataset.run_day()
-    content = busy_dataset.published(ndjson.name).read_bytes()
+    content = busy_dataset.published(ndjson).read_bytes()
     assert len(content.splitlines()) == len(pl.read_csv(busy_dataset.published("statistics.csv"))) == 2
     package = json.loads((folder(busy_dataset) / "datapackage.json").read_text())
-    [resource] = [one for one in package["resources"] if one["path"].endswith(ndjson.name)]
+    [resource] = [one for one in package["resources"] if one["path"].endswith(ndjson)]
     assert (resource["format"], resource["mediatype"]) == ("ndjson", NDJSON)
     assert resource["hash"] == f"sha256:{hashlib.sha256(content).hexdigest()}"
     wrong = [error["message"] for task in validated(busy_dataset)["tasks"] for error in task["errors"]]
     assert wrong == ['Please install "frictionless[json]"'], "the tool reads no NDJSON, and finds nothing else"
     graph = Graph().parse(folder(busy_dataset) / "catalogue.jsonld", format="json-ld")
     [link] = [
-        one for one in graph.subjects(DCAT.downloadURL) if str(graph.value(one, DCAT.downloadURL)).endswith(ndjson.name)
+        one for one in graph.subjects(DCAT.downloadURL) if str(graph.value(one, DCAT.downloadURL)).endswith(ndjson)
     ]
     assert str(graph.value(link, DCAT.mediaType)).endswith(NDJSON)
     assert str(graph.value(link, DCTERMS.format)).endswith("/JSON")
@@ -298,16 +316,28 @@ def test_a_format_is_one_row_that_a_day_the_package_the_catalogue_and_verify_fol
     assert entry.release_id == identity
     table = pl.read_parquet(busy_dataset.published("statistics.parquet"), hive_partitioning=False)
     assert list(unlike(table, entry, busy_dataset.config)) == []
-    assert ndjson.name in unlike(table.with_columns(mean=pl.lit(0.5)), entry, busy_dataset.config)
+    assert ndjson in unlike(table.with_columns(mean=pl.lit(0.5)), entry, busy_dataset.config)
+
+
+def test_days_of_secret_presence_follow_that_row_too(ndjson: str, tmp_path: Path) -> None:
+    dataset, config = made(tmp_path)
+    write(dataset, DATE, [line for number in range(30) for line in lines_of(f"u{number}", DATE, random.Random(number))])
+    publish_day.fn(released(config), config)
+    table = pl.read_parquet(dataset.published("statistics.parquet"), hive_partitioning=False)
+    assert len(pl.read_ndjson(dataset.published(ndjson))) == len(table) > 0
+    assert verify_presence(config).n_releases == 1
+    dataset.published(ndjson).write_text("{}")
+    with pytest.raises(LedgerBroken, match=ndjson):
+        verify_presence(config)
 
 
 def test_releases_with_a_file_of_a_format_that_is_gone_are_still_listed(
-    busy_dataset: Dataset, ndjson: Format[PublishedDay], monkeypatch: pytest.MonkeyPatch
+    busy_dataset: Dataset, ndjson: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     busy_dataset.run_day()
     monkeypatch.undo()
-    assert ndjson not in FORMATS
+    assert ndjson not in [one.name for one in FORMATS]
     busy_dataset.run_day(later_day(busy_dataset, 1))
     package = json.loads((folder(busy_dataset) / "datapackage.json").read_text())
-    media = {one["mediatype"] for one in package["resources"] if one["path"].endswith(ndjson.name)}
+    media = {one["mediatype"] for one in package["resources"] if one["path"].endswith(ndjson)}
     assert media == {"application/octet-stream"}
