@@ -108,8 +108,7 @@ def _check_files(entry: Stated, config: Spender) -> None:
     losses = entry.get("losses", {})
     names = [(private / "plans", name) for name in (losses.values() if isinstance(losses, dict) else [losses])]
     names += [(private / "plans", entry["plan"])] if "plan" in entry else []
-    names += [(private / "releases", name) for name in entry.get("files", {}).values()]
-    names += [(private / "releases", entry["questions"])] if "questions" in entry else []
+    names += [(private / "releases", name) for of in ("files", "kept") for name in entry.get(of, {}).values()]
     for folder, name in names:
         if read_named_by_hash(folder, name) is None:
             raise LedgerBroken(

@@ -23,7 +23,7 @@ BUDGET = "budget"
 """The kind of the entries that loosen the budget."""
 STOPPED = "stopped"
 """The kind of the entry of a day that was stopped. All others are releases."""
-FORMAT = 3
+FORMAT = 4
 """Written into every entry, so that a later version can tell them apart. Entries of another format are not read."""
 
 
@@ -80,6 +80,18 @@ class Spending(Entry):
         """The hash of each published file, by name; empty if nothing is published."""
         files: dict[str, str] = self.stated.get("files", {})
         return files
+
+    @property
+    def kept(self) -> dict[str, str]:
+        """The hash of each private file that stays with it, by name: what it was drawn from, which is public."""
+        kept: dict[str, str] = self.stated.get("kept", {})
+        return kept
+
+    @property
+    def states(self) -> dict[str, str]:
+        """The hashes of what was known "before" it and "after" it, each if there is any. They can be made again."""
+        states: dict[str, str] = self.stated.get("states", {})
+        return states
 
     @property
     def whole_day(self) -> tuple[float, float] | None:
@@ -233,24 +245,6 @@ class Release(Charge):
     kind = "release"
     objects = ("files", "rows", "cells", "settings")
     counts = ("records_covered", "attempt")
-
-    @property
-    def questions(self) -> str | None:
-        """The hash of the file with the questions that were asked and their noisy answers, if it is an estimate."""
-        name: str | None = self.stated.get("questions")
-        return name
-
-    @property
-    def state_before(self) -> str | None:
-        """The hash of what was known before it, if it is an estimate that learned from earlier releases."""
-        name: str | None = self.stated.get("state_before")
-        return name
-
-    @property
-    def state_after(self) -> str | None:
-        """The hash of what is known after it, if it is an estimate."""
-        name: str | None = self.stated.get("state_after")
-        return name
 
     @property
     def rows(self) -> dict[str, int]:

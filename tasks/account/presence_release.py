@@ -17,11 +17,6 @@ class PresenceRelease(Spending):
     objects = ("settings", "files", "cells")
 
     @property
-    def state_after(self) -> str:
-        """The hash of what is known after it, which follows from the noisy answers."""
-        return str(self.stated["state_after"])
-
-    @property
     def loss(self) -> int:
         """What it costs everybody, in the unit of its currency."""
         return int(self.stated["loss"])

@@ -2,7 +2,7 @@
 
 import datetime as dt
 import json
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from io import BytesIO
 from pathlib import Path
 from sys import intern
@@ -40,11 +40,10 @@ def states(config: Owner) -> Path:
 
 
 def released_files(entries: list[Entry]) -> Iterator[str]:
-    """Yield the hashes of all files that are stored for releases: those published, and the questions of estimates."""
+    """Yield the hashes of all files that are stored for releases: those published, and those that stay with them."""
     for entry in releases_of(entries):
         yield from entry.files.values()
-        if entry.questions is not None:
-            yield entry.questions
+        yield from entry.kept.values()
 
 
 def remove_unreleased(entries: list[Entry], config: Config) -> None:
@@ -54,15 +53,18 @@ def remove_unreleased(entries: list[Entry], config: Config) -> None:
     too, because only these are used.
     """
     last = {entry.totals for entry in charges(entries)[-1:]}
-    known = {name for entry in releases_of(entries) for name in (entry.state_before, entry.state_after)}
-    for folder, names in (
-        (releases(config), set(released_files(entries))),
-        (totals(config), last),
-        (states(config), known),
-    ):
-        for path in folder.iterdir() if folder.exists() else ():
-            if path.name not in names:
-                path.unlink()
+    known = {name for entry in releases_of(entries) for name in entry.states.values()}
+    keep_only(released_files(entries), releases(config))
+    keep_only(last, totals(config))
+    keep_only(known, states(config))
+
+
+def keep_only(names: Iterable[str], folder: Path) -> None:
+    """Delete all files of a folder but some."""
+    kept = set(names)
+    for path in folder.iterdir() if folder.exists() else ():
+        if path.name not in kept:
+            path.unlink()
 
 
 def remove_unreleased_plans(dates: list[dt.date], entries: list[Entry], config: Config) -> None:

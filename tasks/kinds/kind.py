@@ -94,7 +94,8 @@ class Drawn:
     Attributes:
         statistics: The published table.
         tables: Further published tables, by the name of their file.
-        stated: Further fields of the ledger's entry.
+        stated: Further fields of the ledger's entry. Private files that must stay with the release are named in "kept",
+            by their hash, and what it learned from and leaves in "states"; all others are removed.
     """
 
     statistics: pl.DataFrame
@@ -174,6 +175,16 @@ class Kind(Protocol):
 
     def schema(self, config: Config) -> pa.DataFrameSchema:
         """Return the schema of the published table."""
+        ...
+
+    def variance_unseen(self, table: pl.DataFrame, entry: Release, config: Config) -> float:
+        """Return how much more cells' true means vary than the published ones, over records; below zero with noise.
+
+        Args:
+            table: The released table.
+            entry: The entry of the release.
+            config: The configuration that it was made with.
+        """
         ...
 
     def losses(self, plan: StoredPlan, config: Config, currency: Currency) -> dict[str, int]:

@@ -136,7 +136,8 @@ def _with_files(entry: Stated, answered: Answered, date: dt.date, config: Presen
     check(table, config)
     n_cells = len(config.hexagons) * config.n_slots
     entry = entry | {"cells": {"total": n_cells, "published": table.height}}
-    entry |= {"state_after": durable.write_named_by_hash(private_files.states(config), packed(answered.estimate.state))}
+    state = durable.write_named_by_hash(private_files.states(config), packed(answered.estimate.state))
+    entry |= {"states": {"after": state}}
     joint = joint_tables(answered.estimate, date, config)
     entry |= described_error(joint) | described_day(joint.tables)
     day = PresenceDay(table, config, date, entry["revision"], entry["in_words"], said_first(entry))

@@ -69,7 +69,7 @@ def known_before(date: dt.date, entries: Sequence[Entry], config: PresenceConfig
     chain = chain_before(date, entries, config)
     if not chain:
         return None
-    stored = durable.read_named_by_hash(private_files.states(config), chain[-1].state_after)
+    stored = durable.read_named_by_hash(private_files.states(config), chain[-1].states["after"])
     if stored is None:
         return MadeAgain().before(date, entries, config)
     return _waited(_unpacked(stored), chain[-1].date, date, config)
@@ -173,8 +173,5 @@ def remove_unreleased(entries: Sequence[Entry], config: PresenceConfig) -> None:
     """Delete what was drawn for a release that did not reach the ledger, and all states but the last two."""
     released = presence_releases(entries)
     named = {name for entry in released for name in entry.files.values()}
-    states = {entry.state_after for entry in released[-2:]}
-    for folder, kept in ((private_files.releases(config), named), (private_files.states(config), states)):
-        for path in folder.iterdir() if folder.exists() else ():
-            if path.name not in kept:
-                path.unlink()
+    private_files.keep_only(named, private_files.releases(config))
+    private_files.keep_only((entry.states["after"] for entry in released[-2:]), private_files.states(config))

@@ -22,9 +22,8 @@ _NOT_IN_MANIFEST = (
     "losses",
     "totals",
     "user_key_fingerprint",
-    "questions",
-    "state_before",
-    "state_after",
+    "kept",
+    "states",
     *_WRITTEN_LATER,
 )
 

@@ -13,7 +13,7 @@ import polars as pl
 
 from dpmath.core.accounting import ExactIntArray
 from dpmath.core.cell_sums import user_losses
-from dpmath.core.currency import Currency
+from dpmath.core.currency import GAUSSIAN, Currency
 from dpmath.core.occupancy import Occupancy
 from dpmath.noise.sampling import RandomBytes
 from tasks.account.entry import Entry, Release, Stated
@@ -176,6 +176,12 @@ class OfSums(ABC):
     def schema(self, config: Config) -> pa.DataFrameSchema:
         """Return the schema of the published table."""
         return statistic_schema(config)
+
+    def variance_unseen(self, table: pl.DataFrame, entry: Release, config: Config) -> float:  # noqa: ARG002
+        """Return less than zero: the variance of the noise."""
+        of_scale = 1 if config.privacy.sum_noise == GAUSSIAN else 2
+        noise = of_scale * table["mean_noise_scale"].to_numpy() ** 2
+        return -float(np.average(noise, weights=table["n_records"].to_numpy()))
 
     def losses(self, plan: StoredPlan, config: Config, currency: Currency) -> dict[str, int]:
         """Return each user's loss, from only the intervals and scales of the stored plan."""

@@ -10,7 +10,7 @@ import polars as pl
 
 from dpmath.core.currency import Currency
 from dpmath.estimate.areas import HALF_WIDTH
-from tasks.account.entry import Stated
+from tasks.account.entry import Release, Stated
 from tasks.base.config import Config
 from tasks.kinds.day import GridDay, PlannedDay
 from tasks.kinds.estimated import prospects
@@ -91,6 +91,11 @@ class Estimated:
     def schema(self, config: Config) -> pa.DataFrameSchema:
         """Return the schema of the published table."""
         return estimate_schema(config)
+
+    def variance_unseen(self, table: pl.DataFrame, entry: Release, config: Config) -> float:  # noqa: ARG002
+        """Return the estimates' own variance, but for that of the day's mean."""
+        own = np.average(table["mean_sd"].to_numpy() ** 2, weights=table["n_records"].to_numpy())
+        return float(own) - (0.0 if entry.whole_day is None else entry.whole_day[1] ** 2)
 
     def losses(self, plan: StoredPlan, config: Config, currency: Currency) -> dict[str, int]:  # noqa: ARG002
         """Return what the plan states: that the questions cost no more is checked where they are made again."""

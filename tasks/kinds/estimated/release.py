@@ -30,7 +30,7 @@ from tasks.kinds.estimated.laws import bin_counts, with_laws
 from tasks.kinds.estimated.owner_covariates import covariate_names
 from tasks.kinds.estimated.public_day import occupancy_of, public_day
 from tasks.kinds.estimated.states import known_before, remove_old_states, write_state
-from tasks.kinds.estimated.stored_questions import write_questions
+from tasks.kinds.estimated.stored_questions import QUESTIONS, write_questions
 from tasks.kinds.estimated.tables import areas_of, estimate_frame, further_tables, target_of
 from tasks.kinds.kind import Drawing, Drawn
 from tasks.kinds.stored_plan import CELL
@@ -48,7 +48,7 @@ def estimate_day(drawing: Drawing) -> Drawn:
     private = drawing.private("read/user_total")
     names = covariate_names(plan.cells)
     known = known_before(date, names, entries, config)
-    if known.state is None and any(entry.stated.get("state_after") for entry in releases(entries)):
+    if known.state is None and any("after" in entry.states for entry in releases(entries)):
         warn(log, "no earlier release has this grid, value, covariates and model; the estimate begins anew", date=date)
     remove_old_states(known, names, entries, config)
     occupancy, users = occupancy_of(plan.cells, plan.pairs)
@@ -61,10 +61,11 @@ def estimate_day(drawing: Drawing) -> Drawn:
     estimate, questions = ask(asking, values, drawing.random_bytes)
     together = loadings_of(estimate, day)
     tables = further_tables(plan.cells, questions, asked, estimate, together, config)
+    before = {} if known.name is None else {"before": known.name}
+    after = {} if drawing.is_revision else {"after": write_state(estimate.state, config)}
     stated = {
-        "questions": write_questions(private_files.releases(config), questions),
-        "state_before": known.name,
-        "state_after": None if drawing.is_revision else write_state(estimate.state, config),
+        "kept": {QUESTIONS: write_questions(private_files.releases(config), questions)},
+        "states": before | after,
         **describe_questions(names, asked, known),
         **describe_joint(estimate, day, together, tables[JOINT], config),
     }

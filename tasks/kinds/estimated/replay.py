@@ -93,12 +93,12 @@ class Replay:
         together = loadings_of(again.estimate, again.asked.day)
         yield from unlike_laws(table, again.estimate, again.asked, together.day, settings, TOLERANCE)
         yield from _unlike_further_tables(entry, plan, again, together, settings, config)
-        if (entry.state_before is None) != (not known.n_releases):
-            yield "state_before is not that of what it learned from"
-        if (entry.state_after is None) != (entry.revision is not None):
-            yield "state_after is missing, or is of a revision"
+        if ("before" in entry.states) != (known.n_releases > 0):
+            yield "the state before it is not that of what it learned from"
+        if ("after" in entry.states) != (entry.revision is None):
+            yield "the state after it is missing, or is of a revision"
         elif entry.revision is None and _has_another_state(entry, again, config):
-            yield "state_after does not follow from the noisy answers"
+            yield "the state after it does not follow from the noisy answers"
 
     def _known(
         self, entry: Release, covariates: list[str], before: Sequence[Entry], settings: Config, config: Config
@@ -182,7 +182,7 @@ def _far(stated: dict[str, str], again: dict[str, str], slack: float) -> bool:
 
 def _has_another_state(entry: Release, again: Again, config: Config) -> bool:
     """Return whether the state that is stored, from which the next day would be estimated, is not that made again."""
-    name = str(entry.state_after)
+    name = entry.states["after"]
     if entry.code != code_hash() or not (folder_of(config) / name).exists():
         return False  # it is made again here, or by the next release
     ours, theirs = again.estimate.state, read_state(name, config)

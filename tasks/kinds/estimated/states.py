@@ -24,7 +24,7 @@ from tasks.base.progress import progress
 from tasks.kinds.estimated.asked_day import Known, asked_of, norm_of
 from tasks.kinds.estimated.public_day import occupancy_of, public_day
 from tasks.kinds.estimated.stored_arrays import read_arrays, write_arrays
-from tasks.kinds.estimated.stored_questions import read_questions
+from tasks.kinds.estimated.stored_questions import QUESTIONS, read_questions
 
 
 @dataclass(frozen=True)
@@ -95,7 +95,7 @@ def known_before(date: dt.date, covariates: list[str], entries: Sequence[Entry],
     chain = chain_before(date, covariates, entries, config)
     if not chain:
         return Known(None, None, 0, 1)
-    name = str(chain[-1].state_after)
+    name = chain[-1].states["after"]
     if not (folder_of(config) / name).exists():
         name = write_state(replayed(chain, config), config)
         say(log, "state is made again from the releases", days=len(chain))
@@ -118,11 +118,8 @@ def write_state(state: State, config: Config) -> str:
 
 def remove_old_states(known: Known, covariates: list[str], entries: Sequence[Entry], config: Config) -> None:
     """Remove all stored states but what is known before a release and after the last one: each can be made again."""
-    kept = {known.name, *(entry.state_after for entry in chain_of(covariates, entries, config)[-1:])}
-    folder = folder_of(config)
-    for path in folder.iterdir() if folder.exists() else ():
-        if path.name not in kept:
-            path.unlink()
+    last = [entry.states["after"] for entry in chain_of(covariates, entries, config)[-1:]]
+    private_files.keep_only([*([] if known.name is None else [known.name]), *last], folder_of(config))
 
 
 def estimate_again(entry: Release, known: Known, config: Config) -> Again:
@@ -153,7 +150,7 @@ def questions_again(
     charged, stored = private_files.losses(entry, config), json.loads(private_files.read(plans, entry.plan))
     if "charges" in stored["files"]:  # the count that screened the day was paid from the same budget
         charged = private_files.without(charged, private_files.read_losses(plans, stored["files"]["charges"]))
-    folder, name = private_files.releases(config), str(entry.questions)
+    folder, name = private_files.releases(config), entry.kept[QUESTIONS]
     questions = read_questions(folder, name, occupancy, settings.value.n_ticks, norm_of(settings))
     return questions, [charged.get(user, 0) for user in users]
 

@@ -11,6 +11,9 @@ from dpmath.estimate.measurement import Measurement, Norm
 from dpmath.estimate.questions import Centre, Check, Measured, Question, Questions, Shrunk, Spread
 from tasks.kinds.estimated.stored_arrays import Arrays, read_arrays, write_arrays
 
+QUESTIONS = "questions"
+"""What the file is called among those that stay with a release."""
+
 _OF_MEASUREMENT = ("row", "centre", "weight", "loading", "radius")
 
 
