@@ -17,7 +17,7 @@ import numpy as np
 import pytest
 from hypothesis import settings
 from playwright.sync_api import Browser, sync_playwright
-from support import CONFIG, DATE, ENGINES, HEADER, REAL_DATA, Campaign, Dataset, Say, by_clip_user, choose, slow
+from support import CONFIG, DATE, ENGINES, HEADER, REAL_DATA, Campaign, Dataset, Say, choose, slow
 from templates import TEMPLATES
 
 from dpmath.core.occupancy import Occupancy
@@ -173,7 +173,6 @@ def busy_dataset(dataset: Dataset) -> Dataset:
             speed = 10 + (bus * 7 + minute) % 50
             lines.append(f"bus{bus:02},{DATE}T{8 + minute // 60:02}:{minute % 60:02}:00Z,47.0500,8.3100,{speed}")
     dataset.write("day.csv", HEADER + "\n".join(lines) + "\n")
-    dataset.config_file.write_text(by_clip_user(dataset.config_file.read_text()))
     return dataset
 
 
@@ -195,7 +194,6 @@ def uneven(dataset: Dataset) -> Dataset:
                 speed = (37 * bus + 11 * minute + hour) % 101
                 lines.append(f"bus{bus:02},{DATE}T{hour:02}:{minute:02}:00Z,47.0500,8.3100,{speed}")
     dataset.write("day.csv", HEADER + "\n".join(lines) + "\n")
-    dataset.config_file.write_text(by_clip_user(dataset.config_file.read_text()))
     return dataset
 
 

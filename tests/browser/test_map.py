@@ -16,7 +16,7 @@ from configurations import with_settings
 from estimates import day, write_day
 from PIL import Image, ImageStat
 from playwright.sync_api import Browser
-from support import CONFIG, DATE, HEADER, WITH_MAP, Dataset, by_clip_user, silence, table
+from support import CLIP_USER, CONFIG, DATE, HEADER, WITH_MAP, Dataset, silence, table
 
 from tasks.base.config import Config, load_config
 from tasks.formats.map.page import map_page
@@ -44,7 +44,7 @@ def released(tmp_path_factory: pytest.TempPathFactory) -> Dataset:
     Without noise, so that what the map must show is known.
     """
     folder = tmp_path_factory.mktemp("map")
-    text = with_settings(by_clip_user(WITH_MAP), target_error=5.0, epsilon_per_day=50.0, epsilon_total=100.0)
+    text = with_settings(WITH_MAP, **CLIP_USER | {"target_error": 5.0}, epsilon_per_day=50.0, epsilon_total=100.0)
     (folder / "dataset.toml").write_text(text)
     dataset = Dataset(folder)
     lines = [
@@ -188,7 +188,7 @@ def test_a_tap_on_a_phone_chooses_a_hexagon(open_map: OpenMap, released: Dataset
 
 def configured(folder: Path, changes: dict[str, str]) -> Config:
     """Return the tests' configuration with some of its text replaced."""
-    text = by_clip_user(CONFIG)
+    text = with_settings(CONFIG, **CLIP_USER)
     for old, new in changes.items():
         assert old in text
         text = text.replace(old, new)
@@ -323,7 +323,7 @@ def test_hexagons_on_both_sides_of_the_180th_meridian_lie_side_by_side(open_map:
 
 
 def test_the_way_to_the_day_after_leads_over_days_without_a_release(browser: Browser, dataset: Dataset) -> None:
-    dataset.config_file.write_text(with_settings(by_clip_user(WITH_MAP), epsilon_total=100.0))
+    dataset.config_file.write_text(with_settings(WITH_MAP, epsilon_total=100.0))
     for number in (0, 3):
         write_day(dataset, day(number))
         dataset.run_day(day(number))

@@ -134,7 +134,8 @@ def test_a_day_killed_in_the_middle_of_its_append_is_drawn_once(either: Dataset,
     assert (store / "ledger.jsonl").read_bytes() == line
     assert json.loads(line)["attempt"] == 1
     assert drawn_files(store) == drawn
-    assert {sha256(content) for content in all_files(either).values()} == set(drawn)
+    published = {sha256(content) for content in all_files(either).values()}
+    assert published | set(json.loads(line)["kept"].values()) == set(drawn)
     assert not pending.exists()
     others = [path for path in store.rglob("*") if path.is_file() and path.name != "ledger.jsonl"]
     assert not any(line[:50] in path.read_bytes() for path in others)

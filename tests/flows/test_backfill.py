@@ -108,7 +108,7 @@ def test_the_totals_of_a_range_run_in_the_order_of_the_releases(hexveil: Hexveil
     assert ended.returncode == 0, ended.stderr
     rows = [line.split() for line in ended.stdout.splitlines() if line.strip().startswith("2026")]
     assert [row[0] for row in rows] == [str(second), str(first)]
-    totals, left = ([float(row[column]) for row in rows] for column in (-2, -1))
+    totals, left = ([float(row[column].replace(",", "")) for row in rows] for column in (-2, -1))
     assert totals == sorted(totals)
     assert left == sorted(left, reverse=True)
     assert totals[0] < totals[-1]

@@ -7,7 +7,7 @@ from importlib.metadata import version
 from pathlib import Path
 
 import pytest
-from support import DATE, HEADER, Dataset, Hexveil, later_day
+from support import CLIP_USER, DATE, HEADER, Dataset, Hexveil, later_day
 
 from tasks.account import ledger
 
@@ -54,6 +54,7 @@ def test_help_and_a_configuration_load_no_heavy_library(environment: dict[str, s
 def test_a_day_is_run_again_shown_verified_and_exported(
     process: Hexveil, hexveil: Hexveil, busy_dataset: Dataset
 ) -> None:
+    busy_dataset.set(**CLIP_USER)
     where = ("--config", busy_dataset.config_file)
     first = process("run", *where, "--date", DATE)
     assert first.returncode == 0, first.stderr
@@ -123,6 +124,7 @@ def test_the_bench_tells_a_day_from_its_start(environment: dict[str, str], busy_
 
 
 def test_a_plan_is_shown_as_a_table_and_as_json_and_spends_nothing(hexveil: Hexveil, busy_dataset: Dataset) -> None:
+    busy_dataset.set(**CLIP_USER)
     where = ("--config", busy_dataset.config_file, "--date", DATE)
     plan = json.loads(hexveil("plan", *where, "--json").stdout)
     assert plan["cells_published"] == 2

@@ -17,7 +17,7 @@ import pytest
 import victim
 from prefect_api import asked
 from processes import alive_in_group
-from support import DATE, ENGINES, Campaign, Dataset, Say, all_files, later_day
+from support import CLIP_USER, DATE, ENGINES, Campaign, Dataset, Say, all_files, later_day
 
 from tasks.account import ledger
 from tasks.base.locks import turn
@@ -115,6 +115,7 @@ def interrupt_day(n_times: int, dataset: Dataset, environment: dict[str, str], s
 def test_a_day_that_is_interrupted_ends_at_once_and_is_released_once(
     busy_dataset: Dataset, environment: dict[str, str], say: Say
 ) -> None:
+    busy_dataset.set(**CLIP_USER)
     interrupt_day(1, busy_dataset, environment, say)
 
 

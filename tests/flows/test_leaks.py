@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from configurations import with_settings
 from planted import LATE_VALUE, USER, VALUE, files_of, leaks
-from support import DATE, HEADER, Dataset, by_clip_user
+from support import DATE, HEADER, Dataset
 
 RUN_EACH = """
 import contextlib
@@ -70,7 +70,7 @@ def dataset_with(folder: Path, rows: list[str], settings: str = "") -> Dataset:
     from support import CONFIG
 
     folder.mkdir()
-    (folder / f"{folder.name}.toml").write_text(by_clip_user(CONFIG.replace("[privacy]", settings + "[privacy]")))
+    (folder / f"{folder.name}.toml").write_text(CONFIG.replace("[privacy]", settings + "[privacy]"))
     dataset = Dataset(folder)
     dataset.write("day.csv", HEADER + "\n".join(rows) + "\n")
     return dataset

@@ -52,7 +52,9 @@ T = TypeVar("T")
 REAL_DATA = Path(__file__).parents[3] / "shared" / "data" / "capmetro"
 SCREENSHOTS = Path(__file__).parents[2] / "var" / "screenshots"
 DATE = dt.date(2026, 1, 15)
-PUBLISHED = tuple(sorted(["manifest.json", *(one.name for one in FORMATS)]))
+FURTHER = ("joint.parquet", "manifest.json", "measurements.parquet", "typical.parquet")
+PUBLISHED = tuple(sorted([*FURTHER, *(one.name for one in FORMATS)]))
+"""The files of a day by the default mechanism."""
 HEADER = "bus,time,lat,lon,speed\n"
 CONFIG = """
 [dataset]
@@ -75,7 +77,6 @@ tick = 0.01
 h3_resolution = 7
 slot_minutes = 60
 [privacy]
-definition = "pure"
 epsilon_per_day = 2.0
 [budget]
 epsilon_total = 5.0
@@ -88,9 +89,8 @@ path = "store"
 WITH_MAP = CONFIG.replace("map = false", "map = true")
 
 
-def by_clip_user(configuration: str) -> str:
-    """Return the text of a configuration with a mechanism that promises an error and withholds cells."""
-    return with_settings(configuration, mechanism="clip-user", target_error=40.0)
+CLIP_USER = {"mechanism": "clip-user", "target_error": 40.0, "definition": "pure"}
+"""Settings of a mechanism that promises an error and withholds cells, in losses that can be added up by hand."""
 
 
 def by_the_planner(configuration: str) -> str:

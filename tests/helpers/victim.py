@@ -18,7 +18,7 @@ from typing import Any
 
 from collected import DATE as COLLECTED
 from collected import Collected
-from support import DATE, PUBLISHED, Campaign, Dataset, all_files
+from support import DATE, Campaign, Dataset, all_files
 
 from tasks.account import commit, ledger, mirror
 from tasks.base import warehouse
@@ -227,8 +227,7 @@ def check_released_once(folder: Path, seen: dict[str, bytes]) -> None:
     assert verify.verify_ledger(dataset.config).n_releases == 1
     files = all_files(dataset)
     day = f"date={DATE}"
-    wanted = [name for name in PUBLISHED if name != "map.html" or dataset.config.publish.map]
-    assert files.keys() == {f"{day}/{name}" for name in wanted}
+    assert files.keys() == {f"{day}/{name}" for name in entries[0].stated["files"]}
     assert all(files[name] == content for name, content in seen.items() if not Path(name).name.startswith("."))
 
 

@@ -58,6 +58,7 @@ def test_a_budget_is_looser_if_some_losses_are_allowed_that_were_not(
 @pytest.fixture
 def released(busy_dataset: Dataset) -> Dataset:
     """Return a dataset with one day released under a budget of 5, and a looser one in its configuration."""
+    busy_dataset.set(definition="pure")
     busy_dataset.run_day()
     busy_dataset.set(epsilon_total=9.0)
     return busy_dataset
@@ -169,7 +170,7 @@ def test_an_amendment_says_what_was_in_force_what_is_and_why(amended: Dataset) -
     assert amendment.budget_before == first.budget == {"epsilon_total": "5.0", "window_days": None}
     assert amendment.budget == second.budget == {"epsilon_total": "9.0", "window_days": None}
     assert (amendment.stated["kind"], amendment.reason, amendment.number) == ("budget", "the board *decided*", 2)
-    assert [first.stated["format"], amendment.stated["format"], second.stated["format"]] == [3, 3, 3]
+    assert [first.stated["format"], amendment.stated["format"], second.stated["format"]] == [4, 4, 4]
     assert amendment.stated["code"] == second.stated["code"]
 
 

@@ -11,6 +11,7 @@ from tasks.reporting.budget_report import report_budget
 
 
 def test_what_is_left_is_counted_under_todays_limit(busy_dataset: Dataset, monkeypatch: pytest.MonkeyPatch) -> None:
+    busy_dataset.set(definition="pure")
     busy_dataset.release()
     entries = list_entries(busy_dataset.config)
     drawn: list[list[float]] = []
@@ -44,6 +45,7 @@ def test_the_picture_is_a_png_that_needs_no_other_address(busy_dataset: Dataset)
 
 
 def test_the_budget_page_of_nothing_says_so(busy_dataset: Dataset) -> None:
+    busy_dataset.set(definition="pure")
     page = pages.budget_page(
         [], report_budget(ledger.read_entries(busy_dataset.config), busy_dataset.config), "picture", busy_dataset.config
     )
@@ -53,6 +55,7 @@ def test_the_budget_page_of_nothing_says_so(busy_dataset: Dataset) -> None:
 
 @pytest.mark.parametrize(("limit", "low"), [("28.0", False), ("27.9", True)])
 def test_the_budget_is_low_when_it_pays_fewer_than_two_weeks(busy_dataset: Dataset, limit: str, low: bool) -> None:
+    busy_dataset.set(definition="pure")
     busy_dataset.edit("epsilon_total = 5.0", f"epsilon_total = {limit}")
     assert (
         pages.is_low(report_budget(ledger.read_entries(busy_dataset.config), busy_dataset.config), busy_dataset.config)
@@ -63,6 +66,7 @@ def test_the_budget_is_low_when_it_pays_fewer_than_two_weeks(busy_dataset: Datas
 def test_a_low_budget_is_told_once_until_it_pays_more_again(
     busy_dataset: Dataset, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    busy_dataset.set(definition="pure")
     busy_dataset.run_day()
     told: list[dict[str, object]] = []
     monkeypatch.setattr(artifacts.scheduler, "in_flow_run", lambda: True)

@@ -59,7 +59,7 @@ def test_a_window_that_moves_on_reads_only_the_losses_that_are_new_in_it(
     dataset: Dataset, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Whoever opens the account: each release opens it anew."""
-    dataset.set(window_days=30)
+    dataset.set(definition="pure", window_days=30)
     folder = private_files.plans(dataset.config)
     entries, losses, read = [], {}, []
     for number in range(60):
@@ -97,7 +97,7 @@ def test_a_loss_file_that_was_changed_before_it_was_counted_is_refused(busy_data
 
 def test_within_a_window_old_losses_come_back_and_later_days_count_too(busy_dataset: Dataset) -> None:
     """5 within any 3 days at 2 a day: the middle day of a gap is clipped to what both of its neighbours leave."""
-    busy_dataset.set(target_error=49.0)
+    busy_dataset.set(definition="pure")
     busy_dataset.set(window_days=3)
     dates = days(busy_dataset, 7)
     for number in (0, 1, 3, 4, 6):
@@ -114,6 +114,7 @@ def test_within_a_window_old_losses_come_back_and_later_days_count_too(busy_data
 
 
 def test_a_revision_is_a_second_release_with_its_own_charge_and_files(busy_dataset: Dataset) -> None:
+    busy_dataset.set(definition="pure")
     first = busy_dataset.run_day()
     before = busy_dataset.published("statistics.csv").read_bytes()
     second = busy_dataset.run_day(revision="corrected")
@@ -149,6 +150,7 @@ def test_a_revision_may_change_the_grid_and_needs_a_release_and_a_sound_name(bus
 def test_the_report_tells_the_worst_user_the_distribution_and_what_is_left_and_names_nobody(
     busy_dataset: Dataset,
 ) -> None:
+    busy_dataset.set(definition="pure")
     assert report_budget(ledger.read_entries(busy_dataset.config), busy_dataset.config).n_users == 0
     busy_dataset.run_day()
     busy_dataset.run_day(revision="again")
@@ -185,6 +187,7 @@ def test_totals_that_are_missing_are_added_up_again_and_wrong_losses_are_noticed
 def test_a_budget_is_spread_evenly_and_an_interrupted_spread_goes_on_with_the_same_number(
     busy_dataset: Dataset,
 ) -> None:
+    busy_dataset.set(definition="pure")
     dates = days(busy_dataset, 9)
     config = spread_budget.fn(dates[:8], busy_dataset.config)
     assert config.privacy.epsilon_per_day == Decimal("0.625")
@@ -199,7 +202,7 @@ def test_a_budget_is_spread_evenly_and_an_interrupted_spread_goes_on_with_the_sa
 
 
 def test_what_was_spent_dearer_or_elsewhere_is_not_spread(busy_dataset: Dataset) -> None:
-    busy_dataset.set(target_error=49.0)
+    busy_dataset.set(definition="pure")
     dates = days(busy_dataset, 8)
     busy_dataset.run_day(dates[0])
     left = 5 - Fraction(ledger.read_entries(busy_dataset.config)[0].stated["epsilon"])
@@ -213,7 +216,7 @@ def test_what_was_spent_dearer_or_elsewhere_is_not_spread(busy_dataset: Dataset)
 
 
 def test_a_window_pays_each_of_its_days_alike(busy_dataset: Dataset) -> None:
-    busy_dataset.set(window_days=4)
+    busy_dataset.set(definition="pure", window_days=4)
     assert spread_budget.fn(days(busy_dataset, 8), busy_dataset.config).privacy.epsilon_per_day == Decimal("1.25")
 
 
@@ -223,6 +226,7 @@ def test_over_random_releases_revisions_retries_and_refusals_no_limit_is_ever_pa
     busy_dataset: Dataset, window: str, n_examples: int, rng: np.random.Generator
 ) -> None:
     """The losses are added up from the intervals and scales of the stored plans alone."""
+    busy_dataset.set(definition="pure")
     dates = days(busy_dataset, 5)
     busy_dataset.set(target_error=49.0)
     busy_dataset.edit("epsilon_total = 5.0", f"epsilon_total = 4.0{window}")
@@ -253,7 +257,7 @@ def check_no_limit_is_passed(dataset: Dataset, limit: int, n_days: int) -> None:
 
 
 def test_a_plan_counts_what_planned_days_before_it_would_spend(busy_dataset: Dataset) -> None:
-    busy_dataset.set(epsilon_total=3.0)
+    busy_dataset.set(definition="pure", epsilon_total=3.0)
     busy_dataset.set(target_error=49.0)
     tomorrow = later_day(busy_dataset, 1)
     for date in (DATE, tomorrow):

@@ -22,6 +22,7 @@ CELLS = ('mechanism = "planned"', 'mechanism = "planned"\ncount = "cells"')
 
 @pytest.fixture
 def planned(busy_dataset: Dataset) -> Dataset:
+    busy_dataset.set(definition="pure")
     choose(busy_dataset, "planned")
     return busy_dataset
 

@@ -9,6 +9,7 @@ from collections.abc import Callable
 from decimal import Decimal
 from fractions import Fraction
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -38,8 +39,8 @@ from tasks.upkeep.verify import verify_ledger
 MILLIONTH = Fraction(1, 10**6)
 
 
-def in_zcdp(dataset: Dataset, more: str = "") -> Dataset:
-    dataset.edit('definition = "pure"', f'definition = "zcdp"\n{more}')
+def in_zcdp(dataset: Dataset, **settings: Any) -> Dataset:
+    dataset.set(definition="zcdp", **settings)
     return dataset
 
 
@@ -79,7 +80,7 @@ def test_a_release_costs_half_the_sum_of_squares_and_uses_its_limit(
 ) -> None:
     choose(uneven, mechanism, epsilon="4.0")
     uneven.set(target_error=None)
-    in_zcdp(uneven, f'noise = "{noise}"').run_day()
+    in_zcdp(uneven, noise=noise).run_day()
     limit = rho_of_epsilon(Fraction(4), MILLIONTH)
     rhos = stored_rhos(uneven)
     assert 0.8 * limit < max(rhos.values()) <= limit, "scaled up until the worst user meets the limit"
@@ -93,7 +94,7 @@ def test_a_release_costs_half_the_sum_of_squares_and_uses_its_limit(
 
 def test_what_is_released_has_the_gaussian_noise_of_its_plan(uneven: Dataset, monkeypatch: pytest.MonkeyPatch) -> None:
     choose(uneven, "exact", epsilon="4.0")
-    in_zcdp(uneven, 'noise = "gaussian"')
+    in_zcdp(uneven, noise="gaussian")
     asked: list[str] = []
 
     def noted(noise: str, draws: Callable[..., np.ndarray]) -> Callable[..., np.ndarray]:
@@ -108,7 +109,7 @@ def test_what_is_released_has_the_gaussian_noise_of_its_plan(uneven: Dataset, mo
 def test_the_variance_is_published_and_charged_too(uneven: Dataset) -> None:
     choose(uneven, "planned", epsilon="6.0")
     uneven.set(variance=True)
-    in_zcdp(uneven, 'noise = "gaussian"').run_day()
+    in_zcdp(uneven, noise="gaussian").run_day()
     assert verify_ledger(uneven.config).n_releases == 1
 
 
@@ -130,21 +131,21 @@ def test_the_variance_is_published_and_charged_too(uneven: Dataset) -> None:
 def test_what_has_no_meaning_is_refused_when_the_configuration_is_read(
     dataset: Dataset, keys: str, message: str
 ) -> None:
-    dataset.edit('definition = "pure"', keys)
+    dataset.edit("[privacy]", f"[privacy]\n{keys}")
     with pytest.raises(BadConfig, match=message):
         _ = dataset.config
 
 
 def test_gaussian_noise_is_refused_where_arrays_are_averaged(uneven: Dataset) -> None:
     choose(uneven, "array-averaging")
-    in_zcdp(uneven, 'noise = "gaussian"')
+    in_zcdp(uneven, noise="gaussian")
     with pytest.raises(BadConfig, match='array-averaging averages arrays, with noise = "laplace" only'):
         _ = uneven.config
 
 
 @pytest.mark.parametrize("said", ["", 'definition = "zcdp"', "delta = 1e-6"])
 def test_the_default_is_zcdp_at_a_delta_of_a_millionth(dataset: Dataset, said: str) -> None:
-    dataset.edit('definition = "pure"', said)
+    dataset.edit("[privacy]", f"[privacy]\n{said}")
     assert dataset.config.privacy.currency == Concentrated(Decimal("1e-6"))
     settings = dataset.config.public_settings()["privacy"]
     assert (settings["definition"], settings["delta"]) == ("zcdp", "0.000001")
@@ -155,7 +156,7 @@ def test_no_user_passes_the_limit_over_days_revisions_and_clips(busy_dataset: Da
     """Days at 2 under a limit of 3.5: rho, not epsilon, adds up, so two days and most of a third are paid."""
     busy_dataset.set(epsilon_total=3.5)
     busy_dataset.set(target_error=49.0)
-    in_zcdp(busy_dataset, 'noise = "gaussian"')
+    in_zcdp(busy_dataset, noise="gaussian")
     busy_dataset.run_day()
     busy_dataset.run_day(revision="again")
     for n in range(1, 5):
@@ -246,7 +247,7 @@ def prepared(dataset: Dataset) -> Config:
 
 def released_in(dataset: Dataset, lines: str) -> Dataset:
     """Return a dataset with one release, with its definition written so."""
-    dataset.edit('definition = "pure"', lines)
+    dataset.edit("[privacy]", f"[privacy]\n{lines}")
     dataset.run_day()
     return dataset
 
@@ -351,13 +352,13 @@ def test_an_account_in_zcdp_is_backed_up_restored_and_goes_on(busy_dataset: Data
 
 
 def test_days_are_forgotten_in_zcdp_and_the_account_still_verifies(busy_dataset: Dataset) -> None:
-    in_zcdp(busy_dataset, 'noise = "gaussian"').run_day()
+    in_zcdp(busy_dataset, noise="gaussian").run_day()
     forget_days([DATE], busy_dataset.config)
     assert verify_ledger(busy_dataset.config).n_releases == 1
 
 
 def test_a_dataset_may_begin_in_zcdp_with_another_delta(busy_dataset: Dataset) -> None:
-    in_zcdp(busy_dataset, "delta = 1e-9").run_day()
+    in_zcdp(busy_dataset, delta=1e-9).run_day()
     entry = ledger.read_entries(busy_dataset.config)[0]
     assert entry.stated["in_words"].startswith("each user, all values of the day: (2, 1e-9)-DP")
     assert int(entry.stated["loss"]) <= Concentrated(Decimal("1e-9")).within(Decimal(2))

@@ -75,7 +75,7 @@ def test_days_learn_from_the_releases_before_them_and_a_lost_state_is_made_again
     for number in range(2):
         estimated.run_day(day(number))
     first, second = released(estimated)
-    assert (first.state_before, second.state_before) == (None, first.state_after)
+    assert (first.states.get("before"), second.states.get("before")) == (None, first.states.get("after"))
     assert [entry.stated["learned_from"] for entry in (first, second)] == [0, 1]
     config = estimated.config
     kept = known_before(day(2), [], ledger.read_entries(config), config).state
@@ -96,10 +96,10 @@ def test_days_may_be_released_in_any_order_and_a_revision_teaches_nothing(estima
     estimated.run_day(day(2), "again")
     estimated.run_day(day(1))
     late, early, revision, middle = released(estimated)
-    assert early.state_before == late.state_after
-    assert revision.state_before is None, "it learns from what was known before its day's first release"
-    assert revision.state_after is None
-    assert middle.state_before == early.state_after
+    assert early.states.get("before") == late.states.get("after")
+    assert revision.states.get("before") is None, "it learns from what was known before its day's first release"
+    assert revision.states.get("after") is None
+    assert middle.states.get("before") == early.states.get("after")
     assert verify_ledger(estimated.config).n_releases == 4
 
 
@@ -115,7 +115,7 @@ def test_another_grid_or_time_zone_begins_anew(estimated: Dataset, old: str, new
     estimated.run_day()
     estimated.edit(old, new)
     estimated.run_day(day(1))
-    assert released(estimated)[1].state_before is None
+    assert released(estimated)[1].states.get("before") is None
     assert verify_ledger(estimated.config).n_releases == 2
 
 
@@ -225,10 +225,10 @@ def test_a_state_that_the_next_day_would_begin_with_is_found_if_it_is_changed(
     with monkeypatch.context() as changed:
         changed.setattr(released_estimate, "write_state", tampered)
         estimated.run_day()
-    with pytest.raises(LedgerBroken, match="state_after does not follow from the noisy answers"):
+    with pytest.raises(LedgerBroken, match="the state after it does not follow from the noisy answers"):
         verify_ledger(estimated.config)
     (entry,) = released(estimated)
-    (folder_of(estimated.config) / str(entry.state_after)).unlink()
+    (folder_of(estimated.config) / str(entry.states.get("after"))).unlink()
     assert verify_ledger(estimated.config).n_releases == 1, "it is made again"
 
 
@@ -285,15 +285,15 @@ def test_a_release_of_another_model_is_charged_as_it_was_and_not_learned_from(
     assert "its table is not made again" in caplog.text
     estimated.run_day(day(1))
     first, second = released(estimated)
-    assert first.state_after is not None
-    assert second.state_before is None
+    assert first.states.get("after") is not None
+    assert second.states.get("before") is None
     assert verify_ledger(estimated.config).n_releases == 2
 
 
 def test_a_lost_file_of_questions_is_found(estimated: Dataset) -> None:
     estimated.run_day()
     (entry,) = released(estimated)
-    (private_files.releases(estimated.config) / str(entry.questions)).unlink()
+    (private_files.releases(estimated.config) / str(entry.kept["questions"])).unlink()
     with pytest.raises(LedgerBroken, match="is missing or was changed"):
         verify_ledger(estimated.config)
 
@@ -315,8 +315,8 @@ def test_a_day_is_drawn_once_and_noise_that_was_not_released_is_removed(
     assert states
     estimated.run_day()
     (entry,) = released(estimated)
-    assert {path.name for path in folder.iterdir()} == {*entry.files.values(), entry.questions}
-    assert {path.name for path in folder_of(estimated.config).iterdir()} == {entry.state_after}
+    assert {path.name for path in folder.iterdir()} == {*entry.files.values(), entry.kept["questions"]}
+    assert {path.name for path in folder_of(estimated.config).iterdir()} == {entry.states.get("after")}
     before = table(estimated)
     estimated.run_day()
     assert table(estimated).equals(before)
@@ -411,8 +411,8 @@ def test_a_manifest_names_the_measurements_and_no_private_file(estimated: Datase
     assert {"typical.parquet", "measurements.parquet"} <= manifest["files"].keys()
     (entry,) = released(estimated)
     text = estimated.published("manifest.json").read_text()
-    assert str(entry.questions) not in text
-    assert str(entry.state_after) not in text
+    assert str(entry.kept["questions"]) not in text
+    assert str(entry.states.get("after")) not in text
 
 
 def test_the_further_fields_of_an_estimate_are_documented(estimated: Dataset) -> None:

@@ -9,7 +9,7 @@ import numpy as np
 import polars as pl
 import pytest
 from screened import MODES, N_BUSES, screen, write_day
-from support import DATE, Dataset, table
+from support import CLIP_USER, DATE, Dataset, table
 
 from dpmath.estimate.screening import Screening, screening_within
 from tasks.account import ledger, screenings
@@ -113,9 +113,7 @@ def test_the_constant_is_that_of_earlier_releases_once_there_are_some(roaming: D
 
 @pytest.mark.parametrize("definition", ["pure", "zcdp"])
 def test_the_spread_of_noisy_means_is_that_without_their_noise(uneven: Dataset, definition: str) -> None:
-    uneven.set(epsilon_per_day=40.0)
-    uneven.set(definition=definition)
-    uneven.set(epsilon_total=40.0)
+    uneven.set(**CLIP_USER | {"definition": definition}, epsilon_per_day=40.0, epsilon_total=40.0)
     uneven.run_day()
     found, records = table(uneven), table(uneven)["n_records"].to_numpy()
     means, noise = (found[name].to_numpy() for name in ("mean", "mean_noise_scale"))
@@ -126,7 +124,7 @@ def test_the_spread_of_noisy_means_is_that_without_their_noise(uneven: Dataset, 
 
 
 def test_a_mechanism_that_promises_nothing_cannot_be_explored(roaming: Dataset) -> None:
-    roaming.set(mechanism="levy", cell_epsilon=1.0)
+    roaming.set(definition="pure", mechanism="levy", cell_epsilon=1.0)
     with pytest.raises(HexveilError, match="mechanism levy promises no error"):
         explored(roaming)
 

@@ -4,7 +4,7 @@ import threading
 
 import polars as pl
 import pytest
-from support import DATE, ENGINES, HEADER, Dataset, all_files, later_day, slow
+from support import CLIP_USER, DATE, ENGINES, HEADER, Dataset, all_files, later_day, slow
 
 from flows.show import show_forgotten
 from tasks.account import ledger, private_files
@@ -36,7 +36,7 @@ def engine(request: pytest.FixtureRequest) -> str:
 @pytest.fixture
 def two_days(busy_dataset: Dataset) -> Dataset:
     """Return a dataset with a rare user on the first of two released days."""
-    busy_dataset.set(target_error=49.0)
+    busy_dataset.set(**CLIP_USER | {"target_error": 49.0})
     tomorrow = later_day(busy_dataset, 1)
     path = busy_dataset.folder / "raw" / "day.csv"
     path.write_text(path.read_text().replace("bus00,", "peregrine-0815,") + "nobody-0816,never,47.05,8.31,7\n")

@@ -10,7 +10,7 @@ import pandera.polars as pa
 import polars as pl
 import pytest
 from screened import screen, write_day
-from support import DATE, Dataset, choose, table
+from support import CLIP_USER, DATE, Dataset, choose, table
 
 from tasks.account import ledger, mirror
 from tasks.base.config import Config
@@ -117,6 +117,7 @@ class Wider(Clipped):
 
 
 def test_a_column_without_a_meaning_is_not_charged(uneven: Dataset, monkeypatch: pytest.MonkeyPatch) -> None:
+    uneven.set(**CLIP_USER)
     monkeypatch.setitem(KINDS, "clipped", Wider())
     with pytest.raises(HexveilError, match="unheard_of"):
         uneven.run_day()

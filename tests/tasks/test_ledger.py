@@ -21,7 +21,7 @@ from tasks.upkeep import verify
 
 
 def entry(number: int) -> Stated:
-    return {"release_id": f"release-{number}", "format": 3, "dataset": "test", "date": "2026-01-15", "files": {}}
+    return {"release_id": f"release-{number}", "format": 4, "dataset": "test", "date": "2026-01-15", "files": {}}
 
 
 def append(new: Stated, dataset: Dataset) -> None:
@@ -121,7 +121,7 @@ from tasks.base.config import load_config
 config = load_config(Path(sys.argv[1]))
 for number in range(20):
     with ledger.locked(config):
-        new = {"release_id": f"{sys.argv[2]}-{number}", "format": 3, "dataset": "test", "files": {}}
+        new = {"release_id": f"{sys.argv[2]}-{number}", "format": 4, "dataset": "test", "files": {}}
         ledger.append(new, ledger.read_entries(config), config)
 """
 

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 from insider import forged
-from support import Dataset, later_day
+from support import CLIP_USER, Dataset, later_day
 
 from tasks.account import chain, ledger
 from tasks.account.amendments import amend_budget
@@ -24,8 +24,7 @@ def document() -> str:
 @pytest.fixture
 def exported(busy_dataset: Dataset, tmp_path: Path) -> Path:
     """Return the export of three releases, one of them a revision, under a limit that binary fractions do not meet."""
-    busy_dataset.set(epsilon_total=5.3)
-    busy_dataset.set(target_error=49.0)
+    busy_dataset.set(**CLIP_USER | {"target_error": 49.0}, epsilon_total=5.3)
     busy_dataset.run_day()
     busy_dataset.run_day(revision="again")
     busy_dataset.run_day(later_day(busy_dataset, 1))
@@ -78,7 +77,7 @@ def described_in(text: str) -> list[str]:
 @pytest.fixture
 def in_zcdp(busy_dataset: Dataset, tmp_path: Path) -> Path:
     """Return the export of two releases in zCDP."""
-    busy_dataset.set(definition="zcdp", noise="gaussian")
+    busy_dataset.set(**CLIP_USER | {"definition": "zcdp"}, noise="gaussian")
     busy_dataset.run_day()
     busy_dataset.run_day(later_day(busy_dataset, 1))
     path = tmp_path / "export.jsonl"
@@ -121,7 +120,7 @@ def rechained(line: bytes, before: bytes) -> bytes:
 
 
 def test_a_stranger_is_told_the_rho_of_one_release(busy_dataset: Dataset, tmp_path: Path) -> None:
-    busy_dataset.set(definition="zcdp")
+    busy_dataset.set(**CLIP_USER | {"definition": "zcdp"})
     busy_dataset.run_day()
     path = tmp_path / "export.jsonl"
     path.write_text("".join(ledger.export(busy_dataset.config)))

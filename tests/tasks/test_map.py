@@ -7,7 +7,7 @@ import polars as pl
 import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
-from support import DATE, Dataset, table
+from support import CLIP_USER, DATE, Dataset, table
 
 from dpmath.estimate.areas import AREAS
 from tasks.base.config import Config
@@ -79,6 +79,7 @@ def test_the_map_opens_with_a_hexagon_that_can_be_believed() -> None:
 
 
 def test_withheld_cells_are_on_the_map_with_nothing_but_how_full_they_are(busy_dataset: Dataset) -> None:
+    busy_dataset.set(**CLIP_USER)
     from tasks.account import ledger
     from tasks.kinds.table import load_plan
 

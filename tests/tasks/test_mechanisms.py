@@ -44,6 +44,7 @@ PROJECTED = tuple(sorted(set(OF_SUMS) - set(PROMISING)))
 @pytest.mark.quick(1)
 @pytest.mark.parametrize("mechanism", OF_SUMS)
 def test_each_mechanism_publishes_charges_and_verifies(uneven: Dataset, mechanism: str) -> None:
+    uneven.set(definition="pure")
     choose(uneven, mechanism)
     uneven.run_day()
     (entry,) = ledger.read_entries(uneven.config)
@@ -83,6 +84,7 @@ def test_each_mechanism_that_can_publishes_the_variance(uneven: Dataset, mechani
 
 def test_array_averaging_publishes_the_mean_of_full_arrays(uneven: Dataset) -> None:
     """With hardly any noise: users end to end, most records first, each value their mean, cut into full arrays."""
+    uneven.set(definition="pure")
     choose(uneven, "array-averaging", epsilon="1000000")
     uneven.set(target_error=None)
     uneven.run_day()
@@ -99,6 +101,7 @@ def test_array_averaging_publishes_the_mean_of_full_arrays(uneven: Dataset) -> N
 
 @pytest.mark.parametrize("mechanism", ARRAYS)
 def test_arrays_are_charged_by_the_places_that_a_user_fills(uneven: Dataset, mechanism: str) -> None:
+    uneven.set(definition="pure")
     choose(uneven, mechanism)
     uneven.run_day()
     (entry,) = ledger.read_entries(uneven.config)
@@ -119,6 +122,7 @@ def test_arrays_are_charged_by_the_places_that_a_user_fills(uneven: Dataset, mec
 def test_an_interval_and_a_sum_together_are_charged_in_full_to_everyone_in_the_arrays(
     uneven: Dataset, mechanism: str
 ) -> None:
+    uneven.set(definition="pure")
     choose(uneven, mechanism, epsilon="20.0")
     uneven.run_day()
     assert table(uneven).height == 2, "a third cell would cost 24"
@@ -129,6 +133,7 @@ def test_an_interval_and_a_sum_together_are_charged_in_full_to_everyone_in_the_a
 @pytest.mark.parametrize("mechanism", [*ARRAYS, *PROJECTED])
 def test_a_user_who_cannot_pay_is_left_out_of_the_arrays(uneven: Dataset, mechanism: str) -> None:
     """Four of the buses were out the day before and have spent most of what they may."""
+    uneven.set(definition="pure")
     choose(uneven, mechanism, epsilon="24.0")
     if mechanism in ARRAYS:
         uneven.set(target_error=None)
@@ -151,6 +156,7 @@ def test_a_user_who_cannot_pay_is_left_out_of_the_arrays(uneven: Dataset, mechan
 
 def test_the_published_bounds_of_a_quantile_allow_for_all_that_its_interval_takes_off(uneven: Dataset) -> None:
     """With hardly any noise: 22 of 24 buses stand still, so the upper end is drawn anywhere below the two others."""
+    uneven.set(definition="pure")
     rows = [
         f"bus{bus:02},{DATE}T08:{minute:02}:00Z,47.0500,8.3100,{100 if bus > 21 else 0}"
         for bus in range(24)
@@ -170,6 +176,7 @@ def test_the_published_bounds_of_a_quantile_allow_for_all_that_its_interval_take
 
 
 def test_the_quantiles_are_a_tenth_from_either_end(uneven: Dataset) -> None:
+    uneven.set(definition="pure")
     rows = [f"bus{bus:02},{DATE}T08:00:00Z,47.0500,8.3100,{2 * bus}" for bus in range(40)]
     uneven.write("day.csv", HEADER + "\n".join(rows) + "\n")
     choose(uneven, "quantile", epsilon="900000", cell_epsilon="900000")
@@ -245,6 +252,7 @@ def test_a_target_of_more_than_half_the_range_promises_half_of_it(uneven: Datase
 
 
 def test_a_spread_budget_spreads_what_a_cell_costs_too(uneven: Dataset) -> None:
+    uneven.set(definition="pure")
     choose(uneven, "levy", epsilon="24.0")
     uneven.set(epsilon_total=40.0)
     spread = spread_budget.fn([DATE.replace(day=1 + n) for n in range(8)], uneven.config).privacy
@@ -283,6 +291,7 @@ def test_array_averaging_says_when_no_cell_can_keep_its_promise(uneven: Dataset)
 def test_what_a_mechanism_cannot_do_is_refused_when_the_configuration_is_read(
     uneven: Dataset, mechanism: str, old: str, new: str, said: str
 ) -> None:
+    uneven.set(definition="pure")
     choose(uneven, mechanism)
     uneven.edit(old, new)
     with pytest.raises(BadConfig, match=said):

@@ -142,7 +142,7 @@ def test_an_estimate_learns_from_the_file_and_needs_it_no_more_to_be_verified(wa
         errors.append(evaluate_day(DATE + dt.timedelta(days=number), None, wanting.config)[0]["mean_absolute_error"])
     first, second = releases(ledger.read_entries(wanting.config))
     assert set(first.stated["covariates"]) == {"is listed", "limit"}
-    assert second.state_before == first.state_after
+    assert second.states.get("before") == first.states.get("after")
     assert "roads" not in str(first.settings)
     assert table(wanting).height > 60
     assert errors[1] < 12, "4 with the file, 20 without it"
@@ -161,7 +161,7 @@ def test_other_covariates_begin_anew_and_say_so(wanting: Dataset, caplog: pytest
         write_city(wanting, DATE + dt.timedelta(days=number), number)
         wanting.set(epsilon_total=50.0) if number == 0 else None
         wanting.run_day(DATE + dt.timedelta(days=number))
-    before = [entry.state_before is None for entry in releases(ledger.read_entries(wanting.config))]
+    before = [entry.states.get("before") is None for entry in releases(ledger.read_entries(wanting.config))]
     assert before == [True, False, True]
     assert caplog.text.count("the estimate begins anew") == 1
     assert verify_ledger(wanting.config).n_releases == 3
@@ -183,6 +183,6 @@ def test_cells_that_are_not_similar_are_learned_each_alone_and_a_change_begins_a
         errors.append(evaluate_day(date, None, wanting.config)[0]["mean_absolute_error"])
     entries = releases(ledger.read_entries(wanting.config))
     assert [entry.settings["estimate"].get("similar_cells") for entry in entries] == [None, False, False, False]
-    assert [entry.state_before is None for entry in entries] == [True, True, False, False]
+    assert [entry.states.get("before") is None for entry in entries] == [True, True, False, False]
     assert errors[3] < errors[1], "a cell's own value is remembered: 0.64 to 0.73 of it"
     assert verify_ledger(wanting.config).n_releases == 4

@@ -8,7 +8,7 @@ import polars as pl
 import pytest
 from estimates import day, released, write_day
 from insider import forged
-from support import DATE, Dataset, later_day, table
+from support import CLIP_USER, DATE, Dataset, later_day, table
 
 from tasks.account import ledger
 from tasks.base import frames
@@ -125,7 +125,7 @@ def test_what_counts_is_how_many_records_the_users_who_are_short_have(dataset: D
 
 def test_a_promise_for_half_a_budget_is_kept_and_says_so(busy_dataset: Dataset) -> None:
     """5 in all at 2 a day, which half of the users spent on two days: on the third they have half a day left."""
-    busy_dataset.set(target_error=49.0)
+    busy_dataset.set(**CLIP_USER | {"target_error": 49.0})
     for date in (DATE, later_day(busy_dataset, 1), later_day(busy_dataset, 2)):
         busy_dataset.run_day(date)
     first, second, third = released(busy_dataset)

@@ -1,7 +1,7 @@
 import shutil
 
 import pytest
-from support import DATE, HEADER, OF_SUMS_IN_BRIEF, Dataset, choose, later_day, table
+from support import CLIP_USER, DATE, HEADER, OF_SUMS_IN_BRIEF, Dataset, choose, later_day, table
 
 from tasks.account import ledger
 from tasks.base.errors import BudgetExceeded, HexveilError, NothingToPublish
@@ -35,6 +35,7 @@ def test_the_plan_reads_no_value(
 
 
 def test_a_preview_spends_nothing_and_says_what_the_release_then_does(busy_dataset: Dataset) -> None:
+    busy_dataset.set(**CLIP_USER)
     busy_dataset.prepare()
     summary = preview_plan(DATE, busy_dataset.config)
     assert ledger.read_entries(busy_dataset.config) == []
@@ -50,7 +51,7 @@ def test_a_preview_spends_nothing_and_says_what_the_release_then_does(busy_datas
 
 
 def test_a_plan_older_than_another_release_cannot_overspend(busy_dataset: Dataset) -> None:
-    busy_dataset.set(epsilon_total=3.0)
+    busy_dataset.set(definition="pure", epsilon_total=3.0)
     tomorrow = later_day(busy_dataset, 1)
     for date in (DATE, tomorrow):
         busy_dataset.prepare(date)
@@ -89,7 +90,7 @@ def test_a_plan_is_not_executed_under_other_settings(busy_dataset: Dataset) -> N
 
 
 def test_a_day_whose_cells_cannot_keep_their_promise_is_not_released(busy_dataset: Dataset) -> None:
-    busy_dataset.set(target_error=0.1)
+    busy_dataset.set(**CLIP_USER | {"target_error": 0.1})
     with pytest.raises(NothingToPublish, match="the 2 cells cannot keep a promise"):
         busy_dataset.release()
     assert ledger.read_entries(busy_dataset.config) == []
@@ -109,7 +110,7 @@ def test_an_occupancy_prepared_with_other_settings_meanwhile_is_not_released(bus
 @pytest.mark.quick(1)
 @pytest.mark.parametrize("variance", [False, True])
 def test_the_planner_releases_what_it_promised_and_verify_agrees(busy_dataset: Dataset, variance: bool) -> None:
-    busy_dataset.set(mechanism="planned")
+    busy_dataset.set(definition="pure", mechanism="planned")
     if variance:
         busy_dataset.set(variance=True)
     busy_dataset.prepare()
@@ -122,7 +123,7 @@ def test_the_planner_releases_what_it_promised_and_verify_agrees(busy_dataset: D
 
 
 def test_without_a_target_the_planner_promises_the_least_error_for_all_cells(busy_dataset: Dataset) -> None:
-    busy_dataset.set(mechanism="planned")
+    busy_dataset.set(**CLIP_USER | {"mechanism": "planned"})
     busy_dataset.prepare()
     assert preview_plan(DATE, busy_dataset.config)["error_lower_bound"] is None
     busy_dataset.set(target_error=None)
@@ -137,6 +138,7 @@ def test_without_a_target_the_planner_promises_the_least_error_for_all_cells(bus
 
 
 def test_mechanisms_are_compared_side_by_side(busy_dataset: Dataset) -> None:
+    busy_dataset.set(**CLIP_USER)
     busy_dataset.prepare()
     rows = {row["mechanism"]: row for row in compare_mechanisms(DATE, busy_dataset.config)}
     assert set(rows) == {*PROMISING, "estimated"}

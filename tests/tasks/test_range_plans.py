@@ -10,7 +10,7 @@ import time
 from pathlib import Path
 
 import pytest
-from support import DATE, HEADER, Dataset, choose, later_day, slow
+from support import CLIP_USER, DATE, HEADER, Dataset, choose, later_day, slow
 
 from dpmath.core.accounting import LOSS_UNITS
 from tasks.account import ledger
@@ -28,7 +28,7 @@ N_DAYS = 6
 @pytest.fixture
 def week(busy_dataset: Dataset) -> tuple[Dataset, list[dt.date]]:
     """Return days of which each costs its users 2 of a budget of 5."""
-    busy_dataset.set(target_error=49.0)
+    busy_dataset.set(**CLIP_USER | {"target_error": 49.0})
     return busy_dataset, [DATE, *(later_day(busy_dataset, number) for number in range(1, N_DAYS))]
 
 

@@ -87,7 +87,7 @@ def test_screening_a_first_day_leaves_no_question_of_it_unanswered(one: Dataset)
     one.run_day()
     (entry,) = paid(one)
     assert entry.stated["screening"]["verdict"] == "go on"
-    after = read_state(entry.stated["state_after"], one.config)
+    after = read_state(entry.states["after"], one.config)
     assert after.centre == pytest.approx(34, abs=3)
     assert after.scale < 10, "it is 17 before anything is asked"
 

@@ -173,6 +173,7 @@ def test_every_mechanism_is_screened_within_what_a_day_may_cost(dataset: Dataset
 
 
 def test_a_cell_that_takes_all_of_a_day_leaves_nothing_to_screen_with(dataset: Dataset) -> None:
+    dataset.set(definition="pure")
     choose(dataset, "levy", epsilon="400", cell_epsilon="399")
     dataset.set(screen=True)
     with pytest.raises(BadConfig, match=r"value\.screen takes a hundredth .* lower cell_epsilon"):

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from support import DATE, PUBLISHED, Dataset, all_files, later_day
+from support import CLIP_USER, DATE, PUBLISHED, Dataset, all_files, later_day
 
 from dpmath.core.currency import PURE
 from tasks.account import ledger, private_files
@@ -176,6 +176,7 @@ def test_verify_recomputes_losses_and_sums_and_trusts_no_entry(
     busy_dataset: Dataset, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Entries that lie from the start, with a chain in order, are found out."""
+    busy_dataset.set(**CLIP_USER)
     honest = ledger.append
     lies = {
         "epsilon is not what the plans give": lambda entry: entry.update(epsilon="1"),
@@ -310,7 +311,7 @@ def test_verify_finds_a_user_over_the_limit_whatever_let_it_happen(
     busy_dataset: Dataset, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The limit is out of order while three days are released; the entries are written as if all were well."""
-    busy_dataset.set(target_error=49.0)
+    busy_dataset.set(definition="pure")
     with monkeypatch.context() as patch:
         patch.setattr("tasks.account.budgets.Account.limit", 1 << 80)
         for number in range(3):
@@ -347,6 +348,7 @@ def test_a_field_that_is_spelled_otherwise_is_named(busy_dataset: Dataset, field
 def test_verify_does_not_rely_on_the_formula_that_charged(
     busy_dataset: Dataset, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    busy_dataset.set(**CLIP_USER)
     with monkeypatch.context() as patch:
         patch.setattr(type(PURE), "of_noise", lambda _self, _noise, sensitivity, scale: sensitivity * scale // 2)
         busy_dataset.run_day()
