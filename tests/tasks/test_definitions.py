@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 import pytest
 from insider import forged
-from support import DATE, OF_SUMS_IN_BRIEF, Dataset, choose, later_day
+from support import CLIP_USER, DATE, OF_SUMS_IN_BRIEF, Dataset, choose, later_day
 
 from dpmath.core.accounting import LOSS_UNITS
 from dpmath.core.conversion import epsilon_of_rho, rho_of_epsilon
@@ -154,8 +154,7 @@ def test_the_default_is_zcdp_at_a_delta_of_a_millionth(dataset: Dataset, said: s
 
 def test_no_user_passes_the_limit_over_days_revisions_and_clips(busy_dataset: Dataset) -> None:
     """Days at 2 under a limit of 3.5: rho, not epsilon, adds up, so two days and most of a third are paid."""
-    busy_dataset.set(epsilon_total=3.5)
-    busy_dataset.set(target_error=49.0)
+    busy_dataset.set(**CLIP_USER | {"target_error": 49.0}, epsilon_total=3.5)
     in_zcdp(busy_dataset, noise="gaussian")
     busy_dataset.run_day()
     busy_dataset.run_day(revision="again")
@@ -176,8 +175,7 @@ def test_no_user_passes_the_limit_over_days_revisions_and_clips(busy_dataset: Da
 
 
 def test_a_window_counts_rho_within_it(busy_dataset: Dataset) -> None:
-    busy_dataset.set(epsilon_total=2.7, window_days=2)
-    busy_dataset.set(target_error=49.0)
+    busy_dataset.set(**CLIP_USER | {"target_error": 49.0}, epsilon_total=2.7, window_days=2)
     in_zcdp(busy_dataset)
     for n in range(4):
         busy_dataset.run_day(later_day(busy_dataset, n) if n else DATE)
@@ -314,7 +312,7 @@ def test_forgetting_keeps_the_losses_that_a_plan_only_looked_at_shares_with_a_re
 
 
 def test_the_registry_says_what_was_drawn_and_not_only_what_will_be(busy_dataset: Dataset) -> None:
-    busy_dataset.set(epsilon_total=4.0)
+    busy_dataset.set(**CLIP_USER | {"definition": "zcdp"}, epsilon_total=4.0)
     released_in(busy_dataset, "")
     busy_dataset.set(epsilon_total=40.0)
     amend_budget("the board", busy_dataset.config)
