@@ -6,12 +6,14 @@ import shutil
 from collections import Counter
 from collections.abc import Callable
 from contextlib import suppress
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
 import powercuts
 import pytest
 from powercuts import Cut, Recorder, State
+from present import CONFIG, LATER, lines_of, write
 from screened import N_BUSES, screen, write_day
 from support import DATE, Campaign, Dataset, Say, all_files, choose, examples, later_day
 from templates import TEMPLATES
@@ -19,8 +21,15 @@ from templates import TEMPLATES
 from tasks.account import ledger, private_files
 from tasks.account.amendments import amend_budget
 from tasks.account.chain import releases
+from tasks.account.presence_release import presence_releases
 from tasks.base import durable, warehouse
 from tasks.base.errors import DayStopped, HexveilError, WarehouseDamaged
+from tasks.base.owner import Spender
+from tasks.presence.backup import back_up_presence
+from tasks.presence.config import load_presence
+from tasks.presence.publish import publish_day
+from tasks.presence.release import release_day
+from tasks.presence.verify import verify_presence
 from tasks.upkeep.backup import back_up
 from tasks.upkeep.forget import forget_days, held_days
 from tasks.upkeep.verify import verify_ledger
@@ -34,7 +43,7 @@ def seen_days(state: State) -> dict[str, bytes]:
     return {name: content for name, content in found.items() if content and not Path(name).name.startswith(".")}
 
 
-def lines_of(state: State) -> list[bytes]:
+def ledger_lines(state: State) -> list[bytes]:
     return (state.get("ledger.jsonl") or b"").split(b"\n")[:-1]
 
 
@@ -61,30 +70,52 @@ def run_again(run: Callable[[], object], store: Path) -> bool:
     return False
 
 
-def check(cut: Cut, before: State, dataset: Dataset, run: Callable[[], object]) -> str:
+@dataclass(frozen=True)
+class Commands:
+    """What an operator may try on a storage.
+
+    Attributes:
+        verify: Verifies it, and returns how many releases there are.
+        back_up: Copies it to a folder, and returns how many there are.
+        config: The configuration.
+    """
+
+    verify: Callable[[], int]
+    back_up: Callable[[Path], int]
+    config: Spender
+
+
+def commands_of(dataset: Dataset) -> Commands:
+    config = dataset.config
+    return Commands(lambda: verify_ledger(config).n_releases, partial(back_up, config=config), config)
+
+
+def check(cut: Cut, before: State, dataset: Dataset, commands: Commands, run: Callable[[], object]) -> str:
     """Check what the commands make of what a cut left; return a word for it.
 
     Args:
         cut: The cut.
         before: What anybody could read before it.
         dataset: Whose storage it becomes.
+        commands: The commands.
         run: Does again what was cut off.
     """
-    store, copy, config = dataset.folder / "store", dataset.folder / "copy", dataset.config
+    store, copy, config = dataset.folder / "store", dataset.folder / "copy", commands.config
     for folder in (store, copy):
         shutil.rmtree(folder, ignore_errors=True)
     powercuts.write(cut.state, store)
-    refused = [is_refused(partial(verify_ledger, config)), is_refused(partial(ledger.list_entries, config))]
-    refused.append(is_refused(partial(back_up, copy, config)))
+    tried = (commands.verify, partial(ledger.list_entries, config), partial(commands.back_up, copy))
+    refused = [is_refused(one) for one in tried]
     was_damaged = run_again(run, store)
 
     lines, entries = (store / "ledger.jsonl").read_bytes().split(b"\n")[:-1], ledger.read_entries(config)
-    assert lines[: len(lines_of(before))] == lines_of(before), "an entry was lost, or drawn a second time"
+    assert lines[: len(ledger_lines(before))] == ledger_lines(before), "an entry was lost, or drawn a second time"
     files = all_files(dataset)
     assert all(files[name] == content for name, content in seen_days(before).items()), "what was seen is another now"
-    assert verify_ledger(config).n_releases == len(releases(entries)) == back_up(copy, config)
+    released = [*releases(entries), *presence_releases(entries)]
+    assert commands.verify() == len(released) == commands.back_up(copy)
     left = {path.name for path in private_files.releases(config).glob("*")}
-    assert left == set(private_files.released_files(entries)), "a file is not paid for"
+    assert left == {name for one in released for name in (*one.files.values(), *one.kept.values())}, "unpaid files"
     return "damaged" if was_damaged else "refused first" if any(refused) else "went on"
 
 
@@ -148,22 +179,46 @@ def test_whatever_a_power_cut_leaves_is_released_once(
     campaign: Campaign,
     say: Say,
 ) -> None:
-    store, seed = busy_dataset.folder / "store", random.getrandbits(32)
     TEMPLATES.begin(may_copy=False, alters=lambda: True)  # it is watched what a run does, and not what a copy does
     run = scenario(busy_dataset)
+    outcomes = made_good(busy_dataset, commands_of(busy_dataset), run, campaign.size(n_examples))
+    say(f"{sum(outcomes.values())} power cuts in {scenario.__name__} were made good: {in_words(outcomes)}")
+
+
+@examples(6, 700)
+def test_so_it_is_where_presence_is_secret(n_examples: int, dataset: Dataset, campaign: Campaign, say: Say) -> None:
+    dataset.config_file.write_text(CONFIG)
+    config = load_presence(dataset.config_file)
+    for date in (DATE, LATER):
+        lines = [line for number in range(30) for line in lines_of(f"u{number}", date, random.Random(number))]
+        write(dataset, date, lines)
+    publish_day.fn(release_day.fn(DATE, config), config)
+    commands = Commands(lambda: verify_presence(config).n_releases, partial(back_up_presence, config=config), config)
+    run = lambda: publish_day.fn(release_day.fn(LATER, config), config)  # noqa: E731
+    outcomes = made_good(dataset, commands, run, campaign.size(n_examples))
+    assert "damaged" not in outcomes
+    say(f"{sum(outcomes.values())} power cuts in a day of secret presence were made good: {in_words(outcomes)}")
+
+
+def made_good(dataset: Dataset, commands: Commands, run: Callable[[], object], n_examples: int) -> Counter[str]:
+    """Cut the power while something is run, and return how often each word was said of what was left."""
+    store, seed = dataset.folder / "store", random.getrandbits(32)
     store.mkdir(exist_ok=True)
     recorder = Recorder(store)
     with recorder.watching():
         run()
     outcomes = Counter[str]()
-    for cut in powercuts.cuts(recorder, campaign.size(n_examples), random.Random(seed)):
+    for cut in powercuts.cuts(recorder, n_examples, random.Random(seed)):
         try:
-            outcomes[check(cut, powercuts.visible(recorder, cut.n_changes), busy_dataset, run)] += 1
+            outcomes[check(cut, powercuts.visible(recorder, cut.n_changes), dataset, commands, run)] += 1
         except (AssertionError, HexveilError) as error:
             names = sorted(cut.state)
             raise AssertionError(f"seed {seed}, {cut.model}, after {cut.n_changes}: {error}; left: {names}") from error
-    words = ", ".join(f"{n} {word}" for word, n in sorted(outcomes.items()))
-    say(f"{sum(outcomes.values())} power cuts in {scenario.__name__} were made good: {words}")
+    return outcomes
+
+
+def in_words(outcomes: Counter[str]) -> str:
+    return ", ".join(f"{n} {word}" for word, n in sorted(outcomes.items()))
 
 
 @examples(8, 400)

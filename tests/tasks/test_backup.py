@@ -51,7 +51,7 @@ def test_a_restored_copy_of_estimates_verifies_and_learns_from_them(estimated: D
     assert verify_ledger(again.config).n_releases == 2
 
 
-@pytest.mark.parametrize("every", [3, slow(1)])
+@pytest.mark.parametrize("every", [7, slow(1)])
 def test_a_copy_cut_short_anywhere_is_as_good_as_the_one_before(
     busy_dataset: Dataset, every: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
