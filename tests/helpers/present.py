@@ -252,9 +252,9 @@ class Sums:
         assert len(self.earlier) == len(self.given)
         rho = 0.0
         for (ball, sums, _), (other, others, _) in zip(self.earlier, self.given, strict=True):
-            assert ball == other
+            assert ball == other, "another ball"
             square = int(((sums.astype(object) - others.astype(object)) ** 2).sum())
-            assert square <= ball.radius**2
+            assert square <= ball.radius**2, "too far"
             rho += square * (ball.inverse_scale / LOSS_UNITS) ** 2 / 2
         return rho
 
@@ -316,7 +316,8 @@ def with_and_without(
         found.append(seen(folder, days, sums, runs, commands, text=CONFIGS.get(form, CONFIG), **given))
         sums = sums if without else Sums(sums.given)
     first, second = found
-    assert sorted(name for name in first.keys() | second.keys() if first.get(name) != second.get(name)) == []
+    differing = sorted(name for name in first.keys() | second.keys() if first.get(name) != second.get(name))
+    assert not differing, differing
     return sums.moved(), first
 
 

@@ -1,13 +1,21 @@
 """Of two runs, one without one user, with the same random bytes, nothing differs but noisy sums, by a ball's radius."""
 
+import logging
 import random
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 from command_line import called_here, environment_of
 from present import CONFIGS, LATER, OF_DOCUMENTS, SHAPES, with_and_without
 from support import DATE, Hexveil, Say, slow
+
+from dpmath.presence.ball import Ball
+from dpmath.presence.user_cells import UserCells
+from tasks.base.errors import HexveilError
+from tasks.base.logs import say as log_line
+from tasks.presence import release
 
 COMMANDS = (
     ("run", "--date", DATE, "--verbose"),
@@ -109,3 +117,97 @@ def test_of_many_users_of_every_shape_none_is_told(seed: int, replay: Replay) ->
     form = rng.choice(["csv", "ndjson", "parquet", *CONFIGS])
     shapes = (*SHAPES, *OF_DOCUMENTS) if "json" in form.split(".") else SHAPES
     replay(rng.choice(shapes), form, seed, others=rng.randrange(30))
+
+
+Patch = pytest.MonkeyPatch
+Leak = Callable[[UserCells, Any], object]
+
+
+def of_private_day(patch: Patch, leak: Leak) -> None:
+    """Have something done with what users brought as soon as it is read."""
+    real = release.read_day
+
+    def read_day(date: Any, config: Any) -> UserCells:
+        day = real(date, config)
+        leak(day, config)
+        return day
+
+    patch.setattr(release, "read_day", read_day)
+
+
+def in_a_line_of_the_log(patch: Patch) -> None:
+    of_private_day(patch, lambda day, _: log_line(logging.getLogger("hexveil.release"), "read", users=day.n_users))
+
+
+def in_an_error_message(patch: Patch) -> None:
+    def refuse(day: UserCells, _: Any) -> None:
+        raise HexveilError(f"{day.n_users} users are too few")
+
+    of_private_day(patch, refuse)
+
+
+def in_an_exit_code(patch: Patch) -> None:
+    def leave(day: UserCells, _: Any) -> None:
+        raise SystemExit(2 + day.n_users)
+
+    of_private_day(patch, leave)
+
+
+def in_the_size_of_a_file(patch: Patch) -> None:
+    def pad(day: UserCells, config: Any) -> None:
+        (config.storage_path / "private" / "pad").write_bytes(bytes(day.n_users))
+
+    of_private_day(patch, pad)
+
+
+def in_a_chosen_cell(patch: Patch) -> None:
+    """As if fewer cells were published of fewer users."""
+    seen, real = list[int](), release.table_of
+    of_private_day(patch, lambda day, _: seen.append(day.n_users))
+    patch.setattr(release, "table_of", lambda *given: real(*given)[: seen[-1] - 10])
+
+
+def in_a_count(patch: Patch) -> None:
+    seen, real = list[int](), release.described_cost
+    of_private_day(patch, lambda day, _: seen.append(day.n_users))
+    patch.setattr(release, "described_cost", lambda *given: {**real(*given), "n_users": seen[-1]})
+
+
+def in_a_sum_that_moves_too_far(patch: Patch) -> None:
+    real = Ball.inside
+    patch.setattr(Ball, "inside", lambda *given: real(*given) * 3)
+
+
+def in_what_is_drawn(patch: Patch) -> None:
+    """As if the noise were chosen by how many are there."""
+    real = Ball.inside
+
+    def inside(ball: Ball, vectors: Any) -> Any:
+        object.__setattr__(ball, "inverse_scale", ball.inverse_scale // (1 + vectors.shape[0]))
+        return real(ball, vectors)
+
+    patch.setattr(Ball, "inside", inside)
+
+
+LEAKS: dict[Callable[[Patch], None], str] = {
+    in_a_line_of_the_log: "0 run: err",
+    in_an_error_message: "0 run: err",
+    in_an_exit_code: "0 run: code",
+    in_the_size_of_a_file: "private/pad",
+    in_a_chosen_cell: "statistics.csv",
+    in_a_count: "ledger.jsonl",
+    in_a_sum_that_moves_too_far: "too far",
+    in_what_is_drawn: "ledger.jsonl",
+}
+"""Each leak, and where it must be found."""
+AT_LENGTH = (in_an_error_message, in_an_exit_code, in_the_size_of_a_file)
+"""Found by the same comparison as another one."""
+
+
+@pytest.mark.parametrize(
+    "plant", [slow(one) if one in AT_LENGTH else one for one in LEAKS], ids=lambda plant: plant.__name__
+)
+def test_a_leak_that_is_planted_is_found(plant: Callable[[Patch], None], replay: Replay, monkeypatch: Patch) -> None:
+    plant(monkeypatch)
+    with pytest.raises(AssertionError, match=LEAKS[plant]):
+        replay("every cell", "csv", 5, commands=FEW[:1])
