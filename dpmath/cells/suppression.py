@@ -5,11 +5,10 @@ from collections.abc import Callable
 import numpy as np
 from numpy.typing import NDArray
 
-from dpmath.cells.dropping import CellRelease, dropped_errors
 from dpmath.core import _check
 from dpmath.core.occupancy import Occupancy
-from dpmath.core.sensitivity import FloatArray
 
+FloatArray = NDArray[np.float64]
 CellErrors = Callable[[FloatArray, FloatArray, FloatArray], FloatArray]
 """Worst-case errors of cells from their records, the records kept, and the most records kept of one user."""
 
@@ -51,66 +50,19 @@ def clip_user(
     def errors(cell_records: FloatArray, kept_records: FloatArray, largest: FloatArray) -> FloatArray:
         return ((cell_records - kept_records) / 2 + largest / epsilon) / cell_records
 
-    return _suppressed(occupancy, kept, errors, error_bound, min_users, spared=None)
+    return suppressed(occupancy, kept, errors, error_bound, min_users, spared=None)
 
 
-def clip_user_dropping(
-    occupancy: Occupancy, release: CellRelease, error_bound: float | None = None, spare_best_cell: bool = False
-) -> NDArray[np.bool_]:
-    """Return which pairs CLIP-USER keeps as printed. Suppressed records are dropped.
-
-    Args:
-        occupancy: The occupancy array, P pairs.
-        release: What every cell releases. It defines a cell's error.
-        error_bound: Bound E on the error of a cell in which a user is suppressed, > 0; None is the largest
-            error of a cell before suppression. Cells whose error is above it from the start do not change.
-        spare_best_cell: Suppress no user in the cell that has the least error before suppression, as the
-            paper's experiments do.
-
-    Returns:
-        False for the suppressed pairs, shape (P,). No cell is emptied.
-
-    Raises:
-        ValueError: ``error_bound`` is not a finite number above 0.
-
-    Source:
-        CPL-A1, with argmin in (14), line 6 read as the users in the most cells, and no cell ever emptied.
-    """
-    before = dropped_errors(occupancy, occupancy.n_records, release)
-    if error_bound is None:
-        error_bound = float(before.max())
-    else:
-        _check.positive(error_bound=error_bound)
-    everyone = np.ones(occupancy.cell.size, dtype=bool)
-    spared = _first_least(before) if spare_best_cell else None
-    return _suppressed(occupancy, everyone, release.errors, error_bound, 1, spared)
-
-
-def degradation_factor(occupancy: Occupancy, kept: NDArray[np.bool_]) -> int:
-    """Return K, the largest number of cells that one user is kept in.
-
-    Args:
-        occupancy: The occupancy array, P pairs.
-        kept: False for a suppressed pair, shape (P,).
-
-    Returns:
-        K; with a loss of epsilon in every cell, all cells together cost a user K epsilon.
-
-    Raises:
-        ValueError: ``kept`` has another shape.
+def first_least(errors: FloatArray) -> int:
+    """Return the first of the cells of least error, but for rounding.
 
     Source:
         CPL-A1.
     """
-    _check.same_length(kept=kept, n_records=occupancy.n_records)
-    return int(np.bincount(occupancy.user[kept], minlength=1).max())
-
-
-def _first_least(errors: FloatArray) -> int:
     return int((errors <= errors[errors.argmin()] * _ROUNDING).argmax())
 
 
-def _suppressed(
+def suppressed(
     occupancy: Occupancy,
     kept: NDArray[np.bool_],
     errors: CellErrors,
@@ -118,6 +70,19 @@ def _suppressed(
     min_users: int,
     spared: int | None,
 ) -> NDArray[np.bool_]:
+    """Return which pairs are left after the rounds of CLIP-USER, by any error of cells.
+
+    Args:
+        occupancy: The occupancy array, P pairs.
+        kept: False for the pairs that are left out from the start, shape (P,).
+        errors: The errors of cells.
+        error_bound: Bound on the error of a cell in which a user is suppressed.
+        min_users: The least number of users to keep in a cell.
+        spared: A cell in which nobody is suppressed; None if there is none.
+
+    Source:
+        CPL-A1.
+    """
     rounds = _Rounds(occupancy, kept, errors, min_users)
     if spared is not None:
         rounds.close(spared)
@@ -183,7 +148,7 @@ class _Rounds:
         total, kept, first, second, shut = self._cells.take(self._cell[start:end], axis=1)
         largest = np.where(records == first, second, first)
         errors = self._errors(total, kept - records, largest) + shut + self._shut_pair[start:end]
-        best = _first_least(errors)
+        best = first_least(errors)
         if errors[best] > error_bound * _ROUNDING**2:
             return False
         self._suppress(start + best)

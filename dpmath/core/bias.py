@@ -1,58 +1,6 @@
-"""Worst-case errors apart from noise: of dropped records, of rounding, and of a variance computed from two means."""
+"""Worst-case errors apart from noise: of rounding, and of a variance computed from two means."""
 
 from fractions import Fraction
-
-from dpmath.core import _check
-from dpmath.core.sensitivity import mean_sensitivity, variance_sensitivity
-
-
-def dropped_mean_bias(n_kept: int, n_total: int, upper: _check.Number) -> Fraction:
-    """Return the worst-case bias of a mean after records are dropped, U (1 - n_kept / n_total).
-
-    The largest |mean of all - mean of kept| over every dataset with values in [0, U].
-
-    Args:
-        n_kept: Records kept, 1 <= n_kept <= n_total.
-        n_total: Records in the cell.
-        upper: Upper bound U of a value, > 0.
-
-    Returns:
-        The bias, in the unit of ``upper``, exact.
-
-    Raises:
-        ValueError: An argument is outside its range.
-
-    Source:
-        CPL-T4.1.
-    """
-    _check.at_least(1, n_kept=n_kept)
-    _check.at_least(n_kept, n_total=n_total)
-    return mean_sensitivity(n_total - n_kept, n_total, upper)
-
-
-def dropped_variance_bias(n_kept: int, n_total: int, upper: _check.Number) -> Fraction:
-    """Return the worst-case bias of a variance after records are dropped.
-
-    The largest |variance of all - variance of kept| over every dataset with values in [0, U]. It is what changing
-    the dropped records can do to the variance of all.
-
-    Args:
-        n_kept: Records kept, 1 <= n_kept <= n_total.
-        n_total: Records in the cell.
-        upper: Upper bound U of a value, > 0.
-
-    Returns:
-        The bias, in the square of the unit of ``upper``, exact.
-
-    Raises:
-        ValueError: An argument is outside its range.
-
-    Source:
-        CPL-T4.2, HV-L20.
-    """
-    _check.at_least(1, n_kept=n_kept)
-    _check.at_least(n_kept, n_total=n_total)
-    return variance_sensitivity(n_total - n_kept, n_total, upper)
 
 
 def rounding_errors(value_range: int) -> tuple[Fraction, Fraction]:

@@ -3,9 +3,9 @@
 import numpy as np
 from numpy.typing import NDArray
 
-from dpmath.cells.dropping import CellRelease
 from dpmath.core import _check
 from dpmath.core.occupancy import IntArray, Occupancy
+from dpmath.papers.dropping import CellRelease
 
 
 def pseudo_user_sizes(occupancy: Occupancy, kept: NDArray[np.bool_], release: CellRelease) -> IntArray:

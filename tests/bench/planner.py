@@ -17,9 +17,9 @@ from rich.console import Console
 from rich.progress import track
 from rich.table import Table
 
-from dpmath.cells.dropping import CellRelease
-from dpmath.cells.suppression import clip_user_dropping, degradation_factor
 from dpmath.core.occupancy import Occupancy
+from dpmath.papers.clip_user import clip_user_dropping, degradation_factor
+from dpmath.papers.dropping import CellRelease
 from dpmath.planner.plans import least_epsilon, most_carried
 from dpmath.planner.programme import Programme
 from tests.bench.cities import city, cpl

@@ -7,8 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from transcribed import corrected_variance_bias, mean, variance
 
-from dpmath.core.bias import dropped_mean_bias, dropped_variance_bias
-from dpmath.core.sensitivity import variance_sensitivity
+from dpmath.papers.clip_user import dropped_mean_bias, dropped_variance_bias
+from dpmath.papers.sensitivity import variance_sensitivity
 
 COUNTS = [(kept, n) for n in range(1, 9) for kept in range(1, n + 1)]
 

@@ -8,10 +8,10 @@ from scipy.stats import gamma
 from support import occupancy_of, random_occupancy
 from transcribed import corrected_variance_bias, dropped_error, mean, printed_variance_sensitivity, variance
 
-from dpmath.cells.dropping import CellRelease, dropped_errors, dropped_inverse_scales, dropped_numerators
 from dpmath.core.accounting import LARGEST_INVERSE_SCALE, LOSS_UNITS
 from dpmath.core.occupancy import Occupancy
 from dpmath.noise.sampling import discrete_laplace
+from dpmath.papers.dropping import CellRelease, dropped_errors, dropped_inverse_scales, dropped_numerators
 
 STATISTICS: list[Any] = [("mean",), ("variance",), ("mean", "variance")]
 UPPER = 3

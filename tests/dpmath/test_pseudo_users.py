@@ -7,10 +7,10 @@ import pytest
 from support import occupancy_of, random_occupancy
 from transcribed import dropped_error
 
-from dpmath.cells.dropping import CellRelease, dropped_errors
 from dpmath.core.occupancy import Occupancy
-from dpmath.core.sensitivity import mean_sensitivity, variance_sensitivity
+from dpmath.papers.dropping import CellRelease, dropped_errors
 from dpmath.papers.pseudo_users import capped_records, pseudo_user_sizes
+from dpmath.papers.sensitivity import mean_sensitivity, variance_sensitivity
 
 STATISTICS = [("mean",), ("variance",), ("mean", "variance")]
 

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from transcribed import mean, printed_variance_sensitivity, variance
 
-from dpmath.core.sensitivity import mean_sensitivity, variance_sensitivity, variance_shares
+from dpmath.papers.sensitivity import mean_sensitivity, variance_sensitivity, variance_shares
 
 COUNTS = [(m, n) for n in range(1, 8) for m in range(n + 1)]
 

@@ -8,9 +8,10 @@ from hypothesis import strategies as st
 from support import occupancy_of, random_occupancy
 from transcribed import Counts, algorithm_1, dropped_error, midpoint_error, printed_factor
 
-from dpmath.cells.dropping import CellRelease, dropped_errors
-from dpmath.cells.suppression import clip_user, clip_user_dropping, degradation_factor
+from dpmath.cells.suppression import clip_user
 from dpmath.core.occupancy import Occupancy
+from dpmath.papers.clip_user import clip_user_dropping, degradation_factor
+from dpmath.papers.dropping import CellRelease, dropped_errors
 
 pytestmark = pytest.mark.theorem("CPL-A1")
 

@@ -10,7 +10,7 @@ from typing import Any
 import polars as pl
 import pytest
 from configurations import with_settings
-from support import CONFIG, DATE, HEADER, Campaign, Dataset, Hexveil, all_files
+from support import CLIP_USER, CONFIG, DATE, HEADER, Campaign, Dataset, Hexveil, all_files
 
 from tasks.account import ledger
 from tasks.upkeep import verify
@@ -141,9 +141,7 @@ def test_one_bad_day_is_reported_and_the_others_are_done_and_done_days_are_left_
 def test_a_budget_too_small_is_seen_before_the_first_day_spends_and_can_be_spread_or_clipped(
     hexveil: Hexveil, week: Dataset
 ) -> None:
-    week.set(epsilon_total=7.0)
-    week.set(mechanism="clip-user")
-    week.set(target_error=49.0)
+    week.set(**CLIP_USER | {"target_error": 49.0}, epsilon_total=7.0)
     refused = hexveil("backfill", *range_of(week, 7))
     assert refused.returncode == 1
     assert "pays 3 of 7 days in full, 2026-03-01 to 2026-03-03" in refused.stderr

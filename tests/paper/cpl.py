@@ -4,9 +4,9 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from dpmath.cells.dropping import CellRelease, dropped_errors
-from dpmath.cells.suppression import clip_user_dropping, degradation_factor
 from dpmath.core.occupancy import Occupancy
+from dpmath.papers.clip_user import clip_user_dropping, degradation_factor
+from dpmath.papers.dropping import CellRelease, dropped_errors
 from dpmath.papers.pseudo_users import capped_records, pseudo_user_sizes
 from tests.bench.cities import cpl
 

@@ -7,8 +7,8 @@ from pathlib import Path
 import numpy as np
 import polars as pl
 
-from dpmath.cells.dropping import CellRelease
 from dpmath.core.occupancy import Occupancy
+from dpmath.papers.dropping import CellRelease
 from tests.paper.austin import FOLDER, missing, positions
 from tests.paper.cpl import UPPER, Row, suppressed_release
 from tests.paper.cpl_figures import IMPROVED, ORIGINAL, draw

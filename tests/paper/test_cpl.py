@@ -5,7 +5,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from dpmath.cells.suppression import degradation_factor
+from dpmath.papers.clip_user import degradation_factor
 from tests.paper.cpl import GAMMAS, Row, measured
 from tests.paper.cpl_austin import busiest_cells
 

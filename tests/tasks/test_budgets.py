@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import polars as pl
 import pytest
-from support import DATE, Dataset, examples, later_day
+from support import CLIP_USER, DATE, Dataset, examples, later_day
 
 from dpmath.core.accounting import LOSS_UNITS
 from tasks.account import ledger, private_files
@@ -226,9 +226,8 @@ def test_over_random_releases_revisions_retries_and_refusals_no_limit_is_ever_pa
     busy_dataset: Dataset, window: str, n_examples: int, rng: np.random.Generator
 ) -> None:
     """The losses are added up from the intervals and scales of the stored plans alone."""
-    busy_dataset.set(definition="pure")
+    busy_dataset.set(**CLIP_USER | {"target_error": 49.0})
     dates = days(busy_dataset, 5)
-    busy_dataset.set(target_error=49.0)
     busy_dataset.edit("epsilon_total = 5.0", f"epsilon_total = 4.0{window}")
     epsilons = ["2.0", "0.7", "1.3", "3.1"]
     n_refused = 0

@@ -162,7 +162,7 @@ def test_a_stop_is_backed_up(dataset: Dataset) -> None:
 @pytest.mark.parametrize("mechanism", OF_SUMS_IN_BRIEF)
 def test_every_mechanism_is_screened_within_what_a_day_may_cost(dataset: Dataset, mechanism: str) -> None:
     choose(dataset, mechanism, epsilon="400", cell_epsilon="90")
-    dataset.set(screen=True)
+    dataset.set(definition="pure", screen=True)
     write_day(dataset, 2)
     dataset.run_day()
     (entry,) = paid(dataset)

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from dpmath.core import _check
 from dpmath.core.accounting import LARGEST_INVERSE_SCALE, LOSS_UNITS, ExactIntArray, exact_integers
 from dpmath.core.occupancy import IntArray, Occupancy
-from dpmath.core.sensitivity import FloatArray, mean_sensitivity, variance_sensitivity, variance_shares
+from dpmath.papers.sensitivity import FloatArray, mean_sensitivity, variance_sensitivity, variance_shares
 
 Statistic = Literal["mean", "variance"]
 
