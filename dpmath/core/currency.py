@@ -1,8 +1,8 @@
-"""The currencies that privacy losses are counted in: pure epsilon, and rho of zero-concentrated DP (zCDP).
+"""The currencies that privacy losses are counted in: pure epsilon, rho of zCDP, and rho of Gaussian noise alone.
 
 A currency says what each draw costs, how much a limit allows, and how a loss is shown. Losses themselves are plain
 integers, in the currency's unit: so a sum of losses over any number of cells, days and releases is exact. Losses of
-one user add up in either currency. Losses of different currencies must not be added.
+one user add up in any currency. Losses of different currencies must not be added.
 """
 
 from dataclasses import dataclass
@@ -11,8 +11,11 @@ from fractions import Fraction
 from math import isqrt
 from typing import ClassVar, Protocol, TypeVar
 
-from dpmath.core.accounting import LOSS_UNIT_BITS, LOSS_UNITS, ExactIntArray, in_loss_units
+import numpy as np
+
+from dpmath.core.accounting import LARGEST_INVERSE_SCALE, LOSS_UNIT_BITS, LOSS_UNITS, ExactIntArray, in_loss_units
 from dpmath.core.conversion import epsilon_of_rho, rho_of_epsilon
+from dpmath.core.gaussian import LEAST_SIGMA, epsilon_of_gaussian, rho_of_gaussian
 
 Exact = TypeVar("Exact", int, ExactIntArray)
 LAPLACE, GAUSSIAN, EXPONENTIAL = "discrete Laplace", "discrete Gaussian", "exponential mechanism"
@@ -24,13 +27,17 @@ class Currency(Protocol):
     Attributes:
         name: Its name in the configuration and the ledger.
         definition: The definition of privacy, in words.
+        short: The same in one word or two.
         unit_bits: A loss is a whole number of 2^-unit_bits.
+        finest: LOSS_UNITS over the scale of the finest noise that has a loss.
         delta: What (epsilon, delta)-DP adds to e^epsilon times a probability; None for pure epsilon.
     """
 
     name: ClassVar[str]
     definition: ClassVar[str]
+    short: ClassVar[str]
     unit_bits: ClassVar[int]
+    finest: ClassVar[int]
 
     @property
     def delta(self) -> Decimal | None:
@@ -93,7 +100,9 @@ class PureEpsilon:
 
     name: ClassVar[str] = "pure"
     definition: ClassVar[str] = "pure epsilon-differential privacy"
+    short: ClassVar[str] = "pure epsilon"
     unit_bits: ClassVar[int] = LOSS_UNIT_BITS
+    finest: ClassVar[int] = LARGEST_INVERSE_SCALE
 
     @property
     def delta(self) -> None:
@@ -159,7 +168,9 @@ class Concentrated:
 
     name: ClassVar[str] = "zcdp"
     definition: ClassVar[str] = "zero-concentrated differential privacy (zCDP)"
+    short: ClassVar[str] = "zCDP"
     unit_bits: ClassVar[int] = 2 * LOSS_UNIT_BITS + 1
+    finest: ClassVar[int] = LARGEST_INVERSE_SCALE
 
     def supports(self, noise: str) -> bool:
         """Return whether a kind of draw has a rho."""
@@ -173,11 +184,13 @@ class Concentrated:
 
     def of_exponential(self, epsilon_units: Exact) -> Exact:
         """Return epsilon^2 / 8, rounded up."""
+        if not self.supports(EXPONENTIAL):
+            raise ValueError(f"{EXPONENTIAL} has no loss of {self.definition}")
         return -(-(epsilon_units**2) // 4)
 
     def within(self, epsilon: Decimal | Fraction) -> int:
         """Return the most whole units whose tight conversion stays within an epsilon at this delta."""
-        return int(rho_of_epsilon(Fraction(epsilon), Fraction(self.delta)) * (1 << self.unit_bits))
+        return int(self._rho_within(Fraction(epsilon), Fraction(self.delta)) * (1 << self.unit_bits))
 
     def rho(self, units: int) -> Fraction:
         """Return a loss as an exact number."""
@@ -185,7 +198,7 @@ class Concentrated:
 
     def epsilon(self, units: int) -> Decimal:
         """Return the least epsilon at this delta, rounded up to a millionth."""
-        return epsilon_of_rho(self.rho(units), Fraction(self.delta)).normalize()
+        return self._epsilon_of(self.rho(units), Fraction(self.delta)).normalize()
 
     def epsilon_within(self, units: int) -> Decimal:
         """Return an epsilon of at most six digits that the loss allows; 0 below a millionth."""
@@ -209,21 +222,58 @@ class Concentrated:
         """Return the largest pure loss that any pure mechanism may have: rho is at most epsilon^2 / 2."""
         return isqrt(int(units))
 
+    def _rho_within(self, epsilon: Fraction, delta: Fraction) -> Fraction:
+        return rho_of_epsilon(epsilon, delta)
+
+    def _epsilon_of(self, rho: Fraction, delta: Fraction) -> Decimal:
+        return epsilon_of_rho(rho, delta)
+
+
+@dataclass(frozen=True)
+class GaussianAlone(Concentrated):
+    """What discrete Gaussian noise costs, and nothing else: the same rho, and a smaller epsilon for it.
+
+    Source:
+        HV-L73.
+    """
+
+    name: ClassVar[str] = "gaussian"
+    definition: ClassVar[str] = "Gaussian differential privacy, of discrete Gaussian noise alone"
+    short: ClassVar[str] = "Gaussian DP"
+    finest: ClassVar[int] = LOSS_UNITS // LEAST_SIGMA
+
+    def supports(self, noise: str) -> bool:
+        """Return whether it is Gaussian noise."""
+        return noise == GAUSSIAN
+
+    def of_noise(self, noise: str, sensitivity: Exact, inverse_scale: Exact) -> Exact:
+        """Return (sensitivity / scale)^2 / 2 of noise that is not too fine; see ``Currency``."""
+        if np.any(np.asarray(inverse_scale) > self.finest):
+            raise ValueError(f"noise of a scale below {LEAST_SIGMA} has no loss of {self.definition}")
+        return super().of_noise(noise, sensitivity, inverse_scale)
+
+    def _rho_within(self, epsilon: Fraction, delta: Fraction) -> Fraction:
+        return rho_of_gaussian(epsilon, delta)
+
+    def _epsilon_of(self, rho: Fraction, delta: Fraction) -> Decimal:
+        return epsilon_of_gaussian(rho, delta)
+
 
 PURE = PureEpsilon()
+_WITH_DELTA = {one.name: one for one in (Concentrated, GaussianAlone)}
 
 
 def currency_of(definition: str, delta: Decimal | None) -> PureEpsilon | Concentrated:
-    """Return the currency of a definition's name, "pure" or "zcdp".
+    """Return the currency of a definition's name, "pure", "zcdp" or "gaussian".
 
     Raises:
         ValueError: The name is another one, or the delta is missing or superfluous.
     """
     if definition == PureEpsilon.name and delta is None:
         return PURE
-    if definition == Concentrated.name and delta is not None:
-        return Concentrated(delta)
-    raise ValueError(f'definition={definition} must be "pure" without a delta, or "zcdp" with one')
+    if definition in _WITH_DELTA and delta is not None:
+        return _WITH_DELTA[definition](delta)
+    raise ValueError(f'definition={definition} must be "pure" without a delta, or "zcdp" or "gaussian" with one')
 
 
 def _rounded(number: Fraction, digits: int, rounding: str) -> Decimal:

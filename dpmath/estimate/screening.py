@@ -79,7 +79,7 @@ class Screening:
 def screening_within(limit: int, currency: Currency) -> Screening:
     """Return the count with the least noise that costs a user no more than a limit, in the currency's unit.
 
-    Its noise is discrete Laplace in pure epsilon, and discrete Gaussian in zCDP.
+    Its noise is discrete Laplace in pure epsilon, and discrete Gaussian else.
 
     Raises:
         ValueError: The limit is below what any count costs.
@@ -89,4 +89,4 @@ def screening_within(limit: int, currency: Currency) -> Screening:
     """
     pure = currency.name == "pure"
     most = limit if pure else isqrt(max(limit, 0))
-    return Screening(min(most, LARGEST_INVERSE_SCALE), LAPLACE if pure else GAUSSIAN)
+    return Screening(min(most, currency.finest), LAPLACE if pure else GAUSSIAN)

@@ -51,7 +51,7 @@ def problem_with_definition(entry: Entry, before: list[Entry]) -> str | None:
 
 
 def _counted_in(currency: Currency) -> str:
-    return "pure epsilon" if currency.delta is None else f"zCDP at delta {currency.delta:f}"
+    return currency.short if currency.delta is None else f"{currency.short} at delta {currency.delta:f}"
 
 
 def _written(currency: Currency) -> str:

@@ -177,8 +177,8 @@ class Config(OfDataset, Section):
         if not self.statistics.of_laws:
             return self
         what = "statistics.percentiles and statistics.limits"
-        if not self.privacy.row.has_percentiles or self.privacy.definition != "zcdp":
-            raise ValueError(f'{what} need mechanism = "estimated" and definition = "zcdp": remove them')
+        if not self.privacy.row.has_percentiles or self.privacy.definition == "pure":
+            raise ValueError(f'{what} need mechanism = "estimated" and definition = "zcdp" or "gaussian": remove them')
         if self.engine.name != "local":
             raise ValueError(f'{what} need engine.name = "local": remove them')
         if any(not self.value.lower <= limit < self.value.upper for limit in self.statistics.limits):

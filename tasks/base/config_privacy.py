@@ -26,6 +26,9 @@ MechanismName = Annotated[
 ]
 
 
+Definition = Literal["pure", "zcdp", "gaussian"]
+
+
 class Privacy(Section):
     """What one day's release may cost a user, and how the day is planned."""
 
@@ -34,19 +37,20 @@ class Privacy(Section):
     is another model with other settings: see docs/how-to/presence.md."""
     epsilon_per_day: Number = Field(ge=LEAST_EPSILON_PER_DAY, le=Decimal(1_000_000))
     """The most privacy loss (epsilon) that one day's release may cost any one user."""
-    definition: Literal["pure", "zcdp"] = "zcdp"
-    """What losses are counted in: `zcdp`, the rho of zero-concentrated DP, or `pure` epsilon. With `zcdp` each epsilon
-    of this file is turned into the largest rho that stays within it at `delta`, and rho is what adds up: over many days
-    it grows far more slowly. But one day buys less for a user of few published cells: see `hexveil plan --year`. It
-    never changes after the first release."""
+    definition: Definition = "zcdp"
+    """What losses are counted in: `zcdp`, the rho of zero-concentrated DP, `gaussian`, or `pure` epsilon. With `zcdp`
+    each epsilon of this file is turned into the largest rho that stays within it at `delta`, and rho is what adds up:
+    over many days it grows far more slowly. But one day buys less for a user of few published cells: see `hexveil plan
+    --year`. `gaussian` is for `estimated` only, whose noise is Gaussian alone: the same epsilon and delta then allow 10
+    to 16 % more rho. It never changes after the first release."""
     delta: Number | None = Field(default=None, ge=Decimal("1e-30"), le=Decimal("1e-4"))
-    """For `zcdp` only: the delta at which an epsilon is meant: no set of outcomes is more likely for one dataset than
-    e^epsilon times its probability for a neighbour, plus delta. At most 0.0001; without it 0.000001. It never
-    changes after the first release."""
+    """For `zcdp` and `gaussian` only: the delta at which an epsilon is meant: no set of outcomes is more likely for one
+    dataset than e^epsilon times its probability for a neighbour, plus delta. At most 0.0001; without it 0.000001. It
+    never changes after the first release."""
     noise: Literal["laplace", "gaussian"] = "laplace"
     """What noise the sums get. `gaussian` needs `definition = "zcdp"`, and errs less there for the same cost.
-    Mechanisms that average arrays take `laplace` only. `estimated` takes `gaussian` with `zcdp` and `laplace` with
-    `pure`, whatever this says."""
+    Mechanisms that average arrays take `laplace` only. `estimated` takes `laplace` with `pure` and else `gaussian`,
+    whatever this says."""
     mechanism: MechanismName = "estimated"
     """How the day is published. `estimated` publishes every cell, estimated from one noisy measurement of the whole map
     and from earlier releases, with intervals. `planned` publishes the cells whose error it can promise whatever the
@@ -69,7 +73,7 @@ class Privacy(Section):
     @model_validator(mode="before")
     @classmethod
     def _default_delta(cls, given: Any) -> Any:
-        if isinstance(given, dict) and given.get("definition", "zcdp") == "zcdp" and given.get("delta") is None:
+        if isinstance(given, dict) and given.get("definition", "zcdp") != "pure" and given.get("delta") is None:
             return {**given, "delta": DEFAULT_DELTA}
         return given
 
@@ -82,6 +86,10 @@ class Privacy(Section):
     def _what_the_definition_can(self) -> Self:
         if self.definition == "pure" and self.delta is not None:
             raise ValueError('pure epsilon has no delta: remove delta, or definition = "pure"')
+        if self.definition == "gaussian" and not self.row.noise_by_definition:
+            raise ValueError(
+                f'definition = "gaussian" is for mechanism estimated, and not {self.mechanism}: use "zcdp"'
+            )
         lacking = [noise for noise in self.draws if not self.currency.supports(noise)]
         if lacking:
             raise ValueError(f'{lacking[0]} noise has no pure epsilon: set definition = "zcdp", or noise = "laplace"')
@@ -138,7 +146,7 @@ class Privacy(Section):
     def sum_noise(self) -> str:
         """The noise that the sums get."""
         if self.row.noise_by_definition:
-            return GAUSSIAN if self.definition == "zcdp" else LAPLACE
+            return LAPLACE if self.definition == "pure" else GAUSSIAN
         return GAUSSIAN if self.noise == "gaussian" else LAPLACE
 
     @property

@@ -47,7 +47,7 @@ class Mechanism:
         foresees: Whether it states an error before the draw, promised or expected.
         is_joint: Whether it estimates all cells together: covariates tell it something, and cells can be added up.
         has_percentiles: Whether it can also publish percentiles and shares above limits.
-        noise_by_definition: Whether the definition says its noise, and no setting: Gaussian in zCDP, else Laplace.
+        noise_by_definition: Whether no setting says its noise, but the definition: Laplace in pure, else Gaussian.
         counts_itself: Whether it works in any currency itself. Others plan in pure epsilon, and are scaled.
     """
 

@@ -146,8 +146,7 @@ def _own_grid(date: dt.date, config: Config) -> GridDay:
 
 
 def _choice(day: GridDay, epsilon: Decimal, worth: Worth, constant: float) -> Choice:
-    currency = day.config.privacy.currency
-    zcdp = currency if isinstance(currency, Concentrated) else Concentrated(DEFAULT_DELTA)
+    zcdp = Concentrated(day.config.privacy.delta or DEFAULT_DELTA)
     charges = full_charges(day.occupancy.n_users, day.with_epsilon(epsilon).config)
     year_pure, year_zcdp = (float(one.epsilon(_DAYS_OF_A_YEAR * one.within(epsilon))) for one in (PURE, zcdp))
     return Choice(

@@ -97,7 +97,7 @@ def preview_year(date: dt.date, config: Config) -> list[dict[str, Any]]:
     """
     privacy = config.privacy
     request = replace(read_day(date, config, Account([], config)).request, budgets=None)
-    zcdp = privacy.currency if isinstance(privacy.currency, Concentrated) else Concentrated(DEFAULT_DELTA)
+    zcdp = Concentrated(privacy.delta or DEFAULT_DELTA)
     asked = {"pure": replace(request, currency=PURE, noise=LAPLACE), "zcdp": replace(request, currency=zcdp)}
     costs = {name: kind_of(config).cells_and_loss(one, config) for name, one in asked.items()}
 

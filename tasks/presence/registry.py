@@ -10,7 +10,7 @@ from tasks.base.errors import contained
 from tasks.base.provenance import code_hash, versions
 from tasks.presence.account import account_in_words
 from tasks.presence.config import PresenceConfig
-from tasks.presence.release import THEOREMS, guarantee
+from tasks.presence.release import guarantee, theorems_of
 
 
 @contained
@@ -52,7 +52,7 @@ def describe_presence(entries: list[Entry], config: PresenceConfig) -> dict[str,
             "randomness": randomness.SOURCE,
             "bounds": f"{value.lower} to {value.upper} {value.unit}, in ticks of {value.tick}; at most {privacy.cap} "
             "records of a user in a cell",
-            "proofs": ", ".join(THEOREMS),
+            "proofs": ", ".join(theorems_of(config)),
             "floating_point": "no floating-point number takes part in scaling down, noise or accounting",
             "libraries": versions(),
             "code_sha256": code_hash(),

@@ -31,7 +31,7 @@ from tasks.presence.table import check, table_of
 
 log = logging.getLogger("hexveil.presence")
 
-THEOREMS = ["CKS-A3", "CKS-P12", "HV-L70", "HV-L71", "HV-L72"]
+_OF_ACCOUNT = {"zcdp": "CKS-P12", "gaussian": "HV-L73"}
 GUARANTEE = {
     "unit_of_privacy": "one user with all its records of the day: that it was there at all, where, when and how often, "
     "and all its values",
@@ -167,7 +167,7 @@ def _described(date: dt.date, revision: str | None, config: PresenceConfig) -> d
         "guarantee": guarantee(config),
         "mechanism": "presence",
         "model": MODEL,
-        "theorems": THEOREMS,
+        "theorems": theorems_of(config),
         "noise": {
             "distribution": "gaussian on integers, drawn exactly",
             "source": randomness.SOURCE,
@@ -178,6 +178,11 @@ def _described(date: dt.date, revision: str | None, config: PresenceConfig) -> d
         "versions": versions(),
         "committed_at": now(),  # before records are read, so it does not say how long that took
     }
+
+
+def theorems_of(config: PresenceConfig) -> list[str]:
+    """Return the results that a release relies on."""
+    return ["CKS-A3", "HV-L70", "HV-L71", "HV-L72", _OF_ACCOUNT[config.privacy.definition]]
 
 
 def guarantee(config: PresenceConfig) -> dict[str, str]:

@@ -48,8 +48,9 @@ class PresencePrivacy(Section):
     after the first release."""
     epsilon_per_day: Number = Field(ge=LEAST_EPSILON_PER_DAY, le=Decimal(1_000_000))
     """What one day's release costs everybody, there or not."""
-    definition: Literal["zcdp"] = "zcdp"
-    """Losses are counted in zCDP's rho."""
+    definition: Literal["zcdp", "gaussian"] = "zcdp"
+    """What losses are counted in: zCDP's rho, or `gaussian`, where the same epsilon and delta allow 10 to 16 % more
+    rho, because the noise is Gaussian alone. It never changes after the first release."""
     delta: Number = Field(default=DEFAULT_DELTA, ge=Decimal("1e-30"), le=Decimal("1e-4"))
     """The delta at which an epsilon is meant. It never changes after the first release."""
     expected_users: int = Field(le=10**9)

@@ -38,6 +38,7 @@ _GUARANTEE = {
 }
 _OF_GAUSSIAN = {"CKS-A2": "CKS-A3", "HV-L1": "HV-L49", "HV-L3": "HV-L51"}
 """What takes the place of a result about Laplace noise."""
+_OF_ACCOUNT = {"pure": [], "zcdp": ["CKS-P12"], "gaussian": ["HV-L73"]}
 _OF_SCREENING = "a user who is asked for the noisy count in screening loses in addition what that states"
 _STRUCTURE = "that there is such a field, member or column, and its type, is structure"
 
@@ -93,8 +94,9 @@ def theorems_of(config: Config) -> list[str]:
     theorems = list(privacy.row.theorems)
     if privacy.sum_noise == GAUSSIAN:
         theorems = [_OF_GAUSSIAN.get(name, name) for name in theorems]
-    if privacy.currency.name == "zcdp":
-        theorems += ["CKS-P12"] + (["HV-L48"] if privacy.sum_noise == LAPLACE else [])
+    theorems += _OF_ACCOUNT[privacy.definition]
+    if privacy.definition == "zcdp":
+        theorems += ["HV-L48"] if privacy.sum_noise == LAPLACE else []
         theorems += ["HV-L50"] if privacy.row.n_interval_draws else []
     theorems += ["HV-L54"] if config.value.screen else []
     theorems += ["HV-L55"] if config.statistics.of_laws else []

@@ -61,7 +61,7 @@ class Clipped(OfSums):
         in_cells = stored.pairs.select(CELL).join(scale, on=CELL, how="left", maintain_order="left")["scale"]
         width, scales = (np.array(column.to_list(), dtype=object) for column in (stored.of_pairs("width"), in_cells))
         # written out: whoever verifies must not rely on the formulas of who planned
-        return (width * scales) ** 2 if currency.name == "zcdp" else width * scales
+        return width * scales if currency.name == "pure" else (width * scales) ** 2
 
     def following(self, stored: StoredSum) -> Columns:
         """Return the lower ends of intervals, what clipping can take off, and what sums are divided by."""

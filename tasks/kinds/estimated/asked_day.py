@@ -37,8 +37,8 @@ class Known:
 
 
 def norm_of(config: Config) -> Norm:
-    """Return the norm of the balls: l2 with Gaussian noise in zCDP, l1 with Laplace noise in pure epsilon."""
-    return "l2" if config.privacy.definition == "zcdp" else "l1"
+    """Return the norm of the balls: l1 with Laplace noise in pure epsilon, else l2 with Gaussian noise."""
+    return "l1" if config.privacy.definition == "pure" else "l2"
 
 
 def asked_of(day: Day, losses: Sequence[int], known: Known, config: Config) -> Asked:
