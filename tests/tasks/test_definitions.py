@@ -14,11 +14,12 @@ from typing import Any
 import numpy as np
 import pytest
 from insider import forged
+from screened import screen, write_day
 from support import CLIP_USER, DATE, OF_SUMS_IN_BRIEF, Dataset, choose, later_day
 
 from dpmath.core.accounting import LOSS_UNITS
 from dpmath.core.conversion import epsilon_of_rho, rho_of_epsilon
-from dpmath.core.currency import Concentrated
+from dpmath.core.currency import Concentrated, GaussianAlone
 from dpmath.noise.sampling import NOISES
 from tasks.account import ledger, private_files
 from tasks.account.amendments import amend_budget
@@ -125,7 +126,9 @@ def test_the_variance_is_published_and_charged_too(uneven: Dataset) -> None:
         ("delta = 2e-4", r"less than or equal to Decimal\('0\.0001'\)"),
         ('definition = "zcdp"\ndelta = 2e-4', r"less than or equal to Decimal\('0\.0001'\)"),
         ('definition = "zcdp"\ndelta = 0.0', "greater than or equal to"),
-        ('definition = "renyi"', "'pure' or 'zcdp'"),
+        ('definition = "renyi"', "'pure', 'zcdp' or 'gaussian'"),
+        ('definition = "gaussian"\nmechanism = "planned"', 'mechanism estimated, and not planned: use "zcdp"'),
+        ('definition = "gaussian"\ndelta = 2e-4', r"less than or equal to Decimal\('0\.0001'\)"),
     ],
 )
 def test_what_has_no_meaning_is_refused_when_the_configuration_is_read(
@@ -361,3 +364,22 @@ def test_a_dataset_may_begin_in_zcdp_with_another_delta(busy_dataset: Dataset) -
     assert entry.stated["in_words"].startswith("each user, all values of the day: (2, 1e-9)-DP")
     assert int(entry.stated["loss"]) <= Concentrated(Decimal("1e-9")).within(Decimal(2))
     assert verify_ledger(busy_dataset.config).n_releases == 1
+
+
+def test_gaussian_noise_alone_pays_for_all_that_an_estimate_asks(dataset: Dataset) -> None:
+    """Screening, percentiles and users who are short: the count that screens has no finer noise than a loss."""
+    screen(dataset, "gaussian", "estimated", total="600")
+    dataset.set(percentiles=[50])
+    for number in range(2):
+        write_day(dataset, 0, DATE + dt.timedelta(days=number), n_buses=340)
+        dataset.run_day(DATE + dt.timedelta(days=number))
+    assert verify_ledger(dataset.config).n_releases == 2
+    first, second = charges(ledger.read_entries(dataset.config))
+    currency = dataset.config.privacy.currency
+    assert currency == GaussianAlone(Decimal("1e-6"))
+    assert int(second.stated["loss"]) < int(first.stated["loss"]) <= currency.within(Decimal(400))
+    assert int(second.stated["loss_total_after"]) <= currency.within(Decimal(600))
+    count = first.stated["screening"]
+    assert (count["verdict"], int(count["loss"])) == ("go on", currency.finest**2)
+    with pytest.raises(HexveilError, match=r"in Gaussian DP at delta 0\.000001, and the configuration in zCDP"):
+        in_zcdp(dataset).run_day(DATE + dt.timedelta(days=2))

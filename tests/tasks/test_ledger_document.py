@@ -4,17 +4,20 @@ import json
 import re
 import subprocess
 import sys
+from decimal import Decimal
 from pathlib import Path
 
 import pytest
 from insider import forged
-from support import CLIP_USER, Dataset, later_day
+from support import CLIP_USER, DATE, Dataset, later_day
 
+from dpmath.core.currency import Concentrated
 from tasks.account import chain, ledger
 from tasks.account.amendments import amend_budget
 from tasks.account.budgets import Account
 from tasks.account.entry import Stated
 from tasks.base.durable import canonical_json
+from tasks.upkeep.verify import verify_ledger
 
 
 def document() -> str:
@@ -111,6 +114,25 @@ def test_a_stranger_checks_what_is_released_in_zcdp(in_zcdp: Path) -> None:
     for forgery in forgeries:
         in_zcdp.write_bytes(first + forgery)
         assert "AssertionError: line" in documented_check(in_zcdp).stderr, forgery[-3000:]
+
+
+def test_a_stranger_checks_what_gaussian_noise_alone_costs(busy_dataset: Dataset, tmp_path: Path) -> None:
+    busy_dataset.set(definition="gaussian", epsilon_total=4.0)
+    for number in range(2):
+        busy_dataset.run_day(later_day(busy_dataset, number) if number else DATE)
+    assert verify_ledger(busy_dataset.config).n_releases == 2
+    path = tmp_path / "export.jsonl"
+    path.write_text("".join(ledger.export(busy_dataset.config)))
+    ended = documented_check(path)
+    assert ended.returncode == 0, ended.stderr
+    assert re.match(r"2 releases; the worst user has lost rho \S+: epsilon 2\.\d+ at delta 0.000001\n", ended.stdout)
+    lines = path.read_bytes().splitlines(keepends=True)
+    entry = json.loads(lines[1])
+    assert (entry["definition"], entry["epsilon"]) == ("gaussian", "2")
+    assert "HV-L73" in entry["theorems"]
+    assert int(entry["loss"]) > 1.13 * Concentrated(Decimal("1e-6")).within(Decimal(2))
+    path.write_bytes(lines[0] + forged(lines[1], epsilon="1.9"))
+    assert "AssertionError: line 2" in documented_check(path).stderr
 
 
 def rechained(line: bytes, before: bytes) -> bytes:

@@ -87,6 +87,9 @@ def dataset(tmp_path: Path) -> tuple[Dataset, PresenceConfig]:
     return made(tmp_path / "dataset")
 
 
+GIVEN = ("zcdp", "gaussian")
+
+
 def some_lines(seed: int = 1, n_users: int = 30, date: dt.date = DATE) -> list[Line]:
     rng = random.Random(seed)
     return [line for n in range(n_users) for line in lines_of(f"u{n}", date, rng)]
@@ -238,6 +241,22 @@ def test_the_budget_ends_and_a_reason_raises_it(tmp_path: Path) -> None:
     amend_budget("so it was decided", looser)
     published(looser, LATER)
     assert verify_presence(looser).n_made_again == 2
+
+
+def test_gaussian_noise_alone_pays_more_of_the_same_promise(tmp_path: Path) -> None:
+    one, other = (made(tmp_path / name, CONFIG.replace("cap = 4", f'cap = 4\ndefinition = "{name}"')) for name in GIVEN)
+    losses = []
+    for dataset, config in (one, other):
+        write(dataset, DATE, some_lines())
+        published(config)
+        assert verify_presence(config).n_releases == 1
+        (entry,) = presence_releases(ledger.read_entries(config))
+        losses.append(entry.loss)
+        assert Decimal("7.9") < entry.epsilon <= config.privacy.epsilon_per_day
+    assert 1.10 < losses[1] / losses[0] < 1.17
+    amended = load_presence(one[0].config_file)
+    with pytest.raises(HexveilError, match=r"in zCDP at delta .*, and the configuration in Gaussian DP"):
+        released(amended.model_copy(update={"privacy": other[1].privacy}), LATER)
 
 
 def test_a_window_counts_the_days_in_it_alone(tmp_path: Path) -> None:
