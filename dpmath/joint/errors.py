@@ -18,6 +18,11 @@ LEAST_VARIANCE = 1e-12
 class Errors(Protocol):
     """A covariance of cells."""
 
+    @property
+    def alone(self) -> FloatArray:
+        """Variance that is of each cell alone and of which nothing is taken off, shape (G,)."""
+        ...
+
     def times(self, weights: FloatArray) -> FloatArray:
         """Return the covariance of each cell with weighted sums of cells: shape (G, n) to (G, n)."""
         ...
@@ -46,6 +51,11 @@ class OfFactors:
 
     factors: Factors
     together: csr_array
+
+    @property
+    def alone(self) -> FloatArray:
+        """Nothing: what sums tell is taken off."""
+        return np.zeros_like(self.factors.alone)
 
     def times(self, weights: FloatArray) -> FloatArray:
         """Return the covariance of each cell with weighted sums of cells: shape (G, n) to (G, n)."""

@@ -159,7 +159,7 @@ def _fitted(target: _Target) -> Factors:
     """Return few factors of errors, which are fitted by turns: those of hexagons, of all cells, and of slots."""
     # any start would do; this one is the same on every machine
     vectors = np.cos(np.outer(np.arange(target.weight.size) + 0.5, np.sqrt(np.arange(target.n_common + _MORE) + 2.0)))
-    factors = target.none
+    factors = replace(target.none, alone=target.errors.alone)
     for _ in range(_ROUNDS):
         factors = _with_alone(_with_own(factors, target), target)
         factors, vectors = _with_common(factors, vectors, target)

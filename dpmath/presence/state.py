@@ -11,7 +11,7 @@ from dpmath.presence.fields import Field, Prior, paced
 from dpmath.presence.priors import likelier, taken_as
 from dpmath.presence.questions import Totals
 
-MODEL = 1
+MODEL = 2
 """Number of the model. Raise it whenever an estimate from the same questions and answers changes: releases of another
 are not learned from, and are not made again."""
 SURFACES = ("users", "records", "values")
