@@ -2,7 +2,7 @@
 -- is_noted is false if the warehouse does not know the files of the release; then only n_rows can be used.
 -- Grain    one row per released local_date that has rows in these files
 -- Reads    placed_record, released_file, released_day (each released day's last release)
--- Params   $file_ids
+-- Params   $file_ids; $apart: by how many microseconds the times of one fix may differ
 -- Privacy  counts of records, identified by user, time and place; no value is read
 with released as (
     select released_file.local_date, file_id
@@ -23,7 +23,9 @@ other_file as (
             join released using (local_date, file_id)
             where used.local_date = placed_record.local_date
                 and used.user_id is not distinct from placed_record.user_id
-                and used.observed_at is not distinct from placed_record.observed_at
+                and if($apart = 0, used.observed_at, null)
+                    is not distinct from if($apart = 0, placed_record.observed_at, null)
+                and coalesce(abs(epoch_us(used.observed_at) - epoch_us(placed_record.observed_at)) <= $apart, true)
                 and used.latitude is not distinct from placed_record.latitude
                 and used.longitude is not distinct from placed_record.longitude
         ) as is_known

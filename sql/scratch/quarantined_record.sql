@@ -4,7 +4,8 @@
 -- Reads    placed_record, raw_file, repeated_hash (the hashes that several of the day's records have)
 -- Params   $date, $file_ids: the day's files as they are now; $day_start, $day_end in UTC;
 --          $south, $north, $west, $east in degrees; $h3_resolution of the hexagons; $apart: by how many microseconds
---          at most a record follows one that it repeats, at the same place
+--          at most a record follows one that it repeats, at the same place. Where they follow each other as closely
+--          for longer, as those of a fix a second do, one counts in each such time
 -- Privacy  SENSITIVE. No rule looks at the value. Which of several duplicates is kept depends on the names of their
 --          files and their order, never on content
 create or replace temp table quarantined_record as
@@ -45,6 +46,30 @@ ruled as (
             when is_larger(place_cell, $h3_resolution) then 'cell_too_large'
         end as rule
     from suspect
+),
+
+following as (
+    select
+        ruled.*,
+        name,
+        epoch_us(observed_at) as micros,
+        coalesce(epoch_us(observed_at) - epoch_us(lag(observed_at) over same) <= $apart, false) as follows
+    from ruled
+    join raw_file using (file_id)
+    window same as (
+        partition by rule, user_id, latitude, longitude
+        order by observed_at, name, file_id, row_number
+    )
+),
+
+fix as (
+    select
+        *,
+        last_value(if(follows, null, micros) ignore nulls) over (
+            partition by rule, user_id, latitude, longitude
+            order by observed_at, name, file_id, row_number
+        ) as first_micros
+    from following
 )
 
 select
@@ -54,11 +79,10 @@ select
     longitude,
     case
         when rule is not null then rule
-        when epoch_us(observed_at) - epoch_us(lag(observed_at) over (
+        when follows and (micros - first_micros) // ($apart + 1) = lag((micros - first_micros) // ($apart + 1)) over (
             partition by rule, user_id, latitude, longitude
             order by observed_at, name, file_id, row_number
-        )) <= $apart then 'duplicate'
+        ) then 'duplicate'
     end as reason
-from ruled
-join raw_file using (file_id)
+from fix
 qualify reason is not null

@@ -147,8 +147,8 @@ class Columns(Section):
     age: str | None = Field(default=None, min_length=1, exclude_if=lambda name: name is None)
     """Name of the column with how many seconds before the time the place was taken, as `seen_pos` beside `now`. It is
     taken off the time; a record without it keeps its time. Snapshots round both, so a user's records at one place that
-    follow each other within a second are one fix, which counts once; if values are speeds from places, so are those in
-    one hexagon."""
+    follow each other within a second are one fix, which counts once; if they go on so for longer, one a second counts.
+    If values are speeds from places, this holds of those in one hexagon."""
     time_else: str | None = Field(default=None, min_length=1, exclude_if=lambda name: name is None)
     """For GTFS-Realtime only: the field with the time of a vehicle that gives none. `header.timestamp` is that of the
     feed."""

@@ -15,6 +15,7 @@ from tasks.engines.prepare import while_open
 from tasks.engines.sharded_ingest import read_into_shards
 from tasks.engines.sharded_late import RowsLate, rows_late_in_shards, rows_when_released
 from tasks.records.forgotten import forgotten_days
+from tasks.records.judge.duplicates import seen_again
 from tasks.records.judge.outcomes import late_records
 from tasks.records.judge.places import use_places
 from tasks.records.read.ingest import current_files, ingest
@@ -76,4 +77,5 @@ def _rows_late(date: dt.date, released: pl.DataFrame, config: Config) -> list[Ro
         use_places(connection, config)
         if not warehouse.rows(connection, "checks/rows_not_released", files):
             return []
-        return [RowsLate(*row) for row in warehouse.rows(connection, "read/late_records", files)]
+        asked = {**files, "apart": seen_again(config)}
+        return [RowsLate(*row) for row in warehouse.rows(connection, "read/late_records", asked)]

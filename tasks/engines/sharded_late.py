@@ -13,6 +13,8 @@ from tasks.base.steps import step
 from tasks.engines import cluster, shard_store
 from tasks.engines.scratch import scratch
 from tasks.engines.shard_parts import Part, find_parts, load_parts, names_by_shard
+from tasks.records.judge.duplicates import seen_again
+from tasks.records.judge.outcomes import LEFT_OUT
 from tasks.records.judge.places import use_places
 from tasks.records.read.ingest import current_files
 
@@ -43,7 +45,7 @@ def rows_when_released(entries: list[Entry]) -> pl.DataFrame:
         (
             date,
             entry.release_id,
-            sum(n for reason, n in entry.rows.items() if reason != "malformed_row"),
+            sum(n for reason, n in entry.rows.items() if reason not in ("malformed_row", LEFT_OUT)),
         )
         for date, entry in last.items()
     ]
@@ -96,7 +98,8 @@ def count_late_in_shard(
             warehouse.run(connection, "write/released_file_by_number", file)
         use_places(connection, here)
         connection.register("released_day", pl.DataFrame(released, _RELEASED, orient="row"))
-        return [RowsLate(*row) for row in warehouse.rows(connection, "read/late_records", {"file_ids": file_ids})]
+        asked = {"file_ids": file_ids, "apart": seen_again(here)}
+        return [RowsLate(*row) for row in warehouse.rows(connection, "read/late_records", asked)]
 
 
 def _parts(

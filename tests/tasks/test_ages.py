@@ -13,6 +13,7 @@ from reading import ingest
 from support import CONFIG, DATE, ENGINES, Dataset
 
 from tasks.base.errors import BadConfig
+from tasks.engines.late import count_late_records
 from tasks.engines.prepare import by_itself, prepare_day
 from tasks.records.judge.outcomes import prepared_rows
 
@@ -108,6 +109,30 @@ def test_fixes_more_than_a_second_apart_at_one_place_are_several(aged: Dataset) 
     aged.prepare()
     # 0.9 s and 1.0 s after the one before are the same fix; 1.1 s after it is another
     assert prepared_rows(DATE, aged.config) == {"kept": 4, "duplicate": 2}
+
+
+@pytest.mark.parametrize("step", [0.5, 1.0])
+@pytest.mark.parametrize("value", ["speed", "{speed}"])
+def test_who_sends_a_fix_a_second_keeps_about_one_a_second_however_long_he_is_there(
+    aged: Dataset, step: float, value: str
+) -> None:
+    """A chain of fixes, each within a second of the one before, is not one fix: hours would count once."""
+    aged.edit('value = "speed"', f'value = "{value}"')
+    late = np.random.default_rng(1).uniform(0, 0.3, 600).round(3).tolist()
+    lines(aged, *(fix(MIDNIGHT + step * number + age, age) for number, age in enumerate(late)))
+    aged.prepare()
+    n_kept = prepared_rows(DATE, aged.config)["kept"]
+    assert 600 * step - 10 <= n_kept <= 600 * step + 1
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+def test_a_fix_that_a_file_of_the_next_day_repeats_is_not_late(aged: Dataset, engine: str) -> None:
+    assert engine in aged.config_file.read_text()
+    day = [fix(MIDNIGHT + 3600 * hour, 0, f"b{bus}") for hour in range(8, 24) for bus in range(5)]
+    lines(aged, *day, *(fix(MIDNIGHT + 86395, 0.3, f"b{bus}") for bus in range(5)))
+    aged.run_day()
+    lines(aged, fix(MIDNIGHT + 86405, 10.25), fix(MIDNIGHT + 86405, 12.25, "b2"), name="b.ndjson")
+    assert count_late_records.fn(DATE, aged.config) == {DATE: 1}
 
 
 def test_fixes_of_others_and_elsewhere_are_others_however_near_in_time(aged: Dataset) -> None:

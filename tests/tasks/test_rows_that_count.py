@@ -18,6 +18,7 @@ from tasks.account.ledger import read_entries
 from tasks.account.screenings import changed_value
 from tasks.base.config import config_of
 from tasks.base.errors import BadConfig, BadInput, NoRecords
+from tasks.engines.late import count_late_records
 from tasks.engines.prepare import by_itself, prepare_day
 from tasks.kinds.estimated.states import chain_before
 from tasks.records.judge.outcomes import prepared_rows
@@ -222,6 +223,15 @@ def test_with_other_rows_a_release_is_of_another_quantity_and_nothing_is_learned
     assert chain_before(later, [], entries, dataset.config) == []
     before, now = releases(entries)[0].settings, dataset.config.public_settings()
     assert changed_value(before, now) == ["columns.only.kind from pm25 to no2"]
+
+
+def test_without_the_warehouse_the_rows_that_count_are_compared(dataset: Dataset) -> None:
+    only(dataset)
+    as_csv(dataset)
+    dataset.run_day()
+    (dataset.folder / "store" / "private" / "warehouse.duckdb").unlink()
+    dataset.write("late.csv", csv([{**one, "bus": "b9"} for one in rows(["pm25", "o3"])]))
+    assert count_late_records.fn(DATE, dataset.config) == {DATE: 2}
 
 
 @pytest.mark.parametrize(

@@ -12,8 +12,15 @@ import polars as pl
 from numpy.typing import NDArray
 
 from tasks.base import warehouse
+from tasks.base.config import Config
 
 _HASHES_AT_ONCE = 1 << 26
+_SEEN_AGAIN = 1_000_000
+
+
+def seen_again(config: Config) -> int:
+    """Return by how many microseconds records of one fix may differ: time and age, which is taken off, are rounded."""
+    return _SEEN_AGAIN if config.columns.age else 0
 
 
 def repeated_hashes(connection: warehouse.Connection, day: dict[str, Any], apart: int = 0) -> pl.DataFrame:

@@ -12,15 +12,12 @@ from tasks.base.logs import say
 from tasks.base.steps import step
 from tasks.records.input_formats.csv_rows import DECIMAL_COMMAS
 from tasks.records.input_formats.table import holds_snapshots
-from tasks.records.judge.duplicates import repeated_hashes
+from tasks.records.judge.duplicates import repeated_hashes, seen_again
 from tasks.records.judge.hints import OF_DAY, hint, of_times
 from tasks.records.judge.outcomes import DUPLICATE, KEPT, LEFT_OUT, OUTSIDE_DAY, TWICE, count_rows
 from tasks.records.judge.places import derive_values, use_places
 from tasks.records.judge.value_forms import note_value_forms
 from tasks.records.read.ingest import current_files, files_before
-
-_SEEN_AGAIN = 1_000_000
-"""By how many microseconds two records of one fix may differ, if its age is taken off the time: both are rounded."""
 
 log = logging.getLogger("hexveil.validate")
 
@@ -106,7 +103,7 @@ def write_day(connection: warehouse.Connection, day: dict[str, Any], before: Seq
     start, end = config.day_bounds(date)
     clear_day(connection, day)
     use_places(connection, config)
-    apart = _SEEN_AGAIN if config.columns.age else 0
+    apart = seen_again(config)
     connection.register("repeated_hash", repeated_hashes(connection, day, apart))
     warehouse.run(
         connection,
