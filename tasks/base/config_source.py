@@ -8,7 +8,7 @@ from pydantic import Field, field_validator, model_validator
 
 from tasks.base.config_presets import Preset
 from tasks.base.config_types import Place, Section, TextsOfColumns, as_texts
-from tasks.base.file_patterns import pattern_problem
+from tasks.base.file_patterns import is_of_path, pattern_problem
 from tasks.base.names import NAME
 from tasks.base.time_zones import known_zone
 
@@ -225,8 +225,10 @@ class Columns(Section):
             raise ValueError(f"only must not name {self.value}, the value: which rows count is public")
         if len({*names, *self._further.values()}) < len(names) + len(self._further):
             raise ValueError("must name different columns")
-        if of_path := next((name for name in names[1:] if name in OF_PATH), None):
+        if of_path := next((name for name in (*names[1:], *self._further.values()) if name in OF_PATH), None):
             raise ValueError(f"only user may be {of_path}")
+        if of_path := next((name for name in self._further.values() if is_of_path(name)), None):
+            raise ValueError(f"only time may be {of_path}")
         if SPEED in names[:-1] or SPEED in self._further.values():
             raise ValueError(f"only value may be {SPEED}")
         if self.is_speed and self.user_is == "record":

@@ -150,8 +150,8 @@ def test_a_fix_of_the_day_before_in_a_snapshot_after_midnight_is_of_the_day_befo
     ]
 
 
-@pytest.mark.parametrize("name", ["speed", "time", "{speed}"])
+@pytest.mark.parametrize("name", ["speed", "time", "{speed}", "{folder}", "{hour}"])
 def test_an_age_has_a_column_of_its_own(dataset: Dataset, name: str) -> None:
     dataset.config_file.write_text(CONFIG.replace('value = "speed"', f'value = "speed"\nage = "{name}"'))
-    with pytest.raises(BadConfig, match=r"must name different columns|only value may be"):
+    with pytest.raises(BadConfig, match=r"must name different columns|only (value|user|time) may be"):
         _ = dataset.config

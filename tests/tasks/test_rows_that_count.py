@@ -239,6 +239,8 @@ def test_without_the_warehouse_the_rows_that_count_are_compared(dataset: Dataset
     [
         ('{ speed = "30" }', "only must not name speed, the value: which rows count is public"),
         ('{ bus = "b1" }', "must name different columns"),
+        ('{ "{file}" = "b1" }', "only user may be {file}"),
+        ('{ "{date}" = "2026-01-15" }', "only time may be {date}"),
         ('"pm25"', 'must name columns and their texts, as in { parameter = "pm25" }'),
         ("{ kind = [] }", '"kind" must have a text, or a list of texts'),
         ("{ kind = true }", '"kind" must have a text, or a list of texts'),
@@ -256,4 +258,26 @@ def test_a_column_within_the_value_may_not_say_which_rows_count(dataset: Dataset
     only(dataset, '{ "speed.kind" = "pm25" }')
     dataset.write("a.ndjson", json.dumps({**rows()[0], "speed": {"kind": "pm25"}}) + "\n")
     with pytest.raises(BadInput, match=r'"speed\.kind" \(columns\.only\) and columns\.value are parts of one another'):
+        ingest(dataset)
+
+
+@pytest.mark.parametrize("place", ['geometry = "at"', 'latitude = "at.lat"\nlongitude = "at.lon"'])
+def test_where_places_are_private_no_part_of_them_may_say_which_rows_count(dataset: Dataset, place: str) -> None:
+    text = dataset.config_file.read_text().replace('latitude = "lat"\nlongitude = "lon"', place)
+    dataset.config_file.write_text(text.replace('value = "speed"', 'value = "{speed}"'))
+    named = "at.coordinates[0]" if "geometry" in place else "at"
+    dataset.edit("[value]", f'only = {{ "{named}" = "8.31" }}\n[value]')
+    at = {"type": "Point", "coordinates": [8.31, 47.05], "lat": 47.05, "lon": 8.31}
+    dataset.write("a.ndjson", "".join(json.dumps({**one, "at": at}) + "\n" for one in rows()))
+    with pytest.raises(BadInput, match=r"\(columns\.only\) and columns\.(geometry|latitude) are parts of one another"):
+        ingest(dataset)
+
+
+@pytest.mark.parametrize("name", ["kind", "file_row_number"])
+def test_a_parquet_column_that_the_engine_cannot_tell_from_another_is_refused(dataset: Dataset, name: str) -> None:
+    only(dataset, f'{{ {name} = "pm25" }}')
+    (dataset.folder / "raw").mkdir()
+    some = [{"KIND": "pm25", **one, "file_row_number": one["kind"]} for one in rows()]
+    pq.write_table(pa.Table.from_pylist(some), dataset.folder / "raw/a.parquet")
+    with pytest.raises(BadInput, match=rf'column "{name}" has the same name as .*, but for capital letters; rename'):
         ingest(dataset)

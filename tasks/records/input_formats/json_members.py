@@ -55,7 +55,7 @@ def first_members(connection: warehouse.Connection, path: Path, first: pa.Table,
         config: Names the columns.
 
     Raises:
-        BadInput: The users are numbers with a point, or a column is a member of the value or the value of it.
+        BadInput: The users are numbers with a point, or a column is a member of what is private, or that of it.
     """
     names = source_names(config)
     whole = {role: pointer_to_member(name) for role, name in names.items()}
@@ -83,11 +83,14 @@ def first_members(connection: warehouse.Connection, path: Path, first: pa.Table,
 
 
 def _refuse_overlap(path: Path, pointers: dict[str, str], config: Config) -> None:
-    """Refuse a column that is within the value, or holds it: who was where may not depend on a value."""
-    if config.columns.is_speed:
-        return
-    value = pointers["value"]
-    for role, pointer in pointers.items():
-        if role != "value" and f"{pointer}/".startswith(f"{value}/") | f"{value}/".startswith(f"{pointer}/"):
+    """Refuse a column that is within the value, or holds it: who was where may not depend on a value.
+
+    Where values are speeds, this is so of the place: it decides on them.
+    """
+    columns = config.columns
+    private = [*columns.of_place] if columns.is_speed else ["value"]
+    for role, other in ((role, other) for other in private for role in pointers if role not in private):
+        pointer, of_value = f"{pointers[role]}/", f"{pointers[other]}/"
+        if pointer.startswith(of_value) or of_value.startswith(pointer):
             name = source_names(config)[role]
-            raise BadInput(f'{path}: "{name}" (columns.{called(role)}) and columns.value are parts of one another')
+            raise BadInput(f'{path}: "{name}" (columns.{called(role)}) and columns.{other} are parts of one another')

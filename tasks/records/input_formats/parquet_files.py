@@ -31,6 +31,8 @@ from tasks.records.input_formats.parquet_types import type_problem
 from tasks.records.input_formats.thinning import MOST_RECORDS
 from tasks.records.input_formats.times import N_LOOKED_AT, TEXT, TimeForm, time_form, written_times
 
+_ROW_NUMBER = "file_row_number"
+"""What the engine calls the number of a row."""
 _BYTES_OF_ROW = 40
 """What a row of five columns takes when it is decoded, at least."""
 
@@ -202,9 +204,18 @@ def _check_columns(path: Path, config: Config) -> None:
         problem = type_problem(role, kind.value_type if pat.is_dictionary(kind) else kind, path, config)
         if problem is not None:
             raise BadInput(f'{path}: column "{name}" (columns.{called(role)}) has the type {kind}, {problem}')
+        _refuse_same_name(path, name, schema.names)
     if config.columns.geometry is not None:
         refuse_other_systems(path, config.columns.geometry)
     _check_encodings(path, config)
+
+
+def _refuse_same_name(path: Path, name: str, names: list[str]) -> None:
+    """Refuse a column that the engine calls otherwise, as one before it has its name but for capital letters."""
+    before = [*names[: names.index(name)], _ROW_NUMBER] if name in names else []
+    if same := next((one for one in before if one.lower() == name.lower()), None):
+        which = "that of the number of a row" if same == _ROW_NUMBER else f'"{same}"'
+        raise BadInput(f'{path}: column "{name}" has the same name as {which}, but for capital letters; rename one')
 
 
 def _schema(path: Path) -> pa.Schema:
