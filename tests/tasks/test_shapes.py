@@ -104,6 +104,28 @@ def test_a_document_without_its_list_is_refused(dataset: Dataset, content: bytes
     assert said in refusal(dataset)
 
 
+@pytest.mark.parametrize(
+    ("at", "empty"),
+    [
+        ("states", '{"time": 7, "states": null}'),
+        ("a.states", '{"a": null}'),
+        ("Deliveries[*].Activities", '{"Deliveries": [{"ResponseTimestamp": "2026-01-15T08:00:00Z"}]}'),
+    ],
+)
+def test_a_snapshot_in_which_nobody_is_has_no_records_and_stops_no_day(dataset: Dataset, at: str, empty: str) -> None:
+    dataset.set(records=at)
+    records = [dict(zip(("bus", "time", "lat", "lon", "speed"), BUS1, strict=True)) | {"time": f"{DATE}T08:00:00Z"}]
+    whole: object = records
+    for step in reversed(at.split(".")):
+        whole = {step.removesuffix("[*]"): [whole] if step.endswith("[*]") else whole}
+    for number, content in enumerate([empty, json.dumps(whole), empty]):
+        dataset.write(f"{number}.json", content)
+    dataset.prepare()
+    assert dataset.query("select name, n_rows from raw_file order by name") == [
+        (f"raw/{number}.json", int(number == 1)) for number in range(3)
+    ]
+
+
 @pytest.mark.parametrize("start", ["", "\ufeff"])
 def test_a_csv_file_without_a_header_has_the_columns_that_are_declared(dataset: Dataset, start: str) -> None:
     dataset.set(format="csv", header=["lat", "lon", "speed", "bus", "time"], delimiter=" ")
@@ -309,6 +331,11 @@ def test_a_time_around_several_lists_is_not_that_of_another_list(dataset: Datase
         '{"a": [{"b": [{"c": [1]}, {"c": [2, [3]]}]}, {"b": []}, {"b": [{"c": [4]}]}]}',
         '{"routes": {"buses": [1]}}',
         "{}",
+        '{"routes": null}',
+        '{"x": {"routes": null}, "routes": [{"buses": null}, {"none": [1]}, {"a": 0}], "a": [{"b": [{}]}]}',
+        '{"a": [], "routes": []}',
+        '{"routes": [null, {"buses": null}]}',
+        '[{"c": null}]',
     ],
 )
 def test_many_lists_are_read_as_python_finds_them(tmp_path: Path, document: str, at: str | None) -> None:

@@ -14,12 +14,10 @@ from tasks.base.errors import BadInput
 from tasks.records.input_formats import compressed, json_paths, text_lines
 
 _LARGEST = 1 << 28  # bytes
-_TOKEN = re.compile(r'"[^"\\]*+(?:\\.[^"\\]*+)*+"|[\[\]{},:"]', re.DOTALL)
-_PART = re.compile(
-    r'"[^"\\]*+(?:\\.[^"\\]*+)*+"|:(?=\s*+[,}\]])|[^\[\]{},:"\s](?:[^\[\]{},:"]*[^\[\]{},:"\s])?', re.DOTALL
-)
+TOKEN = re.compile(r'"[^"\\]*+(?:\\.[^"\\]*+)*+"|[\[\]{},:"]', re.DOTALL)
+_NULL = re.compile(r"\s*null\b")
 _OBJECT = re.compile(r"\s*\{\s*([}\s\S])")
-_CLOSING = {"{": "}", "[": "]"}
+CLOSING = {"{": "}", "[": "]"}
 
 
 def count_records(path: Path, at: str | None) -> int:
@@ -80,9 +78,9 @@ def has_member(record: str, steps: Sequence[str | int]) -> bool:
         return False
     opened: list[_Open] = []
     written = ""
-    for token in _TOKEN.finditer(record):
+    for token in TOKEN.finditer(record):
         mark, begins = token[0], False
-        if mark in _CLOSING:
+        if mark in CLOSING:
             opened.append(_Open(mark, 0 if mark == "[" else ""))
             begins = mark == "["
         elif mark in ("]", "}"):
@@ -109,10 +107,10 @@ def is_whole(text: str, with_list: bool = False) -> bool:
     No value decides: it may be a number of any length, or nested as deep as it likes.
     """
     opened, has_list = [], False
-    for token in _TOKEN.finditer(text):
+    for token in TOKEN.finditer(text):
         mark = token[0]
-        if mark in _CLOSING:
-            opened.append(_CLOSING[mark])
+        if mark in CLOSING:
+            opened.append(CLOSING[mark])
             has_list = has_list or mark == "["
         elif mark in ("]", "}"):
             if not opened or opened.pop() != mark:
@@ -132,11 +130,11 @@ def outer_lists(text: str) -> dict[tuple[str, ...], bool]:
     """
     found: dict[tuple[str, ...], bool] = {}
     names, written, depth = [""], "", 0  # depth: of what is open, from a list on
-    for token in _TOKEN.finditer(text):
+    for token in TOKEN.finditer(text):
         mark = token[0]
         if depth:
             found[tuple(names)] |= depth == 1 and mark == "{"
-            depth += (mark in _CLOSING) - (mark in ("]", "}"))
+            depth += (mark in CLOSING) - (mark in ("]", "}"))
         elif mark == "[":
             depth = 1
             found.setdefault(tuple(names), False)
@@ -149,39 +147,6 @@ def outer_lists(text: str) -> dict[tuple[str, ...], bool]:
         else:
             written = mark
     return found
-
-
-def without_deep(text: str, levels: int) -> str:
-    """Return JSON with null in place of each list or object that is more than so many levels deep."""
-    depth, kept, parts, start = 0, 0, [], 0
-    for token in _TOKEN.finditer(text):
-        if token[0] in _CLOSING:
-            depth += 1
-            start = token.start() if depth == levels + 1 else start
-        elif token[0] in ("]", "}"):
-            if depth == levels + 1:
-                parts += [text[kept:start], "null"]
-                kept = token.end()
-            depth -= 1
-    return "".join([*parts, text[kept:]])
-
-
-def with_readable_scalars(text: str) -> str:
-    """Return JSON with null in place of each number, text or word that Python cannot read, or that is absent.
-
-    The engine reads `nan` and `inf` in any case, and refuses only the record of others, such as `012`.
-    """
-    return _PART.sub(_readable, text)
-
-
-def _readable(part: re.Match[str]) -> str:
-    if part[0] == ":":
-        return ": null"
-    try:
-        json.loads(part[0], parse_int=len)  # a number may have more digits than Python converts
-    except ValueError:
-        return "null"
-    return part[0]
 
 
 def _split(path: Path, at: str | None) -> tuple[str, list[tuple[int, int]]]:
@@ -228,6 +193,8 @@ class _Splitter:
     def __init__(self, text: str, steps: list[str | int | None]) -> None:
         self._text, self._steps = text, steps
         self._are_several = None in steps
+        self._outer = steps[: steps.index(None)] if None in steps else None  # to the list of several lists
+        self._is_empty = False  # whether there is null where the list would be, or none in the list of several
         self._open: list[_Open] = []
         self._found: list[tuple[int, int]] | None = None
         self._depth = -1  # of the list while it is read
@@ -235,28 +202,36 @@ class _Splitter:
         self._start = 0  # of the record that is read
 
     def spans(self) -> list[tuple[int, int]] | None:
-        """Return the span of each record; None if the document is not whole, or has no such list."""
+        """Return the span of each record; None if the document is not whole, or has no such list.
+
+        What has null in its place has no records, as where nothing is on its way.
+        """
         written = ""
-        for token in _TOKEN.finditer(self._text):
+        for token in TOKEN.finditer(self._text):
             mark = token[0]
-            if mark in _CLOSING:
+            if mark in CLOSING:
                 self._begin(mark, token.end())
             elif mark in ("]", "}"):
-                if not self._open or mark != _CLOSING[self._open[-1].kind]:
+                if not self._open or mark != CLOSING[self._open[-1].kind]:
                     return None
                 self._close(token.start())
             elif mark == ",":
                 self._next(token)
             elif mark == ":":
                 self._name(written)
+                if self._found is None and self._is_on_way and _NULL.match(self._text, token.end()):
+                    self._is_empty = True
             elif len(mark) > 1:
                 written = mark
             else:
                 return None  # a quote that does not close
-        return None if self._open else self._found
+        found = [] if self._found is None and self._is_empty else self._found
+        return None if self._open else found
 
     def _begin(self, mark: str, end: int) -> None:
         is_list = mark == "[" and self._is_looked_for and self._is_at_list
+        if self._found is None and mark == "[" and [one.step for one in self._open] == self._outer:
+            self._is_empty = True
         self._open.append(_Open(mark, 0 if mark == "[" else ""))
         if is_list:
             self._found, self._depth, self._start = self._found or [], len(self._open), end
@@ -269,10 +244,13 @@ class _Splitter:
 
     @property
     def _is_at_list(self) -> bool:
-        here = [one.step for one in self._open]
-        return len(here) == len(self._steps) and all(
-            isinstance(step, int) if wanted is None else step == wanted
-            for step, wanted in zip(here, self._steps, strict=True)
+        return len(self._open) == len(self._steps) and self._is_on_way
+
+    @property
+    def _is_on_way(self) -> bool:
+        return len(self._open) <= len(self._steps) and all(
+            isinstance(one.step, int) if wanted is None else one.step == wanted
+            for one, wanted in zip(self._open, self._steps, strict=False)
         )
 
     def _close(self, start: int) -> None:

@@ -28,15 +28,20 @@ def steps_to_list(path: str | None) -> list[str | int | None]:
 
 
 def records_of(document: Any, path: str | None) -> list[Any] | None:
-    """Return the records of all lists that a path leads to in a JSON document; None if it leads to none."""
-    values = [document]
+    """Return the records of all lists that a path leads to in a JSON document; None if it leads to none.
+
+    It leads to no records where there is null on its way, or nothing of which each has a list.
+    """
+    values, is_empty = [document], False
     for step in steps_to_list(path):
         if step is None:
+            is_empty |= any(isinstance(value, list) for value in values)
             values = [one for value in values if isinstance(value, list) for one in value]
         else:
+            is_empty |= any(isinstance(value, dict) and value.get(step, ...) is None for value in values)
             values = [one for value in values if (one := found(value, [step])) is not None]
     lists = [value for value in values if isinstance(value, list)]
-    return [one for records in lists for one in records] if lists else None
+    return [one for records in lists for one in records] if lists or is_empty else None
 
 
 def pointer_to_member(name: str) -> str:

@@ -16,7 +16,7 @@ from tasks.base import warehouse
 from tasks.base.config import Config
 from tasks.base.config_source import SPEED
 from tasks.base.errors import BadInput
-from tasks.records.input_formats import json_documents, json_paths, recognise
+from tasks.records.input_formats import json_documents, json_mended, json_paths, recognise
 from tasks.records.input_formats.columns import called, place_form, rows_that_count, source_names
 from tasks.records.input_formats.file_users import needed_user
 from tasks.records.input_formats.incoming import BLANK, blaming, keep_incoming
@@ -106,9 +106,9 @@ def parsed(text: str) -> Any:
     try:
         return json.loads(text, parse_int=_whole_number)
     except RecursionError:
-        return parsed(json_documents.without_deep(text, _LEVELS))
+        return parsed(json_mended.without_deep(text, _LEVELS))
     except ValueError:
-        mended = json_documents.with_readable_scalars(text) if json_documents.is_whole(text) else text
+        mended = json_mended.with_readable_scalars(text) if json_documents.is_whole(text) else text
     if mended == text:
         raise ValueError("it is no JSON")
     return parsed(mended)
