@@ -117,7 +117,7 @@ def init(
         raise HexveilError(f"--to {to}: you may not enter its folder; give another place with --to") from None
     proposal = propose_source(files, path.parent, given)
     while proposal.missing:
-        given.columns.update(asked_columns(proposal, ask))
+        given.columns.update(asked_columns(proposal, ask, unit, lower, upper))
         proposal = propose_source(files, path.parent, given)
     ask.need_without_usual(
         {

@@ -11,6 +11,7 @@ from tasks.base.config_presets import factor_between, preset_fastest, preset_qua
 from tasks.base.config_source import DELIMITER, OF_PATH, SPEED, Format
 from tasks.base.errors import HexveilError
 from tasks.records.input_formats.columns import GEOMETRY
+from tasks.records.input_formats.roles import is_like_a_speed
 
 if TYPE_CHECKING:
     from tasks.records.init.proposal import Proposal
@@ -40,19 +41,26 @@ class Asker:
         if self._asking:
             return str(typer.prompt(question, default=usual))
         if usual is None:
-            raise _missing({option: question})
+            raise self._missing({option: question})
         return usual
 
     def need(self, options: dict[str, tuple[str | None, str]]) -> None:
         """Say at once which of some options are missing, each with a question, if nobody can be asked."""
         lacking = {option: question for option, (given, question) in options.items() if given is None}
         if lacking and not self._asking:
-            raise _missing(lacking)
+            raise self._missing(lacking)
 
     def need_without_usual(self, options: dict[str, tuple[str | None, str]]) -> None:
         """Do the same, unless what is usual may be taken."""
         if not self._takes_usual:
             self.need(options)
+
+    def _missing(self, questions: dict[str, str]) -> HexveilError:
+        said = "\n".join(
+            f"{option} is missing: {question[0].lower()}{question[1:]}" for option, question in questions.items()
+        )
+        usual = "" if self._takes_usual else ", or --yes for what is usual"
+        return HexveilError(f"{said}\nNobody can be asked here, so nothing was written: give each as an option{usual}.")
 
     def number(
         self, given: str | None, question: str, usual: str | None, option: str, above: Decimal | None = None
@@ -91,17 +99,13 @@ def _problem(text: str, option: str, above: Decimal | None) -> str | None:
     return None if above is None or number > above else f"{option} {text} must be above {above}"
 
 
-def _missing(questions: dict[str, str]) -> HexveilError:
-    said = "\n".join(
-        f"{option} is missing: {question[0].lower()}{question[1:]}" for option, question in questions.items()
-    )
-    return HexveilError(
-        f"{said}\nNobody can be asked here, so nothing was written: give each as an option, or --yes for what is usual."
-    )
+def asked_columns(
+    proposal: "Proposal", ask: Asker, unit: str | None = None, lower: str | None = None, upper: str | None = None
+) -> dict[str, str]:
+    """Return the columns of the roles that were not recognised.
 
-
-def asked_columns(proposal: "Proposal", ask: Asker) -> dict[str, str]:
-    """Return the columns of the roles that were not recognised."""
+    If nobody can be asked, all that is missing is said at once, the unit and the bounds of the value too.
+    """
     found = ", ".join(proposal.names)
     questions = {role: f"Which column has the {role}? There are: {found}" for role in proposal.missing}
     if "user" in questions:
@@ -110,7 +114,12 @@ def asked_columns(proposal: "Proposal", ask: Asker) -> dict[str, str]:
         )
     if {"latitude", "longitude"} <= questions.keys():
         questions["longitude"] += f". {GEOMETRY}"
-    ask.need({f"--{role}": (None, question) for role, question in questions.items()})
+    if "value" in questions:
+        also = ", ".join(f"--{role}" for role in proposal.maybe_missing)
+        questions["value"] += f'. "{SPEED}" is the speed from positions; with a column say --unit, --lower, --upper too'
+        questions["value"] += f". No name tells yet which are {also}" if also else ""
+    lacking = {f"--{role}": (None, question) for role, question in questions.items()}
+    ask.need(lacking if "value" in questions else {**lacking, **_of_value(unit, lower, upper, proposal)})
     answers: dict[str, str] = {}
     for role, question in questions.items():
         answers[role] = ask.text(None, question, None, f"--{role}")
@@ -131,18 +140,14 @@ def asked_value(
     ask: Asker,
 ) -> dict[str, Any]:
     """Return the section on the value, by what is given, what its column's name says, and answers."""
+    ask.need(_of_value(unit, lower, upper, proposal))
     column = proposal.settings["columns"]["value"].rpartition(".")[2].lower()
     preset = proposal.settings["dataset"].get("preset")
-    is_speed = proposal.unit is not None or "speed" in column
-    usual_name = preset_quantity(preset) or ("speed" if is_speed else column)
+    usual_name = preset_quantity(preset) or ("speed" if _is_speed(proposal) else column)
     named = ask.text(quantity, "What is measured?", usual_name, "--quantity")
-    said = ask.text(unit, "In which unit is it published? Another one needs --factor", proposal.unit, "--unit")
-    fastest = preset_fastest(preset, said) if preset else None
-    upper_of_speed = str(fastest) if fastest else _UPPER.get(said)
-    usual = {"--lower": "0.0" if is_speed else None, "--upper": upper_of_speed if is_speed else None}
-    questions = {"--lower": _BOUNDS.format("smallest"), "--upper": _BOUNDS.format("largest")}
-    bounds = {"--lower": lower, "--upper": upper}
-    ask.need({one: (bounds[one] or usual[one], questions[one]) for one in bounds})
+    said = ask.text(unit, _UNIT, proposal.unit, "--unit")
+    usual = _usual_bounds(said, proposal)
+    questions = {one: question for one, (_, question) in _of_value(said, None, None, proposal).items()}
     number = ask.number
     least = number(lower, questions["--lower"], usual["--lower"], "--lower")
     most = number(upper, questions["--upper"], usual["--upper"], "--upper", above=least)
@@ -155,6 +160,33 @@ def asked_value(
         **({"factor": number(factor, "", None, "--factor")} if factor else _known_factor(said, proposal)),
         **({"missing": [number(one, "", None, "--missing") for one in missing]} if missing else {}),
         "screen": True,
+    }
+
+
+_UNIT = "In which unit is it published? Another one needs --factor"
+
+
+def _is_speed(proposal: "Proposal") -> bool:
+    return proposal.unit is not None or is_like_a_speed(proposal.settings["columns"]["value"])
+
+
+def _usual_bounds(unit: str | None, proposal: "Proposal") -> dict[str, str | None]:
+    """Return the bounds of a speed in a unit that are usual; none for what is no speed, or in another unit."""
+    preset = proposal.settings["dataset"].get("preset")
+    fastest = preset_fastest(preset, unit) if preset and unit else None
+    upper = str(fastest) if fastest else _UPPER.get(unit or "km/h")
+    return {"--lower": "0.0", "--upper": upper} if _is_speed(proposal) else {"--lower": None, "--upper": None}
+
+
+def _of_value(
+    unit: str | None, lower: str | None, upper: str | None, proposal: "Proposal"
+) -> dict[str, tuple[str | None, str]]:
+    """Return what is given, or usual, of the unit and the bounds of a value whose column is known, with questions."""
+    usual = _usual_bounds(unit or proposal.unit, proposal)
+    return {
+        "--unit": (unit or proposal.unit, _UNIT),
+        "--lower": (lower or usual["--lower"], _BOUNDS.format("smallest")),
+        "--upper": (upper or usual["--upper"], _BOUNDS.format("largest")),
     }
 
 

@@ -170,3 +170,16 @@ def test_nor_where_the_name_is_the_user(dataset: Dataset) -> None:
     files = days(dataset)
     given = Given(columns={"user": "{file}"})
     assert propose_source(files, dataset.folder, given).settings["dataset"]["files"] == ["raw/*.csv"]
+
+
+@pytest.mark.parametrize(("last_hour", "is_dated"), [(24, False), (22, True)])
+def test_nor_where_the_paths_have_days_of_utc_and_an_hour_of_each_is_of_the_next(
+    dataset: Dataset, last_hour: int, is_dated: bool
+) -> None:
+    """Between 0 and 1 o'clock there would be no record on any day: few enough to be taken for stray ones."""
+    files = []
+    for day in DAYS:
+        rows = "".join(f"b1,{day}T{n // 60:02}:{n % 60:02}:00Z,47.0,8.3,9\n" for n in range(60 * last_hour))
+        files.append(dataset.write(f"{day}.csv", HEADER + rows))
+    found = propose_source(files, dataset.folder, Given(timezone="Europe/Zurich"))
+    assert found.settings["dataset"]["files"] == ["raw/{date}.csv" if is_dated else "raw/*.csv"]

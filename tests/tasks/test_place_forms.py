@@ -250,3 +250,17 @@ def test_no_point_ends_the_process_or_is_warned_of() -> None:
     read = hexagons.points(pa.chunked_array([pa.array([*odd, b"POINT (8 47)"], pa.binary())])).to_pylist()
     assert (read[-1]["latitude"], read[-1]["longitude"]) == (47.0, 8.0)
     assert [one["longitude"] for one in read[:3]] == [None, np.inf, None]
+
+
+def test_speeds_are_proposed_of_points_too(dataset: Dataset) -> None:
+    """Taxis of Rome: no header, semicolons, times with an offset of hours, and points in WKT."""
+    lines = [
+        f"{taxi};2014-02-01 00:{number:02}:{taxi:02}.739166+01;POINT({12.48 + number / 1000:.6f} 41.88)"
+        for number in range(30)
+        for taxi in range(9)
+    ]
+    path = dataset.write("taxis.txt", "\n".join(lines) + "\n")
+    given = Given(header=("driver", "time", "point"), delimiter=";", format="csv")
+    found = propose_source([path], dataset.folder, given)
+    assert (found.missing, found.settings["columns"]["value"]) == ([], "{speed}")
+    assert found.settings["columns"]["geometry"] == "point"

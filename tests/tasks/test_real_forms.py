@@ -1,14 +1,17 @@
 """Feeds as people have them: what `init` proposes for files of real forms, by names and structure alone."""
 
 import json
+import re
 import tarfile
+from functools import partial
 from typing import Any
 
 import pytest
 from real_forms import FORMS, files_of
-from support import Dataset
+from support import DATE, Dataset
 
-from tasks.base.errors import BadInput
+from flows.questions import Asker, asked_columns, asked_value
+from tasks.base.errors import BadInput, HexveilError
 from tasks.records.init.proposal import Proposal, propose_source
 from tasks.records.input_formats.gtfs_realtime import TIME_OF_FEED
 from tasks.records.input_formats.input_format import Given
@@ -134,3 +137,45 @@ def test_an_id_that_siri_wraps_in_a_value_is_the_user(dataset: Dataset) -> None:
     found = propose_source([path], dataset.folder, Given(columns={"value": "{speed}"}))
     assert found.settings["columns"]["user"] == "MonitoredVehicleJourney.VehicleRef.value"
     assert found.settings["columns"]["time_unit"] == "ms"
+
+
+@pytest.mark.parametrize("empty", ["[]", '{"vehicle": []}', '{"vehicle": null}'])
+def test_a_first_snapshot_without_records_is_passed_over(dataset: Dataset, empty: str) -> None:
+    """At midnight nobody drives; times are as BusTime writes them."""
+    files = [dataset.write("000.json", empty)]
+    for number in range(3):
+        buses = [
+            {
+                "vid": f"{bus}",
+                "tmstmp": f"20260115 09:{number:02}",
+                "lat": f"41.{bus}{number}",
+                "lon": "-87.63",
+                "spd": 9,
+            }
+            for bus in range(5)
+        ]
+        files.append(dataset.write(f"{number}.json", json.dumps(buses if empty == "[]" else {"vehicle": buses})))
+    found = propose_source(files, dataset.folder, Given())
+    assert found.missing == []
+    assert found.settings["columns"]["time"] == "tmstmp"
+    assert found.settings["columns"]["time_format"] == "%Y%m%d %H:%M"
+
+
+@pytest.mark.parametrize(
+    ("names", "said"),
+    [
+        (("ordem", "datahora", "velocidade"), ["--user", "--unit"]),
+        (("ordem", "datahora", "wert"), ["--user", "--value"]),
+        (("id", "datahora", "amount"), ["--unit", "--lower", "--upper"]),
+    ],
+)
+def test_all_that_is_missing_is_said_at_once(dataset: Dataset, names: tuple[str, str, str], said: list[str]) -> None:
+    """Each round is a command more; and what follows from an answer, such as the bounds of a speed, is not asked."""
+    rows = "".join(f"A{n % 7},{DATE}T08:{n:02}:00Z,{n},-22.9,-43.{n:02}\n" for n in range(30))
+    path = dataset.write("a.csv", f"{','.join(names)},latitude,longitude\n{rows}")
+    proposal = propose_source([path], dataset.folder, Given())
+    of_value = partial(asked_value, None, None, None, None, None, [])
+    with pytest.raises(HexveilError) as caught:
+        (asked_columns if proposal.missing else of_value)(proposal, Asker(False))
+    assert re.findall(r"(--\w+) is missing", str(caught.value)) == said
+    assert ("with a column say --unit, --lower, --upper too" in str(caught.value)) == ("--value" in said)

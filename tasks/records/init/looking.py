@@ -9,7 +9,7 @@ a value in JSON, only that it is there.
 
 import atexit
 from collections.abc import Iterator, Sequence
-from contextlib import closing, contextmanager
+from contextlib import closing, contextmanager, suppress
 from dataclasses import replace
 from functools import cache
 from pathlib import Path
@@ -17,7 +17,7 @@ from tempfile import TemporaryDirectory
 from typing import Any, get_args
 
 from tasks.base.config_source import Format
-from tasks.base.errors import BadInput
+from tasks.base.errors import BadInput, NoRecords
 from tasks.records.input_formats.archives import is_archive, naming, unpacked
 from tasks.records.input_formats.compressed import open_binary, put_on_disk
 from tasks.records.input_formats.input_format import Given, Look
@@ -32,6 +32,15 @@ def looked_at_first(files: Sequence[Path]) -> list[Path]:
     """Return files in another order: those first that are looked at, which are evenly spread over all."""
     step = -(-len(files) // MOST_FILES)
     return [*files[::step], *(one for number, one in enumerate(files) if number % step)]
+
+
+def with_records_first(files: Sequence[Path], given: Given) -> list[Path]:
+    """Return files with the first that has a record before the others: a snapshot of the night may have none."""
+    for number, path in enumerate(files[:MOST_FILES]):
+        with suppress(NoRecords):
+            if look_at(path, given).names:
+                return [path, *files[:number], *files[number + 1 :]]
+    return [*files]
 
 
 def look_at(path: Path, given: Given) -> Look:

@@ -19,13 +19,14 @@ from tasks.base.config_source import FOLDERS, OF_PATH, SPEED
 from tasks.base.errors import BadInput
 from tasks.base.time_zones import zone_problem
 from tasks.records.init import patterns
-from tasks.records.init.looking import MOST_FILES, look_at, looked_at_first
+from tasks.records.init.looking import MOST_FILES, look_at, looked_at_first, with_records_first
 from tasks.records.init.path_times import PathTimes, dated_paths, of_folders, with_path_time
 from tasks.records.init.proposed import Proposal
 from tasks.records.init.proposed_columns import join_dates, propose_columns
 from tasks.records.init.proposed_files import (
     NOT_THEIR_DAYS,
     NamedFiles,
+    are_days_of_utc,
     are_of_day,
     dated_files,
     files_of_folders,
@@ -62,7 +63,7 @@ def propose_source(files: Sequence[Path], folder: Path, given: Given) -> Proposa
     for option, zone in (("--timezone", given.timezone), ("--time-zone", given.time_zone)):
         if zone is not None and (problem := zone_problem(zone)):
             raise BadInput(f"{option} {zone} {problem}")
-    n_files, files = len(files), looked_at_first(files)
+    n_files, files = len(files), with_records_first(looked_at_first(files), given)
     looks = _looks(files[:MOST_FILES], given)
     first = looks[0]
     proposal = Proposal({"dataset": {}, "columns": {}}, first.names)
@@ -220,10 +221,12 @@ def _patterns(
     elif dates is None:
         named = undated_files(files, folder)
     else:
-        whole = (form.days(written_times(look, columns, spread=True), zone) for look in looks if look.names)
+        spread = [written_times(look, columns, spread=True) for look in looks if look.names]
+        whole, in_utc = ([form.days(times, one) for times in spread] for one in (zone, ZoneInfo("UTC")))
         dates_of_whole = [date for date, look in zip(dates, looks, strict=False) if look.names]
         fits = partial(are_of_day, holds_snapshots=proposal.holds_snapshots)
         is_dated = all(map(fits, dates, first)) and all(map(fits, dates_of_whole, whole))
+        is_dated = is_dated and not are_days_of_utc(dates_of_whole, whole, in_utc)
         found = None if in_folders is None else in_folders.patterns
         named = dated_files(files, folder, found) if is_dated else undated_files(files, folder, NOT_THEIR_DAYS)
         proposal.dates = dates if is_dated else []

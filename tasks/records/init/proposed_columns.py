@@ -58,6 +58,7 @@ def propose_columns(
             reasons.append(f"{role} is {found[role]!r}, by its name{kind}")
     proposal.missing = [role for role in needed_roles(columns) if role not in columns]
     if "value" in proposal.missing and look.format.has_members:
+        proposal.maybe_missing = [role for role in proposal.missing if role != "value"]
         proposal.missing = ["value"]  # the first to be known: it is never looked into
     proposal.unit = "km/h" if columns.get("value") == SPEED else unit_of(columns.get("value", ""))
     return times if any(map(is_of_path, of_time(columns) if "time" in columns else ())) else None

@@ -40,6 +40,20 @@ def are_of_day(date: dt.date, days: Counter[dt.date], *, holds_snapshots: bool) 
     return n_other <= _MOST_OF_OTHER_DAYS * n_records and n_earlier <= _MOST_OF_EARLIER_DAYS * n_records
 
 
+def are_days_of_utc(
+    dates: Sequence[dt.date], days: Sequence[Counter[dt.date]], days_of_utc: Sequence[Counter[dt.date]]
+) -> bool:
+    """Return whether files hold days of UTC, and not local ones: then the same hour of each day would be lost.
+
+    Args:
+        dates: The day in the path of each file.
+        days: How many of its records are of each local day.
+        days_of_utc: How many are of each day of UTC.
+    """
+    is_other = any(of.keys() - {date} for date, of in zip(dates, days, strict=True))
+    return is_other and all(of.keys() <= {date} for date, of in zip(dates, days_of_utc, strict=True))
+
+
 def dated_files(files: Sequence[Path], folder: Path, found: list[str] | None) -> NamedFiles:
     """Return patterns with ``{date}``, those found or else made, for files that each hold the local day in its path."""
     why = "Each file holds the local day in its path, and a day reads only its own files"

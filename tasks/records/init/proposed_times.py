@@ -45,6 +45,8 @@ TIME_FORMATS = (
     "%Y/%m/%d %H:%M:%S",
     "%Y%m%d%H%M%S",
     "%Y%m%d %H%M%S",
+    "%Y%m%d %H:%M:%S",
+    "%Y%m%d %H:%M",
     "%d-%b-%Y %H:%M:%S",
     "%b %d, %Y %I:%M:%S %p",
 )

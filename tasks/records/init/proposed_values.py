@@ -17,6 +17,7 @@ import numpy as np
 from tasks.base.config_presets import preset_kinds
 from tasks.base.config_source import OF_PATH
 from tasks.base.errors import BadInput
+from tasks.records.init.place_columns import places_in
 from tasks.records.init.proposed import Proposal
 from tasks.records.input_formats import recognise
 from tasks.records.input_formats.input_format import Given, Look
@@ -43,7 +44,8 @@ def are_fixes(looks: Sequence[Look], columns: Mapping[str, Any]) -> bool:
         looks: What the files look like.
         columns: The columns of user, time and place. In snapshots each user is once in a file, and may only move.
     """
-    if not {"user", "time", "latitude", "longitude"} <= columns.keys() or not isinstance(columns["time"], str):
+    has_points = "geometry" in columns or {"latitude", "longitude"} <= columns.keys()
+    if not has_points or not {"user", "time"} <= columns.keys() or not isinstance(columns["time"], str):
         return False
     of_user: dict[str, list[tuple[float, float, float]]] = {}
     soon, n_pairs = 0, 0
@@ -110,15 +112,22 @@ def _fixes(look: Look, columns: Mapping[str, Any], file: str) -> list[tuple[str,
     """Return user, time in seconds, latitude and longitude of those of a file's first records that have all."""
     if columns["time"] not in look.names:
         return []
-    times, *places = (look.column(columns[role]) for role in ("time", "latitude", "longitude"))
+    times = look.column(columns["time"])
+    if "geometry" in columns:
+        places = places_in("geometry", look.column(columns["geometry"])).T.tolist()
+    else:
+        places = [look.column(columns[role]) for role in ("latitude", "longitude")]
     users = [file] * len(times) if columns["user"] in OF_PATH else look.column(columns["user"])
-    unit = recognise.time_unit(times)
-    found = []
+    unit, found = recognise.time_unit(times), []
     for user, time, latitude, longitude in zip(users, times, *places, strict=True):
         with suppress(ValueError, TypeError):
             at = float(time) / recognise.UNITS[unit] if unit else _seconds(time)
-            found.append((str(user), at, float(latitude), float(longitude)))
-    return found
+            found.append((str(user), at, _degrees(latitude), _degrees(longitude)))
+    return [one for one in found if np.isfinite(one[1:]).all()]
+
+
+def _degrees(written: Any) -> float:
+    return float(str(written).replace(",", "."))
 
 
 def _seconds(time: Any) -> float:

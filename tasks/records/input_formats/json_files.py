@@ -12,7 +12,7 @@ import pyarrow as pa
 from tasks.base import warehouse
 from tasks.base.config import Config
 from tasks.base.config_presets import preset_records
-from tasks.base.errors import BadInput
+from tasks.base.errors import BadInput, NoRecords
 from tasks.records.input_formats import json_documents, json_paths, recognise, text_lines
 from tasks.records.input_formats.compressed import open_binary, packed
 from tasks.records.input_formats.input_format import Given, InputFormat, Left, Look, Merged, Snapshot
@@ -48,7 +48,7 @@ def _look_at_document(path: Path, given: Given) -> Look:
     lists = _record_lists(document)
     found = ", ".join(f'"{one}"' for one in lists) or "none"
     if given.records is None and not lists:
-        raise BadInput(
+        raise NoRecords(
             f"{path}: the JSON document has no list of objects; name a file with records. If it has one object per "
             "line, say --format ndjson"
         )

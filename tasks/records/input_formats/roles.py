@@ -23,6 +23,7 @@ WORDS: dict[str, tuple[str, ...]] = {
         *("recordedat", "recordedattime", "recordedtime", "lastreported", "lastupdated", "ts", "epoch"),
         *("date", "basedatetime", "dateutc", "utc", "now", "updatedat", "lastupdate", "reportedat"),
         *("lastseen", "tst", "fecha", "fechahora", "fechaactual", "zeit", "zeitpunkt", "zeitstempel", "horodatage"),
+        *("tmstmp", "datahora", "datahoraposicao"),
         *("reported", "fixtime", "devicetime", "createdat", "at"),
     ),
     "value": (
@@ -32,6 +33,7 @@ WORDS: dict[str, tuple[str, ...]] = {
     ),
 }
 """What each role but the user is called, the likeliest first."""
+_NO_SPEEDS = {"fare", "fareamount", "amount"}
 _ORDER = ("latitude", "longitude", "time", "user", "value")
 """The order in which a column is looked for."""
 _AS_PART = {"latitude": "latitude", "longitude": "longitude", "time": "time", "value": "speed"}
@@ -71,6 +73,12 @@ def unit_of(name: str) -> str | None:
 def is_like_a_value(name: str) -> bool:
     """Return whether a column, or the last part of its path, is named like a value."""
     return is_like(name, "value")
+
+
+def is_like_a_speed(name: str) -> bool:
+    """Return whether the last part of a column's path is named like a speed, in one of some languages."""
+    plain = _plain(name.rpartition(".")[2])
+    return unit_of(name) is not None or "speed" in plain or plain in {*WORDS["value"]} - _NO_SPEEDS
 
 
 def is_like(name: str, role: str) -> bool:

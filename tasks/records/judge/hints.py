@@ -11,6 +11,8 @@ from tasks.records.judge.outcomes import DUPLICATE, KEPT, LEFT_OUT, NEVER, OUTSI
 
 OF_DAY = "Check the date, dataset.timezone and columns.time."
 """What to do if the times are of other days."""
+OF_SOURCE = "If the source has so many, raise that share (for init: --max-quarantined-share)."
+"""What to do if rows are unusable and it cannot be helped, as those of vehicles that have no place yet."""
 _IDS = (
     "An id is a text or a whole number: 12.0 or 3.5E+14 went through a floating-point number, so 12 and 12.0 would be "
     "two users, and large ids lose digits. Write ids as whole numbers or text, or name a column that every record has."

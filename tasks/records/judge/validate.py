@@ -13,7 +13,7 @@ from tasks.base.steps import step
 from tasks.records.input_formats.csv_rows import DECIMAL_COMMAS
 from tasks.records.input_formats.table import holds_snapshots
 from tasks.records.judge.duplicates import repeated_hashes, seen_again
-from tasks.records.judge.hints import OF_DAY, hint, of_times
+from tasks.records.judge.hints import OF_DAY, OF_SOURCE, hint, of_times
 from tasks.records.judge.outcomes import DUPLICATE, KEPT, LEFT_OUT, OUTSIDE_DAY, TWICE, count_rows
 from tasks.records.judge.places import derive_values, use_places
 from tasks.records.judge.value_forms import note_value_forms
@@ -138,7 +138,7 @@ def _refuse_crowded_files(connection: warehouse.Connection, file_ids: list[int],
         raise BadInput(
             f"{name}{others}: {n_malformed} malformed rows and {n_undated} with a time that cannot be read, of "
             f"{n_rows}, are more than validation.max_quarantined_share = {limit} allows; nothing was spent. "
-            + (DECIMAL_COMMAS if n_malformed > n_undated else of_times(config))
+            f"{OF_SOURCE} " + (DECIMAL_COMMAS if n_malformed > n_undated else of_times(config))
         )
 
 
@@ -161,8 +161,8 @@ def _too_many(date: dt.date, counts: dict[str, int], n_lost: int, n_rows: int, n
     return (
         f"{date}: {n_lost} of {n_rows} rows are unusable ({_listed(counts)}), more than "
         f"validation.max_quarantined_share = {config.validation.max_quarantined_share} allows; nothing was spent. "
-        f"{remedy}"
-    ).rstrip()
+        f"{remedy} {OF_SOURCE}"
+    )
 
 
 def _listed(counts: dict[str, Any]) -> str:
