@@ -25,6 +25,15 @@ def test_without_dates_one_file_is_named_and_several_are_by_folder_and_ending() 
     assert patterns.patterns([*several, Path("/other/d.csv")], here) == ["../other/*.csv", "raw/*.csv", "raw/*.csv.gz"]
 
 
+def test_many_folders_have_one_pattern() -> None:
+    here = Path("/data")
+    archive = [f"gz/locationid={n}/year=2026/location-{n}.csv.gz" for n in range(9)]
+    assert patterns.patterns([here / one for one in archive], here) == ["gz/*/year=2026/*.csv.gz"]
+    lines = [here / f"2026-11-24/line{n}/a.pb" for n in range(9)]
+    assert patterns.dated_patterns(lines, here) == ["{date}/*/a.pb"]
+    assert len(patterns.patterns([*lines, here / "2026-11-24" / "b.pb"], here)) == 10
+
+
 @pytest.mark.parametrize(
     ("names", "pattern"),
     [

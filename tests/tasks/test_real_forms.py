@@ -3,6 +3,7 @@
 import json
 import re
 import tarfile
+import zipfile
 from functools import partial
 from typing import Any
 
@@ -179,3 +180,41 @@ def test_all_that_is_missing_is_said_at_once(dataset: Dataset, names: tuple[str,
         (asked_columns if proposal.missing else of_value)(proposal, Asker(False))
     assert re.findall(r"(--\w+) is missing", str(caught.value)) == said
     assert ("with a column say --unit, --lower, --upper too" in str(caught.value)) == ("--value" in said)
+
+
+def test_what_is_only_called_a_time_stands_in_for_none(dataset: Dataset) -> None:
+    """GTFS-Realtime as JSON, with entities of other kinds: the sequence of a stop is no time."""
+    vehicles = [
+        {"vehicle": {"timestamp": 1768464000 + n, "vehicle": {"id": f"V{n % 5}"}, "position": place}, "id": f"e{n}"}
+        for n in range(30)
+        for place in [{"latitude": -36.8 - n / 1000, "longitude": 174.7, "speed": 5.5}]
+    ]
+    update = {"id": "t", "trip_update": {"stop_time_update": {"stop_sequence": 3}, "timestamp": 1768464000}}
+    path = dataset.write("a.json", json.dumps({"response": {"entity": [*vehicles, update]}}))
+    found = propose_source([path], dataset.folder, Given())
+    assert found.settings["columns"]["time"] == ["vehicle.timestamp", "trip_update.timestamp"]
+
+
+def test_folders_in_an_archive_name_the_users_of_its_tracks(dataset: Dataset) -> None:
+    start = "Geolife trajectory\r\nWGS 84\r\n\r\n\r\n\r\n0\r\n"
+    with zipfile.ZipFile(dataset.write("geolife.zip", b""), "w") as pack:
+        for user in range(3):
+            lines = (f"39.9{n},116.3,0,492,39744.12,2008-10-23,02:53:{n:02}\r\n" for n in range(10, 60))
+            pack.writestr(f"Data/{user:03}/Trajectory/20081023025304.plt", start + "".join(lines))
+            pack.writestr(f"Data/{user:03}/labels.txt", "Start Time")
+    found = propose_source([dataset.folder / "raw/geolife.zip"], dataset.folder, Given())
+    assert found.settings["dataset"]["files"] == ["raw/geolife.zip"]
+    assert found.settings["columns"]["user"] == "{folder/..}"
+
+
+@pytest.mark.parametrize(
+    ("name", "said"),
+    [
+        ("a.csv.xz", ".xz is not read; unpack it, or pack it with gzip or zstd"),
+        ("a.7z", "make a .zip"),
+        ("a.xlsx", "CSV"),
+    ],
+)
+def test_what_to_do_about_a_known_file_that_is_not_read_is_said(dataset: Dataset, name: str, said: str) -> None:
+    with pytest.raises(BadInput, match=re.escape(said)):
+        propose_source([dataset.write(name, b"\xfd7zXZ\0")], dataset.folder, Given())

@@ -24,6 +24,12 @@ from tasks.records.input_formats.input_format import Given, Look
 from tasks.records.input_formats.table import format_by_name, format_called
 from tasks.records.input_formats.thinning import evenly
 
+_NOT_READ = {
+    **dict.fromkeys((".xz", ".bz2", ".lz4", ".br", ".z"), "unpack it, or pack it with gzip or zstd"),
+    **dict.fromkeys((".7z", ".rar"), "unpack it, or make a .zip or .tar.zst of what is in it"),
+    **dict.fromkeys((".xls", ".xlsx", ".ods"), "save the table as CSV in UTF-8"),
+}
+"""Endings of files that are known, and what to do about them."""
 MOST_FILES = 20
 """How many files are looked at."""
 
@@ -67,6 +73,8 @@ def look_at(path: Path, given: Given) -> Look:
 
 def _look(path: Path, given: Given) -> Look:
     kind = format_called(given.format) if given.format else format_by_name(path)
+    if kind is None and path.suffix.lower() in _NOT_READ:
+        raise BadInput(f"{path}: {path.suffix} is not read; {_NOT_READ[path.suffix.lower()]}")
     if kind is None:
         *others, last = get_args(Format)
         formats = f"{', '.join(others)} or {last}"

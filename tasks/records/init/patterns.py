@@ -13,6 +13,7 @@ from tasks.records.input_formats.archives import PACK
 from tasks.records.input_formats.compressed import PACKINGS
 from tasks.records.input_formats.table import format_by_name
 
+_MOST_PATTERNS = 5
 _DATE = re.compile(r"(?<!\d)\d{4}-\d\d-\d\d(?!\d)")
 _HOUR_FOLDER = re.compile(
     rf"((?:^|/)(?:hour|hr|hh|h)[=_-]?|{re.escape(DATE_PLACEHOLDER)}/)(?:[01]?\d|2[0-3])(?=/|$)", re.IGNORECASE
@@ -28,7 +29,15 @@ def patterns(files: Sequence[Path], folder: Path, start: str = "") -> list[str]:
         return [relative[0].as_posix()]
     folders = [_HOUR_FOLDER.sub(r"\1*", path.parent.as_posix()) for path in relative]
     named = zip(folders, relative, strict=True)
-    return sorted({(Path(folder) / f"{start}*{ending_of(path)}").as_posix() for folder, path in named})
+    return _alike({(Path(folder) / f"{start}*{ending_of(path)}").as_posix() for folder, path in named})
+
+
+def _alike(found: set[str]) -> list[str]:
+    """Return patterns in order, or one that leaves open the folders in which they differ, if they are too many."""
+    parts = [one.split("/") for one in sorted(found)]
+    if len(found) <= _MOST_PATTERNS or len({(len(one), one[-1]) for one in parts}) > 1:
+        return sorted(found)
+    return ["/".join(same[0] if len({*same}) == 1 else "*" for same in zip(*parts, strict=True))]
 
 
 def start_of(files: Sequence[Path]) -> str:
@@ -84,7 +93,7 @@ def dated_patterns(files: Sequence[Path], folder: Path) -> list[str]:
     starts, ends = {one.start for one in parts}, {one.end for one in parts}
     start = starts.pop() if len(starts) == 1 else f"*{DATE_PLACEHOLDER}"
     end = ends.pop() if len(ends) == 1 and not re.search(r"\d", parts[0].end) else "*"
-    return sorted({(Path(one.folder) / f"{start}{end}{one.ending}").as_posix() for one in parts})
+    return _alike({(Path(one.folder) / f"{start}{end}{one.ending}").as_posix() for one in parts})
 
 
 class _Parts(NamedTuple):

@@ -209,14 +209,15 @@ def _patterns(
     first = [form.days(written_times(look, columns), zone) for look in looks]
     proposal.date = max(sum(first, Counter()).items(), key=lambda day: day[1], default=(None, 0))[0]
     user = columns["user"]
+    has_folders = user in FOLDERS and not looks[0].files  # those in an archive are not in the pattern of its file
     dates = None if user in OF_PATH else patterns.dates_of(files, folder)
     in_folders = dated_paths(files, folder) if dates is None and user not in OF_PATH else None
     dates = dates if in_folders is None else in_folders.dates
     if times is not None:
-        found = of_folders(times.patterns, FOLDERS.index(user)) if user in FOLDERS else times.patterns
+        found = of_folders(times.patterns, FOLDERS.index(user)) if has_folders else times.patterns
         named = NamedFiles(found, f"the pattern is {', '.join(found)}: the path says the time")
         proposal.dates = times.dates
-    elif user in FOLDERS:
+    elif has_folders:
         named = files_of_folders(files, folder, FOLDERS.index(user))
     elif dates is None:
         named = undated_files(files, folder)

@@ -5,13 +5,15 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
+from tasks.records.input_formats import recognise
 from tasks.records.input_formats.input_format import Look
-from tasks.records.input_formats.roles import recognise_roles
+from tasks.records.input_formats.roles import is_like
 from tasks.records.input_formats.times import joined_times
 
 _ENOUGH = 0.9
 _CLOCK = re.compile(r"\s*(\d\d?:?\d\d(:?\d\d([.,]\d+)?)?( ?[AaPp][Mm])?|([01]?\d|2[0-4])(\.0*)?)\s*")
 _DATE_ALONE = re.compile(r"\s*(\d{4}-\d\d?-\d\d?([T ]00:00(:00(\.0+)?)?(Z|[+-]00:?00)?)?|(19|20)\d{6})\s*")
+_HAS_DATE = re.compile(r".*\d{4}.*", re.DOTALL)
 _CLOCKS = (
     "hour",
     "hr",
@@ -79,6 +81,15 @@ def column_instead(look: Look, columns: Mapping[str, Any]) -> str | None:
     lacking = [number for number, one in enumerate(look.column(columns["time"])) if one in _NONE]
     if not lacking:
         return None
-    free = [name for name in look.own_names if name not in columns.values() and recognise_roles([name]).get("time")]
-    entries = {name: look.column(name) for name in free}
-    return next((name for name in free if all(entries[name][number] not in _NONE for number in lacking)), None)
+    form = _form_of(look.column(columns["time"]))
+    for name in (one for one in look.own_names if one not in columns.values() and is_like(one, "time")):
+        entries = look.column(name)
+        if all(entries[number] not in _NONE for number in lacking) and _form_of(entries) == form:
+            return name
+    return None
+
+
+def _form_of(times: Sequence[Any]) -> str | None:
+    """Return what times count that are numbers since 1970, or that they have a date; None if neither is seen."""
+    held = [one for one in times if one not in _NONE]
+    return recognise.time_unit(held) or ("date" if _most(_HAS_DATE, [str(one) for one in held]) else None)
