@@ -158,6 +158,19 @@ def test_both_engines_leave_out_the_same_rows_of_each_day(dataset: Dataset, engi
     assert prepared_rows(DATE.replace(day=16), dataset.config) == {"kept": 2, "left_out": 2}
 
 
+@pytest.mark.parametrize("engine", ENGINES)
+def test_files_in_which_no_row_counts_are_files_of_the_day_too(dataset: Dataset, engine: str) -> None:
+    assert engine in dataset.config_file.read_text()
+    only(dataset)
+    as_csv(dataset)
+    others = [*rows(["o3"] * 4), *rows(["no2"], DATE.replace(day=16))]
+    dataset.write("others.csv", csv([{**one, "bus": "s9"} for one in others]))
+    prepare_day(DATE, dataset.config, by_itself)
+    assert prepared_rows(DATE, dataset.config) == {"kept": 4, "duplicate": 2, "left_out": 10 + 8}
+    assert forget_days([DATE], dataset.config).files == ["raw/a.csv", "raw/others.csv"]
+    assert dataset.query("select name from raw_file") == []
+
+
 def test_of_several_columns_each_must_have_one_of_its_texts(dataset: Dataset) -> None:
     only(dataset, '{ kind = ["pm25", "pm10"], unit = 3 }')
     some = [{**one, "unit": number % 4} for number, one in enumerate(rows(["pm25", "o3", "pm10", "pm25"] * 2))]
@@ -170,7 +183,7 @@ def test_of_several_columns_each_must_have_one_of_its_texts(dataset: Dataset) ->
 def test_a_day_with_no_row_that_counts_says_which_texts_are_meant(dataset: Dataset) -> None:
     only(dataset, '{ kind = "pm2.5" }')
     as_csv(dataset)
-    why = r'16 left_out.*The rows have none of pm2\.5 in "kind" \(columns\.only\): write the texts'
+    why = r'16 left_out\); no row of the files counts\. The rows have none of pm2\.5 in "kind" \(columns\.only\): write the texts'
     with pytest.raises(NoRecords, match=why):
         dataset.prepare()
 
