@@ -248,7 +248,8 @@ def given_only(said: list[str]) -> dict[str, list[str]]:
     found: dict[str, list[str]] = {}
     for one in said:
         column, _, texts = one.partition("=")
-        found[column.strip()] = [text.strip() for text in texts.split(",") if text.strip()]
-        if not column.strip() or not found[column.strip()]:
+        named = [text.strip() for text in texts.split(",") if text.strip()]
+        found[column.strip()] = [*found.get(column.strip(), []), *named]
+        if not column.strip() or not named:
             raise HexveilError(f"--only {one} must name a column and its texts, as in --only parameter=pm25,pm10")
     return found

@@ -141,9 +141,10 @@ class Columns(Section):
     # the ledger records the next eight where they are set
     only: TextsOfColumns = Field(default={}, exclude_if=lambda only: not only)
     """Which rows count, by what other columns have: `{ parameter = "pm25" }` are those with the text `pm25` in the
-    column `parameter`, `{ parameter = ["pm25", "pm10"] }` those with either. Of several columns each must have one of
-    its texts. All other rows are left out, also those that lack the column, and are counted. Where values are
-    protected, which rows count is public: such a column may not be the value, nor say anything that follows from it."""
+    column `parameter`, `{ parameter = ["pm25", "pm10"] }` those with either. A whole number is the same with `.0`
+    behind it. Of several columns each must have one of its texts. All other rows are left out, also those that lack the
+    column, and are counted. Where values are protected, which rows count is public: such a column may not be the value,
+    nor say anything that follows from it."""
     age: str | None = Field(default=None, min_length=1, exclude_if=lambda name: name is None)
     """Name of the column with how many seconds before the time the place was taken, as `seen_pos` beside `now`. It is
     taken off the time; a record without it keeps its time. Snapshots round both, so a user's records at one place that

@@ -23,7 +23,7 @@ _ALLOWED = {
     **dict.fromkeys(("latitude", "longitude", "value"), (*_IS_TEXT, *_IS_NUMBER)),
     "h3": (*_IS_TEXT, types.is_integer),
     "geometry": (*_IS_TEXT, types.is_binary, types.is_large_binary),
-    "only": (*_IS_TEXT, types.is_integer, types.is_boolean),
+    "only": (*_IS_TEXT, types.is_integer, types.is_floating, types.is_boolean, types.is_null),
 }
 
 

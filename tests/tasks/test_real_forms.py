@@ -11,7 +11,7 @@ import pytest
 from real_forms import FORMS, files_of
 from support import DATE, Dataset
 
-from flows.questions import Asker, asked_columns, asked_value
+from flows.questions import Asker, asked_columns, asked_value, given_only
 from tasks.base.errors import BadInput, HexveilError
 from tasks.records.init.proposal import Proposal, propose_source
 from tasks.records.input_formats.gtfs_realtime import TIME_OF_FEED
@@ -218,3 +218,9 @@ def test_folders_in_an_archive_name_the_users_of_its_tracks(dataset: Dataset) ->
 def test_what_to_do_about_a_known_file_that_is_not_read_is_said(dataset: Dataset, name: str, said: str) -> None:
     with pytest.raises(BadInput, match=re.escape(said)):
         propose_source([dataset.write(name, b"\xfd7zXZ\0")], dataset.folder, Given())
+
+
+def test_texts_of_one_column_may_be_said_one_after_the_other() -> None:
+    assert given_only(["a=1, 2", "b=x", "a=3"]) == {"a": ["1", "2", "3"], "b": ["x"]}
+    with pytest.raises(HexveilError, match="must name a column and its texts"):
+        given_only(["a=1", "a=,"])

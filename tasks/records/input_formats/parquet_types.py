@@ -21,7 +21,7 @@ _TYPES = {
     "geometry": (*_TEXT, *_BYTES),
     "value": (*_TEXT, *_NUMBER, pat.is_boolean, pat.is_null),
     "age": (*_TEXT, *_NUMBER, pat.is_null),
-    "only": (*_TEXT, pat.is_integer, pat.is_boolean, pat.is_null),
+    "only": (*_TEXT, pat.is_integer, pat.is_floating, pat.is_boolean, pat.is_null),
 }
 _READABLE = {
     "user": "texts, whole numbers and bytes",
@@ -33,7 +33,7 @@ _READABLE = {
     "geometry": "WKB and texts",
     "value": "numbers, texts and truth values",
     "age": "numbers and texts",
-    "only": "texts, whole numbers and truth values",
+    "only": "texts, numbers and truth values",
 }
 
 
