@@ -150,8 +150,7 @@ def _area(config: Config) -> dict[str, float]:
 def _empty_day(connection: warehouse.Connection, day: dict[str, Any], counts: dict[str, int], config: Config) -> str:
     first, last = warehouse.rows(connection, "read/first_and_last_day", {"file_ids": day["file_ids"]})[0]
     why = f" ({_listed(counts)})" if sum(counts.values()) else ""
-    none = "no row of the files counts" if counts.get(LEFT_OUT) else "the files hold no readable day"
-    held = f"the files hold {first} to {last}" if first else none
+    held = f"the files hold {first} to {last}" if first else "the files hold no readable day"
     return f"{day['date']} has no valid records{why}; {held}. {hint(counts, config) or OF_DAY}"
 
 
