@@ -201,7 +201,7 @@ def test_of_several_columns_each_must_have_one_of_its_texts(dataset: Dataset) ->
 def test_a_day_with_no_row_that_counts_says_which_texts_are_meant(dataset: Dataset) -> None:
     only(dataset, '{ kind = "pm2.5" }')
     as_csv(dataset)
-    why = r'16 left_out\); the files hold 2026-01-15 to .*The rows have none of pm2\.5 in "kind" \(columns\.only\): write'
+    why = r'16 left_out\); the files hold 2026-01-15 to .*The rows have none of pm2\.5 in "kind" \(columns\.only\):'
     with pytest.raises(NoRecords, match=why):
         dataset.prepare()
     with pytest.raises(NoRecords, match=r"2026-01-16 has no valid records; the files hold 2026-01-15 to 2026-01-15"):
