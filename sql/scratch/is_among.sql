@@ -1,6 +1,5 @@
 -- is_among(): whether each of some columns has one of its texts, so that a row counts; with no columns every row does.
--- Blanks around what a row has do not count, nor .0 behind a whole number, as where numbers went through floating-point
--- ones. A row that lacks a column is not among those that count.
+-- Blanks around what a row has do not count. A row that lacks a column is not among those that count.
 -- Grain    a function of a MAP of columns to what a row has, of a MAP of columns to their texts, and of the characters
 --          to trim
 -- Privacy  of columns that columns.only names, which are public; never of the value
@@ -9,13 +8,6 @@ len(map_keys(texts)) = 0
 or len(
     list_filter(
         map_entries(texts),
-        lambda one: not coalesce(
-            list_contains(one.value, trim(fields[one.key], blank))
-            or list_contains(
-                one.value,
-                regexp_replace(trim(fields[one.key], blank), '^(-?[0-9]+)[.]0+$', '\1')
-            ),
-            false
-        )
+        lambda one: not coalesce(list_contains(one.value, trim(fields[one.key], blank)), false)
     )
 ) = 0

@@ -42,7 +42,7 @@ def looked_at_first(files: Sequence[Path]) -> list[Path]:
 
 def with_records_first(files: Sequence[Path], given: Given) -> list[Path]:
     """Return files with the first that has a record before the others: a snapshot of the night may have none."""
-    for number, path in enumerate(files[:MOST_FILES]):
+    for number, path in enumerate(files[:MOST_FILES] if len(files) > 1 else []):
         with suppress(NoRecords):
             if look_at(path, given).names:
                 return [path, *files[:number], *files[number + 1 :]]

@@ -1,6 +1,7 @@
 """Columns: finds in a file the columns that the configuration names, each exactly once."""
 
-from collections.abc import Mapping
+import re
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -17,6 +18,7 @@ DEGREES = (
 """What to do about places that are outside the world."""
 GEOMETRY = "A point, such as POINT (8.3 47.05), is a column for columns.geometry, and an H3 cell one for columns.h3."
 """What to do about places in one column."""
+_WHOLE_NUMBER = re.compile(r"-?\d+")
 USUAL_PLACE: dict[str, Any] = {"kind": "degrees", "per_degree": 1.0, "is_round": False}
 """The form of places that every format may have."""
 
@@ -54,14 +56,20 @@ def column_roles(config: Config) -> dict[str, str]:
 def rows_that_count(config: _WithPlaces, named: Mapping[str, str] | None = None) -> dict[str, Any]:
     """Return which rows count, as the parameters of statements: ``only`` for ``is_among``, and its columns.
 
+    A whole number is the same with ``.0`` behind it, as where it went through a floating-point one.
+
     Args:
         config: Says which.
         named: What statements call the column of each role, if that is not the role.
     """
-    texts = {(named or {}).get(role, role): list(some) for role, some in config.columns.of_only.items()}
+    texts = {(named or {}).get(role, role): _also_with_point(some) for role, some in config.columns.of_only.items()}
     latitude = place_roles(config)["latitude"]
     any_column = (named or {}).get(latitude, latitude)
     return {"only_columns": [*texts] or [any_column], "only": {"key": [*texts], "value": [*texts.values()]}}
+
+
+def _also_with_point(texts: Iterable[str]) -> list[str]:
+    return [one for text in texts for one in (text, f"{text}.0")[: 1 + bool(_WHOLE_NUMBER.fullmatch(text))]]
 
 
 def place_form(config: _WithPlaces) -> dict[str, Any]:
