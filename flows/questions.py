@@ -118,8 +118,10 @@ def asked_columns(
         also = ", ".join(f"--{role}" for role in proposal.maybe_missing)
         questions["value"] += f'. "{SPEED}" is the speed from positions; with a column say --unit, --lower, --upper too'
         questions["value"] += f". No name tells yet which are {also}" if also else ""
-    lacking = {f"--{role}": (None, question) for role, question in questions.items()}
-    ask.need(lacking if "value" in questions else {**lacking, **_of_value(unit, lower, upper, proposal)})
+    lacking: dict[str, tuple[str | None, str]] = {f"--{role}": (None, question) for role, question in questions.items()}
+    if "value" not in questions:
+        lacking.update(_of_value(unit, lower, upper, proposal))
+    ask.need(lacking)
     answers: dict[str, str] = {}
     for role, question in questions.items():
         answers[role] = ask.text(None, question, None, f"--{role}")
