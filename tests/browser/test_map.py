@@ -323,7 +323,7 @@ def test_hexagons_on_both_sides_of_the_180th_meridian_lie_side_by_side(open_map:
 
 
 def test_the_way_to_the_day_after_leads_over_days_without_a_release(browser: Browser, dataset: Dataset) -> None:
-    dataset.config_file.write_text(with_settings(WITH_MAP, epsilon_total=100.0))
+    dataset.config_file.write_text(with_settings(WITH_MAP, **CLIP_USER, epsilon_total=100.0))
     for number in (0, 3):
         write_day(dataset, day(number))
         dataset.run_day(day(number))

@@ -83,7 +83,7 @@ def test_more_epsilon_errs_less_and_too_little_is_marked_as_no_better_than_a_con
 
 
 def test_a_promise_that_is_wider_than_values_differ_is_marked(roaming: Dataset) -> None:
-    roaming.set(mechanism="planned", target_error=45.0)
+    roaming.set(definition="pure", mechanism="planned", target_error=45.0)
     promised = explored(roaming, [Decimal(2)])
     assert promised.target == 45
     assert [one.worse_than_constant for one in promised.choices] == [True] * 4
