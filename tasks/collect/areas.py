@@ -8,7 +8,7 @@ from bokeh.models import ColumnDataSource, FactorRange, PlainText
 from bokeh.plotting import figure
 
 from tasks.collect.config import CollectionConfig
-from tasks.formats.map.parts import (
+from tasks.map.parts import (
     BLUE,
     EDGE,
     INK,
@@ -20,9 +20,9 @@ from tasks.formats.map.parts import (
     page_figure,
     patches,
 )
-from tasks.formats.map.sources import outlines
-from tasks.formats.map.template import whole_page, with_own_ids
-from tasks.formats.map.words import certainty, decimals, inert, means_rounded_outwards, measured, tip
+from tasks.map.sources import outlines
+from tasks.map.template import whole_page, with_own_ids
+from tasks.map.words import certainty, decimals, inert, means_rounded_outwards, measured, tip
 
 _BESIDE_A_MAP, _AXIS_HEIGHT, _ROW_HEIGHT = 380, 120, 26
 """Of the figure with all areas, in pixels."""

@@ -2,14 +2,14 @@
 
 import functools
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import polars as pl
 
 from tasks.base.durable import canonical_json, sha256
-from tasks.formats.catalogue import medium_of
+from tasks.formats.catalogue import Format, medium_of
 from tasks.formats.publication import Publication, PublishedRelease
 
 _TABLE = "statistics.csv"
@@ -49,7 +49,9 @@ def data_package(publication: Publication) -> tuple[dict[str, Any], dict[str, di
         "description": publication.description,
         "created": publication.modified.isoformat(),
         "privacy": dict(publication.privacy),
-        "resources": [_resource(one, name) for one in publication.releases for name in sorted(one.files)],
+        "resources": [
+            _resource(one, name, publication.formats) for one in publication.releases for name in sorted(one.files)
+        ],
     }
     stated = {key: _without_none(value) for key, value in named.items() if value and publisher.name}
     return described | stated, {schema_name(one): table_schema(one, publication) for one in fields}
@@ -72,14 +74,14 @@ def table_schema(fields: tuple[tuple[str, str], ...], publication: Publication) 
     }
 
 
-def _resource(release: PublishedRelease, name: str) -> dict[str, Any]:
+def _resource(release: PublishedRelease, name: str, formats: Sequence[Format[Any]]) -> dict[str, Any]:
     stem, _, suffix = name.rpartition(".")
     days = [str(release.date), *([f"revision-{release.revision}"] if release.revision else [])]
     described = {
         "name": "-".join([stem, suffix, *days]),
         "path": f"{release.folder}/{name}",
         "format": suffix,
-        "mediatype": medium_of(name).media_type,
+        "mediatype": medium_of(name, formats).media_type,
         "hash": f"sha256:{release.files[name]}",
     }
     if name == _TABLE and release.fields:

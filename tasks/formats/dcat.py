@@ -7,7 +7,7 @@ of the latest day. Portals would not want a dataset for each day.
 from typing import Any
 
 from tasks.base.config_sections import Validation
-from tasks.formats.catalogue import FORMATS, JSON, Medium
+from tasks.formats.catalogue import JSON, Medium
 from tasks.formats.publication import Publication
 
 _EU = "http://publications.europa.eu/resource/authority"
@@ -67,7 +67,7 @@ def catalogue(publication: Publication, page: str, package: str) -> dict[str, An
 def _dataset(publication: Publication, described: dict[str, Any], page: str, package: str) -> dict[str, Any]:
     days = publication.first_ones
     latest, privacy = publication.latest, publication.privacy
-    formats = [one for one in FORMATS if one.name in latest.files and one.medium.file_type is not None]
+    formats = [one for one in publication.formats if one.name in latest.files and one.medium.file_type is not None]
     statement = (
         f"{privacy['statement']}. Unit of privacy: {privacy['unit_of_privacy']}. Neighbours: {privacy['neighbours']}"
     )

@@ -8,6 +8,7 @@ from typing import Any
 
 from tasks.base.config import Config
 from tasks.base.storage import MANIFEST
+from tasks.formats.catalogue import Format
 from tasks.formats.columns import meaning
 
 _SHOWN_FIRST = ("map.html", "statistics.csv")
@@ -56,6 +57,7 @@ class Publication:
         created: When the first release was made.
         modified: When the last release was made.
         releases: All releases, in the order in which they were made.
+        formats: The files of a day.
         is_presence_secret: Whether that somebody was there at all is secret; else values alone are.
         meaning: Returns what a published column means.
     """
@@ -67,6 +69,7 @@ class Publication:
     created: dt.datetime
     modified: dt.datetime
     releases: Sequence[PublishedRelease]
+    formats: Sequence[Format[Any]]
     is_presence_secret: bool = False
     meaning: Callable[[str], str] = meaning
 

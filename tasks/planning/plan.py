@@ -13,11 +13,11 @@ from tasks.base.config import Config
 from tasks.base.errors import HexveilError
 from tasks.base.logs import say
 from tasks.base.steps import step
-from tasks.formats.map.places import read_places
 from tasks.kinds.day import PlannedDay
 from tasks.kinds.payment import check_payment
 from tasks.kinds.plan import Plan, store_plan
 from tasks.kinds.table import kind_of
+from tasks.map.places import read_places
 from tasks.mechanisms.proposals import Proposal
 from tasks.mechanisms.table import propose
 from tasks.occupancy.user_cells import prepared_by

@@ -11,6 +11,7 @@ from tasks.formats.data_package import fields_of_file
 from tasks.formats.over_all_days import files_over_all_days, write_over_all_days
 from tasks.formats.publication import Publication, PublishedRelease
 from tasks.presence.config import PresenceConfig
+from tasks.presence.formats import FORMATS
 from tasks.presence.release import guarantee
 from tasks.presence.table import meaning
 
@@ -53,6 +54,7 @@ def _publication(released: Sequence[PresenceRelease], config: PresenceConfig) ->
             )
             for entry in released
         ],
+        formats=FORMATS,
         is_presence_secret=True,
         meaning=meaning,
     )

@@ -6,12 +6,12 @@ import polars as pl
 
 from tasks.base.config import Config
 from tasks.base.config_sections import Value
-from tasks.formats.map.day import map_day
-from tasks.formats.map.figures import map_document
-from tasks.formats.map.parts import tiles_words
-from tasks.formats.map.places import read_places
-from tasks.formats.map.template import whole_page
-from tasks.formats.map.words import head, rounded_outwards, with_look
+from tasks.map.day import map_day
+from tasks.map.figures import map_document
+from tasks.map.parts import tiles_words
+from tasks.map.places import read_places
+from tasks.map.template import whole_page
+from tasks.map.words import head, rounded_outwards, with_look
 from tasks.presence.formats import PresenceDay
 
 _PARTS = ("", "_sd", "_ci95_low", "_ci95_high")

@@ -11,9 +11,9 @@ from tasks.account.said_first import said_first
 from tasks.base import durable, frames
 from tasks.base.config import Config
 from tasks.base.storage import MANIFEST
-from tasks.formats.catalogue import FORMATS, PublishedDay
 from tasks.formats.columns import COLUMNS
 from tasks.kinds.stored_plan import StoredPlan
+from tasks.release.formats import FORMATS, PublishedDay
 from tasks.release.zones import zone_files
 
 _WRITTEN_LATER = ("number", "previous_hash", "hash", "committed_at")

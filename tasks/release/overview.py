@@ -13,6 +13,7 @@ from tasks.base.storage import TABLE
 from tasks.formats.data_package import fields_of_file
 from tasks.formats.over_all_days import files_over_all_days, write_over_all_days
 from tasks.formats.publication import Publication, PublishedRelease
+from tasks.release.formats import FORMATS
 from tasks.release.statement import guarantee
 
 
@@ -66,4 +67,5 @@ def _publication(released: list[Release], config: Config) -> Publication:
             )
             for entry in released
         ],
+        formats=FORMATS,
     )

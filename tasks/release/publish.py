@@ -14,7 +14,7 @@ from tasks.base.errors import LedgerBroken
 from tasks.base.logs import say, warn
 from tasks.base.steps import step
 from tasks.base.storage import TABLE
-from tasks.formats.catalogue import KEPT_ONCE
+from tasks.release.formats import KEPT_ONCE
 from tasks.release.overview import write_overview
 from tasks.release.periods import write_periods
 

@@ -11,8 +11,8 @@ from tasks.base.config import Config
 from tasks.base.copies import copy_all
 from tasks.base.errors import contained
 from tasks.base.storage import OWNER, is_over_all_days
-from tasks.formats.catalogue import KEPT_ONCE
 from tasks.kinds.table import load_plan
+from tasks.release.formats import KEPT_ONCE
 
 
 @contained

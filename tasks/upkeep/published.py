@@ -10,7 +10,7 @@ from tasks.base.config import Config
 from tasks.base.config_types import shown
 from tasks.base.provenance import code_hash
 from tasks.base.storage import TABLE, is_of_columns, is_over_all_days
-from tasks.formats.catalogue import KEPT_ONCE
+from tasks.release.formats import KEPT_ONCE
 from tasks.release.overview import overview
 from tasks.release.periods import problem_with_periods
 

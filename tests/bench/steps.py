@@ -17,8 +17,8 @@ from tasks.account.ledger import read_entries
 from tasks.base import warehouse
 from tasks.base.config import load_config
 from tasks.engines.prepare import prepare_day
-from tasks.formats.map.page import map_page
 from tasks.kinds.clipped.kind import Clipped
+from tasks.map.page import map_page
 from tasks.planning import plan
 from tasks.release import draw
 from tasks.reporting.budget_report import report_budget

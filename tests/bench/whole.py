@@ -5,7 +5,7 @@ import sys
 import time
 
 from flows import backfill, cli, daily, start
-from tasks.formats.map.page import map_page
+from tasks.map.page import map_page
 
 IMPORTED = (backfill, cli, daily, map_page, start)
 """What the command imports on its way."""

@@ -19,7 +19,7 @@ from playwright.sync_api import Browser
 from support import CLIP_USER, CONFIG, DATE, HEADER, WITH_MAP, Dataset, silence, table
 
 from tasks.base.config import Config, load_config
-from tasks.formats.map.page import map_page
+from tasks.map.page import map_page
 
 OpenMap = Callable[..., Any]
 PHONE = (375, 740)

@@ -17,8 +17,8 @@ from typer.main import get_command
 
 from flows.cli import app
 from tasks.base.config import Config, load_config
-from tasks.formats.catalogue import FORMATS
 from tasks.presence.config import load_presence
+from tasks.release.formats import FORMATS
 
 ROOT = Path(__file__).parents[2]
 REFERENCE = ROOT / "docs" / "reference"

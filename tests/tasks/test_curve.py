@@ -17,7 +17,7 @@ from tasks.release import overview
 
 def publication(dataset: Dataset) -> Publication:
     some: Any = None
-    return Publication(dataset.config, {}, 0.0, 0, some, some, [])
+    return Publication(dataset.config, {}, 0.0, 0, some, some, [], [])
 
 
 def days(*numbers: int) -> dict[dt.date, tuple[float, float]]:

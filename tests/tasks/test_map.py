@@ -11,9 +11,9 @@ from support import CLIP_USER, DATE, Dataset, table
 
 from dpmath.estimate.areas import AREAS
 from tasks.base.config import Config
-from tasks.formats.map import words
-from tasks.formats.map.day import MapDay, hour_marks, map_day, slot_labels, slot_starts
-from tasks.formats.map.sources import map_sources
+from tasks.map import words
+from tasks.map.day import MapDay, hour_marks, map_day, slot_labels, slot_starts
+from tasks.map.sources import map_sources
 
 ZONES = ("UTC", "Europe/Zurich", "America/St_Johns", "Australia/Lord_Howe", "Asia/Kathmandu", "America/Havana")
 

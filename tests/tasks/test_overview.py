@@ -29,13 +29,14 @@ from tasks.account.chain import releases
 from tasks.base.config import load_config
 from tasks.base.errors import BadConfig, HexveilError, LedgerBroken
 from tasks.formats import catalogue
-from tasks.formats.catalogue import FORMATS, Format, Medium, PublishedDay, TableFormat
+from tasks.formats.catalogue import Format, Medium, TableFormat
 from tasks.formats.columns import COLUMNS, meaning
 from tasks.formats.geography import with_instants
 from tasks.presence import formats as presence_formats
 from tasks.presence.formats import PresenceDay
 from tasks.presence.publish import publish_day
 from tasks.presence.verify import verify_presence
+from tasks.release.formats import FORMATS, PublishedDay
 from tasks.upkeep.renderings import unlike
 from tasks.upkeep.verify import verify_ledger
 

@@ -8,7 +8,7 @@ from support import DATE, Dataset
 
 from tasks.account import ledger
 from tasks.base.errors import BadInput
-from tasks.formats.map.places import Places, read_places
+from tasks.map.places import Places, read_places
 from tasks.planning.preview import preview_plan
 from tasks.upkeep.verify import verify_ledger
 

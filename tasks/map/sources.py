@@ -8,8 +8,8 @@ import polars as pl
 from bokeh.models import ColumnDataSource
 
 from tasks.formats.geography import outline
-from tasks.formats.map.day import MapDay
-from tasks.formats.map.places import Places
+from tasks.map.day import MapDay
+from tasks.map.places import Places
 
 _EARTH_RADIUS = 6_378_137.0
 _MERCATOR_END = 85.0

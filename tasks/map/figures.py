@@ -18,8 +18,8 @@ from bokeh.models import (
 )
 
 from tasks.base.config import Config
-from tasks.formats.map.day import MapDay
-from tasks.formats.map.parts import (
+from tasks.map.day import MapDay
+from tasks.map.parts import (
     BLUE,
     DARK_GREY,
     EDGE,
@@ -36,9 +36,9 @@ from tasks.formats.map.parts import (
     page_figure,
     patches,
 )
-from tasks.formats.map.places import Places
-from tasks.formats.map.sources import map_sources, place_sources
-from tasks.formats.map.words import (
+from tasks.map.places import Places
+from tasks.map.sources import map_sources, place_sources
+from tasks.map.words import (
     AREA_WORDS,
     OVER_TILES,
     Look,
@@ -77,7 +77,7 @@ def map_document(day: MapDay, places: Places, config: Config, zones: Places | No
     curve = _curve(sources, day, config)
     curve.add_layout(now)
     glue = CustomJS(
-        code=importlib.resources.files("tasks.formats.map").joinpath("map.js").read_text("utf-8"),
+        code=importlib.resources.files("tasks.map").joinpath("map.js").read_text("utf-8"),
         args={
             **sources,
             **{"slider": slider, "select": select, "now": now, "title": curve.title},

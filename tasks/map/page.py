@@ -5,12 +5,12 @@ import datetime as dt
 import polars as pl
 
 from tasks.base.config import Config
-from tasks.formats.map.day import map_day
-from tasks.formats.map.figures import map_document
-from tasks.formats.map.parts import tiles_words
-from tasks.formats.map.places import Places, outlines_of, read_places
-from tasks.formats.map.template import whole_page
-from tasks.formats.map.words import head, rounded_outwards, with_look, zone_words
+from tasks.map.day import map_day
+from tasks.map.figures import map_document
+from tasks.map.parts import tiles_words
+from tasks.map.places import Places, outlines_of, read_places
+from tasks.map.template import whole_page
+from tasks.map.words import head, rounded_outwards, with_look, zone_words
 
 
 def map_page(

@@ -21,7 +21,7 @@ from bokeh.palettes import Viridis256
 from bokeh.plotting import figure
 
 from tasks.base.config import Config
-from tasks.formats.map.words import FORMATTED
+from tasks.map.words import FORMATTED
 
 FAINT, EDGE, GREY, DARK_GREY, INK, BLUE, RED = (
     "#f6f6f4",

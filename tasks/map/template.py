@@ -13,7 +13,7 @@ from jinja2 import Environment, FunctionLoader, StrictUndefined
 
 from tasks.formats.look import colours
 
-_HERE = "tasks.formats.map"
+_HERE = "tasks.map"
 _ITEMS = re.compile(r"render_items = (\[.*\]);")
 _DOCUMENTS = re.compile(r"docs_json = document\.getElementById\('([^']*)'\)")
 _MODEL = re.compile(r'"id":"p(\d+)"')

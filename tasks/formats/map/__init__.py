@@ -1,1 +1,0 @@
-"""The map of a day: one page that opens in any browser."""

@@ -1,0 +1,1 @@
+"""The map of a day: one page that opens in any browser. Imports only ``formats`` and ``base``."""
