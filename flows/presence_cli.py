@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from flows import show
 from flows.show import out
-from tasks.account.paid import in_days
+from tasks.account.in_words import in_days
 
 if TYPE_CHECKING:
     from flows.presence import PresenceReport

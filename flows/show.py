@@ -15,7 +15,7 @@ from rich.console import Console
 from rich.table import Table
 
 from tasks.account.chain import releases
-from tasks.account.paid import in_days
+from tasks.account.in_words import in_days
 from tasks.account.stopped import stops
 from tasks.base.config import Config
 from tasks.base.config_source import WHO

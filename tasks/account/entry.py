@@ -9,7 +9,7 @@ from typing import Any, ClassVar
 
 from dpmath.core.currency import Currency, currency_of
 from tasks.account.fields import first_of_another_type, is_canonical_date, problem_with_currency
-from tasks.account.paid import paid_in_part_in_words
+from tasks.account.in_words import paid_in_part_in_words
 from tasks.account.said_first import WHOLE_DAY, said_first
 
 Stated = dict[str, Any]

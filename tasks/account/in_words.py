@@ -26,7 +26,7 @@ def promise_in_words(currency: Currency, budget: Budget, used: int) -> str:
 
 
 def so_far_in_words(currency: Currency, of_day: int, total: int, user_is: UserIs | None) -> str:
-    """Return how the guarantee begins, whichever version of the program wrote it."""
+    """Return how the guarantee begins, however the program words the rest."""
     day, everything = currency.in_words(of_day), currency.in_words(total)
     return f"{_PROTECTED[user_is]}: {day}; everything released so far together: {everything}"
 

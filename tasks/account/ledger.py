@@ -1,4 +1,4 @@
-"""The ledger: what was released and what it cost, one entry per line, chained by hash. To append is to release."""
+"""The ledger: what was released and what it cost, a line an entry, chained by hash. To append is to charge."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import Any
 
-from tasks.account.paid import paid_in_part_in_words
+from tasks.account.in_words import paid_in_part_in_words
 
 WHOLE_DAY = "whole_day"
 """The field with the mean over all records of an estimated day, how unsure it is, and how far cells are from it."""

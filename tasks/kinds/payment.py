@@ -12,7 +12,7 @@ import polars as pl
 from dpmath.core.accounting import ExactIntArray
 from dpmath.core.occupancy import Occupancy
 from tasks.account.entry import Stated
-from tasks.account.paid import PAID_IN_PART, paid_in_part_in_words
+from tasks.account.in_words import PAID_IN_PART, paid_in_part_in_words
 from tasks.base import frames
 from tasks.base.config import Config
 from tasks.base.errors import BudgetExceeded

@@ -5,7 +5,7 @@ from typing import Any
 
 from tasks.account.amendments import check_budget
 from tasks.account.entry import Entry
-from tasks.account.paid import describe_account, in_days, in_digits, promise_in_words
+from tasks.account.in_words import describe_account, in_days, in_digits, promise_in_words
 from tasks.account.presence_release import PresenceRelease, presence_releases
 from tasks.account.witnesses import (
     check_marks,

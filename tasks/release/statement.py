@@ -6,7 +6,7 @@ from typing import Any
 from dpmath.core.currency import GAUSSIAN, LAPLACE
 from tasks.account.entry import FORMAT
 from tasks.account.identity import release_id
-from tasks.account.paid import describe_account, guarantee_in_words, in_digits
+from tasks.account.in_words import describe_account, guarantee_in_words, in_digits
 from tasks.base import randomness
 from tasks.base.config import Config
 from tasks.base.config_privacy import Privacy

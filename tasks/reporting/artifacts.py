@@ -5,8 +5,8 @@ Without a scheduler, nothing is made that only the scheduler would show.
 
 import datetime as dt
 
+from tasks.account.in_words import PAID_IN_PART
 from tasks.account.ledger import list_entries
-from tasks.account.paid import PAID_IN_PART
 from tasks.base import scheduler
 from tasks.base.announcing import address, artifact_key, emit, show_markdown, show_verified, tell_if_low
 from tasks.base.config import Config

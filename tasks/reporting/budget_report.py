@@ -9,7 +9,7 @@ from statistics import quantiles
 from tasks.account.budgets import Account
 from tasks.account.chain import charges
 from tasks.account.entry import Entry
-from tasks.account.paid import in_days, promise_in_words
+from tasks.account.in_words import in_days, promise_in_words
 from tasks.base.config import Config
 from tasks.base.config_source import WHO
 from tasks.base.errors import contained

@@ -7,7 +7,7 @@ from typing import Any
 from tasks.account.amendments import amendments
 from tasks.account.chain import releases
 from tasks.account.entry import Entry, Release
-from tasks.account.paid import in_days
+from tasks.account.in_words import in_days
 from tasks.account.stopped import stops
 from tasks.base.config import Config
 from tasks.base.markdown import table, text

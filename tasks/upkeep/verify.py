@@ -14,7 +14,7 @@ from tasks.account.chain import releases
 from tasks.account.definitions import problem_with_definition
 from tasks.account.entry import Charge, Entry, Release
 from tasks.account.identity import path_in_table, published_folder, release_id
-from tasks.account.paid import PAID_IN_PART, so_far_in_words
+from tasks.account.in_words import PAID_IN_PART, so_far_in_words
 from tasks.account.screenings import describe_screening, find_stop
 from tasks.account.stopped import Stopped
 from tasks.account.witnesses import check_nothing_unpaid, folders_in_table, other_files, published_folders

@@ -12,7 +12,7 @@ from support import DATE, OF_SUMS_IN_BRIEF, Dataset, choose
 from tasks.account import ledger, private_files
 from tasks.account.budgets import Account
 from tasks.account.entry import Charge
-from tasks.account.paid import guarantee_in_words
+from tasks.account.in_words import guarantee_in_words
 from tasks.base.errors import BadConfig, DayStopped, LedgerBroken
 from tasks.planning.preview import preview_plan
 from tasks.release import draw
