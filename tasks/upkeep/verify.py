@@ -271,12 +271,11 @@ def _beyond_its_account(entry: Charge, losses: dict[str, int], account: Account,
 def _unlike_its_payment(
     entry: Release, plan: StoredPlan, losses: dict[str, int], account: Account, settings: Config
 ) -> Iterator[str]:
-    """Yield where an entry disagrees with what users had left before it. Older code did not record that."""
+    """Yield where an entry disagrees with what users had left before it."""
     used, stated = account.used(entry.date), entry.stated.get(PAID_IN_PART)
-    if plan.budgets is not None or entry.code == code_hash():
-        # each window that counts holds the day, so what counted before is less by the day's own loss
-        problem = unlike_account(plan, lambda user: account.limit - used[user] + losses.get(user, 0), settings)
-        yield from [problem] if problem else []
+    # each window that counts holds the day, so what counted before is less by the day's own loss
+    problem = unlike_account(plan, lambda user: account.limit - used[user] + losses.get(user, 0), settings)
+    yield from [problem] if problem else []
     if stated != paid(plan, settings).get(PAID_IN_PART):
         yield f"{PAID_IN_PART} is not what users had left"
     elif stated is not None and Decimal(stated["share"]) < settings.budget.least_share:

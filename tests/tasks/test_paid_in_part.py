@@ -10,8 +10,8 @@ from estimates import day, released, write_day
 from insider import forged
 from support import CLIP_USER, DATE, Dataset, later_day, table
 
-from tasks.account import ledger
-from tasks.base import frames
+from tasks.account import ledger, private_files
+from tasks.base import durable, frames
 from tasks.base.errors import BudgetExceeded, LedgerBroken
 from tasks.kinds.payment import Payment, payment_of
 from tasks.kinds.table import load_plan
@@ -155,6 +155,13 @@ def test_verify_trusts_nothing_that_is_said_of_the_payment(nearly_spent: Dataset
             verify_ledger(nearly_spent.config)
     path.write_bytes(first + forged(json.dumps(less).encode()))
     with pytest.raises(LedgerBroken, match="paid_in_part is not what users had left"):
+        verify_ledger(nearly_spent.config)
+    plans = private_files.plans(nearly_spent.config)
+    plan = json.loads((plans / stated["plan"]).read_bytes())
+    silent = {**plan, "files": {name: file for name, file in plan["files"].items() if name != "budgets"}}
+    made = {"plan": durable.write_named_by_hash(plans, durable.canonical_json(silent)), "code": "another"}
+    path.write_bytes(first + forged(json.dumps(less).encode(), **made))
+    with pytest.raises(LedgerBroken, match="the plan does not say so"):
         verify_ledger(nearly_spent.config)
     path.write_bytes(whole)
     assert verify_ledger(nearly_spent.config).n_releases == 2
