@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from decimal import Decimal
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, get_args
 
 import typer
 
@@ -15,6 +15,7 @@ from flows import show
 from flows.questions import Asker, asked_columns, asked_value, given_area, given_delimiter, given_format, given_only
 from flows.show import out
 from tasks.base.config import Config
+from tasks.base.config_source import Format
 from tasks.base.config_types import file_in_the_way
 from tasks.base.errors import BadConfig, HexveilError, OtherDays
 from tasks.base.names import NAME
@@ -51,7 +52,7 @@ def init(
         str | None, typer.Option("--delimiter", help='Between fields of CSV, if the header does not show it; or "tab".')
     ] = None,
     form: Annotated[
-        str | None, typer.Option("--format", help="csv, parquet, ndjson, json, xml, gtfs-rt, plt, if no name says it.")
+        str | None, typer.Option("--format", help=f"{', '.join(get_args(Format))}, if no name says it.")
     ] = None,
     records: Annotated[
         str | None, typer.Option("--records", help='Path to the list in JSON ("" for a bare list), or element of XML.')
