@@ -1,8 +1,7 @@
 -- Whether the mirror holds rows of a release that are not in its released file.
 -- Grain    one row if so
 -- Reads    statistic, the file $path
--- Params   $release_id, $path: of the released table
--- Units    percentiles and shares are in the files alone
+-- Params   $release_id, $path: of the released table; $columns: those of statistic. Others are in the files alone
 -- Privacy  public
 select 1
 from (
@@ -11,7 +10,7 @@ from (
     from (
         select * from statistic where false
         union all by name
-        select columns(lambda c: not regexp_matches(c, '^(p[0-9]|share_above_|distribution_area)'))
+        select columns(lambda c: list_contains($columns, c))
         from read_parquet($path, hive_partitioning = false)
     )
 )

@@ -4,7 +4,6 @@ import logging
 from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager
 from functools import partial
-from pathlib import Path
 
 from tasks.account import private_files
 from tasks.account.chain import releases
@@ -118,7 +117,7 @@ def check_rows(known: dict[str, str | None], entries: list[Entry], config: Confi
         if connection is None:
             return
         for entry in progress(held, "comparing the mirror"):
-            released = {"release_id": entry.release_id, "path": str(_released_file(entry, config))}
+            released = {"release_id": entry.release_id, **_table_of(entry, connection, config)}
             charged = {name: entry.stated[name] for name in _CHARGE}
             is_charged = known[entry.release_id] is not None
             if warehouse.rows(connection, "checks/mirrored_rows_otherwise", released) or (
@@ -150,15 +149,14 @@ def bring_in_line(entries: list[Entry], config: Config) -> None:
 
 
 def _write(connection: warehouse.Connection, entry: Release, config: Config) -> None:
-    path = _released_file(entry, config)
     for table in tables.MIRRORED:
         warehouse.run_on(connection, "write/delete_release", table, {"release_id": entry.release_id})
-    warehouse.run(connection, "write/statistic", {"path": str(path)})
+    warehouse.run(connection, "write/statistic", _table_of(entry, connection, config))
     warehouse.run(connection, "write/charge", {name: entry.stated[name] for name in _CHARGE})
 
 
-def _released_file(entry: Release, config: Config) -> Path:
-    """Return the path of a release's table, after checking that it is unchanged."""
-    file_hash = entry.files[TABLE]
-    private_files.read(private_files.releases(config), file_hash)
-    return private_files.releases(config) / file_hash
+def _table_of(entry: Release, connection: warehouse.Connection, config: Config) -> dict[str, str | list[str]]:
+    """Return the path of a release's table, after checking that it is unchanged, and the columns that are mirrored."""
+    file_hash, folder = entry.files[TABLE], private_files.releases(config)
+    private_files.read(folder, file_hash)
+    return {"path": str(folder / file_hash), "columns": connection.table("statistic").columns}

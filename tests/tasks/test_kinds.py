@@ -15,7 +15,7 @@ from support import CLIP_USER, DATE, Dataset, choose, table
 from tasks.account import ledger, mirror
 from tasks.base.config import Config
 from tasks.base.errors import HexveilError
-from tasks.formats.columns import meaning
+from tasks.formats.columns import COLUMNS, meaning
 from tasks.kinds.cell_sums.stored_sum import StoredSum
 from tasks.kinds.clipped.kind import Clipped
 from tasks.kinds.kind import Drawing, Drawn
@@ -122,3 +122,17 @@ def test_a_column_without_a_meaning_is_not_charged(uneven: Dataset, monkeypatch:
     with pytest.raises(HexveilError, match="unheard_of"):
         uneven.run_day()
     assert ledger.read_entries(uneven.config) == []
+
+
+def test_a_column_that_the_mirror_lacks_is_published_all_the_same(
+    uneven: Dataset, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It is charged before the mirror is written, so the mirror must not be what refuses it."""
+    uneven.set(**CLIP_USER)
+    monkeypatch.setitem(KINDS, "clipped", Wider())
+    monkeypatch.setitem(COLUMNS, "unheard_of", "a column of a new kind")
+    uneven.run_day()
+    assert table(uneven)["unheard_of"].to_list() == [1.0] * len(table(uneven))
+    known, entries = mirror.known_releases(uneven.config), ledger.read_entries(uneven.config)
+    assert known == {entries[0].stated["release_id"]: entries[0].hash}
+    mirror.check_rows(known, entries, uneven.config)
