@@ -37,15 +37,6 @@ class City:
     fast: np.ndarray
 
 
-def a_city(n_people: int = 20_000, n_rings: int = 9, seed: int = 1, spacing: float = 2.2) -> City:
-    """Return a city of hexagons in rings about a centre: 271 of them for 9 rings."""
-    span = range(-n_rings, n_rings + 1)
-    axial = np.array([(q, r) for q in span for r in span if abs(q + r) <= n_rings])
-    return city_at(
-        spacing * np.column_stack([axial[:, 0] + axial[:, 1] / 2, axial[:, 1] * np.sqrt(3) / 2]), n_people, seed
-    )
-
-
 def city_at(position: np.ndarray, n_people: int, seed: int = 1) -> City:
     """Return a city of hexagons about a centre at 0, 0.
 

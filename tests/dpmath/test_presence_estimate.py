@@ -25,10 +25,20 @@ from dpmath.presence.state import Asked, asked_of
 from dpmath.presence.tilted import tilted
 from dpmath.presence.user_cells import UserCells, capped
 from dpmath.presence.weights import lean_of, least_error_weights, log_length_of, share_of
-from tasks.records.synthetic_people import N_SLOTS, VALUE_RANGE, a_city, a_day
+from tasks.records.synthetic_people import N_SLOTS, VALUE_RANGE, City, a_day, city_at
 
 CURRENCY = Concentrated(Decimal("1e-6"))
 CAP = 60
+
+
+def a_city(n_people: int, n_rings: int, seed: int) -> City:
+    """Return a city of hexagons in rings about a centre."""
+    span = range(-n_rings, n_rings + 1)
+    axial = np.array([(q, r) for q in span for r in span if abs(q + r) <= n_rings])
+    places = np.column_stack([axial[:, 0] + axial[:, 1] / 2, axial[:, 1] * np.sqrt(3) / 2])
+    return city_at(2.2 * places, n_people, seed)
+
+
 CITY = a_city(6000, n_rings=3, seed=4)
 GRID = Grid(CITY.position, N_SLOTS)
 
