@@ -1,5 +1,5 @@
 // Shows a slot and a hexagon. The body of one Bokeh callback, run when the page is ready and whenever the slider,
-// the list or a click on the map changes; its variables are the models and numbers that tasks/formats/map/figures.py names.
+// the list or a click on the map changes; its variables are the models and numbers that tasks/map/figures.py names.
 
 const slot = slider.categories.indexOf(slider.value)
 

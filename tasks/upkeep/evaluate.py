@@ -16,7 +16,7 @@ from tasks.base import durable, warehouse
 from tasks.base.config import Config
 from tasks.base.errors import HexveilError, contained
 from tasks.base.storage import TABLE, private_folder
-from tasks.kinds.estimated.public_day import n_slots_of, parents_of, slots_of
+from tasks.occupancy.cells import n_slots_of, parents_of, slots_of
 
 _GROUPS = 5
 

@@ -29,8 +29,8 @@ from tasks.base.logs import warn
 from tasks.formats.columns import share_above
 from tasks.kinds.estimated.asked_day import limits_in_points, norm_of
 from tasks.kinds.estimated.owner_covariates import covariate_names
-from tasks.kinds.estimated.public_day import parents_of
 from tasks.kinds.estimated.states import known_before
+from tasks.occupancy.cells import parents_of
 
 log = logging.getLogger("hexveil.estimate")
 

@@ -29,7 +29,7 @@ from tasks.formats.joint import JOINT, JOINT_SHARES, says_another
 from tasks.kinds.estimated.asked_day import Known
 from tasks.kinds.estimated.laws import unlike_laws, without_laws
 from tasks.kinds.estimated.owner_covariates import covariate_names
-from tasks.kinds.estimated.public_day import occupancy_of, parents_of
+from tasks.kinds.estimated.public_day import occupancy_of
 from tasks.kinds.estimated.release import describe_joint, describe_questions
 from tasks.kinds.estimated.shares import says_other_shares
 from tasks.kinds.estimated.states import (
@@ -44,6 +44,7 @@ from tasks.kinds.estimated.states import (
 )
 from tasks.kinds.estimated.tables import areas_of, estimate_frame, further_tables, support_of, target_of
 from tasks.kinds.stored_plan import StoredPlan
+from tasks.occupancy.cells import parents_of
 
 log = logging.getLogger("hexveil.verify")
 
