@@ -6,56 +6,27 @@ directions that are independent before the day, and share the ball among them: t
 here decides about privacy.
 """
 
-from collections.abc import Callable
-from dataclasses import dataclass
-from hashlib import shake_128
-
 import numpy as np
 
 from dpmath.core.occupancy import IntArray
 from dpmath.estimate import shrinkage
 from dpmath.estimate.day import FloatArray
+from dpmath.estimate.directions import Directions, directions
 from dpmath.estimate.measurement import Measurement, Norm, user_sums
 from dpmath.estimate.posterior import Design
 from dpmath.estimate.sharing import shared_l1, shared_l2
 from dpmath.estimate.state import POINTS
 from dpmath.estimate.view import View
 from dpmath.estimate.whole import RADIUS, OfPairs, in_whole_numbers
-from dpmath.joint.products import product
 
-N_DIRECTIONS = 250
-"""How many directions are looked for."""
-_BLOCK, _N_BLOCKS = 100, 4
-"""The search is among so many vectors at a time: their products with each other are what it costs."""
-_LEAST_NORM = 1e-12
 MOST_CELLS = 400
 """Of how many cells an l1 ball may have a part of its own: those that hold the most records."""
 _PARTS_OF_L1 = (1.0, 0.7, 0.4, 0.1, 0.0)
 """Which shares of an l1 ball are tried for directions; the rest is for cells."""
-_SIGNAL_DIRECTIONS = 4
 _LEAST_LENGTH = 1e-6
 _FARTHEST_LEVEL = 3.0
 """How many standard deviations, beside the scale of all values, a user's mean may be off before it is cut."""
 _L1_MEAN = np.sqrt(2 / np.pi)
-Image = Callable[[FloatArray], FloatArray]
-"""The product of a matrix with some columns."""
-
-
-@dataclass(frozen=True)
-class Directions:
-    """Directions among the strata that are independent before the day, the most uncertain first.
-
-    Attributes:
-        values: The directions' values at the strata, shape (R, n).
-        variance: Variance of the sum along each, whose residual has variance 1, shape (n,).
-        gain: By how much knowing it would lower the map's squared error, weighted by records, shape (n,).
-        fields: What moves with it by one standard deviation, shape (R, n).
-    """
-
-    values: FloatArray
-    variance: FloatArray
-    gain: FloatArray
-    fields: FloatArray
 
 
 def design(view: View, norm: Norm, noise: float, reach: FloatArray, found: Directions | None = None) -> Design:
@@ -78,7 +49,8 @@ def design(view: View, norm: Norm, noise: float, reach: FloatArray, found: Direc
     n_users = max(1, occupancy.n_users)
     length, unit = _length(view, among, norm, noise)
     loading = (_in_l2 if norm == "l2" else _in_l1)(view, among, unit)
-    lengths, part = _expected_lengths(view, loading, among.fields[:, among.variance > n_users / 4], norm)
+    large = among.variance[: among.fields.shape[1]] > n_users / 4
+    lengths, part = _expected_lengths(view, loading, among.fields[:, large], norm)
     least = max(float(lengths.max(initial=0.0)), 1e-300) * _LEAST_LENGTH  # a user whom no question concerns has none
     of_users = np.where(lengths > least, length * reach / np.maximum(lengths, least), 0.0)
     weight = (of_users[occupancy.user] * occupancy.n_records).astype(np.float64)
@@ -154,7 +126,7 @@ def _in_l1(view: View, found: Directions, unit: float) -> FloatArray:
         weight = part * shared_l1(found.gain, found.variance, unit / max(part, 1e-9) ** 2, cost)
         used = np.flatnonzero(weight)
         told = found.variance * weight**2 / (found.variance * weight**2 + unit)
-        left = np.maximum(view.state_variance - (strata.cell_means(found.fields) ** 2 * told).sum(axis=1), 1e-9)
+        left = np.maximum(view.state_variance - (found.of_cells**2 * told).sum(axis=1), 1e-9)
         variance = left[cells] * (records[cells] / energy[cells]) ** 2
         cost = n_own[cells] / n_users * (1 + variance / n_own[cells])
         gain = records[cells] * left[cells]
@@ -193,65 +165,6 @@ def as_measured(measurement: Measurement) -> Design:
     return Design(measurement.loading.astype(np.float64), weight)
 
 
-def directions(view: View) -> Directions:
-    """Return the directions: those along which the strata's values vary most, for what their records could tell.
-
-    If a stratum's value is divided by the deviation that residuals give to the mean of its records, these are the
-    eigenvectors of the covariance with the largest eigenvalues. Their gain is that of the cells, not of the strata.
-
-    Source:
-        HV-E2.
-    """
-    state, strata = view.state, view.strata
-    root, cell = (strata.records / view.energy)[:, None], strata.cell
-    of_cells = view.cell_variance[cell, None]
-
-    def covariance(vectors: FloatArray) -> FloatArray:
-        values = root * vectors
-        of_states = view.today.times(strata.transposed_times(values, state.n_hexagons))
-        return root * (strata.times(of_states) + of_cells * strata.cell_sums(values)[cell])
-
-    n_strata = cell.size
-    n_vectors, records = min(_BLOCK, n_strata), strata.records[:, None]
-    # the search starts from numbers without order, the same on every machine, and large where a cell counts for much
-    unordered = np.frombuffer(shake_128(b"start").digest(n_strata * n_vectors), dtype=np.int8)
-    start = np.sqrt(records) * (unordered.reshape(n_strata, n_vectors) + np.float64(0.5))
-    vectors, moved, variance = _largest(start, covariance)
-    fields = moved / root / np.sqrt(variance)
-    gain = (view.day.occupancy.cell_records[:, None] * strata.cell_means(fields) ** 2).sum(axis=0)
-    return Directions(vectors / view.energy[:, None], variance, gain, fields)
-
-
-def _largest(start: FloatArray, image: Image) -> tuple[FloatArray, FloatArray, FloatArray]:
-    """Return eigenvectors of a symmetric matrix by a block Lanczos search, their images, and their eigenvalues.
-
-    The eigenvectors are orthonormal. The largest eigenvalues are first.
-
-    Args:
-        start: The first block, shape (n, k).
-        image: Multiplies the matrix by columns.
-    """
-    rest, taken = image(start), 0.0
-    n_most, n_found = start.shape[1] * _N_BLOCKS, 0
-    vectors, known = (np.empty((len(start), n_most)) for _ in range(2))
-    projected = np.zeros((n_most, n_most))  # its upper half
-    for _ in range(_N_BLOCKS):
-        norms, rotation = np.linalg.eigh(rest.T @ rest)
-        kept = norms > (norms[-1] + taken) * _LEAST_NORM
-        if not kept.any():
-            break
-        here, n_found = slice(n_found, n_found + int(kept.sum())), n_found + int(kept.sum())
-        vectors[:, here] = product(rest, rotation[:, kept] / np.sqrt(norms[kept]))
-        known[:, here] = image(vectors[:, here])
-        so_far = vectors[:, :n_found]
-        part = projected[:n_found, here] = product(so_far.T, known[:, here])
-        rest, taken = known[:, here] - product(so_far, part), float((part**2).sum())
-        rest -= product(so_far, product(so_far.T, rest))  # once more, for what rounding left
-    variance, rotation = np.linalg.eigh(projected[:n_found, :n_found], UPLO="U")
-    variance, rotation = np.maximum(variance[::-1][:N_DIRECTIONS], 1e-12), rotation[:, ::-1][:, :N_DIRECTIONS]
-    return product(vectors[:, :n_found], rotation), product(known[:, :n_found], rotation), variance
-
-
 def _expected_lengths(view: View, loading: FloatArray, fields: FloatArray, norm: Norm) -> tuple[FloatArray, float]:
     """Return how long each user's vector is expected to be before it is scaled, and which part a component is of it.
 
@@ -266,7 +179,7 @@ def _expected_lengths(view: View, loading: FloatArray, fields: FloatArray, norm:
         length for l1, is that of one component: the mean over users and components, large ones counting for more.
     """
     occupancy, strata = view.day.occupancy, view.strata
-    fields, records = fields[:, :_SIGNAL_DIRECTIONS], occupancy.n_records.astype(np.float64)
+    records = occupancy.n_records.astype(np.float64)
     rest = view.state_variance[strata.cell] + strata.stay_variance(view.today)
     rest = np.maximum(rest - (fields**2).sum(axis=1), 0.0)
     spread = records**2 * (view.residual_variance + rest[strata.of_pair])

@@ -11,7 +11,8 @@ import numpy as np
 from dpmath.estimate import shrinkage
 from dpmath.estimate.asked import Asked
 from dpmath.estimate.day import FloatArray
-from dpmath.estimate.design import RADIUS, Directions, design, directions
+from dpmath.estimate.design import RADIUS, design
+from dpmath.estimate.directions import Directions, directions
 from dpmath.estimate.posterior import Estimate, Taken, solved, told_by
 from dpmath.estimate.questions import SHARE_BITS
 from dpmath.estimate.state import POINTS, State, first_state

@@ -25,15 +25,8 @@ from scipy.stats import ortho_group
 
 from dpmath.estimate import shrinkage
 from dpmath.estimate.day import Day
-from dpmath.estimate.design import (
-    N_DIRECTIONS,
-    RADIUS,
-    as_measured,
-    design,
-    directions,
-    level,
-    whole_numbers,
-)
+from dpmath.estimate.design import RADIUS, as_measured, design, level, whole_numbers
+from dpmath.estimate.directions import N_DIRECTIONS, directions
 from dpmath.estimate.measurement import LARGEST_RADIUS, Norm
 from dpmath.estimate.posterior import Design, solved
 from dpmath.estimate.sharing import shared_l1, shared_l2
