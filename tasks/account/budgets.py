@@ -7,7 +7,7 @@ import datetime as dt
 import json
 from collections import Counter, defaultdict
 from collections.abc import Callable, Hashable
-from functools import lru_cache, partial
+from functools import cached_property, lru_cache, partial
 from pathlib import Path
 from typing import Generic, TypeVar
 
@@ -50,7 +50,7 @@ class Account:
         self._added: list[tuple[dt.date, Losses]] = []
         self._added_sum = _SlidingSum()
 
-    @property
+    @cached_property
     def limit(self) -> int:
         """What any user may lose, in total or within a window."""
         return self.currency.within(self.budget.epsilon_total)

@@ -62,7 +62,8 @@ class Payment:
 def payment_of_day(user_hashes: list[str], occupancy: Occupancy, left: ExactIntArray, config: Config) -> Payment:
     """Return what of a day is paid, from what each of its users has left, shape (L,)."""
     n_records = np.bincount(occupancy.user, occupancy.n_records, minlength=occupancy.n_users).astype(np.int64)
-    units = frames.exact_series(_within_a_day(int(one), config) for one in left)
+    full = config.privacy.loss_per_day
+    units = frames.exact_series(_within_a_day(int(one), full) for one in left)
     budgets = pl.DataFrame({"user_hash": user_hashes, "n_records": n_records, "loss_units": units})
     return payment_of(budgets.sort("user_hash"), config)
 
@@ -107,9 +108,9 @@ def unlike_account(plan: StoredPlan, left: Callable[[str], int], config: Config)
         left: Returns what the account leaves to a user, before the release.
         config: Says what a day may cost.
     """
-    of_pairs = plan.pairs.group_by("user_hash").agg(pl.col("n_records").sum())
+    full, of_pairs = config.privacy.loss_per_day, plan.pairs.group_by("user_hash").agg(pl.col("n_records").sum())
     if plan.budgets is None:
-        short = any(left(user) < config.privacy.loss_per_day for user in of_pairs["user_hash"])
+        short = any(left(user) < full for user in of_pairs["user_hash"])
         return "users have less left than a day may cost, and the plan does not say so" if short else None
     joined = of_pairs.join(plan.budgets, on="user_hash", how="left", suffix="_of_day")
     if not (joined["n_records"] <= joined["n_records_of_day"]).fill_null(value=False).all():
@@ -117,7 +118,7 @@ def unlike_account(plan: StoredPlan, left: Callable[[str], int], config: Config)
     if plan.budgets["n_records"].sum() != plan.cells["n_records"].sum():
         return "the users' budgets are not those of the day's records"
     held = plan.budgets.select("user_hash", "loss_units").iter_rows()
-    if any(int(units) > _within_a_day(left(user), config) for user, units in held):
+    if any(int(units) > _within_a_day(left(user), full) for user, units in held):
         return "the users' budgets are more than the account leaves"  # less, if a day planned before was not released
     return None
 
@@ -127,8 +128,8 @@ def paid(plan: StoredPlan, config: Config) -> Stated:
     return {} if plan.budgets is None else payment_of(plan.budgets, config).stated
 
 
-def _within_a_day(left: int, config: Config) -> int:
-    return max(0, min(left, config.privacy.loss_per_day))
+def _within_a_day(left: int, full: int) -> int:
+    return max(0, min(left, full))
 
 
 def _share(left: list[int], n_records: list[int], config: Config) -> Decimal:
