@@ -185,7 +185,7 @@ def _expected_lengths(view: View, loading: FloatArray, fields: FloatArray, norm:
     spread = records**2 * (view.residual_variance + rest[strata.of_pair])
     components = user_sums(occupancy, spread, loading**2, strata.of_pair)
     for field in fields.T:
-        components += user_sums(occupancy, records, field[:, None] * loading, strata.of_pair) ** 2
+        components += user_sums(occupancy, records * field[strata.of_pair], loading, strata.of_pair) ** 2
     if norm == "l1":
         components = _L1_MEAN * np.sqrt(components)
     whole = components.sum(axis=1)

@@ -5,6 +5,7 @@ All of it is post-processing of noisy sums.
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cached_property
 from typing import NamedTuple
 
 import numpy as np
@@ -159,7 +160,10 @@ class _Point:
         self._whole, self._of_cells = float(by_logs.sum(axis=1)[:n_scales].sum()), by_logs
         penalty = 0.5 * float(logs @ precision @ logs) + 0.5 * self._whole**2
         self.fit = -0.5 * float(told @ told) - float(np.log(np.diag(self._root)).sum()) - penalty
-        self._images = np.column_stack([one @ self._solved for one in self._moved])
+
+    @cached_property
+    def _images(self) -> FloatArray:
+        return np.column_stack([one @ self._solved for one in self._moved])
 
     @property
     def gradient(self) -> FloatArray:

@@ -78,14 +78,16 @@ class Factors:
 
         Factors of all cells alone count: what is of a hexagon or slot is left out.
         """
-        by_label = csr_array((np.ones(label.size), (label, np.arange(label.size))))
+        cells = [np.flatnonzero(label == one) for one in np.unique(label)]
+        parts = [(some, self.common[some], self.against[some]) for some in cells]
         of_cells = (self.common**2).sum(axis=1) - (self.against**2).sum(axis=1)
 
         def times(vector: FloatArray) -> FloatArray:
-            adds, less = (
-                (one * (by_label @ (one * vector[:, None]))[label]).sum(axis=1) for one in (self.common, self.against)
-            )
-            return np.asarray(adds - less - of_cells * vector)
+            found = -of_cells * vector
+            for some, common, against in parts:
+                here = vector[some]
+                found[some] += common @ (common.T @ here) - against @ (against.T @ here)
+            return found
 
         return times
 
