@@ -120,7 +120,7 @@ def _ranked() -> Iterator[tuple[str, Rank]]:
 def _best(ranked: Iterable[tuple[str, Rank]]) -> dict[str, Rank]:
     best: dict[str, Rank] = {}
     for name, rank in ranked:
-        plain = "".join(words_of(name))
+        plain = name if name.isascii() else "".join(words_of(name))
         best[plain] = min(rank, best.get(plain, rank))
     return best
 
