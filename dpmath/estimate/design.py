@@ -107,7 +107,8 @@ def _in_l2(view: View, found: Directions, unit: float) -> FloatArray:
     n_users = max(1, view.day.occupancy.n_users)
     shared = shared_l2(found.gain, found.variance, unit, 1 + found.variance / n_users)
     used = np.flatnonzero(shared > 1e-5 * shared.max())
-    return found.values[:, used] * np.sqrt(shared[used])
+    # taken row by row: columns one after the other would be copied by every product with pairs
+    return found.values.take(used, axis=1) * np.sqrt(shared[used])
 
 
 def _in_l1(view: View, found: Directions, unit: float) -> FloatArray:
