@@ -74,6 +74,11 @@ class Parts:
     shocks: tuple[FloatArray, FloatArray]
     of_cells: FloatArray
 
+    @cached_property
+    def varying(self) -> FloatArray:
+        """All that have a scale, and the shocks, as one array: so a mean of them is one product."""
+        return np.stack([*self.of, *self.shocks])
+
 
 def prior(scale_variance: float) -> FloatArray:
     """Return the covariance of the logs of the scales before anything was measured.
@@ -145,14 +150,13 @@ class _Point:
     """The penalised log likelihood at some scales, with its slope and information."""
 
     def __init__(self, parts: Parts, sums: FloatArray, precision: FloatArray, logs: FloatArray) -> None:
-        self.logs, self._precision = logs, precision
-        n_scales = len(NAMES)
-        self._moved = [np.exp(log) * part for log, part in zip(logs, parts.of, strict=False)]
-        for number, (log, part) in enumerate(zip(logs[n_scales:], parts.shocks, strict=True), NAMES.index("level")):
-            usual = np.exp(logs[number]) * part
-            self._moved[number] = self._moved[number] + np.expm1(log) * usual
-            self._moved.append(np.exp(log) * usual)
-        whole = parts.fixed + sum(self._moved[:n_scales])
+        self.logs, self._precision, self._varying = logs, precision, parts.varying
+        n_scales, factors = len(NAMES), np.exp(logs)
+        self._shares = np.diag(factors)  # of each varying matrix in what moves with each log
+        for number, shock in enumerate(range(n_scales, logs.size), NAMES.index("level")):
+            self._shares[number, shock] = factors[number] * np.expm1(logs[shock])
+            self._shares[shock, shock] = factors[number] * factors[shock]
+        whole = parts.fixed + np.tensordot(self._shares[:n_scales].sum(axis=0), self._varying, 1)
         self._root = np.linalg.cholesky(whole)
         told = solve_triangular(self._root, sums, lower=True)
         self._solved = solve_triangular(self._root, told, lower=True, trans=1)
@@ -163,12 +167,12 @@ class _Point:
 
     @cached_property
     def _images(self) -> FloatArray:
-        return np.column_stack([one @ self._solved for one in self._moved])
+        return np.asarray((self._shares @ (self._varying @ self._solved)).T)
 
     @property
     def gradient(self) -> FloatArray:
         inverse = cho_solve((self._root, True), np.eye(len(self._root)))
-        traces = np.array([np.vdot(inverse, one) for one in self._moved])
+        traces = self._shares @ [np.vdot(inverse, one) for one in self._varying]
         return np.asarray(
             0.5 * (self._solved @ self._images - traces)
             - self._precision @ self.logs

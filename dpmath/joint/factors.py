@@ -66,10 +66,12 @@ class Factors:
     def blocks(self, cells: IntArray) -> FloatArray:
         """Return the covariance of the cells of each hexagon: shape (n, m) of cells, -1 for none, to (n, m, m)."""
         there, here = cells >= 0, np.arange(cells.shape[1])
-        found = np.zeros((*cells.shape, cells.shape[1]))
-        for loading, sign in ((self.common, 1), (self.against, -1), (self.of_hexagon, 1)):
-            part = there[..., None] * loading[cells]
-            found += sign * (part @ part.transpose(0, 2, 1))
+        found: FloatArray = np.zeros((*cells.shape, cells.shape[1]))
+        for number, some in enumerate(cells):
+            at = np.flatnonzero(some >= 0)
+            for loading, sign in ((self.common, 1), (self.against, -1), (self.of_hexagon, 1)):
+                part = loading[some[at]]
+                found[number][np.ix_(at, at)] += sign * (part @ part.T)
         found[:, here, here] += there * ((self.of_slot**2).sum(axis=1) + self.alone)[cells]
         return found
 
