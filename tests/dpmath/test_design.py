@@ -100,6 +100,17 @@ def test_no_direction_is_lost_or_found_twice(n_hexagons: int, n_slots: int, rati
 
 
 @pytest.mark.theorem("HV-E2")
+def test_directions_are_found_where_no_strata_move_apart() -> None:
+    """Each user has one record in a cell, so a cell has one stratum."""
+    day = a_city()
+    view = a_view(replace(day, occupancy=replace(day.occupancy, n_records=np.ones_like(day.occupancy.n_records))))
+    found, (variance, gain, _) = directions(view), eigen(view)
+    assert found.values.shape == (view.day.occupancy.n_cells, found.variance.size)
+    assert found.variance[:30] == pytest.approx(variance[:30], rel=1e-4)
+    assert found.gain[:30] == pytest.approx(gain[:30], rel=1e-2)
+
+
+@pytest.mark.theorem("HV-E2")
 @pytest.mark.parametrize("make", [a_view, a_short_view])
 @pytest.mark.parametrize("noise", [0.3, 3.0, 30.0])
 def test_no_direction_is_worth_more_than_another_for_what_it_costs(make: Callable[[Day], View], noise: float) -> None:
