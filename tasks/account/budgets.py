@@ -7,13 +7,15 @@ import datetime as dt
 import json
 from collections import Counter, defaultdict
 from collections.abc import Callable, Hashable
-from functools import cached_property, lru_cache, partial
+from decimal import Decimal
+from functools import lru_cache, partial
 from pathlib import Path
 from typing import Generic, TypeVar
 
 import numpy as np
 
 from dpmath.core.accounting import ExactIntArray
+from dpmath.core.currency import Currency
 from tasks.account import private_files
 from tasks.account.chain import charges
 from tasks.account.definitions import check_definition
@@ -50,10 +52,10 @@ class Account:
         self._added: list[tuple[dt.date, Losses]] = []
         self._added_sum = _SlidingSum()
 
-    @cached_property
+    @property
     def limit(self) -> int:
-        """What any user may lose, in total or within a window."""
-        return self.currency.within(self.budget.epsilon_total)
+        """What any user may lose, in total or within a window, by the budget as it is now: verifying changes it."""
+        return _limit(self.currency, self.budget.epsilon_total)
 
     def add(self, date: dt.date, losses: Losses) -> None:
         """Add the losses of a planned day."""
@@ -141,6 +143,12 @@ class _SlidingSum(Generic[K]):
 
 _released_sums: defaultdict[Path, _SlidingSum[str]] = defaultdict(_SlidingSum)
 """The last sum of released losses for each folder. The files in a folder are named by their hash."""
+
+
+@lru_cache(maxsize=64)
+def _limit(currency: Currency, epsilon: Decimal) -> int:
+    """Return the limit; it is asked for each user."""
+    return currency.within(epsilon)
 
 
 @lru_cache(maxsize=64)
