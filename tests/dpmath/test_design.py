@@ -149,6 +149,7 @@ def test_users_vectors_have_the_expected_length_in_the_model(make: Callable[[Day
     assert ratio.mean() == pytest.approx(1, abs=0.1)
 
 
+@pytest.mark.quick(2)
 @pytest.mark.theorem("HV-E2")
 @pytest.mark.parametrize("noise", [3.0, 30.0])
 @pytest.mark.parametrize("norm", NORMS)

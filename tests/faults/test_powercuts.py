@@ -185,7 +185,7 @@ def test_whatever_a_power_cut_leaves_is_released_once(
     say(f"{sum(outcomes.values())} power cuts in {scenario.__name__} were made good: {in_words(outcomes)}")
 
 
-@examples(6, 700)
+@examples(3, 700)
 def test_so_it_is_where_presence_is_secret(n_examples: int, dataset: Dataset, campaign: Campaign, say: Say) -> None:
     dataset.config_file.write_text(CONFIG)
     config = load_presence(dataset.config_file)

@@ -160,6 +160,7 @@ def of_raw_json(values: list[str], lines: bool) -> bytes:
     return content.encode()
 
 
+@pytest.mark.quick(1)
 @pytest.mark.parametrize("name", ["day.json", "day.ndjson"])
 @pytest.mark.parametrize("value", ["NaN", *map(slow, ("infinity", "nan", "-inf", "Infinity", "nAn"))])
 def test_numbers_that_only_the_engine_knows_change_nothing(name: str, value: str, tmp_path: Path) -> None:

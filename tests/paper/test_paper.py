@@ -79,6 +79,7 @@ def test_each_claim_of_the_paper_holds_or_is_known_not_to(figure: Figure) -> Non
         assert claim.why
 
 
+@pytest.mark.quick(4)
 def test_each_figure_is_drawn_with_labelled_axes(figure: Figure) -> None:
     canvas = Canvas()
     figure.draw(quick_numbers(figure), canvas)

@@ -76,6 +76,7 @@ def both_cut(now: float, taken: float) -> tuple[object, object]:
     return math.floor(now), math.floor(now - taken)
 
 
+@pytest.mark.quick(3)
 @pytest.mark.parametrize("engine", ENGINES)
 @pytest.mark.parametrize(("write", "error"), [(rounded, 0.1), (cut, 1.0), (both_cut, 1.0)])
 def test_a_fix_that_many_snapshots_repeat_counts_once_and_nearly_at_its_time(

@@ -668,6 +668,7 @@ def test_a_huge_area_is_refused_before_it_is_listed(tmp_path: Path) -> None:
         hexagons_of(("8001fffffffffff",), 12, tmp_path)
 
 
+@pytest.mark.quick(3)
 @pytest.mark.parametrize("form", ["csv", "ndjson", "parquet"])
 @pytest.mark.parametrize("kind", ["h3", "geometry"])
 def test_cells_and_points_are_read_as_positions_are(form: str, kind: str, tmp_path: Path) -> None:

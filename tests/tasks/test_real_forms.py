@@ -61,6 +61,7 @@ def test_a_real_form_is_recognised(form: str, dataset: Dataset) -> None:
     assert found.settings["columns"].get("time_zone") == ("UTC" if form in IN_UTC else None)
 
 
+@pytest.mark.quick(2)
 @pytest.mark.parametrize(
     ("form", "age"), [("readsb", "seen_pos"), ("dump1090", "seen_pos"), ("nextbus", "secsSinceReport"), ("gbfs", None)]
 )

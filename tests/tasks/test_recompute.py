@@ -59,7 +59,7 @@ def drawn(dataset: Dataset, mean_sums: list[int], square_sums: list[int]) -> tup
     return published, next(kind.problems(entry, plan, published, [], config), None)
 
 
-@pytest.mark.quick(2)
+@pytest.mark.quick(1)
 @pytest.mark.parametrize(
     ("mechanism", "variance"), [one if one[0] in IN_BRIEF else slow(*one) for one in WITH_VARIANCE]
 )
