@@ -14,7 +14,7 @@ from dpmath.estimate.posterior import Estimate
 from dpmath.joint.errors import LEAST_VARIANCE
 
 FALSE_DISCOVERIES = 0.1
-"""The share of the areas listed that do not depart so far, on average, at most."""
+"""The share of the areas listed that do not depart so far in the direction that is said, on average, at most."""
 _SHARE_OF_DEVIATION = 0.25
 
 
@@ -37,6 +37,8 @@ class Departures:
     def unusual(self, slack: float = 0.0) -> np.ndarray:
         """Return which cells are in an area that surely departs by more than is much, shape (G,).
 
+        Up or down, as its estimate says: of what is hardly known it is likely that it is far off, and not whither.
+
         Args:
             slack: By which share "much" is taken to be more.
 
@@ -44,7 +46,7 @@ class Departures:
             HV-E9.
         """
         much = self.beyond * (1 + slack)
-        usual = ndtr((much - self.mean) / self.deviation) - ndtr((-much - self.mean) / self.deviation)
+        usual = ndtr((much - np.abs(self.mean)) / self.deviation)
         order = np.argsort(usual, kind="stable")
         false_ones = np.cumsum(usual[order]) / np.arange(1, usual.size + 1)
         listed = np.zeros(usual.size, dtype=bool)
