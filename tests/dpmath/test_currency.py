@@ -12,7 +12,16 @@ from scipy.optimize import minimize_scalar
 
 from dpmath.core.accounting import LOSS_UNITS
 from dpmath.core.conversion import epsilon_of_rho, rho_of_epsilon
-from dpmath.core.currency import EXPONENTIAL, GAUSSIAN, LAPLACE, PURE, Concentrated, Currency, currency_of
+from dpmath.core.currency import (
+    EXPONENTIAL,
+    GAUSSIAN,
+    LAPLACE,
+    PURE,
+    Concentrated,
+    Currency,
+    GaussianAlone,
+    currency_of,
+)
 
 units = st.integers(0, 1 << 90)
 ZCDP = Concentrated(Decimal("1e-6"))
@@ -174,7 +183,7 @@ def test_gaussian_noise_has_no_pure_loss() -> None:
 
 @given(limit=st.decimals("0.000001", 1000, places=6), share=st.fractions(0, 2))
 @settings(max_examples=50)
-@pytest.mark.parametrize("currency", [PURE, ZCDP])
+@pytest.mark.parametrize("currency", [PURE, ZCDP, GaussianAlone(Decimal("1e-6"))])
 def test_what_is_left_can_be_spent_and_no_more(currency: Currency, limit: Decimal, share: Fraction) -> None:
     used = int(currency.within(limit) * share)
     left = currency.epsilon_left(limit, used)
