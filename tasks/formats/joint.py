@@ -62,7 +62,7 @@ def stated_day(table: pl.DataFrame) -> dict[str, str]:
     if "n_records_sd" in table.columns:
         unsure = table["n_records_sd"].to_numpy() / table["n_records"].sum() * (number - mean)
         variance += float(unsure @ unsure)
-    spread = float(np.sqrt(share @ (number - mean) ** 2))
+    spread = round(float(np.sqrt(share @ (number - mean) ** 2)), 9)  # cells that are alike differ by rounding
     return {"mean": f"{mean:.6g}", "mean_sd": f"{np.sqrt(variance):.3g}", "spread": f"{spread:.3g}"}
 
 

@@ -31,7 +31,7 @@ def compete(dataset: Dataset, dates: list[dt.date]) -> None:
     assert verify.verify_ledger(dataset.config).n_releases == len(entries)
     assert len(all_files(dataset)) == sum(len(entry.stated["files"]) for entry in entries)
     assert {path.name for path in Path(dataset.folder / "store" / "private" / "releases").iterdir()} == {
-        name for entry in entries for name in entry.stated["files"].values()
+        name for entry in entries for of in ("files", "kept") for name in entry.stated.get(of, {}).values()
     }
 
 
