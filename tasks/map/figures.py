@@ -18,7 +18,7 @@ from bokeh.models import (
 )
 
 from tasks.base.config import Config
-from tasks.map.day import MapDay
+from tasks.map.data import MapDay
 from tasks.map.parts import (
     BLUE,
     DARK_GREY,

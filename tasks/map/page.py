@@ -5,7 +5,7 @@ import datetime as dt
 import polars as pl
 
 from tasks.base.config import Config
-from tasks.map.day import map_day
+from tasks.map.data import map_day
 from tasks.map.figures import map_document
 from tasks.map.parts import tiles_words
 from tasks.map.places import Places, outlines_of, read_places

@@ -8,7 +8,7 @@ import polars as pl
 from bokeh.models import ColumnDataSource
 
 from tasks.formats.geography import outline
-from tasks.map.day import MapDay
+from tasks.map.data import MapDay
 from tasks.map.places import Places
 
 _EARTH_RADIUS = 6_378_137.0

@@ -14,9 +14,9 @@ from tasks.base.storage import private_folder
 from tasks.records.init.proposed_times import TimesForm
 from tasks.records.init.time_columns import of_time, written_times
 from tasks.records.input_formats import recognise
+from tasks.records.input_formats.all_formats import format_of
 from tasks.records.input_formats.file_users import user_of_path
 from tasks.records.input_formats.input_format import Given, Look
-from tasks.records.input_formats.table import format_of
 from tasks.records.read.fetched import at_hand
 from tasks.records.read.inputs import Input, find_inputs
 

@@ -6,7 +6,7 @@ import polars as pl
 
 from tasks.base.config import Config
 from tasks.base.config_sections import Value
-from tasks.map.day import map_day
+from tasks.map.data import map_day
 from tasks.map.figures import map_document
 from tasks.map.parts import tiles_words
 from tasks.map.places import read_places

@@ -13,7 +13,7 @@ from tasks.base.config_privacy import Privacy
 from tasks.base.config_source import UserIs
 from tasks.base.provenance import code_hash, now, versions
 from tasks.kinds.table import kind_named, kind_of
-from tasks.records.input_formats.table import INPUT_FORMATS
+from tasks.records.input_formats.all_formats import INPUT_FORMATS
 
 _PROTECTED = {
     None: {

@@ -1,4 +1,4 @@
-"""An input format is one value: a new one is a module, as here, and a row of the table."""
+"""An input format is one value: a new one is a module, as here, and a row of all_formats.py."""
 
 from pathlib import Path
 from typing import Any, get_args
@@ -12,7 +12,7 @@ from tasks.base import warehouse
 from tasks.base.config import Config
 from tasks.base.config_source import Format
 from tasks.records.init.proposal import propose_source
-from tasks.records.input_formats import table
+from tasks.records.input_formats import all_formats
 from tasks.records.input_formats.columns import roles_of
 from tasks.records.input_formats.incoming import keep_rows
 from tasks.records.input_formats.input_format import Given, InputFormat, Left, Look
@@ -61,7 +61,7 @@ PIPED = InputFormat(
 
 @pytest.fixture(autouse=True)
 def with_piped(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(table, "INPUT_FORMATS", (PIPED, *table.INPUT_FORMATS))
+    monkeypatch.setattr(all_formats, "INPUT_FORMATS", (PIPED, *all_formats.INPUT_FORMATS))
 
 
 def piped(csv: str) -> str:
@@ -101,4 +101,4 @@ def test_the_recorder_names_its_snapshots() -> None:
 
 
 def test_settings_name_each_format_that_the_table_has() -> None:
-    assert set(get_args(Format)) == {one.name for one in table.INPUT_FORMATS} - {PIPED.name}
+    assert set(get_args(Format)) == {one.name for one in all_formats.INPUT_FORMATS} - {PIPED.name}

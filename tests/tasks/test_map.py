@@ -12,7 +12,7 @@ from support import CLIP_USER, DATE, Dataset, table
 from dpmath.estimate.areas import AREAS
 from tasks.base.config import Config
 from tasks.map import words
-from tasks.map.day import MapDay, hour_marks, map_day, slot_labels, slot_starts
+from tasks.map.data import MapDay, hour_marks, map_day, slot_labels, slot_starts
 from tasks.map.sources import map_sources
 
 ZONES = ("UTC", "Europe/Zurich", "America/St_Johns", "Australia/Lord_Howe", "Asia/Kathmandu", "America/Havana")

@@ -6,8 +6,8 @@ import pytest
 from feeds import snapshot
 
 from tasks.records.input_formats import recognise
+from tasks.records.input_formats.all_formats import format_by_start
 from tasks.records.input_formats.roles import recognise_roles
-from tasks.records.input_formats.table import format_by_start
 
 
 @pytest.mark.parametrize(

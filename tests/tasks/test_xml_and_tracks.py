@@ -10,7 +10,7 @@ from reading import ingest, refusal, rows_of
 from support import DATE, Dataset
 
 from tasks.records.input_formats import xml_documents
-from tasks.records.input_formats.table import format_by_start
+from tasks.records.input_formats.all_formats import format_by_start
 
 SECOND = 1768464000
 BUS = f'<bus id="b1" at="{DATE}T08:00:00Z"><place lat="47.05" lon="8.31">{{}}</place><speed unit="x">{{}}</speed></bus>'

@@ -18,10 +18,10 @@ from typing import Any, get_args
 
 from tasks.base.config_source import Format
 from tasks.base.errors import BadInput, NoRecords
+from tasks.records.input_formats.all_formats import format_by_name, format_called
 from tasks.records.input_formats.archives import is_archive, naming, unpacked
 from tasks.records.input_formats.compressed import open_binary, put_on_disk
 from tasks.records.input_formats.input_format import Given, Look
-from tasks.records.input_formats.table import format_by_name, format_called
 from tasks.records.input_formats.thinning import evenly
 
 _NOT_READ = {

@@ -9,9 +9,9 @@ from pathlib import Path
 from typing import NamedTuple
 
 from tasks.base.file_patterns import DATE_PLACEHOLDER
+from tasks.records.input_formats.all_formats import format_by_name
 from tasks.records.input_formats.archives import PACK
 from tasks.records.input_formats.compressed import PACKINGS
-from tasks.records.input_formats.table import format_by_name
 
 _MOST_PATTERNS = 5
 _DATE = re.compile(r"(?<!\d)\d{4}-\d\d-\d\d(?!\d)")

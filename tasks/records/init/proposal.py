@@ -43,8 +43,8 @@ from tasks.records.init.proposed_users import strangers
 from tasks.records.init.proposed_values import are_fixes, has_no_values, rows_that_count
 from tasks.records.init.same_form import refuse_other_forms
 from tasks.records.init.time_columns import of_time, written_times
+from tasks.records.input_formats.all_formats import format_by_name
 from tasks.records.input_formats.input_format import Given, Look
-from tasks.records.input_formats.table import format_by_name
 
 _N_PLACES = 500
 

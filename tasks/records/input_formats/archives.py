@@ -15,9 +15,9 @@ from typing import IO, BinaryIO
 
 from tasks.base.errors import BadInput
 from tasks.base.storage import own_folder
+from tasks.records.input_formats.all_formats import format_by_name
 from tasks.records.input_formats.compressed import decompressed, in_memory, most_of, open_binary, too_well_compressed
 from tasks.records.input_formats.merged import LARGEST
-from tasks.records.input_formats.table import format_by_name
 
 ENDINGS = (".tar", ".tar.gz", ".tar.zst", ".tgz", ".zip")
 """What the name of an archive ends in."""

@@ -1,4 +1,7 @@
-"""An input format as one value: how it is recognised, what `init` sees of it, how its rows are counted and read."""
+"""An input format as one value: how it is recognised, what `init` sees of it, how its rows are counted and read.
+
+All of them are listed in `all_formats.py`.
+"""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field

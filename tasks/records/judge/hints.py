@@ -3,9 +3,9 @@
 from pathlib import Path
 
 from tasks.base.config import Config
+from tasks.records.input_formats.all_formats import format_by_name, format_called
 from tasks.records.input_formats.columns import DEGREES, GEOMETRY
 from tasks.records.input_formats.csv_rows import DECIMAL_COMMAS
-from tasks.records.input_formats.table import format_by_name, format_called
 from tasks.records.input_formats.times import zone_names_read
 from tasks.records.judge.outcomes import DUPLICATE, KEPT, LEFT_OUT, NEVER, OUTSIDE_DAY, TWICE
 

@@ -10,8 +10,8 @@ from tasks.base.config import Config
 from tasks.base.errors import BadInput, NoRecords, OtherDays
 from tasks.base.logs import say
 from tasks.base.steps import step
+from tasks.records.input_formats.all_formats import holds_snapshots
 from tasks.records.input_formats.csv_rows import DECIMAL_COMMAS
-from tasks.records.input_formats.table import holds_snapshots
 from tasks.records.judge.duplicates import repeated_hashes, seen_again
 from tasks.records.judge.hints import OF_DAY, OF_SOURCE, hint, of_times
 from tasks.records.judge.outcomes import DUPLICATE, KEPT, LEFT_OUT, OUTSIDE_DAY, TWICE, count_rows

@@ -14,12 +14,12 @@ from tasks.base.config import Config
 from tasks.base.errors import BadInput
 from tasks.base.file_patterns import is_of_path
 from tasks.base.storage import own_folder, private_folder
+from tasks.records.input_formats.all_formats import format_of
 from tasks.records.input_formats.archives import is_archive, naming, unpacked
 from tasks.records.input_formats.columns import USUAL_PLACE, place_form
 from tasks.records.input_formats.compressed import put_on_disk
 from tasks.records.input_formats.input_format import InputFormat, Left, Merged
 from tasks.records.input_formats.merged import note_parts
-from tasks.records.input_formats.table import format_of
 from tasks.records.input_formats.text_lines import unreadable
 from tasks.records.input_formats.times import define_times, note_clock_changes, use_parts, use_zones
 

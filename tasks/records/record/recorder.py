@@ -17,9 +17,9 @@ from zoneinfo import ZoneInfo
 from tasks.base.durable import sha256, write_whole
 from tasks.base.errors import BadInput, HexveilError
 from tasks.base.logs import say, warn
+from tasks.records.input_formats.all_formats import format_by_start
 from tasks.records.input_formats.compressed import TooLarge, unzipped
 from tasks.records.input_formats.input_format import Snapshot
-from tasks.records.input_formats.table import format_by_start
 from tasks.records.record.bounded import Bounded, Broke, TookTooLong
 from tasks.records.record.feed import Feed
 from tasks.records.record.packing import Packer
