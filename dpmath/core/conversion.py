@@ -4,11 +4,12 @@ Each order alpha > 1 gives a true bound. So the search for the best alpha decide
 whether it holds. All steps are in decimal arithmetic, which gives the same digits on every machine.
 """
 
-from decimal import ROUND_CEILING, Context, Decimal, localcontext
+from decimal import Context, Decimal, localcontext
 from fractions import Fraction
 from functools import lru_cache
 
 from dpmath.core import _check
+from dpmath.core._decimals import decimal_of, in_millionths
 
 _SEARCH = Context(prec=30)
 _EXACT = Context(prec=80)
@@ -45,10 +46,10 @@ def epsilon_of_rho(rho: Fraction, delta: Fraction) -> Decimal:
         return Decimal(0)
     gap = _best_gap(rho, delta)
     with localcontext(_EXACT):
-        total = -_decimal(delta).ln()
-        epsilon = _decimal(rho) * (1 + gap) + _cost_of_delta(gap, total)
+        total = -decimal_of(delta).ln()
+        epsilon = decimal_of(rho) * (1 + gap) + _cost_of_delta(gap, total)
         epsilon += (abs(epsilon) + _largest_term(gap, total)) * _SLACK
-        return max(epsilon, Decimal("1e-6")).quantize(Decimal("1e-6"), ROUND_CEILING)
+        return in_millionths(epsilon)
 
 
 @lru_cache(maxsize=1 << 10)
@@ -71,16 +72,16 @@ def rho_of_epsilon(epsilon: Fraction, delta: Fraction) -> Fraction:
     _check_delta(delta)
     _check.positive(epsilon=epsilon)
     with localcontext(_SEARCH):
-        wanted, total = _decimal(epsilon), -_decimal(delta).ln()
-        low, high = _LEAST_GAP, 1 / _decimal(delta) - 1  # at the best order epsilon falls as the gap grows
+        wanted, total = decimal_of(epsilon), -decimal_of(delta).ln()
+        low, high = _LEAST_GAP, 1 / decimal_of(delta) - 1  # at the best order epsilon falls as the gap grows
         for _ in range(_STEPS):
             middle = (low * high).sqrt()
             best_rho = (total - (1 + middle).ln()) / middle**2
             above = best_rho * (1 + middle) + _cost_of_delta(middle, total) > wanted
             low, high = (middle, high) if above else (low, middle)
     with localcontext(_EXACT):
-        total = -_decimal(delta).ln()
-        room = _decimal(epsilon) - _cost_of_delta(high, total)
+        total = -decimal_of(delta).ln()
+        room = decimal_of(epsilon) - _cost_of_delta(high, total)
         room -= (abs(room) + _largest_term(high, total)) * _SLACK
         return max(Fraction(room / (1 + high) * (1 - _MARGIN)), Fraction(0))
 
@@ -88,7 +89,7 @@ def rho_of_epsilon(epsilon: Fraction, delta: Fraction) -> Fraction:
 def _best_gap(rho: Fraction, delta: Fraction) -> Decimal:
     """Return alpha - 1 with rho (alpha - 1)^2 = ln(1/delta) - ln(alpha), by Newton's method from above."""
     with localcontext(_SEARCH):
-        rate, total = _decimal(rho), -_decimal(delta).ln()
+        rate, total = decimal_of(rho), -decimal_of(delta).ln()
         gap = (total / rate).sqrt()
         for _ in range(_STEPS):
             excess = rate * gap**2 - total + (1 + gap).ln()
@@ -107,10 +108,6 @@ def _cost_of_delta(gap: Decimal, total: Decimal) -> Decimal:
 
 def _largest_term(gap: Decimal, total: Decimal) -> Decimal:
     return (total + (1 + gap).ln()) / gap + abs((gap / (1 + gap)).ln())
-
-
-def _decimal(number: Fraction) -> Decimal:
-    return Decimal(number.numerator) / Decimal(number.denominator)
 
 
 def _check_delta(delta: Fraction) -> None:

@@ -6,11 +6,12 @@ result is, and never whether it holds. All steps are in decimal arithmetic, as i
 """
 
 from collections.abc import Callable
-from decimal import ROUND_CEILING, Context, Decimal, localcontext
+from decimal import Context, Decimal, localcontext
 from fractions import Fraction
 from functools import lru_cache
 
 from dpmath.core import _check
+from dpmath.core._decimals import decimal_of, in_millionths
 
 LEAST_SIGMA = 32
 """Of finer noise in whole numbers nothing is said here."""
@@ -52,9 +53,9 @@ def epsilon_of_gaussian(rho: Fraction, delta: Fraction) -> Decimal:
         return Decimal(0)
     with localcontext(_EXACT):
         root = _root(rho)
-        high = root * root / 2 + root * (2 * -_decimal(delta).ln()).sqrt() + root  # the tail is below exp(-t^2/2)
-        epsilon = _least(Decimal(0), high, lambda one: _holds(one, root, _decimal(delta)))
-        return max(epsilon, Decimal("1e-6")).quantize(Decimal("1e-6"), ROUND_CEILING)
+        high = root * root / 2 + root * (2 * -decimal_of(delta).ln()).sqrt() + root  # the tail is below exp(-t^2/2)
+        epsilon = _least(Decimal(0), high, lambda one: _holds(one, root, decimal_of(delta)))
+        return in_millionths(epsilon)
 
 
 @lru_cache(maxsize=1 << 10)
@@ -77,7 +78,7 @@ def rho_of_gaussian(epsilon: Fraction, delta: Fraction) -> Fraction:
     _check_delta(delta)
     _check.positive(epsilon=epsilon)
     with localcontext(_EXACT):
-        wanted, most = _decimal(epsilon), _decimal(delta)
+        wanted, most = decimal_of(epsilon), decimal_of(delta)
         high = (2 * wanted).sqrt()  # its tail is at 0
         root = -_least(-high, Decimal(0), lambda one: one == 0 or _holds(wanted, -one, most))
         return Fraction(root * root * (1 - _MARGIN)) / 2 * _LEFT
@@ -93,7 +94,7 @@ def _least(low: Decimal, high: Decimal, holds: Callable[[Decimal], bool]) -> Dec
 
 def _root(rho: Fraction) -> Decimal:
     """Return mu of the continuous Gaussian, from above: the root of twice the rho over the share that is left."""
-    return _decimal(2 * rho / _LEFT).sqrt() * (1 + _SLACK)
+    return decimal_of(2 * rho / _LEFT).sqrt() * (1 + _SLACK)
 
 
 def _holds(epsilon: Decimal, mu: Decimal, delta: Decimal) -> bool:
@@ -115,10 +116,6 @@ def _ratio(tail: Decimal, n_terms: int) -> Decimal:
     for number in range(n_terms, 0, -1):
         below = tail + number / below
     return 1 / below
-
-
-def _decimal(number: Fraction) -> Decimal:
-    return Decimal(number.numerator) / Decimal(number.denominator)
 
 
 def _check_delta(delta: Fraction) -> None:
