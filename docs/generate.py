@@ -15,7 +15,7 @@ from flows.cli import app
 from flows.schema import collection_schema, presence_schema, schema_text
 from tasks.base.config_schema import settings_schema
 from tasks.collect.reports import TABLES as COLLECTED
-from tasks.formats.columns import COLUMNS
+from tasks.output_formats.columns import COLUMNS
 
 ROOT = Path(__file__).resolve().parent.parent
 REFERENCE = ROOT / "docs" / "reference"

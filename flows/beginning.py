@@ -278,7 +278,7 @@ def _try(date: dt.date, config: Config) -> list[str]:
     """Read and check the day that most of the first records are of, as every run does; return what to say of it."""
     from tasks.engines.prepare import by_itself, prepare_day
     from tasks.planning.preview import preview_plan
-    from tasks.records.judge.outcomes import prepared_rows, rows_without_day
+    from tasks.records.judge.count_outcomes import prepared_rows, rows_without_day
 
     prepare_day(date, config, by_itself)
     rows = prepared_rows(date, config)

@@ -34,8 +34,8 @@ def record(
     An answer may take 30 s and have 256 MiB; what cannot be read is a failure.
     """
     from tasks.base.logs import show_lines
-    from tasks.records.record.feed import Feed, filled_in
-    from tasks.records.record.recorder import record as record_feed
+    from tasks.records.recorder.feed import Feed, filled_in
+    from tasks.records.recorder.recorder import record as record_feed
 
     headers = dict(map(_header, header or []))
     feed = Feed(filled_in(url), to, every, timezone, headers)
@@ -68,7 +68,7 @@ def _end_when_told(seen: int, stop: threading.Event) -> None:
 
 
 def _header(text: str) -> tuple[str, str]:
-    from tasks.records.record.feed import filled_in
+    from tasks.records.recorder.feed import filled_in
 
     name, colon, value = text.partition(":")
     if not colon or not name.strip():

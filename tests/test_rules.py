@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from tasks.mechanisms.table import MECHANISMS as ROWS
+from tasks.proposals.mechanisms import MECHANISMS as ROWS
 
 ROOT = Path(__file__).parents[1]
 THEOREM_ID = r"(?:CPL|BUCs|BUCv|STI|DAME|CKS|HV)-[A-Z]+[0-9]+(?:\.[0-9]+)?"

@@ -28,8 +28,8 @@ from tasks.answers.sums import (
 )
 from tasks.answers.times import period_of
 from tasks.base.errors import HexveilError
-from tasks.formats.columns import share_above
-from tasks.formats.joint import JOINT, JOINT_SHARES, JOINT_USERS
+from tasks.output_formats.columns import share_above
+from tasks.output_formats.joint import JOINT, JOINT_SHARES, JOINT_USERS
 
 FALSE_DISCOVERIES = 0.1
 """The share of the places listed as changed that have not, on average, at most."""

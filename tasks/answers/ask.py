@@ -11,7 +11,7 @@ from tasks.answers.places import Areas, EachHexagon, Everything, Hexagons, read_
 from tasks.answers.published import Published
 from tasks.answers.times import PERIODS, date_of, hours_of, range_of, weekdays_of
 from tasks.base.errors import HexveilError
-from tasks.formats.joint import JOINT, JOINT_USERS
+from tasks.output_formats.joint import JOINT, JOINT_USERS
 
 
 def ask(

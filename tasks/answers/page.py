@@ -13,7 +13,7 @@ from shapely.geometry.base import BaseGeometry
 from tasks.answers.answer import Answer
 from tasks.answers.words import in_words, interval_of
 from tasks.base.errors import HexveilError
-from tasks.formats.look import look, template
+from tasks.output_formats.look import look, template
 
 _WIDTH, _EDGE = 1000.0, 10.0
 _MOST_MAPS = 31

@@ -20,7 +20,7 @@ from dpmath.core.occupancy import IntArray
 from dpmath.joint.factors import entries
 from dpmath.joint.products import FloatArray
 from tasks.base.errors import HexveilError
-from tasks.formats.geography import outline
+from tasks.output_formats.geography import outline
 
 WHOLE = "all"
 """The name of everything as one area."""

@@ -14,7 +14,7 @@ from dpmath.joint.factors import Factors, entries
 from dpmath.joint.products import FloatArray
 from tasks.answers.places import Areas
 from tasks.base.errors import HexveilError
-from tasks.formats.joint import factors_of
+from tasks.output_formats.joint import factors_of
 
 Label = tuple[str, int | None]
 """An area, and an hour if hours are answered apart."""

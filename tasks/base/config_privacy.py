@@ -8,7 +8,7 @@ from pydantic import AfterValidator, Field, WithJsonSchema, model_validator
 
 from dpmath.core.currency import EXPONENTIAL, GAUSSIAN, LAPLACE, Currency, currency_of
 from tasks.base.config_types import Number, Positive, Section
-from tasks.mechanisms.table import MECHANISMS, Mechanism
+from tasks.proposals.mechanisms import MECHANISMS, Mechanism
 
 LEAST_EPSILON_PER_DAY = Decimal("1e-6")
 DEFAULT_DELTA = Decimal("1e-6")

@@ -1,4 +1,4 @@
-"""The sections of a configuration: their keys, types, limits and defaults."""
+"""The other sections of a configuration than ``config_source``, ``config_privacy`` and ``config_publisher`` hold."""
 
 import datetime as dt
 import importlib.util

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 import polars as pl
 
 from tasks.collect.config import CollectionConfig
-from tasks.formats.catalogue import HTML, Format, of_table
+from tasks.output_formats.catalogue import HTML, Format, of_table
 
 MEANS = "means.parquet"
 """The file that the others are compared with."""

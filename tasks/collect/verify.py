@@ -36,7 +36,7 @@ from tasks.collect.ledger import (
 from tasks.collect.results import Sums, Votes, means_table
 from tasks.collect.rounds import first_round, manifest, second_round
 from tasks.device.parameters import KEY_BYTES, RoundParameters
-from tasks.formats.read_back import each_once
+from tasks.output_formats.read_back import each_once
 
 _MAY_WAIT = dt.timedelta(hours=1)
 _ORDER = (OPENED, LOCALISED, ESTIMATED)

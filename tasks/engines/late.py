@@ -15,8 +15,8 @@ from tasks.engines.prepare import while_open
 from tasks.engines.sharded_ingest import read_into_shards
 from tasks.engines.sharded_late import RowsLate, rows_late_in_shards, rows_when_released
 from tasks.records.forgotten import forgotten_days
+from tasks.records.judge.count_outcomes import late_records
 from tasks.records.judge.duplicates import seen_again
-from tasks.records.judge.outcomes import late_records
 from tasks.records.judge.places import use_places
 from tasks.records.read.ingest import current_files, ingest
 from tasks.records.read.inputs import find_inputs

@@ -17,7 +17,7 @@ from tasks.engines.scratch import scratch
 from tasks.engines.shard_parts import find_parts, load_parts, names_by_shard, refuse_missing
 from tasks.occupancy.placing import find_cells
 from tasks.occupancy.user_cells import fill_user_cells, note_prepared
-from tasks.records.judge.outcomes import count_rows
+from tasks.records.judge.count_outcomes import count_rows
 from tasks.records.judge.validate import clear_day, count_swapped, judge_day, write_day
 from tasks.records.read.ingest import current_files, files_before, looks_back
 

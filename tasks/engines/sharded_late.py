@@ -13,8 +13,8 @@ from tasks.base.steps import step
 from tasks.engines import cluster, shard_store
 from tasks.engines.scratch import scratch
 from tasks.engines.shard_parts import Part, find_parts, load_parts, names_by_shard
+from tasks.records.judge.count_outcomes import LEFT_OUT
 from tasks.records.judge.duplicates import seen_again
-from tasks.records.judge.outcomes import LEFT_OUT
 from tasks.records.judge.places import use_places
 from tasks.records.read.ingest import current_files
 

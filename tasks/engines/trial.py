@@ -11,8 +11,8 @@ from typing import NamedTuple
 from tasks.base import warehouse
 from tasks.base.config import Config
 from tasks.base.errors import BadInput, contained
+from tasks.records.judge.count_outcomes import LEFT_OUT
 from tasks.records.judge.hints import hint
-from tasks.records.judge.outcomes import LEFT_OUT
 from tasks.records.judge.places import use_places
 from tasks.records.read.ingest import ingest_records
 

@@ -13,7 +13,7 @@ from dpmath.core.occupancy import Occupancy
 from tasks.account.screenings import charges_within
 from tasks.base.config import Config
 from tasks.kinds.payment import Payment, payment_of_day
-from tasks.mechanisms.proposals import Request
+from tasks.proposals.request import Request
 
 
 @dataclass(frozen=True)

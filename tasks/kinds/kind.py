@@ -17,7 +17,7 @@ from tasks.base.config import Config
 from tasks.kinds.day import GridDay, PlannedDay
 from tasks.kinds.plan import Plan
 from tasks.kinds.stored_plan import StoredPlan
-from tasks.mechanisms.proposals import Proposal, Request
+from tasks.proposals.request import Proposal, Request
 
 Errors = Sequence[Fraction | float | None]
 

@@ -10,7 +10,7 @@ from tasks.kinds.clipped.kind import Clipped
 from tasks.kinds.estimated.kind import Estimated
 from tasks.kinds.kind import Kind
 from tasks.kinds.stored_plan import StoredPlan
-from tasks.mechanisms.table import MECHANISMS
+from tasks.proposals.mechanisms import MECHANISMS
 
 KINDS: dict[str, Kind] = {"clipped": Clipped(), "arrays": Arrays(), "estimated": Estimated()}
 

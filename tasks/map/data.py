@@ -9,7 +9,7 @@ from zoneinfo import ZoneInfo
 import polars as pl
 
 from tasks.base.config import Config
-from tasks.formats.columns import expected_errors
+from tasks.output_formats.columns import expected_errors
 
 _CELL = ("slot_start", "h3_cell")
 

@@ -7,9 +7,9 @@ import numpy as np
 import polars as pl
 from bokeh.models import ColumnDataSource
 
-from tasks.formats.geography import outline
 from tasks.map.data import MapDay
 from tasks.map.places import Places
+from tasks.output_formats.geography import outline
 
 _EARTH_RADIUS = 6_378_137.0
 _MERCATOR_END = 85.0

@@ -11,7 +11,7 @@ from bokeh.embed import file_html
 from bokeh.resources import INLINE
 from jinja2 import Environment, FunctionLoader, StrictUndefined
 
-from tasks.formats.look import colours
+from tasks.output_formats.look import colours
 
 _HERE = "tasks.map"
 _ITEMS = re.compile(r"render_items = (\[.*\]);")

@@ -10,7 +10,7 @@ import polars as pl
 
 from tasks.base.config import Config
 from tasks.base.config_source import WHO
-from tasks.formats.columns import expected_errors
+from tasks.output_formats.columns import expected_errors
 
 FORMATTED = ("mean", "typical", "error", "low", "high", "variance", "variance_error", "epsilon")
 """The columns that tips format with printf."""

@@ -14,7 +14,7 @@ from tasks.account.screenings import changed_value, screening_of
 from tasks.base.config import Config
 from tasks.kinds.table import kind_of
 from tasks.records.input_formats.all_formats import holds_snapshots
-from tasks.records.judge.outcomes import DUPLICATE, KEPT, NEVER, TWICE
+from tasks.records.judge.count_outcomes import DUPLICATE, KEPT, NEVER, TWICE
 
 SHOWN, GUESSED = "earlier releases show", "a guess, nothing being released yet, is"
 _NIGHT = slice(1, 5)

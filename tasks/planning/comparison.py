@@ -13,8 +13,8 @@ from tasks.kinds.day import PlannedDay
 from tasks.kinds.kind import Errors
 from tasks.kinds.plan import over_records
 from tasks.kinds.table import kind_named
-from tasks.mechanisms.table import FORESEEING, propose
 from tasks.planning.plan import read_day
+from tasks.proposals.mechanisms import FORESEEING, propose
 
 
 @contained

@@ -17,10 +17,10 @@ from tasks.kinds.day import GridDay
 from tasks.kinds.estimated.prospects import USUAL_DEVIATION, constant_error, deviation_of
 from tasks.kinds.kind import Worth
 from tasks.kinds.table import kind_of
-from tasks.mechanisms.table import FORESEEING
 from tasks.occupancy.other_grids import divided, other_occupancies
 from tasks.planning.presence import presence_cautions, presence_of, wrong_users
 from tasks.planning.released_spread import released_spread
+from tasks.proposals.mechanisms import FORESEEING
 
 RESOLUTIONS = (6, 7, 8, 9)
 SLOTS = (15, 30, 60, 120, 180)

@@ -18,10 +18,10 @@ from tasks.kinds.payment import check_payment
 from tasks.kinds.plan import Plan, store_plan
 from tasks.kinds.table import kind_of
 from tasks.map.places import read_places
-from tasks.mechanisms.proposals import Proposal
-from tasks.mechanisms.table import propose
 from tasks.occupancy.user_cells import prepared_by
 from tasks.planning.presence import known_of, presence_of, refuse_wrong_users
+from tasks.proposals.mechanisms import propose
+from tasks.proposals.request import Proposal
 
 log = logging.getLogger("hexveil.plan")
 

@@ -24,7 +24,7 @@ from tasks.planning.other_files import zone_cautions
 from tasks.planning.plan import make_plan, read_day
 from tasks.planning.presence import known_of, presence_cautions, presence_of, wrong_users
 from tasks.planning.released_spread import released_spread
-from tasks.records.judge.outcomes import prepared_rows
+from tasks.records.judge.count_outcomes import prepared_rows
 
 _DAYS_AHEAD = (1, 7, 28, 365)
 

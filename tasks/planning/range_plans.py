@@ -25,10 +25,10 @@ from tasks.base.logs import say, warn
 from tasks.base.steps import step
 from tasks.kinds.day import PlannedDay
 from tasks.kinds.plan import Plan, store_plan
-from tasks.mechanisms.proposals import Proposal
-from tasks.mechanisms.table import propose
 from tasks.planning.plan import planned_day, read_day
 from tasks.planning.presence import DAYS_APART, Known, presence_of, refuse_wrong_users, users_apart
+from tasks.proposals.mechanisms import propose
+from tasks.proposals.request import Proposal
 
 Shortage = Literal["refuse", "spread", "clip"]
 """What to do if the budget does not pay for every day of a range in full."""

@@ -9,7 +9,7 @@ import polars as pl
 from tasks.account.entry import Stated
 from tasks.base import durable
 from tasks.base.storage import MANIFEST
-from tasks.formats.catalogue import HTML, Format, of_table
+from tasks.output_formats.catalogue import HTML, Format, of_table
 from tasks.presence.config import PresenceConfig
 from tasks.presence.table import COLUMNS
 

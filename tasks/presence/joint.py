@@ -11,7 +11,7 @@ from dpmath.presence.errors import Off, loadings_of
 from dpmath.presence.estimate import Estimate
 from tasks.account.entry import Stated
 from tasks.account.said_first import WHOLE_DAY
-from tasks.formats.joint import JOINT, JOINT_USERS, joint_frame, says_another, stated_day, stated_error
+from tasks.output_formats.joint import JOINT, JOINT_USERS, joint_frame, says_another, stated_day, stated_error
 from tasks.presence.config import PresenceConfig
 from tasks.presence.states import asked
 from tasks.presence.table import in_unit, places

@@ -7,9 +7,9 @@ from tasks.account.identity import folder_name, path_in_table
 from tasks.account.presence_release import PresenceRelease
 from tasks.base import durable
 from tasks.base.storage import TABLE
-from tasks.formats.data_package import fields_of_file
-from tasks.formats.over_all_days import files_over_all_days, write_over_all_days
-from tasks.formats.publication import Publication, PublishedRelease
+from tasks.output_formats.data_package import fields_of_file
+from tasks.output_formats.over_all_days import files_over_all_days, write_over_all_days
+from tasks.output_formats.publication import Publication, PublishedRelease
 from tasks.presence.config import PresenceConfig
 from tasks.presence.formats import FORMATS
 from tasks.presence.release import guarantee

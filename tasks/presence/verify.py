@@ -23,8 +23,8 @@ from tasks.base.errors import HexveilError, LedgerBroken, contained
 from tasks.base.progress import progress
 from tasks.base.provenance import code_hash
 from tasks.base.storage import MANIFEST, TABLE, ledger_path
-from tasks.formats.joint import JOINT, JOINT_USERS
-from tasks.formats.read_back import each_once
+from tasks.output_formats.joint import JOINT, JOINT_USERS
+from tasks.output_formats.read_back import each_once
 from tasks.presence.account import described_cost
 from tasks.presence.config import PresenceConfig
 from tasks.presence.formats import FORMATS, PresenceDay, manifest

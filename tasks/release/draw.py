@@ -23,12 +23,12 @@ from tasks.base.errors import BudgetExceeded, HexveilError, InUse
 from tasks.base.logs import say, warn
 from tasks.base.provenance import now
 from tasks.base.steps import step
-from tasks.formats.columns import meaning
 from tasks.kinds.kind import Drawing, Drawn
 from tasks.kinds.payment import paid, unlike_account
 from tasks.kinds.stored_plan import StoredPlan, plan_settings
 from tasks.kinds.table import kind_of, load_plan
 from tasks.occupancy.user_cells import prepared_by
+from tasks.output_formats.columns import meaning
 from tasks.release.files import write_files
 from tasks.release.screening import describe_stop, says_stop, screen_day
 from tasks.release.statement import describe_cost, describe_release

@@ -11,8 +11,8 @@ from tasks.account.said_first import said_first
 from tasks.base import durable, frames
 from tasks.base.config import Config
 from tasks.base.storage import MANIFEST
-from tasks.formats.columns import COLUMNS
 from tasks.kinds.stored_plan import StoredPlan
+from tasks.output_formats.columns import COLUMNS
 from tasks.release.formats import FORMATS, PublishedDay
 from tasks.release.zones import zone_files
 

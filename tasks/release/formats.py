@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import polars as pl
 
 from tasks.base.config import Config
-from tasks.formats.catalogue import HTML, Format, of_table
+from tasks.output_formats.catalogue import HTML, Format, of_table
 
 
 @dataclass(frozen=True)

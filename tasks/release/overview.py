@@ -10,9 +10,9 @@ from tasks.account.identity import folder_name
 from tasks.base.config import Config
 from tasks.base.errors import LedgerBroken
 from tasks.base.storage import TABLE
-from tasks.formats.data_package import fields_of_file
-from tasks.formats.over_all_days import files_over_all_days, write_over_all_days
-from tasks.formats.publication import Publication, PublishedRelease
+from tasks.output_formats.data_package import fields_of_file
+from tasks.output_formats.over_all_days import files_over_all_days, write_over_all_days
+from tasks.output_formats.publication import Publication, PublishedRelease
 from tasks.release.formats import FORMATS
 from tasks.release.statement import guarantee
 

@@ -25,8 +25,8 @@ from tasks.base import durable, frames
 from tasks.base.config import Config
 from tasks.base.logs import say
 from tasks.base.storage import MANIFEST, TABLE
-from tasks.formats.catalogue import csv_bytes
-from tasks.formats.joint import JOINT
+from tasks.output_formats.catalogue import csv_bytes
+from tasks.output_formats.joint import JOINT
 from tasks.release.zones import OUTLINES, ZONES, outlines_of, same_zones
 
 log = logging.getLogger("hexveil.publish")

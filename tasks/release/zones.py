@@ -18,9 +18,9 @@ from tasks.answers.places import Outlines, areas_of, read_areas
 from tasks.answers.sums import Label, Reader, Said, means_of, shares_of
 from tasks.base.config import Config
 from tasks.base.errors import BadInput, HexveilError
-from tasks.formats.catalogue import csv_bytes
-from tasks.formats.columns import share_above
-from tasks.formats.joint import JOINT, JOINT_SHARES
+from tasks.output_formats.catalogue import csv_bytes
+from tasks.output_formats.columns import share_above
+from tasks.output_formats.joint import JOINT, JOINT_SHARES
 
 ZONES, OUTLINES = "zones.csv", "zones.geojson"
 _NEAR = 1e-6

@@ -17,13 +17,13 @@ from tasks.account.identity import find_entry, published_folder
 from tasks.base.config import Config
 from tasks.base.errors import contained
 from tasks.base.storage import TABLE
-from tasks.formats.columns import expected_errors
 from tasks.kinds.table import kind_named, load_plan
+from tasks.output_formats.columns import expected_errors
 from tasks.planning.cautions import SHOWN, cautions, no_better, row_cautions
 from tasks.planning.other_files import zone_cautions
 from tasks.planning.presence import known_of, presence_cautions, presence_of
 from tasks.planning.released_spread import released_spread
-from tasks.records.judge.outcomes import KEPT, LEFT_OUT, late_records, rows_without_day
+from tasks.records.judge.count_outcomes import KEPT, LEFT_OUT, late_records, rows_without_day
 from tasks.release.zones import OUTLINES, outside_zones
 
 

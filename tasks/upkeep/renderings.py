@@ -11,7 +11,7 @@ from tasks.account.entry import Release
 from tasks.base.config import Config
 from tasks.base.provenance import code_hash
 from tasks.base.storage import MANIFEST
-from tasks.formats.read_back import each_once
+from tasks.output_formats.read_back import each_once
 from tasks.release.files import manifest
 from tasks.release.formats import FORMATS
 

@@ -29,7 +29,7 @@ from tasks.kinds.kind import Verifier
 from tasks.kinds.payment import paid, unlike_account
 from tasks.kinds.stored_plan import StoredPlan
 from tasks.kinds.table import KINDS, kind_of, load_plan
-from tasks.records.judge.outcomes import KEPT
+from tasks.records.judge.count_outcomes import KEPT
 from tasks.release.screening import describe_stop, says_stop
 from tasks.release.statement import describe_cost, describe_release
 from tasks.release.zones import unlike_zones

@@ -18,9 +18,9 @@ from support import Dataset, Hexveil, by_the_planner
 from dpmath.core.accounting import LOSS_UNITS
 from tasks.account import ledger, private_files
 from tasks.base.config import load_config
-from tasks.mechanisms.table import PROMISING, propose
 from tasks.planning.plan import read_day
 from tasks.planning.preview import preview_plan
+from tasks.proposals.mechanisms import PROMISING, propose
 
 CONFIG = Path(__file__).parents[2] / "deploy" / "config" / "austin.toml"
 DAY = "2016-11-25"

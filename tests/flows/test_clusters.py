@@ -37,7 +37,7 @@ from tasks.engines import cluster, shard_store
 from tasks.engines.late import count_late_records
 from tasks.engines.prepare import preparation
 from tasks.planning.plan import plan_release
-from tasks.records.judge.outcomes import late_records
+from tasks.records.judge.count_outcomes import late_records
 from tasks.release.draw import release_statistics
 from tasks.release.publish import publish_files
 from tasks.upkeep import forget

@@ -11,7 +11,7 @@ from support import DATE, Dataset, slow
 from typer.testing import CliRunner
 
 from flows.cli import app
-from tasks.records.judge.outcomes import prepared_rows
+from tasks.records.judge.count_outcomes import prepared_rows
 
 TABLES = ("user_cell", "quarantine", "prepared_count")
 

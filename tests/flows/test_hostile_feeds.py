@@ -16,9 +16,9 @@ from feeds import snapshot
 from hostile import HANGING, Hostile, Parts, hostile, plain, zeros
 from support import slow
 
-from tasks.records.record import recorder
-from tasks.records.record.feed import Feed
-from tasks.records.record.recorder import record
+from tasks.records.recorder import recorder
+from tasks.records.recorder.feed import Feed
+from tasks.records.recorder.recorder import record
 
 GOOD = snapshot([("bus1", 1768464000, 11)])
 

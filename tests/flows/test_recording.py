@@ -16,9 +16,9 @@ from support import Hexveil
 
 from tasks.base import time_zones
 from tasks.base.errors import BadInput, HexveilError
-from tasks.records.record import recorder
-from tasks.records.record.feed import Feed
-from tasks.records.record.recorder import record
+from tasks.records.recorder import recorder
+from tasks.records.recorder.feed import Feed
+from tasks.records.recorder.recorder import record
 
 URL = "http://127.0.0.1:9/feed"
 

@@ -13,7 +13,7 @@ import pytest
 from fixed import draw_first_page, fix
 from support import DATE, OF_SUMS_IN_BRIEF, Dataset, by_the_planner, choose
 
-from tasks.mechanisms.table import PROMISING
+from tasks.proposals.mechanisms import PROMISING
 from tasks.records.synthetic import write_city
 
 ROOT = Path(__file__).parents[2]

@@ -7,7 +7,7 @@ from configurations import with_settings
 from replayed import Replay
 from support import CONFIG, DATE, HEADER, Dataset
 
-from tasks.mechanisms.table import MECHANISMS
+from tasks.proposals.mechanisms import MECHANISMS
 
 LATER = DATE + dt.timedelta(days=1)
 

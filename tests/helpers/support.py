@@ -30,10 +30,10 @@ from tasks.base.randomness import random_bytes
 from tasks.base.steps import step
 from tasks.engines.late import count_late_records
 from tasks.engines.prepare import by_itself, prepare_day, while_open
-from tasks.mechanisms.table import MECHANISMS
 from tasks.occupancy.placing import define_places
 from tasks.planning.plan import plan_release
 from tasks.planning.range_plans import RangePlans, Shortage, finish_plans, plan_ahead, planning_range
+from tasks.proposals.mechanisms import MECHANISMS
 from tasks.release.draw import release_statistics
 from tasks.release.formats import FORMATS
 from tasks.release.publish import publish_files

@@ -15,7 +15,7 @@ from neighbours import LATER, check, configured, write_days
 from replayed import Auditor
 from support import DATE, ENGINES, HEADER, OF_SUMS, Dataset, Say, slow
 
-from tasks.mechanisms.table import PROMISING
+from tasks.proposals.mechanisms import PROMISING
 
 DAYS = (
     ("plan", "--date", DATE),

@@ -15,7 +15,7 @@ from support import CONFIG, DATE, ENGINES, Dataset
 from tasks.base.errors import BadConfig
 from tasks.engines.late import count_late_records
 from tasks.engines.prepare import by_itself, prepare_day
-from tasks.records.judge.outcomes import prepared_rows
+from tasks.records.judge.count_outcomes import prepared_rows
 
 MIDNIGHT = 1768435200
 Written = dict[str, Any]

@@ -28,7 +28,7 @@ from tasks.answers.page import answer_page
 from tasks.answers.sums import Sums, chains_of, shares_of_days, together
 from tasks.answers.times import hours_of, period_of, weekdays_of
 from tasks.base.errors import HexveilError
-from tasks.formats.geography import outline
+from tasks.output_formats.geography import outline
 
 ZONE = "Europe/Zurich"
 

@@ -13,7 +13,7 @@ from support import HEADER, Dataset, slow
 from tasks.base.errors import BadConfig, BadInput
 from tasks.base.time_zones import clock_changes
 from tasks.planning.cautions import row_cautions
-from tasks.records.judge.outcomes import prepared_rows
+from tasks.records.judge.count_outcomes import prepared_rows
 
 SKIPPED = [
     ("Europe/Zurich", "2026-03-29", "02:30"),

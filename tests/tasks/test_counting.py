@@ -12,9 +12,9 @@ from tasks.account import ledger
 from tasks.account.chain import releases
 from tasks.base.config_privacy import DEFAULT_DELTA
 from tasks.kinds.table import load_plan
-from tasks.mechanisms.proposals import Request
-from tasks.mechanisms.table import propose
 from tasks.planning.preview import preview_plan
+from tasks.proposals.mechanisms import propose
+from tasks.proposals.request import Request
 from tasks.upkeep import verify
 
 CELLS = ('mechanism = "planned"', 'mechanism = "planned"\ncount = "cells"')

@@ -10,8 +10,8 @@ import pytest
 from estimates import day
 from support import Dataset
 
-from tasks.formats.curve import city_curve
-from tasks.formats.publication import Publication
+from tasks.output_formats.curve import city_curve
+from tasks.output_formats.publication import Publication
 from tasks.release import overview
 
 

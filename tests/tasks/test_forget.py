@@ -12,7 +12,7 @@ from tasks.base import warehouse
 from tasks.base.errors import BadInput, LedgerBroken
 from tasks.planning.preview import preview_plan
 from tasks.records.forgotten import Forgetting, forgotten_days, forgotten_parameters, note_forgotten
-from tasks.records.judge.outcomes import late_records
+from tasks.records.judge.count_outcomes import late_records
 from tasks.upkeep import forget, verify
 from tasks.upkeep.forget import days_older_than, forget_days, held_days
 

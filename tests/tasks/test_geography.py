@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from shapely.geometry import Polygon
 from support import Dataset, table
 
-from tasks.formats import geography
+from tasks.output_formats import geography
 
 Reader = Callable[[Path], geopandas.GeoDataFrame]
 READERS = {"statistics.geojson": pyogrio.read_dataframe, "statistics.geoparquet": geopandas.read_parquet}

@@ -16,7 +16,7 @@ from tasks.records.input_formats import all_formats
 from tasks.records.input_formats.columns import roles_of
 from tasks.records.input_formats.incoming import keep_rows
 from tasks.records.input_formats.input_format import Given, InputFormat, Left, Look
-from tasks.records.record import recorder
+from tasks.records.recorder import recorder
 
 MARK = "%piped "
 

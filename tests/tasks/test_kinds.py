@@ -15,13 +15,13 @@ from support import CLIP_USER, DATE, Dataset, choose, table
 from tasks.account import ledger, mirror
 from tasks.base.config import Config
 from tasks.base.errors import HexveilError
-from tasks.formats.columns import COLUMNS, meaning
 from tasks.kinds.cell_sums.stored_sum import StoredSum
 from tasks.kinds.clipped.kind import Clipped
 from tasks.kinds.kind import Drawing, Drawn
 from tasks.kinds.table import KINDS, kind_of
-from tasks.mechanisms.table import MECHANISMS
+from tasks.output_formats.columns import COLUMNS, meaning
 from tasks.planning.plan import plan_release
+from tasks.proposals.mechanisms import MECHANISMS
 from tasks.release.draw import release_with
 from tasks.release.publish import publish_files
 from tasks.upkeep.verify import verify_ledger

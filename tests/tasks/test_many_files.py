@@ -21,7 +21,7 @@ from tasks.records.init.proposal import propose_source
 from tasks.records.input_formats import compressed
 from tasks.records.input_formats.input_format import Given
 from tasks.records.read import ingest as ingesting
-from tasks.records.record.packing import pack_hours
+from tasks.records.recorder.packing import pack_hours
 
 NOON = 1768478400
 PLAIN = [f"bus{n},{DATE}T0{n}:00:00Z,47.0{n},8.3,{n}\n" for n in range(9)]

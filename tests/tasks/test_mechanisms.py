@@ -16,8 +16,8 @@ from tasks.base.errors import BadConfig, HexveilError, LedgerBroken, NothingToPu
 from tasks.kinds.cell_sums import kind
 from tasks.kinds.cell_sums.plan import SumsPlan
 from tasks.kinds.table import load_plan
-from tasks.mechanisms.table import MECHANISMS, PROMISING
 from tasks.planning.spread import spread_budget
+from tasks.proposals.mechanisms import MECHANISMS, PROMISING
 from tasks.upkeep import verify
 
 ARRAYS = ("array-averaging", "opt-array-averaging")

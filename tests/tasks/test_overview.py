@@ -28,10 +28,10 @@ from tasks.account import ledger
 from tasks.account.chain import releases
 from tasks.base.config import load_config
 from tasks.base.errors import BadConfig, HexveilError, LedgerBroken
-from tasks.formats import catalogue
-from tasks.formats.catalogue import Format, Medium, TableFormat
-from tasks.formats.columns import COLUMNS, meaning
-from tasks.formats.geography import with_instants
+from tasks.output_formats import catalogue
+from tasks.output_formats.catalogue import Format, Medium, TableFormat
+from tasks.output_formats.columns import COLUMNS, meaning
+from tasks.output_formats.geography import with_instants
 from tasks.presence import formats as presence_formats
 from tasks.presence.formats import PresenceDay
 from tasks.presence.publish import publish_day

@@ -18,9 +18,9 @@ from tasks.account import private_files
 from tasks.answers.ask import ask
 from tasks.base import warehouse
 from tasks.base.errors import BadConfig, BadInput, HexveilError
-from tasks.formats.columns import meaning
-from tasks.formats.joint import JOINT, JOINT_SHARES, factors_of
 from tasks.kinds.estimated import laws, tables
+from tasks.output_formats.columns import meaning
+from tasks.output_formats.joint import JOINT, JOINT_SHARES, factors_of
 from tasks.planning.preview import preview_plan
 from tasks.upkeep.forget import forget_days
 from tasks.upkeep.verify import verify_ledger

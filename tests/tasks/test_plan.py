@@ -5,10 +5,10 @@ from support import CLIP_USER, DATE, HEADER, OF_SUMS_IN_BRIEF, Dataset, choose, 
 
 from tasks.account import ledger
 from tasks.base.errors import BudgetExceeded, HexveilError, NothingToPublish
-from tasks.mechanisms.table import PROMISING
 from tasks.planning.comparison import compare_mechanisms
 from tasks.planning.plan import make_plan, plan_release
 from tasks.planning.preview import preview_cells, preview_plan
+from tasks.proposals.mechanisms import PROMISING
 from tasks.release.draw import release_statistics
 from tasks.upkeep import verify
 

@@ -15,7 +15,7 @@ from tasks.account import ledger
 from tasks.account.presence_release import presence_releases
 from tasks.answers.ask import ask
 from tasks.base.errors import HexveilError, LedgerBroken
-from tasks.formats.joint import says_another
+from tasks.output_formats.joint import says_another
 from tasks.presence import joint, states, verify
 from tasks.presence.config import PresenceConfig
 from tasks.presence.publish import publish_day

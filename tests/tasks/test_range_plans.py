@@ -18,9 +18,9 @@ from tasks.account.budgets import Account
 from tasks.base.errors import BudgetExceeded, HexveilError
 from tasks.kinds.plan import store_plan
 from tasks.kinds.table import load_plan
-from tasks.mechanisms.table import MECHANISMS
 from tasks.planning.plan import make_plan
 from tasks.planning.range_plans import finish_plans, plan_ahead, planning_range
+from tasks.proposals.mechanisms import MECHANISMS
 
 N_DAYS = 6
 

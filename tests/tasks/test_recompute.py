@@ -25,7 +25,7 @@ from tasks.kinds.cell_sums.statistics import statistic_frame
 from tasks.kinds.cell_sums.stored_sum import stored_sums
 from tasks.kinds.stored_plan import StoredPlan
 from tasks.kinds.table import kind_of, load_plan
-from tasks.mechanisms.table import PROMISING
+from tasks.proposals.mechanisms import PROMISING
 from tasks.upkeep import verify
 
 WITH_VARIANCE = [(mechanism, False) for mechanism in OF_SUMS] + [

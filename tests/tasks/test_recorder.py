@@ -20,9 +20,9 @@ from feeds import snapshot
 
 from tasks.base.errors import HexveilError
 from tasks.records.input_formats.archives import PACK
-from tasks.records.record import recorder
-from tasks.records.record.feed import Feed, filled_in
-from tasks.records.record.recorder import LONGEST_WAIT, record, wait_after
+from tasks.records.recorder import recorder
+from tasks.records.recorder.feed import Feed, filled_in
+from tasks.records.recorder.recorder import LONGEST_WAIT, record, wait_after
 
 SECOND = 1768464000
 FIRST, SECOND_ONE = (snapshot([("bus1", SECOND + one, 11)]) for one in (0, 30))

@@ -21,7 +21,7 @@ from tasks.base.errors import BadConfig, BadInput, NoRecords
 from tasks.engines.late import count_late_records
 from tasks.engines.prepare import by_itself, prepare_day
 from tasks.kinds.estimated.states import chain_before
-from tasks.records.judge.outcomes import prepared_rows
+from tasks.records.judge.count_outcomes import prepared_rows
 from tasks.reporting.day_report import report_day
 from tasks.upkeep.forget import forget_days
 

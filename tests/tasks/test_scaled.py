@@ -10,8 +10,8 @@ from support import random_occupancy, slow
 from dpmath.core.accounting import LOSS_UNITS
 from dpmath.core.cell_sums import user_losses
 from dpmath.core.currency import GAUSSIAN, LAPLACE, PURE, Concentrated
-from tasks.mechanisms.proposals import Request
-from tasks.mechanisms.table import MECHANISMS, PROMISING, propose
+from tasks.proposals.mechanisms import MECHANISMS, PROMISING, propose
+from tasks.proposals.request import Request
 
 ZCDP = Concentrated(Decimal("1e-6"))
 

@@ -16,7 +16,7 @@ from support import CONFIG, DATE, HEADER, Campaign, Dataset, examples
 from tasks.base import warehouse
 from tasks.base.errors import BadInput, HexveilError
 from tasks.occupancy.user_cells import build_occupancy
-from tasks.records.judge.outcomes import rows_without_day
+from tasks.records.judge.count_outcomes import rows_without_day
 from tasks.records.judge.validate import validate_records
 from tasks.records.read.ingest import ingest_records
 

@@ -20,8 +20,8 @@ from tasks.account.entry import Entry, Release, Stated
 from tasks.account.releases import find_release
 from tasks.base import durable
 from tasks.base.errors import HexveilError, LedgerBroken
-from tasks.mechanisms.table import propose
 from tasks.planning.plan import plan_release
+from tasks.proposals.mechanisms import propose
 from tasks.release.draw import release_statistics
 from tasks.release.publish import publish_files
 from tasks.upkeep import verify

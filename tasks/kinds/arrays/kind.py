@@ -20,7 +20,7 @@ from tasks.base.frames import Columns, exact_series
 from tasks.kinds.cell_sums.kind import OfSums
 from tasks.kinds.cell_sums.stored_sum import StoredSum
 from tasks.kinds.stored_plan import CELL
-from tasks.mechanisms.table import MECHANISMS, Mechanism
+from tasks.proposals.mechanisms import MECHANISMS, Mechanism
 
 
 class Arrays(OfSums):

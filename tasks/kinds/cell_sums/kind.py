@@ -28,8 +28,8 @@ from tasks.kinds.day import GridDay, PlannedDay, after_screening, request_of
 from tasks.kinds.kind import EPSILON_IN_ZCDP, Drawing, Drawn, Words, Worth
 from tasks.kinds.plan import over_records
 from tasks.kinds.stored_plan import StoredPlan
-from tasks.mechanisms.proposals import Proposal, Request
-from tasks.mechanisms.table import propose
+from tasks.proposals.mechanisms import propose
+from tasks.proposals.request import Proposal, Request
 
 _WORDS = Words(
     error="promised",

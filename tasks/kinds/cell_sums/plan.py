@@ -20,8 +20,8 @@ from tasks.base.errors import BudgetExceeded, HexveilError, NothingToPublish
 from tasks.kinds.day import PlannedDay
 from tasks.kinds.plan import Outlook, Plan, over_records, place_and_size
 from tasks.kinds.stored_plan import plan_settings
-from tasks.mechanisms.proposals import Proposal, Request
-from tasks.mechanisms.table import MECHANISMS, propose
+from tasks.proposals.mechanisms import MECHANISMS, propose
+from tasks.proposals.request import Proposal, Request
 
 MOMENTS = ("mean", "square")
 """The sums that a cell may publish: of q, and of (2q - R)^2, for values q in ticks from 0 to R."""

@@ -14,7 +14,7 @@ from dpmath.core.bias import rounding_errors, variance_error
 from dpmath.noise.reach import noise_quantile
 from tasks.base import schemas
 from tasks.base.config import Config
-from tasks.mechanisms.table import MECHANISMS
+from tasks.proposals.mechanisms import MECHANISMS
 
 _ERROR_RATE = 0.05
 

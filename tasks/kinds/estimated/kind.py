@@ -22,7 +22,7 @@ from tasks.kinds.estimated.replay import Replay
 from tasks.kinds.estimated.tables import estimate_schema
 from tasks.kinds.kind import EPSILON_IN_ZCDP, Drawing, Drawn, Words, Worth
 from tasks.kinds.stored_plan import StoredPlan
-from tasks.mechanisms.proposals import Proposal, Request
+from tasks.proposals.request import Proposal, Request
 
 _WORDS = Words(
     error="expected",

@@ -26,11 +26,11 @@ from tasks.base import schemas
 from tasks.base.config import Config
 from tasks.base.errors import BadInput, HexveilError
 from tasks.base.logs import warn
-from tasks.formats.columns import share_above
 from tasks.kinds.estimated.asked_day import limits_in_points, norm_of
 from tasks.kinds.estimated.owner_covariates import covariate_names
 from tasks.kinds.estimated.states import known_before
 from tasks.occupancy.cells import parents_of
+from tasks.output_formats.columns import share_above
 
 log = logging.getLogger("hexveil.estimate")
 

@@ -21,7 +21,7 @@ from tasks.kinds.estimated.expected import Expected, enough, expected_estimate, 
 from tasks.kinds.estimated.laws import share_taken
 from tasks.kinds.plan import Outlook, Plan, over_records, place_and_size
 from tasks.kinds.stored_plan import plan_settings
-from tasks.mechanisms.proposals import Proposal
+from tasks.proposals.request import Proposal
 
 _MOST_HEXAGONS = MOST_COEFFICIENTS // 4
 log = logging.getLogger("hexveil.estimate")

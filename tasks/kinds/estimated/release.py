@@ -24,7 +24,6 @@ from tasks.account.said_first import WHOLE_DAY
 from tasks.base.config import Config
 from tasks.base.errors import HexveilError
 from tasks.base.logs import warn
-from tasks.formats.joint import JOINT, stated_day, stated_error
 from tasks.kinds.estimated.asked_day import Known, asked_of
 from tasks.kinds.estimated.laws import bin_counts, with_laws
 from tasks.kinds.estimated.owner_covariates import covariate_names
@@ -34,6 +33,7 @@ from tasks.kinds.estimated.stored_questions import QUESTIONS, write_questions
 from tasks.kinds.estimated.tables import areas_of, estimate_frame, further_tables, target_of
 from tasks.kinds.kind import Drawing, Drawn
 from tasks.kinds.stored_plan import CELL
+from tasks.output_formats.joint import JOINT, stated_day, stated_error
 
 log = logging.getLogger("hexveil.estimate")
 

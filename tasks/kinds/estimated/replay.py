@@ -25,7 +25,6 @@ from tasks.account.said_first import WHOLE_DAY
 from tasks.base.config import Config
 from tasks.base.logs import say
 from tasks.base.provenance import code_hash
-from tasks.formats.joint import JOINT, JOINT_SHARES, says_another
 from tasks.kinds.estimated.asked_day import Known
 from tasks.kinds.estimated.laws import unlike_laws, without_laws
 from tasks.kinds.estimated.owner_covariates import covariate_names
@@ -45,6 +44,7 @@ from tasks.kinds.estimated.states import (
 from tasks.kinds.estimated.tables import areas_of, estimate_frame, further_tables, support_of, target_of
 from tasks.kinds.stored_plan import StoredPlan
 from tasks.occupancy.cells import parents_of
+from tasks.output_formats.joint import JOINT, JOINT_SHARES, says_another
 
 log = logging.getLogger("hexveil.verify")
 

@@ -8,9 +8,9 @@ from dpmath.estimate.law_shares import shares_above
 from dpmath.estimate.posterior import Estimate
 from dpmath.estimate.state import POINTS
 from tasks.base.config import Config
-from tasks.formats.joint import JOINT_SHARES, joint_frame, says_another
 from tasks.kinds.estimated.asked_day import limits_in_points
 from tasks.kinds.estimated.laws import seen_of
+from tasks.output_formats.joint import JOINT_SHARES, joint_frame, says_another
 
 
 def share_tables(cells: pl.DataFrame, estimate: Estimate, asked: Asked, config: Config) -> dict[str, pl.DataFrame]:

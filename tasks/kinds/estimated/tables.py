@@ -22,10 +22,10 @@ from dpmath.estimate.typical import typical
 from dpmath.joint.loadings import Loadings
 from tasks.base import schemas
 from tasks.base.config import Config
-from tasks.formats.joint import JOINT, joint_frame
 from tasks.kinds.estimated.laws import law_schema
 from tasks.kinds.estimated.shares import share_tables
 from tasks.occupancy.cells import parents_of
+from tasks.output_formats.joint import JOINT, joint_frame
 
 _OF_STRATA = {"cell": pl.List(pl.Int64), "n_records": pl.List(pl.Int64), "expected": pl.List(pl.Float64)}
 _LEAST_SHARE = 0.1

@@ -1,4 +1,4 @@
-"""The input formats. To add one, write a module with its value, and add the value here and to `dataset.format`."""
+"""The input formats. To add one: a module with its value, a row here, and its name in ``config_source``."""
 
 from pathlib import Path
 

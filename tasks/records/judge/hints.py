@@ -7,7 +7,7 @@ from tasks.records.input_formats.all_formats import format_by_name, format_calle
 from tasks.records.input_formats.columns import DEGREES, GEOMETRY
 from tasks.records.input_formats.csv_rows import DECIMAL_COMMAS
 from tasks.records.input_formats.times import zone_names_read
-from tasks.records.judge.outcomes import DUPLICATE, KEPT, LEFT_OUT, NEVER, OUTSIDE_DAY, TWICE
+from tasks.records.judge.count_outcomes import DUPLICATE, KEPT, LEFT_OUT, NEVER, OUTSIDE_DAY, TWICE
 
 OF_DAY = "Check the date, dataset.timezone and columns.time."
 """What to do if the times are of other days."""

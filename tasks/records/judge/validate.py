@@ -1,4 +1,4 @@
-"""Validate: decides which raw records of a day are used, and stores how they are placed in cells and ticks."""
+"""Validate: decides which records of a day are used, by ``sql/scratch/quarantined_record.sql``, and stores those."""
 
 import datetime as dt
 import logging
@@ -12,9 +12,9 @@ from tasks.base.logs import say
 from tasks.base.steps import step
 from tasks.records.input_formats.all_formats import holds_snapshots
 from tasks.records.input_formats.csv_rows import DECIMAL_COMMAS
+from tasks.records.judge.count_outcomes import DUPLICATE, KEPT, LEFT_OUT, OUTSIDE_DAY, TWICE, count_rows
 from tasks.records.judge.duplicates import repeated_hashes, seen_again
 from tasks.records.judge.hints import OF_DAY, OF_SOURCE, hint, of_times
-from tasks.records.judge.outcomes import DUPLICATE, KEPT, LEFT_OUT, OUTSIDE_DAY, TWICE, count_rows
 from tasks.records.judge.places import derive_values, use_places
 from tasks.records.judge.value_forms import note_value_forms
 from tasks.records.read.ingest import current_files, files_before

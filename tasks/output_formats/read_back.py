@@ -10,7 +10,7 @@ from typing import Any
 import polars as pl
 import pyarrow.parquet as pq
 
-from tasks.formats import geography
+from tasks.output_formats import geography
 
 _MOST_DEGREES = 1e-6
 """How far a corner may be, in degrees, from where this version's libraries put it: a tenth of a metre."""

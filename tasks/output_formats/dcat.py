@@ -7,8 +7,8 @@ of the latest day. Portals would not want a dataset for each day.
 from typing import Any
 
 from tasks.base.config_sections import Validation
-from tasks.formats.catalogue import JSON, Medium
-from tasks.formats.publication import Publication
+from tasks.output_formats.catalogue import JSON, Medium
+from tasks.output_formats.publication import Publication
 
 _EU = "http://publications.europa.eu/resource/authority"
 _MOBILITY = "https://w3id.org/mobilitydcat-ap"

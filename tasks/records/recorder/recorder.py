@@ -20,9 +20,9 @@ from tasks.base.logs import say, warn
 from tasks.records.input_formats.all_formats import format_by_start
 from tasks.records.input_formats.compressed import TooLarge, unzipped
 from tasks.records.input_formats.input_format import Snapshot
-from tasks.records.record.bounded import Bounded, Broke, TookTooLong
-from tasks.records.record.feed import Feed
-from tasks.records.record.packing import Packer
+from tasks.records.recorder.bounded import Bounded, Broke, TookTooLong
+from tasks.records.recorder.feed import Feed
+from tasks.records.recorder.packing import Packer
 
 if TYPE_CHECKING:
     import httpx

@@ -7,8 +7,8 @@ from typing import Any, Generic, NamedTuple, TypeVar
 import polars as pl
 
 from tasks.base.frames import parquet_bytes
-from tasks.formats import geography, read_back
-from tasks.formats.columns import INSTANT
+from tasks.output_formats import geography, read_back
+from tasks.output_formats.columns import INSTANT
 
 P = TypeVar("P")
 

@@ -8,9 +8,9 @@ from typing import Any
 
 from jinja2 import Template
 
-from tasks.formats.curve import city_curve
-from tasks.formats.look import look, template
-from tasks.formats.publication import Publication, PublishedRelease
+from tasks.output_formats.curve import city_curve
+from tasks.output_formats.look import look, template
+from tasks.output_formats.publication import Publication, PublishedRelease
 
 _WEEKDAYS = ("Mo", "Tu", "We", "Th", "Fr", "Sa", "Su")
 
@@ -59,7 +59,7 @@ def index_page(publication: Publication, catalogues: Sequence[str]) -> bytes:
 
 @functools.cache
 def _template() -> Template:
-    return template("tasks.formats", "index.html.jinja")
+    return template("tasks.output_formats", "index.html.jinja")
 
 
 def _month(year: int, month: int, releases: dict[dt.date, PublishedRelease]) -> dict[str, Any]:

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from dpmath.estimate.areas import HALF_WIDTH
-from tasks.formats.publication import Publication
+from tasks.output_formats.publication import Publication
 
 WIDTH, HEIGHT = 1000, 240
 LEFT, RIGHT, _TOP, _BOTTOM = 56, 12, 12, 28

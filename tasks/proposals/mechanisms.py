@@ -1,7 +1,8 @@
 """The mechanisms that a configuration may name. The row of a mechanism contains all that is stated about it.
 
 To add one: write its function in ``dpmath``, and a row here. Functions of ``dpmath`` are imported when they are called:
-every command reads a configuration, which needs the rows, and few commands plan.
+every command reads a configuration, which needs the rows, and few commands plan. The default is ``estimated``
+(``tasks.base.config_privacy``). Nothing is drawn here: a mechanism's kind draws (``tasks.kinds``).
 """
 
 from collections.abc import Callable, Sequence
@@ -15,7 +16,7 @@ if TYPE_CHECKING:
     from dpmath.core.cell_sums import CellSums
     from dpmath.core.currency import Currency
     from dpmath.noise.noisy_cell import NoisyCellSum
-    from tasks.mechanisms.proposals import Proposal, Request
+    from tasks.proposals.request import Proposal, Request
 
 _COMMON = ("CKS-A2", "HV-L1", "HV-L3", "HV-L4", "HV-L7")
 _ARRAYS = ("CPL-T2.3", "HV-L46", "HV-L47", *_COMMON)
@@ -82,7 +83,7 @@ class Mechanism:
 
 
 def _bounded(of: "Request", sums: "Sequence[CellSums]") -> "Proposal":
-    from tasks.mechanisms.proposals import bounded
+    from tasks.proposals.request import bounded
 
     return bounded(of, sums)
 
@@ -94,7 +95,7 @@ def _within_budgets(of: "Request", sums: "list[ClippedSum]") -> "Proposal":
 
 
 def _planned(of: "Request") -> "Proposal":
-    from tasks.mechanisms.proposals import planned
+    from tasks.proposals.request import planned
 
     return planned(of)
 
@@ -132,7 +133,7 @@ def _arrays(of: "Request", optimal: bool = False) -> "Proposal":
 
 def _projected_arrays(of: "Request", n_interval_draws: int) -> "Proposal":
     from dpmath.arrays.choice import projected_array_sums
-    from tasks.mechanisms.proposals import unbounded
+    from tasks.proposals.request import unbounded
 
     if of.cell_epsilon is None:
         raise ValueError("cell_epsilon is needed")
@@ -144,7 +145,7 @@ def _projected_arrays(of: "Request", n_interval_draws: int) -> "Proposal":
 
 
 def _estimated(of: "Request") -> "Proposal":
-    from tasks.mechanisms.proposals import estimated
+    from tasks.proposals.request import estimated
 
     return estimated(of)
 
@@ -289,6 +290,6 @@ def propose(mechanism: str, request: "Request") -> "Proposal":
     proposes = MECHANISMS[mechanism].proposes
     if request.currency.name == "pure" or MECHANISMS[mechanism].counts_itself:
         return proposes(request)
-    from tasks.mechanisms.scaled import scaled_proposal
+    from tasks.proposals.scaled import scaled_proposal
 
     return scaled_proposal(proposes, request)

@@ -4,10 +4,10 @@ from pathlib import Path
 
 from tasks.base import durable
 from tasks.base.storage import CATALOGUE, INDEX, PACKAGE, is_over_all_days
-from tasks.formats.data_package import data_package
-from tasks.formats.dcat import catalogue
-from tasks.formats.index import index_page
-from tasks.formats.publication import Publication
+from tasks.output_formats.data_package import data_package
+from tasks.output_formats.dcat import catalogue
+from tasks.output_formats.index import index_page
+from tasks.output_formats.publication import Publication
 
 
 def files_over_all_days(publication: Publication) -> dict[str, bytes]:

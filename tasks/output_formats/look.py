@@ -9,13 +9,13 @@ from jinja2 import Environment, StrictUndefined, Template
 @functools.cache
 def colours() -> str:
     """Return the colours that all pages have in common, by their names in the style."""
-    return importlib.resources.files("tasks.formats").joinpath("colours.css").read_text("utf-8")
+    return importlib.resources.files("tasks.output_formats").joinpath("colours.css").read_text("utf-8")
 
 
 @functools.cache
 def look() -> str:
     """Return the style that pages without plots have in common."""
-    return colours() + importlib.resources.files("tasks.formats").joinpath("look.css").read_text("utf-8")
+    return colours() + importlib.resources.files("tasks.output_formats").joinpath("look.css").read_text("utf-8")
 
 
 @functools.cache

@@ -10,7 +10,7 @@ import polars.selectors as cs
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from tasks.formats.columns import INSTANT
+from tasks.output_formats.columns import INSTANT
 
 Ring = list[tuple[float, float]]
 

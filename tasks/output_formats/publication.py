@@ -8,8 +8,8 @@ from typing import Any
 
 from tasks.base.config import Config
 from tasks.base.storage import MANIFEST
-from tasks.formats.catalogue import Format
-from tasks.formats.columns import meaning
+from tasks.output_formats.catalogue import Format
+from tasks.output_formats.columns import meaning
 
 _SHOWN_FIRST = ("map.html", "statistics.csv")
 """What readers open of a release: the first of these that it has, else its manifest."""

@@ -9,8 +9,8 @@ from typing import Any
 import polars as pl
 
 from tasks.base.durable import canonical_json, sha256
-from tasks.formats.catalogue import Format, medium_of
-from tasks.formats.publication import Publication, PublishedRelease
+from tasks.output_formats.catalogue import Format, medium_of
+from tasks.output_formats.publication import Publication, PublishedRelease
 
 _TABLE = "statistics.csv"
 _WITH_LISTS = ("joint.parquet", "joint_shares.parquet", "joint_users.parquet", "measurements.parquet")

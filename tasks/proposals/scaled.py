@@ -18,7 +18,7 @@ from dpmath.cells.clipped_sum import ClippedSum
 from dpmath.core.accounting import LOSS_UNITS, ExactIntArray
 from dpmath.core.cell_sums import CellSums, user_losses
 from dpmath.core.currency import PURE
-from tasks.mechanisms.proposals import Proposal, Request
+from tasks.proposals.request import Proposal, Request
 
 _MOST_PLANS = 8
 _NEAR = 0.995
