@@ -1,9 +1,10 @@
 """The functions' values at the cells of a day, and their products with coefficients."""
 
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
-from scipy.sparse import csr_array
+from scipy.sparse import csc_array, csr_array
 
 from dpmath.estimate.day import FloatArray
 from dpmath.joint.products import product
@@ -26,20 +27,29 @@ class Rows:
     def times(self, coefficients: FloatArray) -> FloatArray:
         """Return the values of sums of the functions: shape (S, n) of coefficients to (G, n) of values."""
         n_common = self.common.shape[1]
-        own = self._of_hexagons(coefficients.shape[0]).T @ coefficients[n_common:]
-        return product(self.common, coefficients[:n_common]) + own
+        own, _ = self._of_hexagons
+        seen = slice(n_common, n_common + self._n_seen)  # hexagons after these have no cell
+        return product(self.common, coefficients[:n_common]) + own @ coefficients[seen]
 
     def transposed_times(self, values: FloatArray, n_hexagons: int) -> FloatArray:
         """Return the transposed product: shape (G, n) of values to (S, n) of coefficients."""
-        n_states = self.common.shape[1] + n_hexagons * self.own.shape[1]
-        return np.concatenate([product(self.common.T, values), self._of_hexagons(n_states) @ values])
+        _, transposed = self._of_hexagons
+        unseen = np.zeros((n_hexagons * self.own.shape[1] - self._n_seen, *values.shape[1:]))
+        return np.concatenate([product(self.common.T, values), transposed @ values, unseen])
 
-    def _of_hexagons(self, n_states: int) -> csr_array:
-        """Return the values of the hexagons' functions at the cells, transposed, shape (S - C, G)."""
+    @cached_property
+    def _of_hexagons(self) -> tuple[csr_array, csc_array]:
+        """The values of the hexagons' functions at the cells, shape (G, n seen * k), and their transpose."""
         n_cells, n_own = self.own.shape
         function = self.hexagon[:, None] * n_own + np.arange(n_own)
-        cell = np.repeat(np.arange(n_cells), n_own)
-        return csr_array((self.own.ravel(), (function.ravel(), cell)), shape=(n_states - self.common.shape[1], n_cells))
+        shape = (n_cells, self._n_seen)
+        found = csr_array((self.own.ravel(), function.ravel(), np.arange(n_cells + 1) * n_own), shape=shape)
+        return found, found.T
+
+    @property
+    def _n_seen(self) -> int:
+        """The number of functions of hexagons up to the last that has a cell."""
+        return int(self.hexagon.max(initial=-1) + 1) * self.own.shape[1]
 
     def diagonal_variances(self, variances: FloatArray) -> FloatArray:
         """Return the variance of each cell's value if coefficients are independent, shape (G,)."""

@@ -5,6 +5,7 @@ their vectors' room in the ball: radius over length, from LEAST_ROOM to MOST_ROO
 factors, which are 1 for all vectors inside the ball; less, where most vectors are longer than 1.5 radii.
 """
 
+from bisect import bisect_left
 from dataclasses import dataclass
 
 import numpy as np
@@ -112,9 +113,9 @@ def possible_lengths(shrink: tuple[float, float]) -> tuple[FloatArray, FloatArra
     def shrinks(lengths: FloatArray) -> FloatArray:
         return np.array([mean_shrink(ratios, length) @ weights for length in lengths])
 
-    among = np.geomspace(0.02, 20, 400)
-    longest = among[max(0, int((shrinks(among) >= LEAST_SHRINK).sum()) - 1)]
-    lengths = longest * _SHORTER
+    among = np.geomspace(0.02, 20, 400)  # longer vectors are shrunk more
+    first = bisect_left(among, True, key=lambda length: float(shrinks(np.array([length]))[0]) < LEAST_SHRINK)
+    lengths = among[max(0, first - 1)] * _SHORTER
     return lengths, shrinks(lengths)
 
 

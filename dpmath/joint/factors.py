@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
-from scipy.sparse import csr_array
+from scipy.sparse import csc_array, csr_array
 
 from dpmath.core.occupancy import IntArray
 from dpmath.joint.products import FloatArray, product
@@ -50,18 +50,22 @@ class Factors:
         found = self.alone[:, None] * weights
         for loading, sign in ((self.common, 1), (self.against, -1)):
             found = found + sign * product(loading, product(loading.T, weights))
-        for loading in self._by_label:
-            found = found + loading @ (loading.T @ weights)
+        for loading, transposed in self._by_label:
+            found = found + loading @ (transposed @ weights)
         return np.asarray(found)
 
     def variances(self, weights: FloatArray | csr_array) -> FloatArray:
         """Return the variance of weighted sums of cells: shape (G, n) to (n,)."""
         found = (weights**2).T @ self.alone - squares(weights, self.against)
-        return np.maximum(found + sum(squares(weights, one) for one in (self.common, *self._by_label)), 0.0)
+        return np.maximum(
+            found + sum(squares(weights, one) for one in (self.common, *(one for one, _ in self._by_label))), 0.0
+        )
 
     @cached_property
-    def _by_label(self) -> tuple[csr_array, csr_array]:
-        return by_label(self.of_hexagon, self.hexagon), by_label(self.of_slot, self.slot)
+    def _by_label(self) -> list[tuple[csr_array, csc_array]]:
+        """The loadings of hexagons and of slots, each with its transpose."""
+        loadings = by_label(self.of_hexagon, self.hexagon), by_label(self.of_slot, self.slot)
+        return [(one, one.T) for one in loadings]
 
     def blocks(self, cells: IntArray) -> FloatArray:
         """Return the covariance of the cells of each hexagon: shape (n, m) of cells, -1 for none, to (n, m, m)."""

@@ -195,8 +195,10 @@ def statement(name: str) -> str:
 
 def define(connection: Connection, *names: str) -> None:
     """Create tables and views of ``sql/schema`` that do not exist yet."""
+    held = {name for (name,) in rows(connection, "read/table_names")}  # one statement for most of them
     for name in names:
-        run(connection, f"schema/{name}")
+        if name not in held:
+            run(connection, f"schema/{name}")
 
 
 def run(connection: Connection, name: str, parameters: Mapping[str, Any] | None = None) -> Connection:
