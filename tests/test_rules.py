@@ -16,7 +16,7 @@ ROOT = Path(__file__).parents[1]
 THEOREM_ID = r"(?:CPL|BUCs|BUCv|STI|DAME|CKS|HV)-[A-Z]+[0-9]+(?:\.[0-9]+)?"
 MECHANISMS = ("ArrayCell", "ArraySum", "ExponentialMechanism")
 MODULES = {path.relative_to(ROOT / "dpmath"): path for path in (ROOT / "dpmath").rglob("[!_]*.py")}
-SOURCES = [path for name in ("tasks", "dpmath", "flows") for path in (ROOT / name).rglob("*.py")]
+SOURCES = sorted(path for name in ("tasks", "dpmath", "flows") for path in (ROOT / name).rglob("*.py"))
 
 
 def public_results() -> Iterator[tuple[str, str]]:

@@ -2,18 +2,20 @@
 
 import subprocess
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
 from configurations import with_settings
 from planted import LATE_VALUE, USER, VALUE, files_of, leaks
-from support import DATE, HEADER, Dataset
+from support import DATE, HEADER, Dataset, slow
 
 RUN_EACH = """
 import contextlib
 import datetime as dt
 import os
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 
 import polars as pl
@@ -82,10 +84,13 @@ def good_rows() -> list[str]:
     ]
 
 
-def searched_after(folder: Path, environment: dict[str, str]) -> dict[str, bytes]:
-    """Run days of many kinds, and return all that they wrote and said."""
+FEW = ("good", "repaired", "quarantined", "quoted", "sharded", "estimated", "raw-pandera", "raw-text")
+
+
+def cases() -> dict[str, list[str]]:
+    """Return the rows of days of many kinds."""
     good = good_rows()
-    cases = {
+    return {
         "good": good,
         "repaired": [*good, f"{USER}-1,{DATE}T08:59:00Z,47.05,8.31,1e9", f"{USER}-2,{DATE}T08:59:00Z,47.05,8.31,"],
         "quarantined": [*good, *[f"{USER}-{n},{DATE}T09:00:00Z,0,0,{LATE_VALUE}" for n in range(99)]],
@@ -101,12 +106,18 @@ def searched_after(folder: Path, environment: dict[str, str]) -> dict[str, bytes
         "raw-pandera": good,
         "raw-text": good,
     }
+
+
+def searched_after(
+    folder: Path, environment: dict[str, str], names: Sequence[str], n_released: int
+) -> dict[str, bytes]:
+    """Run days of some kinds, and return all that they wrote and said."""
     files = []
-    for name, rows in cases.items():
+    for name, rows in ((name, cases()[name]) for name in names):
         dataset = dataset_with(folder / name, ["placeholder"], SHARDED if name.startswith("sharded") else "")
         content = HEADER + "\n".join(rows) + "\n"
         if name == "headless":
-            content = "\n".join(good) + "\n"
+            content = "\n".join(good_rows()) + "\n"
         dataset.write("day.csv", content.encode("utf-8", "surrogateescape"))
         if name == "estimated":
             path = folder / name / f"{name}.toml"
@@ -124,8 +135,8 @@ def searched_after(folder: Path, environment: dict[str, str]) -> dict[str, bytes
         timeout=1200,
     )
     outcomes = [line for line in ended.stdout.splitlines() if line.startswith(str(folder))]
-    assert len(outcomes) == len(cases), ended.stderr[-3000:]
-    assert sum("released" in line for line in outcomes) == 4, "\n".join(outcomes)
+    assert len(outcomes) == len(names), ended.stderr[-3000:]
+    assert sum("released" in line for line in outcomes) == n_released, "\n".join(outcomes)
     assert all(line.endswith("None None") for line in outcomes if "failed" in line)
 
     assert any("read file=day.csv" in line for line in (ended.stdout + ended.stderr).splitlines()), "steps were heard"
@@ -136,7 +147,7 @@ def searched_after(folder: Path, environment: dict[str, str]) -> dict[str, bytes
 def test_no_planted_id_or_value_is_found_outside_the_warehouse_or_with_the_scheduler(
     tmp_path: Path, server: dict[str, str]
 ) -> None:
-    searched = searched_after(tmp_path, server)
+    searched = searched_after(tmp_path, server, list(cases()), 4)
     assert searched["prefect"] == b"True"
     searched |= files_of(tmp_path) | files_of(Path(server["PREFECT_HOME"]))
     assert any(name.endswith("prefect.db") for name in searched), "Prefect's own database is searched"
@@ -146,10 +157,11 @@ def test_no_planted_id_or_value_is_found_outside_the_warehouse_or_with_the_sched
     assert leaks(searched) == []
 
 
+@pytest.mark.parametrize(("names", "n_released"), [(FEW, 4), slow(tuple(cases()), 4)], ids=["few", "all"])
 def test_no_planted_id_or_value_is_found_outside_the_warehouse_without_a_scheduler(
-    tmp_path: Path, environment: dict[str, str]
+    names: Sequence[str], n_released: int, tmp_path: Path, environment: dict[str, str]
 ) -> None:
-    searched = searched_after(tmp_path, environment)
+    searched = searched_after(tmp_path, environment, names, n_released)
     assert searched["prefect"] == b"False"
     searched |= files_of(tmp_path)
     assert any("published" in name for name in searched)
