@@ -23,6 +23,7 @@ from dpmath.core.accounting import LOSS_UNITS
 from dpmath.presence.ball import Ball
 from tasks.presence import release
 from tasks.presence.config import PresenceConfig, load_presence
+from tasks.presence.publish import publish_day
 
 LATER = DATE + dt.timedelta(days=1)
 AREA = sorted(h3.cell_to_children(h3.latlng_to_cell(47.05, 8.31, 5), 6))
@@ -125,6 +126,11 @@ def lines_of(user: str, date: dt.date, rng: random.Random, n_records: int = 6) -
         time = f"{date}T{rng.randrange(24):02}:{rng.randrange(60):02}:{rng.randrange(60):02}Z"
         found.append((user, time, *place_in(cell, rng), f"{rng.gauss(40, 12):.1f}"))
     return found
+
+
+def some_lines(seed: int = 1, n_users: int = 30, date: dt.date = DATE) -> list[Line]:
+    rng = random.Random(seed)
+    return [line for n in range(n_users) for line in lines_of(f"u{n}", date, rng)]
 
 
 def odd_records(whole: str) -> list[str]:
@@ -324,3 +330,8 @@ def with_and_without(
 def released(config: PresenceConfig, date: dt.date = DATE, seed: int = 1) -> str:
     """Release a day with bytes of a seed, and return its id."""
     return release.release_with(date, config, np.random.default_rng(seed).bytes)
+
+
+def published(config: PresenceConfig, date: dt.date = DATE, seed: int = 1) -> Path:
+    publish_day.fn(released(config, date, seed), config)
+    return config.storage_path / "published" / f"date={date}"

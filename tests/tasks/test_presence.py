@@ -17,7 +17,7 @@ import polars as pl
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from present import AREA, CONFIG, LATER, SHAPES, Line, lines_of, made, of_shape, released, write
+from present import AREA, CONFIG, LATER, SHAPES, Line, made, of_shape, published, released, some_lines, write
 from support import DATE, Dataset
 
 from dpmath.presence.chosen import Chosen
@@ -33,7 +33,6 @@ from tasks.presence import account
 from tasks.presence.area import hexagons_of, positions_of
 from tasks.presence.backup import back_up_presence
 from tasks.presence.config import PresenceConfig, load_presence
-from tasks.presence.publish import publish_day
 from tasks.presence.reading import read_day
 from tasks.presence.states import ANSWERS
 from tasks.presence.stored_questions import QUESTIONS, questions_bytes
@@ -88,16 +87,6 @@ def dataset(tmp_path: Path) -> tuple[Dataset, PresenceConfig]:
 
 
 GIVEN = ("zcdp", "gaussian")
-
-
-def some_lines(seed: int = 1, n_users: int = 30, date: dt.date = DATE) -> list[Line]:
-    rng = random.Random(seed)
-    return [line for n in range(n_users) for line in lines_of(f"u{n}", date, rng)]
-
-
-def published(config: PresenceConfig, date: dt.date = DATE, seed: int = 1) -> Path:
-    publish_day.fn(released(config, date, seed), config)
-    return config.storage_path / "published" / f"date={date}"
 
 
 @pytest.mark.parametrize("form", ["csv", "ndjson", "parquet"])
