@@ -1,4 +1,7 @@
-"""Release: draws the noise once and appends the ledger entry. With the entry, the day is released and charged."""
+"""Release: has the noise drawn once and appends the ledger entry. With the entry, the day is released and charged.
+
+The day's kind draws, with ``dpmath.noise.sampling``.
+"""
 
 import datetime as dt
 import logging

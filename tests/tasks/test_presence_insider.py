@@ -3,12 +3,12 @@
 import json
 import shutil
 from collections.abc import Callable
-from io import BytesIO
 from pathlib import Path
 from typing import Any
 
 import polars as pl
 import pytest
+from insider import Change, of_table
 from present import made, published, some_lines, write
 from support import DATE
 
@@ -22,8 +22,6 @@ from tasks.base.storage import ledger_path
 from tasks.presence.config import PresenceConfig, load_presence
 from tasks.presence.formats import manifest
 from tasks.presence.verify import verify_presence
-
-Change = Callable[[bytes], bytes]
 
 
 @pytest.fixture(scope="module")
@@ -62,15 +60,6 @@ def rewrite(config: PresenceConfig, stated: dict[str, Any], changes: dict[str, C
         durable.write_whole(published_folder(DATE, entry["revision"], config) / name, content, mode=0o644)
     ledger_path(config).write_bytes(b"")
     commit(chain.chained(entry | {"files": hashes}, None), config)
-
-
-def of_table(change: Callable[[pl.DataFrame], pl.DataFrame]) -> Change:
-    def changed(content: bytes) -> bytes:
-        written = BytesIO()
-        change(pl.read_parquet(BytesIO(content))).write_parquet(written)
-        return written.getvalue()
-
-    return changed
 
 
 def larger(name: str) -> Change:
