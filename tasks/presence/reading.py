@@ -31,6 +31,7 @@ from tasks.records.input_formats.incoming import BLANK
 from tasks.records.input_formats.recognise import split
 from tasks.records.input_formats.text_lines import LONGEST_RECORD
 from tasks.records.input_formats.times import TEXT, TimeForm, define_times, of_format, of_unit, use_zones
+from tasks.records.judge.duplicates import repeated
 from tasks.records.read.fetched import at_hand
 from tasks.records.read.inputs import find_inputs
 
@@ -76,8 +77,10 @@ def read_day(date: dt.date, config: PresenceConfig) -> UserCells:
         _derive_speeds(connection, config)
         cells = pl.Series([int(one, 16) for one in config.hexagons], dtype=pl.UInt64)
         connection.register("area_hexagon", pl.DataFrame({"h3_cell": cells}).with_row_index("number"))
+        n_rows = warehouse.rows(connection, "read/n_present_rows")[0][0]
+        connection.register("repeated_hash", repeated(connection, "read/present_hashes", {}, n_rows))
         factor = {"factor": float(value.factor_on(date))}
-        warehouse.run(connection, "scratch/present_pair", {**ticks, **places, **factor})
+        warehouse.run(connection, "scratch/present_pair", {**ticks, **places, **factor, **_day_of(date, config)})
         outcomes = dict(warehouse.rows(connection, "read/present_outcomes"))
         pairs = warehouse.frame(connection, "read/present_pairs")
     durable.write_whole(report_path(date, config), durable.readable_json(outcomes | further))
@@ -89,6 +92,10 @@ def read_day(date: dt.date, config: PresenceConfig) -> UserCells:
 def report_path(date: dt.date, config: PresenceConfig) -> Path:
     """Return where the curator finds what was read of a day, and what was not used."""
     return private_folder(config) / "reports" / f"{date}.json"
+
+
+def _day_of(date: dt.date, config: PresenceConfig) -> dict[str, dt.datetime]:
+    return dict(zip(("day_start", "day_end"), config.day_bounds(date), strict=True))
 
 
 def _derive_speeds(connection: warehouse.Connection, config: PresenceConfig) -> None:
@@ -116,9 +123,8 @@ def _read_files(connection: warehouse.Connection, date: dt.date, config: Presenc
             raise BadInput("only CSV files may have date and time in two columns: give columns.time one")
         try:
             statement, parameters, further = _READERS[kind](connection, paths, config)
-            start, end = config.day_bounds(date)
             missing = [float(one) for one in config.value.missing]
-            of_day = {"day_start": start, "day_end": end, "missing": missing}
+            of_day = {**_day_of(date, config), "missing": missing}
             of_values = {"decimal": config.dataset.decimal, "is_measured": config.is_measured}
             shared = {**of_day, **of_values, **BLANK, **place_form(config), **_times(config)}
             (n_rows,) = warehouse.run(connection, statement, {**shared, **parameters}).fetchall()[0]

@@ -10,6 +10,7 @@ from collections.abc import Callable
 from decimal import Decimal
 from io import BytesIO
 from pathlib import Path
+from zoneinfo import ZoneInfo
 
 import h3
 import numpy as np
@@ -26,6 +27,7 @@ from flows import presence as flow
 from tasks.account import ledger, private_files
 from tasks.account.amendments import amend_budget
 from tasks.account.presence_release import presence_releases
+from tasks.base import warehouse
 from tasks.base.config import load_config
 from tasks.base.errors import BadConfig, BadInput, BudgetExceeded, HexveilError, LedgerBroken, NoRecords
 from tasks.base.frames import parquet_bytes
@@ -38,6 +40,7 @@ from tasks.presence.states import ANSWERS
 from tasks.presence.stored_questions import QUESTIONS, questions_bytes
 from tasks.presence.table import table_of
 from tasks.presence.verify import verify_presence
+from tasks.records.judge import duplicates
 
 
 def read_by_hand(lines: list[Line], config: PresenceConfig) -> dict[str, dict[int, tuple[int, int]]]:
@@ -87,6 +90,7 @@ def dataset(tmp_path: Path) -> tuple[Dataset, PresenceConfig]:
 
 
 GIVEN = ("zcdp", "gaussian")
+HASH = "hash(user_id, observed_at, latitude, longitude)"
 
 
 @pytest.mark.parametrize("form", ["csv", "ndjson", "parquet"])
@@ -100,6 +104,24 @@ def test_a_day_is_what_python_reads_in_it(form: str, dataset: tuple[Dataset, Pre
     read = by_user(read_day(DATE, config))
     assert in_order(read) == in_order(list(read_by_hand(lines, config).values()))
     assert len(read) > 30
+
+
+@pytest.mark.parametrize("hashed", ["0::ubigint", "hash(user_id)", "hash(observed_at)", f"{HASH} % 4"])
+@pytest.mark.parametrize("at_once", [1 << 26, 50])
+def test_whatever_hashes_rows_share_only_what_a_user_said_twice_counts_once(
+    hashed: str, at_once: int, dataset: tuple[Dataset, PresenceConfig], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    files, config = dataset
+    rng, original = random.Random(5), warehouse.statement
+    lines = some_lines(6) + some_lines(6, 10) + [("u1", *line[1:]) for line in some_lines(6, 3)]
+    lines += [(*line[:4], "70") for line in some_lines(6, 5)] + some_lines(6, 2)
+    rng.shuffle(lines)
+    write(files, DATE, lines)
+    macro = original("scratch/identity_hash").replace(f"as\n{HASH}", f"as\n{hashed}")
+    assert hashed in macro
+    monkeypatch.setattr(warehouse, "statement", lambda name: macro if "identity_hash" in name else original(name))
+    monkeypatch.setattr(duplicates, "_HASHES_AT_ONCE", at_once)
+    assert in_order(by_user(read_day(DATE, config))) == in_order(list(read_by_hand(lines, config).values()))
 
 
 @pytest.mark.parametrize("form", ["csv", "ndjson", "parquet"])
@@ -180,6 +202,22 @@ def test_slots_are_those_of_the_clock_on_the_wall(tmp_path: Path) -> None:
     published(config, forward)
     answered = pl.read_parquet(config.storage_path / "published" / f"date={forward}" / "statistics.parquet")
     assert answered.filter(pl.col("slot_start").dt.convert_time_zone("Europe/Zurich").dt.hour() == 2).is_empty()
+
+
+@pytest.mark.parametrize("zone", ["Europe/Zurich", "Asia/Kolkata", "America/St_Johns", "Australia/Lord_Howe"])
+@pytest.mark.parametrize("day", ["2026-06-01", "2026-04-05", "2026-10-04", "2026-10-25", "2026-11-01", "1966-07-01"])
+def test_every_instant_of_a_day_has_the_slot_that_its_clock_shows(zone: str, day: str, tmp_path: Path) -> None:
+    text = CONFIG.replace('"UTC"', f'"{zone}"').replace("slot_minutes = 360", "slot_minutes = 30")
+    files, config = made(tmp_path / "dataset", text)
+    date, place = dt.date.fromisoformat(day), tuple(map(str, h3.cell_to_latlng(AREA[0])))
+    start, end = config.day_bounds(date)
+    instants = [start + dt.timedelta(seconds=7 * 60 * n) for n in range(26 * 9)]
+    write(files, date, [("u1", one.astimezone(dt.UTC).isoformat(), *place, "50") for one in instants])
+    shown = [one.astimezone(ZoneInfo(zone)) for one in instants if one < end]
+    slots = [(60 * one.hour + one.minute) // 30 for one in shown]
+    read = read_day(date, config)
+    assert read.cell.tolist() == sorted(set(slots))
+    assert read.n_records.tolist() == [min(slots.count(one), config.privacy.cap) for one in sorted(set(slots))]
 
 
 def test_a_day_costs_everybody_the_same_whoever_was_there(dataset: tuple[Dataset, PresenceConfig]) -> None:

@@ -5,6 +5,7 @@ records that share a hash must then be compared: duplicates, and others whose ha
 which they are.
 """
 
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -24,10 +25,7 @@ def seen_again(config: Config) -> int:
 
 
 def repeated_hashes(connection: warehouse.Connection, day: dict[str, Any], apart: int = 0) -> pl.DataFrame:
-    """Return the hashes that more than one raw record of a day has.
-
-    Half a GiB of hashes is sorted at once. A larger day is read in several parts. Each part has the hashes that leave
-    one remainder when divided by the number of parts, so equal hashes are always in the same part.
+    """Return the hashes that more than one raw record of a day has; see ``repeated``.
 
     Args:
         connection: Connection to the warehouse; gets the function ``identity_hash``.
@@ -37,18 +35,40 @@ def repeated_hashes(connection: warehouse.Connection, day: dict[str, Any], apart
     Returns:
         One column, ``identity_hash``, each hash once.
     """
-    warehouse.run(connection, "scratch/identity_hash")
     n_records = warehouse.rows(connection, "read/n_day_records", day)[0][0]
+    return repeated(connection, "read/identity_hashes", {**day, "apart": apart}, n_records)
+
+
+def repeated(
+    connection: warehouse.Connection, statement: str, parameters: Mapping[str, Any], n_records: int
+) -> pl.DataFrame:
+    """Return the hashes that more than one record has.
+
+    Half a GiB of hashes is sorted at once. More records are read in several parts. Each part has the hashes that leave
+    one remainder when divided by the number of parts, so equal hashes are always in the same part.
+
+    Args:
+        connection: Connection to the records; gets the function ``identity_hash``.
+        statement: Names the file of ``sql/`` that reads the hashes of a part.
+        parameters: Its parameters but for the part.
+        n_records: How many records there are.
+
+    Returns:
+        One column, ``identity_hash``, each hash once.
+    """
+    warehouse.run(connection, "scratch/identity_hash")
     n_parts = 1 + n_records // _HASHES_AT_ONCE
-    asked = {**day, "apart": apart, "n_parts": n_parts}
-    parts = [_repeated(connection, {**asked, "part": part}, n_records) for part in range(n_parts)]
+    asked = {**parameters, "n_parts": n_parts}
+    parts = [_repeated(connection, statement, {**asked, "part": part}, n_records) for part in range(n_parts)]
     return pl.DataFrame({"identity_hash": np.concatenate(parts)})
 
 
-def _repeated(connection: warehouse.Connection, part: dict[str, Any], n_records: int) -> NDArray[np.uint64]:
+def _repeated(
+    connection: warehouse.Connection, statement: str, part: dict[str, Any], n_records: int
+) -> NDArray[np.uint64]:
     # As long as the day, because the size of a part is not known. Elements that are never written take no memory.
     hashes, n_hashes = np.empty(n_records, np.uint64), 0
-    for batch in warehouse.batches(connection, "read/identity_hashes", part):
+    for batch in warehouse.batches(connection, statement, part):
         hashes[n_hashes : n_hashes + batch.height] = batch["identity_hash"].to_numpy()
         n_hashes += batch.height
     hashes = hashes[:n_hashes]
