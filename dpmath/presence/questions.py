@@ -229,10 +229,9 @@ class Kept:
             "records": np.minimum(day.sums(day.n_records), self.most_records),
         }
         most = {"cells": self.most_cells, "records": self.most_records}
-        columns = [
-            (question.ball.shares_kept(question.private_vectors(day)) - self.centre) * size[by] // most[by]
-            for question, by in self.of
-        ]
+        questions = {id(question): question for question, _ in self.of}  # of one, shares may be weighed by both
+        kept = {key: one.ball.shares_kept(one.private_vectors(day)) for key, one in questions.items()}
+        columns = [(kept[id(question)] - self.centre) * size[by] // most[by] for question, by in self.of]
         return csr_array(np.column_stack(columns))
 
 
@@ -289,7 +288,7 @@ def share_centre(share: float) -> int:
 
 
 def _by_user(day: UserCells, numbers: IntArray) -> Sparse:
-    return csr_array((numbers, (day.user, day.cell)), shape=(day.n_users, day.n_cells))
+    return csr_array((numbers, day.cell, day.first_pairs), shape=(day.n_users, day.n_cells))
 
 
 def _log2_spread(day: UserCells, cells: IntArray) -> np.ndarray:

@@ -40,7 +40,7 @@ class UserCells:
     value_range: int
 
     def __post_init__(self) -> None:
-        """Check the ranges, and number the users from 0 on."""
+        """Check the ranges, number the users from 0 on, and put the pairs in order of user and cell."""
         _check.at_least(1, n_cells=self.n_cells, cap=self.cap, value_range=self.value_range)
         if self.n_cells > MOST_CELLS:
             raise ValueError(f"n_cells must be at most {MOST_CELLS}")
@@ -54,10 +54,13 @@ class UserCells:
         inside = (self.cell >= 0) & (self.cell < self.n_cells) & (self.n_records >= 1) & (self.n_records <= self.cap)
         if not np.all(inside & (self.total >= 0) & (self.total <= self.n_records * self.value_range)):
             raise ValueError("cell, n_records and total must be within n_cells, cap and n_records value_range")
-        object.__setattr__(self, "user", np.unique(self.user, return_inverse=True)[1].astype(np.int64))
-        pairs = np.sort(self.user * self.n_cells + self.cell)  # np.unique takes ten times as long
-        if (pairs[1:] == pairs[:-1]).any():
+        user = np.unique(self.user, return_inverse=True)[1].astype(np.int64)
+        pairs = user * self.n_cells + self.cell
+        order = np.argsort(pairs)
+        if (pairs[order[1:]] == pairs[order[:-1]]).any():
             raise ValueError("a user must have a cell once at most")
+        for name, array in (("user", user), *((one, getattr(self, one)) for one in ("cell", "n_records", "total"))):
+            object.__setattr__(self, name, array[order])
 
     @property
     def n_users(self) -> int:
@@ -68,6 +71,11 @@ class UserCells:
     def cells_of_users(self) -> IntArray:
         """Number of each user's cells; private, shape (L,)."""
         return np.bincount(self.user, minlength=self.n_users)
+
+    @property
+    def first_pairs(self) -> IntArray:
+        """The number of each user's first pair, and the number of all pairs; private, shape (L + 1,)."""
+        return np.concatenate([[0], np.cumsum(self.cells_of_users)])
 
     def sums(self, numbers: IntArray) -> IntArray:
         """Return the sum over each user's pairs of a number per pair, shape (L,)."""
