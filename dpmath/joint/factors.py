@@ -75,7 +75,7 @@ class Factors:
             at = np.flatnonzero(some >= 0)
             for loading, sign in ((self.common, 1), (self.against, -1), (self.of_hexagon, 1)):
                 part = loading[some[at]]
-                found[number][np.ix_(at, at)] += sign * (part @ part.T)
+                found[number][at[:, None], at] += sign * (part @ part.T)  # np.ix_ takes longer than the product
         found[:, here, here] += there * ((self.of_slot**2).sum(axis=1) + self.alone)[cells]
         return found
 

@@ -112,8 +112,11 @@ def inverse_of(matrix: FloatArray) -> tuple[FloatArray, float]:
     """
     lower = cholesky(matrix, lower=True, check_finite=False)
     (inverted,) = get_lapack_funcs(("potri",), (lower,))
-    found = np.tril(inverted(lower, lower=True)[0])
-    return found + np.tril(found, -1).T, -2 * float(np.log(np.diag(lower)).sum())
+    log_determinant = -2 * float(np.log(np.diag(lower)).sum())
+    half = inverted(lower, lower=True, overwrite_c=True)[0]  # zeros are above the diagonal, as in what it was made of
+    found = half + half.T
+    np.fill_diagonal(found, np.diag(half))
+    return found, log_determinant
 
 
 def paced(field: Field) -> list[Field]:
