@@ -7,7 +7,7 @@ import numpy as np
 
 from dpmath.presence.basis import Basis, FloatArray
 from dpmath.presence.errors import Off
-from dpmath.presence.fields import Field
+from dpmath.presence.fields import Field, Learned
 from dpmath.presence.numbers import Numbers
 from dpmath.presence.priors import FIRST_ROUNDS, likelier
 
@@ -42,14 +42,12 @@ class Means:
         mean: The day's mean, shape (G,).
         variance: Its variance, above 0, shape (G,).
         off: What makes up that variance.
-        log_likelihood: Of the sums.
     """
 
     field: Field
     mean: FloatArray
     variance: FloatArray
     off: Off
-    log_likelihood: float
 
 
 def first_means_of(field: Field, basis: Basis, told: Told) -> Means:
@@ -59,7 +57,7 @@ def first_means_of(field: Field, basis: Basis, told: Told) -> Means:
         HV-E23, HV-E26.
     """
     for _ in range(FIRST_ROUNDS):
-        field = likelier(means_of(field, basis, told).field, basis).field(basis)
+        field = likelier(_learned(field, basis, told).field, basis).field(basis)
     return means_of(field, basis, told)
 
 
@@ -69,7 +67,8 @@ def likeliest_means(fields: Sequence[Field], basis: Basis, told: Told) -> Means:
     Source:
         HV-E23, HV-E26.
     """
-    return max((means_of(field, basis, told) for field in fields), key=lambda one: one.log_likelihood)
+    tried = [(field, _learned(field, basis, told)) for field in fields]
+    return _means(*max(tried, key=lambda one: one[1].log_likelihood), basis, told)
 
 
 def means_of(field: Field, basis: Basis, told: Told) -> Means:
@@ -85,16 +84,19 @@ def means_of(field: Field, basis: Basis, told: Told) -> Means:
     Source:
         HV-E23.
     """
+    return _means(field, _learned(field, basis, told), basis, told)
+
+
+def _means(field: Field, found: Learned, basis: Basis, told: Told) -> Means:
+    """Return the day's means, from what was known of the surface before and what is known after."""
     slope, of_day = told.slope, told.slope**2 * told.of_day
-    seen = (field, basis, slope, told.offset, of_day + told.of_slope)
-    found = told.numbers.learned(*seen)
     expected = slope * found.field.level(basis) + told.offset
     held, kept, _ = told.numbers.corrected(expected, of_day + told.of_slope)
     part = of_day / (of_day + told.of_slope)  # of the correction, what is the day's own and not the slope's error
     level = found.field.level(basis)
     mean = level + part * (held - expected) / slope
     left = 1 - part * (1 - kept)
-    surprise = told.numbers.surprise(*seen)
+    surprise = told.numbers.surprise(field, basis, slope, told.offset, of_day + told.of_slope)
     alone = surprise * (left**2 * found.field.own_variance + left * (told.of_day - told.alike))
     off = Off(
         np.sqrt(surprise) * left * found.left,
@@ -103,4 +105,10 @@ def means_of(field: Field, basis: Basis, told: Told) -> Means:
         np.sqrt(surprise * left * told.alike),
         alone,
     )
-    return Means(found.field, mean, off.variance(basis), off, found.log_likelihood)
+    return Means(found.field, mean, off.variance(basis), off)
+
+
+def _learned(field: Field, basis: Basis, told: Told) -> Learned:
+    """Return what is known of the surface after a look at noisy sums."""
+    varies = told.slope**2 * told.of_day + told.of_slope
+    return told.numbers.learned(field, basis, told.slope, told.offset, varies)

@@ -50,7 +50,7 @@ def programme(state: State | None, asked: Asked) -> Programme:
     before = first_state(known, asked) if state is None else state.a_day_later(asked)
     question, numbers = yield counting(before, known, asked, is_first)
     counts = Counting.of(question)
-    tried = {} if state is None else state.paced(asked)
+    tried = {} if state is None else state.paced(asked, before)
     counted = counts.counted(numbers, USUAL_SHARE)
     users = users_of(tried.get("users", [before.users]), basis, counted, before.overdispersion, is_first=is_first)
     if asked.counts_only:

@@ -155,9 +155,19 @@ class State:
         fields = {name: getattr(self, name).a_day_later(asked.basis) for name in asked.surfaces}
         return replace(self, **fields)
 
-    def paced(self, asked: Asked) -> dict[str, list[Field]]:
-        """Return what is known a day later of each surface, if it moves as it did, slower or faster."""
-        return {name: [one.a_day_later(asked.basis) for one in paced(getattr(self, name))] for name in asked.surfaces}
+    def paced(self, asked: Asked, later: "State") -> dict[str, list[Field]]:
+        """Return what is known a day later of each surface, if it moves as it did, slower or faster.
+
+        Args:
+            asked: What is public.
+            later: What is known a day later, if all move as they did.
+        """
+
+        def moved(name: str, one: Field) -> Field:
+            is_same = one.moves == getattr(self, name).moves  # what was derived of the same one is used again
+            return getattr(later, name) if is_same else one.a_day_later(asked.basis)
+
+        return {name: [moved(name, one) for one in paced(getattr(self, name))] for name in asked.surfaces}
 
     def learned(self, asked: Asked) -> "State":
         """Return what is known if the surfaces had been taken to be as variable as they are now known to be.

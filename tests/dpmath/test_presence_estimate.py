@@ -17,7 +17,7 @@ from dpmath.presence.counts import users_of, with_total
 from dpmath.presence.errors import Off, errors_of, loadings_of
 from dpmath.presence.estimate import Estimate, Number, at_least, limits
 from dpmath.presence.fields import Field, Prior, Seen, learned, of_rows, paced
-from dpmath.presence.loadings import is_of_own, whole_loadings
+from dpmath.presence.loadings import Wanted, is_of_own, whole_loadings
 from dpmath.presence.numbers import OfCells, OfSums, directions, left_over
 from dpmath.presence.priors import likelier, taken_as
 from dpmath.presence.programme import Answered, asked_again, asked_for_real, programme
@@ -371,6 +371,27 @@ def test_directions_spend_the_budget_and_leave_less_than_any_other_sums_of_the_s
         other = best + rng.normal(size=best.shape) * rng.choice([0.01, 0.3])
         other *= np.sqrt(3.0 / (energy[:, None] * other**2).sum())
         assert left(best) <= left(other) * (1 + 1e-9)
+
+
+@pytest.mark.theorem("HV-E25")
+def test_any_sums_leave_what_cells_have_of_their_own_so_a_choice_that_seeks_none_is_the_same() -> None:
+    grid, basis = small()
+    rng, n, chosen = np.random.default_rng(9), grid.n_cells, []
+    for number in range(60):
+        field = a_field(basis, n, number)
+        field = replace(field, own_variance=field.own_variance * 10 ** rng.uniform(-2, 1))
+        slope, varies, worth, energy = (rng.uniform(0.5, 2, n) for _ in range(4))
+        budget, noise = 10 ** rng.uniform(-1, 2), 10 ** rng.uniform(-3, 0)
+        wanted = Wanted(field, basis, slope, varies, worth, energy, budget, noise, np.sqrt(budget / n / energy))
+        loading = directions(field, basis, slope, energy, 0.2 * budget, noise)
+        for one in (loading, 100 * rng.normal(size=(n, 5))):
+            numbers = OfSums(one, np.zeros(one.shape[1]), noise)
+            assert left_over(numbers, field, basis, slope, varies, worth) >= wanted.left_by_sums * (1 - 1e-12)
+        tried = OfCells(np.zeros(n), noise / wanted.of_cells**2), OfSums(loading, np.zeros(loading.shape[1]), noise)
+        left = [left_over(numbers, field, basis, slope, varies, worth) for numbers in tried]
+        assert np.array_equal(wanted.chosen(), wanted.of_cells if left[0] < 0.5 * left[1] else loading)
+        chosen.append((left[0] < 0.5 * wanted.left_by_sums, left[0] < 0.5 * left[1]))
+    assert {(True, True), (False, True), (False, False)} == set(chosen)
 
 
 @pytest.mark.theorem("HV-E24")
