@@ -107,18 +107,24 @@ class Wanted:
 
     def chosen(self) -> FloatArray:
         """Return the loadings of directions, or of every cell if that is expected to leave far less."""
-        of_cells = self._left(OfCells(np.zeros_like(self.slope), self.noise / self.of_cells**2))
-        if of_cells < _CLEARLY * self.left_by_sums:  # directions need not be sought: that takes long
-            return self.of_cells
+        of_cells = OfCells(np.zeros_like(self.slope), self.noise / self.of_cells**2)
+        least = self.left_by_sums
+        if self.left_at_most(of_cells) < _CLEARLY * least or self._left(of_cells) < _CLEARLY * least:
+            return self.of_cells  # directions need not be sought: that takes long
         budget = self.budget * _TOGETHER
         loading = directions(self.field, self.basis, self.slope, self.energy, budget, self.noise)
         of_sums = OfSums(loading, np.zeros(loading.shape[1]), self.noise)
-        return self.of_cells if of_cells < _CLEARLY * self._left(of_sums) else loading
+        return self.of_cells if self._left(of_cells) < _CLEARLY * self._left(of_sums) else loading
 
     @property
     def left_by_sums(self) -> float:
         """What any sums over cells leave at least: all that cells have of their own, of which sums tell nothing."""
         return float((self.worth * (self.slope**2 * self.field.own_variance + self.varies)).sum())
+
+    def left_at_most(self, numbers: OfCells) -> float:
+        """Return what a number of each cell leaves at most: as much as if it told nothing of other cells."""
+        _, kept, left = numbers.corrected(np.zeros_like(self.slope), self.varies)
+        return float((self.worth * (kept**2 * self.slope**2 * self.field.variance(self.basis) + left)).sum())
 
     def _left(self, numbers: Numbers) -> float:
         return left_over(numbers, self.field, self.basis, self.slope, self.varies, self.worth)
