@@ -93,6 +93,15 @@ class Basis:
         """Return the inverse of that covariance, shape (S, S)."""
         return self._whole({name: self.inverse(name) / variance[name] for name in self.part})
 
+    def log_precision(self, variance: dict[str, float]) -> float:
+        """Return the logarithm of the determinant of that inverse."""
+        sizes = {name: len(one) for name, one in self.of_part.items()}
+        return -sum(self._log_determinants[name] + size * np.log(variance[name]) for name, size in sizes.items())
+
+    @cached_property
+    def _log_determinants(self) -> dict[str, float]:
+        return {name: float(np.linalg.slogdet(one)[1]) for name, one in self.of_part.items()}
+
     def _whole(self, blocks: dict[str, FloatArray]) -> FloatArray:
         """Return a matrix of all numbers, shape (S, S), from the block of each part; those of two parts are 0."""
         found = np.zeros((self.matrix.shape[1],) * 2)

@@ -40,9 +40,11 @@ class Prior:
     def field(self, basis: Basis) -> "Field":
         """Return what is known of a surface before anything is seen."""
         n_cells = basis.matrix.shape[0]
-        return Field(
-            self.mean(basis), basis.covariance(self.variance), np.zeros(n_cells), np.full(n_cells, self.own), self
-        )
+        own, own_variance = np.zeros(n_cells), np.full(n_cells, self.own)
+        found = Field(self.mean(basis), basis.covariance(self.variance), own, own_variance, self)
+        # the inverse is known part by part; a field that is made of this one with another covariance has its own
+        vars(found)["precision"] = basis.precision(self.variance), basis.log_precision(self.variance)
+        return found
 
     def mean(self, basis: Basis) -> FloatArray:
         """Return the mean of the state's numbers, shape (S,)."""
