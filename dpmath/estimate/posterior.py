@@ -170,7 +170,7 @@ def estimated(view: View, taken: Sequence[Taken]) -> Estimate:
     scales, shocks = scales_after(view, told)
     expected, kept = _with_scales(view, told, scales, shocks)
     likely = solved(expected, kept, taken)
-    wide = solved(*_with_scales(view, told, scales.widened, shocks), taken)
+    wide = solved(*_with_scales(view, told, scales.widened(taken[-1].cut), shocks), taken)
     off = wide.mean - likely.mean
     joint = replace(wide.joint, off=np.column_stack([wide.joint.off, off]))
     variance = wide.variance + off**2

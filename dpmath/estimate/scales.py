@@ -18,19 +18,22 @@ NAMES = (*GROUPS, "level", "day", "residual")
 """What has a scale of its own: groups of functions, days' means, what else days differ by, and pairs' residuals."""
 _BY_LOGS = np.vstack([np.eye(len(NAMES)), np.eye(len(NAMES))[[NAMES.index("level"), NAMES.index("day")]]])
 """Which logs each part's variance is multiplied by on the last day: its own, and the day's shocks, shape (n + 2, n)."""
-_DEVIATION = (2.0, 1.0, 1.0, 1.0, 1.5, 1.0, 0.4)
-"""Of the log of each variance about what is supposed: a factor of about e either way. Covariates may tell nothing: were
-that unlikely, sums that show it would be taken to say that all else varies little too."""
+_MOST = 3.5
+"""A variance is at most e^3.5 = 33 times what was supposed, and at least a 33rd."""
+_DEVIATION = (_MOST, 1.0, 1.0, 1.0, 1.5, 1.0, 0.4)
+"""Of the log of each variance about what is supposed: a factor of about e either way. Covariates may tell nothing or
+much, so no factor within the bounds is unlikely: else sums that show that they tell nothing would be taken to say that
+all else varies little too."""
 _TOGETHER = 1.0
 """Deviation of the log of what all but residuals are multiplied by together."""
 _SHOCK_DEVIATION = 1.5
 """Of the log of what the variance of one day's differences is multiplied by: a holiday differs more than most days."""
-_MOST = 3.5
-"""A variance is at most e^3.5 = 33 times what was supposed, and at least a 33rd."""
 _LARGEST_STEP = 1.5
 _MOST_HALVINGS = 4
-_ALONG = np.linspace(-2.5, 2.5, 11)
-"""Where scales are averaged over, in standard deviations."""
+_ALONG = np.array([0.0, -2.5, -1.25, 1.25, 2.5])
+"""Where scales are averaged over, in standard deviations: the first is at the likeliest."""
+_KNOWN_WELL = 0.5
+"""A direction in which logs have a smaller deviation has a law that is nearly normal: to try scales takes time."""
 
 
 class Scales(NamedTuple):
@@ -51,10 +54,15 @@ class Scales(NamedTuple):
         """What each variance is multiplied by."""
         return dict(zip(NAMES, np.exp(self.mean).tolist(), strict=True))
 
-    @property
-    def widened(self) -> "Scales":
-        """The scales for intervals: as large as each is on average, but for residuals, of which a check tells."""
-        return self._replace(mean=np.append(self.wide[:-1], self.mean[-1]))
+    def widened(self, cut: float) -> "Scales":
+        """Return the scales for intervals: as large as each is on average.
+
+        If balls keep another share than supposed, all sums are off by it, and the variances told by its square.
+
+        Args:
+            cut: By which part the last sums may be off, for what balls cut off.
+        """
+        return self._replace(mean=self.wide + 2 * cut**2)
 
 
 @dataclass(frozen=True)
@@ -132,18 +140,25 @@ def likeliest(
 
 
 def _averaged(at: "_Point", fit: Callable[[FloatArray], float]) -> Scales:
-    """Return the means over the direction in which least is known, where the normal law is a bad guess."""
+    """Return the means over each direction in which little is known, where the normal law is a bad guess.
+
+    Directions are those in which logs are independent at the likeliest scales; they are taken to be so elsewhere.
+    """
     n_scales = len(NAMES)
-    covariance = np.linalg.inv(at.information)[:n_scales, :n_scales]
-    values, vectors = np.linalg.eigh(covariance)
-    axis = vectors[:, -1] * values[-1] ** 0.5
-    off = np.outer(_ALONG, axis)
-    logs = np.clip(at.logs[:n_scales] + off, -_MOST, _MOST)
-    fits = np.array([fit(np.append(one, at.logs[n_scales:])) for one in logs])
-    weight = np.exp(fits - fits.max())
-    weight /= weight.sum()
-    across = np.diag(covariance) - axis**2
-    return Scales(at.logs[:n_scales], weight @ logs, np.log(weight @ np.exp(logs)) + across / 2)
+    best, shocks = at.logs[:n_scales], at.logs[n_scales:]
+    values, vectors = np.linalg.eigh(np.linalg.inv(at.information)[:n_scales, :n_scales])
+    mean, wide = best.copy(), best.copy()
+    for deviation, vector in zip(np.sqrt(values), vectors.T, strict=True):
+        if deviation < _KNOWN_WELL:
+            wide += (deviation * vector) ** 2 / 2
+            continue
+        logs = np.clip(best + np.outer(_ALONG, deviation * vector), -_MOST, _MOST)
+        fits = np.array([at.fit, *(fit(np.append(one, shocks)) for one in logs[1:])])
+        weight = np.exp(fits - fits.max())
+        weight /= weight.sum()
+        mean += weight @ logs - best
+        wide += np.log(weight @ np.exp(logs - best))
+    return Scales(best, mean, wide)
 
 
 class _Point:
