@@ -206,6 +206,7 @@ def test_a_service_that_does_not_start_shows_the_end_of_its_log(tmp_path: Path) 
         services._wait(lambda: False, "server", tmp_path)
 
 
+@pytest.mark.slow
 def test_names_that_look_like_markup_are_printed_as_they_are(hexveil: Hexveil, busy_dataset: Dataset) -> None:
     busy_dataset.set(unit="[/b]km/h[red]")
     busy_dataset.set(purpose="[/i]speeds [bold]of all[/]")

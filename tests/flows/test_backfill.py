@@ -101,6 +101,7 @@ def week(tmp_path: Path) -> Dataset:
     return make(tmp_path / "week", 7)
 
 
+@pytest.mark.slow
 def test_the_totals_of_a_range_run_in_the_order_of_the_releases(hexveil: Hexveil, week: Dataset) -> None:
     first, second = dates_of(2)
     week.run_day(second)

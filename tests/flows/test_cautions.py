@@ -69,6 +69,7 @@ def test_a_total_below_the_epsilon_of_a_day_is_said(busy_dataset: Dataset) -> No
     assert preview_plan(DATE, busy_dataset.config)["cautions"] == []
 
 
+@pytest.mark.slow
 def test_a_promise_wider_than_released_values_differ_is_said_in_plan_and_run(
     stepped: Dataset, hexveil: Hexveil
 ) -> None:

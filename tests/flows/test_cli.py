@@ -101,6 +101,7 @@ def test_a_failing_step_has_a_line_and_the_end_says_what_to_do(hexveil: Hexveil,
     assert "run the day again once the file is there" in said
 
 
+@pytest.mark.slow
 def test_a_backfill_shows_each_step_of_each_day(hexveil: Hexveil, busy_dataset: Dataset) -> None:
     days = [DATE, later_day(busy_dataset, 1)]
     done = hexveil("backfill", "--config", busy_dataset.config_file, "--from", days[0], "--to", days[1])
@@ -161,6 +162,7 @@ def test_a_looser_budget_is_refused_until_it_is_amended_after_asking(hexveil: He
     assert "the budget was loosened from 5.0 to 9.0: [bold]a decision[/bold]" in shown
 
 
+@pytest.mark.slow
 def test_another_definition_is_refused_and_the_account_is_described_to_a_registry(
     hexveil: Hexveil, busy_dataset: Dataset, tmp_path: Path
 ) -> None:

@@ -51,6 +51,7 @@ def test_plan_run_and_the_pages_say_first_that_a_map_is_a_guess(few: Dataset, he
     assert "epsilon 50 would be enough" in " ".join(explored.stdout.split())
 
 
+@pytest.mark.slow
 def test_the_epsilon_that_is_said_to_be_enough_is(few: Dataset) -> None:
     few.prepare(DATE)
     enough = enough_in(preview_plan(DATE, few.config)["guess"])
@@ -81,6 +82,7 @@ def test_a_map_is_a_guess_if_its_cells_differ_less_than_its_mean_is_unsure(few: 
         assert str(said_first(forged)).startswith("This map is a guess")
 
 
+@pytest.mark.slow
 def test_what_the_owner_guesses_makes_a_first_map_better(few: Dataset) -> None:
     def guess() -> str:
         few.prepare(DATE)

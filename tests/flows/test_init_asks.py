@@ -38,6 +38,7 @@ def test_without_a_person_and_without_yes_bounds_and_budgets_must_be_told(datase
     assert settings["dataset"]["purpose"] == "a map"
 
 
+@pytest.mark.slow
 def test_the_days_that_are_there_are_said(dataset: Dataset, hexveil: Hexveil) -> None:
     days = [DATE + dt.timedelta(days=n) for n in range(20)]
     file = dataset.write("all.csv", HEADER + rows([f"{day}T08:0{n}:00Z" for day in days for n in range(3)]))
@@ -123,6 +124,7 @@ def test_the_zone_of_times_without_an_offset_is_said_and_written(
     assert said in out
 
 
+@pytest.mark.slow
 def test_times_with_an_offset_and_numbers_have_no_zone(dataset: Dataset, hexveil: Hexveil) -> None:
     for times in (["2026-03-29T08:00:00+02:00"], ["1774771200"], ["2026-03-29 08:00:00Z"]):
         _, settings = init(dataset, hexveil, dataset.write("day.csv", HEADER + rows(times)))

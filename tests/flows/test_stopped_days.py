@@ -47,6 +47,7 @@ def test_a_run_says_why_it_stopped_and_the_ledger_shows_it(week: Dataset, hexvei
     assert kinds(week) == ["stopped", "release"]
 
 
+@pytest.mark.slow
 @pytest.mark.quick(1)
 @pytest.mark.parametrize("options", [(), ("--spread",)], ids=["in full", "spread"])
 def test_a_backfill_goes_on_and_is_run_again_at_no_cost(

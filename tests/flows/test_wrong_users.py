@@ -223,6 +223,7 @@ def test_users_that_change_within_the_local_day_are_found_on_days_apart(dataset:
         dataset.release(days[2])
 
 
+@pytest.mark.slow
 def test_a_range_whose_users_change_within_the_local_day_is_refused_from_its_first_day_on(dataset: Dataset) -> None:
     days = [DATE + dt.timedelta(days=n) for n in range(4)]
     dataset.set(files=["raw/{date}.csv"])
@@ -329,6 +330,7 @@ def test_a_small_fleet_of_which_nobody_comes_back_is_said(dataset: Dataset, hexv
     assert "no user was seen on another day" in shown.replace("\n", " ")
 
 
+@pytest.mark.slow
 def test_users_that_come_back_and_a_further_release_of_a_day_are_no_such_thing(dataset: Dataset) -> None:
     dataset.set(epsilon_total=9.0)
     for day in DAYS:

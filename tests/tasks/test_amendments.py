@@ -174,6 +174,7 @@ def test_an_amendment_says_what_was_in_force_what_is_and_why(amended: Dataset) -
     assert amendment.stated["code"] == second.stated["code"]
 
 
+@pytest.mark.slow
 def test_all_that_reads_the_ledger_is_right_with_an_amendment_between_and_after_releases(amended: Dataset) -> None:
     tomorrow = DATE + dt.timedelta(days=1)
     amended.set(epsilon_total=50.0, window_days=90)

@@ -40,6 +40,7 @@ def test_a_restored_copy_verifies_publishes_the_same_and_goes_on(busy_dataset: D
     assert verify_ledger(restored(again, copy).config).n_releases == 2
 
 
+@pytest.mark.slow
 def test_a_restored_copy_of_estimates_verifies_and_learns_from_them(estimated: Dataset, tmp_path: Path) -> None:
     estimated.run_day()
     copy = tmp_path / "copy"

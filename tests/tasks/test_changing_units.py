@@ -48,6 +48,7 @@ def test_changes_are_in_order_and_each_once(dataset: Dataset) -> None:
         _ = dataset.config
 
 
+@pytest.mark.slow
 def test_a_backfill_over_holes_ends_well_if_it_may_skip_them(busy_dataset: Dataset) -> None:
     days = [DATE + dt.timedelta(days=n) for n in range(3)]
     with pytest.raises(HexveilError, match="2 of 3 days have problems"):

@@ -200,6 +200,7 @@ def test_the_changes_of_a_clock_are_all_found(zone: str) -> None:
     )
 
 
+@pytest.mark.slow
 def test_moved_times_are_the_same_with_shards(dataset: Dataset) -> None:
     dataset.set(timezone="Europe/Zurich", engine={"name": "dask", "n_shards": 3})
     start = dt.datetime(2026, 10, 24, 22, tzinfo=dt.UTC)

@@ -61,6 +61,7 @@ def test_a_cell_has_the_value_of_a_larger_area_only_where_its_own_interval_is_to
     assert verify_ledger(coarse.config).n_releases == 1
 
 
+@pytest.mark.slow
 def test_a_plan_says_how_many_cells_will_have_too_wide_an_interval(coarse: Dataset) -> None:
     coarse.prepare()
     assert preview_plan(DATE, coarse.config)["cells_too_wide"] is None, "the values' scale is not known yet"

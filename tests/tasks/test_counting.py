@@ -43,6 +43,7 @@ def test_records_are_recorded_and_an_entry_without_it_counted_cells(planned: Dat
         assert cells.with_settings(config.public_settings()) == config
 
 
+@pytest.mark.slow
 def test_releases_of_both_verify_under_either_configuration(planned: Dataset) -> None:
     planned.set(epsilon_per_day=20.0)
     planned.run_day()

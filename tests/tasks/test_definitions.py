@@ -177,6 +177,7 @@ def test_no_user_passes_the_limit_over_days_revisions_and_clips(busy_dataset: Da
     assert verify_ledger(busy_dataset.config).n_releases == len(entries) >= 3
 
 
+@pytest.mark.slow
 def test_a_window_counts_rho_within_it(busy_dataset: Dataset) -> None:
     busy_dataset.set(**CLIP_USER | {"target_error": 49.0}, epsilon_total=2.7, window_days=2)
     in_zcdp(busy_dataset)

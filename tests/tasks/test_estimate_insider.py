@@ -33,7 +33,7 @@ def other_support(frame: pl.DataFrame) -> pl.DataFrame:
     return frame.with_columns(pl.col("support").replace(other))
 
 
-@pytest.mark.quick(3)
+@pytest.mark.quick(2)
 @pytest.mark.parametrize(
     ("change", "reason"),
     [
@@ -52,7 +52,7 @@ def test_a_changed_table_is_found_though_every_hash_agrees(
         verify_ledger(dataset.config)
 
 
-@pytest.mark.quick(3)
+@pytest.mark.quick(2)
 @pytest.mark.parametrize(
     ("name", "change"),
     [
@@ -73,7 +73,7 @@ def test_a_further_table_that_is_changed_is_found_though_every_hash_agrees(
         verify_ledger(dataset.config)
 
 
-@pytest.mark.quick(3)
+@pytest.mark.quick(2)
 @pytest.mark.parametrize(
     ("change", "reason"),
     [

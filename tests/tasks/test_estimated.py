@@ -119,6 +119,7 @@ def test_another_grid_or_time_zone_begins_anew(estimated: Dataset, old: str, new
     assert verify_ledger(estimated.config).n_releases == 2
 
 
+@pytest.mark.slow
 def test_a_range_is_released_day_by_day(estimated: Dataset) -> None:
     estimated.run_range([day(number) for number in range(3)])
     assert [entry.stated["learned_from"] for entry in released(estimated)] == [0, 1, 2]

@@ -82,6 +82,7 @@ def test_more_epsilon_errs_less_and_too_little_is_marked_as_no_better_than_a_con
         assert 72 < usual.year_zcdp < 73
 
 
+@pytest.mark.slow
 def test_a_promise_that_is_wider_than_values_differ_is_marked(roaming: Dataset) -> None:
     roaming.set(definition="pure", mechanism="planned", target_error=45.0)
     promised = explored(roaming, [Decimal(2)])
@@ -93,6 +94,7 @@ def test_a_promise_that_is_wider_than_values_differ_is_marked(roaming: Dataset) 
     assert min(one.share_within_target or 0 for one in strict.choices) > 0.5
 
 
+@pytest.mark.slow
 def test_the_constant_is_that_of_earlier_releases_once_there_are_some(roaming: Dataset) -> None:
     before = explored(roaming)
     assert before.spread is None

@@ -41,6 +41,7 @@ def test_only_the_last_day_has_its_map_page_twice_and_all_else_goes_on(two_days:
     ]
 
 
+@pytest.mark.slow
 def test_a_page_that_was_changed_is_no_copy(busy_dataset: Dataset) -> None:
     busy_dataset.with_map()
     busy_dataset.set(epsilon_total=20.0)
@@ -53,6 +54,7 @@ def test_a_page_that_was_changed_is_no_copy(busy_dataset: Dataset) -> None:
     assert verify_ledger(busy_dataset.config).n_releases == 2
 
 
+@pytest.mark.slow
 def test_a_page_that_is_lost_is_named_and_hinders_no_other_file(
     two_days: Dataset, caplog: pytest.LogCaptureFixture
 ) -> None:

@@ -139,6 +139,7 @@ def test_late_records_are_still_counted_after_a_revision_that_died(
     assert late_records(busy_dataset.config) == {DATE: 2}
 
 
+@pytest.mark.slow
 def test_a_file_after_one_that_was_forgotten_is_not_taken_for_it(busy_dataset: Dataset) -> None:
     tomorrow = later_day(busy_dataset, 1)
     busy_dataset.run_day()

@@ -116,6 +116,7 @@ def test_a_stranger_checks_what_is_released_in_zcdp(in_zcdp: Path) -> None:
         assert "AssertionError: line" in documented_check(in_zcdp).stderr, forgery[-3000:]
 
 
+@pytest.mark.slow
 def test_a_stranger_checks_what_gaussian_noise_alone_costs(busy_dataset: Dataset, tmp_path: Path) -> None:
     busy_dataset.set(definition="gaussian", epsilon_total=4.0)
     for number in range(2):

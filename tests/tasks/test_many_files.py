@@ -120,6 +120,7 @@ def test_small_files_read_at_once_hold_what_each_holds_alone(
     assert len(at_once[2]) == len(KINDS[kind])
 
 
+@pytest.mark.slow
 def test_snapshots_read_at_once_hold_what_each_holds_alone(dataset: Dataset, monkeypatch: pytest.MonkeyPatch) -> None:
     configure(dataset, FEEDS["buffalo"][0])
     for number in range(12):

@@ -115,6 +115,7 @@ def test_numbers_large_against_their_range_keep_their_digits(busy_dataset: Datas
     assert set(sources["all_published"].data["mean"]) == {433_920_507.25}
 
 
+@pytest.mark.slow
 def test_a_revision_says_what_it_is_and_that_it_is_not_all(busy_dataset: Dataset) -> None:
     busy_dataset.with_map()
     busy_dataset.set(epsilon_total=50.0)

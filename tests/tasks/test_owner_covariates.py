@@ -154,6 +154,7 @@ def test_an_estimate_learns_from_the_file_and_needs_it_no_more_to_be_verified(wa
     assert verify_ledger(wanting.config).n_releases == 2
 
 
+@pytest.mark.slow
 def test_other_covariates_begin_anew_and_say_so(wanting: Dataset, caplog: pytest.LogCaptureFixture) -> None:
     names = [h3.latlng_to_cell(47 + 0.05 * place, 8.31, RESOLUTION) for place in range(40)]
     for number, facts in enumerate([{"limit": [30.0] * 40}, {"limit": [50.0] * 40}, {"width": [3.0] * 40}]):

@@ -123,6 +123,7 @@ def test_what_counts_is_how_many_records_the_users_who_are_short_have(dataset: D
     assert verify_ledger(dataset.config).n_releases == 2
 
 
+@pytest.mark.slow
 def test_a_promise_for_half_a_budget_is_kept_and_says_so(busy_dataset: Dataset) -> None:
     """5 in all at 2 a day, which half of the users spent on two days: on the third they have half a day left."""
     busy_dataset.set(**CLIP_USER | {"target_error": 49.0})

@@ -116,6 +116,7 @@ def test_without_the_settings_nothing_of_them_is_stored_asked_or_published(lawfu
         assert connection.execute("select count(*) from user_cell_bin").fetchone() == (0,)
 
 
+@pytest.mark.slow
 def test_the_law_may_be_asked_about_on_a_later_day_and_no_more_after_it(lawful: Dataset) -> None:
     lawful.set(statistics={"percentiles": None})
     lawful.set(statistics={"limits": None})

@@ -75,6 +75,7 @@ def test_its_rows_are_what_ask_answers(weeks: Dataset) -> None:
     assert found["changed"].null_count() == 0 or found["p_value"].null_count() > 0
 
 
+@pytest.mark.slow
 def test_a_day_that_comes_late_is_in_its_week_and_changes_the_next(weeks: Dataset) -> None:
     late = FIRST - dt.timedelta(days=1)
     write_day(weeks, late, seed=9, n_places=3)

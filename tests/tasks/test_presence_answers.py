@@ -202,6 +202,7 @@ def test_a_joint_table_that_narrows_areas_by_little_in_each_cell_is_found() -> N
     assert not says_another(real, real.with_columns(against=pl.lit([0.001])), 0.0)
 
 
+@pytest.mark.slow
 def test_files_over_all_days_are_checked_and_written_again(tmp_path: Path) -> None:
     config, published = publish(tmp_path, CONFIG)
     assert verify_presence(config).n_made_again == 3

@@ -71,7 +71,7 @@ def stated_in(config: PresenceConfig) -> Stated:
     return dict(entry.stated)
 
 
-@pytest.mark.quick(3)
+@pytest.mark.quick(2)
 @pytest.mark.parametrize(
     ("changes", "reason"),
     [
@@ -95,7 +95,7 @@ def test_a_changed_file_is_found_though_every_hash_agrees(
         verify_presence(config)
 
 
-@pytest.mark.quick(3)
+@pytest.mark.quick(2)
 @pytest.mark.parametrize(
     ("change", "reason"),
     [

@@ -47,6 +47,7 @@ def one_after_the_other(dataset: Dataset, dates: list[dt.date]) -> tuple[dict[dt
     return plans, unplanned
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("mechanism", "total", "window"), [("clip-user", "5.0", ""), slow("planned", "0.9", "\nwindow_days = 3")]
 )
@@ -81,6 +82,7 @@ def test_a_range_is_planned_by_every_mechanism(week: tuple[Dataset, list[dt.date
     assert len(found.plans) == 2
 
 
+@pytest.mark.slow
 def test_a_budget_that_does_not_pay_every_day_is_refused_where_it_ends(week: tuple[Dataset, list[dt.date]]) -> None:
     dataset, dates = week
     with pytest.raises(BudgetExceeded, match=rf"pays 2 of 6 days in full, {dates[0]} to {dates[1]}.*on {dates[2]}"):

@@ -106,6 +106,7 @@ def test_without_the_setting_nothing_is_asked_or_recorded(screened: Dataset) -> 
     }
 
 
+@pytest.mark.slow
 def test_turning_the_question_on_or_off_lets_the_estimate_go_on(one: Dataset) -> None:
     for number, (old, new) in enumerate(
         [("", ""), ("screen = true", "screen = false"), ("screen = false", "screen = true")]
@@ -159,6 +160,7 @@ def test_at_an_everyday_epsilon_a_city_of_400_buses_is_stopped(one: Dataset) -> 
     assert float(paid(one)[0].epsilon) < 0.4
 
 
+@pytest.mark.slow
 @pytest.mark.quick(1)
 def test_a_plan_leaves_the_hundredth_aside_also_where_little_is_left(screened: Dataset) -> None:
     screened.set(epsilon_total=600)

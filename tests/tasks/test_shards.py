@@ -42,6 +42,7 @@ def test_all_records_of_a_user_are_in_one_shard_and_those_of_nobody_in_the_first
     assert {shard for shard, user in users if user is None} == {0}
 
 
+@pytest.mark.slow
 def test_a_file_is_read_once_and_again_only_when_its_content_changes(busy_dataset: Dataset) -> None:
     busy_dataset.prepare()
     before = stored(busy_dataset)

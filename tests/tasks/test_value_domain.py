@@ -58,7 +58,7 @@ def test_no_value_changes_what_becomes_of_a_day(make_dataset: MakeDataset, say: 
 
 
 def test_nor_does_one_where_workers_read_it(make_dataset: MakeDataset, say: Say) -> None:
-    assert_same(small_cases("csv", 2, 3), make_dataset, ENGINES[1], _SET, say)
+    assert_same(small_cases("csv", 1, 3), make_dataset, ENGINES[1], _SET, say)
 
 
 def test_nor_does_one_across_a_place_where_a_reader_may_begin_anew(make_dataset: MakeDataset, say: Say) -> None:

@@ -367,6 +367,7 @@ def test_verify_finds_a_release_over_the_days_epsilon(busy_dataset: Dataset, mon
         verify.verify_ledger(busy_dataset.config)
 
 
+@pytest.mark.slow
 def test_each_entry_is_judged_by_the_budget_it_was_released_under(busy_dataset: Dataset) -> None:
     busy_dataset.set(target_error=49.0)
     busy_dataset.set(window_days=2)

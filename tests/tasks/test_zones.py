@@ -112,6 +112,7 @@ NO_AREAS = (
 )
 
 
+@pytest.mark.slow
 def test_shapes_that_are_no_areas_in_degrees_are_refused_by_plan_too(zoned: Dataset) -> None:
     path = zoned.folder / "districts.geojson"
     for shape, said in NO_AREAS:
