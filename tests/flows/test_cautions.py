@@ -59,6 +59,7 @@ def test_long_slots_are_spread_over_their_hours_and_very_long_ones_say_nothing(d
     assert cautions(cells([0, 18], 360), [], dataset.config) == []
 
 
+@pytest.mark.slow
 def test_a_total_below_the_epsilon_of_a_day_is_said(busy_dataset: Dataset) -> None:
     busy_dataset.set(epsilon_total=1.5)
     busy_dataset.prepare()

@@ -3,6 +3,7 @@
 import json
 from pathlib import Path
 
+import pytest
 from support import DATE, HEADER, Dataset, Hexveil
 
 from tasks.account import ledger
@@ -25,6 +26,7 @@ def test_the_command_shows_a_table_a_picture_and_json(roaming: Dataset, hexveil:
     assert ledger.read_entries(roaming.config) == []
 
 
+@pytest.mark.slow
 def test_it_says_what_screening_takes_and_that_a_cluster_s_day_is_read_here(roaming: Dataset, hexveil: Hexveil) -> None:
     roaming.set(screen=True)
     roaming.set(n_shards=2, engine={"name": "dask"})
@@ -42,6 +44,7 @@ def test_it_says_what_screening_takes_and_that_a_cluster_s_day_is_read_here(roam
     assert not (roaming.folder / "store" / "private" / "warehouse.duckdb").exists()
 
 
+@pytest.mark.slow
 def test_a_promise_of_nothing_is_no_better_than_a_constant(roaming: Dataset, hexveil: Hexveil) -> None:
     roaming.set(mechanism="planned", target_error=0.5)
     asked = ("explore", "--config", roaming.config_file, "--date", DATE, "--resolution", 7, "--slot", 60)

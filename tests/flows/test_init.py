@@ -59,6 +59,7 @@ def test_a_feed_is_published_by_init_and_run(name: str, dataset: Dataset, hexvei
     jsonschema.validate(tomllib.loads(text), schema, jsonschema.Draft7Validator)
 
 
+@pytest.mark.slow
 def test_no_value_changes_what_init_says_and_writes(dataset: Dataset, hexveil: Hexveil) -> None:
     (file,) = written("austin", dataset)
     plain = file.read_text()

@@ -21,6 +21,7 @@ def rows(date: dt.date, n: int) -> str:
     )
 
 
+@pytest.mark.slow
 def test_a_file_of_several_days_named_by_its_first_is_read_on_each_of_them(dataset: Dataset, hexveil: Hexveil) -> None:
     file, path = dataset.write(f"{DATE}.csv", HEADER + rows(DATE, 5_500) + rows(NEXT, 1_000)), dataset.folder / "m.toml"
     made = hexveil("init", file, "--to", path, *USUAL)

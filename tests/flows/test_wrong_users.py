@@ -302,6 +302,7 @@ def test_a_trip_in_place_of_a_user_is_said_even_if_it_comes_back(dataset: Datase
     assert 'columns.user = "trip_id" is named like a trip, a route, an order' in shown
 
 
+@pytest.mark.slow
 def test_another_column_for_the_user_is_refused_for_that_and_for_nothing_else(
     dataset: Dataset, hexveil: Hexveil
 ) -> None:
@@ -321,6 +322,7 @@ def test_another_column_for_the_user_is_refused_for_that_and_for_nothing_else(
         dataset.plan_range(DAYS[1:2])
 
 
+@pytest.mark.slow
 def test_a_small_fleet_of_which_nobody_comes_back_is_said(dataset: Dataset, hexveil: Hexveil) -> None:
     dataset.set(files=["raw/{date}.csv"])
     for day in DAYS:
@@ -341,6 +343,7 @@ def test_users_that_come_back_and_a_further_release_of_a_day_are_no_such_thing(d
     assert "another day" not in str(report_day(DATE, {}, dataset.config, "again").cautions)
 
 
+@pytest.mark.slow
 def test_one_user_with_nearly_all_records_is_said(dataset: Dataset, hexveil: Hexveil) -> None:
     dataset.write("day.csv", HEADER + rows(DATE, lambda n: "logger" if n else "other"))
     at = ("--config", dataset.config_file, "--date", DATE)
@@ -362,6 +365,7 @@ def test_a_ledger_whose_entries_promise_more_again_is_refused(dataset: Dataset) 
     assert problem_with_users(second, [first]) is None
 
 
+@pytest.mark.slow
 def test_ids_of_another_day_that_went_through_a_float_are_no_other_users(dataset: Dataset) -> None:
     """The other day's file is refused when it is published; this day's users are no worse for it."""
     dataset.set(files=["raw/{date}.csv"])

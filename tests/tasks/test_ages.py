@@ -77,6 +77,7 @@ def both_cut(now: float, taken: float) -> tuple[object, object]:
 
 
 @pytest.mark.quick(3)
+@pytest.mark.quick(1)
 @pytest.mark.parametrize("engine", ENGINES)
 @pytest.mark.parametrize(("write", "error"), [(rounded, 0.1), (cut, 1.0), (both_cut, 1.0)])
 def test_a_fix_that_many_snapshots_repeat_counts_once_and_nearly_at_its_time(
@@ -126,6 +127,7 @@ def test_who_sends_a_fix_a_second_keeps_about_one_a_second_however_long_he_is_th
     assert 600 * step - 10 <= n_kept <= 600 * step + 1
 
 
+@pytest.mark.quick(1)
 @pytest.mark.parametrize("engine", ENGINES)
 def test_a_fix_that_a_file_of_the_next_day_repeats_is_not_late(aged: Dataset, engine: str) -> None:
     assert engine in aged.config_file.read_text()

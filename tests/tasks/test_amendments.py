@@ -124,6 +124,7 @@ def test_going_back_from_a_tighter_budget_is_loosening(released: Dataset) -> Non
         released.run_day(later_day(released, 2))
 
 
+@pytest.mark.slow
 def test_a_plan_shows_what_a_looser_budget_would_give_and_that_a_run_would_be_refused(released: Dataset) -> None:
     tomorrow = later_day(released, 1)
     released.prepare(tomorrow)

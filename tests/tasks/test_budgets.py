@@ -166,6 +166,7 @@ def test_the_report_tells_the_worst_user_the_distribution_and_what_is_left_and_n
     assert not any(user in str(report) for user in account.total)
 
 
+@pytest.mark.slow
 def test_totals_that_are_missing_are_added_up_again_and_wrong_losses_are_noticed(busy_dataset: Dataset) -> None:
     tomorrow = later_day(busy_dataset, 1)
     busy_dataset.run_day()
@@ -184,6 +185,7 @@ def test_totals_that_are_missing_are_added_up_again_and_wrong_losses_are_noticed
         Account(entries, config)
 
 
+@pytest.mark.slow
 def test_a_budget_is_spread_evenly_and_an_interrupted_spread_goes_on_with_the_same_number(
     busy_dataset: Dataset,
 ) -> None:
@@ -201,6 +203,7 @@ def test_a_budget_is_spread_evenly_and_an_interrupted_spread_goes_on_with_the_sa
     )
 
 
+@pytest.mark.slow
 def test_what_was_spent_dearer_or_elsewhere_is_not_spread(busy_dataset: Dataset) -> None:
     busy_dataset.set(definition="pure")
     dates = days(busy_dataset, 8)

@@ -15,6 +15,7 @@ NEXT = DATE + dt.timedelta(days=1)
 CHANGE = f"[[value.change]]\nfrom = {NEXT}\nfactor = 3.6\n[grid]"
 
 
+@pytest.mark.slow
 def test_init_takes_larger_hexagons_where_most_cells_would_have_one_record(dataset: Dataset) -> None:
     rng = np.random.default_rng(3)
     places = rng.uniform((45, 5), (48, 10), (4000, 2))

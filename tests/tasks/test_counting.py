@@ -56,6 +56,7 @@ def test_releases_of_both_verify_under_either_configuration(planned: Dataset) ->
     assert verify.verify_ledger(planned.config).n_releases == 2
 
 
+@pytest.mark.slow
 def test_a_plan_names_its_bound_by_what_is_counted(planned: Dataset) -> None:
     planned.prepare()
     by_records = preview_plan(DATE, planned.config)
@@ -84,6 +85,7 @@ def test_only_the_planner_counts(mechanism: str) -> None:
         assert by_records.sum() < by_cells.sum()
 
 
+@pytest.mark.slow
 @pytest.mark.theorem("HV-L49")
 def test_a_plan_scaled_to_rho_counts_records_too() -> None:
     currency = Concentrated(DEFAULT_DELTA)

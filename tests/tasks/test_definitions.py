@@ -225,6 +225,7 @@ def test_what_is_shown_is_true_in_either_definition(busy_dataset: Dataset) -> No
     assert described["privacy_guarantee"]["spent_by_the_worst_user"] == entry.stated["epsilon_total_after"]
 
 
+@pytest.mark.slow
 def test_a_year_is_shown_under_both_definitions(busy_dataset: Dataset) -> None:
     busy_dataset.prepare()
     rows = preview_year(DATE, busy_dataset.config)
@@ -286,6 +287,7 @@ def test_another_definition_or_delta_is_refused_once_there_is_a_release(
     assert verify_ledger(busy_dataset.config).n_releases == 1, "what was released is verified all the same"
 
 
+@pytest.mark.slow
 def test_verify_names_a_line_of_another_definition_or_delta(busy_dataset: Dataset) -> None:
     released_in(busy_dataset, "")
     busy_dataset.run_day(later_day(busy_dataset, 1))
@@ -341,6 +343,7 @@ def test_cells_with_intervals_use_the_limit_and_a_cell_too_dear_is_refused(uneve
         _ = uneven.config
 
 
+@pytest.mark.slow
 def test_an_account_in_zcdp_is_backed_up_restored_and_goes_on(busy_dataset: Dataset, tmp_path: Path) -> None:
     released_in(busy_dataset, "")
     total = Account(ledger.read_entries(busy_dataset.config), busy_dataset.config).total

@@ -366,6 +366,7 @@ def test_nothing_that_is_not_noised_is_written_or_said(
                     assert not any(needle in joined for needle in raw), file
 
 
+@pytest.mark.slow
 def test_a_plan_says_how_exact_the_map_will_be(estimated: Dataset) -> None:
     estimated.prepare()
     before = preview_plan(DATE, estimated.config)

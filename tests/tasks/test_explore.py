@@ -161,6 +161,7 @@ def costly(config: Config) -> Screening | None:
     return screening_within(9 * most // 10, currency) if config.value.screen else None
 
 
+@pytest.mark.slow
 @pytest.mark.quick(1)
 @pytest.mark.parametrize("mode", MODES, ids="-".join)
 def test_screening_takes_its_share_where_a_plan_pays_for_it(

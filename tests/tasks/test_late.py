@@ -71,6 +71,7 @@ def test_late_records_are_found_in_the_files_of_another_day(busy_dataset: Datase
     assert late_records(busy_dataset.config) == {DATE: 2}
 
 
+@pytest.mark.slow
 def test_counting_for_one_day_tells_what_was_late_of_others_too_whatever_is_wrong_with_a_file(
     busy_dataset: Dataset,
 ) -> None:

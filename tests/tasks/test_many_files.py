@@ -273,6 +273,7 @@ def test_a_recorder_packs_the_hours_that_are_over_and_a_day_reads_the_packs(data
     assert sorted(names) == [f"{DATE}T12-{minute}-00.000000Z.pb" for minute in ("00", "20", "40")]
 
 
+@pytest.mark.slow
 def test_init_looks_at_files_all_over_a_source_and_into_archives(dataset: Dataset) -> None:
     files = {f"{number:03}.csv": (HEADER + ROW + ROW).encode() for number in range(60)}
     paths = [dataset.write(name, content) for name, content in files.items()]

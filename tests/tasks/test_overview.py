@@ -332,6 +332,7 @@ def test_days_of_secret_presence_follow_that_row_too(ndjson: str, tmp_path: Path
         verify_presence(config)
 
 
+@pytest.mark.slow
 def test_releases_with_a_file_of_a_format_that_is_gone_are_still_listed(
     busy_dataset: Dataset, ndjson: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:

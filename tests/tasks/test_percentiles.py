@@ -95,6 +95,7 @@ def test_a_plan_says_what_percentiles_cost_the_means(lawful: Dataset) -> None:
     assert without["error_over_all_records"] == pytest.approx(second["error_without_percentiles"])
 
 
+@pytest.mark.slow
 def test_a_lost_state_is_made_again_with_what_it_knew_of_laws(lawful: Dataset) -> None:
     lawful.run_day(day(0))
     for path in (lawful.config.storage_path / "private" / "states").iterdir():
@@ -189,6 +190,7 @@ def test_few_users_or_a_small_epsilon_are_refused_in_a_sentence_and_cost_nothing
     assert released(lawful) == []
 
 
+@pytest.mark.slow
 def test_a_later_day_of_few_users_asks_nothing_and_has_what_earlier_days_tell(lawful: Dataset) -> None:
     lawful.run_day(day(0))
     write_buses(lawful, 1, 20)

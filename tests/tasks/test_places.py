@@ -29,6 +29,7 @@ def with_places(dataset: Dataset, name: str, content: str) -> Dataset:
     return dataset
 
 
+@pytest.mark.slow
 def test_names_of_the_area_are_in_the_page_and_the_ledger_does_not_record_their_file(
     busy_dataset: Dataset, caplog: pytest.LogCaptureFixture
 ) -> None:

@@ -122,6 +122,7 @@ def test_the_planner_releases_what_it_promised_and_verify_agrees(busy_dataset: D
     assert verify.verify_ledger(busy_dataset.config).n_releases == 1
 
 
+@pytest.mark.slow
 def test_without_a_target_the_planner_promises_the_least_error_for_all_cells(busy_dataset: Dataset) -> None:
     busy_dataset.set(**CLIP_USER | {"mechanism": "planned"})
     busy_dataset.prepare()

@@ -69,6 +69,7 @@ def test_a_preset_says_how_old_fixes_are(form: str, age: str | None, dataset: Da
     assert proposed(form, dataset).settings["columns"].get("age") == age
 
 
+@pytest.mark.slow
 def test_of_several_parameters_the_commonest_is_proposed_or_the_one_that_is_said(dataset: Dataset) -> None:
     found = proposed("openaq", dataset)
     assert found.settings["columns"]["only"] == {"parameter": ["pm25"]}
@@ -94,6 +95,7 @@ def test_snapshots_in_an_archive_are_of_no_speeds_as_those_in_a_folder(dataset: 
     assert found.settings["dataset"]["format"] == "gtfs-rt"
 
 
+@pytest.mark.slow
 def test_speeds_of_a_garmin_are_read_and_an_activity_is_no_user(dataset: Dataset) -> None:
     pattern, _ = FORMS["gpx"](dataset)
     for number, path in enumerate(files_of(dataset, pattern)):
@@ -106,12 +108,14 @@ def test_speeds_of_a_garmin_are_read_and_an_activity_is_no_user(dataset: Dataset
     assert propose_source(files_of(dataset, "activity*.gpx"), dataset.folder, Given()).missing == ["user"]
 
 
+@pytest.mark.slow
 def test_the_pattern_of_folders_finds_users_that_come_later(dataset: Dataset) -> None:
     found = proposed("geolife", dataset)
     assert found.settings["dataset"]["files"] == ["raw/Data/*/Trajectory/*.plt"]
     assert found.settings["columns"]["user"] == "{folder/..}"
 
 
+@pytest.mark.slow
 def test_the_time_of_the_whole_document_is_taken_where_records_have_none(dataset: Dataset) -> None:
     columns = proposed("gbfs_2", dataset).settings["columns"]
     assert (columns["time"], columns["value"]) == ("last_updated", "{speed}")

@@ -144,6 +144,7 @@ def test_the_rows_of_one_text_are_used_as_if_the_others_were_not_there(dataset: 
     assert dataset.query("select count(*) from raw_record") == [(6,)]
 
 
+@pytest.mark.quick(1)
 @pytest.mark.parametrize("engine", ENGINES)
 def test_both_engines_leave_out_the_same_rows_of_each_day(dataset: Dataset, engine: str) -> None:
     dataset.config_file.write_text(CONFIG + engine)
@@ -158,6 +159,7 @@ def test_both_engines_leave_out_the_same_rows_of_each_day(dataset: Dataset, engi
     assert prepared_rows(DATE.replace(day=16), dataset.config) == {"kept": 2, "left_out": 2}
 
 
+@pytest.mark.quick(1)
 @pytest.mark.parametrize("engine", ENGINES)
 def test_files_in_which_no_row_counts_are_files_of_the_day_too(dataset: Dataset, engine: str) -> None:
     assert engine in dataset.config_file.read_text()

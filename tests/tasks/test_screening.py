@@ -140,6 +140,7 @@ def test_a_user_without_budget_is_not_asked_and_moves_nothing(dataset: Dataset, 
     assert verify_ledger(dataset.config).n_releases == 2
 
 
+@pytest.mark.slow
 def test_so_few_users_that_the_count_cannot_tell_are_not_asked_and_pay_nothing_for_it(one: Dataset) -> None:
     one.set(epsilon_per_day=4.0)
     write_day(one, N_BUSES)

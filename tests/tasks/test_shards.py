@@ -23,6 +23,7 @@ def stored(dataset: Dataset) -> list[str]:
     return shard_store.open_store(dataset.config).names()
 
 
+@pytest.mark.slow
 def test_all_records_of_a_user_are_in_one_shard_and_those_of_nobody_in_the_first(busy_dataset: Dataset) -> None:
     busy_dataset.write("more.csv", HEADER + f",{DATE}T08:00:00Z,47,8,1\nbus03,{DATE}T09:00:00Z,47,8,1\n")
     busy_dataset.set(max_quarantined_share=0.5)
@@ -70,6 +71,7 @@ def test_the_number_of_shards_may_change_at_any_time(busy_dataset: Dataset) -> N
     assert busy_dataset.query("select distinct n_shards from raw_part order by all") == [(3,), (4,)]
 
 
+@pytest.mark.slow
 @pytest.mark.quick(1)
 @pytest.mark.parametrize("n_new", [0, 1])
 def test_what_no_finished_run_knows_of_is_deleted_before_the_next_begins(busy_dataset: Dataset, n_new: int) -> None:
@@ -160,6 +162,7 @@ def test_an_address_that_would_lose_its_server_or_tell_a_password_is_refused(dat
         _ = dataset.config
 
 
+@pytest.mark.slow
 def test_one_storage_has_one_engine(busy_dataset: Dataset) -> None:
     busy_dataset.prepare()
     busy_dataset.edit(ENGINES[1], "")

@@ -124,6 +124,7 @@ def test_the_fix_before_may_be_in_the_file_of_the_day_before(moving: Dataset) ->
     assert sum(one is None for one in alone) > n_missing, "some fix before is of the day before"
 
 
+@pytest.mark.slow
 def test_the_day_before_may_be_absent_broken_or_forgotten(moving: Dataset) -> None:
     last, first = ("a", MIDNIGHT + 86399, 47.0, 8.3), ("a", MIDNIGHT + 86401, 47.0, 8.301)
     write(moving, NEXT, [first])

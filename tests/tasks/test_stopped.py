@@ -44,6 +44,7 @@ def test_mended_settings_are_asked_anew_at_a_new_charge_and_the_day_is_released(
     assert verify_ledger(one.config).n_releases == 1
 
 
+@pytest.mark.slow
 def test_verify_tells_a_sentence_without_what_the_day_cost_before(one: Dataset) -> None:
     _, release = stopped_and_released(one)
     path, currency = ledger.ledger_path(one.config), one.config.privacy.currency
@@ -58,6 +59,7 @@ def test_verify_tells_a_sentence_without_what_the_day_cost_before(one: Dataset) 
             verify_ledger(one.config)
 
 
+@pytest.mark.slow
 def test_a_day_that_is_right_as_it_is_is_released_without_the_question(one: Dataset) -> None:
     write_day(one, N_BUSES)
     with pytest.raises(DayStopped):
@@ -143,6 +145,7 @@ def test_a_stopped_day_is_forgotten_and_its_charge_stays(one: Dataset) -> None:
     assert verify_ledger(one.config).n_releases == 0
 
 
+@pytest.mark.slow
 def test_a_stop_is_backed_up(dataset: Dataset) -> None:
     screen(dataset, "pure", "planned")
     write_day(dataset, N_BUSES)

@@ -57,6 +57,7 @@ def test_a_stranger_checks_a_stopped_day(export: Path) -> None:
         assert said in checked(export).stderr
 
 
+@pytest.mark.slow
 @pytest.mark.quick(1)
 def test_the_document_describes_every_field_of_a_screening_and_of_a_stopped_day(export: Path) -> None:
     stopped, released = (json.loads(line) for line in export.read_bytes().splitlines())

@@ -136,6 +136,7 @@ def test_a_path_says_the_date_and_a_column_the_hour(dataset: Dataset, name: str)
     assert at(dataset) == ["2026-01-15 07:00:00+00", None, "2026-01-15 23:00:00+00"]
 
 
+@pytest.mark.slow
 def test_each_of_many_files_has_the_hour_of_its_own_path(dataset: Dataset) -> None:
     dataset.edit('time = "time"', 'time = "{date}T{hour}"')
     dataset.set(files=["raw/{date}_{hour}.csv"])

@@ -248,6 +248,7 @@ def test_too_many_rows_without_a_day_fail_the_file_and_say_why(dataset: Dataset)
     assert "1 malformed rows and 1 with a time that cannot be read, of 3" in refusal(dataset)
 
 
+@pytest.mark.slow
 @pytest.mark.quick(1)
 @pytest.mark.parametrize(("n_without", "fails"), [(1, False), (9, False), (20, True)])
 def test_snapshots_are_judged_together(n_without: int, fails: bool, dataset: Dataset) -> None:

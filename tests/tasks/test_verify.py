@@ -159,6 +159,7 @@ def test_verify_beside_a_run_lets_the_newest_release_wait_for_its_files(
         verify.verify_ledger(busy_dataset.config)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("lost", [["statistics.csv"], [name for name in PUBLISHED if name != "map.html"]])
 def test_files_that_are_lost_with_the_mirror_are_missing_and_not_waited_for(
     busy_dataset: Dataset, lost: list[str]

@@ -40,6 +40,7 @@ def table(two_days: Dataset) -> Path:
     return two_days.folder / "store" / "published" / "table"
 
 
+@pytest.mark.slow
 @pytest.mark.quick(1)
 @pytest.mark.parametrize("reader", READERS)
 def test_every_row_of_every_day_is_read_once(reader: str, two_days: Dataset, table: Path) -> None:

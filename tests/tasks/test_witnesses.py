@@ -161,6 +161,7 @@ def restore(copy: Path, dataset: Dataset) -> None:
     shutil.copy(copy / "ledger.jsonl", dataset.folder / "store" / "ledger.jsonl")
 
 
+@pytest.mark.slow
 def test_a_copy_counts_attempts_on_where_the_storage_is_lost(
     busy_dataset: Dataset, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

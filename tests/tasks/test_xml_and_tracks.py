@@ -98,6 +98,7 @@ def test_the_element_of_records_is_the_outermost_with_one_place(
     assert xml_documents.record_element(dataset.write("a.xml", document), ()) == element
 
 
+@pytest.mark.slow
 def test_files_of_a_day_are_read_at_once_or_one_by_one_to_the_same_rows(buses: Dataset) -> None:
     for number in range(3):
         record = BUS.format("", number).replace("b1", f"b{number}")

@@ -86,6 +86,7 @@ def test_the_map_has_the_zones_with_their_numbers_of_the_day(zoned: Dataset) -> 
     assert "nobody" not in section
 
 
+@pytest.mark.slow
 def test_zones_may_change_or_go_and_what_was_released_is_still_verified(zoned: Dataset) -> None:
     zoned.run_day(day(0))
     zoned.set(publish={"zones": None})
@@ -148,6 +149,7 @@ def test_zones_need_files_that_say_how_cells_err_together(zoned: Dataset) -> Non
         _ = zoned.config
 
 
+@pytest.mark.slow
 def test_a_changed_zone_does_not_follow_from_the_tables(zoned: Dataset, monkeypatch: pytest.MonkeyPatch) -> None:
     whole = of_zones.csv_bytes
     with monkeypatch.context() as patch:
