@@ -32,16 +32,17 @@ _EVEN = {"users": 0.3, "values": 0.2}
 _LEAST_USERS = 0.3
 
 
-def totals_of(asked: Asked, is_first: bool) -> Totals:
+def totals_of(asked: Asked, state: State | None) -> Totals:
     """Return the first question of a day.
 
     Source:
         HV-L72.
     """
+    is_first, most_cells = state is None, asked.most_cells if state is None else state.most_cells(asked)
     n_sums = 6 if is_first else 3
     weight = int(RADIUS * (0.5 if is_first else 0.7))
     ball = _ball(asked, "totals", n_sums, is_first)
-    return Totals(weight, asked.most_cells, asked.most_records, is_first, ball)
+    return Totals(weight, most_cells, asked.most_records, is_first, ball)
 
 
 def counting(before: State, known: Known, asked: Asked, is_first: bool) -> Sums:
@@ -140,7 +141,7 @@ def _of_user(before: State) -> float:
     return (1 + before.records_variance / before.mean_records**2) * before.of_user
 
 
-def kept_of(counts: Counting, sums: Summing | None, asked: Asked, is_first: bool) -> Kept:
+def kept_of(counts: Counting, sums: Summing | None, totals: Totals, asked: Asked) -> Kept:
     """Return the question how much of users' vectors the balls kept: of one for users, and of one for the rest.
 
     Source:
@@ -149,8 +150,8 @@ def kept_of(counts: Counting, sums: Summing | None, asked: Asked, is_first: bool
     of: tuple[tuple[Sums, By], ...] = ((counts.question, "cells"),)
     if sums is not None:
         of = (*of, (sums.question, "records"), (sums.question, "cells"))
-    ball = _ball(asked, "kept", len(of), is_first)
-    return Kept(of, asked.most_cells, asked.most_records, share_centre(USUAL_SHARE), ball)
+    ball = _ball(asked, "kept", len(of), totals.is_first)
+    return Kept(of, totals.most_cells, totals.most_records, share_centre(USUAL_SHARE), ball)
 
 
 def check_of(before: State, sums: Summing, asked: Asked, is_first: bool) -> Check:

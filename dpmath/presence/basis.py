@@ -16,6 +16,8 @@ FloatArray = NDArray[np.floating[Any]]
 PARTS = ("city", "hour", "hexagon", "course")
 _REACH_KM = 4.0
 _HARMONICS = (1, 2)
+_SOME = 16
+"""Of so many hexagons, at least, it is looked how near the next one is."""
 _SHARE_OF_SMOOTH = {"hexagon": 0.5, "course": 0.4}
 """How much of a part's variance lies in what hexagons near each other share."""
 
@@ -40,6 +42,13 @@ class Grid:
     def n_cells(self) -> int:
         """Number of cells G."""
         return len(self.position) * self.n_slots
+
+    @cached_property
+    def spacing(self) -> float:
+        """How far neighbours are apart, in km; infinite if there is one hexagon alone."""
+        some = self.position[:: max(1, len(self.position) // _SOME)]
+        apart = np.sqrt(((some[:, None] - self.position) ** 2).sum(axis=2))
+        return float(np.median(np.where(apart > 0, apart, np.inf).min(axis=1)))
 
     @property
     def hexagon(self) -> IntArray:

@@ -45,24 +45,24 @@ def programme(state: State | None, asked: Asked) -> Programme:
         HV-L72.
     """
     is_first, basis = state is None, asked.basis
-    totals = totals_of(asked, is_first)
+    totals = totals_of(asked, state)
     known = Known.of(totals, (yield totals)[1], asked)
-    before = first_state(known, asked) if state is None else state.a_day_later(asked)
+    before = (first_state(known, asked) if state is None else state.a_day_later(asked)).after(known)
     question, numbers = yield counting(before, known, asked, is_first)
     counts = Counting.of(question)
     tried = {} if state is None else state.paced(asked, before)
     counted = counts.counted(numbers, USUAL_SHARE)
     users = users_of(tried.get("users", [before.users]), basis, counted, before.overdispersion, is_first=is_first)
     if asked.counts_only:
-        kept = kept_of(counts, None, asked, is_first)
-        (share,) = _shares(kept, (yield kept)[1], known, asked)
+        kept = kept_of(counts, None, totals, asked)
+        (share,) = _shares(kept, (yield kept)[1], known)
         users = users_of([users.before], basis, counts.counted(numbers, share.mean), before.overdispersion, users)
         users = with_total(users, share.mean, share.unsure, known.cells, known.cells_variance, basis)
         return _counted(before, users, share.mean, asked, is_first)
     question, amounts = yield summing(before, users, known, asked, is_first)
     sums = Summing.of(question)
-    kept = kept_of(counts, sums, asked, is_first)
-    of_users, of_records, of_cells = _shares(kept, (yield kept)[1], known, asked)
+    kept = kept_of(counts, sums, totals, asked)
+    of_users, of_records, of_cells = _shares(kept, (yield kept)[1], known)
     _, far = yield check_of(before, sums, asked, is_first)
     users = users_of([users.before], basis, counts.counted(numbers, of_users.mean), before.overdispersion, users)
     users = with_total(users, of_users.mean, of_users.unsure, known.cells, known.cells_variance, basis)
@@ -164,12 +164,12 @@ class _Share:
     unsure: float
 
 
-def _shares(question: Kept, answers: ExactIntArray, known: Known, asked: Asked) -> list[_Share]:
+def _shares(question: Kept, answers: ExactIntArray, known: Known) -> list[_Share]:
     """Return how much the balls kept: of cells in that of users; of records and of cells in the other, if there is one.
 
     Where there are few users, the answers say little, and the share that was meant counts for more.
     """
-    sizes = {"cells": known.cells / asked.most_cells, "records": known.records / asked.most_records}
+    sizes = {"cells": known.cells / question.most_cells, "records": known.records / question.most_records}
     size = np.array([sizes[by] for _, by in question.of]) * (1 << SHARE_BITS)
     gain = 1 / (1 + (sigma(question.ball) / size / _SPREAD_OF_SHARES) ** 2)
     kept = USUAL_SHARE + gain * answers.astype(np.float64) / size

@@ -11,7 +11,7 @@ from dpmath.presence.fields import Field, Prior, paced
 from dpmath.presence.priors import likelier, taken_as
 from dpmath.presence.questions import Totals
 
-MODEL = 2
+MODEL = 3
 """Number of the model. Raise it whenever an estimate from the same questions and answers changes: releases of another
 are not learned from, and are not made again."""
 SURFACES = ("users", "records", "values")
@@ -34,6 +34,9 @@ _SPREAD_OF_CENTRES, _USUAL_SPREAD = 0.3, 3
 """Before anything is asked: the deviation of the mean value over the range; the spread is 2^-3 of the range, give or
 take a half."""
 _LEAST_SPREAD = 0.2
+_KM_A_DAY = 300
+"""As far as a taxi drives: were its cells cut off, all would be taken for fewer, and fewer still the next day."""
+_OVER_MEAN = 8
 
 
 @dataclass(frozen=True)
@@ -67,8 +70,8 @@ class Asked:
 
     @property
     def most_cells(self) -> int:
-        """So many cells of a user count in totals."""
-        return 2 * self.grid.n_slots
+        """So many cells of a user count in a first day's totals: where it is in each slot, and all that it passes."""
+        return min(self.grid.n_slots + int(_KM_A_DAY / self.grid.spacing), self.grid.n_cells)
 
     @property
     def most_records(self) -> int:
@@ -128,6 +131,7 @@ class State:
         records: That of records a user.
         values: That of values, in ticks.
         overdispersion: How far a day's users are from what is expected; see ``counts.Users``.
+        mean_cells: Cells a user, at most, as the days so far tell.
         mean_records: Records a user and cell.
         records_variance: Their variance within a cell.
         of_user: Variance of a user's mean in a cell about the map's.
@@ -139,6 +143,7 @@ class State:
     records: Field
     values: Field
     overdispersion: float
+    mean_cells: float
     mean_records: float
     records_variance: float
     of_user: float
@@ -154,6 +159,15 @@ class State:
         """Return what is known a day later, before anything is asked."""
         fields = {name: getattr(self, name).a_day_later(asked.basis) for name in asked.surfaces}
         return replace(self, **fields)
+
+    def most_cells(self, asked: Asked) -> int:
+        """Return how many cells of a user count in totals: many times the mean, or users with many would be missed."""
+        return min(asked.most_cells, max(asked.grid.n_slots, int(_OVER_MEAN * self.mean_cells)))
+
+    def after(self, known: Known) -> "State":
+        """Return the state with the cells a user that a day's totals tell of."""
+        most = (known.cells + 2 * known.cells_variance**0.5) / known.users
+        return replace(self, mean_cells=max(self.mean_cells, most))
 
     def paced(self, asked: Asked, later: "State") -> dict[str, list[Field]]:
         """Return what is known a day later of each surface, if it moves as it did, slower or faster.
@@ -204,6 +218,7 @@ def first_state(known: Known, asked: Asked) -> State:
     return State(
         **fields,
         overdispersion=0.03,
+        mean_cells=0.0,
         mean_records=mean,
         records_variance=variance,
         of_user=_OF_USER * spread**2,

@@ -27,7 +27,7 @@ ANSWERS = "answers.parquet"
 AREA = "area.json"
 """The published file of the hexagons of the public area."""
 _PARTS = ("mean", "covariance", "own", "own_variance")
-_NUMBERS = ("overdispersion", "mean_records", "records_variance", "of_user", "of_record")
+_NUMBERS = ("overdispersion", "mean_cells", "mean_records", "records_variance", "of_user", "of_record")
 _SAME = ("grid", "value", "statistics")
 """The settings that a state is for, with cap and time zone. If one of them changes, the estimate begins anew."""
 _MOST_KEPT = 3

@@ -590,3 +590,21 @@ def test_a_made_citys_map_is_near_the_truth_its_intervals_hold_and_the_second_da
     assert skills[1][0] > 0.85
     assert skills[1][1] > 0.6
     assert skills[1][1] > skills[0][1] - 0.05
+
+
+def test_users_who_are_in_many_cells_are_not_taken_for_fewer_from_day_to_day() -> None:
+    """A taxi is in some ninety cells: were its cells cut off at 48, a third of the fleet would be lost each day."""
+    grid = Grid(CITY.position, N_SLOTS)
+    assert grid.n_cells > asked_at("20").most_cells > 130
+    state, found = None, []
+    for number in range(2):
+        rng = np.random.default_rng([8, number])
+        hexagon = rng.permuted(np.tile(np.arange(len(grid.position)), (400 * N_SLOTS, 1)), axis=1)[:, :4]
+        user, cell = np.repeat(np.arange(400), 4 * N_SLOTS), hexagon.ravel() * N_SLOTS
+        cell += np.tile(np.repeat(np.arange(N_SLOTS), 4), 400)
+        ones = np.ones(user.size, dtype=np.int64)
+        day = UserCells(user, cell, ones, 300 * ones, grid.n_cells, CAP, VALUE_RANGE)
+        estimate = asked_for_real(programme(state, asked_at("20")), day, rng.bytes).estimate
+        state = estimate.state
+        found.append(estimate.n_users.mean.sum() / user.size)
+    assert found == pytest.approx([1, 1], abs=0.15)
