@@ -5,7 +5,6 @@ import datetime as dt
 import hashlib
 import io
 import json
-import random
 import sys
 from collections.abc import Iterator
 from functools import partial
@@ -18,7 +17,7 @@ from urllib.parse import urljoin
 import httpx
 import polars as pl
 import pytest
-from present import lines_of, made, released, write
+from present import made, released, some_lines, write
 from rdflib import DCAT, DCTERMS, FOAF, RDF, RDFS, Graph, Namespace, URIRef
 from rdflib.term import Node
 from support import DATE, Dataset, later_day
@@ -322,7 +321,7 @@ def test_a_format_is_one_row_that_a_day_the_package_the_catalogue_and_verify_fol
 
 def test_days_of_secret_presence_follow_that_row_too(ndjson: str, tmp_path: Path) -> None:
     dataset, config = made(tmp_path)
-    write(dataset, DATE, [line for number in range(30) for line in lines_of(f"u{number}", DATE, random.Random(number))])
+    write(dataset, DATE, some_lines(1, 300))
     publish_day.fn(released(config), config)
     table = pl.read_parquet(dataset.published("statistics.parquet"), hive_partitioning=False)
     assert len(pl.read_ndjson(dataset.published(ndjson))) == len(table) > 0
