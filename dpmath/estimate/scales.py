@@ -57,12 +57,13 @@ class Scales(NamedTuple):
     def widened(self, cut: float) -> "Scales":
         """Return the scales for intervals: as large as each is on average.
 
-        If balls keep another share than supposed, all sums are off by it, and the variances told by its square.
+        If balls keep another share than supposed, all sums are off by it, and the variances told by its square; beyond
+        the largest factor, nothing is known anyway.
 
         Args:
             cut: By which part the last sums may be off, for what balls cut off.
         """
-        return self._replace(mean=self.wide + 2 * cut**2)
+        return self._replace(mean=self.wide + min(2 * cut**2, _MOST))
 
 
 @dataclass(frozen=True)

@@ -75,8 +75,8 @@ class Asked:
 
     @property
     def most_records(self) -> int:
-        """So many records of a user count in totals."""
-        return min(20, self.cap) * self.grid.n_slots
+        """So many records of a user count in totals: many in each slot, or two in each of the cells that count."""
+        return max(min(20, self.cap) * self.grid.n_slots, min(2, self.cap) * self.most_cells)
 
 
 @dataclass(frozen=True)
